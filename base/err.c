@@ -1,0 +1,94 @@
+#include "base/err.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Drops newlines, and a multi-byte character that the cut left in half. */
+static void msg_tidy(char *msg, size_t size)
+{
+    size_t len = strlen(msg);
+    for (size_t i = 0; i < len; i++) {
+        if (msg[i] == '\n' || msg[i] == '\r') {
+            msg[i] = ' ';
+        }
+    }
+    if (len + 1 < size) {
+        return;
+    }
+    size_t start = len;
+    while (start > 0 && ((unsigned char)msg[start - 1] & 0xC0U) == 0x80U) {
+        start--;
+    }
+    if (start > 0 && ((unsigned char)msg[start - 1] & 0x80U) != 0) {
+        msg[start - 1] = '\0';
+    }
+}
+
+int err_set(struct err *err, int code, const char *fmt, ...)
+{
+    assert(err != NULL && code < 0);
+    va_list ap;
+    va_start(ap, fmt);
+    err->code = code;
+    (void)vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+    va_end(ap);
+    msg_tidy(err->msg, sizeof(err->msg));
+    return code;
+}
+
+static int code_of_errno(int errnum)
+{
+    switch (errnum) {
+    case ENOSPC:
+    case EDQUOT: return ERR_NO_SPACE;
+    case ENOENT: return ERR_NOT_FOUND;
+    case EEXIST: return ERR_EXISTS;
+    default: return ERR_IO;
+    }
+}
+
+int err_set_errno(struct err *err, int errnum, const char *fmt, ...)
+{
+    assert(err != NULL);
+    char text[sizeof(err->msg)];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    return err_set(err, code_of_errno(errnum), "%s: %s", text, strerror(errnum));
+}
+
+int err_wrap(struct err *err, const char *fmt, ...)
+{
+    assert(err != NULL && err->code < 0);
+    char head[sizeof(err->msg)];
+    char tail[sizeof(err->msg)];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(head, sizeof(head), fmt, ap);
+    va_end(ap);
+    memcpy(tail, err->msg, sizeof(tail));
+    return err_set(err, err->code, "%s: %s", head, tail);
+}
+
+void err_clear(struct err *err)
+{
+    err->code = ERR_NONE;
+    err->msg[0] = '\0';
+}
+
+enum exit_code err_exit_code(int code)
+{
+    switch (code) {
+    case ERR_NONE: return EXIT_OK;
+    case ERR_USAGE: return EXIT_USAGE;
+    case ERR_LOCK:
+    case ERR_CORRUPT: return EXIT_LOCK;
+    case ERR_INVALID: return EXIT_INVALID;
+    case ERR_NO_DAEMON: return EXIT_NO_DAEMON;
+    default: return EXIT_ANY;
+    }
+}

@@ -1,0 +1,75 @@
+/*
+ * JSON: strict reading, canonical (RFC 8785) and pretty writing over cJSON values.
+ *
+ * Reading refuses what cJSON lets through: trailing text, duplicate keys, bad UTF-8, lone surrogates, \u0000,
+ * nesting over 64, numbers outside the JSON grammar or the double range. Order of members is kept.
+ * Writing refuses NaN, infinity and integers beyond +-(2^53 - 1).
+ */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/strbuf.h"
+
+#define JSON_DEPTH_MAX  64
+#define JSON_INT_MAX    9007199254740991LL /* 2^53 - 1 */
+#define JSON_NUMBER_MAX 32                 /* bytes that json_number_text may need */
+
+/* The caller frees *out with cJSON_Delete. Messages hold line and column. */
+int json_parse(const char *text, size_t len, cJSON **out, struct err *err) MUST_CHECK;
+int json_read_file(const char *path, size_t max_bytes, cJSON **out, struct err *err) MUST_CHECK;
+
+/* Only checks the text against the rules above, without building anything. */
+int json_scan(const char *text, size_t len, struct err *err) MUST_CHECK;
+
+/* Appends the RFC 8785 form. */
+int json_canonical(const cJSON *v, struct strbuf *out, struct err *err) MUST_CHECK;
+/* Appends members in their order, two spaces a level, numbers as in the canonical form, no final newline. */
+int json_pretty(const cJSON *v, struct strbuf *out, struct err *err) MUST_CHECK;
+/* Appends members in their order on one line, numbers as in the canonical form. */
+int json_line(const cJSON *v, struct strbuf *out, struct err *err) MUST_CHECK;
+/* Writes json_pretty plus a newline, atomically. */
+int json_write_file(const char *path, const cJSON *v, mode_t mode, struct err *err) MUST_CHECK;
+
+/* The shortest text that reads back as the same double, in ECMAScript's form. v must be finite. */
+void json_number_text(double v, char text[JSON_NUMBER_MAX]);
+/* Appends a JSON string literal of valid UTF-8 text (RFC 8785 escapes), quotes included. */
+void json_add_string(struct strbuf *out, const char *s);
+
+/* Typed members of an object. The *_get forms demand presence; the *_opt forms leave *out alone when the member
+ * is absent or null. Integers must be whole and within min..max. Messages name the key. */
+int json_get_string(const cJSON *obj, const char *key, const char **out, struct err *err) MUST_CHECK;
+int json_get_number(const cJSON *obj, const char *key, double *out, struct err *err) MUST_CHECK;
+int json_get_int(const cJSON *obj, const char *key, int64_t min, int64_t max, int64_t *out,
+                 struct err *err) MUST_CHECK;
+int json_get_object(const cJSON *obj, const char *key, const cJSON **out, struct err *err) MUST_CHECK;
+int json_get_array(const cJSON *obj, const char *key, const cJSON **out, struct err *err) MUST_CHECK;
+int json_opt_string(const cJSON *obj, const char *key, const char **out, struct err *err) MUST_CHECK;
+int json_opt_number(const cJSON *obj, const char *key, double *out, struct err *err) MUST_CHECK;
+int json_opt_int(const cJSON *obj, const char *key, int64_t min, int64_t max, int64_t *out,
+                 struct err *err) MUST_CHECK;
+int json_opt_bool(const cJSON *obj, const char *key, bool *out, struct err *err) MUST_CHECK;
+
+/* NULL when absent; case-sensitive. */
+const cJSON *json_member(const cJSON *obj, const char *key);
+
+/* Building; each aborts without memory. Numbers must be finite (null is written for others). */
+cJSON *json_object(void);
+cJSON *json_array(void);
+void json_put(cJSON *obj, const char *key, cJSON *value); /* takes value over */
+void json_put_string(cJSON *obj, const char *key, const char *value); /* NULL becomes null */
+void json_put_number(cJSON *obj, const char *key, double value);
+void json_put_int(cJSON *obj, const char *key, int64_t value);
+void json_put_bool(cJSON *obj, const char *key, bool value);
+void json_put_null(cJSON *obj, const char *key);
+void json_push(cJSON *array, cJSON *value); /* takes value over */
+void json_push_string(cJSON *array, const char *value);
+void json_push_number(cJSON *array, double value);
+cJSON *json_copy(const cJSON *v);
+
+#endif

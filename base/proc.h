@@ -1,0 +1,32 @@
+/* Running a child to its end and taking what it says: for --describe, ssh-keygen and the like. Blocking; the
+ * daemon's loop uses libuv instead. */
+#ifndef BASE_PROC_H
+#define BASE_PROC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/strbuf.h"
+
+struct proc_spec {
+    const char *const *argv; /* NULL-terminated; argv[0] is a path, or a name looked up in PATH */
+    const char *const *env;  /* NULL-terminated; NULL: inherit */
+    const char *cwd;         /* NULL: inherit */
+    int64_t timeout_ms;      /* then SIGKILL to the whole process group; 0: none */
+    size_t max_out_bytes;    /* of stdout; more is ERR_RANGE */
+};
+
+struct proc_result {
+    int code;          /* exit code, -1 when a signal ended it */
+    int signal;        /* 0, or the signal */
+    struct strbuf out; /* stdout */
+    struct strbuf err; /* the last 4 KiB of stderr */
+};
+
+/* 0 when the child was started and has ended, however it ended. result is always valid to release. */
+int proc_run(const struct proc_spec *spec, struct proc_result *result, struct err *err) MUST_CHECK;
+void proc_result_release(struct proc_result *result);
+
+#endif

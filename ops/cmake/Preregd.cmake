@@ -1,0 +1,100 @@
+# The build's rules in one place: language, warnings, sanitizers, and the three verbs every room uses:
+#   preregd_library(name SOURCES ... LIBS ...)      one static library per folder
+#   preregd_program(name SOURCES ... LIBS ...)      one executable per *_main.c, in build/<preset>/bin
+#   preregd_test(name LABEL unit|sim|fault|e2e|oracle SOURCES ... LIBS ... [TIMEOUT s])
+#   preregd_fuzzer(name SOURCES ... LIBS ...)        only with PREREGD_FUZZ
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_EXTENSIONS ON)
+set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+option(PREREGD_WERROR "warnings are errors" ON)
+option(PREREGD_FUZZ "build the libFuzzer targets" OFF)
+set(PREREGD_SANITIZE "" CACHE STRING "value of -fsanitize=")
+
+# Asserts stay on in every build type: no -DNDEBUG.
+set(CMAKE_C_FLAGS_RELEASE "-O2 -g")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g")
+set(CMAKE_C_FLAGS_DEBUG "-O1 -g")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson)
+pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
+pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
+pkg_check_modules(UV REQUIRED IMPORTED_TARGET libuv)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+
+add_library(preregd_rules INTERFACE)
+target_include_directories(preregd_rules INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_definitions(preregd_rules INTERFACE _GNU_SOURCE PREREGD_VERSION="${PROJECT_VERSION}")
+target_compile_options(preregd_rules INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wdouble-promotion -Wformat=2 -Wvla
+  -Wpointer-arith -Wwrite-strings -Wcast-qual -Wswitch-enum -Wnull-dereference -fno-common -ffp-contract=off
+  $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>
+  $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>
+  $<$<COMPILE_LANGUAGE:C>:-include${CMAKE_SOURCE_DIR}/base/banned.h>
+  $<$<C_COMPILER_ID:GNU>:-Wlogical-op>
+  $<$<C_COMPILER_ID:GNU>:-Wduplicated-cond>
+  $<$<C_COMPILER_ID:GNU>:-Wduplicated-branches>
+  $<$<C_COMPILER_ID:Clang>:-Wno-gnu-zero-variadic-macro-arguments>)
+if(PREREGD_WERROR)
+  target_compile_options(preregd_rules INTERFACE -Werror)
+endif()
+if(PREREGD_SANITIZE)
+  target_compile_options(preregd_rules INTERFACE -fsanitize=${PREREGD_SANITIZE}
+    -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(preregd_rules INTERFACE -fsanitize=${PREREGD_SANITIZE})
+elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
+  target_compile_options(preregd_rules INTERFACE -D_FORTIFY_SOURCE=2 -fstack-protector-strong)
+  target_link_options(preregd_rules INTERFACE -pie -Wl,-z,relro,-z,now)
+endif()
+if(PREREGD_FUZZ)
+  target_compile_options(preregd_rules INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+function(preregd_library name)
+  cmake_parse_arguments(A "" "" "SOURCES;LIBS" ${ARGN})
+  add_library(${name} STATIC ${A_SOURCES})
+  target_link_libraries(${name} PUBLIC ${A_LIBS} preregd_rules)
+endfunction()
+
+function(preregd_program name)
+  cmake_parse_arguments(A "" "" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} ${A_SOURCES})
+  target_link_libraries(${name} PRIVATE ${A_LIBS} preregd_rules)
+  set_property(GLOBAL APPEND PROPERTY PREREGD_PROGRAMS ${name})
+endfunction()
+
+# Every test runs in its own process, in its own scratch folder, with a time limit.
+function(preregd_test name)
+  cmake_parse_arguments(A "" "LABEL;TIMEOUT" "SOURCES;LIBS" ${ARGN})
+  if(NOT A_TIMEOUT)
+    set(A_TIMEOUT 60)
+  endif()
+  add_executable(${name} ${A_SOURCES})
+  target_link_libraries(${name} PRIVATE ${A_LIBS} preregd_rules PkgConfig::CMOCKA)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_compile_definitions(${name} PRIVATE TEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+    TEST_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS ${A_LABEL} TIMEOUT ${A_TIMEOUT}
+    ENVIRONMENT "OPENBLAS_NUM_THREADS=1;PREREGD_SHARED=${CMAKE_SOURCE_DIR}/../shared"
+    SKIP_RETURN_CODE 77)
+endfunction()
+
+function(preregd_fuzzer name)
+  if(NOT PREREGD_FUZZ)
+    return()
+  endif()
+  cmake_parse_arguments(A "" "" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} ${A_SOURCES})
+  target_link_libraries(${name} PRIVATE ${A_LIBS} preregd_rules)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+endfunction()
