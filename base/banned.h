@@ -1,4 +1,5 @@
-/* Calls that this project does not make, turned into errors (included by the compiler before every C file). */
+/* Calls that this project does not make, turned into errors (included by the compiler before every
+ * C file). */
 #ifndef BASE_BANNED_H
 #define BASE_BANNED_H
 

@@ -1,5 +1,5 @@
-/* Two clocks, two types: durations and deadlines use monotonic time, records for people use wall time.
- * The wall clock may jump; nothing but display and file stamps may depend on it. */
+/* Two clocks, two types: durations and deadlines use monotonic time, records for people use wall
+ * time. The wall clock may jump; nothing but display and file stamps may depend on it. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 

@@ -20,7 +20,8 @@ void diag_release(struct diag *d)
     *d = (struct diag){0};
 }
 
-void diag_add(struct diag *d, enum diag_level level, unsigned line, unsigned column, const char *fmt, ...)
+void diag_add(struct diag *d, enum diag_level level, unsigned line, unsigned column,
+              const char *fmt, ...)
 {
     if (level == DIAG_ERROR) {
         d->n_errors++;
@@ -107,8 +108,8 @@ int diag_result(const struct diag *d, struct err *err)
     const char *msg = first < d->n_items ? order[first]->msg : "errors";
     unsigned line = first < d->n_items ? order[first]->line : 0;
     unsigned column = first < d->n_items ? order[first]->column : 0;
-    int code = d->n_errors > 1 ? err_set(err, ERR_INVALID, "%s:%u:%u: %s (and %zu more errors)", file,
-                                         line, column, msg, d->n_errors - 1)
+    int code = d->n_errors > 1 ? err_set(err, ERR_INVALID, "%s:%u:%u: %s (and %zu more errors)",
+                                         file, line, column, msg, d->n_errors - 1)
                                : err_set(err, ERR_INVALID, "%s:%u:%u: %s", file, line, column, msg);
     free(order);
     return code;

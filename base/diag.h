@@ -33,11 +33,12 @@ struct diag {
 
 void diag_init(struct diag *d, const char *file);
 void diag_release(struct diag *d);
-void diag_add(struct diag *d, enum diag_level level, unsigned line, unsigned column, const char *fmt, ...)
-    PRINTF_LIKE(5, 6);
+void diag_add(struct diag *d, enum diag_level level, unsigned line, unsigned column,
+              const char *fmt, ...) PRINTF_LIKE(5, 6);
 /* Sorted by place, errors and warnings; one line each. */
 void diag_print(const struct diag *d, FILE *out);
-/* 0 when there is no error; else sets ERR_INVALID with the first error and how many more there are. */
+/* 0 when there is no error; else sets ERR_INVALID with the first error and how many more there are.
+ */
 int diag_result(const struct diag *d, struct err *err) MUST_CHECK;
 
 #endif

@@ -76,8 +76,8 @@ int digest_from_hex(const char *hex, struct digest *out, struct err *err)
         int hi = hex_value(hex[2 * i]);
         int lo = hex_value(hex[2 * i + 1]);
         if (hi < 0 || lo < 0) {
-            return err_set(err, ERR_SYNTAX, "not a SHA-256: character %zu is not a lower-case hex digit",
-                           2 * i + 1);
+            return err_set(err, ERR_SYNTAX,
+                           "not a SHA-256: character %zu is not a lower-case hex digit", 2 * i + 1);
         }
         out->bytes[i] = (unsigned char)(hi * 16 + lo);
     }
@@ -129,9 +129,11 @@ struct folder_walk {
     size_t cap;
 };
 
-static int walk(struct folder_walk *w, const char *root, const char *rel, int depth, struct err *err);
+static int walk(struct folder_walk *w, const char *root, const char *rel, int depth,
+                struct err *err);
 
-static int walk_entry(struct folder_walk *w, const char *root, const char *rel, int depth, struct err *err)
+static int walk_entry(struct folder_walk *w, const char *root, const char *rel, int depth,
+                      struct err *err)
 {
     char *path = path_join(root, rel);
     struct stat st;
@@ -144,13 +146,15 @@ static int walk_entry(struct folder_walk *w, const char *root, const char *rel, 
         ARRAY_GROW(w->files, w->n_files, w->cap);
         w->files[w->n_files++] = xstrdup(rel);
     } else {
-        rc = err_set(err, ERR_INVALID, "%s is a link or special file: only plain files can be pinned", path);
+        rc = err_set(err, ERR_INVALID,
+                     "%s is a link or special file: only plain files can be pinned", path);
     }
     free(path);
     return rc;
 }
 
-static int walk(struct folder_walk *w, const char *root, const char *rel, int depth, struct err *err)
+static int walk(struct folder_walk *w, const char *root, const char *rel, int depth,
+                struct err *err)
 {
     if (depth > FOLDER_DEPTH_MAX) {
         return err_set(err, ERR_RANGE, "%s: folders nested deeper than %d", root, FOLDER_DEPTH_MAX);

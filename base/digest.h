@@ -32,8 +32,9 @@ int digest_from_hex(const char *hex, struct digest *out, struct err *err) MUST_C
 /* Of a regular file's bytes; n_bytes may be NULL. Links are followed. */
 int digest_file(const char *path, struct digest *out, int64_t *n_bytes, struct err *err) MUST_CHECK;
 
-/* Of a folder: SHA-256 of its files' sorted "<sha256><space><space><relpath>\n" lines (sorted by relpath
- * bytes; program.md §3). Links and special files anywhere inside are refused (ERR_INVALID). */
+/* Of a folder: SHA-256 of its files' sorted "<sha256><space><space><relpath>\n" lines (sorted by
+ * relpath bytes; program.md §3). Links and special files anywhere inside are refused (ERR_INVALID).
+ */
 int digest_folder(const char *path, struct digest *out, struct err *err) MUST_CHECK;
 
 /* digest_file or digest_folder, whichever path is. */

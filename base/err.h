@@ -2,8 +2,9 @@
  * Errors: a negative code and one message that grows on the way up.
  *
  * A function that can fail returns int (0, or a negative ERR_*) and takes `struct err *err` last.
- * err_set() where it happens, err_wrap() on the way up ("load grid.toml: line 12: expected a number"),
- * logged or printed once, at the top. `err` is never NULL. The message never holds a newline.
+ * err_set() where it happens, err_wrap() on the way up ("load grid.toml: line 12: expected a
+ * number"), logged or printed once, at the top. `err` is never NULL. The message never holds a
+ * newline.
  */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
@@ -13,22 +14,22 @@
 
 enum err_code {
     ERR_NONE = 0,
-    ERR_USAGE = -1,    /* the caller's words are off (exit 2) */
-    ERR_LOCK = -2,     /* lock mismatch, drift or tampering (exit 3) */
-    ERR_INVALID = -3,  /* the program is invalid (exit 5) */
+    ERR_USAGE = -1,     /* the caller's words are off (exit 2) */
+    ERR_LOCK = -2,      /* lock mismatch, drift or tampering (exit 3) */
+    ERR_INVALID = -3,   /* the program is invalid (exit 5) */
     ERR_NO_DAEMON = -4, /* nobody answers on the socket (exit 6) */
-    ERR_IO = -5,       /* the operating system said no; its words are in the message */
-    ERR_NO_SPACE = -6, /* ENOSPC or EDQUOT */
+    ERR_IO = -5,        /* the operating system said no; its words are in the message */
+    ERR_NO_SPACE = -6,  /* ENOSPC or EDQUOT */
     ERR_NOT_FOUND = -7,
     ERR_EXISTS = -8,
-    ERR_SYNTAX = -9,   /* malformed text from outside */
-    ERR_RANGE = -10,   /* a number from outside its range, or something over its size limit */
-    ERR_BUSY = -11,    /* somebody else holds it */
+    ERR_SYNTAX = -9, /* malformed text from outside */
+    ERR_RANGE = -10, /* a number from outside its range, or something over its size limit */
+    ERR_BUSY = -11,  /* somebody else holds it */
     ERR_TIMEOUT = -12,
     ERR_PROTOCOL = -13, /* the peer or worker broke the protocol */
-    ERR_REFUSED = -14, /* allowed never or not now; the message says why */
-    ERR_CORRUPT = -15, /* a digest or chain does not hold */
-    ERR_VERSION = -16, /* written by another version */
+    ERR_REFUSED = -14,  /* allowed never or not now; the message says why */
+    ERR_CORRUPT = -15,  /* a digest or chain does not hold */
+    ERR_VERSION = -16,  /* written by another version */
     ERR_OTHER = -17,
 };
 
@@ -52,7 +53,8 @@ enum exit_code {
 /* Sets code and message; returns the code, so that `return err_set(...)` works. */
 int err_set(struct err *err, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* As err_set, from errno: ENOSPC and EDQUOT become ERR_NO_SPACE, ENOENT ERR_NOT_FOUND, the rest ERR_IO;
+/* As err_set, from errno: ENOSPC and EDQUOT become ERR_NO_SPACE, ENOENT ERR_NOT_FOUND, the rest
+ * ERR_IO;
  * ": <strerror>" is appended. */
 int err_set_errno(struct err *err, int errnum, const char *fmt, ...) PRINTF_LIKE(3, 4);
 

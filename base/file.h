@@ -18,12 +18,14 @@ enum file_kind { FILE_ABSENT, FILE_REGULAR, FILE_FOLDER, FILE_OTHER };
 /* What lies at path, links followed. */
 enum file_kind file_kind_at(const char *path);
 
-/* Appends the whole regular file to out. ERR_RANGE over max_bytes, ERR_INVALID for a folder or device. */
+/* Appends the whole regular file to out. ERR_RANGE over max_bytes, ERR_INVALID for a folder or
+ * device. */
 int file_read(const char *path, size_t max_bytes, struct strbuf *out, struct err *err) MUST_CHECK;
 
-/* Writes path so that after a crash either the old or the new whole content is there: temporary file in the
- * same folder, fsync, rename, fsync of the folder. */
-int file_write_atomic(const char *path, const void *data, size_t len, mode_t mode, struct err *err) MUST_CHECK;
+/* Writes path so that after a crash either the old or the new whole content is there: temporary
+ * file in the same folder, fsync, rename, fsync of the folder. */
+int file_write_atomic(const char *path, const void *data, size_t len, mode_t mode,
+                      struct err *err) MUST_CHECK;
 
 /* All of data to fd, across short writes and EINTR. */
 int file_write_all(int fd, const void *data, size_t len, struct err *err) MUST_CHECK;
@@ -43,14 +45,16 @@ struct name_list {
     size_t cap;
 };
 
-int dir_list(const char *path, struct name_list *out, struct err *err) MUST_CHECK; /* out valid on error too */
+int dir_list(const char *path, struct name_list *out,
+             struct err *err) MUST_CHECK; /* out valid on error too */
 void name_list_release(struct name_list *list);
 
 char *path_join(const char *a, const char *b) __attribute__((returns_nonnull));
 /* The folder part ("." when there is none) and the last component. */
 char *path_folder(const char *path) __attribute__((returns_nonnull));
 const char *path_name(const char *path) __attribute__((returns_nonnull));
-/* Absolute form without resolving links; relative paths are taken from base (or the working directory). */
+/* Absolute form without resolving links; relative paths are taken from base (or the working
+ * directory). */
 char *path_absolute(const char *base, const char *path) __attribute__((returns_nonnull));
 /* The folder this executable lies in, or an error. */
 int path_of_self(struct strbuf *out, struct err *err) MUST_CHECK;
@@ -58,7 +62,8 @@ int path_of_self(struct strbuf *out, struct err *err) MUST_CHECK;
 /* Free bytes for an unprivileged writer on path's file system; -1 when it cannot be asked. */
 int64_t disk_free_bytes(const char *path);
 
-/* flock(2), close-on-exec unless `inherit`. *fd is -1 when somebody else holds it (not an error). */
+/* flock(2), close-on-exec unless `inherit`. *fd is -1 when somebody else holds it (not an error).
+ */
 int lock_try(const char *path, bool inherit, int *fd, struct err *err) MUST_CHECK;
 /* Whether somebody holds it; an absent file is not held. Takes nothing. */
 int lock_is_held(const char *path, bool *held, struct err *err) MUST_CHECK;

@@ -1,9 +1,9 @@
 /*
  * JSON: strict reading, canonical (RFC 8785) and pretty writing over cJSON values.
  *
- * Reading refuses what cJSON lets through: trailing text, duplicate keys, bad UTF-8, lone surrogates, \u0000,
- * nesting over 64, numbers outside the JSON grammar or the double range. Order of members is kept.
- * Writing refuses NaN, infinity and integers beyond +-(2^53 - 1).
+ * Reading refuses what cJSON lets through: trailing text, duplicate keys, bad UTF-8, lone
+ * surrogates, \u0000, nesting over 64, numbers outside the JSON grammar or the double range. Order
+ * of members is kept. Writing refuses NaN, infinity and integers beyond +-(2^53 - 1).
  */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
@@ -29,7 +29,8 @@ int json_scan(const char *text, size_t len, struct err *err) MUST_CHECK;
 
 /* Appends the RFC 8785 form. */
 int json_canonical(const cJSON *v, struct strbuf *out, struct err *err) MUST_CHECK;
-/* Appends members in their order, two spaces a level, numbers as in the canonical form, no final newline. */
+/* Appends members in their order, two spaces a level, numbers as in the canonical form, no final
+ * newline. */
 int json_pretty(const cJSON *v, struct strbuf *out, struct err *err) MUST_CHECK;
 /* Appends members in their order on one line, numbers as in the canonical form. */
 int json_line(const cJSON *v, struct strbuf *out, struct err *err) MUST_CHECK;
@@ -41,15 +42,20 @@ void json_number_text(double v, char text[JSON_NUMBER_MAX]);
 /* Appends a JSON string literal of valid UTF-8 text (RFC 8785 escapes), quotes included. */
 void json_add_string(struct strbuf *out, const char *s);
 
-/* Typed members of an object. The *_get forms demand presence; the *_opt forms leave *out alone when the member
- * is absent or null. Integers must be whole and within min..max. Messages name the key. */
-int json_get_string(const cJSON *obj, const char *key, const char **out, struct err *err) MUST_CHECK;
+/* Typed members of an object. The *_get forms demand presence; the *_opt forms leave *out alone
+ * when the member is absent or null. Integers must be whole and within min..max. Messages name the
+ * key. */
+int json_get_string(const cJSON *obj, const char *key, const char **out,
+                    struct err *err) MUST_CHECK;
 int json_get_number(const cJSON *obj, const char *key, double *out, struct err *err) MUST_CHECK;
 int json_get_int(const cJSON *obj, const char *key, int64_t min, int64_t max, int64_t *out,
                  struct err *err) MUST_CHECK;
-int json_get_object(const cJSON *obj, const char *key, const cJSON **out, struct err *err) MUST_CHECK;
-int json_get_array(const cJSON *obj, const char *key, const cJSON **out, struct err *err) MUST_CHECK;
-int json_opt_string(const cJSON *obj, const char *key, const char **out, struct err *err) MUST_CHECK;
+int json_get_object(const cJSON *obj, const char *key, const cJSON **out,
+                    struct err *err) MUST_CHECK;
+int json_get_array(const cJSON *obj, const char *key, const cJSON **out,
+                   struct err *err) MUST_CHECK;
+int json_opt_string(const cJSON *obj, const char *key, const char **out,
+                    struct err *err) MUST_CHECK;
 int json_opt_number(const cJSON *obj, const char *key, double *out, struct err *err) MUST_CHECK;
 int json_opt_int(const cJSON *obj, const char *key, int64_t min, int64_t max, int64_t *out,
                  struct err *err) MUST_CHECK;
@@ -61,7 +67,7 @@ const cJSON *json_member(const cJSON *obj, const char *key);
 /* Building; each aborts without memory. Numbers must be finite (null is written for others). */
 cJSON *json_object(void);
 cJSON *json_array(void);
-void json_put(cJSON *obj, const char *key, cJSON *value); /* takes value over */
+void json_put(cJSON *obj, const char *key, cJSON *value);             /* takes value over */
 void json_put_string(cJSON *obj, const char *key, const char *value); /* NULL becomes null */
 void json_put_number(cJSON *obj, const char *key, double value);
 void json_put_int(cJSON *obj, const char *key, int64_t value);

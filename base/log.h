@@ -1,5 +1,6 @@
-/* The log of a process: one line an event, wall time, level, text. To a file (appended), to stderr, or both.
- * Never holds a score while scores are sealed (invariant 8): callers pass names and states, not values. */
+/* The log of a process: one line an event, wall time, level, text. To a file (appended), to stderr,
+ * or both. Never holds a score while scores are sealed (invariant 8): callers pass names and
+ * states, not values. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 

@@ -1,5 +1,5 @@
-/* Running a child to its end and taking what it says: for --describe, ssh-keygen and the like. Blocking; the
- * daemon's loop uses libuv instead. */
+/* Running a child to its end and taking what it says: for --describe, ssh-keygen and the like.
+ * Blocking; the daemon's loop uses libuv instead. */
 #ifndef BASE_PROC_H
 #define BASE_PROC_H
 
@@ -25,7 +25,8 @@ struct proc_result {
     struct strbuf err; /* the last 4 KiB of stderr */
 };
 
-/* 0 when the child was started and has ended, however it ended. result is always valid to release. */
+/* 0 when the child was started and has ended, however it ended. result is always valid to release.
+ */
 int proc_run(const struct proc_spec *spec, struct proc_result *result, struct err *err) MUST_CHECK;
 void proc_result_release(struct proc_result *result);
 

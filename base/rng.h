@@ -1,5 +1,6 @@
-/* A seeded generator for everything that must be repeatable but is not model initialisation: demo data, simulated
- * faults, random tables. xoshiro256** (Blackman & Vigna 2018) seeded by splitmix64. Not for secrets. */
+/* A seeded generator for everything that must be repeatable but is not model initialisation: demo
+ * data, simulated faults, random tables. xoshiro256** (Blackman & Vigna 2018) seeded by splitmix64.
+ * Not for secrets. */
 #ifndef BASE_RNG_H
 #define BASE_RNG_H
 

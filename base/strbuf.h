@@ -1,6 +1,6 @@
 /*
- * A growing byte string. Invariants: buf is never NULL after init; buf[len] == '\0'; len < cap once grown.
- * The bytes may hold NULs; `buf` is a C string only if the owner put none in.
+ * A growing byte string. Invariants: buf is never NULL after init; buf[len] == '\0'; len < cap once
+ * grown. The bytes may hold NULs; `buf` is a C string only if the owner put none in.
  */
 #ifndef BASE_STRBUF_H
 #define BASE_STRBUF_H

@@ -17,7 +17,8 @@ size_t text_columns(const char *s);
 /* [a-z][a-z0-9_]*, at most 64 bytes */
 bool text_is_name(const char *s);
 
-/* The known name nearest to s by edit distance, if near enough to suggest (<= 1/3 of its length + 1); else NULL. */
+/* The known name nearest to s by edit distance, if near enough to suggest (<= 1/3 of its length +
+ * 1); else NULL. */
 const char *text_nearest(const char *s, const char *const *known, size_t n_known);
 
 /* The whole string must be a number; ERR_SYNTAX or ERR_RANGE otherwise. */

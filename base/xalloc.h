@@ -1,5 +1,6 @@
-/* Small allocations: they abort when there is no memory, so callers never see NULL. Large ones (tensors,
- * maps, file bodies over a limit) are made with malloc by their owner, capped and checked there. */
+/* Small allocations: they abort when there is no memory, so callers never see NULL. Large ones
+ * (tensors, maps, file bodies over a limit) are made with malloc by their owner, capped and checked
+ * there. */
 #ifndef BASE_XALLOC_H
 #define BASE_XALLOC_H
 
@@ -21,7 +22,7 @@ char *xasprintf(const char *fmt, ...) __attribute__((malloc, returns_nonnull)) P
 #define ARRAY_GROW(ptr, len, cap)                                                                  \
     do {                                                                                           \
         if ((len) == (cap)) {                                                                      \
-            (cap) = (cap) == 0 ? 8 : (cap) * 2;                                                    \
+            (cap) = (cap) == 0 ? 8 : (cap)*2;                                                      \
             (ptr) = xreallocarray((ptr), (cap), sizeof(*(ptr)));                                   \
         }                                                                                          \
     } while (0)

@@ -1,0 +1,217 @@
+/* Writers of base/json.h: RFC 8785 canonical, one line, pretty. One walk, three styles. */
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "base/xalloc.h"
+
+enum style { STYLE_CANONICAL, STYLE_LINE, STYLE_PRETTY };
+
+/* The shortest digits of |v| that read back as v: digits without a point, and the exponent of the
+ * first one. */
+static void shortest_digits(double v, char digits[20], int *exponent)
+{
+    char text[40];
+    for (int precision = 0; precision < 17; precision++) {
+        (void)snprintf(text, sizeof(text), "%.*e", precision, v);
+        if (strtod(text, NULL) == v) {
+            break;
+        }
+    }
+    size_t n = 0;
+    const char *p = text;
+    for (; *p != '\0' && *p != 'e'; p++) {
+        if (*p != '.' && n < 19) {
+            digits[n++] = *p;
+        }
+    }
+    while (n > 1 && digits[n - 1] == '0') {
+        n--;
+    }
+    digits[n] = '\0';
+    *exponent = (int)strtol(p + 1, NULL, 10);
+}
+
+void json_number_text(double v, char text[JSON_NUMBER_MAX])
+{
+    assert(isfinite(v));
+    if (v == 0) {
+        (void)snprintf(text, JSON_NUMBER_MAX, "0");
+        return;
+    }
+    if (floor(v) == v && fabs(v) < 1e15) {
+        (void)snprintf(text, JSON_NUMBER_MAX, "%lld", (long long)v);
+        return;
+    }
+    char digits[20];
+    int e = 0;
+    shortest_digits(fabs(v), digits, &e);
+    const char *sign = v < 0 ? "-" : "";
+    int k = (int)strlen(digits);
+    if (e >= 0 && e < 21 && k <= e + 1) {
+        (void)snprintf(text, JSON_NUMBER_MAX, "%s%s%0*d", sign, digits, e + 1 - k, 0);
+        if (k == e + 1) {
+            (void)snprintf(text, JSON_NUMBER_MAX, "%s%s", sign, digits);
+        }
+    } else if (e >= 0 && e < 21) {
+        (void)snprintf(text, JSON_NUMBER_MAX, "%s%.*s.%s", sign, e + 1, digits, digits + e + 1);
+    } else if (e < 0 && e >= -6) {
+        (void)snprintf(text, JSON_NUMBER_MAX, "%s0.%.*s%s", sign, -e - 1, "00000", digits);
+    } else {
+        (void)snprintf(text, JSON_NUMBER_MAX, "%s%.1s%s%se%+d", sign, digits, k > 1 ? "." : "",
+                       digits + 1, e);
+    }
+}
+
+void json_add_string(struct strbuf *out, const char *s)
+{
+    static const char hex[] = "0123456789abcdef";
+    strbuf_addc(out, '"');
+    for (; *s != '\0'; s++) {
+        unsigned char c = (unsigned char)*s;
+        const char *special = strchr("\"\"\\\\\bb\ff\nn\rr\tt", c);
+        if (c == '"' || c == '\\' || c == '\b' || c == '\f' || c == '\n' || c == '\r' ||
+            c == '\t') {
+            /* the escape letter stands behind the character in the table */
+            strbuf_addc(out, '\\');
+            strbuf_addc(out, special[1]);
+        } else if (c < 0x20) {
+            strbuf_adds(out, "\\u00");
+            strbuf_addc(out, hex[c >> 4]);
+            strbuf_addc(out, hex[c & 15U]);
+        } else {
+            strbuf_addc(out, (char)c);
+        }
+    }
+    strbuf_addc(out, '"');
+}
+
+/* RFC 8785 sorts keys by UTF-16 code units: code points above U+FFFF (surrogates, D800..) before
+ * E000..FFFF. */
+static int by_utf16(const void *a, const void *b)
+{
+    const char *x = (*(const cJSON *const *)a)->string;
+    const char *y = (*(const cJSON *const *)b)->string;
+    while (*x != '\0' && *x == *y) {
+        x++;
+        y++;
+    }
+    unsigned char cx = (unsigned char)*x;
+    unsigned char cy = (unsigned char)*y;
+    if (cx >= 0xEE && cy >= 0xEE && (cx >= 0xF0) != (cy >= 0xF0)) {
+        return cx >= 0xF0 ? -1 : 1;
+    }
+    return cx < cy ? -1 : (cx > cy ? 1 : 0);
+}
+
+static void indent(struct strbuf *out, enum style style, int depth)
+{
+    if (style == STYLE_PRETTY) {
+        strbuf_addf(out, "\n%*s", 2 * depth, "");
+    }
+}
+
+static int write_value(const cJSON *v, enum style style, int depth, struct strbuf *out,
+                       struct err *err);
+
+static int write_member(const cJSON *m, enum style style, int depth, struct strbuf *out,
+                        struct err *err)
+{
+    indent(out, style, depth);
+    if (m->string != NULL) {
+        if (!text_is_utf8(m->string, strlen(m->string))) {
+            return err_set(err, ERR_SYNTAX, "a key is not UTF-8");
+        }
+        json_add_string(out, m->string);
+        strbuf_adds(out, style == STYLE_PRETTY ? ": " : ":");
+    }
+    return write_value(m, style, depth, out, err);
+}
+
+static int write_members(const cJSON *v, enum style style, int depth, struct strbuf *out,
+                         struct err *err)
+{
+    bool object = cJSON_IsObject(v);
+    size_t n = 0;
+    for (const cJSON *m = v->child; m != NULL; m = m->next) {
+        n++;
+    }
+    const cJSON **members = xcalloc(n, sizeof(*members));
+    n = 0;
+    for (const cJSON *m = v->child; m != NULL; m = m->next) {
+        members[n++] = m;
+    }
+    if (object && style == STYLE_CANONICAL && n > 1) {
+        qsort(members, n, sizeof(*members), by_utf16);
+    }
+    int rc = 0;
+    strbuf_addc(out, object ? '{' : '[');
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        if (i > 0) {
+            strbuf_addc(out, ',');
+        }
+        rc = write_member(members[i], style, depth + 1, out, err);
+    }
+    if (n > 0) {
+        indent(out, style, depth);
+    }
+    strbuf_addc(out, object ? '}' : ']');
+    free(members);
+    return rc;
+}
+
+static int write_number(double v, struct strbuf *out, struct err *err)
+{
+    if (!isfinite(v)) {
+        return err_set(err, ERR_RANGE, "a number is not finite");
+    }
+    if (floor(v) == v && fabs(v) > (double)JSON_INT_MAX && fabs(v) < 1e21) {
+        return err_set(err, ERR_RANGE, "the integer %.0f is beyond 2^53 - 1", v);
+    }
+    char text[JSON_NUMBER_MAX];
+    json_number_text(v, text);
+    strbuf_adds(out, text);
+    return 0;
+}
+
+static int write_value(const cJSON *v, enum style style, int depth, struct strbuf *out,
+                       struct err *err)
+{
+    if (depth > JSON_DEPTH_MAX) {
+        return err_set(err, ERR_RANGE, "nested deeper than %d levels", JSON_DEPTH_MAX);
+    }
+    if (cJSON_IsObject(v) || cJSON_IsArray(v)) {
+        return write_members(v, style, depth, out, err);
+    }
+    if (cJSON_IsNumber(v)) {
+        return write_number(v->valuedouble, out, err);
+    }
+    if (cJSON_IsString(v)) {
+        if (!text_is_utf8(v->valuestring, strlen(v->valuestring))) {
+            return err_set(err, ERR_SYNTAX, "a string is not UTF-8");
+        }
+        json_add_string(out, v->valuestring);
+        return 0;
+    }
+    strbuf_adds(out, cJSON_IsNull(v) ? "null" : (cJSON_IsTrue(v) ? "true" : "false"));
+    return 0;
+}
+
+int json_canonical(const cJSON *v, struct strbuf *out, struct err *err)
+{
+    return write_value(v, STYLE_CANONICAL, 0, out, err);
+}
+
+int json_pretty(const cJSON *v, struct strbuf *out, struct err *err)
+{
+    return write_value(v, STYLE_PRETTY, 0, out, err);
+}
+
+int json_line(const cJSON *v, struct strbuf *out, struct err *err)
+{
+    return write_value(v, STYLE_LINE, 0, out, err);
+}

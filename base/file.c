@@ -1,0 +1,353 @@
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/uuid.h"
+#include "base/xalloc.h"
+
+enum file_kind file_kind_at(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0) {
+        return FILE_ABSENT;
+    }
+    if (S_ISREG(st.st_mode)) {
+        return FILE_REGULAR;
+    }
+    return S_ISDIR(st.st_mode) ? FILE_FOLDER : FILE_OTHER;
+}
+
+static int read_fd(int fd, const char *path, size_t max_bytes, struct strbuf *out, struct err *err)
+{
+    size_t before = out->len;
+    for (;;) {
+        strbuf_reserve(out, (size_t)64 * 1024);
+        ssize_t n = read(fd, out->buf + out->len, (size_t)64 * 1024);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return err_set_errno(err, errno, "read %s", path);
+        }
+        if (n == 0) {
+            out->buf[out->len] = '\0';
+            return 0;
+        }
+        out->len += (size_t)n;
+        out->buf[out->len] = '\0';
+        if (out->len - before > max_bytes) {
+            return err_set(err, ERR_RANGE, "%s is larger than %zu bytes", path, max_bytes);
+        }
+    }
+}
+
+int file_read(const char *path, size_t max_bytes, struct strbuf *out, struct err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0) {
+        return err_set_errno(err, errno, "open %s", path);
+    }
+    struct stat st;
+    int rc;
+    if (fstat(fd, &st) != 0) {
+        rc = err_set_errno(err, errno, "stat %s", path);
+    } else if (!S_ISREG(st.st_mode)) {
+        rc = err_set(err, ERR_INVALID, "%s is %s, not a file", path,
+                     S_ISDIR(st.st_mode) ? "a folder" : "a special file");
+    } else {
+        rc = read_fd(fd, path, max_bytes, out, err);
+    }
+    (void)close(fd);
+    return rc;
+}
+
+int file_write_all(int fd, const void *data, size_t len, struct err *err)
+{
+    const char *p = data;
+    while (len > 0) {
+        ssize_t n = write(fd, p, len);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return err_set_errno(err, errno, "write");
+        }
+        p += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+int dir_sync(const char *path, struct err *err)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return err_set_errno(err, errno, "open folder %s", path);
+    }
+    /* Some file systems refuse fsync on folders with EINVAL: there is nothing to sync there. */
+    int rc =
+        fsync(fd) != 0 && errno != EINVAL ? err_set_errno(err, errno, "sync folder %s", path) : 0;
+    (void)close(fd);
+    return rc;
+}
+
+/* Opens a fresh temporary file beside path. */
+static int temp_open(const char *path, mode_t mode, char **temp, struct err *err)
+{
+    char id[UUID_TEXT_SIZE];
+    uuid_make(id);
+    char *folder = path_folder(path);
+    *temp = xasprintf("%s/.%s.%s.tmp", folder, path_name(path), id);
+    free(folder);
+    int fd = open(*temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    return fd < 0 ? err_set_errno(err, errno, "create %s", *temp) : fd;
+}
+
+static int temp_publish(int fd, const char *temp, const char *path, struct err *err)
+{
+    if (fsync(fd) != 0) {
+        return err_set_errno(err, errno, "sync %s", temp);
+    }
+    if (rename(temp, path) != 0) {
+        return err_set_errno(err, errno, "rename to %s", path);
+    }
+    char *folder = path_folder(path);
+    int rc = dir_sync(folder, err);
+    free(folder);
+    return rc;
+}
+
+int file_write_atomic(const char *path, const void *data, size_t len, mode_t mode, struct err *err)
+{
+    char *temp = NULL;
+    int fd = temp_open(path, mode, &temp, err);
+    if (fd < 0) {
+        free(temp);
+        return fd;
+    }
+    int rc = file_write_all(fd, data, len, err);
+    if (rc != 0) {
+        (void)err_wrap(err, "%s", path);
+    } else {
+        rc = temp_publish(fd, temp, path, err);
+    }
+    if (rc != 0) {
+        (void)unlink(temp);
+    }
+    (void)close(fd);
+    free(temp);
+    return rc;
+}
+
+static int copy_bytes(int in, int out, struct err *err)
+{
+    char chunk[65536];
+    for (;;) {
+        ssize_t n = read(in, chunk, sizeof(chunk));
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return n == 0 ? 0 : err_set_errno(err, errno, "read");
+        }
+        int rc = file_write_all(out, chunk, (size_t)n, err);
+        if (rc != 0) {
+            return rc;
+        }
+    }
+}
+
+int file_copy(const char *from, const char *to, mode_t mode, struct err *err)
+{
+    int in = open(from, O_RDONLY | O_CLOEXEC);
+    if (in < 0) {
+        return err_set_errno(err, errno, "open %s", from);
+    }
+    char *temp = NULL;
+    int out = temp_open(to, mode, &temp, err);
+    int rc = out < 0 ? out : copy_bytes(in, out, err);
+    if (out >= 0 && rc != 0) {
+        (void)err_wrap(err, "copy %s to %s", from, to);
+    } else if (out >= 0) {
+        rc = temp_publish(out, temp, to, err);
+    }
+    if (out >= 0) {
+        if (rc != 0) {
+            (void)unlink(temp);
+        }
+        (void)close(out);
+    }
+    (void)close(in);
+    free(temp);
+    return rc;
+}
+
+int dir_make(const char *path, mode_t mode, struct err *err)
+{
+    char *copy = xstrdup(path);
+    int rc = 0;
+    for (char *p = copy + 1; rc == 0; p++) {
+        if (*p != '/' && *p != '\0') {
+            continue;
+        }
+        char saved = *p;
+        *p = '\0';
+        if (mkdir(copy, mode) != 0 && (errno != EEXIST || file_kind_at(copy) != FILE_FOLDER)) {
+            rc = errno == EEXIST ? err_set(err, ERR_EXISTS, "%s is there and is not a folder", copy)
+                                 : err_set_errno(err, errno, "make folder %s", copy);
+        }
+        *p = saved;
+        if (saved == '\0') {
+            break;
+        }
+    }
+    free(copy);
+    return rc;
+}
+
+static int remove_at(int parent, const char *name, int depth, struct err *err)
+{
+    if (unlinkat(parent, name, 0) == 0 || errno == ENOENT) {
+        return 0;
+    }
+    if (errno != EISDIR && errno != EPERM) {
+        return err_set_errno(err, errno, "remove %s", name);
+    }
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (dir == NULL || depth > 128) {
+        int rc = err_set_errno(err, depth > 128 ? ELOOP : errno, "open folder %s", name);
+        if (dir != NULL) {
+            (void)closedir(dir);
+        } else if (fd >= 0) {
+            (void)close(fd);
+        }
+        return rc;
+    }
+    int rc = 0;
+    const struct dirent *e;
+    while (rc == 0 && (e = readdir(dir)) != NULL) {
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {
+            rc = remove_at(dirfd(dir), e->d_name, depth + 1, err);
+        }
+    }
+    (void)closedir(dir);
+    if (rc == 0 && unlinkat(parent, name, AT_REMOVEDIR) != 0 && errno != ENOENT) {
+        rc = err_set_errno(err, errno, "remove folder %s", name);
+    }
+    return rc;
+}
+
+int dir_remove(const char *path, struct err *err)
+{
+    return remove_at(AT_FDCWD, path, 0, err);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int dir_list(const char *path, struct name_list *out, struct err *err)
+{
+    *out = (struct name_list){0};
+    DIR *dir = opendir(path);
+    if (dir == NULL) {
+        return err_set_errno(err, errno, "open folder %s", path);
+    }
+    const struct dirent *e;
+    errno = 0;
+    while ((e = readdir(dir)) != NULL) {
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {
+            ARRAY_GROW(out->names, out->n, out->cap);
+            out->names[out->n++] = xstrdup(e->d_name);
+        }
+        errno = 0;
+    }
+    int rc = errno != 0 ? err_set_errno(err, errno, "read folder %s", path) : 0;
+    (void)closedir(dir);
+    if (out->n > 1) {
+        qsort(out->names, out->n, sizeof(*out->names), by_name);
+    }
+    return rc;
+}
+
+void name_list_release(struct name_list *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        free(list->names[i]);
+    }
+    free(list->names);
+    *list = (struct name_list){0};
+}
+
+char *path_join(const char *a, const char *b)
+{
+    size_t len = strlen(a);
+    bool slash = len > 0 && a[len - 1] == '/';
+    return xasprintf("%s%s%s", a, slash ? "" : "/", b);
+}
+
+char *path_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL) {
+        return xstrdup(".");
+    }
+    return slash == path ? xstrdup("/") : xstrndup(path, (size_t)(slash - path));
+}
+
+const char *path_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+char *path_absolute(const char *base, const char *path)
+{
+    if (path[0] == '/') {
+        return xstrdup(path);
+    }
+    char *cwd = NULL;
+    if (base == NULL || base[0] != '/') {
+        cwd = getcwd(NULL, 0);
+    }
+    char *root = base == NULL
+                     ? xstrdup(cwd == NULL ? "/" : cwd)
+                     : (base[0] == '/' ? xstrdup(base) : path_join(cwd == NULL ? "/" : cwd, base));
+    char *out = path_join(root, path);
+    free(root);
+    free(cwd);
+    return out;
+}
+
+int path_of_self(struct strbuf *out, struct err *err)
+{
+    char self[4096];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    if (n < 0) {
+        return err_set_errno(err, errno, "read /proc/self/exe");
+    }
+    self[n] = '\0';
+    char *folder = path_folder(self);
+    strbuf_adds(out, folder);
+    free(folder);
+    return 0;
+}
+
+int64_t disk_free_bytes(const char *path)
+{
+    struct statvfs st;
+    if (statvfs(path, &st) != 0) {
+        return -1;
+    }
+    return (int64_t)st.f_bavail * (int64_t)st.f_frsize;
+}

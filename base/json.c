@@ -1,0 +1,287 @@
+#include "base/json.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/xalloc.h"
+
+static int by_key(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Refuses an object with two equal keys, anywhere in the tree. Depth is bounded by json_scan. */
+static int check_keys(const cJSON *v, struct err *err)
+{
+    size_t n = 0;
+    for (const cJSON *m = v->child; m != NULL; m = m->next) {
+        int rc = check_keys(m, err);
+        if (rc != 0) {
+            return rc;
+        }
+        n++;
+    }
+    if (!cJSON_IsObject(v) || n < 2) {
+        return 0;
+    }
+    const char **keys = xcalloc(n, sizeof(*keys));
+    n = 0;
+    for (const cJSON *m = v->child; m != NULL; m = m->next) {
+        keys[n++] = m->string;
+    }
+    qsort(keys, n, sizeof(*keys), by_key);
+    int rc = 0;
+    for (size_t i = 1; rc == 0 && i < n; i++) {
+        if (strcmp(keys[i - 1], keys[i]) == 0) {
+            rc = err_set(err, ERR_SYNTAX, "key \"%s\" stands twice in one object", keys[i]);
+        }
+    }
+    free(keys);
+    return rc;
+}
+
+int json_parse(const char *text, size_t len, cJSON **out, struct err *err)
+{
+    *out = NULL;
+    int rc = json_scan(text, len, err);
+    if (rc != 0) {
+        return rc;
+    }
+    cJSON *v = cJSON_ParseWithLength(text, len);
+    if (v == NULL) {
+        return err_set(err, ERR_SYNTAX, "not readable as JSON");
+    }
+    rc = check_keys(v, err);
+    if (rc != 0) {
+        cJSON_Delete(v);
+        return rc;
+    }
+    *out = v;
+    return 0;
+}
+
+int json_read_file(const char *path, size_t max_bytes, cJSON **out, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    *out = NULL;
+    int rc = file_read(path, max_bytes, &text, err);
+    if (rc == 0) {
+        rc = json_parse(text.buf, text.len, out, err);
+        if (rc != 0) {
+            (void)err_wrap(err, "%s", path);
+        }
+    }
+    strbuf_release(&text);
+    return rc;
+}
+
+int json_write_file(const char *path, const cJSON *v, mode_t mode, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    int rc = json_pretty(v, &text, err);
+    if (rc == 0) {
+        strbuf_addc(&text, '\n');
+        rc = file_write_atomic(path, text.buf, text.len, mode, err);
+    }
+    strbuf_release(&text);
+    return rc;
+}
+
+const cJSON *json_member(const cJSON *obj, const char *key)
+{
+    return cJSON_GetObjectItemCaseSensitive(obj, key);
+}
+
+static int need(const cJSON *obj, const char *key, const cJSON **out, struct err *err)
+{
+    *out = json_member(obj, key);
+    return *out == NULL ? err_set(err, ERR_SYNTAX, "\"%s\" is missing", key) : 0;
+}
+
+static bool is_absent(const cJSON *obj, const char *key)
+{
+    const cJSON *m = json_member(obj, key);
+    return m == NULL || cJSON_IsNull(m);
+}
+
+int json_get_string(const cJSON *obj, const char *key, const char **out, struct err *err)
+{
+    const cJSON *m;
+    int rc = need(obj, key, &m, err);
+    if (rc != 0) {
+        return rc;
+    }
+    if (!cJSON_IsString(m)) {
+        return err_set(err, ERR_SYNTAX, "\"%s\" is not a string", key);
+    }
+    *out = m->valuestring;
+    return 0;
+}
+
+int json_get_number(const cJSON *obj, const char *key, double *out, struct err *err)
+{
+    const cJSON *m;
+    int rc = need(obj, key, &m, err);
+    if (rc != 0) {
+        return rc;
+    }
+    if (!cJSON_IsNumber(m) || !isfinite(m->valuedouble)) {
+        return err_set(err, ERR_SYNTAX, "\"%s\" is not a number", key);
+    }
+    *out = m->valuedouble;
+    return 0;
+}
+
+int json_get_int(const cJSON *obj, const char *key, int64_t min, int64_t max, int64_t *out,
+                 struct err *err)
+{
+    double v = 0;
+    int rc = json_get_number(obj, key, &v, err);
+    if (rc != 0) {
+        return rc;
+    }
+    if (floor(v) != v || fabs(v) > (double)JSON_INT_MAX) {
+        return err_set(err, ERR_SYNTAX, "\"%s\" is not a whole number", key);
+    }
+    if ((int64_t)v < min || (int64_t)v > max) {
+        return err_set(err, ERR_RANGE, "\"%s\" is %lld, outside %lld..%lld", key, (long long)v,
+                       (long long)min, (long long)max);
+    }
+    *out = (int64_t)v;
+    return 0;
+}
+
+int json_get_object(const cJSON *obj, const char *key, const cJSON **out, struct err *err)
+{
+    int rc = need(obj, key, out, err);
+    if (rc == 0 && !cJSON_IsObject(*out)) {
+        rc = err_set(err, ERR_SYNTAX, "\"%s\" is not an object", key);
+    }
+    return rc;
+}
+
+int json_get_array(const cJSON *obj, const char *key, const cJSON **out, struct err *err)
+{
+    int rc = need(obj, key, out, err);
+    if (rc == 0 && !cJSON_IsArray(*out)) {
+        rc = err_set(err, ERR_SYNTAX, "\"%s\" is not an array", key);
+    }
+    return rc;
+}
+
+int json_opt_string(const cJSON *obj, const char *key, const char **out, struct err *err)
+{
+    return is_absent(obj, key) ? 0 : json_get_string(obj, key, out, err);
+}
+
+int json_opt_number(const cJSON *obj, const char *key, double *out, struct err *err)
+{
+    return is_absent(obj, key) ? 0 : json_get_number(obj, key, out, err);
+}
+
+int json_opt_int(const cJSON *obj, const char *key, int64_t min, int64_t max, int64_t *out,
+                 struct err *err)
+{
+    return is_absent(obj, key) ? 0 : json_get_int(obj, key, min, max, out, err);
+}
+
+int json_opt_bool(const cJSON *obj, const char *key, bool *out, struct err *err)
+{
+    if (is_absent(obj, key)) {
+        return 0;
+    }
+    const cJSON *m = json_member(obj, key);
+    if (!cJSON_IsBool(m)) {
+        return err_set(err, ERR_SYNTAX, "\"%s\" is not true or false", key);
+    }
+    *out = cJSON_IsTrue(m);
+    return 0;
+}
+
+static cJSON *checked(cJSON *v)
+{
+    if (v == NULL) {
+        abort();
+    }
+    return v;
+}
+
+cJSON *json_object(void)
+{
+    return checked(cJSON_CreateObject());
+}
+
+cJSON *json_array(void)
+{
+    return checked(cJSON_CreateArray());
+}
+
+void json_put(cJSON *obj, const char *key, cJSON *value)
+{
+    assert(cJSON_IsObject(obj));
+    if (!cJSON_AddItemToObject(obj, key, checked(value))) {
+        abort();
+    }
+}
+
+static cJSON *string_or_null(const char *value)
+{
+    return value == NULL ? cJSON_CreateNull() : cJSON_CreateString(value);
+}
+
+static cJSON *number_or_null(double value)
+{
+    return isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull();
+}
+
+void json_put_string(cJSON *obj, const char *key, const char *value)
+{
+    json_put(obj, key, string_or_null(value));
+}
+
+void json_put_number(cJSON *obj, const char *key, double value)
+{
+    json_put(obj, key, number_or_null(value));
+}
+
+void json_put_int(cJSON *obj, const char *key, int64_t value)
+{
+    assert(value >= -JSON_INT_MAX && value <= JSON_INT_MAX);
+    json_put(obj, key, cJSON_CreateNumber((double)value));
+}
+
+void json_put_bool(cJSON *obj, const char *key, bool value)
+{
+    json_put(obj, key, cJSON_CreateBool(value));
+}
+
+void json_put_null(cJSON *obj, const char *key)
+{
+    json_put(obj, key, cJSON_CreateNull());
+}
+
+void json_push(cJSON *array, cJSON *value)
+{
+    assert(cJSON_IsArray(array));
+    if (!cJSON_AddItemToArray(array, checked(value))) {
+        abort();
+    }
+}
+
+void json_push_string(cJSON *array, const char *value)
+{
+    json_push(array, string_or_null(value));
+}
+
+void json_push_number(cJSON *array, double value)
+{
+    json_push(array, number_or_null(value));
+}
+
+cJSON *json_copy(const cJSON *v)
+{
+    return checked(cJSON_Duplicate(v, true));
+}

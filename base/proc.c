@@ -1,0 +1,165 @@
+#include "base/proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define STDERR_KEPT_BYTES ((size_t)4096)
+
+extern char **environ;
+
+struct child {
+    pid_t pid;
+    int out_fd;
+    int err_fd;
+};
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0) {
+        (void)close(*fd);
+        *fd = -1;
+    }
+}
+
+static int spawn_child(const struct proc_spec *spec, const int out[2], const int errs[2],
+                       pid_t *pid)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    sigset_t none;
+    (void)sigemptyset(&none);
+    (void)posix_spawn_file_actions_init(&actions);
+    (void)posix_spawnattr_init(&attr);
+    (void)posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    (void)posix_spawn_file_actions_adddup2(&actions, out[1], 1);
+    (void)posix_spawn_file_actions_adddup2(&actions, errs[1], 2);
+    if (spec->cwd != NULL) {
+        (void)posix_spawn_file_actions_addchdir_np(&actions, spec->cwd);
+    }
+    (void)posix_spawnattr_setpgroup(&attr, 0);
+    (void)posix_spawnattr_setsigmask(&attr, &none);
+    (void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    /* posix_spawn's prototype lacks const; it changes neither array (POSIX.1-2017, RATIONALE of
+     * exec). */
+    union {
+        const char *const *in;
+        char **out;
+    } argv = {.in = spec->argv}, env = {.in = spec->env};
+    int rc = posix_spawnp(pid, spec->argv[0], &actions, &attr, argv.out,
+                          spec->env == NULL ? environ : env.out);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    (void)posix_spawnattr_destroy(&attr);
+    return rc;
+}
+
+static int child_start(const struct proc_spec *spec, struct child *c, struct err *err)
+{
+    int out[2] = {-1, -1};
+    int errs[2] = {-1, -1};
+    if (pipe2(out, O_CLOEXEC) != 0 || pipe2(errs, O_CLOEXEC) != 0) {
+        int why = errno;
+        close_fd(&out[0]);
+        close_fd(&out[1]);
+        return err_set_errno(err, why, "pipe");
+    }
+    int why = spawn_child(spec, out, errs, &c->pid);
+    close_fd(&out[1]);
+    close_fd(&errs[1]);
+    if (why != 0) {
+        close_fd(&out[0]);
+        close_fd(&errs[0]);
+        return err_set_errno(err, why, "start %s", spec->argv[0]);
+    }
+    c->out_fd = out[0];
+    c->err_fd = errs[0];
+    return 0;
+}
+
+/* Keeps the tail of stderr: drops from the front when it grows over twice what is kept. */
+static void keep_tail(struct strbuf *sb)
+{
+    if (sb->len > 2 * STDERR_KEPT_BYTES) {
+        memmove(sb->buf, sb->buf + (sb->len - STDERR_KEPT_BYTES), STDERR_KEPT_BYTES);
+        sb->len = STDERR_KEPT_BYTES;
+        sb->buf[sb->len] = '\0';
+    }
+}
+
+static void take(int *fd, struct strbuf *into)
+{
+    char chunk[16384];
+    ssize_t n = read(*fd, chunk, sizeof(chunk));
+    if (n > 0) {
+        strbuf_add(into, chunk, (size_t)n);
+    } else if (n == 0 || errno != EINTR) {
+        close_fd(fd);
+    }
+}
+
+/* Reads both pipes until they close, the time is up or stdout is too long. */
+static int child_drain(const struct proc_spec *spec, struct child *c, struct proc_result *r,
+                       struct err *err)
+{
+    struct mono_time start = clock_mono();
+    while (c->out_fd >= 0 || c->err_fd >= 0) {
+        struct pollfd fds[2] = {{.fd = c->out_fd, .events = POLLIN},
+                                {.fd = c->err_fd, .events = POLLIN}};
+        int64_t left =
+            spec->timeout_ms == 0 ? 1000 : spec->timeout_ms - (clock_mono().ms - start.ms);
+        if (left <= 0) {
+            return err_set(err, ERR_TIMEOUT, "%s did not end within %lld ms", spec->argv[0],
+                           (long long)spec->timeout_ms);
+        }
+        if (poll(fds, 2, left > 1000 ? 1000 : (int)left) < 0 && errno != EINTR) {
+            return err_set_errno(err, errno, "poll");
+        }
+        if (fds[0].revents != 0) {
+            take(&c->out_fd, &r->out);
+        }
+        if (fds[1].revents != 0) {
+            take(&c->err_fd, &r->err);
+            keep_tail(&r->err);
+        }
+        if (r->out.len > spec->max_out_bytes) {
+            return err_set(err, ERR_RANGE, "%s printed more than %zu bytes", spec->argv[0],
+                           spec->max_out_bytes);
+        }
+    }
+    return 0;
+}
+
+int proc_run(const struct proc_spec *spec, struct proc_result *r, struct err *err)
+{
+    struct child c = {.pid = -1, .out_fd = -1, .err_fd = -1};
+    *r = (struct proc_result){.code = -1, .out = STRBUF_INIT, .err = STRBUF_INIT};
+    int rc = child_start(spec, &c, err);
+    if (rc != 0) {
+        return rc;
+    }
+    rc = child_drain(spec, &c, r, err);
+    if (rc != 0) {
+        (void)kill(-c.pid, SIGKILL);
+    }
+    int status = 0;
+    while (waitpid(c.pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    close_fd(&c.out_fd);
+    close_fd(&c.err_fd);
+    r->code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    r->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    return rc;
+}
+
+void proc_result_release(struct proc_result *r)
+{
+    strbuf_release(&r->out);
+    strbuf_release(&r->err);
+}
