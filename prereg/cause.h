@@ -1,0 +1,38 @@
+/* Why a task ended otherwise than done: the closed list of architecture.md §3, shared by scheduler, store, engine and
+ * report. Mechanical causes may be excluded within the budget; the others never are. */
+#ifndef PREREG_CAUSE_H
+#define PREREG_CAUSE_H
+
+#include <stdbool.h>
+
+enum cause {
+    CAUSE_NONE,
+    /* ends of an attempt, retried within their budgets */
+    CAUSE_CRASH,
+    CAUSE_SILENT_DEATH,
+    CAUSE_HANG,
+    CAUSE_TIMEOUT,
+    CAUSE_OOM,
+    CAUSE_BAD_RESULT,
+    CAUSE_PREEMPTED,
+    CAUSE_HOST_LOST,
+    /* at once */
+    CAUSE_USER_ERROR,
+    CAUSE_BAD_INPUT,
+    CAUSE_NOT_MEASURABLE,
+    CAUSE_DRIFT,
+    CAUSE_NO_SPACE,
+    /* never run */
+    CAUSE_DEPENDENCY,
+    CAUSE_CANCELLED,
+    CAUSE_STOPPED,
+    CAUSE_NR
+};
+
+const char *cause_name(enum cause c);               /* "crash", "silent_death", ...; "" for CAUSE_NONE */
+enum cause cause_from_name(const char *name);       /* CAUSE_NR when unknown */
+/* True for what a machine did (crash, silent_death, hang, timeout, oom, host_lost, preempted, no_space, and dependency on
+ * such a task is judged by the dependency's own cause); false for a person's act or a bad record. */
+bool cause_is_mechanical(enum cause c);
+
+#endif

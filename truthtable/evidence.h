@@ -1,0 +1,81 @@
+/*
+ * Evidence: what the cells have yielded, as the truth table sees it. One record slot per (cell, stage, metric), one
+ * fact slot per (cell, stage, fact), one end per task. Built from the store, from cell folders or from records.json; the
+ * engine cannot tell which.
+ *
+ * Owned by an arena inside. Every value is in exactly one state, so that a missing, NaN, doubled or out-of-support
+ * value can never pass for a number (invariant 5).
+ */
+#ifndef TRUTHTABLE_EVIDENCE_H
+#define TRUTHTABLE_EVIDENCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "prereg/program.h"
+
+enum value_state {
+    VALUE_MISSING,  /* nothing was recorded */
+    VALUE_KNOWN,    /* finite number */
+    VALUE_NULL,     /* recorded as undetermined; `why` says why */
+    VALUE_CENSORED, /* a bound: value > bound or value < bound */
+    VALUE_DOUBLED,  /* recorded more than once: undetermined */
+};
+
+struct evidence_value {
+    enum value_state state;
+    double value; /* KNOWN */
+    bool has_n;
+    int64_t n; /* items behind the value */
+    bool has_se;
+    double se;
+    bool bound_above; /* CENSORED: true: value > bound; false: value < bound */
+    double bound;
+    const char *why; /* NULL, DOUBLED, CENSORED; or NULL */
+};
+
+enum task_end {
+    TASK_END_PENDING,
+    TASK_END_DONE,
+    TASK_END_BLOCKED,
+    TASK_END_NEVER_RUN,
+};
+
+struct evidence_task {
+    enum task_end end;
+    const char *cause; /* of the closed list in prereg/cause.h; NULL when done or pending */
+};
+
+struct evidence {
+    struct arena arena;
+    const struct program *program;
+    struct evidence_task *tasks; /* program_n_tasks() of them */
+    void *index;                 /* private */
+};
+
+void evidence_init(struct evidence *e, const struct program *p); /* all tasks pending, all values missing */
+void evidence_release(struct evidence *e);
+
+void evidence_set_task(struct evidence *e, size_t cell, size_t stage, enum task_end end, const char *cause);
+/* A second value for one name makes it VALUE_DOUBLED. NaN and infinity become VALUE_NULL, why "not finite". */
+void evidence_add_metric(struct evidence *e, size_t cell, size_t stage, const char *metric,
+                         const struct evidence_value *v);
+void evidence_add_fact(struct evidence *e, size_t cell, size_t stage, const char *fact,
+                       const struct evidence_value *v);
+/* Never NULL: a missing one points to a value of state VALUE_MISSING. */
+const struct evidence_value *evidence_metric(const struct evidence *e, size_t cell, size_t stage,
+                                             const char *metric);
+const struct evidence_value *evidence_fact(const struct evidence *e, size_t cell, size_t stage,
+                                           const char *fact);
+
+/* Adds the metrics and facts of one worker's result.json (already parsed; worker-protocol.md) to a task. Malformed members
+ * become VALUE_NULL with a reason; ERR_PROTOCOL only when the object is not a result at all. */
+int evidence_add_result(struct evidence *e, size_t cell, size_t stage, const cJSON *result, struct err *err) MUST_CHECK;
+
+/* records.json: {"schema":1,"program":NAME,"label":"reconstructed","records":[{"cell":NAME,"stage":NAME,
+ *  "end":"done|blocked|never_run","cause":…,"metrics":{NAME:{"value","n","se"}|number},"facts":{…}}]} */
+int evidence_read_records(struct evidence *e, const cJSON *records, struct err *err) MUST_CHECK;
+
+#endif
