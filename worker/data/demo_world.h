@@ -1,0 +1,82 @@
+/*
+ * The world of the demo corpus: its words, its facts, and how its sentences are put together. Both
+ * the corpus and the items are made from here, so that they cannot drift apart.
+ *
+ * A sentence is described by small integers (indices into the word lists); `*_render` appends its
+ * text and
+ * `*_reserved` says whether the combination belongs to the items.
+ */
+#ifndef WORKER_DATA_DEMO_WORLD_H
+#define WORKER_DATA_DEMO_WORLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/rng.h"
+#include "base/strbuf.h"
+
+#define DEMO_NAMES      40
+#define DEMO_PROPERTIES 4
+#define DEMO_VALUES     8 /* of each property */
+#define DEMO_PHRASES    6 /* ways to open a fact */
+#define DEMO_MODULUS    31
+
+struct demo_world {
+    uint64_t seed;
+    unsigned char facts[DEMO_NAMES][DEMO_PROPERTIES]; /* index of the value */
+};
+
+void demo_world_init(struct demo_world *w, uint64_t seed);
+
+/* "the small dogs" + " sleep" + " by the lake." */
+struct demo_clause {
+    unsigned adjective, noun, verb, place;
+    bool plural;
+};
+
+void demo_clause_draw(struct demo_clause *c, struct rng *rng);
+bool demo_clause_reserved(const struct demo_world *w, const struct demo_clause *c);
+/* A number of its own for every sentence. */
+uint64_t demo_clause_key(const struct demo_clause *c);
+void demo_clause_subject(const struct demo_clause *c, struct strbuf *out);
+/* The predicate with the verb in the given number, without a leading space. */
+void demo_clause_predicate(const struct demo_clause *c, bool plural, struct strbuf *out);
+/* The same words in an order that is none: kind 0 or 1. */
+void demo_clause_scrambled(const struct demo_clause *c, unsigned kind, struct strbuf *out);
+
+/* "every day anna drinks" + " tea." */
+struct demo_fact {
+    unsigned name, property, phrase;
+};
+
+void demo_fact_draw(struct demo_fact *f, struct rng *rng);
+bool demo_fact_reserved(const struct demo_world *w, const struct demo_fact *f);
+void demo_fact_opening(const struct demo_fact *f, struct strbuf *out);
+const char *demo_fact_value(unsigned property, unsigned value);
+
+/* "tom gave the ball to sam, so now" + " sam" + " has the ball." */
+struct demo_gift {
+    unsigned subject, other, object;
+    bool taken;   /* took … from, instead of gave … to */
+    bool lacking; /* the sentence tells who lacks it */
+};
+
+void demo_gift_draw(struct demo_gift *g, struct rng *rng);
+bool demo_gift_reserved(const struct demo_world *w, const struct demo_gift *g);
+uint64_t demo_gift_key(const struct demo_gift *g);
+void demo_gift_opening(const struct demo_gift *g, struct strbuf *out);
+void demo_gift_ending(const struct demo_gift *g, struct strbuf *out);
+const char *demo_name(unsigned name);
+/* Whether the subject is whom the ending is about. */
+bool demo_gift_about_subject(const struct demo_gift *g);
+
+/* "17 plus 25 is" + " 11." */
+struct demo_sum {
+    unsigned a, b;
+};
+
+void demo_sum_draw(struct demo_sum *s, struct rng *rng);
+bool demo_sum_reserved(const struct demo_world *w, const struct demo_sum *s);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * A source of documents: a file, or a folder whose files are taken in sorted order (folders inside
+ * it likewise). What a file is: begins with the shard magic   a packed shard (its tokenizer must be
+ * ours)
+ *   *.jsonl                       one JSON object a line, the document in its string field "text"
+ *   anything else                 UTF-8 text, documents separated by lines that are exactly
+ * <|endoftext|>; a file without one is cut at the first blank line after every SOURCE_CUT_BYTES
+ * Documents are trimmed of leading and trailing line ends; empty ones are skipped.
+ */
+#ifndef WORKER_DATA_SOURCE_H
+#define WORKER_DATA_SOURCE_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+#include "worker/data/shard.h"
+#include "worker/data/tokenizer.h"
+
+#define SOURCE_SEPARATOR "<|endoftext|>"
+#define SOURCE_CUT_BYTES 4096u
+#define SOURCE_FILE_MAX  ((size_t)8 << 30)
+
+/* Appends every document of path to c. ERR_NOT_FOUND, ERR_SYNTAX (file and line named), ERR_CORRUPT
+ * ... */
+int source_read(const char *path, const struct tokenizer *tok, struct corpus *c,
+                struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * Text to token ids and back. One kind so far: "bytes", where id b < 256 is the byte b and 256 ends
+ * a document.
+ *
+ * A tokenizer is immutable after opening and may be shared by threads. Its digest names it: shards
+ * and models carry the digest and refuse another.
+ */
+#ifndef WORKER_DATA_TOKENIZER_H
+#define WORKER_DATA_TOKENIZER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/digest.h"
+#include "base/err.h"
+#include "base/strbuf.h"
+
+#define TOKENIZER_BYTES       "bytes"
+#define TOKENIZER_BYTES_VOCAB 257u
+
+struct tokenizer;
+
+/* A growing array of ids. */
+struct token_list {
+    uint32_t *ids;
+    size_t n;
+    size_t cap;
+};
+
+/* spec is "bytes", or the path of a tokenizer.json (ERR_REFUSED: this version has no byte-level
+ * BPE). */
+int tokenizer_open(const char *spec, struct tokenizer **out, struct err *err) MUST_CHECK;
+void tokenizer_free(struct tokenizer *tok);
+
+const char *tokenizer_spec(const struct tokenizer *tok);
+uint32_t tokenizer_vocab(const struct tokenizer *tok);       /* ids are 0 .. vocab - 1 */
+uint32_t tokenizer_end_of_text(const struct tokenizer *tok); /* the id that ends a document */
+struct digest tokenizer_digest(const struct tokenizer *tok);
+
+/* Appends the ids of text; never the end-of-text id. */
+int tokenizer_encode(const struct tokenizer *tok, const char *text, size_t len,
+                     struct token_list *out, struct err *err) MUST_CHECK;
+/* Appends the bytes of ids; end-of-text gives none. ERR_RANGE for an id outside the vocabulary. */
+int tokenizer_decode(const struct tokenizer *tok, const uint32_t *ids, size_t n, struct strbuf *out,
+                     struct err *err) MUST_CHECK;
+
+void token_list_release(struct token_list *list);
+void token_list_add(struct token_list *list, uint32_t id);
+
+#endif

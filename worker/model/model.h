@@ -1,0 +1,52 @@
+/*
+ * A finished model, for whoever asks it something: open the folder a training task left, then score
+ * tokens.
+ *
+ * Opening verifies model.bin against its digest. A model owns its weights and one workspace, so one
+ * caller at a time. Results depend on the tokens alone, never on what was asked before: every call
+ * is one sequence.
+ */
+#ifndef WORKER_MODEL_MODEL_H
+#define WORKER_MODEL_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/digest.h"
+#include "base/err.h"
+#include "worker/data/tokenizer.h"
+#include "worker/model/config.h"
+
+#define MODEL_FOLDER    "model"
+#define MODEL_FILE_JSON "model.json"
+#define MODEL_FILE_BIN  "model.bin"
+
+struct model;
+
+/* folder: what task.json's inputs name (an attempt's folder, or the folder whose result.json links
+ * into it). threads: of the matrix products. ERR_NOT_FOUND, ERR_CORRUPT, ERR_VERSION. */
+int model_open(const char *folder, int threads, struct model **out, struct err *err) MUST_CHECK;
+void model_free(struct model *m);
+
+const struct model_config *model_config(const struct model *m);
+/* SHA-256 of model.bin: what an evaluation's cache and items are keyed by. */
+struct digest model_digest(const struct model *m);
+/* "bytes", or the name of the task's data that held tokenizer.json; and the tokenizer's digest. */
+const char *model_tokenizer_spec(const struct model *m);
+struct digest model_tokenizer_digest(const struct model *m);
+
+/* For every i in first .. n - 1: logprob[i - first] = ln p(tokens[i] | tokens[0 .. i - 1]), and,
+ * unless is_top is NULL, whether no other token is likelier. 1 <= first < n, n - 1 <= context;
+ * ERR_RANGE otherwise, also for a token outside the vocabulary. */
+int model_score(struct model *m, const uint32_t *tokens, size_t n, size_t first, double *logprob,
+                bool *is_top, struct err *err) MUST_CHECK;
+
+/* The logits after tokens[0 .. n - 1], n <= context: logits has `vocab` elements. */
+int model_next_logits(struct model *m, const uint32_t *tokens, size_t n, float *logits,
+                      struct err *err) MUST_CHECK;
+
+/* OpenBLAS's build and core name, for the fact sheet: what bit-identity depends on. */
+const char *model_blas_text(void);
+
+#endif

@@ -1,0 +1,29 @@
+/* What `COMMAND --describe task.json` prints: metrics, facts, seconds, solved parameters, errors.
+ */
+#ifndef WORKER_REPORT_DESCRIBE_H
+#define WORKER_REPORT_DESCRIBE_H
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+
+#include "worker/report/params.h"
+
+struct description {
+    cJSON *json;
+    cJSON *metrics;
+    cJSON *facts;
+    cJSON *params;
+};
+
+void description_init(struct description *d);
+void description_release(struct description *d);
+void description_metric(struct description *d, const char *name);
+void description_fact(struct description *d, const char *name, double value);
+void description_seconds(struct description *d, double seconds);
+/* A solved parameter. */
+void description_param(struct description *d, const char *key, double value);
+/* One line of JSON and a newline; faults become "errors". Returns 0, or ERR_IO. */
+int description_print(struct description *d, const struct param_faults *faults, FILE *out,
+                      struct err *err) MUST_CHECK;
+
+#endif

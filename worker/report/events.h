@@ -1,0 +1,40 @@
+/*
+ * What a running worker says: one JSON line per write(2), appended to the file named by
+ * PREREG_EVENTS. Without that variable (a run by hand) nothing is written. Never holds a score
+ * (invariant 8).
+ *
+ * The first failure to write is kept and later calls do nothing; the owner asks for it with
+ * events_result().
+ */
+#ifndef WORKER_REPORT_EVENTS_H
+#define WORKER_REPORT_EVENTS_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define EVENTS_LINE_MAX 65536
+
+enum section { SECTION_SETUP, SECTION_STEP, SECTION_CHECKPOINT, SECTION_EVAL, SECTION_NR };
+
+struct events {
+    int fd; /* -1: nobody listens */
+    enum section section;
+    int64_t last_progress_ns;
+    struct err fault; /* code 0: none */
+};
+
+int events_open(struct events *ev, struct err *err) MUST_CHECK;
+void events_close(struct events *ev);
+int events_result(const struct events *ev, struct err *err) MUST_CHECK;
+
+/* Says so only when the section changes. */
+void events_section(struct events *ev, enum section section);
+/* At most two lines a second, except the first and the last (done == total). */
+void events_progress(struct events *ev, int64_t done, int64_t total, const char *unit);
+void events_point(struct events *ev, int64_t step, const char *name, double value);
+void events_checkpoint(struct events *ev, int64_t step, const char *path, double seconds);
+void events_resumed(struct events *ev, int64_t step);
+void events_note(struct events *ev, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * result.json, written last and atomically into the working directory; and the exit codes of a
+ * worker.
+ *
+ * The builder collects metrics, facts, digests of what was read and artifacts. Numbers are finite
+ * or null with a "why" (and a "bound" where censored).
+ */
+#ifndef WORKER_REPORT_RESULT_H
+#define WORKER_REPORT_RESULT_H
+
+#include <cjson/cJSON.h>
+#include <stdint.h>
+
+#include "base/digest.h"
+#include "base/err.h"
+#include "worker/report/task.h"
+
+enum worker_exit {
+    WORKER_DONE = 0,
+    WORKER_CRASH = 1,
+    WORKER_USAGE = 64,        /* bad parameters; never retried */
+    WORKER_DATA = 65,         /* bad input data; never retried */
+    WORKER_UNMEASURABLE = 69, /* cannot be measured; blocked at once */
+    WORKER_AGAIN = 75,        /* checkpointed, run me again */
+};
+
+/* ERR_USAGE, ERR_INVALID -> 64; ERR_SYNTAX, ERR_CORRUPT, ERR_NOT_FOUND, ERR_VERSION -> 65;
+ * ERR_REFUSED -> 69; ERR_BUSY (asked to stop) -> 75; anything else 1. */
+enum worker_exit worker_exit_code(int err_code);
+
+struct result {
+    cJSON *json;
+    cJSON *metrics;
+    cJSON *facts;
+    cJSON *read;
+    cJSON *artifacts;
+};
+
+void result_init(struct result *r, const struct task *task);
+void result_release(struct result *r);
+
+/* n < 0: no count; se NaN: unknown. A value that is not finite becomes null, why "not_finite". */
+void result_metric(struct result *r, const char *name, double value, int64_t n, double se);
+/* bound may be NULL, e.g. ">4864". */
+void result_metric_null(struct result *r, const char *name, const char *why, const char *bound);
+void result_fact(struct result *r, const char *name, double value);
+void result_fact_text(struct result *r, const char *name, const char *value);
+/* {"value":null,"why":why} */
+void result_fact_null(struct result *r, const char *name, const char *why);
+void result_read(struct result *r, const char *data_name, const struct digest *digest);
+/* Hashes the file at path (relative to the working directory). */
+int result_artifact(struct result *r, const char *path, struct err *err) MUST_CHECK;
+void result_items(struct result *r, const char *path);
+int result_write(struct result *r, struct err *err) MUST_CHECK;
+
+/* Facts every worker gives: threads, blas (build and core name), peak_rss_bytes. */
+void result_fact_sheet(struct result *r, int threads, const char *blas);
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * The worker's reading of task.json (docs/worker-protocol.md): what it is to do, and nothing else.
+ *
+ * struct task owns the parsed JSON; every pointer in it lives until task_release(). Relative paths
+ * are taken as given (the daemon writes absolute ones).
+ */
+#ifndef WORKER_REPORT_TASK_H
+#define WORKER_REPORT_TASK_H
+
+#include <cjson/cJSON.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/digest.h"
+#include "base/err.h"
+
+#define TASK_PROTOCOL  1
+#define TASK_BYTES_MAX (16u << 20)
+
+struct task {
+    cJSON *json;
+    const char *program; /* "" when task.json does not say */
+    const char *stage;
+    const char *cell_name;
+    const char *attempt; /* the attempt's id; "" under --describe */
+    int64_t attempt_no;  /* from 1 */
+    const cJSON *params; /* object, never NULL */
+    const cJSON *inputs; /* object or NULL */
+    const cJSON *data;   /* object or NULL */
+    const cJSON *peers;  /* object or NULL; under --describe only */
+    const char **resume; /* earlier attempt folders, newest first */
+    size_t n_resume;
+    int threads;               /* >= 1 */
+    int64_t memory_bytes;      /* 0: no limit given */
+    double checkpoint_seconds; /* < 0: "auto" */
+};
+
+/* One entry of "data". */
+struct task_data {
+    const char *name;
+    const char *path;
+    struct digest sha256; /* all zero when the task gives none */
+};
+
+int task_read(const char *path, struct task *task, struct err *err) MUST_CHECK;
+void task_release(struct task *task); /* also fine on a zeroed struct */
+
+/* The folder of another stage's result. ERR_USAGE when the task has no such input. */
+int task_find_input(const struct task *task, const char *stage, const char **folder,
+                    struct err *err) MUST_CHECK;
+/* ERR_USAGE when the task has no such data. */
+int task_find_data(const struct task *task, const char *name, struct task_data *out,
+                   struct err *err) MUST_CHECK;
+/* Hashes what lies at data->path into *found; ERR_CORRUPT when the task locked another digest. */
+int task_verify_data(const struct task_data *data, struct digest *found,
+                     struct err *err) MUST_CHECK;
+
+#endif
