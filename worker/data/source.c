@@ -1,0 +1,158 @@
+#include "worker/data/source.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+
+#define SOURCE_DEPTH_MAX 16
+
+static int add_document(struct corpus *c, const struct tokenizer *tok, const char *text, size_t len,
+                        struct err *err)
+{
+    while (len > 0 && (text[0] == '\n' || text[0] == '\r')) {
+        text++;
+        len--;
+    }
+    while (len > 0 && (text[len - 1] == '\n' || text[len - 1] == '\r'))
+        len--;
+    return len == 0 ? 0 : corpus_add(c, tok, text, len, err);
+}
+
+/* The length of the line at text, without its end; *next is where the following one begins. */
+static size_t line_length(const char *text, size_t len, size_t *next)
+{
+    const char *end = memchr(text, '\n', len);
+    size_t n = end == NULL ? len : (size_t)(end - text);
+
+    *next = end == NULL ? len : n + 1;
+    if (n > 0 && text[n - 1] == '\r')
+        n--;
+    return n;
+}
+
+static bool is_separator(const char *text, size_t len)
+{
+    return len == sizeof(SOURCE_SEPARATOR) - 1 && memcmp(text, SOURCE_SEPARATOR, len) == 0;
+}
+
+static bool has_separator(const char *text, size_t len)
+{
+    size_t next;
+
+    for (size_t at = 0; at < len; at += next)
+        if (is_separator(text + at, line_length(text + at, len - at, &next)))
+            return true;
+    return false;
+}
+
+static int read_text(const struct strbuf *body, const struct tokenizer *tok, struct corpus *c,
+                     struct err *err)
+{
+    size_t start = 0, next;
+    bool separated = has_separator(body->buf, body->len);
+
+    if (!text_is_utf8(body->buf, body->len))
+        return err_set(err, ERR_SYNTAX, "not UTF-8 text");
+    for (size_t at = 0; at < body->len; at += next) {
+        size_t n = line_length(body->buf + at, body->len - at, &next);
+        bool cut =
+            separated ? is_separator(body->buf + at, n) : n == 0 && at - start >= SOURCE_CUT_BYTES;
+        if (!cut)
+            continue;
+        int rc = add_document(c, tok, body->buf + start, at - start, err);
+        if (rc < 0)
+            return rc;
+        start = at + next;
+    }
+    return add_document(c, tok, body->buf + start, body->len - start, err);
+}
+
+static int read_jsonl_line(const char *line, size_t len, const struct tokenizer *tok,
+                           struct corpus *c, struct err *err)
+{
+    cJSON *obj = NULL;
+    const char *text = NULL;
+
+    int rc = json_parse(line, len, &obj, err);
+    if (rc == 0)
+        rc = json_get_string(obj, "text", &text, err);
+    if (rc == 0)
+        rc = add_document(c, tok, text, strlen(text), err);
+    else
+        err->code = ERR_SYNTAX;
+    cJSON_Delete(obj);
+    return rc < 0 ? err->code : 0;
+}
+
+static int read_jsonl(const struct strbuf *body, const struct tokenizer *tok, struct corpus *c,
+                      struct err *err)
+{
+    size_t next, number = 1;
+
+    for (size_t at = 0; at < body->len; at += next, number++) {
+        size_t n = line_length(body->buf + at, body->len - at, &next);
+        if (n > 0 && read_jsonl_line(body->buf + at, n, tok, c, err) < 0)
+            return err_wrap(err, "line %zu", number);
+    }
+    return 0;
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), m = strlen(end);
+    return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+static int read_one(const char *path, const struct tokenizer *tok, struct corpus *c,
+                    struct err *err)
+{
+    struct strbuf body = STRBUF_INIT;
+
+    int rc = file_read(path, SOURCE_FILE_MAX, &body, err);
+    if (rc == 0 && body.len >= 8 && memcmp(body.buf, SHARD_MAGIC, 8) == 0) {
+        strbuf_release(&body);
+        return shard_read(path, tok, c, err);
+    }
+    if (rc == 0)
+        rc = ends_with(path, ".jsonl") ? read_jsonl(&body, tok, c, err)
+                                       : read_text(&body, tok, c, err);
+    strbuf_release(&body);
+    return rc < 0 ? err_wrap(err, "%s", path) : 0;
+}
+
+static int read_path(const char *path, int depth, const struct tokenizer *tok, struct corpus *c,
+                     struct err *err);
+
+static int read_folder(const char *path, int depth, const struct tokenizer *tok, struct corpus *c,
+                       struct err *err)
+{
+    struct name_list list = {0};
+
+    if (depth >= SOURCE_DEPTH_MAX)
+        return err_set(err, ERR_NOT_FOUND, "%s: folders nested over %d deep", path, SOURCE_DEPTH_MAX);
+    int rc = dir_list(path, &list, err);
+    for (size_t i = 0; rc == 0 && i < list.n; i++) {
+        char *inner = path_join(path, list.names[i]);
+        rc = read_path(inner, depth + 1, tok, c, err);
+        free(inner);
+    }
+    name_list_release(&list);
+    return rc;
+}
+
+static int read_path(const char *path, int depth, const struct tokenizer *tok, struct corpus *c,
+                     struct err *err)
+{
+    switch (file_kind_at(path)) {
+    case FILE_REGULAR: return read_one(path, tok, c, err);
+    case FILE_FOLDER: return read_folder(path, depth, tok, c, err);
+    case FILE_ABSENT: return err_set(err, ERR_NOT_FOUND, "%s: no such file or folder", path);
+    case FILE_OTHER: break;
+    }
+    return err_set(err, ERR_NOT_FOUND, "%s: neither a file nor a folder", path);
+}
+
+int source_read(const char *path, const struct tokenizer *tok, struct corpus *c, struct err *err)
+{
+    return read_path(path, 0, tok, c, err);
+}

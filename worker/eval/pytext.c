@@ -1,0 +1,130 @@
+#include "worker/eval/pytext.h"
+
+#include <locale.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <wctype.h>
+
+#include "base/text.h"
+
+/* str.isspace of Python 3. */
+static bool is_space(uint32_t cp)
+{
+    if (cp < 0x80)
+        return (cp >= 0x09 && cp <= 0x0d) || (cp >= 0x1c && cp <= 0x20);
+    return cp == 0x85 || cp == 0xa0 || cp == 0x1680 || (cp >= 0x2000 && cp <= 0x200a) ||
+           cp == 0x2028 || cp == 0x2029 || cp == 0x202f || cp == 0x205f || cp == 0x3000;
+}
+
+size_t pytext_lstrip(const char *s, size_t len)
+{
+    size_t at = 0;
+    uint32_t cp = 0;
+    size_t n;
+    while ((n = text_utf8_next(s + at, len - at, &cp)) > 0 && is_space(cp))
+        at += n;
+    return at;
+}
+
+size_t pytext_rstrip(const char *s, size_t len)
+{
+    while (len > 0) {
+        size_t start = len - 1;
+        while (start > 0 && ((unsigned char)s[start] & 0xc0) == 0x80)
+            start--;
+        uint32_t cp = 0;
+        if (text_utf8_next(s + start, len - start, &cp) == 0 || !is_space(cp))
+            break;
+        len = start;
+    }
+    return len;
+}
+
+size_t pytext_length(const char *s, size_t len)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < len; i++)
+        n += ((unsigned char)s[i] & 0xc0) != 0x80;
+    return n;
+}
+
+static void add_utf8(struct strbuf *out, uint32_t cp)
+{
+    if (cp < 0x80) {
+        strbuf_addc(out, (char)cp);
+    } else if (cp < 0x800) {
+        strbuf_addc(out, (char)(0xc0 | cp >> 6));
+        strbuf_addc(out, (char)(0x80 | (cp & 0x3f)));
+    } else if (cp < 0x10000) {
+        strbuf_addc(out, (char)(0xe0 | cp >> 12));
+        strbuf_addc(out, (char)(0x80 | (cp >> 6 & 0x3f)));
+        strbuf_addc(out, (char)(0x80 | (cp & 0x3f)));
+    } else {
+        strbuf_addc(out, (char)(0xf0 | cp >> 18));
+        strbuf_addc(out, (char)(0x80 | (cp >> 12 & 0x3f)));
+        strbuf_addc(out, (char)(0x80 | (cp >> 6 & 0x3f)));
+        strbuf_addc(out, (char)(0x80 | (cp & 0x3f)));
+    }
+}
+
+int pytext_capitalize(const char *s, struct strbuf *out, struct err *err)
+{
+    locale_t unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    if (unicode == (locale_t)0)
+        return err_set(err, ERR_OTHER, "this system has no C.UTF-8 locale");
+    size_t len = strlen(s);
+    size_t at = 0;
+    uint32_t cp = 0;
+    size_t n;
+    while ((n = text_utf8_next(s + at, len - at, &cp)) > 0) {
+        wint_t turned = at == 0 ? towupper_l((wint_t)cp, unicode) : towlower_l((wint_t)cp, unicode);
+        add_utf8(out, (uint32_t)turned);
+        at += n;
+    }
+    freelocale(unicode);
+    return 0;
+}
+
+/* Appends s[0..len) with every `from` replaced by `to`, left to right without overlap. */
+static void add_replaced(const char *s, size_t len, const char *from, const char *to,
+                         struct strbuf *out)
+{
+    size_t n_from = strlen(from);
+    for (size_t at = 0; at < len;) {
+        if (len - at >= n_from && memcmp(s + at, from, n_from) == 0) {
+            strbuf_adds(out, to);
+            at += n_from;
+        } else {
+            strbuf_addc(out, s[at++]);
+        }
+    }
+}
+
+/* The regular expression \[.*?\] where . matches anything but a line feed. */
+static void add_without_brackets(const char *s, size_t len, struct strbuf *out)
+{
+    for (size_t at = 0; at < len;) {
+        size_t end = at;
+        if (s[at] == '[')
+            while (end < len && s[end] != ']' && s[end] != '\n')
+                end++;
+        if (s[at] == '[' && end < len && s[end] == ']')
+            at = end + 1;
+        else
+            strbuf_addc(out, s[at++]);
+    }
+}
+
+void pytext_clean_hellaswag(const char *s, struct strbuf *out)
+{
+    struct strbuf titled = STRBUF_INIT;
+    struct strbuf bare = STRBUF_INIT;
+    size_t len = strlen(s);
+    size_t start = pytext_lstrip(s, len);
+    size_t end = start + pytext_rstrip(s + start, len - start);
+    add_replaced(s + start, end - start, " [title]", ". ", &titled);
+    add_without_brackets(titled.buf, titled.len, &bare);
+    add_replaced(bare.buf, bare.len, "  ", " ", out);
+    strbuf_release(&titled);
+    strbuf_release(&bare);
+}

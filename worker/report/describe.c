@@ -1,0 +1,67 @@
+#include "worker/report/describe.h"
+
+#include <errno.h>
+
+#include "base/json.h"
+#include "worker/report/task.h"
+
+void description_init(struct description *d)
+{
+    d->json = json_object();
+    d->metrics = json_array();
+    d->facts = json_object();
+    d->params = json_object();
+    json_put_int(d->json, "protocol", TASK_PROTOCOL);
+    json_put(d->json, "metrics", d->metrics);
+    json_put(d->json, "facts", d->facts);
+    json_put(d->json, "params", d->params);
+}
+
+void description_release(struct description *d)
+{
+    cJSON_Delete(d->json);
+    *d = (struct description){0};
+}
+
+void description_metric(struct description *d, const char *name)
+{
+    json_push_string(d->metrics, name);
+}
+
+void description_fact(struct description *d, const char *name, double value)
+{
+    json_put_number(d->facts, name, value);
+}
+
+void description_seconds(struct description *d, double seconds)
+{
+    json_put_number(d->json, "seconds", seconds);
+}
+
+void description_param(struct description *d, const char *key, double value)
+{
+    json_put_number(d->params, key, value);
+}
+
+int description_print(struct description *d, const struct param_faults *faults, FILE *out,
+                      struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    cJSON *errors = json_array();
+
+    for (size_t i = 0; i < faults->n; i++) {
+        cJSON *e = json_object();
+        json_put_string(e, "key", faults->items[i].key);
+        json_put_string(e, "why", faults->items[i].why);
+        json_push(errors, e);
+    }
+    json_put(d->json, "errors", errors);
+    int rc = json_line(d->json, &text, err);
+    if (rc == 0) {
+        strbuf_addc(&text, '\n');
+        if (fwrite(text.buf, 1, text.len, out) != text.len || fflush(out) != 0)
+            rc = err_set_errno(err, errno, "write the description");
+    }
+    strbuf_release(&text);
+    return rc;
+}

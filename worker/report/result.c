@@ -1,0 +1,141 @@
+#include "worker/report/result.h"
+
+#include <math.h>
+#include <sys/resource.h>
+
+#include "base/json.h"
+
+enum worker_exit worker_exit_code(int err_code)
+{
+    switch (err_code) {
+    case ERR_NONE: return WORKER_DONE;
+    case ERR_USAGE:
+    case ERR_INVALID: return WORKER_USAGE;
+    case ERR_SYNTAX:
+    case ERR_CORRUPT:
+    case ERR_NOT_FOUND:
+    case ERR_VERSION: return WORKER_DATA;
+    case ERR_REFUSED: return WORKER_UNMEASURABLE;
+    case ERR_BUSY: return WORKER_AGAIN;
+    default: return WORKER_CRASH;
+    }
+}
+
+void result_init(struct result *r, const struct task *task)
+{
+    r->json = json_object();
+    json_put_int(r->json, "protocol", TASK_PROTOCOL);
+    json_put_string(r->json, "attempt", task->attempt);
+    r->metrics = json_object();
+    r->facts = json_object();
+    r->read = json_object();
+    r->artifacts = json_array();
+    json_put(r->json, "metrics", r->metrics);
+    json_put(r->json, "facts", r->facts);
+    json_put(r->json, "read", r->read);
+    json_put(r->json, "artifacts", r->artifacts);
+}
+
+void result_release(struct result *r)
+{
+    cJSON_Delete(r->json);
+    *r = (struct result){0};
+}
+
+void result_metric(struct result *r, const char *name, double value, int64_t n, double se)
+{
+    cJSON *m = json_object();
+
+    if (isfinite(value)) {
+        json_put_number(m, "value", value);
+    } else {
+        json_put_null(m, "value");
+        json_put_string(m, "why", "not_finite");
+    }
+    if (n >= 0)
+        json_put_int(m, "n", n);
+    if (isfinite(se))
+        json_put_number(m, "se", se);
+    json_put(r->metrics, name, m);
+}
+
+void result_metric_null(struct result *r, const char *name, const char *why, const char *bound)
+{
+    cJSON *m = json_object();
+
+    json_put_null(m, "value");
+    json_put_string(m, "why", why);
+    if (bound != NULL)
+        json_put_string(m, "bound", bound);
+    json_put(r->metrics, name, m);
+}
+
+void result_fact(struct result *r, const char *name, double value)
+{
+    if (isfinite(value))
+        json_put_number(r->facts, name, value);
+    else
+        result_fact_null(r, name, "not_finite");
+}
+
+void result_fact_text(struct result *r, const char *name, const char *value)
+{
+    json_put_string(r->facts, name, value);
+}
+
+void result_fact_null(struct result *r, const char *name, const char *why)
+{
+    cJSON *f = json_object();
+
+    json_put_null(f, "value");
+    json_put_string(f, "why", why);
+    json_put(r->facts, name, f);
+}
+
+void result_read(struct result *r, const char *data_name, const struct digest *digest)
+{
+    char hex[DIGEST_HEX_SIZE];
+
+    digest_hex(digest, hex);
+    json_put_string(r->read, data_name, hex);
+}
+
+int result_artifact(struct result *r, const char *path, struct err *err)
+{
+    char hex[DIGEST_HEX_SIZE];
+    struct digest digest;
+    int64_t n_bytes = 0;
+
+    int rc = digest_file(path, &digest, &n_bytes, err);
+    if (rc < 0)
+        return err_wrap(err, "artifact");
+    digest_hex(&digest, hex);
+    cJSON *a = json_object();
+    json_put_string(a, "path", path);
+    json_put_string(a, "sha256", hex);
+    json_put_int(a, "bytes", n_bytes);
+    json_push(r->artifacts, a);
+    return 0;
+}
+
+void result_items(struct result *r, const char *path)
+{
+    json_put_string(r->json, "items", path);
+}
+
+int result_write(struct result *r, struct err *err)
+{
+    return json_write_file("result.json", r->json, 0644, err);
+}
+
+void result_fact_sheet(struct result *r, int threads, const char *blas)
+{
+    struct rusage usage;
+
+    result_fact(r, "threads", threads);
+    result_fact_text(r, "blas", blas);
+    if (getrusage(RUSAGE_SELF, &usage) == 0)
+        result_fact(r, "peak_rss_bytes", (double)usage.ru_maxrss * 1024.0);
+    else
+        result_fact_null(r, "peak_rss_bytes", "getrusage");
+}

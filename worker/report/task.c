@@ -1,0 +1,144 @@
+#include "worker/report/task.h"
+
+#include "base/json.h"
+#include "base/text.h"
+#include "base/xalloc.h"
+
+static int read_resume(struct task *task, struct err *err)
+{
+    const cJSON *list = json_member(task->json, "resume");
+    if (list == NULL || cJSON_IsNull(list))
+        return 0;
+    if (!cJSON_IsArray(list))
+        return err_set(err, ERR_USAGE, "resume: expected an array of folders");
+    task->resume = xcalloc((size_t)cJSON_GetArraySize(list) + 1, sizeof(*task->resume));
+    const cJSON *item;
+    cJSON_ArrayForEach(item, list)
+    {
+        if (!cJSON_IsString(item))
+            return err_set(err, ERR_USAGE, "resume: expected an array of folders");
+        task->resume[task->n_resume++] = item->valuestring;
+    }
+    return 0;
+}
+
+/* Seconds as a number, "300s" and the like, or "auto". */
+static int read_checkpoint(struct task *task, struct err *err)
+{
+    const cJSON *v = json_member(task->json, "checkpoint");
+    int64_t ms = 0;
+
+    task->checkpoint_seconds = -1.0;
+    if (v == NULL || cJSON_IsNull(v))
+        return 0;
+    if (cJSON_IsString(v) && strcmp(v->valuestring, "auto") == 0)
+        return 0;
+    if (cJSON_IsString(v) && text_to_ms(v->valuestring, &ms, err) == 0)
+        task->checkpoint_seconds = (double)ms / 1000.0;
+    else if (cJSON_IsNumber(v) && v->valuedouble >= 0.0)
+        task->checkpoint_seconds = v->valuedouble;
+    else
+        return err_set(err, ERR_USAGE, "checkpoint: expected seconds, \"300s\" or \"auto\"");
+    return 0;
+}
+
+static int opt_object(const cJSON *obj, const char *key, const cJSON **out, struct err *err)
+{
+    const cJSON *v = json_member(obj, key);
+    if (v != NULL && cJSON_IsNull(v))
+        v = NULL;
+    if (v != NULL && !cJSON_IsObject(v))
+        return err_set(err, ERR_USAGE, "%s: expected an object", key);
+    *out = v;
+    return 0;
+}
+
+static int read_members(struct task *task, struct err *err)
+{
+    const cJSON *obj = task->json;
+    const cJSON *cell = NULL;
+    int64_t protocol = 0, threads = 1;
+    int rc;
+
+    if ((rc = json_get_int(obj, "protocol", 1, INT32_MAX, &protocol, err)) < 0)
+        return rc;
+    if (protocol != TASK_PROTOCOL)
+        return err_set(err, ERR_VERSION, "task protocol %lld: this worker speaks %d",
+                       (long long)protocol, TASK_PROTOCOL);
+    if ((rc = json_opt_string(obj, "program", &task->program, err)) < 0 ||
+        (rc = json_opt_string(obj, "stage", &task->stage, err)) < 0 ||
+        (rc = json_opt_string(obj, "attempt", &task->attempt, err)) < 0 ||
+        (rc = json_opt_int(obj, "attempt_no", 1, INT32_MAX, &task->attempt_no, err)) < 0 ||
+        (rc = json_opt_int(obj, "threads", 1, 1024, &threads, err)) < 0 ||
+        (rc = json_opt_int(obj, "memory_bytes", 0, JSON_INT_MAX, &task->memory_bytes, err)) < 0 ||
+        (rc = json_get_object(obj, "params", &task->params, err)) < 0 ||
+        (rc = opt_object(obj, "inputs", &task->inputs, err)) < 0 ||
+        (rc = opt_object(obj, "data", &task->data, err)) < 0 ||
+        (rc = opt_object(obj, "peers", &task->peers, err)) < 0 ||
+        (rc = opt_object(obj, "cell", &cell, err)) < 0)
+        return rc;
+    task->threads = (int)threads;
+    if (cell != NULL && (rc = json_opt_string(cell, "name", &task->cell_name, err)) < 0)
+        return rc;
+    if ((rc = read_resume(task, err)) < 0)
+        return rc;
+    return read_checkpoint(task, err);
+}
+
+int task_read(const char *path, struct task *task, struct err *err)
+{
+    *task = (struct task){
+        .program = "", .stage = "", .cell_name = "", .attempt = "", .attempt_no = 1, .threads = 1};
+    int rc = json_read_file(path, TASK_BYTES_MAX, &task->json, err);
+    if (rc == 0)
+        rc = read_members(task, err);
+    return rc < 0 ? err_wrap(err, "%s", path) : 0;
+}
+
+void task_release(struct task *task)
+{
+    free(task->resume);
+    cJSON_Delete(task->json);
+    *task = (struct task){0};
+}
+
+int task_find_input(const struct task *task, const char *stage, const char **folder,
+                    struct err *err)
+{
+    const cJSON *v = task->inputs == NULL ? NULL : json_member(task->inputs, stage);
+    if (v == NULL)
+        return err_set(err, ERR_USAGE, "the task has no input \"%s\"", stage);
+    if (!cJSON_IsString(v))
+        return err_set(err, ERR_USAGE, "inputs.%s: expected a folder", stage);
+    *folder = v->valuestring;
+    return 0;
+}
+
+int task_find_data(const struct task *task, const char *name, struct task_data *out,
+                   struct err *err)
+{
+    const cJSON *v = task->data == NULL ? NULL : json_member(task->data, name);
+    const char *hex = NULL;
+    int rc;
+
+    *out = (struct task_data){.name = name};
+    if (v == NULL || !cJSON_IsObject(v))
+        return err_set(err, ERR_USAGE, "the task has no data \"%s\"", name);
+    if ((rc = json_get_string(v, "path", &out->path, err)) < 0 ||
+        (rc = json_opt_string(v, "sha256", &hex, err)) < 0)
+        return err_wrap(err, "data.%s", name);
+    if (hex != NULL && (rc = digest_from_hex(hex, &out->sha256, err)) < 0)
+        return err_wrap(err, "data.%s.sha256", name);
+    return 0;
+}
+
+int task_verify_data(const struct task_data *data, struct digest *found, struct err *err)
+{
+    int rc = digest_path(data->path, found, err);
+    if (rc < 0)
+        return err_wrap(err, "data \"%s\"", data->name);
+    if (!digest_is_zero(&data->sha256) && !digest_equal(&data->sha256, found))
+        return err_set(err, ERR_CORRUPT, "data \"%s\": %s is not what was locked", data->name,
+                       data->path);
+    return 0;
+}
