@@ -1,5 +1,6 @@
-/* Why a task ended otherwise than done: the closed list of architecture.md §3, shared by scheduler, store, engine and
- * report. Mechanical causes may be excluded within the budget; the others never are. */
+/* Why a task ended otherwise than done: the closed list of architecture.md §3, shared by scheduler,
+ * store, engine and report. Mechanical causes may be excluded within the budget; the others never
+ * are. */
 #ifndef PREREG_CAUSE_H
 #define PREREG_CAUSE_H
 
@@ -29,10 +30,11 @@ enum cause {
     CAUSE_NR
 };
 
-const char *cause_name(enum cause c);               /* "crash", "silent_death", ...; "" for CAUSE_NONE */
-enum cause cause_from_name(const char *name);       /* CAUSE_NR when unknown */
-/* True for what a machine did (crash, silent_death, hang, timeout, oom, host_lost, preempted, no_space, and dependency on
- * such a task is judged by the dependency's own cause); false for a person's act or a bad record. */
+const char *cause_name(enum cause c);         /* "crash", "silent_death", ...; "" for CAUSE_NONE */
+enum cause cause_from_name(const char *name); /* CAUSE_NR when unknown */
+/* True for what a machine did (crash, silent_death, hang, timeout, oom, host_lost, preempted,
+ * no_space, and dependency on such a task is judged by the dependency's own cause); false for a
+ * person's act or a bad record. */
 bool cause_is_mechanical(enum cause c);
 
 #endif

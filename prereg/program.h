@@ -1,13 +1,14 @@
 /*
  * A program: everything that can influence the answer, as plain data (program.md).
  *
- * Owned by one arena inside; built by program_load(), freed by program_free(); constant in between, so pointers into
- * it stay good. Indices refer to the arrays of this struct, in the order of the file. Condition texts are kept
- * as written, with their place; truthtable/ compiles them.
+ * Owned by one arena inside; built by program_load(), freed by program_free(); constant in between,
+ * so pointers into it stay good. Indices refer to the arrays of this struct, in the order of the
+ * file. Condition texts are kept as written, with their place; truthtable/ compiles them.
  *
- * Invariants after a successful load: names are unique; every index is in range; every cell is the mixed-radix
- * expansion of the factors (first factor slowest); stages form an acyclic order and stand in a topological order of
- * `after`; exactly one counter binds when there is any; `canonical` is the RFC 8785 text of all covered values.
+ * Invariants after a successful load: names are unique; every index is in range; every cell is the
+ * mixed-radix expansion of the factors (first factor slowest); stages form an acyclic order and
+ * stand in a topological order of `after`; exactly one counter binds when there is any; `canonical`
+ * is the RFC 8785 text of all covered values.
  */
 #ifndef PREREG_PROGRAM_H
 #define PREREG_PROGRAM_H
@@ -21,9 +22,11 @@
 #include "base/diag.h"
 #include "base/digest.h"
 #include "base/err.h"
+#include "base/strbuf.h"
 
-#define PROGRAM_CELLS_MAX ((size_t)100000) /* more is an error: 10^6 cells is a slip, not a plan */
-#define INDEX_NONE        SIZE_MAX
+#define PROGRAM_CELLS_MAX ((size_t)100000) /* more is an error: 10^6 cells is a slip, not a plan   \
+                                            */
+#define INDEX_NONE SIZE_MAX
 
 struct place { /* where in grid.toml; line 0: unknown */
     unsigned line;
@@ -50,15 +53,16 @@ struct data_input { /* [data]: a pinned file or folder */
     struct place place;
 };
 
-struct stage_run { /* [run] and [run.STAGE]: not locked */
-    int64_t memory_bytes;  /* 0: unset */
-    int64_t crashes;       /* crash budget (default 3) */
-    int64_t attempts;      /* all attempts (default 50) */
-    int64_t deadline_ms[4]; /* by enum section of docs/interfaces.md: setup, step, checkpoint, eval; 0: measured */
-    int64_t checkpoint_ms; /* 0: "auto" (Daly) */
+struct stage_run {          /* [run] and [run.STAGE]: not locked */
+    int64_t memory_bytes;   /* 0: unset */
+    int64_t crashes;        /* crash budget (default 3) */
+    int64_t attempts;       /* all attempts (default 50) */
+    int64_t deadline_ms[4]; /* by enum section of docs/interfaces.md: setup, step, checkpoint, eval;
+                               0: measured */
+    int64_t checkpoint_ms;  /* 0: "auto" (Daly) */
 };
 
-struct run_settings {   /* program-wide part of [run] */
+struct run_settings {     /* program-wide part of [run] */
     const char *executor; /* "local" */
     const char *work;     /* folder for cells/, or NULL */
     int64_t slots;        /* 0: by cores and memory */
@@ -192,13 +196,14 @@ struct apparatus {
 
 struct cell {
     size_t index;
-    size_t *levels;    /* one level index per factor */
-    const char *name;  /* "arch=moe,lr=0.002,seed=43", also its folder's name (escaped when needed) */
+    size_t *levels; /* one level index per factor */
+    const char
+        *name; /* "arch=moe,lr=0.002,seed=43", also its folder's name (escaped when needed) */
     const char *folder;
-    size_t condition;  /* index of its condition */
+    size_t condition; /* index of its condition */
 };
 
-struct condition { /* a cell without its replicates */
+struct condition {  /* a cell without its replicates */
     size_t *levels; /* per factor; INDEX_NONE for replicates */
     const char *name;
     size_t first_cell;
@@ -259,22 +264,33 @@ struct program {
     size_t n_conditions;
 };
 
-/* Reads, validates and expands. All diagnostics go to `diag` (errors, warnings); on any error returns ERR_INVALID
- * (ERR_NOT_FOUND, ERR_IO when the file cannot be read) and *out is NULL. */
-int program_load(const char *path, struct program **out, struct diag *diag, struct err *err) MUST_CHECK;
+/* Reads, validates and expands. All diagnostics go to `diag` (errors, warnings); on any error
+ * returns ERR_INVALID (ERR_NOT_FOUND, ERR_IO when the file cannot be read) and *out is NULL. */
+int program_load(const char *path, struct program **out, struct diag *diag,
+                 struct err *err) MUST_CHECK;
 /* The same from the text of a file: `path` is used for messages and relative paths only. */
-int program_parse(const char *text, size_t len, const char *path, struct program **out, struct diag *diag,
-                  struct err *err) MUST_CHECK;
+int program_parse(const char *text, size_t len, const char *path, struct program **out,
+                  struct diag *diag, struct err *err) MUST_CHECK;
+/* program_load() with relative paths taken from `folder` (NULL: the file's own): for a copy of a
+ * grid.toml that has moved, as under STATE/programs. */
+int program_load_from(const char *path, const char *folder, struct program **out, struct diag *diag,
+                      struct err *err) MUST_CHECK;
 void program_free(struct program *p); /* NULL is fine */
+
+/* Loading looks at no other file. This does: every [data], [pin] file, apparatus model and worker
+ * must be there and of a kind that can be pinned; errors with their places. */
+void program_check_files(const struct program *p, struct diag *diag);
 
 /* n_cells * n_stages; task index = cell * n_stages + stage. */
 size_t program_n_tasks(const struct program *p);
 /* True when the stage feeds a counted measure, or a stage that does comes after it. */
 bool program_stage_is_counted(const struct program *p, size_t stage);
-/* True when some counted measure reads this stage's metric: its results are sealed (invariant 8). */
+/* True when some counted measure reads this stage's metric: its results are sealed (invariant 8).
+ */
 bool program_stage_is_sealed(const struct program *p, size_t stage);
 
-size_t program_find_stage(const struct program *p, const char *name); /* INDEX_NONE when unknown; so all below */
+size_t program_find_stage(const struct program *p,
+                          const char *name); /* INDEX_NONE when unknown; so all below */
 size_t program_find_measure(const struct program *p, const char *name);
 size_t program_find_factor(const struct program *p, const char *name);
 size_t program_find_contrast(const struct program *p, const char *name);
@@ -283,11 +299,16 @@ size_t program_find_outcome(const struct program *p, const char *name);
 size_t program_find_cell(const struct program *p, const char *name);
 size_t program_find_level(const struct factor *f, const char *text);
 
-/* The params object of a task: stage params, then each factor's `when` override merged (member by member at the top
- * level), then "$factor" strings replaced by the level's value, at any depth. The caller frees it. */
+/* The params object of a task: stage params, then each factor's `when` override merged (member by
+ * member at the top level), then "$factor" strings replaced by the level's value, at any depth. The
+ * caller frees it. */
 cJSON *program_task_params(const struct program *p, size_t stage, size_t cell);
 
-/* Appends the RFC 8785 text of every covered value (all but [run]). */
+/* Every covered value as one object ("plan" of the lock): the file's sections but [run], as
+ * written, and "order": the names of each section whose order shows in the report. The caller
+ * deletes it. */
+cJSON *program_covered(const struct program *p);
+/* Appends its RFC 8785 text. */
 int program_canonical(const struct program *p, struct strbuf *out, struct err *err) MUST_CHECK;
 
 #endif

@@ -1,0 +1,47 @@
+/*
+ * What the workers say of a program before anything runs: `COMMAND --describe task.json`, once for
+ * every condition and stage (worker-protocol.md). Equal tasks are asked once.
+ *
+ * The answer is one tree, CONDITION -> STAGE -> object:
+ *   {"metrics":[...],"facts":{...},"seconds":N,"params":{...}}    members absent when not said
+ *   null                                                          the worker does not describe
+ * Only `check` and `lock` come here; `--no-run` means not to call it.
+ */
+#ifndef PREREG_DESCRIBE_H
+#define PREREG_DESCRIBE_H
+
+#include <cjson/cJSON.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+#include "base/err.h"
+#include "prereg/program.h"
+
+#define DESCRIBE_TIMEOUT_MS    ((int64_t)60000)
+#define DESCRIBE_OUT_BYTES_MAX ((size_t)1 << 20)
+
+struct describe {
+    cJSON *json;    /* never NULL after describe_run() */
+    size_t n_asked; /* processes that were run */
+};
+
+/* Runs them one after another in temporary folders. What a worker finds wrong with its parameters,
+ * a worker that is missing, an answer that is not one, a crash: each becomes an error in `diag` at
+ * the stage's place. A worker that answers with exit code 64 or 2 and no JSON does not describe: a
+ * warning. timeout_ms <= 0: DESCRIBE_TIMEOUT_MS. Fails only where the machine does. */
+int describe_run(const struct program *p, int64_t timeout_ms, struct describe *out,
+                 struct diag *diag, struct err *err) MUST_CHECK;
+void describe_release(struct describe *d);
+
+/* The object of (condition, stage); NULL when the worker does not describe or was not asked. `json`
+ * is struct describe's or struct lock's. */
+const cJSON *describe_find(const cJSON *json, const struct program *p, size_t condition,
+                           size_t stage);
+/* A fact as a number; false when unknown. */
+bool describe_fact(const cJSON *json, const struct program *p, size_t condition, size_t stage,
+                   const char *fact, double *out);
+/* Every measure's (and apparatus') metric must be one that its stage says it yields: errors with
+ * the nearest known name. Stages that do not describe are not judged. */
+void describe_check_metrics(const struct program *p, const cJSON *json, struct diag *diag);
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * Workers and the files of their commands: where they are found, and the copies they are run from.
+ *
+ * STATE/objects/<sha256> is a copy of a file as it was locked, mode 0755, never changed once there.
+ * What runs is always the copy, so that a new build of a worker cannot slip into a locked program.
+ */
+#ifndef PREREG_OBJECT_H
+#define PREREG_OBJECT_H
+
+#include <stdbool.h>
+
+#include "base/digest.h"
+#include "base/err.h"
+#include "prereg/lock.h"
+#include "prereg/pin.h"
+#include "prereg/program.h"
+
+/* Where argv[0] lies: a name with a slash is relative to the program's folder; a bare one is looked
+ * for in the folder of this executable, then in $PATH. ERR_NOT_FOUND names the places. */
+int object_resolve_worker(const struct program *p, const char *name, char **path,
+                          struct err *err) MUST_CHECK;
+
+/* The absolute path of command[i] of a stage when it is a file that the lock pins: always for
+ * i == 0; for others when it names a regular file relative to the program's folder. *path is NULL
+ * when it is a plain argument. */
+int object_resolve_argument(const struct program *p, size_t stage, size_t i, char **path,
+                            struct err *err) MUST_CHECK;
+
+/* STATE/objects/<hex>. The caller frees it. */
+char *object_path(const char *state, const char *hex) __attribute__((returns_nonnull));
+
+/* Copies the file at `path` into STATE/objects and gives its digest. An object that is there
+ * already is read again, and replaced when its bytes are not those of its name. */
+int object_store(const char *state, const char *path, struct digest *out,
+                 struct err *err) MUST_CHECK;
+
+/* Copies every file of every command into STATE/objects, ERR_LOCK when one is not what was locked
+ * (under [pin] workers = "record" the changed one is stored instead, with a line in `notes`). */
+int object_store_all(const struct program *p, const struct lock *lock, const char *state,
+                     struct strbuf *notes, struct err *err) MUST_CHECK;
+
+/* The argv to spawn for a stage: pinned files replaced by their objects, each verified against its
+ * digest (through the cache, which may be NULL); the rest as written. NULL-terminated, one
+ * allocation each; free with object_argv_free(). ERR_LOCK on drift. */
+int object_argv(const struct program *p, const struct lock *lock, size_t stage, const char *state,
+                struct pin_cache *cache, char ***argv, struct err *err) MUST_CHECK;
+void object_argv_free(char **argv); /* NULL is fine */
+
+#endif

@@ -1,0 +1,23 @@
+/*
+ * Digests of pinned files and folders, remembered by what stat(2) says, so that a check at every
+ * spawn costs a stat and not a read (program.md §3: re-checked when size, time or inode changed).
+ *
+ * A digest is remembered only when the file had been at rest for two seconds before it was read and
+ * had the same stat after: a change within one tick of the clock cannot hide behind equal times.
+ */
+#ifndef PREREG_PIN_H
+#define PREREG_PIN_H
+
+#include "base/digest.h"
+#include "base/err.h"
+
+struct pin_cache;
+
+struct pin_cache *pin_cache_create(void) __attribute__((returns_nonnull));
+void pin_cache_free(struct pin_cache *cache); /* NULL is fine */
+
+/* digest_path() through the cache; cache may be NULL. */
+int pin_digest(struct pin_cache *cache, const char *path, struct digest *out,
+               struct err *err) MUST_CHECK;
+
+#endif

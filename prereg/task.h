@@ -1,0 +1,47 @@
+/*
+ * task.json: what a worker is given (worker-protocol.md), built from program and lock alone plus
+ * the attempt's own particulars.
+ */
+#ifndef PREREG_TASK_H
+#define PREREG_TASK_H
+
+#include <cjson/cJSON.h>
+#include <stdint.h>
+
+#include "base/digest.h"
+#include "prereg/lock.h"
+#include "prereg/program.h"
+
+struct task_attempt {
+    size_t cell;
+    size_t stage;
+    const char *id;                   /* UUID; NULL under --describe */
+    int64_t no;                       /* from 1 */
+    const char *const *input_folders; /* one per `after` of the stage, in its order: the folder of
+                                         the result; NULL under --describe */
+    const char *const *resume;        /* earlier attempts' folders, newest first */
+    size_t n_resume;
+    int64_t memory_bytes; /* 0: no limit, the member is left out */
+    int64_t deadline_ms;  /* 0: none, the member is left out */
+};
+
+/* The whole object; the caller deletes it. "params" are program_task_params() with the solved ones
+ * of the lock merged over them (`match` stays, what it was solved to stands beside it). "data"
+ * holds every entry of [data] with its locked digest. "checkpoint" is seconds or "auto" from
+ * [run.STAGE]. A NULL lock means --describe: no digests, no inputs, and "peers" instead:
+ *   {FACTOR:{LEVEL:{params}}}   the stage's params at every other level of each non-replicate
+ *                               factor, the other factors as in this cell. */
+cJSON *task_json_build(const struct program *p, const struct lock *lock,
+                       const struct task_attempt *attempt);
+
+/* The params of a task as it will be run: level overrides, $factor, solved values. */
+cJSON *task_params(const struct program *p, const struct lock *lock, size_t cell, size_t stage);
+
+/* A cell's identity: SHA-256 of the canonical {"factors":{...},"root":HEX}, in hex. */
+void task_cell_id(const struct program *p, const char *root, size_t cell,
+                  char hex[DIGEST_HEX_SIZE]);
+/* A task's: the same with "stage". */
+void task_id(const struct program *p, const char *root, size_t cell, size_t stage,
+             char hex[DIGEST_HEX_SIZE]);
+
+#endif
