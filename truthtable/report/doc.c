@@ -1,0 +1,154 @@
+#include "truthtable/report/doc.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+
+void doc_init(struct doc *d)
+{
+    *d = (struct doc){0};
+    arena_init(&d->arena);
+}
+
+void doc_release(struct doc *d)
+{
+    for (struct doc_block *b = d->first; b != NULL; b = b->next) {
+        if (b->figure != NULL) {
+            strbuf_release(&b->figure->svg);
+        }
+    }
+    arena_release(&d->arena);
+    *d = (struct doc){0};
+}
+
+static struct doc_block *block_add(struct doc *d, enum doc_block_kind kind)
+{
+    struct doc_block *b = arena_alloc(&d->arena, sizeof(*b));
+    b->kind = kind;
+    if (d->last == NULL) {
+        d->first = b;
+    } else {
+        d->last->next = b;
+    }
+    d->last = b;
+    return b;
+}
+
+static const char *text_format(struct doc *d, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
+
+static const char *text_format(struct doc *d, const char *fmt, va_list args)
+{
+    char *text = NULL;
+    if (vasprintf(&text, fmt, args) < 0) {
+        abort();
+    }
+    const char *kept = arena_strdup(&d->arena, text);
+    free(text);
+    return kept;
+}
+
+void doc_section(struct doc *d, const char *title)
+{
+    struct doc_block *b = block_add(d, BLOCK_HEADING);
+    b->level = 2;
+    b->number = ++d->n_sections;
+    b->text = title;
+}
+
+void doc_subsection(struct doc *d, const char *title)
+{
+    struct doc_block *b = block_add(d, BLOCK_HEADING);
+    b->level = 3;
+    b->text = title;
+}
+
+void doc_paragraph(struct doc *d, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    const char *text = text_format(d, fmt, args);
+    va_end(args);
+    block_add(d, BLOCK_PARAGRAPH)->text = text;
+}
+
+void doc_notice(struct doc *d, enum doc_tone tone, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    const char *text = text_format(d, fmt, args);
+    va_end(args);
+    struct doc_block *b = block_add(d, BLOCK_NOTICE);
+    b->text = text;
+    b->tone = tone;
+}
+
+struct doc_list *doc_list(struct doc *d)
+{
+    return &block_add(d, BLOCK_LIST)->list;
+}
+
+struct doc_list *doc_facts(struct doc *d)
+{
+    return &block_add(d, BLOCK_FACTS)->list;
+}
+
+struct doc_item *doc_item(struct doc *d, struct doc_list *list, const char *name, const char *text)
+{
+    struct doc_item *item = arena_alloc(&d->arena, sizeof(*item));
+    item->name = name;
+    item->text = text;
+    if (list->last == NULL) {
+        list->first = item;
+    } else {
+        list->last->next = item;
+    }
+    list->last = item;
+    return item;
+}
+
+struct doc_table *doc_table(struct doc *d, const char *caption, const struct doc_column *columns,
+                            size_t n_columns)
+{
+    struct doc_block *b = block_add(d, BLOCK_TABLE);
+    struct doc_table *t = arena_alloc(&d->arena, sizeof(*t));
+    t->caption = caption;
+    t->columns = arena_array(&d->arena, n_columns, sizeof(*t->columns));
+    memcpy(t->columns, columns, n_columns * sizeof(*columns));
+    t->n_columns = n_columns;
+    b->table = t;
+    b->number = ++d->n_tables;
+    return t;
+}
+
+struct doc_row *doc_row(struct doc *d, struct doc_table *t)
+{
+    struct doc_row *row = arena_alloc(&d->arena, sizeof(*row));
+    row->cells = arena_array(&d->arena, t->n_columns, sizeof(*row->cells));
+    for (size_t i = 0; i < t->n_columns; i++) {
+        row->cells[i].text = "";
+    }
+    if (t->last == NULL) {
+        t->first = row;
+    } else {
+        t->last->next = row;
+    }
+    t->last = row;
+    t->n_rows++;
+    return row;
+}
+
+struct doc_figure *doc_figure(struct doc *d, const char *caption, const char *summary,
+                              const char **id)
+{
+    struct doc_block *b = block_add(d, BLOCK_FIGURE);
+    b->figure = arena_alloc(&d->arena, sizeof(*b->figure));
+    b->figure->caption = caption;
+    b->figure->summary = summary;
+    strbuf_init(&b->figure->svg);
+    b->number = ++d->n_figures;
+    *id = arena_printf(&d->arena, "figure-%u", b->number);
+    return b->figure;
+}

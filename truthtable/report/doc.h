@@ -1,0 +1,131 @@
+/*
+ * The report as a document: blocks in reading order, independent of how they are rendered. Built
+ * once from the model (sections.h), rendered as Markdown and as HTML from the same blocks, so that
+ * the two cannot say different things.
+ *
+ * Everything lives in the document's arena; texts given are borrowed unless said otherwise, and are
+ * raw: the renderers escape. A tone is never the only carrier of a meaning: the text beside it says
+ * the same.
+ */
+#ifndef TRUTHTABLE_REPORT_DOC_H
+#define TRUTHTABLE_REPORT_DOC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+
+enum doc_tone { TONE_PLAIN, TONE_LIT, TONE_GOOD, TONE_WARN, TONE_BAD, TONE_MUTED, TONE_NR };
+enum doc_align { ALIGN_TEXT, ALIGN_NUMBER, ALIGN_MARK };
+enum doc_block_kind {
+    BLOCK_HEADING,
+    BLOCK_PARAGRAPH,
+    BLOCK_NOTICE, /* a paragraph that must not be missed */
+    BLOCK_LIST,
+    BLOCK_FACTS, /* name and value pairs */
+    BLOCK_TABLE,
+    BLOCK_FIGURE,
+};
+
+struct doc_cell {
+    const char *text;
+    enum doc_tone tone;
+};
+
+struct doc_column {
+    const char *title;
+    enum doc_align align;
+};
+
+struct doc_row {
+    struct doc_cell *cells; /* n_columns; the first heads the row */
+    enum doc_tone tone;
+    struct doc_row *next;
+};
+
+struct doc_table {
+    const char *caption;
+    struct doc_column *columns;
+    size_t n_columns;
+    struct doc_row *first;
+    struct doc_row *last;
+    size_t n_rows;
+};
+
+struct doc_item {     /* of a list, or a fact */
+    const char *name; /* facts only */
+    const char *text;
+    bool code; /* a digest, path or command: fixed pitch */
+    enum doc_tone tone;
+    struct doc_item *next;
+};
+
+struct doc_list {
+    struct doc_item *first;
+    struct doc_item *last;
+};
+
+struct doc_figure {
+    const char *caption;
+    const char *summary; /* what it shows, in words: all that Markdown prints */
+    struct strbuf svg;   /* released with the document */
+};
+
+struct doc_block {
+    enum doc_block_kind kind;
+    unsigned level;   /* heading: 2 or 3 */
+    unsigned number;  /* heading of level 2, table, figure: counted from 1 by kind */
+    const char *text; /* heading, paragraph, notice */
+    enum doc_tone tone;
+    struct doc_list list;
+    struct doc_table *table;
+    struct doc_figure *figure;
+    struct doc_block *next;
+};
+
+/* What stands at the head of the report, before any section. */
+struct doc_banner {
+    const char *program;
+    const char *question;
+    const char *kind;    /* "bound", "INDETERMINATE", "VOID" */
+    const char *outcome; /* "O4", or the kind again */
+    const char *title;
+    const char *lead; /* one sentence in plain words */
+    enum doc_tone tone;
+    struct doc_list figures; /* the few numbers that matter */
+};
+
+struct doc {
+    struct arena arena;
+    struct doc_banner banner;
+    struct doc_block *first;
+    struct doc_block *last;
+    unsigned n_sections;
+    unsigned n_tables;
+    unsigned n_figures;
+};
+
+void doc_init(struct doc *d);
+void doc_release(struct doc *d);
+
+void doc_section(struct doc *d, const char *title);
+void doc_subsection(struct doc *d, const char *title);
+void doc_paragraph(struct doc *d, const char *fmt, ...) PRINTF_LIKE(2, 3); /* copies */
+void doc_notice(struct doc *d, enum doc_tone tone, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+struct doc_list *doc_list(struct doc *d);
+struct doc_list *doc_facts(struct doc *d);
+/* name NULL for a list's item; returns the item so that `code` and `tone` can be set. */
+struct doc_item *doc_item(struct doc *d, struct doc_list *list, const char *name, const char *text);
+
+struct doc_table *doc_table(struct doc *d, const char *caption, const struct doc_column *columns,
+                            size_t n_columns);
+/* Cells start out empty. */
+struct doc_row *doc_row(struct doc *d, struct doc_table *t);
+
+/* The figure's identifier for plot_head.id is arena text like "figure-3". */
+struct doc_figure *doc_figure(struct doc *d, const char *caption, const char *summary,
+                              const char **id);
+
+#endif

@@ -1,0 +1,99 @@
+#include "truthtable/report/escape.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define REPLACEMENT "\xef\xbf\xbd"
+
+static bool is_harmful(uint32_t cp)
+{
+    bool control = cp < 0x20 || (cp >= 0x7f && cp < 0xa0);
+    bool turns_text = (cp >= 0x202a && cp <= 0x202e) || (cp >= 0x2066 && cp <= 0x2069) ||
+                      cp == 0x200e || cp == 0x200f || cp == 0x061c;
+    bool breaks_line = cp == 0x2028 || cp == 0x2029;
+    return control || turns_text || breaks_line;
+}
+
+typedef const char *(*replace_fn)(uint32_t cp);
+
+static const char *html_replacement(uint32_t cp)
+{
+    switch (cp) {
+    case '&': return "&amp;";
+    case '<': return "&lt;";
+    case '>': return "&gt;";
+    case '"': return "&quot;";
+    case '\'': return "&#39;";
+    case '\n':
+    case '\t': return " ";
+    default: return NULL;
+    }
+}
+
+static const char *md_replacement(uint32_t cp)
+{
+    static const char special[] = "\\`*_{}[]#!|~$";
+    static const char escaped[][3] = {"\\\\", "\\`", "\\*", "\\_", "\\{", "\\}", "\\[",
+                                      "\\]",  "\\#", "\\!", "\\|", "\\~", "\\$"};
+    if (cp == '\n' || cp == '\t') {
+        return " ";
+    }
+    if (cp == '&' || cp == '<' || cp == '>') {
+        return html_replacement(cp);
+    }
+    const char *at = cp > 0 && cp < 0x80 ? strchr(special, (int)cp) : NULL;
+    return at == NULL ? NULL : escaped[at - special];
+}
+
+static void escape_with(struct strbuf *out, const char *text, replace_fn replace)
+{
+    size_t len = strlen(text);
+    size_t i = 0;
+    while (i < len) {
+        uint32_t cp = 0;
+        size_t n = text_utf8_next(text + i, len - i, &cp);
+        if (n == 0) {
+            strbuf_adds(out, REPLACEMENT);
+            i++;
+            continue;
+        }
+        const char *other = replace(cp);
+        if (other != NULL) {
+            strbuf_adds(out, other);
+        } else if (is_harmful(cp)) {
+            strbuf_adds(out, REPLACEMENT);
+        } else {
+            strbuf_add(out, text + i, n);
+        }
+        i += n;
+    }
+}
+
+void escape_html(struct strbuf *out, const char *text)
+{
+    escape_with(out, text, html_replacement);
+}
+
+/* A paragraph must not start as a list, a heading or a numbered item does. */
+static size_t md_leading_bytes(const char *text)
+{
+    size_t digits = strspn(text, "0123456789");
+    if (digits > 0 && digits < 10 && (text[digits] == '.' || text[digits] == ')')) {
+        return digits + 1;
+    }
+    return text[0] == '-' || text[0] == '+' || text[0] == '=' ? 1 : 0;
+}
+
+void escape_md(struct strbuf *out, const char *text)
+{
+    size_t lead = md_leading_bytes(text);
+    if (lead > 0) {
+        strbuf_add(out, text, lead - 1);
+        strbuf_addc(out, '\\');
+        strbuf_addc(out, text[lead - 1]);
+    }
+    escape_with(out, text + lead, md_replacement);
+}

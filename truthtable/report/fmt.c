@@ -1,0 +1,160 @@
+#include "truthtable/report/fmt.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "base/xalloc.h"
+
+#define ELLIPSIS "\xe2\x80\xa6"
+
+/* Zero that only rounding made negative prints without a sign. */
+static bool is_zero_text(const char *digits)
+{
+    return strspn(digits, "0.") == strlen(digits);
+}
+
+static const char *with_sign(struct arena *a, double v, const char *digits, bool always)
+{
+    if (is_zero_text(digits)) {
+        return digits;
+    }
+    if (v < 0) {
+        return arena_printf(a, FMT_MINUS "%s", digits);
+    }
+    return always ? arena_printf(a, "+%s", digits) : digits;
+}
+
+const char *fmt_fixed(struct arena *a, double v, int decimals)
+{
+    if (!isfinite(v)) {
+        return FMT_NONE;
+    }
+    return with_sign(a, v, arena_printf(a, "%.*f", decimals, fabs(v)), false);
+}
+
+const char *fmt_signed(struct arena *a, double v, int decimals)
+{
+    if (!isfinite(v)) {
+        return FMT_NONE;
+    }
+    return with_sign(a, v, arena_printf(a, "%.*f", decimals, fabs(v)), true);
+}
+
+static void drop_trailing_zeros(char *digits)
+{
+    if (strchr(digits, '.') == NULL || strchr(digits, 'e') != NULL) {
+        return;
+    }
+    size_t len = strlen(digits);
+    while (digits[len - 1] == '0') {
+        digits[--len] = '\0';
+    }
+    if (digits[len - 1] == '.') {
+        digits[len - 1] = '\0';
+    }
+}
+
+static const char *grouped(struct arena *a, const char *digits)
+{
+    size_t whole = strspn(digits, "0123456789");
+    if (whole < 5 || digits[whole] == 'e') {
+        return digits;
+    }
+    char *out = arena_alloc(a, strlen(digits) + whole / 3 + 1);
+    size_t n = 0;
+    for (size_t i = 0; digits[i] != '\0'; i++) {
+        if (i > 0 && i < whole && (whole - i) % 3 == 0) {
+            out[n++] = ',';
+        }
+        out[n++] = digits[i];
+    }
+    return out;
+}
+
+const char *fmt_short(struct arena *a, double v, int digits)
+{
+    if (!isfinite(v)) {
+        return FMT_NONE;
+    }
+    double size = fabs(v);
+    if (size == 0) {
+        return "0";
+    }
+    char *text;
+    if (size < 1e-5 || size >= 1e15) {
+        text = arena_printf(a, "%.*e", digits - 1, size);
+    } else {
+        int places = digits - 1 - (int)floor(log10(size));
+        text = arena_printf(a, "%.*f", places > 0 ? places : 0, size);
+        drop_trailing_zeros(text);
+    }
+    return with_sign(a, v, grouped(a, text), false);
+}
+
+const char *fmt_count(struct arena *a, int64_t v)
+{
+    uint64_t size = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    const char *text = grouped(a, arena_printf(a, "%llu", (unsigned long long)size));
+    return v < 0 ? arena_printf(a, FMT_MINUS "%s", text) : text;
+}
+
+const char *fmt_magnitude(struct arena *a, double v)
+{
+    static const struct {
+        double unit;
+        const char *name;
+    } units[] = {{1e18, "E"}, {1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
+    for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+        if (fabs(v) >= units[i].unit * 0.9995) {
+            return arena_printf(a, "%s%s", fmt_short(a, v / units[i].unit, 3), units[i].name);
+        }
+    }
+    return fmt_short(a, v, 3);
+}
+
+const char *fmt_plural(struct arena *a, int64_t n, const char *one, const char *many)
+{
+    return arena_printf(a, "%s %s", fmt_count(a, n), n == 1 ? one : many);
+}
+
+const char *fmt_bytes(struct arena *a, double bytes)
+{
+    static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    if (!isfinite(bytes)) {
+        return FMT_NONE;
+    }
+    size_t i = 0;
+    while (fabs(bytes) >= 1024 && i + 1 < ARRAY_LEN(names)) {
+        bytes /= 1024;
+        i++;
+    }
+    return arena_printf(a, "%s %s", fmt_short(a, bytes, 3), names[i]);
+}
+
+const char *fmt_span(struct arena *a, double ms)
+{
+    if (!isfinite(ms) || fabs(ms) > 9e15) {
+        return FMT_NONE;
+    }
+    char text[64];
+    return arena_strdup(a, clock_span_text((int64_t)ms, text, sizeof(text)));
+}
+
+const char *fmt_cut(struct arena *a, const char *text, size_t max_chars)
+{
+    size_t len = strlen(text);
+    size_t kept = 0;
+    size_t at = 0;
+    for (size_t n_chars = 0; at < len; n_chars++) {
+        if (n_chars == max_chars) {
+            return arena_printf(a, "%.*s" ELLIPSIS, (int)kept, text);
+        }
+        kept = at;
+        size_t n = text_utf8_next(text + at, len - at, NULL);
+        at += n == 0 ? 1 : n;
+    }
+    return text;
+}

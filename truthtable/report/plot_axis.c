@@ -1,0 +1,76 @@
+#include "truthtable/report/plot_axis.h"
+
+#include <math.h>
+
+#include "base/text.h"
+#include "truthtable/report/fmt.h"
+
+#define LABEL_EM 6.1 /* mean advance of a character of the 11 px label face */
+
+struct axis axis_empty(void)
+{
+    return (struct axis){.low = INFINITY, .high = -INFINITY, .step = 1};
+}
+
+void axis_see(struct axis *x, double v)
+{
+    if (isfinite(v)) {
+        x->low = fmin(x->low, v);
+        x->high = fmax(x->high, v);
+    }
+}
+
+/* Heckbert's nice numbers (Graphics Gems I, 1990), rounded up. */
+static double nice_step(double raw)
+{
+    double power = pow(10, floor(log10(raw)));
+    double lead = raw / power;
+    double nice = lead <= 1 ? 1 : lead <= 2 ? 2 : lead <= 5 ? 5 : 10;
+    return nice * power;
+}
+
+void axis_fit(struct axis *x, double margin, double at_low, double at_high, int n_ticks)
+{
+    if (x->low > x->high) {
+        x->low = 0;
+        x->high = 1;
+    }
+    double range = x->high - x->low;
+    if (!(range > 1e-9 * fmax(fabs(x->low), fabs(x->high)))) {
+        range = fmax(fabs(x->low) * 0.1, 1e-6);
+        x->low -= range / 2;
+        x->high += range / 2;
+    }
+    x->low -= range * margin;
+    x->high += range * margin;
+    x->at_low = at_low;
+    x->at_high = at_high;
+    x->step = nice_step((x->high - x->low) / n_ticks);
+    int decimals = -(int)floor(log10(x->step) + 1e-9);
+    x->decimals = decimals > 0 ? decimals : 0;
+}
+
+double axis_place(const struct axis *x, double v)
+{
+    double t = (v - x->low) / (x->high - x->low);
+    return x->at_low + t * (x->at_high - x->at_low);
+}
+
+double axis_tick(const struct axis *x, size_t i)
+{
+    double tick = (ceil(x->low / x->step) + (double)i) * x->step;
+    return tick <= x->high + 1e-9 * x->step ? tick : NAN;
+}
+
+const char *axis_tick_text(const struct axis *x, struct arena *a, double tick)
+{
+    if (x->step >= 1000) {
+        return fmt_count(a, (int64_t)llround(tick));
+    }
+    return x->decimals > 6 ? fmt_short(a, tick, 3) : fmt_fixed(a, tick, x->decimals);
+}
+
+double axis_text_width(const char *text)
+{
+    return LABEL_EM * (double)text_columns(text);
+}

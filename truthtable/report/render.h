@@ -1,0 +1,16 @@
+/* The two renderings of a report's document. Each appends a whole file to out; all text is escaped
+ * here and nowhere else. The HTML is one file without scripts, links to elsewhere or fonts: it
+ * reads the same in fifty years. */
+#ifndef TRUTHTABLE_REPORT_RENDER_H
+#define TRUTHTABLE_REPORT_RENDER_H
+
+#include "base/strbuf.h"
+#include "truthtable/report/doc.h"
+
+void render_md(const struct doc *d, struct strbuf *out);
+void render_html(const struct doc *d, struct strbuf *out);
+
+/* style.css, compiled in; NUL-terminated. */
+extern const char render_style[];
+
+#endif
