@@ -1,0 +1,109 @@
+/*
+ * The scheduler: one pure step function, core_step(core, event) -> rows and acts
+ * (docs/scheduler.md).
+ *
+ * No clock, no I/O, no randomness but its own seeded generator: an event carries its time, what
+ * must be done comes back as data. The shell COMMITS ALL ROWS of `out` in one transaction BEFORE IT
+ * DOES ANY ACT of it, in order; it may take several steps into one `out` first. When the commit
+ * fails it keeps `out`, feeds no event, and tries again. After a restart the core is created anew
+ * and fed CORE_PROGRAM_ADDED with the committed rows: acts that were committed but perhaps not done
+ * come out again, so every act must be safe to do twice.
+ *
+ * Ownership: the core owns copies of all it needs; pointers in an event need to live during the
+ * step only. `out` owns its rows, acts and their texts until core_out_clear.
+ *
+ * Invariants (docs/invariants.md): no task has two live current attempts; nothing leaves `done`;
+ * threads, memory and slots are never overspent; UNKNOWN neither kills nor retries; the verdict is
+ * asked for only when everything has ended.
+ */
+#ifndef DAEMON_CORE_CORE_H
+#define DAEMON_CORE_CORE_H
+
+#include "base/arena.h"
+#include "daemon/core/event.h"
+#include "state/rows.h"
+
+struct core;
+
+struct core_config {
+    uint64_t seed;        /* of jitter and attempt ids; the shell takes it from the kernel */
+    uint32_t slots;       /* attempts at once on this machine; 0: by cores and memory only */
+    uint32_t cores;       /* >= 1 */
+    int64_t memory_bytes; /* 0: unlimited */
+    int64_t backoff_ms;   /* first delay (default 1 s), doubled each time */
+    int64_t backoff_max_ms;
+    int64_t grace_ms;          /* SIGTERM to SIGKILL */
+    int64_t probe_ms;          /* between probes of what does not answer */
+    int64_t start_ms;          /* spawn to shim lock before it is probed */
+    int64_t deadline_floor_ms; /* a measured deadline is never below this */
+    int64_t deadline_first_ms; /* while nothing has been measured */
+    uint32_t no_space_max;     /* ends for want of disk in a row before the task is blocked */
+};
+
+void core_config_default(struct core_config *c);
+
+/*
+ * What each act asks, and which event answers it:
+ * START    check lock and pins, make the attempt's folder, spawn the shim: UP, or START_FAILED.
+ * TERMINATE, KILL  SIGTERM, SIGKILL to the work through a checked pidfd: ENDED in the end.
+ * PROBE    look at locks and files: ENDED when exit.json is there; PROBED otherwise. Before saying
+ *          that it is gone (DEAD, or ENDED with LOST or NEVER_LAUNCHED) without exit.json, fence
+ * the attempt off by holding its shim.lock, so that a late shim gives up. VERIFY   read and verify
+ * result.json: RESULT_CHECKED. LINK     link result.json beside the attempts, replacing what is
+ * there: LINKED. ARM      the one timer of the core: at_ms replaces what was armed, INT64_MAX
+ * disarms: TIMER. WATCH_DISK    look every few seconds: DISK with disk_full false once there is
+ * room. OPEN_RECORDS  store_put_result for every sealed result, in a transaction: RECORDS_OPENED.
+ * VERDICT  check the lock, compute, write nothing yet: VERDICT_COMPUTED or VERDICT_FAILED.
+ * REPORT   write verdict.json and provenance.json, run prereg-report: REPORTED.
+ */
+enum core_act_kind {
+    ACT_START,
+    ACT_TERMINATE,
+    ACT_KILL,
+    ACT_PROBE,
+    ACT_VERIFY,
+    ACT_LINK,
+    ACT_ARM,
+    ACT_WATCH_DISK,
+    ACT_OPEN_RECORDS,
+    ACT_VERDICT,
+    ACT_REPORT,
+    CORE_ACT_NR
+};
+
+const char *core_act_name(enum core_act_kind kind); /* "start", ... */
+
+struct core_act {
+    enum core_act_kind kind;
+    uint32_t program;
+    uint32_t task;
+    uint32_t attempt_no;
+    char attempt_id[UUID_TEXT_SIZE]; /* START, and all others of an attempt */
+    int64_t at_ms;                   /* ARM: mono */
+};
+
+struct core_out {
+    struct state_row *rows;
+    size_t n_rows;
+    size_t cap_rows;
+    struct core_act *acts;
+    size_t n_acts;
+    size_t cap_acts;
+    struct arena texts;
+    const char *refusal; /* of the last step, when it was a person's request and is refused: why;
+                            else NULL */
+};
+
+struct core *core_create(const struct core_config *config);
+void core_free(struct core *core);
+
+void core_out_init(struct core_out *out);
+void core_out_clear(struct core_out *out); /* keeps the memory */
+void core_out_release(struct core_out *out);
+
+/* Appends to out. Every step is O(log n) in the tasks, but for PROGRAM_ADDED, STOP and dependants
+ * of one task. Events about unknown programs, tasks or attempts, late and doubled ones change
+ * nothing. */
+void core_step(struct core *core, const struct core_event *event, struct core_out *out);
+
+#endif

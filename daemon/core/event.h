@@ -1,0 +1,127 @@
+/*
+ * What the scheduler core is told: plain data, carrying its own time. Pointers need to live during
+ * core_step only.
+ */
+#ifndef DAEMON_CORE_EVENT_H
+#define DAEMON_CORE_EVENT_H
+
+#include "state/rows.h"
+
+struct core_stage {
+    const uint32_t *after; /* stage indices, all smaller than this stage's own */
+    size_t n_after;
+    bool counted; /* program_stage_is_counted */
+    bool sealed;  /* program_stage_is_sealed */
+    uint32_t threads;
+    int64_t memory_bytes; /* 0: unset */
+    uint32_t crashes;
+    uint32_t attempts;
+    int64_t deadline_ms[SECTION_NR]; /* 0: measured */
+};
+
+struct core_plan { /* tasks are cell * n_stages + stage; dependencies stay within a cell */
+    uint32_t n_cells;
+    uint32_t n_stages; /* 1..64 */
+    uint32_t slots;    /* [run] slots of this program; 0: no limit of its own */
+    const struct core_stage *stages;
+};
+
+struct core_live { /* an attempt that the store does not know the end of */
+    uint32_t task;
+    struct attempt_row attempt;
+};
+
+/* One per event kind that an attempt sends. */
+enum core_health { HEALTH_ALIVE, HEALTH_DEAD, HEALTH_UNKNOWN };
+enum core_start_failure {
+    START_FAILED_HOST,     /* fork, file handles, ...: tried again later, does not spend the crash
+                              budget */
+    START_FAILED_NO_SPACE, /* pauses the program */
+    START_FAILED_LOCK,     /* the lock does not hold: pauses the program and says so */
+    START_FAILED_DRIFT,    /* pinned data or worker differs: the task ends blocked(drift) */
+    START_FAILED_USER,     /* the worker cannot be executed: blocked(user_error) */
+};
+enum core_result_check { RESULT_VALID, RESULT_BAD, RESULT_DRIFT, RESULT_NO_SPACE };
+
+enum core_event_kind {
+    CORE_PROGRAM_ADDED,    /* .added: it is in the store already, fresh or recovered */
+    CORE_PROGRAM_SETTINGS, /* .added.plan with another [run] only; .text: the [run] table as JSON */
+    CORE_ATTEMPT_UP,       /* .attempt: its shim holds shim.lock */
+    CORE_START_FAILED,     /* .attempt, .start_failure, .text */
+    CORE_WORKER_SAID,      /* .attempt, .said */
+    CORE_ATTEMPT_ENDED,    /* .attempt, .ended */
+    CORE_RESULT_CHECKED,   /* .attempt, .check, .text: what is wrong */
+    CORE_PROBED,           /* .attempt, .health */
+    CORE_LINKED,           /* .task */
+    CORE_TIMER,            /* the armed time has come; harmless at any other time */
+    CORE_RETRY,            /* .task; a person's request: core_step answers in .refusal */
+    CORE_CANCEL,           /* .task */
+    CORE_STOP,             /* the whole program: everything not terminal ends as stopped */
+    CORE_PAUSE,
+    CORE_RESUME,  /* lifts every pause */
+    CORE_UNBLIND, /* .text: who and why */
+    CORE_MACHINE, /* .machine: slots, cores or memory changed */
+    CORE_DISK,    /* .program, .disk_full, .text */
+    CORE_RECORDS_OPENED,
+    CORE_VERDICT_COMPUTED, /* .verdict */
+    CORE_VERDICT_FAILED,   /* .text; asked for again on CORE_RESUME and after a restart */
+    CORE_REPORTED,         /* verdict.json, provenance.json and the report are written */
+    CORE_EVENT_NR
+};
+
+struct core_event {
+    enum core_event_kind kind;
+    struct mono_time mono; /* never goes back: an earlier one counts as the latest seen */
+    struct wall_time wall; /* may jump */
+    uint32_t program;
+    uint32_t task;
+    uint32_t attempt_no; /* with program and task: which attempt */
+    const char *text;    /* or NULL */
+    union {
+        struct {
+            struct core_plan plan;
+            const struct task_row *tasks; /* all n_cells * n_stages, or NULL for a fresh program */
+            const struct core_live *live; /* attempts not ended, at most one per task */
+            size_t n_live;
+            const struct program_row *status; /* or NULL for a fresh program */
+        } added;
+        struct {
+            int64_t from; /* bytes of events.jsonl taken in before: other than the attempt's own
+                             offset is old news */
+            int64_t to;   /* and after: at the end of the last whole line */
+            enum section section; /* the last one named, or SECTION_NR */
+            bool progressed;      /* a progress line was among them: done and total hold */
+            int64_t done;
+            int64_t total;        /* -1 unknown */
+            int64_t checkpoint;   /* the newest named, or -1 */
+            int64_t resumed_from; /* or -1 */
+            int64_t malformed;    /* how many */
+        } said;
+        struct {
+            enum end_reason reason;
+            int code;
+            int signal;
+            int64_t user_ms; /* -1 unknown; so the next two */
+            int64_t system_ms;
+            int64_t max_rss_bytes;
+        } ended;
+        struct {
+            enum core_result_check result;
+            struct digest digest; /* of result.json, RESULT_VALID */
+        } check;
+        struct {
+            char outcome[72];
+            struct digest digest;
+        } verdict;
+        struct {
+            uint32_t slots;
+            uint32_t cores;
+            int64_t memory_bytes;
+        } machine;
+        enum core_start_failure start_failure;
+        enum core_health health;
+        bool disk_full;
+    };
+};
+
+#endif

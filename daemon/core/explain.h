@@ -1,0 +1,57 @@
+/* What the core knows of a program or a task, for status and for "why is it not running?". Reads
+ * only. */
+#ifndef DAEMON_CORE_EXPLAIN_H
+#define DAEMON_CORE_EXPLAIN_H
+
+#include "base/strbuf.h"
+#include "daemon/core/core.h"
+
+struct core_counts {
+    uint32_t planned;
+    uint32_t by_state[TASK_STATE_NR]; /* sums to planned (invariant 4) */
+    uint32_t backoff;                 /* of the ready ones */
+    uint32_t counted;                 /* planned counted tasks */
+    uint32_t counted_open;            /* of them not terminal */
+};
+
+enum core_why {
+    WHY_ENDED,      /* done, blocked or never_run; cause holds */
+    WHY_RUNNING,    /* an attempt lives */
+    WHY_UNKNOWN,    /* an attempt lives or not: nobody can tell at present */
+    WHY_VERIFYING,  /* its result is being checked */
+    WHY_ENDING,     /* it was cancelled or stopped, or has hung; its attempt is being ended */
+    WHY_DEPENDENCY, /* waits for `waits_for` */
+    WHY_PAUSED,     /* paused holds */
+    WHY_BACKOFF,    /* not_before holds */
+    WHY_SLOTS,      /* next in line or behind others: no slot, core or memory free */
+};
+
+struct core_explanation {
+    enum core_why why;
+    struct task_row row;
+    struct attempt_row attempt; /* the live one; no == 0: none */
+    uint32_t waits_for;         /* task index */
+    unsigned paused;
+    int64_t deadline_ms; /* mono: when the live attempt's section is up; 0 none */
+    uint32_t threads;
+    int64_t memory_bytes;
+    uint32_t free_threads;
+    int64_t free_memory_bytes; /* INT64_MAX: unlimited */
+    uint32_t free_slots;       /* UINT32_MAX: unlimited */
+};
+
+/* False when there is no such program or task. */
+bool core_counts_get(const struct core *core, uint32_t program, struct core_counts *out);
+bool core_program_status(const struct core *core, uint32_t program, struct program_row *out);
+bool core_explain(const struct core *core, uint32_t program, uint32_t task,
+                  struct core_explanation *out);
+/* Appends one English sentence without names of tasks ("waits for a slot: needs 2 threads, 1 is
+ * free"). */
+void core_explanation_text(const struct core_explanation *e, struct wall_time now,
+                           struct strbuf *out);
+
+/* Attempts alive now, over all programs; and when the armed timer is due (INT64_MAX: none). */
+size_t core_n_live(const struct core *core);
+int64_t core_next_timer_ms(const struct core *core);
+
+#endif

@@ -1,0 +1,37 @@
+#include "base/xalloc.h"
+#include "daemon/core/core.h"
+
+static const char *const ACT_NAMES[CORE_ACT_NR] = {
+    [ACT_START] = "start",     [ACT_TERMINATE] = "terminate",   [ACT_KILL] = "kill",
+    [ACT_PROBE] = "probe",     [ACT_VERIFY] = "verify",         [ACT_LINK] = "link",
+    [ACT_ARM] = "arm",         [ACT_WATCH_DISK] = "watch_disk", [ACT_OPEN_RECORDS] = "open_records",
+    [ACT_VERDICT] = "verdict", [ACT_REPORT] = "report",
+};
+
+const char *core_act_name(enum core_act_kind kind)
+{
+    return kind < CORE_ACT_NR ? ACT_NAMES[kind] : "?";
+}
+
+void core_out_init(struct core_out *out)
+{
+    *out = (struct core_out){0};
+    arena_init(&out->texts);
+}
+
+void core_out_clear(struct core_out *out)
+{
+    arena_release(&out->texts);
+    arena_init(&out->texts);
+    out->n_rows = 0;
+    out->n_acts = 0;
+    out->refusal = NULL;
+}
+
+void core_out_release(struct core_out *out)
+{
+    arena_release(&out->texts);
+    free(out->rows);
+    free(out->acts);
+    *out = (struct core_out){0};
+}

@@ -1,0 +1,183 @@
+/*
+ * The durable rows as plain data: what the scheduler core hands out, what the store writes, and
+ * what both come back from after a restart. No SQLite here; daemon/core links this part
+ * (preregd_rows) and nothing else of state/.
+ *
+ * A task's row is a whole snapshot: whoever holds the last committed one holds everything the
+ * scheduler knows of the task that must survive. A program is named by its number in the store (1,
+ * 2, ...), a task by its index cell * n_stages + stage, an attempt by its number within the task
+ * (1, 2, ...) and by its UUID.
+ */
+#ifndef STATE_ROWS_H
+#define STATE_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/uuid.h"
+#include "prereg/cause.h"
+
+/*
+ * waiting --deps done--> ready --slot--> starting --shim lock seen--> running --result valid-->
+ * done |                    ^  |               |                          | |                    |
+ * |               +------ attempt ended -----+ |                    +--|---- backoff
+ * ----------------| |                       | cancelled / stopped         | budget spent, not worth
+ * retrying, cancelled
+ *    +--> never_run(cause) <-+                             +--> blocked(cause)
+ *
+ * `ready` with not_before set is a task in backoff. A task that has had an attempt ends blocked,
+ * never never_run. `retry` takes blocked and never_run back to waiting or ready; nothing leaves
+ * done.
+ */
+enum task_state {
+    TASK_WAITING,
+    TASK_READY,
+    TASK_STARTING,
+    TASK_RUNNING,
+    TASK_DONE,
+    TASK_BLOCKED,
+    TASK_NEVER_RUN,
+    TASK_STATE_NR
+};
+
+const char *task_state_name(enum task_state s);         /* "waiting", ..., "never_run" */
+enum task_state task_state_from_name(const char *name); /* TASK_STATE_NR when unknown */
+bool task_state_is_terminal(enum task_state s);
+bool task_move_is_allowed(enum task_state from, enum task_state to);
+
+enum attempt_state { ATTEMPT_STARTING, ATTEMPT_RUNNING, ATTEMPT_ENDED, ATTEMPT_STATE_NR };
+
+const char *attempt_state_name(enum attempt_state s);
+enum attempt_state attempt_state_from_name(const char *name);
+
+/* How an attempt came to its end, as exit.json's "reason" has it, or as found. */
+enum end_reason {
+    END_EXITED,         /* code holds */
+    END_SIGNALLED,      /* signal holds */
+    END_SPAWN_FAILED,   /* the shim could not run the worker */
+    END_DEADLINE,       /* the shim's own limit */
+    END_MEMORY,         /* its memory limit */
+    END_DISK,           /* no room on its file system */
+    END_LOST,           /* neither lock nor exit.json: silent death */
+    END_HOST_LOST,      /* the same, and the machine was started anew since, or is gone */
+    END_NEVER_LAUNCHED, /* no start.json: it never ran, and is fenced off so that it never will */
+    END_REASON_NR
+};
+
+const char *end_reason_name(enum end_reason r); /* "exited", ..., as in exit.json */
+enum end_reason end_reason_from_name(const char *name);
+
+enum section { SECTION_SETUP, SECTION_STEP, SECTION_CHECKPOINT, SECTION_EVAL, SECTION_NR };
+
+const char *section_name(enum section s);
+enum section section_from_name(const char *name); /* SECTION_NR when unknown */
+
+struct task_row {
+    enum task_state state;
+    enum cause cause; /* of blocked and never_run; else CAUSE_NONE */
+    bool linked;      /* done: result.json is linked beside the attempts */
+    enum cause
+        ending; /* CANCELLED or STOPPED: asked for, the live attempt is being ended; else NONE */
+    uint32_t n_attempts;         /* the highest attempt number given out */
+    uint32_t spent;              /* attempts that count against [run] attempts */
+    uint32_t crashes;            /* against [run] crashes */
+    uint32_t idle;               /* ends in a row without progress */
+    uint32_t no_space;           /* ends in a row for want of disk */
+    int64_t best_done;           /* the furthest progress of any attempt; -1 none */
+    int64_t best_checkpoint;     /* the furthest checkpoint; -1 none */
+    struct wall_time not_before; /* backoff; 0 none */
+};
+
+struct attempt_row {
+    uint32_t no; /* 0: this row is about no attempt */
+    char id[UUID_TEXT_SIZE];
+    enum attempt_state state;
+    enum cause cause; /* ENDED: why it did not yield the result; NONE when it did */
+    enum end_reason reason;
+    int code;   /* -1 unless END_EXITED */
+    int signal; /* 0 unless END_SIGNALLED */
+    struct wall_time started;
+    struct wall_time ended;
+    enum section section; /* the one it is in; SECTION_NR before it said so */
+    int64_t done;         /* -1 none */
+    int64_t total;        /* -1 unknown */
+    int64_t checkpoint;   /* its newest checkpoint's step; -1 none */
+    int64_t resumed_from; /* -1: it began at the beginning */
+    int64_t malformed;    /* lines that were not JSON */
+    int64_t offset;       /* bytes of events.jsonl taken in */
+    int64_t user_ms;      /* -1 unknown; so the next two */
+    int64_t system_ms;
+    int64_t max_rss_bytes;
+};
+
+/* Why a program starts nothing new; bits of program_row.paused. */
+enum pause_bit { PAUSE_PERSON = 1, PAUSE_DISK = 2, PAUSE_LOCK = 4 };
+
+struct program_row {
+    unsigned paused;   /* pause_bits; what runs goes on running */
+    bool unsealed;     /* all counted tasks are terminal */
+    bool unblinded;    /* somebody opened the scores before that */
+    bool records_open; /* records and facts of sealed results have been put into the store */
+    bool verdict;      /* the verdict is out */
+    bool reported;     /* verdict.json and the report are written */
+    char outcome[72];  /* once the verdict is out: outcome's name, "INDETERMINATE" or "VOID" */
+    struct digest verdict_digest; /* of verdict.json */
+};
+
+/* What a row says; the name is the journal's "event". Rows that are not journalled follow from
+ * those that are, or from the attempt's own files. */
+enum row_kind {
+    ROW_SUBMITTED,       /* the store's own first row: root digest, [run] */
+    ROW_ATTEMPT_STARTED, /* task: ready -> starting */
+    ROW_ATTEMPT_RUNNING, /* starting -> running; not journalled */
+    ROW_ATTEMPT_ENDED,   /* starting, running -> done, ready, blocked */
+    ROW_PROGRESS,        /* attempt only; not journalled */
+    ROW_TASK_READY,      /* waiting -> ready, its dependencies are done; not journalled */
+    ROW_TASK_ENDED,      /* waiting, ready -> never_run, blocked */
+    ROW_TASK_ENDING,     /* cancel or stop was asked for while an attempt lives */
+    ROW_TASK_RETRIED,    /* blocked, never_run -> waiting, ready */
+    ROW_TASK_LINKED,     /* not journalled */
+    ROW_PAUSED,
+    ROW_RESUMED,
+    ROW_UNBLINDED,
+    ROW_UNSEALED,
+    ROW_RECORDS_OPEN, /* not journalled */
+    ROW_VERDICT,
+    ROW_VERDICT_REFUSED,
+    ROW_REPORTED,
+    ROW_RUN_SETTINGS, /* the program was submitted again with another [run] */
+    ROW_KIND_NR
+};
+
+const char *row_kind_name(enum row_kind k); /* "submitted", "attempt_started", ... */
+enum row_kind row_kind_from_name(const char *name);
+bool row_kind_is_journalled(enum row_kind k);
+bool row_kind_is_of_task(
+    enum row_kind k); /* task and, where it has a number, attempt hold; else program */
+
+struct state_row {
+    enum row_kind kind;
+    bool lazy; /* may wait for the next row that may not, a second at most: losing it costs nothing
+                */
+    uint32_t program;
+    uint32_t task; /* rows of a task */
+    struct wall_time time;
+    enum task_state from;       /* rows of a task: the state before */
+    struct task_row after;      /* rows of a task: the state after */
+    struct attempt_row attempt; /* rows of an attempt */
+    struct program_row status;  /* rows of a program */
+    bool has_result;            /* ATTEMPT_ENDED that makes the task done: result_digest holds */
+    bool sealed; /* has_result: only the digest may enter the store now (invariant 8) */
+    struct digest result_digest;
+    const char *detail; /* for people, or JSON for RUN_SETTINGS; may be NULL; owned by whoever made
+                           the row */
+};
+
+/* A row of a task or program that says nothing yet: -1, NONE and SECTION_NR where 0 would lie. */
+void task_row_init(struct task_row *row, enum task_state state);
+void attempt_row_init(struct attempt_row *row);
+
+#endif
