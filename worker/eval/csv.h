@@ -1,8 +1,8 @@
 /*
- * Comma-separated values as RFC 4180 and Python's csv module (default dialect) read them: fields may be
- * quoted, quotes inside are doubled, quoted fields may hold commas and line ends. Records end with LF or
- * CRLF. Refused: text that is not UTF-8, a NUL, a quote that is never closed, anything but a comma or a
- * line end after a closing quote.
+ * Comma-separated values as RFC 4180 and Python's csv module (default dialect) read them: fields
+ * may be quoted, quotes inside are doubled, quoted fields may hold commas and line ends. Records
+ * end with LF or CRLF. Refused: text that is not UTF-8, a NUL, a quote that is never closed,
+ * anything but a comma or a line end after a closing quote.
  */
 #ifndef WORKER_EVAL_CSV_H
 #define WORKER_EVAL_CSV_H
@@ -28,7 +28,8 @@ struct csv_record {
 };
 
 int csv_start(struct csv_reader *r, const char *text, size_t len, struct err *err) MUST_CHECK;
-/* Reads the next record, skipping empty lines; its fields live in the arena. *got is false at the end. */
+/* Reads the next record, skipping empty lines; its fields live in the arena. *got is false at the
+ * end. */
 int csv_next(struct csv_reader *r, struct arena *arena, struct csv_record *record, bool *got,
              struct err *err) MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /*
- * CPython's random.Random, as far as the few-shot sampler of lm-evaluation-harness uses it: Mersenne
- * Twister MT19937 seeded by init_by_array of the seed's 32-bit words, getrandbits, randbelow, sample.
- * The same seed gives the same draws as Python 3, call for call.
+ * CPython's random.Random, as far as the few-shot sampler of lm-evaluation-harness uses it:
+ * Mersenne Twister MT19937 seeded by init_by_array of the seed's 32-bit words, getrandbits,
+ * randbelow, sample. The same seed gives the same draws as Python 3, call for call.
  */
 #ifndef WORKER_EVAL_PYRANDOM_H
 #define WORKER_EVAL_PYRANDOM_H

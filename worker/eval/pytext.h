@@ -1,6 +1,7 @@
 /*
- * Text as Python and lm-evaluation-harness treat it, over UTF-8: white space, capitalize, length in code
- * points, and HellaSwag's cleaning. Input must be valid UTF-8 (JSON and CSV reading see to that).
+ * Text as Python and lm-evaluation-harness treat it, over UTF-8: white space, capitalize, length in
+ * code points, and HellaSwag's cleaning. Input must be valid UTF-8 (JSON and CSV reading see to
+ * that).
  */
 #ifndef WORKER_EVAL_PYTEXT_H
 #define WORKER_EVAL_PYTEXT_H
@@ -17,13 +18,13 @@ size_t pytext_rstrip(const char *s, size_t len); /* how many bytes stay */
 /* len() of a Python string. */
 size_t pytext_length(const char *s, size_t len);
 
-/* str.capitalize: first character upper case, the others lower case; characters one to one (Python's few
- * one-to-many mappings, such as the sharp s at the start, are left as they are). ERR_OTHER when the
- * system has no C.UTF-8 locale. */
+/* str.capitalize: first character upper case, the others lower case; characters one to one
+ * (Python's few one-to-many mappings, such as the sharp s at the start, are left as they are).
+ * ERR_OTHER when the system has no C.UTF-8 locale. */
 int pytext_capitalize(const char *s, struct strbuf *out, struct err *err) MUST_CHECK;
 
-/* HellaSwag's cleaning: strip; " [title]" becomes ". "; each shortest [...] on one line goes; one pass that
- * makes two spaces one. What is left at the edges stays. Appends to out. */
+/* HellaSwag's cleaning: strip; " [title]" becomes ". "; each shortest [...] on one line goes; one
+ * pass that makes two spaces one. What is left at the edges stays. Appends to out. */
 void pytext_clean_hellaswag(const char *s, struct strbuf *out);
 
 #endif

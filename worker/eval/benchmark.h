@@ -1,0 +1,31 @@
+/*
+ * A benchmark as the parameters ask for it: items, examples, and which items are asked.
+ */
+#ifndef WORKER_EVAL_BENCHMARK_H
+#define WORKER_EVAL_BENCHMARK_H
+
+#include "worker/eval/item.h"
+#include "worker/eval/options.h"
+#include "worker/eval/prompt.h"
+
+struct benchmark {
+    struct item_set set;
+    struct item_set fewshot; /* empty when examples come from the set itself */
+    struct prompts prompts;
+    size_t *selected; /* indices into the set, rising */
+    size_t n_selected;
+};
+
+/* What a run over the selected items takes, for --describe. */
+struct benchmark_size {
+    double requests;
+    double bytes;   /* of all requests' texts */
+    double longest; /* bytes of the longest request */
+};
+
+/* Always valid to release. */
+int benchmark_load(struct benchmark *b, const struct eval_options *o, struct err *err) MUST_CHECK;
+void benchmark_release(struct benchmark *b);
+void benchmark_measure(const struct benchmark *b, struct benchmark_size *size);
+
+#endif

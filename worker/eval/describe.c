@@ -1,0 +1,48 @@
+/* prereg-eval --describe: what would be measured, on how much, in about what time. */
+#include "worker/report/describe.h"
+#include "worker/eval/benchmark.h"
+#include "worker/eval/run.h"
+
+/* A guess for models of a few hundred thousand parameters on one core, to be read as an order of
+ * magnitude: the model is not known yet. */
+#define SECONDS_PER_BYTE 1e-5
+
+static void describe_benchmark(struct description *d, const struct eval_options *o,
+                               struct param_faults *faults)
+{
+    struct benchmark bench;
+    struct err err = {0};
+    if (benchmark_load(&bench, o, &err) != 0) {
+        struct params p;
+        params_init(&p, NULL, faults);
+        params_fault(&p, "data", "%s", err.msg);
+    } else {
+        struct benchmark_size size;
+        benchmark_measure(&bench, &size);
+        if (task_def_generates(o->def))
+            size.bytes += size.requests * (size.longest + o->max_tokens) * o->max_tokens;
+        description_fact(d, "items", (double)bench.n_selected);
+        description_fact(d, "requests", size.requests);
+        description_fact(d, "request_bytes", size.bytes);
+        description_fact(d, "longest_request_bytes", size.longest);
+        description_seconds(d, size.bytes * SECONDS_PER_BYTE);
+    }
+    benchmark_release(&bench);
+}
+
+int eval_describe(const struct task *task, FILE *out, struct err *err)
+{
+    struct param_faults faults = {0};
+    struct eval_options options;
+    struct description d;
+    description_init(&d);
+    eval_options_read(task, &options, &faults);
+    for (size_t m = 0; options.def != NULL && m < options.def->n_metrics; m++)
+        description_metric(&d, metric_name(options.def->metrics[m]));
+    if (faults.n == 0)
+        describe_benchmark(&d, &options, &faults);
+    int rc = description_print(&d, &faults, out, err);
+    description_release(&d);
+    param_faults_release(&faults);
+    return rc;
+}

@@ -1,0 +1,87 @@
+#include "worker/eval/items_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+/* The first line's end, or NULL when it is not whole. */
+static const char *line_end(const char *at, const char *end)
+{
+    return memchr(at, '\n', (size_t)(end - at));
+}
+
+static enum items_found take_lines(const struct strbuf *text, const char *header,
+                                   const struct items_reader *reader, struct strbuf *taken,
+                                   size_t *n_taken, struct strbuf *other_header)
+{
+    const char *at = text->buf;
+    const char *end = text->buf + text->len;
+    const char *stop = line_end(at, end);
+    if (stop == NULL)
+        return ITEMS_NONE;
+    if ((size_t)(stop - at) != strlen(header) || memcmp(at, header, strlen(header)) != 0) {
+        strbuf_clear(other_header);
+        strbuf_add(other_header, at, (size_t)(stop - at));
+        return ITEMS_OTHER;
+    }
+    for (at = stop + 1; (stop = line_end(at, end)) != NULL; at = stop + 1) {
+        if (!reader->believe(reader->self, *n_taken, at, (size_t)(stop - at)))
+            break;
+        strbuf_add(taken, at, (size_t)(stop - at) + 1);
+        (*n_taken)++;
+    }
+    return ITEMS_SAME;
+}
+
+enum items_found items_file_take(const char *folder, const char *header,
+                                 const struct items_reader *reader, struct strbuf *taken,
+                                 size_t *n_taken, struct strbuf *other_header)
+{
+    struct err err = {0};
+    struct strbuf text = STRBUF_INIT;
+    char *path = path_join(folder, ITEMS_FILE_NAME);
+    enum items_found found = ITEMS_NONE;
+    *n_taken = 0;
+    if (file_read(path, ITEMS_FILE_MAX, &text, &err) == 0)
+        found = take_lines(&text, header, reader, taken, n_taken, other_header);
+    strbuf_release(&text);
+    free(path);
+    return found;
+}
+
+int items_file_create(struct items_file *f, const char *header, const struct strbuf *taken,
+                      struct err *err)
+{
+    f->fd = open(ITEMS_FILE_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+    if (f->fd < 0)
+        return err_set_errno(err, errno, "%s", ITEMS_FILE_NAME);
+    struct strbuf text = STRBUF_INIT;
+    strbuf_addf(&text, "%s\n", header);
+    strbuf_add(&text, taken->buf, taken->len);
+    int rc = items_file_append(f, &text, err);
+    strbuf_release(&text);
+    return rc;
+}
+
+int items_file_append(struct items_file *f, const struct strbuf *line, struct err *err)
+{
+    int rc = file_write_all(f->fd, line->buf, line->len, err);
+    return rc == 0 ? 0 : err_wrap(err, "%s", ITEMS_FILE_NAME);
+}
+
+int items_file_sync(struct items_file *f, struct err *err)
+{
+    if (fsync(f->fd) != 0)
+        return err_set_errno(err, errno, "sync %s", ITEMS_FILE_NAME);
+    return 0;
+}
+
+void items_file_close(struct items_file *f)
+{
+    if (f->fd >= 0)
+        (void)close(f->fd);
+    f->fd = -1;
+}

@@ -1,0 +1,50 @@
+/*
+ * items.jsonl: one header line, then one line an item, in order, each appended by one write.
+ *
+ * The header names all that the lines follow from; lines under another header are worth nothing.
+ * The next attempt takes over the whole lines it believes, up to the first it does not, and goes on
+ * from there.
+ */
+#ifndef WORKER_EVAL_ITEMS_FILE_H
+#define WORKER_EVAL_ITEMS_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/strbuf.h"
+
+#define ITEMS_FILE_NAME "items.jsonl"
+#define ITEMS_FILE_MAX  ((size_t)1 << 30)
+
+/* Asked for each line in order: whether it is the right line number `index` (from 0). */
+struct items_reader {
+    bool (*believe)(void *self, size_t index, const char *line, size_t len);
+    void *self;
+};
+
+enum items_found {
+    ITEMS_NONE,  /* no such file, or not one whole line in it */
+    ITEMS_OTHER, /* under another header */
+    ITEMS_SAME,
+};
+
+/* Reads <folder>/items.jsonl and appends to `taken` the bytes of its believed lines (not the
+ * header). A file that cannot be read counts as none. `header` without line feed. */
+enum items_found items_file_take(const char *folder, const char *header,
+                                 const struct items_reader *reader, struct strbuf *taken,
+                                 size_t *n_taken, struct strbuf *other_header);
+
+struct items_file {
+    int fd; /* -1 when closed */
+};
+
+/* Creates items.jsonl in the working directory with the header and the lines taken over. */
+int items_file_create(struct items_file *f, const char *header, const struct strbuf *taken,
+                      struct err *err) MUST_CHECK;
+int items_file_append(struct items_file *f, const struct strbuf *line, struct err *err) MUST_CHECK;
+/* Synced to disk. */
+int items_file_sync(struct items_file *f, struct err *err) MUST_CHECK;
+void items_file_close(struct items_file *f);
+
+#endif

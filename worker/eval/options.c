@@ -1,0 +1,96 @@
+#include "worker/eval/options.h"
+
+#include "base/json.h"
+
+#define SHOTS_MAX      64
+#define MAX_TOKENS     4096
+#define MAX_TOKENS_DEF 256 /* max_gen_toks of the harness */
+#define VIABILITY_DEF  16
+
+static void read_task_name(struct params *p, struct eval_options *o)
+{
+    params_require(p, "task");
+    const char *name = params_string(p, "task", NULL);
+    if (name == NULL)
+        return;
+    o->def = task_def_find(name);
+    if (o->def != NULL)
+        return;
+    const char *nearest = task_def_nearest(name);
+    if (nearest != NULL)
+        params_fault(p, "task", "'%s' is not known; did you mean '%s'?", name, nearest);
+    else
+        params_fault(p, "task", "'%s' is not known", name);
+}
+
+static void find_data(struct params *p, const struct task *task, const char *key, const char *name,
+                      struct task_data *out)
+{
+    struct err err = {0};
+    if (name != NULL && task_find_data(task, name, out, &err) != 0)
+        params_fault(p, key, "%s", err.msg);
+}
+
+static void read_data(struct params *p, const struct task *task, struct eval_options *o)
+{
+    const char *name = params_string(p, "data", o->def == NULL ? NULL : o->def->name);
+    find_data(p, task, "data", name, &o->data);
+    find_data(p, task, "fewshot_data", params_string(p, "fewshot_data", NULL), &o->fewshot_data);
+    const bool mmlu = o->def != NULL && (o->def->forms & 1u << FORM_MMLU) != 0;
+    o->split = params_string(p, "split", o->def == NULL ? "test" : o->def->default_split);
+    o->fewshot_split = params_string(p, "fewshot_split", mmlu ? "dev" : "train");
+}
+
+static void read_subset(struct params *p, struct eval_options *o)
+{
+    o->limit = params_int(p, "limit", 1, JSON_INT_MAX, 0);
+    const bool given = params_has(p, "items");
+    struct params items;
+    params_init_table(&items, p, "items");
+    if (given) {
+        params_require(&items, "count");
+        params_require(&items, "seed");
+    }
+    o->subset_count = params_int(&items, "count", 1, UINT32_MAX, 0);
+    o->subset_seed = params_int(&items, "seed", 0, JSON_INT_MAX, 0);
+    params_finish(&items);
+    if (given && o->limit > 0)
+        params_fault(p, "items", "limit is given too; say one of them");
+}
+
+static void read_viability(struct params *p, struct eval_options *o)
+{
+    struct params viability;
+    params_init_table(&viability, p, "viability");
+    o->viability_items = (int)params_int(&viability, "items", 0, 1000000, VIABILITY_DEF);
+    o->viability_least = (int)params_int(&viability, "least", 1, 1000000, 1);
+    params_finish(&viability);
+    if (o->viability_items > 0 && o->viability_least > o->viability_items)
+        params_fault(p, "viability", "asks for %d of %d generations", o->viability_least,
+                     o->viability_items);
+}
+
+static void read_model(struct params *p, const struct task *task, struct eval_options *o)
+{
+    const cJSON *only = NULL;
+    if (task->inputs != NULL && cJSON_GetArraySize(task->inputs) == 1)
+        only = task->inputs->child;
+    o->model = params_string(p, "model", only == NULL ? "train" : only->string);
+}
+
+void eval_options_read(const struct task *task, struct eval_options *o, struct param_faults *faults)
+{
+    struct params p;
+    memset(o, 0, sizeof(*o));
+    params_init(&p, task->params, faults);
+    read_task_name(&p, o);
+    read_data(&p, task, o);
+    o->shots =
+        (int)params_int(&p, "shots", 0, SHOTS_MAX, o->def == NULL ? 0 : o->def->default_shots);
+    read_subset(&p, o);
+    read_model(&p, task, o);
+    o->description_newlines = (int)params_int(&p, "description_newlines", 1, 2, 1);
+    o->max_tokens = (int)params_int(&p, "max_tokens", 1, MAX_TOKENS, MAX_TOKENS_DEF);
+    read_viability(&p, o);
+    params_finish(&p);
+}

@@ -1,0 +1,36 @@
+/*
+ * The parameters of an evaluation stage (docs/evaluation.md), read strictly from task.json.
+ */
+#ifndef WORKER_EVAL_OPTIONS_H
+#define WORKER_EVAL_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "worker/eval/task_def.h"
+#include "worker/report/params.h"
+#include "worker/report/task.h"
+
+struct eval_options {
+    const struct task_def *def; /* NULL when the task is unknown: a fault then says so */
+    int shots;
+    struct task_data data;
+    struct task_data fewshot_data; /* name NULL: examples come from `data` */
+    const char *split;
+    const char *fewshot_split;
+    int64_t limit;        /* the first so many items; 0: all */
+    int64_t subset_count; /* so many items drawn by subset_seed; 0: all */
+    int64_t subset_seed;
+    int description_newlines;
+    int max_tokens;      /* of a generation */
+    int viability_items; /* the first so many generations are looked at; 0: none */
+    int viability_least; /* so many of them must come to an end with a number in them */
+    const char *model;   /* the input that holds the model */
+};
+
+/* Faults go to `faults`; what is not at fault is filled in. Strings live as long as the task. */
+void eval_options_read(const struct task *task, struct eval_options *o,
+                       struct param_faults *faults);
+
+#endif
