@@ -129,7 +129,8 @@ static int read_folder(const char *path, int depth, const struct tokenizer *tok,
     struct name_list list = {0};
 
     if (depth >= SOURCE_DEPTH_MAX)
-        return err_set(err, ERR_NOT_FOUND, "%s: folders nested over %d deep", path, SOURCE_DEPTH_MAX);
+        return err_set(err, ERR_NOT_FOUND, "%s: folders nested over %d deep", path,
+                       SOURCE_DEPTH_MAX);
     int rc = dir_list(path, &list, err);
     for (size_t i = 0; rc == 0 && i < list.n; i++) {
         char *inner = path_join(path, list.names[i]);

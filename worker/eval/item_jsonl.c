@@ -208,11 +208,12 @@ int item_set_read_jsonl(struct item_set *set, const struct task_def *def, const 
         line++;
         if (pytext_lstrip(start, len) == len)
             continue;
+        const size_t item = set->n - before + 1;
         rc = take_line(set, def, start, len, line, err);
         if (rc != 0) {
             if (rc != ERR_OTHER) /* the data are bad, not the parameters or the machine */
                 rc = err->code = ERR_SYNTAX;
-            err_wrap(err, "%s: line %u (item %zu)", path, line, set->n - before);
+            err_wrap(err, "%s: line %u (item %zu)", path, line, item);
         }
     }
     strbuf_release(&text);

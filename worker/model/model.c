@@ -1,0 +1,157 @@
+#include "worker/model/model.h"
+
+#include <errno.h>
+
+#include "base/file.h"
+#include "base/xalloc.h"
+#include "worker/model/run.h"
+#include "worker/model/store.h"
+#include "worker/nn/crossent.h"
+#include "worker/nn/gemm.h"
+
+struct model {
+    struct weights weights;
+    struct store_info info;
+    struct run *run;
+    double *loss; /* (head rows) */
+    real *max;    /* (head rows) */
+};
+
+/* The folder that holds model.json: beside the true place of result.json, or the folder itself. */
+static char *find_model_folder(const char *folder)
+{
+    char *link = path_join(folder, "result.json");
+    char *real_path = realpath(link, NULL);
+    char *base = real_path == NULL ? xstrdup(folder) : path_folder(real_path);
+    char *inner = path_join(base, MODEL_FOLDER);
+    char *probe = path_join(base, MODEL_FILE_JSON);
+    bool direct = file_kind_at(probe) == FILE_REGULAR;
+
+    free(probe);
+    free(link);
+    free(real_path);
+    if (direct) {
+        free(inner);
+        return base;
+    }
+    free(base);
+    return inner;
+}
+
+int model_open(const char *folder, int threads, struct model **out, struct err *err)
+{
+    struct model *m = xcalloc(1, sizeof(*m));
+    char *place = find_model_folder(folder);
+
+    *out = NULL;
+    gemm_set_threads(threads);
+    int rc = store_load(place, &m->weights, &m->info, err);
+    if (rc == 0)
+        rc = run_create(&m->weights.cfg, RUN_INFER, (size_t)m->weights.cfg.context, &m->run, err);
+    free(place);
+    if (rc < 0) {
+        model_free(m);
+        return rc;
+    }
+    m->loss = xcalloc(run_head_rows(m->run), sizeof(*m->loss));
+    m->max = xcalloc(run_head_rows(m->run), sizeof(*m->max));
+    *out = m;
+    return 0;
+}
+
+void model_free(struct model *m)
+{
+    if (m == NULL)
+        return;
+    run_free(m->run);
+    weights_release(&m->weights);
+    store_info_release(&m->info);
+    free(m->loss);
+    free(m->max);
+    free(m);
+}
+
+const struct model_config *model_config(const struct model *m)
+{
+    return &m->weights.cfg;
+}
+
+struct digest model_digest(const struct model *m)
+{
+    return m->info.weights;
+}
+
+const char *model_tokenizer_spec(const struct model *m)
+{
+    return m->info.tokenizer_spec;
+}
+
+struct digest model_tokenizer_digest(const struct model *m)
+{
+    return m->info.tokenizer;
+}
+
+static int check_tokens(const struct model *m, const uint32_t *tokens, size_t n, struct err *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (tokens[i] >= (uint32_t)m->weights.cfg.vocab)
+            return err_set(err, ERR_RANGE, "token %u is outside the model's vocabulary of %d",
+                           tokens[i], m->weights.cfg.vocab);
+    return 0;
+}
+
+/* Rows at .. at + rows - 1 of the pass predict tokens[at + 1 ..]. */
+static void score_rows(struct model *m, const uint32_t *tokens, size_t at, size_t rows,
+                       double *logprob, bool *is_top)
+{
+    size_t v = (size_t)m->weights.cfg.vocab;
+    const real *logits = run_logits(m->run, &m->weights, at, rows);
+
+    crossent_forward(m->loss, m->max, logits, tokens + at + 1, rows, v);
+    for (size_t i = 0; i < rows; i++) {
+        logprob[i] = -m->loss[i];
+        if (is_top != NULL)
+            is_top[i] = logits[i * v + tokens[at + 1 + i]] >= m->max[i];
+    }
+}
+
+int model_score(struct model *m, const uint32_t *tokens, size_t n, size_t first, double *logprob,
+                bool *is_top, struct err *err)
+{
+    size_t context = (size_t)m->weights.cfg.context;
+
+    if (first < 1 || first >= n || n - 1 > context)
+        return err_set(err, ERR_RANGE, "score %zu .. %zu of a context of %zu", first, n, context);
+    int rc = check_tokens(m, tokens, n, err);
+    if (rc < 0)
+        return rc;
+    struct run_batch batch = {.tokens = tokens, .batch = 1, .length = n - 1};
+    run_forward(m->run, &m->weights, &batch, NULL);
+    for (size_t at = first - 1; at < n - 1; at += run_head_rows(m->run)) {
+        size_t left = n - 1 - at, most = run_head_rows(m->run);
+        size_t done = at - (first - 1);
+        score_rows(m, tokens, at, left < most ? left : most, logprob + done,
+                   is_top == NULL ? NULL : is_top + done);
+    }
+    return 0;
+}
+
+int model_next_logits(struct model *m, const uint32_t *tokens, size_t n, float *logits,
+                      struct err *err)
+{
+    if (n < 1 || n > (size_t)m->weights.cfg.context)
+        return err_set(err, ERR_RANGE, "%zu tokens in a context of %d", n, m->weights.cfg.context);
+    int rc = check_tokens(m, tokens, n, err);
+    if (rc < 0)
+        return rc;
+    struct run_batch batch = {.tokens = tokens, .batch = 1, .length = n};
+    run_forward(m->run, &m->weights, &batch, NULL);
+    const real *row = run_logits(m->run, &m->weights, n - 1, 1);
+    memcpy(logits, row, (size_t)m->weights.cfg.vocab * sizeof(*logits));
+    return 0;
+}
+
+const char *model_blas_text(void)
+{
+    return gemm_blas_text();
+}

@@ -1,0 +1,224 @@
+#include "worker/model/run.h"
+
+#include <assert.h>
+
+#include "base/xalloc.h"
+#include "worker/model/run_private.h"
+#include "worker/nn/rope.h"
+
+#define ALIGN            64
+#define HEAD_ROWS_SMALL  1024 /* tokens a chunk of logits, vocabulary up to HEAD_VOCAB_SMALL */
+#define HEAD_ROWS_LARGE  256
+#define HEAD_VOCAB_SMALL 4096
+
+/* Hands out pieces of one allocation; with base NULL it only counts. */
+struct carver {
+    char *base;
+    size_t used;
+};
+
+static void *carve(struct carver *c, size_t n, size_t size)
+{
+    char *p = c->base == NULL ? NULL : c->base + c->used;
+
+    c->used += (n * size + ALIGN - 1) / ALIGN * ALIGN;
+    return p;
+}
+
+static real *carve_real(struct carver *c, size_t n)
+{
+    return carve(c, n, sizeof(real));
+}
+
+static uint32_t *carve_u32(struct carver *c, size_t n)
+{
+    return carve(c, n, sizeof(uint32_t));
+}
+
+static size_t max_size(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+size_t run_dense_ffn(const struct model_config *cfg, int layer)
+{
+    if (model_config_is_moe(cfg, layer))
+        return (size_t)cfg->shared * (size_t)cfg->expert_ffn;
+    return (size_t)cfg->ffn;
+}
+
+static size_t packed_width(const struct model_config *cfg)
+{
+    return (size_t)(cfg->heads + 2 * cfg->kv_heads) * (size_t)(cfg->width / cfg->heads);
+}
+
+static void carve_mixture(struct carver *c, const struct run *run, struct layer_kept *k)
+{
+    const struct model_config *cfg = &run->cfg;
+    size_t n = run->max_tokens, e = (size_t)cfg->experts, top = n * (size_t)cfg->top_k;
+    size_t f = (size_t)cfg->expert_ffn;
+
+    k->p = carve_real(c, n * e);
+    k->route_lse = carve_real(c, n);
+    k->chosen = carve_u32(c, top);
+    k->route_w = carve_real(c, top);
+    k->counts = carve_u32(c, e);
+    k->plan.place = carve_u32(c, top);
+    k->plan.first = carve_u32(c, e + 1);
+    k->moe.xg = carve_real(c, top * (size_t)cfg->width);
+    k->moe.gu = carve_real(c, top * 2 * f);
+    k->moe.h = carve_real(c, top * f);
+    k->moe.yg = carve_real(c, top * (size_t)cfg->width);
+}
+
+static void carve_layer(struct carver *c, const struct run *run, struct layer_kept *k,
+                        size_t dense_ffn, bool moe)
+{
+    size_t n = run->max_tokens, width = (size_t)run->cfg.width;
+
+    k->x = carve_real(c, n * width);
+    k->rstd1 = carve_real(c, n);
+    k->xn1 = carve_real(c, n * width);
+    k->qkv = carve_real(c, n * packed_width(&run->cfg));
+    k->att = carve_real(c, n * width);
+    k->lse = carve_real(c, n * (size_t)run->cfg.heads);
+    k->x_mid = carve_real(c, n * width);
+    k->rstd2 = carve_real(c, n);
+    k->xn2 = carve_real(c, n * width);
+    k->gu = carve_real(c, n * 2 * dense_ffn);
+    k->h = carve_real(c, n * dense_ffn);
+    if (moe)
+        carve_mixture(c, run, k);
+}
+
+static void carve_scratch(struct carver *c, struct run *run, size_t dense_ffn)
+{
+    const struct model_config *cfg = &run->cfg;
+    size_t n = run->max_tokens, top = n * (size_t)cfg->top_k, width = (size_t)cfg->width;
+    size_t ffn = max_size(n * dense_ffn, top * (size_t)cfg->expert_ffn);
+
+    run->grad.dx = carve_real(c, n * width);
+    run->grad.dn = carve_real(c, n * width);
+    run->grad.dqkv = carve_real(c, n * packed_width(cfg));
+    run->grad.dgu = carve_real(c, 2 * ffn);
+    run->grad.dh = carve_real(c, ffn);
+    run->grad.dyg = carve_real(c, top * width);
+    run->grad.dw = carve_real(c, top);
+    run->grad.dr = carve_real(c, n * (size_t)cfg->experts);
+}
+
+static void carve_all(struct carver *c, struct run *run)
+{
+    const struct model_config *cfg = &run->cfg;
+    size_t n = run->max_tokens, width = (size_t)cfg->width, dense_ffn = 0;
+    struct attention_dims dims = {.tokens = (size_t)cfg->context};
+
+    for (int layer = 0; layer < cfg->layers; layer++)
+        dense_ffn = max_size(dense_ffn, run_dense_ffn(cfg, layer));
+    for (int layer = 0; layer < cfg->layers; layer++) {
+        if (run->mode == RUN_TRAIN)
+            carve_layer(c, run, &run->layers[layer], run_dense_ffn(cfg, layer),
+                        model_config_is_moe(cfg, layer));
+        else if (layer == 0)
+            carve_layer(c, run, &run->layers[0], dense_ffn, cfg->experts > 0);
+        else
+            run->layers[layer] = run->layers[0];
+    }
+    /* Without keeping, every block reads and writes the same residual stream. */
+    run->x_last = run->mode == RUN_TRAIN ? carve_real(c, n * width) : run->layers[0].x;
+    run->rstd_last = carve_real(c, n);
+    run->xn_last = carve_real(c, n * width);
+    run->rope = carve_real(c, (size_t)cfg->context * (size_t)(cfg->width / cfg->heads));
+    run->attention = carve_real(c, attention_scratch(&dims));
+    run->logits = carve_real(c, run->head_rows * (size_t)cfg->vocab);
+    run->row_loss = carve(c, run->head_rows, sizeof(double));
+    if (run->mode == RUN_TRAIN)
+        carve_scratch(c, run, dense_ffn);
+}
+
+static void set_up(struct run *run, const struct model_config *cfg, enum run_mode mode,
+                   size_t max_tokens)
+{
+    size_t rows = cfg->vocab <= HEAD_VOCAB_SMALL ? HEAD_ROWS_SMALL : HEAD_ROWS_LARGE;
+
+    *run = (struct run){.cfg = *cfg, .mode = mode, .max_tokens = max_tokens};
+    run->head_rows = max_tokens < rows ? max_tokens : rows;
+    run->layers = xcalloc((size_t)cfg->layers, sizeof(*run->layers));
+}
+
+double run_bytes(const struct model_config *cfg, enum run_mode mode, size_t max_tokens)
+{
+    struct run run;
+    struct carver count = {0};
+
+    set_up(&run, cfg, mode, max_tokens);
+    carve_all(&count, &run);
+    free(run.layers);
+    return (double)count.used;
+}
+
+int run_create(const struct model_config *cfg, enum run_mode mode, size_t max_tokens,
+               struct run **out, struct err *err)
+{
+    struct run *run = xcalloc(1, sizeof(*run));
+    struct carver carver = {0};
+
+    *out = NULL;
+    set_up(run, cfg, mode, max_tokens);
+    carve_all(&carver, run);
+    run->memory = aligned_alloc(ALIGN, carver.used);
+    if (run->memory == NULL) {
+        int rc = err_set(err, ERR_OTHER, "no memory: %zu bytes for the activations of %zu tokens",
+                         carver.used, max_tokens);
+        run_free(run);
+        return rc;
+    }
+    carver = (struct carver){.base = run->memory};
+    carve_all(&carver, run);
+    rope_table(run->rope, cfg->rope_theta, (size_t)cfg->context, (size_t)(cfg->width / cfg->heads));
+    *out = run;
+    return 0;
+}
+
+void run_free(struct run *run)
+{
+    if (run == NULL)
+        return;
+    free(run->memory);
+    free(run->layers);
+    free(run);
+}
+
+size_t run_head_rows(const struct run *run)
+{
+    return run->head_rows;
+}
+
+struct attention_dims run_attention_dims(const struct run *run, const struct run_batch *batch)
+{
+    return (struct attention_dims){
+        .batch = batch->batch,
+        .tokens = batch->length,
+        .heads = (size_t)run->cfg.heads,
+        .groups = (size_t)run->cfg.kv_heads,
+        .dim = (size_t)(run->cfg.width / run->cfg.heads),
+    };
+}
+
+struct moe_dims run_moe_dims(const struct run *run, size_t n)
+{
+    return (struct moe_dims){
+        .n = n,
+        .width = (size_t)run->cfg.width,
+        .experts = (size_t)run->cfg.experts,
+        .top_k = (size_t)run->cfg.top_k,
+        .ffn = (size_t)run->cfg.expert_ffn,
+    };
+}
+
+real *run_grad_at(const struct weights *w, real *grad, enum tensor_role role, int layer)
+{
+    const struct tensor *t = tensor_find(&w->table, role, layer);
+
+    return t == NULL ? NULL : grad + t->offset;
+}

@@ -1,0 +1,69 @@
+/*
+ * One pass of a model over B sequences of T tokens, forward and backward (formulas: worker/nn/,
+ * docs/models.md).
+ *
+ * A run owns every buffer, made once for the largest pass: nothing is allocated per step. With
+ * RUN_TRAIN each layer's activations are kept; with RUN_INFER all layers share one set. Logits
+ * exist for RUN_HEAD_CHUNK tokens at a time, never for all. Gradients are added to `grad`, which
+ * lies like weights.params.
+ */
+#ifndef WORKER_MODEL_RUN_H
+#define WORKER_MODEL_RUN_H
+
+#include "worker/model/weights.h"
+#include "worker/nn/router.h"
+
+enum run_mode { RUN_INFER, RUN_TRAIN };
+
+struct run;
+
+/* Room for passes of up to max_tokens = B T tokens in sequences of up to `context` each. ERR_OTHER
+ * without memory. */
+int run_create(const struct model_config *cfg, enum run_mode mode, size_t max_tokens,
+               struct run **out, struct err *err) MUST_CHECK;
+void run_free(struct run *run);
+/* What run_create would allocate, in bytes. */
+double run_bytes(const struct model_config *cfg, enum run_mode mode, size_t max_tokens);
+
+struct run_batch {
+    const uint32_t *tokens;  /* (B, T) */
+    const uint32_t *targets; /* (B, T); NULL for run_forward() alone */
+    size_t batch;
+    size_t length;
+};
+
+/* Weights of the parts of the training loss. */
+struct run_objective {
+    double balance;
+    double z;
+    double share; /* of the whole batch that this pass is: scales every gradient */
+};
+
+/* What a pass measured; layers' means for the routers' losses. */
+struct run_loss {
+    double cross_entropy; /* mean over the tokens */
+    double balance;       /* E sum f P, unweighted */
+    double z;             /* mean squared logsumexp, unweighted */
+};
+
+/* Up to the final norm; hidden states stay in the run until the next pass. stats (one per layer)
+ * may be NULL. */
+void run_forward(struct run *run, const struct weights *w, const struct run_batch *batch,
+                 struct router_stats *stats);
+
+/* The loss alone: loss[i] of each of the B T tokens, in nats. After run_forward(). */
+void run_token_losses(struct run *run, const struct weights *w, const struct run_batch *batch,
+                      double *loss);
+
+/* Forward and backward of share (cross entropy + balance weight x balance + z weight x z).
+ * RUN_TRAIN only. */
+void run_gradient(struct run *run, const struct weights *w, const struct run_batch *batch,
+                  const struct run_objective *objective, struct router_stats *stats, real *grad,
+                  struct run_loss *loss);
+
+/* Logits (V) of the tokens rows first .. first + n - 1 of the last run_forward(): n <=
+ * run_head_rows(). */
+const real *run_logits(struct run *run, const struct weights *w, size_t first, size_t n);
+size_t run_head_rows(const struct run *run);
+
+#endif

@@ -1,0 +1,154 @@
+#include <assert.h>
+
+#include "worker/model/run.h"
+#include "worker/model/run_private.h"
+#include "worker/nn/embedding.h"
+#include "worker/nn/linear.h"
+#include "worker/nn/rmsnorm.h"
+#include "worker/nn/rope.h"
+#include "worker/nn/swiglu.h"
+
+/* What every part of the backward pass needs. */
+struct pass {
+    struct run *run;
+    const struct weights *w;
+    real *grad;
+    struct run_objective objective; /* router weights already divided by the number of mixtures */
+    size_t n;
+};
+
+static real *weight(const struct pass *ps, enum tensor_role role, int layer)
+{
+    return weights_at(ps->w, role, layer);
+}
+
+static real *gradient(const struct pass *ps, enum tensor_role role, int layer)
+{
+    return run_grad_at(ps->w, ps->grad, role, layer);
+}
+
+/* Adds to (beta 1) or writes (beta 0) dn; reads dx, the gradient of the block's output. */
+static void dense_ffn_backward(const struct pass *ps, const struct layer_kept *k, int layer,
+                               real beta)
+{
+    struct run_scratch *g = &ps->run->grad;
+    bool moe = model_config_is_moe(&ps->run->cfg, layer);
+    size_t c = (size_t)ps->run->cfg.width, f = run_dense_ffn(&ps->run->cfg, layer);
+    enum tensor_role down = moe ? TENSOR_SHARED_DOWN : TENSOR_DOWN;
+    enum tensor_role gate = moe ? TENSOR_SHARED_GATE : TENSOR_GATE;
+
+    linear_backward_weight(gradient(ps, down, layer), g->dx, k->h, ps->n, f, c);
+    linear_backward_input(g->dh, 0, g->dx, weight(ps, down, layer), ps->n, f, c);
+    swiglu_backward(g->dgu, g->dh, k->gu, ps->n, f);
+    linear_backward_weight(gradient(ps, gate, layer), g->dgu, k->xn2, ps->n, c, 2 * f);
+    linear_backward_input(g->dn, beta, g->dgu, weight(ps, gate, layer), ps->n, c, 2 * f);
+}
+
+/* Adds to dn. */
+static void mixture_backward(const struct pass *ps, const struct layer_kept *k, int layer)
+{
+    struct run_scratch *g = &ps->run->grad;
+    struct moe_dims dims = run_moe_dims(ps->run, ps->n);
+    struct router_dims router = {.n = ps->n,
+                                 .experts = dims.experts,
+                                 .top_k = dims.top_k,
+                                 .renormalise = ps->run->cfg.renormalise};
+    struct router_weights losses = {.balance = ps->objective.balance, .z = ps->objective.z};
+    struct moe_gradient out = {.dx = g->dn,
+                               .dw = g->dw,
+                               .dwgu = gradient(ps, TENSOR_EXPERT_GATE_UP, layer),
+                               .dwd = gradient(ps, TENSOR_EXPERT_DOWN, layer),
+                               .dyg = g->dyg,
+                               .dgu = g->dgu,
+                               .dh = g->dh};
+
+    moe_backward(&out, g->dx, &k->moe, &k->plan, k->route_w,
+                 weight(ps, TENSOR_EXPERT_GATE_UP, layer), weight(ps, TENSOR_EXPERT_DOWN, layer),
+                 &dims);
+    router_backward(g->dr, g->dw, k->p, k->route_lse, k->chosen, k->route_w, k->counts, &losses,
+                    &router);
+    linear_backward_weight(gradient(ps, TENSOR_ROUTER, layer), g->dr, k->xn2, ps->n, dims.width,
+                           dims.experts);
+    linear_backward_input(g->dn, 1, g->dr, weight(ps, TENSOR_ROUTER, layer), ps->n, dims.width,
+                          dims.experts);
+}
+
+static void ffn_block_backward(const struct pass *ps, const struct layer_kept *k, int layer)
+{
+    struct run_scratch *g = &ps->run->grad;
+    size_t c = (size_t)ps->run->cfg.width;
+    bool dense = run_dense_ffn(&ps->run->cfg, layer) > 0;
+
+    if (dense)
+        dense_ffn_backward(ps, k, layer, 0);
+    else
+        memset(g->dn, 0, ps->n * c * sizeof(real));
+    if (model_config_is_moe(&ps->run->cfg, layer))
+        mixture_backward(ps, k, layer);
+    rmsnorm_backward(g->dx, gradient(ps, TENSOR_NORM_FFN, layer), g->dn, k->x_mid,
+                     weight(ps, TENSOR_NORM_FFN, layer), k->rstd2, ps->n, c);
+}
+
+static void attention_block_backward(const struct pass *ps, const struct layer_kept *k,
+                                     const struct attention_dims *dims, int layer)
+{
+    struct run_scratch *g = &ps->run->grad;
+    size_t c = (size_t)ps->run->cfg.width;
+    size_t packed = (dims->heads + 2 * dims->groups) * dims->dim;
+
+    linear_backward_weight(gradient(ps, TENSOR_O, layer), g->dx, k->att, ps->n, c, c);
+    linear_backward_input(g->dn, 0, g->dx, weight(ps, TENSOR_O, layer), ps->n, c, c);
+    attention_backward(g->dqkv, g->dn, k->att, k->lse, k->qkv, ps->run->attention, dims);
+    rope_backward(g->dqkv, ps->run->rope, ps->n, dims->tokens, dims->heads + dims->groups,
+                  dims->dim, packed);
+    linear_backward_weight(gradient(ps, TENSOR_Q, layer), g->dqkv, k->xn1, ps->n, c, packed);
+    linear_backward_input(g->dn, 0, g->dqkv, weight(ps, TENSOR_Q, layer), ps->n, c, packed);
+    rmsnorm_backward(g->dx, gradient(ps, TENSOR_NORM_ATTENTION, layer), g->dn, k->x,
+                     weight(ps, TENSOR_NORM_ATTENTION, layer), k->rstd1, ps->n, c);
+}
+
+/* Means over the mixtures of this pass's balance and z. */
+static void note_router_losses(const struct run *run, const struct router_stats *stats,
+                               struct run_loss *loss)
+{
+    int n_moe = model_config_moe_layers(&run->cfg);
+
+    loss->balance = 0.0;
+    loss->z = 0.0;
+    if (n_moe == 0 || stats == NULL)
+        return;
+    for (int layer = run->cfg.dense_layers; layer < run->cfg.layers; layer++) {
+        loss->balance += stats[layer].balance / n_moe;
+        loss->z += stats[layer].z / n_moe;
+    }
+}
+
+void run_gradient(struct run *run, const struct weights *w, const struct run_batch *batch,
+                  const struct run_objective *objective, struct router_stats *stats, real *grad,
+                  struct run_loss *loss)
+{
+    size_t n = batch->batch * batch->length, c = (size_t)run->cfg.width;
+    struct attention_dims dims = run_attention_dims(run, batch);
+    int n_moe = model_config_moe_layers(&run->cfg);
+    double per_layer = n_moe == 0 ? 0.0 : objective->share / n_moe;
+    struct pass ps = {.run = run,
+                      .w = w,
+                      .grad = grad,
+                      .objective = {.balance = objective->balance * per_layer,
+                                    .z = objective->z * per_layer,
+                                    .share = objective->share},
+                      .n = n};
+
+    assert(run->mode == RUN_TRAIN);
+    run_forward(run, w, batch, stats);
+    note_router_losses(run, stats, loss);
+    loss->cross_entropy = run_head_gradient(run, w, batch, objective->share, grad);
+    memset(run->grad.dx, 0, n * c * sizeof(real));
+    rmsnorm_backward(run->grad.dx, gradient(&ps, TENSOR_NORM_FINAL, -1), run->grad.dn, run->x_last,
+                     weight(&ps, TENSOR_NORM_FINAL, -1), run->rstd_last, n, c);
+    for (int layer = run->cfg.layers - 1; layer >= 0; layer--) {
+        ffn_block_backward(&ps, &run->layers[layer], layer);
+        attention_block_backward(&ps, &run->layers[layer], &dims, layer);
+    }
+    embedding_backward(gradient(&ps, TENSOR_EMBED, -1), run->grad.dx, batch->tokens, n, c);
+}

@@ -1,0 +1,89 @@
+#include <assert.h>
+
+#include "worker/model/run.h"
+#include "worker/model/run_private.h"
+#include "worker/nn/embedding.h"
+#include "worker/nn/linear.h"
+#include "worker/nn/rmsnorm.h"
+#include "worker/nn/rope.h"
+#include "worker/nn/swiglu.h"
+
+/* x_mid = x + attention(rmsnorm(x)) */
+static void attention_block(struct run *run, const struct weights *w, struct layer_kept *k,
+                            const struct attention_dims *dims, int layer)
+{
+    size_t n = dims->batch * dims->tokens, c = (size_t)run->cfg.width;
+    size_t packed = (dims->heads + 2 * dims->groups) * dims->dim;
+
+    rmsnorm_forward(k->xn1, k->rstd1, k->x, weights_at(w, TENSOR_NORM_ATTENTION, layer),
+                    (real)run->cfg.norm_eps, n, c);
+    linear_forward(k->qkv, 0, k->xn1, weights_at(w, TENSOR_Q, layer), n, c, packed);
+    rope_forward(k->qkv, run->rope, n, dims->tokens, dims->heads + dims->groups, dims->dim, packed);
+    attention_forward(k->att, k->lse, k->qkv, run->attention, dims);
+    memcpy(k->x_mid, k->x, n * c * sizeof(real));
+    linear_forward(k->x_mid, 1, k->att, weights_at(w, TENSOR_O, layer), n, c, c);
+}
+
+/* out += down(swiglu(gate_up(xn2))) of the dense block or the shared experts */
+static void dense_ffn(struct run *run, const struct weights *w, struct layer_kept *k, real *out,
+                      size_t n, int layer)
+{
+    size_t c = (size_t)run->cfg.width, f = run_dense_ffn(&run->cfg, layer);
+    bool moe = model_config_is_moe(&run->cfg, layer);
+
+    linear_forward(k->gu, 0, k->xn2, weights_at(w, moe ? TENSOR_SHARED_GATE : TENSOR_GATE, layer),
+                   n, c, 2 * f);
+    swiglu_forward(k->h, k->gu, n, f);
+    linear_forward(out, 1, k->h, weights_at(w, moe ? TENSOR_SHARED_DOWN : TENSOR_DOWN, layer), n, f,
+                   c);
+}
+
+static void mixture(struct run *run, const struct weights *w, struct layer_kept *k, real *out,
+                    size_t n, int layer, struct router_stats *stats)
+{
+    struct moe_dims dims = run_moe_dims(run, n);
+    struct router_dims router = {
+        .n = n, .experts = dims.experts, .top_k = dims.top_k, .renormalise = run->cfg.renormalise};
+    const real *bias = w->route_bias + (size_t)layer * dims.experts;
+
+    linear_forward(k->p, 0, k->xn2, weights_at(w, TENSOR_ROUTER, layer), n, dims.width,
+                   dims.experts);
+    router_forward(k->p, k->route_lse, k->chosen, k->route_w, k->counts, bias, stats, &router);
+    moe_plan_make(&k->plan, k->chosen, k->counts, &dims);
+    moe_forward(out, &k->moe, &k->plan, k->xn2, k->route_w,
+                weights_at(w, TENSOR_EXPERT_GATE_UP, layer),
+                weights_at(w, TENSOR_EXPERT_DOWN, layer), &dims);
+}
+
+/* out = x_mid + ffn(rmsnorm(x_mid)) */
+static void ffn_block(struct run *run, const struct weights *w, struct layer_kept *k, real *out,
+                      size_t n, int layer, struct router_stats *stats)
+{
+    size_t c = (size_t)run->cfg.width;
+
+    rmsnorm_forward(k->xn2, k->rstd2, k->x_mid, weights_at(w, TENSOR_NORM_FFN, layer),
+                    (real)run->cfg.norm_eps, n, c);
+    memcpy(out, k->x_mid, n * c * sizeof(real));
+    if (model_config_is_moe(&run->cfg, layer))
+        mixture(run, w, k, out, n, layer, stats);
+    if (run_dense_ffn(&run->cfg, layer) > 0)
+        dense_ffn(run, w, k, out, n, layer);
+}
+
+void run_forward(struct run *run, const struct weights *w, const struct run_batch *batch,
+                 struct router_stats *stats)
+{
+    size_t n = batch->batch * batch->length, c = (size_t)run->cfg.width;
+    struct attention_dims dims = run_attention_dims(run, batch);
+
+    assert(n > 0 && n <= run->max_tokens && batch->length <= (size_t)run->cfg.context);
+    embedding_forward(run->layers[0].x, weights_at(w, TENSOR_EMBED, -1), batch->tokens, n, c);
+    for (int layer = 0; layer < run->cfg.layers; layer++) {
+        struct layer_kept *k = &run->layers[layer];
+        real *out = layer + 1 < run->cfg.layers ? run->layers[layer + 1].x : run->x_last;
+        attention_block(run, w, k, &dims, layer);
+        ffn_block(run, w, k, out, n, layer, stats == NULL ? NULL : &stats[layer]);
+    }
+    rmsnorm_forward(run->xn_last, run->rstd_last, run->x_last, weights_at(w, TENSOR_NORM_FINAL, -1),
+                    (real)run->cfg.norm_eps, n, c);
+}

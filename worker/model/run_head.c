@@ -1,0 +1,56 @@
+#include <assert.h>
+
+#include "worker/model/run.h"
+#include "worker/model/run_private.h"
+#include "worker/nn/crossent.h"
+#include "worker/nn/linear.h"
+
+static enum tensor_role head_role(const struct run *run)
+{
+    return run->cfg.tie_embeddings ? TENSOR_EMBED : TENSOR_HEAD;
+}
+
+const real *run_logits(struct run *run, const struct weights *w, size_t first, size_t n)
+{
+    size_t c = (size_t)run->cfg.width;
+
+    assert(n <= run->head_rows);
+    linear_forward(run->logits, 0, run->xn_last + first * c, weights_at(w, head_role(run), -1), n,
+                   c, (size_t)run->cfg.vocab);
+    return run->logits;
+}
+
+void run_token_losses(struct run *run, const struct weights *w, const struct run_batch *batch,
+                      double *loss)
+{
+    size_t n = batch->batch * batch->length;
+
+    for (size_t at = 0; at < n; at += run->head_rows) {
+        size_t rows = n - at < run->head_rows ? n - at : run->head_rows;
+        (void)run_logits(run, w, at, rows);
+        crossent_forward(loss + at, NULL, run->logits, batch->targets + at, rows,
+                         (size_t)run->cfg.vocab);
+    }
+}
+
+double run_head_gradient(struct run *run, const struct weights *w, const struct run_batch *batch,
+                         double share, real *grad)
+{
+    size_t n = batch->batch * batch->length;
+    size_t c = (size_t)run->cfg.width, v = (size_t)run->cfg.vocab;
+    const real *head = weights_at(w, head_role(run), -1);
+    real *d_head = run_grad_at(w, grad, head_role(run), -1);
+    real scale = (real)(share / (double)n);
+    double sum = 0.0;
+
+    for (size_t at = 0; at < n; at += run->head_rows) {
+        size_t rows = n - at < run->head_rows ? n - at : run->head_rows;
+        (void)run_logits(run, w, at, rows);
+        crossent_forward_backward(run->row_loss, run->logits, scale, batch->targets + at, rows, v);
+        linear_backward_input(run->grad.dn + at * c, 0, run->logits, head, rows, c, v);
+        linear_backward_weight(d_head, run->logits, run->xn_last + at * c, rows, c, v);
+        for (size_t i = 0; i < rows; i++)
+            sum += run->row_loss[i];
+    }
+    return sum / (double)n;
+}

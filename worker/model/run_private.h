@@ -1,0 +1,73 @@
+/* The inside of a run, shared by run.c (buffers), run_forward.c, run_backward.c and run_head.c. */
+#ifndef WORKER_MODEL_RUN_PRIVATE_H
+#define WORKER_MODEL_RUN_PRIVATE_H
+
+#include "worker/model/run.h"
+#include "worker/nn/attention.h"
+#include "worker/nn/moe.h"
+
+/* One layer's activations. Rows N = B T; width C, packed W = (H + 2 G) D. */
+struct layer_kept {
+    real *x;          /* (N, C) into the block */
+    real *rstd1;      /* (N) */
+    real *xn1;        /* (N, C) */
+    real *qkv;        /* (N, W), rotated */
+    real *att;        /* (N, C) */
+    real *lse;        /* (N, H) */
+    real *x_mid;      /* (N, C) after attention */
+    real *rstd2;      /* (N) */
+    real *xn2;        /* (N, C) */
+    real *gu;         /* (N, 2 F) of the dense block or the shared experts */
+    real *h;          /* (N, F) */
+    real *p;          /* (N, E) */
+    real *route_lse;  /* (N) */
+    uint32_t *chosen; /* (N, K) */
+    real *route_w;    /* (N, K) */
+    uint32_t *counts; /* (E) */
+    struct moe_plan plan;
+    struct moe_kept moe;
+};
+
+/* Gradients of activations: one set, reused by every layer. */
+struct run_scratch {
+    real *dx;   /* (N, C) of the residual stream */
+    real *dn;   /* (N, C) of a normalised input, or of attention's output */
+    real *dqkv; /* (N, W) */
+    real *dgu;  /* the largest of the ffn forms */
+    real *dh;
+    real *dyg; /* (N K, C) */
+    real *dw;  /* (N, K) */
+    real *dr;  /* (N, E) */
+};
+
+struct run {
+    struct model_config cfg;
+    enum run_mode mode;
+    size_t max_tokens;
+    char *memory;
+    struct layer_kept *layers; /* (L) */
+    real *x_last;              /* (N, C) out of the last block */
+    real *rstd_last;           /* (N) */
+    real *xn_last;             /* (N, C) */
+    real *rope;                /* (context, D) */
+    real *attention;           /* scratch */
+    real *logits;              /* (head rows, V) */
+    double *row_loss;          /* (head rows) */
+    size_t head_rows;
+    struct run_scratch grad; /* RUN_TRAIN */
+};
+
+/* The dimensions of attention and of a mixture for this pass. */
+struct attention_dims run_attention_dims(const struct run *run, const struct run_batch *batch);
+struct moe_dims run_moe_dims(const struct run *run, size_t n);
+/* The width of the dense feed-forward part of a layer: F, S Fe, or 0. */
+size_t run_dense_ffn(const struct model_config *cfg, int layer);
+
+/* The loss and its gradient with respect to the final norm's output (run->grad.dn) and the head. */
+double run_head_gradient(struct run *run, const struct weights *w, const struct run_batch *batch,
+                         double share, real *grad);
+
+/* Where a tensor's gradient lies. */
+real *run_grad_at(const struct weights *w, real *grad, enum tensor_role role, int layer);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * A finished model on disk: model.bin, the parameters in table order and then the choice biases,
+ * float32, little-endian, without header; model.json, which says what they are (shape, tensors,
+ * tokenizer, digest of model.bin).
+ */
+#ifndef WORKER_MODEL_STORE_H
+#define WORKER_MODEL_STORE_H
+
+#include "base/digest.h"
+#include "worker/model/weights.h"
+
+#define STORE_VERSION 1
+
+/* What model.json says beside the shape. */
+struct store_info {
+    char *tokenizer_spec;
+    struct digest tokenizer;
+    struct digest weights; /* SHA-256 of model.bin */
+    int64_t step;
+};
+
+void store_info_release(struct store_info *info);
+
+/* Writes folder/model.bin and then folder/model.json, atomically each; fills info->weights. */
+int store_save(const char *folder, const struct weights *w, struct store_info *info,
+               struct err *err) MUST_CHECK;
+/* ERR_NOT_FOUND, ERR_CORRUPT (digest, size), ERR_VERSION. On error nothing is to be released. */
+int store_load(const char *folder, struct weights *w, struct store_info *info,
+               struct err *err) MUST_CHECK;
+
+/* Reads exactly n floats into out, adding the bytes to the digest stream. */
+int store_read_floats(int fd, float *out, size_t n, struct digest_stream *stream,
+                      struct err *err) MUST_CHECK;
+
+#endif

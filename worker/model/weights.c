@@ -1,0 +1,104 @@
+#include "worker/model/weights.h"
+
+#include <assert.h>
+#include <math.h>
+
+#include "worker/data/philox.h"
+
+#define ALIGN 64
+
+real *real_alloc(size_t n)
+{
+    if (n > (SIZE_MAX - ALIGN) / sizeof(real))
+        return NULL;
+    size_t size = (n * sizeof(real) + ALIGN - 1) / ALIGN * ALIGN;
+    real *p = aligned_alloc(ALIGN, size == 0 ? ALIGN : size);
+    if (p != NULL)
+        memset(p, 0, size);
+    return p;
+}
+
+size_t weights_n_bias(const struct model_config *cfg)
+{
+    return (size_t)cfg->layers * (size_t)cfg->experts;
+}
+
+int weights_init(struct weights *w, const struct model_config *cfg, struct err *err)
+{
+    *w = (struct weights){.cfg = *cfg};
+    tensor_table_init(&w->table, cfg);
+    w->params = real_alloc(w->table.n_params);
+    if (w->params != NULL && cfg->experts > 0)
+        w->route_bias = real_alloc(weights_n_bias(cfg));
+    if (w->params == NULL || (cfg->experts > 0 && w->route_bias == NULL)) {
+        weights_release(w);
+        return err_set(err, ERR_OTHER, "no memory for %lld parameters",
+                       (long long)model_config_total(cfg));
+    }
+    return 0;
+}
+
+void weights_release(struct weights *w)
+{
+    tensor_table_release(&w->table);
+    free(w->params);
+    free(w->route_bias);
+    w->params = NULL;
+    w->route_bias = NULL;
+}
+
+/* Elements first .. first + n - 1 of a tensor; words of pair i / 2, so that ranges can be drawn
+ * alone. */
+static void draw(real *out, size_t first, size_t n, uint64_t seed, enum philox_stream stream,
+                 uint32_t key, double sd)
+{
+    double pair[2] = {0.0, 0.0};
+
+    for (size_t i = first; i < first + n; i++) {
+        if (i % 2 == 0 || i == first) {
+            struct philox words = philox_at(seed, stream, key, i / 2);
+            philox_normal(&words, pair);
+        }
+        out[i - first] = (real)(sd * pair[i % 2]);
+    }
+}
+
+static double tensor_sd(const struct weights *w, const struct tensor *t, double sd)
+{
+    return t->residual ? sd / sqrt(2.0 * w->cfg.layers) : sd;
+}
+
+void weights_randomise(struct weights *w, uint64_t seed, double sd)
+{
+    for (size_t i = 0; i < w->table.n; i++) {
+        const struct tensor *t = &w->table.items[i];
+        real *out = w->params + t->offset;
+        if (t->ones)
+            for (size_t j = 0; j < tensor_size(t); j++)
+                out[j] = 1;
+        else
+            draw(out, 0, tensor_size(t), seed, PHILOX_INIT, (uint32_t)i, tensor_sd(w, t, sd));
+    }
+}
+
+void weights_reset_expert(struct weights *w, int layer, int expert, uint64_t seed, double sd,
+                          uint32_t round)
+{
+    static const enum tensor_role stacked[] = {TENSOR_EXPERT_GATE_UP, TENSOR_EXPERT_DOWN};
+
+    for (size_t i = 0; i < sizeof(stacked) / sizeof(stacked[0]); i++) {
+        const struct tensor *t = tensor_find(&w->table, stacked[i], layer);
+        assert(t != NULL);
+        size_t n = tensor_size(t) / (size_t)w->cfg.experts;
+        size_t first = n * (size_t)expert;
+        uint32_t key = (uint32_t)(t - w->table.items) ^ round * 0x9E3779B9u;
+        draw(w->params + t->offset + first, first, n, seed, PHILOX_RESET, key, tensor_sd(w, t, sd));
+    }
+}
+
+real *weights_at(const struct weights *w, enum tensor_role role, int layer)
+{
+    const struct tensor *t = tensor_find(&w->table, role, layer);
+
+    return t == NULL ? NULL : w->params + t->offset;
+}

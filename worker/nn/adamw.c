@@ -1,0 +1,51 @@
+#include "worker/nn/adamw.h"
+
+#include "worker/nn/vec.h"
+
+/* The constants of one update, in the number type of the loop. */
+struct adamw_terms {
+    real b1, c1, b2, c2;
+    real step; /* lr / (1 - b1^t) */
+    real root; /* 1 / (1 - b2^t) */
+    real eps;
+    real keep; /* 1 - lr decay */
+    real clip;
+};
+
+NN_KERNEL static void update(real *restrict p, real *restrict m, real *restrict v,
+                             const real *restrict g, size_t n, const struct adamw_terms *terms)
+{
+    const struct adamw_terms t = *terms;
+
+    for (size_t i = 0; i < n; i++) {
+        real gi = g[i] * t.clip;
+        real mi = t.b1 * m[i] + t.c1 * gi;
+        real vi = t.b2 * v[i] + t.c2 * gi * gi;
+        m[i] = mi;
+        v[i] = vi;
+#ifdef NN_F64
+        p[i] = p[i] * t.keep - t.step * mi / (sqrt(vi * t.root) + t.eps);
+#else
+        p[i] = p[i] * t.keep - t.step * mi / (sqrtf(vi * t.root) + t.eps);
+#endif
+    }
+}
+
+void adamw_update(real *restrict p, real *restrict m, real *restrict v, const real *restrict g,
+                  size_t n, const struct adamw *opt)
+{
+    double t = (double)opt->t;
+    struct adamw_terms terms = {
+        .b1 = (real)opt->beta1,
+        .c1 = (real)(1.0 - opt->beta1),
+        .b2 = (real)opt->beta2,
+        .c2 = (real)(1.0 - opt->beta2),
+        .step = (real)(opt->lr / (1.0 - pow(opt->beta1, t))),
+        .root = (real)(1.0 / (1.0 - pow(opt->beta2, t))),
+        .eps = (real)opt->eps,
+        .keep = (real)(1.0 - opt->lr * opt->decay),
+        .clip = (real)opt->clip,
+    };
+
+    update(p, m, v, g, n, &terms);
+}

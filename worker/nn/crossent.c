@@ -1,0 +1,74 @@
+#include "worker/nn/crossent.h"
+
+#include "worker/nn/vec.h"
+
+static inline real row_max(const real *restrict x, size_t n)
+{
+    real acc[NN_LANES];
+    size_t i = 0;
+
+    for (size_t j = 0; j < NN_LANES; j++)
+        acc[j] = x[0];
+    for (; i + NN_LANES <= n; i += NN_LANES)
+        for (size_t j = 0; j < NN_LANES; j++)
+            acc[j] = acc[j] > x[i + j] ? acc[j] : x[i + j];
+    for (size_t j = 0; i + j < n; j++)
+        acc[j] = acc[j] > x[i + j] ? acc[j] : x[i + j];
+    for (size_t j = 1; j < NN_LANES; j++)
+        acc[0] = acc[0] > acc[j] ? acc[0] : acc[j];
+    return acc[0];
+}
+
+/* sum_i e^(x_i - m); stores the terms when out is not NULL. */
+static inline real row_exp_sum(real *out, const real *x, real m, size_t n)
+{
+    real acc[NN_LANES] = {0};
+    size_t i = 0;
+
+    for (; i + NN_LANES <= n; i += NN_LANES)
+        for (size_t j = 0; j < NN_LANES; j++) {
+            real e = nn_exp(x[i + j] - m);
+            acc[j] += e;
+            if (out != NULL)
+                out[i + j] = e;
+        }
+    for (size_t j = 0; i + j < n; j++) {
+        real e = nn_exp(x[i + j] - m);
+        acc[j] += e;
+        if (out != NULL)
+            out[i + j] = e;
+    }
+    return nn_lanes_sum(acc);
+}
+
+NN_KERNEL void crossent_forward(double *restrict loss, real *restrict max,
+                                const real *restrict logits, const uint32_t *restrict targets,
+                                size_t n, size_t v)
+{
+    for (size_t r = 0; r < n; r++) {
+        const real *l = logits + r * v;
+        real m = row_max(l, v);
+        real sum = row_exp_sum(NULL, l, m, v);
+
+        loss[r] = log((double)sum) + (double)m - (double)l[targets[r]];
+        if (max != NULL)
+            max[r] = m;
+    }
+}
+
+NN_KERNEL void crossent_forward_backward(double *restrict loss, real *restrict logits, real scale,
+                                         const uint32_t *restrict targets, size_t n, size_t v)
+{
+    for (size_t r = 0; r < n; r++) {
+        real *l = logits + r * v;
+        double target = (double)l[targets[r]];
+        real m = row_max(l, v);
+        real sum = row_exp_sum(l, l, m, v);
+        real k = scale / sum;
+
+        loss[r] = log((double)sum) + (double)m - target;
+        for (size_t i = 0; i < v; i++)
+            l[i] *= k;
+        l[targets[r]] -= scale;
+    }
+}

@@ -1,0 +1,35 @@
+#include "worker/nn/gemm.h"
+
+#include <cblas.h>
+
+void gemm(real *c, size_t ldc, real beta, real alpha, struct gemm_view a, struct gemm_view b,
+          size_t m, size_t n, size_t k)
+{
+    CBLAS_TRANSPOSE ta = a.transposed ? CblasTrans : CblasNoTrans;
+    CBLAS_TRANSPOSE tb = b.transposed ? CblasTrans : CblasNoTrans;
+
+    if (m == 0 || n == 0)
+        return;
+#ifdef NN_F64
+    cblas_dgemm(CblasRowMajor, ta, tb, (blasint)m, (blasint)n, (blasint)k, alpha, a.at,
+                (blasint)a.ld, b.at, (blasint)b.ld, beta, c, (blasint)ldc);
+#else
+    cblas_sgemm(CblasRowMajor, ta, tb, (blasint)m, (blasint)n, (blasint)k, alpha, a.at,
+                (blasint)a.ld, b.at, (blasint)b.ld, beta, c, (blasint)ldc);
+#endif
+}
+
+void gemm_set_threads(int threads)
+{
+    openblas_set_num_threads(threads);
+}
+
+const char *gemm_blas_text(void)
+{
+    static char text[256];
+
+    if (text[0] == '\0')
+        (void)snprintf(text, sizeof(text), "%s, core %s", openblas_get_config(),
+                       openblas_get_corename());
+    return text;
+}

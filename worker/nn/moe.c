@@ -1,0 +1,80 @@
+#include "worker/nn/moe.h"
+
+#include <string.h>
+
+#include "worker/nn/linear.h"
+#include "worker/nn/swiglu.h"
+#include "worker/nn/vec.h"
+
+void moe_plan_make(struct moe_plan *plan, const uint32_t *restrict chosen,
+                   const uint32_t *restrict counts, const struct moe_dims *dims)
+{
+    /* first[e + 1] runs ahead as the next free row of e, and ends where e + 1 begins. */
+    plan->first[0] = 0;
+    for (size_t e = 0, sum = 0; e < dims->experts; e++) {
+        plan->first[e + 1] = (uint32_t)sum;
+        sum += counts[e];
+    }
+    for (size_t i = 0; i < dims->n * dims->top_k; i++)
+        plan->place[i] = plan->first[chosen[i] + 1]++;
+}
+
+void moe_forward(real *restrict y, const struct moe_kept *kept, const struct moe_plan *plan,
+                 const real *restrict x, const real *restrict weights, const real *restrict wgu,
+                 const real *restrict wd, const struct moe_dims *dims)
+{
+    size_t c = dims->width, f = dims->ffn, k = dims->top_k;
+
+    for (size_t i = 0; i < dims->n * k; i++)
+        memcpy(kept->xg + plan->place[i] * c, x + i / k * c, c * sizeof(*x));
+    for (size_t e = 0; e < dims->experts; e++) {
+        size_t at = plan->first[e], m = plan->first[e + 1] - at;
+        if (m == 0)
+            continue;
+        linear_forward(kept->gu + at * 2 * f, 0, kept->xg + at * c, wgu + e * 2 * f * c, m, c,
+                       2 * f);
+        swiglu_forward(kept->h + at * f, kept->gu + at * 2 * f, m, f);
+        linear_forward(kept->yg + at * c, 0, kept->h + at * f, wd + e * c * f, m, f, c);
+    }
+    for (size_t i = 0; i < dims->n * k; i++)
+        vec_axpy(y + i / k * c, weights[i], kept->yg + plan->place[i] * c, c);
+}
+
+static void expert_backward(const struct moe_gradient *grad, const struct moe_kept *kept, size_t e,
+                            size_t at, size_t m, const real *restrict wgu, const real *restrict wd,
+                            const struct moe_dims *dims)
+{
+    size_t c = dims->width, f = dims->ffn;
+    real *dyg = grad->dyg + at * c;
+    real *dgu = grad->dgu + at * 2 * f;
+    real *dh = grad->dh + at * f;
+
+    linear_backward_weight(grad->dwd + e * c * f, dyg, kept->h + at * f, m, f, c);
+    linear_backward_input(dh, 0, dyg, wd + e * c * f, m, f, c);
+    swiglu_backward(dgu, dh, kept->gu + at * 2 * f, m, f);
+    linear_backward_weight(grad->dwgu + e * 2 * f * c, dgu, kept->xg + at * c, m, c, 2 * f);
+    linear_backward_input(dyg, 0, dgu, wgu + e * 2 * f * c, m, c, 2 * f);
+}
+
+void moe_backward(const struct moe_gradient *grad, const real *restrict dy,
+                  const struct moe_kept *kept, const struct moe_plan *plan,
+                  const real *restrict weights, const real *restrict wgu, const real *restrict wd,
+                  const struct moe_dims *dims)
+{
+    size_t c = dims->width, k = dims->top_k;
+
+    for (size_t i = 0; i < dims->n * k; i++) {
+        const real *from = dy + i / k * c;
+        real *to = grad->dyg + plan->place[i] * c;
+        grad->dw[i] = vec_dot(from, kept->yg + plan->place[i] * c, c);
+        for (size_t j = 0; j < c; j++)
+            to[j] = weights[i] * from[j];
+    }
+    for (size_t e = 0; e < dims->experts; e++) {
+        size_t at = plan->first[e], m = plan->first[e + 1] - at;
+        if (m > 0)
+            expert_backward(grad, kept, e, at, m, wgu, wd, dims);
+    }
+    for (size_t i = 0; i < dims->n * k; i++)
+        vec_add(grad->dx + i / k * c, grad->dyg + plan->place[i] * c, c);
+}

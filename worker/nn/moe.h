@@ -1,0 +1,64 @@
+/*
+ * The mixture itself: tokens are grouped by expert, one product per expert and matrix, no capacity,
+ * none dropped. y_n = sum_k w_nk expert_(chosen_nk)(x_n),  expert_e(x) = Wd_e swiglu(Wgu_e x). Wgu
+ * (E, 2 Fe, C): per expert the gate's rows, then up's; Wd (E, C, Fe). Kept: xg (N K, C) the grouped
+ * inputs, gu (N K, 2 Fe), h (N K, Fe), yg (N K, C), and the plan. dw_nk = dy_n yg_(place nk);  dyg
+ * = w dy;  then each expert's three layers backward; dx_n adds over k.
+ */
+#ifndef WORKER_NN_MOE_H
+#define WORKER_NN_MOE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "worker/nn/real.h"
+
+struct moe_dims {
+    size_t n;
+    size_t width;
+    size_t experts;
+    size_t top_k;
+    size_t ffn;
+};
+
+/* Where the assignments went: place (N, K) is the row in the grouped arrays, first (E + 1) each
+ * expert's range. */
+struct moe_plan {
+    uint32_t *place;
+    uint32_t *first;
+};
+
+/* Grouped activations of one layer, all kept for the backward pass. */
+struct moe_kept {
+    real *xg;
+    real *gu;
+    real *h;
+    real *yg;
+};
+
+void moe_plan_make(struct moe_plan *plan, const uint32_t *restrict chosen,
+                   const uint32_t *restrict counts, const struct moe_dims *dims);
+
+/* y (N, C) is added to: the residual stream is the first term of the sum. */
+void moe_forward(real *restrict y, const struct moe_kept *kept, const struct moe_plan *plan,
+                 const real *restrict x, const real *restrict weights, const real *restrict wgu,
+                 const real *restrict wd, const struct moe_dims *dims);
+
+/* Where the gradients go: dx (N, C) added to, dw (N, K) overwritten, dwgu and dwd added to; the
+ * rest is scratch of the grouped shapes. */
+struct moe_gradient {
+    real *dx;
+    real *dw;
+    real *dwgu;
+    real *dwd;
+    real *dyg; /* scratch (N K, C), used for dxg too */
+    real *dgu; /* scratch (N K, 2 Fe) */
+    real *dh;  /* scratch (N K, Fe) */
+};
+
+void moe_backward(const struct moe_gradient *grad, const real *restrict dy,
+                  const struct moe_kept *kept, const struct moe_plan *plan,
+                  const real *restrict weights, const real *restrict wgu, const real *restrict wd,
+                  const struct moe_dims *dims);
+
+#endif

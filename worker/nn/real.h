@@ -1,0 +1,15 @@
+/*
+ * The number type of the layers: float, or double in the target preregd_nn_f64, where gradients are
+ * checked. Headers of worker/nn and worker/model that mention `real` must not be mixed between the
+ * two in one executable.
+ */
+#ifndef WORKER_NN_REAL_H
+#define WORKER_NN_REAL_H
+
+#ifdef NN_F64
+typedef double real;
+#else
+typedef float real;
+#endif
+
+#endif

@@ -1,0 +1,43 @@
+#include "worker/nn/rmsnorm.h"
+
+#include "worker/nn/vec.h"
+
+NN_KERNEL void rmsnorm_forward(real *restrict y, real *restrict rstd, const real *restrict x,
+                               const real *restrict w, real eps, size_t n, size_t c)
+{
+    for (size_t r = 0; r < n; r++) {
+        const real *xr = x + r * c;
+        real *yr = y + r * c;
+        double mean = vec_sum_squares(xr, c) / (double)c;
+        real s = (real)(1.0 / sqrt(mean + (double)eps));
+
+        for (size_t i = 0; i < c; i++)
+            yr[i] = xr[i] * s * w[i];
+        rstd[r] = s;
+    }
+}
+
+NN_KERNEL void rmsnorm_backward(real *restrict dx, real *restrict dw, const real *restrict dy,
+                                const real *restrict x, const real *restrict w,
+                                const real *restrict rstd, size_t n, size_t c)
+{
+    for (size_t r = 0; r < n; r++) {
+        const real *xr = x + r * c;
+        const real *gr = dy + r * c;
+        real *dr = dx + r * c;
+        real s = rstd[r];
+        real acc[NN_LANES] = {0};
+        size_t i = 0;
+
+        for (; i + NN_LANES <= c; i += NN_LANES)
+            for (size_t j = 0; j < NN_LANES; j++)
+                acc[j] += gr[i + j] * w[i + j] * xr[i + j];
+        for (size_t j = 0; i + j < c; j++)
+            acc[j] += gr[i + j] * w[i + j] * xr[i + j];
+        real k = nn_lanes_sum(acc) / (real)c * s * s * s;
+        for (i = 0; i < c; i++) {
+            dr[i] += s * gr[i] * w[i] - xr[i] * k;
+            dw[i] += gr[i] * xr[i] * s;
+        }
+    }
+}

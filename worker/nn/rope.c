@@ -1,0 +1,44 @@
+#include "worker/nn/rope.h"
+
+#include "worker/nn/vec.h"
+
+void rope_table(real *table, double theta, size_t t, size_t d)
+{
+    for (size_t p = 0; p < t; p++)
+        for (size_t i = 0; i < d / 2; i++) {
+            double angle = (double)p * pow(theta, -2.0 * (double)i / (double)d);
+            table[p * d + i] = (real)cos(angle);
+            table[p * d + d / 2 + i] = (real)sin(angle);
+        }
+}
+
+/* sign 1 rotates on, -1 back. */
+static inline void rotate(real *restrict x, const real *restrict at, real sign, size_t heads,
+                          size_t d)
+{
+    size_t half = d / 2;
+
+    for (size_t h = 0; h < heads; h++) {
+        real *restrict a = x + h * d;
+        for (size_t i = 0; i < half; i++) {
+            real c = at[i], s = sign * at[half + i];
+            real u = a[i], v = a[half + i];
+            a[i] = u * c - v * s;
+            a[half + i] = v * c + u * s;
+        }
+    }
+}
+
+NN_KERNEL void rope_forward(real *restrict x, const real *restrict table, size_t n, size_t t,
+                            size_t heads, size_t d, size_t ld)
+{
+    for (size_t r = 0; r < n; r++)
+        rotate(x + r * ld, table + (r % t) * d, 1, heads, d);
+}
+
+NN_KERNEL void rope_backward(real *restrict dx, const real *restrict table, size_t n, size_t t,
+                             size_t heads, size_t d, size_t ld)
+{
+    for (size_t r = 0; r < n; r++)
+        rotate(dx + r * ld, table + (r % t) * d, -1, heads, d);
+}

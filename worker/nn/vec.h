@@ -1,0 +1,86 @@
+/*
+ * What the elementwise kernels share: lanes, dot products, exp.
+ *
+ * Sums go to NN_LANES running sums that are added in a fixed tree at the end, so a result depends
+ * on the length alone, not on the instruction set that was chosen at load time. NN_KERNEL compiles
+ * a function for AVX-512, AVX2 and the baseline; contraction to FMA is off (-ffp-contract=off), so
+ * all three give the same bits.
+ */
+#ifndef WORKER_NN_VEC_H
+#define WORKER_NN_VEC_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "worker/nn/real.h"
+
+#define NN_LANES 16
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define NN_KERNEL __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define NN_KERNEL
+#endif
+
+#ifdef NN_F64
+#define NN_EXP_MIN -708.0
+static inline real nn_exp(real x)
+{
+    return exp(x);
+}
+#else
+#define NN_EXP_MIN -87.0F
+/*
+ * e^x by 2^n e^r, |r| <= ln 2 / 2, a polynomial of degree 6 (Cephes expf). Relative error under
+ * 2e-7 for x in -87 .. 88; below that e^-87, above that e^88. NaN gives NaN.
+ */
+static inline real nn_exp(real x)
+{
+    const float magic = 12582912.0F; /* 1.5 * 2^23: adding it rounds to a whole number */
+    float y = x < -87.0F ? -87.0F : x;
+    y = y > 88.0F ? 88.0F : y;
+    float t = y * 1.44269504088896341F + magic;
+    float n = t - magic;
+    float r = y - n * 0.693359375F;
+    r = r + n * 2.12194440e-4F;
+    float p = 1.9875691500e-4F;
+    p = p * r + 1.3981999507e-3F;
+    p = p * r + 8.3334519073e-3F;
+    p = p * r + 4.1665795894e-2F;
+    p = p * r + 1.6666665459e-1F;
+    p = p * r + 5.0000001201e-1F;
+    p = p * r * r + r + 1.0F;
+    int32_t bits;
+    float scale;
+    memcpy(&bits, &t, sizeof(bits));
+    bits = (int32_t)((uint32_t)(bits - 0x4B400000 + 127) << 23);
+    memcpy(&scale, &bits, sizeof(scale));
+    return p * scale;
+}
+#endif
+
+/* Adds up the lanes pairwise. */
+static inline real nn_lanes_sum(const real acc[NN_LANES])
+{
+    real s[NN_LANES];
+
+    memcpy(s, acc, sizeof(s));
+    for (size_t half = NN_LANES / 2; half > 0; half /= 2)
+        for (size_t i = 0; i < half; i++)
+            s[i] += s[i + half];
+    return s[0];
+}
+
+/* sum_i a_i b_i */
+real vec_dot(const real *restrict a, const real *restrict b, size_t n);
+/* y += a x */
+void vec_axpy(real *restrict y, real a, const real *restrict x, size_t n);
+/* y += x */
+void vec_add(real *restrict y, const real *restrict x, size_t n);
+/* sum_i x_i^2 in double */
+double vec_sum_squares(const real *x, size_t n);
+
+#endif
