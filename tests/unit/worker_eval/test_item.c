@@ -1,0 +1,262 @@
+/* Items of every form, bad files, and the examples that stand before an item. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/xalloc.h"
+#include "tests/unit/worker_eval/scratch.h"
+#include "worker/eval/prompt.h"
+
+static void load(struct item_set *set, const char *task, const char *path, const char *split)
+{
+    struct err err = {0};
+    item_set_init(set);
+    if (item_set_read(set, task_def_find(task), path, split, 1, &err) != 0)
+        fail_msg("%s", err.msg);
+}
+
+struct form_case {
+    const char *task;
+    const char *line;
+    const char *context; /* NULL: contexts are the options */
+    const char *options[2];
+    const char *continuation;
+    size_t gold;
+};
+
+static const struct form_case forms[] = {
+    {"choices",
+     "{\"query\":\"q \",\"choices\":[\"a\",\"b\"],\"gold\":1}",
+     "q ",
+     {"a", "b"},
+     NULL,
+     1},
+    {"arc_easy",
+     "{\"query\":\"Question: q?\\n\",\"choices\":[\"a\",\"b\"],\"gold\":0}",
+     "Question: q?\nAnswer:",
+     {"a", "b"},
+     NULL,
+     0},
+    {"copa",
+     "{\"query\":\"So, therefore \",\"choices\":[\"a\",\"b\"],\"gold\":\"1\"}",
+     "So, therefore",
+     {"a", "b"},
+     NULL,
+     1},
+    {"schema",
+     "{\"context_options\":[\"x a\",\"x b\"],\"continuation\":\"y\",\"gold\":1}",
+     NULL,
+     {"x a", "x b"},
+     "y",
+     1},
+    {"winogrande",
+     "{\"sentence\":\"Ann and Bo: _ was  late.\",\"option1\":\"Ann\",\"option2\":\"Bo\","
+     "\"answer\":\"2\"}",
+     NULL,
+     {"Ann and Bo: Ann", "Ann and Bo: Bo"},
+     "was  late.",
+     1},
+    {"hellaswag",
+     "{\"activity_label\":\"Care\",\"ctx_a\":\"[header] Shave [title] Wash. [step] Go.\","
+     "\"ctx_b\":\"tHEN Bo\",\"endings\":[\"[step] Do.  Then   stop.\",\" b \"],\"label\":\"0\"}",
+     "Care: Shave. Wash. Go. Then bo",
+     {" Do. Then  stop.", "b"},
+     NULL,
+     0},
+    {"gsm8k",
+     "{\"question\":\"1+1?\",\"answer\":\"2\\n#### 2\"}",
+     "Question: 1+1?\nAnswer:",
+     {NULL, NULL},
+     "2\n#### 2",
+     0},
+};
+
+static void test_forms(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+        const struct form_case *c = &forms[i];
+        struct item_set set;
+        char *text = xasprintf("\n%s\n", c->line);
+        scratch_write("items.jsonl", text);
+        load(&set, c->task, "items.jsonl", "test");
+        assert_int_equal(set.n, 1);
+        const struct item *it = &set.items[0];
+        assert_int_equal(it->line, 2);
+        assert_int_equal(it->gold, c->gold);
+        assert_int_equal(it->n_options, c->options[0] == NULL ? 0 : 2);
+        for (size_t k = 0; k < it->n_options; k++)
+            assert_string_equal(it->options[k], c->options[k]);
+        assert_int_equal(it->context == NULL, c->context == NULL);
+        if (c->context != NULL)
+            assert_string_equal(it->context, c->context);
+        if (c->continuation != NULL)
+            assert_string_equal(it->continuation, c->continuation);
+        item_set_release(&set);
+        free(text);
+    }
+}
+
+static const struct {
+    const char *task;
+    const char *text;
+    const char *why; /* part of the message */
+} bad[] = {
+    {"choices", "", "holds no items"},
+    {"choices", "{\"query\":\"q\",\"choices\":[\"a\",\"b\"],\"gold\":1}\n{", "line 2 (item 2)"},
+    {"choices", "{\"query\":\"q\",\"choices\":[\"a\",\"b\"],\"gold\":2}",
+     "gold is 2, but there are 2"},
+    {"choices", "{\"query\":\"q\",\"choices\":[\"a\",\"b\"],\"gold\":-1}", "gold is -1"},
+    {"choices", "{\"query\":\"q\",\"choices\":[\"a\",\"b\"],\"gold\":0.5}", "gold"},
+    {"choices", "{\"query\":\"q\",\"choices\":[\"a\",7],\"gold\":0}", "choices[1] is not a string"},
+    {"choices", "{\"query\":\"q\",\"choices\":[\"a\"],\"gold\":0}", "has 1 members"},
+    {"choices", "{\"sentence\":\"a _\"}", "is no item of choices"},
+    {"choices", "[1]", "line 1"},
+    {"choices", "{\"query\":\"\xff\"}", "line 1"},
+    {"winogrande", "{\"sentence\":\"a\",\"option1\":\"b\",\"option2\":\"c\",\"answer\":\"1\"}",
+     "has no _"},
+    {"winogrande", "{\"sentence\":\"_\",\"option1\":\"b\",\"option2\":\"c\",\"answer\":\"\"}",
+     "answer is \"\""},
+    {"gsm8k", "{\"question\":\"q\"}", "answer"},
+};
+
+static void test_bad_lines(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct item_set set;
+        struct err err = {0};
+        scratch_write("bad.jsonl", bad[i].text);
+        item_set_init(&set);
+        int rc = item_set_read(&set, task_def_find(bad[i].task), "bad.jsonl", "test", 1, &err);
+        assert_int_equal(rc, ERR_SYNTAX);
+        assert_non_null(strstr(err.msg, "bad.jsonl"));
+        if (strstr(err.msg, bad[i].why) == NULL)
+            fail_msg("'%s' does not say '%s'", err.msg, bad[i].why);
+        item_set_release(&set);
+    }
+}
+
+static void test_mmlu(void **state)
+{
+    (void)state;
+    scratch_write("mmlu/test/world_religions_test.csv", "\" Who?\",a,b,c,d,C\nWhat?,e,f,g,h,A\n");
+    scratch_write("mmlu/test/anatomy_test.csv", "Where?,1,2,3,4,D\n");
+    scratch_write("mmlu/dev/anatomy_dev.csv", "X?,1,2,3,4,A\nY?,5,6,7,8,B\n");
+    scratch_write("mmlu/dev/world_religions_dev.csv",
+                  "V?,1,2,3,4,A\nWho?,a,b,c,d,C\nU?,1,2,3,4,A\n");
+    struct item_set set;
+    struct item_set dev;
+    struct prompts prompts;
+    struct err err = {0};
+    struct strbuf text = STRBUF_INIT;
+    load(&set, "mmlu", "mmlu", "test");
+    load(&dev, "mmlu", "mmlu", "dev");
+    assert_int_equal(set.n, 3);
+    assert_int_equal(set.n_groups, 2);
+    assert_string_equal(set.items[1].context, "Who?\nA. a\nB. b\nC. c\nD. d\nAnswer:");
+    assert_int_equal(set.items[1].gold, 2);
+    assert_int_equal(prompts_init(&prompts, task_def_find("mmlu"), &set, &dev, 2, &err), 0);
+    prompts_add_prefix(&prompts, 0, &text);
+    assert_string_equal(
+        text.buf, "The following are multiple choice questions (with answers) about anatomy.\n"
+                  "X?\nA. 1\nB. 2\nC. 3\nD. 4\nAnswer: A\n\n"
+                  "Y?\nA. 5\nB. 6\nC. 7\nD. 8\nAnswer: B\n\n");
+    strbuf_clear(&text); /* the item itself is among the examples: one is left */
+    prompts_add_prefix(&prompts, 1, &text);
+    assert_string_equal(
+        text.buf,
+        "The following are multiple choice questions (with answers) about world religions.\n"
+        "V?\nA. 1\nB. 2\nC. 3\nD. 4\nAnswer: A\n\n");
+    prompts_release(&prompts);
+    assert_int_equal(prompts_init(&prompts, task_def_find("mmlu"), &set, &dev, 3, &err),
+                     ERR_INVALID);
+    prompts_release(&prompts);
+    strbuf_release(&text);
+    item_set_release(&set);
+    item_set_release(&dev);
+}
+
+/* Drawn from the items themselves: one more is drawn, the item's equal goes, k stay. */
+static void test_drawn_examples(void **state)
+{
+    (void)state;
+    struct strbuf file = STRBUF_INIT;
+    for (int i = 0; i < 20; i++)
+        strbuf_addf(&file, "{\"query\":\"q%d\",\"choices\":[\"a\",\"b\"],\"gold\":%d}\n", i, i % 2);
+    scratch_write("pool.jsonl", file.buf);
+    struct item_set set;
+    struct prompts prompts;
+    struct err err = {0};
+    load(&set, "choices", "pool.jsonl", "test");
+    assert_int_equal(prompts_init(&prompts, task_def_find("choices"), &set, &set, 4, &err), 0);
+    static const size_t first[] = {14, 3, 0, 2}; /* random.Random(1234).sample(range(20), 5) */
+    for (size_t i = 0; i < 4; i++) /* item 0 is itself among the five: the fifth comes in */
+        assert_int_equal(prompts.picks[i], i < 2 ? first[i] : i == 2 ? 2 : 1);
+    struct strbuf text = STRBUF_INIT;
+    prompts_add_prefix(&prompts, 0, &text);
+    assert_string_equal(text.buf, "q14 a\n\nq3 b\n\nq2 a\n\nq1 b\n\n");
+    for (size_t i = 0; i < set.n; i++)
+        for (size_t k = 0; k < 4; k++)
+            assert_int_not_equal(prompts.picks[i * 4 + k], i);
+    prompts_release(&prompts);
+    assert_int_equal(prompts_init(&prompts, task_def_find("choices"), &set, &set, 20, &err),
+                     ERR_INVALID);
+    prompts_release(&prompts);
+    strbuf_release(&text);
+    strbuf_release(&file);
+    item_set_release(&set);
+}
+
+/* The public files, where they are. */
+static void test_public_files(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *task, *path, *split;
+        size_t n, n_groups;
+    } files[] = {
+        {"mmlu", "mmlu", "test", 14042, 57},
+        {"mmlu", "mmlu", "dev", 285, 57},
+        {"hellaswag", "hellaswag/hellaswag_val.jsonl", "", 10042, 1},
+        {"winogrande", "winogrande", "dev", 1267, 1},
+        {"winogrande", "core/eval_data/language_understanding/winogrande.jsonl", "", 1267, 1},
+        {"gsm8k", "gsm8k", "test", 1319, 1},
+        {"arc_easy", "core/eval_data/world_knowledge/arc_easy.jsonl", "", 2376, 1},
+        {"arc_challenge", "core/eval_data/world_knowledge/arc_challenge.jsonl", "", 1172, 1},
+        {"copa", "core/eval_data/commonsense_reasoning/copa.jsonl", "", 100, 1},
+        {"piqa", "core/eval_data/commonsense_reasoning/piqa.jsonl", "", 1838, 1},
+        {"boolq", "core/eval_data/reading_comprehension/boolq.jsonl", "", 3270, 1},
+        {"openbookqa", "core/eval_data/commonsense_reasoning/openbook_qa.jsonl", "", 500, 1},
+    };
+    const char *shared = getenv("PREREGD_SHARED");
+    char *data = path_join(shared == NULL ? "/nowhere" : shared, "data");
+    if (file_kind_at(data) != FILE_FOLDER) {
+        free(data);
+        skip();
+    }
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        struct item_set set;
+        char *path = path_join(data, files[i].path);
+        load(&set, files[i].task, path, files[i].split);
+        assert_int_equal(set.n, files[i].n);
+        assert_int_equal(set.n_groups, files[i].n_groups);
+        item_set_release(&set);
+        free(path);
+    }
+    free(data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_forms),        cmocka_unit_test(test_bad_lines),
+        cmocka_unit_test(test_mmlu),         cmocka_unit_test(test_drawn_examples),
+        cmocka_unit_test(test_public_files),
+    };
+    return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
+}
