@@ -1,0 +1,145 @@
+#include "daemon/shim/fence.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/strbuf.h"
+#include "base/text.h"
+#include "base/xalloc.h"
+#include "daemon/shim/files.h"
+#include "daemon/shim/pid.h"
+
+#define ENVIRON_MAX ((size_t)4 * 1024 * 1024)
+
+bool fence_is_set(const char *folder)
+{
+    char *path = path_join(folder, FENCE_FILE);
+    bool set = file_kind_at(path) != FILE_ABSENT;
+    free(path);
+    return set;
+}
+
+static int leave_mark(const char *folder, struct err *err)
+{
+    char *path = path_join(folder, FENCE_FILE);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    int rc = fd < 0 ? err_set_errno(err, errno, "create %s", path) : 0;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    free(path);
+    return rc;
+}
+
+int fence_set(const char *folder, bool *fenced, struct err *err)
+{
+    char *path = path_join(folder, SHIM_LOCK_FILE);
+    int fd = -1;
+    *fenced = false;
+    int rc = lock_try(path, false, &fd, err);
+    free(path);
+    if (rc == 0 && fd >= 0) {
+        rc = leave_mark(folder, err);
+        *fenced = rc == 0;
+        (void)close(fd);
+    }
+    return rc;
+}
+
+struct belonging {
+    dev_t dev; /* tree.lock */
+    ino_t ino;
+    bool has_lock;
+    char *marker; /* "PREREG_TASK=<folder>/task.json" */
+};
+
+static bool holds_lock(pid_t pid, const struct belonging *b)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%ld/fd", (long)pid);
+    DIR *dir = b->has_lock ? opendir(path) : NULL;
+    if (dir == NULL) {
+        return false;
+    }
+    bool found = false;
+    const struct dirent *e;
+    while (!found && (e = readdir(dir)) != NULL) {
+        struct stat st;
+        found = e->d_name[0] != '.' && fstatat(dirfd(dir), e->d_name, &st, 0) == 0 &&
+                st.st_dev == b->dev && st.st_ino == b->ino;
+    }
+    (void)closedir(dir);
+    return found;
+}
+
+static bool names_attempt(pid_t pid, const struct belonging *b)
+{
+    char path[64];
+    struct strbuf text = STRBUF_INIT;
+    struct err err;
+    bool found = false;
+    (void)snprintf(path, sizeof(path), "/proc/%ld/environ", (long)pid);
+    if (file_read(path, ENVIRON_MAX, &text, &err) == 0) {
+        for (size_t at = 0; at < text.len && !found; at += strlen(text.buf + at) + 1) {
+            found = strcmp(text.buf + at, b->marker) == 0;
+        }
+    }
+    strbuf_release(&text);
+    return found;
+}
+
+/* True when it was one of ours and has been told to die. */
+static bool end_one(pid_t pid, const struct belonging *b)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0) {
+        return false;
+    }
+    struct err err;
+    struct pid_stat s;
+    bool ours = pid_stat_read(pid, &s) && s.state != 'Z' && s.state != 'X' &&
+                (holds_lock(pid, b) || names_attempt(pid, b));
+    if (ours) {
+        (void)pid_signal(fd, SIGKILL, &err);
+    }
+    (void)close(fd);
+    return ours;
+}
+
+int fence_clear_tree(const char *folder, size_t *n_alive, struct err *err)
+{
+    struct belonging b = {0};
+    struct stat st;
+    *n_alive = 0;
+    DIR *proc = opendir("/proc");
+    if (proc == NULL) {
+        return err_set_errno(err, errno, "open /proc");
+    }
+    char *lock = path_join(folder, SHIM_TREE_FILE);
+    if (stat(lock, &st) == 0) {
+        b = (struct belonging){.dev = st.st_dev, .ino = st.st_ino, .has_lock = true};
+    }
+    b.marker = xasprintf("PREREG_TASK=%s/task.json", folder);
+    const struct dirent *e;
+    while ((e = readdir(proc)) != NULL) {
+        int64_t pid = 0;
+        struct err ignored;
+        if (e->d_name[0] >= '1' && e->d_name[0] <= '9' &&
+            text_to_int(e->d_name, 1, INT32_MAX, &pid, &ignored) == 0 && pid != getpid() &&
+            end_one((pid_t)pid, &b)) {
+            (*n_alive)++;
+        }
+    }
+    (void)closedir(proc);
+    free(b.marker);
+    free(lock);
+    return 0;
+}

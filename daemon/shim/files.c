@@ -1,0 +1,378 @@
+#include "daemon/shim/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+
+#define EXIT_RESERVED_FILE  ".exit.json.reserved"
+#define EXIT_RESERVED_BYTES 4096
+
+static const char *const reason_names[SHIM_REASON_NR] = {
+    [SHIM_EXITED] = "exited", [SHIM_SIGNALLED] = "signalled", [SHIM_SPAWN_FAILED] = "spawn_failed",
+    [SHIM_MEMORY] = "memory", [SHIM_DISK] = "disk",
+};
+
+const char *shim_reason_name(enum shim_reason r)
+{
+    return r < SHIM_REASON_NR ? reason_names[r] : "?";
+}
+
+/* ---- shim.json ---- */
+
+static void list_add(char ***list, size_t *n, char *item)
+{
+    *list = xreallocarray(*list, *n + 2, sizeof(**list));
+    (*list)[(*n)++] = item;
+    (*list)[*n] = NULL;
+}
+
+void shim_spec_add_arg(struct shim_spec *s, const char *arg)
+{
+    list_add(&s->argv, &s->n_argv, xstrdup(arg));
+}
+
+void shim_spec_add_env(struct shim_spec *s, const char *name, const char *value)
+{
+    list_add(&s->env, &s->n_env, xasprintf("%s=%s", name, value));
+}
+
+static void list_free(char **list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        free(list[i]);
+    }
+    free(list);
+}
+
+void shim_spec_release(struct shim_spec *s)
+{
+    free(s->exec);
+    list_free(s->argv, s->n_argv);
+    list_free(s->env, s->n_env);
+    *s = (struct shim_spec){0};
+}
+
+static cJSON *strings_json(char *const *list, size_t n)
+{
+    cJSON *a = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_push_string(a, list[i]);
+    }
+    return a;
+}
+
+/* Not synced: the shim reads it in this boot or never. */
+static int write_plain(const char *path, const struct strbuf *text, struct err *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return err_set_errno(err, errno, "create %s", path);
+    }
+    int rc = file_write_all(fd, text->buf, text->len, err);
+    (void)close(fd);
+    return rc;
+}
+
+int shim_spec_write(const char *folder, const struct shim_spec *s, struct err *err)
+{
+    cJSON *o = json_object();
+    json_put_int(o, "protocol", SHIM_PROTOCOL);
+    json_put_string(o, "attempt", s->attempt);
+    json_put_string(o, "exec", s->exec);
+    json_put(o, "argv", strings_json(s->argv, s->n_argv));
+    json_put(o, "env", strings_json(s->env, s->n_env));
+    json_put_int(o, "memory_bytes", s->memory_bytes);
+    json_put_int(o, "grace_ms", s->grace_ms);
+    struct strbuf text = STRBUF_INIT;
+    int rc = json_line(o, &text, err);
+    if (rc == 0) {
+        strbuf_addc(&text, '\n');
+        char *path = path_join(folder, SHIM_SPEC_FILE);
+        rc = write_plain(path, &text, err);
+        free(path);
+    }
+    strbuf_release(&text);
+    cJSON_Delete(o);
+    return rc;
+}
+
+static int strings_read(const cJSON *o, const char *key, char ***list, size_t *n, struct err *err)
+{
+    const cJSON *a = NULL;
+    int rc = json_get_array(o, key, &a, err);
+    if (rc != 0) {
+        return rc;
+    }
+    const cJSON *item;
+    cJSON_ArrayForEach(item, a)
+    {
+        if (!cJSON_IsString(item)) {
+            return err_set(err, ERR_SYNTAX, "\"%s\" holds something that is not a string", key);
+        }
+        list_add(list, n, xstrdup(item->valuestring));
+    }
+    return 0;
+}
+
+/* Reads FOLDER/name, checks protocol and, when given, the attempt; copies the attempt's id out. */
+static int file_open_json(const char *folder, const char *name, const char *attempt, cJSON **out,
+                          struct err *err)
+{
+    char *path = path_join(folder, name);
+    const char *id = NULL;
+    int64_t protocol = 0;
+    *out = NULL;
+    int rc = json_read_file(path, SHIM_FILE_MAX, out, err);
+    free(path);
+    if (rc != 0) {
+        if (rc == ERR_SYNTAX) {
+            err->code = ERR_CORRUPT;
+        }
+        return err_wrap(err, "%s", name);
+    }
+    if (json_get_int(*out, "protocol", SHIM_PROTOCOL, SHIM_PROTOCOL, &protocol, err) != 0 ||
+        json_get_string(*out, "attempt", &id, err) != 0 || !uuid_is_valid(id) ||
+        (attempt != NULL && strcmp(attempt, id) != 0)) {
+        cJSON_Delete(*out);
+        *out = NULL;
+        return err_set(err, ERR_CORRUPT, "%s is not of this attempt and protocol", name);
+    }
+    return 0;
+}
+
+static void copy_text(char *to, size_t size, const char *from)
+{
+    (void)snprintf(to, size, "%s", from);
+}
+
+int shim_spec_read(const char *folder, struct shim_spec *out, struct err *err)
+{
+    cJSON *o = NULL;
+    const char *exec = NULL;
+    *out = (struct shim_spec){0};
+    int rc = file_open_json(folder, SHIM_SPEC_FILE, NULL, &o, err);
+    if (rc == 0) {
+        copy_text(out->attempt, sizeof(out->attempt), json_member(o, "attempt")->valuestring);
+        rc = json_get_string(o, "exec", &exec, err);
+    }
+    if (rc == 0) {
+        out->exec = xstrdup(exec);
+        rc = strings_read(o, "argv", &out->argv, &out->n_argv, err);
+    }
+    if (rc == 0) {
+        rc = strings_read(o, "env", &out->env, &out->n_env, err);
+    }
+    if (rc == 0) {
+        rc = json_get_int(o, "memory_bytes", 0, JSON_INT_MAX, &out->memory_bytes, err);
+    }
+    if (rc == 0) {
+        rc = json_get_int(o, "grace_ms", 0, JSON_INT_MAX, &out->grace_ms, err);
+    }
+    if (rc == 0 && out->n_argv == 0) {
+        rc = err_set(err, ERR_SYNTAX, "argv is empty");
+    }
+    cJSON_Delete(o);
+    if (rc != 0) {
+        shim_spec_release(out);
+    }
+    return rc;
+}
+
+/* ---- start.json ---- */
+
+int shim_start_write(const char *folder, const struct shim_start *s, struct err *err)
+{
+    char now[WALL_TEXT_SIZE];
+    clock_wall_text(clock_wall(), now);
+    cJSON *o = json_object();
+    json_put_int(o, "protocol", SHIM_PROTOCOL);
+    json_put_string(o, "attempt", s->attempt);
+    json_put_int(o, "shim_pid", s->shim_pid);
+    json_put_int(o, "shim_start", s->shim_start);
+    json_put_int(o, "worker_pid", s->worker_pid);
+    json_put_int(o, "worker_start", s->worker_start);
+    json_put_string(o, "boot_id", s->boot_id);
+    json_put_string(o, "host", s->host);
+    json_put_string(o, "time", now);
+    char *path = path_join(folder, SHIM_START_FILE);
+    int rc = json_write_file(path, o, 0600, err);
+    free(path);
+    cJSON_Delete(o);
+    return rc;
+}
+
+int shim_start_read(const char *folder, const char *attempt, struct shim_start *out,
+                    struct err *err)
+{
+    cJSON *o = NULL;
+    const char *boot = NULL;
+    const char *host = NULL;
+    *out = (struct shim_start){0};
+    int rc = file_open_json(folder, SHIM_START_FILE, attempt, &o, err);
+    if (rc != 0) {
+        return rc;
+    }
+    if (json_get_int(o, "shim_pid", 1, INT32_MAX, &out->shim_pid, err) != 0 ||
+        json_get_int(o, "shim_start", 0, JSON_INT_MAX, &out->shim_start, err) != 0 ||
+        json_get_int(o, "worker_pid", 1, INT32_MAX, &out->worker_pid, err) != 0 ||
+        json_get_int(o, "worker_start", 0, JSON_INT_MAX, &out->worker_start, err) != 0 ||
+        json_get_string(o, "boot_id", &boot, err) != 0 ||
+        json_get_string(o, "host", &host, err) != 0) {
+        err->code = ERR_CORRUPT;
+        rc = err_wrap(err, SHIM_START_FILE);
+    } else {
+        copy_text(out->attempt, sizeof(out->attempt), json_member(o, "attempt")->valuestring);
+        copy_text(out->boot_id, sizeof(out->boot_id), boot);
+        copy_text(out->host, sizeof(out->host), host);
+    }
+    cJSON_Delete(o);
+    return rc;
+}
+
+/* ---- exit.json ---- */
+
+int shim_exit_reserve(const char *folder, struct err *err)
+{
+    char *path = path_join(folder, EXIT_RESERVED_FILE);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int rc = 0;
+    if (fd < 0) {
+        rc = err_set_errno(err, errno, "create %s", path);
+    } else {
+        int why = posix_fallocate(fd, 0, EXIT_RESERVED_BYTES);
+        rc = why == 0 ? 0 : err_set_errno(err, why, "reserve %s", path);
+        (void)close(fd);
+    }
+    free(path);
+    return rc;
+}
+
+static cJSON *exit_json(const struct shim_exit *x)
+{
+    char now[WALL_TEXT_SIZE];
+    clock_wall_text(clock_wall(), now);
+    cJSON *o = json_object();
+    json_put_int(o, "protocol", SHIM_PROTOCOL);
+    json_put_string(o, "attempt", x->attempt);
+    if (x->reason == SHIM_SPAWN_FAILED || x->signal != 0) {
+        json_put_null(o, "code");
+    } else {
+        json_put_int(o, "code", x->code);
+    }
+    if (x->signal != 0) {
+        json_put_int(o, "signal", x->signal);
+    } else {
+        json_put_null(o, "signal");
+    }
+    json_put_string(o, "reason", shim_reason_name(x->reason));
+    json_put_bool(o, "asked_to_stop", x->asked_to_stop);
+    json_put_int(o, "left_behind", x->left_behind);
+    cJSON *usage = json_object();
+    json_put_int(usage, "user_ms", x->user_ms);
+    json_put_int(usage, "system_ms", x->system_ms);
+    json_put_int(usage, "max_rss_bytes", x->max_rss_bytes);
+    json_put(o, "rusage", usage);
+    json_put_string(o, "detail", x->detail);
+    json_put_string(o, "time", now);
+    return o;
+}
+
+/* Overwrites the reserved blocks, syncs, renames: no new space is needed on the way. */
+static int exit_publish(const char *folder, const char *reserved, const struct strbuf *text,
+                        struct err *err)
+{
+    int fd = open(reserved, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return err_set_errno(err, errno, "open %s", reserved);
+    }
+    int rc = file_write_all(fd, text->buf, text->len, err);
+    if (rc == 0 && (ftruncate(fd, (off_t)text->len) != 0 || fsync(fd) != 0)) {
+        rc = err_set_errno(err, errno, "sync %s", reserved);
+    }
+    (void)close(fd);
+    if (rc != 0) {
+        return rc;
+    }
+    char *path = path_join(folder, SHIM_EXIT_FILE);
+    rc = rename(reserved, path) == 0 ? dir_sync(folder, err)
+                                     : err_set_errno(err, errno, "rename to %s", path);
+    free(path);
+    return rc;
+}
+
+int shim_exit_write(const char *folder, const struct shim_exit *x, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    cJSON *o = exit_json(x);
+    int rc = json_line(o, &text, err);
+    cJSON_Delete(o);
+    if (rc == 0) {
+        strbuf_addc(&text, '\n');
+        char *reserved = path_join(folder, EXIT_RESERVED_FILE);
+        rc = exit_publish(folder, reserved, &text, err);
+        free(reserved);
+    }
+    strbuf_release(&text);
+    return rc;
+}
+
+static enum shim_reason reason_from_name(const char *name)
+{
+    enum shim_reason r = SHIM_EXITED;
+    while (r < SHIM_REASON_NR && strcmp(name, reason_names[r]) != 0) {
+        r++;
+    }
+    return r;
+}
+
+static int exit_fields(const cJSON *o, struct shim_exit *out, struct err *err)
+{
+    const char *reason = NULL;
+    const char *detail = "";
+    const char *time = "";
+    const cJSON *usage = NULL;
+    int64_t code = -1;
+    int64_t sig = 0;
+    if (json_get_string(o, "reason", &reason, err) != 0 ||
+        json_opt_string(o, "detail", &detail, err) != 0 ||
+        json_get_string(o, "time", &time, err) != 0 ||
+        json_opt_int(o, "code", 0, 255, &code, err) != 0 ||
+        json_opt_int(o, "signal", 1, 128, &sig, err) != 0 ||
+        json_opt_bool(o, "asked_to_stop", &out->asked_to_stop, err) != 0 ||
+        json_opt_int(o, "left_behind", 0, JSON_INT_MAX, &out->left_behind, err) != 0 ||
+        json_get_object(o, "rusage", &usage, err) != 0 ||
+        json_get_int(usage, "user_ms", 0, JSON_INT_MAX, &out->user_ms, err) != 0 ||
+        json_get_int(usage, "system_ms", 0, JSON_INT_MAX, &out->system_ms, err) != 0 ||
+        json_get_int(usage, "max_rss_bytes", 0, JSON_INT_MAX, &out->max_rss_bytes, err) != 0) {
+        return err->code;
+    }
+    out->code = (int)code;
+    out->signal = (int)sig;
+    out->reason = reason_from_name(reason);
+    copy_text(out->detail, sizeof(out->detail), detail);
+    copy_text(out->time, sizeof(out->time), time);
+    return out->reason == SHIM_REASON_NR ? err_set(err, ERR_CORRUPT, "unknown reason") : 0;
+}
+
+int shim_exit_read(const char *folder, const char *attempt, struct shim_exit *out, struct err *err)
+{
+    cJSON *o = NULL;
+    *out = (struct shim_exit){0};
+    int rc = file_open_json(folder, SHIM_EXIT_FILE, attempt, &o, err);
+    if (rc != 0) {
+        return rc;
+    }
+    copy_text(out->attempt, sizeof(out->attempt), json_member(o, "attempt")->valuestring);
+    if (exit_fields(o, out, err) != 0) {
+        err->code = ERR_CORRUPT;
+        rc = err_wrap(err, SHIM_EXIT_FILE);
+    }
+    cJSON_Delete(o);
+    return rc;
+}

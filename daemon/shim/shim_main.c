@@ -1,0 +1,172 @@
+/*
+ * prereg-shim ATTEMPT_FOLDER: the one process between the daemon and a worker. One per attempt; it
+ * outlives the daemon, and the worker does not outlive it. docs/daemon.md tells the protocol.
+ *
+ *   shim.lock held -> (fenced? already started? -> leave) -> worker forked, held at a pipe
+ *   -> start.json on disk -> worker let go -> its tree has ended -> exit.json -> locks free
+ *
+ * Exit code: 0 when exit.json was written, 1 when this process had no business here or failed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "daemon/shim/fence.h"
+#include "daemon/shim/files.h"
+#include "daemon/shim/pid.h"
+#include "daemon/shim/watch.h"
+#include "daemon/shim/worker.h"
+
+#define LOCK_TRIES          200 /* somebody probing the lock holds it for microseconds */
+#define LOCK_PAUSE_MS       5
+#define EXIT_WRITE_TRIES    60
+#define EXIT_WRITE_PAUSE_MS 1000
+
+struct shim {
+    struct shim_spec spec;
+    struct shim_exit exit;
+    sigset_t signals;
+    int lock_fd;
+    int tree_fd;
+};
+
+static int take_lock(const char *name, bool inherit, int *fd, struct err *err)
+{
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        int rc = lock_try(name, inherit, fd, err);
+        if (rc != 0 || *fd >= 0) {
+            return rc;
+        }
+        clock_sleep_ms(LOCK_PAUSE_MS);
+    }
+    return err_set(err, ERR_BUSY, "%s is held by another", name);
+}
+
+/* The right to run this attempt: the lock is ours, nobody ran it before, it was not given up. */
+static int claim(struct shim *s, struct err *err)
+{
+    int rc = take_lock(SHIM_LOCK_FILE, false, &s->lock_fd, err);
+    if (rc != 0) {
+        return rc;
+    }
+    if (fence_is_set(".")) {
+        return err_set(err, ERR_REFUSED, "this attempt was given up");
+    }
+    if (file_kind_at(SHIM_START_FILE) != FILE_ABSENT ||
+        file_kind_at(SHIM_EXIT_FILE) != FILE_ABSENT) {
+        return err_set(err, ERR_REFUSED, "this attempt was run before");
+    }
+    rc = take_lock(SHIM_TREE_FILE, true, &s->tree_fd, err);
+    return rc != 0 ? rc : shim_exit_reserve(".", err);
+}
+
+static int write_start(const struct shim *s, pid_t worker, struct err *err)
+{
+    struct shim_start start = {.shim_pid = getpid(), .worker_pid = worker};
+    struct pid_stat own;
+    struct pid_stat its;
+    if (!pid_stat_read(getpid(), &own) || !pid_stat_read(worker, &its)) {
+        return err_set(err, ERR_IO, "read start times from /proc");
+    }
+    start.shim_start = own.start;
+    start.worker_start = its.start;
+    memcpy(start.attempt, s->spec.attempt, sizeof(start.attempt));
+    clock_boot_id(start.boot_id);
+    if (gethostname(start.host, sizeof(start.host) - 1) != 0) {
+        (void)snprintf(start.host, sizeof(start.host), "unknown");
+    }
+    return shim_start_write(".", &start, err);
+}
+
+static void spawn_failed(struct shim *s, const struct err *why)
+{
+    s->exit.reason = why->code == ERR_NO_SPACE ? SHIM_DISK : SHIM_SPAWN_FAILED;
+    s->exit.code = -1;
+    s->exit.signal = 0;
+    (void)snprintf(s->exit.detail, sizeof(s->exit.detail), "%.*s", (int)sizeof(s->exit.detail) - 1,
+                   why->msg);
+}
+
+/* Fork, start.json, go, to the end of the tree. What goes wrong on the way is an exit, too. */
+static int run_worker(struct shim *s, struct err *err)
+{
+    struct err why;
+    struct worker w;
+    err_clear(&why);
+    if (worker_fork(&s->spec, s->tree_fd, &w, &why) != 0) {
+        spawn_failed(s, &why);
+        return 0;
+    }
+    bool started = write_start(s, w.pid, &why) == 0;
+    if (!started) {
+        (void)close(w.go_fd); /* it ends by itself */
+        (void)close(w.failed_fd);
+    }
+    bool executed = started && worker_release(&w, s->spec.exec, &why) == 0;
+    struct watch_limits limits = {.memory_bytes = s->spec.memory_bytes,
+                                  .grace_ms = s->spec.grace_ms};
+    int rc = watch_run(w.pid, &s->signals, &limits, &s->exit, err);
+    if (rc == 0 && !executed) {
+        spawn_failed(s, &why);
+    }
+    return rc;
+}
+
+/* The room is reserved, so this fails only when the disk itself does; then it is tried for a
+ * minute: an end that nobody learns of costs a whole attempt. */
+static int publish(const struct shim *s, struct err *err)
+{
+    int rc = shim_exit_write(".", &s->exit, err);
+    for (int i = 1; rc != 0 && i < EXIT_WRITE_TRIES; i++) {
+        clock_sleep_ms(EXIT_WRITE_PAUSE_MS);
+        rc = shim_exit_write(".", &s->exit, err);
+    }
+    return rc;
+}
+
+static int shim_run(struct shim *s, struct err *err)
+{
+    int rc = shim_spec_read(".", &s->spec, err);
+    if (rc != 0) {
+        return rc;
+    }
+    memcpy(s->exit.attempt, s->spec.attempt, sizeof(s->exit.attempt));
+    if ((rc = claim(s, err)) != 0 || (rc = watch_block_signals(&s->signals, err)) != 0) {
+        return rc;
+    }
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
+        return err_set_errno(err, errno, "become the reaper");
+    }
+    rc = run_worker(s, err);
+    return rc != 0 ? rc : publish(s, err);
+}
+
+int main(int argc, char **argv)
+{
+    struct shim s = {.lock_fd = -1, .tree_fd = -1};
+    struct err err;
+    if (argc != 2 || argv[1][0] == '-') {
+        (void)fprintf(stderr, "usage: prereg-shim ATTEMPT_FOLDER   (run by preregd)\n");
+        return EXIT_USAGE;
+    }
+    if (chdir(argv[1]) != 0) {
+        (void)fprintf(stderr, "prereg-shim: %s: %s\n", argv[1], strerror(errno));
+        return EXIT_ANY;
+    }
+    int rc = shim_run(&s, &err);
+    shim_spec_release(&s.spec);
+    if (rc != 0) {
+        struct err ignored;
+        if (log_open(SHIM_OWN_LOG, &ignored) == 0) {
+            log_error("%s", err.msg);
+        }
+        return EXIT_ANY;
+    }
+    return EXIT_OK;
+}

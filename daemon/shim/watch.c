@@ -1,0 +1,265 @@
+#include "daemon/shim/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "daemon/shim/memory.h"
+#include "daemon/shim/pid.h"
+
+#define MEMORY_TICK_MS  50                       /* the worker alone */
+#define TREE_TICK_MS    500                      /* a new look at who belongs to it */
+#define LOG_TICK_MS     1000                     /* the size of its logs */
+#define LOG_HEAD_BYTES  ((off_t)1 * 1024 * 1024) /* kept of a log that grew over the limit */
+#define LOG_TAIL_BYTES  ((off_t)31 * 1024 * 1024)
+#define LOG_MAX_BYTES   ((off_t)64 * 1024 * 1024)
+#define DISK_FULL_BYTES ((int64_t)1024 * 1024)
+#define REAP_PAUSE_MS   2
+
+struct watch {
+    pid_t worker;
+    const struct watch_limits *limits;
+    struct shim_exit *exit;
+    struct pid_list tree; /* as of the last look, the worker included */
+    int64_t tree_due_ms;
+    int64_t log_due_ms;
+    int64_t kill_due_ms; /* 0: nobody asked it to stop */
+    int64_t oom_kills;   /* when it began */
+    off_t log_cut[2];    /* up to where the logs have been emptied */
+    bool ended;
+    int status;
+    bool killed_for_memory;
+    bool killed;
+};
+
+int watch_block_signals(sigset_t *set, struct err *err)
+{
+    /* Ignored signals are inherited through exec: children would be reaped unseen, and workers
+     * would not notice a broken pipe. */
+    (void)signal(SIGCHLD, SIG_DFL);
+    (void)signal(SIGPIPE, SIG_DFL);
+    (void)sigemptyset(set);
+    (void)sigaddset(set, SIGCHLD);
+    (void)sigaddset(set, SIGTERM);
+    (void)sigaddset(set, SIGINT);
+    (void)sigaddset(set, SIGHUP);
+    (void)sigaddset(set, SIGUSR1);
+    if (sigprocmask(SIG_BLOCK, set, NULL) != 0) {
+        return err_set_errno(err, errno, "block signals");
+    }
+    return 0;
+}
+
+/* Children of ours that have ended are ours until waited for, so their numbers cannot have been
+ * given away; grandchildren may end and be replaced between the look and the signal only if their
+ * own parent reaps them, hence the start time is looked at through a pidfd. */
+static void signal_one(pid_t pid, int sig)
+{
+    struct pid_stat s;
+    struct err err;
+    char boot[40];
+    int fd = -1;
+    if (!pid_stat_read(pid, &s)) {
+        return;
+    }
+    clock_boot_id(boot);
+    if (pid_open(pid, s.start, boot, &fd, &err) == 0 && fd >= 0) {
+        (void)pid_signal(fd, sig, &err);
+        (void)close(fd);
+    }
+}
+
+static void look_at_tree(struct watch *w)
+{
+    struct err err;
+    pid_list_release(&w->tree);
+    if (pid_descendants(getpid(), &w->tree, &err) != 0) {
+        pid_list_release(&w->tree); /* /proc did not open: the next look will tell */
+    }
+}
+
+static void kill_tree(struct watch *w)
+{
+    w->killed = true;
+    look_at_tree(w);
+    for (size_t i = 0; i < w->tree.n; i++) {
+        signal_one(w->tree.pids[i], SIGKILL);
+    }
+}
+
+static void ask_to_stop(struct watch *w)
+{
+    w->exit->asked_to_stop = true;
+    if (w->kill_due_ms == 0) {
+        w->kill_due_ms = clock_mono().ms + w->limits->grace_ms;
+        (void)kill(w->worker, SIGTERM); /* our child, not waited for yet: the number is its own */
+    }
+}
+
+/* Reaps whatever has ended; remembers how the worker did. */
+static bool reap(struct watch *w)
+{
+    int status = 0;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid == w->worker) {
+            w->ended = true;
+            w->status = status;
+        }
+    }
+    return pid < 0 && errno == ECHILD;
+}
+
+static void check_memory(struct watch *w)
+{
+    struct pid_list one = {.pids = &w->worker, .n = 1};
+    const struct pid_list *who = w->tree.n > 0 ? &w->tree : &one;
+    if (w->limits->memory_bytes == 0 || memory_quick(who) <= w->limits->memory_bytes) {
+        return;
+    }
+    look_at_tree(w);
+    if (memory_exact(&w->tree) > w->limits->memory_bytes) {
+        w->killed_for_memory = true;
+        kill_tree(w);
+    }
+}
+
+/* A log over its limit loses its middle: the blocks are given back, offsets stay as they are, so
+ * that whoever follows the file is not led astray. Where the file system cannot do that, all of it
+ * goes. */
+static void cut_log(const char *name, off_t *cut)
+{
+    struct stat st;
+    if (stat(name, &st) != 0 || st.st_size - *cut <= LOG_MAX_BYTES) {
+        return;
+    }
+    int fd = open(name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) {
+        return;
+    }
+    off_t upto = st.st_size - LOG_TAIL_BYTES;
+    if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, LOG_HEAD_BYTES,
+                  upto - LOG_HEAD_BYTES) == 0) {
+        *cut = upto;
+    } else if (ftruncate(fd, 0) == 0) {
+        *cut = 0;
+    }
+    (void)close(fd);
+}
+
+static void tick(struct watch *w)
+{
+    int64_t now = clock_mono().ms;
+    if (w->kill_due_ms != 0 && now >= w->kill_due_ms && !w->ended) {
+        kill_tree(w);
+        w->kill_due_ms = now + TREE_TICK_MS; /* again, should it have forked meanwhile */
+    }
+    if (now >= w->tree_due_ms && w->limits->memory_bytes != 0) {
+        look_at_tree(w);
+        w->tree_due_ms = now + TREE_TICK_MS;
+    }
+    if (now >= w->log_due_ms) {
+        cut_log(SHIM_STDOUT_FILE, &w->log_cut[0]);
+        cut_log(SHIM_STDERR_FILE, &w->log_cut[1]);
+        w->log_due_ms = now + LOG_TICK_MS;
+    }
+    check_memory(w);
+}
+
+static int64_t wait_ms(const struct watch *w)
+{
+    int64_t now = clock_mono().ms;
+    int64_t ms = w->limits->memory_bytes != 0 ? MEMORY_TICK_MS : LOG_TICK_MS;
+    if (w->kill_due_ms != 0 && w->kill_due_ms - now < ms) {
+        ms = w->kill_due_ms > now ? w->kill_due_ms - now : 0;
+    }
+    return ms;
+}
+
+static int wait_for_signal(struct watch *w, const sigset_t *set)
+{
+    int64_t ms = wait_ms(w);
+    struct timespec limit = {.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000};
+    return sigtimedwait(set, NULL, &limit);
+}
+
+static void watch_worker(struct watch *w, const sigset_t *set)
+{
+    while (!reap(w) && !w->ended) {
+        int sig = wait_for_signal(w, set);
+        if (sig == SIGTERM || sig == SIGINT || sig == SIGHUP) {
+            ask_to_stop(w);
+        } else if (sig == SIGUSR1) {
+            w->exit->asked_to_stop = true;
+            kill_tree(w);
+        }
+        tick(w);
+    }
+}
+
+/* Everything that outlived the worker: killed until nobody is left to wait for. */
+static void clear_tree(struct watch *w)
+{
+    while (!reap(w)) {
+        look_at_tree(w);
+        w->exit->left_behind += w->killed ? 0 : (int64_t)w->tree.n;
+        for (size_t i = 0; i < w->tree.n; i++) {
+            signal_one(w->tree.pids[i], SIGKILL);
+        }
+        w->killed = true;
+        clock_sleep_ms(REAP_PAUSE_MS);
+    }
+}
+
+static bool killed_by_kernel_for_memory(const struct watch *w)
+{
+    return w->exit->signal == SIGKILL && !w->killed && w->oom_kills >= 0 &&
+           memory_oom_kills() > w->oom_kills;
+}
+
+static void fill_exit(struct watch *w, bool oom)
+{
+    struct shim_exit *x = w->exit;
+    struct rusage u = {0};
+    (void)getrusage(RUSAGE_CHILDREN, &u);
+    x->user_ms = (int64_t)u.ru_utime.tv_sec * 1000 + u.ru_utime.tv_usec / 1000;
+    x->system_ms = (int64_t)u.ru_stime.tv_sec * 1000 + u.ru_stime.tv_usec / 1000;
+    x->max_rss_bytes = (int64_t)u.ru_maxrss * 1024;
+    x->reason = x->signal != 0 ? SHIM_SIGNALLED : SHIM_EXITED;
+    int64_t room = disk_free_bytes(".");
+    if (w->killed_for_memory || oom) {
+        x->reason = SHIM_MEMORY;
+    } else if (x->code != 0 && !x->asked_to_stop && room >= 0 && room < DISK_FULL_BYTES) {
+        x->reason = SHIM_DISK;
+    }
+}
+
+int watch_run(pid_t worker, const sigset_t *set, const struct watch_limits *limits,
+              struct shim_exit *out, struct err *err)
+{
+    struct watch w = {.worker = worker,
+                      .limits = limits,
+                      .exit = out,
+                      .oom_kills = memory_oom_kills(),
+                      .log_due_ms = clock_mono().ms + LOG_TICK_MS,
+                      .tree_due_ms = clock_mono().ms + MEMORY_TICK_MS};
+    watch_worker(&w, set);
+    if (!w.ended) {
+        pid_list_release(&w.tree);
+        return err_set(err, ERR_OTHER, "the worker was gone before it was waited for");
+    }
+    out->code = WIFEXITED(w.status) ? WEXITSTATUS(w.status) : -1;
+    out->signal = WIFSIGNALED(w.status) ? WTERMSIG(w.status) : 0;
+    bool oom = killed_by_kernel_for_memory(&w);
+    clear_tree(&w);
+    fill_exit(&w, oom);
+    pid_list_release(&w.tree);
+    return 0;
+}

@@ -1,0 +1,123 @@
+#include "daemon/shim/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define EXEC_FAILED_CODE 127
+
+struct child_fds {
+    int go;
+    int failed;
+};
+
+static void child_fail(int failed_fd, int why)
+{
+    ssize_t ignored = write(failed_fd, &why, sizeof(why));
+    (void)ignored;
+    _exit(EXEC_FAILED_CODE);
+}
+
+static void child_open(const char *name, int flags, int as, int failed_fd)
+{
+    int fd = open(name, flags, 0600);
+    if (fd < 0 || dup2(fd, as) < 0) {
+        child_fail(failed_fd, errno);
+    }
+    if (fd != as) {
+        (void)close(fd);
+    }
+}
+
+/* Best effort: may be refused, and nothing rests on it. */
+static void child_prefer_for_oom(void)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        ssize_t ignored = write(fd, "500", 3);
+        (void)ignored;
+        (void)close(fd);
+    }
+}
+
+static void child_run(const struct shim_spec *spec, pid_t shim, struct child_fds fds)
+{
+    /* Both steps, in this order: a shim that died before prctl is noticed by its number. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != shim) {
+        _exit(EXEC_FAILED_CODE);
+    }
+    char go = 0;
+    ssize_t n;
+    while ((n = read(fds.go, &go, 1)) < 0 && errno == EINTR) {
+    }
+    if (n != 1) {
+        _exit(EXEC_FAILED_CODE);
+    }
+    (void)setpgid(0, 0);
+    child_open("/dev/null", O_RDONLY, STDIN_FILENO, fds.failed);
+    child_open(SHIM_STDOUT_FILE, O_WRONLY | O_CREAT | O_APPEND, STDOUT_FILENO, fds.failed);
+    child_open(SHIM_STDERR_FILE, O_WRONLY | O_CREAT | O_APPEND, STDERR_FILENO, fds.failed);
+    child_prefer_for_oom();
+    struct rlimit none = {0, 0};
+    (void)setrlimit(RLIMIT_CORE, &none);
+    sigset_t mask;
+    (void)sigemptyset(&mask);
+    (void)sigprocmask(SIG_SETMASK, &mask, NULL);
+    (void)execve(spec->exec, spec->argv, spec->env);
+    child_fail(fds.failed, errno);
+}
+
+int worker_fork(const struct shim_spec *spec, int tree_fd, struct worker *out, struct err *err)
+{
+    int go[2];
+    int failed[2];
+    if (pipe2(go, O_CLOEXEC) != 0) {
+        return err_set_errno(err, errno, "pipe");
+    }
+    if (pipe2(failed, O_CLOEXEC) != 0) {
+        int why = errno;
+        (void)close(go[0]);
+        (void)close(go[1]);
+        return err_set_errno(err, why, "pipe");
+    }
+    pid_t shim = getpid();
+    pid_t pid = fork();
+    int why = errno;
+    if (pid == 0) {
+        (void)close(go[1]);
+        (void)close(failed[0]);
+        child_run(spec, shim, (struct child_fds){.go = go[0], .failed = failed[1]});
+    }
+    (void)close(go[0]);
+    (void)close(failed[1]);
+    (void)close(tree_fd); /* held by the worker's tree alone from here on */
+    if (pid < 0) {
+        (void)close(go[1]);
+        (void)close(failed[0]);
+        return err_set_errno(err, why, "fork");
+    }
+    *out = (struct worker){.pid = pid, .go_fd = go[1], .failed_fd = failed[0]};
+    return 0;
+}
+
+int worker_release(struct worker *w, const char *exec, struct err *err)
+{
+    int why = 0;
+    ssize_t n = write(w->go_fd, "g", 1);
+    (void)close(w->go_fd);
+    if (n == 1) {
+        while ((n = read(w->failed_fd, &why, sizeof(why))) < 0 && errno == EINTR) {
+        }
+    } else {
+        n = 0; /* it was killed while it waited: how it ended tells */
+    }
+    (void)close(w->failed_fd);
+    if (n == (ssize_t)sizeof(why)) {
+        return err_set_errno(err, why, "execute %s", exec);
+    }
+    return 0;
+}

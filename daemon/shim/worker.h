@@ -1,0 +1,28 @@
+/*
+ * Starting the worker: forked, held at a pipe until start.json is on disk, then executed.
+ *
+ * The child dies with the shim (PR_SET_PDEATHSIG), inherits the descriptor of tree.lock and
+ * nothing else, reads nothing from standard input, and is the first to go when the machine runs out
+ * of memory.
+ */
+#ifndef DAEMON_SHIM_WORKER_H
+#define DAEMON_SHIM_WORKER_H
+
+#include <sys/types.h>
+
+#include "daemon/shim/files.h"
+
+struct worker {
+    pid_t pid;
+    int go_fd;     /* one byte lets it go; closed without: it ends */
+    int failed_fd; /* errno of a failed execve, or end of file once it was executed */
+};
+
+/* In the attempt's folder (the working directory). tree_fd is inherited by the worker and closed
+ * here. */
+int worker_fork(const struct shim_spec *spec, int tree_fd, struct worker *out,
+                struct err *err) MUST_CHECK;
+/* Lets it go and waits for execve; ERR_IO when that failed (the child is a zombie then). */
+int worker_release(struct worker *w, const char *exec, struct err *err) MUST_CHECK;
+
+#endif
