@@ -24,8 +24,9 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 
-#define PROGRAM_CELLS_MAX ((size_t)100000) /* more is an error: 10^6 cells is a slip, not a plan   \
-                                            */
+#define PROGRAM_CELLS_MAX                                                                          \
+    ((size_t)100000) /* more is an error: 10^6 cells is a slip, not a plan                         \
+                      */
 #define INDEX_NONE SIZE_MAX
 
 struct place { /* where in grid.toml; line 0: unknown */
@@ -79,6 +80,8 @@ struct stage {
     const cJSON *params; /* object, before `when` and $factor */
     const cJSON *when;   /* object factor -> level text -> params, or NULL */
     const cJSON *env;    /* object name -> string, or NULL */
+    bool sealed;         /* a counted measure reads its metrics */
+    bool counted;        /* sealed, or a counted stage waits for it */
     struct stage_run run;
     struct place place;
 };
@@ -192,6 +195,7 @@ struct apparatus {
     const char *metric_text;
     double value;
     double within;
+    struct place place;
 };
 
 struct cell {
@@ -211,7 +215,8 @@ struct condition {  /* a cell without its replicates */
 
 struct program {
     struct arena arena;
-    cJSON *tree; /* the whole file as JSON; owns what the const cJSON * above point to */
+    cJSON *empty_object; /* the params of stages without any */
+    cJSON *tree;         /* the whole file as JSON; owns what the const cJSON * above point to */
     const char *path;
     const char *folder; /* absolute folder of grid.toml */
 
@@ -260,6 +265,7 @@ struct program {
 
     struct cell *cells;
     size_t n_cells;
+    const struct cell **cells_by_name; /* sorted; for program_find_cell() */
     struct condition *conditions;
     size_t n_conditions;
 };

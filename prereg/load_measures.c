@@ -1,0 +1,121 @@
+/* [measure]: which metrics count, and their floors. */
+#include <string.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "prereg/load.h"
+
+#define MEASURES_MAX ((size_t)4096)
+
+static bool load_share(struct load *l, const struct toml_node *t, const char *where,
+                       const char *key, double *out)
+{
+    if (!load_number(l, t, where, key, out)) {
+        return false;
+    }
+    if (!(*out >= 0 && *out <= 1)) {
+        load_error(l, toml_member(t, key), "%s.%s: %.17g is outside 0..1", where, key, *out);
+        return false;
+    }
+    return true;
+}
+
+/* The shortest decimal that reads back as the value: what an exact comparison takes as the floor.
+ */
+static const char *decimal_text(struct load *l, const struct toml_node *t, const char *key)
+{
+    char text[JSON_NUMBER_MAX];
+    json_number_text(toml_member(t, key)->json->valuedouble, text);
+    return arena_strdup(&l->p->arena, text);
+}
+
+static void load_floors(struct load *l, struct measure *m, const struct toml_node *t,
+                        const char *where)
+{
+    m->has_chance = load_share(l, t, where, "chance", &m->chance);
+    m->has_floor = load_share(l, t, where, "floor", &m->floor);
+    m->has_best_arm = load_share(l, t, where, "best_arm", &m->best_arm);
+    if (m->has_floor) {
+        m->floor_text = decimal_text(l, t, "floor");
+    }
+    if (m->has_best_arm) {
+        m->best_arm_text = decimal_text(l, t, "best_arm");
+    }
+    if (m->has_floor && m->has_chance && m->floor < m->chance) {
+        load_error(l, toml_member(t, "floor"),
+                   "%s.floor: %s lies under chance, %.17g: guessing would clear it", where,
+                   m->floor_text, m->chance);
+    }
+    if (m->has_best_arm && toml_member(t, "floor") == NULL) {
+        load_error(l, toml_member(t, "best_arm"), "%s.best_arm: there is no floor to add to",
+                   where);
+    } else if (m->has_best_arm && m->has_floor && m->best_arm < m->floor) {
+        load_warn(l, toml_member(t, "best_arm"),
+                  "%s.best_arm: %s lies under the floor and never decides anything", where,
+                  m->best_arm_text);
+    }
+    if (m->has_floor && m->lower_better) {
+        load_error(l, toml_member(t, "floor"),
+                   "%s.floor: a floor is reached from below, and here lower is better", where);
+    }
+}
+
+static void load_measure(struct load *l, const struct toml_node *t)
+{
+    static const char *const keys[] = {"metric",   "items",   "chance", "floor",
+                                       "best_arm", "counted", "better"};
+    static const char *const better[] = {"higher", "lower"};
+    struct program *p = l->p;
+    struct measure *m = &p->measures[p->n_measures++];
+    *m = (struct measure){.name = t->key,
+                          .counted = true,
+                          .stage = INDEX_NONE,
+                          .metric = "",
+                          .metric_text = "",
+                          .place = {.line = t->key_line, .column = t->key_column}};
+    const char *where = arena_printf(&p->arena, "measure.%s", t->key);
+    load_check_keys(l, t, where, keys, ARRAY_LEN(keys));
+    if (load_text(l, t, where, "metric", true, &m->metric_text)) {
+        const char *metric = load_metric(l, toml_member(t, "metric"), where, &m->stage);
+        m->metric = metric == NULL ? "" : metric;
+    }
+    m->has_items = load_int(l, t, where, "items", (int64_t[]){1, JSON_INT_MAX}, &m->items);
+    (void)load_bool(l, t, where, "counted", &m->counted);
+    size_t word = 0;
+    (void)load_word(l, t, where, "better", better, ARRAY_LEN(better), &word);
+    m->lower_better = word == 1;
+    load_floors(l, m, t, where);
+}
+
+static void warn_same_metric(struct load *l, const struct toml_node *section)
+{
+    const struct program *p = l->p;
+    for (size_t i = 1; i < p->n_measures && p->n_measures <= 256; i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (p->measures[i].metric_text[0] != '\0' &&
+                strcmp(p->measures[i].metric_text, p->measures[k].metric_text) == 0) {
+                load_warn(l, section->items[i], "measure.%s reads the same metric as measure.%s",
+                          p->measures[i].name, p->measures[k].name);
+                break;
+            }
+        }
+    }
+}
+
+void load_measures(struct load *l)
+{
+    struct program *p = l->p;
+    const struct toml_node *section = load_section(l, "measure", TOML_TABLE, MEASURES_MAX);
+    if (toml_member(l->root, "measure") == NULL || (section != NULL && section->n_items == 0)) {
+        diag_add(l->diag, DIAG_ERROR, 1, 1, "no [measure]: nothing is measured");
+        return;
+    }
+    if (section == NULL) {
+        return;
+    }
+    p->measures = arena_array(&p->arena, section->n_items, sizeof(*p->measures));
+    for (size_t i = 0; i < section->n_items; i++) {
+        load_measure(l, section->items[i]);
+    }
+    warn_same_metric(l, section);
+}

@@ -1,0 +1,128 @@
+#include "prereg/toml.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "prereg/toml_internal.h"
+
+struct scan {
+    const char *text;
+    size_t len;
+    size_t pos;
+    unsigned line;
+};
+
+static bool at(const struct scan *s, const char *token)
+{
+    size_t n = strlen(token);
+    return s->len - s->pos >= n && memcmp(s->text + s->pos, token, n) == 0;
+}
+
+/* Stands on an opening quote; leaves behind the closing one, or at the end of the text (a string
+ * without an end is toml++'s to report). */
+static void skip_string(struct scan *s)
+{
+    char quote = s->text[s->pos];
+    bool basic = quote == '"';
+    const char *triple = basic ? "\"\"\"" : "'''";
+    bool multi = at(s, triple);
+    s->pos += multi ? 3 : 1;
+    while (s->pos < s->len) {
+        char c = s->text[s->pos];
+        if (multi ? at(s, triple) : c == quote) {
+            s->pos += multi ? 3 : 1;
+            return;
+        }
+        if (c == '\n' && !multi) {
+            return;
+        }
+        s->line += c == '\n' ? 1 : 0;
+        s->pos += basic && c == '\\' && s->pos + 1 < s->len && s->text[s->pos + 1] != '\n' ? 2 : 1;
+    }
+}
+
+static bool is_key_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           strchr("_-+ \t", c) != NULL;
+}
+
+/* A dotted key makes one table a part, and toml++ walks tables recursively: its own limit covers
+ * brackets only. Returns the line of a key with too many parts, or 0. */
+static unsigned find_long_key(const char *text, size_t len)
+{
+    struct scan s = {.text = text, .len = len, .line = 1};
+    unsigned dots = 0;
+    while (s.pos < s.len) {
+        char c = s.text[s.pos];
+        if (c == '"' || c == '\'') {
+            skip_string(&s);
+            continue;
+        }
+        if (c == '#') {
+            const char *end = memchr(s.text + s.pos, '\n', s.len - s.pos);
+            s.pos = end == NULL ? s.len : (size_t)(end - s.text);
+            continue;
+        }
+        if (c == '.') {
+            if (++dots >= TOML_KEY_PARTS_MAX) {
+                return s.line;
+            }
+        } else if (c == '\0' || !is_key_char(c)) {
+            dots = 0;
+        }
+        s.line += c == '\n' ? 1 : 0;
+        s.pos++;
+    }
+    return 0;
+}
+
+int toml_parse(const char *text, size_t len, struct arena *arena, struct toml_node **root,
+               struct diag *diag)
+{
+    *root = NULL;
+    if (len > TOML_BYTES_MAX) {
+        diag_add(diag, DIAG_ERROR, 0, 0, "larger than %zu bytes", TOML_BYTES_MAX);
+        return ERR_INVALID;
+    }
+    unsigned line = find_long_key(text, len);
+    if (line != 0) {
+        diag_add(diag, DIAG_ERROR, line, 1, "a key of more than %d dotted parts",
+                 TOML_KEY_PARTS_MAX);
+        return ERR_INVALID;
+    }
+    size_t errors_before = diag->n_errors;
+    int rc = toml_build(text, len, arena, root, diag);
+    if (rc != 0 || diag->n_errors > errors_before) {
+        *root = NULL;
+        return ERR_INVALID;
+    }
+    return 0;
+}
+
+struct toml_node *toml_member(const struct toml_node *table, const char *key)
+{
+    if (table == NULL || table->kind != TOML_TABLE) {
+        return NULL;
+    }
+    for (size_t i = 0; i < table->n_items; i++) {
+        if (strcmp(table->items[i]->key, key) == 0) {
+            return table->items[i];
+        }
+    }
+    return NULL;
+}
+
+const char *toml_kind_name(enum toml_kind kind)
+{
+    switch (kind) {
+    case TOML_TABLE: return "a table";
+    case TOML_ARRAY: return "an array";
+    case TOML_STRING: return "a string";
+    case TOML_INTEGER: return "a whole number";
+    case TOML_FLOAT: return "a number";
+    case TOML_BOOLEAN: return "true or false";
+    case TOML_DATE: return "a date";
+    }
+    return "?";
+}
