@@ -1,16 +1,24 @@
 /* prereg-data: prepares what the other workers read. `prereg-data --help` lists the commands. */
 #include <stdbool.h>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "worker/data/demo.h"
+#include "worker/data/pack.h"
 
 static const char usage_text[] =
     "usage: prereg-data demo --seed N --out FOLDER [--bytes N]\n"
+    "       prereg-data pack --out FOLDER [--tokenizer bytes] FILE|FOLDER...\n"
+    "       prereg-data inspect [--tokenizer bytes] FILE|FOLDER...\n"
     "\n"
-    "  demo   writes the demo corpus (corpus.txt) and its four benchmarks (grammar, recall, "
+    "  demo     writes the demo corpus (corpus.txt) and its four benchmarks (grammar, recall, "
     "giving,\n"
-    "         sums: *.jsonl); the same seed gives the same bytes everywhere\n";
+    "           sums: *.jsonl); the same seed gives the same bytes everywhere\n"
+    "  pack     makes a shard of each source: text with <|endoftext|> lines between documents, or "
+    "JSON\n"
+    "           lines with the document in \"text\"\n"
+    "  inspect  reads a shard or source whole, checks it, and says what it holds\n";
 
 /* One `--name value` option of a command. */
 struct option {
@@ -18,21 +26,28 @@ struct option {
     const char *value; /* NULL while not given */
 };
 
+/* Fills the options and moves what is no option to the front of args, ended by NULL. */
 static int take_options(char **args, struct option *options, size_t n_options, struct err *err)
 {
-    for (; *args != NULL; args += 2) {
+    char **keep = args;
+    for (; *args != NULL; args++) {
         struct option *found = NULL;
         for (size_t i = 0; i < n_options; i++)
             if (strcmp(*args, options[i].name) == 0)
                 found = &options[i];
-        if (found == NULL)
-            return err_set(err, ERR_USAGE, "unknown argument '%s'", *args);
+        if (found == NULL && (*args)[0] == '-')
+            return err_set(err, ERR_USAGE, "unknown option '%s'", *args);
+        if (found == NULL) {
+            *keep++ = *args;
+            continue;
+        }
         if (args[1] == NULL)
             return err_set(err, ERR_USAGE, "%s needs a value", *args);
         if (found->value != NULL)
             return err_set(err, ERR_USAGE, "%s is given twice", *args);
-        found->value = args[1];
+        found->value = *++args;
     }
+    *keep = NULL;
     return 0;
 }
 
@@ -51,8 +66,8 @@ static int command_demo(char **args, struct err *err)
     int rc = take_options(args, options, ARRAY_LEN(options), err);
     if (rc != 0)
         return rc;
-    if (options[0].value == NULL || options[1].value == NULL)
-        return err_set(err, ERR_USAGE, "demo needs --seed and --out");
+    if (options[0].value == NULL || options[1].value == NULL || args[0] != NULL)
+        return err_set(err, ERR_USAGE, "demo takes --seed and --out and no files");
     int64_t seed = 0;
     int64_t bytes = DEMO_SIZE_DEFAULT;
     if ((rc = option_int(&options[0], 0, INT64_MAX, &seed, err)) != 0 ||
@@ -61,12 +76,47 @@ static int command_demo(char **args, struct err *err)
     return demo_write((uint64_t)seed, (size_t)bytes, options[1].value, err);
 }
 
+static int command_pack(char **args, struct err *err)
+{
+    struct option options[] = {{"--out", NULL}, {"--tokenizer", NULL}};
+    struct tokenizer *tok = NULL;
+    int rc = take_options(args, options, ARRAY_LEN(options), err);
+    if (rc != 0)
+        return rc;
+    const char *folder = options[0].value;
+    if (folder == NULL || args[0] == NULL)
+        return err_set(err, ERR_USAGE, "pack needs --out and something to pack");
+    rc = tokenizer_open(options[1].value == NULL ? TOKENIZER_BYTES : options[1].value, &tok, err);
+    if (rc == 0)
+        rc = dir_make(folder, 0777, err);
+    for (; rc == 0 && *args != NULL; args++)
+        rc = pack_source(*args, folder, tok, stdout, err);
+    tokenizer_free(tok);
+    return rc;
+}
+
+static int command_inspect(char **args, struct err *err)
+{
+    struct option options[] = {{"--tokenizer", NULL}};
+    struct tokenizer *tok = NULL;
+    int rc = take_options(args, options, ARRAY_LEN(options), err);
+    if (rc != 0)
+        return rc;
+    if (args[0] == NULL)
+        return err_set(err, ERR_USAGE, "inspect needs a file or folder");
+    rc = tokenizer_open(options[0].value == NULL ? TOKENIZER_BYTES : options[0].value, &tok, err);
+    for (; rc == 0 && *args != NULL; args++)
+        rc = pack_inspect(*args, tok, stdout, err);
+    tokenizer_free(tok);
+    return rc;
+}
+
 static int run(int argc, char **argv, struct err *err)
 {
     static const struct {
         const char *name;
         int (*run)(char **args, struct err *err);
-    } commands[] = {{"demo", command_demo}};
+    } commands[] = {{"demo", command_demo}, {"pack", command_pack}, {"inspect", command_inspect}};
 
     if (argc < 2)
         return err_set(err, ERR_USAGE, "no command given");

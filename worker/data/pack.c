@@ -1,0 +1,91 @@
+#include "worker/data/pack.h"
+
+#include <inttypes.h>
+
+#include "base/file.h"
+#include "base/xalloc.h"
+#include "worker/data/shard.h"
+#include "worker/data/source.h"
+
+#define SOURCE_NAME_AT 112 /* in a shard's header */
+
+static int read_source(const char *path, const struct tokenizer *tok, struct corpus *c,
+                       struct err *err)
+{
+    corpus_init(c);
+    int rc = source_read(path, tok, c, err);
+    if (rc == 0 && c->n_documents == 0)
+        rc = err_set(err, ERR_SYNTAX, "%s: holds no documents", path);
+    return rc;
+}
+
+static void print_counts(const struct corpus *c, FILE *out)
+{
+    fprintf(out, "%zu documents, %zu tokens, %" PRIu64 " bytes of text", c->n_documents,
+            c->n_tokens, c->n_bytes);
+}
+
+int pack_source(const char *path, const char *folder, const struct tokenizer *tok, FILE *out,
+                struct err *err)
+{
+    const char *name = path_name(path);
+    const char *dot = strrchr(name, '.');
+    char *stem = xstrndup(name, dot == NULL || dot == name ? strlen(name) : (size_t)(dot - name));
+    char *file = xasprintf("%s/%s%s", folder, stem, PACK_SUFFIX);
+    struct corpus c;
+    int rc = read_source(path, tok, &c, err);
+    if (rc == 0 && file_kind_at(file) != FILE_ABSENT)
+        rc = err_set(err, ERR_EXISTS, "%s is there already", file);
+    if (rc == 0)
+        rc = shard_write(file, &c, tok, stem, err);
+    if (rc == 0) {
+        fprintf(out, "%s: ", file);
+        print_counts(&c, out);
+        fputc('\n', out);
+    }
+    corpus_release(&c);
+    free(file);
+    free(stem);
+    return rc;
+}
+
+/* What a shard's header adds to the counts; nothing for other files. */
+static int print_header(const char *path, FILE *out, struct err *err)
+{
+    unsigned char header[SHARD_HEADER_SIZE];
+    FILE *in = fopen(path, "rb");
+    if (in == NULL)
+        return err_set(err, ERR_IO, "cannot open %s", path);
+    const bool shard = fread(header, 1, sizeof(header), in) == sizeof(header) &&
+                       memcmp(header, SHARD_MAGIC, 8) == 0;
+    (void)fclose(in);
+    if (!shard)
+        return 0;
+    struct digest payload;
+    char hex[DIGEST_HEX_SIZE];
+    memcpy(payload.bytes, header + 80, sizeof(payload.bytes));
+    digest_hex(&payload, hex);
+    fprintf(out, "shard of source %.*s\n  payload sha256 %s, verified\n", (int)SHARD_SOURCE_MAX,
+            (const char *)header + SOURCE_NAME_AT, hex);
+    return 0;
+}
+
+int pack_inspect(const char *path, const struct tokenizer *tok, FILE *out, struct err *err)
+{
+    struct corpus c;
+    int rc = read_source(path, tok, &c, err);
+    if (rc == 0 && file_kind_at(path) == FILE_REGULAR)
+        rc = print_header(path, out, err);
+    if (rc == 0) {
+        size_t longest = 0;
+        for (size_t i = 0; i < c.n_documents; i++)
+            if (c.documents[i].n_tokens > longest)
+                longest = (size_t)c.documents[i].n_tokens;
+        fprintf(out, "  ");
+        print_counts(&c, out);
+        fprintf(out, "\n  longest document %zu tokens, tokenizer %s\n", longest,
+                tokenizer_spec(tok));
+    }
+    corpus_release(&c);
+    return rc;
+}
