@@ -1,0 +1,71 @@
+#include "ctl/ask.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "ctl/out.h"
+
+int ask_open(const struct ctl_options *o, struct rpc_client **out, struct err *err)
+{
+    int rc = rpc_open(o->state, out, err);
+    if (rc == ERR_NO_DAEMON) {
+        struct err why = *err;
+        return err_set(err, rc, "%s (`preregd serve` or `preregd submit` starts one)", why.msg);
+    }
+    return rc;
+}
+
+cJSON *ask_params(const struct ctl_options *o, bool from_args)
+{
+    const char *program = from_args && o->n_args > 0 ? o->args[0] : o->program;
+    cJSON *params = json_object();
+    if (program != NULL) {
+        json_put_string(params, "program", program);
+    }
+    return params;
+}
+
+int ask(const struct ctl_options *o, const char *method, cJSON *params, cJSON **result,
+        struct err *err)
+{
+    struct rpc_client *client = NULL;
+    int rc = ask_open(o, &client, err);
+    if (rc == 0) {
+        rc = rpc_call(client, method, params, result, err);
+    }
+    rpc_close(client);
+    cJSON_Delete(params);
+    return rc;
+}
+
+int ask_and_say(const struct ctl_options *o, const char *method, cJSON *params,
+                void (*say)(const cJSON *answer), struct err *err)
+{
+    cJSON *answer = NULL;
+    int rc = ask(o, method, params, &answer, err);
+    if (rc == 0 && o->json) {
+        rc = out_json(answer, err);
+    } else if (rc == 0) {
+        say(answer);
+    }
+    cJSON_Delete(answer);
+    return rc;
+}
+
+const char *answer_text(const cJSON *object, const char *key, const char *fallback)
+{
+    const cJSON *v = json_member(object, key);
+    return cJSON_IsString(v) ? v->valuestring : fallback;
+}
+
+int64_t answer_int(const cJSON *object, const char *key, int64_t fallback)
+{
+    const cJSON *v = json_member(object, key);
+    return cJSON_IsNumber(v) ? (int64_t)v->valuedouble : fallback;
+}
+
+bool answer_bool(const cJSON *object, const char *key)
+{
+    return cJSON_IsTrue(json_member(object, key));
+}

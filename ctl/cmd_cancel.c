@@ -1,0 +1,35 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "ctl/ask.h"
+#include "ctl/ctl.h"
+
+static void say(const cJSON *answer)
+{
+    printf("%lld tasks cancelled; the report will say so\n",
+           (long long)answer_int(answer, "tasks", 0));
+}
+
+static int cancel(const struct ctl_options *o, const char *what, struct err *err)
+{
+    cJSON *params = ask_params(o, false);
+    if (what != NULL) {
+        json_put_string(params, what, o->args[0]);
+    }
+    return ask_and_say(o, "cancel", params, say, err);
+}
+
+int cmd_cancel(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    *code = EXIT_OK;
+    if ((o->n_args == 0) != o->all) {
+        return err_set(err, ERR_USAGE, "name a task or a cell, or say --all for the whole program");
+    }
+    if (o->n_args == 0) {
+        return cancel(o, NULL, err);
+    }
+    /* A task has a slash before its stage, but a level's text may hold one as well. */
+    int rc = strchr(o->args[0], '/') != NULL ? cancel(o, "task", err) : ERR_NOT_FOUND;
+    return rc == ERR_NOT_FOUND ? cancel(o, "cell", err) : rc;
+}

@@ -1,0 +1,58 @@
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "ctl/ask.h"
+#include "ctl/cells.h"
+#include "ctl/ctl.h"
+#include "ctl/out.h"
+
+static const struct out_column columns[] = {
+    {"task", "task", OUT_TEXT},       {"state", "state", OUT_STATE},
+    {"cause", "cause", OUT_TEXT},     {"attempts", "attempts", OUT_COUNT},
+    {"section", "section", OUT_TEXT}, {"done", "done", OUT_COUNT},
+    {"of", "total", OUT_COUNT},       {"unit", "unit", OUT_TEXT},
+    {"left", "eta_ms", OUT_SPAN},
+};
+
+/* One row a task, named as `explain` and `logs` want it. */
+static cJSON *rows_of(const cJSON *answer)
+{
+    cJSON *rows = json_array();
+    const cJSON *cells = json_member(answer, "cells");
+    for (const cJSON *cell = cells ? cells->child : NULL; cell != NULL; cell = cell->next) {
+        const cJSON *tasks = json_member(cell, "tasks");
+        for (const cJSON *task = tasks ? tasks->child : NULL; task != NULL; task = task->next) {
+            cJSON *row = json_copy(task);
+            char *name =
+                xasprintf("%s/%s", answer_text(cell, "name", "?"), answer_text(task, "stage", "?"));
+            json_put_string(row, "task", name);
+            free(name);
+            json_push(rows, row);
+        }
+    }
+    return rows;
+}
+
+int cmd_cells(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    *code = EXIT_OK;
+    struct rpc_client *client = NULL;
+    cJSON *answer = NULL;
+    int rc = ask_open(o, &client, err);
+    if (rc == 0) {
+        rc = cells_fetch(client, o->n_args > 0 ? o->args[0] : NULL, 0, &answer, err);
+    }
+    rpc_close(client);
+    if (rc == 0 && o->json) {
+        rc = out_json(answer, err);
+    } else if (rc == 0) {
+        struct term t = term_of_stdout();
+        struct strbuf sb = STRBUF_INIT;
+        cJSON *rows = rows_of(answer);
+        out_table(&sb, &t, rows, columns, ARRAY_LEN(columns));
+        out_text(&sb);
+        strbuf_release(&sb);
+        cJSON_Delete(rows);
+    }
+    cJSON_Delete(answer);
+    return rc;
+}

@@ -1,0 +1,132 @@
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "ctl/ask.h"
+#include "ctl/ctl.h"
+#include "ctl/out.h"
+
+static const struct out_column attempt_columns[] = {
+    {"no", "no", OUT_COUNT},         {"started", "started", OUT_TEXT},
+    {"ended", "ended", OUT_TEXT},    {"cause", "cause", OUT_TEXT},
+    {"reason", "reason", OUT_TEXT},  {"code", "code", OUT_COUNT},
+    {"signal", "signal", OUT_COUNT}, {"resumed from", "resumed_from", OUT_COUNT},
+    {"live", "live", OUT_YES},
+};
+
+static const struct {
+    const char *why;
+    const char *words;
+} whys[] = {
+    {"done", "its result is verified and linked"},
+    {"dependency", "an earlier stage of its cell has to be done first"},
+    {"slots", "every slot is taken; it is next in line when one is free"},
+    {"memory", "its memory does not fit beside what runs now"},
+    {"paused", "its program is paused"},
+    {"backoff", "its last attempt failed, and the next waits a while"},
+    {"running", "an attempt is at work"},
+    {"starting", "an attempt is being started"},
+    {"blocked", "it is given up; `preregctl retry` gives it fresh budgets"},
+    {"never_run", "it will not be run"},
+    {"verdict", "the verdict is out; nothing runs after it"},
+    {"disk", "there is no room on the disk"},
+};
+
+static const char *why_words(const char *why)
+{
+    for (size_t i = 0; i < ARRAY_LEN(whys); i++) {
+        if (strcmp(whys[i].why, why) == 0) {
+            return whys[i].words;
+        }
+    }
+    return why;
+}
+
+static void say_budget(struct strbuf *sb, const cJSON *budgets, const char *name, const char *words)
+{
+    const cJSON *b = json_member(budgets, name);
+    if (b != NULL) {
+        strbuf_addf(sb, "  %-26s %lld of %lld\n", words, (long long)answer_int(b, "used", 0),
+                    (long long)answer_int(b, "limit", 0));
+    }
+}
+
+static void say_waits(struct strbuf *sb, const struct term *t, const cJSON *answer)
+{
+    const cJSON *list = json_member(answer, "waits_for");
+    for (const cJSON *w = list ? list->child : NULL; w != NULL; w = w->next) {
+        const char *state = answer_text(w, "state", "?");
+        strbuf_addf(sb, "  waits for %s, which is ", answer_text(w, "stage", "?"));
+        out_styled(sb, t, out_state_style(state), state);
+        const char *cause = answer_text(w, "cause", NULL);
+        strbuf_addf(sb, "%s%s%s\n", cause ? " (" : "", cause ? cause : "", cause ? ")" : "");
+    }
+}
+
+static void say_times(struct strbuf *sb, const cJSON *answer)
+{
+    char span[48];
+    int64_t not_before_ms = answer_int(answer, "not_before_ms", -1);
+    if (not_before_ms >= 0) {
+        strbuf_addf(sb, "  next attempt in %s\n",
+                    clock_span_text(not_before_ms, span, sizeof(span)));
+    }
+    int64_t left_ms = answer_int(answer, "deadline_left_ms", -1);
+    if (left_ms >= 0) {
+        strbuf_addf(sb, "  in section %s, %s before it counts as hung\n",
+                    answer_text(answer, "section", "?"),
+                    clock_span_text(left_ms, span, sizeof(span)));
+    }
+    int64_t total = answer_int(answer, "total", 0);
+    if (total > 0) {
+        strbuf_addf(sb, "  %lld of %lld %s done\n", (long long)answer_int(answer, "done", 0),
+                    (long long)total, answer_text(answer, "unit", "steps"));
+    }
+    int64_t garbage = answer_int(answer, "garbage_lines", 0);
+    if (garbage > 0) {
+        strbuf_addf(sb, "  its worker wrote %lld lines that are no events\n", (long long)garbage);
+    }
+}
+
+static void say(const cJSON *answer)
+{
+    struct term t = term_of_stdout();
+    struct strbuf sb = STRBUF_INIT;
+    const char *state = answer_text(answer, "state", "?");
+    const char *cause = answer_text(answer, "cause", NULL);
+    out_styled(&sb, &t, STYLE_BOLD, answer_text(answer, "cell", "?"));
+    strbuf_addf(&sb, "/%s is ", answer_text(answer, "stage", "?"));
+    out_styled(&sb, &t, out_state_style(state), state);
+    strbuf_addf(&sb, "%s%s%s: %s\n", cause ? " (" : "", cause ? cause : "", cause ? ")" : "",
+                why_words(answer_text(answer, "why", "?")));
+    const char *text = answer_text(answer, "why_text", NULL);
+    if (text != NULL) {
+        strbuf_addf(&sb, "  %s\n", text);
+    }
+    say_waits(&sb, &t, answer);
+    say_times(&sb, answer);
+    strbuf_addf(&sb, "  %s%s\n",
+                answer_bool(answer, "counted") ? "counted: the verdict depends on it"
+                                               : "not counted: the verdict does not depend on it",
+                answer_bool(answer, "sealed") ? "; its scores are sealed" : "");
+    const cJSON *budgets = json_member(answer, "budgets");
+    say_budget(&sb, budgets, "crashes", "crashes");
+    say_budget(&sb, budgets, "attempts", "attempts");
+    say_budget(&sb, budgets, "no_progress", "restarts without progress");
+    const cJSON *attempts = json_member(answer, "attempt_list");
+    if (attempts != NULL && attempts->child != NULL) {
+        strbuf_addc(&sb, '\n');
+        out_table(&sb, &t, attempts, attempt_columns, ARRAY_LEN(attempt_columns));
+    }
+    out_text(&sb);
+    strbuf_release(&sb);
+}
+
+int cmd_explain(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    *code = EXIT_OK;
+    cJSON *params = ask_params(o, false);
+    json_put_string(params, "task", o->args[0]);
+    return ask_and_say(o, "explain", params, say, err);
+}

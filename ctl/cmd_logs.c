@@ -1,0 +1,175 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "ctl/ask.h"
+#include "ctl/ctl.h"
+#include "ctl/out.h"
+
+#define TAIL_BYTES_MAX ((off_t)1 << 20) /* looked at from the end of a log */
+#define FOLLOW_MS      250
+#define LOOK_AGAIN_MS  2000 /* between two questions whether the attempt still lives */
+
+struct log_file {
+    const char *path;
+    off_t offset; /* what has been printed */
+};
+
+/* Where the last n_lines lines of the text begin. */
+static size_t tail_start(const char *text, size_t len, int64_t n_lines)
+{
+    size_t at = len;
+    if (at > 0 && text[at - 1] == '\n') {
+        at--;
+    }
+    while (at > 0) {
+        if (text[at - 1] == '\n' && --n_lines == 0) {
+            break;
+        }
+        at--;
+    }
+    return at;
+}
+
+static ssize_t read_at(int fd, char *buffer, size_t len, off_t offset)
+{
+    ssize_t n;
+    do {
+        n = pread(fd, buffer, len, offset);
+    } while (n < 0 && errno == EINTR);
+    return n;
+}
+
+/* Prints the end of a log and remembers how far it went. A log that is not there yet is empty. */
+static int print_tail(struct log_file *log, int64_t n_lines, struct err *err)
+{
+    int fd = open(log->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return errno == ENOENT ? 0 : err_set_errno(err, errno, "open %s", log->path);
+    }
+    struct stat st;
+    off_t size = fstat(fd, &st) == 0 ? st.st_size : 0;
+    off_t from = size > TAIL_BYTES_MAX ? size - TAIL_BYTES_MAX : 0;
+    char *text = xmalloc((size_t)(size - from) + 1);
+    ssize_t n = read_at(fd, text, (size_t)(size - from), from);
+    if (n > 0) {
+        size_t start = tail_start(text, (size_t)n, n_lines);
+        (void)fwrite(text + start, 1, (size_t)n - start, stdout);
+        log->offset = from + n;
+    }
+    free(text);
+    (void)close(fd);
+    return 0;
+}
+
+static void print_new(struct log_file *log)
+{
+    int fd = open(log->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return;
+    }
+    char buffer[65536];
+    ssize_t n;
+    while ((n = read_at(fd, buffer, sizeof(buffer), log->offset)) > 0) {
+        (void)fwrite(buffer, 1, (size_t)n, stdout);
+        log->offset += n;
+    }
+    (void)close(fd);
+}
+
+static int fetch(const struct ctl_options *o, cJSON **answer, struct err *err)
+{
+    cJSON *params = ask_params(o, false);
+    json_put_string(params, "task", o->args[0]);
+    return ask(o, "logs", params, answer, err);
+}
+
+/* The attempt that --attempt names, or the newest; NULL when there is none. */
+static const cJSON *pick(const cJSON *answer, int64_t no)
+{
+    const cJSON *list = json_member(answer, "attempts");
+    for (const cJSON *a = list ? list->child : NULL; a != NULL; a = a->next) {
+        if (no == 0 || answer_int(a, "no", 0) == no) {
+            return a;
+        }
+    }
+    return NULL;
+}
+
+static int is_live(const struct ctl_options *o, int64_t no, bool *live, struct err *err)
+{
+    cJSON *answer = NULL;
+    int rc = fetch(o, &answer, err);
+    if (rc == 0) {
+        const cJSON *attempt = pick(answer, no);
+        *live = attempt != NULL && answer_bool(attempt, "live");
+    }
+    cJSON_Delete(answer);
+    return rc;
+}
+
+/* Prints what comes until the attempt has ended; what came while it ended is printed, too. */
+static int follow(const struct ctl_options *o, int64_t no, struct log_file logs[2], struct err *err)
+{
+    bool live = true;
+    int64_t waited_ms = LOOK_AGAIN_MS;
+    while (live) {
+        int rc = 0;
+        if (waited_ms >= LOOK_AGAIN_MS) {
+            rc = is_live(o, no, &live, err);
+            waited_ms = 0;
+        }
+        print_new(&logs[0]);
+        print_new(&logs[1]);
+        rc = rc == 0 ? out_flush(err) : rc;
+        if (rc != 0) {
+            return rc;
+        }
+        clock_sleep_ms(live ? FOLLOW_MS : 0);
+        waited_ms += FOLLOW_MS;
+    }
+    return 0;
+}
+
+static int print_attempt(const struct ctl_options *o, const cJSON *attempt, struct err *err)
+{
+    struct log_file logs[2] = {{answer_text(attempt, "stderr", ""), 0},
+                               {answer_text(attempt, "stdout", ""), 0}};
+    printf("attempt %lld%s  %s\n", (long long)answer_int(attempt, "no", 0),
+           answer_bool(attempt, "live") ? " (running)" : "", answer_text(attempt, "folder", "?"));
+    int rc = 0;
+    for (size_t i = 0; i < 2 && rc == 0; i++) {
+        printf("── %s\n", i == 0 ? "stderr.log" : "stdout.log");
+        rc = print_tail(&logs[i], o->lines, err);
+    }
+    if (rc == 0 && o->follow && answer_bool(attempt, "live")) {
+        rc = follow(o, answer_int(attempt, "no", 0), logs, err);
+    }
+    return rc;
+}
+
+int cmd_logs(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    *code = EXIT_OK;
+    cJSON *answer = NULL;
+    int rc = fetch(o, &answer, err);
+    if (rc == 0 && o->json) {
+        rc = out_json(answer, err);
+    } else if (rc == 0) {
+        const cJSON *attempt = pick(answer, o->attempt);
+        rc = attempt != NULL
+                 ? print_attempt(o, attempt, err)
+                 : err_set(err, ERR_NOT_FOUND,
+                           o->attempt > 0 ? "%s has no such attempt" : "%s has had no attempt yet",
+                           o->args[0]);
+    }
+    cJSON_Delete(answer);
+    return rc;
+}

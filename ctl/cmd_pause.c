@@ -1,0 +1,16 @@
+#include <stdio.h>
+
+#include "ctl/ask.h"
+#include "ctl/ctl.h"
+
+static void say(const cJSON *answer)
+{
+    printf("%s: nothing more will be started; what runs goes on\n",
+           answer_text(answer, "state", "?"));
+}
+
+int cmd_pause(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    *code = EXIT_OK;
+    return ask_and_say(o, "pause", ask_params(o, true), say, err);
+}

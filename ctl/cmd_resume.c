@@ -1,0 +1,15 @@
+#include <stdio.h>
+
+#include "ctl/ask.h"
+#include "ctl/ctl.h"
+
+static void say(const cJSON *answer)
+{
+    printf("%s: going on\n", answer_text(answer, "state", "?"));
+}
+
+int cmd_resume(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    *code = EXIT_OK;
+    return ask_and_say(o, "resume", ask_params(o, true), say, err);
+}

@@ -1,0 +1,20 @@
+#include <stdio.h>
+
+#include "base/json.h"
+#include "ctl/ask.h"
+#include "ctl/ctl.h"
+
+static void say(const cJSON *answer)
+{
+    printf("%lld tasks will be tried again\n", (long long)answer_int(answer, "tasks", 0));
+}
+
+int cmd_retry(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    *code = EXIT_OK;
+    cJSON *params = ask_params(o, false);
+    if (o->n_args > 0) {
+        json_put_string(params, "task", o->args[0]);
+    }
+    return ask_and_say(o, "retry", params, say, err);
+}

@@ -1,0 +1,167 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "ctl/ask.h"
+#include "ctl/cells.h"
+#include "ctl/ctl.h"
+#include "ctl/out.h"
+#include "ctl/status_text.h"
+
+/* A program is drawn with its grid when it was asked for by name, is the only one, or still runs.
+ */
+static bool is_drawn_whole(const struct ctl_options *o, const cJSON *programs, const cJSON *summary)
+{
+    return o->n_args > 0 || cJSON_GetArraySize(programs) == 1 ||
+           strcmp(answer_text(summary, "state", ""), "finished") != 0;
+}
+
+static int add_cells(const struct ctl_options *o, struct rpc_client *client, cJSON *summary,
+                     struct err *err)
+{
+    cJSON *cells = NULL;
+    int64_t max = o->all ? 0 : (int64_t)STATUS_CELLS_DEFAULT;
+    int rc = cells_fetch(client, answer_text(summary, "id", NULL), max, &cells, err);
+    if (rc == 0) {
+        json_put(summary, "cells", cJSON_DetachItemFromObjectCaseSensitive(cells, "cells"));
+    }
+    cJSON_Delete(cells);
+    return rc;
+}
+
+/* One look: the answer of `status`, with "cells" in every program that is drawn whole. */
+static int look(const struct ctl_options *o, cJSON **answer, struct err *err)
+{
+    struct rpc_client *client = NULL;
+    cJSON *params = ask_params(o, true);
+    int rc = ask_open(o, &client, err);
+    if (rc == 0) {
+        rc = rpc_call(client, "status", params, answer, err);
+    }
+    cJSON *programs = rc == 0 ? cJSON_GetObjectItemCaseSensitive(*answer, "programs") : NULL;
+    for (cJSON *p = programs ? programs->child : NULL; p != NULL && rc == 0; p = p->next) {
+        rc = is_drawn_whole(o, programs, p) ? add_cells(o, client, p, err) : 0;
+    }
+    if (rc != 0) {
+        cJSON_Delete(*answer);
+        *answer = NULL;
+    }
+    cJSON_Delete(params);
+    rpc_close(client);
+    return rc;
+}
+
+static void draw(const struct ctl_options *o, const struct term *t, const cJSON *answer,
+                 struct strbuf *sb)
+{
+    const cJSON *programs = json_member(answer, "programs");
+    status_daemon(sb, t, json_member(answer, "daemon"));
+    if (programs == NULL || programs->child == NULL) {
+        strbuf_adds(sb, "no programs; `preregd submit grid.toml` starts one\n");
+        return;
+    }
+    for (const cJSON *p = programs->child; p != NULL; p = p->next) {
+        const cJSON *cells = json_member(p, "cells");
+        if (cells != NULL) {
+            strbuf_addc(sb, '\n');
+            status_program(sb, t, p, cells, o->all ? 0 : STATUS_CELLS_DEFAULT);
+        }
+    }
+    cJSON *rest = json_array();
+    for (const cJSON *p = programs->child; p != NULL; p = p->next) {
+        if (json_member(p, "cells") == NULL) {
+            json_push(rest, json_copy(p));
+        }
+    }
+    strbuf_adds(sb, rest->child != NULL ? "\n" : "");
+    status_list(sb, t, rest);
+    cJSON_Delete(rest);
+}
+
+static bool all_finished(const cJSON *answer)
+{
+    const cJSON *programs = json_member(answer, "programs");
+    for (const cJSON *p = programs ? programs->child : NULL; p != NULL; p = p->next) {
+        if (strcmp(answer_text(p, "state", ""), "finished") != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The lines that --watch writes where it cannot draw: one a program, without the time that always
+ * changes. */
+static void draw_lines(const struct term *t, const cJSON *answer, struct strbuf *sb)
+{
+    const cJSON *programs = json_member(answer, "programs");
+    status_list(sb, t, programs);
+}
+
+static int show(const struct ctl_options *o, const struct term *t, const cJSON *answer,
+                struct strbuf *before, struct err *err)
+{
+    struct strbuf now = STRBUF_INIT;
+    int rc = 0;
+    if (o->json) {
+        rc = json_line(answer, &now, err);
+        strbuf_addc(&now, '\n');
+    } else if (t->is_terminal) {
+        strbuf_adds(&now, "\033[H\033[J"); /* home, clear below */
+        draw(o, t, answer, &now);
+    } else {
+        draw_lines(t, answer, &now);
+    }
+    if (rc == 0 && (t->is_terminal || strcmp(now.buf, before->buf) != 0)) {
+        out_text(&now);
+        rc = out_flush(err);
+    }
+    strbuf_release(before);
+    *before = now;
+    return rc;
+}
+
+static int watch(const struct ctl_options *o, struct err *err)
+{
+    struct term t = term_of_stdout();
+    struct strbuf before = STRBUF_INIT;
+    bool over = false;
+    int rc = 0;
+    while (rc == 0 && !over) {
+        cJSON *answer = NULL;
+        rc = look(o, &answer, err);
+        if (rc == 0) {
+            json_put_int(answer, "schema", 1);
+            rc = show(o, &t, answer, &before, err);
+            over = all_finished(answer);
+        }
+        cJSON_Delete(answer);
+        if (rc == 0 && !over) {
+            clock_sleep_ms(o->interval_ms);
+        }
+    }
+    strbuf_release(&before);
+    return rc;
+}
+
+int cmd_status(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    *code = EXIT_OK;
+    if (o->watch) {
+        return watch(o, err);
+    }
+    cJSON *answer = NULL;
+    int rc = look(o, &answer, err);
+    if (rc == 0 && o->json) {
+        rc = out_json(answer, err);
+    } else if (rc == 0) {
+        struct term t = term_of_stdout();
+        struct strbuf sb = STRBUF_INIT;
+        draw(o, &t, answer, &sb);
+        out_text(&sb);
+        strbuf_release(&sb);
+    }
+    cJSON_Delete(answer);
+    return rc;
+}

@@ -1,0 +1,19 @@
+#include <stdio.h>
+
+#include "base/json.h"
+#include "ctl/ask.h"
+#include "ctl/ctl.h"
+
+static void say(const cJSON *answer)
+{
+    printf("preregd is stopping; %lld attempts were running\n",
+           (long long)answer_int(answer, "attempts", 0));
+}
+
+int cmd_stop(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    *code = EXIT_OK;
+    cJSON *params = json_object();
+    json_put_bool(params, "kill", o->kill);
+    return ask_and_say(o, "stop", params, say, err);
+}

@@ -1,0 +1,24 @@
+#include <stdio.h>
+
+#include "base/json.h"
+#include "ctl/ask.h"
+#include "ctl/ctl.h"
+
+static void say(const cJSON *answer)
+{
+    printf(answer_bool(answer, "already")
+               ? "the scores were open already\n"
+               : "the scores are open; this is in the journal and will be in the report\n");
+}
+
+int cmd_unblind(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    *code = EXIT_OK;
+    if (o->reason == NULL || o->reason[0] == '\0') {
+        return err_set(err, ERR_USAGE,
+                       "say why with --reason; it stands in the journal and the report");
+    }
+    cJSON *params = ask_params(o, true);
+    json_put_string(params, "reason", o->reason);
+    return ask_and_say(o, "unblind", params, say, err);
+}

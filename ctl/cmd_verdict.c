@@ -1,0 +1,38 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "ctl/ask.h"
+#include "ctl/ctl.h"
+#include "ctl/out.h"
+#include "ctl/verdict_text.h"
+
+static void say(const cJSON *answer)
+{
+    struct term t = term_of_stdout();
+    struct strbuf sb = STRBUF_INIT;
+    if (strcmp(answer_text(answer, "state", ""), "computed") == 0) {
+        verdict_text(&sb, &t, json_member(answer, "verdict"));
+        strbuf_addf(&sb, "\n%s\n", answer_text(answer, "path", "?"));
+    } else {
+        strbuf_addf(&sb, "%s has no verdict yet (`preregctl status %s`)\n",
+                    answer_text(answer, "program", "?"), answer_text(answer, "program", ""));
+    }
+    out_text(&sb);
+    strbuf_release(&sb);
+}
+
+int cmd_verdict(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    cJSON *answer = NULL;
+    int rc = ask(o, "verdict", ask_params(o, true), &answer, err);
+    if (rc == 0) {
+        *code = (enum exit_code)answer_int(answer, "exit_code", EXIT_ANY);
+        rc = o->json ? out_json(answer, err) : 0;
+    }
+    if (rc == 0 && !o->json) {
+        say(answer);
+    }
+    cJSON_Delete(answer);
+    return rc;
+}

@@ -1,0 +1,20 @@
+#include <stdio.h>
+
+#include "base/json.h"
+#include "ctl/ctl.h"
+#include "ctl/out.h"
+
+int cmd_version(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    *code = EXIT_OK;
+    if (!o->json) {
+        printf("preregctl %s\n", PREREGD_VERSION);
+        return 0;
+    }
+    cJSON *answer = json_object();
+    json_put_string(answer, "name", "preregctl");
+    json_put_string(answer, "version", PREREGD_VERSION);
+    int rc = out_json(answer, err);
+    cJSON_Delete(answer);
+    return rc;
+}

@@ -1,0 +1,78 @@
+#include "ctl/ctl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+
+const struct ctl_command ctl_commands[] = {
+    {"init", "[FOLDER]", "write a commented starter program",
+     "Writes FOLDER/grid.toml (default: here) and says what to do next. Nothing is overwritten.", 0,
+     0, 1, cmd_init},
+    {"check", "GRID.TOML", "validate a program and prove its table",
+     "Reads the program, asks its workers what they would do (--describe), and prints what "
+     "follows\n"
+     "from the plan before there is any data: the table's totality, which outcomes can fire, the\n"
+     "floors against chance, what is held fixed, how long it takes.\n"
+     "With --no-run no worker is executed. --explain says what each line means.",
+     CTL_JSON | CTL_NO_RUN | CTL_EXPLAIN, 1, 1, cmd_check},
+    {"lock", "GRID.TOML", "check a program and write its lock",
+     "Writes GRID.TOML.lock: every value that can influence the answer, the digests of data and\n"
+     "workers, and the root digest over them. A lock of another root stays unless --replace.",
+     CTL_JSON | CTL_REPLACE, 1, 1, cmd_lock},
+    {"status", "[PROGRAM]", "what runs, what waits and why, how long it takes",
+     "The grid of cells and stages, one line of counts, the time left for all that is left, and\n"
+     "why anything is not running. --watch draws it again until the program has ended.",
+     CTL_JSON | CTL_WATCH | CTL_ALL, 0, 1, cmd_status},
+    {"cells", "[PROGRAM]", "every cell with the state of its tasks", NULL, CTL_JSON, 0, 1,
+     cmd_cells},
+    {"explain", "TASK", "why a task is in the state it is in",
+     "TASK is CELL/STAGE as `cells` prints it.", CTL_JSON | CTL_PROGRAM, 1, 1, cmd_explain},
+    {"logs", "TASK", "the last lines of a task's attempt",
+     "Standard error and output of the newest attempt (or of --attempt N), at most --lines of "
+     "each.\n"
+     "--follow prints what comes until the attempt ends.",
+     CTL_JSON | CTL_PROGRAM | CTL_FOLLOW | CTL_LINES, 1, 1, cmd_logs},
+    {"retry", "[TASK]", "run blocked tasks again with fresh budgets",
+     "Without TASK all blocked ones. Refused for counted tasks once anyone has seen scores.",
+     CTL_JSON | CTL_PROGRAM, 0, 1, cmd_retry},
+    {"cancel", "TASK|CELL", "give up a task, a cell, or with --all the program",
+     "A task that a person cancelled leaves its measure undetermined; the report says so first.",
+     CTL_JSON | CTL_PROGRAM | CTL_ALL, 0, 1, cmd_cancel},
+    {"pause", "[PROGRAM]", "start nothing more; what runs goes on", NULL, CTL_JSON, 0, 1,
+     cmd_pause},
+    {"resume", "[PROGRAM]", "go on after a pause", NULL, CTL_JSON, 0, 1, cmd_resume},
+    {"unblind", "[PROGRAM]", "open the sealed scores before the end (journalled)",
+     "Needs --reason. It stands in the journal and in the report, and counted tasks cannot be\n"
+     "retried after it.",
+     CTL_JSON | CTL_REASON, 0, 1, cmd_unblind},
+    {"verdict", "[PROGRAM]", "the verdict; its exit code says what kind",
+     "Exit 0: an outcome binds; 4: INDETERMINATE; 7: VOID; 1: there is none yet.", CTL_JSON, 0, 1,
+     cmd_verdict},
+    {"report", "[PROGRAM]", "write the report again and print where it lies", NULL, CTL_JSON, 0, 1,
+     cmd_report},
+    {"rebuild", "[STATE]", "make the database anew from the cell folders",
+     "For a lost or torn database, with no daemon running. Journals and cell folders are read,\n"
+     "never written; the old database is kept beside the new one.",
+     CTL_JSON, 0, 1, cmd_rebuild},
+    {"replay", "GRID.TOML RECORDS.JSON", "read a verdict off records from elsewhere",
+     "Runs gates, counters, contrasts and the table over the records given; executes nothing.\n"
+     "The exit code is that of `verdict`.",
+     CTL_JSON, 2, 2, cmd_replay},
+    {"stop", "", "stop the daemon; what runs goes on and is adopted later",
+     "With --kill running attempts are told to checkpoint and are ended.", CTL_JSON | CTL_KILL, 0,
+     0, cmd_stop},
+    {"help", "[COMMAND]", "this, or more of one command", NULL, 0, 0, 1, cmd_help},
+    {"version", "", "the version", NULL, CTL_JSON, 0, 0, cmd_version},
+};
+const size_t ctl_n_commands = ARRAY_LEN(ctl_commands);
+
+const struct ctl_command *ctl_find_command(const char *name)
+{
+    for (size_t i = 0; i < ctl_n_commands; i++) {
+        if (strcmp(ctl_commands[i].name, name) == 0) {
+            return &ctl_commands[i];
+        }
+    }
+    return NULL;
+}

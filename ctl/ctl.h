@@ -1,0 +1,95 @@
+/*
+ * preregctl: one table of commands, one file per command (cmd_<name>.c), one table of options.
+ *
+ * A command gets its options parsed and checked, sets the exit code, and returns 0 or a negative
+ * ERR_* with its message, which main prints once and turns into the documented exit code. With
+ * --json every answer is one object on standard output that starts with "schema":1, errors too.
+ */
+#ifndef CTL_CTL_H
+#define CTL_CTL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* Bits of struct ctl_command.options: what a command accepts besides --state and --help. */
+enum ctl_option {
+    CTL_JSON = 1 << 0,
+    CTL_WATCH = 1 << 1, /* --watch, --interval */
+    CTL_FOLLOW = 1 << 2,
+    CTL_NO_RUN = 1 << 3,
+    CTL_EXPLAIN = 1 << 4,
+    CTL_REASON = 1 << 5,
+    CTL_PROGRAM = 1 << 6,
+    CTL_KILL = 1 << 7,
+    CTL_REPLACE = 1 << 8,
+    CTL_ALL = 1 << 9,
+    CTL_LINES = 1 << 10, /* --lines, --attempt */
+};
+
+struct ctl_options {
+    const char *state; /* --state; NULL: as rpc_state_folder() */
+    const char *program;
+    const char *reason;
+    bool json;
+    bool watch;
+    bool follow;
+    bool no_run;
+    bool explain;
+    bool kill;
+    bool replace;
+    bool all;
+    bool help;
+    int64_t interval_ms; /* of --watch */
+    int64_t lines;       /* of logs */
+    int64_t attempt;     /* of logs; 0: the newest */
+    char **args;         /* what is left, borrowed from argv */
+    int n_args;
+};
+
+typedef int (*ctl_run)(const struct ctl_options *o, enum exit_code *code, struct err *err);
+
+struct ctl_command {
+    const char *name;
+    const char *args;    /* "[PROGRAM]" */
+    const char *summary; /* one line */
+    const char *details; /* more for `help NAME`; NULL: nothing more to say */
+    unsigned options;    /* bits of enum ctl_option */
+    int min_args;
+    int max_args;
+    ctl_run run;
+};
+
+extern const struct ctl_command ctl_commands[];
+extern const size_t ctl_n_commands;
+const struct ctl_command *ctl_find_command(const char *name); /* NULL when unknown */
+
+/* Parses argv (argv[0] is the command's name). ERR_USAGE for anything the command does not take. */
+int ctl_options_parse(const struct ctl_command *c, int argc, char **argv, struct ctl_options *o,
+                      struct err *err) MUST_CHECK;
+/* The usage of one command, or of all of them (NULL), to standard output. */
+void ctl_print_help(const struct ctl_command *c);
+
+int cmd_init(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_check(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_lock(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_status(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_cells(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_explain(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_logs(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_retry(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_cancel(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_pause(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_resume(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_unblind(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_verdict(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_report(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_rebuild(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_replay(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_stop(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_help(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_version(const struct ctl_options *o, enum exit_code *code, struct err *err);
+
+#endif

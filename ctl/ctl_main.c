@@ -1,0 +1,59 @@
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "base/xalloc.h"
+#include "ctl/ctl.h"
+#include "ctl/out.h"
+
+static int unknown_command(const char *name)
+{
+    const char **known = xcalloc(ctl_n_commands, sizeof(*known));
+    for (size_t i = 0; i < ctl_n_commands; i++) {
+        known[i] = ctl_commands[i].name;
+    }
+    const char *near = text_nearest(name, known, ctl_n_commands);
+    (void)fprintf(stderr,
+                  near ? "preregctl: no command %s; did you mean %s?\n"
+                       : "preregctl: no command %s%s\n",
+                  name, near ? near : " (see `preregctl help`)");
+    free(known);
+    return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    (void)setlocale(LC_CTYPE, "");
+    if (argc < 2) {
+        ctl_print_help(NULL);
+        return EXIT_USAGE;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+        name = "version";
+    } else if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+        name = "help";
+    }
+    const struct ctl_command *c = ctl_find_command(name);
+    if (c == NULL) {
+        return unknown_command(name);
+    }
+    struct ctl_options o;
+    struct err err = {0};
+    enum exit_code code = EXIT_OK;
+    int rc = ctl_options_parse(c, argc - 1, argv + 1, &o, &err);
+    if (rc == 0 && o.help) {
+        ctl_print_help(c);
+        return EXIT_OK;
+    }
+    rc = rc != 0 ? rc : c->run(&o, &code, &err);
+    if (rc == 0) {
+        rc = out_flush(&err);
+    }
+    if (rc != 0) {
+        out_error(c->name, o.json, &err);
+        return (int)err_exit_code(rc);
+    }
+    return (int)code;
+}

@@ -1,0 +1,206 @@
+#include "ctl/ctl.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "base/xalloc.h"
+
+/* Values of getopt_long; those of long-only options lie above every character. */
+enum {
+    OPT_STATE = 256,
+    OPT_NO_RUN,
+    OPT_EXPLAIN,
+    OPT_REASON,
+    OPT_KILL,
+    OPT_REPLACE,
+    OPT_ATTEMPT,
+    OPT_INTERVAL,
+};
+
+struct option_row {
+    const char *name;
+    int value;
+    const char *operand; /* NULL: a flag */
+    unsigned bit;        /* of enum ctl_option; 0: every command takes it */
+    const char *help;
+};
+
+static const struct option_row option_rows[] = {
+    {"json", 'j', NULL, CTL_JSON, "one JSON object instead of text (\"schema\":1)"},
+    {"watch", 'w', NULL, CTL_WATCH, "draw again until the program has ended"},
+    {"interval", OPT_INTERVAL, "TIME", CTL_WATCH, "between two looks of --watch (default 1s)"},
+    {"follow", 'f', NULL, CTL_FOLLOW, "print what comes until the attempt ends"},
+    {"lines", 'n', "N", CTL_LINES, "at most N last lines (default 40)"},
+    {"attempt", OPT_ATTEMPT, "N", CTL_LINES, "attempt N instead of the newest"},
+    {"no-run", OPT_NO_RUN, NULL, CTL_NO_RUN, "execute no worker"},
+    {"explain", OPT_EXPLAIN, NULL, CTL_EXPLAIN, "say what each line means"},
+    {"reason", 'r', "TEXT", CTL_REASON, "why (journalled)"},
+    {"program", 'p', "PROGRAM", CTL_PROGRAM, "which program, when there are several"},
+    {"kill", OPT_KILL, NULL, CTL_KILL, "end running attempts as well"},
+    {"replace", OPT_REPLACE, NULL, CTL_REPLACE, "put a lock of another root aside"},
+    {"all", 'a', NULL, CTL_ALL, "all of them"},
+    {"state", OPT_STATE, "FOLDER", 0, "the state folder (default: $PREREGD_STATE)"},
+    {"help", 'h', NULL, 0, "this help"},
+};
+
+static bool takes(const struct ctl_command *c, const struct option_row *row)
+{
+    return row->bit == 0 || (c->options & row->bit) != 0;
+}
+
+/* Fills long options and the short string from the rows that the command takes. */
+static void build_tables(const struct ctl_command *c, struct option *longs, char *shorts)
+{
+    size_t n = 0;
+    char *s = shorts;
+    *s++ = ':';
+    for (size_t i = 0; i < ARRAY_LEN(option_rows); i++) {
+        const struct option_row *row = &option_rows[i];
+        if (!takes(c, row)) {
+            continue;
+        }
+        longs[n++] = (struct option){row->name, row->operand ? required_argument : no_argument,
+                                     NULL, row->value};
+        if (row->value < 256) {
+            *s++ = (char)row->value;
+            if (row->operand) {
+                *s++ = ':';
+            }
+        }
+    }
+    longs[n] = (struct option){NULL, 0, NULL, 0};
+    *s = '\0';
+}
+
+static int set_number(const char *name, const char *text, int64_t max, int64_t *out,
+                      struct err *err)
+{
+    int rc = text_to_int(text, 1, max, out, err);
+    return rc == 0 ? 0
+                   : err_set(err, ERR_USAGE, "--%s: \"%s\" is no number from 1 to %lld", name, text,
+                             (long long)max);
+}
+
+static int set_interval(const char *text, int64_t *out, struct err *err)
+{
+    int rc = text_to_ms(text, out, err);
+    if (rc != 0 || *out < 100 || *out > 3600000) {
+        return err_set(err, ERR_USAGE, "--interval: \"%s\" is no time from 100ms to 1h", text);
+    }
+    return 0;
+}
+
+static int apply(struct ctl_options *o, int value, const char *operand, struct err *err)
+{
+    switch (value) {
+    case 'j': o->json = true; return 0;
+    case 'w': o->watch = true; return 0;
+    case 'f': o->follow = true; return 0;
+    case 'h': o->help = true; return 0;
+    case 'a': o->all = true; return 0;
+    case 'r': o->reason = operand; return 0;
+    case 'p': o->program = operand; return 0;
+    case 'n': return set_number("lines", operand, 1000000, &o->lines, err);
+    case OPT_ATTEMPT: return set_number("attempt", operand, 1000000, &o->attempt, err);
+    case OPT_INTERVAL: return set_interval(operand, &o->interval_ms, err);
+    case OPT_STATE: o->state = operand; return 0;
+    case OPT_NO_RUN: o->no_run = true; return 0;
+    case OPT_EXPLAIN: o->explain = true; return 0;
+    case OPT_KILL: o->kill = true; return 0;
+    case OPT_REPLACE: o->replace = true; return 0;
+    default: return err_set(err, ERR_OTHER, "option %d is in no table", value);
+    }
+}
+
+/* What getopt could not place, said with the nearest option that the command takes. */
+static int unknown_option(const struct ctl_command *c, const char *word, struct err *err)
+{
+    const char *known[ARRAY_LEN(option_rows)];
+    size_t n_known = 0;
+    for (size_t i = 0; i < ARRAY_LEN(option_rows); i++) {
+        if (takes(c, &option_rows[i])) {
+            known[n_known++] = option_rows[i].name;
+        }
+    }
+    const char *bare = strncmp(word, "--", 2) == 0 ? word + 2 : word;
+    const char *near = text_nearest(bare, known, n_known);
+    return near ? err_set(err, ERR_USAGE, "%s takes no %s; did you mean --%s?", c->name, word, near)
+                : err_set(err, ERR_USAGE, "%s takes no %s (see `preregctl help %s`)", c->name, word,
+                          c->name);
+}
+
+int ctl_options_parse(const struct ctl_command *c, int argc, char **argv, struct ctl_options *o,
+                      struct err *err)
+{
+    struct option longs[ARRAY_LEN(option_rows) + 1];
+    char shorts[2 * ARRAY_LEN(option_rows) + 2];
+    build_tables(c, longs, shorts);
+    *o = (struct ctl_options){.interval_ms = 1000, .lines = 40};
+    optind = 0; /* starts getopt afresh, for tests that parse more than once */
+    opterr = 0;
+    int value;
+    while ((value = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+        if (value == '?') {
+            return unknown_option(c, argv[optind - 1], err);
+        }
+        if (value == ':') {
+            return err_set(err, ERR_USAGE, "%s needs a value", argv[optind - 1]);
+        }
+        int rc = apply(o, value, optarg, err);
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    o->args = argv + optind;
+    o->n_args = argc - optind;
+    if (o->help) {
+        return 0;
+    }
+    if (o->n_args < c->min_args || o->n_args > c->max_args) {
+        return err_set(err, ERR_USAGE, "usage: preregctl %s %s", c->name, c->args);
+    }
+    return 0;
+}
+
+static void print_options(const struct ctl_command *c)
+{
+    for (size_t i = 0; i < ARRAY_LEN(option_rows); i++) {
+        const struct option_row *row = &option_rows[i];
+        if (!takes(c, row)) {
+            continue;
+        }
+        char left[40];
+        char letter[8] = "    ";
+        if (row->value < 256) {
+            (void)snprintf(letter, sizeof(letter), "-%c, ", (char)row->value);
+        }
+        (void)snprintf(left, sizeof(left), "%s--%s %s", letter, row->name,
+                       row->operand ? row->operand : "");
+        printf("  %-24s %s\n", left, row->help);
+    }
+}
+
+void ctl_print_help(const struct ctl_command *c)
+{
+    if (c != NULL) {
+        printf("usage: preregctl %s%s%s [OPTION…]\n\n%s\n", c->name, c->args[0] ? " " : "", c->args,
+               c->summary);
+        if (c->details) {
+            printf("%s\n", c->details);
+        }
+        printf("\n");
+        print_options(c);
+        return;
+    }
+    printf("usage: preregctl COMMAND [OPTION…] [ARGUMENT…]\n\n");
+    for (size_t i = 0; i < ctl_n_commands; i++) {
+        printf("  %-8s %-23s %s\n", ctl_commands[i].name, ctl_commands[i].args,
+               ctl_commands[i].summary);
+    }
+    printf("\nPROGRAM is an id, a root digest or a name; without one, the only program or the "
+           "newest.\n"
+           "TASK is CELL/STAGE. `preregctl help COMMAND` says more; exit codes: "
+           "docs/exit-codes.md.\n");
+}

@@ -1,0 +1,335 @@
+#include "ctl/status_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "base/xalloc.h"
+#include "ctl/ask.h"
+
+struct state_mark {
+    const char *state;
+    const char *utf8;
+    const char *ascii;
+};
+
+static const struct state_mark state_marks[] = {
+    {"waiting", "·", "."}, {"ready", "○", "o"}, {"backoff", "↻", "~"}, {"starting", "◔", ">"},
+    {"running", "▶", ">"}, {"done", "✔", "+"},  {"blocked", "✖", "x"}, {"never_run", "–", "-"},
+};
+
+static const char *mark_of(const struct term *t, const char *state)
+{
+    for (size_t i = 0; i < ARRAY_LEN(state_marks); i++) {
+        if (strcmp(state_marks[i].state, state) == 0) {
+            return t->utf8 ? state_marks[i].utf8 : state_marks[i].ascii;
+        }
+    }
+    return "?";
+}
+
+static const char *dot(const struct term *t)
+{
+    return t->utf8 ? " · " : ", ";
+}
+
+/* "▶ 45%", "✖ oom", "↻ 3 s": a task in its field of the grid. */
+static void task_field(struct strbuf *sb, const struct term *t, const cJSON *task)
+{
+    const char *state = answer_text(task, "state", "?");
+    int64_t done = answer_int(task, "done", 0);
+    int64_t total = answer_int(task, "total", 0);
+    strbuf_adds(sb, mark_of(t, state));
+    if (strcmp(state, "running") == 0 && total > 0) {
+        strbuf_addf(sb, " %d%%", (int)(100.0 * (double)done / (double)total));
+    } else if (strcmp(state, "running") == 0) {
+        strbuf_addf(sb, " %s", answer_text(task, "section", ""));
+    } else if (strcmp(state, "blocked") == 0 || strcmp(state, "never_run") == 0) {
+        strbuf_addf(sb, " %s", answer_text(task, "cause", "?"));
+    }
+    int64_t attempts = answer_int(task, "attempts", 0);
+    if (attempts > 1) {
+        strbuf_addf(sb, " (%lld)", (long long)attempts);
+    }
+}
+
+static void add_field(struct strbuf *sb, const struct term *t, enum style style, const char *text,
+                      size_t width)
+{
+    out_styled(sb, t, style, text);
+    for (size_t i = text_columns(text); i < width; i++) {
+        strbuf_addc(sb, ' ');
+    }
+}
+
+static size_t grid_name_width(const cJSON *cells, size_t max_cells)
+{
+    size_t width = 4, n = 0;
+    for (const cJSON *cell = cells->child; cell != NULL && n < max_cells; cell = cell->next, n++) {
+        size_t columns = text_columns(answer_text(cell, "name", "?"));
+        width = columns > width ? columns : width;
+    }
+    return width;
+}
+
+/* Every column is as wide as its widest field. */
+static size_t *grid_widths(const struct term *t, const cJSON *stages, const cJSON *cells,
+                           size_t max_cells)
+{
+    size_t n_stages = (size_t)cJSON_GetArraySize(stages);
+    size_t *widths = xcalloc(n_stages + 1, sizeof(*widths));
+    size_t i = 0;
+    for (const cJSON *stage = stages->child; stage != NULL; stage = stage->next) {
+        widths[i++] = text_columns(stage->valuestring);
+    }
+    struct strbuf text = STRBUF_INIT;
+    size_t n = 0;
+    for (const cJSON *cell = cells->child; cell != NULL && n < max_cells; cell = cell->next, n++) {
+        const cJSON *tasks = json_member(cell, "tasks");
+        i = 0;
+        for (const cJSON *task = tasks ? tasks->child : NULL; task && i < n_stages;
+             task = task->next, i++) {
+            strbuf_clear(&text);
+            task_field(&text, t, task);
+            size_t columns = text_columns(text.buf);
+            widths[i] = columns > widths[i] ? columns : widths[i];
+        }
+    }
+    strbuf_release(&text);
+    return widths;
+}
+
+static void grid_row(struct strbuf *sb, const struct term *t, const cJSON *cell,
+                     const size_t *widths, size_t n_stages)
+{
+    const cJSON *tasks = json_member(cell, "tasks");
+    struct strbuf text = STRBUF_INIT;
+    size_t i = 0;
+    for (const cJSON *task = tasks ? tasks->child : NULL; task && i < n_stages;
+         task = task->next, i++) {
+        strbuf_clear(&text);
+        task_field(&text, t, task);
+        strbuf_adds(sb, "  ");
+        add_field(sb, t, out_state_style(answer_text(task, "state", "")), text.buf,
+                  i + 1 == n_stages ? 0 : widths[i]);
+    }
+    strbuf_addc(sb, '\n');
+    strbuf_release(&text);
+}
+
+static void status_grid(struct strbuf *sb, const struct term *t, const cJSON *summary,
+                        const cJSON *cells, size_t max_cells)
+{
+    const cJSON *stages = json_member(summary, "stages");
+    size_t n_cells = (size_t)cJSON_GetArraySize(cells);
+    if (!cJSON_IsArray(stages) || n_cells == 0) {
+        return;
+    }
+    size_t n_stages = (size_t)cJSON_GetArraySize(stages);
+    size_t shown = max_cells == 0 || n_cells < max_cells ? n_cells : max_cells;
+    size_t name_width = grid_name_width(cells, shown);
+    size_t *widths = grid_widths(t, stages, cells, shown);
+    add_field(sb, t, STYLE_DIM, "cell", name_width);
+    size_t i = 0;
+    for (const cJSON *stage = stages->child; stage != NULL; stage = stage->next, i++) {
+        strbuf_adds(sb, "  ");
+        add_field(sb, t, STYLE_DIM, stage->valuestring, i + 1 == n_stages ? 0 : widths[i]);
+    }
+    strbuf_addc(sb, '\n');
+    size_t n = 0;
+    for (const cJSON *cell = cells->child; cell != NULL && n < shown; cell = cell->next, n++) {
+        add_field(sb, t, STYLE_NONE, answer_text(cell, "name", "?"), name_width);
+        grid_row(sb, t, cell, widths, n_stages);
+    }
+    int64_t all = answer_int(summary, "n_cells", (int64_t)n_cells);
+    if ((int64_t)shown < all) {
+        strbuf_addf(sb, "and %lld more cells (--all, or `preregctl cells`)\n",
+                    (long long)(all - (int64_t)shown));
+    }
+    free(widths);
+}
+
+static void add_count(struct strbuf *sb, const struct term *t, const cJSON *tasks,
+                      const char *state, const char *word)
+{
+    int64_t n = answer_int(tasks, state, 0);
+    if (n > 0) {
+        char text[64];
+        (void)snprintf(text, sizeof(text), "%lld %s", (long long)n, word);
+        strbuf_adds(sb, dot(t));
+        out_styled(sb, t, out_state_style(state), text);
+    }
+}
+
+static void add_causes(struct strbuf *sb, const cJSON *causes)
+{
+    const char *before = " (";
+    for (const cJSON *c = causes ? causes->child : NULL; c != NULL; c = c->next) {
+        strbuf_addf(sb, "%s%s %lld", before, c->string, (long long)c->valuedouble);
+        before = ", ";
+    }
+    strbuf_adds(sb, before[0] == ',' ? ")" : "");
+}
+
+void status_line(struct strbuf *sb, const struct term *t, const cJSON *summary)
+{
+    const cJSON *tasks = json_member(summary, "tasks");
+    int64_t planned = answer_int(tasks, "planned", 0);
+    int64_t done = answer_int(tasks, "done", 0);
+    char text[64];
+    (void)snprintf(text, sizeof(text), "%lld of %lld tasks done", (long long)done,
+                   (long long)planned);
+    out_styled(sb, t, done == planned ? STYLE_GREEN : STYLE_NONE, text);
+    add_count(sb, t, tasks, "running", "running");
+    add_count(sb, t, tasks, "starting", "starting");
+    add_count(sb, t, tasks, "ready", "ready");
+    add_count(sb, t, tasks, "backoff", "in backoff");
+    add_count(sb, t, tasks, "waiting", "waiting");
+    add_count(sb, t, tasks, "blocked", "blocked");
+    add_count(sb, t, tasks, "never_run", "never run");
+    add_causes(sb, json_member(summary, "causes"));
+    int64_t eta_ms = answer_int(summary, "eta_ms", -1);
+    if (strcmp(answer_text(summary, "state", ""), "finished") != 0) {
+        char span[48];
+        strbuf_adds(sb, dot(t));
+        strbuf_adds(sb, eta_ms < 0 ? "time left unknown yet"
+                                   : clock_span_text(eta_ms, span, sizeof(span)));
+        strbuf_adds(sb, eta_ms < 0 ? "" : " left");
+    }
+    strbuf_addc(sb, '\n');
+}
+
+static void status_counted(struct strbuf *sb, const struct term *t, const cJSON *summary)
+{
+    const cJSON *counted = json_member(summary, "counted");
+    strbuf_addf(sb, "counted: %lld of %lld done%s%lld excluded of %lld allowed%s%s\n",
+                (long long)answer_int(counted, "done", 0),
+                (long long)answer_int(counted, "planned", 0), dot(t),
+                (long long)answer_int(counted, "excluded", 0),
+                (long long)answer_int(counted, "budget", 0), dot(t),
+                answer_bool(summary, "unblinded") ? "UNBLINDED before the end"
+                : answer_bool(summary, "sealed")  ? "scores are sealed"
+                                                  : "scores are open");
+}
+
+static const struct {
+    const char *why;
+    const char *words;
+} waits[] = {
+    {"slots", "wait for a free slot"},
+    {"memory", "wait for memory"},
+    {"dependency", "wait for an earlier stage"},
+    {"backoff", "wait before the next attempt"},
+    {"paused", "wait because the program is paused"},
+    {"disk", "wait for disk space"},
+};
+
+static void status_not_running(struct strbuf *sb, const struct term *t, const cJSON *summary)
+{
+    const cJSON *list = json_member(summary, "not_running");
+    const char *before = "not running: ";
+    for (const cJSON *w = list ? list->child : NULL; w != NULL; w = w->next) {
+        const char *why = answer_text(w, "why", "?");
+        const char *words = why;
+        for (size_t i = 0; i < ARRAY_LEN(waits); i++) {
+            words = strcmp(waits[i].why, why) == 0 ? waits[i].words : words;
+        }
+        strbuf_addf(sb, "%s%lld %s", before, (long long)answer_int(w, "tasks", 0), words);
+        before = dot(t);
+    }
+    if (list != NULL && list->child != NULL) {
+        strbuf_addc(sb, '\n');
+    }
+}
+
+static void status_paused(struct strbuf *sb, const struct term *t, const cJSON *summary)
+{
+    const char *by = answer_text(summary, "paused_by", NULL);
+    if (by == NULL) {
+        return;
+    }
+    struct strbuf text = STRBUF_INIT;
+    strbuf_addf(&text, "paused (%s): %s", by,
+                answer_text(summary, "paused_why", "no reason given"));
+    out_styled(sb, t, STYLE_YELLOW, text.buf);
+    strbuf_addf(sb, "; `preregctl resume %s` goes on\n", answer_text(summary, "id", ""));
+    strbuf_release(&text);
+}
+
+static void status_verdict(struct strbuf *sb, const struct term *t, const cJSON *summary)
+{
+    const cJSON *verdict = json_member(summary, "verdict");
+    if (!cJSON_IsObject(verdict)) {
+        return;
+    }
+    const char *kind = answer_text(verdict, "kind", "?");
+    const char *word = strcmp(kind, "void") == 0            ? "VOID"
+                       : strcmp(kind, "indeterminate") == 0 ? "INDETERMINATE"
+                                                            : "?";
+    strbuf_adds(sb, "verdict: ");
+    out_styled(sb, t, STYLE_BOLD, answer_text(verdict, "outcome", word));
+    strbuf_addf(sb, "  (%s)\n", answer_text(verdict, "path", "?"));
+    strbuf_addf(sb, "report:  %s\n", answer_text(summary, "report", "is being written"));
+}
+
+void status_program(struct strbuf *sb, const struct term *t, const cJSON *summary,
+                    const cJSON *cells, size_t max_cells)
+{
+    const char *state = answer_text(summary, "state", "?");
+    char span[48];
+    out_styled(sb, t, STYLE_BOLD, answer_text(summary, "id", "?"));
+    strbuf_adds(sb, "  ");
+    out_styled(sb, t, out_state_style(state), state);
+    strbuf_addf(sb, "  %s  root %.16s%s\n",
+                clock_span_text(answer_int(summary, "elapsed_ms", 0), span, sizeof(span)),
+                answer_text(summary, "root", "?"), t->utf8 ? "…" : "...");
+    const char *question = answer_text(summary, "question", NULL);
+    if (question != NULL) {
+        out_styled(sb, t, STYLE_DIM, question);
+        strbuf_addc(sb, '\n');
+    }
+    if (cells != NULL) {
+        strbuf_addc(sb, '\n');
+        status_grid(sb, t, summary, cells, max_cells);
+        strbuf_addc(sb, '\n');
+    }
+    status_line(sb, t, summary);
+    status_counted(sb, t, summary);
+    status_not_running(sb, t, summary);
+    status_paused(sb, t, summary);
+    int64_t garbage = answer_int(summary, "garbage_lines", 0);
+    if (garbage > 0) {
+        strbuf_addf(sb, "workers wrote %lld lines that are no events (`preregctl explain TASK`)\n",
+                    (long long)garbage);
+    }
+    status_verdict(sb, t, summary);
+}
+
+void status_list(struct strbuf *sb, const struct term *t, const cJSON *programs)
+{
+    for (const cJSON *p = programs ? programs->child : NULL; p != NULL; p = p->next) {
+        const char *state = answer_text(p, "state", "?");
+        const cJSON *verdict = json_member(p, "verdict");
+        out_styled(sb, t, STYLE_BOLD, answer_text(p, "id", "?"));
+        strbuf_adds(sb, "  ");
+        out_styled(sb, t, out_state_style(state), state);
+        strbuf_adds(sb, "  ");
+        if (cJSON_IsObject(verdict)) {
+            strbuf_addf(sb, "%s  ",
+                        answer_text(verdict, "outcome", answer_text(verdict, "kind", "?")));
+        }
+        status_line(sb, t, p);
+    }
+}
+
+void status_daemon(struct strbuf *sb, const struct term *t, const cJSON *ping)
+{
+    const cJSON *slots = json_member(ping, "slots");
+    strbuf_addf(sb, "preregd %s, pid %lld%s%s%s%lld of %lld slots used\n",
+                answer_text(ping, "version", "?"), (long long)answer_int(ping, "pid", 0), dot(t),
+                answer_text(ping, "state", "?"), dot(t), (long long)answer_int(slots, "used", 0),
+                (long long)answer_int(slots, "total", 0));
+}

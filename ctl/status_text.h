@@ -1,0 +1,29 @@
+/* What `status` draws: pure functions of the daemon's answers (docs/rpc.md), so that tests can look
+ * at the text of any situation. */
+#ifndef CTL_STATUS_TEXT_H
+#define CTL_STATUS_TEXT_H
+
+#include <cjson/cJSON.h>
+
+#include "base/strbuf.h"
+#include "ctl/out.h"
+
+/* Cells drawn before "and N more"; 0: all. */
+#define STATUS_CELLS_DEFAULT ((size_t)60)
+
+/* Head, grid of cells and stages, counts, time left, why anything is not running, verdict. `cells`
+ * is an array of the cells' objects of the `cells` method; NULL draws no grid. */
+void status_program(struct strbuf *sb, const struct term *t, const cJSON *summary,
+                    const cJSON *cells, size_t max_cells);
+
+/* One line a program, for several. */
+void status_list(struct strbuf *sb, const struct term *t, const cJSON *programs);
+
+/* "41 of 60 done · 3 running · … · 2 min 10 s left": the line for logs and --watch without a
+ * terminal. */
+void status_line(struct strbuf *sb, const struct term *t, const cJSON *summary);
+
+/* The daemon's own line. */
+void status_daemon(struct strbuf *sb, const struct term *t, const cJSON *ping);
+
+#endif

@@ -1,0 +1,181 @@
+#include "ctl/verdict_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "ctl/ask.h"
+
+/* "4, 8, 12, 16" or "decisive, small". */
+static char *joined(const cJSON *array)
+{
+    struct strbuf sb = STRBUF_INIT;
+    for (const cJSON *v = array ? array->child : NULL; v != NULL; v = v->next) {
+        strbuf_adds(&sb, v == array->child ? "" : ", ");
+        if (cJSON_IsString(v)) {
+            strbuf_adds(&sb, v->valuestring);
+        } else if (cJSON_IsNumber(v)) {
+            char number[JSON_NUMBER_MAX];
+            json_number_text(v->valuedouble, number);
+            strbuf_adds(&sb, number);
+        }
+    }
+    return strbuf_detach(&sb);
+}
+
+static void add_headline(struct strbuf *sb, const struct term *t, const cJSON *verdict)
+{
+    const char *outcome = answer_text(verdict, "outcome", "no outcome");
+    const char *title = answer_text(verdict, "title", NULL);
+    out_styled(sb, t, STYLE_BOLD, outcome);
+    strbuf_addf(sb, "%s%s\n", title ? "  " : "", title ? title : "");
+    const char *why = answer_text(verdict, "why", NULL);
+    if (why != NULL) {
+        strbuf_addf(sb, "%s\n", why);
+    }
+    const cJSON *fired = json_member(verdict, "rows_fired");
+    if (fired != NULL && fired->child != NULL) {
+        char *rows = joined(fired);
+        strbuf_addf(sb, "rows fired: %s\n", rows);
+        free(rows);
+    }
+    const cJSON *prior = json_member(verdict, "prior");
+    const cJSON *bits = json_member(verdict, "surprisal_bits");
+    if (cJSON_IsNumber(prior) && cJSON_IsNumber(bits)) {
+        strbuf_addf(sb, "prior %.6g, surprisal %.6g bits\n", prior->valuedouble, bits->valuedouble);
+    }
+}
+
+static void add_inputs(struct strbuf *sb, const struct term *t, const cJSON *verdict)
+{
+    static const struct out_column columns[] = {
+        {"input", "name", OUT_TEXT},
+        {"level", "level", OUT_TEXT},
+        {"possible", "possible", OUT_TEXT},
+        {"why", "why", OUT_TEXT},
+    };
+    const cJSON *inputs = json_member(verdict, "inputs");
+    cJSON *rows = json_array();
+    for (const cJSON *i = inputs ? inputs->child : NULL; i != NULL; i = i->next) {
+        cJSON *row = json_object();
+        char *possible = joined(json_member(i, "possible"));
+        json_put_string(row, "name", answer_text(i, "name", NULL));
+        json_put_string(row, "level", answer_text(i, "level", NULL));
+        json_put_string(row, "possible", possible);
+        json_put_string(row, "why", answer_text(i, "why", NULL));
+        free(possible);
+        json_push(rows, row);
+    }
+    if (rows->child != NULL) {
+        strbuf_addc(sb, '\n');
+        out_table(sb, t, rows, columns, ARRAY_LEN(columns));
+    }
+    cJSON_Delete(rows);
+}
+
+static void add_counters(struct strbuf *sb, const cJSON *verdict)
+{
+    const cJSON *counters = json_member(verdict, "counters");
+    for (const cJSON *c = counters ? counters->child : NULL; c != NULL; c = c->next) {
+        double low = cJSON_IsArray(c) && c->child ? c->child->valuedouble : 0;
+        double high =
+            cJSON_IsArray(c) && c->child && c->child->next ? c->child->next->valuedouble : low;
+        strbuf_addf(sb, "%scounter %s = ", c == counters->child ? "\n" : "", c->string);
+        strbuf_addf(sb, low < high ? "%g to %g\n" : "%g\n", low, high);
+    }
+}
+
+struct gate_sum {
+    const char *measure;
+    int64_t n, cleared, unknown;
+    double low, high;
+    const cJSON *floor;
+};
+
+static void gate_add(struct gate_sum *sum, const cJSON *gate)
+{
+    const cJSON *score = json_member(gate, "score");
+    const cJSON *cleared = json_member(gate, "cleared");
+    if (cJSON_IsNumber(score)) {
+        bool first = sum->n == sum->unknown;
+        sum->low = first || score->valuedouble < sum->low ? score->valuedouble : sum->low;
+        sum->high = first || score->valuedouble > sum->high ? score->valuedouble : sum->high;
+    }
+    sum->n++;
+    sum->cleared += cJSON_IsTrue(cleared);
+    sum->unknown += !cJSON_IsNumber(score);
+    sum->floor = json_member(gate, "floor");
+}
+
+static cJSON *gate_row(const struct gate_sum *sum)
+{
+    cJSON *row = json_object();
+    char text[64];
+    (void)snprintf(text, sizeof(text), "%lld of %lld", (long long)sum->cleared, (long long)sum->n);
+    json_put_string(row, "measure", sum->measure);
+    json_put(row, "floor", sum->floor ? json_copy(sum->floor) : cJSON_CreateNull());
+    json_put_string(row, "cleared", text);
+    if (sum->unknown < sum->n) {
+        json_put_number(row, "low", sum->low);
+        json_put_number(row, "high", sum->high);
+    }
+    json_put_int(row, "unknown", sum->unknown);
+    return row;
+}
+
+/* One line a measure: the gates of its cells together. They stand measure by measure. */
+static void add_gates(struct strbuf *sb, const struct term *t, const cJSON *verdict)
+{
+    static const struct out_column columns[] = {
+        {"measure", "measure", OUT_TEXT},  {"floor", "floor", OUT_NUMBER},
+        {"lowest", "low", OUT_NUMBER},     {"highest", "high", OUT_NUMBER},
+        {"unknown", "unknown", OUT_COUNT}, {"cells that clear", "cleared", OUT_TEXT},
+    };
+    const cJSON *gates = json_member(verdict, "gates");
+    cJSON *rows = json_array();
+    struct gate_sum sum = {0};
+    for (const cJSON *g = gates ? gates->child : NULL; g != NULL; g = g->next) {
+        const char *measure = answer_text(g, "measure", "?");
+        if (sum.measure != NULL && strcmp(sum.measure, measure) != 0) {
+            json_push(rows, gate_row(&sum));
+            sum = (struct gate_sum){0};
+        }
+        sum.measure = measure;
+        gate_add(&sum, g);
+    }
+    if (sum.measure != NULL) {
+        json_push(rows, gate_row(&sum));
+        strbuf_addc(sb, '\n');
+        out_table(sb, t, rows, columns, ARRAY_LEN(columns));
+    }
+    cJSON_Delete(rows);
+}
+
+static void add_coverage(struct strbuf *sb, const cJSON *verdict)
+{
+    const cJSON *coverage = json_member(verdict, "coverage");
+    const cJSON *tasks = json_member(coverage, "tasks");
+    const cJSON *counted = json_member(coverage, "counted");
+    if (tasks == NULL) {
+        return;
+    }
+    strbuf_addf(sb, "\n%lld tasks planned = %lld done + %lld blocked + %lld never run\n",
+                (long long)answer_int(tasks, "planned", 0), (long long)answer_int(tasks, "done", 0),
+                (long long)answer_int(tasks, "blocked", 0),
+                (long long)answer_int(tasks, "never_run", 0));
+    strbuf_addf(sb, "%lld counted records planned, %lld excluded of %lld allowed\n",
+                (long long)answer_int(counted, "planned", 0),
+                (long long)answer_int(counted, "excluded", 0),
+                (long long)answer_int(counted, "budget", 0));
+}
+
+void verdict_text(struct strbuf *sb, const struct term *t, const cJSON *verdict)
+{
+    add_headline(sb, t, verdict);
+    add_inputs(sb, t, verdict);
+    add_counters(sb, verdict);
+    add_gates(sb, t, verdict);
+    add_coverage(sb, verdict);
+}

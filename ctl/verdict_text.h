@@ -1,0 +1,12 @@
+/* What `verdict` and `replay` draw of verdict.json; pure, so that tests can look at the text. */
+#ifndef CTL_VERDICT_TEXT_H
+#define CTL_VERDICT_TEXT_H
+
+#include <cjson/cJSON.h>
+
+#include "base/strbuf.h"
+#include "ctl/out.h"
+
+void verdict_text(struct strbuf *sb, const struct term *t, const cJSON *verdict);
+
+#endif

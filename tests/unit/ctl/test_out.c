@@ -1,0 +1,69 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "ctl/out.h"
+
+static const struct term plain = {.columns = 80};
+static const struct term coloured = {
+    .colour = true, .utf8 = true, .is_terminal = true, .columns = 80};
+
+static cJSON *parse(const char *text)
+{
+    cJSON *v = NULL;
+    struct err err = {0};
+    if (json_parse(text, strlen(text), &v, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    return v;
+}
+
+static void test_table(void **state)
+{
+    (void)state;
+    static const struct out_column columns[] = {
+        {"name", "name", OUT_TEXT}, {"n", "n", OUT_COUNT},         {"share", "share", OUT_NUMBER},
+        {"left", "ms", OUT_SPAN},   {"state", "state", OUT_STATE},
+    };
+    cJSON *rows = parse("[{\"name\":\"a\",\"n\":7,\"share\":0.25,\"ms\":200000,\"state\":\"done\"},"
+                        "{\"name\":\"bé\",\"n\":1000,\"share\":null,\"state\":\"blocked\"}]");
+    struct strbuf sb = STRBUF_INIT;
+    out_table(&sb, &plain, rows, columns, ARRAY_LEN(columns));
+    assert_string_equal(sb.buf, "name     n  share  left        state\n"
+                                "a        7   0.25  3 min 20 s  done\n"
+                                "bé    1000      -  -           blocked\n");
+    strbuf_clear(&sb);
+    out_table(&sb, &coloured, rows, columns, ARRAY_LEN(columns));
+    assert_non_null(strstr(sb.buf, "\033[32mdone\033[0m"));
+    assert_non_null(strstr(sb.buf, "\033[31mblocked\033[0m"));
+    strbuf_release(&sb);
+    cJSON_Delete(rows);
+}
+
+static void test_fields(void **state)
+{
+    (void)state;
+    static const struct out_column fields[] = {{"root", "root", OUT_TEXT},
+                                               {"sealed", "sealed", OUT_YES}};
+    cJSON *v = parse("{\"root\":\"ab\",\"sealed\":true}");
+    struct strbuf sb = STRBUF_INIT;
+    out_fields(&sb, &plain, v, fields, ARRAY_LEN(fields));
+    assert_string_equal(sb.buf, "root    ab\nsealed  yes\n");
+    strbuf_release(&sb);
+    cJSON_Delete(v);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_fields),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

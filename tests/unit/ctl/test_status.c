@@ -1,0 +1,174 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "ctl/status_text.h"
+
+static const struct term plain = {.columns = 80};
+static const struct term utf8 = {.utf8 = true, .columns = 80};
+static const struct term coloured = {
+    .colour = true, .utf8 = true, .is_terminal = true, .columns = 80};
+
+/* An answer of `status` in the middle of a run, as docs/rpc.md has it. */
+static const char summary_text[] =
+    "{\"id\":\"first_light-1a2b3c4d\",\"name\":\"first_light\",\"question\":\"Which one?\","
+    "\"root\":\"1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f809\","
+    "\"state\":\"running\",\"paused_by\":null,\"paused_why\":null,\"sealed\":true,\"unblinded\":"
+    "false,"
+    "\"n_cells\":3,\"stages\":[\"train\",\"grammar\"],"
+    "\"tasks\":{\"planned\":6,\"waiting\":1,\"ready\":0,\"backoff\":1,\"starting\":0,\"running\":1,"
+    "\"done\":1,\"blocked\":1,\"never_run\":1},"
+    "\"counted\":{\"planned\":6,\"done\":1,\"blocked\":1,\"never_run\":1,\"excluded\":1,\"budget\":"
+    "0},"
+    "\"causes\":{\"oom\":1,\"dependency\":1},\"attempts\":5,\"garbage_lines\":2,"
+    "\"elapsed_ms\":61000,\"eta_ms\":130000,"
+    "\"not_running\":[{\"why\":\"dependency\",\"tasks\":1},{\"why\":\"backoff\",\"tasks\":1}],"
+    "\"verdict\":null,\"report\":null}";
+
+static const char cells_text[] =
+    "[{\"name\":\"arch=dense,seed=1\",\"tasks\":["
+    "{\"stage\":\"train\",\"state\":\"done\",\"cause\":null,\"attempts\":1,\"done\":9,\"total\":9},"
+    "{\"stage\":\"grammar\",\"state\":\"backoff\",\"cause\":null,\"attempts\":2,\"done\":0,"
+    "\"total\":0}]},"
+    "{\"name\":\"arch=moe,seed=1\",\"tasks\":["
+    "{\"stage\":\"train\",\"state\":\"running\",\"cause\":null,\"attempts\":1,\"done\":45,"
+    "\"total\":100},"
+    "{\"stage\":\"grammar\",\"state\":\"waiting\",\"cause\":null,\"attempts\":0,\"done\":0,"
+    "\"total\":0}]},"
+    "{\"name\":\"arch=moe,seed=2\",\"tasks\":["
+    "{\"stage\":\"train\",\"state\":\"blocked\",\"cause\":\"oom\",\"attempts\":3,\"done\":0,"
+    "\"total\":0},"
+    "{\"stage\":\"grammar\",\"state\":\"never_run\",\"cause\":\"dependency\",\"attempts\":0}]}]";
+
+static cJSON *parse(const char *text)
+{
+    cJSON *v = NULL;
+    struct err err = {0};
+    if (json_parse(text, strlen(text), &v, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    return v;
+}
+
+static void test_whole(void **state)
+{
+    (void)state;
+    cJSON *summary = parse(summary_text);
+    cJSON *cells = parse(cells_text);
+    struct strbuf sb = STRBUF_INIT;
+    status_program(&sb, &utf8, summary, cells, 0);
+    assert_string_equal(
+        sb.buf,
+        "first_light-1a2b3c4d  running  1 min 1 s  root 1a2b3c4d5e6f7081…\n"
+        "Which one?\n"
+        "\n"
+        "cell               train      grammar\n"
+        "arch=dense,seed=1  ✔          ↻ (2)\n"
+        "arch=moe,seed=1    ▶ 45%      ·\n"
+        "arch=moe,seed=2    ✖ oom (3)  – dependency\n"
+        "\n"
+        "1 of 6 tasks done · 1 running · 1 in backoff · 1 waiting · 1 blocked · 1 never run "
+        "(oom 1, dependency 1) · 2 min 10 s left\n"
+        "counted: 1 of 6 done · 1 excluded of 0 allowed · scores are sealed\n"
+        "not running: 1 wait for an earlier stage · 1 wait before the next attempt\n"
+        "workers wrote 2 lines that are no events (`preregctl explain TASK`)\n");
+    strbuf_release(&sb);
+    cJSON_Delete(summary);
+    cJSON_Delete(cells);
+}
+
+static void test_without_utf8(void **state)
+{
+    (void)state;
+    cJSON *summary = parse(summary_text);
+    cJSON *cells = parse(cells_text);
+    struct strbuf sb = STRBUF_INIT;
+    status_program(&sb, &plain, summary, cells, 2);
+    for (size_t i = 0; i < sb.len; i++) {
+        assert_true((unsigned char)sb.buf[i] < 128);
+    }
+    assert_non_null(strstr(sb.buf, "arch=moe,seed=1    > 45%  .\n"));
+    assert_null(strstr(sb.buf, "seed=2"));
+    assert_non_null(strstr(sb.buf, "and 1 more cells"));
+    strbuf_release(&sb);
+    cJSON_Delete(summary);
+    cJSON_Delete(cells);
+}
+
+static void test_colour_only_where_asked(void **state)
+{
+    (void)state;
+    cJSON *summary = parse(summary_text);
+    cJSON *cells = parse(cells_text);
+    struct strbuf sb = STRBUF_INIT;
+    status_program(&sb, &coloured, summary, cells, 0);
+    assert_non_null(strstr(sb.buf, "\033[32m✔\033[0m"));
+    assert_non_null(strstr(sb.buf, "\033[31m✖ oom (3)\033[0m"));
+    strbuf_clear(&sb);
+    status_program(&sb, &utf8, summary, cells, 0);
+    assert_null(strchr(sb.buf, '\033'));
+    strbuf_release(&sb);
+    cJSON_Delete(summary);
+    cJSON_Delete(cells);
+}
+
+static void test_paused_and_finished(void **state)
+{
+    (void)state;
+    cJSON *summary = parse(summary_text);
+    struct strbuf sb = STRBUF_INIT;
+    cJSON_ReplaceItemInObjectCaseSensitive(summary, "paused_by", cJSON_CreateString("no_space"));
+    cJSON_ReplaceItemInObjectCaseSensitive(summary, "paused_why", cJSON_CreateString("4 MiB free"));
+    cJSON_ReplaceItemInObjectCaseSensitive(summary, "eta_ms", cJSON_CreateNull());
+    status_program(&sb, &utf8, summary, NULL, 0);
+    assert_non_null(strstr(sb.buf, "paused (no_space): 4 MiB free"));
+    assert_non_null(strstr(sb.buf, "time left unknown yet"));
+    assert_null(strstr(sb.buf, "arch="));
+
+    cJSON_ReplaceItemInObjectCaseSensitive(summary, "state", cJSON_CreateString("finished"));
+    cJSON_ReplaceItemInObjectCaseSensitive(
+        summary, "verdict",
+        parse("{\"kind\":\"void\",\"outcome\":null,\"exit_code\":7,\"path\":\"/s/verdict.json\"}"));
+    cJSON_ReplaceItemInObjectCaseSensitive(summary, "report", cJSON_CreateString("/s/report.html"));
+    strbuf_clear(&sb);
+    status_program(&sb, &utf8, summary, NULL, 0);
+    assert_non_null(strstr(sb.buf, "verdict: VOID  (/s/verdict.json)"));
+    assert_non_null(strstr(sb.buf, "report:  /s/report.html"));
+    assert_null(strstr(sb.buf, " left"));
+    strbuf_release(&sb);
+    cJSON_Delete(summary);
+}
+
+/* An answer with nothing in it draws something and does not fall over. */
+static void test_empty_answer(void **state)
+{
+    (void)state;
+    cJSON *nothing = json_object();
+    cJSON *no_cells = json_array();
+    struct strbuf sb = STRBUF_INIT;
+    status_program(&sb, &utf8, nothing, no_cells, 0);
+    status_list(&sb, &utf8, NULL);
+    status_daemon(&sb, &utf8, nothing);
+    assert_non_null(strstr(sb.buf, "0 of 0 tasks done"));
+    strbuf_release(&sb);
+    cJSON_Delete(nothing);
+    cJSON_Delete(no_cells);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_without_utf8),
+        cmocka_unit_test(test_colour_only_where_asked),
+        cmocka_unit_test(test_paused_and_finished),
+        cmocka_unit_test(test_empty_answer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

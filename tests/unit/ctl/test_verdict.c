@@ -1,0 +1,84 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "ctl/verdict_text.h"
+
+static const struct term plain = {.columns = 80};
+
+static const char verdict_json[] =
+    "{\"schema\":1,\"program\":\"p\",\"outcome\":\"O4\",\"title\":\"Below\",\"rows_fired\":[4,8,12,"
+    "16],"
+    "\"inputs\":[{\"name\":\"magnitude\",\"level\":null,\"possible\":[\"decisive\",\"small\"],"
+    "\"why\":\"no measure "
+    "cleared\"},{\"name\":\"cleared\",\"level\":\"0\",\"possible\":[\"0\"],\"why\":null}],"
+    "\"counters\":{\"k\":[0,0],\"k_mean\":[0,2]},"
+    "\"gates\":[{\"measure\":\"mmlu\",\"cell\":\"a\",\"score\":0.25,\"n\":100,\"floor\":0.27,"
+    "\"cleared\":false},"
+    "{\"measure\":\"mmlu\",\"cell\":\"b\",\"score\":0.28,\"n\":100,\"floor\":0.27,\"cleared\":true}"
+    ","
+    "{\"measure\":\"copa\",\"cell\":\"a\",\"score\":null,\"n\":null,\"floor\":0.6,\"cleared\":null}"
+    "],"
+    "\"coverage\":{\"tasks\":{\"planned\":60,\"done\":48,\"blocked\":12,\"never_run\":0},"
+    "\"counted\":{\"planned\":36,\"excluded\":0,\"budget\":3}},"
+    "\"prior\":0.17,\"surprisal_bits\":2.556}";
+
+static void test_bound(void **state)
+{
+    (void)state;
+    cJSON *v = NULL;
+    struct err err = {0};
+    assert_int_equal(json_parse(verdict_json, strlen(verdict_json), &v, &err), 0);
+    struct strbuf sb = STRBUF_INIT;
+    verdict_text(&sb, &plain, v);
+    assert_string_equal(sb.buf, "O4  Below\n"
+                                "rows fired: 4, 8, 12, 16\n"
+                                "prior 0.17, surprisal 2.556 bits\n"
+                                "\n"
+                                "input      level  possible         why\n"
+                                "magnitude  -      decisive, small  no measure cleared\n"
+                                "cleared    0      0                -\n"
+                                "\n"
+                                "counter k = 0\n"
+                                "counter k_mean = 0 to 2\n"
+                                "\n"
+                                "measure  floor  lowest  highest  unknown  cells that clear\n"
+                                "mmlu      0.27    0.25     0.28        0  1 of 2\n"
+                                "copa       0.6       -        -        1  0 of 1\n"
+                                "\n"
+                                "60 tasks planned = 48 done + 12 blocked + 0 never run\n"
+                                "36 counted records planned, 0 excluded of 3 allowed\n");
+    strbuf_release(&sb);
+    cJSON_Delete(v);
+}
+
+static void test_void(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"outcome\":\"VOID\",\"title\":null,\"why\":\"4 excluded of 3 allowed\","
+        "\"rows_fired\":[],\"prior\":null,\"surprisal_bits\":null}";
+    cJSON *v = NULL;
+    struct err err = {0};
+    assert_int_equal(json_parse(text, strlen(text), &v, &err), 0);
+    struct strbuf sb = STRBUF_INIT;
+    verdict_text(&sb, &plain, v);
+    assert_string_equal(sb.buf, "VOID\n4 excluded of 3 allowed\n");
+    strbuf_release(&sb);
+    cJSON_Delete(v);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_void),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
