@@ -107,14 +107,20 @@ static bool is_right(enum out_kind kind)
     return kind == OUT_COUNT || kind == OUT_NUMBER;
 }
 
-static void add_padded(struct strbuf *sb, const struct term *t, enum style style, const char *text,
-                       size_t width, bool right)
+struct field {
+    const char *text;
+    enum style style;
+    size_t width;
+    bool right;
+};
+
+static void add_field(struct strbuf *sb, const struct term *t, const struct field *f)
 {
-    size_t columns = text_columns(text);
-    size_t pad = columns < width ? width - columns : 0;
-    add_spaces(sb, right ? pad : 0);
-    out_styled(sb, t, style, text);
-    add_spaces(sb, right ? 0 : pad);
+    size_t columns = text_columns(f->text);
+    size_t pad = columns < f->width ? f->width - columns : 0;
+    add_spaces(sb, f->right ? pad : 0);
+    out_styled(sb, t, f->style, f->text);
+    add_spaces(sb, f->right ? 0 : pad);
 }
 
 struct table {
@@ -154,12 +160,15 @@ static void table_row(const struct table *table, struct strbuf *sb, const struct
         } else {
             strbuf_adds(&text, c->heading);
         }
-        enum style style = row == NULL            ? STYLE_DIM
-                           : c->kind == OUT_STATE ? out_state_style(text.buf)
-                                                  : STYLE_NONE;
         bool last = i + 1 == table->n_columns;
-        bool right = is_right(c->kind);
-        add_padded(sb, t, style, text.buf, last && !right ? 0 : table->widths[i], right);
+        struct field f = {.text = text.buf, .style = STYLE_NONE, .right = is_right(c->kind)};
+        f.width = last && !f.right ? 0 : table->widths[i];
+        if (row == NULL) {
+            f.style = STYLE_DIM;
+        } else if (c->kind == OUT_STATE) {
+            f.style = out_state_style(text.buf);
+        }
+        add_field(sb, t, &f);
         strbuf_adds(sb, last ? "\n" : "  ");
     }
     strbuf_release(&text);
@@ -186,7 +195,8 @@ void out_fields(struct strbuf *sb, const struct term *t, const cJSON *object,
         width = columns > width ? columns : width;
     }
     for (size_t i = 0; i < n_fields; i++) {
-        add_padded(sb, t, STYLE_DIM, fields[i].heading, width + 2, false);
+        struct field heading = {.text = fields[i].heading, .style = STYLE_DIM, .width = width + 2};
+        add_field(sb, t, &heading);
         struct strbuf text = STRBUF_INIT;
         member_text(&text, t, json_member(object, fields[i].key), fields[i].kind);
         enum style style = fields[i].kind == OUT_STATE ? out_state_style(text.buf) : STYLE_NONE;
