@@ -1,0 +1,310 @@
+#include "daemon/rpc/client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "daemon/rpc/schema.h"
+
+#define DEFAULT_TIMEOUT_MS 60000
+
+struct rpc_client {
+    int fd;
+    int64_t timeout_ms;
+    int64_t last_id;
+    struct strbuf in;
+};
+
+int rpc_state_folder(char **out, struct err *err)
+{
+    const char *own = getenv("PREREGD_STATE");
+    const char *xdg = getenv("XDG_STATE_HOME");
+    const char *home = getenv("HOME");
+    if (own != NULL && own[0] != '\0') {
+        *out = path_absolute(NULL, own);
+    } else if (xdg != NULL && xdg[0] == '/') {
+        *out = path_join(xdg, "preregd");
+    } else if (home != NULL && home[0] == '/') {
+        *out = path_join(home, ".local/state/preregd");
+    } else {
+        *out = NULL;
+        return err_set(err, ERR_USAGE, "set PREREGD_STATE or HOME: nowhere to keep state");
+    }
+    return 0;
+}
+
+/* sun_path is short: a deep state folder is refused with a reason. */
+static int socket_address(const char *folder, struct sockaddr_un *addr, struct err *err)
+{
+    *addr = (struct sockaddr_un){.sun_family = AF_UNIX};
+    int n = snprintf(addr->sun_path, sizeof(addr->sun_path), "%s/%s", folder, RPC_SOCKET_NAME);
+    if (n < 0 || (size_t)n >= sizeof(addr->sun_path)) {
+        return err_set(err, ERR_RANGE,
+                       "the state folder's path is too long for a socket (%zu bytes at most): %s",
+                       sizeof(addr->sun_path) - sizeof(RPC_SOCKET_NAME) - 1, folder);
+    }
+    return 0;
+}
+
+static int check_owner(int fd, struct err *err)
+{
+    struct ucred peer;
+    socklen_t len = sizeof(peer);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0) {
+        return err_set_errno(err, errno, "read the daemon's credentials");
+    }
+    if (peer.uid != geteuid()) {
+        return err_set(err, ERR_REFUSED, "the daemon belongs to another user (uid %lu)",
+                       (unsigned long)peer.uid);
+    }
+    return 0;
+}
+
+static int connect_to(const char *folder, int *fd, struct err *err)
+{
+    struct sockaddr_un addr;
+    int rc = socket_address(folder, &addr, err);
+    if (rc != 0) {
+        return rc;
+    }
+    int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (s < 0) {
+        return err_set_errno(err, errno, "socket");
+    }
+    if (connect(s, (const struct sockaddr *)&addr, sizeof(addr)) != 0) {
+        int why = errno;
+        rc = why == ENOENT || why == ECONNREFUSED || why == ENOTDIR
+                 ? err_set(err, ERR_NO_DAEMON, "no daemon answers at %s", addr.sun_path)
+                 : err_set_errno(err, why, "connect to %s", addr.sun_path);
+    } else {
+        rc = check_owner(s, err);
+    }
+    if (rc != 0) {
+        (void)close(s);
+        return rc;
+    }
+    *fd = s;
+    return 0;
+}
+
+int rpc_open(const char *state_folder, struct rpc_client **out, struct err *err)
+{
+    char *own = NULL;
+    int fd = -1;
+    *out = NULL;
+    int rc = state_folder == NULL ? rpc_state_folder(&own, err) : 0;
+    if (rc == 0) {
+        rc = connect_to(own == NULL ? state_folder : own, &fd, err);
+    }
+    free(own);
+    if (rc == 0) {
+        struct rpc_client *c = xcalloc(1, sizeof(*c));
+        c->fd = fd;
+        c->timeout_ms = DEFAULT_TIMEOUT_MS;
+        strbuf_init(&c->in);
+        *out = c;
+    }
+    return rc;
+}
+
+void rpc_close(struct rpc_client *c)
+{
+    if (c != NULL) {
+        (void)close(c->fd);
+        strbuf_release(&c->in);
+        free(c);
+    }
+}
+
+void rpc_set_timeout(struct rpc_client *c, int64_t timeout_ms)
+{
+    c->timeout_ms = timeout_ms;
+}
+
+static int wait_for(const struct rpc_client *c, short what, int64_t until, struct err *err)
+{
+    for (;;) {
+        struct pollfd p = {.fd = c->fd, .events = what};
+        int64_t left = c->timeout_ms == 0 ? 60000 : until - clock_mono().ms;
+        if (left <= 0) {
+            return err_set(err, ERR_TIMEOUT, "the daemon did not answer within %lld ms",
+                           (long long)c->timeout_ms);
+        }
+        int n = poll(&p, 1, left > 60000 ? 60000 : (int)left);
+        if (n > 0) {
+            return 0;
+        }
+        if (n < 0 && errno != EINTR) {
+            return err_set_errno(err, errno, "poll");
+        }
+    }
+}
+
+static int send_all(struct rpc_client *c, const struct strbuf *text, struct err *err)
+{
+    int64_t until = clock_mono().ms + c->timeout_ms;
+    size_t at = 0;
+    while (at < text->len) {
+        ssize_t n = send(c->fd, text->buf + at, text->len - at, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n > 0) {
+            at += (size_t)n;
+        } else if (errno == EAGAIN || errno == EINTR) {
+            int rc = wait_for(c, POLLOUT, until, err);
+            if (rc != 0) {
+                return rc;
+            }
+        } else if (errno == EPIPE || errno == ECONNRESET) {
+            return err_set(err, ERR_NO_DAEMON, "the daemon closed the connection");
+        } else {
+            return err_set_errno(err, errno, "send");
+        }
+    }
+    return 0;
+}
+
+/* Reads until in holds a whole line; *len is its length without the newline. */
+static int read_line(struct rpc_client *c, size_t *len, struct err *err)
+{
+    int64_t until = clock_mono().ms + c->timeout_ms;
+    size_t seen = 0;
+    for (;;) {
+        const char *nl = memchr(c->in.buf + seen, '\n', c->in.len - seen);
+        if (nl != NULL) {
+            *len = (size_t)(nl - c->in.buf);
+            return 0;
+        }
+        seen = c->in.len;
+        if (c->in.len > RPC_RESPONSE_MAX) {
+            return err_set(err, ERR_PROTOCOL, "the daemon sent a line over %zu bytes",
+                           RPC_RESPONSE_MAX);
+        }
+        int rc = wait_for(c, POLLIN, until, err);
+        if (rc != 0) {
+            return rc;
+        }
+        strbuf_reserve(&c->in, 65536);
+        ssize_t n = recv(c->fd, c->in.buf + c->in.len, 65536, MSG_DONTWAIT);
+        if (n == 0 || (n < 0 && errno == ECONNRESET)) {
+            return err_set(err, ERR_NO_DAEMON, "the daemon closed the connection");
+        }
+        if (n < 0 && errno != EAGAIN && errno != EINTR) {
+            return err_set_errno(err, errno, "receive");
+        }
+        if (n > 0) {
+            c->in.len += (size_t)n;
+            c->in.buf[c->in.len] = '\0';
+        }
+    }
+}
+
+/* Takes the next message out of the buffer. */
+static int read_message(struct rpc_client *c, cJSON **out, struct err *err)
+{
+    size_t len = 0;
+    *out = NULL;
+    int rc = read_line(c, &len, err);
+    if (rc != 0) {
+        return rc;
+    }
+    rc = json_parse(c->in.buf, len, out, err);
+    memmove(c->in.buf, c->in.buf + len + 1, c->in.len - len - 1);
+    c->in.len -= len + 1;
+    c->in.buf[c->in.len] = '\0';
+    if (rc != 0) {
+        err->code = ERR_PROTOCOL;
+        return err_wrap(err, "the daemon's answer");
+    }
+    return 0;
+}
+
+static int error_of(const cJSON *message, struct err *err)
+{
+    const cJSON *e = NULL;
+    const char *text = NULL;
+    int64_t code = 0;
+    struct err bad;
+    if (json_get_object(message, "error", &e, &bad) != 0 ||
+        json_get_int(e, "code", ERR_OTHER, -1, &code, &bad) != 0 ||
+        json_get_string(e, "message", &text, &bad) != 0) {
+        return err_set(err, ERR_PROTOCOL, "the daemon's answer: %.200s", bad.msg);
+    }
+    return err_set(err, (int)code, "%s", text);
+}
+
+/* 1: an event, handed out; 0: the response's result, handed out; negative: error. */
+static int take_message(cJSON *message, int64_t id, cJSON **out, struct err *err)
+{
+    int64_t schema = 0;
+    int64_t its_id = -1;
+    bool ok = false;
+    *out = NULL;
+    if (json_get_int(message, "schema", RPC_SCHEMA, RPC_SCHEMA, &schema, err) != 0 ||
+        json_get_int(message, "id", 0, JSON_INT_MAX, &its_id, err) != 0 ||
+        json_opt_bool(message, "ok", &ok, err) != 0) {
+        err->code = ERR_PROTOCOL;
+        return err_wrap(err, "the daemon's answer");
+    }
+    cJSON *event = cJSON_DetachItemFromObjectCaseSensitive(message, "event");
+    if (event != NULL) {
+        *out = event;
+        return 1;
+    }
+    if (!ok) {
+        return error_of(message, err);
+    }
+    *out = cJSON_DetachItemFromObjectCaseSensitive(message, "result");
+    if (its_id != id || *out == NULL) {
+        cJSON_Delete(*out);
+        *out = NULL;
+        return err_set(err, ERR_PROTOCOL, "the daemon answered something else");
+    }
+    return 0;
+}
+
+int rpc_call_stream(struct rpc_client *c, const char *method, const cJSON *params,
+                    rpc_on_event on_event, void *context, cJSON **result, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    int64_t id = ++c->last_id;
+    *result = NULL;
+    rpc_write_request(&text, id, method, params);
+    int rc = text.len > RPC_REQUEST_MAX
+                 ? err_set(err, ERR_RANGE, "the request is larger than %zu bytes", RPC_REQUEST_MAX)
+                 : send_all(c, &text, err);
+    strbuf_release(&text);
+    while (rc == 0) {
+        cJSON *message = NULL;
+        rc = read_message(c, &message, err);
+        if (rc != 0) {
+            break;
+        }
+        rc = take_message(message, id, result, err);
+        cJSON_Delete(message);
+        if (rc != 1) {
+            break;
+        }
+        bool more = on_event == NULL || on_event(*result, context);
+        cJSON_Delete(*result);
+        *result = NULL;
+        rc = 0;
+        if (!more) {
+            break;
+        }
+    }
+    return rc;
+}
+
+int rpc_call(struct rpc_client *c, const char *method, const cJSON *params, cJSON **result,
+             struct err *err)
+{
+    return rpc_call_stream(c, method, params, NULL, NULL, result, err);
+}

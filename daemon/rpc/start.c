@@ -1,0 +1,94 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/xalloc.h"
+#include "daemon/rpc/client.h"
+
+#define LOG_NAME       "preregd.log"
+#define START_PAUSE_MS 20
+#define START_LIMIT_MS 20000
+
+extern char **environ;
+
+static int spawn_daemon(const char *program, const char *log, pid_t *pid)
+{
+    char *name = xstrdup("preregd");
+    char *verb = xstrdup("serve");
+    char *argv[] = {name, verb, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    (void)posix_spawn_file_actions_init(&actions);
+    (void)posix_spawnattr_init(&attr);
+    (void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID);
+    (void)posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    (void)posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    (void)posix_spawn_file_actions_adddup2(&actions, 1, 2);
+    (void)posix_spawn_file_actions_addchdir_np(&actions, "/");
+    int why = posix_spawn(pid, program, &actions, &attr, argv, environ);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    (void)posix_spawnattr_destroy(&attr);
+    free(name);
+    free(verb);
+    return why;
+}
+
+/* Until it answers, ends, or the time is up. Another daemon that was quicker is as good. */
+static int wait_until_it_answers(const char *folder, const char *log, pid_t pid, struct err *err)
+{
+    int64_t until = clock_mono().ms + START_LIMIT_MS;
+    bool ended = false;
+    for (;;) {
+        struct rpc_client *c = NULL;
+        int rc = rpc_open(folder, &c, err);
+        if (rc == 0) {
+            rpc_close(c);
+            return 0;
+        }
+        if (rc != ERR_NO_DAEMON) {
+            return rc;
+        }
+        if (ended) {
+            return err_set(err, ERR_NO_DAEMON, "preregd ended at once; see %s", log);
+        }
+        if (clock_mono().ms > until) {
+            return err_set(err, ERR_NO_DAEMON, "preregd did not answer within %d s; see %s",
+                           START_LIMIT_MS / 1000, log);
+        }
+        int status = 0;
+        ended = waitpid(pid, &status, WNOHANG) == pid;
+        clock_sleep_ms(START_PAUSE_MS);
+    }
+}
+
+int rpc_start_daemon(const char *state_folder, struct err *err)
+{
+    struct strbuf own = STRBUF_INIT;
+    pid_t pid = -1;
+    int rc = path_of_self(&own, err);
+    if (rc == 0) {
+        rc = dir_make(state_folder, 0700, err);
+    }
+    if (rc == 0) {
+        char *program = path_join(own.buf, "preregd");
+        char *log = path_join(state_folder, LOG_NAME);
+        rc = setenv("PREREGD_STATE", state_folder, 1) == 0
+                 ? 0
+                 : err_set_errno(err, errno, "set PREREGD_STATE");
+        int why = rc == 0 ? spawn_daemon(program, log, &pid) : 0;
+        if (why != 0) {
+            rc = err_set_errno(err, why, "start %s", program);
+        }
+        if (rc == 0) {
+            rc = wait_until_it_answers(state_folder, log, pid, err);
+        }
+        free(program);
+        free(log);
+    }
+    strbuf_release(&own);
+    return rc;
+}
