@@ -1,0 +1,365 @@
+/* The life of an attempt: internal.h has the diagram. Each function takes one event to the attempt
+ * it is about. */
+#include "daemon/core/internal.h"
+
+#define VERIFY_AGAIN_MS (10 * 60 * 1000)
+
+static struct program *program_at(struct core *c, const struct live *l)
+{
+    return c->programs[l->program];
+}
+
+static struct task *task_at(struct core *c, const struct live *l)
+{
+    return &program_at(c, l)->tasks[l->task];
+}
+
+static void set_timer(struct core *c, const struct live *l, int64_t at_ms)
+{
+    timer_set(c, program_at(c, l), l->task, at_ms);
+}
+
+static void probe(struct core *c, const struct live *l)
+{
+    emit_live_act(c, ACT_PROBE, l);
+    set_timer(c, l, c->now_ms + c->config.probe_ms);
+}
+
+/* A version 4 UUID from the core's own generator, so that an attempt has its name before anything
+ * is done. */
+static void make_id(struct core *c, char id[UUID_TEXT_SIZE])
+{
+    uint64_t a = (rng_next(&c->rng) & ~UINT64_C(0xf000)) | UINT64_C(0x4000);
+    uint64_t b = (rng_next(&c->rng) & ~(UINT64_C(3) << 62)) | (UINT64_C(2) << 62);
+    (void)snprintf(id, UUID_TEXT_SIZE, "%08llx-%04llx-%04llx-%04llx-%012llx",
+                   (unsigned long long)(a >> 32), (unsigned long long)(a >> 16 & 0xffff),
+                   (unsigned long long)(a & 0xffff), (unsigned long long)(b >> 48),
+                   (unsigned long long)(b & UINT64_C(0xffffffffffff)));
+}
+
+void attempt_start(struct core *c, struct program *p, uint32_t task)
+{
+    struct task *t = &p->tasks[task];
+    ready_remove(p, task);
+    struct live *l = live_new(c, p, task);
+    t->n_attempts++;
+    t->not_before_ms = 0;
+    l->row.no = t->n_attempts;
+    l->row.state = ATTEMPT_STARTING;
+    l->row.started = c->wall;
+    make_id(c, l->row.id);
+    live_hold(c, l);
+    task_move(p, task, TASK_STARTING, CAUSE_NONE);
+    (void)emit_task_row(c, p, task, ROW_ATTEMPT_STARTED, TASK_READY);
+    emit_live_act(c, ACT_START, l);
+    set_timer(c, l, c->now_ms + c->config.start_ms);
+    p->served = ++c->n_starts;
+}
+
+/* S4: every step of force rests on a proof of life; deadline_ms is when the next one is due. */
+static void force_step(struct core *c, struct live *l)
+{
+    assert(l->kill != KILL_NONE && l->health == HEALTH_ALIVE && l->phase == LIVE_RUNNING);
+    if (l->kill == KILL_WANTED) {
+        l->kill = KILL_TERMINATED;
+        l->deadline_ms = c->now_ms + c->config.grace_ms;
+        emit_live_act(c, ACT_TERMINATE, l);
+    } else if (c->now_ms >= l->deadline_ms) {
+        l->kill = KILL_KILLED;
+        l->deadline_ms = c->now_ms + c->config.probe_ms;
+        emit_live_act(c, ACT_KILL, l);
+    }
+    set_timer(c, l, l->deadline_ms);
+}
+
+static void want_end(struct core *c, struct live *l, enum cause cause)
+{
+    if (l->phase == LIVE_VERIFYING || l->kill != KILL_NONE) {
+        return;
+    }
+    l->kill = KILL_WANTED;
+    l->kill_cause = cause;
+    if (l->phase == LIVE_STARTING) {
+        return; /* UP, START_FAILED or the timer comes next */
+    }
+    if (l->health == HEALTH_ALIVE) {
+        force_step(c, l);
+    } else {
+        probe(c, l);
+    }
+}
+
+void attempt_end_by_person(struct core *c, struct live *l)
+{
+    want_end(c, l, CAUSE_NONE);
+}
+
+static void move_deadline(struct core *c, struct live *l)
+{
+    l->deadline_ms = c->now_ms + live_deadline_span(c, l);
+    set_timer(c, l, l->deadline_ms);
+}
+
+static void become_running(struct core *c, struct live *l)
+{
+    l->phase = LIVE_RUNNING;
+    l->row.state = ATTEMPT_RUNNING;
+    l->mark_ms = c->now_ms;
+    task_move(program_at(c, l), l->task, TASK_RUNNING, CAUSE_NONE);
+    emit_task_row(c, program_at(c, l), l->task, ROW_ATTEMPT_RUNNING, TASK_STARTING)->lazy = true;
+}
+
+void attempt_up(struct core *c, struct live *l)
+{
+    if (l->phase != LIVE_STARTING) {
+        return;
+    }
+    l->health = HEALTH_ALIVE;
+    become_running(c, l);
+    if (l->kill == KILL_WANTED) {
+        force_step(c, l);
+    } else {
+        move_deadline(c, l);
+    }
+}
+
+/* The attempt is over and has no valid result: its row, and what becomes of the task. l is gone
+ * afterwards. */
+static void fail(struct core *c, struct live *l, enum cause cause, const char *text)
+{
+    struct program *p = program_at(c, l);
+    struct task *t = task_at(c, l);
+    uint32_t task = l->task;
+    enum task_state from = (enum task_state)t->state;
+    struct judgement j = {.to = TASK_BLOCKED};
+    enum cause end = cause;
+    if (t->ending != CAUSE_NONE) {
+        end = (enum cause)t->ending;
+        cause = end;
+    } else {
+        j = judge_end(c, t, task_stage(p, task), l, cause);
+    }
+    live_let_go(c, l);
+    l->row.state = ATTEMPT_ENDED;
+    l->row.cause = cause;
+    l->row.ended = c->wall;
+    t->ending = CAUSE_NONE;
+    t->not_before_ms = j.delay_ms > 0 ? c->wall.ms + j.delay_ms : 0;
+    task_move(p, task, j.to, j.to == TASK_BLOCKED ? end : CAUSE_NONE);
+    emit_task_row(c, p, task, ROW_ATTEMPT_ENDED, from)->detail = emit_text(c, text);
+    live_free(c, l);
+    if (j.pause != 0) {
+        program_pause(c, p, j.pause, text);
+    }
+    if (j.to == TASK_BLOCKED) {
+        task_block_dependants(c, p, task);
+    } else if (j.delay_ms > 0) {
+        timer_set(c, p, task, c->now_ms + j.delay_ms);
+    } else {
+        ready_push(p, task);
+    }
+}
+
+void attempt_start_failed(struct core *c, struct live *l, enum core_start_failure why,
+                          const char *text)
+{
+    if (l->phase != LIVE_STARTING) {
+        return;
+    }
+    enum cause cause = CAUSE_HOST_LOST;
+    l->row.reason = END_SPAWN_FAILED;
+    switch (why) {
+    case START_FAILED_HOST: break;
+    case START_FAILED_NO_SPACE:
+        l->row.reason = END_DISK;
+        cause = CAUSE_NO_SPACE;
+        break;
+    case START_FAILED_LOCK:
+        l->row.reason = END_NEVER_LAUNCHED;
+        cause = CAUSE_DRIFT;
+        program_pause(c, program_at(c, l), PAUSE_LOCK, text);
+        break;
+    case START_FAILED_DRIFT: cause = CAUSE_DRIFT; break;
+    case START_FAILED_USER: cause = CAUSE_USER_ERROR; break;
+    }
+    fail(c, l, cause, text);
+}
+
+static void note_progress(struct core *c, struct live *l, const struct core_event *ev)
+{
+    struct task *t = task_at(c, l);
+    if (ev->said.progressed) {
+        l->row.done = ev->said.done;
+        l->row.total = ev->said.total;
+        if (ev->said.done > t->best_done) {
+            t->best_done = ev->said.done;
+            l->progressed = true;
+        }
+    }
+    if (ev->said.checkpoint >= 0) {
+        l->row.checkpoint = ev->said.checkpoint;
+        if (ev->said.checkpoint > t->best_checkpoint) {
+            t->best_checkpoint = ev->said.checkpoint;
+            l->progressed = true;
+        }
+    }
+    if (ev->said.resumed_from >= 0) {
+        l->row.resumed_from = ev->said.resumed_from;
+    }
+}
+
+void attempt_said(struct core *c, struct live *l, const struct core_event *ev)
+{
+    if (ev->said.from != l->row.offset || ev->said.to <= ev->said.from) {
+        return; /* S6: taken in already, or out of order */
+    }
+    l->row.offset = ev->said.to;
+    l->row.malformed += ev->said.malformed;
+    if (ev->said.progressed || ev->said.checkpoint >= 0 || ev->said.section < SECTION_NR) {
+        live_mark(c, l);
+    }
+    if (ev->said.section < SECTION_NR) {
+        l->row.section = ev->said.section;
+    }
+    note_progress(c, l, ev);
+    struct state_row *row = emit_task_row(c, program_at(c, l), l->task, ROW_PROGRESS,
+                                          (enum task_state)task_at(c, l)->state);
+    row->lazy = true;
+    if (l->phase == LIVE_RUNNING && l->kill == KILL_NONE) {
+        l->deadline_ms = l->mark_ms + live_deadline_span(c, l);
+        set_timer(c, l, l->deadline_ms);
+    }
+    if (l->row.malformed > MALFORMED_MAX) {
+        want_end(c, l, CAUSE_BAD_RESULT);
+    }
+}
+
+static bool has_run(enum end_reason reason)
+{
+    return reason == END_EXITED || reason == END_SIGNALLED || reason == END_DEADLINE ||
+           reason == END_MEMORY || reason == END_DISK;
+}
+
+static void end_attempt(struct core *c, struct live *l, const char *text)
+{
+    if (l->phase == LIVE_STARTING && has_run(l->row.reason)) {
+        become_running(c, l);
+    }
+    live_let_go(c, l);
+    l->health = HEALTH_DEAD;
+    bool may_be_done =
+        l->row.reason == END_EXITED && l->row.code == 0 && l->row.malformed <= MALFORMED_MAX;
+    if (task_at(c, l)->ending == CAUSE_NONE && may_be_done) {
+        live_mark(c, l);
+        l->phase = LIVE_VERIFYING;
+        emit_live_act(c, ACT_VERIFY, l);
+        set_timer(c, l, c->now_ms + VERIFY_AGAIN_MS);
+        return;
+    }
+    fail(c, l, judge_cause(l), text);
+}
+
+void attempt_ended(struct core *c, struct live *l, const struct core_event *ev)
+{
+    if (l->phase == LIVE_VERIFYING || ev->ended.reason >= END_REASON_NR) {
+        return;
+    }
+    l->row.reason = ev->ended.reason;
+    if (l->row.reason == END_NEVER_LAUNCHED && l->phase == LIVE_RUNNING) {
+        l->row.reason = END_LOST; /* it was seen alive, so it did run */
+    }
+    l->row.code = ev->ended.reason == END_EXITED ? ev->ended.code : -1;
+    l->row.signal = ev->ended.reason == END_SIGNALLED ? ev->ended.signal : 0;
+    l->row.user_ms = ev->ended.user_ms;
+    l->row.system_ms = ev->ended.system_ms;
+    l->row.max_rss_bytes = ev->ended.max_rss_bytes;
+    l->row.ended = c->wall;
+    end_attempt(c, l, ev->text);
+}
+
+static void finish(struct core *c, struct live *l, const struct digest *digest)
+{
+    struct program *p = program_at(c, l);
+    uint32_t task = l->task;
+    l->row.state = ATTEMPT_ENDED;
+    task_move(p, task, TASK_DONE, CAUSE_NONE);
+    struct state_row *row = emit_task_row(c, p, task, ROW_ATTEMPT_ENDED, TASK_RUNNING);
+    row->has_result = true;
+    row->result_digest = *digest;
+    row->sealed = task_stage(p, task)->sealed && !p->status.unsealed && !p->status.unblinded;
+    emit_live_act(c, ACT_LINK, l);
+    live_free(c, l);
+    task_release_dependants(c, p, task);
+}
+
+void attempt_checked(struct core *c, struct live *l, const struct core_event *ev)
+{
+    if (l->phase != LIVE_VERIFYING) {
+        return;
+    }
+    if (task_at(c, l)->ending != CAUSE_NONE) {
+        fail(c, l, CAUSE_NONE, ev->text);
+        return;
+    }
+    switch (ev->check.result) {
+    case RESULT_VALID: finish(c, l, &ev->check.digest); break;
+    case RESULT_BAD: fail(c, l, CAUSE_BAD_RESULT, ev->text); break;
+    case RESULT_DRIFT: fail(c, l, CAUSE_DRIFT, ev->text); break;
+    case RESULT_NO_SPACE: fail(c, l, CAUSE_NO_SPACE, ev->text); break;
+    }
+}
+
+static void found_alive(struct core *c, struct live *l)
+{
+    if (l->phase == LIVE_STARTING) {
+        attempt_up(c, l);
+        return;
+    }
+    if (l->overdue && l->kill == KILL_NONE) {
+        l->kill = KILL_WANTED;
+        l->kill_cause = CAUSE_HANG;
+    }
+    if (l->kill != KILL_NONE) {
+        force_step(c, l);
+    } else {
+        set_timer(c, l, l->deadline_ms);
+    }
+}
+
+void attempt_probed(struct core *c, struct live *l, enum core_health health)
+{
+    if (l->phase == LIVE_VERIFYING) {
+        return;
+    }
+    l->health = health;
+    switch (health) {
+    case HEALTH_ALIVE: found_alive(c, l); break;
+    case HEALTH_DEAD:
+        l->row.reason = END_LOST;
+        l->row.ended = c->wall;
+        end_attempt(c, l, NULL);
+        break;
+    case HEALTH_UNKNOWN: set_timer(c, l, c->now_ms + c->config.probe_ms); break; /* S4 */
+    }
+}
+
+void attempt_timer(struct core *c, struct live *l)
+{
+    switch (l->phase) {
+    case LIVE_STARTING: probe(c, l); break;
+    case LIVE_VERIFYING:
+        emit_live_act(c, ACT_VERIFY, l);
+        set_timer(c, l, c->now_ms + VERIFY_AGAIN_MS);
+        break;
+    case LIVE_RUNNING:
+        if (l->kill == KILL_NONE && c->now_ms >= l->deadline_ms) {
+            l->overdue = true;
+        }
+        if (l->overdue || l->kill != KILL_NONE || l->health != HEALTH_ALIVE) {
+            probe(c, l);
+        } else {
+            set_timer(c, l, l->deadline_ms);
+        }
+        break;
+    }
+}

@@ -1,0 +1,85 @@
+/*
+ * Who runs next (S8). Among the programs with something ready: the one with the fewest threads at
+ * work, then the one served longest ago, then the older. Within a program its queue's head and
+ * nothing else, so that a task which needs much is not overtaken for ever by those that need
+ * little; a program that runs nothing and whose head has not fitted for STARVE_MS holds the machine
+ * until it does.
+ */
+#include "daemon/core/internal.h"
+
+static bool machine_fits(const struct core *c, const struct stage *s)
+{
+    const struct core_config *m = &c->config;
+    if (m->slots > 0 && c->used_slots >= m->slots) {
+        return false;
+    }
+    if (c->used_threads + live_threads(c, s) > m->cores) {
+        return false;
+    }
+    return m->memory_bytes == 0 || c->used_memory + live_memory(c, s) <= m->memory_bytes;
+}
+
+static bool program_fits(const struct program *p)
+{
+    return p->slots == 0 || p->used_slots < p->slots;
+}
+
+bool dispatch_fits(const struct core *c, const struct program *p, const struct stage *s)
+{
+    return program_fits(p) && machine_fits(c, s);
+}
+
+static bool comes_before(const struct program *a, const struct program *b)
+{
+    if (a->used_threads != b->used_threads) {
+        return a->used_threads < b->used_threads;
+    }
+    return a->served != b->served ? a->served < b->served : a->no < b->no;
+}
+
+static bool is_starved(const struct core *c, struct program *p)
+{
+    if (p->used_slots > 0) {
+        p->starved_since = INT64_MIN;
+    } else if (p->starved_since == INT64_MIN) {
+        p->starved_since = c->now_ms;
+    }
+    return p->starved_since != INT64_MIN && c->now_ms - p->starved_since >= STARVE_MS;
+}
+
+static struct program *pick(struct core *c)
+{
+    struct program *best = NULL;
+    for (uint32_t i = 0; i < c->cap_programs; i++) {
+        struct program *p = c->programs[i];
+        if (p == NULL || p->n_ready == 0 || p->status.paused != 0 || !program_fits(p)) {
+            continue;
+        }
+        if (!machine_fits(c, task_stage(p, p->ready[0]))) {
+            if (is_starved(c, p)) {
+                return NULL;
+            }
+            continue;
+        }
+        p->starved_since = INT64_MIN;
+        if (best == NULL || comes_before(p, best)) {
+            best = p;
+        }
+    }
+    return best;
+}
+
+void dispatch(struct core *c)
+{
+    for (;;) {
+        if (c->used_threads >= c->config.cores ||
+            (c->config.slots > 0 && c->used_slots >= c->config.slots)) {
+            return;
+        }
+        struct program *p = pick(c);
+        if (p == NULL) {
+            return;
+        }
+        attempt_start(c, p, p->ready[0]);
+    }
+}

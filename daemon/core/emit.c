@@ -1,0 +1,94 @@
+#include <stdarg.h>
+
+#include "daemon/core/internal.h"
+
+static struct state_row *new_row(struct core *c, enum row_kind kind, uint32_t program)
+{
+    struct core_out *out = c->out;
+    ARRAY_GROW(out->rows, out->n_rows, out->cap_rows);
+    struct state_row *row = &out->rows[out->n_rows++];
+    *row = (struct state_row){.kind = kind, .program = program, .time = c->wall};
+    return row;
+}
+
+struct state_row *emit_program_row(struct core *c, struct program *p, enum row_kind kind,
+                                   const char *detail)
+{
+    assert(!row_kind_is_of_task(kind));
+    struct state_row *row = new_row(c, kind, p->no);
+    row->status = p->status;
+    row->detail = emit_text(c, detail);
+    return row;
+}
+
+struct state_row *emit_task_row(struct core *c, struct program *p, uint32_t task,
+                                enum row_kind kind, enum task_state from)
+{
+    assert(row_kind_is_of_task(kind));
+    struct state_row *row = new_row(c, kind, p->no);
+    row->task = task;
+    row->from = from;
+    task_snapshot(&p->tasks[task], &row->after);
+    const struct live *l = live_of(c, p, task);
+    if (l != NULL) {
+        row->attempt = l->row;
+    } else {
+        attempt_row_init(&row->attempt);
+    }
+    return row;
+}
+
+static struct core_act *new_act(struct core *c, enum core_act_kind kind, uint32_t program)
+{
+    struct core_out *out = c->out;
+    ARRAY_GROW(out->acts, out->n_acts, out->cap_acts);
+    struct core_act *act = &out->acts[out->n_acts++];
+    *act = (struct core_act){.kind = kind, .program = program};
+    return act;
+}
+
+void emit_act(struct core *c, enum core_act_kind kind, const struct program *p)
+{
+    (void)new_act(c, kind, p->no);
+}
+
+void emit_task_act(struct core *c, enum core_act_kind kind, const struct program *p, uint32_t task)
+{
+    struct core_act *act = new_act(c, kind, p->no);
+    act->task = task;
+    act->attempt_no = p->tasks[task].n_attempts;
+}
+
+void emit_live_act(struct core *c, enum core_act_kind kind, const struct live *l)
+{
+    struct core_act *act = new_act(c, kind, l->program);
+    act->task = l->task;
+    act->attempt_no = l->row.no;
+    memcpy(act->attempt_id, l->row.id, sizeof(act->attempt_id));
+}
+
+/* ARM belongs to no program: number 0. */
+void timer_rearm(struct core *c)
+{
+    int64_t at = c->n_timers > 0 ? c->timers[0].at_ms : INT64_MAX;
+    if (at == c->armed_ms) {
+        return;
+    }
+    c->armed_ms = at;
+    new_act(c, ACT_ARM, 0)->at_ms = at;
+}
+
+const char *emit_text(struct core *c, const char *text)
+{
+    return text == NULL ? NULL : arena_strdup(&c->out->texts, text);
+}
+
+void emit_refusal(struct core *c, const char *fmt, ...)
+{
+    char text[256];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    c->out->refusal = arena_strdup(&c->out->texts, text);
+}

@@ -1,0 +1,181 @@
+#include "daemon/core/explain.h"
+
+#include "daemon/core/internal.h"
+
+static const struct program *find(const struct core *c, uint32_t no)
+{
+    return no < c->cap_programs ? c->programs[no] : NULL;
+}
+
+bool core_counts_get(const struct core *c, uint32_t program, struct core_counts *out)
+{
+    const struct program *p = find(c, program);
+    if (p == NULL) {
+        return false;
+    }
+    *out = (struct core_counts){
+        .planned = p->n_tasks,
+        .counted = p->n_counted,
+        .counted_open = p->n_counted_open,
+        .backoff = p->n_by_state[TASK_READY] - p->n_ready,
+    };
+    memcpy(out->by_state, p->n_by_state, sizeof(out->by_state));
+    return true;
+}
+
+bool core_program_status(const struct core *c, uint32_t program, struct program_row *out)
+{
+    const struct program *p = find(c, program);
+    if (p != NULL) {
+        *out = p->status;
+    }
+    return p != NULL;
+}
+
+static enum core_why why_of_live(const struct task *t, const struct live *l)
+{
+    if (l->phase == LIVE_VERIFYING) {
+        return WHY_VERIFYING;
+    }
+    if (l->health == HEALTH_UNKNOWN && l->phase == LIVE_RUNNING) {
+        return WHY_UNKNOWN;
+    }
+    return l->kill != KILL_NONE || t->ending != CAUSE_NONE ? WHY_ENDING : WHY_RUNNING;
+}
+
+static enum core_why why_of(const struct program *p, const struct task *t, const struct live *l)
+{
+    if (task_state_is_terminal((enum task_state)t->state)) {
+        return WHY_ENDED;
+    }
+    if (l != NULL) {
+        return why_of_live(t, l);
+    }
+    if (t->state == TASK_WAITING) {
+        return WHY_DEPENDENCY;
+    }
+    if (p->status.paused != 0) {
+        return WHY_PAUSED;
+    }
+    return t->ready_pos == NOWHERE ? WHY_BACKOFF : WHY_SLOTS;
+}
+
+static uint32_t left(uint32_t all, uint32_t used)
+{
+    return used < all ? all - used : 0;
+}
+
+static void fill_machine(const struct core *c, const struct program *p, const struct stage *s,
+                         struct core_explanation *out)
+{
+    const struct core_config *m = &c->config;
+    out->threads = live_threads(c, s);
+    out->memory_bytes = live_memory(c, s);
+    out->free_threads = left(m->cores, c->used_threads);
+    out->free_slots = m->slots > 0 ? left(m->slots, c->used_slots) : UINT32_MAX;
+    if (p->slots > 0 && left(p->slots, p->used_slots) < out->free_slots) {
+        out->free_slots = left(p->slots, p->used_slots);
+    }
+    int64_t memory = m->memory_bytes - c->used_memory;
+    out->free_memory_bytes = m->memory_bytes == 0 ? INT64_MAX : memory > 0 ? memory : 0;
+}
+
+bool core_explain(const struct core *c, uint32_t program, uint32_t task,
+                  struct core_explanation *out)
+{
+    const struct program *p = find(c, program);
+    if (p == NULL || task >= p->n_tasks) {
+        return false;
+    }
+    const struct task *t = &p->tasks[task];
+    const struct live *l = t->live == NOWHERE ? NULL : &c->live[t->live];
+    *out = (struct core_explanation){.why = why_of(p, t, l), .paused = p->status.paused};
+    task_snapshot(t, &out->row);
+    out->waits_for = t->state == TASK_WAITING ? task_waits_for(p, task) : NOWHERE;
+    attempt_row_init(&out->attempt);
+    if (l != NULL) {
+        out->attempt = l->row;
+        out->deadline_ms = l->phase == LIVE_RUNNING && l->kill == KILL_NONE ? l->deadline_ms : 0;
+    }
+    fill_machine(c, p, task_stage(p, task), out);
+    return true;
+}
+
+static void text_of_slots(const struct core_explanation *e, struct strbuf *out)
+{
+    if (e->free_slots == 0) {
+        strbuf_adds(out, "waits for a slot: all are taken");
+    } else if (e->threads > e->free_threads) {
+        strbuf_addf(out, "waits for cores: needs %u, %u free", e->threads, e->free_threads);
+    } else if (e->memory_bytes > e->free_memory_bytes) {
+        strbuf_addf(out, "waits for memory: needs %lld MiB, %lld MiB free",
+                    (long long)(e->memory_bytes >> 20), (long long)(e->free_memory_bytes >> 20));
+    } else {
+        strbuf_adds(out, "is in line behind other tasks");
+    }
+}
+
+static void text_of_pause(unsigned paused, struct strbuf *out)
+{
+    strbuf_adds(out, "its program is paused: ");
+    const char *between = "";
+    if ((paused & PAUSE_PERSON) != 0) {
+        strbuf_adds(out, "somebody asked for it");
+        between = "; ";
+    }
+    if ((paused & PAUSE_DISK) != 0) {
+        strbuf_addf(out, "%sno room on the disk", between);
+        between = "; ";
+    }
+    if ((paused & PAUSE_LOCK) != 0) {
+        strbuf_addf(out, "%sits lock does not hold", between);
+    }
+}
+
+static void text_of_end(const struct task_row *row, struct strbuf *out)
+{
+    strbuf_adds(out, row->state == TASK_DONE      ? "is done"
+                     : row->state == TASK_BLOCKED ? "is blocked"
+                                                  : "was never run");
+    if (row->cause != CAUSE_NONE) {
+        strbuf_addf(out, ": %s", cause_name(row->cause));
+    }
+}
+
+void core_explanation_text(const struct core_explanation *e, struct wall_time now,
+                           struct strbuf *out)
+{
+    char span[32];
+    int64_t wait_ms = e->row.not_before.ms - now.ms;
+    switch (e->why) {
+    case WHY_ENDED: text_of_end(&e->row, out); break;
+    case WHY_RUNNING: strbuf_addf(out, "is running: attempt %u", e->attempt.no); break;
+    case WHY_UNKNOWN:
+        strbuf_addf(out,
+                    "may be running: attempt %u does not answer, nothing is done about it until it "
+                    "is known",
+                    e->attempt.no);
+        break;
+    case WHY_VERIFYING:
+        strbuf_addf(out, "attempt %u has ended, its result is being verified", e->attempt.no);
+        break;
+    case WHY_ENDING: strbuf_addf(out, "attempt %u is being ended", e->attempt.no); break;
+    case WHY_DEPENDENCY: strbuf_adds(out, "waits for the stage before it"); break;
+    case WHY_PAUSED: text_of_pause(e->paused, out); break;
+    case WHY_BACKOFF:
+        strbuf_addf(out, "is tried again in %s",
+                    clock_span_text(wait_ms > 0 ? wait_ms : 0, span, sizeof(span)));
+        break;
+    case WHY_SLOTS: text_of_slots(e, out); break;
+    }
+}
+
+size_t core_n_live(const struct core *c)
+{
+    return c->n_live;
+}
+
+int64_t core_next_timer_ms(const struct core *c)
+{
+    return c->n_timers > 0 ? c->timers[0].at_ms : INT64_MAX;
+}

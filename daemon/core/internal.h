@@ -1,0 +1,97 @@
+/* The parts of the core and what they offer each other; for the files of daemon/core only. */
+#ifndef DAEMON_CORE_INTERNAL_H
+#define DAEMON_CORE_INTERNAL_H
+
+#include "base/xalloc.h"
+#include "daemon/core/model.h"
+
+/* emit.c: rows and acts. A row takes its snapshots when it is made, so the change comes first. */
+struct state_row *emit_program_row(struct core *c, struct program *p, enum row_kind kind,
+                                   const char *detail);
+struct state_row *emit_task_row(struct core *c, struct program *p, uint32_t task,
+                                enum row_kind kind, enum task_state from);
+void emit_act(struct core *c, enum core_act_kind kind, const struct program *p);
+void emit_task_act(struct core *c, enum core_act_kind kind, const struct program *p, uint32_t task);
+void emit_live_act(struct core *c, enum core_act_kind kind, const struct live *l);
+const char *emit_text(struct core *c,
+                      const char *text); /* a copy that lives as long as out; NULL stays NULL */
+void emit_refusal(struct core *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* queue.c: the ready queue of a program and the timers of all. */
+void ready_push(struct program *p, uint32_t task);   /* no-op when it is in */
+void ready_remove(struct program *p, uint32_t task); /* no-op when it is not */
+void timer_set(struct core *c, const struct program *p, uint32_t task, int64_t at_ms);
+void timer_clear(struct core *c, const struct program *p, uint32_t task);
+void timer_rearm(struct core *c); /* emits ARM when the earliest has changed */
+
+/* task.c: moves and what follows from them within the cell. */
+void task_snapshot(const struct task *t, struct task_row *out);
+void task_move(struct program *p, uint32_t task, enum task_state to, enum cause cause);
+void task_release_dependants(struct core *c, struct program *p, uint32_t task); /* it is done */
+void task_block_dependants(struct core *c, struct program *p, uint32_t task); /* it never will be */
+bool task_dependencies_done(const struct program *p, uint32_t task);
+/* The first stage of its cell it waits for, as a task; NOWHERE when there is none. */
+uint32_t task_waits_for(const struct program *p, uint32_t task);
+
+static inline struct stage *task_stage(const struct program *p, uint32_t task)
+{
+    return &p->stages[task % p->n_stages];
+}
+
+/* live.c: the pool, slots, deadlines. */
+struct live *live_new(struct core *c, struct program *p, uint32_t task);
+void live_free(struct core *c, struct live *l);
+struct live *live_of(struct core *c, const struct program *p, uint32_t task); /* NULL: none */
+/* What a stage takes of this machine: a task that wants more than there is gets all of it, alone.
+ */
+uint32_t live_threads(const struct core *c, const struct stage *s);
+int64_t live_memory(const struct core *c, const struct stage *s);
+void live_hold(struct core *c, struct live *l);
+void live_let_go(struct core *c, struct live *l);
+/* Work was seen: the interval since the last sign is measured, the deadline moves. */
+void live_mark(struct core *c, struct live *l);
+int64_t live_deadline_span(const struct core *c, const struct live *l);
+
+/* attempt.c: events of attempts. */
+void attempt_start(struct core *c, struct program *p, uint32_t task);
+void attempt_up(struct core *c, struct live *l);
+void attempt_start_failed(struct core *c, struct live *l, enum core_start_failure why,
+                          const char *text);
+void attempt_said(struct core *c, struct live *l, const struct core_event *ev);
+void attempt_ended(struct core *c, struct live *l, const struct core_event *ev);
+void attempt_checked(struct core *c, struct live *l, const struct core_event *ev);
+void attempt_probed(struct core *c, struct live *l, enum core_health health);
+void attempt_timer(struct core *c, struct live *l);
+void attempt_end_by_person(struct core *c, struct live *l);
+
+/* judge.c: what becomes of a task whose attempt has ended without a valid result. */
+struct judgement {
+    enum task_state to; /* READY or BLOCKED */
+    int64_t delay_ms;   /* READY: backoff */
+    unsigned pause;     /* PAUSE_DISK or PAUSE_LOCK: the program is to pause */
+};
+struct judgement judge_end(struct core *c, struct task *t, const struct stage *s,
+                           const struct live *l, enum cause cause);
+enum cause judge_cause(const struct live *l);
+
+/* program.c */
+struct program *program_of(struct core *c, uint32_t no); /* NULL: unknown */
+void program_add(struct core *c, const struct core_event *ev);
+void program_set_run(struct core *c, struct program *p, const struct core_event *ev);
+void program_pause(struct core *c, struct program *p, unsigned bit, const char *why);
+void program_free_all(struct core *c);
+/* Unsealing, verdict and report, as far as they have come. */
+void program_advance(struct core *c, struct program *p);
+
+/* request.c: what a person asks. */
+void request_retry(struct core *c, struct program *p, uint32_t task);
+void request_cancel(struct core *c, struct program *p, uint32_t task);
+void request_stop(struct core *c, struct program *p);
+void request_resume(struct core *c, struct program *p, const char *text);
+void request_unblind(struct core *c, struct program *p, const char *text);
+
+/* dispatch.c */
+void dispatch(struct core *c);
+bool dispatch_fits(const struct core *c, const struct program *p, const struct stage *s);
+
+#endif

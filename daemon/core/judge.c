@@ -1,0 +1,105 @@
+/*
+ * Causes and budgets (architecture.md §3):
+ *   at once            user_error bad_input not_measurable drift
+ *   crash budget       crash silent_death hang timeout oom bad_result, and exit 75 without progress
+ *   attempts only      preempted host_lost
+ *   neither            never launched; no_space, which pauses the program instead
+ * and IDLE_MAX ends in a row without progress block the task whatever their cause was.
+ */
+#include "daemon/core/internal.h"
+
+enum { WORKER_AGAIN = 75, WORKER_USAGE = 64, WORKER_BAD_INPUT = 65, WORKER_UNAVAILABLE = 69 };
+
+static enum cause cause_of_code(int code)
+{
+    switch (code) {
+    case WORKER_AGAIN: return CAUSE_PREEMPTED;
+    case WORKER_USAGE: return CAUSE_USER_ERROR;
+    case WORKER_BAD_INPUT: return CAUSE_BAD_INPUT;
+    case WORKER_UNAVAILABLE: return CAUSE_NOT_MEASURABLE;
+    default: return CAUSE_CRASH;
+    }
+}
+
+enum cause judge_cause(const struct live *l)
+{
+    if (l->row.malformed > MALFORMED_MAX) {
+        return CAUSE_BAD_RESULT;
+    }
+    if (l->kill_cause != CAUSE_NONE && l->row.reason != END_HOST_LOST) {
+        return l->kill_cause;
+    }
+    switch (l->row.reason) {
+    case END_EXITED: return cause_of_code(l->row.code);
+    case END_DEADLINE: return CAUSE_TIMEOUT;
+    case END_MEMORY: return CAUSE_OOM;
+    case END_DISK: return CAUSE_NO_SPACE;
+    case END_LOST: return CAUSE_SILENT_DEATH;
+    case END_HOST_LOST:
+    case END_NEVER_LAUNCHED: return CAUSE_HOST_LOST;
+    case END_SIGNALLED:
+    case END_SPAWN_FAILED:
+    case END_REASON_NR: break;
+    }
+    return CAUSE_CRASH;
+}
+
+static bool is_at_once(enum cause cause)
+{
+    return cause == CAUSE_USER_ERROR || cause == CAUSE_BAD_INPUT || cause == CAUSE_NOT_MEASURABLE ||
+           cause == CAUSE_DRIFT;
+}
+
+/* Doubled with every end in a row without progress; half of it is jitter, so that what fell
+ * together does not come back together. */
+static int64_t backoff(struct core *c, uint32_t step)
+{
+    int64_t delay = c->config.backoff_ms;
+    for (uint32_t i = 1; i < step && delay < c->config.backoff_max_ms; i++) {
+        delay *= 2;
+    }
+    if (delay > c->config.backoff_max_ms) {
+        delay = c->config.backoff_max_ms;
+    }
+    return delay / 2 + (int64_t)rng_below(&c->rng, (uint64_t)(delay / 2) + 1);
+}
+
+static struct judgement judge_no_space(const struct core *c, struct task *t)
+{
+    t->no_space++;
+    if (t->no_space >= c->config.no_space_max) {
+        return (struct judgement){.to = TASK_BLOCKED};
+    }
+    return (struct judgement){.to = TASK_READY, .pause = PAUSE_DISK};
+}
+
+struct judgement judge_end(struct core *c, struct task *t, const struct stage *s,
+                           const struct live *l, enum cause cause)
+{
+    if (l->row.reason == END_NEVER_LAUNCHED) {
+        return (struct judgement){.to = TASK_READY};
+    }
+    if (is_at_once(cause)) {
+        return (struct judgement){.to = TASK_BLOCKED};
+    }
+    if (l->progressed) {
+        t->idle = 0;
+        t->no_space = 0;
+    }
+    if (cause == CAUSE_NO_SPACE) {
+        return judge_no_space(c, t);
+    }
+    bool ran = l->row.reason != END_SPAWN_FAILED;
+    bool spares_crashes = cause == CAUSE_HOST_LOST || (cause == CAUSE_PREEMPTED && l->progressed);
+    t->spent++;
+    t->crashes += !spares_crashes;
+    t->idle = (uint16_t)(t->idle + (ran && !l->progressed && t->idle < UINT16_MAX));
+    t->no_space = 0;
+    uint32_t idle_max = s->crashes > IDLE_MAX ? s->crashes : IDLE_MAX;
+    bool over = (!spares_crashes && t->crashes >= s->crashes) || t->spent >= s->attempts ||
+                t->idle >= idle_max;
+    if (over) {
+        return (struct judgement){.to = TASK_BLOCKED};
+    }
+    return (struct judgement){.to = TASK_READY, .delay_ms = backoff(c, ran ? t->idle : t->spent)};
+}

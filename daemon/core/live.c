@@ -1,0 +1,115 @@
+#include "daemon/core/internal.h"
+
+struct live *live_new(struct core *c, struct program *p, uint32_t task)
+{
+    assert(p->tasks[task].live == NOWHERE); /* S1 */
+    if (c->free_live == NOWHERE) {
+        uint32_t old = c->n_live_cap;
+        c->n_live_cap = old == 0 ? 8 : old * 2;
+        c->live = xreallocarray(c->live, c->n_live_cap, sizeof(*c->live));
+        for (uint32_t i = c->n_live_cap; i-- > old;) {
+            c->live[i].next_free = c->free_live;
+            c->free_live = i;
+        }
+    }
+    uint32_t i = c->free_live;
+    struct live *l = &c->live[i];
+    c->free_live = l->next_free;
+    c->n_live++;
+    *l = (struct live){
+        .program = p->no, .task = task, .health = HEALTH_UNKNOWN, .mark_ms = c->now_ms};
+    attempt_row_init(&l->row);
+    p->tasks[task].live = i;
+    return l;
+}
+
+void live_free(struct core *c, struct live *l)
+{
+    struct task *t = &c->programs[l->program]->tasks[l->task];
+    live_let_go(c, l);
+    timer_clear(c, c->programs[l->program], l->task);
+    l->next_free = c->free_live;
+    c->free_live = t->live;
+    t->live = NOWHERE;
+    c->n_live--;
+}
+
+struct live *live_of(struct core *c, const struct program *p, uint32_t task)
+{
+    uint32_t i = p->tasks[task].live;
+    return i == NOWHERE ? NULL : &c->live[i];
+}
+
+uint32_t live_threads(const struct core *c, const struct stage *s)
+{
+    return s->threads < c->config.cores ? s->threads : c->config.cores;
+}
+
+int64_t live_memory(const struct core *c, const struct stage *s)
+{
+    int64_t all = c->config.memory_bytes;
+    return all > 0 && s->memory_bytes > all ? all : s->memory_bytes;
+}
+
+void live_hold(struct core *c, struct live *l)
+{
+    assert(!l->holds_slot);
+    struct program *p = c->programs[l->program];
+    const struct stage *s = task_stage(p, l->task);
+    l->threads = live_threads(c, s);
+    l->memory_bytes = live_memory(c, s);
+    l->holds_slot = true;
+    c->used_slots++;
+    c->used_threads += l->threads;
+    c->used_memory += l->memory_bytes;
+    p->used_slots++;
+    p->used_threads += l->threads;
+}
+
+void live_let_go(struct core *c, struct live *l)
+{
+    if (!l->holds_slot) {
+        return;
+    }
+    struct program *p = c->programs[l->program];
+    l->holds_slot = false;
+    assert(c->used_slots > 0 && c->used_threads >= l->threads && c->used_memory >= l->memory_bytes);
+    c->used_slots--;
+    c->used_threads -= l->threads;
+    c->used_memory -= l->memory_bytes;
+    p->used_slots--;
+    p->used_threads -= l->threads;
+}
+
+/* A worker that has not named its section yet is in setup. */
+static enum section section_of(const struct live *l)
+{
+    return l->row.section < SECTION_NR ? l->row.section : SECTION_SETUP;
+}
+
+int64_t live_deadline_span(const struct core *c, const struct live *l)
+{
+    const struct stage *s = task_stage(c->programs[l->program], l->task);
+    enum section section = section_of(l);
+    if (s->deadline_ms[section] > 0) {
+        return s->deadline_ms[section];
+    }
+    if (s->n_measured[section] < MEASURED_MIN) {
+        return c->config.deadline_first_ms;
+    }
+    int64_t span = s->measured_ms[section] * WIDEN;
+    return span > c->config.deadline_floor_ms ? span : c->config.deadline_floor_ms;
+}
+
+void live_mark(struct core *c, struct live *l)
+{
+    struct stage *s = task_stage(c->programs[l->program], l->task);
+    enum section section = section_of(l);
+    int64_t span = c->now_ms - l->mark_ms;
+    if (span > s->measured_ms[section]) {
+        s->measured_ms[section] = span;
+    }
+    s->n_measured[section] += s->n_measured[section] < UINT32_MAX;
+    l->mark_ms = c->now_ms;
+    l->overdue = false;
+}

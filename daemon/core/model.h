@@ -1,0 +1,141 @@
+/*
+ * The core's own state; for the files of daemon/core only.
+ *
+ * Layout: a task is 64 bytes, so that a million of them fit; what only a living attempt needs lies
+ * in the `live` pool. Every task has at most one timer (backoff, or its attempt's) and at most one
+ * place in its program's ready queue, and knows both positions.
+ */
+#ifndef DAEMON_CORE_MODEL_H
+#define DAEMON_CORE_MODEL_H
+
+#include <assert.h>
+
+#include "base/rng.h"
+#include "daemon/core/core.h"
+
+#define NOWHERE    UINT32_MAX
+#define STAGES_MAX 64u /* dependencies are bits of one word */
+#define IDLE_MAX                                                                                   \
+    3u /* restarts in a row without progress; more only where [run] crashes is more                \
+        */
+#define MALFORMED_MAX 100
+#define WIDEN         5  /* of a measured section */
+#define MEASURED_MIN  3u /* intervals seen before a measured deadline is believed */
+#define STARVE_MS     (5 * 60 * 1000)
+
+struct task {
+    int64_t best_done;
+    int64_t best_checkpoint;
+    int64_t not_before_ms; /* wall */
+    uint32_t n_attempts;
+    uint32_t spent;
+    uint32_t crashes;
+    uint32_t ready_pos; /* in the program's ready queue, or NOWHERE */
+    uint32_t timer_pos; /* in the timer heap, or NOWHERE */
+    uint32_t live;      /* in the live pool, or NOWHERE */
+    uint16_t idle;
+    uint16_t no_space;
+    uint8_t state;
+    uint8_t cause;
+    uint8_t ending;
+    bool linked;
+};
+
+enum live_phase { LIVE_STARTING, LIVE_RUNNING, LIVE_VERIFYING };
+enum live_kill { KILL_NONE, KILL_WANTED, KILL_TERMINATED, KILL_KILLED };
+
+/*
+ * An attempt without a known end.
+ *   STARTING --UP, probed alive--> RUNNING --exit 0--> VERIFYING --> gone
+ *       +----------- ended otherwise ----------+--> gone
+ * Ending it by force: NONE -> WANTED (no proof of life yet) -> TERMINATED -> KILLED, each step only
+ * on ALIVE (S4).
+ */
+struct live {
+    struct attempt_row row;
+    uint32_t program;
+    uint32_t task;
+    uint32_t next_free;
+    enum live_phase phase;
+    enum live_kill kill;
+    enum cause kill_cause; /* HANG or BAD_RESULT; NONE when a person ends the task */
+    enum core_health health;
+    bool progressed;
+    bool overdue;    /* its section is up: the next ALIVE makes it a hang */
+    bool holds_slot; /* threads and memory below are counted as used */
+    uint32_t threads;
+    int64_t memory_bytes;
+    int64_t mark_ms;     /* mono: the last sign of work */
+    int64_t deadline_ms; /* mono: the section is up */
+};
+
+struct stage {
+    uint64_t after;      /* bits of stages */
+    uint64_t dependants; /* bits of stages that name it in `after` */
+    uint32_t order; /* place in the order of preference: deeper first, then as in the program */
+    bool counted;
+    bool sealed;
+    uint32_t threads;
+    int64_t memory_bytes;
+    uint32_t crashes;
+    uint32_t attempts;
+    int64_t deadline_ms[SECTION_NR];
+    int64_t measured_ms[SECTION_NR]; /* the longest interval between two signs of work */
+    uint32_t n_measured[SECTION_NR];
+};
+
+struct program {
+    uint32_t no;
+    uint32_t n_cells;
+    uint32_t n_stages;
+    uint32_t n_tasks;
+    uint32_t slots;
+    struct stage *stages;
+    struct task *tasks;
+    uint32_t *ready; /* heap of task indices */
+    uint32_t n_ready;
+    uint32_t cap_ready;
+    struct program_row status;
+    uint32_t n_by_state[TASK_STATE_NR];
+    uint32_t n_counted;
+    uint32_t n_counted_open;
+    uint32_t n_unlinked; /* done, link not confirmed */
+    uint32_t used_slots;
+    uint32_t used_threads;
+    uint64_t served;       /* number of the last start given to it */
+    int64_t starved_since; /* mono: its head has not fitted since; INT64_MIN: it has */
+    bool verdict_asked;    /* ACT_VERDICT is out */
+    bool verdict_failed;   /* and came back failed: not asked again by itself */
+    bool report_asked;
+};
+
+struct timer {
+    int64_t at_ms;
+    uint32_t program; /* index into programs */
+    uint32_t task;
+};
+
+struct core {
+    struct core_config config;
+    struct rng rng;
+    struct program **programs; /* by number; NULL where there is none */
+    uint32_t cap_programs;
+    struct live *live;
+    uint32_t n_live_cap;
+    uint32_t free_live;
+    uint32_t n_live;
+    struct timer *timers;
+    uint32_t n_timers;
+    uint32_t cap_timers;
+    int64_t armed_ms; /* what the shell was last told; INT64_MAX: nothing */
+    uint32_t used_slots;
+    uint32_t used_threads;
+    int64_t used_memory;
+    uint64_t n_starts;
+    /* during a step */
+    struct core_out *out;
+    int64_t now_ms; /* mono, never goes back */
+    struct wall_time wall;
+};
+
+#endif

@@ -1,0 +1,248 @@
+#include "daemon/core/internal.h"
+
+struct program *program_of(struct core *c, uint32_t no)
+{
+    return no < c->cap_programs ? c->programs[no] : NULL;
+}
+
+static void set_run(struct stage *s, const struct core_stage *from)
+{
+    s->threads = from->threads > 0 ? from->threads : 1;
+    s->memory_bytes = from->memory_bytes > 0 ? from->memory_bytes : 0;
+    s->crashes = from->crashes;
+    s->attempts = from->attempts;
+    memcpy(s->deadline_ms, from->deadline_ms, sizeof(s->deadline_ms));
+}
+
+/* Deepest stage first; among equals the program's order. */
+static void set_order(struct program *p)
+{
+    uint32_t depth[STAGES_MAX] = {0};
+    for (uint32_t s = 0; s < p->n_stages; s++) {
+        for (uint64_t bits = p->stages[s].after; bits != 0; bits &= bits - 1) {
+            uint32_t d = depth[__builtin_ctzll(bits)] + 1;
+            depth[s] = d > depth[s] ? d : depth[s];
+        }
+    }
+    for (uint32_t s = 0; s < p->n_stages; s++) {
+        uint32_t order = 0;
+        for (uint32_t o = 0; o < p->n_stages; o++) {
+            order += depth[o] > depth[s] || (depth[o] == depth[s] && o < s);
+        }
+        p->stages[s].order = order;
+    }
+}
+
+static void set_stages(struct program *p, const struct core_plan *plan)
+{
+    p->stages = xcalloc(plan->n_stages, sizeof(*p->stages));
+    for (uint32_t s = 0; s < plan->n_stages; s++) {
+        const struct core_stage *from = &plan->stages[s];
+        struct stage *to = &p->stages[s];
+        to->counted = from->counted;
+        to->sealed = from->sealed;
+        set_run(to, from);
+        for (size_t i = 0; i < from->n_after; i++) {
+            assert(from->after[i] < s);
+            to->after |= UINT64_C(1) << from->after[i];
+            p->stages[from->after[i]].dependants |= UINT64_C(1) << s;
+        }
+    }
+    set_order(p);
+}
+
+static void set_task(struct task *t, const struct task_row *row)
+{
+    *t = (struct task){
+        .best_done = row->best_done,
+        .best_checkpoint = row->best_checkpoint,
+        .not_before_ms = row->not_before.ms,
+        .n_attempts = row->n_attempts,
+        .spent = row->spent,
+        .crashes = row->crashes,
+        .ready_pos = NOWHERE,
+        .timer_pos = NOWHERE,
+        .live = NOWHERE,
+        .idle = (uint16_t)row->idle,
+        .no_space = (uint16_t)row->no_space,
+        .state = (uint8_t)row->state,
+        .cause = (uint8_t)row->cause,
+        .ending = (uint8_t)row->ending,
+        .linked = row->linked,
+    };
+}
+
+static void set_tasks(struct program *p, const struct task_row *rows)
+{
+    p->tasks = xcalloc(p->n_tasks, sizeof(*p->tasks));
+    for (uint32_t i = 0; i < p->n_tasks; i++) {
+        const struct stage *s = task_stage(p, i);
+        struct task_row fresh;
+        task_row_init(&fresh, s->after == 0 ? TASK_READY : TASK_WAITING);
+        set_task(&p->tasks[i], rows != NULL ? &rows[i] : &fresh);
+        const struct task *t = &p->tasks[i];
+        p->n_by_state[t->state]++;
+        p->n_counted += s->counted;
+        p->n_counted_open += s->counted && !task_state_is_terminal((enum task_state)t->state);
+        p->n_unlinked += t->state == TASK_DONE && !t->linked;
+    }
+}
+
+/* What was alive when the last daemon ended: nothing is known of it until it has been probed. */
+static void adopt(struct core *c, struct program *p, const struct core_live *from)
+{
+    assert(from->task < p->n_tasks);
+    enum task_state state = (enum task_state)p->tasks[from->task].state;
+    assert(state == TASK_STARTING || state == TASK_RUNNING);
+    struct live *l = live_new(c, p, from->task);
+    l->row = from->attempt;
+    l->phase = state == TASK_RUNNING ? LIVE_RUNNING : LIVE_STARTING;
+    l->progressed =
+        l->row.checkpoint >= 0 && l->row.checkpoint >= p->tasks[from->task].best_checkpoint;
+    l->progressed |= l->row.done >= 0 && l->row.done >= p->tasks[from->task].best_done;
+    l->kill = p->tasks[from->task].ending != CAUSE_NONE ? KILL_WANTED : KILL_NONE;
+    l->deadline_ms = c->now_ms + live_deadline_span(c, l);
+    live_hold(c, l);
+    emit_live_act(c, ACT_PROBE, l);
+    timer_set(c, p, from->task, c->now_ms + c->config.probe_ms);
+}
+
+static int64_t clamp(int64_t v, int64_t low, int64_t high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+
+/* Committed acts that may not have been done come out again; the wall clock may have jumped since.
+ */
+static void recover(struct core *c, struct program *p)
+{
+    for (uint32_t i = 0; i < p->n_tasks; i++) {
+        const struct task *t = &p->tasks[i];
+        int64_t wait_ms = t->not_before_ms - c->wall.ms;
+        if (t->state == TASK_READY && t->not_before_ms > 0 && wait_ms > 0) {
+            timer_set(c, p, i, c->now_ms + clamp(wait_ms, 0, c->config.backoff_max_ms));
+        } else if (t->state == TASK_READY) {
+            ready_push(p, i);
+        } else if (t->state == TASK_DONE && !t->linked) {
+            emit_task_act(c, ACT_LINK, p, i);
+        }
+        assert((t->live != NOWHERE) == (t->state == TASK_STARTING || t->state == TASK_RUNNING));
+    }
+    if ((p->status.paused & PAUSE_DISK) != 0) {
+        emit_act(c, ACT_WATCH_DISK, p);
+    }
+    if ((p->status.unsealed || p->status.unblinded) && !p->status.records_open) {
+        emit_act(c, ACT_OPEN_RECORDS, p);
+    }
+}
+
+static void make_room(struct core *c, uint32_t no)
+{
+    if (no < c->cap_programs) {
+        return;
+    }
+    uint32_t cap = c->cap_programs == 0 ? 16 : c->cap_programs;
+    while (cap <= no) {
+        cap *= 2;
+    }
+    c->programs = xreallocarray(c->programs, cap, sizeof(struct program *));
+    memset(c->programs + c->cap_programs, 0, (cap - c->cap_programs) * sizeof(struct program *));
+    c->cap_programs = cap;
+}
+
+void program_add(struct core *c, const struct core_event *ev)
+{
+    const struct core_plan *plan = &ev->added.plan;
+    if (program_of(c, ev->program) != NULL) {
+        return;
+    }
+    assert(ev->program > 0 && plan->n_stages > 0 && plan->n_stages <= STAGES_MAX);
+    assert(plan->n_cells > 0 && plan->n_cells < NOWHERE / plan->n_stages);
+    make_room(c, ev->program);
+    struct program *p = xcalloc(1, sizeof(*p));
+    c->programs[ev->program] = p;
+    p->no = ev->program;
+    p->n_cells = plan->n_cells;
+    p->n_stages = plan->n_stages;
+    p->n_tasks = plan->n_cells * plan->n_stages;
+    p->slots = plan->slots;
+    p->starved_since = INT64_MIN;
+    if (ev->added.status != NULL) {
+        p->status = *ev->added.status;
+    }
+    set_stages(p, plan);
+    set_tasks(p, ev->added.tasks);
+    for (size_t i = 0; i < ev->added.n_live; i++) {
+        adopt(c, p, &ev->added.live[i]);
+    }
+    recover(c, p);
+}
+
+void program_set_run(struct core *c, struct program *p, const struct core_event *ev)
+{
+    const struct core_plan *plan = &ev->added.plan;
+    assert(plan->n_stages == p->n_stages && plan->n_cells == p->n_cells);
+    p->slots = plan->slots;
+    for (uint32_t s = 0; s < p->n_stages; s++) {
+        set_run(&p->stages[s], &plan->stages[s]);
+    }
+    (void)emit_program_row(c, p, ROW_RUN_SETTINGS, ev->text);
+}
+
+void program_pause(struct core *c, struct program *p, unsigned bit, const char *why)
+{
+    if ((p->status.paused & bit) != 0) {
+        return;
+    }
+    p->status.paused |= bit;
+    (void)emit_program_row(c, p, ROW_PAUSED, why);
+    if (bit == PAUSE_DISK) {
+        emit_act(c, ACT_WATCH_DISK, p);
+    }
+}
+
+static uint32_t n_open(const struct program *p)
+{
+    return p->n_tasks - p->n_by_state[TASK_DONE] - p->n_by_state[TASK_BLOCKED] -
+           p->n_by_state[TASK_NEVER_RUN];
+}
+
+/* Scores open when all counted tasks are terminal. The verdict waits for the others too: it states
+ * the coverage of all tasks, and must be the same bytes whatever order they ended in. Each of the
+ * three comes once (S7). */
+void program_advance(struct core *c, struct program *p)
+{
+    struct program_row *s = &p->status;
+    bool counted_ended = p->n_counted_open == 0 && (p->n_counted > 0 || n_open(p) == 0);
+    if (!s->unsealed && counted_ended) {
+        s->unsealed = true;
+        (void)emit_program_row(c, p, ROW_UNSEALED, NULL);
+        if (!s->records_open) {
+            emit_act(c, ACT_OPEN_RECORDS, p);
+        }
+    }
+    if (!s->unsealed || n_open(p) > 0 || p->n_unlinked > 0) {
+        return;
+    }
+    if (!s->verdict && !p->verdict_asked && !p->verdict_failed) {
+        p->verdict_asked = true;
+        emit_act(c, ACT_VERDICT, p);
+    }
+    if (s->verdict && !s->reported && !p->report_asked) {
+        p->report_asked = true;
+        emit_act(c, ACT_REPORT, p);
+    }
+}
+
+void program_free_all(struct core *c)
+{
+    for (uint32_t i = 0; i < c->cap_programs; i++) {
+        if (c->programs[i] != NULL) {
+            free(c->programs[i]->stages);
+            free(c->programs[i]->tasks);
+            free(c->programs[i]->ready);
+            free(c->programs[i]);
+        }
+    }
+    free(c->programs);
+}

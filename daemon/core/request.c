@@ -1,0 +1,135 @@
+/* What a person asks for. A refusal changes nothing and says why. */
+#include "daemon/core/internal.h"
+
+static bool scores_seen(const struct program *p)
+{
+    return p->status.unsealed || p->status.unblinded || p->status.verdict;
+}
+
+/* A dependency that has ended otherwise than done; NOWHERE when there is none. */
+static uint32_t dead_dependency(const struct program *p, uint32_t task)
+{
+    uint32_t first = task - task % p->n_stages;
+    for (uint64_t bits = task_stage(p, task)->after; bits != 0; bits &= bits - 1) {
+        uint32_t other = first + (uint32_t)__builtin_ctzll(bits);
+        if (p->tasks[other].state == TASK_BLOCKED || p->tasks[other].state == TASK_NEVER_RUN) {
+            return other;
+        }
+    }
+    return NOWHERE;
+}
+
+static void revive(struct core *c, struct program *p, uint32_t task)
+{
+    struct task *t = &p->tasks[task];
+    enum task_state from = (enum task_state)t->state;
+    t->spent = 0;
+    t->crashes = 0;
+    t->idle = 0;
+    t->no_space = 0;
+    t->not_before_ms = 0;
+    bool ready = task_dependencies_done(p, task);
+    task_move(p, task, ready ? TASK_READY : TASK_WAITING, CAUSE_NONE);
+    (void)emit_task_row(c, p, task, ROW_TASK_RETRIED, from);
+    if (ready) {
+        ready_push(p, task);
+    }
+}
+
+static void revive_dependants(struct core *c, struct program *p, uint32_t task)
+{
+    uint32_t first = task - task % p->n_stages;
+    uint64_t reached = task_stage(p, task)->dependants;
+    for (uint32_t s = task - first + 1; s < p->n_stages; s++) {
+        const struct task *t = &p->tasks[first + s];
+        if ((reached >> s & 1) == 0 || t->state != TASK_NEVER_RUN || t->cause != CAUSE_DEPENDENCY ||
+            dead_dependency(p, first + s) != NOWHERE) {
+            continue;
+        }
+        revive(c, p, first + s);
+        reached |= p->stages[s].dependants;
+    }
+}
+
+void request_retry(struct core *c, struct program *p, uint32_t task)
+{
+    const struct task *t = &p->tasks[task];
+    if (t->state != TASK_BLOCKED && t->state != TASK_NEVER_RUN) {
+        emit_refusal(c, "it is %s: only what is blocked or was never run can be tried again",
+                     task_state_name((enum task_state)t->state));
+    } else if (task_stage(p, task)->counted && scores_seen(p)) {
+        emit_refusal(c, "it counts, and scores of this program have been seen (invariant 8)");
+    } else if (p->status.verdict || p->verdict_asked) {
+        emit_refusal(c, "the verdict is out, and its coverage states this task");
+    } else if (dead_dependency(p, task) != NOWHERE) {
+        emit_refusal(c, "a task it depends on is blocked: try that one again");
+    } else {
+        revive(c, p, task);
+        revive_dependants(c, p, task);
+    }
+}
+
+static void end_by_person(struct core *c, struct program *p, uint32_t task, enum cause cause)
+{
+    struct task *t = &p->tasks[task];
+    struct live *l = live_of(c, p, task);
+    enum task_state from = (enum task_state)t->state;
+    if (l != NULL) {
+        if (t->ending == CAUSE_NONE) {
+            t->ending = (uint8_t)cause;
+            (void)emit_task_row(c, p, task, ROW_TASK_ENDING, from);
+            attempt_end_by_person(c, l);
+        }
+        return;
+    }
+    ready_remove(p, task);
+    timer_clear(c, p, task);
+    t->not_before_ms = 0;
+    task_move(p, task, t->n_attempts > 0 ? TASK_BLOCKED : TASK_NEVER_RUN, cause);
+    (void)emit_task_row(c, p, task, ROW_TASK_ENDED, from);
+    task_block_dependants(c, p, task);
+}
+
+void request_cancel(struct core *c, struct program *p, uint32_t task)
+{
+    if (task_state_is_terminal((enum task_state)p->tasks[task].state)) {
+        emit_refusal(c, "it has ended already: %s",
+                     task_state_name((enum task_state)p->tasks[task].state));
+        return;
+    }
+    end_by_person(c, p, task, CAUSE_CANCELLED);
+}
+
+/* Deepest stages first, so that each says "stopped" and none "dependency". */
+void request_stop(struct core *c, struct program *p)
+{
+    for (uint32_t i = p->n_tasks; i-- > 0;) {
+        if (!task_state_is_terminal((enum task_state)p->tasks[i].state)) {
+            end_by_person(c, p, i, CAUSE_STOPPED);
+        }
+    }
+}
+
+void request_resume(struct core *c, struct program *p, const char *text)
+{
+    if (p->status.paused == 0 && !p->verdict_failed) {
+        emit_refusal(c, "it is not paused");
+        return;
+    }
+    p->verdict_failed = false;
+    if (p->status.paused != 0) {
+        p->status.paused = 0;
+        (void)emit_program_row(c, p, ROW_RESUMED, text);
+    }
+}
+
+void request_unblind(struct core *c, struct program *p, const char *text)
+{
+    if (scores_seen(p)) {
+        emit_refusal(c, "its scores are open already");
+        return;
+    }
+    p->status.unblinded = true;
+    (void)emit_program_row(c, p, ROW_UNBLINDED, text);
+    emit_act(c, ACT_OPEN_RECORDS, p);
+}

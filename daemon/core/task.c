@@ -1,0 +1,89 @@
+#include "daemon/core/internal.h"
+
+void task_snapshot(const struct task *t, struct task_row *out)
+{
+    *out = (struct task_row){
+        .state = (enum task_state)t->state,
+        .cause = (enum cause)t->cause,
+        .linked = t->linked,
+        .ending = (enum cause)t->ending,
+        .n_attempts = t->n_attempts,
+        .spent = t->spent,
+        .crashes = t->crashes,
+        .idle = t->idle,
+        .no_space = t->no_space,
+        .best_done = t->best_done,
+        .best_checkpoint = t->best_checkpoint,
+        .not_before = {t->not_before_ms},
+    };
+}
+
+void task_move(struct program *p, uint32_t task, enum task_state to, enum cause cause)
+{
+    struct task *t = &p->tasks[task];
+    enum task_state from = (enum task_state)t->state;
+    assert(task_move_is_allowed(from, to));
+    assert((cause != CAUSE_NONE) == (to == TASK_BLOCKED || to == TASK_NEVER_RUN));
+    assert(to != TASK_NEVER_RUN || t->n_attempts == 0 || cause == CAUSE_DEPENDENCY);
+    p->n_by_state[from]--;
+    p->n_by_state[to]++;
+    t->state = (uint8_t)to;
+    t->cause = (uint8_t)cause;
+    if (task_stage(p, task)->counted) {
+        p->n_counted_open -= !task_state_is_terminal(from);
+        p->n_counted_open += !task_state_is_terminal(to);
+    }
+    p->n_unlinked += to == TASK_DONE;
+}
+
+static uint32_t cell_start(const struct program *p, uint32_t task)
+{
+    return task - task % p->n_stages;
+}
+
+uint32_t task_waits_for(const struct program *p, uint32_t task)
+{
+    uint32_t first = cell_start(p, task);
+    for (uint64_t bits = task_stage(p, task)->after; bits != 0; bits &= bits - 1) {
+        uint32_t other = first + (uint32_t)__builtin_ctzll(bits);
+        if (p->tasks[other].state != TASK_DONE) {
+            return other;
+        }
+    }
+    return NOWHERE;
+}
+
+bool task_dependencies_done(const struct program *p, uint32_t task)
+{
+    return task_waits_for(p, task) == NOWHERE;
+}
+
+void task_release_dependants(struct core *c, struct program *p, uint32_t task)
+{
+    uint32_t first = cell_start(p, task);
+    for (uint64_t bits = task_stage(p, task)->dependants; bits != 0; bits &= bits - 1) {
+        uint32_t other = first + (uint32_t)__builtin_ctzll(bits);
+        if (p->tasks[other].state == TASK_WAITING && task_dependencies_done(p, other)) {
+            task_move(p, other, TASK_READY, CAUSE_NONE);
+            (void)emit_task_row(c, p, other, ROW_TASK_READY, TASK_WAITING);
+            ready_push(p, other);
+        }
+    }
+}
+
+/* Stages stand in topological order, so one pass over the cell reaches the dependants of
+ * dependants. */
+void task_block_dependants(struct core *c, struct program *p, uint32_t task)
+{
+    uint32_t first = cell_start(p, task);
+    uint64_t reached = task_stage(p, task)->dependants;
+    for (uint32_t s = task - first + 1; s < p->n_stages; s++) {
+        uint32_t other = first + s;
+        if ((reached >> s & 1) == 0 || p->tasks[other].state != TASK_WAITING) {
+            continue;
+        }
+        task_move(p, other, TASK_NEVER_RUN, CAUSE_DEPENDENCY);
+        (void)emit_task_row(c, p, other, ROW_TASK_ENDED, TASK_WAITING);
+        reached |= p->stages[s].dependants;
+    }
+}
