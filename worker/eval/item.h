@@ -53,7 +53,10 @@ struct item_set {
 void item_set_init(struct item_set *set);
 void item_set_release(struct item_set *set);
 
-/* Appends every item of a JSONL file; ERR_SYNTAX or ERR_INVALID name file and line. */
+/* Appends every item of JSON lines; ERR_SYNTAX names line and item. */
+int item_set_parse_jsonl(struct item_set *set, const struct task_def *def, const char *text,
+                         size_t len, struct err *err) MUST_CHECK;
+/* The same of a file, which the message names too. */
 int item_set_read_jsonl(struct item_set *set, const struct task_def *def, const char *path,
                         struct err *err) MUST_CHECK;
 /* Appends every item of MMLU's <folder>/<split>, one group a subject; description_newlines (1 or 2)

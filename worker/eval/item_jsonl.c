@@ -193,33 +193,40 @@ static int take_line(struct item_set *set, const struct task_def *def, const cha
     return rc;
 }
 
+int item_set_parse_jsonl(struct item_set *set, const struct task_def *def, const char *text,
+                         size_t len, struct err *err)
+{
+    const size_t before = set->n;
+    unsigned line = 0;
+    for (size_t at = 0; at < len;) {
+        const char *start = text + at;
+        const char *feed = memchr(start, '\n', len - at);
+        const size_t n = feed == NULL ? len - at : (size_t)(feed - start);
+        at += n + 1;
+        line++;
+        if (pytext_lstrip(start, n) == n)
+            continue;
+        const size_t item = set->n - before + 1;
+        int rc = take_line(set, def, start, n, line, err);
+        if (rc != 0) {
+            if (rc != ERR_OTHER) /* the data are bad, not the parameters or the machine */
+                err->code = ERR_SYNTAX;
+            return err_wrap(err, "line %u (item %zu)", line, item);
+        }
+    }
+    if (set->n == before)
+        return err_set(err, ERR_SYNTAX, "holds no items");
+    item_set_end_group(set, "");
+    return 0;
+}
+
 int item_set_read_jsonl(struct item_set *set, const struct task_def *def, const char *path,
                         struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
-    const size_t before = set->n;
-    unsigned line = 0;
     int rc = file_read(path, ITEM_FILE_MAX, &text, err);
-    for (size_t at = 0; rc == 0 && at < text.len;) {
-        const char *start = text.buf + at;
-        const char *feed = memchr(start, '\n', text.len - at);
-        size_t len = feed == NULL ? text.len - at : (size_t)(feed - start);
-        at += len + 1;
-        line++;
-        if (pytext_lstrip(start, len) == len)
-            continue;
-        const size_t item = set->n - before + 1;
-        rc = take_line(set, def, start, len, line, err);
-        if (rc != 0) {
-            if (rc != ERR_OTHER) /* the data are bad, not the parameters or the machine */
-                rc = err->code = ERR_SYNTAX;
-            err_wrap(err, "%s: line %u (item %zu)", path, line, item);
-        }
-    }
+    if (rc == 0 && (rc = item_set_parse_jsonl(set, def, text.buf, text.len, err)) != 0)
+        err_wrap(err, "%s", path);
     strbuf_release(&text);
-    if (rc == 0 && set->n == before)
-        rc = err_set(err, ERR_SYNTAX, "%s: holds no items", path);
-    if (rc == 0)
-        item_set_end_group(set, "");
     return rc;
 }
