@@ -1,10 +1,10 @@
 /*
- * Evidence: what the cells have yielded, as the truth table sees it. One record slot per (cell, stage, metric), one
- * fact slot per (cell, stage, fact), one end per task. Built from the store, from cell folders or from records.json; the
- * engine cannot tell which.
+ * Evidence: what the cells have yielded, as the truth table sees it. One record slot per (cell,
+ * stage, metric), one fact slot per (cell, stage, fact), one end per task. Built from the store,
+ * from cell folders or from records.json; the engine cannot tell which.
  *
- * Owned by an arena inside. Every value is in exactly one state, so that a missing, NaN, doubled or out-of-support
- * value can never pass for a number (invariant 5).
+ * Owned by an arena inside. Every value is in exactly one state, so that a missing, NaN, doubled or
+ * out-of-support value can never pass for a number (invariant 5).
  */
 #ifndef TRUTHTABLE_EVIDENCE_H
 #define TRUTHTABLE_EVIDENCE_H
@@ -52,14 +52,18 @@ struct evidence {
     struct arena arena;
     const struct program *program;
     struct evidence_task *tasks; /* program_n_tasks() of them */
-    void *index;                 /* private */
+    const char *label; /* of imported records ("reconstructed"); NULL for an executed program */
+    void *index;       /* private */
 };
 
-void evidence_init(struct evidence *e, const struct program *p); /* all tasks pending, all values missing */
+void evidence_init(struct evidence *e,
+                   const struct program *p); /* all tasks pending, all values missing */
 void evidence_release(struct evidence *e);
 
-void evidence_set_task(struct evidence *e, size_t cell, size_t stage, enum task_end end, const char *cause);
-/* A second value for one name makes it VALUE_DOUBLED. NaN and infinity become VALUE_NULL, why "not finite". */
+void evidence_set_task(struct evidence *e, size_t cell, size_t stage, enum task_end end,
+                       const char *cause);
+/* A second value for one name makes it VALUE_DOUBLED. NaN and infinity become VALUE_NULL, why "not
+ * finite". */
 void evidence_add_metric(struct evidence *e, size_t cell, size_t stage, const char *metric,
                          const struct evidence_value *v);
 void evidence_add_fact(struct evidence *e, size_t cell, size_t stage, const char *fact,
@@ -70,12 +74,19 @@ const struct evidence_value *evidence_metric(const struct evidence *e, size_t ce
 const struct evidence_value *evidence_fact(const struct evidence *e, size_t cell, size_t stage,
                                            const char *fact);
 
-/* Adds the metrics and facts of one worker's result.json (already parsed; worker-protocol.md) to a task. Malformed members
- * become VALUE_NULL with a reason; ERR_PROTOCOL only when the object is not a result at all. */
-int evidence_add_result(struct evidence *e, size_t cell, size_t stage, const cJSON *result, struct err *err) MUST_CHECK;
+/* Values count only for tasks whose end is TASK_END_DONE: an aborted attempt yields nothing. The
+ * caller sets ends.
+ *
+ * Adds the metrics and facts of one worker's result.json (already parsed; worker-protocol.md) to a
+ * task. Malformed members become VALUE_NULL with a reason; ERR_PROTOCOL only when the object is not
+ * a result at all. */
+int evidence_add_result(struct evidence *e, size_t cell, size_t stage, const cJSON *result,
+                        struct err *err) MUST_CHECK;
 
-/* records.json: {"schema":1,"program":NAME,"label":"reconstructed","records":[{"cell":NAME,"stage":NAME,
- *  "end":"done|blocked|never_run","cause":…,"metrics":{NAME:{"value","n","se"}|number},"facts":{…}}]} */
+/* records.json:
+ * {"schema":1,"program":NAME,"label":"reconstructed","records":[{"cell":NAME,"stage":NAME,
+ *  "end":"done|blocked|never_run","cause":…,"metrics":{NAME:{"value","n","se"}|number},"facts":{…}}]}
+ */
 int evidence_read_records(struct evidence *e, const cJSON *records, struct err *err) MUST_CHECK;
 
 #endif

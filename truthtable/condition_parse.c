@@ -1,0 +1,421 @@
+#include "truthtable/condition_parse.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "base/xalloc.h"
+
+#define KIDS_MAX 64
+
+struct kids {
+    struct cond *items[KIDS_MAX];
+    size_t n;
+};
+
+static struct cond *parse_or(struct cond_parser *ps);
+static struct cond *parse_sum(struct cond_parser *ps);
+
+/* The place of a byte of the text in grid.toml: the text begins one column after its opening quote.
+ */
+static struct place place_of(const struct cond_text *text, size_t offset)
+{
+    struct place at = text->place;
+    if (at.line == 0) {
+        return at;
+    }
+    at.column++;
+    size_t len = strlen(text->text);
+    for (size_t i = 0; i < offset && i < len;) {
+        size_t n = text_utf8_next(text->text + i, len - i, NULL);
+        at.column++;
+        if (text->text[i] == '\n') {
+            at.line++;
+            at.column = 1;
+        }
+        i += n == 0 ? 1 : n;
+    }
+    return at;
+}
+
+struct cond *cond_fail(struct cond_parser *ps, size_t offset, const char *fmt, ...)
+{
+    if (ps->failed) {
+        return NULL;
+    }
+    ps->failed = true;
+    char message[512];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(message, sizeof(message), fmt, ap);
+    va_end(ap);
+    struct place at = place_of(ps->text, offset);
+    diag_add(ps->diag, DIAG_ERROR, at.line, at.column, "condition \"%.80s%s\": %s", ps->text->text,
+             strlen(ps->text->text) > 80 ? "..." : "", message);
+    return NULL;
+}
+
+struct cond *cond_fail_unknown(struct cond_parser *ps, const struct token *t, const char *what,
+                               const char *const *known, size_t n_known)
+{
+    char name[65];
+    size_t len = t->len < sizeof(name) - 1 ? t->len : sizeof(name) - 1;
+    memcpy(name, t->start, len);
+    name[len] = '\0';
+    const char *near = text_nearest(name, known, n_known);
+    return near == NULL ? cond_fail(ps, t->offset, "there is no %s \"%s\"", what, name)
+                        : cond_fail(ps, t->offset, "there is no %s \"%s\"; did you mean \"%s\"?",
+                                    what, name, near);
+}
+
+struct cond *cond_new(struct cond_parser *ps, enum cond_kind kind, size_t offset)
+{
+    if (ps->failed) {
+        return NULL;
+    }
+    if (++ps->n_nodes > COND_NODES_MAX) {
+        return cond_fail(ps, offset, "more than %d parts", COND_NODES_MAX);
+    }
+    struct cond *c = arena_alloc(ps->facts->arena, sizeof(*c));
+    c->kind = kind;
+    c->offset = offset;
+    c->index = c->measure = c->fact = c->factor = c->level_a = c->level_b = INDEX_NONE;
+    return c;
+}
+
+void cond_advance(struct cond_parser *ps)
+{
+    if (ps->failed) {
+        ps->tok = (struct token){.kind = TOKEN_END, .start = ""};
+        return;
+    }
+    ps->tok = lexer_next(&ps->lexer);
+    if (ps->tok.kind == TOKEN_BAD) {
+        (void)cond_fail(ps, ps->tok.offset, "%s", ps->tok.message);
+    }
+}
+
+static struct cond *fail_expected(struct cond_parser *ps, const char *what)
+{
+    if (ps->tok.kind == TOKEN_END) {
+        return cond_fail(ps, ps->tok.offset, "it ends where %s is expected", what);
+    }
+    return cond_fail(ps, ps->tok.offset, "%s is expected, not \"%.*s\"", what, (int)ps->tok.len,
+                     ps->tok.start);
+}
+
+bool cond_expect(struct cond_parser *ps, char c)
+{
+    if (!token_is_char(&ps->tok, c)) {
+        (void)fail_expected(ps, (const char[]){'"', c, '"', '\0'});
+        return false;
+    }
+    cond_advance(ps);
+    return !ps->failed;
+}
+
+bool cond_take(struct cond_parser *ps, enum token_kind kind, const char *what, struct token *out)
+{
+    if (ps->tok.kind != kind) {
+        (void)fail_expected(ps, what);
+        return false;
+    }
+    *out = ps->tok;
+    cond_advance(ps);
+    return !ps->failed;
+}
+
+static struct cond *need_truth(struct cond_parser *ps, struct cond *c)
+{
+    if (c != NULL && !cond_is_truth(c)) {
+        return cond_fail(ps, c->offset, "a number stands where a comparison is needed");
+    }
+    return c;
+}
+
+static struct cond *need_number(struct cond_parser *ps, struct cond *c)
+{
+    if (c != NULL && !cond_is_number(c)) {
+        return cond_fail(ps, c->offset, "a truth value stands where a number is needed");
+    }
+    return c;
+}
+
+static struct cond *with_kids(struct cond_parser *ps, struct cond *c, struct cond *const *items,
+                              size_t n)
+{
+    if (c == NULL || ps->failed) {
+        return NULL;
+    }
+    const struct cond **kids = arena_array(ps->facts->arena, n, sizeof(*kids));
+    for (size_t i = 0; i < n; i++) {
+        kids[i] = items[i];
+    }
+    c->kids = kids;
+    c->n_kids = n;
+    return c;
+}
+
+static bool kids_push(struct cond_parser *ps, struct kids *k, struct cond *c)
+{
+    if (c != NULL && k->n == KIDS_MAX) {
+        c = cond_fail(ps, c->offset, "more than %d operands", KIDS_MAX);
+    }
+    if (c != NULL) {
+        k->items[k->n++] = c;
+    }
+    return c != NULL;
+}
+
+static struct cond *unary_node(struct cond_parser *ps, enum cond_kind kind, size_t offset,
+                               struct cond *kid)
+{
+    return kid == NULL ? NULL : with_kids(ps, cond_new(ps, kind, offset), &kid, 1);
+}
+
+/* abs(sum), min(sum, ...), max(sum, ...) */
+static struct cond *parse_function(struct cond_parser *ps, enum cond_kind kind)
+{
+    size_t offset = ps->tok.offset;
+    struct kids args = {0};
+    cond_advance(ps);
+    if (!cond_expect(ps, '(')) {
+        return NULL;
+    }
+    for (;;) {
+        if (!kids_push(ps, &args, need_number(ps, parse_sum(ps)))) {
+            return NULL;
+        }
+        if (kind == COND_ABS || !token_is_char(&ps->tok, ',')) {
+            break;
+        }
+        cond_advance(ps);
+    }
+    return cond_expect(ps, ')') ? with_kids(ps, cond_new(ps, kind, offset), args.items, args.n)
+                                : NULL;
+}
+
+static struct cond *parse_otherwise(struct cond_parser *ps)
+{
+    if (ps->use != COND_USE_INPUT) {
+        return cond_fail(ps, ps->tok.offset,
+                         "\"otherwise\" has a meaning in the levels of inputs only");
+    }
+    struct cond *c = cond_new(ps, COND_OTHERWISE, ps->tok.offset);
+    cond_advance(ps);
+    return ps->failed ? NULL : c;
+}
+
+static struct cond *parse_atom_inner(struct cond_parser *ps)
+{
+    static const struct {
+        const char *word;
+        enum cond_kind kind;
+    } functions[] = {{"abs", COND_ABS}, {"min", COND_MIN}, {"max", COND_MAX}};
+    if (ps->tok.kind == TOKEN_NUMBER) {
+        struct cond *c = cond_new(ps, COND_NUMBER, ps->tok.offset);
+        if (c != NULL) {
+            c->number = ps->tok.number;
+        }
+        cond_advance(ps);
+        return ps->failed ? NULL : c;
+    }
+    if (token_is_char(&ps->tok, '(')) {
+        cond_advance(ps);
+        struct cond *c = parse_or(ps);
+        return c != NULL && cond_expect(ps, ')') ? c : NULL;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(functions); i++) {
+        if (token_is_word(&ps->tok, functions[i].word)) {
+            return parse_function(ps, functions[i].kind);
+        }
+    }
+    if (token_is_word(&ps->tok, "otherwise")) {
+        return parse_otherwise(ps);
+    }
+    if (token_is_word(&ps->tok, "ratio")) {
+        return cond_parse_ratio(ps);
+    }
+    if (ps->tok.kind == TOKEN_WORD) {
+        return cond_parse_name(ps);
+    }
+    return fail_expected(ps, "a number or a name");
+}
+
+static struct cond *parse_atom(struct cond_parser *ps)
+{
+    if (ps->failed) {
+        return NULL;
+    }
+    if (ps->depth >= COND_DEPTH_MAX) {
+        return cond_fail(ps, ps->tok.offset, "nested deeper than %d", COND_DEPTH_MAX);
+    }
+    ps->depth++;
+    struct cond *c = parse_atom_inner(ps);
+    ps->depth--;
+    return c;
+}
+
+static struct cond *parse_unary(struct cond_parser *ps)
+{
+    if (!token_is_char(&ps->tok, '-')) {
+        return parse_atom(ps);
+    }
+    size_t offset = ps->tok.offset;
+    cond_advance(ps);
+    return unary_node(ps, COND_NEG, offset, need_number(ps, parse_atom(ps)));
+}
+
+/* One left-associative level: operand {op operand}. */
+static struct cond *parse_binary(struct cond_parser *ps, const char ops[2],
+                                 const enum cond_kind kinds[2],
+                                 struct cond *(*operand)(struct cond_parser *))
+{
+    struct cond *left = operand(ps);
+    while (left != NULL && (token_is_char(&ps->tok, ops[0]) || token_is_char(&ps->tok, ops[1]))) {
+        enum cond_kind kind = token_is_char(&ps->tok, ops[0]) ? kinds[0] : kinds[1];
+        size_t offset = ps->tok.offset;
+        if (need_number(ps, left) == NULL) {
+            return NULL;
+        }
+        cond_advance(ps);
+        struct cond *right = need_number(ps, operand(ps));
+        struct cond *both[2] = {left, right};
+        left = right == NULL ? NULL : with_kids(ps, cond_new(ps, kind, offset), both, 2);
+    }
+    return left;
+}
+
+static struct cond *parse_term(struct cond_parser *ps)
+{
+    static const enum cond_kind kinds[2] = {COND_MUL, COND_DIV};
+    return parse_binary(ps, "*/", kinds, parse_unary);
+}
+
+static struct cond *parse_sum(struct cond_parser *ps)
+{
+    static const enum cond_kind kinds[2] = {COND_ADD, COND_SUB};
+    return parse_binary(ps, "+-", kinds, parse_term);
+}
+
+static struct cond *parse_within(struct cond_parser *ps, struct cond *left)
+{
+    struct token t;
+    size_t offset = ps->tok.offset;
+    if (need_number(ps, left) == NULL) {
+        return NULL;
+    }
+    cond_advance(ps);
+    if (!cond_take(ps, TOKEN_NUMBER, "a number", &t)) {
+        return NULL;
+    }
+    struct cond *c = unary_node(ps, COND_WITHIN, offset, left);
+    if (c != NULL) {
+        c->number = t.number;
+    }
+    return c;
+}
+
+static struct cond *parse_comp(struct cond_parser *ps)
+{
+    struct kids k = {0};
+    enum relop ops[KIDS_MAX];
+    struct cond *left = parse_sum(ps);
+    if (left == NULL) {
+        return NULL;
+    }
+    if (token_is_word(&ps->tok, "within")) {
+        return parse_within(ps, left);
+    }
+    if (ps->tok.kind != TOKEN_RELOP) {
+        return left;
+    }
+    size_t offset = left->offset;
+    if (!kids_push(ps, &k, need_number(ps, left))) {
+        return NULL;
+    }
+    while (ps->tok.kind == TOKEN_RELOP) {
+        ops[k.n - 1] = ps->tok.relop;
+        cond_advance(ps);
+        if (!kids_push(ps, &k, need_number(ps, parse_sum(ps)))) {
+            return NULL;
+        }
+    }
+    struct cond *c = with_kids(ps, cond_new(ps, COND_CHAIN, offset), k.items, k.n);
+    if (c != NULL) {
+        enum relop *kept = arena_array(ps->facts->arena, k.n, sizeof(*kept));
+        memcpy(kept, ops, (k.n - 1) * sizeof(*kept));
+        c->ops = kept;
+    }
+    return c;
+}
+
+static struct cond *parse_not(struct cond_parser *ps)
+{
+    if (!token_is_word(&ps->tok, "not")) {
+        return parse_comp(ps);
+    }
+    size_t offset = ps->tok.offset;
+    cond_advance(ps);
+    return unary_node(ps, COND_NOT, offset, need_truth(ps, parse_comp(ps)));
+}
+
+static struct cond *parse_joined(struct cond_parser *ps, const char *word, enum cond_kind kind,
+                                 struct cond *(*operand)(struct cond_parser *))
+{
+    struct kids k = {0};
+    struct cond *first = operand(ps);
+    if (first == NULL || !token_is_word(&ps->tok, word)) {
+        return first;
+    }
+    if (!kids_push(ps, &k, need_truth(ps, first))) {
+        return NULL;
+    }
+    while (token_is_word(&ps->tok, word)) {
+        cond_advance(ps);
+        if (!kids_push(ps, &k, need_truth(ps, operand(ps)))) {
+            return NULL;
+        }
+    }
+    return with_kids(ps, cond_new(ps, kind, first->offset), k.items, k.n);
+}
+
+static struct cond *parse_and(struct cond_parser *ps)
+{
+    return parse_joined(ps, "and", COND_AND, parse_not);
+}
+
+static struct cond *parse_or(struct cond_parser *ps)
+{
+    return parse_joined(ps, "or", COND_OR, parse_and);
+}
+
+const struct cond *cond_parse(const struct cond_text *text, const struct program *p,
+                              enum cond_use use, struct fact_table *facts, struct diag *diag)
+{
+    struct cond_parser ps = {.text = text,
+                             .program = p,
+                             .use = use,
+                             .facts = facts,
+                             .diag = diag,
+                             .lexer = {.text = text->text}};
+    if (strlen(text->text) > COND_LENGTH_MAX) {
+        return cond_fail(&ps, 0, "longer than %d bytes", COND_LENGTH_MAX);
+    }
+    cond_advance(&ps);
+    struct cond *c = need_truth(&ps, parse_or(&ps));
+    if (c != NULL && ps.tok.kind != TOKEN_END) {
+        return fail_expected(&ps, "\"and\", \"or\" or the end");
+    }
+    return ps.failed ? NULL : c;
+}
+
+bool cond_is_truth(const struct cond *c)
+{
+    return c->kind <= COND_OTHERWISE || c->kind == COND_INSTRUMENT;
+}
+
+bool cond_is_number(const struct cond *c)
+{
+    return c->kind > COND_OTHERWISE;
+}

@@ -1,0 +1,391 @@
+/* Contrasts: per measure over settings and replicates, pooled over (setting x measure) pairs. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/xalloc.h"
+#include "truthtable/evaluation.h"
+#include "truthtable/stats.h"
+
+/* The differences of one contrast in one measure, [setting * n_replicates + replicate]. */
+struct pairs {
+    struct number *d; /* NULL: not computed yet */
+    bool *excluded;
+};
+
+struct contrasting {
+    struct evaluation *ev;
+    struct pairs *pairs; /* [contrast * n_measures + measure] */
+    bool *marks;         /* scratch, [cell] */
+};
+
+/* Sums in the order given. */
+struct sum {
+    struct number total;
+    size_t n;
+};
+
+static void sum_add(struct sum *s, struct number x)
+{
+    s->total = s->n == 0 ? x : number_add(s->total, x);
+    s->n++;
+}
+
+static struct number sum_mean(const struct sum *s, const char *why_none)
+{
+    return s->n == 0 ? number_unknown(why_none) : number_div(s->total, number_point((double)s->n));
+}
+
+static const struct score *scores_of(const struct evaluation *ev, size_t measure)
+{
+    return &ev->reading->scores[measure * ev->rules->program->n_cells];
+}
+
+struct number arm_mean(const struct evaluation *ev, size_t contrast, size_t measure, bool b)
+{
+    const struct layout *l = &ev->rules->layout;
+    const struct score *scores = scores_of(ev, measure);
+    struct sum over_settings = {0};
+    for (size_t s = 0; s < l->contrasts[contrast].n_settings; s++) {
+        struct sum over_replicates = {0};
+        for (size_t r = 0; r < l->n_replicates; r++) {
+            const struct score *x = &scores[layout_pair_a(l, contrast, s, r)];
+            const struct score *y = &scores[layout_pair_b(l, contrast, s, r)];
+            if (!x->excluded && !y->excluded) {
+                sum_add(&over_replicates, b ? y->value : x->value);
+            }
+        }
+        sum_add(&over_settings, sum_mean(&over_replicates, "no pair is left"));
+    }
+    return sum_mean(&over_settings, "the contrast has no settings");
+}
+
+struct number level_mean(const struct evaluation *ev, size_t measure, size_t factor, size_t level)
+{
+    const struct program *p = ev->rules->program;
+    const struct layout *l = &ev->rules->layout;
+    const struct score *scores = scores_of(ev, measure);
+    bool replicate = p->factors[factor].replicate;
+    struct sum over_conditions = {0};
+    for (size_t i = 0; i < p->n_conditions; i++) {
+        if (!replicate && p->conditions[i].levels[factor] != level) {
+            continue;
+        }
+        struct sum over_cells = {0};
+        for (size_t r = 0; r < l->n_replicates; r++) {
+            size_t cell = layout_cell(l, i, r);
+            if (p->cells[cell].levels[factor] == level && !scores[cell].excluded) {
+                sum_add(&over_cells, scores[cell].value);
+            }
+        }
+        sum_add(&over_conditions, sum_mean(&over_cells, "no cell of a condition is left"));
+    }
+    return sum_mean(&over_conditions, "no cell has the level");
+}
+
+struct condition_pair evaluation_pair(const struct evaluation *ev, size_t measure, size_t a,
+                                      size_t b)
+{
+    const struct layout *l = &ev->rules->layout;
+    const struct score *scores = scores_of(ev, measure);
+    double *d = xcalloc(l->n_replicates, sizeof(*d));
+    bool points = true;
+    struct sum sum = {0};
+    for (size_t r = 0; r < l->n_replicates; r++) {
+        const struct score *x = &scores[layout_cell(l, a, r)];
+        const struct score *y = &scores[layout_cell(l, b, r)];
+        if (!x->excluded && !y->excluded) {
+            struct number diff = number_sub(x->value, y->value);
+            points = points && number_is_point(&diff);
+            d[sum.n] = diff.lo;
+            sum_add(&sum, diff);
+        }
+    }
+    struct condition_pair out = {.mean = sum_mean(&sum, "no pair is left"), .n = sum.n};
+    out.se = points && sum.n > 1 ? number_point(stat_sd(d, sum.n) / sqrt((double)sum.n))
+                                 : number_unknown("fewer than two replicates with values");
+    free(d);
+    return out;
+}
+
+static void mark_excluded(struct contrasting *ct, const struct figure *f)
+{
+    for (size_t i = 0; i < f->n_excluded; i++) {
+        ct->marks[f->excluded[i]] = true;
+    }
+}
+
+/* Turns the marks into the figure's list and clears them. */
+static void take_marks(struct contrasting *ct, struct figure *f)
+{
+    size_t n_cells = ct->ev->rules->program->n_cells;
+    size_t n = 0;
+    for (size_t c = 0; c < n_cells; c++) {
+        n += ct->marks[c] ? 1 : 0;
+    }
+    size_t *cells = arena_array(ct->ev->arena, n, sizeof(*cells));
+    f->excluded = cells;
+    for (size_t c = 0; c < n_cells && f->n_excluded < n; c++) {
+        if (ct->marks[c]) {
+            cells[f->n_excluded++] = c;
+            ct->marks[c] = false;
+        }
+    }
+}
+
+static void pair_plain(struct contrasting *ct, size_t contrast, size_t measure, struct pairs *out)
+{
+    const struct layout *l = &ct->ev->rules->layout;
+    const struct score *scores = scores_of(ct->ev, measure);
+    bool any = false;
+    for (size_t s = 0; s < l->contrasts[contrast].n_settings; s++) {
+        for (size_t r = 0; r < l->n_replicates; r++) {
+            size_t a = layout_pair_a(l, contrast, s, r);
+            size_t b = layout_pair_b(l, contrast, s, r);
+            size_t i = s * l->n_replicates + r;
+            out->d[i] = number_sub(scores[a].value, scores[b].value);
+            out->excluded[i] = scores[a].excluded || scores[b].excluded;
+            any = any || out->excluded[i];
+            ct->marks[a] = scores[a].excluded;
+            ct->marks[b] = scores[b].excluded;
+        }
+    }
+    if (any) {
+        take_marks(ct,
+                   &ct->ev->per_measure[contrast * ct->ev->rules->program->n_measures + measure]);
+    }
+}
+
+static const struct pairs *pair_any(struct contrasting *ct, size_t contrast, size_t measure);
+
+static void pair_difference(struct contrasting *ct, size_t contrast, size_t measure,
+                            struct pairs *out)
+{
+    const struct program *p = ct->ev->rules->program;
+    const struct layout *l = &ct->ev->rules->layout;
+    const struct contrast *k = &p->contrasts[contrast];
+    const struct pairs *of = pair_any(ct, k->of, measure);
+    const struct pairs *minus = pair_any(ct, k->minus, measure);
+    bool any = false;
+    for (size_t i = 0; i < l->contrasts[contrast].n_settings * l->n_replicates; i++) {
+        out->d[i] = number_sub(of->d[i], minus->d[i]);
+        out->excluded[i] = of->excluded[i] || minus->excluded[i];
+        any = any || out->excluded[i];
+    }
+    if (any) {
+        mark_excluded(ct, &ct->ev->per_measure[k->of * p->n_measures + measure]);
+        mark_excluded(ct, &ct->ev->per_measure[k->minus * p->n_measures + measure]);
+        take_marks(ct, &ct->ev->per_measure[contrast * p->n_measures + measure]);
+    }
+}
+
+/* Computed once and kept; the layout has no cycles. */
+static const struct pairs *pair_any(struct contrasting *ct, size_t contrast, size_t measure)
+{
+    const struct rules *rules = ct->ev->rules;
+    struct pairs *out = &ct->pairs[contrast * rules->program->n_measures + measure];
+    if (out->d != NULL) {
+        return out;
+    }
+    size_t n = rules->layout.contrasts[contrast].n_settings * rules->layout.n_replicates;
+    out->d = arena_array(ct->ev->arena, n, sizeof(*out->d));
+    out->excluded = arena_array(ct->ev->arena, n, sizeof(*out->excluded));
+    if (rules->program->contrasts[contrast].is_difference) {
+        pair_difference(ct, contrast, measure, out);
+    } else {
+        pair_plain(ct, contrast, measure, out);
+    }
+    return out;
+}
+
+/* The range of the factor over the locked priors. */
+static struct number bf10(const struct prior_sds *priors, struct number d, struct number se)
+{
+    if (priors->n == 0) {
+        return number_unknown("no bayes instrument names the contrast");
+    }
+    if (!number_is_point(&d) || !number_is_point(&se) || !(se.lo > 0)) {
+        return number_unknown("needs an estimate and a standard error above 0");
+    }
+    struct number out = number_point(stat_bf10(d.lo, se.lo, priors->taus[0]));
+    for (size_t i = 1; i < priors->n && out.known; i++) {
+        struct number x = number_point(stat_bf10(d.lo, se.lo, priors->taus[i]));
+        out = x.known ? number_range(fmin(out.lo, x.lo), fmax(out.hi, x.hi)) : x;
+    }
+    return out;
+}
+
+/* sd, se and interval from the differences d_i of the replicates that are left. */
+static void spread_fields(struct figure *f, const double *d, size_t n, bool points)
+{
+    const char *why = points ? "one replicate has no spread" : "a replicate is undetermined";
+    for (size_t i = FIELD_SD; i <= FIELD_CI_HIGH; i++) {
+        f->fields[i] = number_unknown(n < 1 ? "no pair is left" : why);
+    }
+    if (n < 2 || !points) {
+        return;
+    }
+    double sd = stat_sd(d, n);
+    double se = sd / sqrt((double)n);
+    struct number half = number_point(stat_t_quantile(0.975, (unsigned)(n - 1)) * se);
+    f->fields[FIELD_SD] = number_point(sd);
+    f->fields[FIELD_SE] = number_point(se);
+    f->fields[FIELD_CI_LOW] = number_sub(f->fields[FIELD_MEAN], half);
+    f->fields[FIELD_CI_HIGH] = number_add(f->fields[FIELD_MEAN], half);
+}
+
+static void setting_means(struct contrasting *ct, size_t contrast, const struct pairs *pairs,
+                          struct figure *f)
+{
+    const struct layout *l = &ct->ev->rules->layout;
+    const struct contrast_layout *cl = &l->contrasts[contrast];
+    struct number *settings = arena_array(ct->ev->arena, cl->n_settings, sizeof(*settings));
+    struct sum over_settings = {0};
+    for (size_t s = 0; s < cl->n_settings; s++) {
+        struct sum over_replicates = {0};
+        for (size_t r = 0; r < l->n_replicates; r++) {
+            if (!pairs->excluded[s * l->n_replicates + r]) {
+                sum_add(&over_replicates, pairs->d[s * l->n_replicates + r]);
+            }
+        }
+        settings[s] = sum_mean(&over_replicates, "a setting has no pair left");
+        sum_add(&over_settings, settings[s]);
+    }
+    f->settings = settings;
+    f->fields[FIELD_MEAN] = sum_mean(&over_settings, "the contrast has no settings");
+}
+
+static void figure_of_measure(struct contrasting *ct, size_t contrast, size_t measure)
+{
+    const struct rules *rules = ct->ev->rules;
+    size_t n_replicates = rules->layout.n_replicates;
+    const struct pairs *pairs = pair_any(ct, contrast, measure);
+    struct figure *f = &ct->ev->per_measure[contrast * rules->program->n_measures + measure];
+    double *d = xcalloc(n_replicates, sizeof(*d));
+    size_t n = 0;
+    bool points = true;
+    for (size_t i = 0; i < FIELD_NR; i++) {
+        f->fields[i] = number_unknown("not a per-measure field");
+    }
+    setting_means(ct, contrast, pairs, f);
+    for (size_t r = 0; r < n_replicates; r++) {
+        struct sum over_settings = {0};
+        for (size_t s = 0; s < rules->layout.contrasts[contrast].n_settings; s++) {
+            if (!pairs->excluded[s * n_replicates + r]) {
+                sum_add(&over_settings, pairs->d[s * n_replicates + r]);
+            }
+        }
+        struct number mean = sum_mean(&over_settings, "left out");
+        if (over_settings.n > 0) {
+            points = points && number_is_point(&mean);
+            d[n++] = mean.lo;
+        }
+    }
+    f->fields[FIELD_N] = number_point((double)n);
+    spread_fields(f, d, n, points);
+    f->fields[FIELD_BF10] =
+        bf10(&rules->prior_sds[contrast], f->fields[FIELD_MEAN], f->fields[FIELD_SE]);
+    free(d);
+}
+
+/* Whether a measure is among those a contrast is over. */
+static enum truth is_member(const struct evaluation *ev, size_t contrast, size_t measure)
+{
+    const struct program *p = ev->rules->program;
+    if (!p->measures[measure].counted) {
+        return TRUTH_FALSE;
+    }
+    if (p->contrasts[contrast].over == OVER_COUNTED || !p->measures[measure].has_floor) {
+        return TRUTH_TRUE;
+    }
+    return ev->clears[p->binding_counter * p->n_measures + measure];
+}
+
+static double sign_of(double v)
+{
+    return v > 0 ? 1 : (v < 0 ? -1 : 0);
+}
+
+static struct number number_sign(struct number x)
+{
+    if (!x.known) {
+        return x;
+    }
+    double lo = x.lo == 0 && x.lo_open ? 1 : sign_of(x.lo);
+    double hi = x.hi == 0 && x.hi_open ? -1 : sign_of(x.hi);
+    return number_range(lo, hi);
+}
+
+static void pooled_fields(struct figure *f, const struct number *d, size_t n)
+{
+    struct sum plain = {0};
+    struct sum absolute = {0};
+    for (size_t i = 0; i < n; i++) {
+        struct number size = number_abs(d[i]);
+        sum_add(&plain, d[i]);
+        sum_add(&absolute, size);
+        f->fields[FIELD_MIN] = i == 0 ? d[i] : number_min(f->fields[FIELD_MIN], d[i]);
+        f->fields[FIELD_MAX] = i == 0 ? d[i] : number_max(f->fields[FIELD_MAX], d[i]);
+        f->fields[FIELD_MAX_ABS] = i == 0 ? size : number_max(f->fields[FIELD_MAX_ABS], size);
+    }
+    f->fields[FIELD_MEAN] = sum_mean(&plain, "");
+    f->fields[FIELD_MEAN_ABS] = sum_mean(&absolute, "");
+    f->fields[FIELD_SIGN] = number_sign(f->fields[FIELD_MEAN]);
+}
+
+static void figure_pooled(struct contrasting *ct, size_t contrast)
+{
+    struct evaluation *ev = ct->ev;
+    const struct program *p = ev->rules->program;
+    size_t n_settings = ev->rules->layout.contrasts[contrast].n_settings;
+    struct figure *f = &ev->pooled[contrast];
+    struct number *d = arena_array(ev->arena, n_settings * p->n_measures, sizeof(*d));
+    size_t n = 0;
+    const char *why = p->contrasts[contrast].over == OVER_CLEARED
+                          ? "no pairs: no counted measure cleared"
+                          : "no pairs: no measure is counted";
+    bool open = false;
+    for (size_t m = 0; m < p->n_measures; m++) {
+        const struct figure *own = &ev->per_measure[contrast * p->n_measures + m];
+        enum truth member = is_member(ev, contrast, m);
+        if (member == TRUTH_UNKNOWN) {
+            open = true;
+            why =
+                arena_printf(ev->arena, "whether %s cleared is undetermined", p->measures[m].name);
+        }
+        for (size_t s = 0; s < n_settings && member == TRUTH_TRUE; s++) {
+            d[n++] = own->settings[s];
+        }
+        if (member != TRUTH_FALSE) {
+            mark_excluded(ct, own);
+        }
+    }
+    take_marks(ct, f);
+    for (size_t i = 0; i < FIELD_NR; i++) {
+        f->fields[i] = number_unknown(open || n == 0 ? why : "not a pooled field");
+    }
+    if (!open) {
+        f->fields[FIELD_N] = number_point((double)n);
+    }
+    if (!open && n > 0) {
+        pooled_fields(f, d, n);
+    }
+}
+
+void evaluate_contrasts(struct evaluation *ev)
+{
+    const struct program *p = ev->rules->program;
+    struct contrasting ct = {.ev = ev};
+    ct.pairs = arena_array(ev->arena, p->n_contrasts * p->n_measures, sizeof(*ct.pairs));
+    ct.marks = arena_array(ev->arena, p->n_cells, sizeof(*ct.marks));
+    ev->per_measure =
+        arena_array(ev->arena, p->n_contrasts * p->n_measures, sizeof(*ev->per_measure));
+    ev->pooled = arena_array(ev->arena, p->n_contrasts, sizeof(*ev->pooled));
+    for (size_t k = 0; k < p->n_contrasts; k++) {
+        for (size_t m = 0; m < p->n_measures; m++) {
+            figure_of_measure(&ct, k, m);
+        }
+    }
+    for (size_t k = 0; k < p->n_contrasts; k++) {
+        figure_pooled(&ct, k);
+    }
+}

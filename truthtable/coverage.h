@@ -1,0 +1,42 @@
+/*
+ * Coverage: planned = done + blocked + never_run (+ pending, before the end), in tasks, in records
+ * and in counted tasks; and which tasks are excluded (program.md §2).
+ *
+ * Records: one for each cell of every measure that is counted or has a floor. Counted tasks: those
+ * of a stage that a counted measure reads. A task is lost mechanically when it is blocked for a
+ * mechanical cause, or was never run because a task before it was; then its values are left out, as
+ * long as no more counted tasks are lost than the budget allows.
+ */
+#ifndef TRUTHTABLE_COVERAGE_H
+#define TRUTHTABLE_COVERAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "prereg/cause.h"
+#include "truthtable/evidence.h"
+
+struct tally {
+    size_t planned;
+    size_t done;
+    size_t blocked;
+    size_t never_run;
+    size_t pending;
+};
+
+struct coverage {
+    struct tally tasks;
+    struct tally records;
+    struct tally counted;
+    size_t budget;          /* counted tasks that may be excluded */
+    size_t n_excluded;      /* counted tasks that are lost mechanically */
+    const enum cause *root; /* [task]: why it has no values; a dependency's own cause; CAUSE_NONE
+                               when done or pending, CAUSE_NR when not of the closed list */
+    const bool *excluded;   /* [task]: its values are left out of figures */
+};
+
+void coverage_init(struct coverage *c, const struct evidence *e, struct arena *arena);
+bool coverage_over_budget(const struct coverage *c);
+
+#endif

@@ -1,0 +1,83 @@
+/*
+ * The evaluation of one reading, in the order gates -> counters -> contrasts -> inputs -> table
+ * (program.md §2). Nothing looks back. Everything lives in the caller's arena; the evaluation is
+ * constant after evaluation_run().
+ */
+#ifndef TRUTHTABLE_EVALUATION_H
+#define TRUTHTABLE_EVALUATION_H
+
+#include "base/arena.h"
+#include "truthtable/condition.h"
+#include "truthtable/number.h"
+#include "truthtable/reading.h"
+#include "truthtable/rules.h"
+
+struct gate {
+    enum truth floor;   /* score >= floor */
+    enum truth cleared; /* and, with best_arm, the larger arm mean of the binding counter's contrast
+                           reaches it */
+    const char *why;    /* unknown only */
+};
+
+struct figure {                     /* a contrast: pooled, or of one measure */
+    struct number fields[FIELD_NR]; /* those that do not fit are unknown */
+    const struct number *settings;  /* per measure: the difference at each setting */
+    const size_t *excluded;         /* cells that were left out, each with its partner; ascending */
+    size_t n_excluded;
+};
+
+struct input_state {
+    const enum truth *holds; /* [level]: its condition */
+    const bool *possible;    /* [level] */
+    size_t n_possible;
+    size_t level;    /* decided; else INDEX_NONE */
+    bool no_level;   /* every condition is false */
+    const char *why; /* not decided: the reason */
+};
+
+struct evaluation {
+    const struct rules *rules;
+    const struct reading *reading;
+    struct arena *arena;
+    struct gate *gates;         /* [measure * n_cells + cell]; measures with a floor */
+    enum truth *clears;         /* [counter * n_measures + measure]; those in counters */
+    struct number *counters;    /* [counter] */
+    struct figure *per_measure; /* [contrast * n_measures + measure] */
+    struct figure *pooled;      /* [contrast] */
+    struct input_state *inputs; /* [input] */
+    bool *fired;                /* [row] */
+    size_t n_fired;
+};
+
+void evaluation_run(struct evaluation *ev, const struct rules *rules, const struct reading *reading,
+                    struct arena *arena);
+
+/* A condition of this program. otherwise: what the word means there. *why gets the first reason met
+ * when the result is unknown; it may be left alone. */
+enum truth evaluation_truth(const struct evaluation *ev, const struct cond *c, enum truth otherwise,
+                            const char **why);
+struct number evaluation_number(const struct evaluation *ev, const struct cond *c);
+
+/* The steps, in order; each in its own file. */
+void evaluate_gates(struct evaluation *ev);     /* gate.c: gates and counters */
+void evaluate_contrasts(struct evaluation *ev); /* contrast.c */
+void evaluate_table(struct evaluation *ev);     /* table.c: inputs and rows */
+
+/* Mean over settings of the mean over the replicates that are left of one arm (b: the second) of a
+ * contrast that is no difference. */
+struct number arm_mean(const struct evaluation *ev, size_t contrast, size_t measure, bool b);
+/* Mean over the conditions of a level of the mean over their cells that are left. */
+struct number level_mean(const struct evaluation *ev, size_t measure, size_t factor, size_t level);
+/* The outcome that all fired rows agree on; INDEX_NONE when they do not, or none fired. */
+size_t evaluation_outcome(const struct evaluation *ev);
+
+/* A difference between two conditions, replicate by replicate. */
+struct condition_pair {
+    struct number mean;
+    size_t n;
+    struct number se;
+};
+struct condition_pair evaluation_pair(const struct evaluation *ev, size_t measure, size_t a,
+                                      size_t b);
+
+#endif

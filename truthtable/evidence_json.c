@@ -1,0 +1,216 @@
+/* Evidence from JSON: a worker's result.json, and records.json. */
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "prereg/cause.h"
+#include "truthtable/evidence.h"
+
+#define RECORDS_SCHEMA 1
+
+static struct evidence_value null_value(const char *why)
+{
+    return (struct evidence_value){.state = VALUE_NULL, .why = why};
+}
+
+/* ">4864" or "<0.2" */
+static struct evidence_value bound_value(const char *text, const char *why)
+{
+    struct evidence_value v = {.state = VALUE_CENSORED, .why = why};
+    struct err err;
+    v.bound_above = text[0] == '>';
+    if ((text[0] != '>' && text[0] != '<') || text_to_double(text + 1, &v.bound, &err) != 0) {
+        return null_value("the bound is not readable");
+    }
+    return v;
+}
+
+static const char *string_member(const cJSON *obj, const char *key)
+{
+    const cJSON *m = json_member(obj, key);
+    return cJSON_IsString(m) ? m->valuestring : NULL;
+}
+
+/* Optional numbers beside a value: absent or null is fine, anything else must be a number. */
+static bool side_number(const cJSON *obj, const char *key, bool *has, double *out)
+{
+    const cJSON *m = json_member(obj, key);
+    if (m == NULL || cJSON_IsNull(m)) {
+        return true;
+    }
+    *has = true;
+    *out = m->valuedouble;
+    return cJSON_IsNumber(m) && isfinite(*out);
+}
+
+static struct evidence_value object_value(const cJSON *obj)
+{
+    struct evidence_value v = {.state = VALUE_KNOWN};
+    const cJSON *value = json_member(obj, "value");
+    const char *why = string_member(obj, "why");
+    double n = 0;
+    if (value == NULL) {
+        return null_value("the record has no value");
+    }
+    if (cJSON_IsNull(value)) {
+        const char *bound = string_member(obj, "bound");
+        return bound != NULL ? bound_value(bound, why)
+                             : null_value(why != NULL ? why : "null without a reason");
+    }
+    if (!cJSON_IsNumber(value)) {
+        return null_value("not a number");
+    }
+    v.value = value->valuedouble;
+    if (!side_number(obj, "n", &v.has_n, &n) || (v.has_n && (n < 1 || n != floor(n) || n > 9e15))) {
+        return null_value("n is not a count");
+    }
+    v.n = (int64_t)n;
+    if (!side_number(obj, "se", &v.has_se, &v.se)) {
+        return null_value("se is not a number");
+    }
+    return v;
+}
+
+/* A number, null, or {"value","n","se","why","bound"}; NaN cannot be written in JSON and comes as a
+ * string or null. */
+static struct evidence_value any_value(const cJSON *m)
+{
+    if (cJSON_IsNumber(m)) {
+        return (struct evidence_value){.state = VALUE_KNOWN, .value = m->valuedouble};
+    }
+    if (cJSON_IsObject(m)) {
+        return object_value(m);
+    }
+    return null_value(cJSON_IsNull(m) ? "null without a reason" : "not a number");
+}
+
+typedef void add_fn(struct evidence *e, size_t cell, size_t stage, const char *name,
+                    const struct evidence_value *v);
+
+static int add_members(struct evidence *e, size_t task, const cJSON *obj, const char *key,
+                       add_fn *add, struct err *err)
+{
+    const cJSON *members = json_member(obj, key);
+    if (members == NULL) {
+        return 0;
+    }
+    if (!cJSON_IsObject(members)) {
+        return err_set(err, ERR_PROTOCOL, "\"%s\" is not an object", key);
+    }
+    size_t n_stages = e->program->n_stages;
+    for (const cJSON *m = members->child; m != NULL; m = m->next) {
+        struct evidence_value v = any_value(m);
+        add(e, task / n_stages, task % n_stages, m->string, &v);
+    }
+    return 0;
+}
+
+int evidence_add_result(struct evidence *e, size_t cell, size_t stage, const cJSON *result,
+                        struct err *err)
+{
+    if (!cJSON_IsObject(result) || json_member(result, "metrics") == NULL) {
+        return err_set(err, ERR_PROTOCOL, "a result is an object with \"metrics\"");
+    }
+    size_t task = cell * e->program->n_stages + stage;
+    int rc = add_members(e, task, result, "metrics", evidence_add_metric, err);
+    return rc != 0 ? rc : add_members(e, task, result, "facts", evidence_add_fact, err);
+}
+
+static int record_end(const cJSON *record, enum task_end *end, const char **cause, struct err *err)
+{
+    const char *text = "done";
+    *cause = NULL;
+    int rc = json_opt_string(record, "end", &text, err);
+    if (rc == 0) {
+        rc = json_opt_string(record, "cause", cause, err);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    if (strcmp(text, "done") == 0) {
+        *end = TASK_END_DONE;
+        return 0;
+    }
+    *end = strcmp(text, "blocked") == 0 ? TASK_END_BLOCKED : TASK_END_NEVER_RUN;
+    if (*end == TASK_END_NEVER_RUN && strcmp(text, "never_run") != 0) {
+        return err_set(err, ERR_SYNTAX, "\"end\" is \"%.40s\", not done, blocked or never_run",
+                       text);
+    }
+    if (*cause == NULL || cause_from_name(*cause) == CAUSE_NR) {
+        return err_set(err, ERR_SYNTAX, "a task that is %s needs a \"cause\" of the closed list",
+                       text);
+    }
+    return 0;
+}
+
+static int add_record(struct evidence *e, const cJSON *record, struct err *err)
+{
+    const struct program *p = e->program;
+    const char *cell_name = NULL;
+    const char *stage_name = NULL;
+    const char *cause = NULL;
+    enum task_end end = TASK_END_DONE;
+    int rc = json_get_string(record, "cell", &cell_name, err);
+    if (rc == 0) {
+        rc = json_get_string(record, "stage", &stage_name, err);
+    }
+    if (rc == 0) {
+        rc = record_end(record, &end, &cause, err);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    size_t cell = program_find_cell(p, cell_name);
+    size_t stage = program_find_stage(p, stage_name);
+    if (cell == INDEX_NONE || stage == INDEX_NONE) {
+        return err_set(err, ERR_NOT_FOUND, "the program has no %s \"%.80s\"",
+                       cell == INDEX_NONE ? "cell" : "stage",
+                       cell == INDEX_NONE ? cell_name : stage_name);
+    }
+    const struct evidence_task *task = &e->tasks[cell * p->n_stages + stage];
+    if (task->end != TASK_END_PENDING && task->end != end) {
+        return err_set(err, ERR_SYNTAX, "%s %s ends in two ways", cell_name, stage_name);
+    }
+    evidence_set_task(e, cell, stage, end, cause);
+    size_t index = cell * p->n_stages + stage;
+    rc = add_members(e, index, record, "metrics", evidence_add_metric, err);
+    return rc != 0 ? rc : add_members(e, index, record, "facts", evidence_add_fact, err);
+}
+
+int evidence_read_records(struct evidence *e, const cJSON *records, struct err *err)
+{
+    int64_t schema = 0;
+    const char *name = NULL;
+    const char *label = "imported";
+    const cJSON *list = NULL;
+    int rc = json_get_int(records, "schema", 0, 1000, &schema, err);
+    if (rc == 0 && schema != RECORDS_SCHEMA) {
+        rc = err_set(err, ERR_VERSION, "records of schema %lld; this reads %d", (long long)schema,
+                     RECORDS_SCHEMA);
+    }
+    if (rc == 0) {
+        rc = json_get_string(records, "program", &name, err);
+    }
+    if (rc == 0 && strcmp(name, e->program->name) != 0) {
+        rc = err_set(err, ERR_INVALID, "records of program \"%.64s\", not of \"%s\"", name,
+                     e->program->name);
+    }
+    if (rc == 0) {
+        rc = json_opt_string(records, "label", &label, err);
+    }
+    if (rc == 0) {
+        rc = json_get_array(records, "records", &list, err);
+    }
+    size_t i = 0;
+    for (const cJSON *r = rc == 0 ? list->child : NULL; r != NULL && rc == 0; r = r->next, i++) {
+        rc = add_record(e, r, err);
+        if (rc != 0) {
+            (void)err_wrap(err, "record %zu", i);
+        }
+    }
+    if (rc == 0) {
+        e->label = arena_strdup(&e->arena, label);
+    }
+    return rc;
+}

@@ -1,0 +1,151 @@
+/* Gates and counters. */
+#include "truthtable/evaluation.h"
+
+static const struct score *score_at(const struct evaluation *ev, size_t measure, size_t cell)
+{
+    return &ev->reading->scores[measure * ev->rules->program->n_cells + cell];
+}
+
+/* score >= floor: exact when the score is a known count of n, else as doubles. */
+static enum truth score_reaches(const struct score *s, const struct threshold *t)
+{
+    int64_t k = 0;
+    if (number_is_point(&s->value) && s->has_n && t->is_exact &&
+        score_count(s->value.lo, s->n, &k)) {
+        return truth_of(count_reaches(k, s->n, &t->exact));
+    }
+    return number_compare(s->value, REL_GE, number_point(t->value));
+}
+
+/* Sum of counts of an arm when every score of it is a count of the same n and none is left out. */
+static bool arm_counts(const struct evaluation *ev, size_t contrast, size_t measure, bool b,
+                       int64_t *sum_k, int64_t *sum_n)
+{
+    const struct layout *l = &ev->rules->layout;
+    int64_t n = 0;
+    *sum_k = *sum_n = 0;
+    for (size_t s = 0; s < l->contrasts[contrast].n_settings; s++) {
+        for (size_t r = 0; r < l->n_replicates; r++) {
+            size_t cells[2] = {layout_pair_a(l, contrast, s, r), layout_pair_b(l, contrast, s, r)};
+            const struct score *own = score_at(ev, measure, cells[b ? 1 : 0]);
+            int64_t k = 0;
+            if (own->excluded || score_at(ev, measure, cells[b ? 0 : 1])->excluded ||
+                !number_is_point(&own->value) || !own->has_n || (n != 0 && own->n != n) ||
+                !score_count(own->value.lo, own->n, &k)) {
+                return false;
+            }
+            n = own->n;
+            *sum_k += k;
+            *sum_n += n;
+        }
+    }
+    return *sum_n > 0 && *sum_n < (int64_t)1 << 53;
+}
+
+static enum truth arm_reaches(const struct evaluation *ev, size_t contrast, size_t measure, bool b,
+                              const struct threshold *t)
+{
+    int64_t k = 0;
+    int64_t n = 0;
+    if (t->is_exact && arm_counts(ev, contrast, measure, b, &k, &n)) {
+        return truth_of(count_reaches(k, n, &t->exact));
+    }
+    return number_compare(arm_mean(ev, contrast, measure, b), REL_GE, number_point(t->value));
+}
+
+/* The larger of two means reaches best_arm when one of them does. */
+static enum truth best_arm_reaches(const struct evaluation *ev, size_t contrast, size_t measure)
+{
+    if (!ev->rules->program->measures[measure].has_best_arm) {
+        return TRUTH_TRUE;
+    }
+    const struct threshold *t = &ev->rules->best_arms[measure];
+    return truth_or(arm_reaches(ev, contrast, measure, false, t),
+                    arm_reaches(ev, contrast, measure, true, t));
+}
+
+static enum truth cell_reaches(const struct evaluation *ev, size_t measure, size_t cell)
+{
+    const struct score *s = score_at(ev, measure, cell);
+    if (s->excluded) {
+        return ev->rules->program->excluded_fails ? TRUTH_FALSE : TRUTH_UNKNOWN;
+    }
+    return score_reaches(s, &ev->rules->floors[measure]);
+}
+
+static enum truth clears_every_cell(const struct evaluation *ev, size_t contrast, size_t measure)
+{
+    const struct layout *l = &ev->rules->layout;
+    size_t n_cells = ev->rules->program->n_cells;
+    enum truth all = TRUTH_TRUE;
+    for (size_t s = 0; s < l->contrasts[contrast].n_settings; s++) {
+        for (size_t r = 0; r < l->n_replicates; r++) {
+            size_t a = layout_pair_a(l, contrast, s, r);
+            size_t b = layout_pair_b(l, contrast, s, r);
+            all = truth_and(all, ev->gates[measure * n_cells + a].floor);
+            all = truth_and(all, ev->gates[measure * n_cells + b].floor);
+        }
+    }
+    return all;
+}
+
+static enum truth counter_clears(const struct evaluation *ev, const struct counter *c,
+                                 size_t measure)
+{
+    const struct threshold *floor = &ev->rules->floors[measure];
+    enum truth base = c->clears == CLEARS_EVERY_CELL
+                          ? clears_every_cell(ev, c->contrast, measure)
+                          : truth_and(arm_reaches(ev, c->contrast, measure, false, floor),
+                                      arm_reaches(ev, c->contrast, measure, true, floor));
+    return truth_and(base, best_arm_reaches(ev, c->contrast, measure));
+}
+
+static void evaluate_gate(struct evaluation *ev, size_t measure, size_t cell, enum truth best_arm)
+{
+    struct gate *g = &ev->gates[measure * ev->rules->program->n_cells + cell];
+    const struct score *s = score_at(ev, measure, cell);
+    g->floor = cell_reaches(ev, measure, cell);
+    g->cleared = truth_and(g->floor, best_arm);
+    if (g->cleared != TRUTH_UNKNOWN) {
+        return;
+    }
+    if (!s->value.known) {
+        g->why = s->value.why;
+    } else {
+        g->why = g->floor == TRUTH_UNKNOWN ? "known only as a bound"
+                                           : "the larger arm mean is undetermined";
+    }
+}
+
+void evaluate_gates(struct evaluation *ev)
+{
+    const struct program *p = ev->rules->program;
+    ev->gates = arena_array(ev->arena, p->n_measures * p->n_cells, sizeof(*ev->gates));
+    ev->clears = arena_array(ev->arena, p->n_counters * p->n_measures, sizeof(*ev->clears));
+    ev->counters = arena_array(ev->arena, p->n_counters, sizeof(*ev->counters));
+    for (size_t m = 0; m < p->n_measures; m++) {
+        if (!p->measures[m].has_floor) {
+            continue;
+        }
+        enum truth best = p->binding_counter == INDEX_NONE
+                              ? TRUTH_TRUE
+                              : best_arm_reaches(ev, p->counters[p->binding_counter].contrast, m);
+        for (size_t cell = 0; cell < p->n_cells; cell++) {
+            evaluate_gate(ev, m, cell, best);
+        }
+    }
+    for (size_t i = 0; i < p->n_counters; i++) {
+        size_t n_true = 0;
+        size_t n_unknown = 0;
+        for (size_t m = 0; m < p->n_measures; m++) {
+            if (!rules_in_counters(ev->rules, m)) {
+                continue;
+            }
+            enum truth t = counter_clears(ev, &p->counters[i], m);
+            ev->clears[i * p->n_measures + m] = t;
+            n_true += t == TRUTH_TRUE ? 1 : 0;
+            n_unknown += t == TRUTH_UNKNOWN ? 1 : 0;
+        }
+        ev->counters[i] = number_range((double)n_true, (double)(n_true + n_unknown));
+    }
+}

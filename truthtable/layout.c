@@ -1,0 +1,196 @@
+#include "truthtable/layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "base/xalloc.h"
+
+size_t layout_cell(const struct layout *l, size_t condition, size_t replicate)
+{
+    return l->cells[condition * l->n_replicates + replicate];
+}
+
+size_t layout_pair_a(const struct layout *l, size_t contrast, size_t setting, size_t replicate)
+{
+    return layout_cell(l, l->contrasts[contrast].conditions[setting], replicate);
+}
+
+size_t layout_pair_b(const struct layout *l, size_t contrast, size_t setting, size_t replicate)
+{
+    return layout_pair_a(l, contrast, setting, replicate) + l->contrasts[contrast].shift;
+}
+
+static void lay_cells(struct layout *l, const struct program *p, struct arena *arena)
+{
+    l->n_replicates = 1;
+    for (size_t f = 0; f < p->n_factors; f++) {
+        l->n_replicates *= p->factors[f].replicate ? p->factors[f].n_levels : 1;
+    }
+    size_t *cells = arena_array(arena, p->n_conditions * l->n_replicates, sizeof(*cells));
+    size_t *filled = xcalloc(p->n_conditions, sizeof(*filled));
+    for (size_t c = 0; c < p->n_cells; c++) {
+        size_t condition = p->cells[c].condition;
+        cells[condition * l->n_replicates + filled[condition]++] = c;
+    }
+    free(filled);
+    l->cells = cells;
+}
+
+static size_t stride_of(const struct program *p, size_t factor)
+{
+    size_t stride = 1;
+    for (size_t f = factor + 1; f < p->n_factors; f++) {
+        stride *= p->factors[f].n_levels;
+    }
+    return stride;
+}
+
+static bool is_pinned(const struct contrast *k, size_t factor)
+{
+    for (size_t i = 0; i < k->n_where; i++) {
+        if (k->where[i].factor == factor) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_free(const struct program *p, const struct contrast *k, size_t factor)
+{
+    return factor != k->factor && !p->factors[factor].replicate && !is_pinned(k, factor);
+}
+
+static bool in_arm_a(const struct contrast *k, const struct condition *c)
+{
+    bool in = c->levels[k->factor] == k->level_a;
+    for (size_t i = 0; i < k->n_where; i++) {
+        in = in && c->levels[k->where[i].factor] == k->where[i].level;
+    }
+    return in;
+}
+
+static const char *setting_name(const struct program *p, const struct contrast *k,
+                                const struct condition *c, struct arena *arena)
+{
+    struct strbuf name = STRBUF_INIT;
+    for (size_t f = 0; f < p->n_factors; f++) {
+        if (is_free(p, k, f)) {
+            strbuf_addf(&name, "%s%s=%s", name.len > 0 ? "," : "", p->factors[f].name,
+                        p->factors[f].levels[c->levels[f]].text);
+        }
+    }
+    const char *kept = arena_strdup(arena, name.len > 0 ? name.buf : "all");
+    strbuf_release(&name);
+    return kept;
+}
+
+static void lay_contrast(struct contrast_layout *cl, const struct program *p,
+                         const struct contrast *k, struct arena *arena)
+{
+    size_t *conditions = arena_array(arena, p->n_conditions, sizeof(*conditions));
+    cl->names = arena_array(arena, p->n_conditions, sizeof(*cl->names));
+    for (size_t i = 0; i < p->n_conditions; i++) {
+        if (in_arm_a(k, &p->conditions[i])) {
+            cl->names[cl->n_settings] = setting_name(p, k, &p->conditions[i], arena);
+            conditions[cl->n_settings++] = i;
+        }
+    }
+    cl->conditions = conditions;
+    cl->shift = (k->level_b - k->level_a) * stride_of(p, k->factor);
+}
+
+static bool same_free_factors(const struct program *p, const struct contrast *a,
+                              const struct contrast *b)
+{
+    for (size_t f = 0; f < p->n_factors; f++) {
+        if (is_free(p, a, f) != is_free(p, b, f)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A contrast that is no difference, with the same free factors as contrast k; NULL for a cycle. */
+static const struct contrast *plain_of(const struct program *p, size_t k)
+{
+    for (size_t step = 0; step <= p->n_contrasts; step++) {
+        if (!p->contrasts[k].is_difference) {
+            return &p->contrasts[k];
+        }
+        k = p->contrasts[k].of;
+    }
+    return NULL;
+}
+
+enum mark { MARK_NONE, MARK_OPEN, MARK_DONE };
+
+struct laying {
+    struct layout *layout;
+    const struct program *program;
+    struct arena *arena;
+    struct diag *diag;
+    enum mark *marks;
+};
+
+static void lay_any(struct laying *lay, size_t index);
+
+static void lay_difference(struct laying *lay, size_t index)
+{
+    const struct program *p = lay->program;
+    const struct contrast *k = &p->contrasts[index];
+    lay_any(lay, k->of);
+    lay_any(lay, k->minus);
+    const struct contrast *a = plain_of(p, k->of);
+    const struct contrast *b = plain_of(p, k->minus);
+    const struct contrast_layout *of = &lay->layout->contrasts[k->of];
+    struct contrast_layout *cl = &lay->layout->contrasts[index];
+    if (a == NULL || b == NULL) {
+        return; /* the cycle is reported where it closes */
+    }
+    if (!same_free_factors(p, a, b) ||
+        of->n_settings != lay->layout->contrasts[k->minus].n_settings) {
+        diag_add(lay->diag, DIAG_ERROR, k->place.line, k->place.column,
+                 "contrast \"%s\": \"%s\" and \"%s\" do not have the same settings", k->name,
+                 p->contrasts[k->of].name, p->contrasts[k->minus].name);
+        return;
+    }
+    cl->n_settings = of->n_settings;
+    cl->names = of->names;
+}
+
+static void lay_any(struct laying *lay, size_t index)
+{
+    const struct contrast *k = &lay->program->contrasts[index];
+    if (lay->marks[index] == MARK_OPEN) {
+        diag_add(lay->diag, DIAG_ERROR, k->place.line, k->place.column,
+                 "contrast \"%s\" is a difference that refers to itself", k->name);
+        return;
+    }
+    if (lay->marks[index] == MARK_DONE) {
+        return;
+    }
+    lay->marks[index] = MARK_OPEN;
+    if (k->is_difference) {
+        lay_difference(lay, index);
+    } else if (lay->program->factors[k->factor].replicate) {
+        diag_add(lay->diag, DIAG_ERROR, k->place.line, k->place.column,
+                 "contrast \"%s\": factor \"%s\" is a replicate", k->name,
+                 lay->program->factors[k->factor].name);
+    } else {
+        lay_contrast(&lay->layout->contrasts[index], lay->program, k, lay->arena);
+    }
+    lay->marks[index] = MARK_DONE;
+}
+
+void layout_init(struct layout *l, const struct program *p, struct arena *arena, struct diag *diag)
+{
+    *l = (struct layout){0};
+    lay_cells(l, p, arena);
+    l->contrasts = arena_array(arena, p->n_contrasts, sizeof(*l->contrasts));
+    struct laying lay = {l, p, arena, diag, xcalloc(p->n_contrasts, sizeof(enum mark))};
+    for (size_t k = 0; k < p->n_contrasts; k++) {
+        lay_any(&lay, k);
+    }
+    free(lay.marks);
+}

@@ -1,0 +1,88 @@
+#include "truthtable/reading.h"
+
+static const char *end_reason(const struct evidence *e, size_t task,
+                              const struct coverage *coverage, struct arena *arena)
+{
+    const struct evidence_task *t = &e->tasks[task];
+    enum cause root = coverage->root[task];
+    const char *cause = t->cause == NULL ? "no cause" : t->cause;
+    if (t->end == TASK_END_PENDING) {
+        return "not there yet";
+    }
+    if (coverage->excluded[task]) {
+        return arena_printf(arena, "excluded: %s", cause_name(root));
+    }
+    const char *end = t->end == TASK_END_BLOCKED ? "blocked" : "never run";
+    return root < CAUSE_NR && root != cause_from_name(cause)
+               ? arena_printf(arena, "%s: %s (%s)", end, cause, cause_name(root))
+               : arena_printf(arena, "%s: %s", end, cause);
+}
+
+static struct number number_of(const struct evidence_value *v)
+{
+    switch (v->state) {
+    case VALUE_KNOWN: return number_point(v->value);
+    case VALUE_CENSORED: return number_bound(v->bound, v->bound_above);
+    case VALUE_NULL: return number_unknown(v->why != NULL ? v->why : "recorded without a value");
+    case VALUE_DOUBLED: return number_unknown("recorded more than once");
+    case VALUE_MISSING: break;
+    }
+    return number_unknown("the record is missing");
+}
+
+/* A measure with a chance level is a proportion. */
+static bool in_support(const struct measure *m, const struct number *x)
+{
+    return !m->has_chance || !number_is_point(x) || (x->lo >= 0 && x->lo <= 1);
+}
+
+static struct score score_of(const struct measure *m, const struct evidence_value *v,
+                             struct arena *arena)
+{
+    struct score s = {.value = number_of(v), .has_n = v->has_n, .n = v->n};
+    if (!in_support(m, &s.value)) {
+        s.value = number_unknown("outside 0..1");
+    }
+    if (s.value.known && s.has_n && m->has_items && s.n != m->items) {
+        s.value = number_unknown(arena_printf(arena, "on %lld items, the plan says %lld",
+                                              (long long)s.n, (long long)m->items));
+    }
+    if (!s.has_n && m->has_items) {
+        s.has_n = true;
+        s.n = m->items;
+        s.n_from_items = true;
+    }
+    return s;
+}
+
+void reading_of_evidence(struct reading *r, const struct evidence *e, const struct rules *rules,
+                         const struct coverage *coverage, struct arena *arena)
+{
+    const struct program *p = e->program;
+    bool *fact_excluded = arena_array(arena, rules->facts.n * p->n_cells, sizeof(bool));
+    r->scores = arena_array(arena, p->n_measures * p->n_cells, sizeof(*r->scores));
+    r->facts = arena_array(arena, rules->facts.n * p->n_cells, sizeof(*r->facts));
+    r->fact_excluded = fact_excluded;
+    for (size_t i = 0; i < p->n_measures * p->n_cells; i++) {
+        const struct measure *m = &p->measures[i / p->n_cells];
+        size_t cell = i % p->n_cells;
+        size_t task = cell * p->n_stages + m->stage;
+        if (e->tasks[task].end == TASK_END_DONE) {
+            r->scores[i] = score_of(m, evidence_metric(e, cell, m->stage, m->metric), arena);
+        } else {
+            r->scores[i].value = number_unknown(end_reason(e, task, coverage, arena));
+            r->scores[i].excluded = coverage->excluded[task];
+        }
+    }
+    for (size_t i = 0; i < rules->facts.n * p->n_cells; i++) {
+        const struct fact_ref *f = &rules->facts.refs[i / p->n_cells];
+        size_t cell = i % p->n_cells;
+        size_t task = cell * p->n_stages + f->stage;
+        if (e->tasks[task].end == TASK_END_DONE) {
+            r->facts[i] = number_of(evidence_fact(e, cell, f->stage, f->name));
+        } else {
+            r->facts[i] = number_unknown(end_reason(e, task, coverage, arena));
+            fact_excluded[i] = coverage->excluded[task];
+        }
+    }
+}

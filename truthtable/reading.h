@@ -1,0 +1,33 @@
+/*
+ * A reading: the values that gates, contrasts and conditions use, one score per (measure, cell) and
+ * one value per (fact, cell). Read off evidence, or made up by the witness search; the evaluation
+ * cannot tell which.
+ */
+#ifndef TRUTHTABLE_READING_H
+#define TRUTHTABLE_READING_H
+
+#include "base/arena.h"
+#include "truthtable/coverage.h"
+#include "truthtable/evidence.h"
+#include "truthtable/number.h"
+#include "truthtable/rules.h"
+
+struct score {
+    struct number value;
+    bool excluded; /* left out with its partner; value is unknown */
+    bool has_n;
+    int64_t n;
+    bool n_from_items; /* the record had none: the plan's `items` */
+};
+
+struct reading {
+    struct score *scores;      /* [measure * n_cells + cell] */
+    struct number *facts;      /* [fact * n_cells + cell] */
+    const bool *fact_excluded; /* likewise */
+};
+
+/* Lives in the arena. Values of tasks that are not done do not count. */
+void reading_of_evidence(struct reading *r, const struct evidence *e, const struct rules *rules,
+                         const struct coverage *coverage, struct arena *arena);
+
+#endif

@@ -1,0 +1,109 @@
+#include "truthtable/stats.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+#define Z_TWO_SIDED_05 1.959963984540054  /* normal quantile of 0.975 */
+#define Z_POWER_80     0.8416212335729143 /* normal quantile of 0.8 */
+#define PI             3.141592653589793
+
+double stat_gate_margin(double score, double n, double floor)
+{
+    if (!(score > 0) || !(score < 1) || !(n > 0)) {
+        return (double)NAN;
+    }
+    return (score - floor) / sqrt(score * (1 - score) / n);
+}
+
+double stat_floor_above_chance(double floor, double chance, double n)
+{
+    if (!(chance > 0) || !(chance < 1) || !(n > 0)) {
+        return (double)NAN;
+    }
+    return (floor - chance) / sqrt(chance * (1 - chance) / n);
+}
+
+double stat_detectable_difference(double n, double omega2, double var_a_per_k, double var_b_per_k)
+{
+    if (!(n > 0)) {
+        return (double)NAN;
+    }
+    return (Z_TWO_SIDED_05 + Z_POWER_80) * sqrt((omega2 + var_a_per_k + var_b_per_k) / n);
+}
+
+double stat_bf10(double d, double se, double tau)
+{
+    if (!(se > 0) || !(tau > 0)) {
+        return (double)NAN;
+    }
+    double se2 = se * se;
+    double tau2 = tau * tau;
+    double z = d / se;
+    return exp(-0.5 * log1p(tau2 / se2) + 0.5 * z * z * tau2 / (se2 + tau2));
+}
+
+double stat_mean(const double *v, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += v[i];
+    }
+    return sum / (double)n;
+}
+
+double stat_sd(const double *v, size_t n)
+{
+    if (n < 2) {
+        return (double)NAN;
+    }
+    double mean = stat_mean(v, n);
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += (v[i] - mean) * (v[i] - mean);
+    }
+    return sqrt(sum / (double)(n - 1));
+}
+
+/* A(t|df) = P(|T| <= t), t >= 0. */
+static double t_central(double t, unsigned df)
+{
+    double theta = atan(t / sqrt((double)df));
+    double cos2 = cos(theta) * cos(theta);
+    if (df == 1) {
+        return 2 * theta / PI;
+    }
+    bool odd = df % 2 == 1;
+    double term = odd ? cos(theta) : 1;
+    double sum = term;
+    for (unsigned k = odd ? 2 : 1; k + 2 < df; k += 2) {
+        term *= cos2 * (double)k / (double)(k + 1);
+        sum += term;
+    }
+    return odd ? 2 * (theta + sin(theta) * sum) / PI : sin(theta) * sum;
+}
+
+double stat_t_cdf(double t, unsigned df)
+{
+    double a = 0.5 * t_central(fabs(t), df);
+    return t < 0 ? 0.5 - a : 0.5 + a;
+}
+
+double stat_t_quantile(double p, unsigned df)
+{
+    double lo = 0;
+    double hi = 1;
+    while (stat_t_cdf(hi, df) < p && hi < 1e15) {
+        hi *= 2;
+    }
+    for (;;) {
+        double mid = lo + (hi - lo) / 2;
+        if (mid <= lo || mid >= hi) {
+            return hi;
+        }
+        if (stat_t_cdf(mid, df) < p) {
+            lo = mid;
+        } else {
+            hi = mid;
+        }
+    }
+}

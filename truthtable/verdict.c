@@ -1,0 +1,174 @@
+#include "truthtable/verdict.h"
+
+#include <math.h>
+
+#include "base/json.h"
+#include "truthtable/verdict_json.h"
+
+#define VERDICT_SCHEMA 1
+
+/* Why the comparison is void; NULL when it is not. */
+static const char *void_reason(const struct evaluation *ev, const struct coverage *c,
+                               struct arena *arena)
+{
+    const struct program *p = ev->rules->program;
+    if (coverage_over_budget(c)) {
+        return arena_printf(arena, "%zu counted tasks are lost, the exclusion budget is %zu",
+                            c->n_excluded, c->budget);
+    }
+    for (size_t i = 0; i < p->n_validity; i++) {
+        const char *why = "undetermined";
+        if (p->validity[i].on_fail != ON_FAIL_VOID || p->validity[i].timing) {
+            continue;
+        }
+        enum truth t = evaluation_truth(ev, ev->rules->validity[i], TRUTH_UNKNOWN, &why);
+        if (t == TRUTH_FALSE) {
+            return arena_printf(arena, "validity %s failed", p->validity[i].name);
+        }
+        if (t == TRUTH_UNKNOWN) {
+            return arena_printf(arena, "validity %s is unknown: %s", p->validity[i].name, why);
+        }
+    }
+    return NULL;
+}
+
+static void decide(struct verdict *v, const struct evaluation *ev, const struct coverage *c)
+{
+    v->outcome = INDEX_NONE;
+    v->why = void_reason(ev, c, &v->arena);
+    if (v->why != NULL) {
+        v->kind = VERDICT_VOID;
+        return;
+    }
+    v->outcome = evaluation_outcome(ev);
+    v->kind = v->outcome == INDEX_NONE ? VERDICT_INDETERMINATE : VERDICT_BOUND;
+    if (v->kind == VERDICT_INDETERMINATE) {
+        v->why = ev->n_fired == 0 ? "no row of the table fires"
+                                  : "the rows that fire lead to different outcomes";
+    }
+}
+
+/* Over the stated outcomes, with the unassigned remainder as one more (docs/statistics.md). */
+static double brier_score(const struct program *p, size_t outcome)
+{
+    double sum = 0;
+    double rest = 1;
+    for (size_t i = 0; i < p->n_outcomes; i++) {
+        double hit = i == outcome ? 1 : 0;
+        sum += (p->outcomes[i].prior - hit) * (p->outcomes[i].prior - hit);
+        rest -= p->outcomes[i].prior;
+    }
+    rest = rest < 0 ? 0 : rest;
+    return sum + rest * rest;
+}
+
+static void put_head(cJSON *o, const struct verdict *v, const struct program *p)
+{
+    const char *name = "VOID";
+    const char *title = NULL;
+    if (v->kind == VERDICT_INDETERMINATE) {
+        name = "INDETERMINATE";
+    } else if (v->kind == VERDICT_BOUND) {
+        name = p->outcomes[v->outcome].name;
+        title = p->outcomes[v->outcome].title;
+    }
+    json_put_string(o, "outcome", name);
+    json_put_string(o, "title", title);
+    json_put_string(o, "why", v->why);
+}
+
+static void put_prior(cJSON *o, const struct verdict *v, const struct program *p)
+{
+    if (v->kind != VERDICT_BOUND) {
+        json_put_null(o, "prior");
+        json_put_null(o, "surprisal_bits");
+        json_put_null(o, "brier");
+        return;
+    }
+    json_put_number(o, "prior", p->outcomes[v->outcome].prior);
+    json_put_number(o, "surprisal_bits", -log2(p->outcomes[v->outcome].prior));
+    json_put_number(o, "brier", brier_score(p, v->outcome));
+}
+
+static cJSON *fired_rows(const struct evaluation *ev)
+{
+    cJSON *rows = json_array();
+    for (size_t r = 0; r < ev->rules->program->n_rows; r++) {
+        if (ev->fired[r]) {
+            json_push_number(rows, (double)(r + 1));
+        }
+    }
+    return rows;
+}
+
+static cJSON *verdict_json(const struct verdict *v, const struct evaluation *ev,
+                           const struct coverage *c, const struct evidence *e,
+                           const char *const digests[2])
+{
+    const struct program *p = e->program;
+    cJSON *o = json_object();
+    json_put_int(o, "schema", VERDICT_SCHEMA);
+    json_put_string(o, "program", p->name);
+    json_put_string(o, "root", digests[0]);
+    json_put_string(o, "head", digests[1]);
+    if (e->label != NULL) {
+        json_put_string(o, "records", e->label);
+    }
+    put_head(o, v, p);
+    json_put(o, "rows_fired", fired_rows(ev));
+    json_put(o, "inputs", verdict_json_inputs(ev));
+    json_put(o, "counters", verdict_json_counters(ev));
+    json_put(o, "gates", verdict_json_gates(ev));
+    json_put(o, "contrasts", verdict_json_contrasts(ev));
+    json_put(o, "pairs", verdict_json_pairs(ev));
+    json_put(o, "validity", verdict_json_validity(ev, false));
+    json_put(o, "coverage", verdict_json_coverage(c));
+    json_put(o, "undetermined", verdict_json_undetermined(c, e));
+    json_put(o, "notes", verdict_json_notes(ev));
+    put_prior(o, v, p);
+    return o;
+}
+
+int verdict_compute(const struct evidence *e, const char *root, const char *head,
+                    struct verdict *out, struct err *err)
+{
+    struct rules rules;
+    struct diag diag;
+    *out = (struct verdict){.outcome = INDEX_NONE};
+    arena_init(&out->arena);
+    diag_init(&diag, e->program->path);
+    int rc = rules_compile(e->program, &rules, &diag, err);
+    if (rc == 0) {
+        struct coverage coverage;
+        struct reading reading;
+        struct evaluation ev;
+        const char *const digests[2] = {root, head};
+        coverage_init(&coverage, e, &out->arena);
+        reading_of_evidence(&reading, e, &rules, &coverage, &out->arena);
+        evaluation_run(&ev, &rules, &reading, &out->arena);
+        decide(out, &ev, &coverage);
+        out->json = verdict_json(out, &ev, &coverage, e, digests);
+        out->provenance = verdict_json_validity(&ev, true);
+    }
+    rules_release(&rules);
+    diag_release(&diag);
+    return rc;
+}
+
+void verdict_release(struct verdict *v)
+{
+    cJSON_Delete(v->json);
+    cJSON_Delete(v->provenance);
+    arena_release(&v->arena);
+    *v = (struct verdict){.outcome = INDEX_NONE};
+}
+
+enum exit_code verdict_exit_code(const struct verdict *v)
+{
+    switch (v->kind) {
+    case VERDICT_BOUND: return EXIT_OK;
+    case VERDICT_INDETERMINATE: return EXIT_INDETERMINATE;
+    case VERDICT_VOID: return EXIT_VOID;
+    }
+    return EXIT_ANY;
+}

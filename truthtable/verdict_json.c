@@ -1,0 +1,389 @@
+#include "truthtable/verdict_json.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "truthtable/stats.h"
+
+/* A point as a number; anything else as null, with what is known of a range under "<key>_bounds".
+ */
+static void put_value(cJSON *obj, const char *key, const struct number *x)
+{
+    if (number_is_point(x)) {
+        json_put_number(obj, key, x->lo);
+        return;
+    }
+    json_put_null(obj, key);
+    if (x->known) {
+        char name[64];
+        cJSON *bounds = json_array();
+        json_push_number(bounds, x->lo); /* null where unbounded */
+        json_push_number(bounds, x->hi);
+        (void)snprintf(name, sizeof(name), "%s_bounds", key);
+        json_put(obj, name, bounds);
+    }
+}
+
+static void put_truth(cJSON *obj, const char *key, enum truth t)
+{
+    if (t == TRUTH_UNKNOWN) {
+        json_put_null(obj, key);
+    } else {
+        json_put_bool(obj, key, t == TRUTH_TRUE);
+    }
+}
+
+static void push_truth(cJSON *array, enum truth t)
+{
+    json_push(array, t == TRUTH_UNKNOWN ? cJSON_CreateNull() : cJSON_CreateBool(t == TRUTH_TRUE));
+}
+
+cJSON *verdict_json_inputs(const struct evaluation *ev)
+{
+    const struct program *p = ev->rules->program;
+    cJSON *list = json_array();
+    for (size_t i = 0; i < p->n_inputs; i++) {
+        const struct input *in = &p->inputs[i];
+        const struct input_state *st = &ev->inputs[i];
+        cJSON *o = json_object();
+        cJSON *possible = json_array();
+        cJSON *holds = json_array();
+        json_put_string(o, "name", in->name);
+        json_put_string(o, "level", st->level == INDEX_NONE ? NULL : in->levels[st->level].name);
+        for (size_t l = 0; l < in->n_levels; l++) {
+            if (st->possible[l]) {
+                json_push_string(possible, in->levels[l].name);
+            }
+            push_truth(holds, st->holds[l]);
+        }
+        json_put(o, "possible", possible);
+        json_put_string(o, "why", st->why);
+        json_put(o, "holds", holds);
+        json_push(list, o);
+    }
+    return list;
+}
+
+cJSON *verdict_json_counters(const struct evaluation *ev)
+{
+    const struct program *p = ev->rules->program;
+    cJSON *o = json_object();
+    for (size_t i = 0; i < p->n_counters; i++) {
+        cJSON *range = json_array();
+        json_push_number(range, ev->counters[i].lo);
+        json_push_number(range, ev->counters[i].hi);
+        json_put(o, p->counters[i].name, range);
+    }
+    return o;
+}
+
+static const char *no_margin_reason(const struct score *s)
+{
+    if (!number_is_point(&s->value)) {
+        return "no score";
+    }
+    if (!s->has_n) {
+        return "the number of items is unknown";
+    }
+    return "the score is not strictly between 0 and 1";
+}
+
+static cJSON *gate_json(const struct evaluation *ev, size_t measure, size_t cell)
+{
+    const struct program *p = ev->rules->program;
+    const struct measure *m = &p->measures[measure];
+    const struct score *s = &ev->reading->scores[measure * p->n_cells + cell];
+    const struct gate *g = &ev->gates[measure * p->n_cells + cell];
+    double z = number_is_point(&s->value) && s->has_n
+                   ? stat_gate_margin(s->value.lo, (double)s->n, m->floor)
+                   : (double)NAN;
+    cJSON *o = json_object();
+    json_put_string(o, "measure", m->name);
+    json_put_string(o, "cell", p->cells[cell].name);
+    put_value(o, "score", &s->value);
+    if (s->has_n) {
+        json_put_int(o, "n", s->n);
+    } else {
+        json_put_null(o, "n");
+    }
+    json_put_number(o, "floor", m->floor);
+    json_put_number(o, "z", z);
+    put_truth(o, "cleared", g->cleared);
+    json_put_bool(o, "counted", m->counted);
+    if (s->excluded) {
+        json_put_bool(o, "excluded", true);
+    }
+    if (s->n_from_items) {
+        json_put_string(o, "n_from", "items");
+    }
+    if (g->cleared == TRUTH_UNKNOWN) {
+        json_put_string(o, "why", g->why);
+    }
+    if (!isfinite(z)) {
+        json_put_string(o, "z_why", no_margin_reason(s));
+    }
+    return o;
+}
+
+cJSON *verdict_json_gates(const struct evaluation *ev)
+{
+    const struct program *p = ev->rules->program;
+    cJSON *list = json_array();
+    for (size_t m = 0; m < p->n_measures; m++) {
+        for (size_t c = 0; c < p->n_cells && p->measures[m].has_floor; c++) {
+            json_push(list, gate_json(ev, m, c));
+        }
+    }
+    return list;
+}
+
+static cJSON *excluded_json(const struct program *p, const struct figure *f)
+{
+    cJSON *list = json_array();
+    for (size_t i = 0; i < f->n_excluded; i++) {
+        json_push_string(list, p->cells[f->excluded[i]].name);
+    }
+    return list;
+}
+
+/* The fields named, then `excluded`, then the first reason for a null among them. */
+static void put_fields(cJSON *o, const struct program *p, const struct figure *f,
+                       const enum contrast_field *fields, size_t n)
+{
+    const char *why = NULL;
+    for (size_t i = 0; i < n; i++) {
+        const struct number *x = &f->fields[fields[i]];
+        put_value(o, contrast_field_name(fields[i]), x);
+        /* A Bayes factor is absent by plan more often than by accident. */
+        if (!x->known && why == NULL && fields[i] != FIELD_BF10) {
+            why = x->why;
+        }
+    }
+    json_put(o, "excluded", excluded_json(p, f));
+    if (why != NULL) {
+        json_put_string(o, "why", why);
+    }
+}
+
+static cJSON *measure_figure_json(const struct evaluation *ev, size_t contrast, size_t measure)
+{
+    static const enum contrast_field fields[] = {FIELD_N,      FIELD_MEAN,    FIELD_SD,  FIELD_SE,
+                                                 FIELD_CI_LOW, FIELD_CI_HIGH, FIELD_BF10};
+    const struct program *p = ev->rules->program;
+    const struct figure *f = &ev->per_measure[contrast * p->n_measures + measure];
+    const struct contrast_layout *cl = &ev->rules->layout.contrasts[contrast];
+    cJSON *o = json_object();
+    cJSON *settings = json_array();
+    json_put_string(o, "measure", p->measures[measure].name);
+    json_put_bool(o, "counted", p->measures[measure].counted);
+    put_fields(o, p, f, fields, sizeof(fields) / sizeof(fields[0]));
+    for (size_t s = 0; s < cl->n_settings; s++) {
+        cJSON *at = json_object();
+        json_put_string(at, "setting", cl->names[s]);
+        put_value(at, "difference", &f->settings[s]);
+        json_push(settings, at);
+    }
+    json_put(o, "settings", settings);
+    return o;
+}
+
+static void put_sides(cJSON *o, const struct program *p, const struct contrast *k)
+{
+    if (k->is_difference) {
+        json_put_string(o, "of", p->contrasts[k->of].name);
+        json_put_string(o, "minus", p->contrasts[k->minus].name);
+        return;
+    }
+    const struct factor *f = &p->factors[k->factor];
+    cJSON *between = json_object();
+    json_put_string(between, "factor", f->name);
+    json_put_string(between, "a", f->levels[k->level_a].text);
+    json_put_string(between, "b", f->levels[k->level_b].text);
+    json_put(o, "between", between);
+    cJSON *where = json_object();
+    for (size_t i = 0; i < k->n_where; i++) {
+        const struct factor *w = &p->factors[k->where[i].factor];
+        json_put_string(where, w->name, w->levels[k->where[i].level].text);
+    }
+    json_put(o, "where", where);
+}
+
+cJSON *verdict_json_contrasts(const struct evaluation *ev)
+{
+    static const enum contrast_field fields[] = {
+        FIELD_N, FIELD_MEAN, FIELD_MIN, FIELD_MAX, FIELD_MAX_ABS, FIELD_MEAN_ABS, FIELD_SIGN};
+    const struct program *p = ev->rules->program;
+    cJSON *list = json_array();
+    for (size_t k = 0; k < p->n_contrasts; k++) {
+        cJSON *o = json_object();
+        cJSON *pooled = json_object();
+        cJSON *measures = json_array();
+        json_put_string(o, "name", p->contrasts[k].name);
+        put_sides(o, p, &p->contrasts[k]);
+        json_put_string(o, "over", p->contrasts[k].over == OVER_CLEARED ? "cleared" : "counted");
+        put_fields(pooled, p, &ev->pooled[k], fields, sizeof(fields) / sizeof(fields[0]));
+        json_put(o, "pooled", pooled);
+        for (size_t m = 0; m < p->n_measures; m++) {
+            json_push(measures, measure_figure_json(ev, k, m));
+        }
+        json_put(o, "measures", measures);
+        json_push(list, o);
+    }
+    return list;
+}
+
+static cJSON *pair_json(const struct evaluation *ev, size_t measure, size_t a, size_t b)
+{
+    const struct program *p = ev->rules->program;
+    struct condition_pair pair = evaluation_pair(ev, measure, a, b);
+    cJSON *o = json_object();
+    json_put_string(o, "measure", p->measures[measure].name);
+    json_put_string(o, "a", p->conditions[a].name);
+    json_put_string(o, "b", p->conditions[b].name);
+    put_value(o, "difference", &pair.mean);
+    put_value(o, "se", &pair.se);
+    json_put_int(o, "n", (int64_t)pair.n);
+    return o;
+}
+
+cJSON *verdict_json_pairs(const struct evaluation *ev)
+{
+    const struct program *p = ev->rules->program;
+    cJSON *o = json_object();
+    cJSON *list = json_array();
+    size_t n_counted = 0;
+    for (size_t m = 0; m < p->n_measures; m++) {
+        n_counted += p->measures[m].counted ? 1 : 0;
+    }
+    size_t n = p->n_conditions * (p->n_conditions - (p->n_conditions > 0 ? 1 : 0)) / 2 * n_counted;
+    for (size_t m = 0; m < p->n_measures && n <= PAIRS_MAX; m++) {
+        for (size_t a = 0; a < p->n_conditions && p->measures[m].counted; a++) {
+            for (size_t b = a + 1; b < p->n_conditions; b++) {
+                json_push(list, pair_json(ev, m, a, b));
+            }
+        }
+    }
+    json_put_int(o, "n", (int64_t)n);
+    json_put(o, "list", list);
+    return o;
+}
+
+static cJSON *tally_json(const struct tally *t)
+{
+    cJSON *o = json_object();
+    json_put_int(o, "planned", (int64_t)t->planned);
+    json_put_int(o, "done", (int64_t)t->done);
+    json_put_int(o, "blocked", (int64_t)t->blocked);
+    json_put_int(o, "never_run", (int64_t)t->never_run);
+    if (t->pending > 0) {
+        json_put_int(o, "pending", (int64_t)t->pending);
+    }
+    return o;
+}
+
+cJSON *verdict_json_coverage(const struct coverage *c)
+{
+    cJSON *o = json_object();
+    cJSON *counted = tally_json(&c->counted);
+    json_put_int(counted, "excluded", (int64_t)c->n_excluded);
+    json_put_int(counted, "budget", (int64_t)c->budget);
+    json_put(o, "tasks", tally_json(&c->tasks));
+    json_put(o, "records", tally_json(&c->records));
+    json_put(o, "counted", counted);
+    return o;
+}
+
+static bool is_persons_act(enum cause c)
+{
+    return c == CAUSE_CANCELLED || c == CAUSE_STOPPED;
+}
+
+cJSON *verdict_json_undetermined(const struct coverage *c, const struct evidence *e)
+{
+    const struct program *p = e->program;
+    cJSON *list = json_array();
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < program_n_tasks(p); i++) {
+            enum cause root = c->root[i];
+            if (root == CAUSE_NONE || c->excluded[i] || is_persons_act(root) != (pass == 0)) {
+                continue;
+            }
+            cJSON *o = json_object();
+            json_put_string(o, "cell", p->cells[i / p->n_stages].name);
+            json_put_string(o, "stage", p->stages[i % p->n_stages].name);
+            json_put_string(o, "end",
+                            e->tasks[i].end == TASK_END_BLOCKED ? "blocked" : "never_run");
+            json_put_string(o, "cause", e->tasks[i].cause);
+            json_put_bool(o, "by_person", pass == 0);
+            json_push(list, o);
+        }
+    }
+    return list;
+}
+
+cJSON *verdict_json_validity(const struct evaluation *ev, bool timing)
+{
+    const struct program *p = ev->rules->program;
+    cJSON *list = json_array();
+    for (size_t i = 0; i < p->n_validity; i++) {
+        const struct validity *v = &p->validity[i];
+        const char *why = NULL;
+        if (v->timing != timing) {
+            continue;
+        }
+        enum truth t = evaluation_truth(ev, ev->rules->validity[i], TRUTH_UNKNOWN, &why);
+        cJSON *o = json_object();
+        json_put_string(o, "name", v->name);
+        json_put_string(o, "condition", v->condition.text);
+        json_put_string(o, "on_fail", v->on_fail == ON_FAIL_VOID ? "void" : "flag");
+        put_truth(o, "holds", t);
+        json_put_string(o, "why", why);
+        json_push(list, o);
+    }
+    return list;
+}
+
+static void note_items(const struct evaluation *ev, cJSON *notes)
+{
+    const struct program *p = ev->rules->program;
+    for (size_t m = 0; m < p->n_measures; m++) {
+        size_t n = 0;
+        for (size_t c = 0; c < p->n_cells; c++) {
+            const struct score *s = &ev->reading->scores[m * p->n_cells + c];
+            n += s->n_from_items && s->value.known ? 1 : 0;
+        }
+        if (n > 0) {
+            char text[256];
+            (void)snprintf(text, sizeof(text),
+                           "%s: %zu of %zu records have no item count; the plan's %lld stands in",
+                           p->measures[m].name, n, p->n_cells, (long long)p->measures[m].items);
+            json_push_string(notes, text);
+        }
+    }
+}
+
+static void note_counters(const struct evaluation *ev, cJSON *notes)
+{
+    const struct program *p = ev->rules->program;
+    for (size_t i = 0; i < p->n_counters && p->binding_counter != INDEX_NONE; i++) {
+        const struct number *own = &ev->counters[i];
+        const struct number *binding = &ev->counters[p->binding_counter];
+        if (own->lo != binding->lo || own->hi != binding->hi) {
+            char text[256];
+            (void)snprintf(text, sizeof(text),
+                           "counters disagree: %s is %.0f..%.0f, %s (which binds) is %.0f..%.0f",
+                           p->counters[i].name, own->lo, own->hi,
+                           p->counters[p->binding_counter].name, binding->lo, binding->hi);
+            json_push_string(notes, text);
+        }
+    }
+}
+
+cJSON *verdict_json_notes(const struct evaluation *ev)
+{
+    cJSON *notes = json_array();
+    note_items(ev, notes);
+    note_counters(ev, notes);
+    return notes;
+}

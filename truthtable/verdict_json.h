@@ -1,0 +1,27 @@
+/* The parts of verdict.json; private to the verdict. Every function hands out a new value. */
+#ifndef TRUTHTABLE_VERDICT_JSON_H
+#define TRUTHTABLE_VERDICT_JSON_H
+
+#include <cjson/cJSON.h>
+
+#include "truthtable/coverage.h"
+#include "truthtable/evaluation.h"
+
+/* Pairs of conditions are left out, and counted, above this many entries. */
+#define PAIRS_MAX 4096
+
+cJSON *verdict_json_inputs(const struct evaluation *ev);
+cJSON *verdict_json_counters(const struct evaluation *ev);
+cJSON *verdict_json_gates(const struct evaluation *ev);
+cJSON *verdict_json_contrasts(const struct evaluation *ev);
+cJSON *verdict_json_pairs(const struct evaluation *ev);
+cJSON *verdict_json_coverage(const struct coverage *c);
+/* What has no values though it is over, and is not excluded: first what a person cancelled or
+ * stopped. */
+cJSON *verdict_json_undetermined(const struct coverage *c, const struct evidence *e);
+/* Validity conditions that rest on timings, or those that do not. */
+cJSON *verdict_json_validity(const struct evaluation *ev, bool timing);
+/* Sentences a reader should not miss: items taken from the plan, counters that disagree. */
+cJSON *verdict_json_notes(const struct evaluation *ev);
+
+#endif
