@@ -54,10 +54,12 @@ int lock_read(const char *path, struct lock **out, struct err *err) MUST_CHECK;
 void lock_free(struct lock *lock); /* NULL is fine */
 
 enum lock_part {
-    LOCK_PLAN = 1,  /* the covered values of grid.toml */
-    LOCK_DATA = 2,  /* digests of [data] */
-    LOCK_FILES = 4, /* digests of workers, of files in commands and of [pin] files */
-    LOCK_ALL = 7,
+    LOCK_PLAN = 1, /* the covered values of grid.toml */
+    LOCK_DATA = 2, /* digests of [data] */
+    LOCK_FILES =
+        4,         /* digests of workers and files in commands: at submit, before they are copied */
+    LOCK_PINS = 8, /* digests of [pin] files and of models of [apparatus] */
+    LOCK_ALL = 15,
 };
 
 /* ERR_LOCK names the first value that differs: "measure.mmlu.floor: locked 0.27, now 0.25". `parts`

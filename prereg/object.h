@@ -39,11 +39,19 @@ int object_store(const char *state, const char *path, struct digest *out,
 int object_store_all(const struct program *p, const struct lock *lock, const char *state,
                      struct strbuf *notes, struct err *err) MUST_CHECK;
 
+/* Where objects are kept, and what says which they must be. All borrowed. */
+struct object_home {
+    const char *state;
+    const struct program *program;
+    const struct lock *lock;
+    struct pin_cache *cache; /* or NULL: every object is read again each time */
+};
+
 /* The argv to spawn for a stage: pinned files replaced by their objects, each verified against its
- * digest (through the cache, which may be NULL); the rest as written. NULL-terminated, one
- * allocation each; free with object_argv_free(). ERR_LOCK on drift. */
-int object_argv(const struct program *p, const struct lock *lock, size_t stage, const char *state,
-                struct pin_cache *cache, char ***argv, struct err *err) MUST_CHECK;
+ * digest; the rest as written. NULL-terminated, one allocation each; free with object_argv_free().
+ * ERR_LOCK on drift. */
+int object_argv(const struct object_home *home, size_t stage, char ***argv,
+                struct err *err) MUST_CHECK;
 void object_argv_free(char **argv); /* NULL is fine */
 
 #endif

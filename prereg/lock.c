@@ -1,0 +1,258 @@
+#include "prereg/lock.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "prereg/pinned.h"
+
+#ifndef PREREGD_VERSION
+#define PREREGD_VERSION "unknown"
+#endif
+
+char *lock_path_of(const char *program_path)
+{
+    return xasprintf("%s.lock", program_path);
+}
+
+void lock_free(struct lock *lock)
+{
+    if (lock != NULL) {
+        cJSON_Delete(lock->json);
+        free(lock);
+    }
+}
+
+static int root_of(const cJSON *locked, char hex[DIGEST_HEX_SIZE], struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    int rc = json_canonical(locked, &text, err);
+    if (rc == 0) {
+        struct digest d = digest_bytes(text.buf, text.len);
+        digest_hex(&d, hex);
+    }
+    strbuf_release(&text);
+    return rc;
+}
+
+/* Points into json; false when a part is missing or of the wrong kind. */
+static bool take_parts(struct lock *lock)
+{
+    lock->locked = json_member(lock->json, "locked");
+    lock->describe = json_member(lock->json, "describe");
+    lock->proof = json_member(lock->json, "proof");
+    if (!cJSON_IsObject(lock->locked)) {
+        return false;
+    }
+    lock->plan = json_member(lock->locked, "plan");
+    lock->data = json_member(lock->locked, "data");
+    lock->files = json_member(lock->locked, "files");
+    lock->solved = json_member(lock->locked, "solved");
+    return cJSON_IsObject(lock->plan) && cJSON_IsObject(lock->data) &&
+           cJSON_IsObject(lock->files) && cJSON_IsObject(lock->solved) &&
+           cJSON_IsObject(lock->describe);
+}
+
+static int digest_into(cJSON *out, const char *name, const char *path, struct err *err)
+{
+    struct digest d;
+    char hex[DIGEST_HEX_SIZE];
+    int rc = digest_path(path, &d, err);
+    if (rc != 0) {
+        return rc;
+    }
+    digest_hex(&d, hex);
+    json_put_string(out, name, hex);
+    return 0;
+}
+
+static int add_data(const struct program *p, cJSON *locked, struct err *err)
+{
+    cJSON *data = json_object();
+    json_put(locked, "data", data);
+    for (size_t i = 0; i < p->n_data; i++) {
+        int rc = digest_into(data, p->data[i].name, p->data[i].abs_path, err);
+        if (rc != 0) {
+            return err_wrap(err, "data.%s", p->data[i].name);
+        }
+    }
+    return 0;
+}
+
+static int add_files(const struct program *p, cJSON *locked, struct err *err)
+{
+    cJSON *files = json_object();
+    json_put(locked, "files", files);
+    struct pinned_list list;
+    int rc = pinned_collect(p, &list, NULL, err);
+    for (size_t i = 0; rc == 0 && i < list.n; i++) {
+        rc = digest_into(files, list.items[i].name, list.items[i].path, err);
+        if (rc != 0) {
+            (void)err_wrap(err, "files.%s", list.items[i].name);
+        }
+    }
+    pinned_release(&list);
+    return rc;
+}
+
+/* condition -> stage -> params, of whatever the workers solved. */
+static cJSON *solved_of(const cJSON *describe)
+{
+    cJSON *solved = json_object();
+    for (const cJSON *c = describe == NULL ? NULL : describe->child; c != NULL; c = c->next) {
+        cJSON *stages = json_object();
+        for (const cJSON *s = c->child; s != NULL; s = s->next) {
+            const cJSON *params = json_member(s, "params");
+            if (cJSON_IsObject(params) && params->child != NULL) {
+                json_put(stages, s->string, json_copy(params));
+            }
+        }
+        if (stages->child == NULL) {
+            cJSON_Delete(stages);
+        } else {
+            json_put(solved, c->string, stages);
+        }
+    }
+    return solved;
+}
+
+static cJSON *tool_of(void)
+{
+    cJSON *tool = json_object();
+    json_put_string(tool, "name", "preregd");
+    json_put_string(tool, "version", PREREGD_VERSION);
+    return tool;
+}
+
+/* Everything but the root, which stands before what it covers. */
+static void add_rest(cJSON *json, cJSON *locked, const cJSON *describe, const cJSON *proof)
+{
+    char now[WALL_TEXT_SIZE];
+    clock_wall_text(clock_wall(), now);
+    json_put(json, "locked", locked);
+    json_put(json, "tool", tool_of());
+    json_put_string(json, "time", now);
+    json_put(json, "describe", describe == NULL ? json_object() : json_copy(describe));
+    json_put(json, "proof", proof == NULL ? cJSON_CreateNull() : json_copy(proof));
+    json_put_null(json, "signature");
+}
+
+int lock_build(const struct program *p, const cJSON *describe, const cJSON *proof,
+               struct lock **out, struct err *err)
+{
+    struct lock *lock = xcalloc(1, sizeof(*lock));
+    *out = NULL;
+    cJSON *locked = json_object();
+    json_put(locked, "plan", program_covered(p));
+    int rc = add_data(p, locked, err);
+    if (rc == 0) {
+        rc = add_files(p, locked, err);
+    }
+    json_put(locked, "solved", solved_of(describe));
+    if (rc == 0) {
+        rc = root_of(locked, lock->root, err);
+    }
+    lock->json = json_object();
+    json_put_int(lock->json, "schema", LOCK_SCHEMA);
+    json_put_string(lock->json, "root", lock->root);
+    add_rest(lock->json, locked, describe, proof);
+    if (rc != 0) {
+        lock_free(lock);
+        return rc;
+    }
+    bool whole = take_parts(lock);
+    assert(whole);
+    *out = lock;
+    return 0;
+}
+
+int lock_write(const struct lock *lock, const char *path, bool replace, struct err *err)
+{
+    if (file_kind_at(path) != FILE_ABSENT) {
+        struct lock *old = NULL;
+        int rc = lock_read(path, &old, err);
+        bool same = rc == 0 && strcmp(old->root, lock->root) == 0;
+        lock_free(old);
+        if (same) {
+            return 0;
+        }
+        if (!replace) {
+            return rc != 0
+                       ? err_set(err, ERR_EXISTS, "%s is there and is no lock of this version",
+                                 path)
+                       : err_set(err, ERR_EXISTS, "%s is there and locks another program", path);
+        }
+    }
+    return json_write_file(path, lock->json, 0644, err);
+}
+
+static int check_read(struct lock *lock, const char *path, struct err *err)
+{
+    const char *root = NULL;
+    int64_t schema = 0;
+    char found[DIGEST_HEX_SIZE];
+    if (json_get_int(lock->json, "schema", 0, INT32_MAX, &schema, err) != 0 ||
+        json_get_string(lock->json, "root", &root, err) != 0) {
+        return err_set(err, ERR_LOCK, "%s is not a lock", path);
+    }
+    if (schema != LOCK_SCHEMA) {
+        return err_set(err, ERR_VERSION, "%s has schema %lld; this version reads %d", path,
+                       (long long)schema, LOCK_SCHEMA);
+    }
+    if (!take_parts(lock)) {
+        return err_set(err, ERR_LOCK, "%s is not a whole lock", path);
+    }
+    int rc = root_of(lock->locked, found, err);
+    if (rc != 0 || strcmp(found, root) != 0) {
+        return err_set(err, ERR_LOCK, "%s was changed after locking: its root is %.16s, not %.16s",
+                       path, rc != 0 ? "none" : found, root);
+    }
+    memcpy(lock->root, found, sizeof(lock->root));
+    return 0;
+}
+
+int lock_read(const char *path, struct lock **out, struct err *err)
+{
+    struct lock *lock = xcalloc(1, sizeof(*lock));
+    *out = NULL;
+    int rc = json_read_file(path, LOCK_BYTES_MAX, &lock->json, err);
+    if (rc == ERR_SYNTAX) {
+        rc = ERR_LOCK;
+        err->code = ERR_LOCK;
+    } else if (rc == 0) {
+        rc = check_read(lock, path, err);
+    }
+    if (rc != 0) {
+        lock_free(lock);
+        return rc;
+    }
+    *out = lock;
+    return 0;
+}
+
+char *lock_program_id(const struct lock *lock)
+{
+    const cJSON *program = json_member(lock->plan, "program");
+    const cJSON *name = program == NULL ? NULL : json_member(program, "name");
+    return xasprintf("%s-%.8s", cJSON_IsString(name) ? name->valuestring : "program", lock->root);
+}
+
+static const char *digest_in(const cJSON *table, const char *name)
+{
+    const cJSON *v = json_member(table, name);
+    return cJSON_IsString(v) ? v->valuestring : NULL;
+}
+
+const char *lock_data_digest(const struct lock *lock, const char *name)
+{
+    return digest_in(lock->data, name);
+}
+
+const char *lock_file_digest(const struct lock *lock, const char *arg)
+{
+    return digest_in(lock->files, arg);
+}

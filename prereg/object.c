@@ -1,0 +1,243 @@
+#include "prereg/object.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/xalloc.h"
+#include "prereg/pinned.h"
+
+static bool is_program(const char *path)
+{
+    return file_kind_at(path) == FILE_REGULAR && access(path, X_OK) == 0;
+}
+
+static char *beside_self(const char *name)
+{
+    struct strbuf self = STRBUF_INIT;
+    struct err err;
+    char *path = path_of_self(&self, &err) == 0 ? path_join(self.buf, name) : NULL;
+    strbuf_release(&self);
+    if (path != NULL && !is_program(path)) {
+        free(path);
+        path = NULL;
+    }
+    return path;
+}
+
+static char *in_path(const char *name)
+{
+    const char *list = getenv("PATH");
+    while (list != NULL && *list != '\0') {
+        size_t n = strcspn(list, ":");
+        char *folder = xstrndup(list, n);
+        /* An empty or relative entry would depend on where one stands. */
+        char *path = folder[0] == '/' ? path_join(folder, name) : NULL;
+        free(folder);
+        if (path != NULL && is_program(path)) {
+            return path;
+        }
+        free(path);
+        list += list[n] == ':' ? n + 1 : n;
+    }
+    return NULL;
+}
+
+int object_resolve_worker(const struct program *p, const char *name, char **path, struct err *err)
+{
+    *path = NULL;
+    if (strchr(name, '/') != NULL) {
+        char *found = path_absolute(p->folder, name);
+        if (!is_program(found)) {
+            int rc = err_set(err, ERR_NOT_FOUND, "%s %s", found,
+                             file_kind_at(found) == FILE_ABSENT ? "does not exist"
+                                                                : "is not an executable file");
+            free(found);
+            return rc;
+        }
+        *path = found;
+        return 0;
+    }
+    *path = beside_self(name);
+    if (*path == NULL) {
+        *path = in_path(name);
+    }
+    return *path != NULL
+               ? 0
+               : err_set(err, ERR_NOT_FOUND, "no program \"%s\" beside this one or in $PATH", name);
+}
+
+int object_resolve_argument(const struct program *p, size_t stage, size_t i, char **path,
+                            struct err *err)
+{
+    const struct stage *s = &p->stages[stage];
+    *path = NULL;
+    if (i == 0) {
+        return object_resolve_worker(p, s->command[0], path, err);
+    }
+    if (s->command[i][0] == '\0') {
+        return 0;
+    }
+    char *found = path_absolute(p->folder, s->command[i]);
+    if (file_kind_at(found) == FILE_REGULAR) {
+        *path = found;
+    } else {
+        free(found);
+    }
+    return 0;
+}
+
+char *object_path(const char *state, const char *hex)
+{
+    return xasprintf("%s/objects/%s", state, hex);
+}
+
+static bool is_intact(const char *path, const struct digest *want)
+{
+    struct digest found;
+    struct err err;
+    return file_kind_at(path) == FILE_REGULAR && digest_file(path, &found, NULL, &err) == 0 &&
+           digest_equal(&found, want);
+}
+
+int object_store(const char *state, const char *path, struct digest *out, struct err *err)
+{
+    char hex[DIGEST_HEX_SIZE];
+    int rc = digest_file(path, out, NULL, err);
+    if (rc != 0) {
+        return rc;
+    }
+    digest_hex(out, hex);
+    char *folder = path_join(state, "objects");
+    char *object = object_path(state, hex);
+    rc = dir_make(folder, 0700, err);
+    if (rc == 0 && !is_intact(object, out)) {
+        rc = file_copy(path, object, 0755, err);
+        if (rc == 0 && !is_intact(object, out)) {
+            (void)unlink(object);
+            rc = err_set(err, ERR_LOCK, "%s changed while it was copied", path);
+        }
+    }
+    free(object);
+    free(folder);
+    return rc;
+}
+
+static int store_one(const struct program *p, const struct lock *lock, const struct pinned *file,
+                     const char *state, struct strbuf *notes, struct err *err)
+{
+    const char *locked = lock_file_digest(lock, file->name);
+    struct digest found;
+    char hex[DIGEST_HEX_SIZE];
+    int rc = object_store(state, file->path, &found, err);
+    if (rc != 0 || locked == NULL) {
+        return rc; /* not in the lock: it was no file then, and stays a plain argument */
+    }
+    digest_hex(&found, hex);
+    if (strcmp(hex, locked) == 0) {
+        return 0;
+    }
+    if (!p->pin_workers_record) {
+        return err_set(err, ERR_LOCK, "files.%s: locked %.16s, now %.16s (%s)", file->name, locked,
+                       hex, file->path);
+    }
+    if (notes != NULL) {
+        strbuf_addf(notes, "files.%s: locked %.16s, now %.16s\n", file->name, locked, hex);
+    }
+    return 0;
+}
+
+int object_store_all(const struct program *p, const struct lock *lock, const char *state,
+                     struct strbuf *notes, struct err *err)
+{
+    struct pinned_list files;
+    int rc = pinned_collect(p, &files, NULL, err);
+    for (size_t i = 0; rc == 0 && i < files.n; i++) {
+        if (files.items[i].command) {
+            rc = store_one(p, lock, &files.items[i], state, notes, err);
+        }
+    }
+    pinned_release(&files);
+    return rc;
+}
+
+/* What stands in for a copy that is gone under [pin] workers = "record": the file as it is now. */
+static int current_object(const struct object_home *home, size_t stage, size_t i, char **path,
+                          struct err *err)
+{
+    char *now = NULL;
+    struct digest found;
+    char hex[DIGEST_HEX_SIZE];
+    int rc = object_resolve_argument(home->program, stage, i, &now, err);
+    if (rc == 0 && now == NULL) {
+        rc = err_set(err, ERR_NOT_FOUND, "\"%s\" is gone", home->program->stages[stage].command[i]);
+    }
+    if (rc == 0) {
+        rc = object_store(home->state, now, &found, err);
+    }
+    if (rc == 0) {
+        digest_hex(&found, hex);
+        *path = object_path(home->state, hex);
+    }
+    free(now);
+    return rc;
+}
+
+/* The object of a pinned argument; *path is set on success alone. */
+static int object_of(const struct object_home *home, size_t stage, size_t i, char **path,
+                     struct err *err)
+{
+    const char *arg = home->program->stages[stage].command[i];
+    const char *locked = lock_file_digest(home->lock, arg);
+    struct digest want;
+    struct digest found;
+    int rc = digest_from_hex(locked, &want, err);
+    if (rc != 0) {
+        return rc;
+    }
+    char *object = object_path(home->state, locked);
+    if (pin_digest(home->cache, object, &found, err) == 0 && digest_equal(&found, &want)) {
+        *path = object;
+        return 0;
+    }
+    if (home->program->pin_workers_record) {
+        rc = current_object(home, stage, i, path, err);
+    } else {
+        rc = err_set(err, ERR_LOCK, "the copy of \"%s\" is not what was locked: %s", arg, object);
+    }
+    free(object);
+    return rc;
+}
+
+int object_argv(const struct object_home *home, size_t stage, char ***argv, struct err *err)
+{
+    const struct stage *s = &home->program->stages[stage];
+    char **out = xcalloc(s->n_command + 1, sizeof(*out));
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < s->n_command; i++) {
+        if (lock_file_digest(home->lock, s->command[i]) != NULL) {
+            rc = object_of(home, stage, i, &out[i], err);
+        } else if (i == 0) {
+            rc = err_set(err, ERR_LOCK, "files.%s: not in the lock", s->command[0]);
+        } else {
+            out[i] = xstrdup(s->command[i]);
+        }
+    }
+    if (rc != 0) {
+        object_argv_free(out);
+        out = NULL;
+    }
+    *argv = out;
+    return rc;
+}
+
+void object_argv_free(char **argv)
+{
+    for (size_t i = 0; argv != NULL && argv[i] != NULL; i++) {
+        free(argv[i]);
+    }
+    free(argv);
+}

@@ -1,0 +1,177 @@
+#include "prereg/task.h"
+
+#include <assert.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "prereg/load.h"
+
+#define TASK_PROTOCOL    1
+#define PEERS_LEVELS_MAX ((size_t)64)
+
+static cJSON *cell_factors(const struct program *p, size_t cell)
+{
+    cJSON *factors = json_object();
+    for (size_t i = 0; i < p->n_factors; i++) {
+        const struct factor *f = &p->factors[i];
+        json_put(factors, f->name, json_copy(f->levels[p->cells[cell].levels[i]].value));
+    }
+    return factors;
+}
+
+static void hash_identity(cJSON *id, char hex[DIGEST_HEX_SIZE])
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err err;
+    int rc = json_canonical(id, &text, &err);
+    assert(rc == 0); /* levels were checked when the program was loaded */
+    struct digest d = digest_bytes(text.buf, text.len);
+    digest_hex(&d, hex);
+    strbuf_release(&text);
+    cJSON_Delete(id);
+}
+
+static cJSON *identity(const struct program *p, const char *root, size_t cell)
+{
+    cJSON *id = json_object();
+    json_put(id, "factors", cell_factors(p, cell));
+    json_put_string(id, "root", root);
+    return id;
+}
+
+void task_cell_id(const struct program *p, const char *root, size_t cell, char hex[DIGEST_HEX_SIZE])
+{
+    hash_identity(identity(p, root, cell), hex);
+}
+
+void task_id(const struct program *p, const char *root, size_t cell, size_t stage,
+             char hex[DIGEST_HEX_SIZE])
+{
+    cJSON *id = identity(p, root, cell);
+    json_put_string(id, "stage", p->stages[stage].name);
+    hash_identity(id, hex);
+}
+
+cJSON *task_params(const struct program *p, const struct lock *lock, size_t cell, size_t stage)
+{
+    cJSON *params = program_task_params(p, stage, cell);
+    if (lock != NULL) {
+        const char *condition = p->conditions[p->cells[cell].condition].name;
+        const cJSON *stages = json_member(lock->solved, condition);
+        grid_merge(params, stages == NULL ? NULL : json_member(stages, p->stages[stage].name));
+    }
+    return params;
+}
+
+/* The cell that differs from this one in one factor alone. */
+static size_t neighbour(const struct program *p, size_t cell, size_t factor, size_t level)
+{
+    size_t index = 0;
+    for (size_t i = 0; i < p->n_factors; i++) {
+        size_t own = p->cells[cell].levels[i];
+        index = index * p->factors[i].n_levels + (i == factor ? level : own);
+    }
+    return index;
+}
+
+static cJSON *peers_of(const struct program *p, size_t cell, size_t stage)
+{
+    cJSON *peers = json_object();
+    for (size_t i = 0; i < p->n_factors; i++) {
+        const struct factor *f = &p->factors[i];
+        if (f->replicate || f->n_levels > PEERS_LEVELS_MAX) {
+            continue;
+        }
+        cJSON *levels = json_object();
+        for (size_t k = 0; k < f->n_levels; k++) {
+            if (k != p->cells[cell].levels[i]) {
+                json_put(levels, f->levels[k].text,
+                         program_task_params(p, stage, neighbour(p, cell, i, k)));
+            }
+        }
+        json_put(peers, f->name, levels);
+    }
+    return peers;
+}
+
+static cJSON *data_of(const struct program *p, const struct lock *lock)
+{
+    cJSON *data = json_object();
+    for (size_t i = 0; i < p->n_data; i++) {
+        cJSON *entry = json_object();
+        json_put_string(entry, "path", p->data[i].abs_path);
+        if (lock != NULL) {
+            json_put_string(entry, "sha256", lock_data_digest(lock, p->data[i].name));
+        }
+        json_put(data, p->data[i].name, entry);
+    }
+    return data;
+}
+
+static void put_identity(cJSON *task, const struct program *p, const struct lock *lock,
+                         const struct task_attempt *a)
+{
+    char hex[DIGEST_HEX_SIZE];
+    const char *root = lock == NULL ? "" : lock->root;
+    json_put_int(task, "protocol", TASK_PROTOCOL);
+    json_put_string(task, "program", p->name);
+    task_id(p, root, a->cell, a->stage, hex);
+    json_put_string(task, "digest", hex);
+    cJSON *cell = json_object();
+    task_cell_id(p, root, a->cell, hex);
+    json_put_string(cell, "id", hex);
+    json_put_string(cell, "name", p->cells[a->cell].name);
+    json_put(cell, "factors", cell_factors(p, a->cell));
+    json_put(task, "cell", cell);
+    if (lock != NULL) {
+        json_put_string(task, "root", root);
+        json_put_string(task, "head", root);
+    }
+    json_put_string(task, "stage", p->stages[a->stage].name);
+}
+
+static void put_attempt(cJSON *task, const struct program *p, const struct task_attempt *a)
+{
+    const struct stage *s = &p->stages[a->stage];
+    if (a->id != NULL) {
+        json_put_string(task, "attempt", a->id);
+        json_put_int(task, "attempt_no", a->no);
+    }
+    cJSON *inputs = json_object();
+    for (size_t i = 0; a->input_folders != NULL && i < s->n_after; i++) {
+        json_put_string(inputs, p->stages[s->after[i]].name, a->input_folders[i]);
+    }
+    json_put(task, "inputs", inputs);
+    cJSON *resume = json_array();
+    for (size_t i = 0; i < a->n_resume; i++) {
+        json_push_string(resume, a->resume[i]);
+    }
+    json_put(task, "resume", resume);
+}
+
+cJSON *task_json_build(const struct program *p, const struct lock *lock,
+                       const struct task_attempt *a)
+{
+    const struct stage *s = &p->stages[a->stage];
+    cJSON *task = json_object();
+    put_identity(task, p, lock, a);
+    put_attempt(task, p, a);
+    json_put(task, "params", task_params(p, lock, a->cell, a->stage));
+    if (lock == NULL) {
+        json_put(task, "peers", peers_of(p, a->cell, a->stage));
+    }
+    json_put(task, "data", data_of(p, lock));
+    json_put_int(task, "threads", s->threads);
+    if (a->memory_bytes > 0) {
+        json_put_int(task, "memory_bytes", a->memory_bytes);
+    }
+    if (a->deadline_ms > 0) {
+        json_put_int(task, "deadline_ms", a->deadline_ms);
+    }
+    if (s->run.checkpoint_ms > 0) {
+        json_put_number(task, "checkpoint", (double)s->run.checkpoint_ms / 1000);
+    } else {
+        json_put_string(task, "checkpoint", "auto");
+    }
+    return task;
+}
