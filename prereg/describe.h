@@ -25,10 +25,11 @@ struct describe {
     size_t n_asked; /* processes that were run */
 };
 
-/* Runs them one after another in temporary folders. What a worker finds wrong with its parameters,
+/* Runs them one after another in a temporary folder. What a worker finds wrong with its parameters,
  * a worker that is missing, an answer that is not one, a crash: each becomes an error in `diag` at
- * the stage's place. A worker that answers with exit code 64 or 2 and no JSON does not describe: a
- * warning. timeout_ms <= 0: DESCRIBE_TIMEOUT_MS. Fails only where the machine does. */
+ * the stage's place, said once however many conditions share it. A worker that ends without
+ * printing an object does not describe: a warning. timeout_ms <= 0: DESCRIBE_TIMEOUT_MS. Fails only
+ * where the machine does; `out` is to be released in any case. */
 int describe_run(const struct program *p, int64_t timeout_ms, struct describe *out,
                  struct diag *diag, struct err *err) MUST_CHECK;
 void describe_release(struct describe *d);
@@ -37,9 +38,8 @@ void describe_release(struct describe *d);
  * is struct describe's or struct lock's. */
 const cJSON *describe_find(const cJSON *json, const struct program *p, size_t condition,
                            size_t stage);
-/* A fact as a number; false when unknown. */
-bool describe_fact(const cJSON *json, const struct program *p, size_t condition, size_t stage,
-                   const char *fact, double *out);
+/* A number among the facts of such an object (which may be NULL); false when unknown. */
+bool describe_fact(const cJSON *answer, const char *fact, double *out);
 /* Every measure's (and apparatus') metric must be one that its stage says it yields: errors with
  * the nearest known name. Stages that do not describe are not judged. */
 void describe_check_metrics(const struct program *p, const cJSON *json, struct diag *diag);

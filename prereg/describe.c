@@ -1,0 +1,321 @@
+#include "prereg/describe.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/proc.h"
+#include "base/text.h"
+#include "base/xalloc.h"
+#include "prereg/describe_answer.h"
+#include "prereg/object.h"
+#include "prereg/task.h"
+
+struct asking {
+    const struct program *p;
+    struct diag *diag;
+    int64_t timeout_ms;
+    char *folder; /* temporary */
+    char *task_path;
+    cJSON *answers; /* question -> answer, so that equal tasks are asked once */
+    cJSON *said;    /* faults reported already: one that all conditions share is said once */
+    size_t n_asked;
+};
+
+/* Peers that do not differ from the task's own params say nothing: without them more tasks are
+ * equal. */
+static void drop_equal_peers(cJSON *question)
+{
+    const cJSON *params = json_member(question, "params");
+    const cJSON *peers = json_member(question, "peers");
+    for (cJSON *f = peers->child; f != NULL; f = f->next) {
+        cJSON *level = f->child;
+        while (level != NULL) {
+            cJSON *next = level->next;
+            if (cJSON_Compare(level, params, true)) {
+                cJSON_Delete(cJSON_DetachItemViaPointer(f, level));
+            }
+            level = next;
+        }
+    }
+}
+
+/* What a worker's answer may depend on: its task without the names of cell and task. */
+static char *question_text(const cJSON *task)
+{
+    cJSON *question = json_copy(task);
+    struct strbuf text = STRBUF_INIT;
+    struct err err;
+    cJSON_DeleteItemFromObjectCaseSensitive(question, "cell");
+    cJSON_DeleteItemFromObjectCaseSensitive(question, "digest");
+    drop_equal_peers(question);
+    if (json_canonical(question, &text, &err) != 0) {
+        strbuf_clear(&text);
+    }
+    cJSON_Delete(question);
+    return strbuf_detach(&text);
+}
+
+struct text_list {
+    char **items; /* NULL-terminated */
+    size_t n;
+    size_t cap;
+};
+
+static void list_add(struct text_list *list, char *item)
+{
+    ARRAY_GROW(list->items, list->n, list->cap);
+    list->items[list->n++] = item;
+}
+
+static void list_release(struct text_list *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        free(list->items[i]);
+    }
+    free(list->items);
+}
+
+static int build_argv(const struct asking *a, size_t stage, struct text_list *argv, struct err *err)
+{
+    const struct stage *s = &a->p->stages[stage];
+    for (size_t i = 0; i < s->n_command; i++) {
+        char *path = NULL;
+        int rc = object_resolve_argument(a->p, stage, i, &path, err);
+        if (rc != 0) {
+            return rc;
+        }
+        list_add(argv, path != NULL ? path : xstrdup(s->command[i]));
+    }
+    list_add(argv, xstrdup("--describe"));
+    list_add(argv, xstrdup(a->task_path));
+    list_add(argv, NULL);
+    return 0;
+}
+
+/* The environment a worker gets when it runs: a short list, and the stage's own. */
+static void build_env(const struct asking *a, size_t stage, struct text_list *env)
+{
+    static const char *const kept[] = {"PATH", "HOME", "TMPDIR"};
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+        const char *value = getenv(kept[i]);
+        if (value != NULL) {
+            list_add(env, xasprintf("%s=%s", kept[i], value));
+        }
+    }
+    list_add(env, xstrdup("LANG=C.UTF-8"));
+    list_add(env, xasprintf("PREREG_TASK=%s", a->task_path));
+    const cJSON *own = a->p->stages[stage].env;
+    for (const cJSON *m = own == NULL ? NULL : own->child; m != NULL; m = m->next) {
+        list_add(env, xasprintf("%s=%s", m->string, m->valuestring));
+    }
+    list_add(env, NULL);
+}
+
+static void say(struct asking *a, enum diag_level level, size_t stage, size_t condition,
+                const char *text)
+{
+    const struct stage *s = &a->p->stages[stage];
+    char *message = xasprintf("stage.%s: %s", s->name, text);
+    if (json_member(a->said, message) == NULL) {
+        json_put_bool(a->said, message, true);
+        diag_add(a->diag, level, s->place.line, s->place.column, "%s (at %s)", message,
+                 a->p->conditions[condition].name);
+    }
+    free(message);
+}
+
+/* Runs one --describe. The answer, or NULL (after saying why) when there is none. */
+static cJSON *run_one(struct asking *a, size_t stage, size_t condition)
+{
+    struct text_list argv = {0};
+    struct text_list env = {0};
+    struct proc_result r = {.out = STRBUF_INIT, .err = STRBUF_INIT};
+    struct err err;
+    cJSON *answer = NULL;
+    int rc = build_argv(a, stage, &argv, &err);
+    if (rc == 0) {
+        build_env(a, stage, &env);
+        union {
+            char **in;
+            const char *const *out;
+        } args = {.in = argv.items}, envs = {.in = env.items};
+        const struct proc_spec spec = {.argv = args.out,
+                                       .env = envs.out,
+                                       .cwd = a->folder,
+                                       .timeout_ms = a->timeout_ms,
+                                       .max_out_bytes = DESCRIBE_OUT_BYTES_MAX};
+        rc = proc_run(&spec, &r, &err);
+        a->n_asked++;
+    }
+    if (rc != 0) {
+        say(a, DIAG_ERROR, stage, condition, err.msg);
+    } else {
+        struct answer_faults faults = {0};
+        answer = answer_read(&r, &faults);
+        for (size_t i = 0; i < faults.n; i++) {
+            say(a, faults.items[i].level, stage, condition, faults.items[i].text);
+        }
+        answer_faults_release(&faults);
+    }
+    proc_result_release(&r);
+    list_release(&argv);
+    list_release(&env);
+    return answer;
+}
+
+static int ask(struct asking *a, size_t stage, size_t condition, cJSON **out, struct err *err)
+{
+    const struct task_attempt attempt = {.cell = a->p->conditions[condition].first_cell,
+                                         .stage = stage};
+    cJSON *task = task_json_build(a->p, NULL, &attempt);
+    char *question = question_text(task);
+    const cJSON *known = json_member(a->answers, question);
+    int rc = 0;
+    if (known == NULL) {
+        rc = json_write_file(a->task_path, task, 0600, err);
+        if (rc == 0) {
+            cJSON *answer = run_one(a, stage, condition);
+            json_put(a->answers, question, answer == NULL ? cJSON_CreateNull() : answer);
+            known = json_member(a->answers, question);
+        }
+    }
+    *out = rc == 0 ? json_copy(known) : NULL;
+    if (*out != NULL && (*out)->string != NULL) {
+        cJSON_free((*out)->string);
+        (*out)->string = NULL;
+    }
+    free(question);
+    cJSON_Delete(task);
+    return rc;
+}
+
+static int ask_all(struct asking *a, cJSON *out, struct err *err)
+{
+    int rc = 0;
+    for (size_t c = 0; rc == 0 && c < a->p->n_conditions; c++) {
+        cJSON *stages = json_object();
+        json_put(out, a->p->conditions[c].name, stages);
+        for (size_t s = 0; rc == 0 && s < a->p->n_stages; s++) {
+            cJSON *answer = NULL;
+            rc = ask(a, s, c, &answer, err);
+            if (rc == 0) {
+                json_put(stages, a->p->stages[s].name, answer);
+            }
+        }
+    }
+    return rc;
+}
+
+int describe_run(const struct program *p, int64_t timeout_ms, struct describe *out,
+                 struct diag *diag, struct err *err)
+{
+    const char *temp = getenv("TMPDIR");
+    struct asking a = {
+        .p = p, .diag = diag, .timeout_ms = timeout_ms > 0 ? timeout_ms : DESCRIBE_TIMEOUT_MS};
+    *out = (struct describe){.json = json_object()};
+    a.folder = xasprintf("%s/prereg-describe-XXXXXX", temp == NULL ? "/tmp" : temp);
+    if (mkdtemp(a.folder) == NULL) {
+        int rc = err_set_errno(err, errno, "make a folder %s", a.folder);
+        free(a.folder);
+        return rc;
+    }
+    a.task_path = path_join(a.folder, "task.json");
+    a.answers = json_object();
+    a.said = json_object();
+    int rc = ask_all(&a, out->json, err);
+    struct err cleanup;
+    if (dir_remove(a.folder, &cleanup) != 0) {
+        diag_add(diag, DIAG_WARNING, 0, 0, "%s", cleanup.msg);
+    }
+    out->n_asked = a.n_asked;
+    cJSON_Delete(a.answers);
+    cJSON_Delete(a.said);
+    free(a.task_path);
+    free(a.folder);
+    return rc;
+}
+
+void describe_release(struct describe *d)
+{
+    cJSON_Delete(d->json);
+    *d = (struct describe){0};
+}
+
+const cJSON *describe_find(const cJSON *json, const struct program *p, size_t condition,
+                           size_t stage)
+{
+    const cJSON *stages = json == NULL ? NULL : json_member(json, p->conditions[condition].name);
+    const cJSON *answer = stages == NULL ? NULL : json_member(stages, p->stages[stage].name);
+    return cJSON_IsObject(answer) ? answer : NULL;
+}
+
+bool describe_fact(const cJSON *answer, const char *fact, double *out)
+{
+    const cJSON *facts = answer == NULL ? NULL : json_member(answer, "facts");
+    const cJSON *v = facts == NULL ? NULL : json_member(facts, fact);
+    if (!cJSON_IsNumber(v)) {
+        return false;
+    }
+    *out = v->valuedouble;
+    return true;
+}
+
+static void check_metric(const cJSON *metrics, const char *metric, struct place at,
+                         const char *where, struct diag *diag)
+{
+    size_t n = (size_t)cJSON_GetArraySize(metrics);
+    const char **known = xcalloc(n, sizeof(*known));
+    bool found = false;
+    n = 0;
+    for (const cJSON *m = metrics->child; m != NULL; m = m->next) {
+        known[n++] = m->valuestring;
+        found = found || strcmp(m->valuestring, metric) == 0;
+    }
+    if (!found) {
+        const char *near = text_nearest(metric, known, n);
+        diag_add(diag, DIAG_ERROR, at.line, at.column,
+                 "%s: its stage yields no metric \"%s\"%s%s%s", where, metric,
+                 near == NULL ? "" : "; did you mean \"", near == NULL ? "" : near,
+                 near == NULL ? "" : "\"?");
+    }
+    free(known);
+}
+
+/* The metrics a stage says it yields, at the first condition that says so; NULL when none does. */
+static const cJSON *metrics_of(const struct program *p, const cJSON *json, size_t stage)
+{
+    for (size_t c = 0; c < p->n_conditions; c++) {
+        const cJSON *answer = describe_find(json, p, c, stage);
+        const cJSON *metrics = answer == NULL ? NULL : json_member(answer, "metrics");
+        if (cJSON_IsArray(metrics)) {
+            return metrics;
+        }
+    }
+    return NULL;
+}
+
+void describe_check_metrics(const struct program *p, const cJSON *json, struct diag *diag)
+{
+    for (size_t i = 0; i < p->n_measures; i++) {
+        const struct measure *m = &p->measures[i];
+        const cJSON *metrics = metrics_of(p, json, m->stage);
+        if (metrics != NULL) {
+            char where[96];
+            (void)snprintf(where, sizeof(where), "measure.%s", m->name);
+            check_metric(metrics, m->metric, m->place, where, diag);
+        }
+    }
+    for (size_t i = 0; i < p->n_apparatus; i++) {
+        const struct apparatus *a = &p->apparatus[i];
+        const cJSON *metrics = metrics_of(p, json, a->stage);
+        if (metrics != NULL) {
+            char where[96];
+            (void)snprintf(where, sizeof(where), "apparatus.%s", a->name);
+            check_metric(metrics, strchr(a->metric_text, '.') + 1, a->place, where, diag);
+        }
+    }
+}
