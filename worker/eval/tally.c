@@ -28,7 +28,7 @@ double tally_pooled_se(const struct tally *groups, int64_t n_groups)
         if (groups[g].n == 0)
             continue;
         const double n = (double)groups[g].n;
-        const double se = tally_se(&groups[g]);
+        const double se = groups[g].n < 2 ? 0.0 : tally_se(&groups[g]);
         sum += (n - 1.0) * n * se * se;
         n_all += n;
         n_used += 1.0;

@@ -15,8 +15,9 @@ struct tally {
 double tally_mean(const struct tally *t); /* NaN when empty */
 /* sqrt(sum (x - mean)^2 / (n - 1)) / sqrt(n); NaN under two items. */
 double tally_se(const struct tally *t);
-/* Over groups: sqrt( sum (n_i - 1) n_i se_i^2 / (N - G) / N ), empty groups left out; NaN where a
- * group has one item. One group: its own. */
+/* Over groups: sqrt( sum (n_i - 1) n_i se_i^2 / (N - G) / N ). Empty groups are left out; a group
+ * of one item, which has no spread, adds nothing to the sum (the harness gives up there). One
+ * group: its own. */
 double tally_pooled_se(const struct tally *groups, int64_t n_groups);
 
 #endif

@@ -329,6 +329,9 @@ static void test_tally(void **state)
     const double b = tally_se(&groups[2]);
     const double expected = sqrt((9 * 10 * a * a + 39 * 40 * b * b) / 48 / 50);
     assert_true(fabs(tally_pooled_se(groups, 3) - expected) < 1e-15);
+    const struct tally ones[] = {{1, 1}, {1, 0}, {2, 1}};
+    assert_true(fabs(tally_pooled_se(ones, 3) - sqrt(0.5 / 1 / 4)) < 1e-15);
+    assert_true(isnan(tally_pooled_se(ones, 2)));
 }
 
 int main(void)
