@@ -1,0 +1,83 @@
+#include "worker/train/checkpoint_state.h"
+
+#include <math.h>
+
+#include "base/json.h"
+
+#define STATE_JSON_MAX (256u << 20)
+
+static cJSON *put_marks(const struct trainer *t)
+{
+    cJSON *marks = json_array();
+
+    for (size_t i = 0; i < t->opt->n_marks; i++) {
+        cJSON *m = json_object();
+        json_put_number(m, "loss", t->marks[i].loss);
+        json_put_number(m, "se", t->marks[i].se);
+        json_put_int(m, "n", t->marks[i].n);
+        json_push(marks, m);
+    }
+    return marks;
+}
+
+int checkpoint_state_write(const struct trainer *t, const char *path, struct err *err)
+{
+    cJSON *obj = json_object(), *health = json_object();
+
+    json_put_int(obj, "step", t->step);
+    json_put_int(obj, "target_step", t->target_step);
+    json_put_int(obj, "evaluated_step", t->evaluated_step);
+    json_put(obj, "marks", put_marks(t));
+    health_put(&t->health, health);
+    json_put(obj, "health", health);
+    int rc = json_write_file(path, obj, 0644, err);
+    cJSON_Delete(obj);
+    return rc;
+}
+
+/* A standard error that could not be taken was written as null. */
+static int get_mark(const cJSON *m, struct val_loss *out, struct err *err)
+{
+    int rc;
+
+    out->se = NAN;
+    if ((rc = json_get_number(m, "loss", &out->loss, err)) < 0 ||
+        (rc = json_opt_number(m, "se", &out->se, err)) < 0)
+        return rc;
+    return json_get_int(m, "n", -1, JSON_INT_MAX, &out->n, err);
+}
+
+static int read_members(struct trainer *t, const cJSON *obj, struct err *err)
+{
+    const cJSON *marks = NULL, *health = NULL, *m;
+    size_t i = 0;
+    int rc;
+
+    if ((rc = json_get_int(obj, "step", 1, t->opt->steps, &t->step, err)) < 0 ||
+        (rc = json_get_int(obj, "target_step", -1, t->opt->steps, &t->target_step, err)) < 0 ||
+        (rc = json_get_int(obj, "evaluated_step", -1, t->opt->steps, &t->evaluated_step, err)) <
+            0 ||
+        (rc = json_get_array(obj, "marks", &marks, err)) < 0 ||
+        (rc = json_get_object(obj, "health", &health, err)) < 0)
+        return rc;
+    if ((size_t)cJSON_GetArraySize(marks) != t->opt->n_marks)
+        return err_set(err, ERR_CORRUPT, "marks are of another program");
+    cJSON_ArrayForEach(m, marks)
+    {
+        rc = get_mark(m, &t->marks[i++], err);
+        if (rc < 0)
+            return rc;
+    }
+    return health_get(&t->health, health, err);
+}
+
+int checkpoint_state_read(struct trainer *t, const char *path, struct err *err)
+{
+    cJSON *obj = NULL;
+
+    int rc = json_read_file(path, STATE_JSON_MAX, &obj, err);
+    if (rc == 0)
+        rc = read_members(t, obj, err);
+    cJSON_Delete(obj);
+    return rc;
+}

@@ -1,0 +1,168 @@
+#include "worker/train/data.h"
+
+#include <assert.h>
+#include <math.h>
+
+#include "worker/data/philox.h"
+#include "worker/data/source.h"
+
+/* Documents with a hash up to *limit are held out. */
+static uint64_t holdout_limit(const struct corpus *c, double fraction)
+{
+    uint64_t limit = (uint64_t)(fraction * 0x1p64);
+    uint64_t smallest = UINT64_MAX;
+
+    for (size_t i = 0; i < c->n_documents; i++)
+        if (c->documents[i].hash < smallest)
+            smallest = c->documents[i].hash;
+    return smallest > limit ? smallest : limit;
+}
+
+static int stream_init(struct token_stream *s, size_t n, struct err *err)
+{
+    s->ids = malloc((n == 0 ? 1 : n) * sizeof(*s->ids));
+    return s->ids == NULL ? err_set(err, ERR_OTHER, "no memory for %zu tokens", n) : 0;
+}
+
+static void stream_add(struct token_stream *s, const uint32_t *ids,
+                       const struct shard_document *doc)
+{
+    memcpy(s->ids + s->n, ids, doc->n_tokens * sizeof(*ids));
+    s->n += doc->n_tokens;
+    s->n_bytes += doc->n_bytes;
+    s->n_documents++;
+}
+
+static int split(const struct corpus *c, double fraction, struct train_source *src, struct err *err)
+{
+    uint64_t limit = holdout_limit(c, fraction);
+    size_t n_val = 0, at = 0;
+
+    for (size_t i = 0; i < c->n_documents; i++)
+        if (c->documents[i].hash <= limit)
+            n_val += c->documents[i].n_tokens;
+    int rc = stream_init(&src->val, n_val, err);
+    if (rc == 0)
+        rc = stream_init(&src->train, c->n_tokens - n_val, err);
+    for (size_t i = 0; rc == 0 && i < c->n_documents; i++) {
+        bool held = c->documents[i].hash <= limit;
+        stream_add(held ? &src->val : &src->train, c->tokens + at, &c->documents[i]);
+        at += c->documents[i].n_tokens;
+    }
+    return rc;
+}
+
+static int load_source(const struct task *task, const struct train_options *opt,
+                       const struct tokenizer *tok, struct train_source *src, struct err *err)
+{
+    struct task_data entry;
+    struct corpus corpus;
+    size_t context = (size_t)opt->model.context;
+
+    corpus_init(&corpus);
+    int rc = task_find_data(task, src->name, &entry, err);
+    if (rc == 0)
+        rc = task_verify_data(&entry, &src->read, err);
+    if (rc == 0)
+        rc = source_read(entry.path, tok, &corpus, err);
+    if (rc == 0)
+        rc = split(&corpus, opt->val_fraction, src, err);
+    corpus_release(&corpus);
+    if (rc < 0)
+        return rc;
+    if (src->train.n < 2 * context)
+        return err_set(err, ERR_SYNTAX, "data \"%s\": %zu training tokens, the context needs %zu",
+                       src->name, src->train.n, 2 * context);
+    if (src->val.n < 2)
+        return err_set(err, ERR_SYNTAX, "data \"%s\": nothing is held out", src->name);
+    /* Any offset under one context leaves room for every window and the token after it. */
+    src->n_windows = (src->train.n - context) / context;
+    return 0;
+}
+
+/* Parts of MIX_BLOCK by largest remainder; ties to the earlier source. */
+static void share_block(struct train_data *data)
+{
+    double rest[MIX_MAX];
+    uint32_t left = MIX_BLOCK;
+
+    for (size_t i = 0; i < data->n_sources; i++) {
+        double exact = data->sources[i].weight * (double)MIX_BLOCK;
+        /* 0.58 x 10000 is a hair under 5800 in binary. */
+        double whole = floor(exact + 1e-6);
+        data->sources[i].block_part = (uint32_t)whole;
+        rest[i] = exact - whole;
+        left -= data->sources[i].block_part;
+    }
+    for (; left > 0; left--) {
+        size_t best = 0;
+        for (size_t i = 1; i < data->n_sources; i++)
+            if (rest[i] > rest[best])
+                best = i;
+        data->sources[best].block_part++;
+        rest[best] -= 1.0;
+    }
+}
+
+static int open_tokenizer(const struct task *task, const char *name, struct tokenizer **out,
+                          struct err *err)
+{
+    struct task_data entry;
+
+    if (strcmp(name, TOKENIZER_BYTES) == 0)
+        return tokenizer_open(name, out, err);
+    int rc = task_find_data(task, name, &entry, err);
+    return rc < 0 ? rc : tokenizer_open(entry.path, out, err);
+}
+
+int train_data_load(const struct task *task, const struct train_options *opt,
+                    struct train_data *data, struct err *err)
+{
+    *data = (struct train_data){.seed = opt->seed, .context = (size_t)opt->model.context};
+    int rc = open_tokenizer(task, opt->tokenizer, &data->tokenizer, err);
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < opt->n_mix; i++) {
+        struct train_source *src = &data->sources[data->n_sources++];
+        src->name = opt->mix[i].name;
+        src->weight = opt->mix[i].weight;
+        rc = load_source(task, opt, data->tokenizer, src, err);
+        if (rc < 0)
+            return rc;
+    }
+    share_block(data);
+    return 0;
+}
+
+void train_data_release(struct train_data *data)
+{
+    for (size_t i = 0; i < data->n_sources; i++) {
+        free(data->sources[i].train.ids);
+        free(data->sources[i].val.ids);
+    }
+    tokenizer_free(data->tokenizer);
+    *data = (struct train_data){0};
+}
+
+void train_data_sequence(const struct train_data *data, uint64_t slot, uint32_t *tokens,
+                         uint32_t *targets)
+{
+    uint64_t block = slot / MIX_BLOCK;
+    uint64_t place = philox_permute(data->seed, PHILOX_MIX, (uint32_t)block,
+                                    (uint32_t)(block >> 32), slot % MIX_BLOCK, MIX_BLOCK);
+    size_t s = 0;
+
+    while (place >= data->sources[s].block_part)
+        place -= data->sources[s++].block_part;
+    assert(s < data->n_sources);
+    const struct train_source *src = &data->sources[s];
+    uint64_t k = block * src->block_part + place;
+    uint64_t epoch = k / src->n_windows;
+    uint64_t window = philox_permute(data->seed, PHILOX_ORDER, (uint32_t)s, (uint32_t)epoch,
+                                     k % src->n_windows, src->n_windows);
+    struct philox words = philox_at(data->seed, PHILOX_OFFSET, (uint32_t)s, epoch);
+    size_t start = words.word[0] % data->context + (size_t)window * data->context;
+    assert(start + data->context < src->train.n);
+    memcpy(tokens, src->train.ids + start, data->context * sizeof(*tokens));
+    memcpy(targets, src->train.ids + start + 1, data->context * sizeof(*targets));
+}

@@ -1,0 +1,61 @@
+/*
+ * What a model is trained and judged on: the sources of the mix, tokenised and split.
+ *
+ * A document is held out when its hash / 2^64 is under val_fraction; of a source where that leaves
+ * none, the document with the smallest hash is. So the split depends on the text alone: not on
+ * seed, tokenizer or order of files.
+ *
+ * Order: training sequence number `slot` (step x sequences a step + index) is a function of the
+ * seed and slot alone. Slots come in blocks of MIX_BLOCK, in which each source has its exact share,
+ * in a keyed permutation; the k-th sequence of a source is window permute(k mod n) of its epoch k /
+ * n, whose windows begin at a keyed offset.
+ */
+#ifndef WORKER_TRAIN_DATA_H
+#define WORKER_TRAIN_DATA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "worker/data/tokenizer.h"
+#include "worker/report/task.h"
+#include "worker/train/options.h"
+
+#define MIX_BLOCK 10000u
+
+struct token_stream {
+    uint32_t *ids;
+    size_t n;
+    uint64_t n_bytes; /* of the documents in it */
+    uint64_t n_documents;
+};
+
+struct train_source {
+    const char *name;
+    double weight;
+    struct digest read; /* of what lies at its path */
+    struct token_stream train;
+    struct token_stream val;
+    uint64_t n_windows;  /* training sequences an epoch */
+    uint32_t block_part; /* of MIX_BLOCK slots */
+};
+
+struct train_data {
+    struct tokenizer *tokenizer;
+    struct train_source sources[MIX_MAX];
+    size_t n_sources;
+    uint64_t seed;
+    size_t context;
+};
+
+/* Verifies, reads, tokenises and splits every source. ERR_CORRUPT, ERR_NOT_FOUND, ERR_SYNTAX: bad
+ * data; ERR_REFUSED: a tokenizer this version does not have. data is to be released on error too.
+ */
+int train_data_load(const struct task *task, const struct train_options *opt,
+                    struct train_data *data, struct err *err) MUST_CHECK;
+void train_data_release(struct train_data *data);
+
+/* The context tokens of training sequence `slot` and what follows each. */
+void train_data_sequence(const struct train_data *data, uint64_t slot, uint32_t *tokens,
+                         uint32_t *targets);
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * Router health: what the mixtures' routers did over the last tenth of the steps, and the two
+ * remedies that act on it between steps (choice biases, re-initialised experts). All zero for a
+ * dense model.
+ *
+ * Facts, each the mean over the mixture layers (docs/models.md): load = largest share x E,
+ * occupancy = smallest share x E, entropy = H(mean p) / ln E, effective = e^H(mean p), dead =
+ * experts under 1 % of a fair share, z = mean lse^2.
+ */
+#ifndef WORKER_TRAIN_HEALTH_H
+#define WORKER_TRAIN_HEALTH_H
+
+#include <cjson/cJSON.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "worker/model/weights.h"
+#include "worker/nn/router.h"
+#include "worker/train/options.h"
+
+#define HEALTH_WINDOW 0.1  /* of the steps */
+#define DEAD_SHARE    0.01 /* of a fair share */
+
+struct health {
+    size_t layers;
+    size_t experts;
+    struct router_stats *step;   /* (layers) this step's; layers without a mixture stay zero */
+    struct router_stats *window; /* (layers) since HEALTH_WINDOW before the end */
+    uint64_t *since_reset;       /* (layers, E) assignments since the last look for dead experts */
+    int64_t kills;
+};
+
+struct health_facts {
+    double load;
+    double occupancy;
+    double entropy;
+    double effective;
+    double dead;
+    double z;
+};
+
+void health_init(struct health *h, const struct model_config *cfg);
+void health_release(struct health *h);
+
+/* Before a step's first pass. */
+void health_begin_step(struct health *h);
+/* After the update of `step` (from 0): moves the biases, re-initialises dead experts (their moments
+ * m and v become zero), and adds to the window. */
+void health_end_step(struct health *h, struct weights *w, real *m, real *v,
+                     const struct train_options *opt, int64_t step);
+
+/* false when there is nothing to measure: a dense model, or no step in the window. */
+bool health_facts(const struct health *h, const struct model_config *cfg, struct health_facts *out);
+
+/* For the checkpoint. */
+void health_put(const struct health *h, cJSON *obj);
+int health_get(struct health *h, const cJSON *obj, struct err *err) MUST_CHECK;
+
+#endif

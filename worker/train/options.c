@@ -1,0 +1,237 @@
+#include "worker/train/options.h"
+
+#include <math.h>
+
+#include "base/json.h"
+#include "worker/data/tokenizer.h"
+
+#define TOKENS_MAX         ((int64_t)1 << 50)
+#define MICRO_TOKENS       4096 /* default size of one pass */
+#define TARGET_EVALUATIONS 50   /* by default a target is looked for this often */
+#define MIX_TOLERANCE      1e-6
+
+static const char *const CONTRACTS[CONTRACT_NR] = {"fixed", "active", "total"};
+static const char *const SCHEDULES[SCHEDULE_NR] = {"cosine", "wsd", "constant"};
+
+static void read_horizon(struct params *p, struct train_options *opt)
+{
+    struct params h;
+
+    params_require(p, "horizon");
+    params_init_table(&h, p, "horizon");
+    if (h.obj == NULL)
+        return;
+    params_require(&h, "contract");
+    opt->horizon.contract =
+        (enum contract)params_choice(&h, "contract", CONTRACTS, CONTRACT_NR, CONTRACT_FIXED);
+    bool fixed = opt->horizon.contract == CONTRACT_FIXED;
+    params_require(&h, fixed ? "tokens" : "ratio");
+    opt->horizon.tokens = params_int(&h, "tokens", 1, TOKENS_MAX, 1);
+    opt->horizon.ratio = params_number(&h, "ratio", 1e-6, 1e9, 1.0);
+    if (params_has(&h, fixed ? "ratio" : "tokens"))
+        params_fault(&h, fixed ? "ratio" : "tokens", "does not go with contract \"%s\"",
+                     CONTRACTS[opt->horizon.contract]);
+    params_finish(&h);
+}
+
+static void read_schedule(struct params *p, struct train_options *opt)
+{
+    struct params s;
+
+    params_init_table(&s, p, "schedule");
+    opt->schedule.kind =
+        (enum schedule_kind)params_choice(&s, "kind", SCHEDULES, SCHEDULE_NR, SCHEDULE_COSINE);
+    opt->schedule.warmup = params_number(&s, "warmup", 0.0, 1.0, 0.02);
+    opt->schedule.floor = params_number(&s, "floor", 0.0, 1.0, 0.1);
+    opt->schedule.decay = params_number(&s, "decay", 0.0, 1.0, 0.2);
+    if (params_has(&s, "decay") && opt->schedule.kind != SCHEDULE_WSD)
+        params_fault(&s, "decay", "is for \"wsd\" only");
+    if (opt->schedule.kind == SCHEDULE_WSD && opt->schedule.warmup + opt->schedule.decay > 1.0)
+        params_fault(&s, "decay", "warmup and decay together exceed the horizon");
+    params_finish(&s);
+}
+
+static void check_source(struct params *p, const struct task *task, const char *key,
+                         const char *name)
+{
+    const cJSON *entry = task->data == NULL ? NULL : json_member(task->data, name);
+
+    if (entry == NULL)
+        params_fault(p, key, "\"%.60s\" is not one of the program's data", name);
+}
+
+static void read_mix_table(struct params *p, const struct task *task, const cJSON *mix,
+                           struct train_options *opt)
+{
+    const cJSON *part;
+    double sum = 0.0;
+
+    cJSON_ArrayForEach(part, mix)
+    {
+        if (!cJSON_IsNumber(part) || !(part->valuedouble > 0.0) || !isfinite(part->valuedouble)) {
+            params_fault(p, "mix", "%.60s: expected a positive number", part->string);
+            return;
+        }
+        if (opt->n_mix == MIX_MAX) {
+            params_fault(p, "mix", "more than %d sources", MIX_MAX);
+            return;
+        }
+        check_source(p, task, "mix", part->string);
+        opt->mix[opt->n_mix++] = (struct mix_part){part->string, part->valuedouble};
+        sum += part->valuedouble;
+    }
+    if (fabs(sum - 1.0) > MIX_TOLERANCE)
+        params_fault(p, "mix", "the shares sum to %g, not to 1", sum);
+    for (size_t i = 0; i < opt->n_mix; i++)
+        opt->mix[i].weight /= sum;
+}
+
+/* mix = { name = share, ... }, or data = "name" for one source. */
+static void read_mix(struct params *p, const struct task *task, struct train_options *opt)
+{
+    const cJSON *mix = params_value(p, "mix");
+    const char *one = params_string(p, "data", NULL);
+
+    if ((mix == NULL) == (one == NULL)) {
+        params_fault(p, "mix",
+                     mix == NULL ? "is required (or data = \"name\" for one source)"
+                                 : "excludes data");
+    } else if (one != NULL) {
+        check_source(p, task, "data", one);
+        opt->mix[0] = (struct mix_part){one, 1.0};
+        opt->n_mix = 1;
+    } else if (!cJSON_IsObject(mix)) {
+        params_fault(p, "mix", "expected a table");
+    } else {
+        read_mix_table(p, task, mix, opt);
+    }
+}
+
+static void read_tokenizer(struct params *p, const struct task *task, struct train_options *opt)
+{
+    opt->tokenizer = params_string(p, "tokenizer", TOKENIZER_BYTES);
+    if (strcmp(opt->tokenizer, TOKENIZER_BYTES) != 0) {
+        check_source(p, task, "tokenizer", opt->tokenizer);
+        params_require(p, "vocab");
+    } else if (opt->model.vocab < (int)TOKENIZER_BYTES_VOCAB) {
+        params_fault(p, "vocab", "%d is under the %u of tokenizer \"bytes\"", opt->model.vocab,
+                     TOKENIZER_BYTES_VOCAB);
+    }
+}
+
+static void read_marks(struct params *p, struct train_options *opt)
+{
+    const cJSON *list = params_value(p, "marks"), *mark;
+
+    if (list == NULL)
+        return;
+    if (!cJSON_IsArray(list)) {
+        params_fault(p, "marks", "expected an array of fractions");
+        return;
+    }
+    cJSON_ArrayForEach(mark, list)
+    {
+        double last = opt->n_marks == 0 ? 0.0 : opt->marks[opt->n_marks - 1];
+        if (!cJSON_IsNumber(mark) || !(mark->valuedouble > last && mark->valuedouble <= 1.0)) {
+            params_fault(p, "marks", "expected rising fractions in (0, 1]");
+            return;
+        }
+        if (opt->n_marks == MARKS_MAX) {
+            params_fault(p, "marks", "more than %d", MARKS_MAX);
+            return;
+        }
+        opt->marks[opt->n_marks++] = mark->valuedouble;
+    }
+}
+
+static void read_optimiser(struct params *p, struct train_options *opt)
+{
+    params_require(p, "lr");
+    params_require(p, "seed");
+    opt->lr = params_number(p, "lr", 0.0, 1e30, 1e-3);
+    opt->seed = (uint64_t)params_int(p, "seed", 0, JSON_INT_MAX, 0);
+    opt->weight_decay = params_number(p, "weight_decay", 0.0, 10.0, 0.1);
+    opt->clip = params_number(p, "clip", 0.0, 1e9, 1.0);
+    opt->beta1 = params_number(p, "beta1", 0.0, 0.999999, 0.9);
+    opt->beta2 = params_number(p, "beta2", 0.0, 0.999999, 0.95);
+    opt->eps = params_number(p, "eps", 1e-30, 1.0, 1e-8);
+    opt->init_std = params_number(p, "init_std", 0.0, 10.0, 0.02);
+}
+
+static void read_router(struct params *p, struct train_options *opt)
+{
+    static const char *const only_moe[] = {"balance_loss", "router_z_loss", "bias_update_rate",
+                                           "balance_anneal", "reset_dead_experts"};
+
+    opt->balance_loss = params_number(p, "balance_loss", 0.0, 1e6, 0.0);
+    opt->router_z_loss = params_number(p, "router_z_loss", 0.0, 1e6, 0.0);
+    opt->bias_update_rate = params_number(p, "bias_update_rate", 0.0, 1.0, 0.0);
+    opt->balance_anneal = params_number(p, "balance_anneal", 0.0, 1e6, 1.0);
+    opt->reset_dead_experts = params_int(p, "reset_dead_experts", 0, TOKENS_MAX, 0);
+    for (size_t i = 0; i < sizeof(only_moe) / sizeof(only_moe[0]) && opt->model.experts == 0; i++)
+        if (params_has(p, only_moe[i]))
+            params_fault(p, only_moe[i], "needs experts");
+}
+
+static void read_evaluation(struct params *p, struct train_options *opt)
+{
+    opt->has_target = params_has(p, "target_loss");
+    opt->target_loss = params_number(p, "target_loss", 0.0, 1e6, 0.0);
+    opt->stop_at_target = params_bool(p, "stop_at_target", false);
+    opt->val_fraction = params_number(p, "val_fraction", 1e-6, 0.5, 0.05);
+    opt->val_tokens = params_int(p, "val_tokens", 1, TOKENS_MAX, 65536);
+    opt->eval_every = params_int(p, "eval_every", 0, TOKENS_MAX, 0);
+    opt->resume_any_core = params_bool(p, "resume_any_core", false);
+    if (opt->stop_at_target && !opt->has_target)
+        params_fault(p, "stop_at_target", "needs target_loss");
+    read_marks(p, opt);
+}
+
+/* What follows from the rest: sequences a step, steps, how often to look for the target. */
+static void derive(struct params *p, struct train_options *opt)
+{
+    int64_t context = opt->model.context;
+
+    if (opt->batch_tokens % context != 0)
+        params_fault(p, "batch_tokens", "%lld is not a multiple of context %lld",
+                     (long long)opt->batch_tokens, (long long)context);
+    if (opt->micro_batch == 0)
+        opt->micro_batch = MICRO_TOKENS > context ? MICRO_TOKENS / context : 1;
+    if (opt->micro_batch > opt->batch_tokens / context)
+        opt->micro_batch = opt->batch_tokens / context;
+    opt->steps = horizon_steps(&opt->horizon, &opt->model, opt->batch_tokens);
+    if (opt->steps < 1)
+        params_fault(p, "horizon", "%.0f tokens are less than one step of %lld",
+                     horizon_tokens(&opt->horizon, &opt->model), (long long)opt->batch_tokens);
+    if (opt->steps > INT32_MAX)
+        params_fault(p, "horizon", "%lld steps", (long long)opt->steps);
+    if (opt->has_target && opt->eval_every == 0)
+        opt->eval_every = opt->steps > TARGET_EVALUATIONS ? opt->steps / TARGET_EVALUATIONS : 1;
+}
+
+void train_options_read(const struct task *task, struct train_options *opt,
+                        struct param_faults *faults)
+{
+    struct params p;
+
+    *opt = (struct train_options){0};
+    params_init(&p, task->params, faults);
+    model_config_read(&p, params_has(&p, "match"), &opt->model);
+    read_horizon(&p, opt);
+    read_schedule(&p, opt);
+    params_require(&p, "batch_tokens");
+    opt->batch_tokens = params_int(&p, "batch_tokens", 1, TOKENS_MAX, opt->model.context);
+    opt->micro_batch = params_int(&p, "micro_batch", 1, TOKENS_MAX, 0);
+    read_mix(&p, task, opt);
+    read_tokenizer(&p, task, opt);
+    read_optimiser(&p, opt);
+    read_router(&p, opt);
+    read_evaluation(&p, opt);
+    match_read(&p, task, opt);
+    params_finish(&p);
+    if (faults->n > 0)
+        return;
+    model_config_check(&p, &opt->model);
+    if (faults->n == 0)
+        derive(&p, opt);
+}

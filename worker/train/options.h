@@ -1,0 +1,71 @@
+/*
+ * Every parameter of a training stage (docs/models.md lists them), read once and checked. Unknown
+ * keys are faults.
+ */
+#ifndef WORKER_TRAIN_OPTIONS_H
+#define WORKER_TRAIN_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "worker/model/config.h"
+#include "worker/report/params.h"
+#include "worker/report/task.h"
+#include "worker/train/schedule.h"
+
+#define MIX_MAX   32
+#define MARKS_MAX 64
+
+struct mix_part {
+    const char *name; /* of the task's data */
+    double weight;    /* they sum to 1 */
+};
+
+struct train_options {
+    struct model_config model;
+    struct horizon horizon;
+    struct schedule schedule;
+    int64_t batch_tokens;
+    int64_t micro_batch;   /* sequences of one forward and backward pass */
+    int64_t steps;         /* of the whole horizon, >= 1 */
+    const char *tokenizer; /* "bytes", or a name of the task's data */
+    struct mix_part mix[MIX_MAX];
+    size_t n_mix;
+    uint64_t seed;
+    double lr;
+    double weight_decay;
+    double clip; /* 0: off */
+    double beta1;
+    double beta2;
+    double eps;
+    double init_std;
+    double balance_loss;
+    double router_z_loss;
+    double bias_update_rate;
+    double balance_anneal;      /* balance weight at the end / at the start */
+    int64_t reset_dead_experts; /* steps between looks; 0: off */
+    double marks[MARKS_MAX];
+    size_t n_marks;
+    bool has_target;
+    double target_loss;
+    bool stop_at_target;
+    double val_fraction; /* of documents, by hash */
+    int64_t val_tokens;  /* at most so many per source */
+    int64_t eval_every;  /* steps; 0: at marks and the end only */
+    bool resume_any_core;
+    bool solved; /* match was solved here; solved_ffn is the answer */
+    int64_t solved_ffn;
+    double match_ratio; /* achieved / wanted */
+};
+
+/* Strings point into the task. Returns with faults filled; only without faults are all fields
+ * meaningful. */
+void train_options_read(const struct task *task, struct train_options *opt,
+                        struct param_faults *faults);
+
+/* Solves match = { to, on } for the width of the feed-forward part from the task's peers; faults go
+ * to p. */
+void match_read(struct params *p, const struct task *task, struct train_options *opt);
+
+#endif

@@ -1,0 +1,201 @@
+#include "worker/train/outcome.h"
+
+#include <math.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "worker/model/model.h"
+#include "worker/model/store.h"
+#include "worker/nn/gemm.h"
+#include "worker/report/result.h"
+
+#define METRIC_NAME_SIZE 128
+#define TRAIN_LOSS_TAIL  0.1 /* of the steps */
+
+static void mark_name(double mark, char name[METRIC_NAME_SIZE])
+{
+    char number[JSON_NUMBER_MAX];
+
+    json_number_text(mark, number);
+    (void)snprintf(name, METRIC_NAME_SIZE, "val_loss@%s", number);
+}
+
+static void source_name(const char *metric, const char *source, char name[METRIC_NAME_SIZE])
+{
+    (void)snprintf(name, METRIC_NAME_SIZE, "%s:%s", metric, source);
+}
+
+void outcome_metric_names(const struct train_options *opt, void (*add)(void *ctx, const char *name),
+                          void *ctx)
+{
+    char name[METRIC_NAME_SIZE];
+
+    add(ctx, "val_loss");
+    add(ctx, "val_bits_per_byte");
+    add(ctx, "train_loss");
+    for (size_t i = 0; i < opt->n_mix; i++) {
+        source_name("val_loss", opt->mix[i].name, name);
+        add(ctx, name);
+        source_name("val_bits_per_byte", opt->mix[i].name, name);
+        add(ctx, name);
+    }
+    for (size_t i = 0; i < opt->n_marks; i++) {
+        mark_name(opt->marks[i], name);
+        add(ctx, name);
+    }
+    if (opt->has_target)
+        add(ctx, "target_step");
+}
+
+static void put_validation(const struct trainer *t, const struct evaluation *last, struct result *r)
+{
+    char name[METRIC_NAME_SIZE];
+    double bits = 0.0, variance = 0.0;
+
+    result_metric(r, "val_loss", last->whole.loss, last->whole.n, last->whole.se);
+    for (size_t i = 0; i < t->data->n_sources; i++) {
+        const struct train_source *src = &t->data->sources[i];
+        const struct val_loss *part = &last->source[i];
+        double b = evaluate_bits_per_byte(src, part->loss);
+        double se = evaluate_bits_per_byte(src, part->se);
+        source_name("val_loss", src->name, name);
+        result_metric(r, name, part->loss, part->n, part->se);
+        source_name("val_bits_per_byte", src->name, name);
+        result_metric(r, name, b, part->n, se);
+        bits += src->weight * b;
+        variance += src->weight * se * (src->weight * se);
+    }
+    result_metric(r, "val_bits_per_byte", bits, last->whole.n, sqrt(variance));
+}
+
+static void put_marks(const struct trainer *t, struct result *r)
+{
+    char name[METRIC_NAME_SIZE], bound[32];
+
+    for (size_t i = 0; i < t->opt->n_marks; i++) {
+        const struct val_loss *m = &t->marks[i];
+        mark_name(t->opt->marks[i], name);
+        if (m->n < 0)
+            result_metric_null(r, name, "stopped_at_target", NULL);
+        else
+            result_metric(r, name, m->loss, m->n, m->se);
+    }
+    if (!t->opt->has_target)
+        return;
+    if (t->target_step >= 0) {
+        result_metric(r, "target_step", (double)t->target_step, -1, NAN);
+        return;
+    }
+    (void)snprintf(bound, sizeof(bound), ">%lld", (long long)t->evaluated_step);
+    result_metric_null(r, "target_step", "not_reached", bound);
+}
+
+static double tail_loss(const struct trainer *t)
+{
+    int64_t n = horizon_fraction(t->step, TRAIN_LOSS_TAIL);
+    double sum = 0.0;
+
+    n = n < 1 ? 1 : n;
+    for (int64_t i = t->step - n; i < t->step; i++)
+        sum += (double)t->history[i].loss;
+    return sum / (double)n;
+}
+
+static int compare_floats(const void *a, const void *b)
+{
+    const float *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+static double median_seconds(const struct trainer *t)
+{
+    size_t n = (size_t)t->step;
+    float *s = xcalloc(n, sizeof(*s));
+
+    for (size_t i = 0; i < n; i++)
+        s[i] = t->history[i].seconds;
+    qsort(s, n, sizeof(*s), compare_floats);
+    double median = ((double)s[n / 2] + (double)s[(n - 1) / 2]) / 2.0;
+    free(s);
+    return median;
+}
+
+static void put_router(const struct trainer *t, struct result *r)
+{
+    static const char *const names[] = {"router_load",      "router_occupancy", "router_entropy",
+                                        "router_effective", "router_dead",      "router_z"};
+    struct health_facts f;
+    bool known = health_facts(&t->health, &t->opt->model, &f);
+    const double values[] = {f.load, f.occupancy, f.entropy, f.effective, f.dead, f.z};
+    const char *why = t->opt->model.experts == 0 ? "dense" : "no_steps_in_window";
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (known)
+            result_fact(r, names[i], values[i]);
+        else
+            result_fact_null(r, names[i], why);
+    }
+    if (t->opt->model.experts == 0) {
+        result_fact_null(r, "router_kills", why);
+        result_fact_null(r, "router_anneal", why);
+    } else {
+        result_fact(r, "router_kills", (double)t->health.kills);
+        result_fact(r, "router_anneal", t->opt->balance_anneal);
+    }
+}
+
+static void put_facts(const struct trainer *t, const struct task *task, struct result *r)
+{
+    const struct model_config *cfg = &t->opt->model;
+    double tokens = (double)t->step * (double)t->opt->batch_tokens;
+
+    result_fact(r, "params_total", (double)model_config_total(cfg));
+    result_fact(r, "params_active", (double)model_config_active(cfg));
+    result_fact(r, "active_ffn", (double)model_config_active_ffn(cfg));
+    result_fact(r, "flops_per_token", model_config_flops_per_token(cfg));
+    result_fact(r, "tokens", tokens);
+    result_fact(r, "steps", (double)t->step);
+    if (cfg->experts > 0)
+        result_fact(r, "tokens_per_expert", tokens * cfg->top_k / cfg->experts);
+    result_fact(r, "step_seconds", median_seconds(t));
+    result_fact(r, "tokens_per_second", (double)t->opt->batch_tokens / median_seconds(t));
+    put_router(t, r);
+    result_fact_sheet(r, task->threads, gemm_blas_text());
+}
+
+static int save_model(const struct trainer *t, struct result *r, struct err *err)
+{
+    struct store_info info = {
+        .tokenizer_spec = xstrdup(t->opt->tokenizer),
+        .tokenizer = tokenizer_digest(t->data->tokenizer),
+        .step = t->step,
+    };
+
+    int rc = store_save(MODEL_FOLDER, &t->w, &info, err);
+    store_info_release(&info);
+    if (rc == 0)
+        rc = result_artifact(r, MODEL_FOLDER "/" MODEL_FILE_BIN, err);
+    if (rc == 0)
+        rc = result_artifact(r, MODEL_FOLDER "/" MODEL_FILE_JSON, err);
+    return rc;
+}
+
+int outcome_write(const struct trainer *t, const struct evaluation *last, const struct task *task,
+                  struct err *err)
+{
+    struct result r;
+
+    result_init(&r, task);
+    put_validation(t, last, &r);
+    result_metric(&r, "train_loss", tail_loss(t), -1, NAN);
+    put_marks(t, &r);
+    put_facts(t, task, &r);
+    for (size_t i = 0; i < t->data->n_sources; i++)
+        result_read(&r, t->data->sources[i].name, &t->data->sources[i].read);
+    int rc = save_model(t, &r, err);
+    if (rc == 0)
+        rc = result_write(&r, err);
+    result_release(&r);
+    return rc;
+}

@@ -1,0 +1,16 @@
+/* From a finished run to result.json: metrics, facts, what was read, the model as artifact. */
+#ifndef WORKER_TRAIN_OUTCOME_H
+#define WORKER_TRAIN_OUTCOME_H
+
+#include "worker/report/task.h"
+#include "worker/train/evaluate.h"
+
+/* Names of the metrics a task yields, in order, through add(). */
+void outcome_metric_names(const struct train_options *opt, void (*add)(void *ctx, const char *name),
+                          void *ctx);
+
+/* Saves the model under model/ and writes result.json. */
+int outcome_write(const struct trainer *t, const struct evaluation *last, const struct task *task,
+                  struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,50 @@
+#include "worker/train/schedule.h"
+
+#include <math.h>
+
+double horizon_tokens(const struct horizon *h, const struct model_config *cfg)
+{
+    switch (h->contract) {
+    case CONTRACT_ACTIVE: return h->ratio * (double)model_config_active(cfg);
+    case CONTRACT_TOTAL: return h->ratio * (double)model_config_total(cfg);
+    case CONTRACT_FIXED:
+    case CONTRACT_NR: break;
+    }
+    return (double)h->tokens;
+}
+
+int64_t horizon_steps(const struct horizon *h, const struct model_config *cfg, int64_t batch_tokens)
+{
+    return (int64_t)floor(horizon_tokens(h, cfg) / (double)batch_tokens);
+}
+
+int64_t horizon_fraction(int64_t steps, double fraction)
+{
+    return (int64_t)llround(fraction * (double)steps);
+}
+
+/* 1 at t = 0, floor at t = 1 */
+static double cosine(double floor_, double t)
+{
+    const double pi = 3.141592653589793238462643383280;
+
+    return floor_ + (1.0 - floor_) * 0.5 * (1.0 + cos(pi * t));
+}
+
+double schedule_factor(const struct schedule *s, int64_t step, int64_t steps)
+{
+    int64_t warm = horizon_fraction(steps, s->warmup);
+    int64_t last = steps - 1;
+
+    if (step < warm)
+        return (double)(step + 1) / (double)warm;
+    if (s->kind == SCHEDULE_COSINE)
+        return last > warm ? cosine(s->floor, (double)(step - warm) / (double)(last - warm)) : 1.0;
+    if (s->kind == SCHEDULE_WSD) {
+        int64_t falling = horizon_fraction(steps, s->decay);
+        int64_t from = steps - falling;
+        if (step >= from)
+            return 1.0 - (1.0 - s->floor) * (double)(step - from + 1) / (double)falling;
+    }
+    return 1.0;
+}

@@ -1,0 +1,37 @@
+/*
+ * Horizons and learning rates. All fractions are of the horizon's steps.
+ *   steps = floor(T / batch_tokens), T = tokens (fixed), ratio x P_active (active) or ratio x
+ * P_total (total) fraction f of a horizon is round(f x steps)
+ */
+#ifndef WORKER_TRAIN_SCHEDULE_H
+#define WORKER_TRAIN_SCHEDULE_H
+
+#include <stdint.h>
+
+#include "worker/model/config.h"
+
+enum contract { CONTRACT_FIXED, CONTRACT_ACTIVE, CONTRACT_TOTAL, CONTRACT_NR };
+enum schedule_kind { SCHEDULE_COSINE, SCHEDULE_WSD, SCHEDULE_CONSTANT, SCHEDULE_NR };
+
+struct horizon {
+    enum contract contract;
+    int64_t tokens; /* CONTRACT_FIXED */
+    double ratio;   /* the others: tokens per parameter */
+};
+
+struct schedule {
+    enum schedule_kind kind;
+    double warmup; /* rises linearly from 0 over this fraction */
+    double floor;  /* the last step's rate, as a fraction of the peak */
+    double decay;  /* wsd: the last fraction falls linearly to the floor */
+};
+
+double horizon_tokens(const struct horizon *h, const struct model_config *cfg);
+int64_t horizon_steps(const struct horizon *h, const struct model_config *cfg,
+                      int64_t batch_tokens);
+int64_t horizon_fraction(int64_t steps, double fraction);
+
+/* The factor on the peak rate at step 0 .. steps - 1. */
+double schedule_factor(const struct schedule *s, int64_t step, int64_t steps);
+
+#endif

@@ -1,0 +1,107 @@
+#include <math.h>
+
+#include "worker/nn/adamw.h"
+#include "worker/nn/vec.h"
+#include "worker/train/trainer.h"
+
+/* The first tensor of an array that lies like the parameters which holds a number that is not
+ * finite. */
+static const struct tensor *first_bad(const struct trainer *t, const real *all)
+{
+    for (size_t i = 0; i < t->w.table.n; i++) {
+        const struct tensor *tensor = &t->w.table.items[i];
+        for (size_t j = 0; j < tensor_size(tensor); j++)
+            if (!isfinite(all[tensor->offset + j]))
+                return tensor;
+    }
+    return NULL;
+}
+
+int trainer_check_finite(const struct trainer *t, const char *what, struct err *err)
+{
+    const struct tensor *bad = first_bad(t, t->w.params);
+
+    if (bad != NULL)
+        return err_set(err, ERR_REFUSED, "step %lld: %s; weights of %s are not finite",
+                       (long long)t->step, what, bad->name);
+    return 0;
+}
+
+static int diverged(const struct trainer *t, const char *what, struct err *err)
+{
+    int rc = trainer_check_finite(t, what, err);
+    if (rc < 0)
+        return rc;
+    const struct tensor *bad = first_bad(t, t->grad);
+    return err_set(err, ERR_REFUSED, "step %lld: %s; first bad gradient: %s", (long long)t->step,
+                   what, bad == NULL ? "none" : bad->name);
+}
+
+static double balance_weight(const struct train_options *opt, int64_t step)
+{
+    double t = opt->steps > 1 ? (double)step / (double)(opt->steps - 1) : 0.0;
+
+    return opt->balance_loss * (1.0 + (opt->balance_anneal - 1.0) * t);
+}
+
+/* Gradients of the whole batch, pass by pass; returns the mean cross-entropy. */
+static double accumulate(struct trainer *t)
+{
+    const struct train_options *opt = t->opt;
+    size_t context = (size_t)opt->model.context;
+    int64_t n_seqs = opt->batch_tokens / opt->model.context;
+    double loss = 0.0;
+
+    memset(t->grad, 0, t->w.table.n_params * sizeof(*t->grad));
+    for (int64_t at = 0; at < n_seqs; at += opt->micro_batch) {
+        int64_t n = n_seqs - at < opt->micro_batch ? n_seqs - at : opt->micro_batch;
+        struct run_batch batch = {
+            .tokens = t->tokens, .targets = t->targets, .batch = (size_t)n, .length = context};
+        struct run_objective objective = {.balance = balance_weight(opt, t->step),
+                                          .z = opt->router_z_loss,
+                                          .share = (double)n / (double)n_seqs};
+        struct run_loss part;
+        for (int64_t i = 0; i < n; i++)
+            train_data_sequence(t->data, (uint64_t)(t->step * n_seqs + at + i),
+                                t->tokens + (size_t)i * context, t->targets + (size_t)i * context);
+        run_gradient(t->run, &t->w, &batch, &objective,
+                     opt->model.experts > 0 ? t->health.step : NULL, t->grad, &part);
+        loss += objective.share * part.cross_entropy;
+    }
+    return loss;
+}
+
+static void update(struct trainer *t, double norm)
+{
+    const struct train_options *opt = t->opt;
+    struct adamw adamw = {.lr = opt->lr * schedule_factor(&opt->schedule, t->step, opt->steps),
+                          .beta1 = opt->beta1,
+                          .beta2 = opt->beta2,
+                          .eps = opt->eps,
+                          .clip = opt->clip > 0.0 && norm > opt->clip ? opt->clip / norm : 1.0,
+                          .t = t->step + 1};
+
+    for (size_t i = 0; i < t->w.table.n; i++) {
+        const struct tensor *tensor = &t->w.table.items[i];
+        size_t at = tensor->offset;
+        adamw.decay = tensor->decays ? opt->weight_decay : 0.0;
+        adamw_update(t->w.params + at, t->m + at, t->v + at, t->grad + at, tensor_size(tensor),
+                     &adamw);
+    }
+}
+
+int trainer_step(struct trainer *t, double *loss, struct err *err)
+{
+    health_begin_step(&t->health);
+    *loss = accumulate(t);
+    if (!isfinite(*loss))
+        return diverged(t, "the loss is not finite", err);
+    double norm = sqrt(vec_sum_squares(t->grad, t->w.table.n_params));
+    if (!isfinite(norm))
+        return diverged(t, "the gradient is not finite", err);
+    update(t, norm);
+    health_end_step(&t->health, &t->w, t->m, t->v, t->opt, t->step);
+    t->history[t->step].loss = (float)*loss;
+    t->step++;
+    return 0;
+}

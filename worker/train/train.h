@@ -1,0 +1,20 @@
+/* prereg-train's two jobs: running a task (docs/worker-protocol.md), and saying beforehand what it
+ * would be. */
+#ifndef WORKER_TRAIN_TRAIN_H
+#define WORKER_TRAIN_TRAIN_H
+
+#include <stdio.h>
+
+#include "base/err.h"
+#include "worker/report/task.h"
+
+/* In the attempt's folder. ERR_BUSY: checkpointed after SIGTERM. Codes map by worker_exit_code().
+ */
+int train_run(const struct task *task, struct err *err) MUST_CHECK;
+
+/* Prints the description; faults in the parameters are part of it, not an error. */
+int train_describe(const struct task *task, FILE *out, struct err *err) MUST_CHECK;
+/* Prints exact counts of the model in a file of parameters: total, active, active ffn. */
+int train_count(const char *path, FILE *out, struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,53 @@
+#include "worker/train/trainer.h"
+
+#include "base/xalloc.h"
+
+int trainer_init(struct trainer *t, const struct train_options *opt, const struct train_data *data,
+                 struct err *err)
+{
+    size_t n_micro = (size_t)(opt->micro_batch * opt->model.context);
+
+    *t = (struct trainer){.opt = opt, .data = data, .target_step = -1, .evaluated_step = -1};
+    for (size_t i = 0; i < MARKS_MAX; i++)
+        t->marks[i].n = -1;
+    int rc = weights_init(&t->w, &opt->model, err);
+    if (rc < 0)
+        return rc;
+    t->grad = real_alloc(t->w.table.n_params);
+    t->m = real_alloc(t->w.table.n_params);
+    t->v = real_alloc(t->w.table.n_params);
+    t->history = calloc((size_t)opt->steps, sizeof(*t->history));
+    if (t->grad == NULL || t->m == NULL || t->v == NULL || t->history == NULL)
+        return err_set(err, ERR_OTHER, "no memory for gradients and moments of %zu parameters",
+                       t->w.table.n_params);
+    t->tokens = xcalloc(n_micro, sizeof(*t->tokens));
+    t->targets = xcalloc(n_micro, sizeof(*t->targets));
+    health_init(&t->health, &opt->model);
+    rc = run_create(&opt->model, RUN_TRAIN, n_micro, &t->run, err);
+    if (rc < 0)
+        return rc;
+    weights_randomise(&t->w, opt->seed, opt->init_std);
+    return 0;
+}
+
+void trainer_release(struct trainer *t)
+{
+    run_free(t->run);
+    health_release(&t->health);
+    weights_release(&t->w);
+    free(t->grad);
+    free(t->m);
+    free(t->v);
+    free(t->history);
+    free(t->tokens);
+    free(t->targets);
+    *t = (struct trainer){0};
+}
+
+double trainer_bytes(const struct train_options *opt)
+{
+    size_t n_micro = (size_t)(opt->micro_batch * opt->model.context);
+
+    return 4.0 * sizeof(real) * (double)model_config_total(&opt->model) +
+           run_bytes(&opt->model, RUN_TRAIN, n_micro);
+}

@@ -1,0 +1,65 @@
+/*
+ * Everything a training run is made of, and one step of it.
+ *
+ * What the next step depends on, and nothing else, is what a checkpoint holds: parameters, choice
+ * biases, both moments, the step number, the router health sums, the marks and target found so far,
+ * and the history of losses and step times.
+ */
+#ifndef WORKER_TRAIN_TRAINER_H
+#define WORKER_TRAIN_TRAINER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "worker/model/run.h"
+#include "worker/train/data.h"
+#include "worker/train/health.h"
+#include "worker/train/options.h"
+
+/* A validation: nats per token. n < 0: not measured yet. */
+struct val_loss {
+    double loss;
+    double se;
+    int64_t n;
+};
+
+/* One step, as kept for the result: eight bytes. */
+struct step_record {
+    float loss;
+    float seconds;
+};
+
+struct trainer {
+    const struct train_options *opt;
+    const struct train_data *data;
+    struct weights w;
+    real *grad;
+    real *m;
+    real *v;
+    struct run *run;
+    struct health health;
+    uint32_t *tokens; /* (micro_batch, context) */
+    uint32_t *targets;
+    struct step_record *history; /* (steps) */
+    int64_t step;                /* steps done */
+    struct val_loss marks[MARKS_MAX];
+    int64_t target_step;    /* -1: not reached */
+    int64_t evaluated_step; /* the last step at which the target was looked for; -1: none */
+};
+
+/* Fresh weights. ERR_OTHER without memory. trainer is to be released on error too. */
+int trainer_init(struct trainer *t, const struct train_options *opt, const struct train_data *data,
+                 struct err *err) MUST_CHECK;
+void trainer_release(struct trainer *t);
+
+/* One optimiser step over batch_tokens. ERR_REFUSED when the loss or a gradient is not finite,
+ * naming step and tensor. */
+int trainer_step(struct trainer *t, double *loss, struct err *err) MUST_CHECK;
+
+/* ERR_REFUSED naming the first tensor that holds a number that is not finite; 0 when all are. */
+int trainer_check_finite(const struct trainer *t, const char *what, struct err *err) MUST_CHECK;
+
+/* Bytes of parameters, gradients, moments and activations. */
+double trainer_bytes(const struct train_options *opt);
+
+#endif
