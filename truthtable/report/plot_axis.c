@@ -9,7 +9,7 @@
 
 struct axis axis_empty(void)
 {
-    return (struct axis){.low = INFINITY, .high = -INFINITY, .step = 1};
+    return (struct axis){.low = (double)INFINITY, .high = -(double)INFINITY, .step = 1};
 }
 
 void axis_see(struct axis *x, double v)
@@ -59,7 +59,7 @@ double axis_place(const struct axis *x, double v)
 double axis_tick(const struct axis *x, size_t i)
 {
     double tick = (ceil(x->low / x->step) + (double)i) * x->step;
-    return tick <= x->high + 1e-9 * x->step ? tick : NAN;
+    return tick <= x->high + 1e-9 * x->step ? tick : (double)NAN;
 }
 
 const char *axis_tick_text(const struct axis *x, struct arena *a, double tick)

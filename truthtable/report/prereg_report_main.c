@@ -1,0 +1,39 @@
+/* prereg-report PROGRAM_FOLDER [--out DIR]: the report of a program that has its verdict. */
+#include <stdio.h>
+#include <string.h>
+
+#include "truthtable/report/report.h"
+
+static int usage(void)
+{
+    fputs("usage: prereg-report PROGRAM_FOLDER [--out DIR]\n"
+          "Writes report.md, report.html and SHA256SUMS from the verdict, the lock and the cells "
+          "of a program's\n"
+          "folder (STATE/programs/<name>-<digest>), into its report/ or into DIR.\n",
+          stderr);
+    return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    const char *folder = NULL;
+    const char *out = NULL;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--out") == 0 && i + 1 < argc) {
+            out = argv[++i];
+        } else if (argv[i][0] != '-' && folder == NULL) {
+            folder = argv[i];
+        } else {
+            return usage();
+        }
+    }
+    if (folder == NULL) {
+        return usage();
+    }
+    struct err err = {0};
+    if (report_write(folder, out, &err) != 0) {
+        fprintf(stderr, "prereg-report: %s\n", err.msg);
+        return (int)err_exit_code(err.code);
+    }
+    return EXIT_OK;
+}

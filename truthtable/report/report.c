@@ -1,0 +1,100 @@
+#include "truthtable/report/report.h"
+
+#include <string.h>
+
+#include "base/digest.h"
+#include "base/file.h"
+#include "truthtable/report/render.h"
+#include "truthtable/report/report_model.h"
+#include "truthtable/report/sections.h"
+
+#define SUMS_NAME "SHA256SUMS"
+
+static int write_file(const char *folder, const char *name, const struct strbuf *text,
+                      struct err *err)
+{
+    char *path = path_join(folder, name);
+    int rc = file_write_atomic(path, text->buf, text->len, 0644, err);
+    free(path);
+    return rc;
+}
+
+static int write_pages(const struct report_model *m, const char *out, struct err *err)
+{
+    struct doc doc;
+    struct strbuf text = STRBUF_INIT;
+    doc_init(&doc);
+    sections_build(&doc, m);
+    render_md(&doc, &text);
+    int rc = write_file(out, "report.md", &text, err);
+    if (rc == 0) {
+        strbuf_clear(&text);
+        render_html(&doc, &text);
+        rc = write_file(out, "report.html", &text, err);
+    }
+    strbuf_release(&text);
+    doc_release(&doc);
+    return rc;
+}
+
+/* A file of the report: regular, not the sums themselves, not the leftover of an interrupted write.
+ */
+static bool belongs(const char *folder, const char *name)
+{
+    char *path = path_join(folder, name);
+    bool regular = file_kind_at(path) == FILE_REGULAR;
+    free(path);
+    return regular && strcmp(name, SUMS_NAME) != 0 && name[0] != '.' &&
+           strstr(name, ".tmp") == NULL && strchr(name, '\n') == NULL;
+}
+
+static int add_sum(struct strbuf *sums, const char *folder, const char *name, struct err *err)
+{
+    struct digest digest;
+    char hex[DIGEST_HEX_SIZE];
+    char *path = path_join(folder, name);
+    int rc = digest_file(path, &digest, NULL, err);
+    free(path);
+    if (rc == 0) {
+        digest_hex(&digest, hex);
+        strbuf_addf(sums, "%s  %s\n", hex, name);
+    }
+    return rc;
+}
+
+static int write_sums(const char *out, struct err *err)
+{
+    struct name_list names = {0};
+    struct strbuf sums = STRBUF_INIT;
+    int rc = dir_list(out, &names, err);
+    for (size_t i = 0; rc == 0 && i < names.n; i++) {
+        if (belongs(out, names.names[i])) {
+            rc = add_sum(&sums, out, names.names[i], err);
+        }
+    }
+    if (rc == 0) {
+        rc = write_file(out, SUMS_NAME, &sums, err);
+    }
+    strbuf_release(&sums);
+    name_list_release(&names);
+    return rc;
+}
+
+int report_write(const char *folder, const char *out, struct err *err)
+{
+    struct report_model model;
+    char *to = out == NULL ? path_join(folder, "report") : path_join(out, "");
+    int rc = report_model_read(&model, folder, err);
+    if (rc == 0) {
+        rc = dir_make(to, 0755, err);
+    }
+    if (rc == 0) {
+        rc = write_pages(&model, to, err);
+    }
+    if (rc == 0) {
+        rc = write_sums(to, err);
+    }
+    report_model_release(&model);
+    free(to);
+    return rc;
+}

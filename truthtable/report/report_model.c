@@ -1,0 +1,225 @@
+#include "truthtable/report/report_model.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+
+#define VERDICT_BYTES_MAX    ((size_t)256 << 20)
+#define PROVENANCE_BYTES_MAX ((size_t)256 << 20)
+#define RESULT_BYTES_MAX     ((size_t)64 << 20)
+
+const cJSON *member(const cJSON *obj, const char *key)
+{
+    return obj == NULL ? NULL : json_member(obj, key);
+}
+
+double member_number(const cJSON *obj, const char *key)
+{
+    const cJSON *m = member(obj, key);
+    return cJSON_IsNumber(m) ? m->valuedouble : (double)NAN;
+}
+
+const char *member_text(const cJSON *obj, const char *key)
+{
+    const cJSON *m = member(obj, key);
+    return cJSON_IsString(m) ? m->valuestring : NULL;
+}
+
+size_t member_count(const cJSON *obj, const char *key)
+{
+    const cJSON *m = member(obj, key);
+    return cJSON_IsArray(m) || cJSON_IsObject(m) ? (size_t)cJSON_GetArraySize(m) : 0;
+}
+
+static int read_program(struct report_model *m, const char *folder, struct err *err)
+{
+    char *path = path_join(folder, "grid.toml");
+    struct diag diag;
+    diag_init(&diag, path);
+    int rc = program_load(path, &m->program, &diag, err);
+    if (rc == 0) {
+        char *lock_path = lock_path_of(path);
+        rc = lock_read(lock_path, &m->lock, err);
+        free(lock_path);
+    }
+    if (rc == 0) {
+        rc = lock_verify(m->program, m->lock, LOCK_PLAN, NULL, NULL, err);
+    }
+    diag_release(&diag);
+    free(path);
+    return rc;
+}
+
+static int read_verdict(struct report_model *m, const char *folder, struct err *err)
+{
+    char *path = path_join(folder, "report/verdict.json");
+    int rc = json_read_file(path, VERDICT_BYTES_MAX, &m->verdict, err);
+    free(path);
+    if (rc != 0) {
+        return rc;
+    }
+    const char *root = member_text(m->verdict, "root");
+    if (root == NULL || strcmp(root, m->lock->root) != 0) {
+        return err_set(err, ERR_LOCK, "verdict.json is of root %.64s, the lock of root %s",
+                       root == NULL ? "(none)" : root, m->lock->root);
+    }
+    return 0;
+}
+
+static int read_provenance(struct report_model *m, const char *folder, struct err *err)
+{
+    char *path = path_join(folder, "report/provenance.json");
+    int rc = 0;
+    if (file_kind_at(path) != FILE_ABSENT) {
+        rc = json_read_file(path, PROVENANCE_BYTES_MAX, &m->provenance, err);
+    }
+    free(path);
+    return rc;
+}
+
+/* `[run] work` may put the cells elsewhere. */
+static char *cells_folder(const struct report_model *m, const char *folder)
+{
+    if (m->program->run.work == NULL) {
+        return path_join(folder, "cells");
+    }
+    char *base = path_absolute(m->program->folder, m->program->run.work);
+    char *cells = path_join(base, "cells");
+    free(base);
+    return cells;
+}
+
+/* An unreadable result is as good as none here: the verdict has already judged it. */
+static void read_result(struct report_model *m, const char *task_folder, size_t task)
+{
+    struct err ignored = {0};
+    char *path = path_join(task_folder, "result.json");
+    if (file_kind_at(path) == FILE_REGULAR &&
+        json_read_file(path, RESULT_BYTES_MAX, &m->results[task], &ignored) == 0) {
+        m->n_results++;
+    }
+    free(path);
+}
+
+static void read_tasks(struct report_model *m, const char *folder)
+{
+    const struct program *p = m->program;
+    char *cells = cells_folder(m, folder);
+    m->results = xcalloc(program_n_tasks(p) + 1, sizeof(*m->results));
+    for (size_t c = 0; c < p->n_cells; c++) {
+        char *cell_folder = path_join(cells, p->cells[c].folder);
+        for (size_t s = 0; s < p->n_stages; s++) {
+            char *task_folder = path_join(cell_folder, p->stages[s].name);
+            read_result(m, task_folder, c * p->n_stages + s);
+            curves_read_task(&m->curves, &m->arena, task_folder, c, s);
+            free(task_folder);
+        }
+        free(cell_folder);
+    }
+    free(cells);
+}
+
+/* Gates stand in the order of the cells, so the next cell is tried before all others. */
+static size_t cell_after(const struct program *p, size_t last, const char *name)
+{
+    size_t next = last + 1 < p->n_cells ? last + 1 : 0;
+    if (name == NULL) {
+        return INDEX_NONE;
+    }
+    return strcmp(p->cells[next].name, name) == 0 ? next : program_find_cell(p, name);
+}
+
+static void index_gates(struct report_model *m)
+{
+    const struct program *p = m->program;
+    const cJSON *gate = NULL;
+    size_t cell = p->n_cells - 1;
+    m->gates = arena_array(&m->arena, p->n_measures * p->n_cells + 1, sizeof(*m->gates));
+    cJSON_ArrayForEach(gate, member(m->verdict, "gates"))
+    {
+        const char *name = member_text(gate, "measure");
+        size_t measure = name == NULL ? INDEX_NONE : program_find_measure(p, name);
+        size_t found = cell_after(p, cell, member_text(gate, "cell"));
+        if (measure != INDEX_NONE && found != INDEX_NONE) {
+            m->gates[measure * p->n_cells + found] = gate;
+            cell = found;
+        }
+    }
+}
+
+int report_model_read(struct report_model *m, const char *folder, struct err *err)
+{
+    *m = (struct report_model){0};
+    arena_init(&m->arena);
+    int rc = read_program(m, folder, err);
+    if (rc == 0) {
+        rc = read_verdict(m, folder, err);
+    }
+    if (rc == 0) {
+        rc = read_provenance(m, folder, err);
+    }
+    if (rc == 0) {
+        index_gates(m);
+        read_tasks(m, folder);
+    }
+    return rc;
+}
+
+void report_model_release(struct report_model *m)
+{
+    if (m->results != NULL) {
+        for (size_t i = 0; i < program_n_tasks(m->program); i++) {
+            cJSON_Delete(m->results[i]);
+        }
+        free(m->results);
+    }
+    curves_release(&m->curves);
+    cJSON_Delete(m->verdict);
+    cJSON_Delete(m->provenance);
+    lock_free(m->lock);
+    program_free(m->program);
+    arena_release(&m->arena);
+    *m = (struct report_model){0};
+}
+
+static const cJSON *result_value(const struct report_model *m, size_t task, const char *group,
+                                 const char *name)
+{
+    return member(member(m->results[task], group), name);
+}
+
+/* A value stands alone or as {"value":…,"n":…,"se":…}. */
+static double value_number(const cJSON *v)
+{
+    return cJSON_IsNumber(v) ? v->valuedouble : member_number(v, "value");
+}
+
+double report_metric(const struct report_model *m, size_t cell, size_t stage, const char *name)
+{
+    return value_number(result_value(m, cell * m->program->n_stages + stage, "metrics", name));
+}
+
+double report_metric_se(const struct report_model *m, size_t cell, size_t stage, const char *name)
+{
+    return member_number(result_value(m, cell * m->program->n_stages + stage, "metrics", name),
+                         "se");
+}
+
+double report_fact(const struct report_model *m, size_t cell, size_t stage, const char *name,
+                   const char **why)
+{
+    const cJSON *v = result_value(m, cell * m->program->n_stages + stage, "facts", name);
+    if (why != NULL) {
+        *why = member_text(v, "why");
+    }
+    return value_number(v);
+}
+
+const cJSON *report_gate(const struct report_model *m, size_t measure, size_t cell)
+{
+    return m->gates[measure * m->program->n_cells + cell];
+}

@@ -1,0 +1,79 @@
+/*
+ * What a report is made from: the program and its lock, verdict.json, provenance.json, the results
+ * the daemon linked, and the curves their attempts left behind. Read once from a program's folder
+ * (architecture.md §5), constant afterwards; sections.h turns it into a document.
+ *
+ * Owns everything it points to. The binding figures come from verdict.json alone: nothing here
+ * recomputes a gate, a contrast or an input, so a report can never disagree with its verdict.
+ * Results add what the verdict does not hold (standard errors, facts); provenance adds who ran
+ * what, where and how often, and may be absent.
+ */
+#ifndef TRUTHTABLE_REPORT_REPORT_MODEL_H
+#define TRUTHTABLE_REPORT_REPORT_MODEL_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "prereg/lock.h"
+#include "prereg/program.h"
+
+struct curve { /* one quantity over the steps of one task, attempts joined */
+    size_t cell;
+    size_t stage;
+    const char *name;
+    double *xs; /* strictly increasing */
+    double *ys;
+    size_t n;
+    size_t cap;
+};
+
+struct curve_set {
+    struct curve *curves; /* by task, then in order of first sight */
+    size_t n;
+    size_t cap;
+    size_t n_unread; /* event files that could not be read */
+};
+
+struct report_model {
+    struct arena arena;
+    struct program *program;
+    struct lock *lock;
+    cJSON *verdict;
+    cJSON *provenance;   /* NULL: there is none */
+    cJSON **results;     /* by task index; NULL: none linked, or not readable */
+    size_t n_results;    /* that are there */
+    const cJSON **gates; /* of verdict.json by measure * n_cells + cell; NULL: none */
+    struct curve_set curves;
+};
+
+/* Needs grid.toml, grid.toml.lock and report/verdict.json; ERR_LOCK when the verdict is of another
+ * root than the lock, or the lock does not hold. `m` is valid to release whatever happened. */
+int report_model_read(struct report_model *m, const char *folder, struct err *err) MUST_CHECK;
+void report_model_release(struct report_model *m);
+
+/* Curves of one task, from the event files of its attempts up to the one whose result is linked. */
+void curves_read_task(struct curve_set *set, struct arena *a, const char *task_folder, size_t cell,
+                      size_t stage);
+void curves_release(struct curve_set *set);
+
+/* A linked result's metric or fact, as a number (NAN when there is none); *why, unless NULL, says
+ * why when the worker did. */
+double report_metric(const struct report_model *m, size_t cell, size_t stage, const char *name);
+double report_metric_se(const struct report_model *m, size_t cell, size_t stage, const char *name);
+double report_fact(const struct report_model *m, size_t cell, size_t stage, const char *name,
+                   const char **why);
+
+/* The gate of (measure, cell) in verdict.json, or NULL. */
+const cJSON *report_gate(const struct report_model *m, size_t measure, size_t cell);
+
+/* Members of JSON objects, for sections: NAN, NULL, an empty array's length 0 when absent or of
+ * another type. */
+double member_number(const cJSON *obj, const char *key);
+const char *member_text(const cJSON *obj, const char *key);
+const cJSON *member(const cJSON *obj, const char *key); /* obj may be NULL */
+size_t member_count(const cJSON *obj, const char *key);
+
+#endif

@@ -1,0 +1,188 @@
+#include <math.h>
+#include <string.h>
+
+#include "truthtable/report/fmt.h"
+#include "truthtable/report/sections.h"
+#include "truthtable/report/verdict_words.h"
+
+struct effort { /* what one cell took, all stages and attempts together */
+    size_t attempts;
+    size_t resumed;
+    size_t failed;
+    double cpu_ms;
+    double peak_bytes;
+};
+
+static bool is_resumed(const cJSON *attempt)
+{
+    const cJSON *from = member(attempt, "resumed_from");
+    return from != NULL && !cJSON_IsNull(from);
+}
+
+static bool has_cause(const cJSON *attempt)
+{
+    const char *cause = member_text(attempt, "cause");
+    return cause != NULL && cause[0] != '\0' && strcmp(cause, "done") != 0;
+}
+
+static void add_number(double *sum, double v)
+{
+    if (isfinite(v)) {
+        *sum += v;
+    }
+}
+
+static struct effort effort_of(const struct report_model *m, const char *cell)
+{
+    struct effort e = {0};
+    const cJSON *task = NULL;
+    cJSON_ArrayForEach(task, member(m->provenance, "tasks"))
+    {
+        const char *of = member_text(task, "cell");
+        if (of == NULL || strcmp(of, cell) != 0) {
+            continue;
+        }
+        const cJSON *attempt = NULL;
+        cJSON_ArrayForEach(attempt, member(task, "attempts"))
+        {
+            e.attempts++;
+            e.resumed += is_resumed(attempt) ? 1 : 0;
+            e.failed += has_cause(attempt) ? 1 : 0;
+            add_number(&e.cpu_ms, member_number(attempt, "user_ms"));
+            add_number(&e.cpu_ms, member_number(attempt, "system_ms"));
+            e.peak_bytes = fmax(e.peak_bytes, member_number(attempt, "max_rss_bytes"));
+        }
+    }
+    return e;
+}
+
+static void add_cells(struct doc *d, const struct report_model *m)
+{
+    static const struct doc_column columns[] = {{"Cell", ALIGN_TEXT},
+                                                {"Attempts", ALIGN_NUMBER},
+                                                {"Resumed", ALIGN_NUMBER},
+                                                {"Ended early", ALIGN_NUMBER},
+                                                {"Processor time", ALIGN_NUMBER},
+                                                {"Peak memory", ALIGN_NUMBER}};
+    struct arena *a = &d->arena;
+    struct doc_table *t =
+        doc_table(d,
+                  "Attempts and resumes of every cell, all stages together. Resumed attempts went "
+                  "on from a checkpoint or from the items already scored.",
+                  columns, 6);
+    for (size_t i = 0; i < m->program->n_cells; i++) {
+        struct effort e = effort_of(m, m->program->cells[i].name);
+        struct doc_row *row = doc_row(d, t);
+        row->cells[0].text = m->program->cells[i].name;
+        row->cells[1].text = fmt_count(a, (int64_t)e.attempts);
+        row->cells[2].text = fmt_count(a, (int64_t)e.resumed);
+        row->cells[3].text = fmt_count(a, (int64_t)e.failed);
+        row->cells[3].tone = e.failed > 0 ? TONE_WARN : TONE_PLAIN;
+        row->cells[4].text = e.cpu_ms > 0 ? fmt_span(a, e.cpu_ms) : FMT_NONE;
+        row->cells[5].text = e.peak_bytes > 0 ? fmt_bytes(a, e.peak_bytes) : FMT_NONE;
+    }
+}
+
+static const char *how_it_ended(struct arena *a, const cJSON *attempt)
+{
+    double code = member_number(attempt, "code");
+    double signal = member_number(attempt, "signal");
+    if (isfinite(signal) && signal > 0) {
+        return arena_printf(a, "signal %.0f", signal);
+    }
+    return isfinite(code) ? arena_printf(a, "exit code %.0f", code) : "no exit seen";
+}
+
+static void add_ended_early(struct doc *d, const struct report_model *m)
+{
+    static const struct doc_column columns[] = {
+        {"Cell", ALIGN_TEXT},  {"Stage", ALIGN_TEXT},        {"No.", ALIGN_NUMBER},
+        {"Cause", ALIGN_TEXT}, {"How it ended", ALIGN_TEXT}, {"Task, in the end", ALIGN_TEXT}};
+    struct doc_table *t = NULL;
+    const cJSON *task = NULL;
+    cJSON_ArrayForEach(task, member(m->provenance, "tasks"))
+    {
+        const cJSON *attempt = NULL;
+        cJSON_ArrayForEach(attempt, member(task, "attempts"))
+        {
+            if (!has_cause(attempt)) {
+                continue;
+            }
+            if (t == NULL) {
+                t = doc_table(d, "Every attempt that did not end with a result.", columns, 6);
+            }
+            const char *cell = member_text(task, "cell");
+            const char *stage = member_text(task, "stage");
+            const char *end = member_text(task, "end");
+            struct doc_row *row = doc_row(d, t);
+            row->cells[0].text = cell == NULL ? FMT_NONE : cell;
+            row->cells[1].text = stage == NULL ? FMT_NONE : stage;
+            row->cells[2].text = words_count(&d->arena, attempt, "no");
+            row->cells[3].text = member_text(attempt, "cause");
+            row->cells[4].text = how_it_ended(&d->arena, attempt);
+            row->cells[5].text = end == NULL ? FMT_NONE : end;
+        }
+    }
+    if (t == NULL) {
+        doc_paragraph(d, "No attempt ended early.");
+    }
+}
+
+static const char *machine_of(struct arena *a, const cJSON *attempt)
+{
+    static const char *const keys[] = {"host", "cpu", "blas"};
+    const char *text = "";
+    for (size_t i = 0; i < 3; i++) {
+        const char *v = member_text(attempt, keys[i]);
+        if (v != NULL && v[0] != '\0') {
+            text = arena_printf(a, "%s%s%s", text, text[0] == '\0' ? "" : ", ", v);
+        }
+    }
+    double threads = member_number(attempt, "threads");
+    if (isfinite(threads)) {
+        text = arena_printf(a, "%s%s%s", text, text[0] == '\0' ? "" : ", ",
+                            fmt_plural(a, (int64_t)threads, "thread", "threads"));
+    }
+    return text;
+}
+
+static void add_machines(struct doc *d, const struct report_model *m)
+{
+    const char *seen[32];
+    size_t n = 0;
+    const cJSON *task = NULL;
+    cJSON_ArrayForEach(task, member(m->provenance, "tasks"))
+    {
+        const cJSON *attempt = NULL;
+        cJSON_ArrayForEach(attempt, member(task, "attempts"))
+        {
+            const char *machine = machine_of(&d->arena, attempt);
+            bool known = machine[0] == '\0' || n == sizeof(seen) / sizeof(seen[0]);
+            for (size_t i = 0; !known && i < n; i++) {
+                known = strcmp(seen[i], machine) == 0;
+            }
+            if (!known) {
+                seen[n++] = machine;
+            }
+        }
+    }
+    if (n > 0) {
+        struct doc_list *list = doc_facts(d);
+        for (size_t i = 0; i < n; i++) {
+            (void)doc_item(d, list, i == 0 ? "Ran on" : "and on", seen[i]);
+        }
+    }
+}
+
+void section_attempts(struct doc *d, const struct report_model *m)
+{
+    doc_section(d, "Attempts and resumes");
+    if (member_count(m->provenance, "tasks") == 0) {
+        doc_paragraph(d, "There is no record of attempts: these results were imported or replayed, "
+                         "not run here.");
+        return;
+    }
+    add_cells(d, m);
+    add_machines(d, m);
+    add_ended_early(d, m);
+}

@@ -1,0 +1,156 @@
+#include <math.h>
+#include <string.h>
+
+#include "truthtable/report/fmt.h"
+#include "truthtable/report/sections.h"
+#include "truthtable/report/verdict_words.h"
+
+static void add_counts(struct doc *d, const struct report_model *m)
+{
+    static const struct doc_column columns[] = {
+        {"", ALIGN_TEXT},          {"Planned", ALIGN_NUMBER},   {"Done", ALIGN_NUMBER},
+        {"Blocked", ALIGN_NUMBER}, {"Never run", ALIGN_NUMBER}, {"Excluded", ALIGN_NUMBER},
+        {"Budget", ALIGN_NUMBER}};
+    static const struct {
+        const char *key;
+        const char *label;
+    } rows[] = {{"tasks", "Tasks (cell \xc3\x97 stage)"},
+                {"records", "Records (a measure of a cell)"},
+                {"counted", "Counted tasks (of stages that counted measures read)"}};
+    static const char *const keys[] = {"planned",   "done",     "blocked",
+                                       "never_run", "excluded", "budget"};
+    const cJSON *coverage = member(m->verdict, "coverage");
+    struct doc_table *t = doc_table(d,
+                                    "Planned = done + blocked + never run. Nothing that was "
+                                    "planned is left out of these counts.",
+                                    columns, 7);
+    for (size_t i = 0; i < 3; i++) {
+        struct doc_row *row = doc_row(d, t);
+        row->cells[0].text = rows[i].label;
+        for (size_t k = 0; k < 6; k++) {
+            row->cells[k + 1].text = words_count(&d->arena, member(coverage, rows[i].key), keys[k]);
+        }
+    }
+}
+
+struct ends { /* of the tasks of one stage */
+    size_t done;
+    size_t blocked;
+    size_t never_run;
+    const char *causes; /* "12 not_measurable, 1 oom" */
+};
+
+static bool task_is_of(const cJSON *task, const char *stage, const char *end)
+{
+    const char *of = member_text(task, "stage");
+    const char *how = member_text(task, "end");
+    return of != NULL && strcmp(of, stage) == 0 &&
+           (end == NULL || (how != NULL && strcmp(how, end) == 0));
+}
+
+static size_t count_cause(const cJSON *tasks, const char *stage, const char *cause)
+{
+    size_t n = 0;
+    const cJSON *task = NULL;
+    cJSON_ArrayForEach(task, tasks)
+    {
+        const char *why = member_text(task, "cause");
+        n += task_is_of(task, stage, NULL) && why != NULL && strcmp(why, cause) == 0 ? 1 : 0;
+    }
+    return n;
+}
+
+/* In the order of their first task; a cause already named is not named again. */
+static const char *stage_causes(struct arena *a, const cJSON *tasks, const char *stage)
+{
+    const char *text = "";
+    const char *seen = ",";
+    const cJSON *task = NULL;
+    cJSON_ArrayForEach(task, tasks)
+    {
+        const char *why = member_text(task, "cause");
+        if (!task_is_of(task, stage, NULL) || why == NULL ||
+            strstr(seen, arena_printf(a, ",%s,", why)) != NULL) {
+            continue;
+        }
+        seen = arena_printf(a, "%s%s,", seen, why);
+        text = arena_printf(a, "%s%s%zu \xc3\x97 %s", text, text[0] == '\0' ? "" : ", ",
+                            count_cause(tasks, stage, why), why);
+    }
+    return text;
+}
+
+static struct ends stage_ends(struct arena *a, const cJSON *tasks, const char *stage)
+{
+    struct ends ends = {.causes = stage_causes(a, tasks, stage)};
+    const cJSON *task = NULL;
+    cJSON_ArrayForEach(task, tasks)
+    {
+        ends.done += task_is_of(task, stage, "done") ? 1 : 0;
+        ends.blocked += task_is_of(task, stage, "blocked") ? 1 : 0;
+        ends.never_run += task_is_of(task, stage, "never_run") ? 1 : 0;
+    }
+    return ends;
+}
+
+static void add_stages(struct doc *d, const struct report_model *m)
+{
+    static const struct doc_column columns[] = {
+        {"Stage", ALIGN_TEXT},     {"Planned", ALIGN_NUMBER},   {"Done", ALIGN_NUMBER},
+        {"Blocked", ALIGN_NUMBER}, {"Never run", ALIGN_NUMBER}, {"Causes", ALIGN_TEXT}};
+    const struct program *p = m->program;
+    const cJSON *tasks = member(m->provenance, "tasks");
+    if (member_count(m->provenance, "tasks") == 0) {
+        return;
+    }
+    struct arena *a = &d->arena;
+    struct doc_table *t =
+        doc_table(d, "Tasks by stage, and the causes of those that did not end done.", columns, 6);
+    for (size_t s = 0; s < p->n_stages; s++) {
+        struct ends ends = stage_ends(a, tasks, p->stages[s].name);
+        struct doc_row *row = doc_row(d, t);
+        row->cells[0].text = p->stages[s].name;
+        row->cells[1].text = fmt_count(a, (int64_t)p->n_cells);
+        row->cells[2].text = fmt_count(a, (int64_t)ends.done);
+        row->cells[3].text = fmt_count(a, (int64_t)ends.blocked);
+        row->cells[3].tone = ends.blocked > 0 ? TONE_WARN : TONE_PLAIN;
+        row->cells[4].text = fmt_count(a, (int64_t)ends.never_run);
+        row->cells[4].tone = ends.never_run > 0 ? TONE_WARN : TONE_PLAIN;
+        row->cells[5].text = ends.causes;
+    }
+}
+
+static void add_design(struct doc *d, const struct program *p)
+{
+    static const struct doc_column columns[] = {
+        {"Factor", ALIGN_TEXT}, {"Levels", ALIGN_TEXT}, {"Role", ALIGN_TEXT}};
+    struct doc_table *t = doc_table(
+        d,
+        arena_printf(
+            &d->arena, "The design: %s in %s, %s of each.",
+            fmt_plural(&d->arena, (int64_t)p->n_cells, "cell", "cells"),
+            fmt_plural(&d->arena, (int64_t)p->n_conditions, "condition", "conditions"),
+            fmt_plural(&d->arena,
+                       (int64_t)(p->n_cells / (p->n_conditions == 0 ? 1 : p->n_conditions)),
+                       "replicate", "replicates")),
+        columns, 3);
+    for (size_t i = 0; i < p->n_factors; i++) {
+        const struct factor *f = &p->factors[i];
+        const char **names = arena_array(&d->arena, f->n_levels + 1, sizeof(*names));
+        for (size_t k = 0; k < f->n_levels; k++) {
+            names[k] = f->levels[k].text;
+        }
+        struct doc_row *row = doc_row(d, t);
+        row->cells[0].text = f->name;
+        row->cells[1].text = words_join(&d->arena, names, f->n_levels, ", ");
+        row->cells[2].text = f->replicate ? "replicate" : "factor";
+    }
+}
+
+void section_coverage(struct doc *d, const struct report_model *m)
+{
+    doc_section(d, "Design and coverage");
+    add_design(d, m->program);
+    add_counts(d, m);
+    add_stages(d, m);
+}

@@ -1,0 +1,222 @@
+#include <math.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "truthtable/report/fmt.h"
+#include "truthtable/report/plot.h"
+#include "truthtable/report/sections.h"
+#include "truthtable/report/verdict_words.h"
+
+#define FIGURES_PER_STAGE ((size_t)6)
+#define NAMES_MAX         ((size_t)64)
+
+/* Names of the curves of one stage; losses first, then by name. */
+struct names {
+    const char *names[NAMES_MAX];
+    size_t n;
+};
+
+static bool is_loss(const char *name)
+{
+    return strstr(name, "loss") != NULL;
+}
+
+static int by_interest(const void *left, const void *right)
+{
+    const char *a = *(const char *const *)left;
+    const char *b = *(const char *const *)right;
+    if (is_loss(a) != is_loss(b)) {
+        return is_loss(a) ? -1 : 1;
+    }
+    return strcmp(a, b);
+}
+
+static struct names stage_names(const struct report_model *m, size_t stage)
+{
+    struct names names = {.n = 0};
+    for (size_t i = 0; i < m->curves.n; i++) {
+        const struct curve *c = &m->curves.curves[i];
+        bool known = c->stage != stage;
+        for (size_t k = 0; !known && k < names.n; k++) {
+            known = strcmp(names.names[k], c->name) == 0;
+        }
+        if (!known && names.n < NAMES_MAX) {
+            names.names[names.n++] = c->name;
+        }
+    }
+    qsort(names.names, names.n, sizeof(names.names[0]), by_interest);
+    return names;
+}
+
+/* The curves of one quantity in one stage. */
+struct family {
+    const struct curve **members;
+    size_t n;
+};
+
+static struct family family_of(struct arena *a, const struct report_model *m, size_t stage,
+                               const char *name)
+{
+    struct family f = {.members = arena_array(a, m->curves.n + 1, sizeof(*f.members))};
+    for (size_t i = 0; i < m->curves.n; i++) {
+        const struct curve *c = &m->curves.curves[i];
+        if (c->stage == stage && strcmp(c->name, name) == 0) {
+            f.members[f.n++] = c;
+        }
+    }
+    return f;
+}
+
+static double value_at(const struct curve *c, double x, size_t *from)
+{
+    while (*from < c->n && c->xs[*from] < x) {
+        (*from)++;
+    }
+    return *from < c->n && c->xs[*from] <= x ? c->ys[*from] : (double)NAN;
+}
+
+/* The mean of a condition's members at the steps that all of them have. */
+static struct plot_curve mean_of(struct arena *a, const struct curve *const *members, size_t n)
+{
+    const struct curve *first = members[0];
+    double *xs = arena_array(a, first->n + 1, sizeof(*xs));
+    double *ys = arena_array(a, first->n + 1, sizeof(*ys));
+    size_t *from = arena_array(a, n, sizeof(*from));
+    size_t n_points = 0;
+    for (size_t i = 0; i < first->n; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < n; k++) {
+            sum += value_at(members[k], first->xs[i], &from[k]);
+        }
+        if (isfinite(sum)) {
+            xs[n_points] = first->xs[i];
+            ys[n_points++] = sum / (double)n;
+        }
+    }
+    return (struct plot_curve){.strong = true, .xs = xs, .ys = ys, .n = n_points};
+}
+
+static size_t members_of(const struct report_model *m, const struct family *f, size_t condition,
+                         const struct curve **out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        if (m->program->cells[f->members[i]->cell].condition == condition) {
+            out[n++] = f->members[i];
+        }
+    }
+    return n;
+}
+
+static size_t curves_of(struct arena *a, const struct report_model *m, const struct family *f,
+                        struct plot_curve *out)
+{
+    const struct program *p = m->program;
+    const struct curve **members = arena_array(a, f->n + 1, sizeof(*members));
+    size_t n = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        const struct curve *c = f->members[i];
+        out[n++] = (struct plot_curve){.series = p->cells[c->cell].condition,
+                                       .xs = c->xs,
+                                       .ys = c->ys,
+                                       .n = c->n,
+                                       .tooltip = p->cells[c->cell].name};
+    }
+    for (size_t k = 0; k < p->n_conditions; k++) {
+        size_t n_members = members_of(m, f, k, members);
+        if (n_members > 0) {
+            out[n] = mean_of(a, members, n_members);
+            out[n].series = k;
+            out[n++].tooltip = arena_printf(a, "%s, mean of %zu", p->conditions[k].name, n_members);
+        }
+    }
+    return n;
+}
+
+static const char *family_summary(struct arena *a, const struct report_model *m,
+                                  const struct family *f)
+{
+    double low = (double)INFINITY;
+    double high = -(double)INFINITY;
+    for (size_t i = 0; i < f->n; i++) {
+        double last = f->members[i]->ys[f->members[i]->n - 1];
+        low = fmin(low, last);
+        high = fmax(high, last);
+    }
+    size_t missing = m->program->n_cells - f->n;
+    const char *gap = missing == 0 ? ""
+                                   : arena_printf(a, " %s left no such curve.",
+                                                  fmt_plural(a, (int64_t)missing, "cell", "cells"));
+    return arena_printf(a, "%s; the last points lie between %s and %s.%s",
+                        fmt_plural(a, (int64_t)f->n, "curve", "curves"), fmt_short(a, low, 4),
+                        fmt_short(a, high, 4), gap);
+}
+
+static void add_figure(struct doc *d, const struct report_model *m, size_t stage, const char *name)
+{
+    const struct program *p = m->program;
+    struct arena *a = &d->arena;
+    struct family f = family_of(a, m, stage, name);
+    struct plot_curve *curves = arena_array(a, f.n + p->n_conditions + 1, sizeof(*curves));
+    const char **names = arena_array(a, p->n_conditions + 1, sizeof(*names));
+    for (size_t i = 0; i < p->n_conditions; i++) {
+        names[i] = p->conditions[i].name;
+    }
+    const char *id = NULL;
+    const char *summary = family_summary(a, m, &f);
+    const char *caption =
+        arena_printf(a,
+                     "%s during %s. Thin: one cell each; thick: the mean of a condition at the "
+                     "steps that all its replicates have.%s",
+                     name, p->stages[stage].name,
+                     p->n_conditions > PLOT_LEGEND_MAX
+                         ? " Too many conditions for a legend: hover over a line for its name."
+                         : "");
+    struct doc_figure *figure = doc_figure(d, caption, summary, &id);
+    struct plot_lines plot = {.head = {.id = id,
+                                       .title = arena_printf(a, "%s during %s, by condition", name,
+                                                             p->stages[stage].name),
+                                       .desc = summary,
+                                       .x_title = "step",
+                                       .y_title = name},
+                              .curves = curves,
+                              .n_curves = curves_of(a, m, &f, curves),
+                              .names = names,
+                              .n_names = p->n_conditions};
+    plot_lines(&figure->svg, &plot);
+}
+
+static void add_stage(struct doc *d, const struct report_model *m, size_t stage)
+{
+    struct names names = stage_names(m, stage);
+    size_t drawn = 0;
+    for (size_t i = 0; i < names.n && drawn < FIGURES_PER_STAGE; i++) {
+        if (is_loss(names.names[i]) || drawn == 0) {
+            add_figure(d, m, stage, names.names[i]);
+            drawn++;
+        }
+    }
+    if (names.n > drawn) {
+        const char **rest = arena_array(&d->arena, names.n, sizeof(*rest));
+        size_t n = 0;
+        for (size_t i = drawn; i < names.n; i++) {
+            rest[n++] = names.names[i];
+        }
+        doc_paragraph(d, "Also recorded during %s, not drawn: %s.", m->program->stages[stage].name,
+                      words_join(&d->arena, rest, n, " and "));
+    }
+}
+
+void section_curves(struct doc *d, const struct report_model *m)
+{
+    doc_section(d, "Curves");
+    if (m->curves.n == 0) {
+        doc_paragraph(d, "No attempt left a curve.");
+        return;
+    }
+    doc_paragraph(
+        d, "What the workers reported while they ran. Curves inform; nothing here gates anything.");
+    for (size_t s = 0; s < m->program->n_stages; s++) {
+        add_stage(d, m, s);
+    }
+}

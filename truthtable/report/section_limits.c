@@ -1,0 +1,212 @@
+#include <math.h>
+#include <string.h>
+
+#include "truthtable/report/fmt.h"
+#include "truthtable/report/sections.h"
+#include "truthtable/report/verdict_words.h"
+
+/* Every line here is computed from the program, its lock, the verdict or the provenance; none is a
+ * phrase that stands in every report. */
+
+static void limit(struct doc *d, struct doc_list *list, const char *text)
+{
+    (void)doc_item(d, list, NULL, text);
+}
+
+static void add_not_computed(struct doc *d, const struct report_model *m, struct doc_list *list)
+{
+    const struct program *p = m->program;
+    struct arena *a = &d->arena;
+    if (p->n_instruments > 0) {
+        const char **names = arena_array(a, p->n_instruments, sizeof(*names));
+        for (size_t i = 0; i < p->n_instruments; i++) {
+            names[i] = p->instruments[i].name;
+        }
+        limit(
+            d, list,
+            arena_printf(a,
+                         "Declared, but not computed by this version of preregd: %s %s. "
+                         "Instruments inform and never bind; the verdict does not depend on them.",
+                         p->n_instruments == 1 ? "the instrument" : "the instruments",
+                         words_join(a, names, p->n_instruments, " and ")));
+    }
+    if (p->n_forecasts > 0) {
+        limit(d, list,
+              arena_printf(a, "Declared, but not scored by this version: %s.",
+                           fmt_plural(a, (int64_t)p->n_forecasts, "forecast", "forecasts")));
+    }
+    if (p->n_apparatus > 0) {
+        limit(d, list,
+              arena_printf(
+                  a,
+                  "Declared, but not enforced by this version: %s. No reference measurement was "
+                  "taken before the counted evaluations, so a fault of the apparatus that shifts "
+                  "every score alike would not show.",
+                  fmt_plural(a, (int64_t)p->n_apparatus, "apparatus check", "apparatus checks")));
+    } else {
+        limit(d, list,
+              "No reference measurement of the apparatus was declared: a fault that shifts every "
+              "score alike would not show.");
+    }
+    const char *head = member_text(m->verdict, "head");
+    if (head != NULL && strcmp(head, m->lock->root) != 0) {
+        limit(d, list,
+              "Head and root digest differ: amendments are on file. This version does not print "
+              "them.");
+    }
+}
+
+static void add_losses(struct doc *d, const struct report_model *m, struct doc_list *list)
+{
+    struct arena *a = &d->arena;
+    const cJSON *coverage = member(m->verdict, "coverage");
+    const cJSON *tasks = member(coverage, "tasks");
+    double excluded = member_number(member(coverage, "counted"), "excluded");
+    double blocked = member_number(tasks, "blocked");
+    double never_run = member_number(tasks, "never_run");
+    if (excluded > 0) {
+        limit(d, list,
+              arena_printf(
+                  a,
+                  "%s excluded, each with its partner in the other arm: what remains of those "
+                  "replicates is not random.",
+                  fmt_plural(a, (int64_t)excluded, "counted task was", "counted tasks were")));
+    }
+    if (blocked > 0) {
+        limit(d, list,
+              arena_printf(a, "%s blocked; the causes stand under coverage.",
+                           fmt_plural(a, (int64_t)blocked, "task ended", "tasks ended")));
+    }
+    if (never_run > 0) {
+        limit(d, list,
+              arena_printf(
+                  a, "%s never run.",
+                  fmt_plural(a, (int64_t)never_run, "planned task was", "planned tasks were")));
+    }
+}
+
+static size_t n_replicates(const struct program *p)
+{
+    return p->n_conditions == 0 ? 0 : p->n_cells / p->n_conditions;
+}
+
+static void add_power(struct doc *d, const struct report_model *m, struct doc_list *list)
+{
+    const struct program *p = m->program;
+    struct arena *a = &d->arena;
+    size_t n = n_replicates(p);
+    if (n == 1) {
+        limit(d, list,
+              "One replicate a condition: no standard error over replicates exists, and every "
+              "interval of a contrast is undetermined.");
+    } else if (n < 5) {
+        limit(d, list,
+              arena_printf(a,
+                           "%zu replicates a condition: intervals of contrasts rest on %zu "
+                           "degree%s of freedom and are wide.",
+                           n, n - 1, n == 2 ? "" : "s"));
+    }
+}
+
+/* A score below the floor cannot be read as a difference on the construct. */
+static void add_floors(struct doc *d, const struct report_model *m, struct doc_list *list)
+{
+    const struct program *p = m->program;
+    size_t n_gated = 0;
+    size_t n_silent = 0;
+    for (size_t i = 0; i < p->n_measures; i++) {
+        if (!p->measures[i].has_floor) {
+            continue;
+        }
+        bool any = false;
+        for (size_t c = 0; c < p->n_cells; c++) {
+            any = any || cJSON_IsTrue(member(report_gate(m, i, c), "cleared"));
+        }
+        n_gated++;
+        n_silent += any ? 0 : 1;
+    }
+    if (n_silent > 0) {
+        limit(
+            d, list,
+            arena_printf(
+                &d->arena,
+                "No cell stands at or over the floor of %s: differences between conditions there "
+                "lie in the near-chance regime and cannot be read as differences on the construct.",
+                n_silent == n_gated
+                    ? "any measure that has one"
+                    : fmt_plural(&d->arena, (int64_t)n_silent, "measure", "measures")));
+    }
+}
+
+/* A command's words that name no locked file are fine; argv[0] without a digest is an apparatus
+ * that nobody pinned. */
+static void add_pins(struct doc *d, const struct report_model *m, struct doc_list *list)
+{
+    const struct program *p = m->program;
+    struct arena *a = &d->arena;
+    const char **unpinned = arena_array(a, p->n_stages + 1, sizeof(*unpinned));
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_stages; i++) {
+        if (p->stages[i].n_command > 0 &&
+            lock_file_digest(m->lock, p->stages[i].command[0]) == NULL) {
+            unpinned[n++] = p->stages[i].name;
+        }
+    }
+    if (n > 0) {
+        limit(d, list,
+              arena_printf(a, "The worker of %s has no digest in the lock.",
+                           words_join(a, unpinned, n, " and ")));
+    }
+    if (p->pin_workers_record) {
+        limit(d, list,
+              "Workers were recorded, not pinned ([pin] workers = \"record\"): one that changed "
+              "would have been noted, not refused.");
+    }
+}
+
+static void add_history(struct doc *d, const struct report_model *m, struct doc_list *list)
+{
+    struct arena *a = &d->arena;
+    if (words_history_is_unverified(m)) {
+        limit(d, list,
+              m->provenance == NULL
+                  ? "There is no provenance.json: who ran what, and how often, is not known."
+                  : "The journal is missing or short: the history of this run cannot be verified.");
+    }
+    size_t n = member_count(m->provenance, "unblindings");
+    if (n > 0) {
+        limit(d, list,
+              arena_printf(a, "Scores were opened %s before the verdict.",
+                           n == 1 ? "once" : arena_printf(a, "%zu times", n)));
+    }
+    if (cJSON_IsNull(member(m->lock->json, "signature")) ||
+        member(m->lock->json, "signature") == NULL) {
+        limit(d, list, "The lock is not signed, and no third party saw it before the run.");
+    }
+}
+
+static void add_curves(struct doc *d, const struct report_model *m, struct doc_list *list)
+{
+    struct arena *a = &d->arena;
+    if (m->curves.n_unread > 0) {
+        limit(d, list,
+              arena_printf(a, "%s not be read; curves may be short.",
+                           fmt_plural(a, (int64_t)m->curves.n_unread, "event file could",
+                                      "event files could")));
+    }
+}
+
+void section_limits(struct doc *d, const struct report_model *m)
+{
+    doc_section(d, "Limitations");
+    doc_paragraph(d, "Computed from the plan and the records of this run. What the design itself "
+                     "leaves open is for its authors to say.");
+    struct doc_list *list = doc_list(d);
+    add_losses(d, m, list);
+    add_floors(d, m, list);
+    add_power(d, m, list);
+    add_not_computed(d, m, list);
+    add_pins(d, m, list);
+    add_history(d, m, list);
+    add_curves(d, m, list);
+}

@@ -1,0 +1,107 @@
+#include <math.h>
+#include <string.h>
+
+#include "truthtable/report/fmt.h"
+#include "truthtable/report/sections.h"
+
+#define MEASURES_MAX ((size_t)16)
+
+/* The counted measures, which the verdict lists one after another, each with the same pairs in the
+ * same order. */
+struct matrix {
+    const cJSON *pairs[MEASURES_MAX]; /* the first pair of each measure */
+    size_t n;
+    size_t n_pairs;
+    double largest;
+};
+
+static bool same_text(const cJSON *a, const cJSON *b, const char *key)
+{
+    const char *left = member_text(a, key);
+    const char *right = member_text(b, key);
+    return left != NULL && right != NULL && strcmp(left, right) == 0;
+}
+
+static struct matrix matrix_of(const cJSON *list)
+{
+    struct matrix x = {.n = 0, .largest = -1};
+    const cJSON *pair = NULL;
+    cJSON_ArrayForEach(pair, list)
+    {
+        bool is_new = x.n == 0 || !same_text(pair, x.pairs[x.n - 1], "measure");
+        if (is_new && x.n == MEASURES_MAX) {
+            break;
+        }
+        if (is_new) {
+            x.pairs[x.n++] = pair;
+        }
+        x.n_pairs += x.n == 1 ? 1 : 0;
+        double size = fabs(member_number(pair, "difference"));
+        x.largest = isfinite(size) ? fmax(x.largest, size) : x.largest;
+    }
+    return x;
+}
+
+static struct doc_cell difference_cell(struct arena *a, const cJSON *pair, double largest)
+{
+    double v = member_number(pair, "difference");
+    double se = member_number(pair, "se");
+    if (!isfinite(v)) {
+        return (struct doc_cell){"undetermined", TONE_WARN};
+    }
+    const char *text = fmt_signed(a, v, 4);
+    if (isfinite(se)) {
+        text = arena_printf(a, "%s \xc2\xb1 %s", text, fmt_fixed(a, se, 4));
+    }
+    return fabs(v) >= largest
+               ? (struct doc_cell){arena_printf(a, "\xe2\x97\x86 %s", text), TONE_LIT}
+               : (struct doc_cell){text, TONE_PLAIN};
+}
+
+static void add_table(struct doc *d, struct matrix *x)
+{
+    struct arena *a = &d->arena;
+    struct doc_column columns[MEASURES_MAX + 1] = {
+        {"Pair of conditions, a " FMT_MINUS " b", ALIGN_TEXT}};
+    for (size_t i = 0; i < x->n; i++) {
+        columns[i + 1] = (struct doc_column){member_text(x->pairs[i], "measure"), ALIGN_NUMBER};
+    }
+    struct doc_table *t =
+        doc_table(d,
+                  "The difference matrix: every pair of conditions on every counted measure, mean "
+                  "\xc2\xb1 standard error over replicates. "
+                  "Marked: the largest absolute difference.",
+                  columns, x->n + 1);
+    for (size_t i = 0; i < x->n_pairs; i++) {
+        struct doc_row *row = doc_row(d, t);
+        row->cells[0].text = arena_printf(a, "%s " FMT_MINUS " %s", member_text(x->pairs[0], "a"),
+                                          member_text(x->pairs[0], "b"));
+        for (size_t k = 0; k < x->n; k++) {
+            row->cells[k + 1] = difference_cell(a, x->pairs[k], x->largest);
+            x->pairs[k] = x->pairs[k] == NULL ? NULL : x->pairs[k]->next;
+        }
+    }
+}
+
+void section_matrix(struct doc *d, const struct report_model *m)
+{
+    const cJSON *pairs = member(m->verdict, "pairs");
+    const cJSON *list = member(pairs, "list");
+    double n = member_number(pairs, "n");
+    if (!(n > 0)) {
+        return;
+    }
+    doc_section(d, "Difference matrix");
+    struct matrix x = matrix_of(list);
+    if (x.n == 0) {
+        doc_paragraph(d, "Left out: %s differences are more than a table can show.",
+                      fmt_count(&d->arena, (int64_t)n));
+        return;
+    }
+    doc_paragraph(d,
+                  "%s between conditions; the largest is %s in absolute value. These inform; only "
+                  "the contrasts above reach the table.",
+                  fmt_plural(&d->arena, (int64_t)n, "difference", "differences"),
+                  x.largest < 0 ? "undetermined" : fmt_fixed(&d->arena, x.largest, 6));
+    add_table(d, &x);
+}

@@ -1,0 +1,90 @@
+#include <math.h>
+#include <string.h>
+
+#include "truthtable/report/fmt.h"
+#include "truthtable/report/plot.h"
+#include "truthtable/report/sections.h"
+
+static size_t bound_outcome(const struct report_model *m)
+{
+    const char *name = member_text(m->verdict, "outcome");
+    return name == NULL ? INDEX_NONE : program_find_outcome(m->program, name);
+}
+
+static void add_table(struct doc *d, const struct program *p, size_t bound, double rest)
+{
+    static const struct doc_column columns[] = {{"Outcome", ALIGN_TEXT},
+                                                {"Prior", ALIGN_NUMBER},
+                                                {"Surprisal, bits", ALIGN_NUMBER},
+                                                {"Title, as locked", ALIGN_TEXT}};
+    struct arena *a = &d->arena;
+    struct doc_table *t = doc_table(d, "Outcomes named in advance and their priors.", columns, 4);
+    for (size_t i = 0; i < p->n_outcomes; i++) {
+        struct doc_row *row = doc_row(d, t);
+        row->tone = i == bound ? TONE_LIT : TONE_PLAIN;
+        row->cells[0].text = i == bound ? arena_printf(a, "\xe2\x97\x86 %s", p->outcomes[i].name)
+                                        : p->outcomes[i].name;
+        row->cells[1].text = fmt_short(a, p->outcomes[i].prior, 4);
+        row->cells[2].text = fmt_fixed(a, -log2(p->outcomes[i].prior), 3);
+        row->cells[3].text = p->outcomes[i].title;
+    }
+    if (rest > 1e-12) {
+        struct doc_row *row = doc_row(d, t);
+        row->tone = TONE_MUTED;
+        row->cells[0].text = "remainder";
+        row->cells[1].text = fmt_short(a, rest, 4);
+        row->cells[2].text = FMT_NONE;
+        row->cells[3].text = "assigned to no outcome";
+    }
+}
+
+static void add_figure(struct doc *d, const struct program *p, size_t bound, double rest)
+{
+    struct arena *a = &d->arena;
+    struct plot_share *shares = arena_array(a, p->n_outcomes + 1, sizeof(*shares));
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_outcomes; i++) {
+        shares[n++] = (struct plot_share){
+            .label = p->outcomes[i].name, .share = p->outcomes[i].prior, .lit = i == bound};
+    }
+    if (rest > 1e-12) {
+        shares[n++] = (struct plot_share){.label = "remainder", .share = rest, .rest = true};
+    }
+    const char *summary = bound == INDEX_NONE
+                              ? "No outcome is lit: none binds."
+                              : arena_printf(a, "%s is lit: it binds.", p->outcomes[bound].name);
+    const char *id = NULL;
+    struct doc_figure *f =
+        doc_figure(d, "What was believed before any score existed.", summary, &id);
+    struct plot_shares plot = {
+        .head = {.id = id, .title = "Prior probabilities of the outcomes", .desc = summary},
+        .shares = shares,
+        .n_shares = n};
+    plot_shares(&f->svg, &plot);
+}
+
+void section_priors(struct doc *d, const struct report_model *m)
+{
+    const struct program *p = m->program;
+    struct arena *a = &d->arena;
+    size_t bound = bound_outcome(m);
+    double rest = 1;
+    for (size_t i = 0; i < p->n_outcomes; i++) {
+        rest -= p->outcomes[i].prior;
+    }
+    rest = fmax(rest, 0);
+    doc_section(d, "Priors");
+    if (bound == INDEX_NONE) {
+        doc_paragraph(d, "No outcome binds, so the priors are not scored.");
+    } else {
+        doc_paragraph(
+            d,
+            "%s had a prior of %s: %s bits of surprise. The Brier score of the stated priors, with "
+            "the unassigned remainder as one more outcome, is %s (0 is best, 2 worst).",
+            p->outcomes[bound].name, fmt_short(a, p->outcomes[bound].prior, 4),
+            fmt_fixed(a, member_number(m->verdict, "surprisal_bits"), 3),
+            fmt_fixed(a, member_number(m->verdict, "brier"), 4));
+    }
+    add_figure(d, p, bound, rest);
+    add_table(d, p, bound, rest);
+}

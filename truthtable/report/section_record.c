@@ -1,0 +1,134 @@
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "truthtable/report/fmt.h"
+#include "truthtable/report/sections.h"
+#include "truthtable/report/verdict_words.h"
+
+/* A value of any JSON kind as one line of text. */
+static const char *value_text(struct arena *a, const cJSON *v)
+{
+    if (cJSON_IsString(v)) {
+        return v->valuestring;
+    }
+    struct strbuf text = STRBUF_INIT;
+    struct err ignored = {0};
+    const char *kept = json_line(v, &text, &ignored) == 0 ? arena_strdup(a, text.buf) : FMT_NONE;
+    strbuf_release(&text);
+    return kept;
+}
+
+static void add_settings(struct doc *d, struct doc_list *list, const cJSON *settings,
+                         const char *prefix)
+{
+    const cJSON *v = NULL;
+    cJSON_ArrayForEach(v, settings)
+    {
+        const char *key = v->string == NULL ? "" : v->string;
+        if (cJSON_IsObject(v)) {
+            const cJSON *inner = NULL;
+            cJSON_ArrayForEach(inner, v)
+            {
+                (void)doc_item(d, list,
+                               arena_printf(&d->arena, "%s%s.%s", prefix, key, inner->string),
+                               value_text(&d->arena, inner));
+            }
+        } else {
+            (void)doc_item(d, list, arena_printf(&d->arena, "%s%s", prefix, key),
+                           value_text(&d->arena, v));
+        }
+    }
+}
+
+static void add_run(struct doc *d, const struct report_model *m)
+{
+    const cJSON *run = member(m->provenance, "run");
+    doc_subsection(d, "Settings of the run");
+    if (run == NULL || cJSON_GetArraySize(run) == 0) {
+        doc_paragraph(d, "None given: every setting at its default. Such settings say how and "
+                         "where, and cannot change a result.");
+        return;
+    }
+    doc_paragraph(d, "Not locked: they say how and where, and cannot change a result.");
+    add_settings(d, doc_facts(d), run, "run.");
+}
+
+static void add_unblindings(struct doc *d, const struct report_model *m)
+{
+    const cJSON *list = member(m->provenance, "unblindings");
+    doc_subsection(d, "Unblindings");
+    if (cJSON_GetArraySize(list) == 0) {
+        doc_paragraph(d, "None through preregd. Reading the files oneself is possible and leaves "
+                         "no trace here.");
+        return;
+    }
+    struct doc_list *out = doc_list(d);
+    const cJSON *v = NULL;
+    cJSON_ArrayForEach(v, list)
+    {
+        doc_item(d, out, NULL, value_text(&d->arena, v))->tone = TONE_WARN;
+    }
+}
+
+static void add_code(struct doc *d, struct doc_list *list, const char *name, const char *text)
+{
+    doc_item(d, list, name, text == NULL ? FMT_NONE : text)->code = text != NULL;
+}
+
+static void add_digests(struct doc *d, const struct report_model *m)
+{
+    doc_subsection(d, "Digests");
+    struct doc_list *list = doc_facts(d);
+    const cJSON *journal = member(m->provenance, "journal");
+    add_code(d, list, "root (the locked program)", m->lock->root);
+    add_code(d, list, "head (root and amendments)", member_text(m->verdict, "head"));
+    add_code(d, list, "journal head", member_text(journal, "head"));
+    (void)doc_item(d, list, "journal rows", words_count(&d->arena, journal, "rows"));
+    (void)doc_item(d, list, "history",
+                   words_history_is_unverified(m)
+                       ? "UNVERIFIED HISTORY"
+                       : "verified: the chain holds and ends at the head");
+    const cJSON *v = NULL;
+    cJSON_ArrayForEach(v, m->lock->data)
+    {
+        add_code(d, list, arena_printf(&d->arena, "data %s", v->string), cJSON_GetStringValue(v));
+    }
+    cJSON_ArrayForEach(v, m->lock->files)
+    {
+        add_code(d, list, arena_printf(&d->arena, "file %s", v->string), cJSON_GetStringValue(v));
+    }
+    const cJSON *tool = member(m->lock->json, "tool");
+    const char *name = member_text(tool, "name");
+    const char *version = member_text(tool, "version");
+    if (name != NULL && version != NULL) {
+        (void)doc_item(d, list, "locked with", arena_printf(&d->arena, "%s %s", name, version));
+    }
+    const char *time = member_text(m->lock->json, "time");
+    if (time != NULL) {
+        (void)doc_item(d, list, "locked at, by its own clock", time);
+    }
+}
+
+static void add_assurance(struct doc *d, const struct report_model *m)
+{
+    doc_subsection(d, "Assurance");
+    doc_paragraph(d,
+                  "Level reached: %s. The levels are self-consistent (everything follows from the "
+                  "records), signed, "
+                  "time-stamped (a third party saw the lock before) and re-executed (the same "
+                  "weights and items came out again).",
+                  words_assurance(m));
+    doc_paragraph(d, "Nothing proves that no data existed before the lock: a run by hand or a "
+                     "second state folder leaves no trace here.");
+}
+
+void section_record(struct doc *d, const struct report_model *m)
+{
+    doc_section(d, "The record");
+    add_assurance(d, m);
+    add_digests(d, m);
+    add_unblindings(d, m);
+    add_run(d, m);
+}

@@ -1,0 +1,132 @@
+#include <math.h>
+#include <string.h>
+
+#include "truthtable/report/fmt.h"
+#include "truthtable/report/sections.h"
+#include "truthtable/report/verdict_words.h"
+
+#define PREFIX      "router"
+#define PREFIX_LEN  (sizeof(PREFIX) - 1)
+#define COLUMNS_MAX ((size_t)8)
+
+/* The facts of a stage that speak of a router, in the order in which results name them. */
+struct router_facts {
+    const char *names[COLUMNS_MAX];
+    size_t n;
+};
+
+static void see_fact(struct router_facts *facts, const char *name)
+{
+    if (name == NULL || strncmp(name, PREFIX, PREFIX_LEN) != 0 || facts->n == COLUMNS_MAX) {
+        return;
+    }
+    for (size_t i = 0; i < facts->n; i++) {
+        if (strcmp(facts->names[i], name) == 0) {
+            return;
+        }
+    }
+    facts->names[facts->n++] = name;
+}
+
+/* Only facts that some cell has a number for: a program of dense models has no router to speak of.
+ */
+static struct router_facts facts_of(const struct report_model *m, size_t stage)
+{
+    struct router_facts facts = {.n = 0};
+    for (size_t c = 0; c < m->program->n_cells; c++) {
+        const cJSON *fact = NULL;
+        cJSON_ArrayForEach(fact, member(m->results[c * m->program->n_stages + stage], "facts"))
+        {
+            if (fact->string != NULL && isfinite(report_fact(m, c, stage, fact->string, NULL))) {
+                see_fact(&facts, fact->string);
+            }
+        }
+    }
+    return facts;
+}
+
+static bool add_cell(struct doc *d, const struct report_model *m, struct doc_table *t, size_t stage,
+                     const struct router_facts *facts, size_t cell)
+{
+    bool any = false;
+    for (size_t i = 0; i < facts->n; i++) {
+        any = any || isfinite(report_fact(m, cell, stage, facts->names[i], NULL));
+    }
+    if (!any) {
+        return false;
+    }
+    struct doc_row *row = doc_row(d, t);
+    row->cells[0].text = m->program->cells[cell].name;
+    for (size_t i = 0; i < facts->n; i++) {
+        row->cells[i + 1].text =
+            fmt_short(&d->arena, report_fact(m, cell, stage, facts->names[i], NULL), 5);
+    }
+    return true;
+}
+
+/* A fact that is the same in every cell carries nothing to fit: the paper's singular design. */
+static const char *constant_facts(struct arena *a, const struct report_model *m, size_t stage,
+                                  const struct router_facts *facts)
+{
+    const char *constant[COLUMNS_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < facts->n; i++) {
+        double low = (double)INFINITY;
+        double high = -(double)INFINITY;
+        for (size_t c = 0; c < m->program->n_cells; c++) {
+            double v = report_fact(m, c, stage, facts->names[i], NULL);
+            low = isfinite(v) ? fmin(low, v) : low;
+            high = isfinite(v) ? fmax(high, v) : high;
+        }
+        if (low >= high) {
+            constant[n++] = facts->names[i];
+        }
+    }
+    return n == 0 ? NULL : words_join(a, constant, n, " and ");
+}
+
+static void add_stage(struct doc *d, const struct report_model *m, size_t stage)
+{
+    struct router_facts facts = facts_of(m, stage);
+    if (facts.n == 0) {
+        return;
+    }
+    struct arena *a = &d->arena;
+    struct doc_column columns[COLUMNS_MAX + 1] = {{"Cell", ALIGN_TEXT}};
+    for (size_t i = 0; i < facts.n; i++) {
+        const char *name = facts.names[i];
+        columns[i + 1] = (struct doc_column){name[PREFIX_LEN] == '_' ? name + PREFIX_LEN + 1 : name,
+                                             ALIGN_NUMBER};
+    }
+    doc_section(d, "Router health");
+    struct doc_table *t = doc_table(
+        d,
+        "What the routers of the mixtures did, as the workers report it: load and occupancy are "
+        "the largest and the "
+        "smallest expert's share of the assignments times the number of experts (1 is even); kills "
+        "counts experts re-initialised; anneal is the "
+        "balance weight at the end over that at the start; entropy is a share of the maximum.",
+        columns, facts.n + 1);
+    size_t left_out = 0;
+    for (size_t c = 0; c < m->program->n_cells; c++) {
+        left_out += add_cell(d, m, t, stage, &facts, c) ? 0 : 1;
+    }
+    if (left_out > 0) {
+        doc_paragraph(d, "%s not in this table: without a router, or without a result.",
+                      fmt_plural(a, (int64_t)left_out, "cell is", "cells are"));
+    }
+    const char *constant = constant_facts(a, m, stage, &facts);
+    if (constant != NULL) {
+        doc_paragraph(d,
+                      "The same in every cell: %s. Such a column has no variance that a model "
+                      "could be fitted to.",
+                      constant);
+    }
+}
+
+void section_router(struct doc *d, const struct report_model *m)
+{
+    for (size_t s = 0; s < m->program->n_stages; s++) {
+        add_stage(d, m, s);
+    }
+}

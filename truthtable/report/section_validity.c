@@ -1,0 +1,54 @@
+#include <string.h>
+
+#include "truthtable/report/fmt.h"
+#include "truthtable/report/sections.h"
+
+static void add_condition(struct doc *d, struct doc_table *t, const cJSON *v, bool timing)
+{
+    const cJSON *holds = member(v, "holds");
+    const char *on_fail = member_text(v, "on_fail");
+    const char *why = member_text(v, "why");
+    bool voids = on_fail != NULL && strcmp(on_fail, "void") == 0;
+    struct doc_row *row = doc_row(d, t);
+    const char *condition = member_text(v, "condition");
+    const char *name = member_text(v, "name");
+    row->cells[0].text = name == NULL ? FMT_NONE : name;
+    row->cells[1].text = condition == NULL ? FMT_NONE : condition;
+    row->cells[2].text = voids ? "voids the comparison" : "is flagged";
+    row->cells[3].text = timing ? "timings" : "records";
+    row->cells[4].text = cJSON_IsTrue(holds) ? "holds" : cJSON_IsFalse(holds) ? "FAILS" : "unknown";
+    row->cells[4].tone = cJSON_IsTrue(holds)    ? TONE_GOOD
+                         : cJSON_IsFalse(holds) ? TONE_BAD
+                                                : TONE_WARN;
+    row->cells[5].text = cJSON_IsTrue(holds) || why == NULL ? "" : why;
+    row->tone = cJSON_IsTrue(holds) ? TONE_PLAIN : voids && !timing ? TONE_BAD : TONE_WARN;
+}
+
+void section_validity(struct doc *d, const struct report_model *m)
+{
+    static const struct doc_column columns[] = {
+        {"Condition", ALIGN_TEXT}, {"As locked", ALIGN_TEXT}, {"Failing it", ALIGN_TEXT},
+        {"Rests on", ALIGN_TEXT},  {"Reading", ALIGN_TEXT},   {"Why", ALIGN_TEXT}};
+    const cJSON *binding = member(m->verdict, "validity");
+    const cJSON *timing = member(m->provenance, "validity_timing");
+    doc_section(d, "Validity");
+    if (m->program->n_validity == 0) {
+        doc_paragraph(
+            d, "The program names no condition that must hold for its comparison to be one.");
+        return;
+    }
+    struct doc_table *t =
+        doc_table(d,
+                  "What must hold for the comparison to be one. What rests on timings differs from "
+                  "run to run and is kept with the provenance, not with the verdict.",
+                  columns, 6);
+    const cJSON *v = NULL;
+    cJSON_ArrayForEach(v, binding)
+    {
+        add_condition(d, t, v, false);
+    }
+    cJSON_ArrayForEach(v, timing)
+    {
+        add_condition(d, t, v, true);
+    }
+}

@@ -1,0 +1,258 @@
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "truthtable/report/fmt.h"
+#include "truthtable/report/sections.h"
+#include "truthtable/report/verdict_words.h"
+
+static enum doc_tone kind_tone(enum reading kind)
+{
+    return kind == READ_BOUND ? TONE_PLAIN : kind == READ_VOID ? TONE_BAD : TONE_WARN;
+}
+
+static const char *kind_label(enum reading kind)
+{
+    switch (kind) {
+    case READ_BOUND: return "Verdict: this outcome binds";
+    case READ_INDETERMINATE: return "Verdict: no outcome binds";
+    case READ_VOID: return "Verdict: the comparison is void";
+    }
+    return "";
+}
+
+static const char *kind_title(const struct report_model *m, enum reading kind)
+{
+    const char *title = member_text(m->verdict, "title");
+    if (title != NULL) {
+        return title;
+    }
+    return kind == READ_VOID ? "What had to hold for the comparison to be one did not hold"
+                             : "The rows that still can fire name different outcomes";
+}
+
+static void banner_numbers(struct doc *d, const struct report_model *m)
+{
+    struct arena *a = &d->arena;
+    struct doc_list *list = &d->banner.figures;
+    (void)doc_item(d, list, "Rows that fire", words_rows_fired(a, m));
+    double prior = member_number(m->verdict, "prior");
+    double bits = member_number(m->verdict, "surprisal_bits");
+    if (isfinite(prior)) {
+        (void)doc_item(
+            d, list, "Prior of this outcome",
+            arena_printf(a, "%s (%s bits)", fmt_short(a, prior, 4), fmt_fixed(a, bits, 3)));
+    }
+    const cJSON *tasks = member(member(m->verdict, "coverage"), "tasks");
+    const cJSON *counted = member(member(m->verdict, "coverage"), "counted");
+    (void)doc_item(d, list, "Tasks done",
+                   arena_printf(a, "%s of %s", words_count(a, tasks, "done"),
+                                words_count(a, tasks, "planned")));
+    struct doc_item *item =
+        doc_item(d, list, "Counted tasks excluded",
+                 arena_printf(a, "%s (budget %s)", words_count(a, counted, "excluded"),
+                              words_count(a, counted, "budget")));
+    item->tone = member_number(counted, "excluded") > 0 ? TONE_WARN : TONE_PLAIN;
+    (void)doc_item(d, list, "Assurance", words_assurance(m));
+    if (words_history_is_unverified(m)) {
+        doc_item(d, list, "History", "UNVERIFIED HISTORY")->tone = TONE_BAD;
+    }
+}
+
+/* What a reader must know before reading on: where the records come from, what a person cut short,
+ * what the engine noted. */
+static void add_alarms(struct doc *d, const struct report_model *m)
+{
+    const char *label = member_text(m->verdict, "records");
+    if (label != NULL) {
+        doc_notice(d, TONE_WARN,
+                   "The records behind this verdict were not executed here; they are labelled "
+                   "\xe2\x80\x9c%s\xe2\x80\x9d.",
+                   label);
+    }
+    size_t n_by_person = 0;
+    const cJSON *task = NULL;
+    cJSON_ArrayForEach(task, member(m->verdict, "undetermined"))
+    {
+        n_by_person += cJSON_IsTrue(member(task, "by_person")) ? 1 : 0;
+    }
+    if (n_by_person > 0) {
+        doc_notice(d, TONE_BAD,
+                   "%s by a person. What depends on them is undetermined; they are never excluded.",
+                   fmt_plural(&d->arena, (int64_t)n_by_person, "task was cancelled or stopped",
+                              "tasks were cancelled or stopped"));
+    }
+    const cJSON *note = NULL;
+    cJSON_ArrayForEach(note, member(m->verdict, "notes"))
+    {
+        if (cJSON_IsString(note)) {
+            doc_notice(d, TONE_WARN, "%s", note->valuestring);
+        }
+    }
+}
+
+void section_banner(struct doc *d, const struct report_model *m)
+{
+    enum reading kind = words_kind(m);
+    const char *outcome = member_text(m->verdict, "outcome");
+    d->banner.program = m->program->name;
+    d->banner.question = m->program->question == NULL ? "" : m->program->question;
+    d->banner.kind = kind_label(kind);
+    d->banner.tone = kind_tone(kind);
+    d->banner.outcome = outcome != NULL ? outcome : kind == READ_VOID ? "VOID" : "INDETERMINATE";
+    d->banner.title = kind_title(m, kind);
+    d->banner.lead = words_lead(&d->arena, m);
+    banner_numbers(d, m);
+    if (words_history_is_unverified(m)) {
+        doc_notice(
+            d, TONE_BAD,
+            "UNVERIFIED HISTORY: the journal of this program is missing or short. The verdict "
+            "follows from the records as they lie on disk; how they came about cannot be checked.");
+    }
+    add_alarms(d, m);
+    size_t n_unblindings = member_count(m->provenance, "unblindings");
+    if (n_unblindings > 0) {
+        doc_notice(
+            d, TONE_WARN,
+            "Scores were unsealed before the verdict: %s, listed with the record of the run.",
+            fmt_plural(&d->arena, (int64_t)n_unblindings, "unblinding", "unblindings"));
+    }
+}
+
+static const cJSON *input_reading(const struct report_model *m, const char *name)
+{
+    const cJSON *input = NULL;
+    cJSON_ArrayForEach(input, member(m->verdict, "inputs"))
+    {
+        const char *of = member_text(input, "name");
+        if (of != NULL && strcmp(of, name) == 0) {
+            return input;
+        }
+    }
+    return NULL;
+}
+
+static void add_input(struct doc *d, const struct report_model *m, struct doc_table *t,
+                      size_t index)
+{
+    const struct input *input = &m->program->inputs[index];
+    const cJSON *reading = input_reading(m, input->name);
+    const char *decided = member_text(reading, "level");
+    const char *why = member_text(reading, "why");
+    for (size_t i = 0; i < input->n_levels; i++) {
+        const char *level = input->levels[i].name;
+        bool possible = words_level_is_possible(reading, level);
+        bool is_decided = decided != NULL && strcmp(decided, level) == 0;
+        struct doc_row *row = doc_row(d, t);
+        row->cells[0].text = i == 0 ? input->name : "";
+        row->cells[1].text = level;
+        row->cells[2].text = input->levels[i].condition.text;
+        row->cells[3].text = is_decided ? "decided" : possible ? "possible" : "ruled out";
+        row->cells[3].tone = possible ? TONE_PLAIN : TONE_MUTED;
+        row->cells[4].text = i == 0 && why != NULL ? why : "";
+        row->tone = is_decided ? TONE_LIT : TONE_PLAIN;
+    }
+}
+
+static void add_inputs(struct doc *d, const struct report_model *m)
+{
+    static const struct doc_column columns[] = {{"Input", ALIGN_TEXT},
+                                                {"Level", ALIGN_TEXT},
+                                                {"Condition, as locked", ALIGN_TEXT},
+                                                {"Reading", ALIGN_TEXT},
+                                                {"Why", ALIGN_TEXT}};
+    struct doc_table *t = doc_table(
+        d,
+        "The inputs of the table and what the data leave possible. A level is ruled out when its "
+        "condition is false or an earlier level's is true; an input is decided when one level is "
+        "left.",
+        columns, 5);
+    for (size_t i = 0; i < m->program->n_table_inputs; i++) {
+        add_input(d, m, t, m->program->table_inputs[i]);
+    }
+}
+
+static void add_counters(struct doc *d, const struct report_model *m)
+{
+    static const struct doc_column columns[] = {{"Counter", ALIGN_TEXT},
+                                                {"Value", ALIGN_NUMBER},
+                                                {"A measure clears when", ALIGN_TEXT},
+                                                {"Arms of", ALIGN_TEXT},
+                                                {"Binds", ALIGN_TEXT}};
+    const struct program *p = m->program;
+    if (p->n_counters == 0) {
+        return;
+    }
+    struct doc_table *t = doc_table(d,
+                                    "Counters: how many counted measures clear their floors. A "
+                                    "range is what open gates leave possible.",
+                                    columns, 5);
+    for (size_t i = 0; i < p->n_counters; i++) {
+        const struct counter *c = &p->counters[i];
+        struct doc_row *row = doc_row(d, t);
+        row->cells[0].text = c->name;
+        row->cells[1].text =
+            words_interval(&d->arena, member(member(m->verdict, "counters"), c->name));
+        row->cells[2].text = c->clears == CLEARS_EVERY_CELL ? "every cell of both arms does"
+                                                            : "the mean of each arm does";
+        row->cells[3].text = p->contrasts[c->contrast].name;
+        row->cells[4].text = c->binds ? "yes" : "no, reported";
+    }
+}
+
+/* Which inputs keep a row from firing; "" when none does. */
+static const char *ruled_out_by(struct doc *d, const struct report_model *m,
+                                const struct table_row *row, struct doc_row *cells)
+{
+    const struct program *p = m->program;
+    const char *names = "";
+    for (size_t i = 0; i < p->n_table_inputs; i++) {
+        const struct input *input = &p->inputs[p->table_inputs[i]];
+        const char *level = input->levels[row->levels[i]].name;
+        cells->cells[i + 1].text = level;
+        if (!words_level_is_possible(input_reading(m, input->name), level)) {
+            cells->cells[i + 1].tone = TONE_MUTED;
+            names = names[0] == '\0' ? input->name
+                                     : arena_printf(&d->arena, "%s, %s", names, input->name);
+        }
+    }
+    return names;
+}
+
+static void add_rows(struct doc *d, const struct report_model *m)
+{
+    const struct program *p = m->program;
+    size_t n_columns = p->n_table_inputs + 3;
+    struct doc_column *columns = arena_array(&d->arena, n_columns, sizeof(*columns));
+    columns[0] = (struct doc_column){"Row", ALIGN_NUMBER};
+    for (size_t i = 0; i < p->n_table_inputs; i++) {
+        columns[i + 1] = (struct doc_column){p->inputs[p->table_inputs[i]].name, ALIGN_TEXT};
+    }
+    columns[n_columns - 2] = (struct doc_column){"Outcome", ALIGN_TEXT};
+    columns[n_columns - 1] = (struct doc_column){"", ALIGN_TEXT};
+    struct doc_table *t = doc_table(d,
+                                    "The truth table as locked. A row fires when each of its "
+                                    "levels is possible; the outcome binds when all rows "
+                                    "that fire agree.",
+                                    columns, n_columns);
+    for (size_t i = 0; i < p->n_rows; i++) {
+        struct doc_row *row = doc_row(d, t);
+        const char *by = ruled_out_by(d, m, &p->rows[i], row);
+        bool fires = words_row_fires(m, i + 1);
+        row->tone = fires ? TONE_LIT : TONE_PLAIN;
+        row->cells[0].text = arena_printf(&d->arena, "%zu", i + 1);
+        row->cells[n_columns - 2].text = p->outcomes[p->rows[i].outcome].name;
+        row->cells[n_columns - 1].text =
+            fires ? "\xe2\x97\x86 fires" : arena_printf(&d->arena, "ruled out by %s", by);
+        row->cells[n_columns - 1].tone = fires ? TONE_PLAIN : TONE_MUTED;
+    }
+}
+
+void section_table(struct doc *d, const struct report_model *m)
+{
+    doc_section(d, "The truth table");
+    doc_paragraph(d, "%s", words_reading(&d->arena, m));
+    add_rows(d, m);
+    add_inputs(d, m);
+    add_counters(d, m);
+}

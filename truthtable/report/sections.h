@@ -1,0 +1,28 @@
+/* The sections of the report, in reading order: each adds its blocks to the document, from the
+ * model alone. A section that has nothing to say says so in one line or, where absence means
+ * nothing, adds nothing. */
+#ifndef TRUTHTABLE_REPORT_SECTIONS_H
+#define TRUTHTABLE_REPORT_SECTIONS_H
+
+#include "truthtable/report/doc.h"
+#include "truthtable/report/report_model.h"
+
+void section_banner(struct doc *d, const struct report_model *m);
+void section_table(struct doc *d, const struct report_model *m);
+void section_priors(struct doc *d, const struct report_model *m);
+void section_coverage(struct doc *d, const struct report_model *m);
+void section_measures(struct doc *d, const struct report_model *m);
+void section_contrasts(struct doc *d, const struct report_model *m);
+void section_matrix(struct doc *d, const struct report_model *m);
+void section_validity(struct doc *d, const struct report_model *m);
+void section_contract(struct doc *d, const struct report_model *m);
+void section_curves(struct doc *d, const struct report_model *m);
+void section_router(struct doc *d, const struct report_model *m);
+void section_attempts(struct doc *d, const struct report_model *m);
+void section_limits(struct doc *d, const struct report_model *m);
+void section_record(struct doc *d, const struct report_model *m);
+
+/* All of the above. */
+void sections_build(struct doc *d, const struct report_model *m);
+
+#endif

@@ -1,0 +1,200 @@
+#include "truthtable/report/verdict_words.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "truthtable/report/fmt.h"
+
+enum reading words_kind(const struct report_model *m)
+{
+    const char *outcome = member_text(m->verdict, "outcome");
+    if (outcome != NULL && strcmp(outcome, "VOID") == 0) {
+        return READ_VOID;
+    }
+    return outcome == NULL || strcmp(outcome, "INDETERMINATE") == 0 ? READ_INDETERMINATE
+                                                                    : READ_BOUND;
+}
+
+bool words_history_is_unverified(const struct report_model *m)
+{
+    const char *history = member_text(m->provenance, "history");
+    return history == NULL || strcmp(history, "verified") != 0;
+}
+
+const char *words_assurance(const struct report_model *m)
+{
+    const char *level = member_text(m->provenance, "assurance");
+    return level == NULL ? "self-consistent" : level;
+}
+
+bool words_row_fires(const struct report_model *m, size_t row)
+{
+    const cJSON *fired = NULL;
+    cJSON_ArrayForEach(fired, member(m->verdict, "rows_fired"))
+    {
+        if (cJSON_IsNumber(fired) && fired->valuedouble == (double)row) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool words_level_is_possible(const cJSON *reading, const char *level)
+{
+    const cJSON *possible = member(reading, "possible");
+    if (possible == NULL) {
+        return true;
+    }
+    const cJSON *name = NULL;
+    cJSON_ArrayForEach(name, possible)
+    {
+        if (cJSON_IsString(name) && strcmp(name->valuestring, level) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *words_join(struct arena *a, const char *const *parts, size_t n, const char *last)
+{
+    struct strbuf text = STRBUF_INIT;
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0) {
+            strbuf_adds(&text, i + 1 == n ? last : ", ");
+        }
+        strbuf_adds(&text, parts[i]);
+    }
+    const char *kept = arena_strdup(a, text.buf);
+    strbuf_release(&text);
+    return kept;
+}
+
+const char *words_count(struct arena *a, const cJSON *obj, const char *key)
+{
+    double n = member_number(obj, key);
+    return isfinite(n) ? fmt_count(a, (int64_t)n) : FMT_NONE;
+}
+
+const char *words_interval(struct arena *a, const cJSON *pair)
+{
+    const cJSON *low = cJSON_GetArrayItem(pair, 0);
+    const cJSON *high = cJSON_GetArrayItem(pair, 1);
+    if (!cJSON_IsNumber(low) || !cJSON_IsNumber(high)) {
+        return FMT_NONE;
+    }
+    const char *from = fmt_count(a, (int64_t)low->valuedouble);
+    if (low->valuedouble >= high->valuedouble) {
+        return from;
+    }
+    return arena_printf(a, "%s to %s", from, fmt_count(a, (int64_t)high->valuedouble));
+}
+
+const char *words_rows_fired(struct arena *a, const struct report_model *m)
+{
+    const cJSON *fired = member(m->verdict, "rows_fired");
+    size_t n = member_count(m->verdict, "rows_fired");
+    if (n == 0) {
+        return "none";
+    }
+    const char **parts = arena_array(a, n, sizeof(*parts));
+    for (size_t i = 0; i < n; i++) {
+        const cJSON *row = cJSON_GetArrayItem(fired, (int)i);
+        parts[i] = cJSON_IsNumber(row) ? fmt_count(a, (int64_t)row->valuedouble) : FMT_NONE;
+    }
+    return words_join(a, parts, n, " and ");
+}
+
+/* "magnitude and direction stay open, cleared is 0": the inputs in the table's order, open ones
+ * first. */
+static const char *inputs_phrase(struct arena *a, const struct report_model *m, size_t *n_open)
+{
+    size_t n = member_count(m->verdict, "inputs");
+    const char **open = arena_array(a, n + 1, sizeof(*open));
+    const char **read = arena_array(a, n + 1, sizeof(*read));
+    size_t n_read = 0;
+    const cJSON *input = NULL;
+    *n_open = 0;
+    cJSON_ArrayForEach(input, member(m->verdict, "inputs"))
+    {
+        const char *name = member_text(input, "name");
+        const char *level = member_text(input, "level");
+        if (name != NULL && level != NULL) {
+            read[n_read++] = arena_printf(a, "%s is \xe2\x80\x9c%s\xe2\x80\x9d", name, level);
+        } else if (name != NULL) {
+            open[(*n_open)++] = name;
+        }
+    }
+    const char *read_text = words_join(a, read, n_read, " and ");
+    if (*n_open == 0) {
+        return read_text;
+    }
+    const char *open_text = arena_printf(a, "%s %s open", words_join(a, open, *n_open, " and "),
+                                         *n_open == 1 ? "stays" : "stay");
+    return n_read == 0 ? open_text : arena_printf(a, "%s while %s", read_text, open_text);
+}
+
+static const char *bound_lead(struct arena *a, const struct report_model *m)
+{
+    size_t n_open = 0;
+    const char *phrase = inputs_phrase(a, m, &n_open);
+    const char *outcome = member_text(m->verdict, "outcome");
+    const char *rows = words_rows_fired(a, m);
+    if (member_count(m->verdict, "rows_fired") == 1) {
+        return arena_printf(a, "In the data, %s: row %s of the table fires, and it names %s.",
+                            phrase, rows, outcome);
+    }
+    return arena_printf(
+        a, "In the data, %s: rows %s of the table can fire, and every one of them names %s.",
+        phrase, rows, outcome);
+}
+
+static const char *indeterminate_lead(struct arena *a, const struct report_model *m)
+{
+    size_t n_open = 0;
+    const char *phrase = inputs_phrase(a, m, &n_open);
+    const struct program *p = m->program;
+    const char **names = arena_array(a, p->n_outcomes + 1, sizeof(*names));
+    size_t n = 0;
+    for (size_t o = 0; o < p->n_outcomes; o++) {
+        for (size_t r = 0; r < p->n_rows; r++) {
+            if (p->rows[r].outcome == o && words_row_fires(m, r + 1)) {
+                names[n++] = p->outcomes[o].name;
+                break;
+            }
+        }
+    }
+    return arena_printf(a,
+                        "In the data, %s: rows %s of the table can fire, and they name %s. The "
+                        "data do not choose between them.",
+                        phrase, words_rows_fired(a, m), words_join(a, names, n, " and "));
+}
+
+const char *words_lead(struct arena *a, const struct report_model *m)
+{
+    const char *why = member_text(m->verdict, "why");
+    switch (words_kind(m)) {
+    case READ_BOUND: return bound_lead(a, m);
+    case READ_VOID:
+        return why != NULL ? why
+                           : "The program said in advance what must hold for the comparison to "
+                             "count; it does not.";
+    case READ_INDETERMINATE: return indeterminate_lead(a, m);
+    }
+    return "";
+}
+
+const char *words_reading(struct arena *a, const struct report_model *m)
+{
+    size_t n_open = 0;
+    const char *phrase = inputs_phrase(a, m, &n_open);
+    size_t n_rows = m->program->n_rows;
+    size_t n_fired = member_count(m->verdict, "rows_fired");
+    const char *open_note = n_open == 0 ? ""
+                                        : " An open input keeps every level that the data do not "
+                                          "rule out; it is never given a default.";
+    return arena_printf(a, "Read off mechanically: %s. %s of the %s fire%s.%s", phrase,
+                        fmt_count(a, (int64_t)n_fired),
+                        fmt_plural(a, (int64_t)n_rows, "row", "rows"), n_fired == 1 ? "s" : "",
+                        open_note);
+}
