@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -13,210 +14,318 @@ struct place load_place(const struct toml_node *n)
     return (struct place){.line = n->line, .column = n->column};
 }
 
-static void report(struct load *l, enum diag_level level, struct place at, const char *fmt,
-                   va_list ap) __attribute__((format(printf, 4, 0)));
-
-static void report(struct load *l, enum diag_level level, struct place at, const char *fmt,
-                   va_list ap)
+struct place load_key_place(const struct toml_node *n)
 {
-    char text[1024];
-    (void)vsnprintf(text, sizeof(text), fmt, ap);
-    diag_add(l->diag, level, at.line, at.column, "%s", text);
+    return (struct place){.line = n->key_line, .column = n->key_column};
 }
+
+/* "measure.mmlu.floor", "factor.arch.levels[2]": tables of an array go by their name when they have
+ * one. */
+static void add_path(struct strbuf *out, const struct toml_node *n)
+{
+    if (n->parent == NULL) {
+        return;
+    }
+    add_path(out, n->parent);
+    const struct toml_node *name = toml_member(n, "name");
+    if (n->key != NULL || (name != NULL && name->kind == TOML_STRING && name->string[0] != '\0')) {
+        strbuf_addf(out, "%s%.64s", out->len == 0 ? "" : ".",
+                    n->key != NULL ? n->key : name->string);
+    } else {
+        strbuf_addf(out, "[%zu]", n->index);
+    }
+}
+
+static void report(struct load *l, enum diag_level level, struct place at,
+                   const struct toml_node *n, const char *text)
+{
+    struct strbuf path = STRBUF_INIT;
+    add_path(&path, n);
+    diag_add(l->diag, level, at.line, at.column, "%s%s%s", path.buf, path.len == 0 ? "" : ": ",
+             text);
+    strbuf_release(&path);
+}
+
+#define FORMAT_TEXT(text, fmt)                                                                     \
+    do {                                                                                           \
+        va_list ap;                                                                                \
+        va_start(ap, fmt);                                                                         \
+        (void)vsnprintf(text, sizeof(text), fmt, ap);                                              \
+        va_end(ap);                                                                                \
+    } while (0)
 
 void load_error(struct load *l, const struct toml_node *at, const char *fmt, ...)
 {
-    va_list ap;
-    va_start(ap, fmt);
-    report(l, DIAG_ERROR, load_place(at), fmt, ap);
-    va_end(ap);
+    char text[1024];
+    FORMAT_TEXT(text, fmt);
+    report(l, DIAG_ERROR, load_place(at), at, text);
 }
 
 void load_error_key(struct load *l, const struct toml_node *at, const char *fmt, ...)
 {
-    va_list ap;
-    va_start(ap, fmt);
-    report(l, DIAG_ERROR, (struct place){at->key_line, at->key_column}, fmt, ap);
-    va_end(ap);
+    char text[1024];
+    FORMAT_TEXT(text, fmt);
+    report(l, DIAG_ERROR, load_key_place(at), at, text);
 }
 
 void load_warn(struct load *l, const struct toml_node *at, const char *fmt, ...)
 {
-    va_list ap;
-    va_start(ap, fmt);
-    report(l, DIAG_WARNING, load_place(at), fmt, ap);
-    va_end(ap);
+    char text[1024];
+    FORMAT_TEXT(text, fmt);
+    report(l, DIAG_WARNING, load_place(at), at, text);
 }
 
-static const char *hint(const char *name, const char *const *known, size_t n_known, char *out,
-                        size_t size)
+void load_missing(struct load *l, const char *text)
 {
-    const char *near = text_nearest(name, known, n_known);
+    diag_add(l->diag, DIAG_ERROR, 1, 1, "%s", text);
+}
+
+static const char *name_at(struct names names, size_t i)
+{
+    const char *name;
+    memcpy(&name, (const char *)names.items + i * names.size, sizeof(name));
+    return name;
+}
+
+size_t names_find(struct names names, const char *name)
+{
+    for (size_t i = 0; i < names.n; i++) {
+        if (strcmp(name_at(names, i), name) == 0) {
+            return i;
+        }
+    }
+    return INDEX_NONE;
+}
+
+struct names names_factors(const struct program *p)
+{
+    return (struct names){"factor", p->factors, p->n_factors, sizeof(*p->factors)};
+}
+
+struct names names_levels(const struct factor *f)
+{
+    return (struct names){"level", f->levels, f->n_levels, sizeof(*f->levels)};
+}
+
+struct names names_stages(const struct program *p)
+{
+    return (struct names){"stage", p->stages, p->n_stages, sizeof(*p->stages)};
+}
+
+struct names names_measures(const struct program *p)
+{
+    return (struct names){"measure", p->measures, p->n_measures, sizeof(*p->measures)};
+}
+
+struct names names_contrasts(const struct program *p)
+{
+    return (struct names){"contrast", p->contrasts, p->n_contrasts, sizeof(*p->contrasts)};
+}
+
+struct names names_counters(const struct program *p)
+{
+    return (struct names){"counter", p->counters, p->n_counters, sizeof(*p->counters)};
+}
+
+struct names names_inputs(const struct program *p)
+{
+    return (struct names){"input", p->inputs, p->n_inputs, sizeof(*p->inputs)};
+}
+
+struct names names_input_levels(const struct input *in)
+{
+    return (struct names){"level", in->levels, in->n_levels, sizeof(*in->levels)};
+}
+
+struct names names_outcomes(const struct program *p)
+{
+    return (struct names){"outcome", p->outcomes, p->n_outcomes, sizeof(*p->outcomes)};
+}
+
+/* "; did you mean "x"?", or nothing. */
+static const char *hint(const char *name, struct names names, char *out, size_t size)
+{
+    const char **known = xcalloc(names.n, sizeof(*known));
+    for (size_t i = 0; i < names.n; i++) {
+        known[i] = name_at(names, i);
+    }
+    const char *near = text_nearest(name, known, names.n);
     (void)snprintf(out, size, near == NULL ? "%s" : "; did you mean \"%s\"?",
                    near == NULL ? "" : near);
+    free(known);
     return out;
 }
 
-void load_unknown(struct load *l, const struct toml_node *at, const char *what, const char *name,
-                  const char *const *known, size_t n_known)
+size_t load_lookup(struct load *l, const struct toml_node *at, struct names names)
 {
-    char near[128];
-    load_error(l, at, "unknown %s \"%s\"%s", what, name,
-               hint(name, known, n_known, near, sizeof(near)));
+    if (at->kind != TOML_STRING) {
+        load_error(l, at, "expected the name of a %s, found %s", names.what,
+                   toml_kind_name(at->kind));
+        return INDEX_NONE;
+    }
+    size_t i = names_find(names, at->string);
+    if (i == INDEX_NONE) {
+        char near[128];
+        load_error(l, at, "unknown %s \"%.80s\"%s", names.what, at->string,
+                   hint(at->string, names, near, sizeof(near)));
+    }
+    return i;
 }
 
-void load_check_keys(struct load *l, const struct toml_node *table, const char *where,
-                     const char *const *known, size_t n_known)
+size_t load_lookup_key(struct load *l, const struct toml_node *at, struct names names)
 {
+    size_t i = names_find(names, at->key);
+    if (i == INDEX_NONE) {
+        char near[128];
+        report(l, DIAG_ERROR, load_key_place(at), at->parent,
+               arena_printf(&l->p->arena, "unknown %s \"%.80s\"%s", names.what, at->key,
+                            hint(at->key, names, near, sizeof(near))));
+    }
+    return i;
+}
+
+void load_check_keys(struct load *l, const struct toml_node *table, const char *const *known,
+                     size_t n_known)
+{
+    const struct names names = {"key", known, n_known, sizeof(*known)};
     for (size_t i = 0; i < table->n_items; i++) {
-        const struct toml_node *m = table->items[i];
-        bool found = false;
-        for (size_t k = 0; !found && k < n_known; k++) {
-            found = strcmp(known[k], m->key) == 0;
-        }
-        if (!found) {
-            char near[128];
-            load_error_key(l, m, "%s: unknown key \"%s\"%s", where, m->key,
-                           hint(m->key, known, n_known, near, sizeof(near)));
-        }
+        (void)load_lookup_key(l, table->items[i], names);
     }
 }
 
-bool load_is(struct load *l, const struct toml_node *n, const char *where, enum toml_kind kind)
+bool load_is(struct load *l, const struct toml_node *n, enum toml_kind kind)
 {
     if (n->kind == kind || (kind == TOML_FLOAT && n->kind == TOML_INTEGER)) {
         return true;
     }
-    load_error(l, n, "%s%s%s: expected %s, found %s", where, n->key == NULL ? "" : ".",
-               n->key == NULL ? "" : n->key, toml_kind_name(kind), toml_kind_name(n->kind));
+    load_error(l, n, "expected %s, found %s", toml_kind_name(kind), toml_kind_name(n->kind));
     return false;
 }
 
-struct toml_node *load_member(struct load *l, const struct toml_node *table, const char *where,
-                              const char *key, enum toml_kind kind)
+struct toml_node *load_member(struct load *l, const struct toml_node *table, const char *key,
+                              enum toml_kind kind)
 {
     struct toml_node *m = toml_member(table, key);
-    return m != NULL && load_is(l, m, where, kind) ? m : NULL;
+    return m != NULL && load_is(l, m, kind) ? m : NULL;
 }
 
-struct toml_node *load_need(struct load *l, const struct toml_node *table, const char *where,
-                            const char *key, enum toml_kind kind)
+struct toml_node *load_need(struct load *l, const struct toml_node *table, const char *key,
+                            enum toml_kind kind)
 {
     if (toml_member(table, key) == NULL) {
-        load_error_key(l, table, "%s: \"%s\" is missing", where, key);
+        load_error_key(l, table, "\"%s\" is missing", key);
         return NULL;
     }
-    return load_member(l, table, where, key, kind);
+    return load_member(l, table, key, kind);
 }
 
-bool load_bool(struct load *l, const struct toml_node *table, const char *where, const char *key,
-               bool *out)
+bool load_bool(struct load *l, const struct toml_node *table, const char *key, bool *out)
 {
-    const struct toml_node *m = load_member(l, table, where, key, TOML_BOOLEAN);
+    const struct toml_node *m = load_member(l, table, key, TOML_BOOLEAN);
     if (m != NULL) {
         *out = m->boolean;
     }
     return m != NULL;
 }
 
-bool load_int(struct load *l, const struct toml_node *table, const char *where, const char *key,
-              int64_t range[2], int64_t *out)
+bool load_int(struct load *l, const struct toml_node *table, const char *key,
+              const int64_t range[2], int64_t *out)
 {
-    const struct toml_node *m = load_member(l, table, where, key, TOML_INTEGER);
+    const struct toml_node *m = load_member(l, table, key, TOML_INTEGER);
     if (m == NULL) {
         return false;
     }
     if (m->integer < range[0] || m->integer > range[1]) {
-        load_error(l, m, "%s.%s: %lld is outside %lld..%lld", where, key, (long long)m->integer,
-                   (long long)range[0], (long long)range[1]);
+        load_error(l, m, "%lld is outside %lld..%lld", (long long)m->integer, (long long)range[0],
+                   (long long)range[1]);
         return false;
     }
     *out = m->integer;
     return true;
 }
 
-bool load_number(struct load *l, const struct toml_node *table, const char *where, const char *key,
-                 double *out)
+bool load_number(struct load *l, const struct toml_node *table, const char *key, double *out)
 {
-    const struct toml_node *m = load_member(l, table, where, key, TOML_FLOAT);
+    const struct toml_node *m = load_member(l, table, key, TOML_FLOAT);
     if (m != NULL) {
         *out = m->real;
     }
     return m != NULL;
 }
 
-bool load_word(struct load *l, const struct toml_node *table, const char *where, const char *key,
-               const char *const *words, size_t n_words, size_t *out)
+bool load_word(struct load *l, const struct toml_node *table, const char *key,
+               const char *const *words, size_t *out)
 {
-    const struct toml_node *m = load_member(l, table, where, key, TOML_STRING);
+    const struct toml_node *m = load_member(l, table, key, TOML_STRING);
     if (m == NULL) {
         return false;
     }
-    for (size_t i = 0; i < n_words; i++) {
+    struct strbuf list = STRBUF_INIT;
+    bool found = false;
+    for (size_t i = 0; !found && words[i] != NULL; i++) {
         if (strcmp(words[i], m->string) == 0) {
             *out = i;
-            return true;
+            found = true;
         }
-    }
-    struct strbuf list = STRBUF_INIT;
-    for (size_t i = 0; i < n_words; i++) {
         strbuf_addf(&list, "%s\"%s\"", i == 0 ? "" : " or ", words[i]);
     }
-    load_error(l, m, "%s.%s: \"%s\" is not %s", where, key, m->string, list.buf);
+    if (!found) {
+        load_error(l, m, "\"%.80s\" is not %s", m->string, list.buf);
+    }
     strbuf_release(&list);
-    return false;
+    return found;
 }
 
-bool load_text(struct load *l, const struct toml_node *table, const char *where, const char *key,
-               bool required, const char **out)
+bool load_text(struct load *l, const struct toml_node *table, const char *key, bool required,
+               const char **out)
 {
-    const struct toml_node *m = required ? load_need(l, table, where, key, TOML_STRING)
-                                         : load_member(l, table, where, key, TOML_STRING);
+    const struct toml_node *m =
+        required ? load_need(l, table, key, TOML_STRING) : load_member(l, table, key, TOML_STRING);
     if (m == NULL) {
         return false;
     }
     if (m->string[0] == '\0') {
-        load_error(l, m, "%s.%s: an empty string", where, key);
+        load_error(l, m, "an empty string");
         return false;
     }
     *out = m->string;
     return true;
 }
 
-bool load_name_ok(struct load *l, const struct toml_node *at, const char *where, const char *name)
+bool load_name_ok(struct load *l, const struct toml_node *at, const char *name)
 {
     if (text_is_name(name)) {
         return true;
     }
-    struct place place =
-        name == at->key ? (struct place){at->key_line, at->key_column} : load_place(at);
-    diag_add(l->diag, DIAG_ERROR, place.line, place.column,
-             "%s: \"%.80s\" is not a name: a lower-case letter, then lower-case letters, digits "
-             "and _, 64 at most",
-             where, name);
+    bool is_key = name == at->key;
+    report(l, DIAG_ERROR, is_key ? load_key_place(at) : load_place(at), is_key ? at->parent : at,
+           arena_printf(&l->p->arena,
+                        "\"%.80s\" is not a name: a lower-case letter, then lower-case letters, "
+                        "digits and _, 64 at most",
+                        name));
     return false;
 }
 
-static bool few_enough(struct load *l, const struct toml_node *n, const char *what, size_t n_max)
+static bool few_enough(struct load *l, const struct toml_node *n, size_t n_max)
 {
     if (n->n_items <= n_max) {
         return true;
     }
-    load_error_key(l, n, "%s: %zu entries; the limit is %zu", what, n->n_items, n_max);
+    load_error_key(l, n, "%zu entries; the limit is %zu", n->n_items, n_max);
     return false;
 }
 
 struct toml_node *load_section(struct load *l, const char *key, enum toml_kind kind, size_t n_max)
 {
-    struct toml_node *section = load_member(l, l->root, "grid", key, TOML_TABLE);
-    if (section == NULL || !few_enough(l, section, key, n_max)) {
+    struct toml_node *section = load_member(l, l->root, key, TOML_TABLE);
+    if (section == NULL || !few_enough(l, section, n_max)) {
         return NULL;
     }
     bool ok = true;
     for (size_t i = 0; i < section->n_items; i++) {
         const struct toml_node *m = section->items[i];
-        (void)load_name_ok(l, m, key, m->key);
-        ok = load_is(l, m, key, kind) && ok;
+        (void)load_name_ok(l, m, m->key);
+        ok = load_is(l, m, kind) && ok;
     }
     return ok ? section : NULL;
 }
@@ -232,68 +341,31 @@ struct toml_node *load_tables(struct load *l, const char *key, size_t n_max)
         ok = array->items[i]->kind == TOML_TABLE;
     }
     if (!ok) {
-        load_error_key(l, array, "%s: expected tables under [[%s]], found %s", key, key,
+        load_error_key(l, array, "expected tables under [[%s]], found %s", key,
                        array->kind == TOML_ARRAY ? "other values" : toml_kind_name(array->kind));
         return NULL;
     }
-    return few_enough(l, array, key, n_max) ? array : NULL;
+    return few_enough(l, array, n_max) ? array : NULL;
 }
 
-static const char *name_at(const void *items, size_t size, size_t i)
-{
-    const char *name;
-    memcpy(&name, (const char *)items + i * size, sizeof(name));
-    return name;
-}
-
-size_t load_find(const void *items, size_t n, size_t size, const char *name)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(name_at(items, size, i), name) == 0) {
-            return i;
-        }
-    }
-    return INDEX_NONE;
-}
-
-size_t load_lookup(struct load *l, const struct toml_node *at, const char *what, const void *items,
-                   size_t n, size_t size)
-{
-    if (at->kind != TOML_STRING) {
-        load_error(l, at, "expected the name of a %s, found %s", what, toml_kind_name(at->kind));
-        return INDEX_NONE;
-    }
-    size_t i = load_find(items, n, size, at->string);
-    if (i == INDEX_NONE) {
-        const char **known = xcalloc(n, sizeof(*known));
-        for (size_t k = 0; k < n; k++) {
-            known[k] = name_at(items, size, k);
-        }
-        load_unknown(l, at, what, at->string, known, n);
-        free(known);
-    }
-    return i;
-}
-
-const char *load_metric(struct load *l, const struct toml_node *at, const char *where,
-                        size_t *stage)
+const char *load_metric(struct load *l, const struct toml_node *at, const char *text, size_t *stage)
 {
     *stage = INDEX_NONE;
-    const char *dot = strchr(at->string, '.');
-    if (dot == NULL || dot == at->string || dot[1] == '\0') {
-        load_error(l, at, "%s.metric: expected \"stage.metric\", found \"%s\"", where, at->string);
+    const char *dot = strchr(text, '.');
+    if (dot == NULL || dot == text || dot[1] == '\0') {
+        load_error(l, at, "expected \"stage.metric\", found \"%.80s\"", text);
         return NULL;
     }
     struct toml_node name = *at;
-    name.string = arena_strndup(&l->p->arena, at->string, (size_t)(dot - at->string));
-    *stage = load_lookup(l, &name, "stage", l->p->stages, l->p->n_stages, sizeof(struct stage));
+    name.string = arena_strndup(&l->p->arena, text, (size_t)(dot - text));
+    *stage = load_lookup(l, &name, names_stages(l->p));
     return dot + 1;
 }
 
-struct cond_text load_condition(struct load *l, const struct toml_node *table, const char *where)
+struct cond_text load_condition(struct load *l, const struct toml_node *table)
 {
     struct cond_text c = {.text = ""};
-    if (load_text(l, table, where, "condition", true, &c.text)) {
+    if (load_text(l, table, "condition", true, &c.text)) {
         c.place = load_place(toml_member(table, "condition"));
     }
     return c;

@@ -50,8 +50,8 @@ static void check_duplicates(struct load *l, const struct factor *f, const struc
     qsort(order, f->n_levels, sizeof(*order), by_text);
     for (size_t i = 1; i < f->n_levels; i++) {
         if (strcmp(order[i - 1].text, order[i].text) == 0) {
-            load_error(l, levels->items[order[i].index], "factor %s: level \"%s\" stands twice",
-                       f->name, order[i].text);
+            load_error(l, levels->items[order[i].index], "level \"%s\" stands twice",
+                       order[i].text);
         }
     }
     free(order);
@@ -60,7 +60,7 @@ static void check_duplicates(struct load *l, const struct factor *f, const struc
 static void load_levels(struct load *l, struct factor *f, const struct toml_node *levels)
 {
     if (levels->n_items == 0) {
-        load_error(l, levels, "factor %s: no levels", f->name);
+        load_error(l, levels, "no levels");
         return;
     }
     f->levels = arena_array(&l->p->arena, levels->n_items, sizeof(*f->levels));
@@ -69,11 +69,11 @@ static void load_levels(struct load *l, struct factor *f, const struct toml_node
         const struct toml_node *n = levels->items[i];
         const char *text = level_text(l, n);
         if (text == NULL) {
-            load_error(l, n, "factor %s: a level is a string, a number or true or false, not %s",
-                       f->name, toml_kind_name(n->kind));
+            load_error(l, n, "a level is a string, a number or true or false, not %s",
+                       toml_kind_name(n->kind));
             ok = false;
         } else if (text[0] == '\0') {
-            load_error(l, n, "factor %s: a level without a name", f->name);
+            load_error(l, n, "a level without a name");
             ok = false;
         }
         f->levels[i] = (struct level){.text = text == NULL ? "" : text, .value = n->json};
@@ -90,14 +90,14 @@ static void load_factor(struct load *l, const struct toml_node *t)
     struct program *p = l->p;
     struct factor *f = &p->factors[p->n_factors];
     *f = (struct factor){.name = "", .place = load_place(t)};
-    load_check_keys(l, t, "factor", keys, ARRAY_LEN(keys));
-    if (load_text(l, t, "factor", "name", true, &f->name) &&
-        load_name_ok(l, toml_member(t, "name"), "factor.name", f->name) &&
-        load_find(p->factors, p->n_factors, sizeof(*f), f->name) != INDEX_NONE) {
+    load_check_keys(l, t, keys, ARRAY_LEN(keys));
+    if (load_text(l, t, "name", true, &f->name) &&
+        load_name_ok(l, toml_member(t, "name"), f->name) &&
+        names_find(names_factors(p), f->name) != INDEX_NONE) {
         load_error(l, toml_member(t, "name"), "factor \"%s\" stands twice", f->name);
     }
-    (void)load_bool(l, t, "factor", "replicate", &f->replicate);
-    const struct toml_node *levels = load_need(l, t, "factor", "levels", TOML_ARRAY);
+    (void)load_bool(l, t, "replicate", &f->replicate);
+    const struct toml_node *levels = load_need(l, t, "levels", TOML_ARRAY);
     if (levels != NULL) {
         load_levels(l, f, levels);
     }
@@ -108,7 +108,7 @@ void load_factors(struct load *l)
 {
     const struct toml_node *tables = load_tables(l, "factor", FACTORS_MAX);
     if (toml_member(l->root, "factor") == NULL || (tables != NULL && tables->n_items == 0)) {
-        diag_add(l->diag, DIAG_ERROR, 1, 1, "no [[factor]]: nothing is compared");
+        load_missing(l, "no [[factor]]: nothing is compared");
     }
     if (tables == NULL) {
         return;
@@ -130,7 +130,7 @@ void load_data(struct load *l)
     for (size_t i = 0; i < section->n_items; i++) {
         const struct toml_node *m = section->items[i];
         if (m->string[0] == '\0') {
-            load_error(l, m, "data.%s: an empty path", m->key);
+            load_error(l, m, "an empty path");
         }
         char *abs_path = path_absolute(p->folder, m->string);
         p->data[p->n_data++] = (struct data_input){.name = m->key,

@@ -7,116 +7,106 @@
 #define INSTRUMENTS_MAX ((size_t)256)
 #define TERMS_MAX       ((size_t)1024)
 
-static const char *const KINDS[] = {"bayes", "mixed", "connector"};
+static const char *const KINDS[] = {"bayes", "mixed", "connector", NULL};
+#define N_KINDS (ARRAY_LEN(KINDS) - 1)
 
-static void check_bayes(struct load *l, const struct toml_node *t, const char *where)
+static void check_bayes(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"kind", "contrast", "priors", "bounds"};
-    const struct program *p = l->p;
-    load_check_keys(l, t, where, keys, ARRAY_LEN(keys));
-    const struct toml_node *contrast = load_need(l, t, where, "contrast", TOML_STRING);
+    load_check_keys(l, t, keys, ARRAY_LEN(keys));
+    const struct toml_node *contrast = load_need(l, t, "contrast", TOML_STRING);
     if (contrast != NULL) {
-        (void)load_lookup(l, contrast, "contrast", p->contrasts, p->n_contrasts,
-                          sizeof(struct contrast));
+        (void)load_lookup(l, contrast, names_contrasts(l->p));
     }
-    const struct toml_node *priors = load_need(l, t, where, "priors", TOML_TABLE);
+    const struct toml_node *priors = load_need(l, t, "priors", TOML_TABLE);
     for (size_t i = 0; priors != NULL && i < priors->n_items; i++) {
         const struct toml_node *m = priors->items[i];
-        if (load_is(l, m, where, TOML_FLOAT) && !(m->real > 0)) {
-            load_error(l, m, "%s.priors.%s: a standard deviation is more than 0", where, m->key);
+        if (load_is(l, m, TOML_FLOAT) && !(m->real > 0)) {
+            load_error(l, m, "a standard deviation is more than 0");
         }
     }
     if (priors != NULL && priors->n_items == 0) {
-        load_error(l, priors, "%s.priors: none", where);
+        load_error(l, priors, "none");
     }
-    const struct toml_node *bounds = load_member(l, t, where, "bounds", TOML_ARRAY);
+    const struct toml_node *bounds = load_member(l, t, "bounds", TOML_ARRAY);
     if (bounds != NULL &&
-        (bounds->n_items != 2 || !load_is(l, bounds->items[0], where, TOML_FLOAT) ||
-         !load_is(l, bounds->items[1], where, TOML_FLOAT) || !(bounds->items[0]->real > 0) ||
+        (bounds->n_items != 2 || !load_is(l, bounds->items[0], TOML_FLOAT) ||
+         !load_is(l, bounds->items[1], TOML_FLOAT) || !(bounds->items[0]->real > 0) ||
          !(bounds->items[0]->real < bounds->items[1]->real))) {
-        load_error(l, bounds, "%s.bounds: expected [low, high] with 0 < low < high", where);
+        load_error(l, bounds, "expected [low, high] with 0 < low < high");
     }
 }
 
 /* "arch" or "fact.train.router_load": a column of the model. */
-static void check_term(struct load *l, const struct toml_node *n, const char *where)
+static void check_term(struct load *l, const struct toml_node *n)
 {
-    const struct program *p = l->p;
     if (n->kind != TOML_STRING || strncmp(n->string, "fact.", 5) != 0) {
-        (void)load_lookup(l, n, "factor", p->factors, p->n_factors, sizeof(struct factor));
+        (void)load_lookup(l, n, names_factors(l->p));
         return;
     }
-    struct toml_node rest = *n;
-    rest.string = n->string + 5;
     size_t stage = INDEX_NONE;
-    (void)load_metric(l, &rest, where, &stage);
+    (void)load_metric(l, n, n->string + 5, &stage);
 }
 
-static void check_mixed(struct load *l, const struct toml_node *t, const char *where)
+static void check_mixed(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"kind", "response", "fixed", "random"};
-    const struct program *p = l->p;
-    load_check_keys(l, t, where, keys, ARRAY_LEN(keys));
-    const struct toml_node *response = load_need(l, t, where, "response", TOML_ARRAY);
-    const struct toml_node *fixed = load_need(l, t, where, "fixed", TOML_ARRAY);
+    load_check_keys(l, t, keys, ARRAY_LEN(keys));
+    const struct toml_node *response = load_need(l, t, "response", TOML_ARRAY);
+    const struct toml_node *fixed = load_need(l, t, "fixed", TOML_ARRAY);
     for (size_t i = 0; response != NULL && i < response->n_items && i < TERMS_MAX; i++) {
-        (void)load_lookup(l, response->items[i], "measure", p->measures, p->n_measures,
-                          sizeof(struct measure));
+        (void)load_lookup(l, response->items[i], names_measures(l->p));
     }
     if (response != NULL && response->n_items == 0) {
-        load_error(l, response, "%s.response: none", where);
+        load_error(l, response, "none");
     }
     for (size_t i = 0; fixed != NULL && i < fixed->n_items && i < TERMS_MAX; i++) {
-        check_term(l, fixed->items[i], where);
+        check_term(l, fixed->items[i]);
     }
-    const struct toml_node *random = load_need(l, t, where, "random", TOML_STRING);
+    const struct toml_node *random = load_need(l, t, "random", TOML_STRING);
     if (random != NULL) {
-        (void)load_lookup(l, random, "factor", p->factors, p->n_factors, sizeof(struct factor));
+        (void)load_lookup(l, random, names_factors(l->p));
     }
 }
 
-static void check_connector(struct load *l, const struct toml_node *t, const char *where)
+static void check_connector(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"kind", "loss", "trigger"};
     static const char *const trigger_keys[] = {"perplexity_ratio"};
-    const struct program *p = l->p;
-    load_check_keys(l, t, where, keys, ARRAY_LEN(keys));
-    const struct toml_node *loss = load_need(l, t, where, "loss", TOML_STRING);
+    load_check_keys(l, t, keys, ARRAY_LEN(keys));
+    const struct toml_node *loss = load_need(l, t, "loss", TOML_STRING);
     if (loss != NULL) {
-        (void)load_lookup(l, loss, "measure", p->measures, p->n_measures, sizeof(struct measure));
+        (void)load_lookup(l, loss, names_measures(l->p));
     }
-    const struct toml_node *trigger = load_need(l, t, where, "trigger", TOML_TABLE);
+    const struct toml_node *trigger = load_need(l, t, "trigger", TOML_TABLE);
     if (trigger == NULL) {
         return;
     }
-    const char *inner = arena_printf(&l->p->arena, "%s.trigger", where);
-    load_check_keys(l, trigger, inner, trigger_keys, ARRAY_LEN(trigger_keys));
+    load_check_keys(l, trigger, trigger_keys, ARRAY_LEN(trigger_keys));
     double ratio = 0;
-    if (load_need(l, trigger, inner, "perplexity_ratio", TOML_FLOAT) != NULL &&
-        load_number(l, trigger, inner, "perplexity_ratio", &ratio) && !(ratio > 1)) {
-        load_error(l, toml_member(trigger, "perplexity_ratio"),
-                   "%s.perplexity_ratio: %.17g is not more than 1", inner, ratio);
+    if (load_need(l, trigger, "perplexity_ratio", TOML_FLOAT) != NULL &&
+        load_number(l, trigger, "perplexity_ratio", &ratio) && !(ratio > 1)) {
+        load_error(l, toml_member(trigger, "perplexity_ratio"), "%.17g is not more than 1", ratio);
     }
 }
 
 /* An instrument named after a kind is of that kind unless it says otherwise. */
-static size_t instrument_kind(struct load *l, const struct toml_node *t, const char *where)
+static size_t instrument_kind(struct load *l, const struct toml_node *t)
 {
-    size_t kind = load_find(KINDS, ARRAY_LEN(KINDS), sizeof(KINDS[0]), t->key);
+    size_t kind = names_find((struct names){"kind", KINDS, N_KINDS, sizeof(KINDS[0])}, t->key);
     if (toml_member(t, "kind") != NULL) {
         kind = INDEX_NONE;
-        (void)load_word(l, t, where, "kind", KINDS, ARRAY_LEN(KINDS), &kind);
+        (void)load_word(l, t, "kind", KINDS, &kind);
     } else if (kind == INDEX_NONE) {
-        load_error_key(l, t, "%s: \"kind\" is missing: \"bayes\", \"mixed\" or \"connector\"",
-                       where);
+        load_error_key(l, t, "\"kind\" is missing: \"bayes\", \"mixed\" or \"connector\"");
     }
     return kind;
 }
 
 void load_instruments(struct load *l)
 {
-    static void (*const checks[])(struct load *, const struct toml_node *,
-                                  const char *) = {check_bayes, check_mixed, check_connector};
+    static void (*const checks[])(struct load *, const struct toml_node *) = {
+        check_bayes, check_mixed, check_connector};
     struct program *p = l->p;
     const struct toml_node *section = load_section(l, "instrument", TOML_TABLE, INSTRUMENTS_MAX);
     if (section == NULL) {
@@ -125,36 +115,34 @@ void load_instruments(struct load *l)
     p->instruments = arena_array(&p->arena, section->n_items, sizeof(*p->instruments));
     for (size_t i = 0; i < section->n_items; i++) {
         const struct toml_node *t = section->items[i];
-        const char *where = arena_printf(&p->arena, "instrument.%s", t->key);
-        size_t kind = instrument_kind(l, t, where);
+        size_t kind = instrument_kind(l, t);
         if (kind != INDEX_NONE) {
-            checks[kind](l, t, where);
+            checks[kind](l, t);
         }
         p->instruments[p->n_instruments++] = (struct instrument){
             .name = t->key, .kind = kind == INDEX_NONE ? "" : KINDS[kind], .spec = t->json};
     }
 }
 
-static void load_expect(struct load *l, struct apparatus *a, const struct toml_node *t,
-                        const char *where)
+static void load_expect(struct load *l, struct apparatus *a, const struct toml_node *t)
 {
     static const char *const keys[] = {"metric", "value", "within"};
-    load_check_keys(l, t, where, keys, ARRAY_LEN(keys));
-    if (load_text(l, t, where, "metric", true, &a->metric_text)) {
+    load_check_keys(l, t, keys, ARRAY_LEN(keys));
+    if (load_text(l, t, "metric", true, &a->metric_text)) {
         const struct toml_node *at = toml_member(t, "metric");
         size_t stage = INDEX_NONE;
-        (void)load_metric(l, at, where, &stage);
+        (void)load_metric(l, at, a->metric_text, &stage);
         if (stage != INDEX_NONE && a->stage != INDEX_NONE && stage != a->stage) {
-            load_error(l, at, "%s.metric: \"%s\" is not a metric of stage \"%s\"", where,
-                       a->metric_text, l->p->stages[a->stage].name);
+            load_error(l, at, "\"%s\" is not a metric of stage \"%s\"", a->metric_text,
+                       l->p->stages[a->stage].name);
         }
     }
-    if (load_need(l, t, where, "value", TOML_FLOAT) != NULL) {
-        (void)load_number(l, t, where, "value", &a->value);
+    if (load_need(l, t, "value", TOML_FLOAT) != NULL) {
+        (void)load_number(l, t, "value", &a->value);
     }
-    if (load_need(l, t, where, "within", TOML_FLOAT) != NULL &&
-        load_number(l, t, where, "within", &a->within) && !(a->within >= 0)) {
-        load_error(l, toml_member(t, "within"), "%s.within: a tolerance is not negative", where);
+    if (load_need(l, t, "within", TOML_FLOAT) != NULL && load_number(l, t, "within", &a->within) &&
+        !(a->within >= 0)) {
+        load_error(l, toml_member(t, "within"), "a tolerance is not negative");
     }
 }
 
@@ -174,17 +162,16 @@ void load_apparatus(struct load *l)
                                 .stage = INDEX_NONE,
                                 .model = "",
                                 .metric_text = "",
-                                .place = {.line = t->key_line, .column = t->key_column}};
-        const char *where = arena_printf(&p->arena, "apparatus.%s", t->key);
-        load_check_keys(l, t, where, keys, ARRAY_LEN(keys));
-        const struct toml_node *stage = load_need(l, t, where, "stage", TOML_STRING);
+                                .place = load_key_place(t)};
+        load_check_keys(l, t, keys, ARRAY_LEN(keys));
+        const struct toml_node *stage = load_need(l, t, "stage", TOML_STRING);
         if (stage != NULL) {
-            a->stage = load_lookup(l, stage, "stage", p->stages, p->n_stages, sizeof(struct stage));
+            a->stage = load_lookup(l, stage, names_stages(l->p));
         }
-        (void)load_text(l, t, where, "model", true, &a->model);
-        const struct toml_node *expect = load_need(l, t, where, "expect", TOML_TABLE);
+        (void)load_text(l, t, "model", true, &a->model);
+        const struct toml_node *expect = load_need(l, t, "expect", TOML_TABLE);
         if (expect != NULL) {
-            load_expect(l, a, expect, arena_printf(&p->arena, "%s.expect", where));
+            load_expect(l, a, expect);
         }
     }
 }

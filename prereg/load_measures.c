@@ -7,14 +7,13 @@
 
 #define MEASURES_MAX ((size_t)4096)
 
-static bool load_share(struct load *l, const struct toml_node *t, const char *where,
-                       const char *key, double *out)
+static bool load_share(struct load *l, const struct toml_node *t, const char *key, double *out)
 {
-    if (!load_number(l, t, where, key, out)) {
+    if (!load_number(l, t, key, out)) {
         return false;
     }
     if (!(*out >= 0 && *out <= 1)) {
-        load_error(l, toml_member(t, key), "%s.%s: %.17g is outside 0..1", where, key, *out);
+        load_error(l, toml_member(t, key), "%.17g is outside 0..1", *out);
         return false;
     }
     return true;
@@ -29,12 +28,11 @@ static const char *decimal_text(struct load *l, const struct toml_node *t, const
     return arena_strdup(&l->p->arena, text);
 }
 
-static void load_floors(struct load *l, struct measure *m, const struct toml_node *t,
-                        const char *where)
+static void load_floors(struct load *l, struct measure *m, const struct toml_node *t)
 {
-    m->has_chance = load_share(l, t, where, "chance", &m->chance);
-    m->has_floor = load_share(l, t, where, "floor", &m->floor);
-    m->has_best_arm = load_share(l, t, where, "best_arm", &m->best_arm);
+    m->has_chance = load_share(l, t, "chance", &m->chance);
+    m->has_floor = load_share(l, t, "floor", &m->floor);
+    m->has_best_arm = load_share(l, t, "best_arm", &m->best_arm);
     if (m->has_floor) {
         m->floor_text = decimal_text(l, t, "floor");
     }
@@ -43,20 +41,18 @@ static void load_floors(struct load *l, struct measure *m, const struct toml_nod
     }
     if (m->has_floor && m->has_chance && m->floor < m->chance) {
         load_error(l, toml_member(t, "floor"),
-                   "%s.floor: %s lies under chance, %.17g: guessing would clear it", where,
-                   m->floor_text, m->chance);
+                   "%s lies under chance, %.17g: guessing would clear it", m->floor_text,
+                   m->chance);
     }
     if (m->has_best_arm && toml_member(t, "floor") == NULL) {
-        load_error(l, toml_member(t, "best_arm"), "%s.best_arm: there is no floor to add to",
-                   where);
+        load_error(l, toml_member(t, "best_arm"), "there is no floor to add to");
     } else if (m->has_best_arm && m->has_floor && m->best_arm < m->floor) {
         load_warn(l, toml_member(t, "best_arm"),
-                  "%s.best_arm: %s lies under the floor and never decides anything", where,
-                  m->best_arm_text);
+                  "%s lies under the floor and never decides anything", m->best_arm_text);
     }
     if (m->has_floor && m->lower_better) {
         load_error(l, toml_member(t, "floor"),
-                   "%s.floor: a floor is reached from below, and here lower is better", where);
+                   "a floor is reached from below, and here lower is better");
     }
 }
 
@@ -64,7 +60,7 @@ static void load_measure(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"metric",   "items",   "chance", "floor",
                                        "best_arm", "counted", "better"};
-    static const char *const better[] = {"higher", "lower"};
+    static const char *const better[] = {"higher", "lower", NULL};
     struct program *p = l->p;
     struct measure *m = &p->measures[p->n_measures++];
     *m = (struct measure){.name = t->key,
@@ -72,19 +68,18 @@ static void load_measure(struct load *l, const struct toml_node *t)
                           .stage = INDEX_NONE,
                           .metric = "",
                           .metric_text = "",
-                          .place = {.line = t->key_line, .column = t->key_column}};
-    const char *where = arena_printf(&p->arena, "measure.%s", t->key);
-    load_check_keys(l, t, where, keys, ARRAY_LEN(keys));
-    if (load_text(l, t, where, "metric", true, &m->metric_text)) {
-        const char *metric = load_metric(l, toml_member(t, "metric"), where, &m->stage);
+                          .place = load_key_place(t)};
+    load_check_keys(l, t, keys, ARRAY_LEN(keys));
+    if (load_text(l, t, "metric", true, &m->metric_text)) {
+        const char *metric = load_metric(l, toml_member(t, "metric"), m->metric_text, &m->stage);
         m->metric = metric == NULL ? "" : metric;
     }
-    m->has_items = load_int(l, t, where, "items", (int64_t[]){1, JSON_INT_MAX}, &m->items);
-    (void)load_bool(l, t, where, "counted", &m->counted);
+    m->has_items = load_int(l, t, "items", (int64_t[]){1, JSON_INT_MAX}, &m->items);
+    (void)load_bool(l, t, "counted", &m->counted);
     size_t word = 0;
-    (void)load_word(l, t, where, "better", better, ARRAY_LEN(better), &word);
+    (void)load_word(l, t, "better", better, &word);
     m->lower_better = word == 1;
-    load_floors(l, m, t, where);
+    load_floors(l, m, t);
 }
 
 static void warn_same_metric(struct load *l, const struct toml_node *section)
@@ -94,8 +89,8 @@ static void warn_same_metric(struct load *l, const struct toml_node *section)
         for (size_t k = 0; k < i; k++) {
             if (p->measures[i].metric_text[0] != '\0' &&
                 strcmp(p->measures[i].metric_text, p->measures[k].metric_text) == 0) {
-                load_warn(l, section->items[i], "measure.%s reads the same metric as measure.%s",
-                          p->measures[i].name, p->measures[k].name);
+                load_warn(l, section->items[i], "reads the same metric as measure.%s",
+                          p->measures[k].name);
                 break;
             }
         }
@@ -107,7 +102,7 @@ void load_measures(struct load *l)
     struct program *p = l->p;
     const struct toml_node *section = load_section(l, "measure", TOML_TABLE, MEASURES_MAX);
     if (toml_member(l->root, "measure") == NULL || (section != NULL && section->n_items == 0)) {
-        diag_add(l->diag, DIAG_ERROR, 1, 1, "no [measure]: nothing is measured");
+        load_missing(l, "no [measure]: nothing is measured");
         return;
     }
     if (section == NULL) {

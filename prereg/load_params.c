@@ -17,28 +17,13 @@ static void check_substitutions(struct load *l, const struct toml_node *n)
     }
     struct toml_node name = *n;
     name.string = n->string + 1;
-    (void)load_lookup(l, &name, "factor", l->p->factors, l->p->n_factors, sizeof(struct factor));
+    (void)load_lookup(l, &name, names_factors(l->p));
 }
 
-static void unknown_level(struct load *l, const struct factor *f, const struct toml_node *m)
-{
-    const char **known = xcalloc(f->n_levels, sizeof(*known));
-    for (size_t i = 0; i < f->n_levels; i++) {
-        known[i] = f->levels[i].text;
-    }
-    char what[128];
-    (void)snprintf(what, sizeof(what), "level of factor %s:", f->name);
-    struct toml_node at = *m;
-    at.line = m->key_line;
-    at.column = m->key_column;
-    load_unknown(l, &at, what, m->key, known, f->n_levels);
-    free(known);
-}
-
-static void check_when_factor(struct load *l, const struct stage *s, const struct toml_node *table)
+static void check_when_factor(struct load *l, const struct toml_node *table)
 {
     const struct factor *f = &l->p->factors[program_find_factor(l->p, table->key)];
-    if (!load_is(l, table, "when", TOML_TABLE)) {
+    if (!load_is(l, table, TOML_TABLE)) {
         return;
     }
     size_t *seen = xcalloc(f->n_levels, sizeof(*seen));
@@ -46,19 +31,18 @@ static void check_when_factor(struct load *l, const struct stage *s, const struc
         const struct toml_node *m = table->items[i];
         size_t level = program_find_level(f, m->key);
         if (level == INDEX_NONE) {
-            unknown_level(l, f, m);
+            (void)load_lookup_key(l, m, names_levels(f));
         } else if (seen[level]++ > 0) {
-            load_error_key(l, m, "stage.%s.when.%s: level \"%s\" stands twice", s->name, f->name,
-                           f->levels[level].text);
+            load_error_key(l, m, "level \"%s\" stands twice", f->levels[level].text);
         }
-        if (load_is(l, m, table->key, TOML_TABLE)) {
+        if (load_is(l, m, TOML_TABLE)) {
             check_substitutions(l, m);
         }
     }
     free(seen);
 }
 
-static void check_stage(struct load *l, const struct stage *s, const struct toml_node *t)
+static void check_stage(struct load *l, const struct toml_node *t)
 {
     const struct toml_node *params = toml_member(t, "params");
     const struct toml_node *when = toml_member(t, "when");
@@ -66,14 +50,8 @@ static void check_stage(struct load *l, const struct stage *s, const struct toml
         check_substitutions(l, params);
     }
     for (size_t i = 0; when != NULL && when->kind == TOML_TABLE && i < when->n_items; i++) {
-        struct toml_node name = *when->items[i];
-        name.kind = TOML_STRING;
-        name.string = name.key;
-        name.line = name.key_line;
-        name.column = name.key_column;
-        if (load_lookup(l, &name, "factor", l->p->factors, l->p->n_factors,
-                        sizeof(struct factor)) != INDEX_NONE) {
-            check_when_factor(l, s, when->items[i]);
+        if (load_lookup_key(l, when->items[i], names_factors(l->p)) != INDEX_NONE) {
+            check_when_factor(l, when->items[i]);
         }
     }
 }
@@ -82,6 +60,6 @@ void load_params(struct load *l)
 {
     const struct toml_node *section = toml_member(l->root, "stage");
     for (size_t i = 0; i < l->p->n_stages; i++) {
-        check_stage(l, &l->p->stages[i], toml_member(section, l->p->stages[i].name));
+        check_stage(l, toml_member(section, l->p->stages[i].name));
     }
 }

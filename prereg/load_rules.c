@@ -10,42 +10,40 @@
 static void load_exclusion(struct load *l)
 {
     static const char *const keys[] = {"budget", "every_cell"};
-    static const char *const every_cell[] = {"unknown", "fails"};
-    const struct toml_node *t = load_member(l, l->root, "grid", "exclusion", TOML_TABLE);
+    static const char *const every_cell[] = {"unknown", "fails", NULL};
+    const struct toml_node *t = load_member(l, l->root, "exclusion", TOML_TABLE);
     if (t == NULL) {
         return;
     }
     struct program *p = l->p;
-    load_check_keys(l, t, "exclusion", keys, ARRAY_LEN(keys));
-    if (load_number(l, t, "exclusion", "budget", &p->exclusion_budget) &&
+    load_check_keys(l, t, keys, ARRAY_LEN(keys));
+    if (load_number(l, t, "budget", &p->exclusion_budget) &&
         !(p->exclusion_budget >= 0 && p->exclusion_budget < 1)) {
         load_error(l, toml_member(t, "budget"),
-                   "exclusion.budget: %.17g is not a share of the tasks: 0 or more, less than 1",
+                   "%.17g is not a share of the tasks: 0 or more, less than 1",
                    p->exclusion_budget);
     }
     size_t word = 0;
-    (void)load_word(l, t, "exclusion", "every_cell", every_cell, ARRAY_LEN(every_cell), &word);
+    (void)load_word(l, t, "every_cell", every_cell, &word);
     p->excluded_fails = word == 1;
 }
 
 static void load_validity_entry(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"condition", "on_fail", "timing"};
-    static const char *const on_fail[] = {"flag", "void"};
+    static const char *const on_fail[] = {"flag", "void", NULL};
     struct validity *v = &l->p->validity[l->p->n_validity++];
-    const char *where = arena_printf(&l->p->arena, "validity.%s", t->key);
-    load_check_keys(l, t, where, keys, ARRAY_LEN(keys));
-    *v = (struct validity){.name = t->key, .condition = load_condition(l, t, where)};
+    load_check_keys(l, t, keys, ARRAY_LEN(keys));
+    *v = (struct validity){.name = t->key, .condition = load_condition(l, t)};
     size_t word = 0;
-    if (load_need(l, t, where, "on_fail", TOML_STRING) != NULL) {
-        (void)load_word(l, t, where, "on_fail", on_fail, ARRAY_LEN(on_fail), &word);
+    if (load_need(l, t, "on_fail", TOML_STRING) != NULL) {
+        (void)load_word(l, t, "on_fail", on_fail, &word);
     }
     v->on_fail = word == 1 ? ON_FAIL_VOID : ON_FAIL_FLAG;
-    (void)load_bool(l, t, where, "timing", &v->timing);
+    (void)load_bool(l, t, "timing", &v->timing);
     if (v->timing && v->on_fail == ON_FAIL_VOID) {
         load_error(l, toml_member(t, "timing"),
-                   "%s: what rests on timings cannot void: the verdict would depend on the machine",
-                   where);
+                   "what rests on timings cannot void: the verdict would depend on the machine");
     }
 }
 
@@ -73,14 +71,13 @@ void load_forecasts(struct load *l)
     for (size_t i = 0; i < section->n_items; i++) {
         const struct toml_node *t = section->items[i];
         struct forecast *f = &p->forecasts[p->n_forecasts++];
-        const char *where = arena_printf(&p->arena, "forecast.%s", t->key);
-        load_check_keys(l, t, where, keys, ARRAY_LEN(keys));
-        *f = (struct forecast){.name = t->key, .condition = load_condition(l, t, where)};
-        if (load_need(l, t, where, "confidence", TOML_FLOAT) != NULL &&
-            load_number(l, t, where, "confidence", &f->confidence) &&
+        load_check_keys(l, t, keys, ARRAY_LEN(keys));
+        *f = (struct forecast){.name = t->key, .condition = load_condition(l, t)};
+        if (load_need(l, t, "confidence", TOML_FLOAT) != NULL &&
+            load_number(l, t, "confidence", &f->confidence) &&
             !(f->confidence > 0 && f->confidence < 1)) {
-            load_error(l, toml_member(t, "confidence"),
-                       "%s.confidence: %.17g is not between 0 and 1", where, f->confidence);
+            load_error(l, toml_member(t, "confidence"), "%.17g is not between 0 and 1",
+                       f->confidence);
         }
     }
 }
@@ -88,36 +85,36 @@ void load_forecasts(struct load *l)
 static void load_pin(struct load *l)
 {
     static const char *const keys[] = {"files", "workers"};
-    static const char *const workers[] = {"refuse", "record"};
+    static const char *const workers[] = {"refuse", "record", NULL};
     struct program *p = l->p;
-    const struct toml_node *t = load_member(l, l->root, "grid", "pin", TOML_TABLE);
+    const struct toml_node *t = load_member(l, l->root, "pin", TOML_TABLE);
     if (t == NULL) {
         return;
     }
-    load_check_keys(l, t, "pin", keys, ARRAY_LEN(keys));
+    load_check_keys(l, t, keys, ARRAY_LEN(keys));
     size_t word = 0;
-    (void)load_word(l, t, "pin", "workers", workers, ARRAY_LEN(workers), &word);
+    (void)load_word(l, t, "workers", workers, &word);
     p->pin_workers_record = word == 1;
-    const struct toml_node *files = load_member(l, t, "pin", "files", TOML_ARRAY);
+    const struct toml_node *files = load_member(l, t, "files", TOML_ARRAY);
     if (files == NULL) {
         return;
     }
     if (files->n_items > PIN_FILES_MAX) {
-        load_error(l, files, "pin.files: %zu entries; the limit is %zu", files->n_items,
-                   PIN_FILES_MAX);
+        load_error(l, files, "%zu entries; the limit is %zu", files->n_items, PIN_FILES_MAX);
         return;
     }
     p->pin_files = arena_array(&p->arena, files->n_items, sizeof(*p->pin_files));
     for (size_t i = 0; i < files->n_items; i++) {
         const struct toml_node *n = files->items[i];
-        if (!load_is(l, n, "pin.files", TOML_STRING)) {
+        if (!load_is(l, n, TOML_STRING)) {
             continue;
         }
         if (n->string[0] == '\0') {
-            load_error(l, n, "pin.files: an empty path");
-        } else if (load_find(p->pin_files, p->n_pin_files, sizeof(*p->pin_files), n->string) !=
-                   INDEX_NONE) {
-            load_error(l, n, "pin.files: \"%s\" stands twice", n->string);
+            load_error(l, n, "an empty path");
+        } else if (names_find(
+                       (struct names){"file", p->pin_files, p->n_pin_files, sizeof(*p->pin_files)},
+                       n->string) != INDEX_NONE) {
+            load_error(l, n, "\"%s\" stands twice", n->string);
         }
         p->pin_files[p->n_pin_files++] = n->string;
     }
@@ -126,14 +123,14 @@ static void load_pin(struct load *l)
 static void load_lock(struct load *l)
 {
     static const char *const keys[] = {"sign"};
-    static const char *const sign[] = {"optional", "required"};
-    const struct toml_node *t = load_member(l, l->root, "grid", "lock", TOML_TABLE);
+    static const char *const sign[] = {"optional", "required", NULL};
+    const struct toml_node *t = load_member(l, l->root, "lock", TOML_TABLE);
     if (t == NULL) {
         return;
     }
-    load_check_keys(l, t, "lock", keys, ARRAY_LEN(keys));
+    load_check_keys(l, t, keys, ARRAY_LEN(keys));
     size_t word = 0;
-    (void)load_word(l, t, "lock", "sign", sign, ARRAY_LEN(sign), &word);
+    (void)load_word(l, t, "sign", sign, &word);
     l->p->sign_required = word == 1;
 }
 

@@ -19,18 +19,16 @@ static const char *const STAGE_KEYS[] = {"memory", "crashes", "attempts", "deadl
                                          "checkpoint"};
 static const char *const PROGRAM_KEYS[] = {"executor", "work", "slots"};
 
-static void load_ms(struct load *l, const struct toml_node *t, const char *where, const char *key,
-                    int64_t *out)
+static void load_ms(struct load *l, const struct toml_node *t, const char *key, int64_t *out)
 {
     struct err err;
-    const struct toml_node *m = load_member(l, t, where, key, TOML_STRING);
+    const struct toml_node *m = load_member(l, t, key, TOML_STRING);
     if (m != NULL && text_to_ms(m->string, out, &err) != 0) {
-        load_error(l, m, "%s.%s: %s (a duration is \"300s\", \"5min\", \"2h\")", where, key,
-                   err.msg);
+        load_error(l, m, "%s (a duration is \"300s\", \"5min\", \"2h\")", err.msg);
     }
 }
 
-static void load_memory(struct load *l, const struct toml_node *t, const char *where, int64_t *out)
+static void load_memory(struct load *l, const struct toml_node *t, int64_t *out)
 {
     struct err err;
     const struct toml_node *m = toml_member(t, "memory");
@@ -38,54 +36,51 @@ static void load_memory(struct load *l, const struct toml_node *t, const char *w
         return;
     }
     if (m->kind == TOML_INTEGER) {
-        (void)load_int(l, t, where, "memory", (int64_t[]){1, JSON_INT_MAX}, out);
+        (void)load_int(l, t, "memory", (int64_t[]){1, JSON_INT_MAX}, out);
     } else if (m->kind != TOML_STRING) {
-        load_error(l, m, "%s.memory: expected \"8GiB\" or a number of bytes, found %s", where,
+        load_error(l, m, "expected \"8GiB\" or a number of bytes, found %s",
                    toml_kind_name(m->kind));
     } else if (text_to_bytes(m->string, out, &err) != 0) {
-        load_error(l, m, "%s.memory: %s", where, err.msg);
+        load_error(l, m, "%s", err.msg);
     }
 }
 
-static void load_deadlines(struct load *l, const struct toml_node *t, const char *where,
-                           int64_t out[4])
+static void load_deadlines(struct load *l, const struct toml_node *t, int64_t out[4])
 {
-    const struct toml_node *table = load_member(l, t, where, "deadlines", TOML_TABLE);
+    const struct toml_node *table = load_member(l, t, "deadlines", TOML_TABLE);
     if (table == NULL) {
         return;
     }
-    const char *inner = arena_printf(&l->p->arena, "%s.deadlines", where);
-    load_check_keys(l, table, inner, SECTIONS, ARRAY_LEN(SECTIONS));
+    load_check_keys(l, table, SECTIONS, ARRAY_LEN(SECTIONS));
     for (size_t i = 0; i < ARRAY_LEN(SECTIONS); i++) {
-        load_ms(l, table, inner, SECTIONS[i], &out[i]);
+        load_ms(l, table, SECTIONS[i], &out[i]);
     }
 }
 
-static void load_stage_keys(struct load *l, const struct toml_node *t, const char *where,
-                            struct stage_run *run)
+static void load_stage_keys(struct load *l, const struct toml_node *t, struct stage_run *run)
 {
-    load_memory(l, t, where, &run->memory_bytes);
-    (void)load_int(l, t, where, "crashes", (int64_t[]){0, BUDGET_MAX}, &run->crashes);
-    (void)load_int(l, t, where, "attempts", (int64_t[]){1, BUDGET_MAX}, &run->attempts);
-    load_deadlines(l, t, where, run->deadline_ms);
+    load_memory(l, t, &run->memory_bytes);
+    (void)load_int(l, t, "crashes", (int64_t[]){0, BUDGET_MAX}, &run->crashes);
+    (void)load_int(l, t, "attempts", (int64_t[]){1, BUDGET_MAX}, &run->attempts);
+    load_deadlines(l, t, run->deadline_ms);
     const struct toml_node *checkpoint = toml_member(t, "checkpoint");
     if (checkpoint != NULL && checkpoint->kind == TOML_STRING &&
         strcmp(checkpoint->string, "auto") == 0) {
         run->checkpoint_ms = 0;
     } else {
-        load_ms(l, t, where, "checkpoint", &run->checkpoint_ms);
+        load_ms(l, t, "checkpoint", &run->checkpoint_ms);
     }
 }
 
 static void load_program_keys(struct load *l, const struct toml_node *t)
 {
-    static const char *const executors[] = {"local"};
+    static const char *const executors[] = {"local", NULL};
     struct program *p = l->p;
     size_t word = 0;
-    (void)load_word(l, t, "run", "executor", executors, ARRAY_LEN(executors), &word);
-    (void)load_int(l, t, "run", "slots", (int64_t[]){1, SLOTS_MAX}, &p->run.slots);
+    (void)load_word(l, t, "executor", executors, &word);
+    (void)load_int(l, t, "slots", (int64_t[]){1, SLOTS_MAX}, &p->run.slots);
     const char *work = NULL;
-    if (load_text(l, t, "run", "work", false, &work)) {
+    if (load_text(l, t, "work", false, &work)) {
         char *abs_path = path_absolute(p->folder, work);
         p->run.work = arena_strdup(&p->arena, abs_path);
         free(abs_path);
@@ -108,7 +103,7 @@ static void check_run_keys(struct load *l, const struct toml_node *t)
     for (size_t i = 0; i < p->n_stages; i++) {
         known[n++] = p->stages[i].name;
     }
-    load_check_keys(l, t, "run", known, n);
+    load_check_keys(l, t, known, n);
     free(known);
 }
 
@@ -117,22 +112,20 @@ void load_run(struct load *l)
     struct program *p = l->p;
     struct stage_run common = {.crashes = CRASHES_DEFAULT, .attempts = ATTEMPTS_DEFAULT};
     p->run = (struct run_settings){.executor = "local", .covered = p->empty_object};
-    const struct toml_node *t = load_member(l, l->root, "grid", "run", TOML_TABLE);
+    const struct toml_node *t = load_member(l, l->root, "run", TOML_TABLE);
     if (t != NULL) {
         p->run.covered = t->json;
         check_run_keys(l, t);
         load_program_keys(l, t);
-        load_stage_keys(l, t, "run", &common);
+        load_stage_keys(l, t, &common);
     }
     for (size_t i = 0; i < p->n_stages; i++) {
         struct stage *s = &p->stages[i];
         s->run = common;
-        const struct toml_node *own =
-            t == NULL ? NULL : load_member(l, t, "run", s->name, TOML_TABLE);
+        const struct toml_node *own = t == NULL ? NULL : load_member(l, t, s->name, TOML_TABLE);
         if (own != NULL) {
-            const char *where = arena_printf(&p->arena, "run.%s", s->name);
-            load_check_keys(l, own, where, STAGE_KEYS, ARRAY_LEN(STAGE_KEYS));
-            load_stage_keys(l, own, where, &s->run);
+            load_check_keys(l, own, STAGE_KEYS, ARRAY_LEN(STAGE_KEYS));
+            load_stage_keys(l, own, &s->run);
         }
     }
 }

@@ -14,26 +14,24 @@
 static const char *const RESERVED[] = {"memory",     "crashes",  "attempts", "deadlines",
                                        "checkpoint", "executor", "work",     "slots"};
 
-static void load_command(struct load *l, struct stage *s, const struct toml_node *t,
-                         const char *where)
+static void load_command(struct load *l, struct stage *s, const struct toml_node *t)
 {
-    const struct toml_node *array = load_need(l, t, where, "command", TOML_ARRAY);
+    const struct toml_node *array = load_need(l, t, "command", TOML_ARRAY);
     if (array == NULL) {
         return;
     }
     if (array->n_items == 0 || array->n_items > COMMAND_MAX) {
-        load_error(l, array, "%s.command: expected 1 to %zu strings, found %zu", where, COMMAND_MAX,
-                   array->n_items);
+        load_error(l, array, "expected 1 to %zu strings, found %zu", COMMAND_MAX, array->n_items);
         return;
     }
     s->command = arena_array(&l->p->arena, array->n_items, sizeof(*s->command));
     for (size_t i = 0; i < array->n_items; i++) {
         const struct toml_node *n = array->items[i];
-        if (!load_is(l, n, "command", TOML_STRING)) {
+        if (!load_is(l, n, TOML_STRING)) {
             continue;
         }
         if (i == 0 && n->string[0] == '\0') {
-            load_error(l, n, "%s.command: an empty name of a program", where);
+            load_error(l, n, "an empty name of a program");
         }
         s->command[s->n_command++] = n->string;
     }
@@ -47,17 +45,17 @@ static bool env_name_ok(const char *name)
            !(name[0] >= '0' && name[0] <= '9');
 }
 
-static void load_env(struct load *l, struct stage *s, const struct toml_node *t, const char *where)
+static void load_env(struct load *l, struct stage *s, const struct toml_node *t)
 {
-    const struct toml_node *env = load_member(l, t, where, "env", TOML_TABLE);
+    const struct toml_node *env = load_member(l, t, "env", TOML_TABLE);
     for (size_t i = 0; env != NULL && i < env->n_items; i++) {
         const struct toml_node *m = env->items[i];
         if (!env_name_ok(m->key)) {
-            load_error_key(l, m, "%s.env: \"%s\" is not a name of a variable", where, m->key);
+            load_error_key(l, m, "\"%s\" is not a name of a variable", m->key);
         } else if (strcmp(m->key, "PREREG_TASK") == 0 || strcmp(m->key, "PREREG_EVENTS") == 0) {
-            load_error_key(l, m, "%s.env: %s is set by the daemon", where, m->key);
+            load_error_key(l, m, "%s is set by the daemon", m->key);
         }
-        (void)load_is(l, m, where, TOML_STRING);
+        (void)load_is(l, m, TOML_STRING);
     }
     s->env = env == NULL ? NULL : env->json;
 }
@@ -67,40 +65,37 @@ static void load_stage(struct load *l, const struct toml_node *t)
     static const char *const keys[] = {"after", "command", "threads", "params", "when", "env"};
     struct program *p = l->p;
     struct stage *s = &p->stages[p->n_stages++];
-    *s = (struct stage){.name = t->key,
-                        .threads = 1,
-                        .params = p->empty_object,
-                        .place = {.line = t->key_line, .column = t->key_column}};
-    const char *where = arena_printf(&p->arena, "stage.%s", t->key);
-    load_check_keys(l, t, where, keys, ARRAY_LEN(keys));
-    if (load_find(RESERVED, ARRAY_LEN(RESERVED), sizeof(RESERVED[0]), t->key) != INDEX_NONE) {
-        load_error_key(l, t, "%s: \"%s\" is a key of [run] and cannot name a stage", where, t->key);
+    *s = (struct stage){
+        .name = t->key, .threads = 1, .params = p->empty_object, .place = load_key_place(t)};
+    load_check_keys(l, t, keys, ARRAY_LEN(keys));
+    if (names_find((struct names){"key", RESERVED, ARRAY_LEN(RESERVED), sizeof(RESERVED[0])},
+                   t->key) != INDEX_NONE) {
+        load_error_key(l, t, "\"%s\" is a key of [run] and cannot name a stage", t->key);
     }
-    load_command(l, s, t, where);
-    (void)load_int(l, t, where, "threads", (int64_t[]){1, THREADS_MAX}, &s->threads);
-    const struct toml_node *params = load_member(l, t, where, "params", TOML_TABLE);
-    const struct toml_node *when = load_member(l, t, where, "when", TOML_TABLE);
+    load_command(l, s, t);
+    (void)load_int(l, t, "threads", (int64_t[]){1, THREADS_MAX}, &s->threads);
+    const struct toml_node *params = load_member(l, t, "params", TOML_TABLE);
+    const struct toml_node *when = load_member(l, t, "when", TOML_TABLE);
     s->params = params == NULL ? p->empty_object : params->json;
     s->when = when == NULL ? NULL : when->json;
-    load_env(l, s, t, where);
+    load_env(l, s, t);
 }
 
 /* Indices of `after` as in the file's order of stages; sorting renumbers them. */
 static void load_after(struct load *l, struct stage *s, const struct toml_node *t)
 {
     struct program *p = l->p;
-    const char *where = arena_printf(&p->arena, "stage.%s", s->name);
-    const struct toml_node *array = load_member(l, t, where, "after", TOML_ARRAY);
+    const struct toml_node *array = load_member(l, t, "after", TOML_ARRAY);
     if (array == NULL) {
         return;
     }
     s->after = arena_array(&p->arena, array->n_items, sizeof(*s->after));
     for (size_t i = 0; i < array->n_items; i++) {
         const struct toml_node *n = array->items[i];
-        size_t stage = load_lookup(l, n, "stage", p->stages, p->n_stages, sizeof(*s));
+        size_t stage = load_lookup(l, n, names_stages(l->p));
         for (size_t k = 0; stage != INDEX_NONE && k < s->n_after; k++) {
             if (s->after[k] == stage) {
-                load_error(l, n, "%s.after: \"%s\" stands twice", where, n->string);
+                load_error(l, n, "\"%s\" stands twice", n->string);
                 stage = INDEX_NONE;
             }
         }
@@ -188,7 +183,7 @@ void load_stages(struct load *l)
     struct program *p = l->p;
     const struct toml_node *section = load_section(l, "stage", TOML_TABLE, STAGES_MAX);
     if (toml_member(l->root, "stage") == NULL || (section != NULL && section->n_items == 0)) {
-        diag_add(l->diag, DIAG_ERROR, 1, 1, "no [stage.NAME]: nothing would run");
+        load_missing(l, "no [stage.NAME]: nothing would run");
         return;
     }
     if (section == NULL) {

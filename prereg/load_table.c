@@ -27,18 +27,18 @@ static void load_input_level(struct load *l, struct input *in, const struct toml
 {
     if (n->kind != TOML_ARRAY || n->n_items != 2 || n->items[0]->kind != TOML_STRING ||
         n->items[1]->kind != TOML_STRING) {
-        load_error(l, n, "input %s: a level is [\"name\", \"condition\"]", in->name);
+        load_error(l, n, "a level is [\"name\", \"condition\"]");
         return;
     }
     const struct toml_node *name = n->items[0];
     const struct toml_node *text = n->items[1];
     for (size_t i = 0; i < in->n_levels; i++) {
         if (strcmp(in->levels[i].name, name->string) == 0) {
-            load_error(l, name, "input %s: level \"%s\" stands twice", in->name, name->string);
+            load_error(l, name, "level \"%s\" stands twice", name->string);
         }
     }
     if (name->string[0] == '\0' || !is_printable(name->string)) {
-        load_error(l, name, "input %s: a level's name must be printable text", in->name);
+        load_error(l, name, "a level's name must be printable text");
     }
     if (text->string[0] == '\0') {
         load_error(l, text, "input %s: level \"%s\" has an empty condition", in->name,
@@ -52,8 +52,7 @@ static void check_otherwise(struct load *l, const struct input *in, const struct
 {
     for (size_t i = 0; i + 1 < in->n_levels; i++) {
         if (strcmp(in->levels[i].condition.text, "otherwise") == 0) {
-            load_error(l, array->items[i + 1], "input %s: nothing can follow \"otherwise\"",
-                       in->name);
+            load_error(l, array->items[i + 1], "nothing can follow \"otherwise\"");
         }
     }
 }
@@ -64,14 +63,14 @@ static void load_input(struct load *l, const struct toml_node *t)
     struct program *p = l->p;
     struct input *in = &p->inputs[p->n_inputs];
     *in = (struct input){.name = "", .place = load_place(t)};
-    load_check_keys(l, t, "input", keys, ARRAY_LEN(keys));
-    if (load_text(l, t, "input", "name", true, &in->name) &&
-        load_name_ok(l, toml_member(t, "name"), "input.name", in->name) &&
-        load_find(p->inputs, p->n_inputs, sizeof(*in), in->name) != INDEX_NONE) {
+    load_check_keys(l, t, keys, ARRAY_LEN(keys));
+    if (load_text(l, t, "name", true, &in->name) &&
+        load_name_ok(l, toml_member(t, "name"), in->name) &&
+        names_find(names_inputs(p), in->name) != INDEX_NONE) {
         load_error(l, toml_member(t, "name"), "input \"%s\" stands twice", in->name);
     }
     p->n_inputs++;
-    const struct toml_node *array = load_need(l, t, "input", "levels", TOML_ARRAY);
+    const struct toml_node *array = load_need(l, t, "levels", TOML_ARRAY);
     if (array == NULL) {
         return;
     }
@@ -93,7 +92,7 @@ void load_inputs(struct load *l)
 {
     const struct toml_node *tables = load_tables(l, "input", INPUTS_MAX);
     if (toml_member(l->root, "input") == NULL) {
-        diag_add(l->diag, DIAG_ERROR, 1, 1, "no [[input]]: the table has nothing to read");
+        load_missing(l, "no [[input]]: the table has nothing to read");
     }
     if (tables == NULL) {
         return;
@@ -109,20 +108,17 @@ static void load_outcome(struct load *l, const struct toml_node *t)
     static const char *const keys[] = {"prior", "title"};
     struct program *p = l->p;
     struct outcome *o = &p->outcomes[p->n_outcomes++];
-    *o = (struct outcome){
-        .name = t->key, .title = "", .place = {.line = t->key_line, .column = t->key_column}};
-    const char *where = arena_printf(&p->arena, "outcome.%s", t->key);
+    *o = (struct outcome){.name = t->key, .title = "", .place = load_key_place(t)};
     if (t->key[0] == '\0' || strlen(t->key) > OUTCOME_NAME_MAX || !is_printable(t->key)) {
         load_error_key(l, t, "outcome: a name is 1 to %zu bytes of printable text",
                        OUTCOME_NAME_MAX);
     }
-    load_check_keys(l, t, where, keys, ARRAY_LEN(keys));
-    (void)load_text(l, t, where, "title", true, &o->title);
-    if (load_need(l, t, where, "prior", TOML_FLOAT) != NULL) {
-        (void)load_number(l, t, where, "prior", &o->prior);
+    load_check_keys(l, t, keys, ARRAY_LEN(keys));
+    (void)load_text(l, t, "title", true, &o->title);
+    if (load_need(l, t, "prior", TOML_FLOAT) != NULL) {
+        (void)load_number(l, t, "prior", &o->prior);
         if (!(o->prior > 0 && o->prior < 1)) {
-            load_error(l, toml_member(t, "prior"), "%s.prior: %.17g is not between 0 and 1", where,
-                       o->prior);
+            load_error(l, toml_member(t, "prior"), "%.17g is not between 0 and 1", o->prior);
         }
     }
 }
@@ -130,9 +126,9 @@ static void load_outcome(struct load *l, const struct toml_node *t)
 void load_outcomes(struct load *l)
 {
     struct program *p = l->p;
-    const struct toml_node *section = load_member(l, l->root, "grid", "outcome", TOML_TABLE);
+    const struct toml_node *section = load_member(l, l->root, "outcome", TOML_TABLE);
     if (toml_member(l->root, "outcome") == NULL || (section != NULL && section->n_items == 0)) {
-        diag_add(l->diag, DIAG_ERROR, 1, 1, "no [outcome]: there is nothing to find");
+        load_missing(l, "no [outcome]: there is nothing to find");
         return;
     }
     if (section == NULL) {
@@ -146,7 +142,7 @@ void load_outcomes(struct load *l)
     p->outcomes = arena_array(&p->arena, section->n_items, sizeof(*p->outcomes));
     double sum = 0;
     for (size_t i = 0; i < section->n_items; i++) {
-        if (load_is(l, section->items[i], "outcome", TOML_TABLE)) {
+        if (load_is(l, section->items[i], TOML_TABLE)) {
             load_outcome(l, section->items[i]);
             sum += p->outcomes[p->n_outcomes - 1].prior;
         }
@@ -162,10 +158,10 @@ static void load_table_inputs(struct load *l, const struct toml_node *array)
     p->table_inputs = arena_array(&p->arena, array->n_items, sizeof(*p->table_inputs));
     for (size_t i = 0; i < array->n_items; i++) {
         const struct toml_node *n = array->items[i];
-        size_t in = load_lookup(l, n, "input", p->inputs, p->n_inputs, sizeof(struct input));
+        size_t in = load_lookup(l, n, names_inputs(l->p));
         for (size_t k = 0; in != INDEX_NONE && k < p->n_table_inputs; k++) {
             if (p->table_inputs[k] == in) {
-                load_error(l, n, "table.inputs: \"%s\" stands twice", n->string);
+                load_error(l, n, "\"%s\" stands twice", n->string);
                 in = INDEX_NONE;
             }
         }
@@ -174,7 +170,7 @@ static void load_table_inputs(struct load *l, const struct toml_node *array)
         }
     }
     if (array->n_items == 0) {
-        load_error(l, array, "table.inputs: none");
+        load_error(l, array, "none");
     }
 }
 
@@ -197,8 +193,7 @@ static void load_row(struct load *l, const struct toml_node *n)
 {
     struct program *p = l->p;
     if (n->kind != TOML_ARRAY || n->n_items != p->n_table_inputs + 1) {
-        load_error(l, n,
-                   "table.rows: row %zu: expected %zu levels and an outcome, found %zu values",
+        load_error(l, n, "row %zu: expected %zu levels and an outcome, found %zu values",
                    p->n_rows + 1, p->n_table_inputs, n->kind == TOML_ARRAY ? n->n_items : 1);
         p->n_rows++;
         return;
@@ -208,12 +203,9 @@ static void load_row(struct load *l, const struct toml_node *n)
     row->levels = arena_array(&p->arena, p->n_table_inputs, sizeof(*row->levels));
     for (size_t i = 0; i < p->n_table_inputs; i++) {
         const struct input *in = &p->inputs[p->table_inputs[i]];
-        const char *what = arena_printf(&p->arena, "level of input %s:", in->name);
-        row->levels[i] =
-            load_lookup(l, n->items[i], what, in->levels, in->n_levels, sizeof(struct input_level));
+        row->levels[i] = load_lookup(l, n->items[i], names_input_levels(in));
     }
-    row->outcome = load_lookup(l, n->items[p->n_table_inputs], "outcome", p->outcomes,
-                               p->n_outcomes, sizeof(struct outcome));
+    row->outcome = load_lookup(l, n->items[p->n_table_inputs], names_outcomes(l->p));
 }
 
 void load_table(struct load *l)
@@ -222,21 +214,21 @@ void load_table(struct load *l)
     struct program *p = l->p;
     const struct toml_node *t = toml_member(l->root, "table");
     if (t == NULL) {
-        diag_add(l->diag, DIAG_ERROR, 1, 1, "no [table]: nothing says what follows from what");
+        load_missing(l, "no [table]: nothing says what follows from what");
         return;
     }
-    if (!load_is(l, t, "grid", TOML_TABLE)) {
+    if (!load_is(l, t, TOML_TABLE)) {
         return;
     }
     p->table_place = (struct place){.line = t->key_line, .column = t->key_column};
-    load_check_keys(l, t, "table", keys, ARRAY_LEN(keys));
-    const struct toml_node *inputs = load_need(l, t, "table", "inputs", TOML_ARRAY);
-    const struct toml_node *rows = load_need(l, t, "table", "rows", TOML_ARRAY);
+    load_check_keys(l, t, keys, ARRAY_LEN(keys));
+    const struct toml_node *inputs = load_need(l, t, "inputs", TOML_ARRAY);
+    const struct toml_node *rows = load_need(l, t, "rows", TOML_ARRAY);
     if (inputs == NULL || rows == NULL) {
         return;
     }
     if (rows->n_items > ROWS_MAX || inputs->n_items > INPUTS_MAX) {
-        load_error(l, rows, "table: the limits are %zu rows and %zu inputs", ROWS_MAX, INPUTS_MAX);
+        load_error(l, rows, "the limits are %zu rows and %zu inputs", ROWS_MAX, INPUTS_MAX);
         return;
     }
     load_table_inputs(l, inputs);

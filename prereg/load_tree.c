@@ -81,24 +81,24 @@ void load_head(struct load *l)
     p->name = "";
     p->schema = 1;
     p->question = "";
-    load_check_keys(l, l->root, "grid", SECTIONS, ARRAY_LEN(SECTIONS));
+    load_check_keys(l, l->root, SECTIONS, ARRAY_LEN(SECTIONS));
     const struct toml_node *t = toml_member(l->root, "program");
     if (t == NULL) {
-        diag_add(l->diag, DIAG_ERROR, 1, 1, "the section [program] is missing");
+        load_missing(l, "the section [program] is missing");
         return;
     }
-    if (!load_is(l, t, "grid", TOML_TABLE)) {
+    if (!load_is(l, t, TOML_TABLE)) {
         return;
     }
-    load_check_keys(l, t, "program", keys, ARRAY_LEN(keys));
-    if (load_text(l, t, "program", "name", true, &p->name)) {
-        (void)load_name_ok(l, toml_member(t, "name"), "program.name", p->name);
+    load_check_keys(l, t, keys, ARRAY_LEN(keys));
+    if (load_text(l, t, "name", true, &p->name)) {
+        (void)load_name_ok(l, toml_member(t, "name"), p->name);
     }
-    const struct toml_node *schema = load_need(l, t, "program", "schema", TOML_INTEGER);
+    const struct toml_node *schema = load_need(l, t, "schema", TOML_INTEGER);
     if (schema != NULL && schema->integer != 1) {
-        load_error(l, schema, "program.schema: %lld is not a schema this version reads; known: 1",
+        load_error(l, schema, "%lld is not a schema this version reads; known: 1",
                    (long long)schema->integer);
     }
-    (void)load_text(l, t, "program", "question", false, &p->question);
-    (void)load_text(l, t, "program", "supersedes", false, &p->supersedes);
+    (void)load_text(l, t, "question", false, &p->question);
+    (void)load_text(l, t, "supersedes", false, &p->supersedes);
 }

@@ -145,32 +145,32 @@ bool program_stage_is_counted(const struct program *p, size_t stage)
 
 size_t program_find_stage(const struct program *p, const char *name)
 {
-    return load_find(p->stages, p->n_stages, sizeof(*p->stages), name);
+    return names_find(names_stages(p), name);
 }
 
 size_t program_find_measure(const struct program *p, const char *name)
 {
-    return load_find(p->measures, p->n_measures, sizeof(*p->measures), name);
+    return names_find(names_measures(p), name);
 }
 
 size_t program_find_factor(const struct program *p, const char *name)
 {
-    return load_find(p->factors, p->n_factors, sizeof(*p->factors), name);
+    return names_find(names_factors(p), name);
 }
 
 size_t program_find_contrast(const struct program *p, const char *name)
 {
-    return load_find(p->contrasts, p->n_contrasts, sizeof(*p->contrasts), name);
+    return names_find(names_contrasts(p), name);
 }
 
 size_t program_find_counter(const struct program *p, const char *name)
 {
-    return load_find(p->counters, p->n_counters, sizeof(*p->counters), name);
+    return names_find(names_counters(p), name);
 }
 
 size_t program_find_outcome(const struct program *p, const char *name)
 {
-    return load_find(p->outcomes, p->n_outcomes, sizeof(*p->outcomes), name);
+    return names_find(names_outcomes(p), name);
 }
 
 /* The sections whose order a report shows; RFC 8785 sorts keys, so it is kept as arrays. Stages

@@ -46,6 +46,14 @@ bool stands_before(const toml_node *a, const toml_node *b)
     return std::pair(a->key_line, a->key_column) < std::pair(b->key_line, b->key_column);
 }
 
+void adopt(toml_node *parent)
+{
+    for (size_t i = 0; i < parent->n_items; i++) {
+        parent->items[i]->parent = parent;
+        parent->items[i]->index = i;
+    }
+}
+
 void convert_table(const build &b, const toml::table &table, toml_node *out, int depth)
 {
     out->items = node_array(b, table.size());
@@ -53,6 +61,7 @@ void convert_table(const build &b, const toml::table &table, toml_node *out, int
         out->items[out->n_items++] = convert(b, value, &key, depth + 1);
     }
     std::stable_sort(out->items, out->items + out->n_items, stands_before);
+    adopt(out);
 }
 
 void convert_array(const build &b, const toml::array &array, toml_node *out, int depth)
@@ -61,6 +70,7 @@ void convert_array(const build &b, const toml::array &array, toml_node *out, int
     for (auto &&value : array) {
         out->items[out->n_items++] = convert(b, value, nullptr, depth + 1);
     }
+    adopt(out);
 }
 
 void convert_value(const build &b, const toml::node &node, toml_node *out, int depth)

@@ -45,7 +45,9 @@ struct toml_node {
     bool boolean;             /* TOML_BOOLEAN */
     struct toml_node **items; /* TOML_TABLE, TOML_ARRAY */
     size_t n_items;
-    const cJSON *json; /* set by whoever turns the tree into JSON; NULL before */
+    const struct toml_node *parent; /* NULL at the root */
+    size_t index;                   /* in the parent */
+    const cJSON *json;              /* set by whoever turns the tree into JSON; NULL before */
 };
 
 /* Syntax errors go to diag with their place; then ERR_INVALID and *root is NULL. toml++ stops at
