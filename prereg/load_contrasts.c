@@ -244,6 +244,6 @@ void load_counters(struct load *l)
         }
     }
     if (p->binding_counter == INDEX_NONE && p->n_counters > 0) {
-        load_error_key(l, section, "counter: none says binds = true; exactly one must");
+        load_error_key(l, section, "none says binds = true; exactly one must");
     }
 }

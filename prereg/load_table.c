@@ -110,7 +110,7 @@ static void load_outcome(struct load *l, const struct toml_node *t)
     struct outcome *o = &p->outcomes[p->n_outcomes++];
     *o = (struct outcome){.name = t->key, .title = "", .place = load_key_place(t)};
     if (t->key[0] == '\0' || strlen(t->key) > OUTCOME_NAME_MAX || !is_printable(t->key)) {
-        load_error_key(l, t, "outcome: a name is 1 to %zu bytes of printable text",
+        load_error_key(l, t, "a name is 1 to %zu bytes of printable text",
                        OUTCOME_NAME_MAX);
     }
     load_check_keys(l, t, keys, ARRAY_LEN(keys));
@@ -148,7 +148,7 @@ void load_outcomes(struct load *l)
         }
     }
     if (sum > 1 + PRIOR_SLACK) {
-        load_error_key(l, section, "outcome: the priors sum to %.6g, more than 1", sum);
+        load_error_key(l, section, "the priors sum to %.6g, more than 1", sum);
     }
 }
 

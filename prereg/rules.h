@@ -1,0 +1,123 @@
+/*
+ * The rules of a program, as plain data: measures and floors, contrasts, counters, inputs, the
+ * table, outcomes, and what informs but never binds. Part of struct program, which owns all of it
+ * (prereg/program.h). Indices refer to the arrays there.
+ */
+#ifndef PREREG_RULES_H
+#define PREREG_RULES_H
+
+#include "prereg/design.h"
+
+struct measure {
+    const char *name;
+    const char *metric_text; /* "mmlu.acc" */
+    size_t stage;
+    const char *metric; /* "acc", "exact_match:strict" */
+    bool has_items;
+    int64_t items;
+    bool has_chance;
+    double chance;
+    bool has_floor;
+    double floor;
+    const char *floor_text; /* the literal as a shortest decimal, for exact rational comparison */
+    bool has_best_arm;
+    double best_arm;
+    const char *best_arm_text;
+    bool counted;      /* default true */
+    bool lower_better; /* better = "lower" */
+    struct place place;
+};
+
+struct setting { /* a factor pinned to a level */
+    size_t factor;
+    size_t level;
+};
+
+enum contrast_over { OVER_COUNTED, OVER_CLEARED };
+
+struct contrast {
+    const char *name;
+    bool is_difference; /* of - minus */
+    size_t factor;      /* between: a - b */
+    size_t level_a;
+    size_t level_b;
+    struct setting *where;
+    size_t n_where;
+    enum contrast_over over; /* default OVER_COUNTED */
+    size_t of;               /* contrast indices; only of is_difference */
+    size_t minus;
+    struct place place;
+};
+
+enum counter_clears { CLEARS_EVERY_CELL, CLEARS_ARM_MEANS };
+
+struct counter {
+    const char *name;
+    size_t contrast;
+    enum counter_clears clears;
+    bool binds;
+    struct place place;
+};
+
+struct cond_text {
+    const char *text;
+    struct place place;
+};
+
+struct input_level {
+    const char *name;
+    struct cond_text condition; /* "otherwise" included */
+};
+
+struct input {
+    const char *name;
+    struct input_level *levels;
+    size_t n_levels;
+    struct place place;
+};
+
+struct table_row {
+    size_t *levels; /* n_table_inputs level indices, one per table input */
+    size_t outcome;
+    struct place place;
+};
+
+struct outcome {
+    const char *name;
+    const char *title;
+    double prior;
+    struct place place;
+};
+
+enum on_fail { ON_FAIL_FLAG, ON_FAIL_VOID };
+
+struct validity {
+    const char *name;
+    struct cond_text condition;
+    enum on_fail on_fail;
+    bool timing; /* rests on timings: goes to provenance.json, never to verdict.json */
+};
+
+struct forecast {
+    const char *name;
+    struct cond_text condition;
+    double confidence;
+};
+
+struct instrument { /* validated here, computed in truthtable/instruments */
+    const char *name;
+    const char *kind; /* bayes, mixed, connector, ... */
+    const cJSON *spec;
+};
+
+struct apparatus {
+    const char *name;
+    size_t stage;
+    const char *model;
+    const char *metric_text;
+    double value;
+    double within;
+    struct place place;
+};
+
+#endif
