@@ -10,10 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PROGRAM_CELLS_MAX                                                                          \
-    ((size_t)100000) /* more is an error: 10^6 cells is a slip, not a plan                         \
-                      */
-#define INDEX_NONE SIZE_MAX
+/* More is an error: 10^6 cells is a slip, not a plan. */
+#define PROGRAM_CELLS_MAX ((size_t)100000)
+#define INDEX_NONE        SIZE_MAX
 
 struct place { /* where in grid.toml; line 0: unknown */
     unsigned line;

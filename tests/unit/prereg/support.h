@@ -1,0 +1,24 @@
+/* What the tests of this room share: programs from text, scratch folders, small files. */
+#ifndef TESTS_UNIT_PREREG_SUPPORT_H
+#define TESTS_UNIT_PREREG_SUPPORT_H
+
+#include "prereg/program.h"
+
+/* A small whole program that loads: two factors, two stages, one measure, one input. */
+extern const char *const SMALL_PROGRAM;
+
+/* Loads text as if it lay in `folder` (NULL: /tmp); fails the test when it does not load. */
+struct program *program_of(const char *text, const char *folder);
+/* Every diagnostic of a text, a line each, as diag_print() writes them; heap. */
+char *diagnostics_of(const char *text);
+/* text with the first `from` replaced by `to`; fails the test when there is none; heap. */
+char *text_replace(const char *text, const char *from, const char *to);
+
+/* A fresh folder below $TMPDIR; remove with scratch_remove(). */
+char *scratch_make(void);
+void scratch_remove(char *folder);
+/* Writes folder/name and gives its path; heap. */
+char *scratch_write(const char *folder, const char *name, const char *text, unsigned mode);
+char *read_text(const char *path);
+
+#endif
