@@ -1,0 +1,63 @@
+"""Programs around rogue_worker.py: one factor with the modes as levels, one stage, one measure."""
+
+import os
+import shutil
+
+import lab
+
+GRID = """[program]
+name = "rogue"
+schema = 1
+question = "Does anything of this get through?"
+
+[[factor]]
+name = "mode"
+levels = [{modes}]
+[[factor]]
+name = "seed"
+levels = [1]
+replicate = true
+
+[stage.work]
+command = ["./rogue_worker.py"]
+params = {{ mode = "$mode", seed = "$seed" }}
+
+[measure]
+score = {{ metric = "work.score", items = 100, chance = 0.25, floor = 0.50 }}
+
+[contrast]
+mode = {{ between = {{ mode = ["{first}", "{second}"] }} }}
+
+[counter]
+k = {{ contrast = "mode", clears = "every_cell", binds = true }}
+
+[[input]]
+name = "cleared"
+levels = [["yes", "counter.k == 1"], ["no", "counter.k == 0"]]
+
+[table]
+inputs = ["cleared"]
+rows = [["yes", "up"], ["no", "down"]]
+
+[outcome]
+up   = {{ prior = 0.5, title = "Cleared" }}
+down = {{ prior = 0.4, title = "Not cleared" }}
+
+[exclusion]
+budget = {budget}
+
+[run]
+slots = 2
+{run}
+"""
+
+
+def program(place, modes, budget=1.0, run=""):
+    """Writes it, locks it, gives the path of its grid.toml. The first two modes are the contrast's arms."""
+    folder = place.path("rogue")
+    os.makedirs(folder, exist_ok=True)
+    shutil.copy2(os.path.join(lab.HERE, "rogue_worker.py"), folder)
+    text = GRID.format(modes=", ".join(f'"{m}"' for m in modes), first=modes[0], second=modes[1], budget=budget, run=run)
+    grid = place.write("rogue/grid.toml", text)
+    place.ctl("lock", grid)
+    return grid

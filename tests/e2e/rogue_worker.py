@@ -1,0 +1,149 @@
+#!/usr/bin/python3
+"""A worker that misbehaves as its parameter `mode` says. Every mode names what the daemon must make of it (test_rogue.py)."""
+
+import json
+import os
+import sys
+import time
+
+MIB = 1 << 20
+
+
+def say(**event):
+    with open(os.environ["PREREG_EVENTS"], "ab", buffering=0) as f:
+        f.write(json.dumps(event).encode() + b"\n")
+
+
+def finish(task, metrics, raw=None):
+    result = {"protocol": 1, "attempt": task["attempt"], "metrics": metrics, "facts": {}, "read": {}, "artifacts": []}
+    text = raw if raw is not None else json.dumps(result)
+    with open("result.json.part", "w", encoding="utf-8") as f:
+        f.write(text)
+        f.flush()
+        os.fsync(f.fileno())
+    os.rename("result.json.part", "result.json")
+
+
+def good(task):
+    finish(task, {"score": {"value": 0.75, "n": 100}})
+
+
+def garbage(task):
+    """A few lines that are no events: counted, and no harm."""
+    with open(os.environ["PREREG_EVENTS"], "ab", buffering=0) as f:
+        for _ in range(5):
+            f.write(b"this is not JSON\n")
+    good(task)
+
+
+def flood(task):
+    """More than a hundred of them."""
+    with open(os.environ["PREREG_EVENTS"], "ab", buffering=0) as f:
+        for _ in range(150):
+            f.write(b"\xff\xfe neither text nor JSON\n")
+    good(task)
+
+
+def no_result(_task):
+    pass
+
+
+def torn_result(task):
+    finish(task, {}, raw='{"protocol":1,"attempt":"' + task["attempt"] + '","metrics":{"sc')
+
+
+def wrong_attempt(task):
+    finish({**task, "attempt": "00000000-0000-4000-8000-000000000000"}, {"score": {"value": 0.75, "n": 100}})
+
+
+def missing_metric(task):
+    finish(task, {"other": {"value": 0.5, "n": 100}})
+
+
+def nan(task):
+    """NaN is no JSON: written as Python writes it."""
+    finish(task, {}, raw='{"protocol":1,"attempt":"%s","metrics":{"score":{"value":NaN,"n":100}},"facts":{},"read":{},'
+                         '"artifacts":[]}' % task["attempt"])
+
+
+def null(task):
+    """What a worker says that found NaN itself: null with a reason."""
+    finish(task, {"score": {"value": None, "n": 100, "why": "not finite"}})
+
+
+def crash(_task):
+    os.abort()
+
+
+def bad_parameters(_task):
+    print("layers: 0 is under 1", file=sys.stderr)
+    sys.exit(64)
+
+
+def bad_data(_task):
+    sys.exit(65)
+
+
+def cannot(_task):
+    sys.exit(69)
+
+
+def checkpointed_once(task):
+    """Exit 75 on the first attempt, done on the second."""
+    say(type="section", name="step")
+    say(type="progress", done=task["attempt_no"], total=2, unit="step")
+    if task["attempt_no"] == 1:
+        sys.exit(75)
+    good(task)
+
+
+def crash_once(task):
+    if task["attempt_no"] == 1:
+        os.abort()
+    good(task)
+
+
+def hang(_task):
+    say(type="section", name="step")
+    time.sleep(3600)
+
+
+def never_reports(_task):
+    time.sleep(3600)
+
+
+def memory(_task):
+    """Far over its limit; must not take the machine along."""
+    hoard = []
+    while True:
+        hoard.append(bytearray(32 * MIB))
+        for page in range(0, 32 * MIB, 4096):
+            hoard[-1][page] = 1
+
+
+def orphans(task):
+    """Leaves children that hold on to everything; the task is not over while they live, and they must not live long."""
+    for _ in range(3):
+        if os.fork() == 0:
+            os.setsid()
+            time.sleep(3600)
+            os._exit(0)
+    good(task)
+
+
+def foreign_write(task):
+    """Its scores on standard output are no scores."""
+    print(json.dumps({"score": 0.99}))
+    good(task)
+
+
+def main():
+    with open(os.environ["PREREG_TASK"], encoding="utf-8") as f:
+        task = json.load(f)
+    modes = {name: f for name, f in globals().items() if callable(f) and name not in ("main", "say", "finish")}
+    modes[task["params"]["mode"]](task)
+
+
+if "--describe" in sys.argv:
+    sys.exit(64)
+main()

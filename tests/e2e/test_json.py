@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Every --json answer is one JSON object with "schema":1 and the members that docs name; sealed scores appear in none."""
+
+import json
+import os
+
+import lab
+import rogue
+from lab import OK, equal, expect
+
+MEMBERS = {
+    "status": {"daemon", "programs"},
+    "cells": {"program", "n_cells", "stages", "cells"},
+    "explain": {"stage", "state", "why", "budgets", "attempt_list", "counted", "sealed"},
+    "logs": {"task", "attempts"},
+    "verdict": {"program", "state", "kind", "outcome", "exit_code", "verdict"},
+    "report": {"folder", "html"},
+}
+
+
+def members(place, command, *arguments, wanted=OK):
+    answer = place.ctl_json(command, *arguments, wanted=wanted)
+    missing = MEMBERS[command] - set(answer)
+    expect(not missing, f"{command} --json lacks {sorted(missing)}")
+    return answer
+
+
+def test_schemas(place):
+    grid = place.prepare("micro")
+    check = place.ctl_json("check", grid)
+    expect({"ok", "diagnostics"} <= set(check), f"check --json has {sorted(check)}")
+    lock = place.ctl_json("lock", grid)
+    equal(len(lock["root"]), 64, "the root in lock --json")
+    place.ctl_json("version")
+    place.serve()
+    place.must(OK, "preregd", "submit", grid, "--wait")
+    status = members(place, "status")
+    equal(status["programs"][0]["root"], lock["root"], "root in status")
+    members(place, "cells")
+    task = next(iter(place.tasks()))
+    members(place, "explain", task)
+    members(place, "logs", task)
+    verdict = members(place, "verdict")
+    equal(json.dumps(verdict["verdict"], sort_keys=True), json.dumps(json.loads(place.verdict_bytes()), sort_keys=True),
+          "verdict --json against verdict.json")
+    members(place, "report")
+    for command in ("retry", "unblind"):
+        run = place.run("preregctl", command, "--json", *(["--reason", "test"] if command == "unblind" else []))
+        equal(json.loads(run.stdout)["schema"], 1, f"schema of {command} --json")
+    for command in ("pause", "resume"):
+        run = place.run("preregctl", command, "--json")
+        equal(json.loads(run.stdout)["schema"], 1, f"schema of {command} --json")
+    place.ctl_json("stop")
+
+
+def test_watch(place):
+    """Without a terminal --watch writes a line when something changed, and ends with the program."""
+    grid = place.prepare("micro")
+    place.ctl("lock", grid)
+    place.serve()
+    place.must(OK, "preregd", "submit", grid)
+    run = place.ctl("status", "--watch", "--interval", "200ms", timeout=180)
+    expect("\033" not in run.stdout, "colour or cursor movement without a terminal")
+    last = run.stdout.strip().split("\n")[-1]
+    expect("18 of 18 tasks done" in last, f"the last line is {last!r}")
+    rows = [json.loads(line) for line in place.ctl("status", "--watch", "--json").stdout.strip().split("\n")]
+    equal({row["schema"] for row in rows}, {1}, "schema of status --watch --json")
+
+
+def test_sealed(place):
+    """While a counted task is open, nothing that a command prints holds a score; after unblind it is journalled."""
+    secret = "0.75"
+    grid = rogue.program(place, ["good", "never_reports"], run="[run.work]\ncrashes = 1\n")
+    place.serve()
+    place.must(OK, "preregd", "submit", grid)
+    place.wait_for(lambda: place.tasks()["mode=good,seed=1/work"]["state"] == "done", 30, "the good task is done")
+    for command in (["status"], ["cells"], ["explain", "mode=good,seed=1/work"], ["logs", "mode=good,seed=1/work"],
+                    ["verdict"]):
+        for extra in ([], ["--json"]):
+            text = place.run("preregctl", *command, *extra).stdout
+            expect(secret not in text, f"{command[0]} {extra} shows a sealed score")
+    with open(os.path.join(place.state, "preregd.log"), errors="replace") as f:
+        expect(secret not in f.read(), "the log shows a sealed score")
+    with open(os.path.join(place.state, "preregd.db"), "rb") as f:
+        expect(b'"value":0.75' not in f.read(), "the store holds a sealed score")
+    equal(place.ctl_json("unblind", "--reason", "end-to-end test")["unblinded"], True, "unblind")
+    with open(os.path.join(place.program_folder(), "journal.jsonl")) as f:
+        expect("end-to-end test" in f.read(), "the journal does not hold the reason")
+
+
+lab.main(test_schemas, test_watch, test_sealed)

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""A whole small program from plan to verdict, undisturbed, and what must hold around it."""
+
+import json
+import os
+
+import lab
+from lab import LOCK, OK, equal, expect
+
+
+def locked(place):
+    grid = place.prepare("micro")
+    place.ctl("check", grid)
+    place.ctl("lock", grid)
+    return grid
+
+
+def test_to_verdict(place):
+    """submit --wait starts a daemon, says so, follows to the verdict; everything is where it should be after."""
+    grid = locked(place)
+    run = place.must(OK, "preregd", "submit", grid, "--wait")
+    expect("preregd" in run.stdout + run.stderr, "submit says nothing of the daemon it started")
+    folder = place.program_folder()
+    for name in ("verdict.json", "provenance.json", "report.html", "report.md", "SHA256SUMS"):
+        expect(os.path.isfile(os.path.join(folder, "report", name)), f"report/{name} is missing")
+    verdict = json.loads(place.verdict_bytes())
+    equal(verdict["coverage"]["tasks"], {"planned": 18, "done": 18, "blocked": 0, "never_run": 0}, "coverage")
+    equal(len(verdict["gates"]), 12, "gates")
+    states = {task["state"] for task in place.tasks().values()}
+    equal(states, {"done"}, "states of the tasks")
+    equal(len(lab.results(folder)), 18, "linked results")
+
+
+def test_submit_is_idempotent(place):
+    """The same root again is the same program; [run] may change, nothing locked may."""
+    grid = locked(place)
+    place.serve()
+    place.must(OK, "preregd", "submit", grid)
+    place.must(OK, "preregd", "submit", grid)
+    equal(len(place.status()), 1, "programs after two submits")
+    place.edit(grid, "slots = 2", "slots = 1")
+    place.must(OK, "preregd", "submit", grid)
+    equal(len(place.status()), 1, "programs after another [run]")
+    place.edit(grid, "floor = 0.40", "floor = 0.30")
+    place.must(LOCK, "preregd", "submit", grid)
+    place.edit(grid, "floor = 0.30", "floor = 0.40")
+    place.wait_finished(180)
+    place.must(OK, "preregd", "submit", grid, "--wait")
+
+
+def test_rebuild(place):
+    """A lost database is made anew from the cell folders, and says the same verdict, byte for byte."""
+    grid = locked(place)
+    place.serve()
+    place.must(OK, "preregd", "submit", grid, "--wait")
+    before = place.verdict_bytes()
+    tasks = place.tasks()
+    place.ctl("stop")
+    place.wait_for(lambda: "preregd" not in place.processes().values(), 20, "the daemon stops")
+    for name in os.listdir(place.state):
+        if name.startswith("preregd.db"):
+            os.remove(os.path.join(place.state, name))
+    os.remove(os.path.join(place.program_folder(), "report", "verdict.json"))
+    place.ctl("rebuild")
+    place.serve()
+    place.wait_finished(60)
+    equal(place.verdict_bytes(), before, "verdict.json after rebuild")
+    equal({t: v["state"] for t, v in place.tasks().items()}, {t: v["state"] for t, v in tasks.items()}, "tasks after rebuild")
+
+
+lab.main(test_to_verdict, test_submit_is_idempotent, test_rebuild)

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Bad input and the documented exit codes: each one clear message, nothing half done."""
+
+import json
+import os
+import socket
+import subprocess
+
+import lab
+from lab import ANY, INVALID, LOCK, NO_DAEMON, OK, USAGE, equal, expect
+
+
+def lines(run):
+    return [line for line in run.stderr.split("\n") if line]
+
+
+def test_usage(place):
+    place.ctl(wanted=USAGE)
+    place.ctl("chekc", wanted=USAGE)
+    place.ctl("status", "--jsn", wanted=USAGE)
+    place.ctl("unblind", wanted=USAGE)
+    place.ctl("cancel", wanted=USAGE)
+    place.must(USAGE, "preregd", "serv")
+    equal(place.ctl("--version").stdout.split()[0], "preregctl", "--version")
+    expect("verdict" in place.ctl("help").stdout, "help lists no verdict")
+    expect("--lines" in place.ctl("help", "logs").stdout, "help logs lists no --lines")
+
+
+def test_no_daemon(place):
+    for command in (["status"], ["cells"], ["verdict"], ["stop"], ["pause"], ["explain", "a/b"], ["logs", "a/b"]):
+        run = place.ctl(*command, wanted=NO_DAEMON)
+        expect("preregd serve" in run.stderr, f"{command[0]} does not say how to start one: {run.stderr}")
+    equal(json.loads(place.ctl("status", "--json", wanted=NO_DAEMON).stdout)["schema"], 1, "schema of an error")
+
+
+def test_bad_toml(place):
+    """All diagnostics of a file in one go, with line and column, and the nearest known name."""
+    grid = place.prepare("micro")
+    place.edit(grid, "horizon      = {", "horizn       = {")
+    place.edit(grid, 'levels = ["dense", "moe"]', 'levels = ["dense", "dense"]')
+    place.edit(grid, "prior = 0.5", "prior = 1.5")
+    place.edit(grid, "chance = 0.25, floor = 0.40", "chanse = 0.25, floor = 0.40")
+    run = place.ctl("check", "--no-run", grid, wanted=INVALID)
+    found = [line for line in lines(run) if line.startswith(grid + ":")]
+    expect(len(found) >= 3, f"fewer than three diagnostics with a place:\n{run.stderr}")
+    expect(any("chance" in line for line in found), f"no nearest name:\n{run.stderr}")
+    answer = json.loads(place.ctl("check", "--no-run", "--json", grid, wanted=INVALID).stdout)
+    equal(answer["schema"], 1, "schema of check --json")
+    for text in ("[program", "\xff\xfe\x00", "", "[program]\nname = 3\n"):
+        bad = place.write("bad.toml", text)
+        place.ctl("check", "--no-run", bad, wanted=INVALID)
+
+
+def test_absurd_programs(place):
+    """10^6 cells, a factor without levels, a hole and a clash in the table, a floor under chance."""
+    cases = {
+        "seed levels": ("levels    = [1, 2, 3]", "levels    = [" + ",".join(str(i) for i in range(500001)) + "]"),
+        "no levels": ("levels    = [1, 2, 3]", "levels    = []"),
+        "hole": ('["none", "moe", "below"], ', ""),
+        "clash": ('["none", "moe", "below"], ', '["none", "moe", "below"], ["none", "moe", "dense"], '),
+        "floor under chance": ("floor = 0.40", "floor = 0.20"),
+        "priors over 1": ("prior = 0.5", "prior = 0.7"),
+        "unknown outcome": ('["none", "dense", "below"]', '["none", "dense", "belov"]'),
+        "bad condition": ("counter.k >= 1", "counter.q >= 1"),
+        "cycle": ('after   = ["train"]\ncommand = ["prereg-eval"]\nthreads = 1\nparams  = { task = "schema"',
+                  'after   = ["giving"]\ncommand = ["prereg-eval"]\nthreads = 1\nparams  = { task = "schema"'),
+        "missing data": ("data/grammar.jsonl", "data/grammar_of_yore.jsonl"),
+        "missing worker": ('["prereg-train"]', '["prereg-trane"]'),
+        "bad parameter": ("heads        = 2", "heads        = 3"),
+        "unknown metric": ("grammar.acc", "grammar.accuracy"),
+    }
+    for name, (old, new) in cases.items():
+        folder = place.path(name.replace(" ", "_"))
+        grid = place.prepare("micro", folder)
+        place.edit(grid, old, new)
+        run = place.run("preregctl", "lock", grid)
+        expect(run.returncode == INVALID, f"{name}: exit {run.returncode}, wanted {INVALID}\n{run.stderr[:2000]}")
+        expect(run.stderr.strip(), f"{name}: nothing is said")
+        expect(not os.path.exists(grid + ".lock"), f"{name}: a lock was written")
+
+
+def test_wrong_things_in_the_way(place):
+    """Folders where files should be, files where folders should be, nothing where something should be."""
+    os.mkdir(place.path("folder.toml"))
+    expect(place.run("preregctl", "check", place.path("folder.toml")).returncode in (ANY, INVALID), "a folder as program")
+    place.ctl("check", place.path("absent.toml"), wanted=ANY)
+    grid = place.prepare("micro")
+    os.mkdir(grid + ".lock")
+    expect(place.run("preregctl", "lock", grid).returncode in (ANY, LOCK), "a folder where the lock should be")
+    os.rmdir(grid + ".lock")
+    place.write("state", "a file where the state folder should be\n")
+    run = place.run("preregd", "serve")
+    expect(run.returncode == ANY and lines(run), f"serve on a file: exit {run.returncode}, {run.stderr!r}")
+    os.remove(place.path("state"))
+
+
+def test_init_does_not_overwrite(place):
+    place.ctl("init", "new")
+    run = place.ctl("init", "new", wanted=ANY)
+    expect("already" in run.stderr, run.stderr)
+    place.must(OK, "prereg-data", "demo", "--seed", "1", "--out", place.path("new/data"))
+    place.ctl("check", place.path("new/grid.toml"))
+    place.ctl("lock", place.path("new/grid.toml"))
+
+
+def test_lock(place):
+    """One changed value, one changed byte of data or worker, and submit refuses; [run] is free; a forged root is seen."""
+    grid = place.prepare("micro")
+    place.must(LOCK, "preregd", "submit", grid)  # not locked yet
+    place.ctl("lock", grid)
+    with open(grid + ".lock", "rb") as f:
+        first = f.read()
+    place.ctl("lock", grid)
+    with open(grid + ".lock", "rb") as f:
+        equal(f.read(), first, "the lock after locking twice")
+    place.edit(grid, "floor = 0.40", "floor = 0.39")
+    run = place.must(LOCK, "preregd", "submit", grid)
+    expect("floor" in run.stderr + run.stdout, f"the changed value is not named: {run.stderr}")
+    place.ctl("lock", grid, wanted=ANY)
+    place.edit(grid, "floor = 0.39", "floor = 0.40")
+    data = place.path("micro/data/grammar.jsonl")
+    with open(data, "ab") as f:
+        f.write(b"\n")
+    place.must(LOCK, "preregd", "submit", grid)
+    with open(data, "rb+") as f:
+        f.truncate(os.path.getsize(data) - 1)
+    place.edit(grid + ".lock", '"floor": 0.4' if b'"floor": 0.4' in first else '"floor":0.4',
+               '"floor": 0.3' if b'"floor": 0.4' in first else '"floor":0.3')
+    place.must(LOCK, "preregd", "submit", grid)
+    with open(grid + ".lock", "wb") as f:
+        f.write(first)
+    with open(place.path("bin/prereg-eval"), "ab") as f:
+        f.write(b"\0")
+    place.must(LOCK, "preregd", "submit", grid)
+
+
+def test_two_daemons(place):
+    place.serve()
+    run = place.run("preregd", "serve")
+    expect(run.returncode == ANY, f"a second daemon: exit {run.returncode}")
+    expect(lines(run), "the second daemon says nothing")
+    place.ctl("status")
+
+
+def test_state_of_another_version(place):
+    place.serve()
+    place.ctl("stop")
+    place.wait_for(lambda: "preregd" not in place.processes().values(), 20, "the daemon stops")
+    database = os.path.join(place.state, "preregd.db")
+    with open(database, "rb+") as f:
+        f.seek(60)  # user_version, big endian
+        f.write((4711).to_bytes(4, "big"))
+    for name in ("preregd.db-wal", "preregd.db-shm"):
+        if os.path.exists(os.path.join(place.state, name)):
+            os.remove(os.path.join(place.state, name))
+    run = place.run("preregd", "serve")
+    expect(run.returncode == ANY and "version" in (run.stderr + open(place.path("state/preregd.log")).read()),
+           f"exit {run.returncode}: {run.stderr}")
+
+
+def test_socket(place):
+    """The socket is its owner's alone, takes garbage without falling over, and keeps its limits."""
+    place.serve()
+    path = os.path.join(place.state, "preregd.sock")
+    equal(os.stat(path).st_mode & 0o777, 0o600, "mode of the socket")
+    for text in (b"\n", b"nonsense\n", b'{"schema":1}\n', b'{"schema":9,"id":1,"method":"ping"}\n', b"\x00\xff" * 100 + b"\n",
+                 b"[" * 5000 + b"\n", b"x" * (2 << 20) + b"\n"):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+            s.settimeout(10)
+            s.connect(path)
+            try:
+                s.sendall(text)
+                answer = s.recv(65536)
+            except (BrokenPipeError, ConnectionResetError):
+                answer = b""
+        if answer:
+            equal(json.loads(answer.split(b"\n")[0])["ok"], False, f"answer to {text[:20]!r}")
+    place.ctl("status")
+
+
+def test_output_to_a_full_disk(place):
+    if not os.path.exists("/dev/full"):
+        return
+    with open("/dev/full", "w") as full:
+        run = subprocess.run([os.path.join(place.bin, "preregctl"), "help"], stdout=full, stderr=subprocess.PIPE, env=place.env)
+    equal(run.returncode, ANY, "exit code of a command whose output went nowhere")
+
+
+lab.main(test_usage, test_no_daemon, test_bad_toml, test_absurd_programs, test_wrong_things_in_the_way,
+         test_init_does_not_overwrite, test_lock, test_two_daemons, test_state_of_another_version, test_socket,
+         test_output_to_a_full_disk)

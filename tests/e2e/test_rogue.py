@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Workers that misbehave: each gets its recorded cause, none takes another's results along."""
+
+import json
+import os
+
+import lab
+import rogue
+from lab import INDETERMINATE, OK, VOID, equal, expect
+
+FAST = """[run.work]
+crashes = 1
+deadlines = { setup = "2s", step = "2s" }
+memory = "256MiB"
+"""
+
+# mode -> (state, cause) that its task must end in
+ENDS = {
+    "good": ("done", None),
+    "foreign_write": ("done", None),
+    "garbage": ("done", None),
+    "flood": ("blocked", "bad_result"),
+    "no_result": ("blocked", "bad_result"),
+    "torn_result": ("blocked", "bad_result"),
+    "wrong_attempt": ("blocked", "bad_result"),
+    "missing_metric": ("blocked", "bad_result"),
+    "null": ("done", None),
+    "crash": ("blocked", "crash"),
+    "crash_once": ("done", None),
+    "checkpointed_once": ("done", None),
+    "bad_parameters": ("blocked", "user_error"),
+    "bad_data": ("blocked", "bad_input"),
+    "cannot": ("blocked", "not_measurable"),
+    "hang": ("blocked", "hang"),
+    "never_reports": ("blocked", "hang"),
+    "memory": ("blocked", "oom"),
+}
+
+
+def test_causes(place):
+    """Every mode at once; the verdict is undetermined where a mode of the contrast is, and says so."""
+    place.serve()
+    grid = rogue.program(place, list(ENDS), run=FAST)
+    run = place.run("preregd", "submit", grid, "--wait")
+    expect(run.returncode in (OK, INDETERMINATE, VOID), f"submit --wait: exit {run.returncode}\n{run.stderr}")
+    got = {name.split(",")[0].split("=")[1]: (t["state"], t["cause"]) for name, t in place.tasks().items()}
+    wrong = {m: (got.get(m), ENDS[m]) for m in ENDS if got.get(m) != ENDS[m]}
+    expect(not wrong, f"(got, wanted) where they differ: {wrong}")
+    verdict = json.loads(place.verdict_bytes())
+    scores = {g["cell"].split(",")[0].split("=")[1]: g["score"] for g in verdict["gates"]}
+    equal(scores["good"], 0.75, "the good worker's score")
+    equal(scores["null"], None, "the score of a worker that said null")
+    garbage = place.ctl_json("explain", "mode=garbage,seed=1/work")
+    equal(garbage["garbage_lines"], 5, "lines that are no events")
+    equal(len(place.ctl_json("explain", "mode=crash_once,seed=1/work")["attempt_list"]), 2, "attempts of crash_once")
+    logs = place.ctl("logs", "mode=bad_parameters,seed=1/work").stdout
+    expect("layers: 0 is under 1" in logs, f"logs show no word of the worker:\n{logs}")
+
+
+def test_nan_is_undetermined(place):
+    """NaN reaches no gate: the record is undetermined or the result is refused, and the verdict is not bound by it."""
+    place.serve()
+    grid = rogue.program(place, ["good", "nan"], budget=0.0, run=FAST)
+    run = place.run("preregd", "submit", grid, "--wait")
+    expect(run.returncode in (INDETERMINATE, VOID), f"exit {run.returncode}")
+    verdict = json.loads(place.verdict_bytes())
+    scores = {g["cell"].split(",")[0].split("=")[1]: g["score"] for g in verdict["gates"]}
+    equal(scores["nan"], None, "the score that was NaN")
+
+
+def test_orphans(place):
+    """Children that a worker leaves are ended; nothing of theirs outlives the program."""
+    place.serve()
+    grid = rogue.program(place, ["good", "orphans"], run=FAST)
+    place.run("preregd", "submit", grid, "--wait")
+    equal(place.tasks()["mode=good,seed=1/work"]["state"], "done", "the good task")
+    place.wait_for(lambda: not [n for n in place.processes().values() if "python" in n or "rogue" in n], 20,
+                   "the left children end")
+
+
+def test_over_the_exclusion_budget_is_void(place):
+    """A crash too many: VOID, exit 7, and the reason stands in the verdict."""
+    place.serve()
+    grid = rogue.program(place, ["good", "crash"], budget=0.0, run=FAST)
+    place.must(VOID, "preregd", "submit", grid, "--wait")
+    place.ctl("verdict", wanted=VOID)
+    answer = place.ctl_json("verdict", wanted=VOID)
+    equal((answer["kind"], answer["exit_code"]), ("void", VOID), "kind and exit code of the verdict")
+
+
+def test_retry_cancel_pause(place):
+    """What a person can do to a running program; a cancelled task leaves its measure undetermined."""
+    place.serve()
+    grid = rogue.program(place, ["good", "never_reports"], run='[run.work]\ncrashes = 1\n')
+    place.must(OK, "preregd", "submit", grid)
+    place.wait_for(lambda: place.tasks()["mode=never_reports,seed=1/work"]["state"] == "running", 30, "it runs")
+    place.wait_for(lambda: place.tasks()["mode=good,seed=1/work"]["state"] == "done", 30, "the other is done")
+    place.ctl("verdict", wanted=lab.ANY)
+    place.ctl("pause")
+    equal(place.status()[0]["state"], "paused", "state after pause")
+    place.ctl("resume")
+    equal(place.status()[0]["state"], "running", "state after resume")
+    why = place.ctl_json("explain", "mode=never_reports,seed=1/work")
+    equal(why["why"], "running", "why of a running task")
+    place.ctl("cancel", "mode=never_reports,seed=1/work")
+    place.wait_finished(60)
+    verdict = json.loads(place.verdict_bytes())
+    equal(verdict["coverage"]["counted"]["excluded"], 0, "a cancelled task is never excluded")
+    place.ctl("retry", wanted=lab.ANY)
+
+
+lab.main(test_causes, test_nan_is_undetermined, test_orphans, test_over_the_exclusion_budget_is_void, test_retry_cancel_pause)
