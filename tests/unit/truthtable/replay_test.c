@@ -1,0 +1,244 @@
+/* The paper's program on the reconstructed records: every published aggregate that can hold comes
+ * out. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "tests/unit/truthtable/fixture.h"
+#include "truthtable/replay.h"
+
+#define RECORDS "ops/programs/below_the_floor/replay/records.json"
+
+struct replayed {
+    struct program *p;
+    struct verdict v;
+};
+
+static int set_up(void **state)
+{
+    static struct replayed r;
+    struct err err;
+    char *path = path_join(TEST_SOURCE_DIR, RECORDS);
+    r.p = fixture_program_file("tests/unit/prereg/fixtures/below_the_floor.toml");
+    if (replay_run(r.p, NULL, path, &r.v, &err) != 0) {
+        print_error("%s\n", err.msg);
+        return -1;
+    }
+    free(path);
+    *state = &r;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct replayed *r = *state;
+    verdict_release(&r->v);
+    program_free(r->p);
+    return 0;
+}
+
+static double number(const cJSON *o, const char *key)
+{
+    const cJSON *m = json_member(o, key);
+    assert_true(cJSON_IsNumber(m));
+    return m->valuedouble;
+}
+
+static const char *string(const cJSON *o, const char *key)
+{
+    return cJSON_GetStringValue(json_member(o, key));
+}
+
+static void expect_line(const cJSON *v, const char *want)
+{
+    struct strbuf sb = STRBUF_INIT;
+    struct err err;
+    assert_int_equal(json_line(v, &sb, &err), 0);
+    assert_string_equal(sb.buf, want);
+    strbuf_release(&sb);
+}
+
+static void test_verdict(void **state)
+{
+    const struct replayed *r = *state;
+    const cJSON *j = r->v.json;
+    assert_int_equal(r->v.kind, VERDICT_BOUND);
+    assert_int_equal(verdict_exit_code(&r->v), EXIT_OK);
+    assert_string_equal(string(j, "outcome"), "O4");
+    assert_string_equal(string(j, "records"), "reconstructed");
+    expect_line(json_member(j, "rows_fired"), "[4,8,12,16]");
+    expect_line(json_member(j, "counters"), "{\"k\":[0,0],\"k_mean\":[0,0]}");
+    expect_line(json_member(j, "coverage"),
+                "{\"tasks\":{\"planned\":60,\"done\":48,\"blocked\":12,\"never_run\":0},"
+                "\"records\":{\"planned\":48,\"done\":36,\"blocked\":12,\"never_run\":0},"
+                "\"counted\":{\"planned\":36,\"done\":36,\"blocked\":0,\"never_run\":0,"
+                "\"excluded\":0,\"budget\":3}}");
+    assert_true(number(j, "prior") == 0.17);
+    assert_true(fabs(number(j, "surprisal_bits") - 2.5563933485243853) < 1e-12);
+}
+
+static void test_inputs(void **state)
+{
+    const struct replayed *r = *state;
+    expect_line(json_member(r->v.json, "inputs"),
+                "[{\"name\":\"magnitude\",\"level\":null,\"possible\":[\"decisive\",\"small\"],"
+                "\"why\":\"no pairs: no counted measure cleared\",\"holds\":[null,null]},"
+                "{\"name\":\"direction\",\"level\":null,\"possible\":[\"dense\",\"moe\"],"
+                "\"why\":\"no pairs: no counted measure cleared\",\"holds\":[null,null]},"
+                "{\"name\":\"cleared\",\"level\":\"0\",\"possible\":[\"0\"],\"why\":null,"
+                "\"holds\":[false,false,false,true]}]");
+}
+
+/* Best score of a measure, with its margin. */
+static void best_gate(const cJSON *j, const char *measure, double *score, double *z, size_t *n)
+{
+    const cJSON *g = NULL;
+    *score = -1;
+    *n = 0;
+    cJSON_ArrayForEach(g, json_member(j, "gates"))
+    {
+        if (strcmp(string(g, "measure"), measure) != 0) {
+            continue;
+        }
+        (*n)++;
+        if (cJSON_IsNumber(json_member(g, "score")) && number(g, "score") > *score) {
+            *score = number(g, "score");
+            *z = number(g, "z");
+        }
+    }
+}
+
+static void test_gates(void **state)
+{
+    const struct replayed *r = *state;
+    double score = 0;
+    double z = 0;
+    size_t n = 0;
+    best_gate(r->v.json, "mmlu", &score, &z, &n);
+    assert_int_equal(n, 12);
+    assert_true(fabs(score - 0.2316) < 5e-5);
+    assert_true(fabs(z + 10.8) < 0.05);
+    best_gate(r->v.json, "gsm8k", &score, &z, &n);
+    assert_int_equal(n, 12);
+    assert_true(score < 0);
+    const cJSON *g = NULL;
+    cJSON_ArrayForEach(g, json_member(r->v.json, "gates"))
+    {
+        if (strcmp(string(g, "measure"), "gsm8k") == 0) {
+            assert_true(cJSON_IsNull(json_member(g, "cleared")));
+            assert_string_equal(string(g, "why"), "blocked: not_measurable");
+        } else {
+            assert_true(cJSON_IsFalse(json_member(g, "cleared")));
+        }
+    }
+}
+
+static const cJSON *named(const cJSON *list, const char *key, const char *name)
+{
+    const cJSON *m = NULL;
+    cJSON_ArrayForEach(m, list)
+    {
+        if (strcmp(string(m, key), name) == 0) {
+            return m;
+        }
+    }
+    fail_msg("no %s", name);
+    return NULL;
+}
+
+static const cJSON *figure(const cJSON *j, const char *contrast, const char *measure)
+{
+    const cJSON *k = named(json_member(j, "contrasts"), "name", contrast);
+    return named(json_member(k, "measures"), "measure", measure);
+}
+
+static void test_differences(void **state)
+{
+    const struct replayed *r = *state;
+    const cJSON *pairs = json_member(r->v.json, "pairs");
+    double largest = 0;
+    const cJSON *of_largest = NULL;
+    const cJSON *pair = NULL;
+    assert_true(number(pairs, "n") == 18);
+    cJSON_ArrayForEach(pair, json_member(pairs, "list"))
+    {
+        if (fabs(number(pair, "difference")) > largest) {
+            largest = fabs(number(pair, "difference"));
+            of_largest = pair;
+        }
+    }
+    assert_true(fabs(largest - 0.006314) < 5e-7);
+    assert_string_equal(string(of_largest, "measure"), "winogrande");
+    assert_string_equal(string(of_largest, "a"), "arch=dense,lr=0.001");
+    assert_string_equal(string(of_largest, "b"), "arch=dense,lr=0.002");
+    static const char *const measures[] = {"mmlu", "hellaswag", "winogrande"};
+    double widest = 0;
+    for (size_t m = 0; m < 3; m++) {
+        const cJSON *at = NULL;
+        cJSON_ArrayForEach(at, json_member(figure(r->v.json, "arch", measures[m]), "settings"))
+        {
+            double d = fabs(number(at, "difference"));
+            assert_true(d >= 0.000150 && d < 0.0034205);
+            widest = d > widest ? d : widest;
+        }
+    }
+    assert_true(fabs(widest - 0.003420) < 5e-7);
+}
+
+static void test_intervals(void **state)
+{
+    const struct replayed *r = *state;
+    const cJSON *mmlu = figure(r->v.json, "arch", "mmlu");
+    /* The Bayes factors of the paper follow from these two. */
+    assert_true(fabs(fabs(number(mmlu, "mean")) - 0.000544) < 5e-6);
+    assert_true(fabs(number(mmlu, "se") - 0.000578) < 2e-6);
+    assert_true(fabs(number(figure(r->v.json, "arch", "hellaswag"), "mean")) < 1e-12);
+    assert_true(fabs(number(figure(r->v.json, "arch", "hellaswag"), "se") - 0.000388) < 2e-6);
+    const cJSON *bounds = json_member(mmlu, "bf10_bounds");
+    assert_true(fabs(cJSON_GetArrayItem(bounds, 0)->valuedouble - 0.0265) < 5e-4);
+    assert_true(fabs(cJSON_GetArrayItem(bounds, 1)->valuedouble - 0.0898) < 5e-4);
+    assert_true(fabs(number(figure(r->v.json, "arch", "loss"), "mean") - 0.388) < 1e-9);
+}
+
+static void test_bytes(void **state)
+{
+    const struct replayed *r = *state;
+    struct verdict again;
+    struct err err;
+    struct strbuf a = STRBUF_INIT;
+    struct strbuf b = STRBUF_INIT;
+    char *path = path_join(TEST_SOURCE_DIR, RECORDS);
+    assert_int_equal(replay_run(r->p, NULL, path, &again, &err), 0);
+    assert_int_equal(json_pretty(r->v.json, &a, &err), 0);
+    assert_int_equal(json_pretty(again.json, &b, &err), 0);
+    assert_string_equal(a.buf, b.buf);
+    /* Timings stand in the provenance alone. */
+    assert_null(strstr(a.buf, "step_seconds"));
+    assert_int_equal(cJSON_GetArraySize(again.provenance), 1);
+    assert_true(cJSON_IsTrue(json_member(again.provenance->child, "holds")));
+    strbuf_clear(&a);
+    replay_print(&r->v, &a);
+    assert_non_null(strstr(a.buf, "rows fired: 4, 8, 12, 16"));
+    assert_non_null(strstr(a.buf, "best cell 0.2316, floor 0.27: -10.8 sigma"));
+    strbuf_release(&a);
+    strbuf_release(&b);
+    verdict_release(&again);
+    free(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_verdict),   cmocka_unit_test(test_inputs),
+        cmocka_unit_test(test_gates),     cmocka_unit_test(test_differences),
+        cmocka_unit_test(test_intervals), cmocka_unit_test(test_bytes),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

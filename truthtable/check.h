@@ -1,0 +1,114 @@
+/*
+ * What `check` proves of a program before any data exist (program.md §3): totality of the table,
+ * its partial states, which rows and outcomes can come about, what the floors and the design can
+ * resolve, priors, what is held fixed, the plan.
+ *
+ * A report owns an arena and borrows the program; constant after check_run(). Pure: `describe` is
+ * what the workers said before (prereg/describe.h), NULL under --no-run; the same inputs give the
+ * same report.
+ */
+#ifndef TRUTHTABLE_CHECK_H
+#define TRUTHTABLE_CHECK_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/diag.h"
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "prereg/program.h"
+
+#define CHECK_LISTED_MAX 20 /* holes, clashes and indeterminate states that are spelled out */
+
+struct table_proof {
+    uint64_t n_combinations; /* of levels */
+    uint64_t n_holes;        /* without a row */
+    uint64_t n_clashes;      /* with more than one */
+    bool states_counted;     /* false: too many to enumerate */
+    uint64_t n_partial;      /* states in which some input has more than one possible level */
+    uint64_t n_indeterminate;
+    const char *indeterminate[CHECK_LISTED_MAX]; /* "magnitude decisive|small, cleared 1|0" */
+    size_t n_listed;
+};
+
+enum reach { REACH_NOT_SHOWN, REACH_WITNESSED, REACH_IMPOSSIBLE };
+
+struct row_proof {
+    enum reach reach;
+    bool alone;       /* witnessed by scores that fire no other row */
+    uint64_t witness; /* number of the search's trial */
+};
+
+struct outcome_proof {
+    enum reach reach;
+    bool binds;         /* witnessed by scores under which it binds */
+    const char *scores; /* of that witness: "mmlu: dense 0.31, moe 0.26; ..."; NULL */
+};
+
+struct measure_proof {         /* NaN: not defined, not known */
+    double floor_above_chance; /* in binomial standard errors */
+    double detectable;    /* smallest difference of two arms at 80 % power, item sampling alone */
+    size_t cells_per_arm; /* of the contrast `detectable` speaks of; 0: none */
+};
+
+enum fixed_column {
+    FIXED_PARAMS_TOTAL,
+    FIXED_PARAMS_ACTIVE,
+    FIXED_ACTIVE_FFN,
+    FIXED_TOKENS,
+    FIXED_TOKENS_PER_TOTAL,
+    FIXED_TOKENS_PER_ACTIVE,
+    FIXED_TOKENS_PER_EXPERT,
+    FIXED_FLOPS_PER_TOKEN,
+    FIXED_STEPS,
+    FIXED_NR
+};
+
+struct fixed_row { /* one per condition; NaN: unknown */
+    double values[FIXED_NR];
+};
+
+struct plan_proof { /* NaN: unknown */
+    size_t n_cells;
+    size_t n_tasks;
+    double flops;
+    double disk_bytes;
+    double seconds; /* of all tasks, one after another */
+};
+
+struct check_report {
+    struct arena arena;
+    const struct program *program;
+    struct table_proof table;
+    struct row_proof *rows;         /* [row] */
+    struct outcome_proof *outcomes; /* [outcome] */
+    uint64_t n_trials;
+    struct measure_proof *measures; /* [measure] */
+    double prior_sum;
+    double prior_remainder;
+    struct fixed_row *fixed;  /* [condition] */
+    const char *fixed_equal;  /* "tokens, steps, active parameters (within 0.1 %)" or "" */
+    const char *fixed_differ; /* "total parameters (x1.82), ..." or "" */
+    const char *fixed_unknown;
+    struct plan_proof plan;
+};
+
+/* Adds what it finds to diag: conditions that do not compile, holes, clashes, an impossible outcome
+ * are errors; rows that are impossible or not shown, a level that is never possible, are warnings
+ * or notes. ERR_INVALID when conditions do not compile (out is then empty but releasable); errors
+ * about the table leave a full report and return 0: ask diag. */
+int check_run(const struct program *p, const cJSON *describe, struct check_report *out,
+              struct diag *diag, struct err *err) MUST_CHECK;
+void check_release(struct check_report *r);
+
+/* For people; no colour. */
+void check_print(const struct check_report *r, struct strbuf *out);
+/* The caller frees it. Also the lock's "proof". */
+cJSON *check_json(const struct check_report *r) __attribute__((returns_nonnull));
+
+const char *fixed_column_name(enum fixed_column c);
+
+#endif
