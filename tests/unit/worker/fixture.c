@@ -1,0 +1,216 @@
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+#include "fixture.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/rng.h"
+#include "base/xalloc.h"
+
+#define WORKER           TEST_BIN_DIR "/prereg-train"
+#define CORPUS_SENTENCES 1200
+#define SENTENCES_A_DOC  4
+
+/* Sentences of a small grammar: something a model of a few thousand parameters can learn in a
+ * second. */
+static void add_sentence(struct strbuf *out, struct rng *r)
+{
+    static const char *const who[] = {"the cat", "a dog", "my aunt", "the old king"};
+    static const char *const does[] = {"sees", "likes", "follows", "paints"};
+    static const char *const what[] = {"a red ball", "the river", "two birds", "nothing"};
+
+    strbuf_addf(out, "%s %s %s. ", who[rng_below(r, 4)], does[rng_below(r, 4)],
+                what[rng_below(r, 4)]);
+}
+
+static void write_file(const char *path, const struct strbuf *text)
+{
+    struct err err = {0};
+
+    if (file_write_atomic(path, text->buf, text->len, 0644, &err) < 0)
+        fail_msg("%s", err.msg);
+}
+
+static void write_corpora(const struct fixture *f)
+{
+    struct strbuf jsonl = STRBUF_INIT, text = STRBUF_INIT;
+    struct rng r;
+
+    rng_seed(&r, 7);
+    for (int i = 0; i < CORPUS_SENTENCES / SENTENCES_A_DOC; i++) {
+        strbuf_adds(&jsonl, "{\"text\": \"");
+        for (int j = 0; j < SENTENCES_A_DOC; j++) {
+            add_sentence(&jsonl, &r);
+            add_sentence(&text, &r);
+        }
+        strbuf_adds(&jsonl, "\"}\n");
+        strbuf_adds(&text, "\n<|endoftext|>\n");
+    }
+    write_file(f->corpus, &jsonl);
+    write_file(f->corpus_b, &text);
+    strbuf_release(&jsonl);
+    strbuf_release(&text);
+}
+
+void fixture_init(struct fixture *f)
+{
+    char template[] = "/tmp/prereg-worker-XXXXXX";
+
+    *f = (struct fixture){0};
+    assert_non_null(mkdtemp(template));
+    f->folder = xstrdup(template);
+    f->corpus = path_join(f->folder, "corpus.jsonl");
+    f->corpus_b = path_join(f->folder, "corpus.txt");
+    write_corpora(f);
+}
+
+void fixture_forget(struct fixture *f)
+{
+    for (size_t i = 0; i < f->n_attempts; i++)
+        free(f->attempts[i]);
+    f->n_attempts = 0;
+}
+
+void fixture_release(struct fixture *f)
+{
+    struct err err;
+
+    fixture_forget(f);
+    (void)!dir_remove(f->folder, &err);
+    free(f->folder);
+    free(f->corpus);
+    free(f->corpus_b);
+}
+
+static cJSON *data_entry(const char *path)
+{
+    cJSON *entry = json_object();
+
+    json_put_string(entry, "path", path);
+    return entry;
+}
+
+const char *fixture_attempt(struct fixture *f, const cJSON *params, double checkpoint_seconds)
+{
+    static int number;
+    struct err err = {0};
+    cJSON *task = json_object(), *data = json_object(), *resume = json_array();
+
+    assert_true(f->n_attempts < FIXTURE_ATTEMPTS_MAX);
+    char *folder = xasprintf("%s/attempt-%03d", f->folder, ++number);
+    for (size_t i = f->n_attempts; i-- > 0;)
+        json_push_string(resume, f->attempts[i]);
+    f->attempts[f->n_attempts++] = folder;
+    json_put(data, "a", data_entry(f->corpus));
+    json_put(data, "b", data_entry(f->corpus_b));
+    json_put_int(task, "protocol", 1);
+    json_put_string(task, "attempt", folder);
+    json_put_int(task, "attempt_no", (int64_t)f->n_attempts);
+    json_put_int(task, "threads", 1);
+    json_put(task, "params", json_copy(params));
+    json_put(task, "data", data);
+    json_put(task, "resume", resume);
+    if (checkpoint_seconds >= 0.0)
+        json_put_number(task, "checkpoint", checkpoint_seconds);
+    char *path = path_join(folder, "task.json");
+    assert_int_equal(dir_make(folder, 0755, &err), 0);
+    assert_int_equal(json_write_file(path, task, 0644, &err), 0);
+    free(path);
+    cJSON_Delete(task);
+    return folder;
+}
+
+static void exec_worker(const char *folder)
+{
+    if (chdir(folder) != 0 || setenv("PREREG_TASK", "task.json", 1) != 0 ||
+        setenv("PREREG_EVENTS", "events.jsonl", 1) != 0 ||
+        setenv("OPENBLAS_NUM_THREADS", "1", 1) != 0)
+        _exit(120);
+    int fd = open("stderr.log", O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    if (fd < 0 || dup2(fd, STDERR_FILENO) < 0)
+        _exit(121);
+    (void)execl(WORKER, WORKER, (char *)NULL);
+    _exit(122);
+}
+
+struct attempt_end fixture_run(const char *folder, int signo, int64_t delay_us)
+{
+    struct attempt_end end = {.code = -1};
+    int status = 0;
+
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        exec_worker(folder);
+    if (signo != 0) {
+        (void)usleep((useconds_t)delay_us);
+        (void)kill(pid, signo);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status))
+        end.code = WEXITSTATUS(status);
+    else
+        end.signal = WTERMSIG(status);
+    end.err = fixture_file(folder, "stderr.log");
+    return end;
+}
+
+void attempt_end_release(struct attempt_end *end)
+{
+    strbuf_release(&end->err);
+}
+
+struct strbuf fixture_file(const char *folder, const char *name)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err err = {0};
+    char *path = path_join(folder, name);
+
+    if (file_read(path, (size_t)1 << 28, &text, &err) < 0)
+        fail_msg("%s", err.msg);
+    free(path);
+    return text;
+}
+
+struct strbuf fixture_outcome(const char *folder)
+{
+    static const char *const timings[] = {"step_seconds", "tokens_per_second", "peak_rss_bytes"};
+    struct strbuf text = fixture_file(folder, "result.json"), out = STRBUF_INIT;
+    struct err err = {0};
+    cJSON *result = NULL;
+
+    assert_int_equal(json_parse(text.buf, text.len, &result, &err), 0);
+    cJSON *facts = cJSON_GetObjectItemCaseSensitive(result, "facts");
+    for (size_t i = 0; i < ARRAY_LEN(timings); i++)
+        cJSON_DeleteItemFromObjectCaseSensitive(facts, timings[i]);
+    cJSON_DeleteItemFromObjectCaseSensitive(result, "attempt");
+    assert_int_equal(json_canonical(result, &out, &err), 0);
+    cJSON_Delete(result);
+    strbuf_release(&text);
+    return out;
+}
+
+cJSON *fixture_params(const char *text)
+{
+    struct err err = {0};
+    cJSON *params = NULL;
+    char *copy = xstrdup(text);
+
+    for (char *c = copy; *c != '\0'; c++)
+        if (*c == '\'')
+            *c = '"';
+    if (json_parse(copy, strlen(copy), &params, &err) < 0)
+        fail_msg("%s in %s", err.msg, text);
+    free(copy);
+    return params;
+}

@@ -1,0 +1,55 @@
+/*
+ * Running the real prereg-train: a scratch folder with a generated corpus, attempts inside it,
+ * kills on the way. Invariant: everything lies under one temporary folder, which fixture_release()
+ * removes.
+ */
+#ifndef TESTS_UNIT_WORKER_FIXTURE_H
+#define TESTS_UNIT_WORKER_FIXTURE_H
+
+#include <cjson/cJSON.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/strbuf.h"
+
+#define FIXTURE_ATTEMPTS_MAX 64
+
+struct fixture {
+    char *folder;
+    char *corpus;   /* a JSONL file */
+    char *corpus_b; /* a second source, plain text */
+    char *attempts[FIXTURE_ATTEMPTS_MAX];
+    size_t n_attempts;
+};
+
+/* How an attempt ended. */
+struct attempt_end {
+    int code;   /* -1 when a signal ended it */
+    int signal; /* 0 when none did */
+    struct strbuf err;
+};
+
+void fixture_init(struct fixture *f);
+void fixture_release(struct fixture *f);
+/* Forgets the attempts so far (their folders stay until the release). */
+void fixture_forget(struct fixture *f);
+
+/* Writes attempt-NNN/task.json: params, both sources, every earlier attempt as "resume".
+ * checkpoint_seconds < 0: none given. Returns the folder. */
+const char *fixture_attempt(struct fixture *f, const cJSON *params, double checkpoint_seconds);
+
+/* Starts the worker in the folder and sends signo after delay_us unless it is 0; waits for the end.
+ */
+struct attempt_end fixture_run(const char *folder, int signo, int64_t delay_us);
+void attempt_end_release(struct attempt_end *end);
+
+/* The whole of folder/name; fails the test when there is none. */
+struct strbuf fixture_file(const char *folder, const char *name);
+/* What must be the same however often a run was killed: all metrics, and all facts but timings,
+ * memory, as JSON. */
+struct strbuf fixture_outcome(const char *folder);
+
+/* Parameters from JSON text with single quotes for double ones. */
+cJSON *fixture_params(const char *text);
+
+#endif

@@ -1,0 +1,253 @@
+/*
+ * Resumed = uninterrupted (invariant 6): the real worker is killed at random points, by SIGKILL and
+ * SIGTERM, until a run gets through; model.bin, metrics and facts must be those of a run that
+ * nobody disturbed. Torn checkpoints are skipped.
+ */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/rng.h"
+#include "base/xalloc.h"
+#include "fixture.h"
+
+#define DENSE                                                                                      \
+    "{'layers':2,'width':32,'heads':2,'ffn':48,'context':64,'batch_tokens':512,'lr':0.003,"        \
+    "'seed':3,'horizon':{'contract':'fixed','tokens':60000},'mix':{'a':0.7,'b':0.3},"              \
+    "'marks':[0.25,0.5],'target_loss':2.5,'eval_every':20,'val_tokens':2048}"
+#define MIXTURE                                                                                    \
+    "{'layers':2,'width':32,'heads':2,'kv_heads':1,'ffn':32,'dense_layers':1,'experts':4,"         \
+    "'top_k':2,'expert_ffn':24,'shared':1,'context':64,'batch_tokens':512,'micro_batch':3,"        \
+    "'lr':0.003,'seed':3,'horizon':{'contract':'fixed','tokens':60000},'mix':{'a':0.7,'b':0.3},"   \
+    "'balance_loss':0.01,'router_z_loss':0.001,'bias_update_rate':0.01,'balance_anneal':0.5,"      \
+    "'reset_dead_experts':10,'marks':[0.25,1],'val_tokens':2048,'tie_embeddings':false}"
+
+#define CHECKPOINT_SECONDS 0.02
+#define KILLS_MAX          12
+
+/* The undisturbed run. */
+struct reference {
+    struct strbuf model;
+    struct strbuf outcome;
+    int64_t us;
+};
+
+static struct reference run_reference(struct fixture *f, const cJSON *params)
+{
+    struct reference ref;
+    int64_t begin = clock_mono_ns();
+    const char *folder = fixture_attempt(f, params, 1e6);
+    struct attempt_end end = fixture_run(folder, 0, 0);
+
+    ref.us = (clock_mono_ns() - begin) / 1000;
+    if (end.code != 0)
+        fail_msg("exit %d: %s", end.code, end.err.buf);
+    ref.model = fixture_file(folder, "model/model.bin");
+    ref.outcome = fixture_outcome(folder);
+    attempt_end_release(&end);
+    fixture_forget(f);
+    return ref;
+}
+
+static void reference_release(struct reference *ref)
+{
+    strbuf_release(&ref->model);
+    strbuf_release(&ref->outcome);
+}
+
+static void assert_same(const struct reference *ref, const char *folder)
+{
+    struct strbuf model = fixture_file(folder, "model/model.bin");
+    struct strbuf outcome = fixture_outcome(folder);
+
+    assert_string_equal(outcome.buf, ref->outcome.buf);
+    assert_int_equal(model.len, ref->model.len);
+    assert_memory_equal(model.buf, ref->model.buf, model.len);
+    strbuf_release(&model);
+    strbuf_release(&outcome);
+}
+
+static bool events_say(const char *folder, const char *text)
+{
+    char *path = path_join(folder, "events.jsonl");
+    bool exists = file_kind_at(path) == FILE_REGULAR;
+    bool found = false;
+
+    free(path);
+    if (exists) {
+        struct strbuf events = fixture_file(folder, "events.jsonl");
+        found = strstr(events.buf, text) != NULL;
+        strbuf_release(&events);
+    }
+    return found;
+}
+
+/* Kills attempts until one gets through; returns how many of them took up an earlier one's work. */
+static int run_killed(struct fixture *f, const cJSON *params, const struct reference *ref,
+                      uint64_t seed)
+{
+    struct rng r;
+    int resumed = 0;
+
+    rng_seed(&r, seed);
+    for (int kills = 0;; kills++) {
+        const char *folder = fixture_attempt(f, params, CHECKPOINT_SECONDS);
+        int signo = kills == KILLS_MAX ? 0 : rng_below(&r, 2) == 0 ? SIGKILL : SIGTERM;
+        int64_t delay = (int64_t)rng_below(&r, (uint64_t)ref->us);
+        struct attempt_end end = fixture_run(folder, signo, delay);
+        resumed += events_say(folder, "\"resumed\"");
+        bool done = end.code == 0;
+        if (!done && end.code != 75 && end.signal != SIGKILL && end.signal != SIGTERM)
+            fail_msg("exit %d, signal %d: %s", end.code, end.signal, end.err.buf);
+        attempt_end_release(&end);
+        if (!done)
+            continue;
+        assert_same(ref, folder);
+        fixture_forget(f);
+        return resumed;
+    }
+}
+
+static void check_resume(const char *text)
+{
+    struct fixture f;
+    int resumed = 0;
+
+    fixture_init(&f);
+    cJSON *params = fixture_params(text);
+    struct reference ref = run_reference(&f, params);
+    for (uint64_t seed = 1; seed <= 4; seed++)
+        resumed += run_killed(&f, params, &ref, seed);
+    print_message("  one run %lld ms; %d attempts took up earlier work\n", (long long)ref.us / 1000,
+                  resumed);
+    assert_true(resumed > 0);
+    reference_release(&ref);
+    cJSON_Delete(params);
+    fixture_release(&f);
+}
+
+static void test_dense(void **state)
+{
+    (void)state;
+    check_resume(DENSE);
+}
+
+static void test_mixture(void **state)
+{
+    (void)state;
+    check_resume(MIXTURE);
+}
+
+/* The newest checkpoint of an attempt, as a path; fails the test without one. */
+static char *newest_checkpoint(const char *attempt)
+{
+    struct name_list list = {0};
+    struct err err = {0};
+    char *folder = path_join(attempt, "checkpoint");
+
+    assert_int_equal(dir_list(folder, &list, &err), 0);
+    assert_true(list.n >= 1 && list.n <= 3);
+    char *path = path_join(folder, list.names[list.n - 1]);
+    name_list_release(&list);
+    free(folder);
+    return path;
+}
+
+enum damage { DAMAGE_TRUNCATE, DAMAGE_NO_MANIFEST, DAMAGE_FLIP, DAMAGE_NR };
+
+static void damage_checkpoint(const char *checkpoint, enum damage how)
+{
+    char *weights = path_join(checkpoint, "weights.bin");
+    char *manifest = path_join(checkpoint, "manifest.json");
+    struct err err = {0};
+
+    if (how == DAMAGE_TRUNCATE) {
+        assert_int_equal(truncate(weights, 100), 0);
+    } else if (how == DAMAGE_NO_MANIFEST) {
+        assert_int_equal(unlink(manifest), 0);
+    } else {
+        struct strbuf body = fixture_file(checkpoint, "weights.bin");
+        body.buf[body.len / 2] ^= 1;
+        assert_int_equal(file_write_atomic(weights, body.buf, body.len, 0644, &err), 0);
+        strbuf_release(&body);
+    }
+    free(weights);
+    free(manifest);
+}
+
+static void test_torn_checkpoint_is_skipped(void **state)
+{
+    (void)state;
+    struct fixture f;
+
+    fixture_init(&f);
+    cJSON *params = fixture_params(DENSE);
+    struct reference ref = run_reference(&f, params);
+    for (enum damage how = 0; how < DAMAGE_NR; how++) {
+        const char *first = fixture_attempt(&f, params, 0.0); /* a checkpoint after every step */
+        struct attempt_end end = fixture_run(first, SIGTERM, ref.us / 2);
+        assert_int_equal(end.code, 75);
+        attempt_end_release(&end);
+        char *newest = newest_checkpoint(first);
+        damage_checkpoint(newest, how);
+        const char *second = fixture_attempt(&f, params, 1e6);
+        end = fixture_run(second, 0, 0);
+        assert_int_equal(end.code, 0);
+        assert_true(events_say(second, "skipped"));
+        assert_true(events_say(second, "\"resumed\"")); /* from the one before */
+        assert_same(&ref, second);
+        attempt_end_release(&end);
+        free(newest);
+        fixture_forget(&f);
+    }
+    reference_release(&ref);
+    cJSON_Delete(params);
+    fixture_release(&f);
+}
+
+/* A checkpoint of other parameters is not taken up. */
+static void test_other_run_is_skipped(void **state)
+{
+    (void)state;
+    struct fixture f;
+
+    fixture_init(&f);
+    cJSON *params = fixture_params(DENSE);
+    struct reference ref = run_reference(&f, params);
+    cJSON *other = json_copy(params);
+    cJSON_SetNumberHelper(cJSON_GetObjectItemCaseSensitive(other, "lr"), 0.001);
+    struct attempt_end end = fixture_run(fixture_attempt(&f, other, 0.0), SIGTERM, ref.us / 2);
+    assert_int_equal(end.code, 75);
+    attempt_end_release(&end);
+    const char *second = fixture_attempt(&f, params, 1e6);
+    end = fixture_run(second, 0, 0);
+    assert_int_equal(end.code, 0);
+    assert_true(events_say(second, "of another run"));
+    assert_false(events_say(second, "\"resumed\""));
+    assert_same(&ref, second);
+    attempt_end_release(&end);
+    reference_release(&ref);
+    cJSON_Delete(params);
+    cJSON_Delete(other);
+    fixture_release(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_dense),
+        cmocka_unit_test(test_mixture),
+        cmocka_unit_test(test_torn_checkpoint_is_skipped),
+        cmocka_unit_test(test_other_run_is_skipped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
