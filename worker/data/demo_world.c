@@ -3,10 +3,8 @@
 #include "base/xalloc.h"
 
 static const char *const names[DEMO_NAMES] = {
-    "anna", "ben",  "carl", "dora", "emil", "fay",  "gus",  "hana", "igor", "jane",
-    "kurt", "lena", "max",  "nora", "otto", "pia",  "ron",  "sara", "tom",  "una",
-    "vera", "walt", "xena", "yuri", "zoe",  "alma", "bert", "cleo", "dirk", "ella",
-    "finn", "gina", "hugo", "iris", "jack", "kira", "liam", "mona", "nils", "olga",
+    "anna", "ben",  "carl", "dora", "emil", "fay",  "gus", "hana", "igor", "jane", "kurt", "lena",
+    "max",  "nora", "otto", "pia",  "ron",  "sara", "tom", "una",  "vera", "walt", "yuri", "zoe",
 };
 
 struct property {
@@ -22,7 +20,8 @@ static const struct property properties[DEMO_PROPERTIES] = {
 };
 
 static const char *const phrases[DEMO_PHRASES] = {
-    "", "every day ", "we know that ", "as a rule ", "they say that ", "yes, ",
+    "",      "every day ", "we know that ", "as a rule ", "they say that ",
+    "yes, ", "of course ", "today ",
 };
 
 static const char *const adjectives[] = {"old",  "young", "small", "big",
@@ -71,6 +70,9 @@ void demo_clause_draw(struct demo_clause *c, struct rng *rng)
     c->verb = draw(rng, ARRAY_LEN(verbs));
     c->place = draw(rng, N_PLACES);
     c->plural = draw(rng, 2) == 1;
+    c->has_other = draw(rng, 2) == 1;
+    c->other = draw(rng, ARRAY_LEN(nouns));
+    c->other_plural = draw(rng, 2) == 1;
 }
 
 /* One in eight subject-and-verb combinations, in any place and both numbers. */
@@ -84,12 +86,16 @@ uint64_t demo_clause_key(const struct demo_clause *c)
 {
     uint64_t key = c->adjective * ARRAY_LEN(nouns) + c->noun;
     key = key * ARRAY_LEN(verbs) + c->verb;
-    return (key * N_PLACES + c->place) * 2 + (c->plural ? 1 : 0);
+    key = (key * N_PLACES + c->place) * 2 + (c->plural ? 1 : 0);
+    key = key * (ARRAY_LEN(nouns) + 1) + (c->has_other ? c->other + 1 : 0);
+    return key * 2 + (c->has_other && c->other_plural ? 1 : 0);
 }
 
 void demo_clause_subject(const struct demo_clause *c, struct strbuf *out)
 {
     strbuf_addf(out, "the %s %s%s", adjectives[c->adjective], nouns[c->noun], c->plural ? "s" : "");
+    if (c->has_other)
+        strbuf_addf(out, " with the %s%s", nouns[c->other], c->other_plural ? "s" : "");
 }
 
 static const char *preposition_of(const struct demo_clause *c)
@@ -124,12 +130,12 @@ void demo_fact_draw(struct demo_fact *f, struct rng *rng)
     f->phrase = draw(rng, DEMO_PHRASES);
 }
 
-/* Two of a fact's six openings: neighbours on the circle, from a place drawn for the fact. */
+/* Three of a fact's eight openings: neighbours on the circle, from a place drawn for the fact. */
 bool demo_fact_reserved(const struct demo_world *w, const struct demo_fact *f)
 {
     uint64_t combination = f->name * DEMO_PROPERTIES + f->property;
     uint64_t first = hash_below(w, 2, combination, DEMO_PHRASES);
-    return f->phrase == first || f->phrase == (first + 1) % DEMO_PHRASES;
+    return (f->phrase + DEMO_PHRASES - first) % DEMO_PHRASES < 3;
 }
 
 void demo_fact_opening(const struct demo_fact *f, struct strbuf *out)

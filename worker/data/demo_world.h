@@ -16,10 +16,10 @@
 #include "base/rng.h"
 #include "base/strbuf.h"
 
-#define DEMO_NAMES      40
+#define DEMO_NAMES      24
 #define DEMO_PROPERTIES 4
 #define DEMO_VALUES     8 /* of each property */
-#define DEMO_PHRASES    6 /* ways to open a fact */
+#define DEMO_PHRASES    8 /* ways to open a fact */
 #define DEMO_MODULUS    31
 
 struct demo_world {
@@ -29,10 +29,14 @@ struct demo_world {
 
 void demo_world_init(struct demo_world *w, uint64_t seed);
 
-/* "the small dogs" + " sleep" + " by the lake." */
+/* "the small dogs near the cat" + " sleep" + " by the lake."; half of the clauses have another noun
+ * between subject and verb, which the verb must not follow. */
 struct demo_clause {
     unsigned adjective, noun, verb, place;
     bool plural;
+    bool has_other;
+    unsigned other; /* noun */
+    bool other_plural;
 };
 
 void demo_clause_draw(struct demo_clause *c, struct rng *rng);
