@@ -46,6 +46,27 @@ void clock_wall_text(struct wall_time t, char text[WALL_TEXT_SIZE])
     (void)snprintf(text + n, WALL_TEXT_SIZE - n, ".%03dZ", (int)(t.ms % 1000));
 }
 
+bool clock_wall_parse(const char *text, struct wall_time *out)
+{
+    struct tm tm = {0};
+    const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+    if (rest == NULL || strlen(text) != WALL_TEXT_SIZE - 1 || rest - text != 19) {
+        return false;
+    }
+    int64_t ms = 0;
+    for (int i = 1; i <= 3; i++) {
+        if (rest[i] < '0' || rest[i] > '9') {
+            return false;
+        }
+        ms = ms * 10 + (rest[i] - '0');
+    }
+    if (rest[0] != '.' || rest[4] != 'Z') {
+        return false;
+    }
+    *out = (struct wall_time){(int64_t)timegm(&tm) * 1000 + ms};
+    return true;
+}
+
 const char *clock_span_text(int64_t ms, char *out, size_t size)
 {
     long long s = (long long)(ms / 1000);

@@ -3,6 +3,7 @@
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,8 @@ int64_t clock_mono_ns(void); /* for benchmarks and step timings */
 void clock_sleep_ms(int64_t ms);
 /* RFC 3339, UTC, milliseconds; text is "?" for times outside years 1970..9999. */
 void clock_wall_text(struct wall_time t, char text[WALL_TEXT_SIZE]);
+/* The other way, of exactly that form; false for anything else. */
+bool clock_wall_parse(const char *text, struct wall_time *out);
 /* "4 h 12 min", "3 min 20 s", "12.4 s": for people. Returns out. */
 const char *clock_span_text(int64_t ms, char *out, size_t size);
 /* Fills the kernel's boot id (36 characters and NUL), or "unknown". */
