@@ -23,6 +23,7 @@ static const char *const END_REASONS[END_REASON_NR] = {
     [END_DISK] = "disk",
     [END_LOST] = "lost",
     [END_HOST_LOST] = "host_lost",
+    [END_PREEMPTED] = "preempted",
     [END_NEVER_LAUNCHED] = "never_launched",
 };
 

@@ -63,6 +63,7 @@ enum end_reason {
     END_DISK,           /* no room on its file system */
     END_LOST,           /* neither lock nor exit.json: silent death */
     END_HOST_LOST,      /* the same, and the machine was started anew since, or is gone */
+    END_PREEMPTED,      /* ended by us or the machine's owner for reasons that are not its own */
     END_NEVER_LAUNCHED, /* no start.json: it never ran, and is fenced off so that it never will */
     END_REASON_NR
 };

@@ -119,6 +119,13 @@ typedef int store_attempt_fn(void *ctx, uint32_t task, const struct attempt_row 
 int store_attempts(struct store *store, uint32_t program, uint32_t task, bool live_only,
                    store_attempt_fn *fn, void *ctx, struct err *err) MUST_CHECK;
 
+/* Results of done tasks, in order. missing: only those whose records may be in the store and are
+ * not: what ACT_OPEN_RECORDS is about. */
+typedef int store_result_fn(void *ctx, uint32_t task, uint32_t attempt_no,
+                            const struct digest *digest, struct err *err);
+int store_results(struct store *store, uint32_t program, bool missing, store_result_fn *fn,
+                  void *ctx, struct err *err) MUST_CHECK;
+
 struct store_record {
     uint32_t task;
     bool fact; /* else a metric */

@@ -237,7 +237,7 @@ void attempt_said(struct core *c, struct live *l, const struct core_event *ev)
 static bool has_run(enum end_reason reason)
 {
     return reason == END_EXITED || reason == END_SIGNALLED || reason == END_DEADLINE ||
-           reason == END_MEMORY || reason == END_DISK;
+           reason == END_MEMORY || reason == END_DISK || reason == END_PREEMPTED;
 }
 
 static void end_attempt(struct core *c, struct live *l, const char *text)

@@ -37,6 +37,7 @@ enum cause judge_cause(const struct live *l)
     case END_LOST: return CAUSE_SILENT_DEATH;
     case END_HOST_LOST:
     case END_NEVER_LAUNCHED: return CAUSE_HOST_LOST;
+    case END_PREEMPTED: return CAUSE_PREEMPTED;
     case END_SIGNALLED:
     case END_SPAWN_FAILED:
     case END_REASON_NR: break;
@@ -89,8 +90,10 @@ struct judgement judge_end(struct core *c, struct task *t, const struct stage *s
     if (cause == CAUSE_NO_SPACE) {
         return judge_no_space(c, t);
     }
-    bool ran = l->row.reason != END_SPAWN_FAILED;
-    bool spares_crashes = cause == CAUSE_HOST_LOST || (cause == CAUSE_PREEMPTED && l->progressed);
+    bool preempted = l->row.reason == END_PREEMPTED;
+    bool ran = l->row.reason != END_SPAWN_FAILED && !preempted;
+    bool spares_crashes =
+        cause == CAUSE_HOST_LOST || preempted || (cause == CAUSE_PREEMPTED && l->progressed);
     t->spent++;
     t->crashes += !spares_crashes;
     t->idle = (uint16_t)(t->idle + (ran && !l->progressed && t->idle < UINT16_MAX));
