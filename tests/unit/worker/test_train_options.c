@@ -1,0 +1,359 @@
+/* Parameters: what is refused and how it is said; exact counts; horizons; matching; schedules;
+ * --describe. */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+#include <math.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "fixture.h"
+#include "worker/train/options.h"
+#include "worker/train/train.h"
+
+#define GOOD                                                                                       \
+    "{'layers':2,'width':32,'heads':2,'ffn':48,'context':64,'batch_tokens':512,'lr':0.003,"        \
+    "'seed':3,'horizon':{'contract':'fixed','tokens':60000},'mix':{'a':1}}"
+
+/* A task in memory, for the given parameters and peers (single quotes; NULL: none). */
+static struct task make_task(const char *params, const char *peers)
+{
+    struct task t = {.json = json_object(), .attempt = "", .threads = 1};
+    cJSON *obj = fixture_params(params);
+    cJSON *data = fixture_params("{'a':{'path':'/nowhere'},'tok':{'path':'/nowhere'}}");
+
+    json_put(t.json, "params", obj);
+    json_put(t.json, "data", data);
+    t.params = obj;
+    t.data = data;
+    if (peers != NULL) {
+        cJSON *p = fixture_params(peers);
+        json_put(t.json, "peers", p);
+        t.peers = p;
+    }
+    return t;
+}
+
+/* GOOD with the members of `patch` put over it; null removes one. */
+static struct task patched_task(const char *patch, const char *peers)
+{
+    struct task t = make_task(GOOD, peers);
+    cJSON *changes = fixture_params(patch), *c;
+    cJSON *params = cJSON_GetObjectItemCaseSensitive(t.json, "params");
+
+    cJSON_ArrayForEach(c, changes)
+    {
+        cJSON_DeleteItemFromObjectCaseSensitive(params, c->string);
+        if (!cJSON_IsNull(c))
+            json_put(params, c->string, json_copy(c));
+    }
+    cJSON_Delete(changes);
+    return t;
+}
+
+static void test_faults(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *patch, *key, *why;
+    } cases[] = {
+        {"{'heads':3}", "heads", "does not divide width"},
+        {"{'heads':32}", "heads", "even"},
+        {"{'heads':4,'kv_heads':3}", "kv_heads", "does not divide"},
+        {"{'layers':null}", "layers", "required"},
+        {"{'width':2.5}", "width", "whole number"},
+        {"{'layers':0}", "layers", "not in"},
+        {"{'ffn':null}", "ffn", "required"},
+        {"{'laers':2}", "laers", "did you mean \"layers\""},
+        {"{'zzzzzzzz':2}", "zzzzzzzz", "unknown parameter"},
+        {"{'seed':-1}", "seed", "not in"},
+        {"{'lr':'fast'}", "lr", "expected a number"},
+        {"{'horizon':{'contract':'fixed','tokens':100}}", "horizon", "less than one step"},
+        {"{'horizon':{'contract':'fixd','tokens':1000}}", "horizon.contract", "not one of"},
+        {"{'horizon':{'contract':'total','tokens':1000}}", "horizon.ratio", "required"},
+        {"{'horizon':{'contract':'fixed','tokens':1000,'ratio':2}}", "horizon.ratio",
+         "does not go"},
+        {"{'horizon':{'contract':'fixed','token':1000}}", "horizon.tokens", "required"},
+        {"{'horizon':7}", "horizon", "expected a table"},
+        {"{'schedule':{'kind':'linear'}}", "schedule.kind", "not one of cosine, wsd, constant"},
+        {"{'schedule':{'kind':'wsd','warmup':0.5,'decay':0.6}}", "schedule.decay", "exceed"},
+        {"{'schedule':{'decay':0.6}}", "schedule.decay", "wsd"},
+        {"{'batch_tokens':500}", "batch_tokens", "multiple of context"},
+        {"{'mix':{'a':0.5}}", "mix", "sum to 0.5"},
+        {"{'mix':{'a':-1}}", "mix", "positive"},
+        {"{'mix':{'nothing':1}}", "mix", "not one of the program's data"},
+        {"{'mix':null}", "mix", "required"},
+        {"{'data':'a'}", "mix", "excludes"},
+        {"{'vocab':200}", "vocab", "under the 257"},
+        {"{'tokenizer':'tok'}", "vocab", "required"},
+        {"{'tokenizer':'other','vocab':300}", "tokenizer", "not one of"},
+        {"{'experts':4,'top_k':5,'expert_ffn':8,'ffn':null}", "top_k", "5 of 4"},
+        {"{'experts':4,'top_k':2,'ffn':null}", "expert_ffn", "required"},
+        {"{'experts':4,'expert_ffn':8,'ffn':null}", "top_k", "required"},
+        {"{'experts':4,'top_k':2,'expert_ffn':8,'dense_layers':2}", "dense_layers", "no mixture"},
+        {"{'top_k':2}", "experts", "required with"},
+        {"{'balance_loss':0.01}", "balance_loss", "needs experts"},
+        {"{'marks':[0.5,0.2]}", "marks", "rising"},
+        {"{'marks':[0]}", "marks", "rising"},
+        {"{'stop_at_target':true}", "stop_at_target", "needs target_loss"},
+        {"{'match':{'to':'moe','on':'active'},'ffn':null}", "match", "no other level"},
+        {"{'match':{'to':'moe','on':'size'},'ffn':null}", "match.on", "not one of"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct param_faults faults = {0};
+        struct train_options opt;
+        struct task t = patched_task(cases[i].patch, NULL);
+        train_options_read(&t, &opt, &faults);
+        bool found = false;
+        for (size_t j = 0; j < faults.n && !found; j++)
+            found = strcmp(faults.items[j].key, cases[i].key) == 0 &&
+                    strstr(faults.items[j].why, cases[i].why) != NULL;
+        if (!found)
+            fail_msg("%s: %zu faults, first %s: %s", cases[i].patch, faults.n,
+                     faults.n > 0 ? faults.items[0].key : "-",
+                     faults.n > 0 ? faults.items[0].why : "-");
+        param_faults_release(&faults);
+        task_release(&t);
+    }
+}
+
+static void test_several_faults_at_once(void **state)
+{
+    (void)state;
+    struct param_faults faults = {0};
+    struct train_options opt;
+    struct err err = {0};
+    struct task t = patched_task("{'lr':null,'seed':'x','nonsense':1}", NULL);
+
+    train_options_read(&t, &opt, &faults);
+    assert_int_equal(faults.n, 3);
+    assert_int_equal(param_faults_result(&faults, &err), ERR_USAGE);
+    assert_non_null(strstr(err.msg, "2 more"));
+    param_faults_release(&faults);
+    task_release(&t);
+}
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    struct param_faults faults = {0};
+    struct train_options opt;
+    struct task t = make_task(GOOD, NULL);
+
+    train_options_read(&t, &opt, &faults);
+    assert_int_equal(faults.n, 0);
+    assert_int_equal(opt.steps, 117);
+    assert_int_equal(opt.micro_batch, 8);
+    assert_int_equal(opt.model.vocab, 257);
+    assert_int_equal(opt.model.kv_heads, 2);
+    assert_true(opt.model.tie_embeddings);
+    assert_true(opt.beta1 == 0.9 && opt.beta2 == 0.95 && opt.weight_decay == 0.1 && opt.clip == 1);
+    task_release(&t);
+}
+
+/* The published counts (the nmoe family and the "below the floor" pair). */
+static void test_counts(void **state)
+{
+    (void)state;
+    static const struct {
+        struct model_config cfg;
+        int64_t total, active;
+    } cases[] = {
+        {{.vocab = 50304, .width = 768, .layers = 12, .ffn = 3072}, 190532352, 190532352},
+        {{.vocab = 50304,
+          .width = 768,
+          .layers = 12,
+          .ffn = 3072,
+          .dense_layers = 1,
+          .experts = 64,
+          .top_k = 6,
+          .shared = 2,
+          .expert_ffn = 384},
+         755534592,
+         191073024},
+        {{.vocab = 50304,
+          .width = 768,
+          .layers = 12,
+          .experts = 256,
+          .top_k = 7,
+          .shared = 1,
+          .expert_ffn = 384},
+         2836482816,
+         192891648},
+        {{.vocab = 32768, .width = 512, .layers = 8, .tie_embeddings = true, .ffn = 768},
+         34611712,
+         34611712},
+        {{.vocab = 32768,
+          .width = 512,
+          .layers = 8,
+          .tie_embeddings = true,
+          .experts = 8,
+          .top_k = 2,
+          .expert_ffn = 384},
+         62956032,
+         34644480},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct model_config cfg = cases[i].cfg;
+        cfg.heads = cfg.kv_heads = 8;
+        cfg.context = 1024;
+        assert_int_equal(model_config_total(&cfg), cases[i].total);
+        assert_int_equal(model_config_active(&cfg), cases[i].active);
+    }
+}
+
+static void test_horizons(void **state)
+{
+    (void)state;
+    const double gamma = 4999610368.0 / 190532352.0;
+    struct model_config dense = {
+        .vocab = 50304, .width = 768, .layers = 12, .ffn = 3072, .heads = 12, .kv_heads = 12};
+    struct model_config moe64 = dense, moe256 = dense;
+    moe64.dense_layers = 1, moe64.experts = 64, moe64.top_k = 6, moe64.shared = 2;
+    moe64.expert_ffn = 384;
+    moe256.experts = 256, moe256.top_k = 7, moe256.shared = 1, moe256.expert_ffn = 384;
+    struct horizon total = {.contract = CONTRACT_TOTAL, .ratio = gamma};
+    struct horizon active = {.contract = CONTRACT_ACTIVE, .ratio = gamma};
+    struct horizon fixed = {.contract = CONTRACT_FIXED, .tokens = 4999610368};
+
+    assert_int_equal(horizon_steps(&total, &dense, 524288), 9536);
+    assert_int_equal(horizon_steps(&total, &moe64, 524288), 37813);
+    assert_int_equal(horizon_steps(&total, &moe256, 524288), 141963);
+    assert_int_equal(horizon_fraction(37813, 0.2), 7563);
+    assert_int_equal(horizon_fraction(141963, 0.2), 28393);
+    assert_int_equal(horizon_steps(&fixed, &moe256, 524288), 9536);
+    assert_int_equal(horizon_steps(&active, &moe64, 524288),
+                     (int64_t)(gamma * 191073024.0 / 524288.0));
+}
+
+static void test_match(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *on;
+        int64_t ffn;
+    } cases[] = {{"active", 768}, {"total", 3072 + 0}};
+    static const char peers[] = "{'arch':{'moe':{'layers':8,'width':512,'heads':8,'vocab':32768,"
+                                "'context':1024,'experts':8,'top_k':2,'expert_ffn':384}}}";
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct param_faults faults = {0};
+        struct train_options opt;
+        char *patch = xasprintf("{'layers':8,'width':512,'heads':8,'vocab':32768,'context':1024,"
+                                "'batch_tokens':2048,'ffn':null,'match':{'to':'moe','on':'%s'}}",
+                                cases[i].on);
+        struct task t = patched_task(patch, peers);
+        train_options_read(&t, &opt, &faults);
+        assert_int_equal(faults.n, 0);
+        assert_true(opt.solved);
+        assert_int_equal(opt.model.ffn, cases[i].ffn);
+        assert_int_equal(opt.model.ffn % 8, 0);
+        assert_true(fabs(opt.match_ratio - 1.0) < 0.002);
+        free(patch);
+        task_release(&t);
+    }
+}
+
+/* Once the lock holds the solved width, it is used as it stands and no peers are needed. */
+static void test_match_already_solved(void **state)
+{
+    (void)state;
+    struct param_faults faults = {0};
+    struct train_options opt;
+    struct task t = patched_task("{'ffn':40,'match':{'to':'moe','on':'active'}}", NULL);
+
+    train_options_read(&t, &opt, &faults);
+    assert_int_equal(faults.n, 0);
+    assert_false(opt.solved);
+    assert_int_equal(opt.model.ffn, 40);
+    task_release(&t);
+}
+
+static void test_schedules(void **state)
+{
+    (void)state;
+    struct schedule cosine = {.kind = SCHEDULE_COSINE, .warmup = 0.1, .floor = 0.1};
+    struct schedule wsd = {.kind = SCHEDULE_WSD, .warmup = 0.1, .floor = 0.0, .decay = 0.2};
+    struct schedule constant = {.kind = SCHEDULE_CONSTANT, .warmup = 0.1, .floor = 0.1};
+
+    for (int step = 0; step < 10; step++) {
+        assert_true(fabs(schedule_factor(&cosine, step, 100) - (step + 1) / 10.0) < 1e-12);
+        assert_true(fabs(schedule_factor(&wsd, step, 100) - (step + 1) / 10.0) < 1e-12);
+    }
+    assert_true(fabs(schedule_factor(&cosine, 10, 100) - 1.0) < 1e-12);
+    assert_true(fabs(schedule_factor(&cosine, 99, 100) - 0.1) < 1e-12);
+    assert_true(schedule_factor(&cosine, 40, 100) > schedule_factor(&cosine, 41, 100));
+    assert_true(schedule_factor(&wsd, 79, 100) == 1.0);
+    assert_true(fabs(schedule_factor(&wsd, 80, 100) - 0.95) < 1e-12);
+    assert_true(fabs(schedule_factor(&wsd, 99, 100)) < 1e-12);
+    assert_true(schedule_factor(&constant, 99, 100) == 1.0);
+}
+
+static cJSON *describe(struct task *t)
+{
+    struct err err = {0};
+    struct strbuf text = STRBUF_INIT;
+    cJSON *out = NULL;
+    char line[8192];
+    FILE *f = tmpfile();
+
+    assert_non_null(f);
+    assert_int_equal(train_describe(t, f, &err), 0);
+    rewind(f);
+    while (fgets(line, sizeof(line), f) != NULL)
+        strbuf_adds(&text, line);
+    (void)fclose(f);
+    assert_int_equal(json_parse(text.buf, text.len, &out, &err), 0);
+    strbuf_release(&text);
+    task_release(t);
+    return out;
+}
+
+static void test_describe(void **state)
+{
+    (void)state;
+    static const char *const expected[] = {"val_loss",   "val_bits_per_byte",   "train_loss",
+                                           "val_loss:a", "val_bits_per_byte:a", "val_loss@0.2",
+                                           "val_loss@1", "target_step"};
+    struct err err = {0};
+    double total = 0.0;
+    const cJSON *facts = NULL;
+    struct task t = patched_task("{'marks':[0.2,1.0],'target_loss':2}", NULL);
+    cJSON *out = describe(&t);
+    const cJSON *metrics = json_member(out, "metrics");
+
+    assert_int_equal(cJSON_GetArraySize(metrics), ARRAY_LEN(expected));
+    for (size_t i = 0; i < ARRAY_LEN(expected); i++)
+        assert_string_equal(cJSON_GetArrayItem(metrics, (int)i)->valuestring, expected[i]);
+    assert_int_equal(json_get_object(out, "facts", &facts, &err), 0);
+    assert_int_equal(json_get_number(facts, "params_total", &total, &err), 0);
+    assert_true(total == 257 * 32 + 2 * (4 * 32 * 32 + 3 * 32 * 48 + 2 * 32) + 32);
+    assert_int_equal(cJSON_GetArraySize(json_member(out, "errors")), 0);
+    cJSON_Delete(out);
+
+    t = patched_task("{'heads':3}", NULL);
+    out = describe(&t);
+    const cJSON *first = cJSON_GetArrayItem(json_member(out, "errors"), 0);
+    assert_string_equal(json_member(first, "key")->valuestring, "heads");
+    cJSON_Delete(out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_several_faults_at_once),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_horizons),
+        cmocka_unit_test(test_match),
+        cmocka_unit_test(test_match_already_solved),
+        cmocka_unit_test(test_schedules),
+        cmocka_unit_test(test_describe),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

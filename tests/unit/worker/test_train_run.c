@@ -1,0 +1,247 @@
+/* The real worker's ends: what it learns, what it refuses and with which code, how it stops. */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+#include <math.h>
+#include <signal.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "fixture.h"
+#include "worker/data/tokenizer.h"
+#include "worker/model/model.h"
+
+#define SMALL                                                                                      \
+    "{'layers':2,'width':32,'heads':2,'ffn':48,'context':64,'batch_tokens':512,'lr':0.003,"        \
+    "'seed':3,'horizon':{'contract':'fixed','tokens':120000},'mix':{'a':0.7,'b':0.3}}"
+
+static double metric(const char *folder, const char *name)
+{
+    struct strbuf text = fixture_file(folder, "result.json");
+    struct err err = {0};
+    const cJSON *metrics = NULL, *m = NULL;
+    cJSON *result = NULL;
+    double value = NAN;
+
+    assert_int_equal(json_parse(text.buf, text.len, &result, &err), 0);
+    assert_int_equal(json_get_object(result, "metrics", &metrics, &err), 0);
+    if (json_get_object(metrics, name, &m, &err) < 0 ||
+        json_get_number(m, "value", &value, &err) < 0)
+        fail_msg("%s", err.msg);
+    cJSON_Delete(result);
+    strbuf_release(&text);
+    return value;
+}
+
+/* Mean loss of a sentence under the finished model, read back as an evaluation does. */
+static double sentence_loss(const char *folder, const char *text)
+{
+    struct err err = {0};
+    struct tokenizer *tok = NULL;
+    struct model *m = NULL;
+    struct token_list list = {0};
+    double logprob[64], sum = 0.0;
+
+    assert_int_equal(tokenizer_open(TOKENIZER_BYTES, &tok, &err), 0);
+    if (model_open(folder, 1, &m, &err) < 0)
+        fail_msg("%s", err.msg);
+    assert_int_equal(tokenizer_encode(tok, text, strlen(text), &list, &err), 0);
+    assert_int_equal(model_score(m, list.ids, list.n, 1, logprob, NULL, &err), 0);
+    for (size_t i = 0; i + 1 < list.n; i++)
+        sum -= logprob[i];
+    model_free(m);
+    tokenizer_free(tok);
+    double mean = sum / (double)(list.n - 1);
+    token_list_release(&list);
+    return mean;
+}
+
+static void test_learns(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    cJSON *params = fixture_params(SMALL);
+    const char *folder = fixture_attempt(&f, params, -1.0);
+    struct attempt_end end = fixture_run(folder, 0, 0);
+
+    if (end.code != 0)
+        fail_msg("exit %d: %s", end.code, end.err.buf);
+    double loss = metric(folder, "val_loss");
+    print_message("  validation loss %.3f nats, uniform %.3f\n", loss, log(257.0));
+    assert_true(loss > 0.1 && loss < 1.6);
+    double bits = metric(folder, "val_bits_per_byte:a");
+    assert_true(fabs(bits / (metric(folder, "val_loss:a") / log(2.0)) - 1.0) < 0.02);
+    assert_true(fabs(0.7 * metric(folder, "val_loss:a") + 0.3 * metric(folder, "val_loss:b") -
+                     loss) < 1e-12);
+    assert_true(sentence_loss(folder, "the cat sees a red ball.") + 0.5 <
+                sentence_loss(folder, "ehtt ac eses dre alb l.a"));
+    attempt_end_release(&end);
+    cJSON_Delete(params);
+    fixture_release(&f);
+}
+
+/* The same task gives the same bytes; another seed gives others. */
+static void test_is_deterministic(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    cJSON *params = fixture_params(SMALL);
+    struct strbuf model[3];
+
+    for (int i = 0; i < 3; i++) {
+        if (i == 2)
+            cJSON_SetNumberHelper(cJSON_GetObjectItemCaseSensitive(params, "seed"), 4);
+        const char *folder = fixture_attempt(&f, params, -1.0);
+        struct attempt_end end = fixture_run(folder, 0, 0);
+        assert_int_equal(end.code, 0);
+        model[i] = fixture_file(folder, "model/model.bin");
+        attempt_end_release(&end);
+        fixture_forget(&f);
+    }
+    assert_memory_equal(model[0].buf, model[1].buf, model[0].len);
+    assert_memory_not_equal(model[0].buf, model[2].buf, model[0].len);
+    for (int i = 0; i < 3; i++)
+        strbuf_release(&model[i]);
+    cJSON_Delete(params);
+    fixture_release(&f);
+}
+
+static void check_end(struct fixture *f, const char *params_text, int code, const char *says)
+{
+    cJSON *params = fixture_params(params_text);
+    const char *folder = fixture_attempt(f, params, -1.0);
+    struct attempt_end end = fixture_run(folder, 0, 0);
+    char *result = path_join(folder, "result.json");
+
+    if (end.code != code || strstr(end.err.buf, says) == NULL)
+        fail_msg("%s: exit %d, expected %d with \"%s\": %s", params_text, end.code, code, says,
+                 end.err.buf);
+    assert_int_equal(file_kind_at(result), FILE_ABSENT);
+    free(result);
+    attempt_end_release(&end);
+    cJSON_Delete(params);
+    fixture_forget(f);
+}
+
+#define HEAD                                                                                       \
+    "{'layers':1,'width':32,'heads':2,'ffn':48,'context':64,'batch_tokens':512,'seed':3,"          \
+    "'horizon':{'contract':'fixed','tokens':60000},"
+
+static void test_bad_parameters(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    check_end(&f, HEAD "'mix':{'a':1}}", 64, "params.lr: is required");
+    check_end(&f, HEAD "'mix':{'a':1},'lr':0.001,'weigth_decay':0}", 64, "weight_decay");
+    check_end(&f, HEAD "'mix':{'c':1},'lr':0.001}", 64, "not one of the program's data");
+    check_end(&f, HEAD "'mix':{'a':1},'lr':0.001,'tokenizer':'b','vocab':300}", 69, "bytes");
+    fixture_release(&f);
+}
+
+static void write_text(const char *path, const char *text)
+{
+    struct err err = {0};
+
+    assert_int_equal(file_write_atomic(path, text, strlen(text), 0644, &err), 0);
+}
+
+static void test_bad_data(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct err err = {0};
+    static const char params[] = HEAD "'mix':{'a':1},'lr':0.001}";
+
+    fixture_init(&f);
+    write_text(f.corpus, "{\"text\": \"fine\"}\n{\"txet\": \"not\"}\n");
+    check_end(&f, params, 65, "line 2");
+    write_text(f.corpus, "{\"text\": \"too short\"}\n{\"text\": \"really\"}\n");
+    check_end(&f, params, 65, "training tokens");
+    assert_int_equal(dir_remove(f.corpus, &err), 0);
+    check_end(&f, params, 65, "corpus.jsonl");
+    write_text(f.corpus_b, "abc \xff\xfe def");
+    check_end(&f, HEAD "'mix':{'b':1},'lr':0.001}", 65, "not UTF-8");
+    fixture_release(&f);
+}
+
+/* A digest in the task that is not that of the data: what was locked is not what lies there. */
+static void test_drifted_data(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct err err = {0};
+    cJSON *task = NULL;
+
+    fixture_init(&f);
+    cJSON *params = fixture_params(HEAD "'mix':{'a':1},'lr':0.001}");
+    const char *folder = fixture_attempt(&f, params, -1.0);
+    char *path = path_join(folder, "task.json");
+    assert_int_equal(json_read_file(path, 1 << 20, &task, &err), 0);
+    cJSON *a =
+        cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(task, "data"), "a");
+    json_put_string(a, "sha256",
+                    "00000000000000000000000000000000000000000000000000000000000000aa");
+    assert_int_equal(json_write_file(path, task, 0644, &err), 0);
+    struct attempt_end end = fixture_run(folder, 0, 0);
+    assert_int_equal(end.code, 65);
+    assert_non_null(strstr(end.err.buf, "not what was locked"));
+    attempt_end_release(&end);
+    cJSON_Delete(task);
+    cJSON_Delete(params);
+    free(path);
+    fixture_release(&f);
+}
+
+static void test_divergence_names_step_and_tensor(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    check_end(&f, HEAD "'mix':{'a':1},'lr':1e25}", 69, "step ");
+    check_end(&f, HEAD "'mix':{'a':1},'lr':1e25}", 69, "model.");
+    fixture_release(&f);
+}
+
+static void test_target(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    cJSON *params = fixture_params(HEAD "'mix':{'a':1},'lr':0.003,'target_loss':3.5,'eval_every':5,"
+                                        "'stop_at_target':true,'marks':[1.0]}");
+    const char *folder = fixture_attempt(&f, params, -1.0);
+    struct attempt_end end = fixture_run(folder, 0, 0);
+
+    assert_int_equal(end.code, 0);
+    double step = metric(folder, "target_step");
+    assert_true(step > 0 && step < 117 && fmod(step, 5.0) == 0.0);
+    assert_true(metric(folder, "val_loss") <= 3.5);
+    struct strbuf text = fixture_file(folder, "result.json");
+    assert_non_null(strstr(text.buf, "stopped_at_target"));
+    strbuf_release(&text);
+    attempt_end_release(&end);
+    cJSON_Delete(params);
+    fixture_release(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_learns),
+        cmocka_unit_test(test_is_deterministic),
+        cmocka_unit_test(test_bad_parameters),
+        cmocka_unit_test(test_bad_data),
+        cmocka_unit_test(test_drifted_data),
+        cmocka_unit_test(test_divergence_names_step_and_tensor),
+        cmocka_unit_test(test_target),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
