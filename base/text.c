@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
@@ -214,8 +215,12 @@ static int with_unit(const char *s, const struct unit *units, size_t n_units, in
         *out = (int64_t)v;
         return 0;
     }
-    return err_set(err, ERR_SYNTAX, "\"%.40s\" has an unknown unit; known: ... %s", s,
-                   units[0].name);
+    char known[64] = "";
+    for (size_t i = 0; i < n_units && units[i].name[0] != '\0'; i++) {
+        size_t len = strlen(known);
+        (void)snprintf(known + len, sizeof(known) - len, "%s%s", i == 0 ? "" : " ", units[i].name);
+    }
+    return err_set(err, ERR_SYNTAX, "\"%.40s\" has an unknown unit; known: %s", s, known);
 }
 
 int text_to_bytes(const char *s, int64_t *out, struct err *err)

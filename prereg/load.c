@@ -321,13 +321,16 @@ struct toml_node *load_section(struct load *l, const char *key, enum toml_kind k
     if (section == NULL || !few_enough(l, section, n_max)) {
         return NULL;
     }
-    bool ok = true;
+    size_t n = 0;
     for (size_t i = 0; i < section->n_items; i++) {
-        const struct toml_node *m = section->items[i];
+        struct toml_node *m = section->items[i];
         (void)load_name_ok(l, m, m->key);
-        ok = load_is(l, m, kind) && ok;
+        if (load_is(l, m, kind)) {
+            section->items[n++] = m;
+        }
     }
-    return ok ? section : NULL;
+    section->n_items = n;
+    return section;
 }
 
 struct toml_node *load_tables(struct load *l, const char *key, size_t n_max)

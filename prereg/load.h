@@ -79,8 +79,8 @@ bool load_text(struct load *l, const struct toml_node *table, const char *key, b
 
 /* [a-z][a-z0-9_]*, 64 bytes at most. `name` is the node's key or its string. */
 bool load_name_ok(struct load *l, const struct toml_node *at, const char *name);
-/* The table at a root key whose members are all of `kind`, with names for keys. NULL when absent or
- * wrong. */
+/* The table at a root key, with names for keys and members of `kind`: others are reported and taken
+ * out. NULL when absent or no table. */
 struct toml_node *load_section(struct load *l, const char *key, enum toml_kind kind, size_t n_max);
 /* The array of tables at a root key. */
 struct toml_node *load_tables(struct load *l, const char *key, size_t n_max);

@@ -26,7 +26,7 @@ static size_t find_level(struct load *l, const struct factor *f, const struct to
         return INDEX_NONE;
     }
     size_t level = program_find_level(f, text);
-    if (level == INDEX_NONE) {
+    if (level == INDEX_NONE && f->n_levels > 0) {
         struct toml_node at = *n;
         at.kind = TOML_STRING;
         at.string = text;
@@ -237,8 +237,8 @@ void load_counters(struct load *l)
         }
         if (p->binding_counter != INDEX_NONE) {
             load_error(l, toml_member(section->items[i], "binds"),
-                       "counter.%s.binds: counter.%s binds already; exactly one may",
-                       p->counters[i].name, p->counters[p->binding_counter].name);
+                       "counter.%s binds already; exactly one may",
+                       p->counters[p->binding_counter].name);
         } else {
             p->binding_counter = i;
         }

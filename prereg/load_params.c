@@ -30,6 +30,9 @@ static void check_when_factor(struct load *l, const struct toml_node *table)
     for (size_t i = 0; i < table->n_items; i++) {
         const struct toml_node *m = table->items[i];
         size_t level = program_find_level(f, m->key);
+        if (f->n_levels == 0) {
+            continue; /* said already */
+        }
         if (level == INDEX_NONE) {
             (void)load_lookup_key(l, m, names_levels(f));
         } else if (seen[level]++ > 0) {

@@ -41,8 +41,7 @@ static void load_input_level(struct load *l, struct input *in, const struct toml
         load_error(l, name, "a level's name must be printable text");
     }
     if (text->string[0] == '\0') {
-        load_error(l, text, "input %s: level \"%s\" has an empty condition", in->name,
-                   name->string);
+        load_error(l, text, "level \"%s\" has an empty condition", name->string);
     }
     in->levels[in->n_levels++] = (struct input_level){
         .name = name->string, .condition = {.text = text->string, .place = load_place(text)}};
@@ -110,8 +109,7 @@ static void load_outcome(struct load *l, const struct toml_node *t)
     struct outcome *o = &p->outcomes[p->n_outcomes++];
     *o = (struct outcome){.name = t->key, .title = "", .place = load_key_place(t)};
     if (t->key[0] == '\0' || strlen(t->key) > OUTCOME_NAME_MAX || !is_printable(t->key)) {
-        load_error_key(l, t, "a name is 1 to %zu bytes of printable text",
-                       OUTCOME_NAME_MAX);
+        load_error_key(l, t, "a name is 1 to %zu bytes of printable text", OUTCOME_NAME_MAX);
     }
     load_check_keys(l, t, keys, ARRAY_LEN(keys));
     (void)load_text(l, t, "title", true, &o->title);
@@ -193,8 +191,8 @@ static void load_row(struct load *l, const struct toml_node *n)
 {
     struct program *p = l->p;
     if (n->kind != TOML_ARRAY || n->n_items != p->n_table_inputs + 1) {
-        load_error(l, n, "row %zu: expected %zu levels and an outcome, found %zu values",
-                   p->n_rows + 1, p->n_table_inputs, n->kind == TOML_ARRAY ? n->n_items : 1);
+        load_error(l, n, "expected %zu levels and an outcome, found %zu values", p->n_table_inputs,
+                   n->kind == TOML_ARRAY ? n->n_items : 1);
         p->n_rows++;
         return;
     }
