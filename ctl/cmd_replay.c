@@ -1,5 +1,4 @@
 #include <stdio.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "ctl/ask.h"
@@ -7,43 +6,13 @@
 #include "ctl/load.h"
 #include "ctl/out.h"
 #include "ctl/verdict_text.h"
-#include "truthtable/verdict.h"
+#include "truthtable/replay.h"
 
-#define RECORDS_BYTES_MAX ((size_t)256 << 20)
-
-/* The root of the lock beside the program, or the digest of the plan alone when it is not locked.
- */
-static int find_root(const struct program *p, char root[DIGEST_HEX_SIZE], bool *locked,
-                     struct err *err)
+static int say(const struct ctl_options *o, bool locked, const struct verdict *verdict,
+               struct err *err)
 {
-    struct lock *lock = NULL;
-    int rc = load_lock(p, &lock, err);
-    if (rc != 0) {
-        return rc;
-    }
-    *locked = lock != NULL;
-    if (lock != NULL) {
-        memcpy(root, lock->root, DIGEST_HEX_SIZE);
-        lock_free(lock);
-        return 0;
-    }
-    struct strbuf text = STRBUF_INIT;
-    rc = program_canonical(p, &text, err);
-    if (rc == 0) {
-        struct digest d = digest_bytes(text.buf, text.len);
-        digest_hex(&d, root);
-    }
-    strbuf_release(&text);
-    return rc;
-}
-
-static int say(const struct ctl_options *o, const cJSON *records, bool locked,
-               const struct verdict *verdict, struct err *err)
-{
-    const char *label = answer_text(records, "label", "imported");
     if (o->json) {
         cJSON *answer = json_object();
-        json_put_string(answer, "label", label);
         json_put_bool(answer, "locked", locked);
         json_put_int(answer, "exit_code", (int64_t)verdict_exit_code(verdict));
         json_put(answer, "verdict", json_copy(verdict->json));
@@ -53,7 +22,8 @@ static int say(const struct ctl_options *o, const cJSON *records, bool locked,
     }
     struct term t = term_of_stdout();
     struct strbuf sb = STRBUF_INIT;
-    strbuf_addf(&sb, "%s records from %s; nothing was executed%s\n\n", label, o->args[1],
+    strbuf_addf(&sb, "records from %s, %s; nothing was executed%s\n\n", o->args[1],
+                answer_text(verdict->json, "records", "of unknown origin"),
                 locked ? "" : "; the program is not locked");
     verdict_text(&sb, &t, verdict->json);
     out_text(&sb);
@@ -64,36 +34,27 @@ static int say(const struct ctl_options *o, const cJSON *records, bool locked,
 static int replay(const struct ctl_options *o, const struct program *p, enum exit_code *code,
                   struct err *err)
 {
-    char root[DIGEST_HEX_SIZE];
-    bool locked = false;
-    cJSON *records = NULL;
-    struct evidence evidence;
-    struct verdict verdict;
-    evidence_init(&evidence, p);
-    int rc = find_root(p, root, &locked, err);
-    rc = rc == 0 ? json_read_file(o->args[1], RECORDS_BYTES_MAX, &records, err) : rc;
-    rc = rc == 0 ? evidence_read_records(&evidence, records, err) : rc;
-    if (rc == 0) {
-        rc = verdict_compute(&evidence, root, root, &verdict, err);
-        if (rc == 0) {
-            *code = verdict_exit_code(&verdict);
-            rc = say(o, records, locked, &verdict, err);
-            verdict_release(&verdict);
-        }
+    struct lock *lock = NULL;
+    int rc = load_lock(p, &lock, err);
+    if (rc != 0) {
+        return rc;
     }
-    evidence_release(&evidence);
-    cJSON_Delete(records);
+    struct verdict verdict;
+    rc = replay_run(p, lock ? lock->root : NULL, o->args[1], &verdict, err);
+    if (rc == 0) {
+        *code = verdict_exit_code(&verdict);
+        rc = say(o, lock != NULL, &verdict, err);
+        verdict_release(&verdict);
+    }
+    lock_free(lock);
     return rc;
 }
 
 int cmd_replay(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
-    struct diag diag;
     struct program *p = NULL;
-    diag_init(&diag, o->args[0]);
-    int rc = load_program(o->args[0], false, &diag, &p, err);
+    int rc = load_program(o->args[0], &p, err);
     rc = rc == 0 ? replay(o, p, code, err) : rc;
     program_free(p);
-    diag_release(&diag);
     return rc;
 }

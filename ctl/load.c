@@ -3,33 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json.h"
-
-int load_program(const char *path, bool quiet, struct diag *diag, struct program **out,
-                 struct err *err)
+int load_program(const char *path, struct program **out, struct err *err)
 {
-    int rc = program_load(path, out, diag, err);
-    if (!quiet) {
-        diag_print(diag, stderr);
-    }
+    struct diag diag;
+    diag_init(&diag, path);
+    int rc = program_load(path, out, &diag, err);
+    diag_print(&diag, stderr);
+    diag_release(&diag);
     return rc;
-}
-
-cJSON *load_diag_json(const struct diag *diag)
-{
-    static const char *const levels[] = {
-        [DIAG_ERROR] = "error", [DIAG_WARNING] = "warning", [DIAG_NOTE] = "note"};
-    cJSON *list = json_array();
-    for (size_t i = 0; i < diag->n_items; i++) {
-        const struct diag_item *item = &diag->items[i];
-        cJSON *row = json_object();
-        json_put_string(row, "level", levels[item->level]);
-        json_put_int(row, "line", item->line);
-        json_put_int(row, "column", item->column);
-        json_put_string(row, "message", item->msg);
-        json_push(list, row);
-    }
-    return list;
 }
 
 int load_lock(const struct program *p, struct lock **out, struct err *err)

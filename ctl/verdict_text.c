@@ -91,6 +91,8 @@ struct gate_sum {
     const char *measure;
     int64_t n, cleared, unknown;
     double low, high;
+    double margin; /* the best gate's, in standard errors */
+    bool has_margin;
     const cJSON *floor;
 };
 
@@ -102,6 +104,11 @@ static void gate_add(struct gate_sum *sum, const cJSON *gate)
         bool first = sum->n == sum->unknown;
         sum->low = first || score->valuedouble < sum->low ? score->valuedouble : sum->low;
         sum->high = first || score->valuedouble > sum->high ? score->valuedouble : sum->high;
+    }
+    const cJSON *z = json_member(gate, "z");
+    if (cJSON_IsNumber(z) && (!sum->has_margin || z->valuedouble > sum->margin)) {
+        sum->margin = z->valuedouble;
+        sum->has_margin = true;
     }
     sum->n++;
     sum->cleared += cJSON_IsTrue(cleared);
@@ -121,6 +128,10 @@ static cJSON *gate_row(const struct gate_sum *sum)
         json_put_number(row, "low", sum->low);
         json_put_number(row, "high", sum->high);
     }
+    if (sum->has_margin) {
+        (void)snprintf(text, sizeof(text), "%+.1f", sum->margin);
+        json_put_string(row, "margin", text);
+    }
     json_put_int(row, "unknown", sum->unknown);
     return row;
 }
@@ -129,9 +140,13 @@ static cJSON *gate_row(const struct gate_sum *sum)
 static void add_gates(struct strbuf *sb, const struct term *t, const cJSON *verdict)
 {
     static const struct out_column columns[] = {
-        {"measure", "measure", OUT_TEXT},  {"floor", "floor", OUT_NUMBER},
-        {"lowest", "low", OUT_NUMBER},     {"highest", "high", OUT_NUMBER},
-        {"unknown", "unknown", OUT_COUNT}, {"cells that clear", "cleared", OUT_TEXT},
+        {"measure", "measure", OUT_TEXT},
+        {"floor", "floor", OUT_NUMBER},
+        {"lowest", "low", OUT_NUMBER},
+        {"highest", "high", OUT_NUMBER},
+        {"best in sigma", "margin", OUT_TEXT},
+        {"unknown", "unknown", OUT_COUNT},
+        {"cells that clear", "cleared", OUT_TEXT},
     };
     const cJSON *gates = json_member(verdict, "gates");
     cJSON *rows = json_array();

@@ -1,0 +1,90 @@
+#include <stdio.h>
+
+#include "base/json.h"
+#include "ctl/ctl.h"
+#include "ctl/load.h"
+#include "ctl/out.h"
+#include "ctl/proof.h"
+
+static const char explanation[] =
+    "\nWhat these lines mean\n"
+    "  combinations   every combination of input levels has exactly one row, so that any reading "
+    "of\n"
+    "                 the data lands somewhere. A hole or a clash is an error.\n"
+    "  partial states what can be left open when data are missing or a gate is unknown: several "
+    "rows\n"
+    "                 fire, and the verdict binds only where they agree. The others end\n"
+    "                 INDETERMINATE.\n"
+    "  witnessed      scores were found, by a seeded search, that make the row or outcome happen;\n"
+    "                 impossible: none can, which for an outcome is an error; not shown: neither.\n"
+    "  floor          how far above chance it lies, in binomial standard errors of the measure's\n"
+    "                 items; detectable: the smallest difference the design resolves at 80 % "
+    "power.\n"
+    "  priors         what you believe now; the rest belongs to what the table does not name.\n"
+    "  held fixed     what the conditions share, and so what the comparison is about. What "
+    "differs\n"
+    "                 as well is what it is confounded with.\n"
+    "  plan           cells, tasks, arithmetic, disk and time, by the workers' own word.\n";
+
+/* What became of the lock beside the program: a word for people, never an error of check. */
+static void say_lock(const struct program *p, struct strbuf *sb)
+{
+    struct lock *lock = NULL;
+    struct err err = {0};
+    if (load_lock(p, &lock, &err) != 0) {
+        strbuf_addf(sb, "lock: does not fit: %s\n", err.msg);
+    } else if (lock == NULL) {
+        strbuf_adds(sb, "lock: none yet (`preregctl lock` writes it)\n");
+    } else {
+        strbuf_addf(sb, "lock: fits, root %s\n", lock->root);
+    }
+    lock_free(lock);
+}
+
+static void say(const struct ctl_options *o, const struct proof *proof)
+{
+    diag_print(&proof->diag, stderr);
+    if (!proof->has_report) {
+        return;
+    }
+    struct strbuf sb = STRBUF_INIT;
+    check_print(&proof->report, &sb);
+    if (o->no_run) {
+        strbuf_adds(&sb,
+                    "no worker was asked (--no-run): metrics, parameters and what is held fixed "
+                    "are not checked\n");
+    }
+    say_lock(proof->program, &sb);
+    if (o->explain) {
+        strbuf_adds(&sb, explanation);
+    }
+    out_text(&sb);
+    strbuf_release(&sb);
+}
+
+int cmd_check(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    struct proof proof;
+    *code = EXIT_OK;
+    int rc = proof_run(o->args[0], o->no_run, &proof, err);
+    if (rc != 0 && rc != ERR_INVALID) {
+        proof_release(&proof);
+        return rc;
+    }
+    *code = err_exit_code(rc);
+    if (o->json) {
+        struct err failure = {0};
+        cJSON *answer = proof_json(&proof);
+        rc = out_json(answer, &failure);
+        cJSON_Delete(answer);
+        *err = rc != 0 ? failure : *err;
+    } else {
+        say(o, &proof);
+        if (rc != 0) {
+            (void)fprintf(stderr, "preregctl check: %s\n", err->msg);
+        }
+        rc = 0;
+    }
+    proof_release(&proof);
+    return rc;
+}

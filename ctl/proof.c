@@ -1,0 +1,75 @@
+#include "ctl/proof.h"
+
+#include "base/json.h"
+
+static cJSON *diag_json(const struct diag *diag)
+{
+    static const char *const levels[] = {
+        [DIAG_ERROR] = "error", [DIAG_WARNING] = "warning", [DIAG_NOTE] = "note"};
+    cJSON *list = json_array();
+    for (size_t i = 0; i < diag->n_items; i++) {
+        const struct diag_item *item = &diag->items[i];
+        cJSON *row = json_object();
+        json_put_string(row, "level", levels[item->level]);
+        json_put_int(row, "line", item->line);
+        json_put_int(row, "column", item->column);
+        json_put_string(row, "message", item->msg);
+        json_push(list, row);
+    }
+    return list;
+}
+
+static int prove(struct proof *proof, bool no_run, struct err *err)
+{
+    const struct program *p = proof->program;
+    program_check_files(p, &proof->diag);
+    if (!no_run && proof->diag.n_errors == 0) {
+        int rc = describe_run(p, 0, &proof->describe, &proof->diag, err);
+        proof->described = true;
+        if (rc != 0) {
+            return err_wrap(err, "ask the workers");
+        }
+        describe_check_metrics(p, proof->describe.json, &proof->diag);
+    }
+    const cJSON *said = proof->described ? proof->describe.json : NULL;
+    int rc = check_run(p, said, &proof->report, &proof->diag, err);
+    proof->has_report = rc == 0;
+    if (rc != 0) {
+        check_release(&proof->report);
+    }
+    return rc == ERR_INVALID ? 0 : rc;
+}
+
+int proof_run(const char *path, bool no_run, struct proof *out, struct err *err)
+{
+    *out = (struct proof){0};
+    diag_init(&out->diag, path);
+    int rc = program_load(path, &out->program, &out->diag, err);
+    if (rc != 0) {
+        return rc;
+    }
+    rc = prove(out, no_run, err);
+    return rc == 0 ? diag_result(&out->diag, err) : rc;
+}
+
+void proof_release(struct proof *proof)
+{
+    if (proof->has_report) {
+        check_release(&proof->report);
+    }
+    if (proof->described) {
+        describe_release(&proof->describe);
+    }
+    program_free(proof->program);
+    diag_release(&proof->diag);
+}
+
+cJSON *proof_json(const struct proof *proof)
+{
+    cJSON *answer = json_object();
+    json_put_bool(answer, "ok", proof->program != NULL && proof->diag.n_errors == 0);
+    json_put_string(answer, "program", proof->program ? proof->program->name : NULL);
+    json_put(answer, "diagnostics", diag_json(&proof->diag));
+    json_put(answer, "proof", proof->has_report ? check_json(&proof->report) : cJSON_CreateNull());
+    return answer;
+}

@@ -1,0 +1,35 @@
+/*
+ * All that `check` and `lock` find out about a program before there are data: it loads, its files
+ * exist, its workers describe it, its table is proved. Diagnostics of every step are collected; a
+ * step whose ground is missing is left out.
+ */
+#ifndef CTL_PROOF_H
+#define CTL_PROOF_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+#include "base/diag.h"
+#include "base/err.h"
+#include "prereg/describe.h"
+#include "prereg/program.h"
+#include "truthtable/check.h"
+
+struct proof {
+    struct diag diag;
+    struct program *program; /* NULL when it does not load */
+    struct describe describe;
+    bool described; /* describe holds */
+    struct check_report report;
+    bool has_report; /* report holds */
+};
+
+/* 0 when there is no error in diag; ERR_INVALID when there is; other codes when a file cannot be
+ * read or the machine fails. `no_run`: executes no worker. Always valid to release. */
+int proof_run(const char *path, bool no_run, struct proof *out, struct err *err) MUST_CHECK;
+void proof_release(struct proof *proof);
+
+/* {"ok","program","diagnostics":[…],"proof":{…}}; the caller deletes it. */
+cJSON *proof_json(const struct proof *proof);
+
+#endif

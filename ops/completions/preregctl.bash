@@ -1,0 +1,55 @@
+# Completion of preregctl and preregd for bash: source it, or put it into /usr/share/bash-completion/completions/preregctl.
+
+_preregctl_programs() {
+    preregctl status --json 2>/dev/null | sed -n 's/^ *"id": "\(.*\)",$/\1/p'
+}
+
+_preregctl_tasks() {
+    preregctl cells 2>/dev/null | sed -n '2,$s/^\([^ ]*\/[^ ]*\) .*/\1/p'
+}
+
+_preregctl() {
+    local cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]-} words=
+    COMPREPLY=()
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        words="init check lock status cells explain logs retry cancel pause resume unblind verdict report rebuild replay stop
+            help version"
+    else
+        case "$command:$cur" in
+        check:-*) words="--json --no-run --explain --help" ;;
+        lock:-*) words="--json --replace --help" ;;
+        status:-*) words="--json --watch --interval --all --state --help" ;;
+        logs:-*) words="--json --follow --lines --attempt --program --state --help" ;;
+        explain:-* | retry:-*) words="--json --program --state --help" ;;
+        cancel:-*) words="--json --program --all --state --help" ;;
+        unblind:-*) words="--json --reason --state --help" ;;
+        stop:-*) words="--json --kill --state --help" ;;
+        *:-*) words="--json --state --help" ;;
+        check:* | lock:* | replay:*)
+            mapfile -t COMPREPLY < <(compgen -f -X '!*.@(toml|json)' -- "$cur")
+            compopt -o filenames
+            return
+            ;;
+        status:* | cells:* | pause:* | resume:* | unblind:* | verdict:* | report:*) words=$(_preregctl_programs) ;;
+        explain:* | logs:* | retry:* | cancel:*) words=$(_preregctl_tasks) ;;
+        help:*) words="init check lock status cells explain logs retry cancel pause resume unblind verdict report rebuild replay stop" ;;
+        esac
+    fi
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+}
+# "=" and "," are part of a task's name.
+COMP_WORDBREAKS=${COMP_WORDBREAKS//=/}
+complete -F _preregctl preregctl
+
+_preregd() {
+    local cur=${COMP_WORDS[COMP_CWORD]}
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "serve submit --version --help" -- "$cur")
+    elif [[ $cur == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "--wait --help" -- "$cur")
+    else
+        mapfile -t COMPREPLY < <(compgen -f -X '!*.toml' -- "$cur")
+        compopt -o filenames
+    fi
+}
+complete -F _preregd preregd
