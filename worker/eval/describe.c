@@ -1,5 +1,7 @@
 /* prereg-eval --describe: what would be measured, on how much, in about what time. */
 #include "worker/report/describe.h"
+#include <math.h>
+
 #include "worker/eval/benchmark.h"
 #include "worker/eval/run.h"
 
@@ -25,7 +27,7 @@ static void describe_benchmark(struct description *d, const struct eval_options 
         description_fact(d, "requests", size.requests);
         description_fact(d, "request_bytes", size.bytes);
         description_fact(d, "longest_request_bytes", size.longest);
-        description_seconds(d, size.bytes * SECONDS_PER_BYTE);
+        description_seconds(d, ceil(size.bytes * SECONDS_PER_BYTE));
     }
     benchmark_release(&bench);
 }
