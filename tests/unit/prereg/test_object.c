@@ -1,0 +1,251 @@
+/* Workers run from copies, and digests remembered by stat. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/xalloc.h"
+#include "prereg/object.h"
+#include "tests/unit/prereg/support.h"
+
+struct world {
+    char *folder;
+    char *state;
+    struct program *p;
+    struct lock *lock;
+};
+
+static struct world world_of(const char *text)
+{
+    struct world w = {.folder = scratch_make()};
+    struct err err = {0};
+    free(scratch_write(w.folder, "corpus.txt", "x", 0600));
+    free(scratch_write(w.folder, "worker.sh", "#!/bin/sh\nexit 0\n", 0700));
+    free(scratch_write(w.folder, "script.py", "pass\n", 0600));
+    w.state = path_join(w.folder, "state");
+    w.p = program_of(text, w.folder);
+    if (lock_build(w.p, NULL, NULL, &w.lock, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    return w;
+}
+
+static void world_release(struct world *w)
+{
+    lock_free(w->lock);
+    program_free(w->p);
+    free(w->state);
+    scratch_remove(w->folder);
+}
+
+static char *text_with_script(void)
+{
+    return text_replace(SMALL_PROGRAM, "\"--quick\"]", "\"--quick\", \"script.py\", \"\"]");
+}
+
+static void test_argv_names_copies(void **state)
+{
+    (void)state;
+    char *text = text_with_script();
+    struct world w = world_of(text);
+    struct err err = {0};
+    char **argv = NULL;
+    const struct object_home home = {.state = w.state, .program = w.p, .lock = w.lock};
+    assert_int_equal(object_argv(&home, 0, &argv, &err), ERR_LOCK); /* nothing is stored yet */
+    assert_null(argv);
+    assert_int_equal(object_store_all(w.p, w.lock, w.state, NULL, &err), 0);
+    assert_int_equal(object_argv(&home, 0, &argv, &err), 0);
+    char *worker = object_path(w.state, lock_file_digest(w.lock, "./worker.sh"));
+    char *script = object_path(w.state, lock_file_digest(w.lock, "script.py"));
+    assert_string_equal(argv[0], worker);
+    assert_string_equal(argv[1], "--quick");
+    assert_string_equal(argv[2], script);
+    assert_string_equal(argv[3], "");
+    assert_null(argv[4]);
+    assert_int_equal(access(worker, X_OK), 0);
+    object_argv_free(argv);
+    free(script);
+    free(worker);
+    world_release(&w);
+    free(text);
+}
+
+/* A new build of the worker changes nothing for a program that was submitted. */
+static void test_source_may_change_after_storing(void **state)
+{
+    (void)state;
+    struct world w = world_of(SMALL_PROGRAM);
+    struct err err = {0};
+    char **argv = NULL;
+    const struct object_home home = {.state = w.state, .program = w.p, .lock = w.lock};
+    assert_int_equal(object_store_all(w.p, w.lock, w.state, NULL, &err), 0);
+    free(scratch_write(w.folder, "worker.sh", "#!/bin/sh\nexit 9\n", 0700));
+    assert_int_equal(object_argv(&home, 0, &argv, &err), 0);
+    char *content = read_text(argv[0]);
+    assert_string_equal(content, "#!/bin/sh\nexit 0\n");
+    free(content);
+    object_argv_free(argv);
+    assert_int_equal(object_store_all(w.p, w.lock, w.state, NULL, &err), ERR_LOCK);
+    assert_non_null(strstr(err.msg, "files../worker.sh: locked "));
+    world_release(&w);
+}
+
+static void test_torn_copies_are_seen_and_mended(void **state)
+{
+    (void)state;
+    struct world w = world_of(SMALL_PROGRAM);
+    struct err err = {0};
+    char **argv = NULL;
+    const struct object_home home = {.state = w.state, .program = w.p, .lock = w.lock};
+    assert_int_equal(object_store_all(w.p, w.lock, w.state, NULL, &err), 0);
+    char *copy = object_path(w.state, lock_file_digest(w.lock, "./worker.sh"));
+    assert_int_equal(truncate(copy, 3), 0);
+    assert_int_equal(object_argv(&home, 0, &argv, &err), ERR_LOCK);
+    assert_non_null(strstr(err.msg, "is not what was locked"));
+    assert_int_equal(object_store_all(w.p, w.lock, w.state, NULL, &err), 0);
+    assert_int_equal(object_argv(&home, 0, &argv, &err), 0);
+    object_argv_free(argv);
+    free(copy);
+    world_release(&w);
+}
+
+static void test_recorded_drift_runs_what_is_there(void **state)
+{
+    (void)state;
+    char *text = text_replace(SMALL_PROGRAM, "[run]\n", "[pin]\nworkers = \"record\"\n[run]\n");
+    struct world w = world_of(text);
+    struct err err = {0};
+    struct strbuf notes = STRBUF_INIT;
+    char **argv = NULL;
+    const struct object_home home = {.state = w.state, .program = w.p, .lock = w.lock};
+    free(scratch_write(w.folder, "worker.sh", "#!/bin/sh\nexit 9\n", 0700));
+    assert_int_equal(object_store_all(w.p, w.lock, w.state, &notes, &err), 0);
+    assert_non_null(strstr(notes.buf, "files../worker.sh: locked "));
+    assert_int_equal(object_argv(&home, 0, &argv, &err), 0);
+    char *content = read_text(argv[0]);
+    assert_string_equal(content, "#!/bin/sh\nexit 9\n");
+    free(content);
+    object_argv_free(argv);
+    strbuf_release(&notes);
+    world_release(&w);
+    free(text);
+}
+
+static void test_where_workers_are_found(void **state)
+{
+    (void)state;
+    struct world w = world_of(SMALL_PROGRAM);
+    struct err err = {0};
+    char *path = NULL;
+    char *old = xstrdup(getenv("PATH"));
+    free(scratch_write(w.folder, "bin/prereg-test-worker", "#!/bin/sh\n", 0700));
+    free(scratch_write(w.folder, "flat/prereg-test-worker", "#!/bin/sh\n", 0600));
+    char *list = xasprintf(".::%s/flat:%s/bin", w.folder, w.folder);
+    assert_int_equal(setenv("PATH", list, 1), 0);
+    assert_int_equal(object_resolve_worker(w.p, "prereg-test-worker", &path, &err), 0);
+    char *expected = path_join(w.folder, "bin/prereg-test-worker");
+    assert_string_equal(path, expected); /* not the one that cannot be executed */
+    free(path);
+    assert_int_equal(object_resolve_worker(w.p, "no-such-worker", &path, &err), ERR_NOT_FOUND);
+    assert_int_equal(object_resolve_worker(w.p, "./bin", &path, &err), ERR_NOT_FOUND);
+    assert_non_null(strstr(err.msg, "is not an executable file"));
+    /* beside this executable comes first */
+    assert_int_equal(object_resolve_worker(w.p, "test_prereg_object", &path, &err), 0);
+    free(path);
+    assert_int_equal(setenv("PATH", old, 1), 0);
+    free(expected);
+    free(list);
+    free(old);
+    world_release(&w);
+}
+
+static void set_times(const char *path, time_t at)
+{
+    const struct timespec times[2] = {{.tv_sec = at}, {.tv_sec = at}};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+/* Fresh files are read each time; a cache may never hide a change. */
+static void test_cache_sees_changes(void **state)
+{
+    (void)state;
+    char *folder = scratch_make();
+    struct pin_cache *cache = pin_cache_create();
+    struct digest a;
+    struct digest b;
+    struct err err = {0};
+    free(scratch_write(folder, "data/one", "1", 0600));
+    char *data = path_join(folder, "data");
+    assert_int_equal(pin_digest(cache, data, &a, &err), 0);
+    char *one = path_join(data, "one");
+    set_times(one, 1000000000);
+    set_times(data, 1000000000);
+    assert_int_equal(pin_digest(cache, data, &b, &err), 0);
+    assert_true(digest_equal(&a, &b));
+    free(scratch_write(folder, "data/one", "2", 0600));
+    set_times(one, 1000000000); /* same size, same time: inode and ctime tell */
+    set_times(data, 1000000000);
+    assert_int_equal(pin_digest(cache, data, &b, &err), 0);
+    assert_false(digest_equal(&a, &b));
+    free(scratch_write(folder, "data/two", "", 0600));
+    assert_int_equal(pin_digest(cache, data, &a, &err), 0);
+    assert_false(digest_equal(&a, &b));
+    char *link_path = path_join(data, "link");
+    assert_int_equal(symlink("one", link_path), 0);
+    free(link_path);
+    assert_int_equal(pin_digest(cache, data, &a, &err), ERR_INVALID);
+    assert_int_equal(pin_digest(cache, "/no/such/place", &a, &err), ERR_NOT_FOUND);
+    pin_cache_free(cache);
+    free(one);
+    free(data);
+    scratch_remove(folder);
+}
+
+/* A file at rest is not read again: a hundred look-ups cost less than the one that read it. */
+static void test_cache_remembers(void **state)
+{
+    (void)state;
+    char *folder = scratch_make();
+    struct pin_cache *cache = pin_cache_create();
+    struct digest a;
+    struct digest b;
+    struct err err = {0};
+    char *file = scratch_write(folder, "file", "content", 0600);
+    assert_int_equal(truncate(file, (off_t)32 << 20), 0);
+    clock_sleep_ms(2100);
+    int64_t start = clock_mono_ns();
+    assert_int_equal(pin_digest(cache, file, &a, &err), 0);
+    int64_t reading = clock_mono_ns() - start;
+    start = clock_mono_ns();
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(pin_digest(cache, file, &b, &err), 0);
+    }
+    assert_true(clock_mono_ns() - start < reading);
+    assert_true(digest_equal(&a, &b));
+    pin_cache_free(cache);
+    free(file);
+    scratch_remove(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_argv_names_copies),
+        cmocka_unit_test(test_source_may_change_after_storing),
+        cmocka_unit_test(test_torn_copies_are_seen_and_mended),
+        cmocka_unit_test(test_recorded_drift_runs_what_is_there),
+        cmocka_unit_test(test_where_workers_are_found),
+        cmocka_unit_test(test_cache_sees_changes),
+        cmocka_unit_test(test_cache_remembers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
