@@ -6,17 +6,20 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 
 #define STDERR_KEPT_BYTES ((size_t)4096)
+#define TAKE_ROUNDS       128 /* of 16 KiB: a pipe holds 1 MiB at most */
 
 extern char **environ;
 
 struct child {
     pid_t pid;
+    int pid_fd;
     int out_fd;
     int err_fd;
 };
@@ -78,6 +81,8 @@ static int child_start(const struct proc_spec *spec, struct child *c, struct err
         close_fd(&errs[0]);
         return err_set_errno(err, why, "start %s", spec->argv[0]);
     }
+    (void)fcntl(out[0], F_SETFL, O_NONBLOCK);
+    (void)fcntl(errs[0], F_SETFL, O_NONBLOCK);
     c->out_fd = out[0];
     c->err_fd = errs[0];
     return 0;
@@ -93,24 +98,49 @@ static void keep_tail(struct strbuf *sb)
     }
 }
 
-static void take(int *fd, struct strbuf *into)
+/* Takes what is there; closes at the end of the stream. True when there may be more at once. */
+static bool take(int *fd, struct strbuf *into)
 {
     char chunk[16384];
-    ssize_t n = read(*fd, chunk, sizeof(chunk));
+    ssize_t n = *fd < 0 ? -1 : read(*fd, chunk, sizeof(chunk));
     if (n > 0) {
         strbuf_add(into, chunk, (size_t)n);
-    } else if (n == 0 || errno != EINTR) {
+        return true;
+    }
+    if (*fd >= 0 && (n == 0 || (errno != EINTR && errno != EAGAIN))) {
         close_fd(fd);
     }
+    return false;
 }
 
-/* Reads both pipes until they close, the time is up or stdout is too long. */
+/* What the child has written so far: a bounded number of rounds, more than a pipe can hold, so that
+ * one who never stops writing does not keep us from looking at the clock. */
+static int take_both(const struct proc_spec *spec, struct child *c, struct proc_result *r,
+                     struct err *err)
+{
+    bool more = true;
+    for (int round = 0; more && round < TAKE_ROUNDS; round++) {
+        more = take(&c->out_fd, &r->out);
+        if (r->out.len > spec->max_out_bytes) {
+            return err_set(err, ERR_RANGE, "%s printed more than %zu bytes", spec->argv[0],
+                           spec->max_out_bytes);
+        }
+        more = take(&c->err_fd, &r->err) || more;
+        keep_tail(&r->err);
+    }
+    return 0;
+}
+
+/* Reads both pipes until the child has ended, the time is up or stdout is too long. It is the
+ * child's end that counts: it may close its pipes long before, or leave them open to others. */
 static int child_drain(const struct proc_spec *spec, struct child *c, struct proc_result *r,
                        struct err *err)
 {
     struct mono_time start = clock_mono();
-    while (c->out_fd >= 0 || c->err_fd >= 0) {
-        struct pollfd fds[2] = {{.fd = c->out_fd, .events = POLLIN},
+    bool ended = false;
+    while (!ended) {
+        struct pollfd fds[3] = {{.fd = c->pid_fd, .events = POLLIN},
+                                {.fd = c->out_fd, .events = POLLIN},
                                 {.fd = c->err_fd, .events = POLLIN}};
         int64_t left =
             spec->timeout_ms == 0 ? 1000 : spec->timeout_ms - (clock_mono().ms - start.ms);
@@ -118,19 +148,13 @@ static int child_drain(const struct proc_spec *spec, struct child *c, struct pro
             return err_set(err, ERR_TIMEOUT, "%s did not end within %lld ms", spec->argv[0],
                            (long long)spec->timeout_ms);
         }
-        if (poll(fds, 2, left > 1000 ? 1000 : (int)left) < 0 && errno != EINTR) {
+        if (poll(fds, 3, left > 1000 ? 1000 : (int)left) < 0 && errno != EINTR) {
             return err_set_errno(err, errno, "poll");
         }
-        if (fds[0].revents != 0) {
-            take(&c->out_fd, &r->out);
-        }
-        if (fds[1].revents != 0) {
-            take(&c->err_fd, &r->err);
-            keep_tail(&r->err);
-        }
-        if (r->out.len > spec->max_out_bytes) {
-            return err_set(err, ERR_RANGE, "%s printed more than %zu bytes", spec->argv[0],
-                           spec->max_out_bytes);
+        ended = fds[0].revents != 0;
+        int rc = take_both(spec, c, r, err);
+        if (rc != 0) {
+            return rc;
         }
     }
     return 0;
@@ -138,19 +162,22 @@ static int child_drain(const struct proc_spec *spec, struct child *c, struct pro
 
 int proc_run(const struct proc_spec *spec, struct proc_result *r, struct err *err)
 {
-    struct child c = {.pid = -1, .out_fd = -1, .err_fd = -1};
+    struct child c = {.pid = -1, .pid_fd = -1, .out_fd = -1, .err_fd = -1};
     *r = (struct proc_result){.code = -1, .out = STRBUF_INIT, .err = STRBUF_INIT};
     int rc = child_start(spec, &c, err);
     if (rc != 0) {
         return rc;
     }
-    rc = child_drain(spec, &c, r, err);
-    if (rc != 0) {
-        (void)kill(-c.pid, SIGKILL);
-    }
+    c.pid_fd = pidfd_open(c.pid, 0);
+    rc = c.pid_fd < 0 ? err_set_errno(err, errno, "watch %s", spec->argv[0])
+                      : child_drain(spec, &c, r, err);
+    /* Whatever became of it, nothing of its group stays behind; the group's number is ours until
+     * waitpid(). */
+    (void)kill(-c.pid, SIGKILL);
     int status = 0;
     while (waitpid(c.pid, &status, 0) < 0 && errno == EINTR) {
     }
+    close_fd(&c.pid_fd);
     close_fd(&c.out_fd);
     close_fd(&c.err_fd);
     r->code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
