@@ -1,0 +1,504 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "state/internal.h"
+#include "tests/unit/state/support.h"
+
+struct fixture {
+    char *dir;
+    struct program *program;
+    struct store *store;
+    uint32_t no;
+    struct walker w;
+};
+
+static void open_store(struct fixture *f)
+{
+    struct err err = {0};
+    int rc = store_open(f->dir, STORE_OWNER, &f->store, &err);
+    if (rc != 0) {
+        fail_msg("%s", err.msg);
+    }
+}
+
+static void reopen(struct fixture *f)
+{
+    store_close(f->store);
+    open_store(f);
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = xcalloc(1, sizeof(*f));
+    struct err err = {0};
+    struct digest root = root_make("root");
+    f->dir = scratch_make();
+    f->program = program_make(3);
+    open_store(f);
+    assert_int_equal(store_program_create(f->store, f->program, SCRATCH_ID, &root,
+                                          (struct wall_time){1763694202000}, &f->no, &err),
+                     0);
+    walker_init(&f->w, f->store, f->no, 6);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    store_close(f->store);
+    program_drop(f->program);
+    scratch_remove(f->dir);
+    free(f);
+    return 0;
+}
+
+static void must_commit(struct fixture *f, const struct state_row *rows, size_t n)
+{
+    struct err err = {0};
+    if (commit_rows(f->store, rows, n, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+}
+
+static char *journal_text(struct fixture *f)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err err = {0};
+    char *path = scratch_path(f->dir, "journal.jsonl");
+    assert_int_equal(file_read(path, 1 << 20, &text, &err), 0);
+    free(path);
+    return strbuf_detach(&text);
+}
+
+static void write_journal(struct fixture *f, const char *text, size_t len)
+{
+    struct err err = {0};
+    char *path = scratch_path(f->dir, "journal.jsonl");
+    assert_int_equal(file_write_atomic(path, text, len, 0600, &err), 0);
+    free(path);
+}
+
+/* One task through a crash and to its end, the other waiting for it. */
+static void run_a_little(struct fixture *f)
+{
+    struct state_row rows[] = {
+        walker_start(&f->w, 0),
+        walker_run(&f->w, 0),
+        walker_fail(&f->w, 0, TASK_READY, CAUSE_CRASH),
+        walker_start(&f->w, 0),
+        walker_run(&f->w, 0),
+        walker_done(&f->w, 0, "weights"),
+        walker_ready(&f->w, 1),
+    };
+    must_commit(f, rows, ARRAY_LEN(rows));
+}
+
+static void test_create(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    struct arena texts;
+    struct store_program p;
+    struct task_row *rows = NULL;
+    size_t n = 0;
+    uint32_t no = 0;
+    struct digest root = root_make("root");
+    arena_init(&texts);
+    assert_int_equal(store_program_create(f->store, f->program, SCRATCH_ID, &root,
+                                          (struct wall_time){0}, &no, &err),
+                     ERR_EXISTS);
+    assert_int_equal(store_program_find(f->store, "little", &texts, &p, &err), 0);
+    assert_int_equal(p.no, f->no);
+    assert_int_equal(p.n_cells, 3);
+    assert_true(digest_equal(&p.root, &root));
+    assert_int_equal(store_program_find(f->store, "little-0", &texts, &p, &err), 0);
+    assert_int_equal(store_program_find(f->store, NULL, &texts, &p, &err), 0);
+    assert_int_equal(store_program_find(f->store, "large", &texts, &p, &err), ERR_NOT_FOUND);
+    assert_int_equal(store_task_rows(f->store, f->no, &rows, &n, &err), 0);
+    assert_int_equal(n, 6);
+    assert_int_equal(rows[0].state, TASK_READY);
+    assert_int_equal(rows[1].state, TASK_WAITING);
+    assert_int_equal(rows[1].best_done, -1);
+    free(rows);
+    arena_release(&texts);
+}
+
+/* Recomputes the whole chain of journal.jsonl from the documented rule. */
+static int64_t check_chain(struct fixture *f)
+{
+    struct err err = {0};
+    struct digest prev = {{0}};
+    int64_t n = 0;
+    char *text = journal_text(f);
+    for (char *at = text, *nl; (nl = strchr(at, '\n')) != NULL; at = nl + 1) {
+        cJSON *line = NULL;
+        const char *hash = NULL;
+        char hex[DIGEST_HEX_SIZE];
+        struct digest d;
+        assert_int_equal(json_parse(at, (size_t)(nl - at), &line, &err), 0);
+        assert_int_equal(json_get_string(line, "hash", &hash, &err), 0);
+        assert_int_equal(line_hash(&prev, line, &d, &err), 0);
+        digest_hex(&d, hex);
+        assert_string_equal(hex, hash);
+        prev = d;
+        n++;
+        cJSON_Delete(line);
+    }
+    free(text);
+    struct digest head;
+    int64_t n_rows = 0;
+    assert_int_equal(store_journal_head(f->store, f->no, &head, &n_rows, &err), 0);
+    assert_int_equal(n_rows, n);
+    assert_true(digest_equal(&head, &prev));
+    return n;
+}
+
+static void test_journal_chain(void **state)
+{
+    struct fixture *f = *state;
+    run_a_little(f);
+    assert_int_equal(check_chain(f),
+                     1 + 4); /* submitted; two starts and two ends: running and ready are no rows */
+    char *text = journal_text(f);
+    assert_non_null(strstr(
+        text, "\"root\":\"4813494d137e1631bba301d5acab6e7bb7aa74ce1185d456565ef51d737677b2\""));
+    assert_non_null(strstr(text, "\"cell\":\"seed=1\""));
+    free(text);
+}
+
+static void test_append_only(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    run_a_little(f);
+    assert_int_not_equal(sql_exec(f->store->db, "UPDATE journal SET line='{}' WHERE seq=2", &err),
+                         0);
+    assert_non_null(strstr(err.msg, "append-only"));
+    assert_int_not_equal(sql_exec(f->store->db, "DELETE FROM journal WHERE seq=2", &err), 0);
+    assert_int_not_equal(
+        sql_exec(f->store->db, "INSERT INTO journal VALUES(1, 9, 'x', '{}')", &err), 0);
+}
+
+static void test_illegal_moves(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    run_a_little(f);
+    char *before = dump(f->store, f->no);
+    struct walker saved = f->w;
+    struct state_row again = walker_start(&f->w, 0); /* it is done */
+    assert_int_equal(commit_rows(f->store, &again, 1, &err), ERR_CORRUPT);
+    f->w = saved;
+    f->w.tasks[0].state = TASK_READY; /* what its maker believes is not what is stored */
+    again = walker_start(&f->w, 0);
+    assert_int_equal(commit_rows(f->store, &again, 1, &err), ERR_CORRUPT);
+    f->w = saved;
+    struct state_row skip = walker_done(&f->w, 2, "x"); /* from ready */
+    assert_int_equal(commit_rows(f->store, &skip, 1, &err), ERR_CORRUPT);
+    f->w = saved;
+    struct state_row wrong = walker_start(&f->w, 2);
+    wrong.task = 77;
+    assert_int_equal(commit_rows(f->store, &wrong, 1, &err), ERR_CORRUPT);
+    char *after = dump(f->store, f->no);
+    assert_string_equal(before, after);
+    (void)check_chain(f);
+    free(before);
+    free(after);
+}
+
+/* A transaction whose second row is refused leaves nothing of its first behind, in neither place.
+ */
+static void test_all_or_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    char *before = journal_text(f);
+    struct state_row rows[] = {walker_start(&f->w, 0), walker_start(&f->w, 2)};
+    rows[1].from = TASK_WAITING;
+    assert_int_equal(commit_rows(f->store, rows, 2, &err), ERR_CORRUPT);
+    char *after = journal_text(f);
+    assert_string_equal(before, after);
+    walker_init(&f->w, f->store, f->no, 6);
+    run_a_little(f);
+    (void)check_chain(f);
+    free(before);
+    free(after);
+}
+
+static void test_sealed(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    cJSON *result = NULL;
+    const char *text =
+        "{\"metrics\":{\"acc\":{\"value\":0.5,\"n\":100}},\"facts\":{\"tokens\":12}}";
+    run_a_little(f);
+    assert_int_equal(json_parse(text, strlen(text), &result, &err), 0);
+    struct state_row rows[] = {walker_start(&f->w, 1), walker_run(&f->w, 1),
+                               walker_done(&f->w, 1, text)};
+    must_commit(f, rows, 3);
+    assert_int_equal(store_begin(f->store, &err), 0);
+    assert_int_equal(store_put_result(f->store, f->no, 0, result, &err),
+                     0); /* train is not sealed */
+    assert_int_equal(store_put_result(f->store, f->no, 1, result, &err), ERR_REFUSED);
+    assert_int_equal(store_put_result(f->store, f->no, 2, result, &err), ERR_NOT_FOUND);
+    assert_int_equal(store_commit(f->store, &err), 0);
+    char *dumped = dump(f->store, f->no);
+    assert_null(strstr(dumped, "1 0 acc"));
+    free(dumped);
+    struct state_row open =
+        program_row_make(&f->w, ROW_UNBLINDED, (struct program_row){.unblinded = true});
+    must_commit(f, &open, 1);
+    for (int i = 0; i < 2; i++) { /* the second time changes nothing */
+        assert_int_equal(store_begin(f->store, &err), 0);
+        assert_int_equal(store_put_result(f->store, f->no, 1, result, &err), 0);
+        assert_int_equal(store_commit(f->store, &err), 0);
+    }
+    dumped = dump(f->store, f->no);
+    assert_non_null(strstr(dumped, "1 0 acc {\"n\":100,\"value\":0.5}\n1 1 tokens 12\n"));
+    free(dumped);
+    cJSON_Delete(result);
+}
+
+static void test_two_owners(void **state)
+{
+    struct fixture *f = *state;
+    struct store *other = NULL;
+    struct err err = {0};
+    assert_int_equal(store_open(f->dir, STORE_OWNER, &other, &err), ERR_BUSY);
+    assert_null(other);
+    assert_int_equal(store_open(f->dir, STORE_READER, &other, &err), 0);
+    run_a_little(f);
+    char *theirs = dump(other, f->no);
+    char *ours = dump(f->store, f->no);
+    assert_string_equal(theirs, ours);
+    assert_int_not_equal(sql_exec(other->db, "UPDATE tasks SET state='done'", &err), 0);
+    free(theirs);
+    free(ours);
+    store_close(other);
+}
+
+static void test_other_version(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    assert_int_equal(sql_exec(f->store->db, "PRAGMA user_version=99", &err), 0);
+    store_close(f->store);
+    f->store = NULL;
+    assert_int_equal(store_open(f->dir, STORE_OWNER, &f->store, &err), ERR_VERSION);
+    assert_non_null(strstr(err.msg, "another version"));
+    assert_int_equal(store_open(f->dir, STORE_READER, &f->store, &err), ERR_VERSION);
+}
+
+static void overwrite(const char *path, off_t at, size_t n)
+{
+    char zeros[8192] = {0};
+    FILE *file = fopen(path, "r+");
+    assert_non_null(file);
+    assert_int_equal(fseeko(file, at, SEEK_SET), 0);
+    assert_int_equal(fwrite(zeros, 1, n, file), n);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void test_damaged_database(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    char *path = path_join(f->dir, "preregd.db");
+    run_a_little(f);
+    store_close(f->store);
+    f->store = NULL;
+    overwrite(path, 0, 4096);
+    assert_int_equal(store_open(f->dir, STORE_OWNER, &f->store, &err), ERR_CORRUPT);
+    assert_non_null(strstr(err.msg, "preregctl rebuild"));
+    free(path);
+}
+
+static void test_damaged_page(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    char *path = path_join(f->dir, "preregd.db");
+    run_a_little(f);
+    store_close(f->store);
+    f->store = NULL;
+    overwrite(path, 4096, 8192);
+    assert_int_equal(store_open(f->dir, STORE_OWNER, &f->store, &err), ERR_CORRUPT);
+    free(path);
+}
+
+static void test_lost_database(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    char *cells = scratch_path(f->dir, "cells");
+    char *path = path_join(f->dir, "preregd.db");
+    store_close(f->store);
+    f->store = NULL;
+    assert_int_equal(dir_make(cells, 0700, &err), 0);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(store_open(f->dir, STORE_OWNER, &f->store, &err), ERR_CORRUPT);
+    assert_non_null(strstr(err.msg, "preregctl rebuild"));
+    free(cells);
+    free(path);
+}
+
+static void test_torn_line(void **state)
+{
+    struct fixture *f = *state;
+    run_a_little(f);
+    char *before = dump(f->store, f->no);
+    char *text = journal_text(f);
+    char *torn = xasprintf("%s{\"event\":\"attempt_sta", text);
+    write_journal(f, torn, strlen(torn));
+    reopen(f);
+    char *after = dump(f->store, f->no);
+    char *healed = journal_text(f);
+    assert_string_equal(before, after);
+    assert_string_equal(text, healed);
+    free(before);
+    free(after);
+    free(text);
+    free(torn);
+    free(healed);
+}
+
+static void copy_database(const char *dir, const char *suffix_from, const char *suffix_to)
+{
+    struct err err = {0};
+    char *from = xasprintf("%s/preregd.db%s", dir, suffix_from);
+    char *to = xasprintf("%s/preregd.db%s", dir, suffix_to);
+    assert_int_equal(file_copy(from, to, 0600, &err), 0);
+    free(from);
+    free(to);
+}
+
+/* The journal was synced, the transaction was not: opening must come to the same rows. */
+static void test_lines_beyond_the_table(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    store_close(f->store);
+    copy_database(f->dir, "", ".before");
+    open_store(f);
+    run_a_little(f);
+    char *before = dump(f->store, f->no);
+    store_close(f->store);
+    copy_database(f->dir, ".before", "");
+    open_store(f);
+    char *after = dump(f->store, f->no);
+    assert_string_equal(before, after);
+    (void)check_chain(f);
+    struct state_row more =
+        walker_start(&f->w, 1); /* ready again, though that row was not in the journal */
+    assert_int_equal(commit_rows(f->store, &more, 1, &err), 0);
+    free(before);
+    free(after);
+}
+
+static void test_lines_lost_by_the_file(void **state)
+{
+    struct fixture *f = *state;
+    run_a_little(f);
+    char *text = journal_text(f);
+    size_t cuts[] = {0, 10, strlen(text) / 2, strlen(text) - 1};
+    for (size_t i = 0; i < ARRAY_LEN(cuts); i++) {
+        write_journal(f, text, cuts[i]);
+        reopen(f);
+        char *healed = journal_text(f);
+        assert_string_equal(text, healed);
+        free(healed);
+    }
+    free(text);
+}
+
+static void test_tampered_journal(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    run_a_little(f);
+    char *text = journal_text(f);
+    size_t len = strlen(text);
+    char *changed = xstrdup(text);
+    changed[len - 20] = changed[len - 20] == 'a' ? 'b' : 'a';
+    write_journal(f, changed, len);
+    store_close(f->store);
+    f->store = NULL;
+    assert_int_equal(store_open(f->dir, STORE_OWNER, &f->store, &err), ERR_CORRUPT);
+    char *forged = xasprintf(
+        "%s{\"event\":\"unblinded\",\"hash\":\"%064d\",\"seq\":6,\"time\":\"\"}\n", text, 7);
+    write_journal(f, forged, strlen(forged));
+    assert_int_equal(store_open(f->dir, STORE_OWNER, &f->store, &err), ERR_CORRUPT);
+    free(text);
+    free(changed);
+    free(forged);
+}
+
+/* Cut off between the journal's first line and the commit: the program is unknown and can be
+ * submitted again. */
+static void test_submission_cut_off(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    struct digest root = root_make("root");
+    char *path = path_join(f->dir, "preregd.db");
+    store_close(f->store);
+    assert_int_equal(unlink(path), 0);
+    open_store(f);
+    assert_int_equal(store_program_create(f->store, f->program, SCRATCH_ID, &root,
+                                          (struct wall_time){5}, &f->no, &err),
+                     0);
+    assert_int_equal(check_chain(f), 1);
+    walker_init(&f->w, f->store, f->no, 6);
+    run_a_little(f);
+    store_close(f->store);
+    assert_int_equal(unlink(path), 0);
+    open_store(f);
+    assert_int_equal(store_program_create(f->store, f->program, SCRATCH_ID, &root,
+                                          (struct wall_time){5}, &f->no, &err),
+                     ERR_REFUSED);
+    free(path);
+}
+
+static void test_network_file_system(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    assert_int_equal(fs_check_local("/tmp", &err), 0);
+    assert_int_equal(fs_check_local("/nowhere/at/all", &err), ERR_NOT_FOUND);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_create),
+        TEST(test_journal_chain),
+        TEST(test_append_only),
+        TEST(test_illegal_moves),
+        TEST(test_all_or_nothing),
+        TEST(test_sealed),
+        TEST(test_two_owners),
+        TEST(test_other_version),
+        TEST(test_damaged_database),
+        TEST(test_damaged_page),
+        TEST(test_lost_database),
+        TEST(test_torn_line),
+        TEST(test_lines_beyond_the_table),
+        TEST(test_lines_lost_by_the_file),
+        TEST(test_tampered_journal),
+        TEST(test_submission_cut_off),
+        cmocka_unit_test(test_network_file_system),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
