@@ -20,8 +20,8 @@ replicate = true
 
 [stage.work]
 command = ["./rogue_worker.py"]
-params = {{ mode = "$mode", seed = "$seed" }}
-
+params = {{ mode = "$mode", seed = "$seed", until = "{until}" }}
+{stages}
 [measure]
 score = {{ metric = "work.score", items = 100, chance = 0.25, floor = 0.50 }}
 
@@ -52,12 +52,18 @@ slots = 2
 """
 
 
-def program(place, modes, budget=1.0, run=""):
-    """Writes it, locks it, gives the path of its grid.toml. The first two modes are the contrast's arms."""
+def program(place, modes, budget=1.0, run="", stages=""):
+    """Writes it, locks it, gives the path of its grid.toml. The first two modes are the contrast's arms. Tasks of mode
+    "wait" end once release() was called."""
     folder = place.path("rogue")
     os.makedirs(folder, exist_ok=True)
     shutil.copy2(os.path.join(lab.HERE, "rogue_worker.py"), folder)
-    text = GRID.format(modes=", ".join(f'"{m}"' for m in modes), first=modes[0], second=modes[1], budget=budget, run=run)
+    text = GRID.format(modes=", ".join(f'"{m}"' for m in modes), first=modes[0], second=modes[1], budget=budget, run=run,
+                       stages=stages, until=place.path("released"))
     grid = place.write("rogue/grid.toml", text)
     place.ctl("lock", grid)
     return grid
+
+
+def release(place):
+    place.write("released", "")

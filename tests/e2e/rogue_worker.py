@@ -103,6 +103,17 @@ def crash_once(task):
     good(task)
 
 
+def wait(task):
+    """Done when the file that `until` names is there."""
+    say(type="section", name="step")
+    done = 0
+    while not os.path.exists(task["params"]["until"]):
+        done += 1
+        say(type="progress", done=done, total=100000, unit="look")
+        time.sleep(0.1)
+    good(task)
+
+
 def hang(_task):
     say(type="section", name="step")
     time.sleep(3600)

@@ -66,7 +66,7 @@ def test_absurd_programs(place):
                   'after   = ["giving"]\ncommand = ["prereg-eval"]\nthreads = 1\nparams  = { task = "schema"'),
         "missing data": ("data/grammar.jsonl", "data/grammar_of_yore.jsonl"),
         "missing worker": ('["prereg-train"]', '["prereg-trane"]'),
-        "bad parameter": ("heads        = 2", "heads        = 3"),
+        "bad parameter": ("heads        = 4", "heads        = 5"),
         "unknown metric": ("grammar.acc", "grammar.accuracy"),
     }
     for name, (old, new) in cases.items():
