@@ -81,7 +81,7 @@ int cmd_check(const struct ctl_options *o, enum exit_code *code, struct err *err
     } else {
         say(o, &proof);
         if (rc != 0) {
-            (void)fprintf(stderr, "preregctl check: %s\n", err->msg);
+            (void)fprintf(stderr, "preregctl check: %zu errors\n", proof.diag.n_errors);
         }
         rc = 0;
     }
