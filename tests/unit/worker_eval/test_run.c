@@ -263,6 +263,9 @@ static void test_torn_items(void **state)
         const struct job next = {.folder = "torn-2", .params = CHOICES, .resume = "torn-1"};
         assert_int_equal(run(&next).code, 0);
         assert_same_file("torn-0", "torn-2", "items.jsonl");
+        if (i > 0)
+            assert_event("torn-2", "\"resumed\"");
+        assert_int_equal(remove("torn-2/events.jsonl"), 0);
         free(half);
     }
     strbuf_release(&text);
