@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/xalloc.h"
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
@@ -75,6 +76,27 @@ static void escape_with(struct strbuf *out, const char *text, replace_fn replace
 void escape_html(struct strbuf *out, const char *text)
 {
     escape_with(out, text, html_replacement);
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+void escape_html_breaking(struct strbuf *out, const char *text)
+{
+    char piece[2] = {0};
+    const char *from = text;
+    for (const char *at = strpbrk(text, ",_/"); at != NULL; at = strpbrk(at + 1, ",_/")) {
+        char *part = xstrndup(from, (size_t)(at - from));
+        piece[0] = *at;
+        escape_html(out, part);
+        escape_html(out, piece);
+        strbuf_adds(out, is_letter(at[1]) ? "<wbr>" : "");
+        free(part);
+        from = at + 1;
+    }
+    escape_html(out, from);
 }
 
 /* A paragraph must not start as a list, a heading or a numbered item does. */

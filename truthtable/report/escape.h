@@ -9,6 +9,10 @@
 /* For element text and double-quoted attributes alike. */
 void escape_html(struct strbuf *out, const char *text);
 
+/* The same, with places (<wbr>) where a long name may be broken: between a comma, an
+ * slashes inside it. */
+void escape_html_breaking(struct strbuf *out, const char *text);
+
 /* For running text and table cells of GitHub-flavoured Markdown: everything shows as written, on
  * one line. */
 void escape_md(struct strbuf *out, const char *text);

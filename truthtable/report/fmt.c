@@ -60,7 +60,7 @@ static void drop_trailing_zeros(char *digits)
 static const char *grouped(struct arena *a, const char *digits)
 {
     size_t whole = strspn(digits, "0123456789");
-    if (whole < 5 || digits[whole] == 'e') {
+    if (whole < 4 || digits[whole] == 'e') {
         return digits;
     }
     char *out = arena_alloc(a, strlen(digits) + whole / 3 + 1);

@@ -5,37 +5,72 @@
 #include "truthtable/report/plot.h"
 #include "truthtable/report/plot_axis.h"
 
-#define LABEL_CHARS ((size_t)34)
-#define TOP         34.0 /* room for the rules' labels, in two lines */
-#define BOTTOM      38.0
-#define MARK_STEP   9.0
-#define ROW_PAD     9.0
-#define ROW_MAX     72.0
-#define DOT_RADIUS  3.4
-#define CAP         2.6
+#define LABEL_CHARS     ((size_t)34)
+#define LABEL_LINE      14.0 /* of the rules' labels, above the rows: none, one or two */
+#define BOTTOM          38.0
+#define MARK_STEP       9.0
+#define ROW_PAD         9.0
+#define ROW_MAX         72.0
+#define ROWS_HEIGHT_MAX 800.0
+#define DOT_RADIUS      3.4
+#define CAP             0.75 /* half the height of a bar's end, in dot radii */
 
 struct drawing {
     struct svg svg;
     struct arena arena;
     struct axis x;
     double left;
+    double top; /* of the rows */
     double height;
+    double squeeze; /* of the rows, so that the figure fits a printed page */
 };
 
-static double row_height(const struct plot_row *row)
+static double natural_height(const struct plot_row *row)
 {
     return fmin(ROW_MAX, MARK_STEP * (double)(row->n_marks == 0 ? 1 : row->n_marks) + ROW_PAD);
+}
+
+static double row_height(const struct drawing *d, const struct plot_row *row)
+{
+    return natural_height(row) * d->squeeze;
+}
+
+/* Labels of rules stand on one line, or two where they would touch, and stay inside the drawing.
+ * Returns how many lines they need; draws them when asked. */
+static size_t rules(struct drawing *d, const struct plot_dots *plot, bool draw)
+{
+    double free_from[2] = {0, 0};
+    size_t n_lines = 0;
+    for (size_t i = 0; i < plot->n_rules; i++) {
+        const struct plot_rule *rule = &plot->rules[i];
+        double at = axis_place(&d->x, rule->at);
+        double half = axis_text_width(rule->label) / 2;
+        double centre = fmax(fmin(at, PLOT_WIDTH - half - 2), half + 2);
+        size_t line = centre - half < free_from[0] ? 1 : 0;
+        free_from[line] = centre + half + 6;
+        n_lines = line + 1 > n_lines ? line + 1 : n_lines;
+        if (draw) {
+            double y = d->top - 3 - LABEL_LINE * (double)line;
+            svg_group_open(&d->svg, rule->cls, NULL);
+            svg_line(&d->svg, "rule", (struct svg_point){at, y},
+                     (struct svg_point){at, d->height - BOTTOM});
+            svg_text(&d->svg, "rule-label", SVG_MIDDLE, (struct svg_point){centre, y - 3},
+                     rule->label);
+            svg_group_close(&d->svg);
+        }
+    }
+    return n_lines;
 }
 
 static void fit(struct drawing *d, const struct plot_dots *plot)
 {
     double widest = 40;
+    double rows = 0;
     d->x = axis_empty();
-    d->height = TOP + BOTTOM;
     for (size_t i = 0; i < plot->n_rows; i++) {
         const struct plot_row *row = &plot->rows[i];
         widest = fmax(widest, axis_text_width(fmt_cut(&d->arena, row->label, LABEL_CHARS)));
-        d->height += row_height(row);
+        rows += natural_height(row);
         for (size_t k = 0; k < row->n_marks; k++) {
             axis_see(&d->x, row->marks[k].value);
             axis_see(&d->x, row->marks[k].low);
@@ -47,6 +82,9 @@ static void fit(struct drawing *d, const struct plot_dots *plot)
     }
     d->left = widest + 14;
     axis_fit(&d->x, 0.05, d->left, PLOT_WIDTH - 12, 7);
+    d->top = 6 + LABEL_LINE * (double)rules(d, plot, false);
+    d->squeeze = fmin(1, ROWS_HEIGHT_MAX / rows);
+    d->height = d->top + rows * d->squeeze + BOTTOM;
 }
 
 static void draw_axis(struct drawing *d, const struct plot_dots *plot)
@@ -55,7 +93,7 @@ static void draw_axis(struct drawing *d, const struct plot_dots *plot)
     for (size_t i = 0; !isnan(axis_tick(&d->x, i)); i++) {
         double tick = axis_tick(&d->x, i);
         double at = axis_place(&d->x, tick);
-        svg_line(&d->svg, "grid", (struct svg_point){at, TOP}, (struct svg_point){at, base});
+        svg_line(&d->svg, "grid", (struct svg_point){at, d->top}, (struct svg_point){at, base});
         svg_text(&d->svg, "tick", SVG_MIDDLE, (struct svg_point){at, base + 14},
                  axis_tick_text(&d->x, &d->arena, tick));
     }
@@ -71,62 +109,43 @@ static void draw_band(struct drawing *d, double from)
         return;
     }
     double at = axis_place(&d->x, fmax(from, d->x.low));
-    svg_rect(&d->svg, "band", (struct svg_point){at, TOP},
-             (struct svg_point){d->x.at_high - at, d->height - TOP - BOTTOM});
+    svg_rect(&d->svg, "band", (struct svg_point){at, d->top},
+             (struct svg_point){d->x.at_high - at, d->height - d->top - BOTTOM});
 }
 
-/* Labels alternate between two lines and stay inside the drawing. */
-static void draw_rules(struct drawing *d, const struct plot_dots *plot)
-{
-    double free_from[2] = {0, 0};
-    for (size_t i = 0; i < plot->n_rules; i++) {
-        const struct plot_rule *rule = &plot->rules[i];
-        double at = axis_place(&d->x, rule->at);
-        double half = axis_text_width(rule->label) / 2;
-        double centre = fmax(fmin(at, PLOT_WIDTH - half - 2), half + 2);
-        size_t line = centre - half < free_from[0] ? 1 : 0;
-        free_from[line] = centre + half + 6;
-        double y = line == 0 ? TOP - 6 : TOP - 20;
-        svg_group_open(&d->svg, rule->cls, NULL);
-        svg_line(&d->svg, "rule", (struct svg_point){at, line == 0 ? TOP - 3 : TOP - 17},
-                 (struct svg_point){at, d->height - BOTTOM});
-        svg_text(&d->svg, "rule-label", SVG_MIDDLE, (struct svg_point){centre, y}, rule->label);
-        svg_group_close(&d->svg);
-    }
-}
-
-static void draw_mark(struct drawing *d, const struct plot_mark *mark, double y)
+static void draw_mark(struct drawing *d, const struct plot_mark *mark, double radius, double y)
 {
     if (!isfinite(mark->value)) {
         return;
     }
     svg_group_open(&d->svg, "mark", mark->tooltip);
+    double cap = radius * CAP;
     if (isfinite(mark->low) && isfinite(mark->high)) {
         double a = axis_place(&d->x, mark->low);
         double b = axis_place(&d->x, mark->high);
         svg_line(&d->svg, "bar", (struct svg_point){a, y}, (struct svg_point){b, y});
-        svg_line(&d->svg, "bar", (struct svg_point){a, y - CAP}, (struct svg_point){a, y + CAP});
-        svg_line(&d->svg, "bar", (struct svg_point){b, y - CAP}, (struct svg_point){b, y + CAP});
+        svg_line(&d->svg, "bar", (struct svg_point){a, y - cap}, (struct svg_point){a, y + cap});
+        svg_line(&d->svg, "bar", (struct svg_point){b, y - cap}, (struct svg_point){b, y + cap});
     }
-    svg_circle(&d->svg, "dot", (struct svg_point){axis_place(&d->x, mark->value), y}, DOT_RADIUS);
+    svg_circle(&d->svg, "dot", (struct svg_point){axis_place(&d->x, mark->value), y}, radius);
     svg_group_close(&d->svg);
 }
 
 static void draw_row(struct drawing *d, const struct plot_row *row, double top)
 {
-    double height = row_height(row);
-    double step = row->n_marks == 0 ? 0 : (height - ROW_PAD) / (double)row->n_marks;
+    double height = row_height(d, row);
+    double pad = ROW_PAD * d->squeeze;
+    double step = row->n_marks == 0 ? 0 : (height - pad) / (double)row->n_marks;
+    double radius = fmax(fmin(DOT_RADIUS, step * 0.45), 1.6);
     char cls[48];
     (void)snprintf(cls, sizeof(cls), "s%zu", row->series % 8);
     svg_text(&d->svg, "row-label", SVG_END, (struct svg_point){d->left - 8, top + height / 2 + 3.8},
              fmt_cut(&d->arena, row->label, LABEL_CHARS));
-    svg_line(&d->svg, "lane", (struct svg_point){d->left, top + height},
-             (struct svg_point){PLOT_WIDTH - 12, top + height});
     svg_group_open(&d->svg, cls, NULL);
     bool any = false;
     for (size_t i = 0; i < row->n_marks; i++) {
         any = any || isfinite(row->marks[i].value);
-        draw_mark(d, &row->marks[i], top + ROW_PAD / 2 + step * ((double)i + 0.5));
+        draw_mark(d, &row->marks[i], radius, top + pad / 2 + step * ((double)i + 0.5));
     }
     svg_group_close(&d->svg);
     if (!any) {
@@ -149,11 +168,15 @@ void plot_dots(struct strbuf *out, const struct plot_dots *plot)
                                 .height = d.height});
     draw_band(&d, plot->band_from);
     draw_axis(&d, plot);
-    draw_rules(&d, plot);
-    double top = TOP;
+    (void)rules(&d, plot, true);
+    double top = d.top;
     for (size_t i = 0; i < plot->n_rows; i++) {
+        if (i > 0) {
+            svg_line(&d.svg, "lane", (struct svg_point){d.left, top},
+                     (struct svg_point){PLOT_WIDTH - 12, top});
+        }
         draw_row(&d, &plot->rows[i], top);
-        top += row_height(&plot->rows[i]);
+        top += row_height(&d, &plot->rows[i]);
     }
     svg_close(&d.svg);
     arena_release(&d.arena);

@@ -6,6 +6,8 @@
 #define CONTENT_POLICY                                                                             \
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
+#define SHORT_ROWS ((size_t)24) /* a table that is kept on one printed page */
+
 static const char *tone_class(enum doc_tone tone)
 {
     static const char *const names[TONE_NR] = {
@@ -62,7 +64,7 @@ static void add_row(struct strbuf *out, const struct doc_table *t, const struct 
         const char *tag = i == 0 ? "th" : "td";
         strbuf_addf(out, "<%s%s class=\"%s %s\">", tag, i == 0 ? " scope=\"row\"" : "",
                     aligns[t->columns[i].align], tone_class(row->cells[i].tone));
-        escape_html(out, row->cells[i].text);
+        escape_html_breaking(out, row->cells[i].text);
         strbuf_addf(out, "</%s>", tag);
     }
     strbuf_adds(out, "</tr>\n");
@@ -74,14 +76,14 @@ static void add_table(struct strbuf *out, const struct doc_block *b)
         [ALIGN_TEXT] = "text", [ALIGN_NUMBER] = "num", [ALIGN_MARK] = "mark"};
     const struct doc_table *t = b->table;
     strbuf_addf(out,
-                "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table %u\">\n",
-                b->number);
+                "<div class=\"scroll%s\" tabindex=\"0\" role=\"region\" aria-label=\"Table %u\">\n",
+                t->n_rows <= SHORT_ROWS ? " short" : "", b->number);
     strbuf_addf(out, "<table>\n<caption><b>Table %u.</b> ", b->number);
     escape_html(out, t->caption);
     strbuf_adds(out, "</caption>\n<thead><tr>");
     for (size_t i = 0; i < t->n_columns; i++) {
         strbuf_addf(out, "<th scope=\"col\" class=\"%s\">", aligns[t->columns[i].align]);
-        escape_html(out, t->columns[i].title);
+        escape_html_breaking(out, t->columns[i].title);
         strbuf_adds(out, "</th>");
     }
     strbuf_adds(out, "</tr></thead>\n<tbody>\n");

@@ -8,7 +8,7 @@
 #include "truthtable/report/verdict_words.h"
 
 #define FACTS_MAX       ((size_t)24)
-#define CONDITIONS_WIDE ((size_t)6) /* up to so many stand as columns */
+#define CONDITIONS_WIDE ((size_t)6) /* up to so many different ones stand as columns */
 
 struct fact_row {
     const char *name;
@@ -161,25 +161,79 @@ static const char *fact_value(struct arena *a, const char *name, double v)
                                                           : fmt_short(a, v, 4);
 }
 
+/* Conditions that agree in every fact stand in one column. */
+struct groups {
+    size_t first[CONDITIONS_WIDE]; /* the first condition of each */
+    size_t n;                      /* over CONDITIONS_WIDE: too many to stand side by side */
+};
+
+static bool same_facts(const struct contract *k, size_t a, size_t b)
+{
+    for (size_t i = 0; i < k->n; i++) {
+        double x = k->facts[i].values[a];
+        double y = k->facts[i].values[b];
+        if (!(x >= y && x <= y) && (isfinite(x) || isfinite(y))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static struct groups groups_of(const struct program *p, const struct contract *k)
+{
+    struct groups g = {.n = 0};
+    for (size_t c = 0; c < p->n_conditions && g.n <= CONDITIONS_WIDE; c++) {
+        bool known = false;
+        for (size_t i = 0; !known && i < g.n; i++) {
+            known = same_facts(k, g.first[i], c);
+        }
+        if (!known && g.n < CONDITIONS_WIDE) {
+            g.first[g.n] = c;
+        }
+        g.n += known ? 0 : 1;
+    }
+    return g;
+}
+
+/* What the conditions of a group have in common: "arch=moe". */
+static const char *group_label(struct arena *a, const struct program *p, const struct contract *k,
+                               size_t first)
+{
+    const char *text = "";
+    for (size_t f = 0; f < p->n_factors; f++) {
+        size_t level = p->conditions[first].levels[f];
+        bool common = level != INDEX_NONE;
+        for (size_t c = 0; common && c < p->n_conditions; c++) {
+            common = p->conditions[c].levels[f] == level || !same_facts(k, first, c);
+        }
+        if (common) {
+            text = arena_printf(a, "%s%s%s=%s", text, text[0] == '\0' ? "" : ",",
+                                p->factors[f].name, p->factors[f].levels[level].text);
+        }
+    }
+    return text[0] == '\0' ? "every condition" : text;
+}
+
 static void add_wide(struct doc *d, const struct program *p, const struct contract *k,
                      const char *caption)
 {
     struct arena *a = &d->arena;
+    struct groups g = groups_of(p, k);
     struct doc_column columns[CONDITIONS_WIDE + 2] = {{"Fact", ALIGN_TEXT}};
-    for (size_t c = 0; c < p->n_conditions; c++) {
-        columns[c + 1] = (struct doc_column){p->conditions[c].name, ALIGN_NUMBER};
+    for (size_t c = 0; c < g.n; c++) {
+        columns[c + 1] = (struct doc_column){group_label(a, p, k, g.first[c]), ALIGN_NUMBER};
     }
-    columns[p->n_conditions + 1] = (struct doc_column){"Across conditions", ALIGN_TEXT};
-    struct doc_table *t = doc_table(d, caption, columns, p->n_conditions + 2);
+    columns[g.n + 1] = (struct doc_column){"Across conditions", ALIGN_TEXT};
+    struct doc_table *t = doc_table(d, caption, columns, g.n + 2);
     for (size_t i = 0; i < k->n; i++) {
         const struct fact_row *f = &k->facts[i];
         struct doc_row *row = doc_row(d, t);
         row->cells[0].text = fact_label(a, f->name);
-        for (size_t c = 0; c < p->n_conditions; c++) {
-            row->cells[c + 1].text = fact_value(a, f->name, f->values[c]);
+        for (size_t c = 0; c < g.n; c++) {
+            row->cells[c + 1].text = fact_value(a, f->name, f->values[g.first[c]]);
         }
-        row->cells[p->n_conditions + 1].text = spread_text(a, f, p->n_conditions);
-        row->tone = is_equal(f, p->n_conditions) && p->n_conditions > 1 ? TONE_GOOD : TONE_PLAIN;
+        row->cells[g.n + 1].text = spread_text(a, f, p->n_conditions);
+        row->tone = is_equal(f, p->n_conditions) && g.n > 1 ? TONE_GOOD : TONE_PLAIN;
     }
 }
 
@@ -226,7 +280,7 @@ static void add_line(struct doc *d, const struct program *p, const struct contra
             differs[n_differs++] = fact_label(a, k->facts[i].name);
         }
     }
-    doc_paragraph(d, "%s. Equal in every condition: %s. Not equal: %s.", stage,
+    doc_paragraph(d, "Stage %s. Equal in every condition: %s. Not equal: %s.", stage,
                   n_equal == 0 ? "nothing" : words_join(a, equal, n_equal, ", "),
                   n_differs == 0 ? "nothing" : words_join(a, differs, n_differs, ", "));
 }
@@ -249,9 +303,9 @@ static bool add_stage(struct doc *d, const struct report_model *m, size_t stage)
     add_tokens_per_expert(&k, a, m, stage);
     add_line(d, p, &k, p->stages[stage].name);
     const char *caption =
-        arena_printf(a, "What is held fixed in %s, as its worker described it at lock time.",
-                     p->stages[stage].name);
-    if (p->n_conditions <= CONDITIONS_WIDE) {
+        "As the worker described it when the program was locked. Conditions that agree in every "
+        "fact share a column.";
+    if (groups_of(p, &k).n <= CONDITIONS_WIDE) {
         add_wide(d, p, &k, caption);
     } else {
         add_long(d, p, &k, caption);

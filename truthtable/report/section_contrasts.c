@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "truthtable/report/fmt.h"
+#include "truthtable/report/measure_reading.h"
 #include "truthtable/report/plot.h"
 #include "truthtable/report/sections.h"
 #include "truthtable/report/verdict_words.h"
@@ -69,33 +70,31 @@ static const char *remark(struct arena *a, const cJSON *figure)
 static void add_pooled(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {
-        {"Contrast", ALIGN_TEXT},   {"a " FMT_MINUS " b", ALIGN_TEXT},
-        {"Over", ALIGN_TEXT},       {"Pairs", ALIGN_NUMBER},
-        {"Mean", ALIGN_NUMBER},     {"Least", ALIGN_NUMBER},
-        {"Most", ALIGN_NUMBER},     {"Largest |d|", ALIGN_NUMBER},
-        {"Mean |d|", ALIGN_NUMBER}, {"Remark", ALIGN_TEXT}};
+        {"Contrast", ALIGN_TEXT},      {"Difference", ALIGN_TEXT}, {"Pairs", ALIGN_NUMBER},
+        {"Mean", ALIGN_NUMBER},        {"Least", ALIGN_NUMBER},    {"Most", ALIGN_NUMBER},
+        {"Largest |d|", ALIGN_NUMBER}, {"Mean |d|", ALIGN_NUMBER}, {"Remark", ALIGN_TEXT}};
     static const char *const keys[] = {"mean", "min", "max", "max_abs", "mean_abs"};
     struct arena *a = &d->arena;
-    struct doc_table *t = doc_table(d,
-                                    "Contrasts, pooled over (setting \xc3\x97 measure) pairs with "
-                                    "replicates averaged. \xe2\x80\x9c"
-                                    "Cleared\xe2\x80\x9d contrasts take only the measures that "
-                                    "clear under the binding counter.",
-                                    columns, 10);
+    struct doc_table *t = doc_table(
+        d,
+        "Contrasts, pooled over (setting \xc3\x97 measure) pairs with replicates averaged. "
+        "\xe2\x80\x9cOver "
+        "cleared\xe2\x80\x9d takes only the measures that clear under the binding counter.",
+        columns, 9);
     const cJSON *contrast = NULL;
     cJSON_ArrayForEach(contrast, member(m->verdict, "contrasts"))
     {
         const cJSON *pooled = member(contrast, "pooled");
         struct doc_row *row = doc_row(d, t);
-        row->cells[0].text = member_text(contrast, "name");
+        row->cells[0].text = arena_printf(a, "%s, over %s", member_text(contrast, "name"),
+                                          member_text(contrast, "over"));
         row->cells[1].text = sides(a, contrast);
-        row->cells[2].text = member_text(contrast, "over");
-        row->cells[3].text = words_count(a, pooled, "n");
+        row->cells[2].text = words_count(a, pooled, "n");
         for (size_t i = 0; i < 5; i++) {
-            row->cells[4 + i].text = i < 3 ? figure_text(a, pooled, keys[i], 4)
+            row->cells[3 + i].text = i < 3 ? figure_text(a, pooled, keys[i], 4)
                                            : fmt_fixed(a, member_number(pooled, keys[i]), 4);
         }
-        row->cells[9].text = remark(a, pooled);
+        row->cells[8].text = remark(a, pooled);
     }
 }
 
@@ -135,21 +134,33 @@ static bool any_bayes(const struct report_model *m)
     return false;
 }
 
+/* Two digits of the standard error, and never fewer than four decimals. */
+static int decimals_for(double se)
+{
+    if (!(se > 0)) {
+        return 4;
+    }
+    double digits = ceil(-log10(se)) + 1;
+    return (int)fmin(fmax(digits, 4), 9);
+}
+
 static void add_measure_row(struct doc *d, const struct report_model *m, struct doc_table *t,
                             const cJSON *contrast, const cJSON *figure)
 {
     struct arena *a = &d->arena;
     struct doc_row *row = doc_row(d, t);
-    const char *low = figure_text(a, figure, "ci_low", 4);
-    const char *high = figure_text(a, figure, "ci_high", 4);
+    double se = member_number(figure, "se");
+    int decimals = decimals_for(se);
     row->cells[0].text = member_text(contrast, "name");
     row->cells[1].text = member_text(figure, "measure");
     row->cells[2].text = words_count(a, figure, "n");
-    row->cells[3].text = figure_text(a, figure, "mean", 4);
-    row->cells[4].text = fmt_short(a, member_number(figure, "se"), 3);
-    row->cells[5].text = isfinite(member_number(figure, "ci_low"))
-                             ? arena_printf(a, "[%s, %s]", low, high)
-                             : FMT_NONE;
+    row->cells[3].text = figure_text(a, figure, "mean", decimals);
+    row->cells[4].text = fmt_fixed(a, se, decimals);
+    row->cells[5].text = FMT_NONE;
+    if (isfinite(member_number(figure, "ci_low"))) {
+        row->cells[5].text = arena_printf(a, "[%s, %s]", figure_text(a, figure, "ci_low", decimals),
+                                          figure_text(a, figure, "ci_high", decimals));
+    }
     row->cells[6].text = favours(a, m, contrast, figure);
     row->cells[7].text = remark(a, figure);
     if (t->n_columns > 8) {
@@ -160,9 +171,9 @@ static void add_measure_row(struct doc *d, const struct report_model *m, struct 
 static void add_per_measure(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {
-        {"Contrast", ALIGN_TEXT}, {"Measure", ALIGN_TEXT},          {"Replicates", ALIGN_NUMBER},
-        {"Mean", ALIGN_NUMBER},   {"Standard error", ALIGN_NUMBER}, {"95 % interval", ALIGN_NUMBER},
-        {"Favours", ALIGN_TEXT},  {"Remark", ALIGN_TEXT},           {"BF10", ALIGN_NUMBER}};
+        {"Contrast", ALIGN_TEXT}, {"Measure", ALIGN_TEXT}, {"n", ALIGN_NUMBER},
+        {"Mean", ALIGN_NUMBER},   {"s.e.", ALIGN_NUMBER},  {"95 % interval", ALIGN_NUMBER},
+        {"Favours", ALIGN_TEXT},  {"Remark", ALIGN_TEXT},  {"BF10", ALIGN_NUMBER}};
     struct doc_table *t =
         doc_table(d,
                   "Contrasts, measure by measure: mean over settings and replicates, standard "
@@ -180,11 +191,6 @@ static void add_per_measure(struct doc *d, const struct report_model *m)
     }
 }
 
-static bool is_share(const struct measure *measure)
-{
-    return measure->has_floor || measure->has_chance;
-}
-
 /* Rows of one figure: one measure, or all shares (measure INDEX_NONE) since they have one scale. */
 static size_t rows_for(struct arena *a, const struct report_model *m, size_t measure,
                        struct plot_row *rows)
@@ -199,9 +205,9 @@ static size_t rows_for(struct arena *a, const struct report_model *m, size_t mea
         {
             const char *name = member_text(figure, "measure");
             size_t index = name == NULL ? INDEX_NONE : program_find_measure(m->program, name);
-            bool wanted =
-                index != INDEX_NONE &&
-                (measure == INDEX_NONE ? is_share(&m->program->measures[index]) : index == measure);
+            bool wanted = index != INDEX_NONE &&
+                          (measure == INDEX_NONE ? measure_is_share(&m->program->measures[index])
+                                                 : index == measure);
             if (!wanted || n == ROWS_MAX) {
                 continue;
             }
@@ -258,7 +264,7 @@ void section_contrasts(struct doc *d, const struct report_model *m)
     }
     add_forest(d, m, INDEX_NONE);
     for (size_t i = 0; i < p->n_measures; i++) {
-        if (!is_share(&p->measures[i])) {
+        if (!measure_is_share(&p->measures[i])) {
             add_forest(d, m, i);
         }
     }

@@ -9,6 +9,7 @@
 
 #define FIGURES_PER_STAGE ((size_t)6)
 #define NAMES_MAX         ((size_t)64)
+#define LATE_POINTS_MIN   ((size_t)20) /* fewer points need no second look */
 
 /* Names of the curves of one stage; losses first, then by name. */
 struct names {
@@ -152,38 +153,77 @@ static const char *family_summary(struct arena *a, const struct report_model *m,
                         fmt_short(a, high, 4), gap);
 }
 
-static void add_figure(struct doc *d, const struct report_model *m, size_t stage, const char *name)
+/* Leaves out the first half of the steps: a curve falls so far there that the rest looks flat. */
+static void keep_late(struct plot_curve *curves, size_t n)
+{
+    double last = 0;
+    for (size_t i = 0; i < n; i++) {
+        last = curves[i].n > 0 ? fmax(last, curves[i].xs[curves[i].n - 1]) : last;
+    }
+    for (size_t i = 0; i < n; i++) {
+        while (curves[i].n > 0 && curves[i].xs[0] < last / 2) {
+            curves[i].xs++;
+            curves[i].ys++;
+            curves[i].n--;
+        }
+    }
+}
+
+static const char *caption_of(struct arena *a, const struct report_model *m, const char *name,
+                              bool late)
+{
+    if (late) {
+        return arena_printf(a, "The same in the second half of the steps, on its own scale: %s.",
+                            name);
+    }
+    const char *crowd = m->program->n_conditions > PLOT_LEGEND_MAX
+                            ? " Too many conditions for a legend: point at a line for its name."
+                            : "";
+    return arena_printf(a,
+                        "%s. Thin: one cell each; thick: the mean of a condition at the steps that "
+                        "all its replicates have.%s",
+                        name, crowd);
+}
+
+static void draw(struct doc *d, const struct report_model *m, const struct family *f, bool late)
 {
     const struct program *p = m->program;
     struct arena *a = &d->arena;
-    struct family f = family_of(a, m, stage, name);
-    struct plot_curve *curves = arena_array(a, f.n + p->n_conditions + 1, sizeof(*curves));
-    const char **names = arena_array(a, p->n_conditions + 1, sizeof(*names));
+    const char *name = f->members[0]->name;
+    const char *stage = p->stages[f->members[0]->stage].name;
+    const char **names = arena_array(a, p->n_conditions, sizeof(*names));
     for (size_t i = 0; i < p->n_conditions; i++) {
         names[i] = p->conditions[i].name;
     }
+    const char *title = arena_printf(a, "%s during %s", name, stage);
     const char *id = NULL;
-    const char *summary = family_summary(a, m, &f);
-    const char *caption =
-        arena_printf(a,
-                     "%s during %s. Thin: one cell each; thick: the mean of a condition at the "
-                     "steps that all its replicates have.%s",
-                     name, p->stages[stage].name,
-                     p->n_conditions > PLOT_LEGEND_MAX
-                         ? " Too many conditions for a legend: hover over a line for its name."
-                         : "");
-    struct doc_figure *figure = doc_figure(d, caption, summary, &id);
-    struct plot_lines plot = {.head = {.id = id,
-                                       .title = arena_printf(a, "%s during %s, by condition", name,
-                                                             p->stages[stage].name),
-                                       .desc = summary,
-                                       .x_title = "step",
-                                       .y_title = name},
-                              .curves = curves,
-                              .n_curves = curves_of(a, m, &f, curves),
-                              .names = names,
-                              .n_names = p->n_conditions};
+    const char *summary =
+        late ? "Where the curves end is told with the figure before." : family_summary(a, m, f);
+    struct doc_figure *figure = doc_figure(d, caption_of(a, m, title, late), summary, &id);
+    struct plot_curve *curves = arena_array(a, f->n + p->n_conditions, sizeof(*curves));
+    struct plot_lines plot = {
+        .head = {.id = id,
+                 .title = late ? arena_printf(a, "%s, second half", title) : title,
+                 .desc = summary,
+                 .x_title = "step",
+                 .y_title = name},
+        .curves = curves,
+        .n_curves = curves_of(a, m, f, curves),
+        .names = names,
+        .n_names = p->n_conditions};
+    if (late) {
+        keep_late(curves, plot.n_curves);
+    }
     plot_lines(&figure->svg, &plot);
+}
+
+static void add_figure(struct doc *d, const struct report_model *m, size_t stage, const char *name)
+{
+    struct family f = family_of(&d->arena, m, stage, name);
+    draw(d, m, &f, false);
+    if (is_loss(name) && f.members[0]->n >= LATE_POINTS_MIN) {
+        draw(d, m, &f, true);
+    }
 }
 
 static void add_stage(struct doc *d, const struct report_model *m, size_t stage)

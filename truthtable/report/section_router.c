@@ -85,7 +85,7 @@ static const char *constant_facts(struct arena *a, const struct report_model *m,
     return n == 0 ? NULL : words_join(a, constant, n, " and ");
 }
 
-static void add_stage(struct doc *d, const struct report_model *m, size_t stage)
+static void add_stage(struct doc *d, const struct report_model *m, size_t stage, bool *any)
 {
     struct router_facts facts = facts_of(m, stage);
     if (facts.n == 0) {
@@ -98,7 +98,10 @@ static void add_stage(struct doc *d, const struct report_model *m, size_t stage)
         columns[i + 1] = (struct doc_column){name[PREFIX_LEN] == '_' ? name + PREFIX_LEN + 1 : name,
                                              ALIGN_NUMBER};
     }
-    doc_section(d, "Router health");
+    if (!*any) {
+        doc_section(d, "Router health");
+        *any = true;
+    }
     struct doc_table *t = doc_table(
         d,
         "What the routers of the mixtures did, as the workers report it: load and occupancy are "
@@ -126,7 +129,8 @@ static void add_stage(struct doc *d, const struct report_model *m, size_t stage)
 
 void section_router(struct doc *d, const struct report_model *m)
 {
+    bool any = false;
     for (size_t s = 0; s < m->program->n_stages; s++) {
-        add_stage(d, m, s);
+        add_stage(d, m, s, &any);
     }
 }

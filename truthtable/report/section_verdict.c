@@ -35,7 +35,8 @@ static void banner_numbers(struct doc *d, const struct report_model *m)
 {
     struct arena *a = &d->arena;
     struct doc_list *list = &d->banner.figures;
-    (void)doc_item(d, list, "Rows that fire", words_rows_fired(a, m));
+    const char *label = words_kind(m) == READ_VOID ? "Rows that would fire" : "Rows that fire";
+    (void)doc_item(d, list, label, words_rows_fired(a, m));
     double prior = member_number(m->verdict, "prior");
     double bits = member_number(m->verdict, "surprisal_bits");
     if (isfinite(prior)) {
@@ -77,10 +78,11 @@ static void add_alarms(struct doc *d, const struct report_model *m)
         n_by_person += cJSON_IsTrue(member(task, "by_person")) ? 1 : 0;
     }
     if (n_by_person > 0) {
-        doc_notice(d, TONE_BAD,
-                   "%s by a person. What depends on them is undetermined; they are never excluded.",
-                   fmt_plural(&d->arena, (int64_t)n_by_person, "task was cancelled or stopped",
-                              "tasks were cancelled or stopped"));
+        doc_notice(
+            d, TONE_BAD,
+            "%s by a person. What depends on such a task is undetermined; it is never excluded.",
+            fmt_plural(&d->arena, (int64_t)n_by_person, "task was cancelled or stopped",
+                       "tasks were cancelled or stopped"));
     }
     const cJSON *note = NULL;
     cJSON_ArrayForEach(note, member(m->verdict, "notes"))
@@ -235,15 +237,17 @@ static void add_rows(struct doc *d, const struct report_model *m)
                                     "levels is possible; the outcome binds when all rows "
                                     "that fire agree.",
                                     columns, n_columns);
+    const bool is_void = words_kind(m) == READ_VOID;
+    const char *lit = is_void ? "\xe2\x97\x87 would fire" : "\xe2\x97\x86 fires";
     for (size_t i = 0; i < p->n_rows; i++) {
         struct doc_row *row = doc_row(d, t);
         const char *by = ruled_out_by(d, m, &p->rows[i], row);
         bool fires = words_row_fires(m, i + 1);
-        row->tone = fires ? TONE_LIT : TONE_PLAIN;
+        row->tone = !fires ? TONE_PLAIN : is_void ? TONE_WARN : TONE_LIT;
         row->cells[0].text = arena_printf(&d->arena, "%zu", i + 1);
         row->cells[n_columns - 2].text = p->outcomes[p->rows[i].outcome].name;
         row->cells[n_columns - 1].text =
-            fires ? "\xe2\x97\x86 fires" : arena_printf(&d->arena, "ruled out by %s", by);
+            fires ? lit : arena_printf(&d->arena, "ruled out by %s", by);
         row->cells[n_columns - 1].tone = fires ? TONE_PLAIN : TONE_MUTED;
     }
 }

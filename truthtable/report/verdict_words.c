@@ -134,6 +134,35 @@ static const char *inputs_phrase(struct arena *a, const struct report_model *m, 
     return n_read == 0 ? open_text : arena_printf(a, "%s while %s", read_text, open_text);
 }
 
+/* "None of the 3 counted measures clears its floor. " from the counter that binds, when it is
+ * decided; else "". */
+static const char *counter_sentence(struct arena *a, const struct report_model *m)
+{
+    const struct program *p = m->program;
+    if (p->binding_counter == INDEX_NONE) {
+        return "";
+    }
+    const cJSON *range =
+        member(member(m->verdict, "counters"), p->counters[p->binding_counter].name);
+    const cJSON *low = cJSON_GetArrayItem(range, 0);
+    const cJSON *high = cJSON_GetArrayItem(range, 1);
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_measures; i++) {
+        n += p->measures[i].counted && p->measures[i].has_floor ? 1 : 0;
+    }
+    if (!cJSON_IsNumber(low) || !cJSON_IsNumber(high) || low->valuedouble < high->valuedouble ||
+        n == 0) {
+        return "";
+    }
+    const char *measures = fmt_plural(a, (int64_t)n, "counted measure", "counted measures");
+    if (low->valuedouble <= 0) {
+        return n == 1 ? "The counted measure does not clear its floor. "
+                      : arena_printf(a, "None of the %s clears its floor. ", measures);
+    }
+    return arena_printf(a, "%.0f of the %s %s. ", low->valuedouble, measures,
+                        low->valuedouble > 1 ? "clear their floors" : "clears its floor");
+}
+
 static const char *bound_lead(struct arena *a, const struct report_model *m)
 {
     size_t n_open = 0;
@@ -141,12 +170,12 @@ static const char *bound_lead(struct arena *a, const struct report_model *m)
     const char *outcome = member_text(m->verdict, "outcome");
     const char *rows = words_rows_fired(a, m);
     if (member_count(m->verdict, "rows_fired") == 1) {
-        return arena_printf(a, "In the data, %s: row %s of the table fires, and it names %s.",
-                            phrase, rows, outcome);
+        return arena_printf(a, "%sIn the data, %s: row %s of the table fires, and it names %s.",
+                            counter_sentence(a, m), phrase, rows, outcome);
     }
     return arena_printf(
-        a, "In the data, %s: rows %s of the table can fire, and every one of them names %s.",
-        phrase, rows, outcome);
+        a, "%sIn the data, %s: rows %s of the table can fire, and every one of them names %s.",
+        counter_sentence(a, m), phrase, rows, outcome);
 }
 
 static const char *indeterminate_lead(struct arena *a, const struct report_model *m)
@@ -165,9 +194,10 @@ static const char *indeterminate_lead(struct arena *a, const struct report_model
         }
     }
     return arena_printf(a,
-                        "In the data, %s: rows %s of the table can fire, and they name %s. The "
+                        "%sIn the data, %s: rows %s of the table can fire, and they name %s. The "
                         "data do not choose between them.",
-                        phrase, words_rows_fired(a, m), words_join(a, names, n, " and "));
+                        counter_sentence(a, m), phrase, words_rows_fired(a, m),
+                        words_join(a, names, n, " and "));
 }
 
 const char *words_lead(struct arena *a, const struct report_model *m)
@@ -176,9 +206,11 @@ const char *words_lead(struct arena *a, const struct report_model *m)
     switch (words_kind(m)) {
     case READ_BOUND: return bound_lead(a, m);
     case READ_VOID:
-        return why != NULL ? why
-                           : "The program said in advance what must hold for the comparison to "
-                             "count; it does not.";
+        return arena_printf(a,
+                            "By a rule locked in advance: %s. No outcome is read off the table, "
+                            "whichever rows would fire.",
+                            why != NULL ? why
+                                        : "the program named what must hold, and it does not");
     case READ_INDETERMINATE: return indeterminate_lead(a, m);
     }
     return "";
@@ -193,8 +225,13 @@ const char *words_reading(struct arena *a, const struct report_model *m)
     const char *open_note = n_open == 0 ? ""
                                         : " An open input keeps every level that the data do not "
                                           "rule out; it is never given a default.";
-    return arena_printf(a, "Read off mechanically: %s. %s of the %s fire%s.%s", phrase,
-                        fmt_count(a, (int64_t)n_fired),
-                        fmt_plural(a, (int64_t)n_rows, "row", "rows"), n_fired == 1 ? "s" : "",
-                        open_note);
+    const char *rows = fmt_plural(a, (int64_t)n_rows, "row", "rows");
+    if (words_kind(m) == READ_VOID) {
+        return arena_printf(a,
+                            "The comparison is void: what follows shows what the table would have "
+                            "read, and binds nothing. %s; %zu of the %s would fire.%s",
+                            phrase, n_fired, rows, open_note);
+    }
+    return arena_printf(a, "Read off mechanically: %s. %zu of the %s fire%s.%s", phrase, n_fired,
+                        rows, n_fired == 1 ? "s" : "", open_note);
 }

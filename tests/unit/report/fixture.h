@@ -1,0 +1,27 @@
+/* A program's folder as the daemon leaves it, made up from a fixture's grid.toml: lock, cells with
+ * results and events, verdict (computed by the real engine) and provenance. Values are a fixed
+ * function of cell and measure. */
+#ifndef TESTS_UNIT_REPORT_FIXTURE_H
+#define TESTS_UNIT_REPORT_FIXTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct fixture {
+    const char *toml;          /* in fixtures/ */
+    double height;             /* of the scores: 0 at chance, 1 at the floor */
+    const char *blocked_stage; /* or NULL */
+    const char *blocked_cause;
+    size_t n_blocked; /* its first cells */
+    bool no_curves;
+    bool no_provenance;
+    bool unverified;
+    bool unblinded;
+};
+
+/* folder is made; it must not exist. */
+int fixture_make(const struct fixture *f, const char *folder, struct err *err) MUST_CHECK;
+
+#endif

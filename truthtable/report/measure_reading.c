@@ -1,0 +1,113 @@
+#include "truthtable/report/measure_reading.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "truthtable/report/fmt.h"
+
+bool measure_is_share(const struct measure *measure)
+{
+    return measure->has_floor || measure->has_chance;
+}
+
+static double error_of(const struct report_model *m, const struct measure *measure, size_t cell,
+                       const struct measure_reading *r)
+{
+    double se = report_metric_se(m, cell, measure->stage, measure->metric);
+    if (!isfinite(se) && measure_is_share(measure) && r->n > 0 && r->score >= 0 && r->score <= 1) {
+        se = sqrt(r->score * (1 - r->score) / r->n);
+    }
+    return se;
+}
+
+struct measure_reading measure_read(const struct report_model *m, size_t index, size_t cell)
+{
+    const struct measure *measure = &m->program->measures[index];
+    const cJSON *gate = report_gate(m, index, cell);
+    const cJSON *cleared = member(gate, "cleared");
+    struct measure_reading r = {.score = member_number(gate, "score"),
+                                .n = member_number(gate, "n"),
+                                .z = member_number(gate, "z"),
+                                .has_gate = gate != NULL,
+                                .is_known = cJSON_IsBool(cleared),
+                                .cleared = cJSON_IsTrue(cleared),
+                                .excluded = cJSON_IsTrue(member(gate, "excluded")),
+                                .why = member_text(gate, "why")};
+    if (gate == NULL) {
+        r.score = report_metric(m, cell, measure->stage, measure->metric);
+    }
+    if (!isfinite(r.n) && measure->has_items) {
+        r.n = (double)measure->items;
+    }
+    r.se = error_of(m, measure, cell, &r);
+    return r;
+}
+
+struct measure_tally measure_count(const struct report_model *m, size_t index)
+{
+    const bool lower_better = m->program->measures[index].lower_better;
+    struct measure_tally t = {.best = (double)NAN, .best_cell = INDEX_NONE, .nearest = (double)NAN};
+    for (size_t c = 0; c < m->program->n_cells; c++) {
+        struct measure_reading r = measure_read(m, index, c);
+        t.n_cleared += r.is_known && r.cleared ? 1 : 0;
+        t.n_failed += r.is_known && !r.cleared ? 1 : 0;
+        t.n_open += !r.is_known ? 1 : 0;
+        if (!isfinite(r.score)) {
+            continue;
+        }
+        t.n_scores++;
+        bool better = lower_better ? r.score < t.best : r.score > t.best;
+        if (t.best_cell == INDEX_NONE || better) {
+            t.best = r.score;
+            t.best_cell = c;
+        }
+        if (isfinite(r.z) && !(fabs(r.z) >= fabs(t.nearest))) {
+            t.nearest = r.z;
+        }
+    }
+    return t;
+}
+
+const char *measure_score_text(struct arena *a, const struct measure *measure, double v)
+{
+    return measure_is_share(measure) ? fmt_fixed(a, v, 4) : fmt_short(a, v, 5);
+}
+
+const char *measure_clearing_text(struct arena *a, const struct measure *measure,
+                                  const struct measure_tally *t)
+{
+    if (!measure->has_floor) {
+        return FMT_NONE;
+    }
+    size_t n = t->n_cleared + t->n_failed + t->n_open;
+    const char *text = arena_printf(a, "%zu of %zu", t->n_cleared, n);
+    return t->n_open == 0 ? text : arena_printf(a, "%s, %zu open", text, t->n_open);
+}
+
+const char *measure_open_reasons(struct arena *a, const struct report_model *m, size_t measure)
+{
+    const size_t n_cells = m->program->n_cells;
+    const char **reasons = arena_array(a, n_cells, sizeof(*reasons));
+    size_t *counts = arena_array(a, n_cells, sizeof(*counts));
+    size_t n = 0;
+    for (size_t c = 0; c < n_cells; c++) {
+        struct measure_reading r = measure_read(m, measure, c);
+        if (r.has_gate ? r.is_known : isfinite(r.score)) {
+            continue;
+        }
+        const char *why = r.why != NULL ? r.why : "no result";
+        size_t k = 0;
+        while (k < n && strcmp(reasons[k], why) != 0) {
+            k++;
+        }
+        n = k == n ? n + 1 : n;
+        reasons[k] = why;
+        counts[k]++;
+    }
+    const char *text = "";
+    for (size_t k = 0; k < n; k++) {
+        text = arena_printf(a, "%s%s%s in %s", text, k == 0 ? "" : ", ", reasons[k],
+                            fmt_plural(a, (int64_t)counts[k], "cell", "cells"));
+    }
+    return text;
+}
