@@ -20,12 +20,13 @@ void axis_see(struct axis *x, double v)
     }
 }
 
-/* Heckbert's nice numbers (Graphics Gems I, 1990), rounded up. */
+/* 1, 2 or 5 times a power of ten, near `raw`: Heckbert's nice numbers (Graphics Gems I, 1990), with
+ * limits that lean towards fewer ticks. */
 static double nice_step(double raw)
 {
     double power = pow(10, floor(log10(raw)));
     double lead = raw / power;
-    double nice = lead <= 1 ? 1 : lead <= 2 ? 2 : lead <= 5 ? 5 : 10;
+    double nice = lead < 1.1 ? 1 : lead < 2.3 ? 2 : lead < 6 ? 5 : 10;
     return nice * power;
 }
 

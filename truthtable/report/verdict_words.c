@@ -154,12 +154,14 @@ static const char *counter_sentence(struct arena *a, const struct report_model *
         n == 0) {
         return "";
     }
-    const char *measures = fmt_plural(a, (int64_t)n, "counted measure", "counted measures");
-    if (low->valuedouble <= 0) {
-        return n == 1 ? "The counted measure does not clear its floor. "
-                      : arena_printf(a, "None of the %s clears its floor. ", measures);
+    if (n == 1) {
+        return low->valuedouble > 0 ? "The counted measure clears its floor. "
+                                    : "The counted measure does not clear its floor. ";
     }
-    return arena_printf(a, "%.0f of the %s %s. ", low->valuedouble, measures,
+    if (low->valuedouble <= 0) {
+        return arena_printf(a, "None of the %zu counted measures clears its floor. ", n);
+    }
+    return arena_printf(a, "%.0f of the %zu counted measures %s. ", low->valuedouble, n,
                         low->valuedouble > 1 ? "clear their floors" : "clears its floor");
 }
 
