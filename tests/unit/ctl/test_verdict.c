@@ -21,7 +21,8 @@ static const char verdict_json[] =
     "\"counters\":{\"k\":[0,0],\"k_mean\":[0,2]},"
     "\"gates\":[{\"measure\":\"mmlu\",\"cell\":\"a\",\"score\":0.25,\"n\":100,\"floor\":0.27,"
     "\"cleared\":false},"
-    "{\"measure\":\"mmlu\",\"cell\":\"b\",\"score\":0.28,\"n\":100,\"floor\":0.27,\"cleared\":true}"
+    "{\"measure\":\"mmlu\",\"cell\":\"b\",\"score\":0.28,\"n\":100,\"floor\":0.27,\"z\":0.225,"
+    "\"cleared\":true}"
     ","
     "{\"measure\":\"copa\",\"cell\":\"a\",\"score\":null,\"n\":null,\"floor\":0.6,\"cleared\":null}"
     "],"
@@ -37,23 +38,24 @@ static void test_bound(void **state)
     assert_int_equal(json_parse(verdict_json, strlen(verdict_json), &v, &err), 0);
     struct strbuf sb = STRBUF_INIT;
     verdict_text(&sb, &plain, v);
-    assert_string_equal(sb.buf, "O4  Below\n"
-                                "rows fired: 4, 8, 12, 16\n"
-                                "prior 0.17, surprisal 2.556 bits\n"
-                                "\n"
-                                "input      level  possible         why\n"
-                                "magnitude  -      decisive, small  no measure cleared\n"
-                                "cleared    0      0                -\n"
-                                "\n"
-                                "counter k = 0\n"
-                                "counter k_mean = 0 to 2\n"
-                                "\n"
-                                "measure  floor  lowest  highest  unknown  cells that clear\n"
-                                "mmlu      0.27    0.25     0.28        0  1 of 2\n"
-                                "copa       0.6       -        -        1  0 of 1\n"
-                                "\n"
-                                "60 tasks planned = 48 done + 12 blocked + 0 never run\n"
-                                "36 counted records planned, 0 excluded of 3 allowed\n");
+    assert_string_equal(
+        sb.buf, "O4  Below\n"
+                "rows fired: 4, 8, 12, 16\n"
+                "prior 0.17, surprisal 2.556 bits\n"
+                "\n"
+                "input      level  possible         why\n"
+                "magnitude  -      decisive, small  no measure cleared\n"
+                "cleared    0      0                -\n"
+                "\n"
+                "counter k = 0\n"
+                "counter k_mean = 0 to 2\n"
+                "\n"
+                "measure  floor  lowest  highest  best in sigma  unknown  cells that clear\n"
+                "mmlu      0.27    0.25     0.28  +0.2                 0  1 of 2\n"
+                "copa       0.6       -        -  -                    1  0 of 1\n"
+                "\n"
+                "60 tasks planned = 48 done + 12 blocked + 0 never run\n"
+                "36 counted records planned, 0 excluded of 3 allowed\n");
     strbuf_release(&sb);
     cJSON_Delete(v);
 }
