@@ -158,6 +158,7 @@ static void on_program(struct core *c, struct program *p, const struct core_even
     case CORE_VERDICT_FAILED: on_verdict(c, p, ev); break;
     case CORE_REPORTED: on_reported(c, p); break;
     case CORE_PROGRAM_ADDED:
+    case CORE_ALL_ADDED:
     case CORE_TIMER:
     case CORE_MACHINE:
     case CORE_EVENT_NR: break;
@@ -169,6 +170,10 @@ static void take(struct core *c, const struct core_event *ev)
     if (ev->kind == CORE_TIMER) {
         c->armed_ms = INT64_MAX; /* it has gone off: what is due next must be armed again */
         on_timer(c);
+        return;
+    }
+    if (ev->kind == CORE_ALL_ADDED) {
+        c->begun = true;
         return;
     }
     if (ev->kind == CORE_MACHINE) {

@@ -6,8 +6,8 @@
  * must be done comes back as data. The shell COMMITS ALL ROWS of `out` in one transaction BEFORE IT
  * DOES ANY ACT of it, in order; it may take several steps into one `out` first. When the commit
  * fails it keeps `out`, feeds no event, and tries again. After a restart the core is created anew
- * and fed CORE_PROGRAM_ADDED with the committed rows: acts that were committed but perhaps not done
- * come out again, so every act must be safe to do twice.
+ * and fed CORE_PROGRAM_ADDED with the committed rows of every program, then CORE_ALL_ADDED: acts
+ * that were committed but perhaps not done come out again, so every act must be safe to do twice.
  *
  * Ownership: the core owns copies of all it needs; pointers in an event need to live during the
  * step only. `out` owns its rows, acts and their texts until core_out_clear.

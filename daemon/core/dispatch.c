@@ -71,7 +71,7 @@ static struct program *pick(struct core *c)
 
 void dispatch(struct core *c)
 {
-    for (;;) {
+    while (c->begun) {
         if (c->used_threads >= c->config.cores ||
             (c->config.slots > 0 && c->used_slots >= c->config.slots)) {
             return;

@@ -45,6 +45,7 @@ enum core_result_check { RESULT_VALID, RESULT_BAD, RESULT_DRIFT, RESULT_NO_SPACE
 
 enum core_event_kind {
     CORE_PROGRAM_ADDED,    /* .added: it is in the store already, fresh or recovered */
+    CORE_ALL_ADDED,        /* after a start: that was all; before it nothing is started */
     CORE_PROGRAM_SETTINGS, /* .added.plan with another [run] only; .text: the [run] table as JSON */
     CORE_ATTEMPT_UP,       /* .attempt: its shim holds shim.lock */
     CORE_START_FAILED,     /* .attempt, .start_failure, .text */

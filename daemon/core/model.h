@@ -132,6 +132,7 @@ struct core {
     uint32_t used_threads;
     int64_t used_memory;
     uint64_t n_starts;
+    bool begun; /* all programs of the store are known, so what is free is known */
     /* during a step */
     struct core_out *out;
     int64_t now_ms; /* mono, never goes back */

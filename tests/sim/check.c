@@ -1,0 +1,414 @@
+/* The invariants, checked against what is committed and what is true: never against what the core
+ * says of itself alone. Numbers refer to docs/invariants.md. */
+#include "base/xalloc.h"
+#include "tests/sim/world.h"
+
+static bool dead_end(const struct task_row *r)
+{
+    return r->state == TASK_BLOCKED || r->state == TASK_NEVER_RUN;
+}
+
+static bool is_live(const struct task_row *r)
+{
+    return r->state == TASK_STARTING || r->state == TASK_RUNNING;
+}
+
+static bool dependencies_done(const struct sim_program *p, uint32_t task)
+{
+    const struct core_stage *st = &p->stages[task % p->n_stages];
+    for (size_t i = 0; i < st->n_after; i++) {
+        if (p->tasks[task - task % p->n_stages + st->after[i]].row.state != TASK_DONE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool dependency_dead(const struct sim_program *p, uint32_t task)
+{
+    const struct core_stage *st = &p->stages[task % p->n_stages];
+    for (size_t i = 0; i < st->n_after; i++) {
+        if (dead_end(&p->tasks[task - task % p->n_stages + st->after[i]].row)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool spends_crash(const struct state_row *row)
+{
+    switch ((int)row->attempt.cause) {
+    case CAUSE_CRASH:
+    case CAUSE_SILENT_DEATH:
+    case CAUSE_HANG:
+    case CAUSE_TIMEOUT:
+    case CAUSE_OOM:
+    case CAUSE_BAD_RESULT: return true;
+    default: return false;
+    }
+}
+
+/* S3: budgets, from causes alone. Exit 75 without progress may be charged as well, so the core's
+ * count may be higher, but never lower, and whoever is tried again has budget left. */
+static void check_budgets(struct sim *s, const struct sim_program *p, const struct state_row *row)
+{
+    struct sim_task *t = &s->programs[row->program - 1].tasks[row->task];
+    const struct core_stage *st = &p->stages[row->task % p->n_stages];
+    bool by_person = row->after.cause == CAUSE_CANCELLED || row->after.cause == CAUSE_STOPPED;
+    if (row->has_result || by_person) {
+        return;
+    }
+    t->crashes += spends_crash(row);
+    t->spent += spends_crash(row) || row->attempt.cause == CAUSE_PREEMPTED;
+    if (row->after.crashes < t->crashes || row->after.spent < t->spent) {
+        sim_fail(s, "task %u: %u crashes and %u attempts are charged, there were %u and %u",
+                 row->task, row->after.crashes, row->after.spent, t->crashes, t->spent);
+    }
+    if (row->after.crashes > st->crashes || row->after.spent > st->attempts ||
+        row->after.idle > sim_idle_max(st)) {
+        sim_fail(s, "task %u: over its budget", row->task);
+    }
+    bool left = row->after.crashes < st->crashes && row->after.spent < st->attempts &&
+                row->after.idle < sim_idle_max(st) && row->after.no_space < s->config.no_space_max;
+    if (row->after.state == TASK_READY && !left) {
+        sim_fail(s, "task %u: tried again without budget", row->task);
+    }
+    switch ((int)row->attempt.cause) {
+    case CAUSE_USER_ERROR:
+    case CAUSE_BAD_INPUT:
+    case CAUSE_NOT_MEASURABLE:
+        if (row->after.state != TASK_BLOCKED) {
+            sim_fail(s, "task %u: %s must end it at once", row->task,
+                     cause_name(row->attempt.cause));
+        }
+        break;
+    case CAUSE_NO_SPACE:
+        if (row->after.spent > t->spent + row->after.n_attempts) {
+            sim_fail(s, "task %u: want of disk burnt an attempt", row->task);
+        }
+        break;
+    default:
+        if (row->after.state == TASK_BLOCKED && left && row->attempt.cause != CAUSE_DRIFT) {
+            sim_fail(s, "task %u: given up with budget left (%s)", row->task,
+                     cause_name(row->attempt.cause));
+        }
+        break;
+    }
+}
+
+static void check_start(struct sim *s, const struct sim_program *p, const struct sim_task *t,
+                        const struct state_row *row)
+{
+    if (is_live(&t->row)) {
+        sim_fail(s, "S1: task %u has an attempt alive", row->task);
+    }
+    if (row->after.n_attempts != t->row.n_attempts + 1 ||
+        row->attempt.no != row->after.n_attempts) {
+        sim_fail(s, "task %u: attempt number %u after %u", row->task, row->attempt.no,
+                 t->row.n_attempts);
+    }
+    if (p->row.paused != 0) {
+        sim_fail(s, "task %u started in a paused program", row->task);
+    }
+    if (!dependencies_done(p, row->task)) {
+        sim_fail(s, "task %u started before what it depends on was done", row->task);
+    }
+    if (s->in_step->kind == CORE_PROBED && s->in_step->health == HEALTH_UNKNOWN &&
+        s->in_step->program == row->program && s->in_step->task == row->task) {
+        sim_fail(s, "S4: UNKNOWN made a new attempt of task %u", row->task);
+    }
+}
+
+static void check_end_row(struct sim *s, const struct sim_program *p, const struct sim_task *t,
+                          const struct state_row *row)
+{
+    const struct sim_attempt *a = t->current == UINT32_MAX ? NULL : &s->attempts[t->current];
+    bool began = a != NULL && a->no == row->attempt.no;
+    if (row->attempt.no != t->attempt.no || row->attempt.no != t->row.n_attempts) {
+        sim_fail(s, "S5: attempt %u of task %u is not the current one", row->attempt.no, row->task);
+    }
+    if (began && a->alive) {
+        sim_fail(s, "task %u: attempt %u is said to have ended and lives", row->task, a->no);
+    }
+    if (row->has_result && (!began || !a->ended_known || a->code != 0 || a->fate != FATE_GOOD)) {
+        sim_fail(s, "task %u is done without a valid result", row->task);
+    }
+    if (s->in_step->kind == CORE_PROBED && s->in_step->health == HEALTH_UNKNOWN) {
+        sim_fail(s, "S4: UNKNOWN ended task %u", row->task);
+    }
+    bool open = p->row.unsealed || p->row.unblinded;
+    if (row->has_result && row->sealed != (p->stages[row->task % p->n_stages].sealed && !open)) {
+        sim_fail(s, "task %u: its seal is wrong", row->task);
+    }
+    check_budgets(s, p, row);
+}
+
+static void check_move(struct sim *s, const struct sim_program *p, const struct sim_task *t,
+                       const struct state_row *row)
+{
+    bool stays =
+        row->kind == ROW_PROGRESS || row->kind == ROW_TASK_LINKED || row->kind == ROW_TASK_ENDING;
+    if (row->from != t->row.state) {
+        sim_fail(s, "S2: %s of task %u from %s, but it is %s", row_kind_name(row->kind), row->task,
+                 task_state_name(row->from), task_state_name(t->row.state));
+    }
+    if (stays ? row->after.state != row->from
+              : !task_move_is_allowed(row->from, row->after.state)) {
+        sim_fail(s, "S2: task %u from %s to %s", row->task, task_state_name(row->from),
+                 task_state_name(row->after.state));
+    }
+    if (row->kind == ROW_TASK_ENDED && row->after.cause == CAUSE_DEPENDENCY &&
+        !dependency_dead(p, row->task)) {
+        sim_fail(s, "task %u: nothing it depends on has failed", row->task);
+    }
+    if (row->kind == ROW_TASK_RETRIED && p->stages[row->task % p->n_stages].counted &&
+        (p->row.unsealed || p->row.unblinded || p->row.verdict)) {
+        sim_fail(s, "invariant 8: counted task %u tried again after scores were seen", row->task);
+    }
+    if (row->kind == ROW_PROGRESS && row->attempt.offset <= t->attempt.offset) {
+        sim_fail(s, "S6: task %u took the same bytes in twice", row->task);
+    }
+}
+
+static void count_move(struct sim_program *p, const struct state_row *row)
+{
+    bool was = task_state_is_terminal(row->from);
+    bool is = task_state_is_terminal(row->after.state);
+    p->n_terminal += (uint32_t)is;
+    p->n_terminal -= (uint32_t)was;
+    if (p->stages[row->task % p->n_stages].counted) {
+        p->n_counted_open += (uint32_t)was;
+        p->n_counted_open -= (uint32_t)is;
+    }
+    p->n_unlinked += row->has_result;
+    p->n_unlinked -= row->kind == ROW_TASK_LINKED;
+}
+
+static void take_task_row(struct sim *s, const struct state_row *row)
+{
+    struct sim_program *p = &s->programs[row->program - 1];
+    struct sim_task *t = &p->tasks[row->task];
+    check_move(s, p, t, row);
+    if (row->kind == ROW_ATTEMPT_STARTED) {
+        check_start(s, p, t, row);
+    } else if (row->kind == ROW_ATTEMPT_ENDED) {
+        check_end_row(s, p, t, row);
+    } else if (row->kind == ROW_TASK_RETRIED) {
+        t->crashes = 0;
+        t->spent = 0;
+    }
+    t->row = row->after;
+    if (row->attempt.no != 0) {
+        t->attempt = row->attempt;
+    }
+    count_move(p, row);
+}
+
+static void take_program_row(struct sim *s, const struct state_row *row)
+{
+    struct sim_program *p = &s->programs[row->program - 1];
+    if (row->kind == ROW_UNSEALED) {
+        p->n_unsealed++;
+        if (p->n_counted_open != 0 || p->n_unsealed > 1) {
+            sim_fail(s, "S7: unsealed with %u counted tasks open, time %u", p->n_counted_open,
+                     p->n_unsealed);
+        }
+    }
+    if (row->kind == ROW_VERDICT) {
+        p->n_verdicts++;
+        if (p->n_verdicts > 1 || p->n_terminal != p->n_tasks || p->n_unlinked != 0 ||
+            !p->row.unsealed) {
+            sim_fail(s, "S7: verdict %u with %u of %u tasks ended", p->n_verdicts, p->n_terminal,
+                     p->n_tasks);
+        }
+    }
+    if (row->kind == ROW_REPORTED) {
+        p->n_reported++;
+    }
+    p->row = row->status;
+}
+
+static void make_durable(struct sim *s, const struct state_row *row)
+{
+    struct sim_program *p = &s->programs[row->program - 1];
+    if (!row_kind_is_of_task(row->kind)) {
+        p->durable = row->status;
+        return;
+    }
+    p->tasks[row->task].durable = row->after;
+    if (row->attempt.no != 0) {
+        p->tasks[row->task].durable_attempt = row->attempt;
+    }
+}
+
+/* Back to what survived: also in the counts. */
+static void lose_row(struct sim *s, const struct state_row *row)
+{
+    struct sim_program *p = &s->programs[row->program - 1];
+    if (!row_kind_is_of_task(row->kind)) {
+        p->row = p->durable;
+        return;
+    }
+    p->tasks[row->task].row = p->tasks[row->task].durable;
+    p->tasks[row->task].attempt = p->tasks[row->task].durable_attempt;
+    p->n_unlinked += row->kind == ROW_TASK_LINKED;
+}
+
+void check_settle_lazy(struct sim *s, bool survive)
+{
+    for (size_t i = 0; i < s->n_lazy; i++) {
+        if (survive) {
+            make_durable(s, &s->lazy[i]);
+        }
+    }
+    for (size_t i = 0; !survive && i < s->n_lazy; i++) {
+        lose_row(s, &s->lazy[i]);
+    }
+    s->n_lazy = 0;
+}
+
+void check_rows(struct sim *s)
+{
+    for (size_t i = 0; i < s->out.n_rows; i++) {
+        const struct state_row *row = &s->out.rows[i];
+        if (row->program == 0 || row->program > s->n_programs) {
+            sim_fail(s, "a row of program %u", row->program);
+        }
+        if (row_kind_is_of_task(row->kind)) {
+            take_task_row(s, row);
+        } else {
+            take_program_row(s, row);
+        }
+        if (row->lazy) {
+            ARRAY_GROW(s->lazy, s->n_lazy, s->cap_lazy);
+            s->lazy[s->n_lazy++] = *row;
+            continue;
+        }
+        check_settle_lazy(s, true);
+        make_durable(s, row);
+    }
+}
+
+static void check_room(struct sim *s, const struct core_act *act)
+{
+    const struct sim_program *p = &s->programs[act->program - 1];
+    const struct core_stage *st = &p->stages[act->task % p->n_stages];
+    uint32_t threads = st->threads < s->config.cores ? st->threads : s->config.cores;
+    int64_t memory = st->memory_bytes;
+    if (s->config.slots > 0 && s->used_slots + 1 > s->config.slots) {
+        sim_fail(s, "S3: %u slots, %u in use", s->config.slots, s->used_slots);
+    }
+    if (s->used_threads + threads > s->config.cores) {
+        sim_fail(s, "S3: %u cores, %u in use, %u more", s->config.cores, s->used_threads, threads);
+    }
+    if (s->config.memory_bytes > 0 && s->used_memory + memory > s->config.memory_bytes) {
+        sim_fail(s, "S3: memory overspent");
+    }
+}
+
+void check_act(struct sim *s, const struct core_act *act)
+{
+    if (act->kind == ACT_ARM) {
+        return;
+    }
+    struct sim_program *p = &s->programs[act->program - 1];
+    if (act->kind == ACT_VERDICT && (p->n_terminal != p->n_tasks || p->n_verdicts > 0)) {
+        sim_fail(s, "S7: a verdict asked for with %u of %u ended", p->n_terminal, p->n_tasks);
+    }
+    if (act->kind > ACT_LINK) {
+        return;
+    }
+    const struct sim_task *t = &p->tasks[act->task];
+    bool committed = act->attempt_no == t->attempt.no;
+    if (!committed) {
+        sim_fail(s, "%s of attempt %u of task %u: not committed", core_act_name(act->kind),
+                 act->attempt_no, act->task);
+    }
+    if (act->kind == ACT_START) {
+        check_room(s, act);
+    }
+    if (act->kind == ACT_TERMINATE || act->kind == ACT_KILL) {
+        const struct sim_attempt *a = &s->attempts[t->current];
+        if (a->no == act->attempt_no && a->was_told && a->told == HEALTH_UNKNOWN) {
+            sim_fail(s, "S4: task %u is UNKNOWN and is ended", act->task);
+        }
+    }
+}
+
+static void check_program(struct sim *s, uint32_t no)
+{
+    const struct sim_program *p = &s->programs[no - 1];
+    struct core_counts counts;
+    uint32_t sum = 0;
+    if (!core_counts_get(s->core, no, &counts)) {
+        sim_fail(s, "program %u is gone", no);
+    }
+    for (size_t i = 0; i < TASK_STATE_NR; i++) {
+        sum += counts.by_state[i];
+    }
+    uint32_t ended = counts.by_state[TASK_DONE] + counts.by_state[TASK_BLOCKED] +
+                     counts.by_state[TASK_NEVER_RUN];
+    if (sum != p->n_tasks || counts.planned != sum || ended != p->n_terminal ||
+        counts.counted_open != p->n_counted_open) {
+        sim_fail(s, "invariant 4: planned %u, states sum to %u, %u ended, committed %u", p->n_tasks,
+                 sum, ended, p->n_terminal);
+    }
+}
+
+static void check_task(struct sim *s, uint32_t no, uint32_t task)
+{
+    const struct sim_program *p = &s->programs[no - 1];
+    const struct sim_task *t = &p->tasks[task];
+    struct core_explanation e;
+    if (!core_explain(s->core, no, task, &e)) {
+        sim_fail(s, "task %u is gone", task);
+    }
+    const struct task_row *r = &t->row;
+    if (e.row.state != r->state || e.row.cause != r->cause || e.row.n_attempts != r->n_attempts ||
+        e.row.crashes != r->crashes || e.row.spent != r->spent || e.row.idle != r->idle ||
+        e.row.best_done != r->best_done || e.row.linked != r->linked ||
+        e.row.not_before.ms != r->not_before.ms || e.row.ending != r->ending) {
+        sim_fail(s, "task %u: the core believes other than what was committed", task);
+    }
+    if (r->state == TASK_WAITING && dependencies_done(p, task)) {
+        sim_fail(s, "task %u waits for nothing", task);
+    }
+    if (r->state == TASK_WAITING && dependency_dead(p, task)) {
+        sim_fail(s, "task %u waits for what will never be", task);
+    }
+    if ((e.attempt.no != 0) != is_live(r)) {
+        sim_fail(s, "task %u: is %s with attempt %u", task, task_state_name(r->state),
+                 e.attempt.no);
+    }
+}
+
+void check_step(struct sim *s)
+{
+    for (uint32_t no = 1; no <= s->n_programs && s->in_step->kind != CORE_PROGRAM_ADDED; no++) {
+        check_program(s, no);
+        for (uint32_t i = 0; s->full_checks && i < s->programs[no - 1].n_tasks; i++) {
+            check_task(s, no, i);
+        }
+    }
+}
+
+void check_end(struct sim *s)
+{
+    for (uint32_t no = 1; no <= s->n_programs; no++) {
+        const struct sim_program *p = &s->programs[no - 1];
+        if (p->n_verdicts != 1 || p->n_unsealed != 1 || p->n_reported != 1 ||
+            p->n_terminal != p->n_tasks) {
+            sim_fail(s, "program %u: %u verdicts, %u reports, %u of %u ended", no, p->n_verdicts,
+                     p->n_reported, p->n_terminal, p->n_tasks);
+        }
+        for (uint32_t i = 0; i < p->n_tasks; i++) {
+            check_task(s, no, i);
+            if (!task_state_is_terminal(p->tasks[i].row.state)) {
+                sim_fail(s, "task %u is not at its end", i);
+            }
+        }
+    }
+    if (core_n_live(s->core) != 0 || s->used_slots != 0) {
+        sim_fail(s, "%zu attempts are left, %u really live", core_n_live(s->core), s->used_slots);
+    }
+}
