@@ -1,6 +1,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "ctl/check_text.h"
 #include "ctl/ctl.h"
 #include "ctl/load.h"
 #include "ctl/out.h"
@@ -8,23 +9,23 @@
 
 static const char explanation[] =
     "\nWhat these lines mean\n"
-    "  combinations   every combination of input levels has exactly one row, so that any reading "
+    "  table         every combination of input levels has exactly one row, so that any reading "
     "of\n"
-    "                 the data lands somewhere. A hole or a clash is an error.\n"
-    "  partial states what can be left open when data are missing or a gate is unknown: several "
+    "                the data lands somewhere; a hole or a clash is an error\n"
+    "  partial state what can be left open when data are missing or a gate is unknown: several "
     "rows\n"
-    "                 fire, and the verdict binds only where they agree. The others end\n"
-    "                 INDETERMINATE.\n"
-    "  witnessed      scores were found, by a seeded search, that make the row or outcome happen;\n"
-    "                 impossible: none can, which for an outcome is an error; not shown: neither.\n"
-    "  floor          how far above chance it lies, in binomial standard errors of the measure's\n"
-    "                 items; detectable: the smallest difference the design resolves at 80 % "
-    "power.\n"
-    "  priors         what you believe now; the rest belongs to what the table does not name.\n"
-    "  held fixed     what the conditions share, and so what the comparison is about. What "
-    "differs\n"
-    "                 as well is what it is confounded with.\n"
-    "  plan           cells, tasks, arithmetic, disk and time, by the workers' own word.\n";
+    "                fire, and the verdict binds only where they agree\n"
+    "  witnessed     scores were found, by a seeded search, that fire the row, alone or with "
+    "others;\n"
+    "                impossible: none can, which for an outcome is an error; not shown: neither\n"
+    "  above chance  how far the floor lies above chance, in binomial standard errors of the "
+    "items\n"
+    "  detects       the smallest difference of two arms that is seen at 80 % power, from the\n"
+    "                sampling of items alone\n"
+    "  priors        what you believe now; the report says how surprised you were\n"
+    "  held fixed    what the conditions share is what the comparison is about; what differs as "
+    "well\n"
+    "                is what it is confounded with\n";
 
 /* What became of the lock beside the program: a word for people, never an error of check. */
 static void say_lock(const struct program *p, struct strbuf *sb)
@@ -47,8 +48,11 @@ static void say(const struct ctl_options *o, const struct proof *proof)
     if (!proof->has_report) {
         return;
     }
+    struct term t = term_of_stdout();
     struct strbuf sb = STRBUF_INIT;
-    check_print(&proof->report, &sb);
+    cJSON *json = check_json(&proof->report);
+    check_text(&sb, &t, proof->program, json, o->explain);
+    cJSON_Delete(json);
     if (o->no_run) {
         strbuf_adds(&sb,
                     "no worker was asked (--no-run): metrics, parameters and what is held fixed "
