@@ -31,9 +31,9 @@ static void add_plan(struct strbuf *sb, const struct term *t, const struct progr
     out_styled(sb, t, STYLE_BOLD, p->name);
     strbuf_addf(sb, "  %lld cells, %lld tasks", (long long)answer_int(plan, "cells", 0),
                 (long long)answer_int(plan, "tasks", 0));
-    double flops = number(plan, "flops", -1);
-    if (flops >= 0) {
-        strbuf_addf(sb, ", %.3g FLOPs", flops);
+    double petaflops = number(plan, "petaflops", -1);
+    if (petaflops >= 0) {
+        strbuf_addf(sb, ", %.3g FLOPs", petaflops * 1e15);
     }
     double disk = number(plan, "disk_bytes", -1);
     if (disk >= 0) {
