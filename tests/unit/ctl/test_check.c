@@ -1,0 +1,101 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ctl/check_text.h"
+#include "ctl/proof.h"
+#include "ctl/starter.h"
+
+static const struct term plain = {.columns = 80};
+
+struct checked {
+    struct proof proof;
+    struct strbuf text;
+};
+
+/* The starter program, proved without running a worker. */
+static void check_starter(struct checked *c, bool whole)
+{
+    struct err err = {0};
+    c->proof = (struct proof){0};
+    diag_init(&c->proof.diag, "starter.toml");
+    strbuf_init(&c->text);
+    int rc = program_parse((const char *)starter_text, starter_len, "starter.toml",
+                           &c->proof.program, &c->proof.diag, &err);
+    rc = rc == 0 ? check_run(c->proof.program, NULL, &c->proof.report, &c->proof.diag, &err) : rc;
+    if (rc != 0) {
+        fail_msg("%s", err.msg);
+    }
+    c->proof.has_report = true;
+    cJSON *json = check_json(&c->proof.report);
+    check_text(&c->text, &plain, c->proof.program, json, whole);
+    cJSON_Delete(json);
+}
+
+static void release(struct checked *c)
+{
+    strbuf_release(&c->text);
+    proof_release(&c->proof);
+}
+
+static void has(const struct checked *c, const char *words)
+{
+    if (strstr(c->text.buf, words) == NULL) {
+        fail_msg("no \"%s\" in:\n%s", words, c->text.buf);
+    }
+}
+
+static void test_short(void **state)
+{
+    (void)state;
+    struct checked c;
+    check_starter(&c, false);
+    has(&c, "starter  6 cells, 12 tasks\n");
+    has(&c, "table: 6 combinations of levels, 6 rows, 0 holes, 0 clashes\n");
+    has(&c, "unmeasured    0.2  witnessed, binds");
+    has(&c, "grammar    288    0.25   0.35  3.92 s.e.");
+    has(&c, "unknown: P_total");
+    assert_null(strstr(c.text.buf, "scores that bind"));
+    assert_null(strstr(c.text.buf, "equal (the contract)"));
+    release(&c);
+}
+
+static void test_whole(void **state)
+{
+    (void)state;
+    struct checked c;
+    check_starter(&c, true);
+    has(&c, "scores that bind an outcome");
+    has(&c, "row  levels        outcome     reach\n");
+    has(&c, "  1  yes, moe      mixture     witnessed");
+    release(&c);
+}
+
+/* The answer of --json says the same, and that it is well. */
+static void test_json(void **state)
+{
+    (void)state;
+    struct checked c;
+    check_starter(&c, false);
+    cJSON *answer = proof_json(&c.proof);
+    assert_true(cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(answer, "ok")));
+    assert_string_equal(cJSON_GetObjectItemCaseSensitive(answer, "program")->valuestring,
+                        "starter");
+    assert_true(cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(answer, "proof")));
+    cJSON_Delete(answer);
+    release(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_short),
+        cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_json),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
