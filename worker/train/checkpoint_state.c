@@ -40,7 +40,7 @@ static int get_mark(const cJSON *m, struct val_loss *out, struct err *err)
 {
     int rc;
 
-    out->se = NAN;
+    out->se = (double)NAN;
     if ((rc = json_get_number(m, "loss", &out->loss, err)) < 0 ||
         (rc = json_opt_number(m, "se", &out->se, err)) < 0)
         return rc;

@@ -83,7 +83,7 @@ static void put_marks(const struct trainer *t, struct result *r)
     if (!t->opt->has_target)
         return;
     if (t->target_step >= 0) {
-        result_metric(r, "target_step", (double)t->target_step, -1, NAN);
+        result_metric(r, "target_step", (double)t->target_step, -1, (double)NAN);
         return;
     }
     (void)snprintf(bound, sizeof(bound), ">%lld", (long long)t->evaluated_step);
@@ -188,7 +188,7 @@ int outcome_write(const struct trainer *t, const struct evaluation *last, const 
 
     result_init(&r, task);
     put_validation(t, last, &r);
-    result_metric(&r, "train_loss", tail_loss(t), -1, NAN);
+    result_metric(&r, "train_loss", tail_loss(t), -1, (double)NAN);
     put_marks(t, &r);
     put_facts(t, task, &r);
     for (size_t i = 0; i < t->data->n_sources; i++)

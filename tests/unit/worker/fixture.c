@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 // clang-format on
-#include "fixture.h"
+#include "tests/unit/worker/fixture.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -143,19 +143,21 @@ static void exec_worker(const char *folder)
     _exit(122);
 }
 
-struct attempt_end fixture_run(const char *folder, int signo, int64_t delay_us)
+static pid_t start_worker(const char *folder)
+{
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0)
+        exec_worker(folder);
+    return pid;
+}
+
+static struct attempt_end wait_worker(const char *folder, pid_t pid)
 {
     struct attempt_end end = {.code = -1};
     int status = 0;
 
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0)
-        exec_worker(folder);
-    if (signo != 0) {
-        (void)usleep((useconds_t)delay_us);
-        (void)kill(pid, signo);
-    }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     if (WIFEXITED(status))
         end.code = WEXITSTATUS(status);
@@ -163,6 +165,48 @@ struct attempt_end fixture_run(const char *folder, int signo, int64_t delay_us)
         end.signal = WTERMSIG(status);
     end.err = fixture_file(folder, "stderr.log");
     return end;
+}
+
+struct attempt_end fixture_run(const char *folder, int signo, int64_t delay_us)
+{
+    pid_t pid = start_worker(folder);
+
+    if (signo != 0) {
+        (void)usleep((useconds_t)delay_us);
+        (void)kill(pid, signo);
+    }
+    return wait_worker(folder, pid);
+}
+
+struct attempt_end fixture_run_until(const char *folder, const char *text, int times, int signo)
+{
+    pid_t pid = start_worker(folder);
+
+    for (int ms = 0; fixture_events_count(folder, text) < times; ms++) {
+        if (ms > 30000) {
+            (void)kill(pid, SIGKILL);
+            fail_msg("%s never said %s %d times", folder, text, times);
+        }
+        (void)usleep(1000);
+    }
+    (void)kill(pid, signo);
+    return wait_worker(folder, pid);
+}
+
+int fixture_events_count(const char *folder, const char *text)
+{
+    char *path = path_join(folder, "events.jsonl");
+    bool exists = file_kind_at(path) == FILE_REGULAR;
+    int count = 0;
+
+    free(path);
+    if (!exists)
+        return 0;
+    struct strbuf events = fixture_file(folder, "events.jsonl");
+    for (const char *at = events.buf; (at = strstr(at, text)) != NULL; at++)
+        count++;
+    strbuf_release(&events);
+    return count;
 }
 
 void attempt_end_release(struct attempt_end *end)

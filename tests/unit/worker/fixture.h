@@ -41,7 +41,13 @@ const char *fixture_attempt(struct fixture *f, const cJSON *params, double check
 /* Starts the worker in the folder and sends signo after delay_us unless it is 0; waits for the end.
  */
 struct attempt_end fixture_run(const char *folder, int signo, int64_t delay_us);
+/* Starts the worker and sends signo as soon as its events hold `text` so many times; fails the test
+ * when they never do. */
+struct attempt_end fixture_run_until(const char *folder, const char *text, int times, int signo);
 void attempt_end_release(struct attempt_end *end);
+
+/* How often the attempt's events hold the text. */
+int fixture_events_count(const char *folder, const char *text);
 
 /* The whole of folder/name; fails the test when there is none. */
 struct strbuf fixture_file(const char *folder, const char *name);

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 // clang-format on
-#include "gradcheck.h"
+#include "tests/unit/worker/gradcheck.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-#include "reference.h"
+#include "tests/unit/worker/reference.h"
 
 #include "base/xalloc.h"
 #include "worker/model/run.h"

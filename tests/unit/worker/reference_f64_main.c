@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reference.h"
+#include "tests/unit/worker/reference.h"
 
 int main(int argc, char **argv)
 {

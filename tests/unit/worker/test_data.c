@@ -410,6 +410,7 @@ static void test_epoch_covers_everything(void **state)
     for (uint64_t w = 0; w < n; w++)
         assert_true(sums[w] >= 1);
     free(sums);
+    l.data.n_sources = 2;
     unload(&l);
 }
 

@@ -10,7 +10,7 @@
 #include <math.h>
 
 #include "base/xalloc.h"
-#include "gradcheck.h"
+#include "tests/unit/worker/gradcheck.h"
 #include "worker/nn/adamw.h"
 #include "worker/nn/attention.h"
 #include "worker/nn/crossent.h"

@@ -10,7 +10,7 @@
 #include <math.h>
 
 #include "base/xalloc.h"
-#include "gradcheck.h"
+#include "tests/unit/worker/gradcheck.h"
 #include "worker/model/run.h"
 
 #define BATCH  2

@@ -10,7 +10,7 @@
 #include <math.h>
 
 #include "base/proc.h"
-#include "reference.h"
+#include "tests/unit/worker/reference.h"
 #include "worker/nn/vec.h"
 
 static void check(const char *what)

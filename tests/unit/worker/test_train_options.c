@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "fixture.h"
+#include "tests/unit/worker/fixture.h"
 #include "worker/train/options.h"
 #include "worker/train/train.h"
 

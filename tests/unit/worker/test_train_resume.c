@@ -18,7 +18,7 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "base/xalloc.h"
-#include "fixture.h"
+#include "tests/unit/worker/fixture.h"
 
 #define DENSE                                                                                      \
     "{'layers':2,'width':32,'heads':2,'ffn':48,'context':64,'batch_tokens':512,'lr':0.003,"        \
@@ -32,6 +32,7 @@
     "'reset_dead_experts':10,'marks':[0.25,1],'val_tokens':2048,'tie_embeddings':false}"
 
 #define CHECKPOINT_SECONDS 0.02
+#define CHECKPOINT_EVENT   "\"type\":\"checkpoint\""
 #define KILLS_MAX          12
 
 /* The undisturbed run. */
@@ -78,17 +79,7 @@ static void assert_same(const struct reference *ref, const char *folder)
 
 static bool events_say(const char *folder, const char *text)
 {
-    char *path = path_join(folder, "events.jsonl");
-    bool exists = file_kind_at(path) == FILE_REGULAR;
-    bool found = false;
-
-    free(path);
-    if (exists) {
-        struct strbuf events = fixture_file(folder, "events.jsonl");
-        found = strstr(events.buf, text) != NULL;
-        strbuf_release(&events);
-    }
-    return found;
+    return fixture_events_count(folder, text) > 0;
 }
 
 /* Kills attempts until one gets through; returns how many of them took up an earlier one's work. */
@@ -194,7 +185,7 @@ static void test_torn_checkpoint_is_skipped(void **state)
     struct reference ref = run_reference(&f, params);
     for (enum damage how = 0; how < DAMAGE_NR; how++) {
         const char *first = fixture_attempt(&f, params, 0.0); /* a checkpoint after every step */
-        struct attempt_end end = fixture_run(first, SIGTERM, ref.us / 2);
+        struct attempt_end end = fixture_run_until(first, CHECKPOINT_EVENT, 3, SIGTERM);
         assert_int_equal(end.code, 75);
         attempt_end_release(&end);
         char *newest = newest_checkpoint(first);
@@ -225,7 +216,8 @@ static void test_other_run_is_skipped(void **state)
     struct reference ref = run_reference(&f, params);
     cJSON *other = json_copy(params);
     cJSON_SetNumberHelper(cJSON_GetObjectItemCaseSensitive(other, "lr"), 0.001);
-    struct attempt_end end = fixture_run(fixture_attempt(&f, other, 0.0), SIGTERM, ref.us / 2);
+    const char *first = fixture_attempt(&f, other, 0.0);
+    struct attempt_end end = fixture_run_until(first, CHECKPOINT_EVENT, 1, SIGTERM);
     assert_int_equal(end.code, 75);
     attempt_end_release(&end);
     const char *second = fixture_attempt(&f, params, 1e6);

@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "fixture.h"
+#include "tests/unit/worker/fixture.h"
 #include "worker/data/tokenizer.h"
 #include "worker/model/model.h"
 
@@ -26,7 +26,7 @@ static double metric(const char *folder, const char *name)
     struct err err = {0};
     const cJSON *metrics = NULL, *m = NULL;
     cJSON *result = NULL;
-    double value = NAN;
+    double value = (double)NAN;
 
     assert_int_equal(json_parse(text.buf, text.len, &result, &err), 0);
     assert_int_equal(json_get_object(result, "metrics", &metrics, &err), 0);
