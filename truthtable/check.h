@@ -96,10 +96,9 @@ struct check_report {
     struct plan_proof plan;
 };
 
-/* Adds what it finds to diag: conditions that do not compile, holes, clashes, an impossible outcome
- * are errors; rows that are impossible or not shown, a level that is never possible, are warnings
- * or notes. ERR_INVALID when conditions do not compile (out is then empty but releasable); errors
- * about the table leave a full report and return 0: ask diag. */
+/* Adds what it finds to diag: conditions that do not compile, holes, clashes and impossible
+ * outcomes are errors, impossible rows notes. ERR_INVALID when conditions do not compile (out is
+ * then empty but releasable); errors about the table leave a full report and return 0: ask diag. */
 int check_run(const struct program *p, const cJSON *describe, struct check_report *out,
               struct diag *diag, struct err *err) MUST_CHECK;
 void check_release(struct check_report *r);

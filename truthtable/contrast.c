@@ -178,7 +178,7 @@ static void pair_difference(struct contrasting *ct, size_t contrast, size_t meas
     }
 }
 
-/* Computed once and kept; the layout has no cycles. */
+/* Computed once and kept; a difference is one of two contrasts that are none. */
 static const struct pairs *pair_any(struct contrasting *ct, size_t contrast, size_t measure)
 {
     const struct rules *rules = ct->ev->rules;

@@ -111,76 +111,20 @@ static bool same_free_factors(const struct program *p, const struct contrast *a,
     return true;
 }
 
-/* A contrast that is no difference, with the same free factors as contrast k; NULL for a cycle. */
-static const struct contrast *plain_of(const struct program *p, size_t k)
+static void lay_difference(struct layout *l, const struct program *p, size_t index,
+                           struct diag *diag)
 {
-    for (size_t step = 0; step <= p->n_contrasts; step++) {
-        if (!p->contrasts[k].is_difference) {
-            return &p->contrasts[k];
-        }
-        k = p->contrasts[k].of;
-    }
-    return NULL;
-}
-
-enum mark { MARK_NONE, MARK_OPEN, MARK_DONE };
-
-struct laying {
-    struct layout *layout;
-    const struct program *program;
-    struct arena *arena;
-    struct diag *diag;
-    enum mark *marks;
-};
-
-static void lay_any(struct laying *lay, size_t index);
-
-static void lay_difference(struct laying *lay, size_t index)
-{
-    const struct program *p = lay->program;
     const struct contrast *k = &p->contrasts[index];
-    lay_any(lay, k->of);
-    lay_any(lay, k->minus);
-    const struct contrast *a = plain_of(p, k->of);
-    const struct contrast *b = plain_of(p, k->minus);
-    const struct contrast_layout *of = &lay->layout->contrasts[k->of];
-    struct contrast_layout *cl = &lay->layout->contrasts[index];
-    if (a == NULL || b == NULL) {
-        return; /* the cycle is reported where it closes */
-    }
-    if (!same_free_factors(p, a, b) ||
-        of->n_settings != lay->layout->contrasts[k->minus].n_settings) {
-        diag_add(lay->diag, DIAG_ERROR, k->place.line, k->place.column,
+    const struct contrast_layout *of = &l->contrasts[k->of];
+    if (!same_free_factors(p, &p->contrasts[k->of], &p->contrasts[k->minus]) ||
+        of->n_settings != l->contrasts[k->minus].n_settings) {
+        diag_add(diag, DIAG_ERROR, k->place.line, k->place.column,
                  "contrast \"%s\": \"%s\" and \"%s\" do not have the same settings", k->name,
                  p->contrasts[k->of].name, p->contrasts[k->minus].name);
         return;
     }
-    cl->n_settings = of->n_settings;
-    cl->names = of->names;
-}
-
-static void lay_any(struct laying *lay, size_t index)
-{
-    const struct contrast *k = &lay->program->contrasts[index];
-    if (lay->marks[index] == MARK_OPEN) {
-        diag_add(lay->diag, DIAG_ERROR, k->place.line, k->place.column,
-                 "contrast \"%s\" is a difference that refers to itself", k->name);
-        return;
-    }
-    if (lay->marks[index] == MARK_DONE) {
-        return;
-    }
-    lay->marks[index] = MARK_OPEN;
-    if (k->is_difference) {
-        lay_difference(lay, index);
-    } else if (lay->program->factors[k->factor].replicate) {
-        diag_add(lay->diag, DIAG_ERROR, k->place.line, k->place.column,
-                 "contrast \"%s\": factor \"%s\" is a replicate", k->name,
-                 lay->program->factors[k->factor].name);
-    } else {
-        lay_contrast(&lay->layout->contrasts[index], lay->program, k, lay->arena);
-    }
-    lay->marks[index] = MARK_DONE;
+    l->contrasts[index].n_settings = of->n_settings;
+    l->contrasts[index].names = of->names;
 }
 
 void layout_init(struct layout *l, const struct program *p, struct arena *arena, struct diag *diag)
@@ -188,9 +132,14 @@ void layout_init(struct layout *l, const struct program *p, struct arena *arena,
     *l = (struct layout){0};
     lay_cells(l, p, arena);
     l->contrasts = arena_array(arena, p->n_contrasts, sizeof(*l->contrasts));
-    struct laying lay = {l, p, arena, diag, xcalloc(p->n_contrasts, sizeof(enum mark))};
     for (size_t k = 0; k < p->n_contrasts; k++) {
-        lay_any(&lay, k);
+        if (!p->contrasts[k].is_difference) {
+            lay_contrast(&l->contrasts[k], p, &p->contrasts[k], arena);
+        }
     }
-    free(lay.marks);
+    for (size_t k = 0; k < p->n_contrasts; k++) {
+        if (p->contrasts[k].is_difference) {
+            lay_difference(l, p, k, diag);
+        }
+    }
 }

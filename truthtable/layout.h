@@ -29,8 +29,7 @@ struct layout {
     struct contrast_layout *contrasts;
 };
 
-/* What cannot be laid out (a contrast over a replicate factor, a difference of contrasts whose
- * settings do not match or that refers to itself) becomes an error in diag. */
+/* A difference of contrasts whose settings do not match becomes an error in diag. */
 void layout_init(struct layout *l, const struct program *p, struct arena *arena, struct diag *diag);
 
 size_t layout_cell(const struct layout *l, size_t condition, size_t replicate);

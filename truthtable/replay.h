@@ -16,8 +16,4 @@
 int replay_run(const struct program *p, const char *root, const char *records_path,
                struct verdict *out, struct err *err) MUST_CHECK;
 
-/* One paragraph for people: outcome, title, rows, counters, the margin of the best gate of each
- * measure. */
-void replay_print(const struct verdict *v, struct strbuf *out);
-
 #endif

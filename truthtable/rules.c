@@ -75,17 +75,10 @@ static struct prior_sds prior_sds_of(struct rules *r, const char *contrast)
     return (struct prior_sds){0};
 }
 
-static void check_counters(const struct rules *r, struct diag *diag)
+/* Without a binding counter nothing says what is cleared. */
+static void check_cleared(const struct rules *r, struct diag *diag)
 {
     const struct program *p = r->program;
-    for (size_t i = 0; i < p->n_counters; i++) {
-        const struct counter *c = &p->counters[i];
-        if (p->contrasts[c->contrast].is_difference) {
-            diag_add(diag, DIAG_ERROR, c->place.line, c->place.column,
-                     "counter \"%s\": contrast \"%s\" is a difference and has no two arms", c->name,
-                     p->contrasts[c->contrast].name);
-        }
-    }
     for (size_t k = 0; k < p->n_contrasts && p->binding_counter == INDEX_NONE; k++) {
         const struct contrast *c = &p->contrasts[k];
         for (size_t m = 0; m < p->n_measures && c->over == OVER_CLEARED; m++) {
@@ -107,7 +100,7 @@ int rules_compile(const struct program *p, struct rules *out, struct diag *diag,
     layout_init(&out->layout, p, &out->arena, diag);
     compile_conditions(out, diag);
     compile_thresholds(out);
-    check_counters(out, diag);
+    check_cleared(out, diag);
     out->prior_sds = arena_array(&out->arena, p->n_contrasts, sizeof(*out->prior_sds));
     for (size_t k = 0; k < p->n_contrasts; k++) {
         out->prior_sds[k] = prior_sds_of(out, p->contrasts[k].name);

@@ -1,0 +1,24 @@
+/* The parts of check_run; private to the proofs. Each fills its share of the report and adds to
+ * diag. */
+#ifndef TRUTHTABLE_CHECK_PARTS_H
+#define TRUTHTABLE_CHECK_PARTS_H
+
+#include "truthtable/check.h"
+#include "truthtable/rules.h"
+
+void check_table(struct check_report *r, struct diag *diag);
+/* Witnesses, then proofs of impossibility for what has none. */
+void check_reach(struct check_report *r, const struct rules *rules, struct diag *diag);
+void check_measures(struct check_report *r, const struct rules *rules);
+void check_fixed(struct check_report *r, const cJSON *describe);
+void check_plan(struct check_report *r, const cJSON *describe);
+
+/* Made-up records, all there, that the seeded search tries: trial t of a program is always the
+ * same. */
+struct reading;
+void search_make(struct reading *out, const struct rules *rules, uint64_t trial,
+                 struct arena *arena);
+/* The search: marks rows and outcomes as witnessed. */
+void search_run(struct check_report *r, const struct rules *rules);
+
+#endif

@@ -1,0 +1,242 @@
+/*
+ * The seeded search for witnesses: complete sets of made-up records, over which measures clear and
+ * by how much. Sizes of differences are taken from the numbers in the program's own conditions, a
+ * little under and over each.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "base/xalloc.h"
+#include "truthtable/check_parts.h"
+#include "truthtable/evaluation.h"
+
+#define SEARCH_SEED     UINT64_C(0x70726572656764) /* any; printed programs must not change with it */
+#define SEARCH_WORK     5e7 /* cells x measures x contrasts + rows, summed over trials */
+#define TRIALS_MAX      20000.0
+#define TRIALS_MIN      16.0
+#define MAGNITUDES_MAX  64
+#define CONDITIONS_TOLD 8 /* scores of a witness are spelled out up to here */
+
+struct magnitudes {
+    double v[MAGNITUDES_MAX];
+    size_t n;
+};
+
+static bool is_about_counter(const struct cond *c)
+{
+    bool about = false;
+    for (size_t i = 0; i < c->n_kids; i++) {
+        about = about || c->kids[i]->kind == COND_COUNTER;
+    }
+    return about;
+}
+
+static void collect(const struct cond *c, struct magnitudes *out)
+{
+    if (is_about_counter(c)) {
+        return; /* numbers of measures are no sizes of differences */
+    }
+    bool is_literal = c->kind == COND_NUMBER || c->kind == COND_WITHIN;
+    if (is_literal && c->number > 0 && out->n < MAGNITUDES_MAX) {
+        out->v[out->n++] = c->number;
+    }
+    for (size_t i = 0; i < c->n_kids; i++) {
+        collect(c->kids[i], out);
+    }
+}
+
+static struct magnitudes magnitudes_of(const struct rules *rules)
+{
+    static const double plain[] = {1e-4, 1e-3, 0.01, 0.05, 0.2};
+    const struct program *p = rules->program;
+    struct magnitudes out = {0};
+    for (size_t i = 0; i < ARRAY_LEN(plain); i++) {
+        out.v[out.n++] = plain[i];
+    }
+    for (size_t i = 0; i < p->n_inputs; i++) {
+        for (size_t l = 0; l < p->inputs[i].n_levels; l++) {
+            collect(rules->inputs[i][l], &out);
+        }
+    }
+    return out;
+}
+
+static double pick_size(struct rng *rng, const struct magnitudes *sizes)
+{
+    static const double around[] = {0.5, 0.99, 1.01, 1.5, 3};
+    double sign = rng_below(rng, 2) == 0 ? -1 : 1;
+    if (rng_below(rng, 8) == 0) {
+        return 0;
+    }
+    return sign * sizes->v[rng_below(rng, sizes->n)] * around[rng_below(rng, ARRAY_LEN(around))];
+}
+
+/* Level effects of every factor that is no replicate, on one measure; [factor][level] one after
+ * another. */
+static void add_effects(double *scores, const struct program *p, struct rng *rng,
+                        const struct magnitudes *sizes)
+{
+    double noise = rng_below(rng, 2) == 0 ? 0 : 0.2 * pick_size(rng, sizes);
+    for (size_t f = 0; f < p->n_factors; f++) {
+        const struct factor *fa = &p->factors[f];
+        double *effects = xcalloc(fa->n_levels, sizeof(*effects));
+        for (size_t l = 0; l < fa->n_levels && !fa->replicate; l++) {
+            effects[l] = rng_below(rng, 3) == 0 ? 0 : pick_size(rng, sizes);
+        }
+        for (size_t c = 0; c < p->n_cells; c++) {
+            scores[c] += effects[p->cells[c].levels[f]];
+        }
+        free(effects);
+    }
+    bool interact = rng_below(rng, 3) == 0;
+    for (size_t i = 0; i < p->n_conditions && interact; i++) {
+        double extra = pick_size(rng, sizes);
+        for (size_t c = 0; c < p->n_cells; c++) {
+            scores[c] += p->cells[c].condition == i ? extra : 0;
+        }
+        interact = p->n_conditions <= 64; /* beyond, one condition is enough */
+    }
+    for (size_t c = 0; c < p->n_cells && noise != 0; c++) {
+        scores[c] += noise * (rng_unit(rng) - 0.5);
+    }
+}
+
+enum clearing { CLEARS_ALL, CLEARS_NONE, CLEARS_ANYHOW, CLEARING_NR };
+
+/* Shifts the scores to where the measure should stand towards its floor; proportions stay in 0..1.
+ */
+static void place(double *scores, const struct program *p, const struct measure *m, struct rng *rng,
+                  enum clearing how)
+{
+    double low = scores[0];
+    double high = scores[0];
+    for (size_t c = 1; c < p->n_cells; c++) {
+        low = fmin(low, scores[c]);
+        high = fmax(high, scores[c]);
+    }
+    /* Without a floor any level will do: a proportion's, or a loss's. */
+    double level = (m->has_chance ? 0.2 : 3) + 0.6 * rng_unit(rng);
+    double shift = level - 0.5 * (low + high);
+    double gap = rng_below(rng, 2) == 0 ? 1e-3 : 0.1 * rng_unit(rng);
+    if (m->has_floor && how == CLEARS_ALL) {
+        shift = m->floor + gap - low;
+    } else if (m->has_floor && how == CLEARS_NONE) {
+        shift = m->floor - gap - high;
+    } else if (m->has_floor) {
+        shift = m->floor - low - rng_unit(rng) * (high - low);
+    }
+    for (size_t c = 0; c < p->n_cells; c++) {
+        scores[c] += shift;
+        if (m->has_chance) {
+            scores[c] = fmin(1, fmax(0, scores[c]));
+        }
+    }
+}
+
+void search_make(struct reading *out, const struct rules *rules, uint64_t trial,
+                 struct arena *arena)
+{
+    const struct program *p = rules->program;
+    struct magnitudes sizes = magnitudes_of(rules);
+    struct rng rng;
+    rng_seed(&rng, SEARCH_SEED + trial);
+    out->scores = arena_array(arena, p->n_measures * p->n_cells, sizeof(*out->scores));
+    out->facts = arena_array(arena, rules->facts.n * p->n_cells, sizeof(*out->facts));
+    out->fact_excluded = arena_array(arena, rules->facts.n * p->n_cells, sizeof(bool));
+    double *scores = xcalloc(p->n_cells, sizeof(*scores));
+    for (size_t m = 0; m < p->n_measures; m++) {
+        memset(scores, 0, p->n_cells * sizeof(*scores));
+        add_effects(scores, p, &rng, &sizes);
+        place(scores, p, &p->measures[m], &rng, (enum clearing)rng_below(&rng, CLEARING_NR));
+        for (size_t c = 0; c < p->n_cells; c++) {
+            out->scores[m * p->n_cells + c].value = number_point(scores[c]);
+        }
+    }
+    for (size_t i = 0; i < rules->facts.n * p->n_cells; i++) {
+        out->facts[i] = number_point(1 + (rng_below(&rng, 4) == 0 ? rng_unit(&rng) : 0));
+    }
+    free(scores);
+}
+
+static double condition_mean(const struct reading *r, const struct rules *rules, size_t measure,
+                             size_t condition)
+{
+    const struct layout *l = &rules->layout;
+    double sum = 0;
+    for (size_t k = 0; k < l->n_replicates; k++) {
+        sum += r->scores[measure * rules->program->n_cells + layout_cell(l, condition, k)].value.lo;
+    }
+    return sum / (double)l->n_replicates;
+}
+
+static const char *scores_text(const struct reading *reading, const struct rules *rules,
+                               struct arena *arena)
+{
+    const struct program *p = rules->program;
+    struct strbuf sb = STRBUF_INIT;
+    for (size_t m = 0; m < p->n_measures; m++) {
+        strbuf_addf(&sb, "%s%s:", m > 0 ? "; " : "", p->measures[m].name);
+        for (size_t i = 0; i < p->n_conditions && i < CONDITIONS_TOLD; i++) {
+            strbuf_addf(&sb, " %.4g", condition_mean(reading, rules, m, i));
+        }
+        strbuf_adds(&sb, p->n_conditions > CONDITIONS_TOLD ? " ..." : "");
+    }
+    const char *text = arena_strdup(arena, sb.buf);
+    strbuf_release(&sb);
+    return text;
+}
+
+struct searching {
+    struct check_report *report;
+    const struct rules *rules;
+    size_t n_open; /* rows and outcomes still without the best they can get */
+};
+
+static void mark(struct searching *s, const struct evaluation *ev, const struct reading *reading,
+                 uint64_t trial)
+{
+    struct check_report *r = s->report;
+    const struct program *p = r->program;
+    size_t binds = evaluation_outcome(ev);
+    for (size_t k = 0; k < p->n_rows; k++) {
+        struct row_proof *row = &r->rows[k];
+        struct outcome_proof *o = &r->outcomes[p->rows[k].outcome];
+        if (!ev->fired[k]) {
+            continue;
+        }
+        if (row->reach != REACH_WITNESSED) {
+            *row = (struct row_proof){.reach = REACH_WITNESSED, .witness = trial};
+            s->n_open--;
+        }
+        if (ev->n_fired == 1 && !row->alone) {
+            row->alone = true;
+            row->witness = trial;
+        }
+        if (o->reach != REACH_WITNESSED || (binds == p->rows[k].outcome && !o->binds)) {
+            bool was_binding = o->binds;
+            o->reach = REACH_WITNESSED;
+            o->binds = binds == p->rows[k].outcome;
+            o->scores = scores_text(reading, s->rules, &r->arena);
+            s->n_open -= o->binds && !was_binding ? 1 : 0;
+        }
+    }
+}
+
+void search_run(struct check_report *r, const struct rules *rules)
+{
+    const struct program *p = r->program;
+    double work = (double)(p->n_cells * p->n_measures * (p->n_contrasts + 1) + p->n_rows);
+    uint64_t n_trials = (uint64_t)fmin(TRIALS_MAX, fmax(TRIALS_MIN, SEARCH_WORK / work));
+    struct searching s = {.report = r, .rules = rules, .n_open = p->n_rows + p->n_outcomes};
+    for (r->n_trials = 0; r->n_trials < n_trials && s.n_open > 0; r->n_trials++) {
+        struct arena arena;
+        struct reading reading;
+        struct evaluation ev;
+        arena_init(&arena);
+        search_make(&reading, rules, r->n_trials, &arena);
+        evaluation_run(&ev, rules, &reading, &arena);
+        mark(&s, &ev, &reading, r->n_trials);
+        arena_release(&arena);
+    }
+}

@@ -1,0 +1,209 @@
+/* Totality of the table, and its partial states. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "truthtable/check_parts.h"
+
+#define COMBINATIONS_MAX ((uint64_t)1 << 22)
+#define STATES_MAX       ((uint64_t)1 << 26)
+#define LEVELS_MAX       16 /* of an input, for partial states */
+
+#define OUTCOME_NONE  UINT16_MAX       /* no row */
+#define OUTCOME_MIXED (UINT16_MAX - 1) /* rows that disagree */
+
+static size_t n_levels_of(const struct program *p, size_t table_input)
+{
+    return p->inputs[p->table_inputs[table_input]].n_levels;
+}
+
+static size_t combination_of(const struct program *p, const size_t *levels)
+{
+    size_t index = 0;
+    for (size_t i = 0; i < p->n_table_inputs; i++) {
+        index = index * n_levels_of(p, i) + levels[i];
+    }
+    return index;
+}
+
+static const char *combination_text(const struct program *p, size_t index, struct arena *arena)
+{
+    struct strbuf sb = STRBUF_INIT;
+    size_t *levels = xcalloc(p->n_table_inputs + 1, sizeof(*levels));
+    for (size_t i = p->n_table_inputs; i-- > 0;) {
+        levels[i] = index % n_levels_of(p, i);
+        index /= n_levels_of(p, i);
+    }
+    for (size_t i = 0; i < p->n_table_inputs; i++) {
+        const struct input *in = &p->inputs[p->table_inputs[i]];
+        strbuf_addf(&sb, "%s%s %s", i > 0 ? ", " : "", in->name, in->levels[levels[i]].name);
+    }
+    const char *text = arena_strdup(arena, sb.len > 0 ? sb.buf : "no inputs");
+    free(levels);
+    strbuf_release(&sb);
+    return text;
+}
+
+static void report_holes(struct check_report *r, const size_t *row_of, struct diag *diag)
+{
+    const struct program *p = r->program;
+    for (uint64_t i = 0; i < r->table.n_combinations; i++) {
+        if (row_of[i] != INDEX_NONE) {
+            continue;
+        }
+        if (++r->table.n_holes <= CHECK_LISTED_MAX) {
+            diag_add(diag, DIAG_ERROR, p->table_place.line, p->table_place.column,
+                     "the table has no row for %s", combination_text(p, (size_t)i, &r->arena));
+        }
+    }
+    if (r->table.n_holes > CHECK_LISTED_MAX) {
+        diag_add(diag, DIAG_ERROR, p->table_place.line, p->table_place.column,
+                 "the table has %llu more holes",
+                 (unsigned long long)(r->table.n_holes - CHECK_LISTED_MAX));
+    }
+}
+
+/* The row of every combination; clashes are reported on the way. */
+static size_t *rows_by_combination(struct check_report *r, struct diag *diag)
+{
+    const struct program *p = r->program;
+    size_t *row_of = xreallocarray(NULL, (size_t)r->table.n_combinations, sizeof(*row_of));
+    for (uint64_t i = 0; i < r->table.n_combinations; i++) {
+        row_of[i] = INDEX_NONE;
+    }
+    for (size_t k = 0; k < p->n_rows; k++) {
+        size_t *slot = &row_of[combination_of(p, p->rows[k].levels)];
+        if (*slot == INDEX_NONE) {
+            *slot = k;
+        } else if (++r->table.n_clashes <= CHECK_LISTED_MAX) {
+            diag_add(diag, DIAG_ERROR, p->rows[k].place.line, p->rows[k].place.column,
+                     "rows %zu and %zu are both for %s", *slot + 1, k + 1,
+                     combination_text(p, combination_of(p, p->rows[k].levels), &r->arena));
+        }
+    }
+    return row_of;
+}
+
+static uint16_t join(uint16_t a, uint16_t b)
+{
+    if (a == OUTCOME_NONE || a == b) {
+        return b;
+    }
+    return b == OUTCOME_NONE ? a : OUTCOME_MIXED;
+}
+
+/* Replaces one axis of levels by one of their non-empty sets (mask - 1): a set is its lowest level
+ * and the rest. */
+static uint16_t *widen(const uint16_t *from, size_t n_outer, size_t n_levels, size_t n_inner)
+{
+    size_t n_sets = ((size_t)1 << n_levels) - 1;
+    uint16_t *to = xreallocarray(NULL, n_outer * n_sets * n_inner, sizeof(*to));
+    for (size_t o = 0; o < n_outer; o++) {
+        const uint16_t *levels = &from[o * n_levels * n_inner];
+        uint16_t *sets = &to[o * n_sets * n_inner];
+        for (size_t mask = 1; mask <= n_sets; mask++) {
+            size_t rest = mask & (mask - 1);
+            const uint16_t *lowest = &levels[(size_t)__builtin_ctzl(mask) * n_inner];
+            uint16_t *out = &sets[(mask - 1) * n_inner];
+            for (size_t i = 0; i < n_inner; i++) {
+                out[i] = rest == 0 ? lowest[i] : join(lowest[i], sets[(rest - 1) * n_inner + i]);
+            }
+        }
+    }
+    return to;
+}
+
+static const char *state_text(const struct program *p, uint64_t index, struct arena *arena)
+{
+    struct strbuf sb = STRBUF_INIT;
+    size_t *masks = xcalloc(p->n_table_inputs, sizeof(*masks));
+    for (size_t i = p->n_table_inputs; i-- > 0;) {
+        uint64_t n_sets = ((uint64_t)1 << n_levels_of(p, i)) - 1;
+        masks[i] = (size_t)(index % n_sets) + 1;
+        index /= n_sets;
+    }
+    for (size_t i = 0; i < p->n_table_inputs; i++) {
+        const struct input *in = &p->inputs[p->table_inputs[i]];
+        const char *between = "";
+        strbuf_addf(&sb, "%s%s ", i > 0 ? ", " : "", in->name);
+        for (size_t l = 0; l < in->n_levels; l++) {
+            if ((masks[i] >> l & 1U) != 0) {
+                strbuf_addf(&sb, "%s%s", between, in->levels[l].name);
+                between = "|";
+            }
+        }
+    }
+    const char *text = arena_strdup(arena, sb.buf);
+    free(masks);
+    strbuf_release(&sb);
+    return text;
+}
+
+/* Number of states, or 0 when there are too many. */
+static uint64_t count_states(const struct program *p)
+{
+    uint64_t n = 1;
+    for (size_t i = 0; i < p->n_table_inputs; i++) {
+        size_t n_levels = n_levels_of(p, i);
+        if (n_levels > LEVELS_MAX || n > STATES_MAX) {
+            return 0;
+        }
+        n *= ((uint64_t)1 << n_levels) - 1;
+    }
+    return n > STATES_MAX || p->n_outcomes >= OUTCOME_MIXED ? 0 : n;
+}
+
+static void walk_states(struct check_report *r, const size_t *row_of)
+{
+    const struct program *p = r->program;
+    struct table_proof *t = &r->table;
+    uint64_t n_states = count_states(p);
+    if (n_states == 0) {
+        return;
+    }
+    uint16_t *outcomes = xreallocarray(NULL, (size_t)t->n_combinations, sizeof(*outcomes));
+    for (size_t i = 0; i < t->n_combinations; i++) {
+        outcomes[i] = row_of[i] == INDEX_NONE ? OUTCOME_NONE : (uint16_t)p->rows[row_of[i]].outcome;
+    }
+    size_t n_outer = 1;
+    size_t n_inner = (size_t)t->n_combinations;
+    for (size_t i = 0; i < p->n_table_inputs; i++) {
+        size_t n_levels = n_levels_of(p, i);
+        n_inner /= n_levels;
+        uint16_t *wider = widen(outcomes, n_outer, n_levels, n_inner);
+        free(outcomes);
+        outcomes = wider;
+        n_outer *= ((size_t)1 << n_levels) - 1;
+    }
+    t->states_counted = true;
+    t->n_partial = n_states - t->n_combinations;
+    for (uint64_t i = 0; i < n_states; i++) {
+        if (outcomes[i] != OUTCOME_MIXED) {
+            continue;
+        }
+        t->n_indeterminate++;
+        if (t->n_listed < CHECK_LISTED_MAX) {
+            t->indeterminate[t->n_listed++] = state_text(p, i, &r->arena);
+        }
+    }
+    free(outcomes);
+}
+
+void check_table(struct check_report *r, struct diag *diag)
+{
+    const struct program *p = r->program;
+    r->table.n_combinations = 1;
+    for (size_t i = 0; i < p->n_table_inputs; i++) {
+        r->table.n_combinations *= n_levels_of(p, i);
+        if (r->table.n_combinations > COMBINATIONS_MAX) {
+            diag_add(diag, DIAG_ERROR, p->table_place.line, p->table_place.column,
+                     "the table's inputs have more than %llu combinations of levels",
+                     (unsigned long long)COMBINATIONS_MAX);
+            return;
+        }
+    }
+    size_t *row_of = rows_by_combination(r, diag);
+    report_holes(r, row_of, diag);
+    walk_states(r, row_of);
+    free(row_of);
+}

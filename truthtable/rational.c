@@ -1,0 +1,317 @@
+#include "truthtable/rational.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+
+static i128 gcd_of(i128 a, i128 b)
+{
+    a = a < 0 ? -a : a;
+    b = b < 0 ? -b : b;
+    while (b != 0) {
+        i128 t = a % b;
+        a = b;
+        b = t;
+    }
+    return a;
+}
+
+static const struct rational overflowed = {.num = 0, .den = 1, .ok = false};
+
+/* Kept well inside 128 bits, so that negation and comparison never overflow. */
+static bool is_small(i128 v)
+{
+    const i128 limit = (i128)1 << 120;
+    return v < limit && v > -limit;
+}
+
+static struct rational normal(i128 num, i128 den)
+{
+    if (den == 0 || !is_small(num) || !is_small(den)) {
+        return overflowed;
+    }
+    i128 g = gcd_of(num, den);
+    g = den < 0 ? -g : g;
+    return (struct rational){.num = num / g, .den = den / g, .ok = true};
+}
+
+struct rational rational_of_int(long v)
+{
+    return (struct rational){.num = v, .den = 1, .ok = true};
+}
+
+struct rational rational_of_double(double v)
+{
+    char text[JSON_NUMBER_MAX];
+    json_number_text(v, text);
+    i128 num = 0;
+    int scale = 0;
+    bool point = false;
+    const char *p = text[0] == '-' ? text + 1 : text;
+    for (; *p != '\0' && *p != 'e'; p++) {
+        if (*p == '.') {
+            point = true;
+        } else {
+            num = num * 10 + (*p - '0');
+            scale += point ? 1 : 0;
+        }
+    }
+    scale -= *p == 'e' ? (int)strtol(p + 1, NULL, 10) : 0;
+    i128 power = 1;
+    for (int i = abs(scale); i > 0; i--) {
+        if (!is_small(power * 10)) {
+            return overflowed;
+        }
+        power *= 10;
+    }
+    num = text[0] == '-' ? -num : num;
+    struct rational r = normal(num, scale > 0 ? power : 1);
+    return scale >= 0 ? r : rational_mul(r, normal(power, 1));
+}
+
+struct rational rational_add(struct rational a, struct rational b)
+{
+    i128 left;
+    i128 right;
+    i128 num;
+    i128 den;
+    if (!a.ok || !b.ok || __builtin_mul_overflow(a.num, b.den, &left) ||
+        __builtin_mul_overflow(b.num, a.den, &right) || __builtin_add_overflow(left, right, &num) ||
+        __builtin_mul_overflow(a.den, b.den, &den)) {
+        return overflowed;
+    }
+    return normal(num, den);
+}
+
+struct rational rational_mul(struct rational a, struct rational b)
+{
+    i128 num;
+    i128 den;
+    if (!a.ok || !b.ok || __builtin_mul_overflow(a.num, b.num, &num) ||
+        __builtin_mul_overflow(a.den, b.den, &den)) {
+        return overflowed;
+    }
+    return normal(num, den);
+}
+
+struct rational rational_neg(struct rational a)
+{
+    a.num = -a.num;
+    return a;
+}
+
+struct rational rational_inverse(struct rational a)
+{
+    return a.ok ? normal(a.den, a.num) : overflowed;
+}
+
+struct linear linear_constant(struct rational c)
+{
+    struct linear e;
+    e.constant = c;
+    for (size_t i = 0; i < LINEAR_VARS_MAX; i++) {
+        e.coef[i] = rational_of_int(0);
+    }
+    return e;
+}
+
+struct linear linear_variable(size_t i)
+{
+    struct linear e = linear_constant(rational_of_int(0));
+    e.coef[i] = rational_of_int(1);
+    return e;
+}
+
+struct linear linear_add(const struct linear *a, const struct linear *b)
+{
+    struct linear e;
+    e.constant = rational_add(a->constant, b->constant);
+    for (size_t i = 0; i < LINEAR_VARS_MAX; i++) {
+        e.coef[i] = rational_add(a->coef[i], b->coef[i]);
+    }
+    return e;
+}
+
+struct linear linear_scale(const struct linear *a, struct rational by)
+{
+    struct linear e;
+    e.constant = rational_mul(a->constant, by);
+    for (size_t i = 0; i < LINEAR_VARS_MAX; i++) {
+        e.coef[i] = rational_mul(a->coef[i], by);
+    }
+    return e;
+}
+
+bool linear_is_constant(const struct linear *a)
+{
+    for (size_t i = 0; i < LINEAR_VARS_MAX; i++) {
+        if (a->coef[i].num != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Divides by the common divisor of the coefficients. Where a single integer variable is left, the
+ * bound is rounded to the next integer: k > 2 is k >= 3. */
+static void tighten(struct inequality *q, const bool *integer)
+{
+    i128 g = 0;
+    size_t n_vars = 0;
+    size_t var = 0;
+    for (size_t i = 0; i < LINEAR_VARS_MAX; i++) {
+        if (q->coef[i] != 0) {
+            g = gcd_of(g, q->coef[i]);
+            n_vars++;
+            var = i;
+        }
+    }
+    if (n_vars == 1 && integer[var]) {
+        /* g k + c >= 0 is k >= -c / g; with a strict sign, g k + c >= 1 for an integer k and
+         * integer c. */
+        i128 c = q->strict ? q->constant - 1 : q->constant;
+        q->coef[var] /= g;
+        q->constant = c >= 0 ? c / g : -((-c + g - 1) / g);
+        q->strict = false;
+        return;
+    }
+    g = gcd_of(g, q->constant);
+    if (g > 1) {
+        q->constant /= g;
+        for (size_t i = 0; i < LINEAR_VARS_MAX; i++) {
+            q->coef[i] /= g;
+        }
+    }
+}
+
+static bool common_denominator(const struct linear *e, i128 *out)
+{
+    i128 lcm = 1;
+    for (size_t i = 0; i <= LINEAR_VARS_MAX; i++) {
+        const struct rational *r = i < LINEAR_VARS_MAX ? &e->coef[i] : &e->constant;
+        if (!r->ok || __builtin_mul_overflow(lcm / gcd_of(lcm, r->den), r->den, &lcm) ||
+            !is_small(lcm)) {
+            return false;
+        }
+    }
+    *out = lcm;
+    return true;
+}
+
+void system_add(struct linear_system *s, const struct linear *e, bool strict)
+{
+    struct inequality q = {.strict = strict};
+    i128 lcm = 1;
+    if (s->n == LINEAR_INEQUALITIES_MAX || !common_denominator(e, &lcm)) {
+        return;
+    }
+    for (size_t i = 0; i <= LINEAR_VARS_MAX; i++) {
+        const struct rational *r = i < LINEAR_VARS_MAX ? &e->coef[i] : &e->constant;
+        i128 *to = i < LINEAR_VARS_MAX ? &q.coef[i] : &q.constant;
+        if (__builtin_mul_overflow(r->num, lcm / r->den, to) || !is_small(*to)) {
+            return;
+        }
+    }
+    tighten(&q, s->integer);
+    s->rows[s->n++] = q;
+}
+
+/* low has a positive, high a negative coefficient of the variable: their positive combination
+ * without it. */
+static bool combine(const struct inequality *low, const struct inequality *high, size_t var,
+                    struct inequality *out)
+{
+    i128 by_low = -high->coef[var];
+    i128 by_high = low->coef[var];
+    for (size_t i = 0; i <= LINEAR_VARS_MAX; i++) {
+        i128 a = i < LINEAR_VARS_MAX ? low->coef[i] : low->constant;
+        i128 b = i < LINEAR_VARS_MAX ? high->coef[i] : high->constant;
+        i128 sum;
+        if (__builtin_mul_overflow(a, by_low, &a) || __builtin_mul_overflow(b, by_high, &b) ||
+            __builtin_add_overflow(a, b, &sum) || !is_small(sum)) {
+            return false;
+        }
+        *(i < LINEAR_VARS_MAX ? &out->coef[i] : &out->constant) = sum;
+    }
+    out->strict = low->strict || high->strict;
+    return true;
+}
+
+/* The variable whose elimination makes fewest rows; LINEAR_VARS_MAX when none is left. */
+static size_t cheapest_variable(const struct linear_system *s)
+{
+    size_t best = LINEAR_VARS_MAX;
+    size_t best_cost = 0;
+    for (size_t v = 0; v < LINEAR_VARS_MAX; v++) {
+        size_t n_low = 0;
+        size_t n_high = 0;
+        for (size_t r = 0; r < s->n; r++) {
+            n_low += s->rows[r].coef[v] > 0 ? 1 : 0;
+            n_high += s->rows[r].coef[v] < 0 ? 1 : 0;
+        }
+        size_t cost = n_low * n_high;
+        if (n_low + n_high > 0 && (best == LINEAR_VARS_MAX || cost < best_cost)) {
+            best = v;
+            best_cost = cost;
+        }
+    }
+    return best;
+}
+
+/* Rows without the variable stay, pairs of the others are combined. What does not fit is left out.
+ */
+static void eliminate(struct linear_system *s, size_t var)
+{
+    struct linear_system *next = xmalloc(sizeof(*next));
+    next->n = 0;
+    memcpy(next->integer, s->integer, sizeof(next->integer));
+    for (size_t r = 0; r < s->n; r++) {
+        if (s->rows[r].coef[var] == 0) {
+            next->rows[next->n++] = s->rows[r];
+        }
+    }
+    for (size_t a = 0; a < s->n; a++) {
+        for (size_t b = 0; b < s->n && next->n < LINEAR_INEQUALITIES_MAX; b++) {
+            struct inequality q;
+            if (s->rows[a].coef[var] > 0 && s->rows[b].coef[var] < 0 &&
+                combine(&s->rows[a], &s->rows[b], var, &q)) {
+                tighten(&q, s->integer);
+                next->rows[next->n++] = q;
+            }
+        }
+    }
+    *s = *next;
+    free(next);
+}
+
+static bool has_contradiction(const struct linear_system *s)
+{
+    for (size_t r = 0; r < s->n; r++) {
+        const struct inequality *q = &s->rows[r];
+        bool constant = true;
+        for (size_t i = 0; i < LINEAR_VARS_MAX && constant; i++) {
+            constant = q->coef[i] == 0;
+        }
+        if (constant && (q->constant < 0 || (q->constant == 0 && q->strict))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool system_may_hold(const struct linear_system *s)
+{
+    struct linear_system *work = xmalloc(sizeof(*work));
+    *work = *s;
+    bool contradiction = has_contradiction(work);
+    size_t var = cheapest_variable(work);
+    while (!contradiction && var < LINEAR_VARS_MAX) {
+        eliminate(work, var);
+        contradiction = has_contradiction(work);
+        var = cheapest_variable(work);
+    }
+    free(work);
+    return !contradiction;
+}
