@@ -17,7 +17,7 @@ static int finish(int rc, const struct err *err)
 {
     if (rc < 0)
         (void)fprintf(stderr, "prereg-train: %s\n", err->msg);
-    return worker_exit_code(rc);
+    return (int)worker_exit_code(rc);
 }
 
 static int describe(const char *path)
@@ -45,8 +45,12 @@ static int run(const char *path)
     struct task task;
 
     int rc = task_read(path, &task, &err);
-    if (rc == 0)
-        rc = train_run(&task, &err);
+    if (rc < 0) {
+        (void)finish(rc, &err);
+        task_release(&task);
+        return WORKER_USAGE;
+    }
+    rc = train_run(&task, &err);
     task_release(&task);
     return finish(rc, &err);
 }
