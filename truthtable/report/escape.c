@@ -99,14 +99,21 @@ void escape_html_breaking(struct strbuf *out, const char *text)
     escape_html(out, from);
 }
 
-/* A paragraph must not start as a list, a heading or a numbered item does. */
+static bool ends_marker(char c)
+{
+    return c == ' ' || c == '\t' || c == '\0';
+}
+
+/* A paragraph must not start as a list item, a numbered item or an underline does. */
 static size_t md_leading_bytes(const char *text)
 {
     size_t digits = strspn(text, "0123456789");
-    if (digits > 0 && digits < 10 && (text[digits] == '.' || text[digits] == ')')) {
+    if (digits > 0 && (text[digits] == '.' || text[digits] == ')') &&
+        ends_marker(text[digits + 1])) {
         return digits + 1;
     }
-    return text[0] == '-' || text[0] == '+' || text[0] == '=' ? 1 : 0;
+    bool bullet = (text[0] == '-' || text[0] == '+') && ends_marker(text[1]);
+    return bullet || text[0] == '=' || strncmp(text, "--", 2) == 0 ? 1 : 0;
 }
 
 void escape_md(struct strbuf *out, const char *text)

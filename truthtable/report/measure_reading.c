@@ -70,7 +70,8 @@ struct measure_tally measure_count(const struct report_model *m, size_t index)
 
 const char *measure_score_text(struct arena *a, const struct measure *measure, double v)
 {
-    return measure_is_share(measure) ? fmt_fixed(a, v, 4) : fmt_short(a, v, 5);
+    bool plain = fabs(v) >= 0.01 && fabs(v) < 1000;
+    return measure_is_share(measure) || plain ? fmt_fixed(a, v, 4) : fmt_short(a, v, 5);
 }
 
 const char *measure_clearing_text(struct arena *a, const struct measure *measure,

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "truthtable/report/fmt.h"
 
-#define LABEL_EM 6.1 /* mean advance of a character of the 11 px label face */
+#define LABEL_EM 6.4 /* mean advance of a character of the 11 px label face */
 
 struct axis axis_empty(void)
 {

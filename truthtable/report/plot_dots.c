@@ -80,7 +80,7 @@ static void fit(struct drawing *d, const struct plot_dots *plot)
     for (size_t i = 0; i < plot->n_rules; i++) {
         axis_see(&d->x, plot->rules[i].at);
     }
-    d->left = widest + 14;
+    d->left = widest + 16;
     axis_fit(&d->x, 0.05, d->left, PLOT_WIDTH - 12, 7);
     d->top = 6 + LABEL_LINE * (double)rules(d, plot, false);
     d->squeeze = fmin(1, ROWS_HEIGHT_MAX / rows);

@@ -81,18 +81,6 @@ static int read_provenance(struct report_model *m, const char *folder, struct er
     return rc;
 }
 
-/* `[run] work` may put the cells elsewhere. */
-static char *cells_folder(const struct report_model *m, const char *folder)
-{
-    if (m->program->run.work == NULL) {
-        return path_join(folder, "cells");
-    }
-    char *base = path_absolute(m->program->folder, m->program->run.work);
-    char *cells = path_join(base, "cells");
-    free(base);
-    return cells;
-}
-
 /* An unreadable result is as good as none here: the verdict has already judged it. */
 static void read_result(struct report_model *m, const char *task_folder, size_t task)
 {
@@ -108,7 +96,7 @@ static void read_result(struct report_model *m, const char *task_folder, size_t 
 static void read_tasks(struct report_model *m, const char *folder)
 {
     const struct program *p = m->program;
-    char *cells = cells_folder(m, folder);
+    char *cells = path_join(folder, "cells");
     m->results = xcalloc(program_n_tasks(p) + 1, sizeof(*m->results));
     for (size_t c = 0; c < p->n_cells; c++) {
         char *cell_folder = path_join(cells, p->cells[c].folder);

@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/sections.h"
 #include "truthtable/report/verdict_words.h"
@@ -10,6 +11,7 @@ struct effort { /* what one cell took, all stages and attempts together */
     size_t resumed;
     size_t failed;
     double cpu_ms;
+    double wall_ms;
     double peak_bytes;
 };
 
@@ -32,6 +34,20 @@ static void add_number(double *sum, double v)
     }
 }
 
+/* By the wall clock, which may have jumped: NAN when it ran backwards. */
+static double wall_ms(const cJSON *attempt)
+{
+    const char *started = member_text(attempt, "started");
+    const char *ended = member_text(attempt, "ended");
+    struct wall_time from;
+    struct wall_time to;
+    if (started == NULL || ended == NULL || !clock_wall_parse(started, &from) ||
+        !clock_wall_parse(ended, &to) || to.ms < from.ms) {
+        return (double)NAN;
+    }
+    return (double)(to.ms - from.ms);
+}
+
 static struct effort effort_of(const struct report_model *m, const char *cell)
 {
     struct effort e = {0};
@@ -50,6 +66,7 @@ static struct effort effort_of(const struct report_model *m, const char *cell)
             e.failed += has_cause(attempt) ? 1 : 0;
             add_number(&e.cpu_ms, member_number(attempt, "user_ms"));
             add_number(&e.cpu_ms, member_number(attempt, "system_ms"));
+            add_number(&e.wall_ms, wall_ms(attempt));
             e.peak_bytes = fmax(e.peak_bytes, member_number(attempt, "max_rss_bytes"));
         }
     }
@@ -58,18 +75,17 @@ static struct effort effort_of(const struct report_model *m, const char *cell)
 
 static void add_cells(struct doc *d, const struct report_model *m)
 {
-    static const struct doc_column columns[] = {{"Cell", ALIGN_TEXT},
-                                                {"Attempts", ALIGN_NUMBER},
-                                                {"Resumed", ALIGN_NUMBER},
-                                                {"Ended early", ALIGN_NUMBER},
-                                                {"Processor time", ALIGN_NUMBER},
-                                                {"Peak memory", ALIGN_NUMBER}};
+    static const struct doc_column columns[] = {
+        {"Cell", ALIGN_TEXT},         {"Attempts", ALIGN_NUMBER},
+        {"Resumed", ALIGN_NUMBER},    {"Ended early", ALIGN_NUMBER},
+        {"Wall time", ALIGN_NUMBER},  {"Processor time", ALIGN_NUMBER},
+        {"Peak memory", ALIGN_NUMBER}};
     struct arena *a = &d->arena;
     struct doc_table *t =
         doc_table(d,
                   "Attempts and resumes of every cell, all stages together. Resumed attempts went "
                   "on from a checkpoint or from the items already scored.",
-                  columns, 6);
+                  columns, 7);
     for (size_t i = 0; i < m->program->n_cells; i++) {
         struct effort e = effort_of(m, m->program->cells[i].name);
         struct doc_row *row = doc_row(d, t);
@@ -78,8 +94,9 @@ static void add_cells(struct doc *d, const struct report_model *m)
         row->cells[2].text = fmt_count(a, (int64_t)e.resumed);
         row->cells[3].text = fmt_count(a, (int64_t)e.failed);
         row->cells[3].tone = e.failed > 0 ? TONE_WARN : TONE_PLAIN;
-        row->cells[4].text = e.cpu_ms > 0 ? fmt_span(a, e.cpu_ms) : FMT_NONE;
-        row->cells[5].text = e.peak_bytes > 0 ? fmt_bytes(a, e.peak_bytes) : FMT_NONE;
+        row->cells[4].text = e.wall_ms > 0 ? fmt_span(a, e.wall_ms) : FMT_NONE;
+        row->cells[5].text = e.cpu_ms > 0 ? fmt_span(a, e.cpu_ms) : FMT_NONE;
+        row->cells[6].text = e.peak_bytes > 0 ? fmt_bytes(a, e.peak_bytes) : FMT_NONE;
     }
 }
 
@@ -178,8 +195,10 @@ void section_attempts(struct doc *d, const struct report_model *m)
 {
     doc_section(d, "Attempts and resumes");
     if (member_count(m->provenance, "tasks") == 0) {
-        doc_paragraph(d, "There is no record of attempts: these results were imported or replayed, "
-                         "not run here.");
+        doc_paragraph(
+            d, m->provenance == NULL
+                   ? "Not known: there is no provenance.json beside the verdict."
+                   : "None on record: these results were imported or replayed, not run here.");
         return;
     }
     add_cells(d, m);

@@ -144,7 +144,9 @@ static const char *spread_text(struct arena *a, const struct fact_row *f, size_t
 
 static const char *fact_label(struct arena *a, const char *name)
 {
-    char *label = arena_strdup(a, name);
+    size_t len = strlen(name);
+    bool is_bytes = len > 6 && strcmp(name + len - 6, "_bytes") == 0; /* the value says so */
+    char *label = arena_strndup(a, name, is_bytes ? len - 6 : len);
     for (char *c = label; *c != '\0'; c++) {
         *c = *c == '_' ? ' ' : *c;
     }
@@ -285,6 +287,21 @@ static void add_line(struct doc *d, const struct program *p, const struct contra
                   n_differs == 0 ? "nothing" : words_join(a, differs, n_differs, ", "));
 }
 
+/* A stage that is the same everywhere needs no table. */
+static void add_values(struct doc *d, const struct program *p, const struct contract *k,
+                       const char *stage)
+{
+    struct arena *a = &d->arena;
+    const char *values[FACTS_MAX];
+    for (size_t i = 0; i < k->n; i++) {
+        const struct fact_row *f = &k->facts[i];
+        values[i] =
+            arena_printf(a, "%s %s", fact_label(a, f->name), fact_value(a, f->name, f->values[0]));
+    }
+    doc_paragraph(d, "Stage %s: the same in all %zu conditions: %s.", stage, p->n_conditions,
+                  words_join(a, values, k->n, ", "));
+}
+
 static bool add_stage(struct doc *d, const struct report_model *m, size_t stage)
 {
     static const char *const per_total[2] = {"tokens", "params_total"};
@@ -301,11 +318,16 @@ static bool add_stage(struct doc *d, const struct report_model *m, size_t stage)
     add_ratio(&k, a, p, "tokens_per_total_parameter", per_total);
     add_ratio(&k, a, p, "tokens_per_active_parameter", per_active);
     add_tokens_per_expert(&k, a, m, stage);
+    const size_t n_groups = groups_of(p, &k).n;
+    if (n_groups == 1 && p->n_conditions > 1) {
+        add_values(d, p, &k, p->stages[stage].name);
+        return true;
+    }
     add_line(d, p, &k, p->stages[stage].name);
     const char *caption =
         "As the worker described it when the program was locked. Conditions that agree in every "
         "fact share a column.";
-    if (groups_of(p, &k).n <= CONDITIONS_WIDE) {
+    if (n_groups <= CONDITIONS_WIDE) {
         add_wide(d, p, &k, caption);
     } else {
         add_long(d, p, &k, caption);

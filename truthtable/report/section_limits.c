@@ -90,6 +90,31 @@ static size_t n_replicates(const struct program *p)
     return p->n_conditions == 0 ? 0 : p->n_cells / p->n_conditions;
 }
 
+/* The proofs of the lock say what could have been seen. */
+static void add_resolution(struct doc *d, const struct report_model *m, struct doc_list *list)
+{
+    struct arena *a = &d->arena;
+    const cJSON *measures = member(m->lock->proof, "measures");
+    const char **parts = arena_array(a, m->program->n_measures + 1, sizeof(*parts));
+    size_t n = 0;
+    const cJSON *measure = NULL;
+    cJSON_ArrayForEach(measure, measures)
+    {
+        const char *name = member_text(measure, "name");
+        double v = member_number(measure, "detectable_difference");
+        if (name != NULL && isfinite(v) && n < m->program->n_measures) {
+            parts[n++] = arena_printf(a, "%s %s", name, fmt_fixed(a, v, 4));
+        }
+    }
+    if (n > 0) {
+        limit(d, list,
+              arena_printf(a,
+                           "Differences smaller than these show with less than 80 %% power, from "
+                           "item sampling alone: %s.",
+                           words_join(a, parts, n, ", ")));
+    }
+}
+
 static void add_power(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
     const struct program *p = m->program;
@@ -205,6 +230,7 @@ void section_limits(struct doc *d, const struct report_model *m)
     add_losses(d, m, list);
     add_floors(d, m, list);
     add_power(d, m, list);
+    add_resolution(d, m, list);
     add_not_computed(d, m, list);
     add_pins(d, m, list);
     add_history(d, m, list);

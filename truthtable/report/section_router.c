@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/sections.h"
 #include "truthtable/report/verdict_words.h"
@@ -85,6 +86,35 @@ static const char *constant_facts(struct arena *a, const struct report_model *m,
     return n == 0 ? NULL : words_join(a, constant, n, " and ");
 }
 
+/* What the columns mean, for those that are known (model.md, "router health"). */
+static const char *glossary(struct arena *a, const struct router_facts *facts)
+{
+    static const struct {
+        const char *name;
+        const char *meaning;
+    } known[] = {
+        {"router_load", "load: the largest expert's share of the assignments times the number of "
+                        "experts (1 is even)"},
+        {"router_occupancy", "occupancy: the smallest expert's share times the number of experts"},
+        {"router_entropy", "entropy: of the mean routing, as a share of the maximum"},
+        {"router_effective", "effective: experts in use, by the entropy"},
+        {"router_dead", "dead: experts with less than 1 % of the load"},
+        {"router_z", "z: mean squared log-sum-exp of the router's logits"},
+        {"router_kills", "kills: experts re-initialised"},
+        {"router_anneal", "anneal: balance weight at the end over that at the start"},
+    };
+    const char *parts[COLUMNS_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < facts->n; i++) {
+        for (size_t k = 0; k < ARRAY_LEN(known); k++) {
+            if (strcmp(facts->names[i], known[k].name) == 0) {
+                parts[n++] = known[k].meaning;
+            }
+        }
+    }
+    return n == 0 ? "" : arena_printf(a, " %s.", words_join(a, parts, n, "; "));
+}
+
 static void add_stage(struct doc *d, const struct report_model *m, size_t stage, bool *any)
 {
     struct router_facts facts = facts_of(m, stage);
@@ -104,18 +134,15 @@ static void add_stage(struct doc *d, const struct report_model *m, size_t stage,
     }
     struct doc_table *t = doc_table(
         d,
-        "What the routers of the mixtures did, as the workers report it: load and occupancy are "
-        "the largest and the "
-        "smallest expert's share of the assignments times the number of experts (1 is even); kills "
-        "counts experts re-initialised; anneal is the "
-        "balance weight at the end over that at the start; entropy is a share of the maximum.",
+        arena_printf(a, "What the routers of the mixtures did, as the workers report it.%s",
+                     glossary(a, &facts)),
         columns, facts.n + 1);
     size_t left_out = 0;
     for (size_t c = 0; c < m->program->n_cells; c++) {
         left_out += add_cell(d, m, t, stage, &facts, c) ? 0 : 1;
     }
     if (left_out > 0) {
-        doc_paragraph(d, "%s not in this table: without a router, or without a result.",
+        doc_paragraph(d, "%s without a router, or without a result, and not in this table.",
                       fmt_plural(a, (int64_t)left_out, "cell is", "cells are"));
     }
     const char *constant = constant_facts(a, m, stage, &facts);

@@ -106,10 +106,11 @@ void section_banner(struct doc *d, const struct report_model *m)
     d->banner.lead = words_lead(&d->arena, m);
     banner_numbers(d, m);
     if (words_history_is_unverified(m)) {
-        doc_notice(
-            d, TONE_BAD,
-            "UNVERIFIED HISTORY: the journal of this program is missing or short. The verdict "
-            "follows from the records as they lie on disk; how they came about cannot be checked.");
+        doc_notice(d, TONE_BAD,
+                   "UNVERIFIED HISTORY: %s. The verdict follows from the records as they lie on "
+                   "disk; how they came about cannot be checked.",
+                   m->provenance == NULL ? "there is no provenance.json beside the verdict"
+                                         : "the journal of this program is missing or short");
     }
     add_alarms(d, m);
     size_t n_unblindings = member_count(m->provenance, "unblindings");

@@ -13,6 +13,7 @@ void sections_build(struct doc *d, const struct report_model *m)
     section_curves(d, m);
     section_router(d, m);
     section_priors(d, m);
+    section_proof(d, m);
     section_attempts(d, m);
     section_limits(d, m);
     section_record(d, m);

@@ -9,6 +9,7 @@
 
 void section_banner(struct doc *d, const struct report_model *m);
 void section_table(struct doc *d, const struct report_model *m);
+void section_proof(struct doc *d, const struct report_model *m);
 void section_priors(struct doc *d, const struct report_model *m);
 void section_coverage(struct doc *d, const struct report_model *m);
 void section_measures(struct doc *d, const struct report_model *m);
