@@ -11,29 +11,51 @@
 
 enum style { STYLE_CANONICAL, STYLE_LINE, STYLE_PRETTY };
 
-/* The shortest digits of |v| that read back as v: digits without a point, and the exponent of the
- * first one. */
-static void shortest_digits(double v, char digits[20], int *exponent)
+/* v rounded to `n` digits as an integer, and the exponent of its first digit. */
+static uint64_t rounded_digits(double v, int n, int *exponent)
 {
     char text[40];
-    for (int precision = 0; precision < 17; precision++) {
-        (void)snprintf(text, sizeof(text), "%.*e", precision, v);
-        if (strtod(text, NULL) == v) {
-            break;
-        }
-    }
-    size_t n = 0;
+    uint64_t m = 0;
+    (void)snprintf(text, sizeof(text), "%.*e", n - 1, v);
     const char *p = text;
     for (; *p != '\0' && *p != 'e'; p++) {
-        if (*p != '.' && n < 19) {
-            digits[n++] = *p;
+        if (*p != '.') {
+            m = m * 10 + (uint64_t)(*p - '0');
         }
     }
-    while (n > 1 && digits[n - 1] == '0') {
-        n--;
-    }
-    digits[n] = '\0';
     *exponent = (int)strtol(p + 1, NULL, 10);
+    return m;
+}
+
+static bool reads_back(uint64_t m, int exponent, double v)
+{
+    char text[40];
+    (void)snprintf(text, sizeof(text), "%llue%d", (unsigned long long)m, exponent);
+    return strtod(text, NULL) == v;
+}
+
+/* The shortest digits of v > 0 that read back as v: digits without a point, and the exponent of the
+ * first one. Of n digits the nearest decimal comes first; at a power of two doubles lie twice as
+ * far apart above as below, so the one above may read back where the nearest, below, does not. */
+static void shortest_digits(double v, char digits[24], int *exponent)
+{
+    uint64_t m = 0;
+    int n = 0;
+    bool found = false;
+    while (!found && n < 17) {
+        m = rounded_digits(v, ++n, exponent);
+        found = reads_back(m, *exponent - n + 1, v);
+        if (!found && reads_back(m + 1, *exponent - n + 1, v)) {
+            m++;
+            found = true;
+        }
+    }
+    (void)snprintf(digits, 24, "%llu", (unsigned long long)m);
+    int len = (int)strlen(digits);
+    *exponent += len - n; /* 99 and one more */
+    while (len > 1 && digits[len - 1] == '0') {
+        digits[--len] = '\0';
+    }
 }
 
 void json_number_text(double v, char text[JSON_NUMBER_MAX])
@@ -47,7 +69,7 @@ void json_number_text(double v, char text[JSON_NUMBER_MAX])
         (void)snprintf(text, JSON_NUMBER_MAX, "%lld", (long long)v);
         return;
     }
-    char digits[20];
+    char digits[24];
     int e = 0;
     shortest_digits(fabs(v), digits, &e);
     const char *sign = v < 0 ? "-" : "";
