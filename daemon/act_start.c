@@ -1,0 +1,90 @@
+/* ACT_START: the folder is prepared off the loop, then the executor starts the shim. */
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "daemon/attempts.h"
+#include "daemon/prepare.h"
+
+struct start_job {
+    struct job job;
+    struct shell *shell;
+    struct attempt_key key;
+    struct prepare prepare;
+    char id[UUID_TEXT_SIZE];
+    char *folder;
+    int rc;
+    enum core_start_failure why;
+    struct err err;
+};
+
+static void start_failed(struct shell *sh, const struct attempt_key *key,
+                         enum core_start_failure why, const struct err *err)
+{
+    struct core_event ev = {.kind = CORE_START_FAILED,
+                            .program = key->program,
+                            .task = key->task,
+                            .attempt_no = key->no,
+                            .text = err->msg};
+    ev.start_failure = why;
+    log_warn("program %u task %u attempt %u was not started: %s", key->program, key->task, key->no,
+             err->msg);
+    pump_post(sh->pump, &ev);
+}
+
+static void on_prepare_work(struct job *job)
+{
+    struct start_job *j = (struct start_job *)job;
+    j->rc = prepare_attempt(&j->prepare, &j->why, &j->err);
+}
+
+static void hand_over(struct start_job *j)
+{
+    struct shell *sh = j->shell;
+    struct attempt *a = attempt_find(sh, &j->key);
+    struct attempt_place place;
+    if (a == NULL) {
+        return; /* nobody waits for it any more */
+    }
+    if (j->rc == 0) {
+        attempt_place(a, &place);
+        j->rc = sh->executor->ops->start(sh->executor, &place, &j->err);
+        j->why = START_FAILED_HOST;
+    }
+    if (j->rc != 0) {
+        start_failed(sh, &j->key, j->why, &j->err);
+        return;
+    }
+    attempt_listen(a);
+}
+
+static void on_prepared(struct job *job)
+{
+    struct start_job *j = (struct start_job *)job;
+    if (!j->shell->stopping) {
+        hand_over(j);
+    }
+    bundle_unref(j->prepare.bundle);
+    free(j->folder);
+    free(j);
+}
+
+void shell_start_attempt(struct shell *sh, const struct core_act *act)
+{
+    struct hosted *h = shell_program(sh, act->program);
+    struct start_job *j = xcalloc(1, sizeof(*j));
+    j->job.work = on_prepare_work;
+    j->job.done = on_prepared;
+    j->shell = sh;
+    j->key =
+        (struct attempt_key){.program = act->program, .task = act->task, .no = act->attempt_no};
+    memcpy(j->id, act->attempt_id, sizeof(j->id));
+    j->folder = hosted_attempt_folder(h, act->task, act->attempt_no, act->attempt_id);
+    j->prepare = (struct prepare){.state = sh->state,
+                                  .hosted = h,
+                                  .bundle = bundle_ref(h->bundle),
+                                  .task = act->task,
+                                  .no = act->attempt_no,
+                                  .id = j->id,
+                                  .folder = j->folder,
+                                  .grace_ms = sh->config.grace_ms};
+    job_start(&sh->loop, &j->job);
+}

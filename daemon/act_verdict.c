@@ -1,0 +1,30 @@
+/* ACT_VERDICT: computed, kept in memory, told to the core; its row comes first, the file after. */
+#include "base/log.h"
+#include "daemon/verdict_job.h"
+
+static void on_verdict_ready(struct verdict_job *j)
+{
+    struct hosted *h = j->hosted;
+    struct core_event ev = {.program = h->no};
+    if (j->rc != 0) {
+        log_error("%s: no verdict: %s", h->id, j->err.msg);
+        ev.kind = CORE_VERDICT_FAILED;
+        ev.text = j->err.msg;
+    } else {
+        ev.kind = CORE_VERDICT_COMPUTED;
+        memcpy(ev.verdict.outcome, j->outcome, sizeof(ev.verdict.outcome));
+        ev.verdict.digest = j->digest;
+        free(h->verdict_text);
+        cJSON_Delete(h->verdict_timing);
+        h->verdict_text = j->text;
+        h->verdict_timing = j->timing;
+        j->text = NULL;
+        j->timing = NULL;
+    }
+    pump_post(j->shell->pump, &ev);
+}
+
+void shell_compute_verdict(struct shell *sh, uint32_t program)
+{
+    verdict_job_start(sh, shell_program(sh, program), on_verdict_ready);
+}

@@ -1,0 +1,67 @@
+/* ACT_VERIFY: result.json is checked off the loop; what was found valid waits with the attempt
+ * until its row is committed. */
+#include "base/xalloc.h"
+#include "daemon/attempts.h"
+#include "daemon/result.h"
+
+struct verify_job {
+    struct job job;
+    struct shell *shell;
+    struct attempt_key key;
+    struct bundle *bundle;
+    size_t stage;
+    char *folder;
+    char id[UUID_TEXT_SIZE];
+    struct result_check check;
+};
+
+static void on_verify_work(struct job *job)
+{
+    struct verify_job *j = (struct verify_job *)job;
+    result_verify(j->bundle->program, j->bundle->lock, j->stage, j->folder, j->id, &j->check);
+}
+
+static void on_verified(struct job *job)
+{
+    struct verify_job *j = (struct verify_job *)job;
+    struct attempt *a = j->shell->stopping ? NULL : attempt_find(j->shell, &j->key);
+    if (a != NULL) {
+        struct core_event ev = {.kind = CORE_RESULT_CHECKED,
+                                .program = j->key.program,
+                                .task = j->key.task,
+                                .attempt_no = j->key.no,
+                                .text = j->check.verdict == RESULT_VALID ? NULL : j->check.why};
+        ev.check.result = j->check.verdict;
+        ev.check.digest = j->check.digest;
+        cJSON_Delete(a->result);
+        a->result = j->check.json;
+        j->check.json = NULL;
+        a->verifying = false;
+        pump_post(j->shell->pump, &ev);
+    }
+    cJSON_Delete(j->check.json);
+    bundle_unref(j->bundle);
+    free(j->folder);
+    free(j);
+}
+
+void shell_verify_attempt(struct shell *sh, const struct core_act *act)
+{
+    struct attempt_key key = {.program = act->program, .task = act->task, .no = act->attempt_no};
+    struct attempt *a = attempt_find(sh, &key);
+    struct hosted *h = shell_program(sh, act->program);
+    if (a == NULL || a->verifying) {
+        return;
+    }
+    a->verifying = true;
+    struct verify_job *j = xcalloc(1, sizeof(*j));
+    j->job.work = on_verify_work;
+    j->job.done = on_verified;
+    j->shell = sh;
+    j->key = key;
+    j->bundle = bundle_ref(h->bundle);
+    j->stage = hosted_stage(h, act->task);
+    j->folder = xstrdup(a->folder);
+    memcpy(j->id, a->row.id, sizeof(j->id));
+    job_start(&sh->loop, &j->job);
+}

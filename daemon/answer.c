@@ -1,0 +1,412 @@
+#include "daemon/answer.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "daemon/attempts.h"
+#include "daemon/core/explain.h"
+#include "daemon/verdict_job.h"
+
+#define VERDICT_BYTES_MAX ((size_t)8 * 1024 * 1024)
+
+/* ---- which program ---- */
+
+static bool is_named(const struct hosted *h, const char *name)
+{
+    return strcmp(h->id, name) == 0 || strcmp(h->bundle->lock->root, name) == 0;
+}
+
+static int find_by_name(const struct shell *sh, const char *name, struct hosted **out,
+                        struct err *err)
+{
+    size_t n = 0;
+    *out = NULL;
+    for (size_t i = 0; i < sh->cap_programs; i++) {
+        struct hosted *h = sh->programs[i];
+        if (h == NULL) {
+            continue;
+        }
+        if (is_named(h, name)) {
+            *out = h;
+            return 0;
+        }
+        if (strcmp(h->bundle->program->name, name) == 0) {
+            *out = h;
+            n++;
+        }
+    }
+    if (n == 0) {
+        return err_set(err, ERR_NOT_FOUND, "no program is called \"%.80s\"", name);
+    }
+    return n == 1
+               ? 0
+               : err_set(err, ERR_USAGE, "%zu programs are called \"%.80s\": give the id", n, name);
+}
+
+int answer_find_program(const struct shell *sh, const cJSON *params, struct hosted **out,
+                        struct err *err)
+{
+    const char *name = NULL;
+    int rc = json_opt_string(params, "program", &name, err);
+    if (rc != 0) {
+        return rc;
+    }
+    if (name != NULL) {
+        return find_by_name(sh, name, out, err);
+    }
+    *out = NULL;
+    for (size_t i = 0; i < sh->cap_programs; i++) {
+        struct hosted *h = sh->programs[i];
+        if (h != NULL && (*out == NULL || (*out)->status.reported || !h->status.reported)) {
+            *out = h; /* numbers grow: the newest of those that are not finished, else the newest */
+        }
+    }
+    return *out != NULL ? 0 : err_set(err, ERR_NOT_FOUND, "no program has been submitted");
+}
+
+/* ---- ping, status ---- */
+
+static cJSON *ping_json(const struct shell *sh)
+{
+    cJSON *o = json_object();
+    cJSON *slots = json_object();
+    int64_t n = 0;
+    for (size_t i = 0; i < sh->cap_programs; i++) {
+        n += sh->programs[i] != NULL;
+    }
+    json_put_int(o, "pid", getpid());
+    json_put_string(o, "version", PREREGD_VERSION);
+    json_put_string(o, "state", sh->state);
+    summary_put_time(o, "started", sh->started);
+    json_put_int(o, "programs", n);
+    json_put_int(slots, "total", sh->config.slots > 0 ? sh->config.slots : sh->config.cores);
+    json_put_int(slots, "used", (int64_t)core_n_live(sh->core));
+    json_put(o, "slots", slots);
+    return o;
+}
+
+static int answer_ping(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                       struct err *err)
+{
+    (void)params;
+    (void)err;
+    *result = ping_json(ctx->shell);
+    return 0;
+}
+
+static int answer_status(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                         struct err *err)
+{
+    struct hosted *only = NULL;
+    cJSON *list = json_array();
+    if (json_member(params, "program") != NULL) {
+        int rc = answer_find_program(ctx->shell, params, &only, err);
+        if (rc != 0) {
+            cJSON_Delete(list);
+            return rc;
+        }
+    }
+    for (size_t i = ctx->shell->cap_programs; i-- > 0;) {
+        const struct hosted *h = ctx->shell->programs[i];
+        if (h != NULL && (only == NULL || only == h)) {
+            json_push(list, summary_json(ctx->shell, h));
+        }
+    }
+    *result = json_object();
+    json_put(*result, "daemon", ping_json(ctx->shell));
+    json_put(*result, "programs", list);
+    return 0;
+}
+
+cJSON *answer_progress(const struct shell *sh, const struct hosted *h)
+{
+    cJSON *o = json_object();
+    json_put_string(o, "type", "progress");
+    json_put(o, "summary", summary_json(sh, h));
+    return o;
+}
+
+/* ---- verdict, report ---- */
+
+cJSON *answer_verdict_of(const struct hosted *h)
+{
+    cJSON *o = json_object();
+    json_put_string(o, "program", h->id);
+    if (!h->status.reported) {
+        json_put_string(o, "state", "pending");
+        return o;
+    }
+    struct err err;
+    cJSON *verdict = NULL;
+    const char *kind = verdict_kind_name(h->status.outcome);
+    char *path = path_join(h->folder, "report/verdict.json");
+    json_put_string(o, "state", "computed");
+    json_put_string(o, "kind", kind);
+    json_put_string(o, "outcome", strcmp(kind, "bound") == 0 ? h->status.outcome : NULL);
+    json_put_int(o, "exit_code", (int64_t)verdict_exit_of(h->status.outcome));
+    json_put_string(o, "path", path);
+    if (json_read_file(path, VERDICT_BYTES_MAX, &verdict, &err) != 0) {
+        log_warn("%s", err.msg);
+        json_put_null(o, "verdict");
+    } else {
+        json_put(o, "verdict", verdict);
+    }
+    free(path);
+    return o;
+}
+
+static int answer_verdict(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                          struct err *err)
+{
+    struct hosted *h = NULL;
+    int rc = answer_find_program(ctx->shell, params, &h, err);
+    if (rc == 0) {
+        *result = answer_verdict_of(h);
+    }
+    return rc;
+}
+
+static int answer_report(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                         struct err *err)
+{
+    struct hosted *h = NULL;
+    int rc = answer_find_program(ctx->shell, params, &h, err);
+    if (rc != 0) {
+        return rc;
+    }
+    char *folder = path_join(h->folder, "report");
+    *result = json_object();
+    json_put_string(*result, "program", h->id);
+    json_put_string(*result, "folder", folder);
+    json_put_string(*result, "program_folder", h->folder);
+    json_put_bool(*result, "ready", h->report_ready);
+    free(folder);
+    return 0;
+}
+
+static int answer_subscribe(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                            struct err *err)
+{
+    struct hosted *h = NULL;
+    (void)result;
+    int rc = answer_find_program(ctx->shell, params, &h, err);
+    if (rc == 0) {
+        ctx->subscribed = h->no;
+    }
+    return rc;
+}
+
+/* ---- what a person decides ---- */
+
+static int request(struct answer_context *ctx, enum core_event_kind kind, const struct hosted *h,
+                   uint32_t task, const char *text, struct err *err)
+{
+    struct core_event ev = {.kind = kind, .program = h->no, .task = task, .text = text};
+    return pump_request(ctx->shell->pump, &ev, err);
+}
+
+static int put_count(cJSON **result, int64_t n)
+{
+    *result = json_object();
+    json_put_int(*result, "tasks", n);
+    return 0;
+}
+
+/* The task that params name; UINT32_MAX when they name none. */
+static int find_task(const struct hosted *h, const cJSON *params, uint32_t *task, struct err *err)
+{
+    const char *name = NULL;
+    *task = UINT32_MAX;
+    int rc = json_opt_string(params, "task", &name, err);
+    if (rc != 0 || name == NULL) {
+        return rc;
+    }
+    *task = hosted_find_task(h, name);
+    return *task != UINT32_MAX
+               ? 0
+               : err_set(err, ERR_NOT_FOUND, "%s has no task \"%.120s\"", h->id, name);
+}
+
+/* How many tasks are in a state of the kind that `wanted` asks for; the request is made for each of
+ * first..last. Refusals of single ones are passed over, unless nothing at all was done. */
+static int request_each(struct answer_context *ctx, enum core_event_kind kind,
+                        const struct hosted *h, uint32_t first, uint32_t end, cJSON **result,
+                        struct err *err)
+{
+    int64_t n = 0;
+    bool refused = false;
+    for (uint32_t t = first; t < end; t++) {
+        enum task_state state = h->tasks[t].state;
+        bool wanted = kind == CORE_RETRY ? state == TASK_BLOCKED : !task_state_is_terminal(state);
+        if (!wanted) {
+            continue;
+        }
+        int rc = request(ctx, kind, h, t, NULL, err);
+        if (rc != 0 && rc != ERR_REFUSED) {
+            return rc;
+        }
+        refused |= rc != 0;
+        n += rc == 0;
+    }
+    return refused && n == 0 ? err->code : put_count(result, n);
+}
+
+static int answer_retry(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                        struct err *err)
+{
+    struct hosted *h = NULL;
+    uint32_t task = 0;
+    int rc = answer_find_program(ctx->shell, params, &h, err);
+    if (rc == 0) {
+        rc = find_task(h, params, &task, err);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    if (task == UINT32_MAX) {
+        return request_each(ctx, CORE_RETRY, h, 0, (uint32_t)h->n_tasks, result, err);
+    }
+    rc = request(ctx, CORE_RETRY, h, task, NULL, err);
+    return rc != 0 ? rc : put_count(result, 1);
+}
+
+static int64_t n_open(const struct hosted *h)
+{
+    return (int64_t)h->n_tasks - h->by_state[TASK_DONE] - h->by_state[TASK_BLOCKED] -
+           h->by_state[TASK_NEVER_RUN];
+}
+
+static int cancel_cell(struct answer_context *ctx, const struct hosted *h, const char *name,
+                       cJSON **result, struct err *err)
+{
+    const struct program *p = h->bundle->program;
+    size_t cell = program_find_cell(p, name);
+    if (cell == INDEX_NONE) {
+        return err_set(err, ERR_NOT_FOUND, "%s has no cell \"%.120s\"", h->id, name);
+    }
+    uint32_t first = (uint32_t)(cell * p->n_stages);
+    return request_each(ctx, CORE_CANCEL, h, first, first + (uint32_t)p->n_stages, result, err);
+}
+
+static int answer_cancel(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                         struct err *err)
+{
+    struct hosted *h = NULL;
+    const char *cell = NULL;
+    uint32_t task = 0;
+    int rc = answer_find_program(ctx->shell, params, &h, err);
+    if (rc == 0) {
+        rc = find_task(h, params, &task, err);
+    }
+    if (rc == 0) {
+        rc = json_opt_string(params, "cell", &cell, err);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    if (cell != NULL) {
+        return cancel_cell(ctx, h, cell, result, err);
+    }
+    if (task != UINT32_MAX) {
+        rc = request(ctx, CORE_CANCEL, h, task, NULL, err);
+        return rc != 0 ? rc : put_count(result, 1);
+    }
+    int64_t before = n_open(h);
+    rc = request(ctx, CORE_STOP, h, 0, NULL, err);
+    return rc != 0 ? rc : put_count(result, before);
+}
+
+static int answer_pause_resume(struct answer_context *ctx, enum core_event_kind kind,
+                               const cJSON *params, cJSON **result, struct err *err)
+{
+    struct hosted *h = NULL;
+    int rc = answer_find_program(ctx->shell, params, &h, err);
+    if (rc == 0) {
+        rc = request(ctx, kind, h, 0, NULL, err);
+    }
+    if (rc == 0) {
+        *result = json_object();
+        json_put_string(*result, "state", h->status.paused != 0 ? "paused" : "running");
+    }
+    return rc;
+}
+
+static int answer_pause(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                        struct err *err)
+{
+    return answer_pause_resume(ctx, CORE_PAUSE, params, result, err);
+}
+
+static int answer_resume(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                         struct err *err)
+{
+    return answer_pause_resume(ctx, CORE_RESUME, params, result, err);
+}
+
+static int answer_unblind(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                          struct err *err)
+{
+    struct hosted *h = NULL;
+    const char *reason = NULL;
+    int rc = answer_find_program(ctx->shell, params, &h, err);
+    if (rc == 0) {
+        rc = json_get_string(params, "reason", &reason, err);
+    }
+    if (rc == 0 && reason[strspn(reason, " \t\n")] == '\0') {
+        rc = err_set(err, ERR_USAGE, "an unblinding needs a reason: it is journalled and printed");
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    bool already = h->status.unblinded || h->status.unsealed;
+    rc = already ? 0 : request(ctx, CORE_UNBLIND, h, 0, reason, err);
+    if (rc == 0) {
+        *result = json_object();
+        json_put_bool(*result, "unblinded", true);
+        json_put_bool(*result, "already", already);
+    }
+    return rc;
+}
+
+static int answer_stop(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                       struct err *err)
+{
+    bool end_all = false;
+    int rc = json_opt_bool(params, "kill", &end_all, err);
+    if (rc != 0) {
+        return rc;
+    }
+    struct shell *sh = ctx->shell;
+    for (const struct attempt *a = sh->attempts; end_all && a != NULL; a = a->next) {
+        sh->executor->ops->terminate(sh->executor, &a->key);
+    }
+    *result = json_object();
+    json_put_bool(*result, "stopping", true);
+    json_put_int(*result, "attempts", (int64_t)sh->n_attempts);
+    ctx->stop = true;
+    return 0;
+}
+
+/* ---- the table ---- */
+
+int answer_request(struct answer_context *ctx, const struct rpc_request *request_, cJSON **result,
+                   struct err *err)
+{
+    static int (*const methods[RPC_METHOD_NR])(struct answer_context *, const cJSON *, cJSON **,
+                                               struct err *) = {
+        [RPC_PING] = answer_ping,       [RPC_SUBMIT] = answer_submit,
+        [RPC_STATUS] = answer_status,   [RPC_CELLS] = answer_cells,
+        [RPC_EXPLAIN] = answer_explain, [RPC_LOGS] = answer_logs,
+        [RPC_RETRY] = answer_retry,     [RPC_CANCEL] = answer_cancel,
+        [RPC_PAUSE] = answer_pause,     [RPC_RESUME] = answer_resume,
+        [RPC_UNBLIND] = answer_unblind, [RPC_VERDICT] = answer_verdict,
+        [RPC_REPORT] = answer_report,   [RPC_SUBSCRIBE] = answer_subscribe,
+        [RPC_STOP] = answer_stop,
+    };
+    *result = NULL;
+    return methods[request_->method](ctx, request_->params, result, err);
+}

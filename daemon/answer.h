@@ -1,0 +1,44 @@
+/* What each RPC method answers (docs/rpc.md). Nothing here reads a value that could be a score. */
+#ifndef DAEMON_ANSWER_H
+#define DAEMON_ANSWER_H
+
+#include <cjson/cJSON.h>
+
+#include "daemon/rpc/schema.h"
+#include "daemon/shell.h"
+
+struct answer_context {
+    struct shell *shell;
+    uint64_t connection;
+    bool later;          /* set: server_answer() follows */
+    uint32_t subscribed; /* set: the number of the program whose changes are to be told */
+    bool stop;           /* set: stop serving once the answer is written */
+};
+
+/* *result is the caller's; NULL when put off or subscribed. */
+int answer_request(struct answer_context *ctx, const struct rpc_request *request, cJSON **result,
+                   struct err *err) MUST_CHECK;
+
+/* The program that params name; ERR_NOT_FOUND, or ERR_USAGE when several have the name. */
+int answer_find_program(const struct shell *sh, const cJSON *params, struct hosted **out,
+                        struct err *err) MUST_CHECK;
+
+cJSON *answer_progress(const struct shell *sh, const struct hosted *h);
+cJSON *answer_verdict_of(const struct hosted *h);
+
+/* answer_task.c, answer_submit.c */
+int answer_cells(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                 struct err *err) MUST_CHECK;
+int answer_explain(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                   struct err *err) MUST_CHECK;
+int answer_logs(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                struct err *err) MUST_CHECK;
+int answer_submit(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                  struct err *err) MUST_CHECK;
+
+/* summary.c: SUMMARY of docs/rpc.md, and the state of a task in its words. */
+cJSON *summary_json(const struct shell *sh, const struct hosted *h);
+const char *summary_task_state(const struct task_row *t, struct wall_time now);
+void summary_put_time(cJSON *o, const char *key, struct wall_time t); /* null for 0 */
+
+#endif

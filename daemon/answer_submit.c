@@ -1,0 +1,279 @@
+/*
+ * submit: the program is read, its lock verified against everything it pins, workers are copied to
+ * STATE/objects and the files to STATE/programs/<id>, all off the loop; then, on the loop, it is
+ * put into the store and the core. The same root again changes [run] at most.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "daemon/answer.h"
+#include "daemon/load.h"
+#include "daemon/server.h"
+#include "prereg/object.h"
+
+struct submit_job {
+    struct job job;
+    struct shell *shell;
+    uint64_t connection;
+    char *path; /* of grid.toml, absolute */
+    char *state;
+    struct bundle *bundle;
+    char *id;
+    char *folder;
+    struct strbuf notes;
+    int rc;
+    struct err err;
+};
+
+/* ---- off the loop ---- */
+
+static int check_submitted(struct submit_job *j)
+{
+    char *lock_path = lock_path_of(j->path);
+    int rc = bundle_load(j->path, lock_path, j->path, &j->bundle, &j->err);
+    free(lock_path);
+    if (rc == 0) {
+        rc = lock_verify(j->bundle->program, j->bundle->lock, LOCK_ALL, NULL, &j->notes, &j->err);
+    }
+    if (rc == 0 && strcmp(j->bundle->program->run.executor, "local") != 0) {
+        rc = err_set(&j->err, ERR_INVALID, "[run] executor \"%s\" is not there yet: use \"local\"",
+                     j->bundle->program->run.executor);
+    }
+    return rc;
+}
+
+/* [run] work: cells/ lies elsewhere, and the program's folder points there. Once there, it stays.
+ */
+static int make_cells(const struct submit_job *j, struct err *err)
+{
+    const struct program *p = j->bundle->program;
+    char *cells = path_join(j->folder, "cells");
+    int rc = 0;
+    if (p->run.work == NULL || file_kind_at(cells) == FILE_FOLDER) {
+        rc = dir_make(cells, 0700, err);
+    } else {
+        char *work = path_absolute(p->folder, p->run.work);
+        char *target = xasprintf("%s/%s/cells", work, j->id);
+        rc = dir_make(target, 0700, err);
+        if (rc == 0 && symlink(target, cells) != 0 && errno != EEXIST) {
+            rc = err_set_errno(err, errno, "link %s", cells);
+        }
+        free(target);
+        free(work);
+    }
+    free(cells);
+    return rc;
+}
+
+static int copy_files(struct submit_job *j)
+{
+    char *program_path = path_join(j->folder, HOSTED_PROGRAM_FILE);
+    char *lock_path = path_join(j->folder, HOSTED_LOCK_FILE);
+    char *from_lock = lock_path_of(j->path);
+    int rc = dir_make(j->folder, 0700, &j->err);
+    if (rc == 0) {
+        rc = load_save_origin(j->folder, j->path, &j->err);
+    }
+    if (rc == 0 && file_kind_at(lock_path) == FILE_ABSENT) {
+        rc = file_copy(from_lock, lock_path, 0600, &j->err);
+    }
+    if (rc == 0) {
+        rc = file_copy(j->path, program_path, 0600, &j->err);
+    }
+    free(from_lock);
+    free(lock_path);
+    free(program_path);
+    return rc;
+}
+
+static int prepare_program(struct submit_job *j)
+{
+    int rc = check_submitted(j);
+    if (rc != 0) {
+        return rc;
+    }
+    j->id = lock_program_id(j->bundle->lock);
+    j->folder = xasprintf("%s/programs/%s", j->state, j->id);
+    char *objects = path_join(j->state, "objects");
+    rc = dir_make(objects, 0700, &j->err);
+    free(objects);
+    if (rc == 0) {
+        rc = object_store_all(j->bundle->program, j->bundle->lock, j->state, &j->notes, &j->err);
+    }
+    if (rc == 0) {
+        rc = copy_files(j);
+    }
+    return rc != 0 ? rc : make_cells(j, &j->err);
+}
+
+static void on_submit_work(struct job *job)
+{
+    struct submit_job *j = (struct submit_job *)job;
+    j->rc = prepare_program(j);
+}
+
+/* ---- on the loop ---- */
+
+static struct hosted *find_root(const struct shell *sh, const char *root)
+{
+    for (size_t i = 0; i < sh->cap_programs; i++) {
+        struct hosted *h = sh->programs[i];
+        if (h != NULL && strcmp(h->bundle->lock->root, root) == 0) {
+            return h;
+        }
+    }
+    return NULL;
+}
+
+static bool same_run(const struct program *a, const struct program *b)
+{
+    return cJSON_Compare(a->run.covered, b->run.covered, true) != 0 ||
+           (a->run.covered == NULL && b->run.covered == NULL);
+}
+
+static int change_run(struct submit_job *j, struct hosted *h)
+{
+    struct core_event ev = {.kind = CORE_PROGRAM_SETTINGS, .program = h->no};
+    struct strbuf text = STRBUF_INIT;
+    const struct program *p = j->bundle->program;
+    cJSON *none = json_object();
+    int rc = json_canonical(p->run.covered == NULL ? none : p->run.covered, &text, &j->err);
+    cJSON_Delete(none);
+    if (rc == 0) {
+        plan_init(&ev.added.plan, p);
+        ev.text = text.buf;
+        rc = pump_request(j->shell->pump, &ev, &j->err);
+        plan_release(&ev.added.plan);
+    }
+    if (rc == 0) {
+        bundle_unref(h->bundle);
+        h->bundle = bundle_ref(j->bundle);
+    }
+    strbuf_release(&text);
+    return rc;
+}
+
+static int find_row(struct submit_job *j, const struct digest *root, struct arena *texts,
+                    struct store_program *row, bool *is_new)
+{
+    struct shell *sh = j->shell;
+    uint32_t no = 0;
+    int rc = store_program_create(sh->store, j->bundle->program, j->id, root, clock_wall(), &no,
+                                  &j->err);
+    *is_new = rc == 0;
+    if (rc == 0 || rc == ERR_EXISTS) { /* known, but its folder could not be read at the start */
+        rc = store_program_by_root(sh->store, root, texts, row, &j->err);
+    }
+    return rc;
+}
+
+static int add_program(struct submit_job *j, struct hosted **out, bool *is_new)
+{
+    struct digest root;
+    struct store_program row;
+    struct arena texts;
+    int rc = pump_is_well(j->shell->pump, &j->err) ? 0 : j->err.code;
+    if (rc == 0) {
+        rc = digest_from_hex(j->bundle->lock->root, &root, &j->err);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    arena_init(&texts);
+    rc = find_row(j, &root, &texts, &row, is_new);
+    if (rc == 0) {
+        struct hosted *h = hosted_new(row.no, j->shell->state, j->id);
+        h->bundle = bundle_ref(j->bundle);
+        *out = h;
+        rc = shell_add_program(j->shell, h, &row, &j->err);
+    }
+    arena_release(&texts);
+    return rc;
+}
+
+static cJSON *submitted_json(const struct submit_job *j, const struct hosted *h, bool is_new,
+                             bool run_changed)
+{
+    cJSON *o = json_object();
+    json_put_string(o, "program", h->id);
+    json_put_string(o, "root", h->bundle->lock->root);
+    json_put_string(o, "head", h->bundle->lock->root);
+    json_put_bool(o, "new", is_new);
+    json_put_bool(o, "run_changed", run_changed);
+    json_put_int(o, "tasks", (int64_t)h->n_tasks);
+    json_put_string(o, "folder", h->folder);
+    json_put_string(o, "notes", j->notes.len > 0 ? j->notes.buf : NULL);
+    return o;
+}
+
+static void take_program(struct submit_job *j)
+{
+    struct hosted *h = find_root(j->shell, j->bundle->lock->root);
+    bool is_new = false;
+    bool run_changed = false;
+    if (h == NULL) {
+        j->rc = add_program(j, &h, &is_new);
+    } else if (!same_run(h->bundle->program, j->bundle->program)) {
+        j->rc = change_run(j, h);
+        run_changed = true;
+    }
+    if (j->rc != 0) {
+        return;
+    }
+    log_info("%s: submitted%s%s", h->id, is_new ? "" : " again",
+             run_changed ? " with another [run]" : "");
+    cJSON *result = submitted_json(j, h, is_new, run_changed);
+    server_answer(j->shell->server, j->connection, result, NULL);
+    cJSON_Delete(result);
+}
+
+static void on_submitted(struct job *job)
+{
+    struct submit_job *j = (struct submit_job *)job;
+    if (!j->shell->stopping) {
+        if (j->rc == 0) {
+            take_program(j);
+        }
+        if (j->rc != 0) {
+            log_warn("submit %s: %s", j->path, j->err.msg);
+            server_answer(j->shell->server, j->connection, NULL, &j->err);
+        }
+    }
+    bundle_unref(j->bundle);
+    strbuf_release(&j->notes);
+    free(j->folder);
+    free(j->id);
+    free(j->state);
+    free(j->path);
+    free(j);
+}
+
+int answer_submit(struct answer_context *ctx, const cJSON *params, cJSON **result, struct err *err)
+{
+    const char *path = NULL;
+    (void)result;
+    int rc = json_get_string(params, "path", &path, err);
+    if (rc != 0) {
+        return rc;
+    }
+    if (path[0] != '/') {
+        return err_set(err, ERR_USAGE, "\"path\" is not absolute");
+    }
+    struct submit_job *j = xcalloc(1, sizeof(*j));
+    j->job.work = on_submit_work;
+    j->job.done = on_submitted;
+    j->shell = ctx->shell;
+    j->connection = ctx->connection;
+    j->path = xstrdup(path);
+    j->state = xstrdup(ctx->shell->state);
+    strbuf_init(&j->notes);
+    ctx->later = true;
+    job_start(&ctx->shell->loop, &j->job);
+    return 0;
+}

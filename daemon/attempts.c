@@ -1,0 +1,251 @@
+#include "daemon/attempts.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "daemon/prepare.h"
+#include "daemon/shim/files.h"
+
+#define TICK_MS        100
+#define TICKS_FOR_ALL  20
+#define READ_BYTES     ((size_t)1024 * 1024)
+#define READS_PER_TICK 4
+
+struct attempt *attempt_find(const struct shell *sh, const struct attempt_key *key)
+{
+    struct attempt *a = sh->attempts;
+    while (a != NULL && (a->closing || a->key.program != key->program || a->key.task != key->task ||
+                         a->key.no != key->no)) {
+        a = a->next;
+    }
+    return a;
+}
+
+void attempt_place(const struct attempt *a, struct attempt_place *out)
+{
+    *out = (struct attempt_place){.key = a->key, .id = a->row.id, .folder = a->folder};
+}
+
+static void post(struct attempt *a, struct core_event *ev)
+{
+    ev->program = a->key.program;
+    ev->task = a->key.task;
+    ev->attempt_no = a->key.no;
+    pump_post(a->shell->pump, ev);
+}
+
+/* ---- events.jsonl ---- */
+
+static ssize_t read_events(const struct attempt *a, char *buffer)
+{
+    char *path = path_join(a->folder, EVENTS_FILE);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    free(path);
+    if (fd < 0) {
+        return -1;
+    }
+    ssize_t n = pread(fd, buffer, READ_BYTES, a->offset);
+    (void)close(fd);
+    return n;
+}
+
+/* One read. False when there was nothing whole to take in. */
+static bool take_some(struct attempt *a)
+{
+    ssize_t n = read_events(a, a->shell->read_buffer);
+    struct events_said said;
+    if (n <= 0) {
+        return false;
+    }
+    events_take(a->shell->read_buffer, (size_t)n, &said);
+    if (said.n_bytes == 0) {
+        return false;
+    }
+    struct core_event ev = {.kind = CORE_WORKER_SAID};
+    ev.said.from = a->offset;
+    ev.said.to = a->offset + (int64_t)said.n_bytes;
+    ev.said.section = said.section;
+    ev.said.progressed = said.progressed;
+    ev.said.done = said.done;
+    ev.said.total = said.total;
+    ev.said.checkpoint = said.checkpoint;
+    ev.said.resumed_from = said.resumed_from;
+    ev.said.malformed = said.malformed;
+    if (said.progressed) {
+        memcpy(a->unit, said.unit, sizeof(a->unit));
+    }
+    a->offset = ev.said.to;
+    post(a, &ev);
+    return (size_t)n == READ_BYTES;
+}
+
+static void look_for_start(struct attempt *a)
+{
+    char *path = path_join(a->folder, SHIM_START_FILE);
+    if (file_kind_at(path) == FILE_REGULAR) {
+        struct core_event ev = {.kind = CORE_ATTEMPT_UP};
+        a->up = true;
+        post(a, &ev);
+    }
+    free(path);
+}
+
+static void follow(struct attempt *a)
+{
+    if (!a->up) {
+        look_for_start(a);
+    }
+    a->dirty = false;
+    for (int i = 0; i < READS_PER_TICK; i++) {
+        if (!take_some(a)) {
+            return;
+        }
+    }
+    a->dirty = true;
+}
+
+void attempt_drain(struct attempt *a)
+{
+    while (take_some(a)) {
+    }
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct shell *sh = timer->data;
+    static unsigned n_ticks;
+    bool all = ++n_ticks % TICKS_FOR_ALL == 0;
+    for (struct attempt *a = sh->attempts; a != NULL; a = a->next) {
+        if (!a->closing && !a->ended && (all || a->dirty || !a->up)) {
+            follow(a);
+        }
+    }
+}
+
+static void on_events_change(uv_fs_event_t *watch, const char *name, int events, int status)
+{
+    struct attempt *a = watch->data;
+    (void)name;
+    (void)events;
+    (void)status;
+    a->dirty = true;
+}
+
+void attempt_listen(struct attempt *a)
+{
+    if (a->has_watch || a->closing) {
+        return;
+    }
+    char *path = path_join(a->folder, EVENTS_FILE);
+    if (uv_fs_event_init(&a->shell->loop, &a->watch) == 0) {
+        a->watch.data = a;
+        a->has_watch = true;
+        if (uv_fs_event_start(&a->watch, on_events_change, path, 0) != 0) {
+            log_debug("%s: cannot be watched; looked at every two seconds", path);
+        }
+    }
+    free(path);
+}
+
+/* ---- life ---- */
+
+struct attempt *attempt_add(struct shell *sh, const struct attempt_key *key,
+                            const struct attempt_row *row)
+{
+    const struct hosted *h = shell_program(sh, key->program);
+    struct attempt *a = xcalloc(1, sizeof(*a));
+    a->shell = sh;
+    a->key = *key;
+    a->row = *row;
+    a->offset = row->offset;
+    a->up = row->state == ATTEMPT_RUNNING;
+    a->folder = hosted_attempt_folder(h, key->task, key->no, row->id);
+    a->next = sh->attempts;
+    sh->attempts = a;
+    sh->n_attempts++;
+    if (uv_is_active((uv_handle_t *)&sh->tick) == 0) {
+        (void)uv_timer_start(&sh->tick, on_tick, TICK_MS, TICK_MS);
+    }
+    return a;
+}
+
+static void attempt_free(struct attempt *a)
+{
+    struct shell *sh = a->shell;
+    struct attempt **at = &sh->attempts;
+    while (*at != a) {
+        at = &(*at)->next;
+    }
+    *at = a->next;
+    assert(sh->n_attempts > 0);
+    sh->n_attempts--;
+    if (sh->n_attempts == 0 && !sh->stopping) {
+        (void)uv_timer_stop(&sh->tick);
+    }
+    cJSON_Delete(a->result);
+    free(a->folder);
+    free(a);
+}
+
+static void on_watch_closed(uv_handle_t *handle)
+{
+    attempt_free(handle->data);
+}
+
+void attempt_remove(struct attempt *a)
+{
+    if (a->closing) {
+        return;
+    }
+    a->closing = true;
+    if (a->has_watch) {
+        uv_close((uv_handle_t *)&a->watch, on_watch_closed);
+    } else {
+        attempt_free(a);
+    }
+}
+
+void attempts_close(struct shell *sh)
+{
+    for (struct attempt *a = sh->attempts, *next; a != NULL; a = next) {
+        next = a->next;
+        attempt_remove(a);
+    }
+}
+
+/* ---- what the executor says ---- */
+
+void attempts_on_ended(void *ctx, const struct attempt_key *key, const struct attempt_end *end)
+{
+    struct attempt *a = attempt_find(ctx, key);
+    if (a == NULL || a->ended) {
+        return;
+    }
+    a->ended = true;
+    attempt_drain(a);
+    struct core_event ev = {.kind = CORE_ATTEMPT_ENDED};
+    ev.ended.reason = end->reason;
+    ev.ended.code = end->code;
+    ev.ended.signal = end->signal;
+    ev.ended.user_ms = end->user_ms;
+    ev.ended.system_ms = end->system_ms;
+    ev.ended.max_rss_bytes = end->max_rss_bytes;
+    ev.text = end->detail[0] == '\0' ? NULL : end->detail;
+    post(a, &ev);
+}
+
+void attempts_on_probed(void *ctx, const struct attempt_key *key, enum core_health health)
+{
+    struct attempt *a = attempt_find(ctx, key);
+    if (a != NULL && !a->ended) {
+        struct core_event ev = {.kind = CORE_PROBED};
+        ev.health = health;
+        post(a, &ev);
+    }
+}

@@ -1,0 +1,51 @@
+/*
+ * The attempts in flight: what they say is taken in from events.jsonl by byte offset, exactly once
+ * (the offset is committed with what was said), and their coming up is noticed.
+ *
+ * One struct attempt from the row that starts it (or from the restart that finds it) to the row
+ * that ends it. inotify wakes; a tick looks at what woke, ten times a second at most, and at
+ * everything every two seconds, for file systems that do not notify.
+ */
+#ifndef DAEMON_ATTEMPTS_H
+#define DAEMON_ATTEMPTS_H
+
+#include "daemon/events.h"
+#include "daemon/shell.h"
+
+struct attempt {
+    struct attempt *next;
+    struct shell *shell;
+    struct attempt_key key;
+    struct attempt_row row; /* as committed */
+    char *folder;
+    int64_t offset; /* of events.jsonl: taken in and posted */
+    char unit[EVENTS_UNIT_SIZE];
+    bool up;        /* start.json was seen */
+    bool ended;     /* the executor said so */
+    bool dirty;     /* events.jsonl was written to */
+    bool verifying; /* a job is at it */
+    bool closing;
+    bool has_watch;
+    uv_fs_event_t watch;
+    cJSON *result; /* verified, until its row is committed */
+};
+
+/* The committed row of a new or recovered attempt. */
+struct attempt *attempt_add(struct shell *sh, const struct attempt_key *key,
+                            const struct attempt_row *row);
+struct attempt *attempt_find(const struct shell *sh, const struct attempt_key *key);
+/* Its folder is there: begins to listen. */
+void attempt_listen(struct attempt *a);
+/* Takes in all that there is. */
+void attempt_drain(struct attempt *a);
+void attempt_remove(struct attempt *a);
+/* At the end: all of them. */
+void attempts_close(struct shell *sh);
+
+void attempt_place(const struct attempt *a, struct attempt_place *out);
+
+/* The executor's listener. */
+void attempts_on_ended(void *ctx, const struct attempt_key *key, const struct attempt_end *end);
+void attempts_on_probed(void *ctx, const struct attempt_key *key, enum core_health health);
+
+#endif

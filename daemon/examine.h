@@ -1,0 +1,29 @@
+/*
+ * What an attempt's folder says about its life, and burying what has died without a word.
+ * Blocking; runs off the loop.
+ */
+#ifndef DAEMON_EXAMINE_H
+#define DAEMON_EXAMINE_H
+
+#include "daemon/executor.h"
+#include "daemon/shim/files.h"
+
+enum examine_finding {
+    FOUND_ENDED,   /* `end` holds; nothing of it is alive or can come alive */
+    FOUND_ALIVE,   /* its shim holds the lock; `start` holds when has_start */
+    FOUND_YOUNG,   /* no lock yet, but its shim was just spawned */
+    FOUND_UNCLEAR, /* cannot be told now; `why` */
+};
+
+struct examination {
+    enum examine_finding finding;
+    struct attempt_end end;
+    bool has_start;
+    struct shim_start start;
+    char why[256];
+};
+
+/* shim_lives: the caller knows that the shim's process has not ended, so nothing is fenced off. */
+void examine_attempt(const char *folder, const char *id, bool shim_lives, struct examination *out);
+
+#endif

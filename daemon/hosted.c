@@ -1,0 +1,247 @@
+#include "daemon/hosted.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/xalloc.h"
+
+/* ---- bundle ---- */
+
+static int parse_program(const char *program_path, const char *origin, struct program **out,
+                         struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct diag diag;
+    diag_init(&diag, origin);
+    int rc = file_read(program_path, HOSTED_FILE_MAX, &text, err);
+    if (rc == 0) {
+        rc = program_parse(text.buf, text.len, origin, out, &diag, err);
+    }
+    diag_release(&diag);
+    strbuf_release(&text);
+    return rc;
+}
+
+int bundle_load(const char *program_path, const char *lock_path, const char *origin,
+                struct bundle **out, struct err *err)
+{
+    struct bundle *b = xcalloc(1, sizeof(*b));
+    b->refs = 1;
+    b->origin = xstrdup(origin);
+    *out = NULL;
+    int rc = parse_program(program_path, origin, &b->program, err);
+    if (rc == 0) {
+        rc = lock_read(lock_path, &b->lock, err);
+        if (rc == ERR_NOT_FOUND) {
+            rc = err_set(err, ERR_LOCK, "%s is not locked: run `preregctl lock` first", origin);
+        }
+    }
+    if (rc == 0) {
+        rc = lock_verify(b->program, b->lock, LOCK_PLAN, NULL, NULL, err);
+    }
+    if (rc != 0) {
+        bundle_unref(b);
+        return rc;
+    }
+    *out = b;
+    return 0;
+}
+
+struct bundle *bundle_ref(struct bundle *b)
+{
+    b->refs++;
+    return b;
+}
+
+void bundle_unref(struct bundle *b)
+{
+    if (b == NULL || --b->refs > 0) {
+        return;
+    }
+    program_free(b->program);
+    lock_free(b->lock);
+    free(b->origin);
+    free(b);
+}
+
+/* ---- plan ---- */
+
+void plan_init(struct core_plan *plan, const struct program *p)
+{
+    struct core_stage *stages = xcalloc(p->n_stages, sizeof(*stages));
+    for (size_t i = 0; i < p->n_stages; i++) {
+        const struct stage *s = &p->stages[i];
+        uint32_t *after = s->n_after == 0 ? NULL : xcalloc(s->n_after, sizeof(*after));
+        for (size_t k = 0; k < s->n_after; k++) {
+            after[k] = (uint32_t)s->after[k];
+        }
+        stages[i] = (struct core_stage){
+            .after = after,
+            .n_after = s->n_after,
+            .counted = program_stage_is_counted(p, i),
+            .sealed = program_stage_is_sealed(p, i),
+            .threads = (uint32_t)s->threads,
+            .memory_bytes = s->run.memory_bytes,
+            .crashes = (uint32_t)s->run.crashes,
+            .attempts = (uint32_t)s->run.attempts,
+        };
+        for (size_t k = 0; k < SECTION_NR; k++) {
+            stages[i].deadline_ms[k] = s->run.deadline_ms[k];
+        }
+    }
+    *plan = (struct core_plan){.n_cells = (uint32_t)p->n_cells,
+                               .n_stages = (uint32_t)p->n_stages,
+                               .slots = (uint32_t)p->run.slots,
+                               .stages = stages};
+}
+
+void plan_release(struct core_plan *plan)
+{
+    for (size_t i = 0; i < plan->n_stages; i++) {
+        union {
+            const uint32_t *in;
+            void *out;
+        } after = {.in = plan->stages[i].after};
+        free(after.out);
+    }
+    union {
+        const struct core_stage *in;
+        void *out;
+    } stages = {.in = plan->stages};
+    free(stages.out);
+    *plan = (struct core_plan){0};
+}
+
+/* ---- hosted ---- */
+
+struct hosted *hosted_new(uint32_t no, const char *state, const char *id)
+{
+    struct hosted *h = xcalloc(1, sizeof(*h));
+    h->no = no;
+    h->id = xstrdup(id);
+    h->folder = xasprintf("%s/programs/%s", state, id);
+    h->pins = pin_cache_create();
+    (void)pthread_mutex_init(&h->pins_mutex, NULL);
+    return h;
+}
+
+void hosted_free(struct hosted *h)
+{
+    if (h == NULL) {
+        return;
+    }
+    bundle_unref(h->bundle);
+    pin_cache_free(h->pins);
+    (void)pthread_mutex_destroy(&h->pins_mutex);
+    cJSON_Delete(h->verdict_timing);
+    free(h->verdict_text);
+    free(h->paused_why);
+    free(h->tasks);
+    free(h->times);
+    free(h->folder);
+    free(h->id);
+    free(h);
+}
+
+void hosted_set_tasks(struct hosted *h, struct task_row *rows, size_t n)
+{
+    free(h->tasks);
+    free(h->times);
+    h->tasks = rows;
+    h->n_tasks = n;
+    h->times = xcalloc(h->bundle->program->n_stages, sizeof(*h->times));
+    memset(h->by_state, 0, sizeof(h->by_state));
+    for (size_t i = 0; i < n; i++) {
+        h->by_state[rows[i].state]++;
+    }
+}
+
+static void apply_task(struct hosted *h, const struct state_row *row)
+{
+    assert(row->task < h->n_tasks);
+    struct task_row *t = &h->tasks[row->task];
+    h->by_state[t->state]--;
+    *t = row->after;
+    h->by_state[t->state]++;
+}
+
+static void keep_text(char **to, const char *from)
+{
+    free(*to);
+    *to = from == NULL ? NULL : xstrdup(from);
+}
+
+void hosted_apply(struct hosted *h, const struct state_row *row)
+{
+    h->version++;
+    if (row_kind_is_of_task(row->kind)) {
+        apply_task(h, row);
+        if (row->kind == ROW_ATTEMPT_ENDED) {
+            h->malformed += row->attempt.malformed;
+            if (row->has_result) {
+                struct stage_times *t = &h->times[hosted_stage(h, row->task)];
+                t->n++;
+                t->sum_ms += row->attempt.ended.ms - row->attempt.started.ms;
+            }
+        }
+        return;
+    }
+    h->status = row->status;
+    if (row->kind == ROW_PAUSED || row->kind == ROW_VERDICT_REFUSED) {
+        keep_text(&h->paused_why, row->detail);
+    } else if (row->kind == ROW_RESUMED) {
+        keep_text(&h->paused_why, NULL);
+    } else if (row->kind == ROW_REPORTED) {
+        h->finished = row->time;
+    }
+}
+
+size_t hosted_cell(const struct hosted *h, uint32_t task)
+{
+    return task / h->bundle->program->n_stages;
+}
+
+size_t hosted_stage(const struct hosted *h, uint32_t task)
+{
+    return task % h->bundle->program->n_stages;
+}
+
+char *hosted_task_folder(const struct hosted *h, uint32_t task)
+{
+    const struct program *p = h->bundle->program;
+    return xasprintf("%s/cells/%s/%s", h->folder, p->cells[hosted_cell(h, task)].folder,
+                     p->stages[hosted_stage(h, task)].name);
+}
+
+char *hosted_attempt_folder(const struct hosted *h, uint32_t task, uint32_t no, const char *id)
+{
+    char *folder = hosted_task_folder(h, task);
+    char *out = xasprintf("%s/attempt-%04u-%s", folder, no, id);
+    free(folder);
+    return out;
+}
+
+char *hosted_task_name(const struct hosted *h, uint32_t task)
+{
+    const struct program *p = h->bundle->program;
+    return xasprintf("%s/%s", p->cells[hosted_cell(h, task)].name,
+                     p->stages[hosted_stage(h, task)].name);
+}
+
+uint32_t hosted_find_task(const struct hosted *h, const char *name)
+{
+    const struct program *p = h->bundle->program;
+    const char *slash = strrchr(name, '/');
+    if (slash == NULL) {
+        return UINT32_MAX;
+    }
+    char *cell_name = xstrndup(name, (size_t)(slash - name));
+    size_t cell = program_find_cell(p, cell_name);
+    size_t stage = program_find_stage(p, slash + 1);
+    free(cell_name);
+    return cell == INDEX_NONE || stage == INDEX_NONE ? UINT32_MAX
+                                                     : (uint32_t)(cell * p->n_stages + stage);
+}

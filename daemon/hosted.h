@@ -1,0 +1,94 @@
+/*
+ * A program that this daemon has: its bundle (plan and lock as they lie in STATE/programs/<id>),
+ * its folders, and a mirror of its committed task rows for status.
+ *
+ * A bundle is constant once loaded; jobs hold a reference while they use it, taken and given back
+ * on the loop's thread. Another [run] for the same root makes a new bundle. The pin cache is used
+ * under its mutex.
+ */
+#ifndef DAEMON_HOSTED_H
+#define DAEMON_HOSTED_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "daemon/core/event.h"
+#include "prereg/lock.h"
+#include "prereg/pin.h"
+#include "prereg/program.h"
+#include "state/store.h"
+
+#define HOSTED_PROGRAM_FILE "grid.toml"
+#define HOSTED_LOCK_FILE    "grid.toml.lock"
+#define HOSTED_ORIGIN_FILE  "origin.json"
+#define HOSTED_FILE_MAX     ((size_t)16 * 1024 * 1024)
+
+struct bundle {
+    unsigned refs;
+    struct program *program;
+    struct lock *lock;
+    char *origin; /* where grid.toml was submitted from: relative paths are taken from there */
+};
+
+/* Parses program text as if it lay at `origin`, and reads the lock beside `lock_path`. Checks that
+ * the plan is the locked one. `why` collects what is wrong with an invalid program. */
+int bundle_load(const char *program_path, const char *lock_path, const char *origin,
+                struct bundle **out, struct err *err) MUST_CHECK;
+struct bundle *bundle_ref(struct bundle *b);
+void bundle_unref(struct bundle *b); /* NULL is fine */
+
+/* What the core must know of a program; free with plan_release. */
+void plan_init(struct core_plan *plan, const struct program *p);
+void plan_release(struct core_plan *plan);
+
+struct report_process;
+
+struct stage_times { /* of tasks that are done, for the estimate of what is left */
+    int64_t n;
+    int64_t sum_ms;
+};
+
+struct hosted {
+    uint32_t no; /* in store and core */
+    char *id;
+    char *folder; /* STATE/programs/<id> */
+    struct bundle *bundle;
+    struct pin_cache *pins; /* under pins_mutex */
+    pthread_mutex_t pins_mutex;
+    struct digest good_copies[2]; /* of program and lock in STATE, when last found good; likewise */
+    struct wall_time submitted;
+    struct wall_time finished; /* 0: not yet */
+    struct program_row status; /* as committed */
+    struct task_row *tasks;    /* as committed; n_tasks of them */
+    size_t n_tasks;
+    uint32_t by_state[TASK_STATE_NR];
+    struct stage_times *times; /* per stage */
+    int64_t malformed;         /* lines, over all ended attempts */
+    char *paused_why;          /* of the last pause; or NULL */
+    char *verdict_text;        /* verdict.json's bytes once computed here; or NULL */
+    cJSON *verdict_timing;     /* validity that rests on timings; or NULL */
+    bool report_ready;         /* prereg-report has ended well */
+    bool report_running;
+    struct report_process *report; /* of act_report.c, while prereg-report runs */
+    uint64_t version;              /* counts changes, for subscribers */
+};
+
+struct hosted *hosted_new(uint32_t no, const char *state, const char *id);
+void hosted_free(struct hosted *h);
+/* Takes the rows over (malloc'd, n of them) and counts. */
+void hosted_set_tasks(struct hosted *h, struct task_row *rows, size_t n);
+/* Mirrors one committed row. */
+void hosted_apply(struct hosted *h, const struct state_row *row);
+
+size_t hosted_cell(const struct hosted *h, uint32_t task);
+size_t hosted_stage(const struct hosted *h, uint32_t task);
+/* Heap strings: cells/<cell>/<stage>, and the attempt's folder in it. */
+char *hosted_task_folder(const struct hosted *h, uint32_t task) __attribute__((returns_nonnull));
+char *hosted_attempt_folder(const struct hosted *h, uint32_t task, uint32_t no, const char *id)
+    __attribute__((returns_nonnull));
+/* "CELL/STAGE" */
+char *hosted_task_name(const struct hosted *h, uint32_t task) __attribute__((returns_nonnull));
+/* UINT32_MAX when there is none. */
+uint32_t hosted_find_task(const struct hosted *h, const char *name);
+
+#endif

@@ -1,0 +1,165 @@
+#include "daemon/load.h"
+
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+
+#define ORIGIN_MAX ((size_t)64 * 1024)
+
+int load_origin(const char *folder, char **origin, struct err *err)
+{
+    cJSON *o = NULL;
+    const char *path = NULL;
+    char *file = path_join(folder, HOSTED_ORIGIN_FILE);
+    *origin = NULL;
+    int rc = json_read_file(file, ORIGIN_MAX, &o, err);
+    if (rc == 0) {
+        rc = json_get_string(o, "path", &path, err);
+    }
+    if (rc == 0) {
+        *origin = xstrdup(path);
+    }
+    cJSON_Delete(o);
+    free(file);
+    return rc;
+}
+
+int load_save_origin(const char *folder, const char *origin, struct err *err)
+{
+    cJSON *o = json_object();
+    char *file = path_join(folder, HOSTED_ORIGIN_FILE);
+    json_put_int(o, "schema", 1);
+    json_put_string(o, "path", origin);
+    int rc = json_write_file(file, o, 0600, err);
+    free(file);
+    cJSON_Delete(o);
+    return rc;
+}
+
+/* ---- the mirror ---- */
+
+static int take_attempt(void *ctx, uint32_t task, const struct attempt_row *a, struct err *err)
+{
+    struct live_list *live = ctx;
+    (void)err;
+    ARRAY_GROW(live->items, live->n, live->cap);
+    live->items[live->n++] = (struct core_live){.task = task, .attempt = *a};
+    return 0;
+}
+
+static int take_times(void *ctx, uint32_t task, const struct attempt_row *a, struct err *err)
+{
+    struct hosted *h = ctx;
+    (void)err;
+    if (a->state == ATTEMPT_ENDED) {
+        h->malformed += a->malformed;
+        if (a->cause == CAUSE_NONE) {
+            struct stage_times *t = &h->times[hosted_stage(h, task)];
+            t->n++;
+            t->sum_ms += a->ended.ms - a->started.ms;
+        }
+    }
+    return 0;
+}
+
+int load_mirror(struct store *store, struct hosted *h, const struct store_program *row,
+                struct live_list *live, struct err *err)
+{
+    struct task_row *rows = NULL;
+    size_t n = 0;
+    const struct program *p = h->bundle->program;
+    int rc = store_task_rows(store, h->no, &rows, &n, err);
+    if (rc == 0 && n != p->n_cells * p->n_stages) {
+        free(rows);
+        rc = err_set(err, ERR_CORRUPT, "the store has %zu tasks, the program %zu", n,
+                     p->n_cells * p->n_stages);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    hosted_set_tasks(h, rows, n);
+    h->status = row->status;
+    h->submitted = row->submitted;
+    rc = store_attempts(store, h->no, UINT32_MAX, false, take_times, h, err);
+    return rc != 0 ? rc : store_attempts(store, h->no, UINT32_MAX, true, take_attempt, live, err);
+}
+
+/* ---- all programs ---- */
+
+struct program_list {
+    struct arena texts;
+    struct store_program *items;
+    size_t n;
+    size_t cap;
+};
+
+static int take_program(void *ctx, const struct store_program *p, struct err *err)
+{
+    struct program_list *list = ctx;
+    (void)err;
+    ARRAY_GROW(list->items, list->n, list->cap);
+    list->items[list->n] = *p;
+    list->items[list->n].id = arena_strdup(&list->texts, p->id);
+    list->items[list->n].name = arena_strdup(&list->texts, p->name);
+    list->n++;
+    return 0;
+}
+
+static int load_bundle(struct hosted *h, const struct store_program *row, struct err *err)
+{
+    char *origin = NULL;
+    int rc = load_origin(h->folder, &origin, err);
+    if (rc == 0) {
+        char *program_path = path_join(h->folder, HOSTED_PROGRAM_FILE);
+        char *lock_path = path_join(h->folder, HOSTED_LOCK_FILE);
+        char root[DIGEST_HEX_SIZE];
+        rc = bundle_load(program_path, lock_path, origin, &h->bundle, err);
+        digest_hex(&row->root, root);
+        if (rc == 0 && strcmp(root, h->bundle->lock->root) != 0) {
+            rc = err_set(err, ERR_LOCK, "the lock in %s is of another program", h->folder);
+        }
+        free(program_path);
+        free(lock_path);
+    }
+    free(origin);
+    return rc;
+}
+
+static bool has_report(const struct hosted *h)
+{
+    char *path = path_join(h->folder, "report/report.html");
+    bool there = file_kind_at(path) == FILE_REGULAR;
+    free(path);
+    return there;
+}
+
+static int load_one(struct shell *sh, const struct store_program *row, struct err *err)
+{
+    struct hosted *h = hosted_new(row->no, sh->state, row->id);
+    int rc = load_bundle(h, row, err);
+    if (rc != 0) {
+        hosted_free(h);
+        return err_wrap(err, "%s", row->id);
+    }
+    h->report_ready = has_report(h);
+    return shell_add_program(sh, h, row, err);
+}
+
+int load_all(struct shell *sh, struct err *err)
+{
+    struct program_list list = {0};
+    arena_init(&list.texts);
+    int rc = store_programs(sh->store, take_program, &list, err);
+    for (size_t i = 0; rc == 0 && i < list.n; i++) {
+        struct err why;
+        if (load_one(sh, &list.items[i], &why) != 0) {
+            log_error("%s", why.msg);
+        }
+    }
+    free(list.items);
+    arena_release(&list.texts);
+    return rc;
+}

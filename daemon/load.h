@@ -1,0 +1,26 @@
+/* Taking up at start what the store holds: every program with its bundle, its rows, and the
+ * attempts whose end nobody has written down. */
+#ifndef DAEMON_LOAD_H
+#define DAEMON_LOAD_H
+
+#include "daemon/shell.h"
+
+struct live_list {
+    struct core_live *items;
+    size_t n;
+    size_t cap;
+};
+
+/* Fills the mirror of h from the store; live: attempts not ended. h->bundle is there. */
+int load_mirror(struct store *store, struct hosted *h, const struct store_program *row,
+                struct live_list *live, struct err *err) MUST_CHECK;
+
+/* All programs. One whose folder cannot be read is logged and left out: it stays as it is in the
+ * store, and is taken up when the daemon starts the next time. */
+int load_all(struct shell *sh, struct err *err) MUST_CHECK;
+
+/* Reads origin.json: where a program was submitted from. The caller frees it. */
+int load_origin(const char *folder, char **origin, struct err *err) MUST_CHECK;
+int load_save_origin(const char *folder, const char *origin, struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,384 @@
+#include "daemon/local.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "daemon/examine.h"
+#include "daemon/job.h"
+#include "daemon/shim/pid.h"
+
+#define LOOK_AGAIN_MS 500
+
+extern char **environ;
+
+enum run_state {
+    RUN_WATCHED,   /* a pidfd is polled */
+    RUN_EXAMINING, /* a job looks at the folder */
+    RUN_WAITING,   /* nothing to hold on to: looks again in a while */
+    RUN_CLOSING,   /* ended or closed: handles go, then the memory */
+};
+
+struct local {
+    struct executor base;
+    uv_loop_t *loop;
+    char *shim_path;
+    struct run *runs;
+    bool closed;
+};
+
+struct run {
+    struct local *owner;
+    struct run *next;
+    struct attempt_key key;
+    char id[UUID_TEXT_SIZE];
+    char *folder;
+    enum run_state state;
+    int pidfd;
+    pid_t child;     /* of this daemon and not waited for yet; 0: none */
+    bool asked;      /* a probe waits for its answer */
+    bool has_poll;   /* poll is open */
+    unsigned n_open; /* handles not closed yet */
+    uv_poll_t poll;
+    uv_timer_t again;
+};
+
+struct examine_job {
+    struct job job;
+    struct run *run;
+    bool shim_lives;
+    struct examination found;
+};
+
+static void run_advance(struct run *r);
+
+static struct run *run_find(const struct local *x, const struct attempt_key *key)
+{
+    struct run *r = x->runs;
+    while (r != NULL && (r->key.program != key->program || r->key.task != key->task ||
+                         r->key.no != key->no || r->state == RUN_CLOSING)) {
+        r = r->next;
+    }
+    return r;
+}
+
+static struct run *run_new(struct local *x, const struct attempt_place *place)
+{
+    struct run *r = xcalloc(1, sizeof(*r));
+    r->owner = x;
+    r->key = place->key;
+    r->pidfd = -1;
+    memcpy(r->id, place->id, sizeof(r->id));
+    r->folder = xstrdup(place->folder);
+    (void)uv_timer_init(x->loop, &r->again);
+    r->again.data = r;
+    r->n_open = 1;
+    r->next = x->runs;
+    x->runs = r;
+    return r;
+}
+
+static void run_free(struct run *r)
+{
+    struct run **at = &r->owner->runs;
+    while (*at != r) {
+        at = &(*at)->next;
+    }
+    *at = r->next;
+    free(r->folder);
+    free(r);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    struct run *r = handle->data;
+    assert(r->n_open > 0);
+    r->n_open--;
+    if (r->n_open == 0 && r->state == RUN_CLOSING) {
+        run_free(r);
+    }
+}
+
+static void on_poll_closed(uv_handle_t *handle)
+{
+    struct run *r = handle->data;
+    if (r->pidfd >= 0) {
+        (void)close(r->pidfd); /* only now: libuv was done with the descriptor */
+        r->pidfd = -1;
+    }
+    on_handle_closed(handle);
+}
+
+static void stop_watching(struct run *r)
+{
+    if (r->has_poll) {
+        r->has_poll = false;
+        uv_close((uv_handle_t *)&r->poll, on_poll_closed);
+    }
+}
+
+static void run_close(struct run *r)
+{
+    if (r->state != RUN_CLOSING) {
+        r->state = RUN_CLOSING;
+        stop_watching(r);
+        uv_close((uv_handle_t *)&r->again, on_handle_closed);
+    }
+}
+
+static void answer(struct run *r, enum core_health health)
+{
+    if (r->asked) {
+        const struct executor_listener *l = &r->owner->base.listener;
+        r->asked = false;
+        l->probed(l->ctx, &r->key, health);
+    }
+}
+
+static void on_shim_exit(uv_poll_t *poll, int status, int events)
+{
+    struct run *r = poll->data;
+    (void)status;
+    (void)events;
+    int ignored = 0;
+    if (r->child > 0 && waitpid(r->child, &ignored, WNOHANG) == r->child) {
+        r->child = 0;
+    }
+    stop_watching(r);
+    run_advance(r);
+}
+
+/* Takes the pidfd over. */
+static bool watch_pidfd(struct run *r, int pidfd)
+{
+    r->pidfd = pidfd;
+    if (uv_poll_init(r->owner->loop, &r->poll, pidfd) != 0) {
+        (void)close(pidfd);
+        r->pidfd = -1;
+        return false;
+    }
+    r->poll.data = r;
+    r->n_open++;
+    r->has_poll = true;
+    r->state = RUN_WATCHED;
+    int rc = uv_poll_start(&r->poll, UV_READABLE, on_shim_exit);
+    assert(rc == 0);
+    (void)rc;
+    return true;
+}
+
+static void on_again(uv_timer_t *timer)
+{
+    run_advance(timer->data);
+}
+
+static void look_later(struct run *r)
+{
+    r->state = RUN_WAITING;
+    (void)uv_timer_start(&r->again, on_again, LOOK_AGAIN_MS, 0);
+}
+
+static void attach(struct run *r, const struct examination *found)
+{
+    int fd = -1;
+    struct err err;
+    if (r->has_poll) {
+        r->state = RUN_WATCHED;
+    } else if (!found->has_start ||
+               pid_open((pid_t)found->start.shim_pid, found->start.shim_start, found->start.boot_id,
+                        &fd, &err) != 0 ||
+               fd < 0 || !watch_pidfd(r, fd)) {
+        look_later(r); /* it has not said who it is, or has ended since */
+    }
+}
+
+static void ended(struct run *r, const struct attempt_end *end)
+{
+    const struct executor_listener *l = &r->owner->base.listener;
+    r->asked = false;
+    l->ended(l->ctx, &r->key, end);
+    run_close(r);
+}
+
+static void on_examined(struct job *job)
+{
+    struct examine_job *j = (struct examine_job *)job;
+    struct run *r = j->run;
+    if (r->owner->closed) {
+        run_close(r);
+        free(j);
+        return;
+    }
+    switch (j->found.finding) {
+    case FOUND_ENDED: ended(r, &j->found.end); break;
+    case FOUND_ALIVE:
+        attach(r, &j->found);
+        answer(r, HEALTH_ALIVE);
+        break;
+    case FOUND_YOUNG:
+        attach(r, &j->found);
+        answer(r, HEALTH_UNKNOWN);
+        break;
+    case FOUND_UNCLEAR:
+        log_warn("%s: cannot tell whether it lives: %s", r->folder, j->found.why);
+        look_later(r);
+        answer(r, HEALTH_UNKNOWN);
+        break;
+    }
+    free(j);
+}
+
+static void on_examine(struct job *job)
+{
+    struct examine_job *j = (struct examine_job *)job;
+    examine_attempt(j->run->folder, j->run->id, j->shim_lives, &j->found);
+}
+
+static void examine(struct run *r)
+{
+    struct examine_job *j = xcalloc(1, sizeof(*j));
+    j->job.work = on_examine;
+    j->job.done = on_examined;
+    j->run = r;
+    j->shim_lives = r->has_poll;
+    r->state = RUN_EXAMINING;
+    job_start(r->owner->loop, &j->job);
+}
+
+static void run_advance(struct run *r)
+{
+    switch (r->state) {
+    case RUN_WATCHED:
+    case RUN_WAITING:
+        (void)uv_timer_stop(&r->again);
+        examine(r);
+        break;
+    case RUN_EXAMINING: look_later(r); break; /* the shim ended meanwhile: once more after this */
+    case RUN_CLOSING: break;
+    }
+}
+
+/* ---- the calls ---- */
+
+static int spawn_shim(const struct local *x, const char *folder, pid_t *pid, struct err *err)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    sigset_t none;
+    sigset_t all;
+    char *path = xstrdup(x->shim_path);
+    char *where = xstrdup(folder);
+    char *argv[] = {path, where, NULL};
+    (void)sigemptyset(&none);
+    (void)sigfillset(&all);
+    (void)posix_spawn_file_actions_init(&actions);
+    (void)posix_spawnattr_init(&attr);
+    (void)posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
+    (void)posix_spawn_file_actions_adddup2(&actions, 0, 1);
+    (void)posix_spawn_file_actions_adddup2(&actions, 0, 2);
+    (void)posix_spawnattr_setsigmask(&attr, &none);
+    (void)posix_spawnattr_setsigdefault(&attr, &all);
+    (void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
+                                              POSIX_SPAWN_SETSIGDEF);
+    int why = posix_spawn(pid, x->shim_path, &actions, &attr, argv, environ);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    (void)posix_spawnattr_destroy(&attr);
+    free(path);
+    free(where);
+    return why == 0 ? 0 : err_set_errno(err, why, "start %s", x->shim_path);
+}
+
+static int local_start(struct executor *base, const struct attempt_place *place, struct err *err)
+{
+    struct local *x = (struct local *)base;
+    pid_t pid = 0;
+    int rc = spawn_shim(x, place->folder, &pid, err);
+    if (rc != 0) {
+        return rc;
+    }
+    struct run *r = run_new(x, place);
+    r->child = pid;
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0); /* our child: the number is still its own */
+    if (fd < 0 || !watch_pidfd(r, fd)) {
+        look_later(r);
+    }
+    return 0;
+}
+
+static void local_probe(struct executor *base, const struct attempt_place *place)
+{
+    struct local *x = (struct local *)base;
+    struct run *r = run_find(x, &place->key);
+    if (r == NULL) {
+        r = run_new(x, place);
+        r->state = RUN_WAITING;
+    }
+    r->asked = true;
+    if (r->state != RUN_EXAMINING) {
+        run_advance(r);
+    }
+}
+
+static void signal_run(struct local *x, const struct attempt_key *key, int sig)
+{
+    struct run *r = run_find(x, key);
+    struct err err;
+    if (r != NULL && r->has_poll && pid_signal(r->pidfd, sig, &err) != 0) {
+        log_warn("%s: %s", r->folder, err.msg);
+    }
+}
+
+static void local_terminate(struct executor *base, const struct attempt_key *key)
+{
+    signal_run((struct local *)base, key, SIGTERM);
+}
+
+static void local_kill(struct executor *base, const struct attempt_key *key)
+{
+    signal_run((struct local *)base, key, SIGUSR1); /* the shim kills its whole tree */
+}
+
+static void local_close(struct executor *base)
+{
+    struct local *x = (struct local *)base;
+    x->closed = true;
+    for (struct run *r = x->runs; r != NULL; r = r->next) {
+        if (r->state != RUN_EXAMINING) {
+            run_close(r);
+        }
+    }
+}
+
+static void local_free(struct executor *base)
+{
+    struct local *x = (struct local *)base;
+    assert(x->runs == NULL);
+    free(x->shim_path);
+    free(x);
+}
+
+struct executor *local_create(uv_loop_t *loop, const char *shim_path,
+                              const struct executor_listener *listener)
+{
+    static const struct executor_ops ops = {.start = local_start,
+                                            .probe = local_probe,
+                                            .terminate = local_terminate,
+                                            .kill = local_kill,
+                                            .close = local_close,
+                                            .free = local_free};
+    struct local *x = xcalloc(1, sizeof(*x));
+    x->base = (struct executor){.ops = &ops, .listener = *listener};
+    x->loop = loop;
+    x->shim_path = xstrdup(shim_path);
+    return &x->base;
+}

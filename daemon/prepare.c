@@ -1,0 +1,319 @@
+#include "daemon/prepare.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "daemon/shim/files.h"
+#include "prereg/object.h"
+#include "prereg/pinned.h"
+#include "prereg/task.h"
+
+#define WORKER_PATH "/usr/local/bin:/usr/bin:/bin"
+
+/* ---- the lock ---- */
+
+/* The copies in STATE, read again through the cache of digests: a change of one byte is seen. */
+static int check_copies(struct hosted *h, const struct bundle *b, struct err *err)
+{
+    char *program_path = path_join(h->folder, HOSTED_PROGRAM_FILE);
+    char *lock_path = path_join(h->folder, HOSTED_LOCK_FILE);
+    struct bundle *now = NULL;
+    int rc = bundle_load(program_path, lock_path, b->origin, &now, err);
+    if (rc == 0 && strcmp(now->lock->root, b->lock->root) != 0) {
+        rc = err_set(err, ERR_LOCK, "%s is the lock of another program", lock_path);
+    }
+    if (rc != 0) {
+        err->code = ERR_LOCK;
+        rc = err_wrap(err, "the state folder's copy");
+    }
+    bundle_unref(now);
+    free(program_path);
+    free(lock_path);
+    return rc;
+}
+
+/* True when neither copy has changed since it was last found good. */
+static bool copies_are_known(struct hosted *h, struct digest sum[2], struct err *err)
+{
+    char *program_path = path_join(h->folder, HOSTED_PROGRAM_FILE);
+    char *lock_path = path_join(h->folder, HOSTED_LOCK_FILE);
+    bool known = pin_digest(h->pins, program_path, &sum[0], err) == 0 &&
+                 pin_digest(h->pins, lock_path, &sum[1], err) == 0 &&
+                 digest_equal(&sum[0], &h->good_copies[0]) &&
+                 digest_equal(&sum[1], &h->good_copies[1]);
+    free(program_path);
+    free(lock_path);
+    return known;
+}
+
+/* [pin] files that are not run from STATE/objects are read where they lie. */
+static int check_pinned(struct hosted *h, const struct bundle *b, struct err *err)
+{
+    struct pinned_list list = {0};
+    int rc = pinned_collect(b->program, &list, NULL, err);
+    for (size_t i = 0; rc == 0 && i < list.n; i++) {
+        const char *locked = lock_file_digest(b->lock, list.items[i].name);
+        struct digest found;
+        char hex[DIGEST_HEX_SIZE];
+        if (list.items[i].command || locked == NULL) {
+            continue;
+        }
+        rc = pin_digest(h->pins, list.items[i].path, &found, err);
+        if (rc == 0) {
+            digest_hex(&found, hex);
+            if (strcmp(hex, locked) != 0) {
+                rc = err_set(err, ERR_LOCK, "[pin] %s: locked %.16s..., now %.16s...",
+                             list.items[i].name, locked, hex);
+            }
+        }
+    }
+    pinned_release(&list);
+    return rc;
+}
+
+int prepare_check_lock(struct hosted *h, const struct bundle *b, bool *drift, struct err *err)
+{
+    struct digest sum[2];
+    struct err ignored;
+    *drift = false;
+    (void)pthread_mutex_lock(&h->pins_mutex);
+    int rc = 0;
+    if (!copies_are_known(h, sum, &ignored)) {
+        rc = check_copies(h, b, err);
+        if (rc == 0) {
+            memcpy(h->good_copies, sum, sizeof(sum));
+        }
+    }
+    if (rc == 0) {
+        rc = lock_verify(b->program, b->lock, LOCK_DATA, h->pins, NULL, err);
+        if (rc == 0 && b->program->n_pin_files > 0) {
+            rc = check_pinned(h, b, err);
+        }
+        *drift = rc != 0;
+    }
+    (void)pthread_mutex_unlock(&h->pins_mutex);
+    return rc;
+}
+
+/* ---- task.json ---- */
+
+/* The folder of a dependency's accepted result: where its link points. */
+static int input_folder(const struct hosted *h, uint32_t task, char **out, struct err *err)
+{
+    char target[512];
+    char *folder = hosted_task_folder(h, task);
+    char *link = path_join(folder, "result.json");
+    ssize_t n = readlink(link, target, sizeof(target) - 1);
+    int rc = 0;
+    if (n <= 0) {
+        rc = err_set_errno(err, errno, "read link %s", link);
+    } else {
+        target[n] = '\0';
+        char *inner = path_folder(target);
+        *out = path_join(folder, inner);
+        free(inner);
+    }
+    free(link);
+    free(folder);
+    return rc;
+}
+
+static bool is_attempt_name(const char *name)
+{
+    return strncmp(name, "attempt-", 8) == 0;
+}
+
+/* Earlier attempts' folders, newest first: names begin with their number. */
+static int resume_folders(const struct prepare *p, char ***list, size_t *n, struct err *err)
+{
+    struct name_list names;
+    char *folder = hosted_task_folder(p->hosted, p->task);
+    *list = NULL;
+    *n = 0;
+    int rc = dir_list(folder, &names, err);
+    for (size_t i = names.n; rc == 0 && i-- > 0;) {
+        if (is_attempt_name(names.names[i]) && strcmp(names.names[i], path_name(p->folder)) != 0) {
+            *list = xreallocarray(*list, *n + 1, sizeof(**list));
+            (*list)[(*n)++] = path_join(folder, names.names[i]);
+        }
+    }
+    name_list_release(&names);
+    free(folder);
+    return rc;
+}
+
+static void free_list(char **list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        free(list[i]);
+    }
+    free(list);
+}
+
+static int write_line(const char *folder, const char *name, const cJSON *o, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    char *path = path_join(folder, name);
+    int rc = o == NULL ? 0 : json_pretty(o, &text, err);
+    int fd = rc == 0 ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+    if (rc == 0 && fd < 0) {
+        rc = err_set_errno(err, errno, "create %s", path);
+    }
+    if (rc == 0 && text.len > 0) {
+        strbuf_addc(&text, '\n');
+        rc = file_write_all(fd, text.buf, text.len, err);
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    free(path);
+    strbuf_release(&text);
+    return rc;
+}
+
+static int write_task(const struct prepare *p, struct err *err)
+{
+    const struct program *prog = p->bundle->program;
+    const struct stage *s = &prog->stages[hosted_stage(p->hosted, p->task)];
+    uint32_t first = p->task - p->task % (uint32_t)prog->n_stages;
+    char **inputs = xcalloc(s->n_after + 1, sizeof(*inputs));
+    char **resume = NULL;
+    size_t n_resume = 0;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < s->n_after; i++) {
+        rc = input_folder(p->hosted, first + (uint32_t)s->after[i], &inputs[i], err);
+    }
+    if (rc == 0) {
+        rc = resume_folders(p, &resume, &n_resume, err);
+    }
+    if (rc == 0) {
+        struct task_attempt a = {.cell = hosted_cell(p->hosted, p->task),
+                                 .stage = hosted_stage(p->hosted, p->task),
+                                 .id = p->id,
+                                 .no = p->no,
+                                 .input_folders = (const char *const *)inputs,
+                                 .resume = (const char *const *)resume,
+                                 .n_resume = n_resume,
+                                 .memory_bytes = s->run.memory_bytes};
+        cJSON *o = task_json_build(prog, p->bundle->lock, &a);
+        rc = write_line(p->folder, TASK_FILE, o, err);
+        cJSON_Delete(o);
+    }
+    free_list(resume, n_resume);
+    free_list(inputs, s->n_after);
+    return rc;
+}
+
+/* ---- shim.json ---- */
+
+/* The whole environment of a worker: this list and the stage's own, locked one, which wins. */
+static void add_environment(struct shim_spec *spec, const struct prepare *p, const struct stage *s)
+{
+    char threads[24];
+    char *task = path_join(p->folder, TASK_FILE);
+    char *events = path_join(p->folder, EVENTS_FILE);
+    (void)snprintf(threads, sizeof(threads), "%lld", (long long)s->threads);
+    const struct {
+        const char *name;
+        const char *value;
+    } list[] = {
+        {"PATH", WORKER_PATH},
+        {"HOME", p->folder}, /* nothing of the user's own settings reaches a worker */
+        {"LANG", "C.UTF-8"},
+        {"TZ", "UTC"},
+        {"OMP_NUM_THREADS", threads},
+        {"OPENBLAS_NUM_THREADS", threads},
+        {"PREREG_TASK", task},
+        {"PREREG_EVENTS", events},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(list); i++) {
+        if (json_member(s->env, list[i].name) == NULL) {
+            shim_spec_add_env(spec, list[i].name, list[i].value);
+        }
+    }
+    const cJSON *own;
+    cJSON_ArrayForEach(own, s->env)
+    {
+        if (cJSON_IsString(own)) {
+            shim_spec_add_env(spec, own->string, own->valuestring);
+        }
+    }
+    free(task);
+    free(events);
+}
+
+static int write_spec(const struct prepare *p, char *const *argv, struct err *err)
+{
+    const struct stage *s = &p->bundle->program->stages[hosted_stage(p->hosted, p->task)];
+    struct shim_spec spec = {
+        .exec = xstrdup(argv[0]), .memory_bytes = s->run.memory_bytes, .grace_ms = p->grace_ms};
+    memcpy(spec.attempt, p->id, sizeof(spec.attempt));
+    shim_spec_add_arg(&spec, s->command[0]); /* its own name, though a copy is run */
+    for (size_t i = 1; argv[i] != NULL; i++) {
+        shim_spec_add_arg(&spec, argv[i]);
+    }
+    add_environment(&spec, p, s);
+    int rc = shim_spec_write(p->folder, &spec, err);
+    shim_spec_release(&spec);
+    return rc;
+}
+
+/* ---- all of it ---- */
+
+static int check_all(const struct prepare *p, char ***argv, enum core_start_failure *why,
+                     struct err *err)
+{
+    bool drift = false;
+    int rc = prepare_check_lock(p->hosted, p->bundle, &drift, err);
+    if (rc != 0) {
+        *why = drift ? START_FAILED_DRIFT : START_FAILED_LOCK;
+        return rc;
+    }
+    (void)pthread_mutex_lock(&p->hosted->pins_mutex);
+    struct object_home home = {.state = p->state,
+                               .program = p->bundle->program,
+                               .lock = p->bundle->lock,
+                               .cache = p->hosted->pins};
+    rc = object_argv(&home, hosted_stage(p->hosted, p->task), argv, err);
+    (void)pthread_mutex_unlock(&p->hosted->pins_mutex);
+    if (rc != 0) {
+        *why = START_FAILED_DRIFT;
+        return rc;
+    }
+    int64_t room = disk_free_bytes(p->hosted->folder);
+    if (room >= 0 && room < DISK_RESERVE_BYTES) {
+        *why = START_FAILED_NO_SPACE;
+        return err_set(err, ERR_NO_SPACE, "%lld MiB are free, %lld are needed to start anything",
+                       (long long)(room >> 20), (long long)(DISK_RESERVE_BYTES >> 20));
+    }
+    return 0;
+}
+
+int prepare_attempt(const struct prepare *p, enum core_start_failure *why, struct err *err)
+{
+    char **argv = NULL;
+    int rc = check_all(p, &argv, why, err);
+    if (rc == 0) {
+        rc = dir_make(p->folder, 0700, err);
+        if (rc == 0) {
+            rc = write_task(p, err);
+        }
+        if (rc == 0) {
+            rc = write_line(p->folder, EVENTS_FILE, NULL, err);
+        }
+        if (rc == 0) {
+            rc = write_spec(p, argv, err);
+        }
+        if (rc != 0) {
+            *why = rc == ERR_NO_SPACE ? START_FAILED_NO_SPACE : START_FAILED_HOST;
+        }
+    }
+    object_argv_free(argv);
+    return rc;
+}

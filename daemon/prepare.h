@@ -1,0 +1,38 @@
+/*
+ * Getting an attempt's folder ready: the lock is checked (invariant 3), the worker's object too,
+ * the disk has room; then task.json, shim.json and an empty events.jsonl. Blocking; runs off the
+ * loop.
+ */
+#ifndef DAEMON_PREPARE_H
+#define DAEMON_PREPARE_H
+
+#include "daemon/hosted.h"
+
+#define DISK_RESERVE_BYTES                                                                         \
+    ((int64_t)64 * 1024 * 1024) /* less than this: the disk counts as full                         \
+                                 */
+#define EVENTS_FILE "events.jsonl"
+#define TASK_FILE   "task.json"
+
+struct prepare {
+    const char *state;     /* STATE */
+    struct hosted *hosted; /* its folder, id and pins are used */
+    struct bundle *bundle; /* a reference of the job's own */
+    uint32_t task;
+    uint32_t no;
+    const char *id;
+    const char *folder; /* of the attempt */
+    int64_t grace_ms;
+};
+
+/* 0, or the failure's kind in *why. */
+int prepare_attempt(const struct prepare *p, enum core_start_failure *why,
+                    struct err *err) MUST_CHECK;
+
+/* Whether STATE's copies, data and [pin] files are what was locked: before every spawn and before
+ * the verdict. Takes the mutex of the pins. ERR_LOCK names the difference; *drift tells data or a
+ * pinned file from the plan itself. */
+int prepare_check_lock(struct hosted *h, const struct bundle *b, bool *drift,
+                       struct err *err) MUST_CHECK;
+
+#endif

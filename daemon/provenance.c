@@ -1,0 +1,240 @@
+#include "daemon/provenance.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "daemon/result.h"
+#include "daemon/shim/files.h"
+
+#define CPUINFO_MAX ((size_t)4 * 1024 * 1024)
+
+/* ---- from the store ---- */
+
+static int take_attempt(void *ctx, uint32_t task, const struct attempt_row *a, struct err *err)
+{
+    struct provenance *p = ctx;
+    (void)err;
+    ARRAY_GROW(p->attempts, p->n_attempts, p->cap_attempts);
+    p->attempts[p->n_attempts++] = (struct provenance_attempt){.task = task, .row = *a};
+    return 0;
+}
+
+/* An unblinding's row of the journal: when, and who and why. */
+static int take_line(void *ctx, int64_t seq, const char *line, struct err *err)
+{
+    struct provenance *p = ctx;
+    cJSON *o = NULL;
+    const char *event = NULL;
+    const char *time = "";
+    const char *detail = "";
+    (void)seq;
+    if (strstr(line, "\"unblinded\"") == NULL) {
+        return 0;
+    }
+    int rc = json_parse(line, strlen(line), &o, err);
+    if (rc == 0 && json_get_string(o, "event", &event, err) == 0 &&
+        strcmp(event, row_kind_name(ROW_UNBLINDED)) == 0 &&
+        json_opt_string(o, "time", &time, err) == 0 &&
+        json_opt_string(o, "detail", &detail, err) == 0) {
+        char *text = xasprintf("%s: %s", time, detail);
+        json_push_string(p->unblindings, text);
+        free(text);
+    }
+    cJSON_Delete(o);
+    return rc;
+}
+
+static int take_history(void *ctx, const struct store_program *row, struct err *err)
+{
+    struct provenance *p = ctx;
+    (void)err;
+    if (row->no == p->hosted->no) {
+        p->unverified_history = row->unverified_history;
+    }
+    return 0;
+}
+
+int provenance_collect(struct shell *sh, const struct hosted *h, struct provenance *out,
+                       struct err *err)
+{
+    *out = (struct provenance){.hosted = h, .bundle = h->bundle, .unblindings = json_array()};
+    out->timing = h->verdict_timing == NULL ? json_array() : json_copy(h->verdict_timing);
+    out->states = xcalloc(h->n_tasks, sizeof(*out->states));
+    out->causes = xcalloc(h->n_tasks, sizeof(*out->causes));
+    for (size_t i = 0; i < h->n_tasks; i++) {
+        out->states[i] = h->tasks[i].state;
+        out->causes[i] = h->tasks[i].cause;
+    }
+    int rc = store_attempts(sh->store, h->no, UINT32_MAX, false, take_attempt, out, err);
+    if (rc == 0) {
+        rc = store_journal(sh->store, h->no, 1, take_line, out, err);
+    }
+    if (rc == 0) {
+        rc = store_programs(sh->store, take_history, out, err);
+    }
+    return rc != 0
+               ? rc
+               : store_journal_head(sh->store, h->no, &out->journal_head, &out->journal_rows, err);
+}
+
+void provenance_release(struct provenance *p)
+{
+    cJSON_Delete(p->unblindings);
+    cJSON_Delete(p->timing);
+    free(p->attempts);
+    free(p->states);
+    free(p->causes);
+    *p = (struct provenance){0};
+}
+
+/* ---- where it ran ---- */
+
+struct machine {
+    char host[256];
+    char cpu[128];
+};
+
+static void machine_here(struct machine *m)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err err;
+    *m = (struct machine){0};
+    if (gethostname(m->host, sizeof(m->host) - 1) != 0) {
+        m->host[0] = '\0';
+    }
+    if (file_read("/proc/cpuinfo", CPUINFO_MAX, &text, &err) == 0) {
+        const char *line = strstr(text.buf, "model name");
+        const char *colon = line == NULL ? NULL : strchr(line, ':');
+        if (colon != NULL) {
+            colon += strspn(colon, ": \t");
+            (void)snprintf(m->cpu, sizeof(m->cpu), "%.*s", (int)strcspn(colon, "\n"), colon);
+        }
+    }
+    strbuf_release(&text);
+}
+
+static void put_text_or_null(cJSON *o, const char *key, const char *text)
+{
+    json_put_string(o, key, text == NULL || text[0] == '\0' ? NULL : text);
+}
+
+static void put_count_or_null(cJSON *o, const char *key, int64_t v)
+{
+    if (v < 0) {
+        json_put_null(o, key);
+    } else {
+        json_put_int(o, key, v);
+    }
+}
+
+static void put_time_or_null(cJSON *o, const char *key, struct wall_time t)
+{
+    char text[WALL_TEXT_SIZE];
+    clock_wall_text(t, text);
+    put_text_or_null(o, key, t.ms == 0 ? NULL : text);
+}
+
+static void put_result_facts(cJSON *o, const char *folder)
+{
+    cJSON *result = NULL;
+    struct err err;
+    const char *blas = NULL;
+    int64_t threads = -1;
+    char *path = path_join(folder, RESULT_FILE);
+    if (json_read_file(path, RESULT_BYTES_MAX, &result, &err) == 0) {
+        const cJSON *facts = json_member(result, "facts");
+        const cJSON *b = json_member(facts, "blas");
+        const cJSON *t = json_member(facts, "threads");
+        blas = cJSON_IsString(b) ? b->valuestring : NULL;
+        threads = cJSON_IsNumber(t) ? (int64_t)t->valuedouble : -1;
+    }
+    put_text_or_null(o, "blas", blas);
+    put_count_or_null(o, "threads", threads);
+    cJSON_Delete(result);
+    free(path);
+}
+
+static void put_place(cJSON *o, const struct provenance *p, const struct provenance_attempt *a,
+                      const struct machine *here)
+{
+    struct shim_start start;
+    struct err err;
+    char *folder = hosted_attempt_folder(p->hosted, a->task, a->row.no, a->row.id);
+    bool known = shim_start_read(folder, a->row.id, &start, &err) == 0;
+    put_text_or_null(o, "host", known ? start.host : NULL);
+    put_text_or_null(o, "cpu", known && strcmp(start.host, here->host) == 0 ? here->cpu : NULL);
+    put_result_facts(o, folder);
+    free(folder);
+}
+
+static cJSON *attempt_json(const struct provenance *p, const struct provenance_attempt *a,
+                           const struct machine *here)
+{
+    const struct attempt_row *r = &a->row;
+    cJSON *o = json_object();
+    json_put_int(o, "no", r->no);
+    json_put_string(o, "id", r->id);
+    put_time_or_null(o, "started", r->started);
+    put_time_or_null(o, "ended", r->ended);
+    put_text_or_null(o, "cause", cause_name(r->cause));
+    put_count_or_null(o, "code", r->code);
+    put_count_or_null(o, "signal", r->signal == 0 ? -1 : r->signal);
+    put_count_or_null(o, "resumed_from", r->resumed_from);
+    put_place(o, p, a, here);
+    put_count_or_null(o, "max_rss_bytes", r->max_rss_bytes);
+    put_count_or_null(o, "user_ms", r->user_ms);
+    put_count_or_null(o, "system_ms", r->system_ms);
+    return o;
+}
+
+static cJSON *tasks_json(const struct provenance *p)
+{
+    struct machine here;
+    cJSON *list = json_array();
+    size_t next = 0;
+    machine_here(&here);
+    const struct program *prog = p->bundle->program;
+    for (uint32_t t = 0; t < prog->n_cells * prog->n_stages; t++) {
+        cJSON *o = json_object();
+        cJSON *attempts = json_array();
+        json_put_string(o, "cell", prog->cells[hosted_cell(p->hosted, t)].name);
+        json_put_string(o, "stage", prog->stages[hosted_stage(p->hosted, t)].name);
+        json_put_string(o, "end", task_state_name(p->states[t]));
+        put_text_or_null(o, "cause", cause_name(p->causes[t]));
+        for (; next < p->n_attempts && p->attempts[next].task == t; next++) {
+            json_push(attempts, attempt_json(p, &p->attempts[next], &here));
+        }
+        json_put(o, "attempts", attempts);
+        json_push(list, o);
+    }
+    return list;
+}
+
+int provenance_write(const struct provenance *p, const char *path, struct err *err)
+{
+    const struct program *prog = p->bundle->program;
+    char head[DIGEST_HEX_SIZE];
+    cJSON *o = json_object();
+    cJSON *journal = json_object();
+    digest_hex(&p->journal_head, head);
+    json_put_string(journal, "head", head);
+    json_put_int(journal, "rows", p->journal_rows);
+    json_put_int(o, "schema", 1);
+    json_put_string(o, "program", prog->name);
+    json_put_string(o, "root", p->bundle->lock->root);
+    json_put_string(o, "head", p->bundle->lock->root);
+    json_put(o, "journal", journal);
+    json_put_string(o, "history", p->unverified_history ? "unverified" : "verified");
+    json_put_string(o, "assurance", "self-consistent");
+    json_put(o, "validity_timing", json_copy(p->timing));
+    json_put(o, "run", prog->run.covered == NULL ? json_object() : json_copy(prog->run.covered));
+    json_put(o, "unblindings", json_copy(p->unblindings));
+    json_put(o, "tasks", tasks_json(p));
+    int rc = json_write_file(path, o, 0600, err);
+    cJSON_Delete(o);
+    return rc;
+}

@@ -1,0 +1,36 @@
+/*
+ * provenance.json: what depends on time, attempts or machines, beside a verdict that does not.
+ * Collected on the loop from the store (provenance_collect), finished and written off the loop
+ * (start.json and result.json of the attempts say where they ran).
+ */
+#ifndef DAEMON_PROVENANCE_H
+#define DAEMON_PROVENANCE_H
+
+#include "daemon/shell.h"
+
+struct provenance_attempt {
+    uint32_t task;
+    struct attempt_row row;
+};
+
+struct provenance {
+    const struct hosted *hosted;
+    const struct bundle *bundle;
+    struct provenance_attempt *attempts; /* by task, then number */
+    size_t n_attempts;
+    size_t cap_attempts;
+    enum task_state *states; /* per task */
+    enum cause *causes;
+    struct digest journal_head;
+    int64_t journal_rows;
+    bool unverified_history;
+    cJSON *unblindings; /* texts */
+    cJSON *timing;      /* validity that rests on timings */
+};
+
+int provenance_collect(struct shell *sh, const struct hosted *h, struct provenance *out,
+                       struct err *err) MUST_CHECK;
+int provenance_write(const struct provenance *p, const char *path, struct err *err) MUST_CHECK;
+void provenance_release(struct provenance *p);
+
+#endif

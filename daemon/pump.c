@@ -1,0 +1,318 @@
+#include "daemon/pump.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+
+#define LAZY_MS         1000
+#define COMMIT_AGAIN_MS 1000
+#define ROUNDS_MAX      64 /* of events that acts cause at once, before the loop gets a turn */
+
+struct queued {
+    struct core_event ev;
+    char *text;
+};
+
+struct pump {
+    uv_loop_t *loop;
+    struct core *core;
+    struct store *store;
+    struct pump_listener listener;
+    struct queued *queue;
+    size_t n_queue;
+    size_t cap_queue;
+    struct core_out out;    /* stepped, not committed */
+    struct core_out acting; /* committed, its acts are being done */
+    bool flushing;
+    bool closed;
+    bool failing; /* the last commit failed */
+    struct err why;
+    int64_t armed_ms; /* the core's timer; INT64_MAX: none */
+    int64_t lazy_due_ms;
+    uv_prepare_t prepare; /* before the loop sleeps: after timers */
+    uv_check_t check;     /* after it woke: after I/O */
+    uv_timer_t core_timer;
+    uv_timer_t again;
+    uv_timer_t lazy;
+};
+
+static void pump_flush(struct pump *p);
+
+static void on_prepare(uv_prepare_t *h)
+{
+    pump_flush(h->data);
+}
+
+static void on_check(uv_check_t *h)
+{
+    pump_flush(h->data);
+}
+
+static void on_core_timer(uv_timer_t *h)
+{
+    struct core_event ev = {.kind = CORE_TIMER};
+    pump_post(h->data, &ev);
+}
+
+static void on_nudge(uv_timer_t *h)
+{
+    (void)h; /* prepare follows */
+}
+
+struct pump *pump_create(uv_loop_t *loop, struct core *core, struct store *store,
+                         const struct pump_listener *listener)
+{
+    struct pump *p = xcalloc(1, sizeof(*p));
+    p->loop = loop;
+    p->core = core;
+    p->store = store;
+    p->listener = *listener;
+    p->armed_ms = INT64_MAX;
+    core_out_init(&p->out);
+    core_out_init(&p->acting);
+    (void)uv_prepare_init(loop, &p->prepare);
+    (void)uv_check_init(loop, &p->check);
+    (void)uv_timer_init(loop, &p->core_timer);
+    (void)uv_timer_init(loop, &p->again);
+    (void)uv_timer_init(loop, &p->lazy);
+    p->prepare.data = p->check.data = p->core_timer.data = p->again.data = p->lazy.data = p;
+    (void)uv_prepare_start(&p->prepare, on_prepare);
+    (void)uv_check_start(&p->check, on_check);
+    return p;
+}
+
+void pump_close(struct pump *p)
+{
+    if (p->closed) {
+        return;
+    }
+    p->lazy_due_ms = 0;
+    pump_flush(p);
+    p->closed = true;
+    uv_close((uv_handle_t *)&p->prepare, NULL);
+    uv_close((uv_handle_t *)&p->check, NULL);
+    uv_close((uv_handle_t *)&p->core_timer, NULL);
+    uv_close((uv_handle_t *)&p->again, NULL);
+    uv_close((uv_handle_t *)&p->lazy, NULL);
+}
+
+void pump_free(struct pump *p)
+{
+    for (size_t i = 0; i < p->n_queue; i++) {
+        free(p->queue[i].text);
+    }
+    free(p->queue);
+    core_out_release(&p->out);
+    core_out_release(&p->acting);
+    free(p);
+}
+
+void pump_post(struct pump *p, struct core_event *ev)
+{
+    if (p->closed) {
+        return;
+    }
+    ev->mono = clock_mono();
+    ev->wall = clock_wall();
+    ARRAY_GROW(p->queue, p->n_queue, p->cap_queue);
+    struct queued *q = &p->queue[p->n_queue++];
+    q->ev = *ev;
+    q->text = ev->text == NULL ? NULL : xstrdup(ev->text);
+    q->ev.text = q->text;
+}
+
+/* Steps everything queued into `out`. */
+static void step_queue(struct pump *p)
+{
+    size_t n = p->n_queue;
+    struct queued *batch = p->queue;
+    p->queue = NULL;
+    p->n_queue = p->cap_queue = 0;
+    for (size_t i = 0; i < n; i++) {
+        core_step(p->core, &batch[i].ev, &p->out);
+        free(batch[i].text);
+    }
+    free(batch);
+}
+
+/* The timer needs no commit: being told the time too early or too late changes nothing. */
+static void arm(struct pump *p, int64_t at_ms)
+{
+    if (at_ms == p->armed_ms) {
+        return;
+    }
+    p->armed_ms = at_ms;
+    if (at_ms == INT64_MAX) {
+        (void)uv_timer_stop(&p->core_timer);
+        return;
+    }
+    int64_t left = at_ms - clock_mono().ms;
+    uv_update_time(p->loop);
+    (void)uv_timer_start(&p->core_timer, on_core_timer, left > 0 ? (uint64_t)left : 0, 0);
+}
+
+static bool has_urgent(const struct core_out *out)
+{
+    for (size_t i = 0; i < out->n_rows; i++) {
+        if (!out->rows[i].lazy) {
+            return true;
+        }
+    }
+    return out->n_acts > 0; /* the timer's have been taken out */
+}
+
+static void take_timer_acts(struct pump *p)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < p->out.n_acts; i++) {
+        if (p->out.acts[i].kind == ACT_ARM) {
+            arm(p, p->out.acts[i].at_ms);
+        } else {
+            p->out.acts[kept++] = p->out.acts[i];
+        }
+    }
+    p->out.n_acts = kept;
+}
+
+static int commit_rows(struct pump *p, struct err *err)
+{
+    const struct core_out *o = &p->out;
+    if (o->n_rows == 0) {
+        return 0;
+    }
+    int rc = store_begin(p->store, err);
+    if (rc != 0) {
+        return rc;
+    }
+    rc = store_apply(p->store, o->rows, o->n_rows, err);
+    if (rc == 0) {
+        rc = p->listener.committing(p->listener.ctx, o->rows, o->n_rows, err);
+    }
+    if (rc == 0) {
+        rc = store_commit(p->store, err);
+    }
+    if (rc != 0) {
+        store_rollback(p->store);
+    }
+    return rc;
+}
+
+static bool commit(struct pump *p)
+{
+    struct err err;
+    if (commit_rows(p, &err) != 0) {
+        if (!p->failing) {
+            log_error("state cannot be written, nothing more is started: %s", err.msg);
+        }
+        p->failing = true;
+        p->why = err;
+        (void)uv_timer_start(&p->again, on_nudge, COMMIT_AGAIN_MS, 0);
+        return false;
+    }
+    if (p->failing) {
+        log_info("state can be written again");
+    }
+    p->failing = false;
+    p->lazy_due_ms = 0;
+    (void)uv_timer_stop(&p->lazy);
+    return true;
+}
+
+/* Lazy rows alone wait. */
+static bool may_wait(struct pump *p)
+{
+    if (has_urgent(&p->out)) {
+        return false;
+    }
+    int64_t now = clock_mono().ms;
+    if (p->lazy_due_ms == 0) {
+        p->lazy_due_ms = now + LAZY_MS;
+        (void)uv_timer_start(&p->lazy, on_nudge, LAZY_MS, 0);
+        return true;
+    }
+    return now < p->lazy_due_ms;
+}
+
+static void do_acts(struct pump *p)
+{
+    struct core_out done = p->acting;
+    p->acting = p->out;
+    p->out = done;
+    core_out_clear(&p->out);
+    p->listener.committed(p->listener.ctx, p->acting.rows, p->acting.n_rows);
+    for (size_t i = 0; i < p->acting.n_acts; i++) {
+        p->listener.act(p->listener.ctx, &p->acting.acts[i]);
+    }
+}
+
+/* One round: step, commit, act. False when there is nothing more to do now. */
+static bool round_once(struct pump *p, bool now)
+{
+    if (!p->failing) {
+        step_queue(p);
+        take_timer_acts(p);
+    } else if (uv_is_active((const uv_handle_t *)&p->again) != 0 && !now) {
+        return false;
+    }
+    if ((p->out.n_rows == 0 && p->out.n_acts == 0) || (!now && may_wait(p))) {
+        return false;
+    }
+    if (!commit(p)) {
+        return false;
+    }
+    do_acts(p);
+    return p->n_queue > 0;
+}
+
+static void pump_flush(struct pump *p)
+{
+    if (p->flushing || p->closed) {
+        return; /* acts may come back here */
+    }
+    p->flushing = true;
+    int rounds = 0;
+    while (rounds < ROUNDS_MAX && round_once(p, false)) {
+        rounds++;
+    }
+    if (p->n_queue > 0 && !p->failing) {
+        (void)uv_timer_start(&p->again, on_nudge, 0, 0);
+    }
+    p->flushing = false;
+}
+
+bool pump_is_well(const struct pump *p, struct err *why)
+{
+    if (p->failing) {
+        *why = p->why;
+        (void)err_wrap(why, "the state folder cannot be written");
+    }
+    return !p->failing;
+}
+
+int pump_request(struct pump *p, struct core_event *ev, struct err *err)
+{
+    assert(!p->flushing);
+    if (!pump_is_well(p, err)) {
+        return err->code;
+    }
+    p->flushing = true;
+    step_queue(p);
+    ev->mono = clock_mono();
+    ev->wall = clock_wall();
+    core_step(p->core, ev, &p->out);
+    int rc = p->out.refusal == NULL ? 0 : err_set(err, ERR_REFUSED, "%s", p->out.refusal);
+    take_timer_acts(p);
+    if (p->out.n_rows > 0 || p->out.n_acts > 0) {
+        if (commit(p)) {
+            do_acts(p);
+        } else {
+            *err = p->why;
+            rc = err->code;
+        }
+    }
+    p->flushing = false;
+    return rc;
+}

@@ -1,0 +1,44 @@
+/*
+ * The pump between the scheduler core and the world: events in, rows committed, acts out.
+ *
+ * Events of one turn of the loop are stepped into one `core_out` and committed in one transaction
+ * before any of their acts is done. While a commit fails nothing is stepped and nothing is done:
+ * events queue up, and the same rows are tried again. Rows that may wait (lazy) do so for a second.
+ */
+#ifndef DAEMON_PUMP_H
+#define DAEMON_PUMP_H
+
+#include <uv.h>
+
+#include "daemon/core/core.h"
+#include "state/store.h"
+
+struct pump;
+
+struct pump_listener {
+    void *ctx;
+    /* Inside the transaction, after the rows were applied: what else must go with them. */
+    int (*committing)(void *ctx, const struct state_row *rows, size_t n, struct err *err);
+    /* After the commit, before the acts. */
+    void (*committed)(void *ctx, const struct state_row *rows, size_t n);
+    void (*act)(void *ctx, const struct core_act *act);
+};
+
+struct pump *pump_create(uv_loop_t *loop, struct core *core, struct store *store,
+                         const struct pump_listener *listener);
+/* Commits what waits, takes no more events. Free it after the loop has run dry. */
+void pump_close(struct pump *p);
+void pump_free(struct pump *p);
+
+/* Queues the event; its time is set here. Text is copied; other pointers must live until then, so
+ * CORE_PROGRAM_ADDED and _SETTINGS go through pump_request. */
+void pump_post(struct pump *p, struct core_event *ev);
+
+/* Steps and commits at once. ERR_REFUSED with the core's reason; the commit's error when the state
+ * cannot be written (the event has taken effect in the core and will be committed later). */
+int pump_request(struct pump *p, struct core_event *ev, struct err *err) MUST_CHECK;
+
+/* False while commits fail: no person's request is taken. */
+bool pump_is_well(const struct pump *p, struct err *why);
+
+#endif

@@ -1,0 +1,232 @@
+#include "daemon/result.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+
+#define RESULT_PROTOCOL 1
+
+/* A path that a worker names must stay in its own folder. */
+static bool path_is_inside(const char *path)
+{
+    if (path[0] == '\0' || path[0] == '/') {
+        return false;
+    }
+    for (const char *p = path; p != NULL; p = strchr(p, '/')) {
+        p += *p == '/';
+        if (strncmp(p, "..", 2) == 0 && (p[2] == '/' || p[2] == '\0')) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int check_header(const cJSON *o, const char *attempt_id, struct err *err)
+{
+    int64_t protocol = 0;
+    const char *id = NULL;
+    if (!cJSON_IsObject(o)) {
+        return err_set(err, ERR_PROTOCOL, "result.json is not an object");
+    }
+    if (json_get_int(o, "protocol", RESULT_PROTOCOL, RESULT_PROTOCOL, &protocol, err) != 0 ||
+        json_get_string(o, "attempt", &id, err) != 0) {
+        return err_wrap(err, "result.json");
+    }
+    if (strcmp(id, attempt_id) != 0) {
+        return err_set(err, ERR_PROTOCOL, "result.json is of another attempt, %.40s", id);
+    }
+    return 0;
+}
+
+/* A metric: a finite number, or null (undetermined, kept as such). */
+static int check_metric(const cJSON *m, struct err *err)
+{
+    const cJSON *value = cJSON_IsObject(m) ? json_member(m, "value") : m;
+    const char *why = NULL;
+    const char *bound = NULL;
+    double se = 0;
+    int64_t n = 0;
+    if (value == NULL || !(cJSON_IsNumber(value) || cJSON_IsNull(value))) {
+        return err_set(err, ERR_PROTOCOL, "metric \"%.60s\" has no value that is a number or null",
+                       m->string);
+    }
+    if (cJSON_IsObject(m) &&
+        (json_opt_int(m, "n", 0, JSON_INT_MAX, &n, err) != 0 ||
+         json_opt_number(m, "se", &se, err) != 0 || json_opt_string(m, "why", &why, err) != 0 ||
+         json_opt_string(m, "bound", &bound, err) != 0)) {
+        return err_wrap(err, "metric \"%.60s\"", m->string);
+    }
+    return 0;
+}
+
+static int check_metrics(const struct program *p, size_t stage, const cJSON *o, struct err *err)
+{
+    const cJSON *metrics = NULL;
+    int rc = json_get_object(o, "metrics", &metrics, err);
+    const cJSON *m;
+    cJSON_ArrayForEach(m, metrics)
+    {
+        if (rc == 0) {
+            rc = check_metric(m, err);
+        }
+    }
+    for (size_t i = 0; rc == 0 && i < p->n_measures; i++) {
+        const struct measure *measure = &p->measures[i];
+        if (measure->stage == stage && json_member(metrics, measure->metric) == NULL) {
+            rc = err_set(err, ERR_PROTOCOL, "the plan names metric \"%s\", which is missing",
+                         measure->metric);
+        }
+    }
+    return rc;
+}
+
+static int check_artifact(const cJSON *a, const char *folder, struct err *err)
+{
+    const char *path = NULL;
+    const char *hex = NULL;
+    int64_t bytes = -1;
+    int64_t its_bytes = 0;
+    struct digest stated;
+    struct digest found;
+    if (json_get_string(a, "path", &path, err) != 0 ||
+        json_get_string(a, "sha256", &hex, err) != 0 ||
+        json_opt_int(a, "bytes", 0, JSON_INT_MAX, &bytes, err) != 0 ||
+        digest_from_hex(hex, &stated, err) != 0) {
+        return err_wrap(err, "artifacts");
+    }
+    if (!path_is_inside(path)) {
+        return err_set(err, ERR_PROTOCOL, "artifact %.100s is outside the attempt", path);
+    }
+    char *full = path_join(folder, path);
+    struct stat st;
+    int rc = 0;
+    if (lstat(full, &st) != 0 || !S_ISREG(st.st_mode)) {
+        rc = err_set(err, ERR_PROTOCOL, "artifact %.100s is not a file", path);
+    } else if ((rc = digest_file(full, &found, &its_bytes, err)) == 0 &&
+               (!digest_equal(&found, &stated) || (bytes >= 0 && bytes != its_bytes))) {
+        rc = err_set(err, ERR_PROTOCOL, "artifact %.100s is not what its digest says", path);
+    }
+    free(full);
+    return rc;
+}
+
+static int check_artifacts(const cJSON *o, const char *folder, struct err *err)
+{
+    const cJSON *list = json_member(o, "artifacts");
+    if (list != NULL && !cJSON_IsArray(list)) {
+        return err_set(err, ERR_PROTOCOL, "\"artifacts\" is not a list");
+    }
+    const cJSON *a;
+    cJSON_ArrayForEach(a, list)
+    {
+        int rc = check_artifact(a, folder, err);
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    const char *items = NULL;
+    int rc = json_opt_string(o, "items", &items, err);
+    if (rc == 0 && items != NULL) {
+        char *full = path_join(folder, items);
+        if (!path_is_inside(items) || file_kind_at(full) != FILE_REGULAR) {
+            rc = err_set(err, ERR_PROTOCOL, "items %.100s is not a file of the attempt", items);
+        }
+        free(full);
+    }
+    return rc;
+}
+
+/* ERR_LOCK: what was read is not what was locked. */
+static int check_read(const struct lock *lock, const cJSON *o, struct err *err)
+{
+    const cJSON *read = json_member(o, "read");
+    if (read != NULL && !cJSON_IsObject(read)) {
+        return err_set(err, ERR_PROTOCOL, "\"read\" is not an object");
+    }
+    const cJSON *r;
+    cJSON_ArrayForEach(r, read)
+    {
+        const char *locked = lock_data_digest(lock, r->string);
+        if (!cJSON_IsString(r)) {
+            return err_set(err, ERR_PROTOCOL, "\"read\" holds something that is not a digest");
+        }
+        if (locked == NULL || strcmp(locked, r->valuestring) != 0) {
+            return err_set(err, ERR_LOCK,
+                           "it read other \"%.60s\" than was locked (%.16s..., not %.16s...)",
+                           r->string, r->valuestring, locked == NULL ? "nothing" : locked);
+        }
+    }
+    return 0;
+}
+
+static int read_bytes(const char *path, struct strbuf *text, struct err *err)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0) {
+        return err_set(err, ERR_NOT_FOUND, "there is no result.json");
+    }
+    if (!S_ISREG(st.st_mode)) {
+        return err_set(err, ERR_PROTOCOL, "result.json is not a file");
+    }
+    return file_read(path, RESULT_BYTES_MAX, text, err);
+}
+
+static int verify(const struct program *p, const struct lock *lock, size_t stage,
+                  const char *folder, const char *id, struct result_check *out, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    char *path = path_join(folder, RESULT_FILE);
+    int rc = read_bytes(path, &text, err);
+    free(path);
+    if (rc == 0) {
+        out->digest = digest_bytes(text.buf, text.len);
+        rc = json_parse(text.buf, text.len, &out->json, err);
+        if (rc != 0) {
+            (void)err_wrap(err, "result.json");
+        }
+    }
+    strbuf_release(&text);
+    if (rc == 0 && (rc = check_header(out->json, id, err)) == 0 &&
+        (rc = check_metrics(p, stage, out->json, err)) == 0 &&
+        (rc = check_artifacts(out->json, folder, err)) == 0) {
+        rc = check_read(lock, out->json, err);
+    }
+    return rc;
+}
+
+void result_verify(const struct program *p, const struct lock *lock, size_t stage,
+                   const char *attempt_folder, const char *attempt_id, struct result_check *out)
+{
+    struct err err;
+    *out = (struct result_check){.verdict = RESULT_VALID};
+    int rc = verify(p, lock, stage, attempt_folder, attempt_id, out, &err);
+    if (rc != 0) {
+        out->verdict = rc == ERR_LOCK       ? RESULT_DRIFT
+                       : rc == ERR_NO_SPACE ? RESULT_NO_SPACE
+                                            : RESULT_BAD;
+        (void)snprintf(out->why, sizeof(out->why), "%s", err.msg);
+        cJSON_Delete(out->json);
+        out->json = NULL;
+    }
+}
+
+int result_read_accepted(const char *path, const struct digest *digest, cJSON **out,
+                         struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    *out = NULL;
+    int rc = file_read(path, RESULT_BYTES_MAX, &text, err);
+    if (rc == 0) {
+        struct digest found = digest_bytes(text.buf, text.len);
+        rc = digest_equal(&found, digest)
+                 ? json_parse(text.buf, text.len, out, err)
+                 : err_set(err, ERR_CORRUPT, "%s was changed after it had been accepted", path);
+    }
+    strbuf_release(&text);
+    return rc;
+}

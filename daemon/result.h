@@ -1,0 +1,33 @@
+/*
+ * Whether a result.json may be believed (invariant 1): of this attempt, whole, its artifacts there
+ * with the digests it states, what it read what was locked, and every metric that the plan names
+ * in it. Blocking; runs off the loop. Values are looked at for their form only.
+ */
+#ifndef DAEMON_RESULT_H
+#define DAEMON_RESULT_H
+
+#include <cjson/cJSON.h>
+
+#include "base/digest.h"
+#include "daemon/core/event.h"
+#include "prereg/lock.h"
+#include "prereg/program.h"
+
+#define RESULT_FILE      "result.json"
+#define RESULT_BYTES_MAX ((size_t)16 * 1024 * 1024)
+
+struct result_check {
+    enum core_result_check verdict;
+    char why[256];        /* unless RESULT_VALID */
+    struct digest digest; /* of result.json's bytes, RESULT_VALID */
+    cJSON *json;          /* RESULT_VALID: the caller's */
+};
+
+void result_verify(const struct program *p, const struct lock *lock, size_t stage,
+                   const char *attempt_folder, const char *attempt_id, struct result_check *out);
+
+/* Reads a result that was accepted before; ERR_CORRUPT when its bytes are not those of `digest`. */
+int result_read_accepted(const char *path, const struct digest *digest, cJSON **out,
+                         struct err *err) MUST_CHECK;
+
+#endif

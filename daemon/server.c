@@ -1,0 +1,404 @@
+#include "daemon/server.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "daemon/answer.h"
+#include "daemon/rpc/schema.h"
+
+#define BACKLOG        64
+#define READ_CHUNK     ((size_t)65536)
+#define QUIET_MS       ((uint64_t)10 * 60 * 1000) /* a connection that asks nothing for so long */
+#define EVENT_EVERY_MS 250
+
+enum conn_state { CONN_READING, CONN_ANSWERING, CONN_WRITING, CONN_SUBSCRIBED, CONN_CLOSING };
+
+struct conn {
+    struct server *server;
+    struct conn *next;
+    uint64_t id;
+    enum conn_state state;
+    uv_pipe_t pipe;
+    uv_timer_t limit;
+    unsigned n_open; /* handles */
+    struct strbuf in;
+    struct strbuf out; /* being written */
+    uv_write_t write;
+    bool writing;
+    bool close_after; /* once `out` is written */
+    int64_t request;  /* its id */
+    uint32_t program; /* CONN_SUBSCRIBED */
+    uint64_t seen;    /* version of the program last told */
+};
+
+struct server {
+    struct shell *shell;
+    uv_pipe_t listener;
+    uv_timer_t events;
+    struct conn *conns;
+    size_t n_conns;
+    uint64_t last_id;
+    bool closed;
+    bool changed;
+    char *path;
+};
+
+static void conn_advance(struct conn *c);
+
+/* ---- closing ---- */
+
+static void on_conn_closed(uv_handle_t *handle)
+{
+    struct conn *c = handle->data;
+    struct server *s = c->server;
+    if (--c->n_open > 0) {
+        return;
+    }
+    struct conn **at = &s->conns;
+    while (*at != c) {
+        at = &(*at)->next;
+    }
+    *at = c->next;
+    s->n_conns--;
+    strbuf_release(&c->in);
+    strbuf_release(&c->out);
+    free(c);
+}
+
+static void conn_close(struct conn *c)
+{
+    if (c->state != CONN_CLOSING) {
+        c->state = CONN_CLOSING;
+        uv_close((uv_handle_t *)&c->pipe, on_conn_closed);
+        uv_close((uv_handle_t *)&c->limit, on_conn_closed);
+    }
+}
+
+static void on_limit(uv_timer_t *timer)
+{
+    struct conn *c = timer->data;
+    log_debug("connection %llu took too long", (unsigned long long)c->id);
+    conn_close(c);
+}
+
+/* Half a request or an unread answer may not stand for long; a quiet connection a good while. */
+static void set_limit(struct conn *c)
+{
+    uint64_t ms = QUIET_MS;
+    if (c->writing || (c->state == CONN_READING && c->in.len > 0)) {
+        ms = RPC_IDLE_MS;
+    } else if (c->state == CONN_SUBSCRIBED || c->state == CONN_ANSWERING) {
+        (void)uv_timer_stop(&c->limit);
+        return;
+    }
+    (void)uv_timer_start(&c->limit, on_limit, ms, 0);
+}
+
+/* ---- writing ---- */
+
+static void on_written(uv_write_t *write, int status)
+{
+    struct conn *c = write->data;
+    c->writing = false;
+    if (c->state == CONN_CLOSING) {
+        return;
+    }
+    if (status != 0 || c->close_after) {
+        conn_close(c);
+        return;
+    }
+    strbuf_clear(&c->out);
+    if (c->state == CONN_WRITING) {
+        c->state = CONN_READING;
+    }
+    set_limit(c);
+    conn_advance(c);
+}
+
+static void send_out(struct conn *c)
+{
+    uv_buf_t buf = uv_buf_init(c->out.buf, (unsigned)c->out.len);
+    assert(!c->writing && c->state != CONN_CLOSING);
+    c->write.data = c;
+    c->writing = true;
+    if (uv_write(&c->write, (uv_stream_t *)&c->pipe, &buf, 1, on_written) != 0) {
+        c->writing = false;
+        conn_close(c);
+        return;
+    }
+    set_limit(c);
+}
+
+static void send_result(struct conn *c, const cJSON *result, const struct err *why)
+{
+    if (c->state == CONN_CLOSING) {
+        return;
+    }
+    if (result != NULL) {
+        rpc_write_result(&c->out, c->request, result);
+    } else {
+        rpc_write_error(&c->out, c->request, why);
+    }
+    c->state = CONN_WRITING;
+    if (!c->writing) {
+        send_out(c);
+    }
+}
+
+void server_answer(struct server *s, uint64_t connection, const cJSON *result,
+                   const struct err *why)
+{
+    for (struct conn *c = s->conns; c != NULL; c = c->next) {
+        if (c->id == connection) {
+            send_result(c, result, why);
+            return;
+        }
+    }
+}
+
+/* ---- requests ---- */
+
+static void answer_line(struct conn *c, const char *line, size_t len)
+{
+    cJSON *message = NULL;
+    cJSON *result = NULL;
+    struct rpc_request request;
+    struct err err;
+    c->state = CONN_ANSWERING;
+    int rc = rpc_request_parse(line, len, &message, &request, &err);
+    c->request = request.id;
+    if (rc != 0) {
+        send_result(c, NULL, &err);
+        return;
+    }
+    struct answer_context ctx = {.shell = c->server->shell, .connection = c->id};
+    rc = answer_request(&ctx, &request, &result, &err);
+    cJSON_Delete(message);
+    if (rc != 0) {
+        send_result(c, NULL, &err);
+    } else if (ctx.subscribed != 0) {
+        c->state = CONN_SUBSCRIBED;
+        c->program = ctx.subscribed;
+        c->seen = UINT64_MAX;
+        server_note_change(c->server);
+    } else if (!ctx.later) {
+        send_result(c, result, NULL);
+    }
+    cJSON_Delete(result);
+    if (ctx.stop) {
+        c->close_after = true;
+        shell_stop(c->server->shell);
+    }
+}
+
+static void refuse_and_close(struct conn *c, int code, const char *text)
+{
+    struct err err;
+    (void)err_set(&err, code, "%s", text);
+    c->close_after = true;
+    c->request = 0;
+    send_result(c, NULL, &err);
+}
+
+/* Takes the next whole line, if it is time for one. */
+static void conn_advance(struct conn *c)
+{
+    if (c->state != CONN_READING || c->writing) {
+        return;
+    }
+    const char *nl = memchr(c->in.buf, '\n', c->in.len);
+    if (nl == NULL || (size_t)(nl - c->in.buf) >= RPC_REQUEST_MAX) {
+        if (c->in.len >= RPC_REQUEST_MAX) {
+            refuse_and_close(c, ERR_RANGE, "the request is too large");
+        }
+        return;
+    }
+    size_t len = (size_t)(nl - c->in.buf);
+    char *line = xstrndup(c->in.buf, len);
+    memmove(c->in.buf, c->in.buf + len + 1, c->in.len - len - 1);
+    c->in.len -= len + 1;
+    c->in.buf[c->in.len] = '\0';
+    answer_line(c, line, len);
+    free(line);
+}
+
+/* ---- reading ---- */
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+{
+    struct conn *c = handle->data;
+    (void)suggested;
+    strbuf_reserve(&c->in, READ_CHUNK);
+    *buf = uv_buf_init(c->in.buf + c->in.len, (unsigned)READ_CHUNK);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+{
+    struct conn *c = stream->data;
+    (void)buf;
+    if (n < 0) {
+        conn_close(c);
+        return;
+    }
+    c->in.len += (size_t)n;
+    c->in.buf[c->in.len] = '\0';
+    if (c->in.len > 2 * RPC_REQUEST_MAX) {
+        conn_close(c); /* it goes on sending without reading its answer */
+        return;
+    }
+    set_limit(c);
+    conn_advance(c);
+}
+
+static bool peer_is_us(uv_pipe_t *pipe)
+{
+    uv_os_fd_t fd = -1;
+    struct ucred peer;
+    socklen_t len = sizeof(peer);
+    return uv_fileno((uv_handle_t *)pipe, &fd) == 0 &&
+           getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
+}
+
+static void on_connection(uv_stream_t *listener, int status)
+{
+    struct server *s = listener->data;
+    if (status != 0) {
+        log_warn("socket: %s", uv_strerror(status));
+        return;
+    }
+    struct conn *c = xcalloc(1, sizeof(*c));
+    c->server = s;
+    c->id = ++s->last_id;
+    strbuf_init(&c->in);
+    strbuf_init(&c->out);
+    (void)uv_pipe_init(&s->shell->loop, &c->pipe, 0);
+    (void)uv_timer_init(&s->shell->loop, &c->limit);
+    c->pipe.data = c->limit.data = c;
+    c->n_open = 2;
+    c->next = s->conns;
+    s->conns = c;
+    s->n_conns++;
+    if (uv_accept(listener, (uv_stream_t *)&c->pipe) != 0) {
+        conn_close(c);
+    } else if (!peer_is_us(&c->pipe)) {
+        refuse_and_close(c, ERR_REFUSED, "this daemon serves its own user only");
+    } else if (s->n_conns > RPC_CLIENTS_MAX) {
+        refuse_and_close(c, ERR_BUSY, "too many connections");
+    } else {
+        (void)uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read);
+        set_limit(c);
+    }
+}
+
+/* ---- subscribers ---- */
+
+static void tell(struct conn *c)
+{
+    const struct hosted *h = shell_program(c->server->shell, c->program);
+    if (c->state != CONN_SUBSCRIBED || c->writing || c->seen == h->version) {
+        return;
+    }
+    cJSON *event = answer_progress(c->server->shell, h);
+    c->seen = h->version;
+    rpc_write_event(&c->out, c->request, event);
+    cJSON_Delete(event);
+    if (h->status.reported) {
+        cJSON *result = answer_verdict_of(h);
+        send_result(c, result, NULL);
+        cJSON_Delete(result);
+    } else {
+        send_out(c);
+    }
+}
+
+static void on_events(uv_timer_t *timer)
+{
+    struct server *s = timer->data;
+    s->changed = false;
+    for (struct conn *c = s->conns, *next; c != NULL; c = next) {
+        next = c->next;
+        tell(c);
+        s->changed |= c->state == CONN_SUBSCRIBED && c->writing;
+    }
+    if (s->changed) {
+        (void)uv_timer_start(&s->events, on_events, EVENT_EVERY_MS, 0);
+    }
+}
+
+void server_note_change(struct server *s)
+{
+    if (!s->closed && !s->changed) {
+        s->changed = true;
+        (void)uv_timer_start(&s->events, on_events, EVENT_EVERY_MS, 0);
+    }
+}
+
+/* ---- the listener ---- */
+
+static int bind_path(struct server *s, struct err *err)
+{
+    struct sockaddr_un addr;
+    if (strlen(s->path) >= sizeof(addr.sun_path)) {
+        return err_set(err, ERR_RANGE, "the state folder's path is too long for a socket: %s",
+                       s->path);
+    }
+    (void)unlink(s->path); /* state.lock is ours: nobody else listens there */
+    mode_t before = umask(0177);
+    int rc = uv_pipe_bind(&s->listener, s->path);
+    (void)umask(before);
+    if (rc == 0) {
+        rc = uv_listen((uv_stream_t *)&s->listener, BACKLOG, on_connection);
+    }
+    return rc == 0 ? 0 : err_set(err, ERR_IO, "listen at %s: %s", s->path, uv_strerror(rc));
+}
+
+int server_open(struct shell *sh, struct server **out, struct err *err)
+{
+    struct server *s = xcalloc(1, sizeof(*s));
+    s->shell = sh;
+    s->path = path_join(sh->state, RPC_SOCKET_NAME);
+    (void)uv_pipe_init(&sh->loop, &s->listener, 0);
+    (void)uv_timer_init(&sh->loop, &s->events);
+    s->listener.data = s->events.data = s;
+    *out = s;
+    return bind_path(s, err);
+}
+
+/* The last answers are written before the loop runs dry; who does not read them waits in vain. */
+void server_close(struct server *s)
+{
+    if (s->closed) {
+        return;
+    }
+    s->closed = true;
+    (void)unlink(s->path);
+    uv_close((uv_handle_t *)&s->listener, NULL);
+    uv_close((uv_handle_t *)&s->events, NULL);
+    for (struct conn *c = s->conns, *next; c != NULL; c = next) {
+        next = c->next;
+        if (c->state == CONN_WRITING) {
+            c->close_after = true;
+            (void)uv_timer_start(&c->limit, on_limit, 1000, 0);
+        } else {
+            conn_close(c);
+        }
+    }
+}
+
+void server_free(struct server *s)
+{
+    if (s != NULL) {
+        assert(s->conns == NULL);
+        free(s->path);
+        free(s);
+    }
+}

@@ -1,0 +1,29 @@
+/*
+ * The socket: connections of this user only, one request at a time each, everything bounded
+ * (docs/rpc.md). What a request means is answer.h's.
+ *
+ *   reading ──line──► answering ──► writing ──► reading ...
+ *                         └─subscribe─► subscribed ──end of the program──► writing
+ */
+#ifndef DAEMON_SERVER_H
+#define DAEMON_SERVER_H
+
+#include <cjson/cJSON.h>
+
+#include "daemon/shell.h"
+
+struct server;
+
+int server_open(struct shell *sh, struct server **out, struct err *err) MUST_CHECK;
+void server_close(struct server *s);
+void server_free(struct server *s); /* after the loop has run dry; NULL is fine */
+
+/* Something of some program was committed: subscribers are told within a quarter of a second. */
+void server_note_change(struct server *s);
+
+/* Answers a request that was put off; does nothing when the connection is gone. result and why are
+ * borrowed; exactly one of them is not NULL. */
+void server_answer(struct server *s, uint64_t connection, const cJSON *result,
+                   const struct err *why);
+
+#endif

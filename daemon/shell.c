@@ -1,0 +1,316 @@
+#include "daemon/shell.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "daemon/attempts.h"
+#include "daemon/load.h"
+#include "daemon/local.h"
+#include "daemon/server.h"
+
+#define READ_BUFFER_BYTES    ((size_t)1024 * 1024)
+#define MEMORY_RESERVE_BYTES ((int64_t)512 * 1024 * 1024) /* for us and the system */
+
+struct hosted *shell_program(const struct shell *sh, uint32_t no)
+{
+    return no < sh->cap_programs ? sh->programs[no] : NULL;
+}
+
+/* ---- what the pump asks ---- */
+
+/* With the row that makes a task done goes its result, unless it is sealed (invariant 8). */
+static int on_committing(void *ctx, const struct state_row *rows, size_t n, struct err *err)
+{
+    struct shell *sh = ctx;
+    for (size_t i = 0; i < n; i++) {
+        const struct state_row *r = &rows[i];
+        if (r->kind != ROW_ATTEMPT_ENDED || !r->has_result || r->sealed) {
+            continue;
+        }
+        struct attempt_key key = {.program = r->program, .task = r->task, .no = r->attempt.no};
+        const struct attempt *a = attempt_find(sh, &key);
+        assert(a != NULL && a->result != NULL); /* it was verified just now */
+        int rc = store_put_result(sh->store, r->program, r->task, a->result, err);
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
+static void log_row(const struct hosted *h, const struct state_row *r)
+{
+    if (!row_kind_is_journalled(r->kind)) {
+        return;
+    }
+    const char *detail = r->detail == NULL || r->kind == ROW_RUN_SETTINGS ? "" : r->detail;
+    if (row_kind_is_of_task(r->kind)) {
+        char *name = hosted_task_name(h, r->task);
+        log_info("%s: %s: %s -> %s %s%s%s", h->id, name, row_kind_name(r->kind),
+                 task_state_name(r->after.state), cause_name(r->attempt.cause),
+                 detail[0] == '\0' ? "" : ": ", detail);
+        free(name);
+    } else {
+        log_info("%s: %s%s%s", h->id, row_kind_name(r->kind), detail[0] == '\0' ? "" : ": ",
+                 detail);
+    }
+}
+
+static void mirror_attempt(struct shell *sh, const struct state_row *r)
+{
+    struct attempt_key key = {.program = r->program, .task = r->task, .no = r->attempt.no};
+    struct attempt *a = attempt_find(sh, &key);
+    if (r->kind == ROW_ATTEMPT_STARTED) {
+        (void)attempt_add(sh, &key, &r->attempt);
+    } else if (a != NULL && r->kind == ROW_ATTEMPT_ENDED) {
+        attempt_remove(a);
+    } else if (a != NULL) {
+        a->row = r->attempt;
+    }
+}
+
+static void on_committed(void *ctx, const struct state_row *rows, size_t n)
+{
+    struct shell *sh = ctx;
+    for (size_t i = 0; i < n; i++) {
+        struct hosted *h = shell_program(sh, rows[i].program);
+        hosted_apply(h, &rows[i]);
+        log_row(h, &rows[i]);
+        if (row_kind_is_of_task(rows[i].kind) && rows[i].attempt.no != 0) {
+            mirror_attempt(sh, &rows[i]);
+        }
+    }
+    server_note_change(sh->server);
+}
+
+static void probe(struct shell *sh, const struct attempt_key *key)
+{
+    struct attempt *a = attempt_find(sh, key);
+    struct attempt_place place;
+    if (a != NULL) {
+        attempt_listen(a);
+        attempt_place(a, &place);
+        sh->executor->ops->probe(sh->executor, &place);
+    }
+}
+
+static void on_act(void *ctx, const struct core_act *act)
+{
+    struct shell *sh = ctx;
+    struct attempt_key key = {.program = act->program, .task = act->task, .no = act->attempt_no};
+    switch (act->kind) {
+    case ACT_START: shell_start_attempt(sh, act); break;
+    case ACT_TERMINATE: sh->executor->ops->terminate(sh->executor, &key); break;
+    case ACT_KILL: sh->executor->ops->kill(sh->executor, &key); break;
+    case ACT_PROBE: probe(sh, &key); break;
+    case ACT_VERIFY: shell_verify_attempt(sh, act); break;
+    case ACT_LINK: shell_link_result(sh, act); break;
+    case ACT_WATCH_DISK: shell_watch_disk(sh); break;
+    case ACT_OPEN_RECORDS: shell_open_records(sh, act->program); break;
+    case ACT_VERDICT: shell_compute_verdict(sh, act->program); break;
+    case ACT_REPORT: shell_write_report(sh, act->program); break;
+    case ACT_ARM: /* the pump's own */
+    case CORE_ACT_NR: assert(!"an act that is not the shell's"); break;
+    }
+}
+
+/* ---- programs ---- */
+
+static void make_room(struct shell *sh, uint32_t no)
+{
+    size_t cap = sh->cap_programs == 0 ? 16 : sh->cap_programs;
+    while (cap <= no) {
+        cap *= 2;
+    }
+    if (cap > sh->cap_programs) {
+        sh->programs = xreallocarray(sh->programs, cap, sizeof(*sh->programs));
+        memset(sh->programs + sh->cap_programs, 0,
+               (cap - sh->cap_programs) * sizeof(*sh->programs));
+        sh->cap_programs = cap;
+    }
+}
+
+int shell_add_program(struct shell *sh, struct hosted *h, const struct store_program *row,
+                      struct err *err)
+{
+    struct core_event ev = {.kind = CORE_PROGRAM_ADDED, .program = h->no};
+    struct live_list live = {0};
+    make_room(sh, h->no);
+    sh->programs[h->no] = h;
+    int rc = load_mirror(sh->store, h, row, &live, err);
+    if (rc == 0) {
+        for (size_t i = 0; i < live.n; i++) {
+            struct attempt_key key = {
+                .program = h->no, .task = live.items[i].task, .no = live.items[i].attempt.no};
+            (void)attempt_add(sh, &key, &live.items[i].attempt);
+        }
+        plan_init(&ev.added.plan, h->bundle->program);
+        ev.added.tasks = h->tasks;
+        ev.added.live = live.items;
+        ev.added.n_live = live.n;
+        ev.added.status = &h->status;
+        rc = pump_request(sh->pump, &ev, err);
+        plan_release(&ev.added.plan);
+    } else {
+        sh->programs[h->no] = NULL;
+        hosted_free(h);
+    }
+    free(live.items);
+    return rc;
+}
+
+/* ---- start and stop ---- */
+
+static int machine_config(struct core_config *c, struct err *err)
+{
+    core_config_default(c);
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page = sysconf(_SC_PAGESIZE);
+    c->cores = cores > 0 ? (uint32_t)cores : 1;
+    int64_t memory = pages > 0 && page > 0 ? (int64_t)pages * page : 0;
+    c->memory_bytes = memory > 2 * MEMORY_RESERVE_BYTES ? memory - MEMORY_RESERVE_BYTES : memory;
+    return getrandom(&c->seed, sizeof(c->seed), 0) == (ssize_t)sizeof(c->seed)
+               ? 0
+               : err_set_errno(err, errno, "random seed");
+}
+
+static void on_stop_signal(uv_signal_t *handle, int sig)
+{
+    log_info("told to stop (signal %d); what runs goes on running", sig);
+    shell_stop(handle->data);
+}
+
+static int open_loop(struct shell *sh, struct err *err)
+{
+    int rc = uv_loop_init(&sh->loop);
+    if (rc != 0) {
+        return err_set(err, ERR_IO, "event loop: %s", uv_strerror(rc));
+    }
+    (void)uv_timer_init(&sh->loop, &sh->tick);
+    (void)uv_timer_init(&sh->loop, &sh->disk);
+    (void)uv_signal_init(&sh->loop, &sh->on_term);
+    (void)uv_signal_init(&sh->loop, &sh->on_int);
+    sh->tick.data = sh->disk.data = sh->on_term.data = sh->on_int.data = sh;
+    (void)uv_signal_start(&sh->on_term, on_stop_signal, SIGTERM);
+    (void)uv_signal_start(&sh->on_int, on_stop_signal, SIGINT);
+    return 0;
+}
+
+void shell_stop(struct shell *sh)
+{
+    if (sh->stopping) {
+        return;
+    }
+    if (sh->pump != NULL) {
+        pump_close(sh->pump);
+    }
+    sh->stopping = true;
+    if (sh->server != NULL) {
+        server_close(sh->server);
+    }
+    if (sh->executor != NULL) {
+        sh->executor->ops->close(sh->executor);
+    }
+    attempts_close(sh);
+    for (size_t i = 0; i < sh->cap_programs; i++) {
+        if (sh->programs[i] != NULL) {
+            shell_close_report(sh->programs[i]);
+        }
+    }
+    uv_close((uv_handle_t *)&sh->tick, NULL);
+    uv_close((uv_handle_t *)&sh->disk, NULL);
+    uv_close((uv_handle_t *)&sh->on_term, NULL);
+    uv_close((uv_handle_t *)&sh->on_int, NULL);
+}
+
+static int open_executor(struct shell *sh, struct err *err)
+{
+    struct strbuf own = STRBUF_INIT;
+    struct executor_listener listener = {
+        .ctx = sh, .ended = attempts_on_ended, .probed = attempts_on_probed};
+    int rc = path_of_self(&own, err);
+    if (rc == 0) {
+        char *shim = path_join(own.buf, "prereg-shim");
+        if (access(shim, X_OK) != 0) {
+            rc = err_set_errno(err, errno, "%s cannot be run", shim);
+        } else {
+            sh->executor = local_create(&sh->loop, shim, &listener);
+        }
+        free(shim);
+    }
+    strbuf_release(&own);
+    return rc;
+}
+
+static int open_all(struct shell *sh, struct err *err)
+{
+    static const struct pump_listener template = {
+        .committing = on_committing, .committed = on_committed, .act = on_act};
+    struct pump_listener listener = template;
+    listener.ctx = sh;
+    int rc = machine_config(&sh->config, err);
+    if (rc == 0) {
+        rc = store_open(sh->state, STORE_OWNER, &sh->store, err);
+    }
+    if (rc == 0) {
+        rc = open_executor(sh, err);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    sh->core = core_create(&sh->config);
+    sh->pump = pump_create(&sh->loop, sh->core, sh->store, &listener);
+    rc = server_open(sh, &sh->server, err);
+    return rc != 0 ? rc : load_all(sh, err);
+}
+
+static void release_all(struct shell *sh)
+{
+    if (sh->executor != NULL) {
+        sh->executor->ops->free(sh->executor);
+    }
+    if (sh->pump != NULL) {
+        pump_free(sh->pump);
+    }
+    server_free(sh->server);
+    core_free(sh->core);
+    store_close(sh->store);
+    for (size_t i = 0; i < sh->cap_programs; i++) {
+        hosted_free(sh->programs[i]);
+    }
+    free(sh->programs);
+    free(sh->read_buffer);
+    free(sh->state);
+}
+
+int shell_serve(const char *state, struct err *err)
+{
+    struct shell sh = {.state = path_absolute(NULL, state), .started = clock_wall()};
+    sh.read_buffer = xmalloc(READ_BUFFER_BYTES);
+    (void)signal(SIGPIPE, SIG_IGN);
+    int rc = open_loop(&sh, err);
+    if (rc == 0) {
+        rc = open_all(&sh, err);
+        if (rc == 0) {
+            log_info("serving %s (%s, pid %ld, %u cores)", sh.state, PREREGD_VERSION,
+                     (long)getpid(), sh.config.cores);
+        } else {
+            shell_stop(&sh);
+        }
+        (void)uv_run(&sh.loop, UV_RUN_DEFAULT);
+        int left = uv_loop_close(&sh.loop);
+        assert(left == 0); /* every handle was closed */
+        (void)left;
+    }
+    release_all(&sh);
+    return rc;
+}

@@ -1,0 +1,70 @@
+/*
+ * The shell of preregd: what the pure core decides, done with libuv, files and processes.
+ *
+ * One struct shell, on one thread. Across turns of the loop things are named by number and key,
+ * never by pointer, but for jobs, which hold what they need. Invariant: nothing is done before the
+ * rows that say so are committed (pump.h).
+ */
+#ifndef DAEMON_SHELL_H
+#define DAEMON_SHELL_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "daemon/core/core.h"
+#include "daemon/executor.h"
+#include "daemon/hosted.h"
+#include "daemon/job.h"
+#include "daemon/pump.h"
+#include "state/store.h"
+
+struct attempt;
+struct server;
+
+struct shell {
+    uv_loop_t loop;
+    char *state; /* absolute */
+    struct store *store;
+    struct core *core;
+    struct core_config config;
+    struct pump *pump;
+    struct executor *executor;
+    struct server *server;
+    struct hosted **programs; /* by number; NULL where there is none */
+    size_t cap_programs;
+    struct attempt *attempts; /* alive, or ended and not committed as such yet */
+    size_t n_attempts;
+    uv_timer_t tick; /* of attempts.c; runs while there are any */
+    uv_timer_t disk; /* of disk.c */
+    uv_signal_t on_term;
+    uv_signal_t on_int;
+    struct wall_time started;
+    char *read_buffer; /* of attempts.c */
+    bool stopping;
+};
+
+/* NULL when there is none. */
+struct hosted *shell_program(const struct shell *sh, uint32_t no);
+
+/* Puts a program that the store has into the core, fresh or recovered. Takes h over. */
+int shell_add_program(struct shell *sh, struct hosted *h, const struct store_program *row,
+                      struct err *err) MUST_CHECK;
+
+/* Stops serving: commits what waits, leaves shims and workers alone, and lets the loop run dry. */
+void shell_stop(struct shell *sh);
+
+/* Blocks until stopped. path of the state folder; made when absent. */
+int shell_serve(const char *state, struct err *err) MUST_CHECK;
+
+/* ---- what the acts come to; each is one file ---- */
+void shell_start_attempt(struct shell *sh, const struct core_act *act);  /* act_start.c */
+void shell_verify_attempt(struct shell *sh, const struct core_act *act); /* act_verify.c */
+void shell_link_result(struct shell *sh, const struct core_act *act);    /* act_link.c */
+void shell_open_records(struct shell *sh, uint32_t program);             /* act_records.c */
+void shell_compute_verdict(struct shell *sh, uint32_t program);          /* act_verdict.c */
+void shell_write_report(struct shell *sh, uint32_t program);             /* act_report.c */
+/* Stopping does not wait for prereg-report, which goes on. */
+void shell_close_report(struct hosted *h); /* act_report.c */
+void shell_watch_disk(struct shell *sh);   /* disk.c */
+
+#endif

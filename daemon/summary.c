@@ -1,0 +1,313 @@
+#include <math.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "daemon/answer.h"
+#include "daemon/attempts.h"
+#include "daemon/core/explain.h"
+#include "daemon/verdict_job.h"
+#include "prereg/describe.h"
+
+void summary_put_time(cJSON *o, const char *key, struct wall_time t)
+{
+    char text[WALL_TEXT_SIZE];
+    clock_wall_text(t, text);
+    json_put_string(o, key, t.ms == 0 ? NULL : text);
+}
+
+const char *summary_task_state(const struct task_row *t, struct wall_time now)
+{
+    if (t->state == TASK_READY && t->not_before.ms > now.ms) {
+        return "backoff";
+    }
+    return task_state_name(t->state);
+}
+
+/* ---- time left ---- */
+
+struct estimate {
+    double total_ms[64]; /* one task of the stage, start to end; NaN unknown */
+};
+
+/* From tasks that are done; else from the progress of one that runs; else from what the worker said
+ * beforehand. */
+static void estimate_stages(const struct shell *sh, const struct hosted *h, struct estimate *e)
+{
+    const struct program *p = h->bundle->program;
+    struct wall_time now = clock_wall();
+    for (size_t s = 0; s < p->n_stages && s < 64; s++) {
+        const cJSON *said = describe_find(h->bundle->lock->describe, p, 0, s);
+        const cJSON *seconds = said == NULL ? NULL : json_member(said, "seconds");
+        e->total_ms[s] = cJSON_IsNumber(seconds) ? seconds->valuedouble * 1000 : (double)NAN;
+    }
+    for (const struct attempt *a = sh->attempts; a != NULL; a = a->next) {
+        if (a->key.program == h->no && a->row.done > 0 && a->row.total > a->row.done) {
+            double spent = (double)(now.ms - a->row.started.ms);
+            e->total_ms[hosted_stage(h, a->key.task)] =
+                spent * (double)a->row.total / (double)a->row.done;
+        }
+    }
+    for (size_t s = 0; s < p->n_stages && s < 64; s++) {
+        if (h->times[s].n > 0) {
+            e->total_ms[s] = (double)h->times[s].sum_ms / (double)h->times[s].n;
+        }
+    }
+}
+
+/* How many tasks of a stage may run side by side. */
+static double side_by_side(const struct shell *sh, const struct program *p, size_t stage)
+{
+    double n = (double)sh->config.cores / (double)p->stages[stage].threads;
+    if (sh->config.memory_bytes > 0 && p->stages[stage].run.memory_bytes > 0) {
+        n = fmin(n, (double)sh->config.memory_bytes / (double)p->stages[stage].run.memory_bytes);
+    }
+    if (p->run.slots > 0) {
+        n = fmin(n, (double)p->run.slots);
+    }
+    return fmax(floor(n), 1);
+}
+
+/* Over everything that is left, queued work and partial progress included; NaN when some stage
+ * that still has work was never measured. */
+static double eta_ms(const struct shell *sh, const struct hosted *h)
+{
+    const struct program *p = h->bundle->program;
+    struct estimate e;
+    double left = 0;
+    estimate_stages(sh, h, &e);
+    for (size_t i = 0; i < h->n_tasks; i++) {
+        size_t s = i % p->n_stages;
+        if (!task_state_is_terminal(h->tasks[i].state)) {
+            left += e.total_ms[s] / side_by_side(sh, p, s);
+        }
+    }
+    for (const struct attempt *a = sh->attempts; a != NULL; a = a->next) {
+        if (a->key.program == h->no && a->row.done > 0 && a->row.total >= a->row.done &&
+            a->row.total > 0) {
+            size_t s = hosted_stage(h, a->key.task);
+            left -=
+                e.total_ms[s] / side_by_side(sh, p, s) * (double)a->row.done / (double)a->row.total;
+        }
+    }
+    return left;
+}
+
+/* ---- counts ---- */
+
+static cJSON *tasks_json(const struct shell *sh, const struct hosted *h)
+{
+    struct core_counts c = {0};
+    cJSON *o = json_object();
+    (void)core_counts_get(sh->core, h->no, &c);
+    json_put_int(o, "planned", (int64_t)h->n_tasks);
+    json_put_int(o, "waiting", c.by_state[TASK_WAITING]);
+    json_put_int(o, "ready", c.by_state[TASK_READY] - c.backoff);
+    json_put_int(o, "backoff", c.backoff);
+    json_put_int(o, "starting", c.by_state[TASK_STARTING]);
+    json_put_int(o, "running", c.by_state[TASK_RUNNING]);
+    json_put_int(o, "done", c.by_state[TASK_DONE]);
+    json_put_int(o, "blocked", c.by_state[TASK_BLOCKED]);
+    json_put_int(o, "never_run", c.by_state[TASK_NEVER_RUN]);
+    return o;
+}
+
+/* The cause at the root: a dependency's own. */
+static enum cause root_cause(const struct hosted *h, size_t task)
+{
+    const struct program *p = h->bundle->program;
+    const struct task_row *t = &h->tasks[task];
+    if (t->cause != CAUSE_DEPENDENCY) {
+        return t->cause;
+    }
+    const struct stage *s = &p->stages[task % p->n_stages];
+    size_t first = task - task % p->n_stages;
+    for (size_t i = 0; i < s->n_after; i++) {
+        size_t other = first + s->after[i];
+        if (h->tasks[other].state == TASK_BLOCKED || h->tasks[other].state == TASK_NEVER_RUN) {
+            return root_cause(h, other);
+        }
+    }
+    return CAUSE_DEPENDENCY;
+}
+
+/* Counted: of a stage that a counted measure reads (truthtable/coverage.h). */
+static cJSON *counted_json(const struct hosted *h)
+{
+    const struct program *p = h->bundle->program;
+    int64_t planned = 0;
+    int64_t by_state[TASK_STATE_NR] = {0};
+    int64_t excluded = 0;
+    for (size_t i = 0; i < h->n_tasks; i++) {
+        const struct task_row *t = &h->tasks[i];
+        if (!program_stage_is_sealed(p, i % p->n_stages)) {
+            continue;
+        }
+        planned++;
+        by_state[t->state]++;
+        bool lost = t->state == TASK_BLOCKED || t->state == TASK_NEVER_RUN;
+        excluded += lost && cause_is_mechanical(root_cause(h, i));
+    }
+    cJSON *o = json_object();
+    json_put_int(o, "planned", planned);
+    json_put_int(o, "done", by_state[TASK_DONE]);
+    json_put_int(o, "blocked", by_state[TASK_BLOCKED]);
+    json_put_int(o, "never_run", by_state[TASK_NEVER_RUN]);
+    json_put_int(o, "excluded", excluded);
+    json_put_int(o, "budget", (int64_t)floor(p->exclusion_budget * (double)planned + 1e-9));
+    return o;
+}
+
+static cJSON *causes_json(const struct hosted *h, int64_t *n_attempts)
+{
+    int64_t n[CAUSE_NR] = {0};
+    *n_attempts = 0;
+    for (size_t i = 0; i < h->n_tasks; i++) {
+        const struct task_row *t = &h->tasks[i];
+        *n_attempts += t->n_attempts;
+        n[t->cause] += t->state == TASK_BLOCKED || t->state == TASK_NEVER_RUN;
+    }
+    cJSON *o = json_object();
+    for (int c = CAUSE_NONE + 1; c < CAUSE_NR; c++) {
+        if (n[c] > 0) {
+            json_put_int(o, cause_name((enum cause)c), n[c]);
+        }
+    }
+    return o;
+}
+
+static void push_why(cJSON *list, const char *why, uint32_t n)
+{
+    if (n > 0) {
+        cJSON *o = json_object();
+        json_put_string(o, "why", why);
+        json_put_int(o, "tasks", n);
+        json_push(list, o);
+    }
+}
+
+static cJSON *not_running_json(const struct shell *sh, const struct hosted *h)
+{
+    struct core_counts c = {0};
+    cJSON *list = json_array();
+    (void)core_counts_get(sh->core, h->no, &c);
+    uint32_t ready = c.by_state[TASK_READY] - c.backoff;
+    push_why(list, "dependency", c.by_state[TASK_WAITING]);
+    push_why(list, "backoff", c.backoff);
+    if ((h->status.paused & PAUSE_DISK) != 0) {
+        push_why(list, "disk", ready);
+    } else {
+        push_why(list, h->status.paused != 0 ? "paused" : "slots", ready);
+    }
+    return list;
+}
+
+/* ---- the whole ---- */
+
+static const char *paused_by(const struct hosted *h)
+{
+    if ((h->status.paused & PAUSE_LOCK) != 0) {
+        return "lock";
+    }
+    if ((h->status.paused & PAUSE_DISK) != 0) {
+        return "no_space";
+    }
+    return h->status.paused != 0 ? "user" : NULL;
+}
+
+static const char *state_word(const struct shell *sh, const struct hosted *h)
+{
+    struct core_counts c = {0};
+    (void)core_counts_get(sh->core, h->no, &c);
+    uint32_t open = c.by_state[TASK_WAITING] + c.by_state[TASK_READY] + c.by_state[TASK_STARTING] +
+                    c.by_state[TASK_RUNNING];
+    if (h->status.reported) {
+        return "finished";
+    }
+    if (open == 0) {
+        return "finishing";
+    }
+    return h->status.paused != 0 ? "paused" : "running";
+}
+
+static cJSON *verdict_json(const struct hosted *h)
+{
+    if (!h->status.verdict) {
+        return cJSON_CreateNull();
+    }
+    cJSON *o = json_object();
+    const char *kind = verdict_kind_name(h->status.outcome);
+    char *path = path_join(h->folder, "report/verdict.json");
+    json_put_string(o, "kind", kind);
+    json_put_string(o, "outcome", strcmp(kind, "bound") == 0 ? h->status.outcome : NULL);
+    json_put_int(o, "exit_code", (int64_t)verdict_exit_of(h->status.outcome));
+    json_put_string(o, "path", path);
+    free(path);
+    return o;
+}
+
+static void put_identity(cJSON *o, const struct hosted *h)
+{
+    const struct program *p = h->bundle->program;
+    char *work = path_join(h->folder, "cells");
+    char *real = realpath(work, NULL);
+    json_put_string(o, "id", h->id);
+    json_put_string(o, "name", p->name);
+    json_put_string(o, "question", p->question);
+    json_put_string(o, "root", h->bundle->lock->root);
+    json_put_string(o, "head", h->bundle->lock->root);
+    json_put_string(o, "folder", h->folder);
+    json_put_string(o, "work", real == NULL ? work : real);
+    free(real);
+    free(work);
+}
+
+static void put_life(cJSON *o, const struct shell *sh, const struct hosted *h)
+{
+    struct wall_time end = h->finished.ms != 0 ? h->finished : clock_wall();
+    json_put_string(o, "state", state_word(sh, h));
+    json_put_string(o, "paused_by", paused_by(h));
+    json_put_string(o, "paused_why", h->paused_why);
+    summary_put_time(o, "submitted", h->submitted);
+    summary_put_time(o, "finished", h->finished);
+    json_put_bool(o, "sealed", !h->status.unsealed && !h->status.unblinded);
+    json_put_bool(o, "unblinded", h->status.unblinded);
+    json_put_int(o, "elapsed_ms", end.ms > h->submitted.ms ? end.ms - h->submitted.ms : 0);
+    double eta = eta_ms(sh, h);
+    if (isfinite(eta)) {
+        json_put_int(o, "eta_ms", eta > 0 ? (int64_t)eta : 0);
+    } else {
+        json_put_null(o, "eta_ms");
+    }
+}
+
+cJSON *summary_json(const struct shell *sh, const struct hosted *h)
+{
+    const struct program *p = h->bundle->program;
+    cJSON *o = json_object();
+    cJSON *stages = json_array();
+    int64_t n_attempts = 0;
+    for (size_t i = 0; i < p->n_stages; i++) {
+        json_push_string(stages, p->stages[i].name);
+    }
+    int64_t malformed = h->malformed;
+    for (const struct attempt *a = sh->attempts; a != NULL; a = a->next) {
+        malformed += a->key.program == h->no ? a->row.malformed : 0;
+    }
+    put_identity(o, h);
+    put_life(o, sh, h);
+    json_put_int(o, "n_cells", (int64_t)p->n_cells);
+    json_put(o, "stages", stages);
+    json_put(o, "tasks", tasks_json(sh, h));
+    json_put(o, "counted", counted_json(h));
+    json_put(o, "causes", causes_json(h, &n_attempts));
+    json_put_int(o, "attempts", n_attempts);
+    json_put_int(o, "garbage_lines", malformed);
+    json_put(o, "not_running", not_running_json(sh, h));
+    json_put(o, "verdict", verdict_json(h));
+    char *report = path_join(h->folder, "report/report.html");
+    json_put_string(o, "report", h->report_ready ? report : NULL);
+    free(report);
+    return o;
+}

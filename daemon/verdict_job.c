@@ -1,0 +1,148 @@
+#include "daemon/verdict_job.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "daemon/prepare.h"
+#include "daemon/result.h"
+#include "truthtable/verdict.h"
+
+#define OUTCOME_INDETERMINATE "INDETERMINATE"
+#define OUTCOME_VOID          "VOID"
+
+const char *verdict_kind_name(const char *outcome)
+{
+    if (strcmp(outcome, OUTCOME_VOID) == 0) {
+        return "void";
+    }
+    return strcmp(outcome, OUTCOME_INDETERMINATE) == 0 ? "indeterminate" : "bound";
+}
+
+enum exit_code verdict_exit_of(const char *outcome)
+{
+    if (strcmp(outcome, OUTCOME_VOID) == 0) {
+        return EXIT_VOID;
+    }
+    return strcmp(outcome, OUTCOME_INDETERMINATE) == 0 ? EXIT_INDETERMINATE : EXIT_OK;
+}
+
+static int add_result(struct verdict_job *j, struct evidence *e, uint32_t task)
+{
+    cJSON *result = NULL;
+    char *folder = hosted_task_folder(j->hosted, task);
+    char *path = path_join(folder, RESULT_FILE);
+    int rc = result_read_accepted(path, &j->ends[task].digest, &result, &j->err);
+    if (rc == 0) {
+        rc = evidence_add_result(e, hosted_cell(j->hosted, task), hosted_stage(j->hosted, task),
+                                 result, &j->err);
+    }
+    cJSON_Delete(result);
+    free(path);
+    free(folder);
+    return rc;
+}
+
+static int add_task(struct verdict_job *j, struct evidence *e, uint32_t task)
+{
+    const struct verdict_end *end = &j->ends[task];
+    size_t cell = hosted_cell(j->hosted, task);
+    size_t stage = hosted_stage(j->hosted, task);
+    if (end->state == TASK_DONE) {
+        evidence_set_task(e, cell, stage, TASK_END_DONE, NULL);
+        return add_result(j, e, task);
+    }
+    enum task_end how = end->state == TASK_BLOCKED     ? TASK_END_BLOCKED
+                        : end->state == TASK_NEVER_RUN ? TASK_END_NEVER_RUN
+                                                       : TASK_END_PENDING;
+    evidence_set_task(e, cell, stage, how, how == TASK_END_PENDING ? NULL : cause_name(end->cause));
+    return 0;
+}
+
+static int keep_verdict(struct verdict_job *j, const struct verdict *v)
+{
+    struct strbuf text = STRBUF_INIT;
+    const char *outcome = v->kind == VERDICT_VOID ? OUTCOME_VOID
+                          : v->kind == VERDICT_INDETERMINATE
+                              ? OUTCOME_INDETERMINATE
+                              : j->bundle->program->outcomes[v->outcome].name;
+    int rc = json_pretty(v->json, &text, &j->err);
+    if (rc == 0) {
+        strbuf_addc(&text, '\n');
+        j->digest = digest_bytes(text.buf, text.len);
+        j->text = strbuf_detach(&text);
+        (void)snprintf(j->outcome, sizeof(j->outcome), "%s", outcome);
+        j->timing = v->provenance == NULL ? NULL : json_copy(v->provenance);
+    }
+    strbuf_release(&text);
+    return rc;
+}
+
+static int compute(struct verdict_job *j)
+{
+    struct evidence e;
+    struct verdict v = {0};
+    const struct program *p = j->bundle->program;
+    bool drift = false;
+    int rc = prepare_check_lock(j->hosted, j->bundle, &drift, &j->err);
+    if (rc != 0) {
+        return rc;
+    }
+    evidence_init(&e, p);
+    for (uint32_t t = 0; rc == 0 && t < p->n_cells * p->n_stages; t++) {
+        rc = add_task(j, &e, t);
+    }
+    if (rc == 0) {
+        rc = verdict_compute(&e, j->bundle->lock->root, j->bundle->lock->root, &v, &j->err);
+        if (rc == 0) {
+            rc = keep_verdict(j, &v);
+            verdict_release(&v);
+        }
+    }
+    evidence_release(&e);
+    return rc;
+}
+
+static void on_verdict_work(struct job *job)
+{
+    struct verdict_job *j = (struct verdict_job *)job;
+    j->rc = j->rc == 0 ? compute(j) : j->rc;
+}
+
+static void on_verdict_done(struct job *job)
+{
+    struct verdict_job *j = (struct verdict_job *)job;
+    if (!j->shell->stopping) {
+        j->ready(j);
+    }
+    bundle_unref(j->bundle);
+    cJSON_Delete(j->timing);
+    free(j->ends);
+    free(j->text);
+    free(j);
+}
+
+static int take_end(void *ctx, const struct store_task *t, struct err *err)
+{
+    struct verdict_job *j = ctx;
+    (void)err;
+    j->ends[t->task] = (struct verdict_end){
+        .state = t->row.state, .cause = t->row.cause, .digest = t->result_digest};
+    return 0;
+}
+
+void verdict_job_start(struct shell *sh, struct hosted *h, void (*ready)(struct verdict_job *j))
+{
+    struct verdict_job *j = xcalloc(1, sizeof(*j));
+    j->job.work = on_verdict_work;
+    j->job.done = on_verdict_done;
+    j->shell = sh;
+    j->hosted = h;
+    j->bundle = bundle_ref(h->bundle);
+    j->ready = ready;
+    j->ends = xcalloc(h->n_tasks, sizeof(*j->ends));
+    j->rc = store_tasks(sh->store, h->no, take_end, j, &j->err);
+    job_start(&sh->loop, &j->job);
+}

@@ -1,0 +1,40 @@
+/*
+ * Computing a verdict off the loop: the lock is checked, every accepted result is read again and
+ * must still have the digest it was accepted with, and the table is read. Same evidence, same bytes
+ * (invariant 6).
+ */
+#ifndef DAEMON_VERDICT_JOB_H
+#define DAEMON_VERDICT_JOB_H
+
+#include "daemon/shell.h"
+
+struct verdict_end { /* how a task ended, from the store */
+    enum task_state state;
+    enum cause cause;
+    struct digest digest; /* of its result, when done */
+};
+
+struct verdict_job {
+    struct job job;
+    struct shell *shell;
+    struct hosted *hosted;
+    struct bundle *bundle;
+    struct verdict_end *ends; /* one a task */
+    void (*ready)(struct verdict_job *j);
+    int rc;
+    struct err err;
+    char *text; /* verdict.json's bytes */
+    struct digest digest;
+    char outcome[72];
+    cJSON *timing; /* validity that rests on timings */
+};
+
+/* `ready` is called on the loop, not at all when the shell is stopping; the job is freed after it.
+ */
+void verdict_job_start(struct shell *sh, struct hosted *h, void (*ready)(struct verdict_job *j));
+
+/* "bound", "indeterminate" or "void", and the exit code, from a program's committed outcome. */
+const char *verdict_kind_name(const char *outcome);
+enum exit_code verdict_exit_of(const char *outcome);
+
+#endif
