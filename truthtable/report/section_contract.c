@@ -144,9 +144,7 @@ static const char *spread_text(struct arena *a, const struct fact_row *f, size_t
 
 static const char *fact_label(struct arena *a, const char *name)
 {
-    size_t len = strlen(name);
-    bool is_bytes = len > 6 && strcmp(name + len - 6, "_bytes") == 0; /* the value says so */
-    char *label = arena_strndup(a, name, is_bytes ? len - 6 : len);
+    char *label = arena_strdup(a, name);
     for (char *c = label; *c != '\0'; c++) {
         *c = *c == '_' ? ' ' : *c;
     }

@@ -9,6 +9,7 @@
 
 #define FIGURES_PER_STAGE ((size_t)6)
 #define NAMES_MAX         ((size_t)64)
+#define SMOOTH_SHARE      ((size_t)25) /* one in so many of the points */
 #define LATE_POINTS_MIN   ((size_t)20) /* fewer points need no second look */
 
 /* Names of the curves of one stage; losses first, then by name. */
@@ -76,6 +77,24 @@ static double value_at(const struct curve *c, double x, size_t *from)
     return *from < c->n && c->xs[*from] <= x ? c->ys[*from] : (double)NAN;
 }
 
+/* A running mean over SMOOTH_SHARE of the points, narrower at the ends: noise from step to step
+ * hides what separates the conditions. */
+static void smooth(struct arena *a, struct plot_curve *c)
+{
+    size_t half = c->n / (2 * SMOOTH_SHARE);
+    double *out = arena_array(a, c->n + 1, sizeof(*out));
+    for (size_t i = 0; i < c->n; i++) {
+        size_t reach = half < i ? half : i;
+        reach = reach < c->n - 1 - i ? reach : c->n - 1 - i;
+        double sum = 0;
+        for (size_t k = i - reach; k <= i + reach; k++) {
+            sum += c->ys[k];
+        }
+        out[i] = sum / (double)(2 * reach + 1);
+    }
+    c->ys = out;
+}
+
 /* The mean of a condition's members at the steps that all of them have. */
 static struct plot_curve mean_of(struct arena *a, const struct curve *const *members, size_t n)
 {
@@ -83,18 +102,19 @@ static struct plot_curve mean_of(struct arena *a, const struct curve *const *mem
     double *xs = arena_array(a, first->n + 1, sizeof(*xs));
     double *ys = arena_array(a, first->n + 1, sizeof(*ys));
     size_t *from = arena_array(a, n, sizeof(*from));
-    size_t n_points = 0;
+    struct plot_curve mean = {.strong = true, .xs = xs, .ys = ys};
     for (size_t i = 0; i < first->n; i++) {
         double sum = 0;
         for (size_t k = 0; k < n; k++) {
             sum += value_at(members[k], first->xs[i], &from[k]);
         }
         if (isfinite(sum)) {
-            xs[n_points] = first->xs[i];
-            ys[n_points++] = sum / (double)n;
+            xs[mean.n] = first->xs[i];
+            ys[mean.n++] = sum / (double)n;
         }
     }
-    return (struct plot_curve){.strong = true, .xs = xs, .ys = ys, .n = n_points};
+    smooth(a, &mean);
+    return mean;
 }
 
 static size_t members_of(const struct report_model *m, const struct family *f, size_t condition,
@@ -181,8 +201,9 @@ static const char *caption_of(struct arena *a, const struct report_model *m, con
                             : "";
     return arena_printf(a,
                         "%s. Thin: one cell each; thick: the mean of a condition at the steps that "
-                        "all its replicates have.%s",
-                        name, crowd);
+                        "all its replicates have, "
+                        "as a running mean over 1/%zu of the points.%s",
+                        name, SMOOTH_SHARE, crowd);
 }
 
 static void draw(struct doc *d, const struct report_model *m, const struct family *f, bool late)

@@ -23,7 +23,8 @@ static void add_outcomes(struct doc *d, const cJSON *outcomes)
                                                 {"Scores under which it fires", ALIGN_TEXT}};
     struct doc_table *t = doc_table(d,
                                     "Which outcomes can come about: for each, made-up scores that "
-                                    "lead to it, found by a search before any data existed.",
+                                    "lead to it, found by a search before any data existed (one "
+                                    "score a condition, in their order).",
                                     columns, 3);
     const cJSON *outcome = NULL;
     cJSON_ArrayForEach(outcome, outcomes)

@@ -103,16 +103,16 @@ static const char *glossary(struct arena *a, const struct router_facts *facts)
         {"router_kills", "kills: experts re-initialised"},
         {"router_anneal", "anneal: balance weight at the end over that at the start"},
     };
-    const char *parts[COLUMNS_MAX];
-    size_t n = 0;
+    const char *text = "";
     for (size_t i = 0; i < facts->n; i++) {
         for (size_t k = 0; k < ARRAY_LEN(known); k++) {
             if (strcmp(facts->names[i], known[k].name) == 0) {
-                parts[n++] = known[k].meaning;
+                text =
+                    arena_printf(a, "%s%s%s", text, text[0] == '\0' ? " " : "; ", known[k].meaning);
             }
         }
     }
-    return n == 0 ? "" : arena_printf(a, " %s.", words_join(a, parts, n, "; "));
+    return text[0] == '\0' ? text : arena_printf(a, "%s.", text);
 }
 
 static void add_stage(struct doc *d, const struct report_model *m, size_t stage, bool *any)
