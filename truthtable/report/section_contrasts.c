@@ -134,14 +134,11 @@ static bool any_bayes(const struct report_model *m)
     return false;
 }
 
-/* Two digits of the standard error, and never fewer than four decimals. */
+/* Two digits of the standard error, in four to six decimals. */
 static int decimals_for(double se)
 {
-    if (!(se > 0)) {
-        return 4;
-    }
-    double digits = ceil(-log10(se)) + 1;
-    return (int)fmin(fmax(digits, 4), 9);
+    double digits = se > 0 ? ceil(-log10(se)) + 1 : 4;
+    return (int)fmin(fmax(digits, 4), 6);
 }
 
 static void add_measure_row(struct doc *d, const struct report_model *m, struct doc_table *t,

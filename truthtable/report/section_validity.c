@@ -24,6 +24,24 @@ static void add_condition(struct doc *d, struct doc_table *t, const cJSON *v, bo
     row->tone = cJSON_IsTrue(holds) ? TONE_PLAIN : voids && !timing ? TONE_BAD : TONE_WARN;
 }
 
+/* Without provenance nobody read what rests on timings. */
+static void add_unread(struct doc *d, const struct report_model *m, struct doc_table *t)
+{
+    for (size_t i = 0; i < m->program->n_validity; i++) {
+        const struct validity *v = &m->program->validity[i];
+        if (v->timing) {
+            struct doc_row *row = doc_row(d, t);
+            row->tone = TONE_WARN;
+            row->cells[0].text = v->name;
+            row->cells[1].text = v->condition.text;
+            row->cells[2].text = v->on_fail == ON_FAIL_VOID ? "voids the comparison" : "is flagged";
+            row->cells[3].text = "timings";
+            row->cells[4].text = "not read";
+            row->cells[5].text = "there is no provenance.json";
+        }
+    }
+}
+
 void section_validity(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {
@@ -50,5 +68,8 @@ void section_validity(struct doc *d, const struct report_model *m)
     cJSON_ArrayForEach(v, timing)
     {
         add_condition(d, t, v, true);
+    }
+    if (timing == NULL) {
+        add_unread(d, m, t);
     }
 }

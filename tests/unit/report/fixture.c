@@ -1,4 +1,4 @@
-#include "fixture.h"
+#include "tests/unit/report/fixture.h"
 
 #include <math.h>
 #include <string.h>

@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
-#include "fixture.h"
+#include "tests/unit/report/fixture.h"
 #include "truthtable/report/report.h"
 
 #define WORDS_MAX 9
