@@ -1,0 +1,162 @@
+/* Workers that answer --describe well, badly and not at all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "prereg/describe.h"
+#include "tests/unit/prereg/support.h"
+
+struct answer {
+    struct program *p;
+    struct describe describe;
+    struct diag diag;
+    char *folder;
+};
+
+/* SMALL_PROGRAM with a worker of these lines of shell; $2 is task.json. */
+static struct answer ask(const char *script, int64_t timeout_ms)
+{
+    struct answer a = {.folder = scratch_make()};
+    struct err err = {0};
+    char *text = xasprintf("#!/bin/sh\n%s\n", script);
+    free(scratch_write(a.folder, "worker.sh", text, 0700));
+    free(scratch_write(a.folder, "corpus.txt", "x", 0600));
+    free(text);
+    a.p = program_of(SMALL_PROGRAM, a.folder);
+    diag_init(&a.diag, "grid.toml");
+    if (describe_run(a.p, timeout_ms, &a.describe, &a.diag, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    return a;
+}
+
+static void answer_release(struct answer *a)
+{
+    describe_release(&a->describe);
+    diag_release(&a->diag);
+    program_free(a->p);
+    scratch_remove(a->folder);
+}
+
+/* The worker of stage train gets "--quick --describe FILE", that of score "--describe FILE". */
+static void test_a_good_worker(void **state)
+{
+    (void)state;
+    struct answer a =
+        ask("for f; do :; done\n"
+            "test \"$PREREG_TASK\" = \"$f\" || exit 1\n"
+            "grep -q '\"peers\"' \"$f\" || exit 1\n"
+            "echo '{\"protocol\":1,\"metrics\":[\"acc\"],\"facts\":{\"params_total\":12.5,"
+            "\"name\":\"x\"},\"seconds\":3,\"params\":{\"ffn\":8},\"unknown\":[],\"errors\":[]}'",
+            0);
+    assert_int_equal(a.diag.n_items, 0);
+    /* train differs between dense and moe; score is the same task everywhere */
+    assert_int_equal(a.describe.n_asked, 3);
+    double total = 0;
+    const cJSON *answer = describe_find(a.describe.json, a.p, 1, 0);
+    assert_true(describe_fact(answer, "params_total", &total));
+    assert_true(total > 12.4 && total < 12.6);
+    assert_false(describe_fact(answer, "name", &total));
+    assert_false(describe_fact(answer, "steps", &total));
+    assert_false(describe_fact(NULL, "steps", &total));
+    assert_null(json_member(answer, "unknown"));
+    describe_check_metrics(a.p, a.describe.json, &a.diag);
+    assert_int_equal(a.diag.n_items, 0);
+    answer_release(&a);
+}
+
+static void test_a_metric_that_is_not_there(void **state)
+{
+    (void)state;
+    struct answer a = ask("echo '{\"metrics\":[\"acc_norm\",\"ac\"]}'", 0);
+    describe_check_metrics(a.p, a.describe.json, &a.diag);
+    assert_int_equal(a.diag.n_errors, 1);
+    assert_string_equal(a.diag.items[0].msg,
+                        "measure.acc: its stage yields no metric \"acc\"; did you mean \"ac\"?");
+    assert_int_equal(a.diag.items[0].line, a.p->measures[0].place.line);
+    answer_release(&a);
+}
+
+static void test_answers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script;
+        enum diag_level level;
+        const char *said; /* at stage train */
+    } cases[] = {
+        {"echo '{\"errors\":[{\"key\":\"heads\",\"why\":\"does not divide width\"}]}'", DIAG_ERROR,
+         "stage.train: heads: does not divide width (at arch=dense)"},
+        {"echo usage >&2; exit 64", DIAG_WARNING,
+         "stage.train: the worker does not describe itself (exit code 64: usage)"},
+        {"echo hello", DIAG_WARNING,
+         "stage.train: the worker does not describe itself (exit code 0)"},
+        {"echo '{\"metrics\":'", DIAG_ERROR, "stage.train: --describe prints no JSON: "},
+        {"echo '{\"protocol\":7}'", DIAG_ERROR, "stage.train: --describe speaks protocol 7, not 1"},
+        {"echo '{\"metrics\":[1]}'", DIAG_ERROR,
+         "stage.train: --describe: \"metrics\" is not an array of names"},
+        {"echo '{\"seconds\":-1}'", DIAG_ERROR,
+         "stage.train: --describe: \"seconds\" is not a number, not negative"},
+        {"echo '{\"errors\":[3]}'", DIAG_ERROR,
+         "stage.train: --describe: an error without \"why\""},
+        {"kill -9 $$", DIAG_ERROR, "stage.train: --describe was ended by signal 9"},
+        {"sleep 60", DIAG_ERROR, "worker.sh did not end within 200 ms (at arch=dense)"},
+        {"exec >/dev/null 2>&1; sleep 60", DIAG_ERROR, "worker.sh did not end within 200 ms"},
+        {"while :; do echo '{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}'; "
+         "done",
+         DIAG_ERROR, "stage.train: "},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct answer a = ask(cases[i].script, 200);
+        assert_true(a.diag.n_items >= 1);
+        if (strstr(a.diag.items[0].msg, cases[i].said) == NULL) {
+            fail_msg("\"%s\" instead of \"%s\"", a.diag.items[0].msg, cases[i].said);
+        }
+        assert_int_equal(a.diag.items[0].level, cases[i].level);
+        assert_int_equal(a.diag.items[0].line, a.p->stages[0].place.line);
+        answer_release(&a);
+    }
+}
+
+/* What all conditions share is said once, and nothing stays in the temporary folder. */
+static void test_said_once(void **state)
+{
+    (void)state;
+    struct answer a = ask("echo '{\"errors\":[{\"why\":\"no\"}]}'", 0);
+    assert_int_equal(a.diag.n_items, 2); /* a line a stage */
+    answer_release(&a);
+}
+
+static void test_no_worker(void **state)
+{
+    (void)state;
+    struct program *p = program_of(SMALL_PROGRAM, "/no/such/folder");
+    struct describe d;
+    struct diag diag;
+    struct err err = {0};
+    diag_init(&diag, "grid.toml");
+    assert_int_equal(describe_run(p, 0, &d, &diag, &err), 0);
+    assert_int_equal(diag.n_errors, 2);
+    assert_non_null(strstr(diag.items[0].msg, "/no/such/folder/./worker.sh does not exist"));
+    assert_null(describe_find(d.json, p, 0, 0));
+    describe_release(&d);
+    diag_release(&diag);
+    program_free(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_good_worker), cmocka_unit_test(test_a_metric_that_is_not_there),
+        cmocka_unit_test(test_answers),       cmocka_unit_test(test_said_once),
+        cmocka_unit_test(test_no_worker),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
