@@ -270,7 +270,9 @@ static int open_all(struct shell *sh, struct err *err)
     sh->core = core_create(&sh->config);
     sh->pump = pump_create(&sh->loop, sh->core, sh->store, &listener);
     rc = server_open(sh, &sh->server, err);
-    return rc != 0 ? rc : load_all(sh, err);
+    rc = rc != 0 ? rc : load_all(sh, err);
+    struct core_event all = {.kind = CORE_ALL_ADDED};
+    return rc != 0 ? rc : pump_request(sh->pump, &all, err);
 }
 
 static void release_all(struct shell *sh)
