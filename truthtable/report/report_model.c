@@ -111,27 +111,28 @@ static void read_tasks(struct report_model *m, const char *folder)
     free(cells);
 }
 
-/* Gates stand in the order of the cells, so the next cell is tried before all others. */
-static size_t cell_after(const struct program *p, size_t last, const char *name)
+size_t report_cell_near(const struct report_model *m, size_t near, const char *name)
 {
-    size_t next = last + 1 < p->n_cells ? last + 1 : 0;
-    if (name == NULL) {
-        return INDEX_NONE;
+    const struct program *p = m->program;
+    for (size_t i = near; name != NULL && i < near + 2 && i < p->n_cells; i++) {
+        if (strcmp(p->cells[i].name, name) == 0) {
+            return i;
+        }
     }
-    return strcmp(p->cells[next].name, name) == 0 ? next : program_find_cell(p, name);
+    return name == NULL ? INDEX_NONE : program_find_cell(p, name);
 }
 
 static void index_gates(struct report_model *m)
 {
     const struct program *p = m->program;
     const cJSON *gate = NULL;
-    size_t cell = p->n_cells - 1;
+    size_t cell = 0;
     m->gates = arena_array(&m->arena, p->n_measures * p->n_cells + 1, sizeof(*m->gates));
     cJSON_ArrayForEach(gate, member(m->verdict, "gates"))
     {
         const char *name = member_text(gate, "measure");
         size_t measure = name == NULL ? INDEX_NONE : program_find_measure(p, name);
-        size_t found = cell_after(p, cell, member_text(gate, "cell"));
+        size_t found = report_cell_near(m, cell, member_text(gate, "cell"));
         if (measure != INDEX_NONE && found != INDEX_NONE) {
             m->gates[measure * p->n_cells + found] = gate;
             cell = found;

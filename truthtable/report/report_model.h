@@ -69,6 +69,10 @@ double report_fact(const struct report_model *m, size_t cell, size_t stage, cons
 /* The gate of (measure, cell) in verdict.json, or NULL. */
 const cJSON *report_gate(const struct report_model *m, size_t measure, size_t cell);
 
+/* A cell by name; INDEX_NONE when unknown. Lists stand in the order of the cells: the cell `near`
+ * and the next are tried before all others. */
+size_t report_cell_near(const struct report_model *m, size_t near, const char *name);
+
 /* Members of JSON objects, for sections: NAN, NULL, an empty array's length 0 when absent or of
  * another type. */
 double member_number(const cJSON *obj, const char *key);

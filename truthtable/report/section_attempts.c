@@ -48,29 +48,35 @@ static double wall_ms(const cJSON *attempt)
     return (double)(to.ms - from.ms);
 }
 
-static struct effort effort_of(const struct report_model *m, const char *cell)
+static void add_task(struct effort *e, const cJSON *task)
 {
-    struct effort e = {0};
+    const cJSON *attempt = NULL;
+    cJSON_ArrayForEach(attempt, member(task, "attempts"))
+    {
+        e->attempts++;
+        e->resumed += is_resumed(attempt) ? 1 : 0;
+        e->failed += has_cause(attempt) ? 1 : 0;
+        add_number(&e->cpu_ms, member_number(attempt, "user_ms"));
+        add_number(&e->cpu_ms, member_number(attempt, "system_ms"));
+        add_number(&e->wall_ms, wall_ms(attempt));
+        e->peak_bytes = fmax(e->peak_bytes, member_number(attempt, "max_rss_bytes"));
+    }
+}
+
+static struct effort *efforts_of(struct arena *a, const struct report_model *m)
+{
+    struct effort *efforts = arena_array(a, m->program->n_cells, sizeof(*efforts));
+    size_t near = 0;
     const cJSON *task = NULL;
     cJSON_ArrayForEach(task, member(m->provenance, "tasks"))
     {
-        const char *of = member_text(task, "cell");
-        if (of == NULL || strcmp(of, cell) != 0) {
-            continue;
-        }
-        const cJSON *attempt = NULL;
-        cJSON_ArrayForEach(attempt, member(task, "attempts"))
-        {
-            e.attempts++;
-            e.resumed += is_resumed(attempt) ? 1 : 0;
-            e.failed += has_cause(attempt) ? 1 : 0;
-            add_number(&e.cpu_ms, member_number(attempt, "user_ms"));
-            add_number(&e.cpu_ms, member_number(attempt, "system_ms"));
-            add_number(&e.wall_ms, wall_ms(attempt));
-            e.peak_bytes = fmax(e.peak_bytes, member_number(attempt, "max_rss_bytes"));
+        size_t cell = report_cell_near(m, near, member_text(task, "cell"));
+        if (cell != INDEX_NONE) {
+            add_task(&efforts[cell], task);
+            near = cell;
         }
     }
-    return e;
+    return efforts;
 }
 
 static void add_cells(struct doc *d, const struct report_model *m)
@@ -86,8 +92,9 @@ static void add_cells(struct doc *d, const struct report_model *m)
                   "Attempts and resumes of every cell, all stages together. Resumed attempts went "
                   "on from a checkpoint or from the items already scored.",
                   columns, 7);
+    const struct effort *efforts = efforts_of(a, m);
     for (size_t i = 0; i < m->program->n_cells; i++) {
-        struct effort e = effort_of(m, m->program->cells[i].name);
+        const struct effort e = efforts[i];
         struct doc_row *row = doc_row(d, t);
         row->cells[0].text = m->program->cells[i].name;
         row->cells[1].text = fmt_count(a, (int64_t)e.attempts);

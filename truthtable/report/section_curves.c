@@ -9,8 +9,9 @@
 
 #define FIGURES_PER_STAGE ((size_t)6)
 #define NAMES_MAX         ((size_t)64)
-#define SMOOTH_SHARE      ((size_t)25) /* one in so many of the points */
-#define LATE_POINTS_MIN   ((size_t)20) /* fewer points need no second look */
+#define SMOOTH_SHARE      ((size_t)25)  /* one in so many of the points */
+#define THIN_MAX          ((size_t)400) /* more cells than this: only means are drawn */
+#define LATE_POINTS_MIN   ((size_t)20)  /* fewer points need no second look */
 
 /* Names of the curves of one stage; losses first, then by name. */
 struct names {
@@ -135,7 +136,7 @@ static size_t curves_of(struct arena *a, const struct report_model *m, const str
     const struct program *p = m->program;
     const struct curve **members = arena_array(a, f->n + 1, sizeof(*members));
     size_t n = 0;
-    for (size_t i = 0; i < f->n; i++) {
+    for (size_t i = 0; i < f->n && f->n <= THIN_MAX; i++) {
         const struct curve *c = f->members[i];
         out[n++] = (struct plot_curve){.series = p->cells[c->cell].condition,
                                        .xs = c->xs,
@@ -189,21 +190,18 @@ static void keep_late(struct plot_curve *curves, size_t n)
     }
 }
 
-static const char *caption_of(struct arena *a, const struct report_model *m, const char *name,
-                              bool late)
+static const char *caption_of(struct arena *a, const struct report_model *m, const struct family *f,
+                              const char *title)
 {
-    if (late) {
-        return arena_printf(a, "The same in the second half of the steps, on its own scale: %s.",
-                            name);
-    }
     const char *crowd = m->program->n_conditions > PLOT_LEGEND_MAX
                             ? " Too many conditions for a legend: point at a line for its name."
                             : "";
     return arena_printf(a,
-                        "%s. Thin: one cell each; thick: the mean of a condition at the steps that "
-                        "all its replicates have, "
-                        "as a running mean over 1/%zu of the points.%s",
-                        name, SMOOTH_SHARE, crowd);
+                        "%s. %s the mean of a condition at the steps that all its replicates have, "
+                        "as a running mean over "
+                        "1/%zu of the points.%s",
+                        title, f->n <= THIN_MAX ? "Thin: one cell each; thick:" : "Only",
+                        SMOOTH_SHARE, crowd);
 }
 
 static void draw(struct doc *d, const struct report_model *m, const struct family *f, bool late)
@@ -220,7 +218,11 @@ static void draw(struct doc *d, const struct report_model *m, const struct famil
     const char *id = NULL;
     const char *summary =
         late ? "Where the curves end is told with the figure before." : family_summary(a, m, f);
-    struct doc_figure *figure = doc_figure(d, caption_of(a, m, title, late), summary, &id);
+    const char *caption =
+        late ? arena_printf(a, "The same in the second half of the steps, on its own scale: %s.",
+                            title)
+             : caption_of(a, m, f, title);
+    struct doc_figure *figure = doc_figure(d, caption, summary, &id);
     struct plot_curve *curves = arena_array(a, f->n + p->n_conditions, sizeof(*curves));
     struct plot_lines plot = {
         .head = {.id = id,
