@@ -1,0 +1,251 @@
+/* Evidence from JSON and from folders of cells. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "tests/unit/truthtable/fixture.h"
+#include "truthtable/gather.h"
+
+static const char toml[] =
+    "[program]\nname = \"t\"\nschema = 1\nquestion = \"?\"\n"
+    "[[factor]]\nname = \"arch\"\nlevels = [\"x\", \"y\"]\n"
+    "[stage.train]\ncommand = [\"w\"]\nparams = { a = \"$arch\" }\n"
+    "[stage.exam]\ncommand = [\"w\"]\nafter = [\"train\"]\n"
+    "[measure]\nq = { metric = \"exam.acc\" }\n"
+    "[contrast]\nc = { between = { arch = [\"x\", \"y\"] } }\n"
+    "[[input]]\nname = \"i\"\nlevels = [[\"a\", \"contrast.c[q].mean > 0\"], [\"b\", "
+    "\"otherwise\"]]\n"
+    "[table]\ninputs = [\"i\"]\nrows = [[\"a\", \"O1\"], [\"b\", \"O2\"]]\n"
+    "[outcome]\nO1 = { prior = 0.5, title = \"one\" }\nO2 = { prior = 0.4, title = \"two\" }\n";
+
+static cJSON *parse(const char *text)
+{
+    cJSON *v = NULL;
+    struct err err;
+    if (json_parse(text, strlen(text), &v, &err) != 0) {
+        fail_msg("%s: %s", text, err.msg);
+    }
+    return v;
+}
+
+static void test_result_values(void **state)
+{
+    static const struct {
+        const char *json;
+        enum value_state want;
+        const char *why;
+    } cases[] = {
+        {"0.5", VALUE_KNOWN, NULL},
+        {"{\"value\":0.5,\"n\":10,\"se\":0.1}", VALUE_KNOWN, NULL},
+        {"{\"value\":0.5,\"n\":null}", VALUE_KNOWN, NULL},
+        {"{\"value\":0.5,\"n\":0}", VALUE_NULL, "n is not a count"},
+        {"{\"value\":0.5,\"n\":1.5}", VALUE_NULL, "n is not a count"},
+        {"{\"value\":0.5,\"n\":\"10\"}", VALUE_NULL, "n is not a count"},
+        {"{\"value\":0.5,\"se\":\"x\"}", VALUE_NULL, "se is not a number"},
+        {"{\"value\":null,\"why\":\"not_finite\"}", VALUE_NULL, "not_finite"},
+        {"{\"value\":null}", VALUE_NULL, "null without a reason"},
+        {"{\"value\":null,\"why\":\"not_reached\",\"bound\":\">4864\"}", VALUE_CENSORED,
+         "not_reached"},
+        {"{\"value\":null,\"bound\":\"4864\"}", VALUE_NULL, "the bound is not readable"},
+        {"{\"value\":null,\"bound\":\">x\"}", VALUE_NULL, "the bound is not readable"},
+        {"{\"value\":\"0.5\"}", VALUE_NULL, "not a number"},
+        {"{}", VALUE_NULL, "the record has no value"},
+        {"null", VALUE_NULL, "null without a reason"},
+        {"\"NaN\"", VALUE_NULL, "not a number"},
+        {"true", VALUE_NULL, "not a number"},
+        {"[]", VALUE_NULL, "not a number"},
+    };
+    struct program *p = fixture_program(toml);
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct evidence e;
+        struct err err;
+        char *text = xasprintf(
+            "{\"metrics\":{\"acc\":%s},\"facts\":{\"blas\":\"generic\",\"p\":3}}", cases[i].json);
+        cJSON *result = parse(text);
+        evidence_init(&e, p);
+        assert_int_equal(evidence_add_result(&e, 1, 1, result, &err), 0);
+        const struct evidence_value *v = evidence_metric(&e, 1, 1, "acc");
+        if (v->state != cases[i].want) {
+            fail_msg("%s: state %d", cases[i].json, v->state);
+        }
+        if (cases[i].why != NULL) {
+            assert_string_equal(v->why, cases[i].why);
+        }
+        if (v->state == VALUE_CENSORED) {
+            assert_true(v->bound_above && v->bound == 4864);
+        }
+        assert_int_equal(evidence_fact(&e, 1, 1, "blas")->state, VALUE_NULL);
+        assert_int_equal(evidence_fact(&e, 1, 1, "p")->state, VALUE_KNOWN);
+        assert_int_equal(evidence_fact(&e, 0, 1, "p")->state, VALUE_MISSING);
+        assert_int_equal(evidence_metric(&e, 1, 0, "acc")->state, VALUE_MISSING);
+        evidence_release(&e);
+        cJSON_Delete(result);
+        free(text);
+    }
+    program_free(p);
+}
+
+/* Many names, so that the index grows. */
+static void test_index(void **state)
+{
+    struct program *p = fixture_program(toml);
+    struct evidence e;
+    (void)state;
+    evidence_init(&e, p);
+    for (int i = 0; i < 5000; i++) {
+        char name[32];
+        struct evidence_value v = {.state = VALUE_KNOWN, .value = i};
+        (void)snprintf(name, sizeof(name), "m%d", i / 4);
+        evidence_add_metric(&e, (size_t)i % 2, (size_t)i / 2 % 2, name, &v);
+    }
+    for (int i = 0; i < 5000; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof(name), "m%d", i / 4);
+        const struct evidence_value *v =
+            evidence_metric(&e, (size_t)i % 2, (size_t)i / 2 % 2, name);
+        assert_true(v->state == VALUE_KNOWN && v->value == i);
+    }
+    evidence_release(&e);
+    program_free(p);
+}
+
+static void test_records(void **state)
+{
+    static const struct {
+        const char *json;
+        int rc;
+        const char *message;
+    } cases[] = {
+        {"{\"schema\":1,\"program\":\"t\",\"records\":[]}", 0, ""},
+        {"{\"schema\":2,\"program\":\"t\",\"records\":[]}", ERR_VERSION, "schema 2"},
+        {"{\"schema\":1,\"program\":\"u\",\"records\":[]}", ERR_INVALID, "\"u\""},
+        {"{\"schema\":1,\"program\":\"t\"}", ERR_SYNTAX, "\"records\" is missing"},
+        {"{\"schema\":1,\"program\":\"t\",\"records\":[{\"cell\":\"arch=z\",\"stage\":\"exam\"}]}",
+         ERR_NOT_FOUND, "record 0: the program has no cell \"arch=z\""},
+        {"{\"schema\":1,\"program\":\"t\",\"records\":[{\"cell\":\"arch=x\",\"stage\":\"ex\"}]}",
+         ERR_NOT_FOUND, "no stage"},
+        {"{\"schema\":1,\"program\":\"t\",\"records\":[{\"cell\":\"arch=x\",\"stage\":\"exam\","
+         "\"end\":\"maybe\"}]}",
+         ERR_SYNTAX, "not done, blocked or never_run"},
+        {"{\"schema\":1,\"program\":\"t\",\"records\":[{\"cell\":\"arch=x\",\"stage\":\"exam\","
+         "\"end\":\"blocked\"}]}",
+         ERR_SYNTAX, "needs a \"cause\""},
+        {"{\"schema\":1,\"program\":\"t\",\"records\":[{\"cell\":\"arch=x\",\"stage\":\"exam\","
+         "\"end\":\"blocked\",\"cause\":\"sloth\"}]}",
+         ERR_SYNTAX, "needs a \"cause\""},
+        {"{\"schema\":1,\"program\":\"t\",\"records\":[{\"cell\":\"arch=x\",\"stage\":\"exam\","
+         "\"metrics\":3}]}",
+         ERR_PROTOCOL, "not an object"},
+        {"{\"schema\":1,\"program\":\"t\",\"records\":[{\"cell\":\"arch=x\",\"stage\":\"exam\"},"
+         "{\"cell\":\"arch=x\",\"stage\":\"exam\",\"end\":\"blocked\",\"cause\":\"oom\"}]}",
+         ERR_SYNTAX, "record 1: arch=x exam ends in two ways"},
+    };
+    struct program *p = fixture_program(toml);
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct evidence e;
+        struct err err = {0};
+        cJSON *records = parse(cases[i].json);
+        evidence_init(&e, p);
+        int rc = evidence_read_records(&e, records, &err);
+        if (rc != cases[i].rc || strstr(err.msg, cases[i].message) == NULL) {
+            fail_msg("%s: %d %s", cases[i].json, rc, err.msg);
+        }
+        evidence_release(&e);
+        cJSON_Delete(records);
+    }
+    program_free(p);
+}
+
+static void test_doubled_record(void **state)
+{
+    struct program *p = fixture_program(toml);
+    struct evidence e;
+    struct err err;
+    cJSON *records = parse("{\"schema\":1,\"program\":\"t\",\"label\":\"by hand\",\"records\":["
+                           "{\"cell\":\"arch=x\",\"stage\":\"exam\",\"metrics\":{\"acc\":0.5}},"
+                           "{\"cell\":\"arch=x\",\"stage\":\"exam\",\"metrics\":{\"acc\":0.5}}]}");
+    (void)state;
+    evidence_init(&e, p);
+    assert_int_equal(evidence_read_records(&e, records, &err), 0);
+    assert_int_equal(evidence_metric(&e, 0, 1, "acc")->state, VALUE_DOUBLED);
+    assert_string_equal(e.label, "by hand");
+    assert_int_equal(e.tasks[1].end, TASK_END_DONE);
+    assert_int_equal(e.tasks[0].end, TASK_END_PENDING);
+    cJSON_Delete(records);
+    evidence_release(&e);
+    program_free(p);
+}
+
+static void write_file(const char *folder, const char *relative, const char *text)
+{
+    struct err err;
+    char *path = path_join(folder, relative);
+    char *parent = path_folder(path);
+    assert_int_equal(dir_make(parent, 0700, &err), 0);
+    assert_int_equal(file_write_atomic(path, text, strlen(text), 0600, &err), 0);
+    free(parent);
+    free(path);
+}
+
+static void test_gather(void **state)
+{
+    char folder[] = "/tmp/preregd-gather-XXXXXX";
+    struct program *p = fixture_program(toml);
+    struct evidence e;
+    struct err err;
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    write_file(folder, "arch=x/train/attempt-0001/result.json",
+               "{\"metrics\":{\"loss\":{\"value\":2}}}");
+    char *link = path_join(folder, "arch=x/train/result.json");
+    assert_int_equal(symlink("attempt-0001/result.json", link), 0);
+    /* An attempt whose result is not linked is no result. */
+    write_file(folder, "arch=y/train/attempt-0001/result.json",
+               "{\"metrics\":{\"loss\":{\"value\":9}}}");
+    cJSON *ends = parse(
+        "[{\"cell\":\"arch=x\",\"stage\":\"train\",\"end\":\"done\"},"
+        "{\"cell\":\"arch=x\",\"stage\":\"exam\",\"end\":\"blocked\",\"cause\":\"oom\"},"
+        "{\"cell\":\"arch=y\",\"stage\":\"train\",\"end\":\"done\"},"
+        "{\"cell\":\"arch=y\",\"stage\":\"exam\",\"end\":\"never_run\",\"cause\":\"cancelled\"}]");
+    evidence_init(&e, p);
+    assert_int_equal(gather_evidence(&e, folder, ends, &err), 0);
+    assert_int_equal(e.tasks[0].end, TASK_END_DONE);
+    assert_true(evidence_metric(&e, 0, 0, "loss")->value == 2);
+    assert_int_equal(e.tasks[1].end, TASK_END_BLOCKED);
+    assert_string_equal(e.tasks[1].cause, "oom");
+    assert_int_equal(e.tasks[2].end, TASK_END_PENDING);
+    assert_int_equal(evidence_metric(&e, 1, 0, "loss")->state, VALUE_MISSING);
+    assert_int_equal(e.tasks[3].end, TASK_END_NEVER_RUN);
+    evidence_release(&e);
+    /* A linked result that cannot be read is said, not skipped. */
+    write_file(folder, "arch=y/exam/result.json", "{\"metrics\":");
+    evidence_init(&e, p);
+    assert_int_equal(gather_evidence(&e, folder, NULL, &err), ERR_SYNTAX);
+    assert_non_null(strstr(err.msg, "arch=y/exam/result.json"));
+    evidence_release(&e);
+    assert_int_equal(dir_remove(folder, &err), 0);
+    cJSON_Delete(ends);
+    free(link);
+    program_free(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_result_values), cmocka_unit_test(test_index),
+        cmocka_unit_test(test_records),       cmocka_unit_test(test_doubled_record),
+        cmocka_unit_test(test_gather),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,462 @@
+/* Verdicts of one small program under every kind of bad luck: exclusion, VOID, INDETERMINATE,
+ * undetermined records. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "tests/unit/truthtable/fixture.h"
+#include "truthtable/verdict.h"
+
+/* 12 cells: arch x lr x seed; counted tasks: 24 (exam and quiz), budget 3. */
+static const char toml[] =
+    "[program]\nname = \"t\"\nschema = 1\nquestion = \"?\"\n"
+    "[[factor]]\nname = \"arch\"\nlevels = [\"dense\", \"moe\"]\n"
+    "[[factor]]\nname = \"lr\"\nlevels = [1e-3, 2e-3]\n"
+    "[[factor]]\nname = \"seed\"\nlevels = [1, 2, 3]\nreplicate = true\n"
+    "[stage.train]\ncommand = [\"w\"]\nparams = { a = \"$arch\", l = \"$lr\", s = \"$seed\" }\n"
+    "[stage.exam]\ncommand = [\"w\"]\nafter = [\"train\"]\nparams = { t = \"exam\" }\n"
+    "[stage.quiz]\ncommand = [\"w\"]\nafter = [\"train\"]\nparams = { t = \"quiz\" }\n"
+    "[stage.side]\ncommand = [\"w\"]\nafter = [\"train\"]\nparams = { t = \"side\" }\n"
+    "[measure]\n"
+    "exam = { metric = \"exam.acc\", items = 100, chance = 0.25, floor = 0.3 }\n"
+    "quiz = { metric = \"quiz.acc\", items = 100, chance = 0.25, floor = 0.4 }\n"
+    "side = { metric = \"side.acc\", items = 100, chance = 0.25, floor = 0.4, best_arm = 0.6, "
+    "counted = false }\n"
+    "steps = { metric = \"train.target_step\", better = \"lower\", counted = false }\n"
+    "[contrast]\n"
+    "arch = { between = { arch = [\"moe\", \"dense\"] }, over = \"cleared\" }\n"
+    "low  = { between = { arch = [\"moe\", \"dense\"] }, where = { lr = 1e-3 } }\n"
+    "high = { between = { arch = [\"moe\", \"dense\"] }, where = { lr = 2e-3 } }\n"
+    "shift = { of = \"high\", minus = \"low\" }\n"
+    "[counter]\n"
+    "k = { contrast = \"arch\", clears = \"every_cell\", binds = true }\n"
+    "k_mean = { contrast = \"arch\", clears = \"arm_means\" }\n"
+    "[[input]]\nname = \"ahead\"\nlevels = [[\"moe\", \"contrast.arch.mean > 0\"], [\"dense\", "
+    "\"contrast.arch.mean < 0\"]]\n"
+    "[[input]]\nname = \"cleared\"\nlevels = [[\"some\", \"counter.k >= 1\"], [\"none\", "
+    "\"otherwise\"]]\n"
+    "[table]\ninputs = [\"ahead\", \"cleared\"]\n"
+    "rows = [[\"moe\", \"some\", \"M\"], [\"dense\", \"some\", \"D\"], [\"moe\", \"none\", \"N\"], "
+    "[\"dense\", \"none\", \"N\"]]\n"
+    "[outcome]\nM = { prior = 0.4, title = \"moe\" }\nD = { prior = 0.3, title = \"dense\" }\n"
+    "N = { prior = 0.25, title = \"neither\" }\n"
+    "[exclusion]\nbudget = 0.13\n"
+    "[validity]\n"
+    "active = { condition = \"ratio(fact.train.active, arch, 'moe', 'dense') within 0.01\", "
+    "on_fail = \"void\" }\n"
+    "times = { condition = \"ratio(fact.train.seconds, arch, 'moe', 'dense') < 1.2\", on_fail = "
+    "\"flag\", timing = true }\n";
+
+enum { TRAIN, EXAM, QUIZ, SIDE };
+
+struct scene {
+    struct program *p;
+    struct evidence e;
+    struct verdict v;
+};
+
+static void add_fact(struct scene *s, size_t cell, const char *name, double value)
+{
+    struct evidence_value v = {.state = VALUE_KNOWN, .value = value};
+    evidence_add_fact(&s->e, cell, TRAIN, name, &v);
+}
+
+/* moe is ahead by 0.05 in both; all cells clear exam, none clears quiz. */
+static void open_scene(struct scene *s, const char *program)
+{
+    s->p = fixture_program(program);
+    evidence_init(&s->e, s->p);
+    fixture_all_done(&s->e);
+    for (size_t c = 0; c < 12; c++) {
+        bool moe = c >= 6;
+        add_fact(s, c, "active", 1000);
+        add_fact(s, c, "seconds", moe ? 1.5 : 1);
+    }
+}
+
+static double exam_score(size_t cell)
+{
+    /* Seeds differ, so that there is a spread; every value is a count of 100. */
+    return (cell >= 6 ? 40 + 2 * (double)(cell % 3) : 35 + (double)(cell % 3)) / 100;
+}
+
+static void score_all(struct scene *s, size_t except)
+{
+    for (size_t c = 0; c < 12; c++) {
+        if (c != except) {
+            fixture_score(&s->e, c, "exam", exam_score(c), 100);
+        }
+        fixture_score(&s->e, c, "quiz", 0.3, 100);
+        fixture_score(&s->e, c, "side", c >= 6 ? 0.45 : 0.5, 100);
+        fixture_score(&s->e, c, "steps", 100, 0);
+    }
+}
+
+static void judge(struct scene *s)
+{
+    struct err err;
+    if (verdict_compute(&s->e, "r", "h", &s->v, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+}
+
+static void close_scene(struct scene *s)
+{
+    verdict_release(&s->v);
+    evidence_release(&s->e);
+    program_free(s->p);
+}
+
+static const cJSON *member(const cJSON *o, const char *key)
+{
+    const cJSON *m = json_member(o, key);
+    if (m == NULL) {
+        fail_msg("no \"%s\"", key);
+    }
+    return m;
+}
+
+static const cJSON *named(const cJSON *list, const char *key, const char *name)
+{
+    const cJSON *m = NULL;
+    cJSON_ArrayForEach(m, list)
+    {
+        if (strcmp(cJSON_GetStringValue(member(m, key)), name) == 0) {
+            return m;
+        }
+    }
+    fail_msg("no %s %s", key, name);
+    return NULL;
+}
+
+static const cJSON *figure(const struct scene *s, const char *contrast, const char *measure)
+{
+    return named(member(named(member(s->v.json, "contrasts"), "name", contrast), "measures"),
+                 "measure", measure);
+}
+
+static void expect(const cJSON *v, const char *want)
+{
+    struct strbuf sb = STRBUF_INIT;
+    struct err err;
+    assert_int_equal(json_line(v, &sb, &err), 0);
+    assert_string_equal(sb.buf, want);
+    strbuf_release(&sb);
+}
+
+static void near(const cJSON *v, double want)
+{
+    assert_true(cJSON_IsNumber(v));
+    if (!(fabs(v->valuedouble - want) < 1e-12)) {
+        fail_msg("got %.17g, want %.17g", v->valuedouble, want);
+    }
+}
+
+static void test_bound(void **state)
+{
+    struct scene s;
+    (void)state;
+    open_scene(&s, toml);
+    score_all(&s, INDEX_NONE);
+    judge(&s);
+    assert_int_equal(s.v.kind, VERDICT_BOUND);
+    assert_int_equal(s.v.outcome, program_find_outcome(s.p, "M"));
+    expect(member(s.v.json, "rows_fired"), "[1]");
+    expect(member(s.v.json, "counters"), "{\"k\":[1,1],\"k_mean\":[1,1]}");
+    expect(member(s.v.json, "notes"), "[]");
+    expect(member(s.v.json, "undetermined"), "[]");
+    near(member(s.v.json, "surprisal_bits"), -log2(0.4));
+    near(member(s.v.json, "brier"), 0.6 * 0.6 + 0.3 * 0.3 + 0.25 * 0.25 + 0.05 * 0.05);
+    /* d_i = 5, 6, 7 hundredths: mean 6, sd 1, se 1/sqrt 3, t(2) = 4.302653. */
+    const cJSON *f = figure(&s, "arch", "exam");
+    near(member(f, "n"), 3);
+    near(member(f, "mean"), 0.06);
+    near(member(f, "sd"), 0.01);
+    near(member(f, "se"), 0.01 / sqrt(3));
+    near(member(f, "ci_low"), 0.06 - 4.302652729911275 * 0.01 / sqrt(3));
+    assert_true(cJSON_IsNull(member(f, "bf10")));
+    expect(member(figure(&s, "arch", "exam"), "excluded"), "[]");
+    /* Only exam cleared: the pool holds its two settings. */
+    const cJSON *pooled = member(named(member(s.v.json, "contrasts"), "name", "arch"), "pooled");
+    near(member(pooled, "n"), 2);
+    near(member(pooled, "max_abs"), 0.06);
+    /* 4 conditions -> 6 pairs x 2 counted measures */
+    near(member(member(s.v.json, "pairs"), "n"), 12);
+    /* side: the floor is reached, but no arm mean reaches 0.6. */
+    const cJSON *g = member(s.v.json, "gates");
+    for (g = g->child; strcmp(cJSON_GetStringValue(member(g, "measure")), "side") != 0;) {
+        g = g->next;
+    }
+    assert_true(cJSON_IsFalse(member(g, "cleared")));
+    /* Timings flag outside the verdict. */
+    assert_int_equal(cJSON_GetArraySize(member(s.v.json, "validity")), 1);
+    assert_true(cJSON_IsFalse(member(s.v.provenance->child, "holds")));
+    close_scene(&s);
+}
+
+static void test_missing_record(void **state)
+{
+    struct scene s;
+    (void)state;
+    open_scene(&s, toml);
+    score_all(&s, 4);
+    judge(&s);
+    assert_int_equal(s.v.kind, VERDICT_INDETERMINATE);
+    assert_int_equal(verdict_exit_code(&s.v), EXIT_INDETERMINATE);
+    expect(member(s.v.json, "rows_fired"), "[1,2,3,4]");
+    expect(member(s.v.json, "counters"), "{\"k\":[0,1],\"k_mean\":[0,1]}");
+    expect(member(s.v.json, "prior"), "null");
+    const cJSON *in = named(member(s.v.json, "inputs"), "name", "ahead");
+    assert_string_equal(cJSON_GetStringValue(member(in, "why")),
+                        "whether exam cleared is undetermined");
+    assert_string_equal(cJSON_GetStringValue(member(figure(&s, "arch", "exam"), "why")),
+                        "the record is missing");
+    close_scene(&s);
+}
+
+/* What arrives bad is undetermined and never excluded. */
+static void test_bad_records(void **state)
+{
+    static const struct {
+        struct evidence_value v;
+        bool twice;
+        const char *why;
+    } cases[] = {
+        {{.state = VALUE_KNOWN, .value = NAN}, false, "not finite"},
+        {{.state = VALUE_KNOWN, .value = INFINITY}, false, "not finite"},
+        {{.state = VALUE_NULL, .why = "gone"}, false, "gone"},
+        {{.state = VALUE_KNOWN, .value = 0.5}, true, "recorded more than once"},
+        {{.state = VALUE_KNOWN, .value = 1.5}, false, "outside 0..1"},
+        {{.state = VALUE_KNOWN, .value = -0.1}, false, "outside 0..1"},
+        {{.state = VALUE_KNOWN, .value = 0.5, .has_n = true, .n = 50},
+         false,
+         "on 50 items, the plan says 100"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct scene s;
+        open_scene(&s, toml);
+        score_all(&s, 4);
+        evidence_add_metric(&s.e, 4, EXAM, "acc", &cases[i].v);
+        if (cases[i].twice) {
+            evidence_add_metric(&s.e, 4, EXAM, "acc", &cases[i].v);
+        }
+        judge(&s);
+        assert_int_equal(s.v.kind, VERDICT_INDETERMINATE);
+        const cJSON *f = figure(&s, "arch", "exam");
+        assert_string_equal(cJSON_GetStringValue(member(f, "why")), cases[i].why);
+        expect(member(f, "excluded"), "[]");
+        close_scene(&s);
+    }
+}
+
+static void test_excluded(void **state)
+{
+    struct scene s;
+    (void)state;
+    open_scene(&s, toml);
+    score_all(&s, 4);
+    evidence_set_task(&s.e, 4, EXAM, TASK_END_BLOCKED, "oom");
+    judge(&s);
+    const cJSON *f = figure(&s, "arch", "exam");
+    /* Cell 4 is dense, 0.002, seed 2; its partner 10 leaves too: settings 6 and (5 + 7) / 2. */
+    expect(member(f, "excluded"), "[\"arch=dense,lr=0.002,seed=2\"]");
+    near(member(f, "n"), 3);
+    near(member(f, "mean"), 0.06);
+    near(member(member(f, "settings")->child->next, "difference"), 0.06);
+    /* The gate of an excluded cell stays unknown: exam may or may not clear. */
+    expect(member(s.v.json, "counters"), "{\"k\":[0,1],\"k_mean\":[1,1]}");
+    assert_int_equal(s.v.kind, VERDICT_INDETERMINATE);
+    expect(
+        member(member(s.v.json, "coverage"), "counted"),
+        "{\"planned\":24,\"done\":23,\"blocked\":1,\"never_run\":0,\"excluded\":1,\"budget\":3}");
+    const cJSON *note = member(s.v.json, "notes")->child;
+    assert_non_null(strstr(cJSON_GetStringValue(note), "counters disagree"));
+    close_scene(&s);
+}
+
+static void test_setting_without_pair(void **state)
+{
+    struct scene s;
+    (void)state;
+    open_scene(&s, toml);
+    score_all(&s, INDEX_NONE);
+    /* One of each pair of the second setting. */
+    evidence_set_task(&s.e, 3, EXAM, TASK_END_BLOCKED, "crash");
+    evidence_set_task(&s.e, 4, EXAM, TASK_END_BLOCKED, "hang");
+    evidence_set_task(&s.e, 11, EXAM, TASK_END_BLOCKED, "timeout");
+    judge(&s);
+    const cJSON *f = figure(&s, "arch", "exam");
+    assert_true(cJSON_IsNull(member(f, "mean")));
+    assert_string_equal(cJSON_GetStringValue(member(f, "why")), "a setting has no pair left");
+    near(member(figure(&s, "low", "exam"), "mean"), 0.06);
+    close_scene(&s);
+}
+
+static void expect_void(struct scene *s, const char *why)
+{
+    judge(s);
+    assert_int_equal(s->v.kind, VERDICT_VOID);
+    assert_int_equal(verdict_exit_code(&s->v), EXIT_VOID);
+    assert_string_equal(cJSON_GetStringValue(member(s->v.json, "outcome")), "VOID");
+    if (strstr(s->v.why, why) == NULL) {
+        fail_msg("%s", s->v.why);
+    }
+    expect(member(s->v.json, "surprisal_bits"), "null");
+    close_scene(s);
+}
+
+static void test_over_budget(void **state)
+{
+    struct scene s;
+    (void)state;
+    open_scene(&s, toml);
+    score_all(&s, INDEX_NONE);
+    for (size_t c = 0; c < 4; c++) {
+        evidence_set_task(&s.e, c, EXAM, TASK_END_BLOCKED, "crash");
+    }
+    expect_void(&s, "4 counted tasks are lost, the exclusion budget is 3");
+}
+
+/* A lost training takes two counted tasks with it. */
+static void test_dependency(void **state)
+{
+    struct scene s;
+    (void)state;
+    open_scene(&s, toml);
+    score_all(&s, INDEX_NONE);
+    for (size_t c = 0; c < 2; c++) {
+        evidence_set_task(&s.e, c, TRAIN, TASK_END_BLOCKED, c == 0 ? "oom" : "cancelled");
+        for (size_t stage = EXAM; stage <= SIDE; stage++) {
+            evidence_set_task(&s.e, c, stage, TASK_END_NEVER_RUN, "dependency");
+        }
+    }
+    judge(&s);
+    expect(
+        member(member(s.v.json, "coverage"), "counted"),
+        "{\"planned\":24,\"done\":20,\"blocked\":0,\"never_run\":4,\"excluded\":2,\"budget\":3}");
+    /* What a person did is undetermined and stands first. */
+    const cJSON *first = member(s.v.json, "undetermined")->child;
+    assert_string_equal(cJSON_GetStringValue(member(first, "cell")), "arch=dense,lr=0.001,seed=2");
+    assert_true(cJSON_IsTrue(member(first, "by_person")));
+    assert_string_equal(cJSON_GetStringValue(member(figure(&s, "arch", "exam"), "why")),
+                        "never run: dependency (cancelled)");
+    /* The cancelled training leaves the void validity unknown. */
+    assert_int_equal(s.v.kind, VERDICT_VOID);
+    assert_non_null(strstr(s.v.why, "validity active is unknown"));
+    close_scene(&s);
+}
+
+static void test_validity(void **state)
+{
+    struct scene s;
+    (void)state;
+    open_scene(&s, toml);
+    score_all(&s, INDEX_NONE);
+    add_fact(&s, 7, "active", 1000);
+    expect_void(&s, "validity active is unknown: recorded more than once");
+    open_scene(&s, toml);
+    score_all(&s, INDEX_NONE);
+    evidence_release(&s.e);
+    evidence_init(&s.e, s.p);
+    fixture_all_done(&s.e);
+    for (size_t c = 0; c < 12; c++) {
+        add_fact(&s, c, "active", c >= 6 ? 1100 : 1000);
+    }
+    expect_void(&s, "validity active failed");
+}
+
+static void test_censored(void **state)
+{
+    struct scene s;
+    (void)state;
+    open_scene(&s, toml);
+    for (size_t c = 0; c < 12; c++) {
+        struct evidence_value bound = {
+            .state = VALUE_CENSORED, .bound_above = true, .bound = 500, .why = "not_reached"};
+        struct evidence_value known = {.state = VALUE_KNOWN, .value = 400};
+        fixture_score(&s.e, c, "exam", exam_score(c), 100);
+        fixture_score(&s.e, c, "quiz", 0.3, 100);
+        evidence_add_metric(&s.e, c, TRAIN, "target_step", c >= 6 ? &bound : &known);
+    }
+    judge(&s);
+    const cJSON *f = figure(&s, "arch", "steps");
+    assert_true(cJSON_IsNull(member(f, "mean")));
+    expect(member(f, "mean_bounds"), "[100,null]");
+    assert_true(cJSON_IsNull(member(f, "se")));
+    close_scene(&s);
+}
+
+static void test_difference(void **state)
+{
+    struct scene s;
+    (void)state;
+    open_scene(&s, toml);
+    score_all(&s, INDEX_NONE);
+    judge(&s);
+    near(member(figure(&s, "shift", "exam"), "mean"), 0);
+    near(member(figure(&s, "shift", "exam"), "n"), 3);
+    expect(member(named(member(s.v.json, "contrasts"), "name", "shift"), "of"), "\"high\"");
+    expect(member(named(member(s.v.json, "contrasts"), "name", "low"), "where"),
+           "{\"lr\":\"0.001\"}");
+    close_scene(&s);
+}
+
+/* A partial evaluation before the end: nothing but pending tasks. */
+static void test_pending(void **state)
+{
+    struct scene s;
+    (void)state;
+    s.p = fixture_program(toml);
+    evidence_init(&s.e, s.p);
+    judge(&s);
+    assert_int_equal(s.v.kind, VERDICT_VOID); /* its validity is unknown */
+    expect(member(member(s.v.json, "coverage"), "tasks"),
+           "{\"planned\":48,\"done\":0,\"blocked\":0,\"never_run\":0,\"pending\":48}");
+    expect(member(s.v.json, "rows_fired"), "[1,2,3,4]");
+    close_scene(&s);
+}
+
+static void test_excluded_fails(void **state)
+{
+    struct scene s;
+    struct strbuf text = STRBUF_INIT;
+    (void)state;
+    const char *at = strstr(toml, "budget = 0.13\n");
+    strbuf_add(&text, toml, (size_t)(at - toml));
+    strbuf_addf(&text, "every_cell = \"fails\"\n%s", at);
+    open_scene(&s, text.buf);
+    score_all(&s, 4);
+    evidence_set_task(&s.e, 4, EXAM, TASK_END_BLOCKED, "oom");
+    judge(&s);
+    expect(member(s.v.json, "counters"), "{\"k\":[0,0],\"k_mean\":[1,1]}");
+    assert_int_equal(s.v.outcome, program_find_outcome(s.p, "N"));
+    close_scene(&s);
+    strbuf_release(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_missing_record),
+        cmocka_unit_test(test_bad_records),
+        cmocka_unit_test(test_excluded),
+        cmocka_unit_test(test_setting_without_pair),
+        cmocka_unit_test(test_over_budget),
+        cmocka_unit_test(test_dependency),
+        cmocka_unit_test(test_validity),
+        cmocka_unit_test(test_censored),
+        cmocka_unit_test(test_difference),
+        cmocka_unit_test(test_pending),
+        cmocka_unit_test(test_excluded_fails),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
