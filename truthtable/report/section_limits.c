@@ -133,33 +133,35 @@ static void add_power(struct doc *d, const struct report_model *m, struct doc_li
     }
 }
 
+static bool anything_clears(const struct report_model *m, size_t measure)
+{
+    for (size_t c = 0; c < m->program->n_cells; c++) {
+        if (cJSON_IsTrue(member(report_gate(m, measure, c), "cleared"))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A score below the floor cannot be read as a difference on the construct. */
 static void add_floors(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
     const struct program *p = m->program;
-    size_t n_gated = 0;
-    size_t n_silent = 0;
+    struct arena *a = &d->arena;
+    const char **silent = arena_array(a, p->n_measures + 1, sizeof(*silent));
+    size_t n = 0;
     for (size_t i = 0; i < p->n_measures; i++) {
-        if (!p->measures[i].has_floor) {
-            continue;
+        if (p->measures[i].has_floor && !anything_clears(m, i)) {
+            silent[n++] = p->measures[i].name;
         }
-        bool any = false;
-        for (size_t c = 0; c < p->n_cells; c++) {
-            any = any || cJSON_IsTrue(member(report_gate(m, i, c), "cleared"));
-        }
-        n_gated++;
-        n_silent += any ? 0 : 1;
     }
-    if (n_silent > 0) {
-        limit(
-            d, list,
-            arena_printf(
-                &d->arena,
-                "No cell stands at or over the floor of %s: differences between conditions there "
-                "lie in the near-chance regime and cannot be read as differences on the construct.",
-                n_silent == n_gated
-                    ? "any measure that has one"
-                    : fmt_plural(&d->arena, (int64_t)n_silent, "measure", "measures")));
+    if (n > 0) {
+        limit(d, list,
+              arena_printf(a,
+                           "No cell clears the floor of %s: differences between conditions there "
+                           "lie in the near-chance "
+                           "regime and cannot be read as differences on the construct.",
+                           words_join(a, silent, n, " or ")));
     }
 }
 
