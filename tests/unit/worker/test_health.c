@@ -1,0 +1,197 @@
+/* Router health: the facts worked out by hand, the two remedies, and the state's way through a
+ * checkpoint. */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+#include <math.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "worker/train/health.h"
+
+#define EXPERTS 4
+
+/* One dense block and one mixture; `step` saw 100 tokens with the given counts. */
+struct health_case {
+    struct train_options opt;
+    struct weights w;
+    real *m, *v;
+    struct health h;
+};
+
+static void init(struct health_case *k)
+{
+    struct err err = {0};
+
+    *k = (struct health_case){.opt = {.steps = 10, .seed = 5, .init_std = 0.1}};
+    k->opt.model = (struct model_config){.layers = 2,
+                                         .width = 8,
+                                         .heads = 2,
+                                         .kv_heads = 2,
+                                         .ffn = 8,
+                                         .vocab = 11,
+                                         .context = 8,
+                                         .experts = EXPERTS,
+                                         .top_k = 2,
+                                         .expert_ffn = 8,
+                                         .dense_layers = 1};
+    assert_int_equal(weights_init(&k->w, &k->opt.model, &err), 0);
+    weights_randomise(&k->w, 5, 0.1);
+    k->m = real_alloc(k->w.table.n_params);
+    k->v = real_alloc(k->w.table.n_params);
+    for (size_t i = 0; i < k->w.table.n_params; i++)
+        k->m[i] = k->v[i] = 1;
+    health_init(&k->h, &k->opt.model);
+}
+
+static void release(struct health_case *k)
+{
+    weights_release(&k->w);
+    free(k->m);
+    free(k->v);
+    health_release(&k->h);
+}
+
+static void one_step(struct health_case *k, const uint64_t counts[EXPERTS], int64_t step)
+{
+    struct router_stats *s = &k->h.step[1];
+
+    health_begin_step(&k->h);
+    for (size_t e = 0; e < EXPERTS; e++) {
+        s->counts[e] = counts[e];
+        s->p_sum[e] = (double)counts[e] / 2.0;
+    }
+    s->z_sum = 300.0;
+    s->tokens = 100;
+    health_end_step(&k->h, &k->w, k->m, k->v, &k->opt, step);
+}
+
+static void test_facts(void **state)
+{
+    (void)state;
+    static const uint64_t early[EXPERTS] = {200, 0, 0, 0}, late[EXPERTS] = {100, 50, 50, 0};
+    struct health_case k;
+    struct health_facts f;
+    const double entropy = 0.5 * log(2.0) + 0.5 * log(4.0);
+
+    init(&k);
+    assert_false(health_facts(&k.h, &k.opt.model, &f));
+    for (int64_t step = 0; step < 9; step++)
+        one_step(&k, early, step); /* before the last tenth: not in the facts */
+    assert_false(health_facts(&k.h, &k.opt.model, &f));
+    one_step(&k, late, 9);
+    assert_true(health_facts(&k.h, &k.opt.model, &f));
+    assert_true(fabs(f.load - 2.0) < 1e-12);
+    assert_true(fabs(f.occupancy) < 1e-12);
+    assert_true(fabs(f.dead - 1.0) < 1e-12);
+    assert_true(fabs(f.entropy - entropy / log(4.0)) < 1e-12);
+    assert_true(fabs(f.effective - exp(entropy)) < 1e-12);
+    assert_true(fabs(f.z - 3.0) < 1e-12);
+    release(&k);
+}
+
+static void test_biases_move_towards_balance(void **state)
+{
+    (void)state;
+    static const uint64_t counts[EXPERTS] = {100, 50, 50, 0};
+    struct health_case k;
+
+    init(&k);
+    k.opt.bias_update_rate = 0.25;
+    one_step(&k, counts, 0);
+    const real *bias = k.w.route_bias;
+    for (size_t e = 0; e < EXPERTS; e++)
+        assert_true(bias[e] == 0); /* the dense block has none */
+    assert_true(bias[EXPERTS] == -0.25F && bias[EXPERTS + 1] == 0);
+    assert_true(bias[EXPERTS + 2] == 0 && bias[EXPERTS + 3] == 0.25F);
+    release(&k);
+}
+
+/* How many of expert e's numbers differ between two arrays that lie like the parameters. */
+static size_t differing(const struct weights *w, const real *a, const real *b, size_t e)
+{
+    const struct tensor *t = tensor_find(&w->table, TENSOR_EXPERT_DOWN, 1);
+    size_t n = tensor_size(t) / EXPERTS, count = 0;
+
+    for (size_t i = t->offset + e * n; i < t->offset + (e + 1) * n; i++)
+        count += a[i] < b[i] || a[i] > b[i];
+    return count;
+}
+
+static void test_dead_experts_are_drawn_anew(void **state)
+{
+    (void)state;
+    static const uint64_t counts[EXPERTS] = {100, 99, 0, 1};
+    struct health_case k;
+
+    init(&k);
+    size_t n = k.w.table.n_params;
+    real *before = real_alloc(n), *ones = real_alloc(n);
+    memcpy(before, k.w.params, n * sizeof(real));
+    memcpy(ones, k.m, n * sizeof(real));
+    k.opt.reset_dead_experts = 2;
+    one_step(&k, counts, 0);
+    assert_int_equal(k.h.kills, 0);
+    one_step(&k, counts, 1);
+    assert_int_equal(k.h.kills, 1); /* expert 3 has 2 % of a fair share */
+    for (size_t e = 0; e < EXPERTS; e++) {
+        assert_int_equal(differing(&k.w, before, k.w.params, e), e == 2 ? 64 : 0);
+        assert_int_equal(differing(&k.w, ones, k.m, e), e == 2 ? 64 : 0);
+        assert_int_equal(differing(&k.w, ones, k.v, e), e == 2 ? 64 : 0);
+    }
+    /* Drawn again, it becomes another one. */
+    memcpy(before, k.w.params, n * sizeof(real));
+    one_step(&k, counts, 2);
+    one_step(&k, counts, 3);
+    assert_int_equal(k.h.kills, 2);
+    assert_int_equal(differing(&k.w, before, k.w.params, 2), 64);
+    free(before);
+    free(ones);
+    release(&k);
+}
+
+static void test_survives_a_checkpoint(void **state)
+{
+    (void)state;
+    static const uint64_t counts[EXPERTS] = {100, 60, 40, 0};
+    struct health_case k, back;
+    struct err err = {0};
+
+    init(&k);
+    init(&back);
+    k.opt.reset_dead_experts = 100;
+    one_step(&k, counts, 8);
+    one_step(&k, counts, 9);
+    k.h.kills = 3;
+    cJSON *obj = json_object();
+    health_put(&k.h, obj);
+    assert_int_equal(health_get(&back.h, obj, &err), 0);
+    assert_int_equal(back.h.kills, 3);
+    for (size_t e = 0; e < EXPERTS; e++) {
+        assert_int_equal(back.h.since_reset[EXPERTS + e], 2 * counts[e]);
+        assert_int_equal(back.h.window[1].counts[e], k.h.window[1].counts[e]);
+        assert_true(back.h.window[1].p_sum[e] - k.h.window[1].p_sum[e] == 0.0);
+    }
+    assert_int_equal(back.h.window[1].tokens, k.h.window[1].tokens);
+    assert_true(back.h.window[1].z_sum - k.h.window[1].z_sum == 0.0);
+    cJSON_DeleteItemFromArray(cJSON_GetObjectItemCaseSensitive(obj, "counts"), 7);
+    assert_int_equal(health_get(&back.h, obj, &err), ERR_CORRUPT);
+    cJSON_Delete(obj);
+    release(&k);
+    release(&back);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_facts),
+        cmocka_unit_test(test_biases_move_towards_balance),
+        cmocka_unit_test(test_dead_experts_are_drawn_anew),
+        cmocka_unit_test(test_survives_a_checkpoint),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
