@@ -170,31 +170,53 @@ static const char *machine_of(struct arena *a, const cJSON *attempt)
     return text;
 }
 
-static void add_machines(struct doc *d, const struct report_model *m)
+#define MACHINES_MAX ((size_t)32)
+
+struct machines {
+    const char *names[MACHINES_MAX];
+    size_t n;
+};
+
+static void see_machine(struct machines *seen, const char *name)
 {
-    const char *seen[32];
-    size_t n = 0;
+    for (size_t i = 0; i < seen->n; i++) {
+        if (strcmp(seen->names[i], name) == 0) {
+            return;
+        }
+    }
+    if (name[0] != '\0' && seen->n < MACHINES_MAX) {
+        seen->names[seen->n++] = name;
+    }
+}
+
+/* Attempts that left no result do not say which library they used: they count only when `all` do.
+ */
+static void see_attempts(struct arena *a, const struct report_model *m, bool all,
+                         struct machines *seen)
+{
     const cJSON *task = NULL;
     cJSON_ArrayForEach(task, member(m->provenance, "tasks"))
     {
         const cJSON *attempt = NULL;
         cJSON_ArrayForEach(attempt, member(task, "attempts"))
         {
-            const char *machine = machine_of(&d->arena, attempt);
-            bool known = machine[0] == '\0' || n == sizeof(seen) / sizeof(seen[0]);
-            for (size_t i = 0; !known && i < n; i++) {
-                known = strcmp(seen[i], machine) == 0;
-            }
-            if (!known) {
-                seen[n++] = machine;
+            if (all || member_text(attempt, "blas") != NULL) {
+                see_machine(seen, machine_of(a, attempt));
             }
         }
     }
-    if (n > 0) {
-        struct doc_list *list = doc_facts(d);
-        for (size_t i = 0; i < n; i++) {
-            (void)doc_item(d, list, i == 0 ? "Ran on" : "and on", seen[i]);
-        }
+}
+
+static void add_machines(struct doc *d, const struct report_model *m)
+{
+    struct machines seen = {.n = 0};
+    see_attempts(&d->arena, m, false, &seen);
+    if (seen.n == 0) {
+        see_attempts(&d->arena, m, true, &seen);
+    }
+    struct doc_list *list = seen.n == 0 ? NULL : doc_facts(d);
+    for (size_t i = 0; i < seen.n; i++) {
+        (void)doc_item(d, list, i == 0 ? "Ran on" : "and on", seen.names[i]);
     }
 }
 

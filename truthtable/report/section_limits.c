@@ -64,13 +64,18 @@ static void add_losses(struct doc *d, const struct report_model *m, struct doc_l
     double excluded = member_number(member(coverage, "counted"), "excluded");
     double blocked = member_number(tasks, "blocked");
     double never_run = member_number(tasks, "never_run");
-    if (excluded > 0) {
+    double budget = member_number(member(coverage, "counted"), "budget");
+    const char *lost = fmt_plural(a, (int64_t)excluded, "counted task was", "counted tasks were");
+    if (excluded > budget) {
         limit(d, list,
-              arena_printf(
-                  a,
-                  "%s excluded, each with its partner in the other arm: what remains of those "
-                  "replicates is not random.",
-                  fmt_plural(a, (int64_t)excluded, "counted task was", "counted tasks were")));
+              arena_printf(a, "%s lost for mechanical causes, more than the budget of %.0f.", lost,
+                           budget));
+    } else if (excluded > 0) {
+        limit(d, list,
+              arena_printf(a,
+                           "%s excluded, each with its partner in the other arm: what remains of "
+                           "those replicates is not random.",
+                           lost));
     }
     if (blocked > 0) {
         limit(d, list,

@@ -49,11 +49,13 @@ static void banner_numbers(struct doc *d, const struct report_model *m)
     (void)doc_item(d, list, "Tasks done",
                    arena_printf(a, "%s of %s", words_count(a, tasks, "done"),
                                 words_count(a, tasks, "planned")));
+    double lost = member_number(counted, "excluded");
+    bool over = lost > member_number(counted, "budget");
+    const char *text = arena_printf(a, "%s (budget %s)", words_count(a, counted, "excluded"),
+                                    words_count(a, counted, "budget"));
     struct doc_item *item =
-        doc_item(d, list, "Counted tasks excluded",
-                 arena_printf(a, "%s (budget %s)", words_count(a, counted, "excluded"),
-                              words_count(a, counted, "budget")));
-    item->tone = member_number(counted, "excluded") > 0 ? TONE_WARN : TONE_PLAIN;
+        doc_item(d, list, over ? "Counted tasks lost" : "Counted tasks excluded", text);
+    item->tone = over ? TONE_BAD : lost > 0 ? TONE_WARN : TONE_PLAIN;
     (void)doc_item(d, list, "Assurance", words_assurance(m));
     if (words_history_is_unverified(m)) {
         doc_item(d, list, "History", "UNVERIFIED HISTORY")->tone = TONE_BAD;
