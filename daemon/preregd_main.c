@@ -1,0 +1,119 @@
+/* preregd: `serve` runs the daemon of a state folder, `submit` hands it a program. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "daemon/rpc/client.h"
+#include "daemon/shell.h"
+#include "daemon/submit.h"
+
+static const char usage_text[] =
+    "usage: preregd serve [--foreground]\n"
+    "       preregd submit GRID.TOML [--wait] [--json]\n"
+    "       preregd --version | --help\n"
+    "\n"
+    "serve    runs the daemon of the state folder ($PREREGD_STATE, else $XDG_STATE_HOME/preregd,\n"
+    "         else ~/.local/state/preregd). It logs to STATE/preregd.log, with --foreground to\n"
+    "         standard error. SIGTERM stops it; what runs goes on, and is taken up by the next.\n"
+    "submit   hands a locked program to it, and starts it when none answers. --wait follows to "
+    "the\n"
+    "         verdict.\n"
+    "\n"
+    "exit codes: 0, 1 anything else, 2 usage, 3 lock mismatch or tampering, 4 INDETERMINATE,\n"
+    "            5 invalid program, 6 no daemon, 7 VOID\n";
+
+static int usage(void)
+{
+    (void)fputs(usage_text, stderr);
+    return EXIT_USAGE;
+}
+
+static int fail(const struct err *err)
+{
+    (void)fprintf(stderr, "preregd: %s\n", err->msg);
+    return (int)err_exit_code(err->code);
+}
+
+static int open_log(const char *state, bool foreground, struct err *err)
+{
+    int rc = dir_make(state, 0700, err);
+    if (rc == 0) {
+        char *path = path_join(state, "preregd.log");
+        rc = log_open(foreground ? NULL : path, err);
+        free(path);
+    }
+    return rc;
+}
+
+static int serve(int argc, char **argv)
+{
+    bool foreground = false;
+    char *state = NULL;
+    struct err err;
+    for (int i = 2; i < argc; i++) {
+        if (strcmp(argv[i], "--foreground") != 0) {
+            return usage();
+        }
+        foreground = true;
+    }
+    (void)umask(077);
+    int rc = rpc_state_folder(&state, &err);
+    if (rc == 0) {
+        rc = open_log(state, foreground, &err);
+    }
+    if (rc == 0) {
+        rc = shell_serve(state, &err);
+        if (rc != 0) {
+            log_error("%s", err.msg);
+        }
+    }
+    free(state);
+    return rc == 0 ? EXIT_OK : fail(&err);
+}
+
+static int submit(int argc, char **argv)
+{
+    struct submit_options o = {0};
+    enum exit_code code = EXIT_OK;
+    struct err err;
+    for (int i = 2; i < argc; i++) {
+        if (strcmp(argv[i], "--wait") == 0) {
+            o.wait = true;
+        } else if (strcmp(argv[i], "--json") == 0) {
+            o.json = true;
+        } else if (argv[i][0] != '-' && o.path == NULL) {
+            o.path = argv[i];
+        } else {
+            return usage();
+        }
+    }
+    if (o.path == NULL) {
+        return usage();
+    }
+    return submit_run(&o, &code, &err) == 0 ? (int)code : fail(&err);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc >= 2 && strcmp(argv[1], "serve") == 0) {
+        return serve(argc, argv);
+    }
+    if (argc >= 2 && strcmp(argv[1], "submit") == 0) {
+        return submit(argc, argv);
+    }
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        (void)printf("preregd %s\n", PREREGD_VERSION);
+        return EXIT_OK;
+    }
+    if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0)) {
+        (void)fputs(usage_text, stdout);
+        return EXIT_OK;
+    }
+    return usage();
+}

@@ -1,0 +1,237 @@
+#include "daemon/submit.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "daemon/rpc/client.h"
+
+#define SUBMIT_LIMIT_MS ((int64_t)6 * 60 * 60 * 1000) /* hashing terabytes takes a while */
+#define SPARSE_MS       15000
+#define RECONNECTS      150 /* a daemon that is started anew is waited for */
+#define RECONNECT_MS    200
+
+static int64_t member_int(const cJSON *o, const char *key, int64_t otherwise)
+{
+    int64_t v = otherwise;
+    struct err err;
+    return json_opt_int(o, key, 0, JSON_INT_MAX, &v, &err) == 0 ? v : otherwise;
+}
+
+static const char *member_text(const cJSON *o, const char *key, const char *otherwise)
+{
+    const cJSON *m = json_member(o, key);
+    return cJSON_IsString(m) ? m->valuestring : otherwise;
+}
+
+/* ---- progress ---- */
+
+struct progress {
+    bool tty;
+    bool json;
+    int64_t said_ms;
+    int64_t said_ended;
+};
+
+static void progress_line(const cJSON *summary, struct strbuf *out)
+{
+    const cJSON *t = json_member(summary, "tasks");
+    char span[64];
+    int64_t running = member_int(t, "running", 0) + member_int(t, "starting", 0);
+    int64_t blocked = member_int(t, "blocked", 0) + member_int(t, "never_run", 0);
+    int64_t eta = member_int(summary, "eta_ms", -1);
+    strbuf_addf(out, "%s: %lld/%lld tasks done, %lld running",
+                member_text(summary, "name", "program"), (long long)member_int(t, "done", 0),
+                (long long)member_int(t, "planned", 0), (long long)running);
+    if (blocked > 0) {
+        strbuf_addf(out, ", %lld blocked or never run", (long long)blocked);
+    }
+    const char *state = member_text(summary, "state", "running");
+    if (strcmp(state, "paused") == 0) {
+        strbuf_addf(out, ", paused (%s)", member_text(summary, "paused_why", "by a person"));
+    } else if (strcmp(state, "running") != 0) {
+        strbuf_addf(out, ", %s", state);
+    } else if (eta >= 0) {
+        strbuf_addf(out, ", %s left", clock_span_text(eta, span, sizeof(span)));
+    }
+}
+
+/* One line that is written over on a terminal; elsewhere a line now and then. */
+static bool on_progress(const cJSON *event, void *context)
+{
+    struct progress *p = context;
+    const cJSON *summary = json_member(event, "summary");
+    const cJSON *t = json_member(summary, "tasks");
+    int64_t now = clock_mono().ms;
+    int64_t ended = member_int(t, "done", 0) + member_int(t, "blocked", 0);
+    struct strbuf line = STRBUF_INIT;
+    if (summary == NULL || p->json) {
+        return true;
+    }
+    progress_line(summary, &line);
+    if (p->tty) {
+        (void)fprintf(stderr, "\r%s\x1b[K", line.buf);
+    } else if (p->said_ms == 0 || (now - p->said_ms >= SPARSE_MS && ended != p->said_ended)) {
+        (void)fprintf(stderr, "%s\n", line.buf);
+        p->said_ms = now;
+        p->said_ended = ended;
+    }
+    strbuf_release(&line);
+    return true;
+}
+
+/* ---- the daemon ---- */
+
+static int open_or_start(const char *state, struct rpc_client **c, struct err *err)
+{
+    int rc = rpc_open(state, c, err);
+    if (rc != ERR_NO_DAEMON) {
+        return rc;
+    }
+    rc = rpc_start_daemon(state, err);
+    if (rc == 0) {
+        (void)fprintf(stderr, "started preregd for %s\n", state);
+        rc = rpc_open(state, c, err);
+    }
+    return rc;
+}
+
+/* Follows to the verdict. A daemon that goes away is waited for half a minute: another may be
+ * started, and the program goes on. */
+static int follow(const char *state, const char *program, bool json, cJSON **verdict,
+                  struct err *err)
+{
+    struct progress p = {.tty = isatty(STDERR_FILENO) == 1, .json = json};
+    cJSON *params = json_object();
+    int rc = ERR_NO_DAEMON;
+    json_put_string(params, "program", program);
+    for (int i = 0; i < RECONNECTS && rc == ERR_NO_DAEMON; i++) {
+        struct rpc_client *c = NULL;
+        rc = rpc_open(state, &c, err);
+        if (rc == 0) {
+            i = 0;
+            rpc_set_timeout(c, 0);
+            rc = rpc_call_stream(c, "subscribe", params, on_progress, &p, verdict, err);
+            rpc_close(c);
+        }
+        if (rc == ERR_NO_DAEMON) {
+            clock_sleep_ms(RECONNECT_MS);
+        }
+    }
+    if (p.tty && !json) {
+        (void)fputc('\n', stderr);
+    }
+    cJSON_Delete(params);
+    return rc;
+}
+
+/* ---- what is printed ---- */
+
+static void print_json(cJSON *o)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err err;
+    json_put_int(o, "schema", 1);
+    if (json_pretty(o, &text, &err) == 0) {
+        (void)printf("%s\n", text.buf);
+    }
+    strbuf_release(&text);
+}
+
+static void print_submitted(const cJSON *o)
+{
+    bool is_new = cJSON_IsTrue(json_member(o, "new")) != 0;
+    bool changed = cJSON_IsTrue(json_member(o, "run_changed")) != 0;
+    (void)printf("%s %s: %lld tasks%s\n", is_new ? "submitted" : "already submitted",
+                 member_text(o, "program", "?"), (long long)member_int(o, "tasks", 0),
+                 changed ? "; its [run] settings were changed and journalled" : "");
+    const char *notes = member_text(o, "notes", "");
+    if (notes[0] != '\0') {
+        (void)printf("%s%s", notes, notes[strlen(notes) - 1] == '\n' ? "" : "\n");
+    }
+}
+
+static void print_verdict(const cJSON *v)
+{
+    const cJSON *inner = json_member(v, "verdict");
+    const char *kind = member_text(v, "kind", "?");
+    const char *title = member_text(inner, "title", NULL);
+    const char *why = member_text(inner, "why", NULL);
+    const char *word = strcmp(kind, "void") == 0 ? "VOID" : "INDETERMINATE";
+    (void)printf("verdict: %s%s%s\n", member_text(v, "outcome", word),
+                 title != NULL || why != NULL ? ": " : "",
+                 title != NULL ? title
+                 : why != NULL ? why
+                               : "");
+    (void)printf("  %s\n", member_text(v, "path", "?"));
+}
+
+static int wait_for_verdict(const struct submit_options *o, const char *state, const char *program,
+                            enum exit_code *code, struct err *err)
+{
+    cJSON *verdict = NULL;
+    int rc = follow(state, program, o->json, &verdict, err);
+    if (rc != 0) {
+        return rc;
+    }
+    *code = (enum exit_code)member_int(verdict, "exit_code", EXIT_ANY);
+    if (o->json) {
+        print_json(verdict);
+    } else {
+        print_verdict(verdict);
+    }
+    cJSON_Delete(verdict);
+    return 0;
+}
+
+static int hand_in(const struct submit_options *o, const char *state, cJSON **result,
+                   struct err *err)
+{
+    struct rpc_client *c = NULL;
+    char *path = path_absolute(NULL, o->path);
+    char *real = realpath(path, NULL);
+    cJSON *params = json_object();
+    json_put_string(params, "path", real == NULL ? path : real);
+    int rc = open_or_start(state, &c, err);
+    if (rc == 0) {
+        rpc_set_timeout(c, SUBMIT_LIMIT_MS);
+        rc = rpc_call(c, "submit", params, result, err);
+        rpc_close(c);
+    }
+    cJSON_Delete(params);
+    free(real);
+    free(path);
+    return rc;
+}
+
+int submit_run(const struct submit_options *o, enum exit_code *code, struct err *err)
+{
+    char *state = NULL;
+    cJSON *result = NULL;
+    *code = EXIT_OK;
+    int rc = rpc_state_folder(&state, err);
+    if (rc == 0 && file_kind_at(o->path) != FILE_REGULAR) {
+        rc = file_kind_at(o->path) == FILE_ABSENT
+                 ? err_set(err, ERR_NOT_FOUND, "there is no file %s", o->path)
+                 : err_set(err, ERR_INVALID, "%s is not a file", o->path);
+    }
+    if (rc == 0) {
+        rc = hand_in(o, state, &result, err);
+    }
+    if (rc == 0 && o->json && !o->wait) {
+        print_json(result);
+    } else if (rc == 0 && !o->json) {
+        print_submitted(result);
+        (void)fflush(stdout);
+    }
+    if (rc == 0 && o->wait) {
+        rc = wait_for_verdict(o, state, member_text(result, "program", ""), code, err);
+    }
+    cJSON_Delete(result);
+    free(state);
+    return rc;
+}
