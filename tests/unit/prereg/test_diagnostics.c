@@ -438,6 +438,7 @@ static void test_absurd_texts(void **state)
     } cases[] = {
         {"", "grid.toml:1:1: error: the section [program] is missing\n"},
         {"\xFF\xFE", "grid.toml:1:1: error: "},
+        {"\xC3\xA9 = 1", "grid.toml:1:1: error: "}, /* a letter that is no key */
         {"a = \"\\u0000\"", "grid.toml:1:5: error: a NUL character in a text\n"},
         {"factor = 1\nprogram = 2\nstage = []\nrun = true\n", "grid.toml:1:1: error: "},
         {"a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q = 1",

@@ -1,0 +1,147 @@
+/* RFC 8785: its own examples, numbers as ECMAScript writes them, keys by UTF-16 code units. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+
+static void test_numbers(void **state)
+{
+    (void)state;
+    /* RFC 8785, appendix B, and the edges around them */
+    static const struct {
+        uint64_t bits;
+        const char *text;
+    } cases[] = {
+        {0x0000000000000000, "0"},
+        {0x8000000000000000, "0"},
+        {0x0000000000000001, "5e-324"},
+        {0x8000000000000001, "-5e-324"},
+        {0x7fefffffffffffff, "1.7976931348623157e+308"},
+        {0xffefffffffffffff, "-1.7976931348623157e+308"},
+        {0x4340000000000000, "9007199254740992"},
+        {0xc340000000000000, "-9007199254740992"},
+        {0x4430000000000000, "295147905179352830000"},
+        {0x44b52d02c7e14af5, "9.999999999999997e+22"},
+        {0x44b52d02c7e14af6, "1e+23"},
+        {0x44b52d02c7e14af7, "1.0000000000000001e+23"},
+        {0x444b1ae4d6e2ef4e, "999999999999999700000"},
+        {0x444b1ae4d6e2ef4f, "999999999999999900000"},
+        {0x444b1ae4d6e2ef50, "1e+21"},
+        {0x3eb0c6f7a0b5ed8c, "9.999999999999997e-7"},
+        {0x3eb0c6f7a0b5ed8d, "0.000001"},
+        {0x41b3de4355555553, "333333333.3333332"},
+        {0x41b3de4355555554, "333333333.33333325"},
+        {0x41b3de4355555555, "333333333.3333333"},
+        {0x41b3de4355555556, "333333333.3333334"},
+        {0x41b3de4355555557, "333333333.33333343"},
+        {0xbecbf647612f3696, "-0.0000033333333333333333"},
+        {0x43143ff3c1cb0959, "1424953923781206.2"},
+        {0x3e70000000000000, "5.960464477539063e-8"}, /* 2^-24: not ...0625 */
+        {0x3f50624dd2f1a9fc, "0.001"},
+        {0x42d6bcc41e900000, "100000000000000"},
+        {0x430c6bf526340000, "1000000000000000"},
+        {0x4341c37937e08000, "10000000000000000"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        double v;
+        char text[JSON_NUMBER_MAX];
+        memcpy(&v, &cases[i].bits, sizeof(v));
+        json_number_text(v, text);
+        assert_string_equal(text, cases[i].text);
+    }
+}
+
+static void test_canonical_texts(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        /* RFC 8785, 3.2.2 */
+        {"{\"numbers\":[333333333.33333329,1E30,4.50,2e-3,0.000000000000000000000000001],"
+         "\"string\":\"\\u20ac$\\u000F\\u000aA'\\u0042\\u0022\\u005c\\\\\\\"\\/\","
+         "\"literals\":[null,true,false]}",
+         "{\"literals\":[null,true,false],\"numbers\":[333333333.3333333,1e+30,4.5,0.002,1e-27],"
+         "\"string\":\"\xE2\x82\xAC$\\u000f\\nA'B\\\"\\\\\\\\\\\"/\"}"},
+        /* RFC 8785, 3.2.3: sorted by UTF-16 code units */
+        {"{\"\\u20ac\":\"Euro Sign\",\"\\r\":\"Carriage Return\",\"\\ufb33\":\"Hebrew Letter "
+         "Dalet\","
+         "\"1\":\"One\",\"\\ud83d\\ude00\":\"Emoji\",\"\\u0080\":\"Control\",\"\\u00f6\":\"o\"}",
+         "{\"\\r\":\"Carriage Return\",\"1\":\"One\",\"\xC2\x80\":\"Control\",\"\xC3\xB6\":\"o\","
+         "\"\xE2\x82\xAC\":\"Euro Sign\",\"\xF0\x9F\x98\x80\":\"Emoji\","
+         "\"\xEF\xAC\xB3\":\"Hebrew Letter Dalet\"}"},
+        {" [ ] ", "[]"},
+        {"{\"b\":{},\"a\":[{\"d\":1,\"c\":2}]}", "{\"a\":[{\"c\":2,\"d\":1}],\"b\":{}}"},
+        {"{\"aa\":1,\"a\":2,\"\":3}", "{\"\":3,\"a\":2,\"aa\":1}"},
+        {"\"\\b\\f\\t\\u001f\\u007f\"", "\"\\b\\f\\t\\u001f\x7F\""},
+        {"-0.0", "0"},
+        {"1.0", "1"},
+        {"9007199254740991", "9007199254740991"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct strbuf out = STRBUF_INIT;
+        struct err err = {0};
+        cJSON *v = NULL;
+        assert_int_equal(json_parse(cases[i][0], strlen(cases[i][0]), &v, &err), 0);
+        assert_int_equal(json_canonical(v, &out, &err), 0);
+        assert_string_equal(out.buf, cases[i][1]);
+        strbuf_release(&out);
+        cJSON_Delete(v);
+    }
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    static const char *const cases[] = {"9007199254740992", "-9007199254740993", "[1e20]"};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct strbuf out = STRBUF_INIT;
+        struct err err = {0};
+        cJSON *v = NULL;
+        assert_int_equal(json_parse(cases[i], strlen(cases[i]), &v, &err), 0);
+        assert_int_equal(json_canonical(v, &out, &err), ERR_RANGE);
+        strbuf_release(&out);
+        cJSON_Delete(v);
+    }
+    struct strbuf out = STRBUF_INIT;
+    struct err err = {0};
+    cJSON *bad = cJSON_CreateString("\xC3");
+    cJSON *infinite = cJSON_CreateNumber(1e308 * 10);
+    assert_int_equal(json_canonical(bad, &out, &err), ERR_SYNTAX);
+    assert_int_equal(json_canonical(infinite, &out, &err), ERR_RANGE);
+    cJSON_Delete(bad);
+    cJSON_Delete(infinite);
+    strbuf_release(&out);
+}
+
+static void test_other_styles(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"b\":[1,{}],\"a\":{\"x\":0.5}}";
+    struct strbuf out = STRBUF_INIT;
+    struct err err = {0};
+    cJSON *v = NULL;
+    assert_int_equal(json_parse(text, sizeof(text) - 1, &v, &err), 0);
+    assert_int_equal(json_line(v, &out, &err), 0);
+    assert_string_equal(out.buf, text);
+    strbuf_clear(&out);
+    assert_int_equal(json_pretty(v, &out, &err), 0);
+    assert_string_equal(out.buf,
+                        "{\n  \"b\": [\n    1,\n    {}\n  ],\n  \"a\": {\n    \"x\": 0.5\n  }\n}");
+    strbuf_release(&out);
+    cJSON_Delete(v);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_canonical_texts),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_other_styles),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

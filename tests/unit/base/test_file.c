@@ -1,0 +1,235 @@
+/* Whole reads, atomic writes, folders, paths and locks. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/xalloc.h"
+
+static char *folder;
+
+static int make_folder(void **state)
+{
+    (void)state;
+    folder = xstrdup("/tmp/base-test-XXXXXX");
+    return mkdtemp(folder) == NULL ? -1 : 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    struct err err;
+    int rc = dir_remove(folder, &err);
+    int gone = file_kind_at(folder) == FILE_ABSENT ? 0 : -1;
+    free(folder);
+    return rc != 0 ? rc : gone;
+}
+
+static size_t entries(void)
+{
+    struct name_list names;
+    struct err err = {0};
+    assert_int_equal(dir_list(folder, &names, &err), 0);
+    size_t n = names.n;
+    name_list_release(&names);
+    return n;
+}
+
+static void test_read(void **state)
+{
+    (void)state;
+    struct strbuf text = STRBUF_INIT;
+    struct err err = {0};
+    char *path = path_join(folder, "f");
+    assert_int_equal(file_read(path, 10, &text, &err), ERR_NOT_FOUND);
+    assert_int_equal(file_write_atomic(path, "a\0b", 3, 0600, &err), 0);
+    assert_int_equal(file_read(path, 3, &text, &err), 0);
+    assert_int_equal(text.len, 3);
+    assert_memory_equal(text.buf, "a\0b", 4);
+    strbuf_clear(&text);
+    assert_int_equal(file_read(path, 2, &text, &err), ERR_RANGE);
+    assert_int_equal(file_read(folder, 10, &text, &err), ERR_INVALID);
+    assert_non_null(strstr(err.msg, "is a folder"));
+    char *fifo = path_join(folder, "fifo");
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    assert_int_equal(file_read(fifo, 10, &text, &err),
+                     ERR_INVALID); /* and does not wait for a writer */
+    assert_int_equal(file_kind_at(fifo), FILE_OTHER);
+    strbuf_release(&text);
+    free(fifo);
+    free(path);
+}
+
+static void test_atomic_write(void **state)
+{
+    (void)state;
+    struct strbuf text = STRBUF_INIT;
+    struct err err = {0};
+    struct stat st;
+    char *path = path_join(folder, "f");
+    assert_int_equal(file_write_atomic(path, "old", 3, 0600, &err), 0);
+    assert_int_equal(file_write_atomic(path, "newer", 5, 0640, &err), 0);
+    assert_int_equal(file_read(path, 10, &text, &err), 0);
+    assert_string_equal(text.buf, "newer");
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0640);
+    assert_int_equal(entries(), 1); /* no temporary file is left */
+    assert_int_equal(file_write_atomic("/no/such/folder/f", "x", 1, 0600, &err), ERR_NOT_FOUND);
+    /* over a folder it fails and cleans up */
+    char *sub = path_join(folder, "sub");
+    assert_int_equal(mkdir(sub, 0700), 0);
+    assert_true(file_write_atomic(sub, "x", 1, 0600, &err) < 0);
+    assert_int_equal(entries(), 2);
+    /* a full device is told apart */
+    int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    assert_true(full >= 0);
+    assert_int_equal(file_write_all(full, "x", 1, &err), ERR_NO_SPACE);
+    assert_int_equal(close(full), 0);
+    char *copy = path_join(folder, "copy");
+    assert_int_equal(file_copy(path, copy, 0755, &err), 0);
+    strbuf_clear(&text);
+    assert_int_equal(file_read(copy, 10, &text, &err), 0);
+    assert_string_equal(text.buf, "newer");
+    assert_int_equal(access(copy, X_OK), 0);
+    free(copy);
+    free(sub);
+    strbuf_release(&text);
+    free(path);
+}
+
+static void test_folders(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    char *deep = path_join(folder, "a/b/c");
+    char *file = path_join(folder, "a/b/file");
+    char *below = path_join(file, "x");
+    assert_int_equal(dir_make(deep, 0700, &err), 0);
+    assert_int_equal(dir_make(deep, 0700, &err), 0);
+    assert_int_equal(file_write_atomic(file, "", 0, 0600, &err), 0);
+    assert_int_equal(dir_make(file, 0700, &err), ERR_EXISTS);
+    assert_true(dir_make(below, 0700, &err) < 0);
+    /* links are removed, not followed */
+    char *outside = xstrdup("/tmp/base-test-XXXXXX");
+    assert_non_null(mkdtemp(outside));
+    char *link_path = path_join(deep, "link");
+    assert_int_equal(symlink(outside, link_path), 0);
+    char *top = path_join(folder, "a");
+    assert_int_equal(dir_remove(top, &err), 0);
+    assert_int_equal(file_kind_at(top), FILE_ABSENT);
+    assert_int_equal(file_kind_at(outside), FILE_FOLDER);
+    assert_int_equal(dir_remove(top, &err), 0);
+    assert_int_equal(rmdir(outside), 0);
+    free(top);
+    free(link_path);
+    free(outside);
+    free(below);
+    free(file);
+    free(deep);
+}
+
+static void test_paths(void **state)
+{
+    (void)state;
+    static const char *const cases[][4] = {
+        /* path, folder, name, absolute from /base */
+        {"a/b", "a", "b", "/base/a/b"},
+        {"a", ".", "a", "/base/a"},
+        {"/a", "/", "a", "/a"},
+        {"/a/b.c", "/a", "b.c", "/a/b.c"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char *parent = path_folder(cases[i][0]);
+        char *absolute = path_absolute("/base", cases[i][0]);
+        assert_string_equal(parent, cases[i][1]);
+        assert_string_equal(path_name(cases[i][0]), cases[i][2]);
+        assert_string_equal(absolute, cases[i][3]);
+        free(absolute);
+        free(parent);
+    }
+    char *joined = path_join("/", "a");
+    assert_string_equal(joined, "/a");
+    free(joined);
+    struct strbuf self = STRBUF_INIT;
+    struct err err = {0};
+    assert_int_equal(path_of_self(&self, &err), 0);
+    assert_true(self.buf[0] == '/');
+    strbuf_release(&self);
+    assert_true(disk_free_bytes(folder) > 0);
+    assert_int_equal(disk_free_bytes("/no/such"), -1);
+}
+
+/* Takes the lock in another process, which says so and waits to be killed. */
+static pid_t hold(const char *path)
+{
+    int ready[2];
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        int fd;
+        struct err err;
+        if (lock_try(path, false, &fd, &err) != 0 || fd < 0 || write(ready[1], "1", 1) != 1) {
+            _exit(1);
+        }
+        for (;;) {
+            (void)pause();
+        }
+    }
+    char c = 0;
+    (void)close(ready[1]);
+    assert_int_equal(read(ready[0], &c, 1), 1);
+    (void)close(ready[0]);
+    return pid;
+}
+
+static void test_locks(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    char *path = path_join(folder, "lock");
+    bool held = true;
+    int fd = -1;
+    assert_int_equal(lock_is_held(path, &held, &err), 0);
+    assert_false(held); /* nobody holds what is not there */
+    pid_t pid = hold(path);
+    assert_int_equal(lock_is_held(path, &held, &err), 0);
+    assert_true(held);
+    assert_int_equal(lock_try(path, false, &fd, &err), 0);
+    assert_int_equal(fd, -1);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(lock_is_held(path, &held, &err), 0);
+    assert_false(held);
+    assert_int_equal(lock_try(path, false, &fd, &err), 0);
+    assert_true(fd >= 0);
+    assert_true((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(lock_try(path, true, &fd, &err), 0);
+    assert_true((fcntl(fd, F_GETFD) & FD_CLOEXEC) == 0);
+    assert_int_equal(close(fd), 0);
+    char *link_path = path_join(folder, "link");
+    assert_int_equal(symlink(path, link_path), 0);
+    assert_true(lock_try(link_path, false, &fd, &err) < 0);
+    free(link_path);
+    free(path);
+}
+
+int main(void)
+{
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(test_read),  IN_FOLDER(test_atomic_write), IN_FOLDER(test_folders),
+        IN_FOLDER(test_paths), IN_FOLDER(test_locks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,171 @@
+/* Strict reading: what is accepted, what is refused and where. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+
+static void test_accepted(void **state)
+{
+    (void)state;
+    static const char *const cases[] = {
+        "0",
+        "-0",
+        "1e5",
+        "1E+5",
+        "-1.5e-5",
+        "true",
+        "null",
+        "\"\"",
+        "[]",
+        "{}",
+        " [1 ] ",
+        "[1,2,[3]]",
+        "{\"a\":{\"a\":1}}",
+        "\"\\ud83d\\ude00\"",
+        "\"\xF0\x9F\x98\x80\"",
+        "\"\\/\"",
+        "1e-400",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct err err = {0};
+        cJSON *v = NULL;
+        if (json_parse(cases[i], strlen(cases[i]), &v, &err) != 0) {
+            fail_msg("%s: %s", cases[i], err.msg);
+        }
+        cJSON_Delete(v);
+    }
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int code;
+        const char *said;
+    } cases[] = {
+        {"", ERR_SYNTAX, "line 1, column 1: text ends"},
+        {"{\"a\":1,}", ERR_SYNTAX, "line 1, column 8: expected a key"},
+        {"[1,\n2,]", ERR_SYNTAX, "line 2, column 3:"},
+        {"[1] 2", ERR_SYNTAX, "text after the JSON value"},
+        {"{a:1}", ERR_SYNTAX, "expected a key in quotes"},
+        {"{\"a\" 1}", ERR_SYNTAX, "expected ':'"},
+        {"{\"a\":1,\"b\":2,\"a\":3}", ERR_SYNTAX, "key \"a\" stands twice"},
+        {"[{\"x\":[{\"b\":1,\"b\":1}]}]", ERR_SYNTAX, "key \"b\" stands twice"},
+        {"01", ERR_SYNTAX, "malformed number"},
+        {"+1", ERR_SYNTAX, "malformed number"},
+        {"1.", ERR_SYNTAX, "malformed number"},
+        {".5", ERR_SYNTAX, "malformed number"},
+        {"1e", ERR_SYNTAX, "malformed number"},
+        {"0x10", ERR_SYNTAX, "text after"},
+        {"NaN", ERR_SYNTAX, "malformed number"},
+        {"-Infinity", ERR_SYNTAX, "malformed number"},
+        {"1e400", ERR_RANGE, "outside the range of a double"},
+        {"'a'", ERR_SYNTAX, "malformed number"},
+        {"\"a", ERR_SYNTAX, "string without an end"},
+        {"\"a\nb\"", ERR_SYNTAX, "control character"},
+        {"\"\\x\"", ERR_SYNTAX, "unknown escape"},
+        {"\"\\u12g4\"", ERR_SYNTAX, "malformed \\u escape"},
+        {"\"\\u0000\"", ERR_SYNTAX, "\\u0000"},
+        {"\"\\ud800\"", ERR_SYNTAX, "lone surrogate"},
+        {"\"\\udc00\"", ERR_SYNTAX, "lone surrogate"},
+        {"\"\\ud800\\u0041\"", ERR_SYNTAX, "lone surrogate"},
+        {"\"\xC0\x80\"", ERR_SYNTAX, "not UTF-8"},
+        {"\"\xED\xA0\x80\"", ERR_SYNTAX, "not UTF-8"},
+        {"\"\xF4\x90\x80\x80\"", ERR_SYNTAX, "not UTF-8"},
+        {"// comment\n1", ERR_SYNTAX, "line 1, column 1"},
+        {"\xEF\xBB\xBF"
+         "1",
+         ERR_SYNTAX, "line 1, column 1"},
+        {"tru", ERR_SYNTAX, "expected a JSON value"},
+        {"nullx", ERR_SYNTAX, "text after"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct err err = {0};
+        cJSON *v = NULL;
+        int rc = json_parse(cases[i].text, strlen(cases[i].text), &v, &err);
+        if (rc != cases[i].code || strstr(err.msg, cases[i].said) == NULL) {
+            fail_msg("%s: %d \"%s\"", cases[i].text, rc, err.msg);
+        }
+        assert_null(v);
+    }
+}
+
+static void test_length_counts_and_not_a_nul(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    cJSON *v = NULL;
+    assert_int_equal(json_parse("[1]garbage", 3, &v, &err), 0);
+    cJSON_Delete(v);
+    assert_int_equal(json_parse("1\0", 2, &v, &err), ERR_SYNTAX);
+    assert_int_equal(json_parse("\"a\0b\"", 5, &v, &err), ERR_SYNTAX);
+}
+
+static void test_depth(void **state)
+{
+    (void)state;
+    char text[200];
+    struct err err = {0};
+    cJSON *v = NULL;
+    memset(text, '[', 65);
+    memset(text + 65, ']', 65);
+    assert_int_equal(json_parse(text, 130, &v, &err), 0);
+    cJSON_Delete(v);
+    memset(text, '[', 66);
+    memset(text + 66, ']', 66);
+    assert_int_equal(json_parse(text, 132, &v, &err), ERR_RANGE);
+}
+
+static void test_members(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"s\":\"x\",\"n\":1.5,\"i\":7,\"b\":true,\"o\":{},\"a\":[],\"z\":null}";
+    struct err err = {0};
+    cJSON *v = NULL;
+    const char *s = "old";
+    double n = 0;
+    int64_t i = 5;
+    bool b = false;
+    const cJSON *part = NULL;
+    assert_int_equal(json_parse(text, sizeof(text) - 1, &v, &err), 0);
+    assert_int_equal(json_get_string(v, "s", &s, &err), 0);
+    assert_string_equal(s, "x");
+    assert_int_equal(json_get_string(v, "S", &s, &err), ERR_SYNTAX);
+    assert_string_equal(err.msg, "\"S\" is missing");
+    assert_int_equal(json_get_string(v, "n", &s, &err), ERR_SYNTAX);
+    assert_int_equal(json_opt_string(v, "none", &s, &err), 0);
+    assert_int_equal(json_opt_string(v, "z", &s, &err), 0);
+    assert_string_equal(s, "x");
+    assert_int_equal(json_get_number(v, "n", &n, &err), 0);
+    assert_true(n > 1.4);
+    assert_int_equal(json_get_int(v, "i", 0, 7, &i, &err), 0);
+    assert_int_equal(i, 7);
+    assert_int_equal(json_get_int(v, "i", 0, 6, &i, &err), ERR_RANGE);
+    assert_int_equal(json_get_int(v, "n", 0, 6, &i, &err), ERR_SYNTAX);
+    assert_int_equal(json_opt_bool(v, "b", &b, &err), 0);
+    assert_true(b);
+    assert_int_equal(json_opt_bool(v, "s", &b, &err), ERR_SYNTAX);
+    assert_int_equal(json_get_object(v, "o", &part, &err), 0);
+    assert_int_equal(json_get_object(v, "a", &part, &err), ERR_SYNTAX);
+    assert_int_equal(json_get_array(v, "a", &part, &err), 0);
+    cJSON_Delete(v);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_accepted),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_length_counts_and_not_a_nul),
+        cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_members),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

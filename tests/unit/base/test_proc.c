@@ -1,0 +1,142 @@
+/* Children that end, do not end, shout, close their pipes and sleep, or leave others behind. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/proc.h"
+
+static int run(const char *script, int64_t timeout_ms, struct proc_result *r, struct err *err)
+{
+    const char *const argv[] = {"sh", "-c", script, NULL};
+    const struct proc_spec spec = {
+        .argv = argv, .timeout_ms = timeout_ms, .max_out_bytes = (size_t)1 << 20};
+    return proc_run(&spec, r, err);
+}
+
+static void test_an_end(void **state)
+{
+    (void)state;
+    struct proc_result r;
+    struct err err = {0};
+    assert_int_equal(run("echo out; echo oops >&2; exit 7", 0, &r, &err), 0);
+    assert_int_equal(r.code, 7);
+    assert_int_equal(r.signal, 0);
+    assert_string_equal(r.out.buf, "out\n");
+    assert_string_equal(r.err.buf, "oops\n");
+    proc_result_release(&r);
+    assert_int_equal(run("kill -TERM $$", 0, &r, &err), 0);
+    assert_int_equal(r.code, -1);
+    assert_int_equal(r.signal, SIGTERM);
+    proc_result_release(&r);
+}
+
+static void test_surroundings(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {"/bin/sh", "-c", "pwd; env | grep -c .; cat", NULL};
+    static const char *const env[] = {"ONLY=1", "PWD=/", NULL};
+    const struct proc_spec spec = {.argv = argv, .env = env, .cwd = "/", .max_out_bytes = 100};
+    struct proc_result r;
+    struct err err = {0};
+    assert_int_equal(proc_run(&spec, &r, &err), 0);
+    assert_memory_equal(r.out.buf, "/\n", 2);
+    assert_int_equal(r.code, 0); /* cat met the end of an empty standard input */
+    proc_result_release(&r);
+}
+
+static void test_no_such_program(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {"/no/such/program", NULL};
+    const struct proc_spec spec = {.argv = argv};
+    struct proc_result r;
+    struct err err = {0};
+    assert_int_equal(proc_run(&spec, &r, &err), ERR_NOT_FOUND);
+    proc_result_release(&r);
+}
+
+static void assert_times_out(const char *script)
+{
+    struct proc_result r;
+    struct err err = {0};
+    struct mono_time start = clock_mono();
+    assert_int_equal(run(script, 300, &r, &err), ERR_TIMEOUT);
+    int64_t took_ms = clock_mono().ms - start.ms;
+    assert_true(took_ms >= 300 && took_ms < 5000);
+    assert_int_equal(r.signal, SIGKILL);
+    proc_result_release(&r);
+}
+
+static void test_time_limit(void **state)
+{
+    (void)state;
+    assert_times_out("sleep 60");
+    assert_times_out("exec sleep 60 >/dev/null 2>&1"); /* no pipe is left open, the process is */
+    assert_times_out("while :; do echo x >&2; done");
+}
+
+/* A grandchild that keeps the pipe open does not keep us, and does not stay. */
+static void test_left_behind(void **state)
+{
+    (void)state;
+    struct proc_result r;
+    struct err err = {0};
+    struct mono_time start = clock_mono();
+    assert_int_equal(run("sleep 60 & echo $!", 0, &r, &err), 0);
+    assert_true(clock_mono().ms - start.ms < 5000);
+    pid_t left = (pid_t)strtol(r.out.buf, NULL, 10);
+    assert_true(left > 1);
+    proc_result_release(&r);
+    for (int i = 0; i < 100 && kill(left, 0) == 0; i++) {
+        clock_sleep_ms(20);
+        char path[64];
+        (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)left);
+        FILE *f = fopen(path, "re");
+        char line[256] = "";
+        if (f == NULL || fgets(line, sizeof(line), f) == NULL || strstr(line, ") Z ") != NULL) {
+            i = 100; /* gone, or waiting for whoever inherits it */
+        }
+        if (f != NULL) {
+            (void)fclose(f);
+        }
+        assert_true(i != 99);
+    }
+}
+
+static void test_output_limits(void **state)
+{
+    (void)state;
+    struct proc_result r;
+    struct err err = {0};
+    assert_int_equal(
+        run("while :; do echo 0123456789012345678901234567890123456789; done", 20000, &r, &err),
+        ERR_RANGE);
+    assert_int_equal(r.signal, SIGKILL);
+    proc_result_release(&r);
+    /* everything written before the end arrives, however much the pipe held */
+    assert_int_equal(run("head -c 60000 /dev/zero | tr '\\0' x", 0, &r, &err), 0);
+    assert_int_equal(r.out.len, 60000);
+    proc_result_release(&r);
+    assert_int_equal(run("head -c 300000 /dev/zero | tr '\\0' y >&2; echo end >&2", 0, &r, &err),
+                     0);
+    assert_true(r.err.len <= 8192 && r.err.len >= 4096);
+    assert_memory_equal(r.err.buf + r.err.len - 4, "end\n", 4);
+    proc_result_release(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_end),          cmocka_unit_test(test_surroundings),
+        cmocka_unit_test(test_no_such_program), cmocka_unit_test(test_time_limit),
+        cmocka_unit_test(test_left_behind),     cmocka_unit_test(test_output_limits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
