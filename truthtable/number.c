@@ -29,7 +29,7 @@ struct number number_bound(double bound, bool above)
     if (!isfinite(bound)) {
         return number_unknown(not_finite);
     }
-    struct number x = {.known = true, .lo = -INFINITY, .hi = INFINITY};
+    struct number x = {.known = true, .lo = -(double)INFINITY, .hi = (double)INFINITY};
     if (above) {
         x.lo = bound;
         x.lo_open = true;

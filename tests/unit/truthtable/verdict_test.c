@@ -229,8 +229,8 @@ static void test_bad_records(void **state)
         bool twice;
         const char *why;
     } cases[] = {
-        {{.state = VALUE_KNOWN, .value = NAN}, false, "not finite"},
-        {{.state = VALUE_KNOWN, .value = INFINITY}, false, "not finite"},
+        {{.state = VALUE_KNOWN, .value = (double)NAN}, false, "not finite"},
+        {{.state = VALUE_KNOWN, .value = (double)INFINITY}, false, "not finite"},
         {{.state = VALUE_NULL, .why = "gone"}, false, "gone"},
         {{.state = VALUE_KNOWN, .value = 0.5}, true, "recorded more than once"},
         {{.state = VALUE_KNOWN, .value = 1.5}, false, "outside 0..1"},
