@@ -62,7 +62,7 @@ static const struct report_case cases[] = {
       .unverified = true,
       .unblinded = true},
      {"VOID", "5 counted tasks are lost, the exclusion budget is 3", "UNVERIFIED HISTORY",
-      "1 unblinding", "impatience", "would fire", "binds nothing"},
+      "1 unblinding", "impatience", "would fire", "binds nothing", "Counted tasks lost"},
      {"class=\"banner bad\""},
      {"INDETERMINATE", " nan", ">nan", "(null)"}},
     {"excluded",
