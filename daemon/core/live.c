@@ -98,18 +98,23 @@ int64_t live_deadline_span(const struct core *c, const struct live *l)
         return c->config.deadline_first_ms;
     }
     int64_t span = s->measured_ms[section] * WIDEN;
-    return span > c->config.deadline_floor_ms ? span : c->config.deadline_floor_ms;
+    if (span < c->config.deadline_floor_ms) {
+        return c->config.deadline_floor_ms;
+    }
+    return span < DEADLINE_MAX_MS ? span : DEADLINE_MAX_MS;
 }
 
+/* What was overdue or is being ended teaches nothing: else every hang would widen the next deadline
+ * by WIDEN. */
 void live_mark(struct core *c, struct live *l)
 {
     struct stage *s = task_stage(c->programs[l->program], l->task);
     enum section section = section_of(l);
     int64_t span = c->now_ms - l->mark_ms;
-    if (span > s->measured_ms[section]) {
-        s->measured_ms[section] = span;
+    if (!l->overdue && l->kill == KILL_NONE && l->health != HEALTH_UNKNOWN) {
+        s->measured_ms[section] = span > s->measured_ms[section] ? span : s->measured_ms[section];
+        s->n_measured[section] += s->n_measured[section] < UINT32_MAX;
     }
-    s->n_measured[section] += s->n_measured[section] < UINT32_MAX;
     l->mark_ms = c->now_ms;
     l->overdue = false;
 }

@@ -18,10 +18,11 @@
 #define IDLE_MAX                                                                                   \
     3u /* restarts in a row without progress; more only where [run] crashes is more                \
         */
-#define MALFORMED_MAX 100
-#define WIDEN         5  /* of a measured section */
-#define MEASURED_MIN  3u /* intervals seen before a measured deadline is believed */
-#define STARVE_MS     (5 * 60 * 1000)
+#define MALFORMED_MAX   100
+#define WIDEN           5  /* of a measured section */
+#define MEASURED_MIN    3u /* intervals seen before a measured deadline is believed */
+#define DEADLINE_MAX_MS (INT64_C(24) * 60 * 60 * 1000) /* of a measured deadline */
+#define STARVE_MS       (5 * 60 * 1000)
 
 struct task {
     int64_t best_done;

@@ -44,6 +44,7 @@ static void set_stages(struct program *p, const struct core_plan *plan)
         set_run(to, from);
         for (size_t i = 0; i < from->n_after; i++) {
             assert(from->after[i] < s);
+            assert(!from->counted || p->stages[from->after[i]].counted);
             to->after |= UINT64_C(1) << from->after[i];
             p->stages[from->after[i]].dependants |= UINT64_C(1) << s;
         }

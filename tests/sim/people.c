@@ -47,7 +47,7 @@ void people_ask(struct sim *s)
     case 6: ask_of_machine(s); break;
     case 7: fill_disk(s, program); break;
     case 8:
-        if (rng_below(&s->rng, 20) == 0) {
+        if (s->full_checks && rng_below(&s->rng, 20) == 0) {
             ev.kind = CORE_STOP;
             sim_tell_surely(s, &ev, 0);
         }

@@ -55,6 +55,10 @@ void truth_start(struct sim *s, const struct core_act *act)
         ev.text = "scripted";
         s->attempts[i].fenced = true;
         sim_tell_surely(s, &ev, sim_between(s, 0, 50));
+        if (ev.start_failure == START_FAILED_LOCK) { /* somebody puts it right */
+            ev.kind = CORE_RESUME;
+            sim_tell_surely(s, &ev, sim_between(s, 1000, 60000));
+        }
         return;
     }
     sim_push(s, s->now_ms + sim_between(s, 0, 300), SIM_LAUNCH)->attempt = i;

@@ -6,6 +6,7 @@
 #include "base/xalloc.h"
 
 #define WALL_START_MS INT64_C(1763694202000)
+#define TIME_MAX_MS   (INT64_C(10) * 365 * 24 * 3600 * 1000) /* more is time running away */
 #define STEPS_MAX     UINT64_C(50000000)
 
 void sim_fail(const struct sim *s, const char *fmt, ...)
@@ -285,6 +286,11 @@ static void plan(struct sim *s, struct sim_program *p, uint32_t n_tasks)
         st->attempts = (uint32_t)sim_between(s, 3, 50);
         st->deadline_ms[SECTION_STEP] = sim_between(s, 0, 1) * 120000;
     }
+    for (uint32_t i = p->n_stages; i-- > 0;) { /* what a counted stage comes after counts, too */
+        for (size_t d = 0; p->stages[i].counted && d < p->stages[i].n_after; d++) {
+            p->stages[p->after[i][d]].counted = true;
+        }
+    }
     p->tasks = xcalloc(p->n_tasks, sizeof(*p->tasks));
     for (uint32_t i = 0; i < p->n_tasks; i++) {
         const struct core_stage *st = &p->stages[i % p->n_stages];
@@ -312,7 +318,8 @@ static void begin(struct sim *s, const struct sim_config *config)
         .doubled = (unsigned)sim_between(s, 0, 80),
         .late = (unsigned)sim_between(s, 0, 30),
         .unknown = (unsigned)sim_between(s, 0, 500),
-        .restart = (unsigned)sim_between(s, 0, config->full_checks ? 100 : 0),
+        .restart =
+            (unsigned)sim_between(s, config->full_checks ? 0 : 1, config->full_checks ? 100 : 1),
         .failing = (unsigned)sim_between(s, 0, 400),
         .start_bad = (unsigned)sim_between(s, 0, 50),
         .person = (unsigned)sim_between(s, 0, config->full_checks ? 100 : 10),
@@ -337,19 +344,27 @@ static bool all_reported(const struct sim *s)
     return true;
 }
 
+/* What the core was last told of an attempt's life. */
+static void note_told(struct sim *s, const struct core_event *ev)
+{
+    if (ev->kind != CORE_PROBED && ev->kind != CORE_ATTEMPT_UP) {
+        return;
+    }
+    const struct sim_task *t = sim_task_at(s, ev->program, ev->task);
+    struct sim_attempt *a = &s->attempts[t->current];
+    if (a->no != ev->attempt_no || (ev->kind == CORE_ATTEMPT_UP && t->row.state != TASK_STARTING)) {
+        return;
+    }
+    a->told = ev->kind == CORE_PROBED ? ev->health : HEALTH_ALIVE;
+    a->was_told = true;
+}
+
 static void take(struct sim *s, struct sim_item *it)
 {
     struct core_event timer = {.kind = CORE_TIMER};
     switch (it->kind) {
     case SIM_EVENT:
-        if (it->ev.kind == CORE_PROBED &&
-            it->ev.attempt_no ==
-                s->attempts[sim_task_at(s, it->ev.program, it->ev.task)->current].no) {
-            struct sim_attempt *a =
-                &s->attempts[sim_task_at(s, it->ev.program, it->ev.task)->current];
-            a->told = it->ev.health;
-            a->was_told = true;
-        }
+        note_told(s, &it->ev);
         step(s, &it->ev);
         break;
     case SIM_LINE: truth_line(s, it->attempt); break;
@@ -412,7 +427,7 @@ void sim_run(const struct sim_config *config, struct sim *totals)
         if (!s.quiet && sim_chance(&s, 1)) {
             s.wall_shift_ms = sim_between(&s, -86400000, 86400000);
         }
-        if (s.n_steps > STEPS_MAX) {
+        if (s.n_steps > STEPS_MAX || s.now_ms > TIME_MAX_MS) {
             sim_fail(&s, "it does not come to its end");
         }
     }
