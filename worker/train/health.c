@@ -132,7 +132,8 @@ void health_end_step(struct health *h, struct weights *w, real *m, real *v,
 static void add_layer_facts(const struct router_stats *s, size_t experts, double n_layers,
                             struct health_facts *out)
 {
-    double n = (double)experts, total = 0.0, largest = 0.0, smallest = (double)INFINITY, entropy = 0.0;
+    double n = (double)experts, total = 0.0, largest = 0.0, smallest = (double)INFINITY,
+           entropy = 0.0;
 
     for (size_t e = 0; e < experts; e++)
         total += (double)s->counts[e];
