@@ -7,7 +7,7 @@
 #include "truthtable/check_parts.h"
 #include "truthtable/stats.h"
 
-#define EQUAL_WITHIN 1e-3 /* relative; called equal, with the word "within" unless exact */
+#define EQUAL_WITHIN 1e-2 /* relative; called equal, with the word "within" unless exact */
 
 static const struct {
     const char *name;
