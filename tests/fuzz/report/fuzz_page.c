@@ -1,0 +1,82 @@
+/* Any text, in every place of a document: nothing of it becomes markup, breaks a table row or
+ * leaves bytes that are not UTF-8. */
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "base/xalloc.h"
+#include "truthtable/report/escape.h"
+#include "truthtable/report/plot.h"
+#include "truthtable/report/render.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_escapes(const char *text)
+{
+    struct strbuf html = STRBUF_INIT;
+    struct strbuf md = STRBUF_INIT;
+    escape_html(&html, text);
+    escape_md(&md, text);
+    assert(text_is_utf8(html.buf, html.len) && text_is_utf8(md.buf, md.len));
+    assert(strpbrk(html.buf, "<>\"'\n") == NULL && strpbrk(md.buf, "<>\n\r") == NULL);
+    for (const char *bar = strchr(md.buf, '|'); bar != NULL; bar = strchr(bar + 1, '|')) {
+        assert(bar > md.buf && bar[-1] == '\\');
+    }
+    strbuf_release(&html);
+    strbuf_release(&md);
+}
+
+static size_t count(const char *text, const char *what)
+{
+    size_t n = 0;
+    for (const char *at = strstr(text, what); at != NULL; at = strstr(at + 1, what)) {
+        n++;
+    }
+    return n;
+}
+
+static void check_document(const char *text)
+{
+    const struct doc_column columns[] = {{text, ALIGN_TEXT}, {"b", ALIGN_NUMBER}};
+    const char *id = NULL;
+    struct doc d;
+    struct strbuf html = STRBUF_INIT;
+    struct strbuf md = STRBUF_INIT;
+    doc_init(&d);
+    d.banner = (struct doc_banner){.program = text,
+                                   .question = text,
+                                   .kind = text,
+                                   .outcome = text,
+                                   .title = text,
+                                   .lead = text};
+    doc_section(&d, text);
+    doc_paragraph(&d, "%s", text);
+    doc_item(&d, doc_facts(&d), text, text)->code = true;
+    struct doc_table *t = doc_table(&d, text, columns, 2);
+    doc_row(&d, t)->cells[1].text = text;
+    struct doc_figure *f = doc_figure(&d, text, text, &id);
+    const struct plot_share share = {.label = text, .share = 1};
+    plot_shares(&f->svg, &(struct plot_shares){.head = {.id = id, .title = text, .desc = text},
+                                               .shares = &share,
+                                               .n_shares = 1});
+    render_html(&d, &html);
+    render_md(&d, &md);
+    assert(count(html.buf, "<table>") == 1 && count(html.buf, "<script") == 0);
+    assert(count(html.buf, "<td") == 1 && count(html.buf, "<h2") == 1 &&
+           count(html.buf, "<p>") == 1);
+    assert(count(md.buf, "\n| ") == 2);
+    strbuf_release(&html);
+    strbuf_release(&md);
+    doc_release(&d);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = xstrndup((const char *)data, size);
+    check_escapes(text);
+    check_document(text);
+    free(text);
+    return 0;
+}
