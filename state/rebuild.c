@@ -1,0 +1,412 @@
+#include "state/rebuild.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "state/rebuild_internal.h"
+
+#define NEW_DATABASE "preregd.db.rebuild"
+#define PROGRAM_MAX  ((size_t)16 << 20)
+#define JOURNAL_MAX  ((size_t)2 << 30)
+
+void rebuild_note(struct rebuilding *r, const char *fmt, ...)
+{
+    char text[256];
+    va_list args;
+    r->unverified = true;
+    if (r->note.len > 0) {
+        return; /* the first reason is the one to look at */
+    }
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    strbuf_adds(&r->note, text);
+}
+
+static void release(struct rebuilding *r)
+{
+    program_free(r->program);
+    lock_free(r->lock);
+    strbuf_release(&r->note);
+    free(r->tasks);
+    free(r->folder);
+    free(r->id);
+}
+
+/* Relative paths of the program were taken from where it was submitted; the copy beside the cells
+ * says where. */
+static char *origin_of(const struct rebuilding *r, const char *program_path)
+{
+    cJSON *origin = NULL;
+    const char *path = NULL;
+    struct err ignored = {0};
+    char *file = path_join(r->folder, "origin.json");
+    char *out = NULL;
+    if (json_read_file(file, PROGRAM_MAX, &origin, &ignored) == 0 &&
+        json_get_string(origin, "path", &path, &ignored) == 0) {
+        out = xstrdup(path);
+    }
+    cJSON_Delete(origin);
+    free(file);
+    return out != NULL ? out : xstrdup(program_path);
+}
+
+static int load_program(struct rebuilding *r, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct diag diag;
+    char *path = path_join(r->folder, "grid.toml");
+    char *lock_path = path_join(r->folder, "grid.toml.lock");
+    char *origin = origin_of(r, path);
+    diag_init(&diag, path);
+    int rc = file_read(path, PROGRAM_MAX, &text, err);
+    if (rc == 0) {
+        rc = program_parse(text.buf, text.len, origin, &r->program, &diag, err);
+    }
+    if (rc == 0) {
+        rc = lock_read(lock_path, &r->lock, err);
+    }
+    if (rc == 0) {
+        rc = lock_verify(r->program, r->lock, LOCK_PLAN, NULL, NULL, err);
+    }
+    if (rc == 0) {
+        char *id = lock_program_id(r->lock);
+        if (strcmp(id, r->id) != 0) {
+            rc = err_set(err, ERR_LOCK, "its lock is that of %s", id);
+        }
+        free(id);
+    }
+    diag_release(&diag);
+    strbuf_release(&text);
+    free(origin);
+    free(lock_path);
+    free(path);
+    return rc;
+}
+
+/* The time of the journal's first row orders programs as they were submitted; 0 when there is none.
+ */
+static struct wall_time first_time(const char *folder)
+{
+    struct wall_time t = {0};
+    char line[4096];
+    char *path = path_join(folder, "journal.jsonl");
+    FILE *file = fopen(path, "re");
+    if (file != NULL) {
+        size_t n = fread(line, 1, sizeof(line) - 1, file);
+        line[n] = '\0';
+        const char *at = strstr(line, "\"time\":\"");
+        if (at != NULL && strlen(at) > 7 + WALL_TEXT_SIZE) {
+            char text[WALL_TEXT_SIZE];
+            (void)snprintf(text, sizeof(text), "%s", at + 8);
+            (void)clock_wall_parse(text, &t);
+        }
+        (void)fclose(file);
+    }
+    free(path);
+    return t;
+}
+
+static int create(struct rebuilding *r, struct err *err)
+{
+    struct store_program sp = {
+        .id = r->id,
+        .name = r->program->name,
+        .submitted = r->submitted,
+        .n_cells = (uint32_t)r->program->n_cells,
+        .n_stages = (uint32_t)r->program->n_stages,
+        .unverified_history = r->unverified,
+    };
+    int rc = digest_from_hex(r->lock->root, &sp.root, err);
+    sp.head = sp.root;
+    if (rc == 0) {
+        rc = create_tables(r->store, r->program, &sp, &r->no, err);
+    }
+    /* A replayed journal brings its own first row. */
+    return rc == 0 && !r->store->replaying ? create_first_row(r->store, r->program, &sp, r->no, err)
+                                           : rc;
+}
+
+/* Row 1 must be of this program: a journal from elsewhere has a sound chain, too. */
+static int check_first(const struct rebuilding *r, const char *line, size_t len, struct err *err)
+{
+    cJSON *json = NULL;
+    const cJSON *program = NULL;
+    const char *root = NULL;
+    int rc = json_parse(line, len, &json, err);
+    if (rc == 0) {
+        rc = json_get_object(json, "program", &program, err);
+    }
+    if (rc == 0) {
+        rc = json_get_string(program, "root", &root, err);
+    }
+    if (rc == 0 && strcmp(root, r->lock->root) != 0) {
+        rc = err_set(err, ERR_CORRUPT, "it is the journal of another program");
+    }
+    cJSON_Delete(json);
+    return rc;
+}
+
+static int replay_lines(struct rebuilding *r, const struct strbuf *text, size_t *n_taken,
+                        struct err *err)
+{
+    struct chain *c = NULL;
+    const char *at = text->buf;
+    const char *stop = text->buf + text->len;
+    const char *nl = NULL;
+    int rc = chain_get(r->store, r->no, &c, err);
+    while (rc == 0 && (nl = memchr(at, '\n', (size_t)(stop - at))) != NULL) {
+        if (at == text->buf) {
+            rc = check_first(r, at, (size_t)(nl - at), err);
+        }
+        if (rc == 0) {
+            rc = chain_take(r->store, c, at, (size_t)(nl - at), err);
+        }
+        at = nl + 1;
+    }
+    *n_taken = (size_t)(at - text->buf);
+    return rc;
+}
+
+/* The whole journal in one transaction; a torn last line never took effect and is cut. */
+static int replay(struct rebuilding *r, const char *path, const struct strbuf *text,
+                  struct err *err)
+{
+    size_t n_taken = 0;
+    int rc = store_begin(r->store, err);
+    if (rc != 0) {
+        return rc;
+    }
+    r->store->replaying = true;
+    rc = create(r, err);
+    if (rc == 0) {
+        rc = replay_lines(r, text, &n_taken, err);
+    }
+    if (rc == 0) {
+        rc = apply_settle(r->store, r->no, err);
+    }
+    if (rc == 0) {
+        rc = store_commit(r->store, err);
+    } else {
+        store_rollback(r->store);
+    }
+    r->store->replaying = false;
+    if (rc == 0 && n_taken < text->len && truncate(path, (off_t)n_taken) != 0) {
+        rc = err_set_errno(err, errno, "cut %s", path);
+    }
+    return rc;
+}
+
+static int begin_anew(struct rebuilding *r, const char *path, const char *why, struct err *err)
+{
+    rebuild_note(r, "%s", why);
+    if (file_kind_at(path) != FILE_ABSENT) {
+        char *aside = xasprintf("%s.broken", path);
+        int failed = rename(path, aside);
+        int number = errno;
+        free(aside);
+        if (failed != 0) {
+            return err_set_errno(err, number, "put %s aside", path);
+        }
+    }
+    int rc = store_begin(r->store, err);
+    if (rc != 0) {
+        return rc;
+    }
+    rc = create(r, err);
+    if (rc != 0) {
+        store_rollback(r->store);
+        return rc;
+    }
+    return store_commit(r->store, err);
+}
+
+static int rebuild_journal(struct rebuilding *r, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err why = {0};
+    char *path = path_join(r->folder, "journal.jsonl");
+    int rc = 0;
+    if (file_kind_at(path) == FILE_ABSENT) {
+        rc = begin_anew(r, path, "its journal is missing", err);
+    } else if (file_read(path, JOURNAL_MAX, &text, &why) != 0 ||
+               memchr(text.buf, '\n', text.len) == NULL) {
+        rc = begin_anew(r, path, "its journal is empty or cannot be read", err);
+    } else if (replay(r, path, &text, &why) != 0) {
+        rc = begin_anew(r, path, why.msg, err);
+    }
+    strbuf_release(&text);
+    free(path);
+    return rc;
+}
+
+static int mark_unverified(struct rebuilding *r, struct err *err)
+{
+    char sql[80];
+    (void)snprintf(sql, sizeof(sql), "UPDATE programs SET unverified=1 WHERE no=%u", r->no);
+    return r->unverified ? sql_exec(r->store->db, sql, err) : 0;
+}
+
+static int tell(struct rebuilding *r, rebuild_fn *fn, void *ctx, struct err *err)
+{
+    struct rebuilt_program out = {.id = r->id,
+                                  .unverified = r->unverified,
+                                  .note = r->note.len > 0 ? r->note.buf : NULL,
+                                  .n_records = r->n_records};
+    struct digest head;
+    int rc = store_journal_head(r->store, r->no, &head, &out.n_rows, err);
+    for (size_t i = 0; i < program_n_tasks(r->program); i++) {
+        out.n_by_state[r->tasks[i].state]++;
+    }
+    if (rc == 0 && fn != NULL) {
+        fn(ctx, &out);
+    }
+    return rc;
+}
+
+static int rebuild_one(struct rebuilding *r, rebuild_fn *fn, void *ctx, struct err *err)
+{
+    int rc = load_program(r, err);
+    if (rc == 0) {
+        rc = rebuild_journal(r, err);
+    }
+    if (rc == 0) {
+        rc = rebuild_from_files(r, err);
+    }
+    if (rc == 0) {
+        rc = mark_unverified(r, err);
+    }
+    return rc == 0 ? tell(r, fn, ctx, err) : rc;
+}
+
+/* ---- the folder ---- */
+
+static int older_first(const void *a, const void *b)
+{
+    const struct rebuilding *x = a;
+    const struct rebuilding *y = b;
+    if (x->submitted.ms != y->submitted.ms) {
+        return x->submitted.ms < y->submitted.ms ? -1 : 1;
+    }
+    return strcmp(x->id, y->id);
+}
+
+static int rebuild_all(struct store *store, rebuild_fn *fn, void *ctx, struct err *err)
+{
+    struct name_list names = {0};
+    char *programs = path_join(store->dir, "programs");
+    int rc = file_kind_at(programs) == FILE_FOLDER ? dir_list(programs, &names, err) : 0;
+    struct rebuilding *all = xcalloc(names.n + 1, sizeof(*all));
+    for (size_t i = 0; i < names.n; i++) {
+        all[i].id = xstrdup(names.names[i]);
+        all[i].folder = path_join(programs, names.names[i]);
+        all[i].store = store;
+        strbuf_init(&all[i].note);
+        all[i].submitted = first_time(all[i].folder);
+    }
+    if (names.n > 0) {
+        qsort(all, names.n, sizeof(*all), older_first);
+    }
+    for (size_t i = 0; rc == 0 && i < names.n; i++) {
+        if (rebuild_one(&all[i], fn, ctx, err) != 0) {
+            rc = err_wrap(err, "program %s", all[i].id);
+        }
+    }
+    for (size_t i = 0; i < names.n; i++) {
+        release(&all[i]);
+    }
+    free(all);
+    name_list_release(&names);
+    free(programs);
+    return rc;
+}
+
+static const char *const SUFFIXES[] = {"", "-wal", "-shm"};
+
+static int remove_new(const char *dir, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < ARRAY_LEN(SUFFIXES); i++) {
+        char *path = xasprintf("%s/" NEW_DATABASE "%s", dir, SUFFIXES[i]);
+        if (unlink(path) != 0 && errno != ENOENT) {
+            rc = err_set_errno(err, errno, "remove %s", path);
+        }
+        free(path);
+    }
+    return rc;
+}
+
+/* The old one with its log goes aside first: a log must never meet a database that it is not of. */
+static int swap(const char *dir, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = ARRAY_LEN(SUFFIXES); rc == 0 && i-- > 0;) {
+        char *from = xasprintf("%s/preregd.db%s", dir, SUFFIXES[i]);
+        char *to = xasprintf("%s/preregd.db.old%s", dir, SUFFIXES[i]);
+        (void)unlink(to);
+        if (rename(from, to) != 0 && errno != ENOENT) {
+            rc = err_set_errno(err, errno, "put %s aside", from);
+        }
+        free(from);
+        free(to);
+    }
+    if (rc == 0) {
+        char *from = path_join(dir, NEW_DATABASE);
+        char *to = path_join(dir, "preregd.db");
+        rc = rename(from, to) == 0 ? dir_sync(dir, err)
+                                   : err_set_errno(err, errno, "put %s in place", to);
+        free(from);
+        free(to);
+    }
+    return rc;
+}
+
+static int lock_and_clear(const char *dir, struct err *err)
+{
+    int fd = -1;
+    char *path = path_join(dir, "state.lock");
+    int rc = lock_try(path, false, &fd, err);
+    if (rc == 0 && fd < 0) {
+        rc = err_set(err, ERR_BUSY, "a preregd serves the state folder %s: stop it first", dir);
+    }
+    if (rc == 0) {
+        rc = remove_new(dir, err);
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    free(path);
+    return rc;
+}
+
+int store_rebuild(const char *state_dir, rebuild_fn *fn, void *ctx, struct err *err)
+{
+    struct store *store = NULL;
+    if (file_kind_at(state_dir) != FILE_FOLDER) {
+        return err_set(err, ERR_NOT_FOUND, "there is no state folder %s", state_dir);
+    }
+    int rc = lock_and_clear(state_dir, err);
+    if (rc == 0) {
+        rc = store_open_file(state_dir, NEW_DATABASE, STORE_OWNER, &store, err);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    rc = rebuild_all(store, fn, ctx, err);
+    if (rc == 0) {
+        rc = sql_exec(store->db, "PRAGMA wal_checkpoint(TRUNCATE)", err);
+    }
+    int lock_fd = store->lock_fd; /* kept until the new one is in place */
+    store->lock_fd = -1;
+    store_close(store);
+    if (rc == 0) {
+        rc = swap(state_dir, err);
+    }
+    (void)close(lock_fd);
+    return rc == 0 ? 0 : err_wrap(err, "rebuild");
+}

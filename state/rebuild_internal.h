@@ -1,0 +1,53 @@
+/* One program on its way back into a database; for rebuild*.c only. */
+#ifndef STATE_REBUILD_INTERNAL_H
+#define STATE_REBUILD_INTERNAL_H
+
+#include "prereg/lock.h"
+#include "state/internal.h"
+#include "state/rebuild.h"
+
+struct rebuilding {
+    struct store *store;
+    char *id;
+    char *folder; /* STATE/programs/<id> */
+    struct program *program;
+    struct lock *lock;
+    struct wall_time submitted;
+    uint32_t no;
+    bool unverified;
+    struct strbuf note;
+    uint32_t n_records;
+    struct task_row *tasks; /* as rebuilt so far */
+};
+
+void rebuild_note(struct rebuilding *r, const char *fmt, ...)
+    PRINTF_LIKE(2, 3); /* also: unverified */
+
+/* rebuild_files.c: the cells' files against the tasks, and records out of results. Its own
+ * transactions. */
+int rebuild_from_files(struct rebuilding *r, struct err *err) MUST_CHECK;
+
+/* rebuild_attempt.c */
+struct found_attempt { /* a folder attempt-NNNN-<uuid> */
+    char *path;
+    uint32_t no;
+    char id[UUID_TEXT_SIZE];
+};
+struct found_task {
+    struct found_attempt *attempts; /* by number */
+    size_t n;
+    size_t cap;
+    size_t linked; /* index of the one that result.json points to, or SIZE_MAX */
+    bool has_result;
+    struct digest digest; /* of the linked result.json */
+    cJSON *result;
+};
+/* An absent folder is an empty one. */
+int found_task_read(const struct rebuilding *r, uint32_t task, struct found_task *out,
+                    struct err *err) MUST_CHECK;
+void found_task_release(struct found_task *f);
+/* Rows for attempts that the journal does not know, applied as they are made. */
+int found_take_in(struct rebuilding *r, uint32_t task, const struct found_task *f,
+                  struct err *err) MUST_CHECK;
+
+#endif
