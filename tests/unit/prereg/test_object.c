@@ -174,6 +174,15 @@ static void set_times(const char *path, time_t at)
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
+/* The first byte, in place: same inode, same size. */
+static void overwrite(const char *path, const char *byte)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, byte, 1, 0), 1);
+    assert_int_equal(close(fd), 0);
+}
+
 /* Fresh files are read each time; a cache may never hide a change. */
 static void test_cache_sees_changes(void **state)
 {
@@ -231,6 +240,30 @@ static void test_cache_remembers(void **state)
     }
     assert_true(clock_mono_ns() - start < reading);
     assert_true(digest_equal(&a, &b));
+    overwrite(file, "C");
+    assert_int_equal(pin_digest(cache, file, &b, &err), 0);
+    assert_false(digest_equal(&a, &b));
+    pin_cache_free(cache);
+    free(file);
+    scratch_remove(folder);
+}
+
+/* Two changes within one tick of the file system's clock leave the same times. */
+static void test_cache_is_not_fooled_by_coarse_clocks(void **state)
+{
+    (void)state;
+    char *folder = scratch_make();
+    struct pin_cache *cache = pin_cache_create();
+    struct err err = {0};
+    char *file = scratch_write(folder, "file", "a", 0600);
+    for (int i = 0; i < 200; i++) {
+        const char *text = i % 2 == 0 ? "x" : "y";
+        struct digest expected = digest_bytes(text, 1);
+        struct digest found;
+        overwrite(file, text);
+        assert_int_equal(pin_digest(cache, file, &found, &err), 0);
+        assert_true(digest_equal(&found, &expected));
+    }
     pin_cache_free(cache);
     free(file);
     scratch_remove(folder);
@@ -246,6 +279,7 @@ int main(void)
         cmocka_unit_test(test_where_workers_are_found),
         cmocka_unit_test(test_cache_sees_changes),
         cmocka_unit_test(test_cache_remembers),
+        cmocka_unit_test(test_cache_is_not_fooled_by_coarse_clocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
