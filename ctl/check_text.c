@@ -187,6 +187,21 @@ static void add_measures(struct strbuf *sb, const struct term *t, const struct p
     cJSON_Delete(rows);
 }
 
+/* What is equal there (the contract) and what is not; nothing where no worker said anything. */
+static void add_fixed_words(struct strbuf *sb, const char *label, const cJSON *words)
+{
+    const char *equal = answer_text(words, "equal", "");
+    const char *differ = answer_text(words, "not_equal", "");
+    const char *unknown = answer_text(words, "unknown", "");
+    if (equal[0] || differ[0]) {
+        strbuf_addf(sb, "%s\n  equal (the contract): %s\n", label, equal[0] ? equal : "nothing");
+        strbuf_addf(sb, "  not equal: %s\n", differ[0] ? differ : "nothing");
+    }
+    if (unknown[0]) {
+        strbuf_addf(sb, "  unknown: %s\n", unknown);
+    }
+}
+
 static void add_fixed(struct strbuf *sb, const struct term *t, const cJSON *fixed)
 {
     static const struct out_column columns[] = {
@@ -201,17 +216,18 @@ static void add_fixed(struct strbuf *sb, const struct term *t, const cJSON *fixe
         {"FLOPs/token", "FLOPs per token", OUT_COUNT},
         {"steps", "steps", OUT_COUNT},
     };
-    const char *equal = answer_text(fixed, "equal", "");
-    const char *differ = answer_text(fixed, "not_equal", "");
-    const char *unknown = answer_text(fixed, "unknown", "");
+    const cJSON *contrast = NULL;
     strbuf_addc(sb, '\n');
     out_table(sb, t, json_member(fixed, "conditions"), columns, ARRAY_LEN(columns));
-    if (equal[0] || differ[0]) {
-        strbuf_addf(sb, "equal (the contract): %s\n", equal[0] ? equal : "nothing");
-        strbuf_addf(sb, "not equal: %s\n", differ[0] ? differ : "nothing");
-    }
-    if (unknown[0]) {
-        strbuf_addf(sb, "unknown: %s\n", unknown);
+    add_fixed_words(sb, "over all conditions", fixed);
+    cJSON_ArrayForEach(contrast, json_member(fixed, "contrasts"))
+    {
+        char label[128];
+        (void)snprintf(label, sizeof(label), "between the arms of %s",
+                       answer_text(contrast, "contrast", "?"));
+        if (answer_text(contrast, "equal", "")[0] || answer_text(contrast, "not_equal", "")[0]) {
+            add_fixed_words(sb, label, contrast);
+        }
     }
 }
 

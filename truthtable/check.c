@@ -119,7 +119,7 @@ int check_run(const struct program *p, const cJSON *describe, struct check_repor
         check_table(out, diag);
         check_reach(out, &rules, diag);
         check_measures(out, &rules);
-        check_fixed(out, describe);
+        check_fixed(out, &rules, describe);
         check_plan(out, describe);
     }
     rules_release(&rules);

@@ -18,7 +18,6 @@
 #include "base/arena.h"
 #include "base/diag.h"
 #include "base/err.h"
-#include "base/strbuf.h"
 #include "prereg/program.h"
 
 #define CHECK_LISTED_MAX 20 /* holes, clashes and indeterminate states that are spelled out */
@@ -71,6 +70,13 @@ struct fixed_row { /* one per condition; NaN: unknown */
     double values[FIXED_NR];
 };
 
+struct fixed_words { /* which columns are equal, "tokens, P_active (within 0.095 %)", and which are
+                        not; "" for none */
+    const char *equal;
+    const char *differ;
+    const char *unknown;
+};
+
 struct plan_proof { /* NaN: unknown */
     size_t n_cells;
     size_t n_tasks;
@@ -89,10 +95,10 @@ struct check_report {
     struct measure_proof *measures; /* [measure] */
     double prior_sum;
     double prior_remainder;
-    struct fixed_row *fixed;  /* [condition] */
-    const char *fixed_equal;  /* "tokens, steps, active parameters (within 0.1 %)" or "" */
-    const char *fixed_differ; /* "total parameters (x1.82), ..." or "" */
-    const char *fixed_unknown;
+    struct fixed_row *fixed;        /* [condition] */
+    struct fixed_words fixed_words; /* over all conditions */
+    struct fixed_words
+        *fixed_contrasts; /* [contrast]: between its arms; all NULL for a difference */
     struct plan_proof plan;
 };
 
@@ -103,9 +109,7 @@ int check_run(const struct program *p, const cJSON *describe, struct check_repor
               struct diag *diag, struct err *err) MUST_CHECK;
 void check_release(struct check_report *r);
 
-/* For people; no colour. */
-void check_print(const struct check_report *r, struct strbuf *out);
-/* The caller frees it. Also the lock's "proof". */
+/* The whole report; the caller frees it. Also the lock's "proof". */
 cJSON *check_json(const struct check_report *r) __attribute__((returns_nonnull));
 
 const char *fixed_column_name(enum fixed_column c);

@@ -123,50 +123,107 @@ static struct strbuf *add_column(struct strbuf *to, size_t column)
     return to;
 }
 
-/* One column over all conditions: equal, equal within a little, different, or not known everywhere.
- */
-static void judge_column(const struct check_report *r, size_t column, struct strbuf lists[3])
+/* Ratios of a column between the conditions that are compared. */
+struct spread {
+    bool known;
+    double low; /* of the smaller over the larger value, over what is compared */
+    bool signs; /* a value is 0 or negative: no ratio */
+    bool exact; /* all equal, bit for bit */
+};
+
+static void spread_add(struct spread *s, double a, double b)
 {
-    const struct program *p = r->program;
-    double low = r->fixed[0].values[column];
-    double high = low;
-    bool known = true;
-    for (size_t c = 0; c < p->n_conditions; c++) {
-        double v = r->fixed[c].values[column];
-        known = known && isfinite(v);
-        low = fmin(low, v);
-        high = fmax(high, v);
-    }
-    if (!known) {
-        (void)add_column(&lists[2], column);
-    } else if (low == high) {
-        (void)add_column(&lists[0], column);
-    } else if (low > 0 && high / low - 1 <= EQUAL_WITHIN) {
-        strbuf_addf(add_column(&lists[0], column), " (within %.2g %%)", 100 * (high / low - 1));
-    } else if (low > 0) {
-        strbuf_addf(add_column(&lists[1], column), " (x%.3g)", high / low);
+    s->known = s->known && isfinite(a) && isfinite(b);
+    s->exact = s->exact && a == b;
+    s->signs = s->signs || !(a > 0) || !(b > 0);
+    double ratio = a < b ? a / b : b / a;
+    s->low = ratio < s->low ? ratio : s->low;
+}
+
+enum { LIST_EQUAL, LIST_DIFFER, LIST_UNKNOWN, LIST_NR };
+
+/* Names the column in the list where it belongs: equal, equal within a little, different, or not
+ * known everywhere. */
+static void list_column(const struct spread *s, size_t column, struct strbuf lists[LIST_NR])
+{
+    if (!s->known) {
+        (void)add_column(&lists[LIST_UNKNOWN], column);
+    } else if (s->exact) {
+        (void)add_column(&lists[LIST_EQUAL], column);
+    } else if (s->signs) {
+        (void)add_column(&lists[LIST_DIFFER], column);
+    } else if (1 / s->low - 1 <= EQUAL_WITHIN) {
+        strbuf_addf(add_column(&lists[LIST_EQUAL], column), " (within %.2g %%)",
+                    100 * (1 / s->low - 1));
     } else {
-        (void)add_column(&lists[1], column);
+        strbuf_addf(add_column(&lists[LIST_DIFFER], column), " (x%.3g)", 1 / s->low);
     }
 }
 
-void check_fixed(struct check_report *r, const cJSON *describe)
+static struct fixed_words take_lists(struct check_report *r, struct strbuf lists[LIST_NR])
+{
+    struct fixed_words w = {.equal = arena_strdup(&r->arena, lists[LIST_EQUAL].buf),
+                            .differ = arena_strdup(&r->arena, lists[LIST_DIFFER].buf),
+                            .unknown = arena_strdup(&r->arena, lists[LIST_UNKNOWN].buf)};
+    for (size_t i = 0; i < LIST_NR; i++) {
+        strbuf_release(&lists[i]);
+    }
+    return w;
+}
+
+/* Over all conditions: each against the least and the greatest. */
+static struct fixed_words judge_all(struct check_report *r)
+{
+    const struct program *p = r->program;
+    struct strbuf lists[LIST_NR] = {STRBUF_INIT, STRBUF_INIT, STRBUF_INIT};
+    for (size_t column = 0; column < FIXED_NR && p->n_conditions > 0; column++) {
+        struct spread s = {.known = true, .low = 1, .exact = true};
+        double low = r->fixed[0].values[column];
+        double high = low;
+        for (size_t c = 0; c < p->n_conditions; c++) {
+            double v = r->fixed[c].values[column];
+            s.known = s.known && isfinite(v);
+            low = fmin(low, v);
+            high = fmax(high, v);
+        }
+        spread_add(&s, low, high);
+        list_column(&s, column, lists);
+    }
+    return take_lists(r, lists);
+}
+
+/* Between the two arms of a contrast, setting by setting. */
+static struct fixed_words judge_contrast(struct check_report *r, const struct rules *rules,
+                                         size_t contrast)
+{
+    const struct layout *l = &rules->layout;
+    struct strbuf lists[LIST_NR] = {STRBUF_INIT, STRBUF_INIT, STRBUF_INIT};
+    for (size_t column = 0; column < FIXED_NR; column++) {
+        struct spread s = {.known = true, .low = 1, .exact = true};
+        for (size_t i = 0; i < l->contrasts[contrast].n_settings; i++) {
+            size_t a = r->program->cells[layout_pair_a(l, contrast, i, 0)].condition;
+            size_t b = r->program->cells[layout_pair_b(l, contrast, i, 0)].condition;
+            spread_add(&s, r->fixed[a].values[column], r->fixed[b].values[column]);
+        }
+        list_column(&s, column, lists);
+    }
+    return take_lists(r, lists);
+}
+
+void check_fixed(struct check_report *r, const struct rules *rules, const cJSON *describe)
 {
     const struct program *p = r->program;
     size_t stage = model_stage(p, describe);
-    struct strbuf lists[3] = {STRBUF_INIT, STRBUF_INIT, STRBUF_INIT};
     r->fixed = arena_array(&r->arena, p->n_conditions, sizeof(*r->fixed));
     for (size_t c = 0; c < p->n_conditions; c++) {
         fill_row(&r->fixed[c], p, describe, c, stage);
     }
-    for (size_t c = 0; c < FIXED_NR && p->n_conditions > 0; c++) {
-        judge_column(r, c, lists);
-    }
-    r->fixed_equal = arena_strdup(&r->arena, lists[0].buf);
-    r->fixed_differ = arena_strdup(&r->arena, lists[1].buf);
-    r->fixed_unknown = arena_strdup(&r->arena, lists[2].buf);
-    for (size_t i = 0; i < 3; i++) {
-        strbuf_release(&lists[i]);
+    r->fixed_words = judge_all(r);
+    r->fixed_contrasts = arena_array(&r->arena, p->n_contrasts, sizeof(*r->fixed_contrasts));
+    for (size_t k = 0; k < p->n_contrasts; k++) {
+        if (!p->contrasts[k].is_difference) {
+            r->fixed_contrasts[k] = judge_contrast(r, rules, k);
+        }
     }
 }
 

@@ -10,7 +10,7 @@ void check_table(struct check_report *r, struct diag *diag);
 /* Witnesses, then proofs of impossibility for what has none. */
 void check_reach(struct check_report *r, const struct rules *rules, struct diag *diag);
 void check_measures(struct check_report *r, const struct rules *rules);
-void check_fixed(struct check_report *r, const cJSON *describe);
+void check_fixed(struct check_report *r, const struct rules *rules, const cJSON *describe);
 void check_plan(struct check_report *r, const cJSON *describe);
 
 /* Made-up records, all there, that the seeded search tries: trial t of a program is always the
