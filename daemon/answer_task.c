@@ -203,6 +203,7 @@ static void put_budgets(cJSON *o, const struct hosted *h, uint32_t task)
 struct attempts_list {
     const struct hosted *hosted;
     cJSON *list;
+    int64_t malformed;
     bool files; /* logs: paths; else explain: how it went */
 };
 
@@ -228,6 +229,7 @@ static int push_attempt(void *ctx, uint32_t task, const struct attempt_row *a, s
 {
     struct attempts_list *l = ctx;
     (void)err;
+    l->malformed += a->malformed;
     cJSON *o = json_object();
     char *folder = hosted_attempt_folder(l->hosted, task, a->no, a->id);
     json_put_int(o, "no", a->no);
@@ -274,8 +276,8 @@ int answer_explain(struct answer_context *ctx, const cJSON *params, cJSON **resu
     put_why(o, &e);
     put_dependencies(o, h, task);
     put_budgets(o, h, task);
-    json_put_int(o, "garbage_lines", e.attempt.no != 0 ? e.attempt.malformed : 0);
     rc = store_attempts(ctx->shell->store, h->no, task, false, push_attempt, &l, err);
+    json_put_int(o, "garbage_lines", l.malformed);
     json_put(o, "attempt_list", l.list);
     if (rc != 0) {
         cJSON_Delete(o);

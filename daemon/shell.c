@@ -303,6 +303,7 @@ int shell_serve(const char *state, struct err *err)
     if (rc == 0) {
         rc = open_all(&sh, err);
         if (rc == 0) {
+            shell_watch_disk(&sh);
             log_info("serving %s (%s, pid %ld, %u cores)", sh.state, PREREGD_VERSION,
                      (long)getpid(), sh.config.cores);
         } else {

@@ -187,26 +187,14 @@ static void push_why(cJSON *list, const char *why, uint32_t n)
     }
 }
 
-static cJSON *not_running_json(const struct shell *sh, const struct hosted *h)
+/* What keeps a program from starting anything. A state folder that cannot be written does so for
+ * all of them, and cannot be written down as a pause. */
+static const char *paused_by(const struct shell *sh, const struct hosted *h, struct err *why)
 {
-    struct core_counts c = {0};
-    cJSON *list = json_array();
-    (void)core_counts_get(sh->core, h->no, &c);
-    uint32_t ready = c.by_state[TASK_READY] - c.backoff;
-    push_why(list, "dependency", c.by_state[TASK_WAITING]);
-    push_why(list, "backoff", c.backoff);
-    if ((h->status.paused & PAUSE_DISK) != 0) {
-        push_why(list, "disk", ready);
-    } else {
-        push_why(list, h->status.paused != 0 ? "paused" : "slots", ready);
+    err_clear(why);
+    if (!h->status.reported && !pump_is_well(sh->pump, why)) {
+        return why->code == ERR_NO_SPACE ? "no_space" : "state";
     }
-    return list;
-}
-
-/* ---- the whole ---- */
-
-static const char *paused_by(const struct hosted *h)
-{
     if ((h->status.paused & PAUSE_LOCK) != 0) {
         return "lock";
     }
@@ -215,6 +203,23 @@ static const char *paused_by(const struct hosted *h)
     }
     return h->status.paused != 0 ? "user" : NULL;
 }
+
+static cJSON *not_running_json(const struct shell *sh, const struct hosted *h)
+{
+    struct core_counts c = {0};
+    cJSON *list = json_array();
+    (void)core_counts_get(sh->core, h->no, &c);
+    uint32_t ready = c.by_state[TASK_READY] - c.backoff;
+    push_why(list, "dependency", c.by_state[TASK_WAITING]);
+    push_why(list, "backoff", c.backoff);
+    struct err why;
+    const char *by = paused_by(sh, h, &why);
+    bool disk = by != NULL && strcmp(by, "no_space") == 0;
+    push_why(list, disk ? "disk" : by != NULL ? "paused" : "slots", ready);
+    return list;
+}
+
+/* ---- the whole ---- */
 
 static const char *state_word(const struct shell *sh, const struct hosted *h)
 {
@@ -228,7 +233,8 @@ static const char *state_word(const struct shell *sh, const struct hosted *h)
     if (open == 0) {
         return "finishing";
     }
-    return h->status.paused != 0 ? "paused" : "running";
+    struct err why;
+    return paused_by(sh, h, &why) != NULL ? "paused" : "running";
 }
 
 static cJSON *verdict_json(const struct hosted *h)
@@ -267,8 +273,9 @@ static void put_life(cJSON *o, const struct shell *sh, const struct hosted *h)
 {
     struct wall_time end = h->finished.ms != 0 ? h->finished : clock_wall();
     json_put_string(o, "state", state_word(sh, h));
-    json_put_string(o, "paused_by", paused_by(h));
-    json_put_string(o, "paused_why", h->paused_why);
+    struct err why;
+    json_put_string(o, "paused_by", paused_by(sh, h, &why));
+    json_put_string(o, "paused_why", why.msg[0] != '\0' ? why.msg : h->paused_why);
     summary_put_time(o, "submitted", h->submitted);
     summary_put_time(o, "finished", h->finished);
     json_put_bool(o, "sealed", !h->status.unsealed && !h->status.unblinded);

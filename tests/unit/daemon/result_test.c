@@ -1,0 +1,190 @@
+/* Which result.json is believed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/xalloc.h"
+#include "daemon/result.h"
+
+#define ID    "5f0e7c1a-0d5a-4a0e-9a39-3b8f6f3f4b10"
+#define EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+#define OTHER "0000c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+#define HEAD  "{\"protocol\":1,\"attempt\":\"" ID "\","
+
+static const char plan[] =
+    "[program]\nname = \"p\"\nschema = 1\nquestion = \"q\"\n"
+    "[[factor]]\nname = \"arm\"\nlevels = [\"a\", \"b\"]\n"
+    "[[factor]]\nname = \"seed\"\nlevels = [1, 2]\nreplicate = true\n"
+    "[data]\nitems = \"items.jsonl\"\n"
+    "[stage.quiz]\ncommand = [\"./worker\"]\n"
+    "[measure]\nquiz = { metric = \"quiz.acc\", items = 10, chance = 0.25, floor = 0.3 }\n"
+    "[contrast]\narm = { between = { arm = [\"b\", \"a\"] }, over = \"counted\" }\n"
+    "[counter]\nk = { contrast = \"arm\", clears = \"every_cell\", binds = true }\n"
+    "[[input]]\nname = \"d\"\nlevels = [[\"up\", \"contrast.arm.mean > 0\"], [\"down\", "
+    "\"otherwise\"]]\n"
+    "[table]\ninputs = [\"d\"]\nrows = [[\"up\", \"O1\"], [\"down\", \"O2\"]]\n"
+    "[outcome]\nO1 = { prior = 0.5, title = \"t\" }\nO2 = { prior = 0.4, title = \"u\" }\n"
+    "[exclusion]\nbudget = 0.1\n";
+
+struct fixture {
+    char folder[64];
+    char *attempt;
+    struct program *program;
+    struct lock *lock;
+};
+
+static void write_file(const char *folder, const char *name, const char *text)
+{
+    struct err err;
+    char *path = path_join(folder, name);
+    assert_int_equal(file_write_atomic(path, text, strlen(text), 0700, &err), 0);
+    free(path);
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = xcalloc(1, sizeof(*f));
+    struct diag diag;
+    struct err err;
+    memcpy(f->folder, "/tmp/result_test_XXXXXX", sizeof("/tmp/result_test_XXXXXX"));
+    assert_non_null(mkdtemp(f->folder));
+    write_file(f->folder, "worker", "#!/bin/sh\n");
+    write_file(f->folder, "items.jsonl", "");
+    write_file(f->folder, "grid.toml", plan);
+    char *path = path_join(f->folder, "grid.toml");
+    diag_init(&diag, path);
+    if (program_load(path, &f->program, &diag, &err) != 0) {
+        diag_print(&diag, stderr);
+        return -1;
+    }
+    diag_release(&diag);
+    free(path);
+    f->attempt = path_join(f->folder, "attempt");
+    assert_int_equal(dir_make(f->attempt, 0700, &err), 0);
+    write_file(f->attempt, "weights.bin", "");
+    *state = f;
+    return lock_build(f->program, NULL, NULL, &f->lock, &err);
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    struct err err;
+    int rc = dir_remove(f->folder, &err);
+    lock_free(f->lock);
+    program_free(f->program);
+    free(f->attempt);
+    free(f);
+    return rc;
+}
+
+struct sample {
+    const char *text;
+    enum core_result_check verdict;
+    const char *why; /* is in the reason */
+};
+
+static const struct sample samples[] = {
+    {HEAD "\"metrics\":{\"acc\":{\"value\":0.5,\"n\":10}}}", RESULT_VALID, ""},
+    {HEAD "\"metrics\":{\"acc\":0.5}}", RESULT_VALID, ""},
+    {HEAD "\"metrics\":{\"acc\":{\"value\":null,\"why\":\"not_finite\"}}}", RESULT_VALID, ""},
+    {HEAD "\"metrics\":{\"acc\":{\"value\":0.5}},\"read\":{\"items\":\"" EMPTY "\"}}", RESULT_VALID,
+     ""},
+    {HEAD "\"metrics\":{\"acc\":{\"value\":0.5}},\"artifacts\":[{\"path\":\"weights.bin\","
+          "\"sha256\":\"" EMPTY "\",\"bytes\":0}],\"items\":\"weights.bin\"}",
+     RESULT_VALID, ""},
+    {"", RESULT_BAD, "result.json"},
+    {HEAD "\"metrics\":{\"acc\":{\"value\":0.5}}", RESULT_BAD, "result.json"}, /* torn */
+    {HEAD "\"metrics\":{\"acc\":{\"value\":NaN}}}", RESULT_BAD, "result.json"},
+    {"[]", RESULT_BAD, "not an object"},
+    {"{\"protocol\":2,\"attempt\":\"" ID "\",\"metrics\":{\"acc\":1}}", RESULT_BAD, "protocol"},
+    {"{\"protocol\":1,\"attempt\":\"other\",\"metrics\":{\"acc\":1}}", RESULT_BAD,
+     "another attempt"},
+    {"{\"protocol\":1,\"metrics\":{\"acc\":1}}", RESULT_BAD, "attempt"},
+    {HEAD "\"metrics\":{\"loss\":{\"value\":0.5}}}", RESULT_BAD, "\"acc\""},
+    {HEAD "\"metrics\":{\"acc\":{\"value\":\"0.5\"}}}", RESULT_BAD, "\"acc\""},
+    {HEAD "\"metrics\":{\"acc\":{}}}", RESULT_BAD, "\"acc\""},
+    {HEAD "\"metrics\":{\"acc\":{\"value\":0.5,\"n\":-1}}}", RESULT_BAD, "\"acc\""},
+    {HEAD "\"metrics\":[]}", RESULT_BAD, "metrics"},
+    {HEAD "\"metrics\":{\"acc\":1},\"artifacts\":[{\"path\":\"weights.bin\",\"sha256\":\"" OTHER
+          "\"}]}",
+     RESULT_BAD, "weights.bin"},
+    {HEAD "\"metrics\":{\"acc\":1},\"artifacts\":[{\"path\":\"weights.bin\",\"sha256\":\"" EMPTY
+          "\",\"bytes\":5}]}",
+     RESULT_BAD, "weights.bin"},
+    {HEAD "\"metrics\":{\"acc\":1},\"artifacts\":[{\"path\":\"none.bin\",\"sha256\":\"" EMPTY
+          "\"}]}",
+     RESULT_BAD, "none.bin"},
+    {HEAD "\"metrics\":{\"acc\":1},\"artifacts\":[{\"path\":\"../items.jsonl\",\"sha256\":\"" EMPTY
+          "\"}]}",
+     RESULT_BAD, "outside"},
+    {HEAD "\"metrics\":{\"acc\":1},\"artifacts\":[{\"path\":\"/etc/passwd\",\"sha256\":\"" EMPTY
+          "\"}]}",
+     RESULT_BAD, "outside"},
+    {HEAD "\"metrics\":{\"acc\":1},\"items\":\"items.jsonl\"}", RESULT_BAD, "items"},
+    {HEAD "\"metrics\":{\"acc\":1},\"read\":{\"items\":\"" OTHER "\"}}", RESULT_DRIFT, "items"},
+    {HEAD "\"metrics\":{\"acc\":1},\"read\":{\"unknown\":\"" EMPTY "\"}}", RESULT_DRIFT, "unknown"},
+};
+
+static void test_samples(void **state)
+{
+    const struct fixture *f = *state;
+    for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
+        struct result_check c;
+        write_file(f->attempt, RESULT_FILE, samples[i].text);
+        result_verify(f->program, f->lock, 0, f->attempt, ID, &c);
+        if (c.verdict != samples[i].verdict || strstr(c.why, samples[i].why) == NULL) {
+            fail_msg("%s: %d, %s", samples[i].text, (int)c.verdict, c.why);
+        }
+        assert_int_equal(c.json != NULL, c.verdict == RESULT_VALID);
+        cJSON_Delete(c.json);
+    }
+}
+
+static void test_a_link_is_no_result(void **state)
+{
+    const struct fixture *f = *state;
+    struct result_check c;
+    write_file(f->folder, "elsewhere.json", samples[0].text);
+    char *path = path_join(f->attempt, RESULT_FILE);
+    assert_int_equal(symlink("../elsewhere.json", path), 0);
+    result_verify(f->program, f->lock, 0, f->attempt, ID, &c);
+    assert_int_equal(c.verdict, RESULT_BAD);
+    free(path);
+}
+
+static void test_accepted_stays_as_it_was(void **state)
+{
+    const struct fixture *f = *state;
+    struct result_check c;
+    struct err err;
+    cJSON *again = NULL;
+    write_file(f->attempt, RESULT_FILE, samples[0].text);
+    result_verify(f->program, f->lock, 0, f->attempt, ID, &c);
+    char *path = path_join(f->attempt, RESULT_FILE);
+    assert_int_equal(result_read_accepted(path, &c.digest, &again, &err), 0);
+    assert_true(cJSON_Compare(again, c.json, true));
+    cJSON_Delete(again);
+    write_file(f->attempt, RESULT_FILE, samples[1].text);
+    assert_int_equal(result_read_accepted(path, &c.digest, &again, &err), ERR_CORRUPT);
+    assert_null(again);
+    cJSON_Delete(c.json);
+    free(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_samples, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_link_is_no_result, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_accepted_stays_as_it_was, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
