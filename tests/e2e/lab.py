@@ -117,7 +117,7 @@ class Lab:
         if self.daemon is not None and self.daemon.poll() is not None:
             self.daemon = None
 
-    def print_log(self, n=60):
+    def print_log(self, n=15):
         try:
             with open(os.path.join(self.state, "preregd.log"), errors="replace") as f:
                 print("".join(f.readlines()[-n:]))
@@ -259,7 +259,7 @@ def main(*tests):
             with Lab(bin_folder) as lab:
                 test(lab)
             word = "ok"
-        except (Failed, subprocess.TimeoutExpired, OSError, KeyError, ValueError) as error:
+        except (Failed, subprocess.TimeoutExpired, OSError, LookupError, ValueError) as error:
             word = f"FAILED: {type(error).__name__}: {error}"
             n_failed += 1
         print(f"{test.__name__}: {word} ({time.monotonic() - started:.1f} s)", flush=True)

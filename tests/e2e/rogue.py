@@ -18,12 +18,12 @@ name = "seed"
 levels = [1]
 replicate = true
 
-[stage.work]
+[stage.probe]
 command = ["./rogue_worker.py"]
 params = {{ mode = "$mode", seed = "$seed", until = "{until}" }}
 {stages}
 [measure]
-score = {{ metric = "work.score", items = 100, chance = 0.25, floor = 0.50 }}
+score = {{ metric = "probe.score", items = 100, chance = 0.25, floor = 0.50 }}
 
 [contrast]
 mode = {{ between = {{ mode = ["{first}", "{second}"] }} }}
@@ -52,7 +52,7 @@ slots = 2
 """
 
 
-def program(place, modes, budget=1.0, run="", stages=""):
+def program(place, modes, budget=0.9, run="", stages=""):
     """Writes it, locks it, gives the path of its grid.toml. The first two modes are the contrast's arms. Tasks of mode
     "wait" end once release() was called."""
     folder = place.path("rogue")

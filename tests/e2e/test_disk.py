@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """A full disk pauses the program and says so; with room again it goes on, and nothing was lost. Needs root, for a small tmpfs."""
 
+import errno
 import os
 import subprocess
+import time
 
 import lab
 from lab import OK, equal, expect
 
-SIZE_MIB = 64
+SIZE_MIB = 256
 
 
 class SmallDisk:
@@ -29,31 +31,59 @@ class SmallDisk:
         subprocess.run(["umount", "-l", self.place.state], check=False)
 
     def fill(self, leave_bytes):
-        """A file that leaves so much room."""
+        """A file that leaves so much room, or less: workers write meanwhile."""
         stat = os.statvfs(self.place.state)
         size = stat.f_bavail * stat.f_frsize - leave_bytes
-        with open(self.filler(), "wb") as f:
-            while size > 0:
-                f.write(b"\0" * min(size, 1 << 20))
-                size -= 1 << 20
+        try:
+            with open(self.filler(), "wb") as f:
+                for at in range(0, size, 1 << 20):
+                    f.write(b"\0" * min(size - at, 1 << 20))
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
 
     def filler(self):
         return os.path.join(self.place.state, "filler")
 
 
-def test_full_disk(place):
+def submitted(place):
     grid = place.prepare("micro")
     place.ctl("lock", grid)
+    place.serve()
+    place.must(OK, "preregd", "submit", grid)
+
+
+def all_done(place):
+    try:
+        place.wait_finished(120)
+    except lab.Failed:
+        place.print_log()  # it goes with the tmpfs
+        raise
+    equal({t["state"] for t in place.tasks().values()}, {"done"}, "states of the tasks after there was room again")
+
+
+def test_little_room(place):
+    """Too little to start anything: paused, with the reason; a person makes room and resumes."""
     with SmallDisk(place) as disk:
-        place.serve()
-        place.must(OK, "preregd", "submit", grid)
-        disk.fill(64 * 1024)
+        submitted(place)
+        disk.fill(24 << 20)
         place.wait_for(lambda: place.status()[0]["paused_by"] == "no_space", 60, "the program is paused for want of disk")
-        expect(place.ctl("status").stdout.count("no_space") > 0, "status does not say why")
+        expect("no_space" in place.ctl("status").stdout, "status does not say why")
         os.remove(disk.filler())
         place.ctl("resume")
-        place.wait_finished(120)
-        equal({t["state"] for t in place.tasks().values()}, {"done"}, "states of the tasks after there was room again")
+        all_done(place)
 
 
-lab.main(test_full_disk)
+def test_no_room_at_all(place):
+    """Not even the store can be written: the daemon stays, answers, starts nothing, and goes on by itself with room again."""
+    with SmallDisk(place) as disk:
+        submitted(place)
+        disk.fill(0)
+        time.sleep(4)
+        place.ctl("status")
+        os.remove(disk.filler())
+        place.wait_for(lambda: place.run("preregctl", "resume").returncode == OK, 30, "resume is taken")
+        all_done(place)
+
+
+lab.main(test_little_room, test_no_room_at_all)

@@ -2,6 +2,7 @@
 """The lock at boot, at every spawn and at the verdict: what changed on the way is refused and named (invariant 3)."""
 
 import os
+import time
 
 import lab
 import rogue
@@ -10,12 +11,12 @@ from lab import OK, equal, expect
 # A second stage, which is spawned when the first is done.
 SECOND = """
 [stage.second]
-after = ["work"]
+after = ["probe"]
 command = ["./rogue_worker.py"]
 params = { mode = "good", seed = "$seed" }
 """
-WAITING = "mode=wait,seed=1/work"
-RUN = "[run.work]\ncrashes = 1\n"
+WAITING = "mode=wait,seed=1/probe"
+RUN = "[run.probe]\ncrashes = 1\n"
 
 
 def submitted(place, stages=""):
@@ -44,11 +45,16 @@ def test_at_boot(place):
     copy = submitted(place)
     place.end_all()
     change(place, copy, "floor = 0.50", "floor = 0.40")
-    place.serve()
-    wait_paused(place, "floor")
-    change(place, copy, "floor = 0.40", "floor = 0.50")
     rogue.release(place)
-    place.ctl("resume")
+    place.serve()
+    with open(os.path.join(place.state, "preregd.log"), encoding="utf-8") as f:
+        expect("floor" in f.read(), "the log does not name the value")
+    time.sleep(2)
+    expect(not os.path.exists(os.path.join(os.path.dirname(copy), "report", "verdict.json")), "a verdict was written")
+    place.end_all()
+    change(place, copy, "floor = 0.40", "floor = 0.50")
+    place.serve()
+    place.wait_for(place.status, 30, "the program is back")
     place.wait_finished(60)
 
 
@@ -57,7 +63,9 @@ def test_at_spawn(place):
     change(place, copy, "chance = 0.25", "chance = 0.20")
     rogue.release(place)
     wait_paused(place, "chance")
-    equal(place.tasks()["mode=wait,seed=1/second"]["attempts"], 0, "attempts of the stage that was to be spawned")
+    cell = os.path.join(place.program_folder(), "cells", "mode=wait,seed=1", "second")
+    started = [folder for folder, _, names in os.walk(cell) if "start.json" in names]
+    equal(started, [], "attempts that were let go")
     change(place, copy, "chance = 0.20", "chance = 0.25")
     place.ctl("resume")
     place.wait_finished(60)
@@ -67,9 +75,12 @@ def test_at_verdict(place):
     copy = submitted(place)
     change(place, copy, 'prior = 0.5', 'prior = 0.6')
     rogue.release(place)
-    wait_paused(place, "prior")
-    change(place, copy, 'prior = 0.6', 'prior = 0.5')
-    place.ctl("resume")
+    journal = os.path.join(os.path.dirname(copy), "journal.jsonl")
+    place.wait_for(lambda: "verdict_refused" in open(journal, encoding="utf-8").read(), 30, "the refusal is journalled")
+    expect(not os.path.exists(os.path.join(os.path.dirname(copy), "report", "verdict.json")), "a verdict was written")
+    place.end_all()
+    change(place, copy, "prior = 0.6", "prior = 0.5")
+    place.serve()
     place.wait_finished(60)
 
 
@@ -87,8 +98,7 @@ def test_worker_copy_changed(place):
             f.write(text + b"\n# changed\n")
         os.chmod(path, 0o755)
     rogue.release(place)
-    place.wait_for(lambda: place.status()[0]["paused_by"] is not None or
-                   place.tasks()["mode=good,seed=1/second"]["cause"] == "drift", 30, "the spawn is refused")
+    place.wait_for(lambda: place.tasks()["mode=wait,seed=1/second"]["cause"] == "drift", 30, "the spawn is refused")
 
 
 def test_run_may_change(place):

@@ -70,11 +70,11 @@ def test_watch(place):
 def test_sealed(place):
     """While a counted task is open, nothing that a command prints holds a score; after unblind it is journalled."""
     secret = "0.75"
-    grid = rogue.program(place, ["good", "never_reports"], run="[run.work]\ncrashes = 1\n")
+    grid = rogue.program(place, ["good", "never_reports"], run="[run.probe]\ncrashes = 1\n")
     place.serve()
     place.must(OK, "preregd", "submit", grid)
-    place.wait_for(lambda: place.tasks()["mode=good,seed=1/work"]["state"] == "done", 30, "the good task is done")
-    for command in (["status"], ["cells"], ["explain", "mode=good,seed=1/work"], ["logs", "mode=good,seed=1/work"],
+    place.wait_for(lambda: place.tasks()["mode=good,seed=1/probe"]["state"] == "done", 30, "the good task is done")
+    for command in (["status"], ["cells"], ["explain", "mode=good,seed=1/probe"], ["logs", "mode=good,seed=1/probe"],
                     ["verdict"]):
         for extra in ([], ["--json"]):
             text = place.run("preregctl", *command, *extra).stdout

@@ -8,8 +8,8 @@ import lab
 import rogue
 from lab import INDETERMINATE, OK, VOID, equal, expect
 
-FAST = """[run.work]
-crashes = 1
+FAST = """[run.probe]
+crashes = 2
 deadlines = { setup = "2s", step = "2s" }
 memory = "256MiB"
 """
@@ -50,10 +50,10 @@ def test_causes(place):
     scores = {g["cell"].split(",")[0].split("=")[1]: g["score"] for g in verdict["gates"]}
     equal(scores["good"], 0.75, "the good worker's score")
     equal(scores["null"], None, "the score of a worker that said null")
-    garbage = place.ctl_json("explain", "mode=garbage,seed=1/work")
+    garbage = place.ctl_json("explain", "mode=garbage,seed=1/probe")
     equal(garbage["garbage_lines"], 5, "lines that are no events")
-    equal(len(place.ctl_json("explain", "mode=crash_once,seed=1/work")["attempt_list"]), 2, "attempts of crash_once")
-    logs = place.ctl("logs", "mode=bad_parameters,seed=1/work").stdout
+    equal(len(place.ctl_json("explain", "mode=crash_once,seed=1/probe")["attempt_list"]), 2, "attempts of crash_once")
+    logs = place.ctl("logs", "mode=bad_parameters,seed=1/probe").stdout
     expect("layers: 0 is under 1" in logs, f"logs show no word of the worker:\n{logs}")
 
 
@@ -73,7 +73,7 @@ def test_orphans(place):
     place.serve()
     grid = rogue.program(place, ["good", "orphans"], run=FAST)
     place.run("preregd", "submit", grid, "--wait")
-    equal(place.tasks()["mode=good,seed=1/work"]["state"], "done", "the good task")
+    equal(place.tasks()["mode=good,seed=1/probe"]["state"], "done", "the good task")
     place.wait_for(lambda: not [n for n in place.processes().values() if "python" in n or "rogue" in n], 20,
                    "the left children end")
 
@@ -91,18 +91,18 @@ def test_over_the_exclusion_budget_is_void(place):
 def test_retry_cancel_pause(place):
     """What a person can do to a running program; a cancelled task leaves its measure undetermined."""
     place.serve()
-    grid = rogue.program(place, ["good", "never_reports"], run='[run.work]\ncrashes = 1\n')
+    grid = rogue.program(place, ["good", "never_reports"], run='[run.probe]\ncrashes = 1\n')
     place.must(OK, "preregd", "submit", grid)
-    place.wait_for(lambda: place.tasks()["mode=never_reports,seed=1/work"]["state"] == "running", 30, "it runs")
-    place.wait_for(lambda: place.tasks()["mode=good,seed=1/work"]["state"] == "done", 30, "the other is done")
+    place.wait_for(lambda: place.tasks()["mode=never_reports,seed=1/probe"]["state"] == "running", 30, "it runs")
+    place.wait_for(lambda: place.tasks()["mode=good,seed=1/probe"]["state"] == "done", 30, "the other is done")
     place.ctl("verdict", wanted=lab.ANY)
     place.ctl("pause")
     equal(place.status()[0]["state"], "paused", "state after pause")
     place.ctl("resume")
     equal(place.status()[0]["state"], "running", "state after resume")
-    why = place.ctl_json("explain", "mode=never_reports,seed=1/work")
+    why = place.ctl_json("explain", "mode=never_reports,seed=1/probe")
     equal(why["why"], "running", "why of a running task")
-    place.ctl("cancel", "mode=never_reports,seed=1/work")
+    place.ctl("cancel", "mode=never_reports,seed=1/probe")
     place.wait_finished(60)
     verdict = json.loads(place.verdict_bytes())
     equal(verdict["coverage"]["counted"]["excluded"], 0, "a cancelled task is never excluded")
