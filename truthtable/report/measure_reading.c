@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "truthtable/report/fmt.h"
 
 bool measure_is_share(const struct measure *measure)
@@ -18,6 +19,20 @@ static double error_of(const struct report_model *m, const struct measure *measu
         se = sqrt(r->score * (1 - r->score) / r->n);
     }
     return se;
+}
+
+/* A value that was not reached is a bound: ">4864". */
+static void read_bound(struct measure_reading *r, struct metric_words words)
+{
+    struct err ignored = {0};
+    double at = 0;
+    if (words.bound == NULL || (words.bound[0] != '>' && words.bound[0] != '<') ||
+        text_to_double(words.bound + 1, &at, &ignored) != 0) {
+        return;
+    }
+    r->bound = words.bound;
+    r->bound_at = at;
+    r->bound_above = words.bound[0] == '>';
 }
 
 struct measure_reading measure_read(const struct report_model *m, size_t index, size_t cell)
@@ -38,6 +53,11 @@ struct measure_reading measure_read(const struct report_model *m, size_t index, 
     }
     if (!isfinite(r.n) && measure->has_items) {
         r.n = (double)measure->items;
+    }
+    if (!isfinite(r.score)) {
+        struct metric_words words = report_metric_words(m, cell, measure->stage, measure->metric);
+        r.why = r.why == NULL ? words.why : r.why;
+        read_bound(&r, words);
     }
     r.se = error_of(m, measure, cell, &r);
     return r;
@@ -70,7 +90,8 @@ struct measure_tally measure_count(const struct report_model *m, size_t index)
 
 const char *measure_score_text(struct arena *a, const struct measure *measure, double v)
 {
-    bool plain = fabs(v) >= 0.01 && fabs(v) < 1000;
+    bool whole = isfinite(v) && v == floor(v);
+    bool plain = fabs(v) >= 0.01 && fabs(v) < 1000 && !whole;
     return measure_is_share(measure) || plain ? fmt_fixed(a, v, 4) : fmt_short(a, v, 5);
 }
 

@@ -13,7 +13,10 @@ struct measure_reading {
     bool is_known; /* whether `cleared` says anything */
     bool cleared;
     bool excluded;
-    const char *why; /* open: the reason, or NULL */
+    const char *why;   /* open: the reason, or NULL */
+    const char *bound; /* censored: "> 4864", or NULL */
+    double bound_at;
+    bool bound_above; /* the value lies over the bound */
 };
 
 struct measure_tally {

@@ -27,6 +27,7 @@ struct plot_mark {
     double value;
     double low; /* ends of the error bar; not finite: none */
     double high;
+    int beyond; /* 0: a value; 1, -1: a bound that the value lies over, under */
     const char *tooltip;
 };
 

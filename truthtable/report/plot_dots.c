@@ -127,7 +127,15 @@ static void draw_mark(struct drawing *d, const struct plot_mark *mark, double ra
         svg_line(&d->svg, "bar", (struct svg_point){a, y - cap}, (struct svg_point){a, y + cap});
         svg_line(&d->svg, "bar", (struct svg_point){b, y - cap}, (struct svg_point){b, y + cap});
     }
-    svg_circle(&d->svg, "dot", (struct svg_point){axis_place(&d->x, mark->value), y}, radius);
+    struct svg_point at = {axis_place(&d->x, mark->value), y};
+    if (mark->beyond == 0) {
+        svg_circle(&d->svg, "dot", at, radius);
+    } else { /* points to where the value lies */
+        double tip = at.x + (mark->beyond > 0 ? 2 : -2) * radius;
+        const struct svg_point arrow[] = {
+            {at.x, y - radius}, {tip, y}, {at.x, y + radius}, {at.x, y - radius}};
+        svg_polyline(&d->svg, "beyond", arrow, 4);
+    }
     svg_group_close(&d->svg);
 }
 

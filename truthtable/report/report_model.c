@@ -198,6 +198,13 @@ double report_metric_se(const struct report_model *m, size_t cell, size_t stage,
                          "se");
 }
 
+struct metric_words report_metric_words(const struct report_model *m, size_t cell, size_t stage,
+                                        const char *name)
+{
+    const cJSON *v = result_value(m, cell * m->program->n_stages + stage, "metrics", name);
+    return (struct metric_words){.why = member_text(v, "why"), .bound = member_text(v, "bound")};
+}
+
 double report_fact(const struct report_model *m, size_t cell, size_t stage, const char *name,
                    const char **why)
 {

@@ -63,6 +63,14 @@ void curves_release(struct curve_set *set);
  * why when the worker did. */
 double report_metric(const struct report_model *m, size_t cell, size_t stage, const char *name);
 double report_metric_se(const struct report_model *m, size_t cell, size_t stage, const char *name);
+/* What a worker says of a metric that has no value: its "why", and its "bound" (">4864") where
+ * censored; NULL, NULL. */
+struct metric_words {
+    const char *why;
+    const char *bound;
+};
+struct metric_words report_metric_words(const struct report_model *m, size_t cell, size_t stage,
+                                        const char *name);
 double report_fact(const struct report_model *m, size_t cell, size_t stage, const char *name,
                    const char **why);
 

@@ -138,8 +138,9 @@ static const char *spread_text(struct arena *a, const struct fact_row *f, size_t
         return "differs";
     }
     double ratio = high / low;
-    return ratio < 1.01 ? arena_printf(a, "within %s %%", fmt_short(a, (ratio - 1) * 100, 2))
-                        : arena_printf(a, "differs, up to \xc3\x97 %s", fmt_short(a, ratio, 3));
+    return ratio < 1.01
+               ? arena_printf(a, "within %s %%", fmt_short(a, (ratio - 1) * 100, 2))
+               : arena_printf(a, "differs, up to \xc3\x97\xc2\xa0%s", fmt_short(a, ratio, 3));
 }
 
 static const char *fact_label(struct arena *a, const char *name)

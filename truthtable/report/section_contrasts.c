@@ -27,25 +27,30 @@ static const char *sides(struct arena *a, const cJSON *contrast)
     return text;
 }
 
+static const char *number_text(struct arena *a, double v, int decimals)
+{
+    return fmt_signed(a, v, fabs(v) >= 100 ? 1 : decimals);
+}
+
 /* A figure of the verdict, or the bounds within which it lies, or an em dash. */
 static const char *figure_text(struct arena *a, const cJSON *figure, const char *key, int decimals)
 {
     double v = member_number(figure, key);
     if (isfinite(v)) {
-        return fmt_signed(a, v, decimals);
+        return number_text(a, v, decimals);
     }
     const cJSON *bounds = member(figure, arena_printf(a, "%s_bounds", key));
     const cJSON *low = cJSON_GetArrayItem(bounds, 0);
     const cJSON *high = cJSON_GetArrayItem(bounds, 1);
     if (cJSON_IsNumber(low) && cJSON_IsNumber(high)) {
-        return arena_printf(a, "%s to %s", fmt_signed(a, low->valuedouble, decimals),
-                            fmt_signed(a, high->valuedouble, decimals));
+        return arena_printf(a, "%s to %s", number_text(a, low->valuedouble, decimals),
+                            number_text(a, high->valuedouble, decimals));
     }
     if (cJSON_IsNumber(low)) {
-        return arena_printf(a, "over %s", fmt_signed(a, low->valuedouble, decimals));
+        return arena_printf(a, "over %s", number_text(a, low->valuedouble, decimals));
     }
     return cJSON_IsNumber(high)
-               ? arena_printf(a, "under %s", fmt_signed(a, high->valuedouble, decimals))
+               ? arena_printf(a, "under %s", number_text(a, high->valuedouble, decimals))
                : FMT_NONE;
 }
 
@@ -227,7 +232,11 @@ static void add_forest(struct doc *d, const struct report_model *m, size_t measu
     struct arena *a = &d->arena;
     struct plot_row *rows = arena_array(a, ROWS_MAX, sizeof(*rows));
     size_t n = rows_for(a, m, measure, rows);
-    if (n == 0) {
+    bool any = false;
+    for (size_t i = 0; i < n; i++) {
+        any = any || isfinite(rows[i].marks[0].value);
+    }
+    if (!any) {
         return;
     }
     const char *of =

@@ -68,9 +68,16 @@ static struct plot_mark mark_of(struct arena *a, const struct report_model *m, s
 {
     const struct measure *measure = &m->program->measures[index];
     struct measure_reading r = measure_read(m, index, cell);
+    const char *cell_name = m->program->cells[cell].name;
+    if (r.bound != NULL) {
+        return (struct plot_mark){.value = r.bound_at,
+                                  .low = (double)NAN,
+                                  .high = (double)NAN,
+                                  .beyond = r.bound_above ? 1 : -1,
+                                  .tooltip = arena_printf(a, "%s: %s", cell_name, r.bound)};
+    }
     struct plot_mark mark = {.value = r.score, .low = r.score - r.se, .high = r.score + r.se};
-    const char *score = measure_score_text(a, measure, r.score);
-    mark.tooltip = arena_printf(a, "%s: %s", m->program->cells[cell].name, score);
+    mark.tooltip = arena_printf(a, "%s: %s", cell_name, measure_score_text(a, measure, r.score));
     if (isfinite(r.se)) {
         mark.tooltip = arena_printf(a, "%s " PLUS_MINUS " %s", mark.tooltip, fmt_short(a, r.se, 2));
     }
@@ -126,6 +133,16 @@ static const char *summary_of(struct arena *a, const struct report_model *m, siz
     return arena_printf(a, "%s Cells that clear: %s.", best, measure_clearing_text(a, measure, &t));
 }
 
+static bool any_bound(const struct report_model *m, size_t index)
+{
+    for (size_t c = 0; c < m->program->n_cells; c++) {
+        if (measure_read(m, index, c).bound != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Of the conditions from..to-1: so many as a printed page has room for. */
 static void add_figure(struct doc *d, const struct report_model *m, size_t index,
                        const size_t span[2])
@@ -140,9 +157,10 @@ static void add_figure(struct doc *d, const struct report_model *m, size_t index
     const char *part = span[1] - span[0] == p->n_conditions
                            ? ""
                            : arena_printf(a, " Conditions %zu to %zu.", span[0] + 1, span[1]);
-    const char *caption =
-        arena_printf(a, "%s.%s One mark a cell, with one standard error%s.", measure->name, part,
-                     tinted ? "; the tinted part lies at or over the floor" : "");
+    const char *caption = arena_printf(
+        a, "%s.%s One mark a cell, with one standard error%s%s.", measure->name, part,
+        tinted ? "; the tinted part lies at or over the floor" : "",
+        any_bound(m, index) ? "; a hollow arrow is a bound that the value lies beyond" : "");
     struct doc_figure *f = doc_figure(d, caption, summary, &id);
     struct plot_dots plot = {
         .head = {.id = id,
@@ -163,6 +181,9 @@ static struct doc_cell gate_cell(struct arena *a, const struct measure *measure,
 {
     if (r->excluded) {
         return (struct doc_cell){"excluded", TONE_WARN};
+    }
+    if (r->bound != NULL) {
+        return (struct doc_cell){r->bound, TONE_WARN};
     }
     if (!isfinite(r->score)) {
         return (struct doc_cell){"open ?", TONE_WARN};

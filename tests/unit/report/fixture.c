@@ -90,6 +90,13 @@ static cJSON *result_of(const struct maker *k, size_t cell, size_t stage)
             continue;
         }
         cJSON *v = json_object();
+        if (strcmp(m->metric, "target_step") == 0) { /* censored: not reached by the end */
+            json_put_null(v, "value");
+            json_put_string(v, "why", "not_reached");
+            json_put_string(v, "bound", ">400");
+            json_put(metrics, m->metric, v);
+            continue;
+        }
         json_put_number(v, "value", score_of(k, i, cell));
         if (m->has_items) {
             json_put_int(v, "n", m->items);

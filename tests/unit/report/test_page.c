@@ -177,11 +177,13 @@ static void assert_golden(const char *name, const struct strbuf *actual)
 
 static void draw_dots(struct strbuf *out)
 {
-    static const struct plot_mark first[] = {{0.26, 0.255, 0.265, "seed 1: 0.26"},
-                                             {0.262, (double)NAN, (double)NAN, "<seed 2>"}};
-    static const struct plot_mark second[] = {{(double)NAN, (double)NAN, (double)NAN, "nothing"}};
+    static const struct plot_mark first[] = {{0.26, 0.255, 0.265, 0, "seed 1: 0.26"},
+                                             {0.262, (double)NAN, (double)NAN, 0, "<seed 2>"},
+                                             {0.255, (double)NAN, (double)NAN, 1, ">0.255"}};
+    static const struct plot_mark second[] = {
+        {(double)NAN, (double)NAN, (double)NAN, 0, "nothing"}};
     static const struct plot_row rows[] = {
-        {"arch=dense", 0, first, 2},
+        {"arch=dense", 0, first, 3},
         {"a name that is <far> longer than any label may be", 9, second, 1}};
     static const struct plot_rule rules[] = {{0.25, "chance 0.25", "chance"},
                                              {0.2505, "floor 0.2505", "floor"},
