@@ -327,6 +327,9 @@ static int answer_pause_resume(struct answer_context *ctx, enum core_event_kind 
     int rc = answer_find_program(ctx->shell, params, &h, err);
     if (rc == 0) {
         rc = request(ctx, kind, h, 0, NULL, err);
+        if (rc == ERR_REFUSED && kind == CORE_RESUME) {
+            rc = 0; /* it runs already: what was asked for is so */
+        }
     }
     if (rc == 0) {
         *result = json_object();

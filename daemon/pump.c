@@ -295,10 +295,14 @@ bool pump_is_well(const struct pump *p, struct err *why)
 int pump_request(struct pump *p, struct core_event *ev, struct err *err)
 {
     assert(!p->flushing);
+    p->flushing = true;
+    if (p->failing) {
+        (void)round_once(p, true); /* what a person asks for is worth another try at once */
+    }
     if (!pump_is_well(p, err)) {
+        p->flushing = false;
         return err->code;
     }
-    p->flushing = true;
     step_queue(p);
     ev->mono = clock_mono();
     ev->wall = clock_wall();
