@@ -51,6 +51,10 @@ const struct ctl_command ctl_commands[] = {
      cmd_verdict},
     {"report", "[PROGRAM]", "write the report again and print where it lies", NULL, CTL_JSON, 0, 1,
      cmd_report},
+    {"rebuild", "[STATE]", "make the database anew from the cell folders",
+     "For a lost or torn database, with no daemon running. Journals and cell folders are read,\n"
+     "never written; the old database is kept beside the new one.",
+     CTL_JSON, 0, 1, cmd_rebuild},
     {"replay", "GRID.TOML RECORDS.JSON", "read a verdict off records from elsewhere",
      "Runs gates, counters, contrasts and the table over the records given; executes nothing.\n"
      "The exit code is that of `verdict`.",

@@ -48,24 +48,48 @@ def test_submit_is_idempotent(place):
     place.must(OK, "preregd", "submit", grid, "--wait")
 
 
-def test_rebuild(place):
-    """A lost database is made anew from the cell folders, and says the same verdict, byte for byte."""
+def finished_and_stopped(place):
+    """A finished program and no daemon; its verdict's bytes and its tasks' states."""
     grid = locked(place)
     place.serve()
     place.must(OK, "preregd", "submit", grid, "--wait")
-    before = place.verdict_bytes()
-    tasks = place.tasks()
+    found = place.verdict_bytes(), {t: v["state"] for t, v in place.tasks().items()}
     place.ctl("stop")
     place.wait_for(lambda: "preregd" not in place.processes().values(), 20, "the daemon stops")
     for name in os.listdir(place.state):
         if name.startswith("preregd.db"):
             os.remove(os.path.join(place.state, name))
-    os.remove(os.path.join(place.program_folder(), "report", "verdict.json"))
-    place.ctl("rebuild")
+    return found
+
+
+def says_the_same(place, verdict, states):
     place.serve()
     place.wait_finished(60)
-    equal(place.verdict_bytes(), before, "verdict.json after rebuild")
-    equal({t: v["state"] for t, v in place.tasks().items()}, {t: v["state"] for t, v in tasks.items()}, "tasks after rebuild")
+    equal(place.verdict_bytes(), verdict, "verdict.json after rebuild")
+    equal({t: v["state"] for t, v in place.tasks().items()}, states, "tasks after rebuild")
+    answer = place.ctl_json("verdict")
+    equal(answer["verdict"], json.loads(verdict), "verdict --json after rebuild")
 
 
-lab.main(test_to_verdict, test_submit_is_idempotent, test_rebuild)
+def test_rebuild(place):
+    """A lost database is made anew from journal and cell folders, and says the same."""
+    found = finished_and_stopped(place)
+    programs = place.ctl_json("rebuild")["programs"]
+    equal([(p["history"], p["tasks"]["done"]) for p in programs], [("verified", 18)], "what was rebuilt")
+    says_the_same(place, *found)
+
+
+def test_rebuild_without_journal(place):
+    """Without its journal a program's history is unverified, and its verdict, read off the files again, is the same bytes."""
+    found = finished_and_stopped(place)
+    folder = place.program_folder()
+    os.remove(os.path.join(folder, "journal.jsonl"))
+    os.remove(os.path.join(folder, "report", "verdict.json"))
+    programs = place.ctl_json("rebuild")["programs"]
+    equal([(p["history"], p["tasks"]["done"]) for p in programs], [("unverified", 18)], "what was rebuilt")
+    says_the_same(place, *found)
+    with open(os.path.join(folder, "report", "provenance.json"), encoding="utf-8") as f:
+        equal(json.load(f)["history"], "unverified", "history in provenance.json")
+
+
+lab.main(test_to_verdict, test_submit_is_idempotent, test_rebuild, test_rebuild_without_journal)

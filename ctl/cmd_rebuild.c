@@ -1,0 +1,76 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "ctl/ask.h"
+#include "ctl/ctl.h"
+#include "ctl/out.h"
+#include "state/rebuild.h"
+
+static void take(void *ctx, const struct rebuilt_program *p)
+{
+    cJSON *row = json_object();
+    cJSON *tasks = json_object();
+    for (enum task_state s = 0; s < TASK_STATE_NR; s++) {
+        json_put_int(tasks, task_state_name(s), p->n_by_state[s]);
+    }
+    json_put_string(row, "program", p->id);
+    json_put_string(row, "history", p->unverified ? "unverified" : "verified");
+    json_put_string(row, "note", p->note);
+    json_put_int(row, "journal_rows", p->n_rows);
+    json_put_int(row, "records", p->n_records);
+    json_put_int(row, "done", p->n_by_state[TASK_DONE]);
+    json_put(row, "tasks", tasks);
+    json_push(ctx, row);
+}
+
+static void say(const char *state, const cJSON *programs)
+{
+    static const struct out_column columns[] = {
+        {"program", "program", OUT_TEXT},       {"history", "history", OUT_TEXT},
+        {"journal", "journal_rows", OUT_COUNT}, {"tasks done", "done", OUT_COUNT},
+        {"records", "records", OUT_COUNT},      {"note", "note", OUT_TEXT},
+    };
+    struct term t = term_of_stdout();
+    struct strbuf sb = STRBUF_INIT;
+    strbuf_addf(&sb, "%s/preregd.db is made anew; the old one, if any, is preregd.db.old\n", state);
+    if (programs->child != NULL) {
+        out_table(&sb, &t, programs, columns, ARRAY_LEN(columns));
+    }
+    out_text(&sb);
+    strbuf_release(&sb);
+}
+
+static int find_state(const struct ctl_options *o, char **state, struct err *err)
+{
+    const char *named = o->n_args > 0 ? o->args[0] : o->state;
+    if (named == NULL) {
+        return rpc_state_folder(state, err);
+    }
+    *state = path_absolute(NULL, named);
+    return 0;
+}
+
+int cmd_rebuild(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    *code = EXIT_OK;
+    char *state = NULL;
+    int rc = find_state(o, &state, err);
+    if (rc != 0) {
+        return rc;
+    }
+    cJSON *answer = json_object();
+    cJSON *programs = json_array();
+    rc = store_rebuild(state, take, programs, err);
+    if (rc == 0 && !o->json) {
+        say(state, programs);
+    }
+    json_put_string(answer, "state", state);
+    json_put(answer, "programs", programs);
+    rc = rc == 0 && o->json ? out_json(answer, err) : rc;
+    cJSON_Delete(answer);
+    free(state);
+    return rc;
+}
