@@ -155,6 +155,7 @@ static int check_first(const struct rebuilding *r, const char *line, size_t len,
 static int replay_lines(struct rebuilding *r, const struct strbuf *text, size_t *n_taken,
                         struct err *err)
 {
+    static const char MARK[] = "\"detail\":\"" REBUILD_UNVERIFIED;
     struct chain *c = NULL;
     const char *at = text->buf;
     const char *stop = text->buf + text->len;
@@ -166,6 +167,9 @@ static int replay_lines(struct rebuilding *r, const struct strbuf *text, size_t 
         }
         if (rc == 0) {
             rc = chain_take(r->store, c, at, (size_t)(nl - at), err);
+        }
+        if (rc == 0 && memmem(at, (size_t)(nl - at), MARK, sizeof(MARK) - 1) != NULL) {
+            rebuild_note(r, "it was rebuilt from files before");
         }
         at = nl + 1;
     }

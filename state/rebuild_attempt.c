@@ -189,7 +189,7 @@ static int put(struct rebuilding *r, struct state_row *row, enum task_state to, 
     if (to != TASK_BLOCKED && to != TASK_NEVER_RUN) {
         row->after.cause = CAUSE_NONE;
     }
-    row->detail = "UNVERIFIED HISTORY: taken from the files";
+    row->detail = REBUILD_UNVERIFIED ": taken from the files";
     int rc = apply_row(r->store, row, err);
     if (rc == 0) {
         *t = row->after;
@@ -227,6 +227,7 @@ static int end_one(struct rebuilding *r, struct state_row *row, bool done, struc
 {
     struct task_row *t = &r->tasks[row->task];
     row->kind = ROW_ATTEMPT_RUNNING;
+    row->has_result = false;
     row->attempt.state = ATTEMPT_RUNNING;
     int rc = t->state == TASK_STARTING ? put(r, row, TASK_RUNNING, err) : 0;
     if (rc != 0) {
@@ -234,6 +235,7 @@ static int end_one(struct rebuilding *r, struct state_row *row, bool done, struc
     }
     row->kind = ROW_ATTEMPT_ENDED;
     row->attempt.state = ATTEMPT_ENDED;
+    row->has_result = done;
     if (done) {
         row->attempt.cause = CAUSE_NONE;
         return put(r, row, TASK_DONE, err);
@@ -251,8 +253,7 @@ static int take_one(struct rebuilding *r, uint32_t task, const struct found_task
     const struct found_attempt *a = &f->attempts[i];
     bool done = i == f->linked && f->has_result;
     bool known = a->no == r->tasks[task].n_attempts;
-    struct state_row row = {
-        .task = task, .kind = ROW_ATTEMPT_STARTED, .has_result = done, .sealed = true};
+    struct state_row row = {.task = task, .kind = ROW_ATTEMPT_STARTED, .sealed = true};
     cJSON *start = read_part(a, "start.json");
     cJSON *exit = read_part(a, "exit.json");
     attempt_row_init(&row.attempt);
@@ -264,11 +265,9 @@ static int take_one(struct rebuilding *r, uint32_t task, const struct found_task
     row.result_digest = f->digest;
     int rc = 0;
     if (!known) {
-        row.has_result = false;
         rc = make_ready(r, task, err);
         r->tasks[task].n_attempts = a->no;
         rc = rc == 0 ? put(r, &row, TASK_STARTING, err) : rc;
-        row.has_result = done;
     }
     if (rc == 0 && (done || exit != NULL || i + 1 < f->n)) {
         read_exit(exit, &row.attempt);

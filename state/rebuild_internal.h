@@ -6,6 +6,9 @@
 #include "state/internal.h"
 #include "state/rebuild.h"
 
+/* Begins the detail of every row that files stand for; found again by the next rebuild. */
+#define REBUILD_UNVERIFIED "UNVERIFIED HISTORY"
+
 struct rebuilding {
     struct store *store;
     char *id;

@@ -245,13 +245,13 @@ static void end_attempt(struct core *c, struct live *l, const char *text)
     if (l->phase == LIVE_STARTING && has_run(l->row.reason)) {
         become_running(c, l);
     }
-    live_let_go(c, l);
     l->health = HEALTH_DEAD;
     bool may_be_done =
         l->row.reason == END_EXITED && l->row.code == 0 && l->row.malformed <= MALFORMED_MAX;
     if (task_at(c, l)->ending == CAUSE_NONE && may_be_done) {
         live_mark(c, l);
-        l->phase = LIVE_VERIFYING;
+        l->phase =
+            LIVE_VERIFYING; /* its slot stays taken, so that the cell's next stage comes first */
         emit_live_act(c, ACT_VERIFY, l);
         set_timer(c, l, c->now_ms + VERIFY_AGAIN_MS);
         return;

@@ -1,0 +1,248 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/xalloc.h"
+#include "tests/unit/core/driver.h"
+
+static const uint32_t AFTER_FIRST[] = {0};
+static const struct core_stage STAGES[] = {
+    {.counted = true, .threads = 1, .crashes = 2, .attempts = 5},
+    {.after = AFTER_FIRST,
+     .n_after = 1,
+     .counted = true,
+     .sealed = true,
+     .threads = 1,
+     .crashes = 2,
+     .attempts = 5},
+};
+static const struct core_plan PLAN = {.n_cells = 2, .n_stages = 2, .stages = STAGES};
+
+static void setup_one(struct driver *d)
+{
+    driver_init(d, 1);
+    driver_add(d, 1, &PLAN);
+    driver_at(d, CORE_ATTEMPT_UP, 0, 1);
+}
+
+/* Every way an attempt can end, once, from a fresh task. */
+static void test_ends(void **state)
+{
+    (void)state;
+    static const struct {
+        enum end_reason reason;
+        int code;
+        bool progress;
+        enum task_state to;
+        enum cause cause;
+        uint32_t crashes;
+        uint32_t spent;
+        uint32_t idle;
+    } CASES[] = {
+        {END_EXITED, 1, false, TASK_READY, CAUSE_CRASH, 1, 1, 1},
+        {END_EXITED, 1, true, TASK_READY, CAUSE_CRASH, 1, 1, 0},
+        {END_EXITED, 75, true, TASK_READY, CAUSE_PREEMPTED, 0, 1, 0},
+        {END_EXITED, 75, false, TASK_READY, CAUSE_PREEMPTED, 1, 1, 1},
+        {END_EXITED, 64, true, TASK_BLOCKED, CAUSE_USER_ERROR, 0, 0, 0},
+        {END_EXITED, 65, true, TASK_BLOCKED, CAUSE_BAD_INPUT, 0, 0, 0},
+        {END_EXITED, 69, true, TASK_BLOCKED, CAUSE_NOT_MEASURABLE, 0, 0, 0},
+        {END_SIGNALLED, 0, false, TASK_READY, CAUSE_CRASH, 1, 1, 1},
+        {END_SPAWN_FAILED, 0, false, TASK_READY, CAUSE_CRASH, 1, 1, 0},
+        {END_DEADLINE, 0, false, TASK_READY, CAUSE_TIMEOUT, 1, 1, 1},
+        {END_MEMORY, 0, false, TASK_READY, CAUSE_OOM, 1, 1, 1},
+        {END_DISK, 0, false, TASK_READY, CAUSE_NO_SPACE, 0, 0, 0},
+        {END_LOST, 0, false, TASK_READY, CAUSE_SILENT_DEATH, 1, 1, 1},
+        {END_HOST_LOST, 0, false, TASK_READY, CAUSE_HOST_LOST, 0, 1, 1},
+        {END_PREEMPTED, 0, false, TASK_READY, CAUSE_PREEMPTED, 0, 1, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        struct driver d;
+        setup_one(&d);
+        if (CASES[i].progress) {
+            driver_said(&d, 0, 1, 0, 5);
+        }
+        struct core_event ev = {
+            .kind = CORE_ATTEMPT_ENDED, .program = 1, .task = 0, .attempt_no = 1};
+        ev.ended.reason = CASES[i].reason;
+        ev.ended.code = CASES[i].code;
+        driver_step(&d, ev);
+        struct task_row row = driver_row(&d, 0);
+        const struct state_row *ended = NULL;
+        for (size_t r = 0; r < d.out.n_rows; r++) {
+            ended = d.out.rows[r].kind == ROW_ATTEMPT_ENDED ? &d.out.rows[r] : ended;
+        }
+        assert_non_null(ended);
+        if (row.state != CASES[i].to || ended->attempt.cause != CASES[i].cause ||
+            row.crashes != CASES[i].crashes || row.spent != CASES[i].spent ||
+            row.idle != CASES[i].idle) {
+            fail_msg("case %zu: %s %s crashes %u spent %u idle %u", i, task_state_name(row.state),
+                     cause_name(ended->attempt.cause), row.crashes, row.spent, row.idle);
+        }
+        driver_release(&d);
+    }
+}
+
+static void run_again(struct driver *d, uint32_t no)
+{
+    d->now_ms += 1000000;
+    driver_step(d, (struct core_event){.kind = CORE_TIMER});
+    driver_at(d, CORE_ATTEMPT_UP, 0, no);
+}
+
+/* Three ends in a row without progress block a task, though no crash budget is touched. */
+static void test_idle_blocks(void **state)
+{
+    (void)state;
+    struct driver d;
+    setup_one(&d);
+    for (uint32_t no = 1; no <= 3; no++) {
+        assert_int_equal(driver_row(&d, 0).state, TASK_RUNNING);
+        driver_end(&d, 0, no, END_HOST_LOST);
+        if (no < 3) {
+            assert_int_equal(driver_row(&d, 0).state, TASK_READY);
+            driver_step(&d, (struct core_event){.kind = CORE_CANCEL,
+                                                .program = 1,
+                                                .task = 2}); /* lets 0 have the core */
+            driver_end(&d, 2, 1, END_SIGNALLED);
+            run_again(&d, no + 1);
+        }
+    }
+    assert_int_equal(driver_row(&d, 0).state, TASK_BLOCKED);
+    assert_int_equal(driver_row(&d, 0).cause, CAUSE_HOST_LOST);
+    assert_int_equal(driver_row(&d, 1).state, TASK_NEVER_RUN);
+    assert_int_equal(driver_row(&d, 1).cause, CAUSE_DEPENDENCY);
+    driver_release(&d);
+}
+
+static void test_disk(void **state)
+{
+    (void)state;
+    struct driver d;
+    struct program_row status;
+    setup_one(&d);
+    driver_end(&d, 0, 1, END_DISK);
+    assert_true(driver_did(&d, ACT_WATCH_DISK));
+    assert_false(driver_did(&d, ACT_START));
+    assert_true(core_program_status(d.core, 1, &status));
+    assert_int_equal(status.paused, PAUSE_DISK);
+    struct core_explanation e;
+    struct strbuf text = STRBUF_INIT;
+    assert_true(core_explain(d.core, 1, 0, &e));
+    core_explanation_text(&e, (struct wall_time){0}, &text);
+    assert_string_equal(text.buf, "its program is paused: no room on the disk");
+    strbuf_release(&text);
+    driver_step(&d, (struct core_event){.kind = CORE_DISK, .program = 1, .disk_full = false});
+    assert_true(driver_did(&d, ACT_START));
+    assert_int_equal(driver_row(&d, 0).spent, 0);
+    driver_release(&d);
+}
+
+static void test_requests(void **state)
+{
+    (void)state;
+    struct driver d;
+    setup_one(&d);
+    driver_at(&d, CORE_RETRY, 0, 0);
+    assert_non_null(d.out.refusal);
+    driver_at(&d, CORE_CANCEL, 0, 0);
+    assert_null(d.out.refusal);
+    assert_true(driver_did(&d, ACT_TERMINATE));
+    driver_exit(&d, 0, 1, 75);
+    assert_int_equal(driver_row(&d, 0).state, TASK_BLOCKED); /* it has had an attempt */
+    assert_int_equal(driver_row(&d, 0).cause, CAUSE_CANCELLED);
+    driver_at(&d, CORE_CANCEL, 0, 0);
+    assert_non_null(d.out.refusal);
+    driver_at(&d, CORE_RETRY, 1, 0); /* its dependency first */
+    assert_non_null(d.out.refusal);
+    driver_at(&d, CORE_RETRY, 0, 0);
+    assert_null(d.out.refusal);
+    assert_int_equal(driver_row(&d, 0).state, TASK_READY);
+    assert_int_equal(driver_row(&d, 1).state, TASK_WAITING);
+    driver_at(&d, CORE_CANCEL, 0, 0); /* cancelled while the other one runs: blocked again */
+    driver_at(&d, CORE_UNBLIND, 0, 0);
+    assert_true(driver_did(&d, ACT_OPEN_RECORDS));
+    driver_at(&d, CORE_RETRY, 0, 0);
+    assert_non_null(d.out.refusal);
+    assert_non_null(strstr(d.out.refusal, "scores"));
+    driver_release(&d);
+}
+
+/* Twenty programs on one core: whoever was served longest ago comes next. */
+static void test_fair(void **state)
+{
+    (void)state;
+    struct driver d;
+    static const struct core_stage one = {.threads = 1, .crashes = 3, .attempts = 9};
+    const struct core_plan plan = {.n_cells = 2, .n_stages = 1, .stages = &one};
+    driver_init(&d, 1);
+    for (uint32_t no = 1; no <= 20; no++) {
+        driver_add(&d, no, &plan);
+    }
+    uint32_t expected = 1;
+    for (int i = 0; i < 39; i++) {
+        struct core_event ev = {
+            .kind = CORE_ATTEMPT_ENDED, .program = expected, .task = (uint32_t)(i >= 20)};
+        ev.attempt_no = 1;
+        ev.ended.reason = END_EXITED;
+        ev.ended.code = 64;
+        driver_step(&d, ev);
+        expected = expected % 20 + 1;
+        assert_true(driver_did(&d, ACT_START));
+        for (size_t a = 0; a < d.out.n_acts; a++) {
+            if (d.out.acts[a].kind == ACT_START) {
+                assert_int_equal(d.out.acts[a].program, expected);
+            }
+        }
+    }
+    driver_release(&d);
+}
+
+/* A task that wants more than the machine has runs alone; one that waits is told why. */
+static void test_room(void **state)
+{
+    (void)state;
+    struct driver d;
+    static const struct core_stage wide = {.threads = 64, .crashes = 3, .attempts = 9};
+    const struct core_plan plan = {.n_cells = 2, .n_stages = 1, .stages = &wide};
+    driver_init(&d, 4);
+    driver_add(&d, 1, &plan);
+    assert_int_equal(driver_row(&d, 0).state, TASK_STARTING);
+    assert_int_equal(driver_row(&d, 1).state, TASK_READY);
+    struct core_explanation e;
+    struct strbuf text = STRBUF_INIT;
+    assert_true(core_explain(d.core, 1, 1, &e));
+    core_explanation_text(&e, (struct wall_time){0}, &text);
+    assert_string_equal(text.buf, "waits for cores: needs 4, 0 free");
+    strbuf_release(&text);
+    driver_release(&d);
+}
+
+/* A measured deadline is five times the longest interval seen, and never under the floor. */
+static void test_deadline(void **state)
+{
+    (void)state;
+    struct driver d;
+    struct core_explanation e;
+    setup_one(&d);
+    for (int i = 1; i <= 4; i++) {
+        d.now_ms += 20000;
+        driver_said(&d, 0, 1, (i - 1) * 100, i);
+    }
+    assert_true(core_explain(d.core, 1, 0, &e));
+    assert_int_equal(e.deadline_ms - d.now_ms, 5 * 20000);
+    driver_release(&d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ends),     cmocka_unit_test(test_idle_blocks),
+        cmocka_unit_test(test_disk),     cmocka_unit_test(test_requests),
+        cmocka_unit_test(test_fair),     cmocka_unit_test(test_room),
+        cmocka_unit_test(test_deadline),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

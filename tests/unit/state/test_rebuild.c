@@ -1,0 +1,436 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/xalloc.h"
+#include "prereg/lock.h"
+#include "state/rebuild.h"
+#include "tests/unit/state/support.h"
+
+static const char PROGRAM[] =
+    "[program]\n"
+    "name = \"small\"\n"
+    "schema = 1\n"
+    "question = \"Which?\"\n"
+    "[[factor]]\n"
+    "name = \"arch\"\n"
+    "levels = [\"dense\", \"moe\"]\n"
+    "[[factor]]\n"
+    "name = \"seed\"\n"
+    "levels = [1, 2]\n"
+    "replicate = true\n"
+    "[data]\n"
+    "corpus = \"corpus.txt\"\n"
+    "[stage.train]\n"
+    "command = [\"./worker.sh\"]\n"
+    "params = { data = \"corpus\", seed = \"$seed\" }\n"
+    "[stage.train.when.arch]\n"
+    "moe = { experts = 4 }\n"
+    "[stage.score]\n"
+    "after = [\"train\"]\n"
+    "command = [\"./worker.sh\"]\n"
+    "[measure]\n"
+    "acc = { metric = \"score.acc\", items = 100, chance = 0.25, floor = 0.3 }\n"
+    "[contrast]\n"
+    "arch = { between = { arch = [\"moe\", \"dense\"] } }\n"
+    "[counter]\n"
+    "k = { contrast = \"arch\", clears = \"every_cell\", binds = true }\n"
+    "[[input]]\n"
+    "name = \"cleared\"\n"
+    "levels = [[\"yes\", \"counter.k == 1\"], [\"no\", \"otherwise\"]]\n"
+    "[table]\n"
+    "inputs = [\"cleared\"]\n"
+    "rows = [[\"yes\", \"O1\"], [\"no\", \"O2\"]]\n"
+    "[outcome]\n"
+    "O1 = { prior = 0.4, title = \"cleared\" }\n"
+    "O2 = { prior = 0.5, title = \"not cleared\" }\n";
+
+struct fixture {
+    char *dir;
+    char *id;
+    char *folder; /* of the program */
+    struct program *program;
+    struct store *store;
+    uint32_t no;
+    struct walker w;
+    unsigned n_told;
+    bool unverified;
+    char note[256];
+};
+
+static void write_text(const char *folder, const char *name, const char *text, mode_t mode)
+{
+    struct err err = {0};
+    char *path = path_join(folder, name);
+    assert_int_equal(file_write_atomic(path, text, strlen(text), mode, &err), 0);
+    free(path);
+}
+
+static void make_lock(struct fixture *f, struct digest *root)
+{
+    struct err err = {0};
+    struct diag diag;
+    struct lock *lock = NULL;
+    char *path = path_join(f->dir, "grid.toml");
+    diag_init(&diag, path);
+    write_text(f->dir, "grid.toml", PROGRAM, 0600);
+    write_text(f->dir, "corpus.txt", "Once upon a time.\n", 0600);
+    write_text(f->dir, "worker.sh", "#!/bin/sh\n", 0700);
+    if (program_load(path, &f->program, &diag, &err) != 0 ||
+        lock_build(f->program, NULL, NULL, &lock, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    f->id = lock_program_id(lock);
+    f->folder = xasprintf("%s/state/programs/%s", f->dir, f->id);
+    assert_int_equal(dir_make(f->folder, 0700, &err), 0);
+    char *lock_path = path_join(f->folder, "grid.toml.lock");
+    char *origin = xasprintf("{\"schema\":1,\"path\":\"%s\"}", path);
+    assert_int_equal(lock_write(lock, lock_path, false, &err), 0);
+    write_text(f->folder, "grid.toml", PROGRAM, 0600);
+    write_text(f->folder, "origin.json", origin, 0600);
+    assert_int_equal(digest_from_hex(lock->root, root, &err), 0);
+    free(origin);
+    free(lock_path);
+    free(path);
+    lock_free(lock);
+    diag_release(&diag);
+}
+
+static void open_store(struct fixture *f)
+{
+    struct err err = {0};
+    char *state = path_join(f->dir, "state");
+    if (store_open(state, STORE_OWNER, &f->store, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    free(state);
+}
+
+static void must_commit(struct fixture *f, const struct state_row *rows, size_t n)
+{
+    struct err err = {0};
+    if (commit_rows(f->store, rows, n, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+}
+
+static char *task_folder(const struct fixture *f, uint32_t task)
+{
+    return xasprintf("%s/cells/%s/%s", f->folder, f->program->cells[task / 2].folder,
+                     task % 2 == 0 ? "train" : "score");
+}
+
+static char *attempt_folder(const struct fixture *f, uint32_t task, const struct attempt_row *a)
+{
+    char *folder = task_folder(f, task);
+    char *out = xasprintf("%s/attempt-%04u-%s", folder, a->no, a->id);
+    free(folder);
+    return out;
+}
+
+static void write_attempt(struct fixture *f, uint32_t task, const char *exit, const char *result)
+{
+    struct err err = {0};
+    const struct attempt_row *a = &f->w.attempts[task];
+    char *folder = attempt_folder(f, task, a);
+    assert_int_equal(dir_make(folder, 0700, &err), 0);
+    write_text(folder, "start.json", "{\"protocol\":1,\"time\":\"2025-11-21T03:03:22.100Z\"}",
+               0600);
+    if (exit != NULL) {
+        write_text(folder, "exit.json", exit, 0600);
+    }
+    if (result != NULL) {
+        char *parent = task_folder(f, task);
+        char *link = path_join(parent, "result.json");
+        char *target = xasprintf("%s/result.json", path_name(folder));
+        write_text(folder, "result.json", result, 0600);
+        assert_int_equal(symlink(target, link), 0);
+        free(parent);
+        free(link);
+        free(target);
+    }
+    free(folder);
+}
+
+#define EXIT_CRASH                                                                                 \
+    "{\"protocol\":1,\"code\":null,\"signal\":9,\"reason\":\"signalled\",\"rusage\":{},\"time\":"  \
+    "\"2025-11-21T03:03:25.000Z\"}"
+#define EXIT_DONE                                                                                  \
+    "{\"protocol\":1,\"code\":0,\"signal\":null,\"reason\":\"exited\",\"rusage\":{},\"time\":"     \
+    "\"2025-11-21T03:03:25.000Z\"}"
+#define RESULT                                                                                     \
+    "{\"protocol\":1,\"metrics\":{\"acc\":{\"value\":0.5,\"n\":100}},\"facts\":{\"tokens\":12}}"
+
+static void put_result(struct fixture *f, uint32_t task)
+{
+    struct err err = {0};
+    cJSON *json = cJSON_Parse(RESULT);
+    assert_int_equal(store_begin(f->store, &err), 0);
+    assert_int_equal(store_put_result(f->store, f->no, task, json, &err), 0);
+    assert_int_equal(store_commit(f->store, &err), 0);
+    cJSON_Delete(json);
+}
+
+/* Task 0 crashes once and is done, 1 (sealed) is done, 2 is blocked and 3 therefore never run; 4
+ * runs. */
+static void live_a_little(struct fixture *f)
+{
+    struct walker *w = &f->w;
+    struct state_row first[] = {walker_start(w, 0), walker_run(w, 0),
+                                walker_fail(w, 0, TASK_READY, CAUSE_CRASH)};
+    must_commit(f, first, 3);
+    write_attempt(f, 0, EXIT_CRASH, NULL);
+    struct state_row second[] = {walker_start(w, 0), walker_run(w, 0), walker_done(w, 0, RESULT),
+                                 walker_ready(w, 1)};
+    must_commit(f, second, 4);
+    write_attempt(f, 0, EXIT_DONE, RESULT);
+    put_result(f, 0);
+    struct state_row third[] = {walker_start(w, 1), walker_run(w, 1), walker_done(w, 1, RESULT)};
+    must_commit(f, third, 3);
+    write_attempt(f, 1, EXIT_DONE, RESULT);
+    struct state_row fourth[] = {walker_start(w, 2),
+                                 walker_run(w, 2),
+                                 walker_fail(w, 2, TASK_BLOCKED, CAUSE_NOT_MEASURABLE),
+                                 {0}};
+    fourth[3] = (struct state_row){
+        .kind = ROW_TASK_ENDED, .program = f->no, .task = 3, .from = TASK_WAITING};
+    task_row_init(&fourth[3].after, TASK_NEVER_RUN);
+    fourth[3].after.cause = CAUSE_DEPENDENCY;
+    attempt_row_init(&fourth[3].attempt);
+    must_commit(f, fourth, 4);
+    write_attempt(f, 2, "{\"protocol\":1,\"code\":69,\"signal\":null,\"reason\":\"exited\"}", NULL);
+    struct state_row fifth[] = {walker_start(w, 4)};
+    must_commit(f, fifth, 1);
+    write_attempt(f, 4, NULL, NULL);
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = xcalloc(1, sizeof(*f));
+    struct err err = {0};
+    struct digest root;
+    f->dir = scratch_make();
+    make_lock(f, &root);
+    open_store(f);
+    assert_int_equal(store_program_create(f->store, f->program, f->id, &root,
+                                          (struct wall_time){1763694202000}, &f->no, &err),
+                     0);
+    walker_init(&f->w, f->store, f->no, 8);
+    live_a_little(f);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    store_close(f->store);
+    program_free(f->program);
+    scratch_remove(f->dir);
+    free(f->folder);
+    free(f->id);
+    free(f);
+    return 0;
+}
+
+static void note(void *ctx, const struct rebuilt_program *p)
+{
+    struct fixture *f = ctx;
+    f->n_told++;
+    f->unverified = p->unverified;
+    (void)snprintf(f->note, sizeof(f->note), "%s", p->note == NULL ? "" : p->note);
+}
+
+static void rebuild(struct fixture *f)
+{
+    struct err err = {0};
+    char *state = path_join(f->dir, "state");
+    if (f->store != NULL) {
+        store_close(f->store);
+        f->store = NULL;
+    }
+    if (store_rebuild(state, note, f, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    open_store(f);
+    free(state);
+}
+
+/* Without the journal's lines: they differ when history was taken from files. */
+static char *dump_tasks(struct fixture *f)
+{
+    char *all = dump(f->store, f->no);
+    char *attempts = strstr(all, "\n0.1 ");
+    assert_non_null(attempts);
+    attempts[1] = '\0';
+    return all;
+}
+
+static struct store_program program_row(struct fixture *f)
+{
+    struct arena texts;
+    struct store_program p;
+    struct err err = {0};
+    arena_init(&texts);
+    assert_int_equal(store_program_find(f->store, "small", &texts, &p, &err), 0);
+    arena_release(&texts);
+    return p;
+}
+
+static void test_same_again(void **state)
+{
+    struct fixture *f = *state;
+    char *before = dump(f->store, f->no);
+    rebuild(f);
+    assert_int_equal(f->n_told, 1);
+    assert_string_equal(f->note, "");
+    assert_false(f->unverified);
+    assert_false(program_row(f).unverified_history);
+    char *after = dump(f->store, f->no);
+    assert_string_equal(before, after);
+    rebuild(f); /* and of what was rebuilt */
+    char *again = dump(f->store, f->no);
+    assert_string_equal(before, again);
+    free(before);
+    free(after);
+    free(again);
+}
+
+static void test_database_gone(void **state)
+{
+    struct fixture *f = *state;
+    char *before = dump(f->store, f->no);
+    char *path = path_join(f->dir, "state/preregd.db");
+    store_close(f->store);
+    f->store = NULL;
+    write_text(path_folder(path), "preregd.db", "this is no database", 0600);
+    rebuild(f);
+    char *after = dump(f->store, f->no);
+    assert_string_equal(before, after);
+    free(before);
+    free(after);
+    free(path);
+}
+
+static void test_journal_gone(void **state)
+{
+    struct fixture *f = *state;
+    char *before = dump_tasks(f);
+    char *path = path_join(f->folder, "journal.jsonl");
+    assert_int_equal(unlink(path), 0);
+    rebuild(f);
+    assert_true(f->unverified);
+    assert_non_null(strstr(f->note, "missing"));
+    assert_true(program_row(f).unverified_history);
+    char *after = dump_tasks(f);
+    assert_string_equal(before, after);
+    f->unverified = false;
+    rebuild(f); /* its journal is whole now, and still says what it rests on */
+    assert_true(f->unverified);
+    free(before);
+    free(after);
+    free(path);
+}
+
+static void cut_lines(struct fixture *f, unsigned n)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err err = {0};
+    char *path = path_join(f->folder, "journal.jsonl");
+    assert_int_equal(file_read(path, 1 << 20, &text, &err), 0);
+    size_t len = text.len;
+    for (unsigned i = 0; i < n; i++) {
+        len--;
+        while (len > 0 && text.buf[len - 1] != '\n') {
+            len--;
+        }
+    }
+    assert_int_equal(truncate(path, (off_t)len), 0);
+    strbuf_release(&text);
+    free(path);
+}
+
+static void test_journal_short(void **state)
+{
+    struct fixture *f = *state;
+    char *before = dump_tasks(f);
+    for (unsigned n = 1; n <= 9; n++) {
+        store_close(f->store);
+        f->store = NULL;
+        cut_lines(f, n == 1 ? 1 : 4);
+        f->unverified = false;
+        f->note[0] = '\0';
+        rebuild(f);
+        assert_true(f->unverified);
+        char *after = dump_tasks(f);
+        assert_string_equal(before, after);
+        free(after);
+    }
+    free(before);
+}
+
+static void test_journal_broken(void **state)
+{
+    struct fixture *f = *state;
+    struct strbuf text = STRBUF_INIT;
+    struct err err = {0};
+    char *before = dump_tasks(f);
+    char *path = path_join(f->folder, "journal.jsonl");
+    char *aside = path_join(f->folder, "journal.jsonl.broken");
+    assert_int_equal(file_read(path, 1 << 20, &text, &err), 0);
+    char *cause = strstr(text.buf, "not_measurable");
+    assert_non_null(cause);
+    memcpy(cause, "bad_input     ", strlen("not_measurable"));
+    assert_int_equal(file_write_atomic(path, text.buf, text.len, 0600, &err), 0);
+    rebuild(f);
+    assert_true(f->unverified);
+    assert_non_null(strstr(f->note, "chain"));
+    assert_int_equal(file_kind_at(aside), FILE_REGULAR);
+    char *after = dump_tasks(f);
+    assert_string_equal(before, after);
+    strbuf_release(&text);
+    free(before);
+    free(after);
+    free(path);
+    free(aside);
+}
+
+static void test_result_changed(void **state)
+{
+    struct fixture *f = *state;
+    char *folder = attempt_folder(f, 0, &f->w.attempts[0]);
+    write_text(folder, "result.json", "{\"metrics\":{\"acc\":{\"value\":0.9}}}", 0600);
+    rebuild(f);
+    assert_true(f->unverified);
+    assert_non_null(strstr(f->note, "not the one that was verified"));
+    char *after = dump(f->store, f->no);
+    assert_null(strstr(after, "0.9"));
+    free(after);
+    free(folder);
+}
+
+static void test_while_serving(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    char *path = path_join(f->dir, "state");
+    assert_int_equal(store_rebuild(path, note, f, &err), ERR_BUSY);
+    free(path);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_same_again),    TEST(test_database_gone),  TEST(test_journal_gone),
+        TEST(test_journal_short), TEST(test_journal_broken), TEST(test_result_changed),
+        TEST(test_while_serving),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
