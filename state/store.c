@@ -134,17 +134,22 @@ static int open_database(struct store *store, const char *file, struct err *err)
     return rc;
 }
 
-/* A database that lies beside no programs at all is new; anything else must be whole before it is
- * trusted. */
-static int quick_check(struct store *store, struct err *err)
+/* Every page is looked at before any is trusted: a torn one must not pass for an empty queue. */
+static int check_whole(struct store *store, struct err *err)
 {
-    int64_t n = 0;
-    int rc = sql_int(store->db, "SELECT count(*) FROM programs WHERE n_cells < 1 OR n_stages < 1",
-                     &n, err);
-    if (rc == 0 && n > 0) {
-        rc = err_set(err, ERR_CORRUPT,
-                     "the database is damaged; `preregctl rebuild` makes it again");
+    sqlite3_stmt *stmt = NULL;
+    bool row = false;
+    int rc = sql_prepare(store->db, "PRAGMA quick_check(1)", &stmt, err);
+    if (rc == 0) {
+        rc = sql_step(stmt, &row, err);
     }
+    if (rc == 0 && (!row || strcmp(sql_col_text(stmt, 0), "ok") != 0)) {
+        rc = err_set(err, ERR_CORRUPT,
+                     "the database is damaged (%.80s); `preregctl rebuild` makes it again from the "
+                     "programs' folders",
+                     row ? sql_col_text(stmt, 0) : "no answer");
+    }
+    (void)sqlite3_finalize(stmt);
     return rc;
 }
 
@@ -162,8 +167,8 @@ int store_open_file(const char *dir, const char *file, enum store_mode mode, str
     if (rc == 0) {
         rc = open_database(store, file, err);
     }
-    if (rc == 0) {
-        rc = quick_check(store, err);
+    if (rc == 0 && mode == STORE_OWNER) {
+        rc = check_whole(store, err);
     }
     if (rc != 0) {
         store_close(store);
