@@ -48,6 +48,14 @@ static bool found_exit(const char *folder, const char *id, struct examination *o
     return true;
 }
 
+bool examine_exit(const char *folder, const char *id, struct attempt_end *end)
+{
+    struct examination x = {.finding = FOUND_UNCLEAR};
+    bool found = found_exit(folder, id, &x);
+    *end = x.end;
+    return found;
+}
+
 /* No exit.json and nobody holds the lock: how it was lost. */
 static enum end_reason lost_how(const char *folder, const char *id)
 {

@@ -23,6 +23,9 @@ struct examination {
     char why[256];
 };
 
+/* Only exit.json, without waiting for anything: true when it is there and whole. */
+bool examine_exit(const char *folder, const char *id, struct attempt_end *end);
+
 /* shim_lives: the caller knows that the shim's process has not ended, so nothing is fenced off. */
 void examine_attempt(const char *folder, const char *id, bool shim_lives, struct examination *out);
 

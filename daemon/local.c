@@ -61,6 +61,7 @@ struct examine_job {
 };
 
 static void run_advance(struct run *r);
+static void ended(struct run *r, const struct attempt_end *end);
 
 static struct run *run_find(const struct local *x, const struct attempt_key *key)
 {
@@ -155,7 +156,12 @@ static void on_shim_exit(uv_poll_t *poll, int status, int events)
         r->child = 0;
     }
     stop_watching(r);
-    run_advance(r);
+    struct attempt_end end;
+    if (r->state == RUN_WATCHED && examine_exit(r->folder, r->id, &end)) {
+        ended(r, &end); /* the common case, without a turn of the pool */
+    } else {
+        run_advance(r);
+    }
 }
 
 /* Takes the pidfd over. */

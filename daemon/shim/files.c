@@ -12,6 +12,7 @@
 
 #define EXIT_RESERVED_FILE  ".exit.json.reserved"
 #define EXIT_RESERVED_BYTES 4096
+#define START_TEMP_FILE     ".start.json.new"
 
 static const char *const reason_names[SHIM_REASON_NR] = {
     [SHIM_EXITED] = "exited", [SHIM_SIGNALLED] = "signalled", [SHIM_SPAWN_FAILED] = "spawn_failed",
@@ -186,6 +187,27 @@ int shim_spec_read(const char *folder, struct shim_spec *out, struct err *err)
 
 /* ---- start.json ---- */
 
+/* Whole or not there, for whoever looks; not synced. It tells who is alive in this boot, and after
+ * a loss of power nobody is: then its absence says the same as its boot id would. */
+static int start_publish(const char *folder, const cJSON *o, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    char *path = path_join(folder, SHIM_START_FILE);
+    char *temp = path_join(folder, START_TEMP_FILE);
+    int rc = json_line(o, &text, err);
+    strbuf_addc(&text, '\n');
+    if (rc == 0) {
+        rc = write_plain(temp, &text, err);
+    }
+    if (rc == 0 && rename(temp, path) != 0) {
+        rc = err_set_errno(err, errno, "rename to %s", path);
+    }
+    free(temp);
+    free(path);
+    strbuf_release(&text);
+    return rc;
+}
+
 int shim_start_write(const char *folder, const struct shim_start *s, struct err *err)
 {
     char now[WALL_TEXT_SIZE];
@@ -200,9 +222,7 @@ int shim_start_write(const char *folder, const struct shim_start *s, struct err 
     json_put_string(o, "boot_id", s->boot_id);
     json_put_string(o, "host", s->host);
     json_put_string(o, "time", now);
-    char *path = path_join(folder, SHIM_START_FILE);
-    int rc = json_write_file(path, o, 0600, err);
-    free(path);
+    int rc = start_publish(folder, o, err);
     cJSON_Delete(o);
     return rc;
 }
@@ -283,7 +303,9 @@ static cJSON *exit_json(const struct shim_exit *x)
     return o;
 }
 
-/* Overwrites the reserved blocks, syncs, renames: no new space is needed on the way. */
+/* Overwrites the reserved blocks, syncs, renames: no new space is needed on the way. The folder is
+ * not synced: an end that a loss of power takes back is an attempt that was lost with the machine.
+ */
 static int exit_publish(const char *folder, const char *reserved, const struct strbuf *text,
                         struct err *err)
 {
@@ -300,8 +322,7 @@ static int exit_publish(const char *folder, const char *reserved, const struct s
         return rc;
     }
     char *path = path_join(folder, SHIM_EXIT_FILE);
-    rc = rename(reserved, path) == 0 ? dir_sync(folder, err)
-                                     : err_set_errno(err, errno, "rename to %s", path);
+    rc = rename(reserved, path) == 0 ? 0 : err_set_errno(err, errno, "rename to %s", path);
     free(path);
     return rc;
 }

@@ -2,7 +2,7 @@
  * The small files of an attempt folder through which daemon and shim speak: shim.json (what to
  * run), start.json (who runs it), exit.json (how it ended), and the two locks. docs/daemon.md.
  *
- * start.json is on disk before the worker is let go; exit.json appears whole or not at all. Both
+ * start.json is there before the worker is let go; exit.json appears whole or not at all. Both
  * carry the attempt's id, so that a file that strayed into another folder is refused.
  */
 #ifndef DAEMON_SHIM_FILES_H

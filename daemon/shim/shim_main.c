@@ -3,7 +3,7 @@
  * outlives the daemon, and the worker does not outlive it. docs/daemon.md tells the protocol.
  *
  *   shim.lock held -> (fenced? already started? -> leave) -> worker forked, held at a pipe
- *   -> start.json on disk -> worker let go -> its tree has ended -> exit.json -> locks free
+ *   -> start.json is there -> worker let go -> its tree has ended -> exit.json -> locks free
  *
  * Exit code: 0 when exit.json was written, 1 when this process had no business here or failed.
  */

@@ -1,5 +1,5 @@
 /*
- * Starting the worker: forked, held at a pipe until start.json is on disk, then executed.
+ * Starting the worker: forked, held at a pipe until start.json is there, then executed.
  *
  * The child dies with the shim (PR_SET_PDEATHSIG), inherits the descriptor of tree.lock and
  * nothing else, reads nothing from standard input, and is the first to go when the machine runs out
