@@ -52,10 +52,9 @@ static void say_budget(struct strbuf *sb, const cJSON *budgets, const char *name
     }
 }
 
-static void say_waits(struct strbuf *sb, const struct term *t, const cJSON *answer)
+static void say_waits(struct strbuf *sb, const struct term *t, const cJSON *list)
 {
-    const cJSON *list = json_member(answer, "waits_for");
-    for (const cJSON *w = list ? list->child : NULL; w != NULL; w = w->next) {
+    for (const cJSON *w = list->child; w != NULL; w = w->next) {
         const char *state = answer_text(w, "state", "?");
         strbuf_addf(sb, "  waits for %s, which is ", answer_text(w, "stage", "?"));
         out_styled(sb, t, out_state_style(state), state);
@@ -101,10 +100,12 @@ static void say(const cJSON *answer)
     strbuf_addf(&sb, "%s%s%s: %s\n", cause ? " (" : "", cause ? cause : "", cause ? ")" : "",
                 why_words(answer_text(answer, "why", "?")));
     const char *text = answer_text(answer, "why_text", NULL);
-    if (text != NULL) {
+    const cJSON *waits_for = json_member(answer, "waits_for");
+    if (waits_for != NULL && waits_for->child != NULL) {
+        say_waits(&sb, &t, waits_for);
+    } else if (text != NULL) {
         strbuf_addf(&sb, "  %s\n", text);
     }
-    say_waits(&sb, &t, answer);
     say_times(&sb, answer);
     strbuf_addf(&sb, "  %s%s\n",
                 answer_bool(answer, "counted") ? "counted: the verdict depends on it"
