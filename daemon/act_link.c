@@ -44,7 +44,7 @@ void shell_link_result(struct shell *sh, const struct core_act *act)
     struct err err;
     attempt_row_init(&row);
     /* The store knows which attempt it was, also after a restart. */
-    int rc = store_attempts(sh->store, act->program, act->task, false, keep_done, &row, &err);
+    int rc = store_attempts(sh->store, act->program, act->task, keep_done, &row, &err);
     if (rc == 0 && row.no == 0) {
         rc = err_set(&err, ERR_CORRUPT, "no attempt of task %u has a result", act->task);
     }

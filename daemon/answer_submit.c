@@ -164,8 +164,8 @@ static int find_row(struct submit_job *j, const struct digest *root, struct aren
 {
     struct shell *sh = j->shell;
     uint32_t no = 0;
-    int rc = store_program_create(sh->store, j->bundle->program, j->id, root, clock_wall(), &no,
-                                  &j->err);
+    struct store_submission submission = {j->id, *root, clock_wall()};
+    int rc = store_program_create(sh->store, j->bundle->program, &submission, &no, &j->err);
     *is_new = rc == 0;
     if (rc == 0 || rc == ERR_EXISTS) { /* known, but its folder could not be read at the start */
         rc = store_program_by_root(sh->store, root, texts, row, &j->err);

@@ -276,7 +276,7 @@ int answer_explain(struct answer_context *ctx, const cJSON *params, cJSON **resu
     put_why(o, &e);
     put_dependencies(o, h, task);
     put_budgets(o, h, task);
-    rc = store_attempts(ctx->shell->store, h->no, task, false, push_attempt, &l, err);
+    rc = store_attempts(ctx->shell->store, h->no, task, push_attempt, &l, err);
     json_put_int(o, "garbage_lines", l.malformed);
     json_put(o, "attempt_list", l.list);
     if (rc != 0) {
@@ -296,7 +296,7 @@ int answer_logs(struct answer_context *ctx, const cJSON *params, cJSON **result,
         return rc;
     }
     struct attempts_list l = {.hosted = h, .list = json_array(), .files = true};
-    rc = store_attempts(ctx->shell->store, h->no, task, false, push_attempt, &l, err);
+    rc = store_attempts(ctx->shell->store, h->no, task, push_attempt, &l, err);
     if (rc != 0) {
         cJSON_Delete(l.list);
         return rc;

@@ -83,8 +83,8 @@ int load_mirror(struct store *store, struct hosted *h, const struct store_progra
     hosted_set_tasks(h, rows, n);
     h->status = row->status;
     h->submitted = row->submitted;
-    rc = store_attempts(store, h->no, UINT32_MAX, false, take_times, h, err);
-    return rc != 0 ? rc : store_attempts(store, h->no, UINT32_MAX, true, take_attempt, live, err);
+    rc = store_attempts(store, h->no, UINT32_MAX, take_times, h, err);
+    return rc != 0 ? rc : store_live_attempts(store, h->no, take_attempt, live, err);
 }
 
 /* ---- all programs ---- */

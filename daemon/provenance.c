@@ -69,7 +69,7 @@ int provenance_collect(struct shell *sh, const struct hosted *h, struct provenan
         out->states[i] = h->tasks[i].state;
         out->causes[i] = h->tasks[i].cause;
     }
-    int rc = store_attempts(sh->store, h->no, UINT32_MAX, false, take_attempt, out, err);
+    int rc = store_attempts(sh->store, h->no, UINT32_MAX, take_attempt, out, err);
     if (rc == 0) {
         rc = store_journal(sh->store, h->no, 1, take_line, out, err);
     }

@@ -184,22 +184,21 @@ static int refuse_known(struct store *store, const struct digest *root, struct e
     return rc;
 }
 
-int store_program_create(struct store *store, const struct program *p, const char *id,
-                         const struct digest *root, struct wall_time now, uint32_t *no,
-                         struct err *err)
+int store_program_create(struct store *store, const struct program *p,
+                         const struct store_submission *submission, uint32_t *no, struct err *err)
 {
     struct store_program sp = {
-        .id = id,
+        .id = submission->id,
         .name = p->name,
-        .root = *root,
-        .head = *root,
-        .submitted = now,
+        .root = submission->root,
+        .head = submission->root,
+        .submitted = submission->time,
         .n_cells = (uint32_t)p->n_cells,
         .n_stages = (uint32_t)p->n_stages,
     };
-    int rc = refuse_known(store, root, err);
+    int rc = refuse_known(store, &submission->root, err);
     if (rc == 0) {
-        rc = clear_leftover(store, id, err);
+        rc = clear_leftover(store, submission->id, err);
     }
     if (rc == 0) {
         rc = store_begin(store, err);
@@ -213,7 +212,7 @@ int store_program_create(struct store *store, const struct program *p, const cha
     }
     if (rc != 0) {
         store_rollback(store);
-        return err_wrap(err, "submit %s", id);
+        return err_wrap(err, "submit %s", submission->id);
     }
     return store_commit(store, err);
 }

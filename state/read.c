@@ -224,24 +224,32 @@ static int visit_attempt(sqlite3_stmt *stmt, const struct query *q, struct err *
     return rc == 0 ? (*fn)(q->ctx, (uint32_t)sql_col_int(stmt, 0), &a, err) : rc;
 }
 
-int store_attempts(struct store *store, uint32_t program, uint32_t task, bool live_only,
-                   store_attempt_fn *fn, void *ctx, struct err *err)
+int store_attempts(struct store *store, uint32_t program, uint32_t task, store_attempt_fn *fn,
+                   void *ctx, struct err *err)
 {
-    static const char *const ALL =
-        "SELECT task, " ATTEMPT_COLUMNS " FROM attempts WHERE program=?1 ORDER BY task, no";
-    static const char *const ONE =
-        "SELECT task, " ATTEMPT_COLUMNS " FROM attempts WHERE program=?1 AND task=?2 ORDER BY no";
-    static const char *const LIVE =
-        "SELECT task, " ATTEMPT_COLUMNS
-        " FROM attempts WHERE program=?1 AND state<>'ended' ORDER BY task, no";
-    static const char *const ONE_LIVE =
-        "SELECT task, " ATTEMPT_COLUMNS
-        " FROM attempts WHERE program=?1 AND task=?2 AND state<>'ended' ORDER BY no";
     bool one = task != UINT32_MAX;
     struct query q = {
-        .sql = live_only ? (one ? ONE_LIVE : LIVE) : (one ? ONE : ALL),
+        .sql = one ? "SELECT task, " ATTEMPT_COLUMNS
+                     " FROM attempts WHERE program=?1 AND task=?2 ORDER BY no"
+                   : "SELECT task, " ATTEMPT_COLUMNS
+                     " FROM attempts WHERE program=?1 ORDER BY task, no",
         .args = {program, task},
         .n_args = one ? 2 : 1,
+        .visit = visit_attempt,
+        .fn = &fn,
+        .ctx = ctx,
+    };
+    return run_query(store, &q, err);
+}
+
+int store_live_attempts(struct store *store, uint32_t program, store_attempt_fn *fn, void *ctx,
+                        struct err *err)
+{
+    struct query q = {
+        .sql = "SELECT task, " ATTEMPT_COLUMNS
+               " FROM attempts WHERE program=?1 AND state<>'ended' ORDER BY task",
+        .args = {program},
+        .n_args = 1,
         .visit = visit_attempt,
         .fn = &fn,
         .ctx = ctx,

@@ -67,11 +67,17 @@ struct store_program {
                                 rebuilt */
 };
 
-/* Its own transaction: the program, its tasks and journal row 1. Its folder must exist. run_json is
- * the [run] table, journalled. ERR_EXISTS when the root is known. Tasks of stages without
- * dependencies begin ready. */
-int store_program_create(struct store *store, const struct program *p, const char *id,
-                         const struct digest *root, struct wall_time now, uint32_t *no,
+struct store_submission {
+    const char *id; /* "<name>-<first 8 hex of root>" */
+    struct digest root;
+    struct wall_time time;
+};
+
+/* Its own transaction: the program, its tasks and journal row 1, which holds the root and [run].
+ * Its folder must exist. ERR_EXISTS when the root is known. Tasks of stages without dependencies
+ * begin ready. */
+int store_program_create(struct store *store, const struct program *p,
+                         const struct store_submission *submission, uint32_t *no,
                          struct err *err) MUST_CHECK;
 
 /* Within a transaction, in order. Each row must be a legal move from what is stored: anything else
@@ -115,9 +121,12 @@ int store_task_rows(struct store *store, uint32_t program, struct task_row **out
 
 typedef int store_attempt_fn(void *ctx, uint32_t task, const struct attempt_row *a,
                              struct err *err);
-/* task UINT32_MAX: of all tasks. live_only: those not ended. By task, then number. */
-int store_attempts(struct store *store, uint32_t program, uint32_t task, bool live_only,
-                   store_attempt_fn *fn, void *ctx, struct err *err) MUST_CHECK;
+/* task UINT32_MAX: of all tasks. By task, then number. */
+int store_attempts(struct store *store, uint32_t program, uint32_t task, store_attempt_fn *fn,
+                   void *ctx, struct err *err) MUST_CHECK;
+/* Those not ended: at most one a task. */
+int store_live_attempts(struct store *store, uint32_t program, store_attempt_fn *fn, void *ctx,
+                        struct err *err) MUST_CHECK;
 
 /* Results of done tasks, in order. missing: only those whose records may be in the store and are
  * not: what ACT_OPEN_RECORDS is about. */

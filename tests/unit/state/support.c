@@ -214,8 +214,7 @@ char *dump(struct store *store, uint32_t program)
     struct strbuf out = STRBUF_INIT;
     struct err err = {0};
     assert_int_equal(store_tasks(store, program, dump_task, &out, &err), 0);
-    assert_int_equal(store_attempts(store, program, UINT32_MAX, false, dump_attempt, &out, &err),
-                     0);
+    assert_int_equal(store_attempts(store, program, UINT32_MAX, dump_attempt, &out, &err), 0);
     assert_int_equal(store_journal(store, program, 1, dump_line, &out, &err), 0);
     assert_int_equal(store_records(store, program, dump_record, &out, &err), 0);
     return strbuf_detach(&out);

@@ -217,8 +217,10 @@ static int setup(void **state)
     f->dir = scratch_make();
     make_lock(f, &root);
     open_store(f);
-    assert_int_equal(store_program_create(f->store, f->program, f->id, &root,
-                                          (struct wall_time){1763694202000}, &f->no, &err),
+    assert_int_equal(store_program_create(
+                         f->store, f->program,
+                         &(struct store_submission){f->id, root, (struct wall_time){1763694202000}},
+                         &f->no, &err),
                      0);
     walker_init(&f->w, f->store, f->no, 8);
     live_a_little(f);

@@ -43,8 +43,10 @@ static int setup(void **state)
     f->dir = scratch_make();
     f->program = program_make(3);
     open_store(f);
-    assert_int_equal(store_program_create(f->store, f->program, SCRATCH_ID, &root,
-                                          (struct wall_time){1763694202000}, &f->no, &err),
+    assert_int_equal(store_program_create(f->store, f->program,
+                                          &(struct store_submission){
+                                              SCRATCH_ID, root, (struct wall_time){1763694202000}},
+                                          &f->no, &err),
                      0);
     walker_init(&f->w, f->store, f->no, 6);
     *state = f;
@@ -113,9 +115,11 @@ static void test_create(void **state)
     uint32_t no = 0;
     struct digest root = root_make("root");
     arena_init(&texts);
-    assert_int_equal(store_program_create(f->store, f->program, SCRATCH_ID, &root,
-                                          (struct wall_time){0}, &no, &err),
-                     ERR_EXISTS);
+    assert_int_equal(
+        store_program_create(f->store, f->program,
+                             &(struct store_submission){SCRATCH_ID, root, (struct wall_time){0}},
+                             &no, &err),
+        ERR_EXISTS);
     assert_int_equal(store_program_find(f->store, "little", &texts, &p, &err), 0);
     assert_int_equal(p.no, f->no);
     assert_int_equal(p.n_cells, 3);
@@ -454,18 +458,22 @@ static void test_submission_cut_off(void **state)
     store_close(f->store);
     assert_int_equal(unlink(path), 0);
     open_store(f);
-    assert_int_equal(store_program_create(f->store, f->program, SCRATCH_ID, &root,
-                                          (struct wall_time){5}, &f->no, &err),
-                     0);
+    assert_int_equal(
+        store_program_create(f->store, f->program,
+                             &(struct store_submission){SCRATCH_ID, root, (struct wall_time){5}},
+                             &f->no, &err),
+        0);
     assert_int_equal(check_chain(f), 1);
     walker_init(&f->w, f->store, f->no, 6);
     run_a_little(f);
     store_close(f->store);
     assert_int_equal(unlink(path), 0);
     open_store(f);
-    assert_int_equal(store_program_create(f->store, f->program, SCRATCH_ID, &root,
-                                          (struct wall_time){5}, &f->no, &err),
-                     ERR_REFUSED);
+    assert_int_equal(
+        store_program_create(f->store, f->program,
+                             &(struct store_submission){SCRATCH_ID, root, (struct wall_time){5}},
+                             &f->no, &err),
+        ERR_REFUSED);
     free(path);
 }
 
