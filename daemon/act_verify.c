@@ -18,7 +18,12 @@ struct verify_job {
 static void on_verify_work(struct job *job)
 {
     struct verify_job *j = (struct verify_job *)job;
-    result_verify(j->bundle->program, j->bundle->lock, j->stage, j->folder, j->id, &j->check);
+    struct result_source source = {.program = j->bundle->program,
+                                   .lock = j->bundle->lock,
+                                   .stage = j->stage,
+                                   .folder = j->folder,
+                                   .attempt = j->id};
+    result_verify(&source, &j->check);
 }
 
 static void on_verified(struct job *job)

@@ -231,15 +231,20 @@ static int find_task(const struct hosted *h, const cJSON *params, uint32_t *task
                : err_set(err, ERR_NOT_FOUND, "%s has no task \"%.120s\"", h->id, name);
 }
 
-/* How many tasks are in a state of the kind that `wanted` asks for; the request is made for each of
- * first..last. Refusals of single ones are passed over, unless nothing at all was done. */
+struct task_range {
+    uint32_t first;
+    uint32_t end;
+};
+
+/* Makes the request for every task of the range that it can concern. Refusals of single ones are
+ * passed over, unless nothing at all was done. */
 static int request_each(struct answer_context *ctx, enum core_event_kind kind,
-                        const struct hosted *h, uint32_t first, uint32_t end, cJSON **result,
+                        const struct hosted *h, struct task_range range, cJSON **result,
                         struct err *err)
 {
     int64_t n = 0;
     bool refused = false;
-    for (uint32_t t = first; t < end; t++) {
+    for (uint32_t t = range.first; t < range.end; t++) {
         enum task_state state = h->tasks[t].state;
         bool wanted = kind == CORE_RETRY ? state == TASK_BLOCKED : !task_state_is_terminal(state);
         if (!wanted) {
@@ -268,7 +273,8 @@ static int answer_retry(struct answer_context *ctx, const cJSON *params, cJSON *
         return rc;
     }
     if (task == UINT32_MAX) {
-        return request_each(ctx, CORE_RETRY, h, 0, (uint32_t)h->n_tasks, result, err);
+        struct task_range all = {.first = 0, .end = (uint32_t)h->n_tasks};
+        return request_each(ctx, CORE_RETRY, h, all, result, err);
     }
     rc = request(ctx, CORE_RETRY, h, task, NULL, err);
     return rc != 0 ? rc : put_count(result, 1);
@@ -288,8 +294,9 @@ static int cancel_cell(struct answer_context *ctx, const struct hosted *h, const
     if (cell == INDEX_NONE) {
         return err_set(err, ERR_NOT_FOUND, "%s has no cell \"%.120s\"", h->id, name);
     }
-    uint32_t first = (uint32_t)(cell * p->n_stages);
-    return request_each(ctx, CORE_CANCEL, h, first, first + (uint32_t)p->n_stages, result, err);
+    struct task_range range = {.first = (uint32_t)(cell * p->n_stages),
+                               .end = (uint32_t)((cell + 1) * p->n_stages)};
+    return request_each(ctx, CORE_CANCEL, h, range, result, err);
 }
 
 static int answer_cancel(struct answer_context *ctx, const cJSON *params, cJSON **result,

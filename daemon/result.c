@@ -176,11 +176,10 @@ static int read_bytes(const char *path, struct strbuf *text, struct err *err)
     return file_read(path, RESULT_BYTES_MAX, text, err);
 }
 
-static int verify(const struct program *p, const struct lock *lock, size_t stage,
-                  const char *folder, const char *id, struct result_check *out, struct err *err)
+static int verify(const struct result_source *source, struct result_check *out, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
-    char *path = path_join(folder, RESULT_FILE);
+    char *path = path_join(source->folder, RESULT_FILE);
     int rc = read_bytes(path, &text, err);
     free(path);
     if (rc == 0) {
@@ -191,20 +190,19 @@ static int verify(const struct program *p, const struct lock *lock, size_t stage
         }
     }
     strbuf_release(&text);
-    if (rc == 0 && (rc = check_header(out->json, id, err)) == 0 &&
-        (rc = check_metrics(p, stage, out->json, err)) == 0 &&
-        (rc = check_artifacts(out->json, folder, err)) == 0) {
-        rc = check_read(lock, out->json, err);
+    if (rc == 0 && (rc = check_header(out->json, source->attempt, err)) == 0 &&
+        (rc = check_metrics(source->program, source->stage, out->json, err)) == 0 &&
+        (rc = check_artifacts(out->json, source->folder, err)) == 0) {
+        rc = check_read(source->lock, out->json, err);
     }
     return rc;
 }
 
-void result_verify(const struct program *p, const struct lock *lock, size_t stage,
-                   const char *attempt_folder, const char *attempt_id, struct result_check *out)
+void result_verify(const struct result_source *source, struct result_check *out)
 {
     struct err err;
     *out = (struct result_check){.verdict = RESULT_VALID};
-    int rc = verify(p, lock, stage, attempt_folder, attempt_id, out, &err);
+    int rc = verify(source, out, &err);
     if (rc != 0) {
         out->verdict = rc == ERR_LOCK       ? RESULT_DRIFT
                        : rc == ERR_NO_SPACE ? RESULT_NO_SPACE

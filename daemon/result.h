@@ -16,6 +16,14 @@
 #define RESULT_FILE      "result.json"
 #define RESULT_BYTES_MAX ((size_t)16 * 1024 * 1024)
 
+struct result_source {
+    const struct program *program;
+    const struct lock *lock;
+    size_t stage;
+    const char *folder;  /* of the attempt */
+    const char *attempt; /* its id */
+};
+
 struct result_check {
     enum core_result_check verdict;
     char why[256];        /* unless RESULT_VALID */
@@ -23,8 +31,7 @@ struct result_check {
     cJSON *json;          /* RESULT_VALID: the caller's */
 };
 
-void result_verify(const struct program *p, const struct lock *lock, size_t stage,
-                   const char *attempt_folder, const char *attempt_id, struct result_check *out);
+void result_verify(const struct result_source *source, struct result_check *out);
 
 /* Reads a result that was accepted before; ERR_CORRUPT when its bytes are not those of `digest`. */
 int result_read_accepted(const char *path, const struct digest *digest, cJSON **out,

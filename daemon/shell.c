@@ -118,7 +118,7 @@ static void on_act(void *ctx, const struct core_act *act)
     case ACT_VERDICT: shell_compute_verdict(sh, act->program); break;
     case ACT_REPORT: shell_write_report(sh, act->program); break;
     case ACT_ARM: /* the pump's own */
-    case CORE_ACT_NR: assert(!"an act that is not the shell's"); break;
+    case CORE_ACT_NR: assert(act->kind < ACT_ARM); break;
     }
 }
 

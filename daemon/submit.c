@@ -106,6 +106,7 @@ static int follow(const char *state, const char *program, bool json, cJSON **ver
                   struct err *err)
 {
     struct progress p = {.tty = isatty(STDERR_FILENO) == 1, .json = json};
+    struct rpc_listener listener = {.on_event = on_progress, .context = &p};
     cJSON *params = json_object();
     int rc = ERR_NO_DAEMON;
     json_put_string(params, "program", program);
@@ -115,7 +116,7 @@ static int follow(const char *state, const char *program, bool json, cJSON **ver
         if (rc == 0) {
             i = 0;
             rpc_set_timeout(c, 0);
-            rc = rpc_call_stream(c, "subscribe", params, on_progress, &p, verdict, err);
+            rc = rpc_call_stream(c, "subscribe", params, &listener, verdict, err);
             rpc_close(c);
         }
         if (rc == ERR_NO_DAEMON) {

@@ -271,7 +271,7 @@ static int take_message(cJSON *message, int64_t id, cJSON **out, struct err *err
 }
 
 int rpc_call_stream(struct rpc_client *c, const char *method, const cJSON *params,
-                    rpc_on_event on_event, void *context, cJSON **result, struct err *err)
+                    const struct rpc_listener *listener, cJSON **result, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
     int64_t id = ++c->last_id;
@@ -292,7 +292,7 @@ int rpc_call_stream(struct rpc_client *c, const char *method, const cJSON *param
         if (rc != 1) {
             break;
         }
-        bool more = on_event == NULL || on_event(*result, context);
+        bool more = listener == NULL || listener->on_event(*result, listener->context);
         cJSON_Delete(*result);
         *result = NULL;
         rc = 0;
@@ -306,5 +306,5 @@ int rpc_call_stream(struct rpc_client *c, const char *method, const cJSON *param
 int rpc_call(struct rpc_client *c, const char *method, const cJSON *params, cJSON **result,
              struct err *err)
 {
-    return rpc_call_stream(c, method, params, NULL, NULL, result, err);
+    return rpc_call_stream(c, method, params, NULL, result, err);
 }

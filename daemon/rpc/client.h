@@ -31,13 +31,16 @@ void rpc_set_timeout(struct rpc_client *c, int64_t timeout_ms);
 int rpc_call(struct rpc_client *c, const char *method, const cJSON *params, cJSON **result,
              struct err *err) MUST_CHECK;
 
-/* Called for each event line of a stream; returning false ends the call with ERR_NONE and a NULL
- * result (close the client then). */
-typedef bool (*rpc_on_event)(const cJSON *event, void *context);
+/* For each event line of a stream; returning false ends the call with ERR_NONE and a NULL result
+ * (close the client then). */
+struct rpc_listener {
+    bool (*on_event)(const cJSON *event, void *context);
+    void *context;
+};
 
-/* As rpc_call, for `subscribe`: events go to on_event until the response arrives. */
+/* As rpc_call, for `subscribe`: events go to the listener until the response arrives. */
 int rpc_call_stream(struct rpc_client *c, const char *method, const cJSON *params,
-                    rpc_on_event on_event, void *context, cJSON **result,
+                    const struct rpc_listener *listener, cJSON **result,
                     struct err *err) MUST_CHECK;
 
 /* Starts `preregd serve` in the background (its own session, output to STATE/preregd.log) from the

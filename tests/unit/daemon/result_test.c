@@ -85,6 +85,13 @@ static int tear_down(void **state)
     return rc;
 }
 
+static void verify(const struct fixture *f, struct result_check *c)
+{
+    struct result_source source = {
+        .program = f->program, .lock = f->lock, .folder = f->attempt, .attempt = ID};
+    result_verify(&source, c);
+}
+
 struct sample {
     const char *text;
     enum core_result_check verdict;
@@ -139,7 +146,7 @@ static void test_samples(void **state)
     for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
         struct result_check c;
         write_file(f->attempt, RESULT_FILE, samples[i].text);
-        result_verify(f->program, f->lock, 0, f->attempt, ID, &c);
+        verify(f, &c);
         if (c.verdict != samples[i].verdict || strstr(c.why, samples[i].why) == NULL) {
             fail_msg("%s: %d, %s", samples[i].text, (int)c.verdict, c.why);
         }
@@ -155,7 +162,7 @@ static void test_a_link_is_no_result(void **state)
     write_file(f->folder, "elsewhere.json", samples[0].text);
     char *path = path_join(f->attempt, RESULT_FILE);
     assert_int_equal(symlink("../elsewhere.json", path), 0);
-    result_verify(f->program, f->lock, 0, f->attempt, ID, &c);
+    verify(f, &c);
     assert_int_equal(c.verdict, RESULT_BAD);
     free(path);
 }
@@ -167,7 +174,7 @@ static void test_accepted_stays_as_it_was(void **state)
     struct err err;
     cJSON *again = NULL;
     write_file(f->attempt, RESULT_FILE, samples[0].text);
-    result_verify(f->program, f->lock, 0, f->attempt, ID, &c);
+    verify(f, &c);
     char *path = path_join(f->attempt, RESULT_FILE);
     assert_int_equal(result_read_accepted(path, &c.digest, &again, &err), 0);
     assert_true(cJSON_Compare(again, c.json, true));
