@@ -310,12 +310,14 @@ static void test_database_gone(void **state)
     char *path = path_join(f->dir, "state/preregd.db");
     store_close(f->store);
     f->store = NULL;
-    write_text(path_folder(path), "preregd.db", "this is no database", 0600);
+    char *folder = path_folder(path);
+    write_text(folder, "preregd.db", "this is no database", 0600);
     rebuild(f);
     char *after = dump(f->store, f->no);
     assert_string_equal(before, after);
     free(before);
     free(after);
+    free(folder);
     free(path);
 }
 
