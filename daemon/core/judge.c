@@ -2,10 +2,13 @@
  * Causes and budgets (architecture.md §3):
  *   at once            user_error bad_input not_measurable drift
  *   crash budget       crash silent_death hang timeout oom bad_result, and exit 75 without progress
- *   attempts only      preempted host_lost
- *   neither            never launched; no_space, which pauses the program instead
- * and IDLE_MAX ends in a row without progress block the task whatever their cause was.
+ *   attempts only      preempted host_lost, and a SIGKILL from outside or a silent death (the
+ * machine's or a person's doing) once the attempt had carried the work further neither never
+ * launched; no_space, which pauses the program instead and IDLE_MAX ends in a row without progress
+ * block the task whatever their cause was.
  */
+#include <signal.h>
+
 #include "daemon/core/internal.h"
 
 enum { WORKER_AGAIN = 75, WORKER_USAGE = 64, WORKER_BAD_INPUT = 65, WORKER_UNAVAILABLE = 69 };
@@ -65,6 +68,13 @@ static int64_t backoff(struct core *c, uint32_t step)
     return delay / 2 + (int64_t)rng_below(&c->rng, (uint64_t)(delay / 2) + 1);
 }
 
+/* Killed by neither us nor its memory limit: whoever did it, the work itself has shown no fault. */
+static bool was_killed_from_outside(const struct live *l, enum cause cause)
+{
+    return cause == CAUSE_SILENT_DEATH ||
+           (cause == CAUSE_CRASH && l->row.reason == END_SIGNALLED && l->row.signal == SIGKILL);
+}
+
 static struct judgement judge_no_space(const struct core *c, struct task *t)
 {
     t->no_space++;
@@ -93,7 +103,8 @@ struct judgement judge_end(struct core *c, struct task *t, const struct stage *s
     bool preempted = l->row.reason == END_PREEMPTED;
     bool ran = l->row.reason != END_SPAWN_FAILED && !preempted;
     bool spares_crashes =
-        cause == CAUSE_HOST_LOST || preempted || (cause == CAUSE_PREEMPTED && l->progressed);
+        cause == CAUSE_HOST_LOST || preempted ||
+        (l->progressed && (cause == CAUSE_PREEMPTED || was_killed_from_outside(l, cause)));
     t->spent++;
     t->crashes += !spares_crashes;
     t->idle = (uint16_t)(t->idle + (ran && !l->progressed && t->idle < UINT16_MAX));

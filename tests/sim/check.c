@@ -1,5 +1,7 @@
 /* The invariants, checked against what is committed and what is true: never against what the core
  * says of itself alone. Numbers refer to docs/invariants.md. */
+#include <signal.h>
+
 #include "base/xalloc.h"
 #include "tests/sim/world.h"
 
@@ -35,11 +37,15 @@ static bool dependency_dead(const struct sim_program *p, uint32_t task)
     return false;
 }
 
+/* A kill from outside is charged when it left the task where it was: idle is 0 only after progress.
+ */
 static bool spends_crash(const struct state_row *row)
 {
     switch ((int)row->attempt.cause) {
+    case CAUSE_SILENT_DEATH: return row->after.idle > 0;
     case CAUSE_CRASH:
-    case CAUSE_SILENT_DEATH:
+        return row->attempt.reason != END_SIGNALLED || row->attempt.signal != SIGKILL ||
+               row->after.idle > 0;
     case CAUSE_HANG:
     case CAUSE_TIMEOUT:
     case CAUSE_OOM:
@@ -59,7 +65,8 @@ static void check_budgets(struct sim *s, const struct sim_program *p, const stru
         return;
     }
     t->crashes += spends_crash(row);
-    t->spent += spends_crash(row) || row->attempt.cause == CAUSE_PREEMPTED;
+    t->spent += spends_crash(row) || row->attempt.cause == CAUSE_PREEMPTED ||
+                row->attempt.cause == CAUSE_CRASH || row->attempt.cause == CAUSE_SILENT_DEATH;
     if (row->after.crashes < t->crashes || row->after.spent < t->spent) {
         sim_fail(s, "task %u: %u crashes and %u attempts are charged, there were %u and %u",
                  row->task, row->after.crashes, row->after.spent, t->crashes, t->spent);

@@ -1,4 +1,5 @@
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ static void test_ends(void **state)
     (void)state;
     static const struct {
         enum end_reason reason;
-        int code;
+        int code; /* or the signal */
         bool progress;
         enum task_state to;
         enum cause cause;
@@ -49,12 +50,15 @@ static void test_ends(void **state)
         {END_EXITED, 64, true, TASK_BLOCKED, CAUSE_USER_ERROR, 0, 0, 0},
         {END_EXITED, 65, true, TASK_BLOCKED, CAUSE_BAD_INPUT, 0, 0, 0},
         {END_EXITED, 69, true, TASK_BLOCKED, CAUSE_NOT_MEASURABLE, 0, 0, 0},
-        {END_SIGNALLED, 0, false, TASK_READY, CAUSE_CRASH, 1, 1, 1},
+        {END_SIGNALLED, SIGKILL, false, TASK_READY, CAUSE_CRASH, 1, 1, 1},
+        {END_SIGNALLED, SIGKILL, true, TASK_READY, CAUSE_CRASH, 0, 1, 0},
+        {END_SIGNALLED, SIGSEGV, true, TASK_READY, CAUSE_CRASH, 1, 1, 0},
         {END_SPAWN_FAILED, 0, false, TASK_READY, CAUSE_CRASH, 1, 1, 0},
         {END_DEADLINE, 0, false, TASK_READY, CAUSE_TIMEOUT, 1, 1, 1},
         {END_MEMORY, 0, false, TASK_READY, CAUSE_OOM, 1, 1, 1},
         {END_DISK, 0, false, TASK_READY, CAUSE_NO_SPACE, 0, 0, 0},
         {END_LOST, 0, false, TASK_READY, CAUSE_SILENT_DEATH, 1, 1, 1},
+        {END_LOST, 0, true, TASK_READY, CAUSE_SILENT_DEATH, 0, 1, 0},
         {END_HOST_LOST, 0, false, TASK_READY, CAUSE_HOST_LOST, 0, 1, 1},
         {END_PREEMPTED, 0, false, TASK_READY, CAUSE_PREEMPTED, 0, 1, 0},
     };
@@ -68,6 +72,7 @@ static void test_ends(void **state)
             .kind = CORE_ATTEMPT_ENDED, .program = 1, .task = 0, .attempt_no = 1};
         ev.ended.reason = CASES[i].reason;
         ev.ended.code = CASES[i].code;
+        ev.ended.signal = CASES[i].reason == END_SIGNALLED ? CASES[i].code : 0;
         driver_step(&d, ev);
         struct task_row row = driver_row(&d, 0);
         const struct state_row *ended = NULL;
