@@ -234,6 +234,28 @@ static int numbers_of_all(struct store *store, uint32_t **out, size_t *n, struct
     return rc;
 }
 
+/* S1, as the rows have it: whoever is starting or running has one attempt without an end, and
+ * nobody else. */
+static int check_attempts(struct store *store, struct err *err)
+{
+    int64_t n = 0;
+    int rc = sql_int(
+        store->db,
+        "SELECT (SELECT count(*) FROM tasks t WHERE state IN ('starting','running') AND NOT EXISTS"
+        " (SELECT 1 FROM attempts a WHERE a.program=t.program AND a.task=t.task AND "
+        "a.state<>'ended'))"
+        " + (SELECT count(*) FROM attempts a JOIN tasks t ON t.program=a.program AND t.task=a.task"
+        " WHERE a.state<>'ended' AND t.state NOT IN ('starting','running'))",
+        &n, err);
+    if (rc == 0 && n > 0) {
+        rc = err_set(
+            err, ERR_CORRUPT,
+            "%lld tasks and their attempts disagree; `preregctl rebuild` makes the database again",
+            (long long)n);
+    }
+    return rc;
+}
+
 int chain_heal(struct store *store, struct err *err)
 {
     uint32_t *numbers = NULL;
@@ -251,5 +273,5 @@ int chain_heal(struct store *store, struct err *err)
         chain_forget_all(store);
     }
     free(numbers);
-    return rc;
+    return rc == 0 ? check_attempts(store, err) : rc;
 }

@@ -10,6 +10,7 @@
 #include "state/internal.h"
 
 #include "base/json.h"
+#include "base/text.h"
 
 #define INT_MIN_JSON (-JSON_INT_MAX)
 
@@ -168,6 +169,16 @@ static cJSON *status_part(const struct program_row *p)
     return obj;
 }
 
+/* For people, and from anywhere: a text that is no text must not keep the row it explains from
+ * being written. */
+static void put_detail(cJSON *obj, const char *detail)
+{
+    char *text = xstrdup(detail);
+    text_make_utf8(text);
+    json_put_string(obj, "detail", text);
+    free(text);
+}
+
 cJSON *line_from_row(const struct state_row *row, const char *cell, const char *stage)
 {
     cJSON *obj = json_object();
@@ -188,7 +199,7 @@ cJSON *line_from_row(const struct state_row *row, const char *cell, const char *
         json_put(obj, "result", result);
     }
     if (row->detail != NULL) {
-        json_put_string(obj, "detail", row->detail);
+        put_detail(obj, row->detail);
     }
     return obj;
 }
