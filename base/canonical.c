@@ -191,9 +191,6 @@ static int write_number(double v, struct strbuf *out, struct err *err)
     if (!isfinite(v)) {
         return err_set(err, ERR_RANGE, "a number is not finite");
     }
-    if (floor(v) == v && fabs(v) > (double)JSON_INT_MAX && fabs(v) < 1e21) {
-        return err_set(err, ERR_RANGE, "the integer %.0f is beyond 2^53 - 1", v);
-    }
     char text[JSON_NUMBER_MAX];
     json_number_text(v, text);
     strbuf_adds(out, text);

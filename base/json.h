@@ -3,7 +3,9 @@
  *
  * Reading refuses what cJSON lets through: trailing text, duplicate keys, bad UTF-8, lone
  * surrogates, \u0000, nesting over 64, numbers outside the JSON grammar or the double range. Order
- * of members is kept. Writing refuses NaN, infinity and integers beyond +-(2^53 - 1).
+ * of members is kept. Writing refuses NaN and infinity. A measured value may well be whole and
+ * beyond 2^53 - 1 (a loss that ran away); that a program holds no such number is prereg's to see
+ * to.
  */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H

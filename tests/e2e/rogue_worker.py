@@ -66,6 +66,11 @@ def nan(task):
                          '"artifacts":[]}' % task["attempt"])
 
 
+def huge(task):
+    """A loss that ran away: finite, and past what an integer can be."""
+    finish(task, {"score": {"value": 1e20, "n": 100}})
+
+
 def null(task):
     """What a worker says that found NaN itself: null with a reason."""
     finish(task, {"score": {"value": None, "n": 100, "why": "not finite"}})

@@ -57,6 +57,16 @@ def test_indeterminate(place):
     equal(verdict["counters"]["k"], [0, 1], "the counter's interval")
 
 
+def test_a_loss_that_ran_away(place):
+    """Finite, whole, and beyond what an integer can be: a number like any other."""
+    def run_away(cell, stage, record):
+        if stage == "train":
+            record["metrics"] = {"val_loss": 1e20 if "moe" in cell else 9007199254740994}
+        return record
+    verdict = place.ctl_json("replay", MICRO, records(place, run_away))["verdict"]
+    equal(verdict["outcome"], "moe", "outcome")
+
+
 def test_void(place):
     """More counted tasks lost to machines than the budget allows; or a voiding validity that fails, or is unknown."""
     def lose(cell, stage, record):
@@ -87,4 +97,4 @@ def test_bad_records(place):
     place.ctl("replay", place.write("no.toml", "[program]\n"), records(place), wanted=INVALID)
 
 
-lab.main(test_the_paper, test_bound, test_indeterminate, test_void, test_bad_records)
+lab.main(test_the_paper, test_bound, test_indeterminate, test_a_loss_that_ran_away, test_void, test_bad_records)

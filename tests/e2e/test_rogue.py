@@ -25,6 +25,7 @@ ENDS = {
     "wrong_attempt": ("blocked", "bad_result"),
     "missing_metric": ("blocked", "bad_result"),
     "null": ("done", None),
+    "huge": ("done", None),
     "crash": ("blocked", "crash"),
     "crash_once": ("done", None),
     "checkpointed_once": ("done", None),

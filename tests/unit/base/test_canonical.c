@@ -80,6 +80,8 @@ static void test_canonical_texts(void **state)
         {"-0.0", "0"},
         {"1.0", "1"},
         {"9007199254740991", "9007199254740991"},
+        {"[9007199254740992,-9007199254740994,1e20,1e21]",
+         "[9007199254740992,-9007199254740994,100000000000000000000,1e+21]"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct strbuf out = STRBUF_INIT;
@@ -96,16 +98,6 @@ static void test_canonical_texts(void **state)
 static void test_refused(void **state)
 {
     (void)state;
-    static const char *const cases[] = {"9007199254740992", "-9007199254740993", "[1e20]"};
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct strbuf out = STRBUF_INIT;
-        struct err err = {0};
-        cJSON *v = NULL;
-        assert_int_equal(json_parse(cases[i], strlen(cases[i]), &v, &err), 0);
-        assert_int_equal(json_canonical(v, &out, &err), ERR_RANGE);
-        strbuf_release(&out);
-        cJSON_Delete(v);
-    }
     struct strbuf out = STRBUF_INIT;
     struct err err = {0};
     cJSON *bad = cJSON_CreateString("\xC3");
