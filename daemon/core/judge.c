@@ -7,10 +7,9 @@
  * launched; no_space, which pauses the program instead and IDLE_MAX ends in a row without progress
  * block the task whatever their cause was.
  */
-#include <signal.h>
-
 #include "daemon/core/internal.h"
 
+enum { KILL_SIGNAL = 9 }; /* POSIX fixes the number (kill -9) */
 enum { WORKER_AGAIN = 75, WORKER_USAGE = 64, WORKER_BAD_INPUT = 65, WORKER_UNAVAILABLE = 69 };
 
 static enum cause cause_of_code(int code)
@@ -72,7 +71,7 @@ static int64_t backoff(struct core *c, uint32_t step)
 static bool was_killed_from_outside(const struct live *l, enum cause cause)
 {
     return cause == CAUSE_SILENT_DEATH ||
-           (cause == CAUSE_CRASH && l->row.reason == END_SIGNALLED && l->row.signal == SIGKILL);
+           (cause == CAUSE_CRASH && l->row.reason == END_SIGNALLED && l->row.signal == KILL_SIGNAL);
 }
 
 static struct judgement judge_no_space(const struct core *c, struct task *t)
