@@ -53,8 +53,16 @@ static void on_check(uv_check_t *h)
 
 static void on_core_timer(uv_timer_t *h)
 {
+    struct pump *p = h->data;
     struct core_event ev = {.kind = CORE_TIMER};
-    pump_post(h->data, &ev);
+    int64_t left = p->armed_ms - clock_mono().ms;
+    if (left > 0) { /* libuv's clock runs ahead of ours by the length of a turn */
+        uv_update_time(p->loop);
+        (void)uv_timer_start(h, on_core_timer, (uint64_t)left, 0);
+        return;
+    }
+    p->armed_ms = INT64_MAX; /* whatever is due next is armed anew, the same time too */
+    pump_post(p, &ev);
 }
 
 static void on_nudge(uv_timer_t *h)
