@@ -192,6 +192,9 @@ int file_copy(const char *from, const char *to, mode_t mode, struct err *err)
 
 int dir_make(const char *path, mode_t mode, struct err *err)
 {
+    if (path[0] == '\0') {
+        return err_set(err, ERR_NOT_FOUND, "make folder: the path is empty");
+    }
     char *copy = xstrdup(path);
     int rc = 0;
     for (char *p = copy + 1; rc == 0; p++) {

@@ -119,6 +119,7 @@ static void test_folders(void **state)
     assert_int_equal(file_write_atomic(file, "", 0, 0600, &err), 0);
     assert_int_equal(dir_make(file, 0700, &err), ERR_EXISTS);
     assert_true(dir_make(below, 0700, &err) < 0);
+    assert_int_equal(dir_make("", 0700, &err), ERR_NOT_FOUND);
     /* links are removed, not followed */
     char *outside = xstrdup("/tmp/base-test-XXXXXX");
     assert_non_null(mkdtemp(outside));
