@@ -55,14 +55,16 @@ enum items_found items_file_take(const char *folder, const char *header,
 int items_file_create(struct items_file *f, const char *header, const struct strbuf *taken,
                       struct err *err)
 {
-    f->fd = open(ITEMS_FILE_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
-    if (f->fd < 0)
-        return err_set_errno(err, errno, "%s", ITEMS_FILE_NAME);
     struct strbuf text = STRBUF_INIT;
     strbuf_addf(&text, "%s\n", header);
     strbuf_add(&text, taken->buf, taken->len);
-    int rc = items_file_append(f, &text, err);
+    /* Whole or not at all: the next attempt believes the newest file, so it must never hold less
+     * than the one it was taken from. */
+    int rc = file_write_atomic(ITEMS_FILE_NAME, text.buf, text.len, 0644, err);
     strbuf_release(&text);
+    f->fd = rc != 0 ? -1 : open(ITEMS_FILE_NAME, O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (rc == 0 && f->fd < 0)
+        rc = err_set_errno(err, errno, "%s", ITEMS_FILE_NAME);
     return rc;
 }
 

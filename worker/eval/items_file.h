@@ -39,7 +39,8 @@ struct items_file {
     int fd; /* -1 when closed */
 };
 
-/* Creates items.jsonl in the working directory with the header and the lines taken over. */
+/* Creates items.jsonl in the working directory with the header and the lines taken over, synced;
+ * after an error there is none. */
 int items_file_create(struct items_file *f, const char *header, const struct strbuf *taken,
                       struct err *err) MUST_CHECK;
 int items_file_append(struct items_file *f, const struct strbuf *line, struct err *err) MUST_CHECK;

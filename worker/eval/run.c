@@ -266,8 +266,13 @@ static int ask_items(struct evaluation *e, struct err *err)
         events_progress(&e->events, (int64_t)e->n_done, (int64_t)e->bench.n_selected, "item");
     strbuf_release(&line);
     struct err sync_err = {0};
-    int sync_rc = items_file_sync(&e->items, rc == 0 ? err : &sync_err);
-    return rc != 0 ? rc : sync_rc;
+    int sync_rc = items_file_sync(&e->items, &sync_err);
+    /* "Asked to stop" promises that what is done is on disk; other errors stay what they are. */
+    if (sync_rc != 0 && (rc == 0 || rc == ERR_BUSY)) {
+        *err = sync_err;
+        rc = sync_rc;
+    }
+    return rc;
 }
 
 static void put_metrics(const struct evaluation *e, struct result *r)

@@ -271,6 +271,29 @@ static void test_torn_items(void **state)
     strbuf_release(&text);
 }
 
+/* An attempt that cannot write all it takes over leaves no items: the one after it would believe
+ * the newest file, and lose what that one lacks. */
+static void test_items_whole_or_not_at_all(void **state)
+{
+    (void)state;
+    const struct job first = {.folder = "whole-0", .params = CHOICES};
+    assert_int_equal(run(&first).code, 0);
+    const struct job job = {.folder = "whole-1", .params = CHOICES, .resume = "whole-0"};
+    write_task(&job);
+    static const char *const env[] = {"PREREG_TASK=task.json", "PATH=/usr/bin:/bin", NULL};
+    const char *const argv[] = {
+        "/bin/sh", "-c", "trap '' XFSZ; ulimit -f 8; exec " TEST_BIN_DIR "/prereg-eval", NULL};
+    const struct proc_spec spec = {
+        .argv = argv, .env = env, .cwd = job.folder, .timeout_ms = 20000, .max_out_bytes = 4096};
+    struct proc_result result;
+    struct err err = {0};
+    assert_int_equal(proc_run(&spec, &result, &err), 0);
+    if (result.code != 1 || strstr(result.err.buf, "File too large") == NULL)
+        fail_msg("exit %d: %s", result.code, result.err.buf);
+    proc_result_release(&result);
+    assert_int_equal(file_kind_at("whole-1/items.jsonl"), FILE_ABSENT);
+}
+
 static void test_asked_to_stop(void **state)
 {
     (void)state;
@@ -439,11 +462,17 @@ static void test_describe(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole_run),   cmocka_unit_test(test_killed_and_resumed),
-        cmocka_unit_test(test_torn_items),  cmocka_unit_test(test_asked_to_stop),
-        cmocka_unit_test(test_other_model), cmocka_unit_test(test_subsets),
-        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_undetermined),
-        cmocka_unit_test(test_generation),  cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_whole_run),
+        cmocka_unit_test(test_killed_and_resumed),
+        cmocka_unit_test(test_torn_items),
+        cmocka_unit_test(test_asked_to_stop),
+        cmocka_unit_test(test_other_model),
+        cmocka_unit_test(test_subsets),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_undetermined),
+        cmocka_unit_test(test_generation),
+        cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_items_whole_or_not_at_all),
     };
     return cmocka_run_group_tests(tests, set_up, scratch_leave);
 }
