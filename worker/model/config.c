@@ -4,11 +4,31 @@
 #include "worker/data/tokenizer.h"
 #include "worker/nn/router.h"
 
-#define DIM_MAX (1 << 20)
+/* With these, and widths that a match solves (worker/train/match.c), every count of parameters
+ * stays under 2^63. */
+#define DIM_MAX    (1 << 20)
+#define WIDTH_MAX  (1 << 17)
+#define LAYERS_MAX (1 << 10)
+/* What a model may have; with the longest pass (worker/train/options.c) no size of a buffer
+ * overflows size_t, and no leading dimension BLAS's int. */
+#define PARAMS_MAX ((int64_t)1 << 38)
+#define SHARED_MAX (1 << 24) /* columns of all shared experts together */
 
 static int get_dim(struct params *p, const char *key, int min, int fallback)
 {
     return (int)params_int(p, key, min, DIM_MAX, fallback);
+}
+
+static void check_size(struct params *p, const struct model_config *cfg)
+{
+    int64_t total = model_config_total(cfg);
+
+    if ((int64_t)cfg->shared * cfg->expert_ffn > SHARED_MAX)
+        params_fault(p, "shared", "%d experts of %d columns are over %d", cfg->shared,
+                     cfg->expert_ffn, SHARED_MAX);
+    if (total > PARAMS_MAX)
+        params_fault(p, "layers", "%lld parameters; at most %lld", (long long)total,
+                     (long long)PARAMS_MAX);
 }
 
 void model_config_read(struct params *p, bool ffn_solved, struct model_config *cfg)
@@ -18,8 +38,8 @@ void model_config_read(struct params *p, bool ffn_solved, struct model_config *c
     params_require(p, "width");
     params_require(p, "heads");
     params_require(p, "context");
-    cfg->layers = get_dim(p, "layers", 1, 1);
-    cfg->width = get_dim(p, "width", 1, 64);
+    cfg->layers = (int)params_int(p, "layers", 1, LAYERS_MAX, 1);
+    cfg->width = (int)params_int(p, "width", 1, WIDTH_MAX, 64);
     cfg->heads = get_dim(p, "heads", 1, 1);
     cfg->kv_heads = get_dim(p, "kv_heads", 1, cfg->heads);
     cfg->context = get_dim(p, "context", 1, 64);
@@ -33,7 +53,7 @@ void model_config_read(struct params *p, bool ffn_solved, struct model_config *c
     }
     cfg->top_k = (int)params_int(p, "top_k", cfg->experts > 0 ? 1 : 0, ROUTER_EXPERTS_MAX, 0);
     cfg->expert_ffn = get_dim(p, "expert_ffn", cfg->experts > 0 ? 1 : 0, 0);
-    cfg->shared = get_dim(p, "shared", 0, 0);
+    cfg->shared = (int)params_int(p, "shared", 0, ROUTER_EXPERTS_MAX, 0);
     cfg->dense_layers = get_dim(p, "dense_layers", 0, 0);
     cfg->renormalise = params_bool(p, "renormalise", true);
     if ((cfg->experts == 0 && !ffn_solved) || cfg->dense_layers > 0)
@@ -50,6 +70,7 @@ void model_config_check(struct params *p, const struct model_config *cfg)
                      cfg->width / cfg->heads);
     if (cfg->heads % cfg->kv_heads != 0)
         params_fault(p, "kv_heads", "%d does not divide heads %d", cfg->kv_heads, cfg->heads);
+    check_size(p, cfg);
     if (cfg->experts == 0) {
         if (cfg->top_k != 0 || cfg->expert_ffn != 0 || cfg->shared != 0 || cfg->dense_layers != 0)
             params_fault(p, "experts",

@@ -18,6 +18,13 @@ int stop_install(struct err *err)
     (void)sigemptyset(&sa.sa_mask);
     if (sigaction(SIGTERM, &sa, NULL) != 0 || sigaction(SIGINT, &sa, NULL) != 0)
         return err_set_errno(err, errno, "sigaction");
+    /* Who starts us may hold them back until there is somebody to take them. */
+    sigset_t taken;
+    (void)sigemptyset(&taken);
+    (void)sigaddset(&taken, SIGTERM);
+    (void)sigaddset(&taken, SIGINT);
+    if (sigprocmask(SIG_UNBLOCK, &taken, NULL) != 0)
+        return err_set_errno(err, errno, "sigprocmask");
     return 0;
 }
 

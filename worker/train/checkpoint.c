@@ -206,6 +206,8 @@ int checkpoint_write(const struct trainer *t, const struct digest *key, int thre
     if (rc == 0)
         rc = dir_sync(CHECKPOINT_FOLDER, err);
     if (rc == 0)
+        rc = dir_sync(".", err); /* the first one made the folder */
+    if (rc == 0)
         rc = remove_older(t->step, err);
     return rc < 0 ? err_wrap(err, "checkpoint %s", folder) : 0;
 }
@@ -234,7 +236,7 @@ static int newest_first(const void *a, const void *b)
     return x->age < y->age ? -1 : x->age > y->age;
 }
 
-static void find_candidates(const struct task *task, struct candidates *out)
+static void find_candidates(const struct task *task, struct events *ev, struct candidates *out)
 {
     for (size_t i = 0; i < task->n_resume; i++) {
         struct name_list list = {0};
@@ -242,6 +244,8 @@ static void find_candidates(const struct task *task, struct candidates *out)
         char *folder = path_join(task->resume[i], CHECKPOINT_FOLDER);
         /* An attempt that died before its first checkpoint has no folder. */
         int rc = dir_list(folder, &list, &err);
+        if (rc < 0 && rc != ERR_NOT_FOUND)
+            events_note(ev, "checkpoints skipped: %s", err.msg);
         for (size_t j = 0; rc == 0 && j < list.n; j++) {
             int64_t step = step_of_name(list.names[j]);
             if (step < 0)
@@ -397,7 +401,7 @@ int checkpoint_resume(struct trainer *t, const struct task *task, const struct d
     int taken = 0;
 
     *found = false;
-    find_candidates(task, &all);
+    find_candidates(task, ev, &all);
     for (size_t i = 0; taken == 0 && i < all.n; i++) {
         taken = try_candidate(t, task, key, all.items[i].path, err);
         if (taken == 0)

@@ -61,6 +61,8 @@ int train_describe(const struct task *task, FILE *out, struct err *err)
 
     description_init(&d);
     train_options_read(task, &opt, &faults);
+    if (faults.n == 0)
+        trainer_check_memory(&opt, task, &faults);
     if (faults.n == 0) {
         outcome_metric_names(&opt, add_metric, &d);
         describe_facts(&opt, task->threads, &d);

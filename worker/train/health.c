@@ -184,10 +184,11 @@ void health_put(const struct health *h, cJSON *obj)
     json_put_int(obj, "kills", h->kills);
 }
 
-/* The next number of an array that holds exactly as many as are asked for. */
+/* The next number of an array of counts and sums: none is negative, none beyond a whole double. */
 static double next(const cJSON **at, bool *ok)
 {
-    if (*at == NULL || !cJSON_IsNumber(*at)) {
+    if (*at == NULL || !cJSON_IsNumber(*at) || (*at)->valuedouble < 0.0 ||
+        (*at)->valuedouble > (double)JSON_INT_MAX) {
         *ok = false;
         return 0.0;
     }
@@ -218,6 +219,8 @@ int health_get(struct health *h, const cJSON *obj, struct err *err)
         h->window[i].z_sum = next(&at[2], &ok);
         h->window[i].tokens = (uint64_t)next(&at[2], &ok);
     }
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        ok = ok && at[i] == NULL; /* exactly as many as were asked for */
     if (!ok)
         return err_set(err, ERR_CORRUPT, "router health is of another model");
     return json_get_int(obj, "kills", 0, JSON_INT_MAX, &h->kills, err);

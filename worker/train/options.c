@@ -7,7 +7,8 @@
 
 #define TOKENS_MAX         ((int64_t)1 << 50)
 #define MICRO_TOKENS       4096 /* default size of one pass */
-#define TARGET_EVALUATIONS 50   /* by default a target is looked for this often */
+#define MICRO_TOKENS_MAX   ((int64_t)1 << 20)
+#define TARGET_EVALUATIONS 50 /* by default a target is looked for this often */
 #define MIX_TOLERANCE      1e-6
 
 static const char *const CONTRACTS[CONTRACT_NR] = {"fixed", "active", "total"};
@@ -199,6 +200,11 @@ static void derive(struct params *p, struct train_options *opt)
         opt->micro_batch = MICRO_TOKENS > context ? MICRO_TOKENS / context : 1;
     if (opt->micro_batch > opt->batch_tokens / context)
         opt->micro_batch = opt->batch_tokens / context;
+    if (opt->micro_batch > MICRO_TOKENS_MAX / context) {
+        params_fault(p, "micro_batch", "%lld sequences of %lld tokens; a pass takes at most %lld",
+                     (long long)opt->micro_batch, (long long)context, (long long)MICRO_TOKENS_MAX);
+        return;
+    }
     opt->steps = horizon_steps(&opt->horizon, &opt->model, opt->batch_tokens);
     if (opt->steps < 1)
         params_fault(p, "horizon", "%.0f tokens are less than one step of %lld",

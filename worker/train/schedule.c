@@ -15,7 +15,8 @@ double horizon_tokens(const struct horizon *h, const struct model_config *cfg)
 
 int64_t horizon_steps(const struct horizon *h, const struct model_config *cfg, int64_t batch_tokens)
 {
-    return (int64_t)floor(horizon_tokens(h, cfg) / (double)batch_tokens);
+    /* A ratio may ask for more steps than an integer holds. */
+    return (int64_t)fmin(floor(horizon_tokens(h, cfg) / (double)batch_tokens), 0x1p53);
 }
 
 int64_t horizon_fraction(int64_t steps, double fraction)

@@ -25,8 +25,9 @@ struct attempt {
     struct evaluation last; /* at last_step */
     int64_t last_step;      /* -1: none */
     struct digest key;
-    double checkpoint_cost; /* seconds */
-    int64_t checkpoint_ns;  /* when the last one ended, or the steps began */
+    double checkpoint_cost;  /* seconds */
+    int64_t checkpoint_ns;   /* when the last one ended, or the steps began */
+    int64_t checkpoint_step; /* of the last one this attempt wrote; -1: none */
     int64_t begin_ns;
 };
 
@@ -36,6 +37,8 @@ static int set_up(struct attempt *a, struct err *err)
     bool found = false;
 
     train_options_read(a->task, &a->opt, &faults);
+    if (faults.n == 0)
+        trainer_check_memory(&a->opt, a->task, &faults);
     int rc = param_faults_result(&faults, err);
     for (size_t i = 0; rc < 0 && i < faults.n; i++)
         (void)fprintf(stderr, "prereg-train: params.%s: %s\n", faults.items[i].key,
@@ -66,6 +69,7 @@ static int write_checkpoint(struct attempt *a, struct err *err)
     if (rc < 0)
         return rc;
     a->checkpoint_ns = clock_mono_ns();
+    a->checkpoint_step = a->trainer.step;
     a->checkpoint_cost = (double)(a->checkpoint_ns - begin) * 1e-9;
     checkpoint_path(a->trainer.step, path, sizeof(path));
     events_checkpoint(&a->events, a->trainer.step, path, a->checkpoint_cost);
@@ -150,10 +154,12 @@ static int one_step(struct attempt *a, struct err *err)
     return events_result(&a->events, err);
 }
 
-/* Asked to stop: what is done so far is kept, if there is anything. */
+/* Asked to stop: what is done so far is kept, if there is anything. A checkpoint of this very step
+ * is never written again: until the second one is whole there would be none. */
 static int stop(struct attempt *a, struct err *err)
 {
-    int rc = a->trainer.step > 0 ? write_checkpoint(a, err) : 0;
+    bool kept = a->trainer.step == 0 || a->trainer.step == a->checkpoint_step;
+    int rc = kept ? 0 : write_checkpoint(a, err);
 
     return rc < 0 ? rc : err_set(err, ERR_BUSY, "stopped at step %lld", (long long)a->trainer.step);
 }
@@ -184,11 +190,9 @@ static int run_steps(struct attempt *a, struct err *err)
 
 int train_run(const struct task *task, struct err *err)
 {
-    struct attempt a = {.task = task, .last_step = -1};
+    struct attempt a = {.task = task, .last_step = -1, .checkpoint_step = -1};
 
-    int rc = stop_install(err);
-    if (rc == 0)
-        rc = events_open(&a.events, err);
+    int rc = events_open(&a.events, err);
     if (rc < 0)
         return rc;
     gemm_set_threads(task->threads);

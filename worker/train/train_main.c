@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "worker/report/result.h"
+#include "worker/report/stop.h"
 #include "worker/report/task.h"
 #include "worker/train/train.h"
 
@@ -44,7 +45,11 @@ static int run(const char *path)
     struct err err = {0};
     struct task task;
 
-    int rc = task_read(path, &task, &err);
+    /* Before anything that takes time: until then a SIGTERM is a crash, not a wish. */
+    int rc = stop_install(&err);
+    if (rc < 0)
+        return finish(rc, &err);
+    rc = task_read(path, &task, &err);
     if (rc < 0) {
         (void)finish(rc, &err);
         task_release(&task);

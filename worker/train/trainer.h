@@ -61,5 +61,8 @@ int trainer_check_finite(const struct trainer *t, const char *what, struct err *
 
 /* Bytes of parameters, gradients, moments and activations. */
 double trainer_bytes(const struct train_options *opt);
+/* A fault when that alone is more than the task may use; options are without faults. */
+void trainer_check_memory(const struct train_options *opt, const struct task *task,
+                          struct param_faults *faults);
 
 #endif

@@ -178,6 +178,22 @@ struct attempt_end fixture_run(const char *folder, int signo, int64_t delay_us)
     return wait_worker(folder, pid);
 }
 
+struct attempt_end fixture_run_unwanted(const char *folder)
+{
+    sigset_t held;
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        (void)sigemptyset(&held);
+        (void)sigaddset(&held, SIGTERM);
+        if (sigprocmask(SIG_BLOCK, &held, NULL) != 0 || raise(SIGTERM) != 0)
+            _exit(119);
+        exec_worker(folder);
+    }
+    return wait_worker(folder, pid);
+}
+
 struct attempt_end fixture_run_until(const char *folder, const char *text, int times, int signo)
 {
     pid_t pid = start_worker(folder);

@@ -46,6 +46,10 @@ struct attempt_end fixture_run(const char *folder, int signo, int64_t delay_us);
 struct attempt_end fixture_run_until(const char *folder, const char *text, int times, int signo);
 void attempt_end_release(struct attempt_end *end);
 
+/* Starts the worker with a SIGTERM already pending, held back: whoever takes it does so before any
+ * work. */
+struct attempt_end fixture_run_unwanted(const char *folder);
+
 /* How often the attempt's events hold the text. */
 int fixture_events_count(const char *folder, const char *text);
 

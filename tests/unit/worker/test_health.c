@@ -178,7 +178,15 @@ static void test_survives_a_checkpoint(void **state)
     }
     assert_int_equal(back.h.window[1].tokens, k.h.window[1].tokens);
     assert_true(back.h.window[1].z_sum - k.h.window[1].z_sum == 0.0);
-    cJSON_DeleteItemFromArray(cJSON_GetObjectItemCaseSensitive(obj, "counts"), 7);
+    cJSON *array = cJSON_GetObjectItemCaseSensitive(obj, "counts");
+    cJSON_SetNumberHelper(cJSON_GetArrayItem(array, 7), -1.0);
+    assert_int_equal(health_get(&back.h, obj, &err), ERR_CORRUPT);
+    cJSON_SetNumberHelper(cJSON_GetArrayItem(array, 7), 0.0);
+    json_push_number(array, 0.0);
+    assert_int_equal(health_get(&back.h, obj, &err), ERR_CORRUPT);
+    cJSON_DeleteItemFromArray(array, 8);
+    assert_int_equal(health_get(&back.h, obj, &err), 0);
+    cJSON_DeleteItemFromArray(array, 7);
     assert_int_equal(health_get(&back.h, obj, &err), ERR_CORRUPT);
     cJSON_Delete(obj);
     release(&k);

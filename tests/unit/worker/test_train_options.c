@@ -102,6 +102,15 @@ static void test_faults(void **state)
         {"{'stop_at_target':true}", "stop_at_target", "needs target_loss"},
         {"{'match':{'to':'moe','on':'active'},'ffn':null}", "match", "no other level"},
         {"{'match':{'to':'moe','on':'size'},'ffn':null}", "match.on", "not one of"},
+        {"{'layers':1048576}", "layers", "not in"},
+        {"{'width':131072,'layers':1024,'ffn':1048576}", "layers", "parameters; at most"},
+        {"{'experts':2,'top_k':1,'shared':1024,'expert_ffn':32768,'ffn':null}", "shared", "over"},
+        {"{'batch_tokens':1099511627776,'micro_batch':17179869184,'horizon':{'contract':'fixed',"
+         "'tokens':1099511627776}}",
+         "micro_batch", "a pass takes at most 1048576"},
+        {"{'layers':1,'context':1,'batch_tokens':1,'vocab':1048576,'width':131072,"
+         "'horizon':{'contract':'total','ratio':1e9}}",
+         "horizon", "9007199254740992 steps"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct param_faults faults = {0};

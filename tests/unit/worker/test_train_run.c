@@ -232,6 +232,72 @@ static void test_target(void **state)
     fixture_release(&f);
 }
 
+/* A SIGTERM that was there before the worker was: 75, and no step is made. */
+static void test_stop_asked_before_the_start(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    cJSON *params = fixture_params(SMALL);
+    const char *folder = fixture_attempt(&f, params, -1.0);
+    struct attempt_end end = fixture_run_unwanted(folder);
+
+    assert_int_equal(end.signal, 0);
+    assert_int_equal(end.code, 75);
+    assert_int_equal(fixture_events_count(folder, "\"progress\""), 0);
+    attempt_end_release(&end);
+    cJSON_Delete(params);
+    fixture_release(&f);
+}
+
+/* Asked to stop right after a checkpoint: that one is not taken away to be written again. */
+static void test_stop_keeps_the_checkpoint(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    cJSON *params = fixture_params(SMALL);
+    const char *folder = fixture_attempt(&f, params, 0.0); /* a checkpoint after every step */
+    struct attempt_end end = fixture_run_until(folder, "\"checkpoint\",\"step\"", 3, SIGTERM);
+
+    assert_int_equal(end.code, 75);
+    int written = fixture_events_count(folder, "\"checkpoint\",\"step\"");
+    char *newest = xasprintf("\"path\":\"checkpoint/step-%06d\"", written);
+    assert_int_equal(fixture_events_count(folder, newest), 1);
+    free(newest);
+    attempt_end_release(&end);
+    cJSON_Delete(params);
+    fixture_release(&f);
+}
+
+/* A task that may use less than parameters and activations take is refused before any work. */
+static void test_too_little_memory(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct err err = {0};
+    cJSON *task = NULL;
+    fixture_init(&f);
+    cJSON *params = fixture_params(SMALL);
+    for (int enough = 0; enough < 2; enough++) {
+        const char *folder = fixture_attempt(&f, params, -1.0);
+        char *path = path_join(folder, "task.json");
+        assert_int_equal(json_read_file(path, 1 << 20, &task, &err), 0);
+        json_put_int(task, "memory_bytes", enough ? 1 << 30 : 1 << 20);
+        assert_int_equal(json_write_file(path, task, 0644, &err), 0);
+        struct attempt_end end = fixture_run(folder, 0, 0);
+        assert_int_equal(end.code, enough ? 0 : 64);
+        if (!enough)
+            assert_non_null(strstr(end.err.buf, "the task may use 1.0 MiB"));
+        attempt_end_release(&end);
+        cJSON_Delete(task);
+        free(path);
+        fixture_forget(&f);
+    }
+    cJSON_Delete(params);
+    fixture_release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +308,9 @@ int main(void)
         cmocka_unit_test(test_drifted_data),
         cmocka_unit_test(test_divergence_names_step_and_tensor),
         cmocka_unit_test(test_target),
+        cmocka_unit_test(test_stop_asked_before_the_start),
+        cmocka_unit_test(test_stop_keeps_the_checkpoint),
+        cmocka_unit_test(test_too_little_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
