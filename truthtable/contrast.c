@@ -82,25 +82,45 @@ struct number level_mean(const struct evaluation *ev, size_t measure, size_t fac
     return sum_mean(&over_conditions, "no cell has the level");
 }
 
+/* Notes the cells of a replicate that have no value, in room for two of each replicate. */
+static void pair_exclude(const struct evaluation *ev, const struct score *scores,
+                         const size_t cells[2], struct condition_pair *out)
+{
+    if (out->excluded == NULL) {
+        out->excluded =
+            arena_array(ev->arena, 2 * ev->rules->layout.n_replicates, sizeof(*out->excluded));
+    }
+    for (size_t i = 0; i < 2; i++) {
+        if (scores[cells[i]].excluded) {
+            out->excluded[out->n_excluded++] = cells[i];
+        }
+    }
+}
+
 struct condition_pair evaluation_pair(const struct evaluation *ev, size_t measure, size_t a,
                                       size_t b)
 {
     const struct layout *l = &ev->rules->layout;
     const struct score *scores = scores_of(ev, measure);
+    struct condition_pair out = {0};
     double *d = xcalloc(l->n_replicates, sizeof(*d));
     bool points = true;
     struct sum sum = {0};
     for (size_t r = 0; r < l->n_replicates; r++) {
-        const struct score *x = &scores[layout_cell(l, a, r)];
-        const struct score *y = &scores[layout_cell(l, b, r)];
+        const size_t cells[2] = {layout_cell(l, a, r), layout_cell(l, b, r)};
+        const struct score *x = &scores[cells[0]];
+        const struct score *y = &scores[cells[1]];
         if (!x->excluded && !y->excluded) {
             struct number diff = number_sub(x->value, y->value);
             points = points && number_is_point(&diff);
             d[sum.n] = diff.lo;
             sum_add(&sum, diff);
+        } else {
+            pair_exclude(ev, scores, cells, &out);
         }
     }
-    struct condition_pair out = {.mean = sum_mean(&sum, "no pair is left"), .n = sum.n};
+    out.mean = sum_mean(&sum, "no pair is left");
+    out.n = sum.n;
     out.se = points && sum.n > 1 ? number_point(stat_sd(d, sum.n) / sqrt((double)sum.n))
                                  : number_unknown("fewer than two replicates with values");
     free(d);

@@ -22,7 +22,7 @@ struct gate {
 struct figure {                     /* a contrast: pooled, or of one measure */
     struct number fields[FIELD_NR]; /* those that do not fit are unknown */
     const struct number *settings;  /* per measure: the difference at each setting */
-    const size_t *excluded;         /* cells that were left out, each with its partner; ascending */
+    const size_t *excluded; /* cells without a value; each took its partner along; ascending */
     size_t n_excluded;
 };
 
@@ -76,6 +76,8 @@ struct condition_pair {
     struct number mean;
     size_t n;
     struct number se;
+    size_t *excluded; /* cells without a value, by replicate; NULL when there are none */
+    size_t n_excluded;
 };
 struct condition_pair evaluation_pair(const struct evaluation *ev, size_t measure, size_t a,
                                       size_t b);

@@ -17,6 +17,9 @@ static enum truth score_reaches(const struct score *s, const struct threshold *t
     return number_compare(s->value, REL_GE, number_point(t->value));
 }
 
+/* More items than this are not counted exactly. */
+#define ARM_ITEMS_MAX ((int64_t)1 << 53)
+
 /* Sum of counts of an arm when every score of it is a count of the same n and none is left out. */
 static bool arm_counts(const struct evaluation *ev, size_t contrast, size_t measure, bool b,
                        int64_t *sum_k, int64_t *sum_n)
@@ -31,7 +34,8 @@ static bool arm_counts(const struct evaluation *ev, size_t contrast, size_t meas
             int64_t k = 0;
             if (own->excluded || score_at(ev, measure, cells[b ? 0 : 1])->excluded ||
                 !number_is_point(&own->value) || !own->has_n || (n != 0 && own->n != n) ||
-                !score_count(own->value.lo, own->n, &k)) {
+                !score_count(own->value.lo, own->n, &k) || k > ARM_ITEMS_MAX - *sum_k ||
+                own->n > ARM_ITEMS_MAX - *sum_n) {
                 return false;
             }
             n = own->n;
@@ -39,7 +43,7 @@ static bool arm_counts(const struct evaluation *ev, size_t contrast, size_t meas
             *sum_n += n;
         }
     }
-    return *sum_n > 0 && *sum_n < (int64_t)1 << 53;
+    return *sum_n > 0;
 }
 
 static enum truth arm_reaches(const struct evaluation *ev, size_t contrast, size_t measure, bool b,

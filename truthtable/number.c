@@ -51,10 +51,13 @@ static struct number first_unknown(struct number a, struct number b)
     return a.known ? b : a;
 }
 
-/* Ends that became NaN, or a point that overflowed, have no meaning left. */
+/* Ends that became NaN, a point that overflowed, or a range that lies beyond every finite value
+ * have no meaning left. */
 static struct number checked(struct number r, bool was_point)
 {
-    if (isnan(r.lo) || isnan(r.hi) || (was_point && (!isfinite(r.lo) || !isfinite(r.hi)))) {
+    const double inf = (double)INFINITY;
+    if (isnan(r.lo) || isnan(r.hi) || r.lo == inf || r.hi == -inf ||
+        (was_point && (!isfinite(r.lo) || !isfinite(r.hi)))) {
         return number_unknown(not_finite);
     }
     return r;

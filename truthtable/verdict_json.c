@@ -138,11 +138,11 @@ cJSON *verdict_json_gates(const struct evaluation *ev)
     return list;
 }
 
-static cJSON *excluded_json(const struct program *p, const struct figure *f)
+static cJSON *excluded_json(const struct program *p, const size_t *cells, size_t n)
 {
     cJSON *list = json_array();
-    for (size_t i = 0; i < f->n_excluded; i++) {
-        json_push_string(list, p->cells[f->excluded[i]].name);
+    for (size_t i = 0; i < n; i++) {
+        json_push_string(list, p->cells[cells[i]].name);
     }
     return list;
 }
@@ -160,7 +160,7 @@ static void put_fields(cJSON *o, const struct program *p, const struct figure *f
             why = x->why;
         }
     }
-    json_put(o, "excluded", excluded_json(p, f));
+    json_put(o, "excluded", excluded_json(p, f->excluded, f->n_excluded));
     if (why != NULL) {
         json_put_string(o, "why", why);
     }
@@ -244,6 +244,7 @@ static cJSON *pair_json(const struct evaluation *ev, size_t measure, size_t a, s
     put_value(o, "difference", &pair.mean);
     put_value(o, "se", &pair.se);
     json_put_int(o, "n", (int64_t)pair.n);
+    json_put(o, "excluded", excluded_json(p, pair.excluded, pair.n_excluded));
     return o;
 }
 

@@ -65,6 +65,9 @@ static void test_compare(void **state)
         {none, REL_EQ, none, U},
         {none, REL_NE, p2, U},
         {number_abs(none), REL_GE, number_point(0), U},
+        /* a bound that overflowed is no value, though all of the range lies there */
+        {number_mul(number_bound(1e308, true), number_point(10)), REL_GT, number_point(1), U},
+        {number_mul(number_bound(-1e308, false), number_point(10)), REL_LT, number_point(1), U},
         /* the least decimal pitfall: 0.29 - 0.25 is below 0.04 */
         {number_sub(number_point(0.29), number_point(0.25)), REL_GE, number_point(0.04), F},
     };

@@ -271,6 +271,20 @@ static void test_excluded(void **state)
     near(member(f, "n"), 3);
     near(member(f, "mean"), 0.06);
     near(member(member(f, "settings")->child->next, "difference"), 0.06);
+    /* Whatever else rests on the cell says so too. */
+    const cJSON *pair = NULL;
+    size_t n_without = 0;
+    cJSON_ArrayForEach(pair, member(member(s.v.json, "pairs"), "list"))
+    {
+        bool touched =
+            strcmp(cJSON_GetStringValue(member(pair, "measure")), "exam") == 0 &&
+            (strcmp(cJSON_GetStringValue(member(pair, "a")), "arch=dense,lr=0.002") == 0 ||
+             strcmp(cJSON_GetStringValue(member(pair, "b")), "arch=dense,lr=0.002") == 0);
+        near(member(pair, "n"), touched ? 2 : 3);
+        expect(member(pair, "excluded"), touched ? "[\"arch=dense,lr=0.002,seed=2\"]" : "[]");
+        n_without += touched ? 1 : 0;
+    }
+    assert_int_equal(n_without, 3);
     /* The gate of an excluded cell stays unknown: exam may or may not clear. */
     expect(member(s.v.json, "counters"), "{\"k\":[0,1],\"k_mean\":[1,1]}");
     assert_int_equal(s.v.kind, VERDICT_INDETERMINATE);
@@ -442,6 +456,45 @@ static void test_excluded_fails(void **state)
     strbuf_release(&text);
 }
 
+/* Item counts that sum beyond 64 bits: an arm of 0.25 everywhere never reaches a floor of 0.3, even
+ * where the wrapped sums would. */
+static void test_item_counts_without_end(void **state)
+{
+    enum { SEEDS = 4097 };
+    static const char head[] =
+        "[program]\nname = \"t\"\nschema = 1\nquestion = \"?\"\n"
+        "[[factor]]\nname = \"arch\"\nlevels = [\"dense\", \"moe\"]\n"
+        "[stage.exam]\ncommand = [\"w\"]\nparams = { a = \"$arch\", s = \"$seed\" }\n"
+        "[measure]\nexam = { metric = \"exam.acc\", chance = 0.1, floor = 0.3 }\n"
+        "[contrast]\narch = { between = { arch = [\"moe\", \"dense\"] } }\n"
+        "[counter]\nk = { contrast = \"arch\", clears = \"arm_means\", binds = true }\n"
+        "[[input]]\nname = \"cleared\"\nlevels = [[\"one\", \"counter.k == 1\"], [\"none\", "
+        "\"otherwise\"]]\n"
+        "[table]\ninputs = [\"cleared\"]\nrows = [[\"one\", \"Y\"], [\"none\", \"N\"]]\n"
+        "[outcome]\nY = { prior = 0.5, title = \"y\" }\nN = { prior = 0.5, title = \"n\" }\n"
+        "[exclusion]\nbudget = 0.1\n"
+        "[[factor]]\nname = \"seed\"\nreplicate = true\nlevels = [";
+    struct scene s;
+    struct strbuf text = STRBUF_INIT;
+    (void)state;
+    strbuf_adds(&text, head);
+    for (int i = 0; i < SEEDS; i++) {
+        strbuf_addf(&text, "%s%d", i == 0 ? "" : ", ", i);
+    }
+    strbuf_adds(&text, "]\n");
+    s.p = fixture_program(text.buf);
+    evidence_init(&s.e, s.p);
+    fixture_all_done(&s.e);
+    for (size_t c = 0; c < s.p->n_cells; c++) {
+        fixture_score(&s.e, c, "exam", 0.25, (int64_t)1 << 52);
+    }
+    judge(&s);
+    expect(member(s.v.json, "counters"), "{\"k\":[0,0]}");
+    assert_int_equal(s.v.outcome, program_find_outcome(s.p, "N"));
+    close_scene(&s);
+    strbuf_release(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -457,6 +510,7 @@ int main(void)
         cmocka_unit_test(test_difference),
         cmocka_unit_test(test_pending),
         cmocka_unit_test(test_excluded_fails),
+        cmocka_unit_test(test_item_counts_without_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
