@@ -6,25 +6,23 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Drops newlines, and a multi-byte character that the cut left in half. */
+#include "base/text.h"
+
+/* One line of valid UTF-8, whatever was put in and wherever it was cut: a message goes to journals
+ * and sockets, which refuse anything else. */
 static void msg_tidy(char *msg, size_t size)
 {
     size_t len = strlen(msg);
+    if (len + 1 == size) {
+        len = text_whole_chars(msg, len);
+        msg[len] = '\0';
+    }
     for (size_t i = 0; i < len; i++) {
         if (msg[i] == '\n' || msg[i] == '\r') {
             msg[i] = ' ';
         }
     }
-    if (len + 1 < size) {
-        return;
-    }
-    size_t start = len;
-    while (start > 0 && ((unsigned char)msg[start - 1] & 0xC0U) == 0x80U) {
-        start--;
-    }
-    if (start > 0 && ((unsigned char)msg[start - 1] & 0x80U) != 0) {
-        msg[start - 1] = '\0';
-    }
+    text_make_utf8(msg);
 }
 
 int err_set(struct err *err, int code, const char *fmt, ...)

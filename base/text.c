@@ -68,6 +68,31 @@ bool text_is_utf8(const char *s, size_t len)
     return true;
 }
 
+void text_make_utf8(char *s)
+{
+    size_t len = strlen(s);
+    for (size_t i = 0; i < len;) {
+        size_t n = text_utf8_next(s + i, len - i, NULL);
+        if (n == 0) {
+            s[i] = '?';
+            n = 1;
+        }
+        i += n;
+    }
+}
+
+size_t text_whole_chars(const char *s, size_t len)
+{
+    size_t start = len;
+    while (start > 0 && len - start < 3 && ((unsigned char)s[start - 1] & 0xC0U) == 0x80U) {
+        start--;
+    }
+    if (start == 0 || ((unsigned char)s[start - 1] & 0xC0U) != 0xC0U) {
+        return len; /* ends in a character of one byte, or in none at all */
+    }
+    return text_is_utf8(s + start - 1, len - start + 1) ? len : start - 1;
+}
+
 static size_t char_columns(uint32_t cp)
 {
     if ((cp >= 0x300 && cp <= 0x36F) || (cp >= 0x200B && cp <= 0x200F) ||

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 
 #define EXIT_RESERVED_FILE  ".exit.json.reserved"
@@ -150,6 +151,7 @@ static int file_open_json(const char *folder, const char *name, const char *atte
 static void copy_text(char *to, size_t size, const char *from)
 {
     (void)snprintf(to, size, "%s", from);
+    text_make_utf8(to);
 }
 
 int shim_spec_read(const char *folder, struct shim_spec *out, struct err *err)

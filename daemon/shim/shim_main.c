@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "daemon/shim/fence.h"
 #include "daemon/shim/files.h"
 #include "daemon/shim/pid.h"
@@ -91,6 +92,7 @@ static void spawn_failed(struct shim *s, const struct err *why)
     s->exit.signal = 0;
     (void)snprintf(s->exit.detail, sizeof(s->exit.detail), "%.*s", (int)sizeof(s->exit.detail) - 1,
                    why->msg);
+    text_make_utf8(s->exit.detail); /* the cut may have gone through a character */
 }
 
 /* Fork, start.json, go, to the end of the tree. What goes wrong on the way is an exit, too. */

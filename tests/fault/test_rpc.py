@@ -81,6 +81,9 @@ def test_bad_requests(d):
         (b'{"schema":1,"id":1,"method":"submit","params":{"path":"/nonexistent/grid.toml"}}', "not_found"),
         (b'{"schema":1,"id":1,"method":"submit","params":{"path":"/"}}', None),
         (b"[" * 1000 + b"]" * 1000, "range"),
+        # longer than a message shows of it, and cut inside a character
+        *[(json.dumps({"schema": 1, "id": 1, "method": "status", "params": {"program": lead + "\u00e9" * 90}}, ensure_ascii=False)
+           .encode(), "not_found") for lead in ("", "a", "ab")],
     ]
     with d.open() as s:  # one connection: an error does not end it
         for request, name in cases:

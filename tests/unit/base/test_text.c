@@ -48,6 +48,40 @@ static void test_utf8(void **state)
                      5);
 }
 
+/* Whatever is put into a message and wherever it is cut, journals and sockets take it. */
+static void test_made_utf8(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *in;
+        const char *out;
+        size_t whole;
+    } cases[] = {
+        {"", "", 0},
+        {"abc", "abc", 3},
+        {"a\xC3\xA9", "a\xC3\xA9", 3},
+        {"a\xC3", "a?", 1},
+        {"a\xE2\x82", "a??", 1},
+        {"a\xF0\x9F\x98", "a???", 1},
+        {"\xF0\x9F\x98\x80", "\xF0\x9F\x98\x80", 4},
+        {"\x80\x80\x80\x80", "????", 4},
+        {"a\xFFz", "a?z", 3},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char text[16];
+        assert_int_equal(text_whole_chars(cases[i].in, strlen(cases[i].in)), cases[i].whole);
+        memcpy(text, cases[i].in, strlen(cases[i].in) + 1);
+        text_make_utf8(text);
+        assert_string_equal(text, cases[i].out);
+    }
+    for (int cut = 1; cut < 8; cut++) {
+        struct err err;
+        (void)err_set(&err, ERR_OTHER, "it is called \"%.*s\" here", cut,
+                      "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98");
+        assert_true(text_is_utf8(err.msg, strlen(err.msg)));
+    }
+}
+
 static void test_names(void **state)
 {
     (void)state;
@@ -232,10 +266,11 @@ static void test_diagnostics(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_utf8),    cmocka_unit_test(test_names),
-        cmocka_unit_test(test_nearest), cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_units),   cmocka_unit_test(test_strbuf),
-        cmocka_unit_test(test_errors),  cmocka_unit_test(test_diagnostics),
+        cmocka_unit_test(test_utf8),        cmocka_unit_test(test_made_utf8),
+        cmocka_unit_test(test_names),       cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_numbers),     cmocka_unit_test(test_units),
+        cmocka_unit_test(test_strbuf),      cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_diagnostics),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
