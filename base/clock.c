@@ -14,7 +14,7 @@ static int64_t now_ns(clockid_t id)
 
 struct mono_time clock_mono(void)
 {
-    return (struct mono_time){now_ns(CLOCK_BOOTTIME) / 1000000};
+    return (struct mono_time){now_ns(CLOCK_MONOTONIC) / 1000000};
 }
 
 struct wall_time clock_wall(void)
@@ -24,7 +24,7 @@ struct wall_time clock_wall(void)
 
 int64_t clock_mono_ns(void)
 {
-    return now_ns(CLOCK_BOOTTIME);
+    return now_ns(CLOCK_MONOTONIC);
 }
 
 void clock_sleep_ms(int64_t ms)

@@ -8,7 +8,8 @@
 #include <stdint.h>
 
 struct mono_time {
-    int64_t ms; /* since an arbitrary point of this boot (CLOCK_BOOTTIME) */
+    int64_t ms; /* of this boot, awake (CLOCK_MONOTONIC, as libuv's timers): a machine that slept
+                   has given nobody time to work, so no deadline passes meanwhile */
 };
 
 struct wall_time {
