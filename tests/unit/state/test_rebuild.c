@@ -404,6 +404,38 @@ static void test_journal_broken(void **state)
     free(aside);
 }
 
+/* A sound chain of another program is no history of this one. */
+static void test_journal_foreign(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    struct store *other = NULL;
+    struct program *p = program_make(4);
+    char *dir = scratch_make();
+    char *theirs = scratch_path(dir, "journal.jsonl");
+    char *ours = path_join(f->folder, "journal.jsonl");
+    uint32_t no = 0;
+    char *before = dump_tasks(f);
+    assert_int_equal(store_open(dir, STORE_OWNER, &other, &err), 0);
+    assert_int_equal(
+        store_program_create(
+            other, p, &(struct store_submission){SCRATCH_ID, root_make("other"), {5}}, &no, &err),
+        0);
+    store_close(other);
+    assert_int_equal(file_copy(theirs, ours, 0600, &err), 0);
+    rebuild(f);
+    assert_true(f->unverified);
+    assert_non_null(strstr(f->note, "another program"));
+    char *after = dump_tasks(f);
+    assert_string_equal(before, after);
+    free(before);
+    free(after);
+    free(theirs);
+    free(ours);
+    program_drop(p);
+    scratch_remove(dir);
+}
+
 static void test_result_changed(void **state)
 {
     struct fixture *f = *state;
@@ -432,9 +464,9 @@ static void test_while_serving(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_same_again),    TEST(test_database_gone),  TEST(test_journal_gone),
-        TEST(test_journal_short), TEST(test_journal_broken), TEST(test_result_changed),
-        TEST(test_while_serving),
+        TEST(test_same_again),     TEST(test_database_gone),  TEST(test_journal_gone),
+        TEST(test_journal_short),  TEST(test_journal_broken), TEST(test_journal_foreign),
+        TEST(test_result_changed), TEST(test_while_serving),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

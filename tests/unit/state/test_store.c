@@ -340,6 +340,27 @@ static void test_damaged_page(void **state)
     free(path);
 }
 
+/* A page that nothing reads at opening. */
+static void test_damaged_far_page(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    int64_t page = 0;
+    char *path = path_join(f->dir, "preregd.db");
+    run_a_little(f);
+    assert_int_equal(sql_int(f->store->db,
+                             "SELECT rootpage FROM sqlite_master WHERE name='records'", &page,
+                             &err),
+                     0);
+    assert_true(page > 1);
+    store_close(f->store);
+    f->store = NULL;
+    overwrite(path, (off_t)(page - 1) * 4096, 4096);
+    assert_int_equal(store_open(f->dir, STORE_OWNER, &f->store, &err), ERR_CORRUPT);
+    assert_non_null(strstr(err.msg, "preregctl rebuild"));
+    free(path);
+}
+
 /* Rows that cannot be, though every page is sound: refused, not asserted about later. */
 static void test_rows_disagree(void **state)
 {
@@ -512,6 +533,7 @@ int main(void)
         TEST(test_other_version),
         TEST(test_damaged_database),
         TEST(test_damaged_page),
+        TEST(test_damaged_far_page),
         TEST(test_rows_disagree),
         TEST(test_lost_database),
         TEST(test_torn_line),
