@@ -50,7 +50,7 @@ static char *program_text(void)
                     "[stage.train]\ncommand = [\"./worker.sh\"]\nparams = { data = \"corpus\", "
                     "seed = \"$seed\" }\n"
                     "[stage.train.when.arch]\nmoe = { experts = 4 }\n");
-    for (char c = 'a'; c < 'a' + N_STAGES - 1; c++) {
+    for (int c = 'a'; c < 'a' + N_STAGES - 1; c++) {
         strbuf_addf(&s, "[stage.%c]\nafter = [\"train\"]\ncommand = [\"./worker.sh\"]\n", c);
     }
     strbuf_adds(&s,
