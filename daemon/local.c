@@ -23,10 +23,9 @@
 extern char **environ;
 
 enum run_state {
-    RUN_WATCHED,   /* a pidfd is polled */
-    RUN_EXAMINING, /* a job looks at the folder */
-    RUN_WAITING,   /* nothing to hold on to: looks again in a while */
-    RUN_CLOSING,   /* ended or closed: handles go, then the memory */
+    RUN_WATCHED, /* a pidfd is polled */
+    RUN_WAITING, /* nothing to hold on to: looks again in a while */
+    RUN_CLOSING, /* ended or closed: handles and the job go, then the memory */
 };
 
 struct local {
@@ -34,7 +33,6 @@ struct local {
     uv_loop_t *loop;
     char *shim_path;
     struct run *runs;
-    bool closed;
 };
 
 struct run {
@@ -46,6 +44,7 @@ struct run {
     enum run_state state;
     int pidfd;
     pid_t child;     /* of this daemon and not waited for yet; 0: none */
+    bool examining;  /* a job looks at the folder; never two, and the run outlives it */
     bool asked;      /* a probe waits for its answer */
     bool has_poll;   /* poll is open */
     unsigned n_open; /* handles not closed yet */
@@ -96,8 +95,18 @@ static void run_free(struct run *r)
         at = &(*at)->next;
     }
     *at = r->next;
+    if (r->child > 0) {
+        (void)waitpid(r->child, NULL, WNOHANG); /* its exit.json was seen before its exit */
+    }
     free(r->folder);
     free(r);
+}
+
+static void free_when_done(struct run *r)
+{
+    if (r->n_open == 0 && !r->examining && r->state == RUN_CLOSING) {
+        run_free(r);
+    }
 }
 
 static void on_handle_closed(uv_handle_t *handle)
@@ -105,9 +114,7 @@ static void on_handle_closed(uv_handle_t *handle)
     struct run *r = handle->data;
     assert(r->n_open > 0);
     r->n_open--;
-    if (r->n_open == 0 && r->state == RUN_CLOSING) {
-        run_free(r);
-    }
+    free_when_done(r);
 }
 
 static void on_poll_closed(uv_handle_t *handle)
@@ -200,7 +207,8 @@ static void attach(struct run *r, const struct examination *found)
     struct err err;
     if (r->has_poll) {
         r->state = RUN_WATCHED;
-    } else if (!found->has_start ||
+    } else if (r->pidfd >= 0 || /* the last watch is still being closed */
+               !found->has_start ||
                pid_open((pid_t)found->start.shim_pid, found->start.shim_start, found->start.boot_id,
                         &fd, &err) != 0 ||
                fd < 0 || !watch_pidfd(r, fd)) {
@@ -220,8 +228,9 @@ static void on_examined(struct job *job)
 {
     struct examine_job *j = (struct examine_job *)job;
     struct run *r = j->run;
-    if (r->owner->closed) {
-        run_close(r);
+    r->examining = false;
+    if (r->state == RUN_CLOSING) {
+        free_when_done(r);
         free(j);
         return;
     }
@@ -257,20 +266,17 @@ static void examine(struct run *r)
     j->job.done = on_examined;
     j->run = r;
     j->shim_lives = r->has_poll;
-    r->state = RUN_EXAMINING;
+    r->examining = true;
     job_start(r->owner->loop, &j->job);
 }
 
+/* While a job is at it nothing is begun: whatever it finds leads on, to an end, a watch or another
+ * look. */
 static void run_advance(struct run *r)
 {
-    switch (r->state) {
-    case RUN_WATCHED:
-    case RUN_WAITING:
+    if (r->state != RUN_CLOSING && !r->examining) {
         (void)uv_timer_stop(&r->again);
         examine(r);
-        break;
-    case RUN_EXAMINING: look_later(r); break; /* the shim ended meanwhile: once more after this */
-    case RUN_CLOSING: break;
     }
 }
 
@@ -330,9 +336,7 @@ static void local_probe(struct executor *base, const struct attempt_place *place
         r->state = RUN_WAITING;
     }
     r->asked = true;
-    if (r->state != RUN_EXAMINING) {
-        run_advance(r);
-    }
+    run_advance(r);
 }
 
 static void signal_run(struct local *x, const struct attempt_key *key, int sig)
@@ -357,11 +361,8 @@ static void local_kill(struct executor *base, const struct attempt_key *key)
 static void local_close(struct executor *base)
 {
     struct local *x = (struct local *)base;
-    x->closed = true;
     for (struct run *r = x->runs; r != NULL; r = r->next) {
-        if (r->state != RUN_EXAMINING) {
-            run_close(r);
-        }
+        run_close(r); /* frees nothing yet */
     }
 }
 
