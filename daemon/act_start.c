@@ -41,9 +41,10 @@ static void hand_over(struct start_job *j)
     struct shell *sh = j->shell;
     struct attempt *a = attempt_find(sh, &j->key);
     struct attempt_place place;
-    if (a == NULL) {
+    if (a == NULL || a->ended) {
         return; /* nobody waits for it any more */
     }
+    a->preparing = false;
     if (j->rc == 0) {
         attempt_place(a, &place);
         j->rc = sh->executor->ops->start(sh->executor, &place, &j->err);
@@ -70,12 +71,17 @@ static void on_prepared(struct job *job)
 void shell_start_attempt(struct shell *sh, const struct core_act *act)
 {
     struct hosted *h = shell_program(sh, act->program);
+    struct attempt *a;
     struct start_job *j = xcalloc(1, sizeof(*j));
     j->job.work = on_prepare_work;
     j->job.done = on_prepared;
     j->shell = sh;
     j->key =
         (struct attempt_key){.program = act->program, .task = act->task, .no = act->attempt_no};
+    a = attempt_find(sh, &j->key);
+    if (a != NULL) {
+        a->preparing = true;
+    }
     memcpy(j->id, act->attempt_id, sizeof(j->id));
     j->folder = hosted_attempt_folder(h, act->task, act->attempt_no, act->attempt_id);
     j->prepare = (struct prepare){.state = sh->state,

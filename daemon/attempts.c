@@ -244,6 +244,9 @@ void attempts_on_probed(void *ctx, const struct attempt_key *key, enum core_heal
 {
     struct attempt *a = attempt_find(ctx, key);
     if (a != NULL && !a->ended) {
+        /* What it said comes first: after a daemon that was held up, an unread sign of work must
+         * not pass for a hang. */
+        attempt_drain(a);
         struct core_event ev = {.kind = CORE_PROBED};
         ev.health = health;
         post(a, &ev);

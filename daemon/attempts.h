@@ -20,6 +20,7 @@ struct attempt {
     char *folder;
     int64_t offset; /* of events.jsonl: taken in and posted */
     char unit[EVENTS_UNIT_SIZE];
+    bool preparing; /* a job makes its folder: neither alive nor dead yet */
     bool up;        /* start.json was seen */
     bool ended;     /* the executor said so */
     bool dirty;     /* events.jsonl was written to */

@@ -95,7 +95,10 @@ static void probe(struct shell *sh, const struct attempt_key *key)
 {
     struct attempt *a = attempt_find(sh, key);
     struct attempt_place place;
-    if (a != NULL) {
+    if (a != NULL && a->preparing) {
+        attempts_on_probed(sh, key,
+                           HEALTH_UNKNOWN); /* nothing has been started that could be lost */
+    } else if (a != NULL) {
         attempt_listen(a);
         attempt_place(a, &place);
         sh->executor->ops->probe(sh->executor, &place);
