@@ -1,5 +1,6 @@
 /* ACT_VERIFY: result.json is checked off the loop; what was found valid waits with the attempt
  * until its row is committed. */
+#include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/attempts.h"
 #include "daemon/result.h"
@@ -30,7 +31,10 @@ static void on_verified(struct job *job)
 {
     struct verify_job *j = (struct verify_job *)job;
     struct attempt *a = j->shell->stopping ? NULL : attempt_find(j->shell, &j->key);
-    if (a != NULL) {
+    if (a != NULL && j->check.unread) {
+        a->verifying = false; /* unknown is not bad: the core asks again (S4) */
+        log_warn("%s: %s", j->folder, j->check.why);
+    } else if (a != NULL) {
         struct core_event ev = {.kind = CORE_RESULT_CHECKED,
                                 .program = j->key.program,
                                 .task = j->key.task,

@@ -85,10 +85,29 @@ static int clear_tree(const char *folder, struct err *err)
     return n == 0 ? 0 : err_set(err, ERR_BUSY, "%zu of its processes do not end", n);
 }
 
+/* <program>/cells, of which the attempt's folder is cells/<cell>/<stage>/<attempt>: it may lie on a
+ * file system of its own, and while that is not there nothing can be said about what is on it. */
+static bool cells_are_there(const char *folder)
+{
+    char *stage = path_folder(folder);
+    char *cell = path_folder(stage);
+    char *cells = path_folder(cell);
+    bool there = file_kind_at(cells) == FILE_FOLDER;
+    free(stage);
+    free(cell);
+    free(cells);
+    return there;
+}
+
 static void bury(const char *folder, const char *id, struct examination *out)
 {
     bool fenced = false;
     struct err err;
+    if (!cells_are_there(folder)) {
+        (void)err_set(&err, ERR_NOT_FOUND, "the folder of its cells is not there");
+        unclear(out, &err);
+        return;
+    }
     if (file_kind_at(folder) == FILE_ABSENT) {
         out->finding = FOUND_ENDED;
         out->end = (struct attempt_end){.reason = END_NEVER_LAUNCHED};

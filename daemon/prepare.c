@@ -61,8 +61,12 @@ static int check_pinned(struct hosted *h, const struct bundle *b, struct err *er
         const char *locked = lock_file_digest(b->lock, list.items[i].name);
         struct digest found;
         char hex[DIGEST_HEX_SIZE];
-        if (list.items[i].command || locked == NULL) {
+        if (list.items[i].command) {
             continue;
+        }
+        if (locked == NULL) {
+            rc = err_set(err, ERR_LOCK, "[pin] %s: not in the lock", list.items[i].name);
+            break;
         }
         rc = pin_digest(h->pins, list.items[i].path, &found, err);
         if (rc == 0) {
@@ -74,7 +78,7 @@ static int check_pinned(struct hosted *h, const struct bundle *b, struct err *er
         }
     }
     pinned_release(&list);
-    return rc;
+    return rc == ERR_NOT_FOUND ? (err->code = ERR_LOCK) : rc;
 }
 
 int prepare_check_lock(struct hosted *h, const struct bundle *b, bool *drift, struct err *err)
@@ -92,10 +96,10 @@ int prepare_check_lock(struct hosted *h, const struct bundle *b, bool *drift, st
     }
     if (rc == 0) {
         rc = lock_verify(b->program, b->lock, LOCK_DATA, h->pins, NULL, err);
-        if (rc == 0 && b->program->n_pin_files > 0) {
+        if (rc == 0 && b->program->n_pin_files + b->program->n_apparatus > 0) {
             rc = check_pinned(h, b, err);
         }
-        *drift = rc != 0;
+        *drift = rc == ERR_LOCK;
     }
     (void)pthread_mutex_unlock(&h->pins_mutex);
     return rc;
@@ -272,7 +276,10 @@ static int check_all(const struct prepare *p, char ***argv, enum core_start_fail
     bool drift = false;
     int rc = prepare_check_lock(p->hosted, p->bundle, &drift, err);
     if (rc != 0) {
-        *why = drift ? START_FAILED_DRIFT : START_FAILED_LOCK;
+        *why = drift ? START_FAILED_DRIFT
+               : rc == ERR_LOCK
+                   ? START_FAILED_LOCK
+                   : START_FAILED_HOST; /* could not be read: says nothing about what is in it */
         return rc;
     }
     (void)pthread_mutex_lock(&p->hosted->pins_mutex);
@@ -283,7 +290,7 @@ static int check_all(const struct prepare *p, char ***argv, enum core_start_fail
     rc = object_argv(&home, hosted_stage(p->hosted, p->task), argv, err);
     (void)pthread_mutex_unlock(&p->hosted->pins_mutex);
     if (rc != 0) {
-        *why = START_FAILED_DRIFT;
+        *why = rc == ERR_LOCK || rc == ERR_NOT_FOUND ? START_FAILED_DRIFT : START_FAILED_HOST;
         return rc;
     }
     int64_t room = disk_free_bytes(p->hosted->folder);

@@ -204,6 +204,7 @@ void result_verify(const struct result_source *source, struct result_check *out)
     *out = (struct result_check){.verdict = RESULT_VALID};
     int rc = verify(source, out, &err);
     if (rc != 0) {
+        out->unread = rc == ERR_IO;
         out->verdict = rc == ERR_LOCK       ? RESULT_DRIFT
                        : rc == ERR_NO_SPACE ? RESULT_NO_SPACE
                                             : RESULT_BAD;

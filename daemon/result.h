@@ -25,6 +25,7 @@ struct result_source {
 };
 
 struct result_check {
+    bool unread; /* it could not be read: nothing is known, the rest does not hold */
     enum core_result_check verdict;
     char why[256];        /* unless RESULT_VALID */
     struct digest digest; /* of result.json's bytes, RESULT_VALID */

@@ -95,11 +95,19 @@ char *object_path(const char *state, const char *hex)
     return xasprintf("%s/objects/%s", state, hex);
 }
 
+/* An object is a file of its own: what a link points to may change between a check and the spawn.
+ */
+static bool is_own_file(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 static bool is_intact(const char *path, const struct digest *want)
 {
     struct digest found;
     struct err err;
-    return file_kind_at(path) == FILE_REGULAR && digest_file(path, &found, NULL, &err) == 0 &&
+    return is_own_file(path) && digest_file(path, &found, NULL, &err) == 0 &&
            digest_equal(&found, want);
 }
 
@@ -199,9 +207,14 @@ static int object_of(const struct object_home *home, size_t stage, size_t i, cha
         return rc;
     }
     char *object = object_path(home->state, locked);
-    if (pin_digest(home->cache, object, &found, err) == 0 && digest_equal(&found, &want)) {
+    rc = pin_digest(home->cache, object, &found, err);
+    if (rc == 0 && digest_equal(&found, &want)) {
         *path = object;
         return 0;
+    }
+    if (rc == ERR_IO) {
+        free(object); /* unreadable says nothing of what it holds */
+        return rc;
     }
     if (home->program->pin_workers_record) {
         rc = current_object(home, stage, i, path, err);

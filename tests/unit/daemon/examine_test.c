@@ -1,0 +1,41 @@
+/* What an attempt's folder, or its absence, is taken for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/xalloc.h"
+#include "daemon/examine.h"
+
+#define ID "5f0e7c1a-0d5a-4a0e-9a39-3b8f6f3f4b10"
+
+/* cells/ may lie on a file system of its own: not there means not known, never dead. */
+static void test_absent_folder(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/examine_test_XXXXXX";
+    struct examination x;
+    struct err err;
+    assert_non_null(mkdtemp(folder));
+    char *cells = path_join(folder, "cells");
+    char *attempt = path_join(cells, "arm=a/train/attempt-0001-" ID);
+    examine_attempt(attempt, ID, false, &x);
+    assert_int_equal(x.finding, FOUND_UNCLEAR);
+    assert_int_equal(dir_make(cells, 0700, &err), 0);
+    examine_attempt(attempt, ID, false, &x);
+    assert_int_equal(x.finding, FOUND_ENDED);
+    assert_int_equal(x.end.reason, END_NEVER_LAUNCHED);
+    assert_int_equal(dir_remove(folder, &err), 0);
+    free(attempt);
+    free(cells);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_absent_folder)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
