@@ -10,6 +10,8 @@
 #include "daemon/result.h"
 #include "daemon/shell.h"
 
+#define AGAIN_MS 2000
+
 static int link_at(const char *folder, const char *target, struct err *err)
 {
     char *path = path_join(folder, RESULT_FILE);
@@ -37,6 +39,37 @@ static int keep_done(void *ctx, uint32_t task, const struct attempt_row *a, stru
     return 0;
 }
 
+struct later {
+    struct shell *shell;
+    struct core_act act;
+    uv_timer_t timer;
+};
+
+static void on_later_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+static void on_later(uv_timer_t *timer)
+{
+    struct later *l = timer->data;
+    if (!l->shell->stopping) {
+        shell_link_result(l->shell, &l->act);
+    }
+    uv_close((uv_handle_t *)timer, on_later_closed);
+}
+
+/* A full disk, say: the result stands, and everything after it waits for its link. */
+static void link_later(struct shell *sh, const struct core_act *act)
+{
+    struct later *l = xcalloc(1, sizeof(*l));
+    l->shell = sh;
+    l->act = *act;
+    (void)uv_timer_init(&sh->loop, &l->timer);
+    l->timer.data = l;
+    (void)uv_timer_start(&l->timer, on_later, AGAIN_MS, 0);
+}
+
 void shell_link_result(struct shell *sh, const struct core_act *act)
 {
     struct hosted *h = shell_program(sh, act->program);
@@ -57,7 +90,8 @@ void shell_link_result(struct shell *sh, const struct core_act *act)
     }
     if (rc != 0) {
         log_error("%s: %s", h->id, err.msg);
-        return; /* comes again after a restart; what depends on it fails to start until then */
+        link_later(sh, act);
+        return;
     }
     struct core_event ev = {.kind = CORE_LINKED, .program = act->program, .task = act->task};
     pump_post(sh->pump, &ev);

@@ -1,6 +1,7 @@
 /* ACT_OPEN_RECORDS: the scores may be seen, so the metrics and facts of sealed results go into the
- * store. In portions, so that a large program does not hold up the loop; doing one twice changes
- * nothing, and a restart begins again. */
+ * store; so do those of open results whose transaction was lost though their journal line was not.
+ * In portions, so that a large program does not hold up the loop; doing one twice changes nothing,
+ * and a restart begins again. */
 #include "base/file.h"
 #include "base/log.h"
 #include "base/xalloc.h"
@@ -10,7 +11,7 @@
 #define PORTION  200
 #define AGAIN_MS 2000
 
-struct sealed_task {
+struct unrecorded {
     uint32_t task;
     struct digest digest;
 };
@@ -18,27 +19,25 @@ struct sealed_task {
 struct opening {
     struct shell *shell;
     uint32_t program;
-    struct sealed_task *tasks;
+    struct unrecorded *tasks;
     size_t n;
     size_t cap;
     size_t next;
     uv_timer_t timer;
 };
 
-static int take_task(void *ctx, const struct store_task *t, struct err *err)
+static int take_task(void *ctx, uint32_t task, uint32_t attempt_no, const struct digest *digest,
+                     struct err *err)
 {
     struct opening *o = ctx;
-    const struct hosted *h = shell_program(o->shell, o->program);
+    (void)attempt_no;
     (void)err;
-    if (t->has_result && t->row.state == TASK_DONE &&
-        program_stage_is_sealed(h->bundle->program, hosted_stage(h, t->task))) {
-        ARRAY_GROW(o->tasks, o->n, o->cap);
-        o->tasks[o->n++] = (struct sealed_task){.task = t->task, .digest = t->result_digest};
-    }
+    ARRAY_GROW(o->tasks, o->n, o->cap);
+    o->tasks[o->n++] = (struct unrecorded){.task = task, .digest = *digest};
     return 0;
 }
 
-static int put_one(struct shell *sh, const struct hosted *h, const struct sealed_task *t,
+static int put_one(struct shell *sh, const struct hosted *h, const struct unrecorded *t,
                    struct err *err)
 {
     cJSON *result = NULL;
@@ -110,7 +109,7 @@ void shell_open_records(struct shell *sh, uint32_t program)
     struct err err;
     o->shell = sh;
     o->program = program;
-    if (store_tasks(sh->store, program, take_task, o, &err) != 0) {
+    if (store_results(sh->store, program, true, take_task, o, &err) != 0) {
         log_error("records of program %u: %s", program, err.msg);
     }
     (void)uv_timer_init(&sh->loop, &o->timer);
