@@ -71,12 +71,31 @@ static int make_cells(const struct submit_job *j, struct err *err)
     return rc;
 }
 
+/* A folder's name carries eight digits of its root; what lies in it must agree in all of them. */
+static int check_same_root(const struct submit_job *j, const char *lock_path, struct err *err)
+{
+    struct lock *there = NULL;
+    struct err unread;
+    if (file_kind_at(lock_path) == FILE_ABSENT || lock_read(lock_path, &there, &unread) != 0) {
+        return 0; /* a damaged copy is not replaced, and is refused at the first spawn */
+    }
+    bool same = strcmp(there->root, j->bundle->lock->root) == 0;
+    lock_free(there);
+    return same
+               ? 0
+               : err_set(err, ERR_EXISTS,
+                         "%s is the folder of another program, whose root begins alike", j->folder);
+}
+
 static int copy_files(struct submit_job *j)
 {
     char *program_path = path_join(j->folder, HOSTED_PROGRAM_FILE);
     char *lock_path = path_join(j->folder, HOSTED_LOCK_FILE);
     char *from_lock = lock_path_of(j->path);
     int rc = dir_make(j->folder, 0700, &j->err);
+    if (rc == 0) {
+        rc = check_same_root(j, lock_path, &j->err);
+    }
     if (rc == 0) {
         rc = load_save_origin(j->folder, j->path, &j->err);
     }

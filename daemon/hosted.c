@@ -134,6 +134,7 @@ void hosted_free(struct hosted *h)
         return;
     }
     bundle_unref(h->bundle);
+    bundle_unref(h->plan);
     pin_cache_free(h->pins);
     (void)pthread_mutex_destroy(&h->pins_mutex);
     cJSON_Delete(h->verdict_timing);
@@ -150,6 +151,9 @@ void hosted_set_tasks(struct hosted *h, struct task_row *rows, size_t n)
 {
     free(h->tasks);
     free(h->times);
+    if (h->plan == NULL) {
+        h->plan = bundle_ref(h->bundle);
+    }
     h->tasks = rows;
     h->n_tasks = n;
     h->times = xcalloc(h->bundle->program->n_stages, sizeof(*h->times));
@@ -201,17 +205,17 @@ void hosted_apply(struct hosted *h, const struct state_row *row)
 
 size_t hosted_cell(const struct hosted *h, uint32_t task)
 {
-    return task / h->bundle->program->n_stages;
+    return task / h->plan->program->n_stages;
 }
 
 size_t hosted_stage(const struct hosted *h, uint32_t task)
 {
-    return task % h->bundle->program->n_stages;
+    return task % h->plan->program->n_stages;
 }
 
 char *hosted_task_folder(const struct hosted *h, uint32_t task)
 {
-    const struct program *p = h->bundle->program;
+    const struct program *p = h->plan->program;
     return xasprintf("%s/cells/%s/%s", h->folder, p->cells[hosted_cell(h, task)].folder,
                      p->stages[hosted_stage(h, task)].name);
 }
@@ -226,14 +230,14 @@ char *hosted_attempt_folder(const struct hosted *h, uint32_t task, uint32_t no, 
 
 char *hosted_task_name(const struct hosted *h, uint32_t task)
 {
-    const struct program *p = h->bundle->program;
+    const struct program *p = h->plan->program;
     return xasprintf("%s/%s", p->cells[hosted_cell(h, task)].name,
                      p->stages[hosted_stage(h, task)].name);
 }
 
 uint32_t hosted_find_task(const struct hosted *h, const char *name)
 {
-    const struct program *p = h->bundle->program;
+    const struct program *p = h->plan->program;
     const char *slash = strrchr(name, '/');
     if (slash == NULL) {
         return UINT32_MAX;

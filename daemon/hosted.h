@@ -51,8 +51,10 @@ struct stage_times { /* of tasks that are done, for the estimate of what is left
 struct hosted {
     uint32_t no; /* in store and core */
     char *id;
-    char *folder; /* STATE/programs/<id> */
-    struct bundle *bundle;
+    char *folder;           /* STATE/programs/<id> */
+    struct bundle *bundle;  /* the loop's alone: another [run] replaces it */
+    struct bundle *plan;    /* the first; cells and stages are those of the root, so paths come from
+                               it, in jobs too */
     struct pin_cache *pins; /* under pins_mutex */
     pthread_mutex_t pins_mutex;
     struct digest good_copies[2]; /* of program and lock in STATE, when last found good; likewise */
