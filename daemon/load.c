@@ -136,13 +136,31 @@ static bool has_report(const struct hosted *h)
     return there;
 }
 
-static int load_one(struct shell *sh, const struct store_program *row, struct err *err)
+/* verdict.json may have been lost or changed since: it follows from the store, and is then written
+ * again. */
+static bool verdict_is_there(const struct hosted *h, const struct program_row *status)
 {
+    struct digest d;
+    struct err err;
+    char *path = path_join(h->folder, "report/verdict.json");
+    bool same = digest_file(path, &d, NULL, &err) == 0 && digest_equal(&d, &status->verdict_digest);
+    free(path);
+    return same;
+}
+
+static int load_one(struct shell *sh, const struct store_program *stored, struct err *err)
+{
+    struct store_program copy = *stored;
+    const struct store_program *row = &copy;
     struct hosted *h = hosted_new(row->no, sh->state, row->id);
     int rc = load_bundle(h, row, err);
     if (rc != 0) {
         hosted_free(h);
         return err_wrap(err, "%s", row->id);
+    }
+    if (copy.status.reported && !verdict_is_there(h, &copy.status)) {
+        log_warn("%s: verdict.json is gone or changed: it is written again", row->id);
+        copy.status.reported = false;
     }
     h->report_ready = has_report(h);
     return shell_add_program(sh, h, row, err);
