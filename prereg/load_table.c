@@ -111,6 +111,10 @@ static void load_outcome(struct load *l, const struct toml_node *t)
     if (t->key[0] == '\0' || strlen(t->key) > OUTCOME_NAME_MAX || !is_printable(t->key)) {
         load_error_key(l, t, "a name is 1 to %zu bytes of printable text", OUTCOME_NAME_MAX);
     }
+    /* verdict.json says these where no outcome binds. */
+    if (strcmp(t->key, "VOID") == 0 || strcmp(t->key, "INDETERMINATE") == 0) {
+        load_error_key(l, t, "the name of a verdict that no row decides");
+    }
     load_check_keys(l, t, keys, ARRAY_LEN(keys));
     (void)load_text(l, t, "title", true, &o->title);
     if (load_need(l, t, "prior", TOML_FLOAT) != NULL) {

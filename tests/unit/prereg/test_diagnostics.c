@@ -271,6 +271,8 @@ static const struct {
      "grid.toml:34:24: error: table.rows[1]: expected 1 levels and an outcome, found 1 values\n"},
     {"row_kind", "[\"no\", \"O2\"]", "\"no\"",
      "grid.toml:34:24: error: table.rows[1]: expected 1 levels and an outcome, found 1 values\n"},
+    {"outcome_reserved", "[run]\n", "[outcome.VOID]\nprior = 0.1\ntitle = \"?\"\n[run]\n",
+     "grid.toml:38:10: error: outcome.VOID: the name of a verdict that no row decides\n"},
     {"prior_range", "prior = 0.4", "prior = 0",
      "grid.toml:36:16: error: outcome.O1.prior: 0 is not between 0 and 1\n"},
     {"prior_sum", "prior = 0.4", "prior = 0.6",

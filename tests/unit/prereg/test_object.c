@@ -118,6 +118,26 @@ static void test_torn_copies_are_seen_and_mended(void **state)
     world_release(&w);
 }
 
+/* A link to the right bytes is no copy: they could change after the check. */
+static void test_links_are_no_copies(void **state)
+{
+    (void)state;
+    struct world w = world_of(SMALL_PROGRAM);
+    struct err err = {0};
+    struct stat st;
+    assert_int_equal(object_store_all(w.p, w.lock, w.state, NULL, &err), 0);
+    char *copy = object_path(w.state, lock_file_digest(w.lock, "./worker.sh"));
+    char *source = path_join(w.folder, "worker.sh");
+    assert_int_equal(unlink(copy), 0);
+    assert_int_equal(symlink(source, copy), 0);
+    assert_int_equal(object_store_all(w.p, w.lock, w.state, NULL, &err), 0);
+    assert_int_equal(lstat(copy, &st), 0);
+    assert_true(S_ISREG(st.st_mode));
+    free(source);
+    free(copy);
+    world_release(&w);
+}
+
 static void test_recorded_drift_runs_what_is_there(void **state)
 {
     (void)state;
@@ -283,6 +303,7 @@ int main(void)
         cmocka_unit_test(test_argv_names_copies),
         cmocka_unit_test(test_source_may_change_after_storing),
         cmocka_unit_test(test_torn_copies_are_seen_and_mended),
+        cmocka_unit_test(test_links_are_no_copies),
         cmocka_unit_test(test_recorded_drift_runs_what_is_there),
         cmocka_unit_test(test_where_workers_are_found),
         cmocka_unit_test(test_cache_sees_changes),
