@@ -9,8 +9,15 @@
 #include "ctl/out.h"
 #include "state/rebuild.h"
 
+struct taken {
+    cJSON *programs;
+    bool tampered; /* one of them had a journal whose chain does not hold */
+};
+
 static void take(void *ctx, const struct rebuilt_program *p)
 {
+    struct taken *taken = ctx;
+    taken->tampered |= p->tampered;
     cJSON *row = json_object();
     cJSON *tasks = json_object();
     for (enum task_state s = 0; s < TASK_STATE_NR; s++) {
@@ -23,7 +30,7 @@ static void take(void *ctx, const struct rebuilt_program *p)
     json_put_int(row, "records", p->n_records);
     json_put_int(row, "done", p->n_by_state[TASK_DONE]);
     json_put(row, "tasks", tasks);
-    json_push(ctx, row);
+    json_push(taken->programs, row);
 }
 
 static void say(const char *state, const cJSON *programs)
@@ -55,7 +62,6 @@ static int find_state(const struct ctl_options *o, char **state, struct err *err
 
 int cmd_rebuild(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
-    *code = EXIT_OK;
     char *state = NULL;
     int rc = find_state(o, &state, err);
     if (rc != 0) {
@@ -63,7 +69,9 @@ int cmd_rebuild(const struct ctl_options *o, enum exit_code *code, struct err *e
     }
     cJSON *answer = json_object();
     cJSON *programs = json_array();
-    rc = store_rebuild(state, take, programs, err);
+    struct taken taken = {.programs = programs};
+    rc = store_rebuild(state, take, &taken, err);
+    *code = taken.tampered ? EXIT_LOCK : EXIT_OK;
     if (rc == 0 && !o->json) {
         say(state, programs);
     }

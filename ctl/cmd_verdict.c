@@ -5,6 +5,7 @@
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
 #include "ctl/out.h"
+#include "ctl/status_text.h"
 #include "ctl/verdict_text.h"
 
 static void say(const cJSON *answer)
@@ -12,6 +13,7 @@ static void say(const cJSON *answer)
     struct term t = term_of_stdout();
     struct strbuf sb = STRBUF_INIT;
     if (strcmp(answer_text(answer, "state", ""), "computed") == 0) {
+        status_history(&sb, answer);
         verdict_text(&sb, &t, json_member(answer, "verdict"));
         strbuf_addf(&sb, "\n%s\n", answer_text(answer, "path", "?"));
     } else {
@@ -26,6 +28,12 @@ int cmd_verdict(const struct ctl_options *o, enum exit_code *code, struct err *e
 {
     cJSON *answer = NULL;
     int rc = ask(o, "verdict", ask_params(o, true), &answer, err);
+    if (rc == 0 && strcmp(answer_text(answer, "state", ""), "computed") == 0 &&
+        !cJSON_IsObject(json_member(answer, "verdict"))) {
+        rc = err_set(err, ERR_NOT_FOUND,
+                     "%s cannot be read; `preregctl stop` and `preregd serve` write it again",
+                     answer_text(answer, "path", "verdict.json"));
+    }
     if (rc == 0) {
         *code = (enum exit_code)answer_int(answer, "exit_code", EXIT_ANY);
         rc = o->json ? out_json(answer, err) : 0;

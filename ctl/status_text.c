@@ -215,6 +215,14 @@ static void status_counted(struct strbuf *sb, const struct term *t, const cJSON 
                                                   : "scores are open");
 }
 
+void status_history(struct strbuf *sb, const cJSON *answer)
+{
+    if (strcmp(answer_text(answer, "history", ""), "unverified") == 0) {
+        strbuf_adds(sb, "UNVERIFIED HISTORY: the journal was missing, short or broken when the "
+                        "database was rebuilt; what follows rests on the cells' files alone\n");
+    }
+}
+
 static const struct {
     const char *why;
     const char *words;
@@ -297,6 +305,7 @@ void status_program(struct strbuf *sb, const struct term *t, const cJSON *summar
         strbuf_addc(sb, '\n');
     }
     status_line(sb, t, summary);
+    status_history(sb, summary);
     status_counted(sb, t, summary);
     status_not_running(sb, t, summary);
     status_paused(sb, t, summary);

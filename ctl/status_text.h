@@ -26,4 +26,8 @@ void status_line(struct strbuf *sb, const struct term *t, const cJSON *summary);
 /* The daemon's own line. */
 void status_daemon(struct strbuf *sb, const struct term *t, const cJSON *ping);
 
+/* A line when the history is unverified (of a summary, or of the answer to verdict); else nothing.
+ */
+void status_history(struct strbuf *sb, const cJSON *answer);
+
 #endif

@@ -149,6 +149,7 @@ cJSON *answer_verdict_of(const struct hosted *h)
     json_put_string(o, "outcome", strcmp(kind, "bound") == 0 ? h->status.outcome : NULL);
     json_put_int(o, "exit_code", (int64_t)verdict_exit_of(h->status.outcome));
     json_put_string(o, "path", path);
+    json_put_string(o, "history", h->unverified ? "unverified" : "verified");
     if (json_read_file(path, VERDICT_BYTES_MAX, &verdict, &err) != 0) {
         log_warn("%s", err.msg);
         json_put_null(o, "verdict");

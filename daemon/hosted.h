@@ -61,6 +61,7 @@ struct hosted {
     struct wall_time submitted;
     struct wall_time finished; /* 0: not yet */
     struct program_row status; /* as committed */
+    bool unverified;           /* the history: see store_program */
     struct task_row *tasks;    /* as committed; n_tasks of them */
     size_t n_tasks;
     uint32_t by_state[TASK_STATE_NR];

@@ -82,6 +82,7 @@ int load_mirror(struct store *store, struct hosted *h, const struct store_progra
     }
     hosted_set_tasks(h, rows, n);
     h->status = row->status;
+    h->unverified = row->unverified_history;
     h->submitted = row->submitted;
     rc = store_attempts(store, h->no, UINT32_MAX, take_times, h, err);
     return rc != 0 ? rc : store_live_attempts(store, h->no, take_attempt, live, err);

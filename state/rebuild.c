@@ -242,6 +242,7 @@ static int rebuild_journal(struct rebuilding *r, struct err *err)
                memchr(text.buf, '\n', text.len) == NULL) {
         rc = begin_anew(r, path, "its journal is empty or cannot be read", err);
     } else if (replay(r, path, &text, &why) != 0) {
+        r->tampered = true;
         rc = begin_anew(r, path, why.msg, err);
     }
     strbuf_release(&text);
@@ -260,6 +261,7 @@ static int tell(struct rebuilding *r, rebuild_fn *fn, void *ctx, struct err *err
 {
     struct rebuilt_program out = {.id = r->id,
                                   .unverified = r->unverified,
+                                  .tampered = r->tampered,
                                   .note = r->note.len > 0 ? r->note.buf : NULL,
                                   .n_records = r->n_records};
     struct digest head;

@@ -15,6 +15,7 @@
 struct rebuilt_program { /* texts live during the call */
     const char *id;
     bool unverified;
+    bool tampered; /* a journal was there, and its chain does not hold (or is cut, or of another) */
     const char *note; /* why it is unverified, or what else was found; or NULL */
     int64_t n_rows;   /* of the journal, afterwards */
     uint32_t n_by_state[TASK_STATE_NR];

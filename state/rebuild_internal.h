@@ -18,6 +18,7 @@ struct rebuilding {
     struct wall_time submitted;
     uint32_t no;
     bool unverified;
+    bool tampered;
     struct strbuf note;
     uint32_t n_records;
     struct task_row *tasks; /* as rebuilt so far */

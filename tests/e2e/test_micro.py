@@ -92,4 +92,21 @@ def test_rebuild_without_journal(place):
         equal(json.load(f)["history"], "unverified", "history in provenance.json")
 
 
-lab.main(test_to_verdict, test_submit_is_idempotent, test_rebuild, test_rebuild_without_journal)
+def test_rebuild_tampered(place):
+    """A journal that somebody changed is named, with exit 3; a lost verdict.json is written again, the same bytes."""
+    found = finished_and_stopped(place)
+    folder = place.program_folder()
+    os.remove(os.path.join(folder, "report", "verdict.json"))
+    journal = os.path.join(folder, "journal.jsonl")
+    with open(journal, encoding="utf-8") as f:
+        lines = f.readlines()
+    lines[4] = lines[4].replace('"event"', '"evenT"', 1)
+    with open(journal, "w", encoding="utf-8") as f:
+        f.writelines(lines)
+    programs = place.ctl_json("rebuild", wanted=LOCK)["programs"]
+    equal([p["history"] for p in programs], ["unverified"], "history after tampering")
+    says_the_same(place, *found)
+    equal(place.ctl_json("verdict")["history"], "unverified", "history beside the verdict")
+
+
+lab.main(test_to_verdict, test_submit_is_idempotent, test_rebuild, test_rebuild_without_journal, test_rebuild_tampered)
