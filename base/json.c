@@ -63,19 +63,69 @@ int json_parse(const char *text, size_t len, cJSON **out, struct err *err)
     return 0;
 }
 
-int json_read_file(const char *path, size_t max_bytes, cJSON **out, struct err *err)
+/* Length of the token at text that stands for a value that is not finite; 0 when there is none. */
+static size_t not_finite_token(const char *text, size_t len)
+{
+    static const char *const tokens[] = {"NaN", "-NaN", "Infinity", "-Infinity"};
+    for (size_t i = 0; i < ARRAY_LEN(tokens); i++) {
+        size_t n = strlen(tokens[i]);
+        bool ends = n == len || (n < len && memchr(",]} \t\r\n", text[n], 7) != NULL);
+        if (n <= len && ends && memcmp(text, tokens[i], n) == 0) {
+            return n;
+        }
+    }
+    return 0;
+}
+
+int json_parse_lax(const char *text, size_t len, cJSON **out, struct err *err)
+{
+    struct strbuf strict = STRBUF_INIT;
+    bool in_string = false;
+    for (size_t i = 0; i < len; i++) {
+        size_t n = in_string ? 0 : not_finite_token(text + i, len - i);
+        if (n > 0) {
+            strbuf_adds(&strict, "null");
+            i += n - 1;
+            continue;
+        }
+        if (in_string && text[i] == '\\' && i + 1 < len) {
+            strbuf_addc(&strict, text[i++]);
+        } else if (text[i] == '"') {
+            in_string = !in_string;
+        }
+        strbuf_addc(&strict, text[i]);
+    }
+    int rc = json_parse(strict.buf, strict.len, out, err);
+    strbuf_release(&strict);
+    return rc;
+}
+
+typedef int parse_fn(const char *text, size_t len, cJSON **out, struct err *err);
+
+static int read_with(parse_fn *parse, const char *path, size_t max_bytes, cJSON **out,
+                     struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
     *out = NULL;
     int rc = file_read(path, max_bytes, &text, err);
     if (rc == 0) {
-        rc = json_parse(text.buf, text.len, out, err);
+        rc = parse(text.buf, text.len, out, err);
         if (rc != 0) {
             (void)err_wrap(err, "%s", path);
         }
     }
     strbuf_release(&text);
     return rc;
+}
+
+int json_read_file(const char *path, size_t max_bytes, cJSON **out, struct err *err)
+{
+    return read_with(json_parse, path, max_bytes, out, err);
+}
+
+int json_read_file_lax(const char *path, size_t max_bytes, cJSON **out, struct err *err)
+{
+    return read_with(json_parse_lax, path, max_bytes, out, err);
 }
 
 int json_write_file(const char *path, const cJSON *v, mode_t mode, struct err *err)

@@ -27,6 +27,11 @@
 int json_parse(const char *text, size_t len, cJSON **out, struct err *err) MUST_CHECK;
 int json_read_file(const char *path, size_t max_bytes, cJSON **out, struct err *err) MUST_CHECK;
 
+/* The same for what a worker wrote: NaN, Infinity and -Infinity where a value may stand, which
+ * Python's json module writes although JSON has no such thing, are read as null. */
+int json_parse_lax(const char *text, size_t len, cJSON **out, struct err *err) MUST_CHECK;
+int json_read_file_lax(const char *path, size_t max_bytes, cJSON **out, struct err *err) MUST_CHECK;
+
 /* Only checks the text against the rules above, without building anything. */
 int json_scan(const char *text, size_t len, struct err *err) MUST_CHECK;
 

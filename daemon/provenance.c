@@ -145,7 +145,7 @@ static void put_result_facts(cJSON *o, const char *folder)
     const char *blas = NULL;
     int64_t threads = -1;
     char *path = path_join(folder, RESULT_FILE);
-    if (json_read_file(path, RESULT_BYTES_MAX, &result, &err) == 0) {
+    if (json_read_file_lax(path, RESULT_BYTES_MAX, &result, &err) == 0) {
         const cJSON *facts = json_member(result, "facts");
         const cJSON *b = json_member(facts, "blas");
         const cJSON *t = json_member(facts, "threads");

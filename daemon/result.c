@@ -184,7 +184,7 @@ static int verify(const struct result_source *source, struct result_check *out, 
     free(path);
     if (rc == 0) {
         out->digest = digest_bytes(text.buf, text.len);
-        rc = json_parse(text.buf, text.len, &out->json, err);
+        rc = json_parse_lax(text.buf, text.len, &out->json, err);
         if (rc != 0) {
             (void)err_wrap(err, "result.json");
         }
@@ -223,7 +223,7 @@ int result_read_accepted(const char *path, const struct digest *digest, cJSON **
     if (rc == 0) {
         struct digest found = digest_bytes(text.buf, text.len);
         rc = digest_equal(&found, digest)
-                 ? json_parse(text.buf, text.len, out, err)
+                 ? json_parse_lax(text.buf, text.len, out, err)
                  : err_set(err, ERR_CORRUPT, "%s was changed after it had been accepted", path);
     }
     strbuf_release(&text);

@@ -68,7 +68,7 @@ static int read_result(struct found_task *f, struct err *err)
     if (file_kind_at(path) == FILE_REGULAR) {
         rc = digest_file(path, &f->digest, NULL, err);
         if (rc == 0) {
-            rc = json_read_file(path, FILE_MAX, &f->result, err);
+            rc = json_read_file_lax(path, FILE_MAX, &f->result, err);
         }
         if (rc == 0) {
             rc = json_opt_string(f->result, "attempt", &attempt, err);

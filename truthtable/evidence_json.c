@@ -56,7 +56,7 @@ static struct evidence_value object_value(const cJSON *obj)
     if (cJSON_IsNull(value)) {
         const char *bound = string_member(obj, "bound");
         return bound != NULL ? bound_value(bound, why)
-                             : null_value(why != NULL ? why : "null without a reason");
+                             : null_value(why != NULL ? why : "null or NaN, without a reason");
     }
     if (!cJSON_IsNumber(value)) {
         return null_value("not a number");
@@ -72,8 +72,8 @@ static struct evidence_value object_value(const cJSON *obj)
     return v;
 }
 
-/* A number, null, or {"value","n","se","why","bound"}; NaN cannot be written in JSON and comes as a
- * string or null. */
+/* A number, null, or {"value","n","se","why","bound"}; NaN cannot be written in JSON and is
+ * read as null. */
 static struct evidence_value any_value(const cJSON *m)
 {
     if (cJSON_IsNumber(m)) {
@@ -82,7 +82,7 @@ static struct evidence_value any_value(const cJSON *m)
     if (cJSON_IsObject(m)) {
         return object_value(m);
     }
-    return null_value(cJSON_IsNull(m) ? "null without a reason" : "not a number");
+    return null_value(cJSON_IsNull(m) ? "null or NaN, without a reason" : "not a number");
 }
 
 typedef void add_fn(struct evidence *e, size_t cell, size_t stage, const char *name,

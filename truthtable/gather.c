@@ -53,7 +53,7 @@ static int gather_result(struct evidence *e, const char *cells, size_t cell, siz
     cJSON *result = NULL;
     int rc = 0;
     if (file_kind_at(path) != FILE_ABSENT) {
-        rc = json_read_file(path, GATHER_RESULT_BYTES_MAX, &result, err);
+        rc = json_read_file_lax(path, GATHER_RESULT_BYTES_MAX, &result, err);
         if (rc == 0) {
             rc = evidence_add_result(e, cell, stage, result, err);
         }

@@ -59,7 +59,7 @@ def test_causes(place):
 
 
 def test_nan_is_undetermined(place):
-    """NaN reaches no gate: the record is undetermined or the result is refused, and the verdict is not bound by it."""
+    """NaN reaches no gate: the record is kept as undetermined, and the verdict is not bound by it."""
     place.serve()
     grid = rogue.program(place, ["good", "nan"], budget=0.0, run=FAST)
     run = place.run("preregd", "submit", grid, "--wait")
@@ -67,6 +67,7 @@ def test_nan_is_undetermined(place):
     verdict = json.loads(place.verdict_bytes())
     scores = {g["cell"].split(",")[0].split("=")[1]: g["score"] for g in verdict["gates"]}
     equal(scores["nan"], None, "the score that was NaN")
+    equal(place.tasks()["mode=nan,seed=1/probe"]["state"], "done", "the task whose score was NaN")
 
 
 def test_orphans(place):

@@ -87,7 +87,7 @@ static void read_result(struct report_model *m, const char *task_folder, size_t 
     struct err ignored = {0};
     char *path = path_join(task_folder, "result.json");
     if (file_kind_at(path) == FILE_REGULAR &&
-        json_read_file(path, RESULT_BYTES_MAX, &m->results[task], &ignored) == 0) {
+        json_read_file_lax(path, RESULT_BYTES_MAX, &m->results[task], &ignored) == 0) {
         m->n_results++;
     }
     free(path);

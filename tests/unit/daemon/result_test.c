@@ -109,7 +109,7 @@ static const struct sample samples[] = {
      RESULT_VALID, ""},
     {"", RESULT_BAD, "result.json"},
     {HEAD "\"metrics\":{\"acc\":{\"value\":0.5}}", RESULT_BAD, "result.json"}, /* torn */
-    {HEAD "\"metrics\":{\"acc\":{\"value\":NaN}}}", RESULT_BAD, "result.json"},
+    {HEAD "\"metrics\":{\"acc\":{\"value\":NaN}}}", RESULT_VALID, ""},
     {"[]", RESULT_BAD, "not an object"},
     {"{\"protocol\":2,\"attempt\":\"" ID "\",\"metrics\":{\"acc\":1}}", RESULT_BAD, "protocol"},
     {"{\"protocol\":1,\"attempt\":\"other\",\"metrics\":{\"acc\":1}}", RESULT_BAD,
