@@ -8,10 +8,15 @@
 #include "ctl/out.h"
 
 static const struct out_column attempt_columns[] = {
-    {"no", "no", OUT_COUNT},         {"started", "started", OUT_TEXT},
-    {"ended", "ended", OUT_TEXT},    {"cause", "cause", OUT_TEXT},
-    {"reason", "reason", OUT_TEXT},  {"code", "code", OUT_COUNT},
-    {"signal", "signal", OUT_COUNT}, {"resumed from", "resumed_from", OUT_COUNT},
+    {"no", "no", OUT_COUNT},
+    {"started", "started", OUT_TEXT},
+    {"ended", "ended", OUT_TEXT},
+    {"cause", "cause", OUT_TEXT},
+    {"reason", "reason", OUT_TEXT},
+    {"code", "code", OUT_COUNT},
+    {"signal", "signal", OUT_COUNT},
+    {"resumed from", "resumed_from", OUT_COUNT},
+    {"no events", "garbage_lines", OUT_COUNT},
     {"live", "live", OUT_YES},
 };
 
@@ -27,7 +32,7 @@ static const struct {
     {"backoff", "its last attempt failed, and the next waits a while"},
     {"running", "an attempt is at work"},
     {"starting", "an attempt is being started"},
-    {"blocked", "it is given up; `preregctl retry` gives it fresh budgets"},
+    {"blocked", "it is given up; until scores are seen, `preregctl retry` gives it fresh budgets"},
     {"never_run", "it will not be run"},
     {"verdict", "the verdict is out; nothing runs after it"},
     {"disk", "there is no room on the disk"},
@@ -88,6 +93,17 @@ static void say_times(struct strbuf *sb, const cJSON *answer)
     }
 }
 
+/* Below the table: sentences are too wide for it. */
+static void say_endings(struct strbuf *sb, const cJSON *attempts)
+{
+    for (const cJSON *a = attempts->child; a != NULL; a = a->next) {
+        const char *detail = answer_text(a, "detail", NULL);
+        if (detail != NULL) {
+            strbuf_addf(sb, "attempt %lld: %s\n", (long long)answer_int(a, "no", 0), detail);
+        }
+    }
+}
+
 static void say(const cJSON *answer)
 {
     struct term t = term_of_stdout();
@@ -119,6 +135,7 @@ static void say(const cJSON *answer)
     if (attempts != NULL && attempts->child != NULL) {
         strbuf_addc(&sb, '\n');
         out_table(&sb, &t, attempts, attempt_columns, ARRAY_LEN(attempt_columns));
+        say_endings(&sb, attempts);
     }
     out_text(&sb);
     strbuf_release(&sb);

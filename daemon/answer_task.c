@@ -216,6 +216,8 @@ static void put_ending(cJSON *o, const struct attempt_row *a)
     put_count(o, "signal", a->signal == 0 ? -1 : a->signal);
     put_text(o, "reason", a->state == ATTEMPT_ENDED ? end_reason_name(a->reason) : NULL);
     put_count(o, "resumed_from", a->resumed_from);
+    json_put_int(o, "garbage_lines", a->malformed);
+    json_put_null(o, "detail");
 }
 
 static void put_file(cJSON *o, const char *key, const char *folder, const char *name)
@@ -252,6 +254,24 @@ static int push_attempt(void *ctx, uint32_t task, const struct attempt_row *a, s
     return 0;
 }
 
+/* The journal's words go to the attempts they are about. They are of forms, names and digests:
+ * nothing that verifies a result says a value. */
+static int put_detail(void *ctx, uint32_t attempt_no, const char *detail, struct err *err)
+{
+    const struct attempts_list *l = ctx;
+    cJSON *o = NULL;
+    (void)err;
+    cJSON_ArrayForEach(o, l->list)
+    {
+        int64_t no = 0;
+        struct err ignored;
+        if (json_get_int(o, "no", 0, UINT32_MAX, &no, &ignored) == 0 && no == attempt_no) {
+            (void)cJSON_ReplaceItemInObjectCaseSensitive(o, "detail", cJSON_CreateString(detail));
+        }
+    }
+    return 0;
+}
+
 int answer_explain(struct answer_context *ctx, const cJSON *params, cJSON **result, struct err *err)
 {
     struct hosted *h = NULL;
@@ -277,6 +297,9 @@ int answer_explain(struct answer_context *ctx, const cJSON *params, cJSON **resu
     put_dependencies(o, h, task);
     put_budgets(o, h, task);
     rc = store_attempts(ctx->shell->store, h->no, task, push_attempt, &l, err);
+    if (rc == 0) {
+        rc = store_endings(ctx->shell->store, h->no, task, put_detail, &l, err);
+    }
     json_put_int(o, "garbage_lines", l.malformed);
     json_put(o, "attempt_list", l.list);
     if (rc != 0) {

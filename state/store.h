@@ -128,6 +128,12 @@ int store_attempts(struct store *store, uint32_t program, uint32_t task, store_a
 int store_live_attempts(struct store *store, uint32_t program, store_attempt_fn *fn, void *ctx,
                         struct err *err) MUST_CHECK;
 
+/* What the journal says in words of how attempts of one task ended, oldest first; attempts about
+ * which it has no words are left out. Walks the whole journal: for a person's question. */
+typedef int store_ending_fn(void *ctx, uint32_t attempt_no, const char *detail, struct err *err);
+int store_endings(struct store *store, uint32_t program, uint32_t task, store_ending_fn *fn,
+                  void *ctx, struct err *err) MUST_CHECK;
+
 /* Results of done tasks, in order. missing: only those whose records may be in the store and are
  * not: what ACT_OPEN_RECORDS is about. */
 typedef int store_result_fn(void *ctx, uint32_t task, uint32_t attempt_no,

@@ -53,6 +53,9 @@ def test_causes(place):
     equal(scores["null"], None, "the score of a worker that said null")
     garbage = place.ctl_json("explain", "mode=garbage,seed=1/probe")
     equal(garbage["garbage_lines"], 5, "lines that are no events")
+    torn = place.ctl_json("explain", "mode=torn_result,seed=1/probe")["attempt_list"][0]["detail"]
+    expect(torn is not None and torn in place.ctl("explain", "mode=torn_result,seed=1/probe").stdout
+           and torn.startswith("result.json: line 1"), f"explain does not say why the result is bad: {torn}")
     equal(len(place.ctl_json("explain", "mode=crash_once,seed=1/probe")["attempt_list"]), 2, "attempts of crash_once")
     logs = place.ctl("logs", "mode=bad_parameters,seed=1/probe").stdout
     expect("layers: 0 is under 1" in logs, f"logs show no word of the worker:\n{logs}")

@@ -179,6 +179,33 @@ static void test_journal_chain(void **state)
     free(text);
 }
 
+static int note_ending(void *ctx, uint32_t attempt_no, const char *detail, struct err *err)
+{
+    (void)err;
+    strbuf_addf(ctx, "%u %s\n", attempt_no, detail);
+    return 0;
+}
+
+/* What the journal says in words of one task's attempts, and of no other's. */
+static void test_endings(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    struct strbuf out = STRBUF_INIT;
+    struct state_row rows[] = {walker_start(&f->w, 0),
+                               walker_run(&f->w, 0),
+                               walker_fail(&f->w, 0, TASK_READY, CAUSE_CRASH),
+                               walker_start(&f->w, 2),
+                               walker_run(&f->w, 2),
+                               walker_done(&f->w, 2, "{}")};
+    must_commit(f, rows, ARRAY_LEN(rows));
+    assert_int_equal(store_endings(f->store, f->no, 0, note_ending, &out, &err), 0);
+    assert_string_equal(out.buf, "1 killed by signal 9 ??\n");
+    assert_int_equal(store_endings(f->store, f->no, 2, note_ending, &out, &err), 0);
+    assert_string_equal(out.buf, "1 killed by signal 9 ??\n");
+    strbuf_release(&out);
+}
+
 static void test_append_only(void **state)
 {
     struct fixture *f = *state;
@@ -525,6 +552,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_create),
         TEST(test_journal_chain),
+        TEST(test_endings),
         TEST(test_append_only),
         TEST(test_illegal_moves),
         TEST(test_all_or_nothing),
