@@ -27,12 +27,20 @@ static const char explanation[] =
     "well\n"
     "                is what it is confounded with\n";
 
-/* What became of the lock beside the program: a word for people, never an error of check. */
-static void say_lock(const struct program *p, struct strbuf *sb)
+/* The lock beside the program, if any, against its values, data and files: 0, or why it does not
+ * fit. */
+static int check_lock(const struct program *p, struct lock **lock, struct err *err)
+{
+    int rc = load_lock(p, lock, err);
+    return rc == 0 && *lock != NULL ? lock_verify(p, *lock, LOCK_ALL, NULL, NULL, err) : rc;
+}
+
+static int say_lock(const struct program *p, struct strbuf *sb)
 {
     struct lock *lock = NULL;
     struct err err = {0};
-    if (load_lock(p, &lock, &err) != 0) {
+    int rc = check_lock(p, &lock, &err);
+    if (rc != 0) {
         strbuf_addf(sb, "lock: does not fit: %s\n", err.msg);
     } else if (lock == NULL) {
         strbuf_adds(sb, "lock: none yet (`preregctl lock` writes it)\n");
@@ -40,13 +48,15 @@ static void say_lock(const struct program *p, struct strbuf *sb)
         strbuf_addf(sb, "lock: fits, root %s\n", lock->root);
     }
     lock_free(lock);
+    return rc;
 }
 
-static void say(const struct ctl_options *o, const struct proof *proof)
+/* Returns what is wrong with the lock, or 0. */
+static int say(const struct ctl_options *o, const struct proof *proof)
 {
     diag_print(&proof->diag, stderr);
     if (!proof->has_report) {
-        return;
+        return 0;
     }
     struct term t = term_of_stdout();
     struct strbuf sb = STRBUF_INIT;
@@ -58,12 +68,27 @@ static void say(const struct ctl_options *o, const struct proof *proof)
                     "no worker was asked (--no-run): metrics, parameters and what is held fixed "
                     "are not checked\n");
     }
-    say_lock(proof->program, &sb);
+    int lock_rc = say_lock(proof->program, &sb);
     if (o->explain) {
         strbuf_adds(&sb, explanation);
     }
     out_text(&sb);
     strbuf_release(&sb);
+    return lock_rc;
+}
+
+static void put_lock(cJSON *answer, const struct program *p, enum exit_code *code)
+{
+    struct lock *lock = NULL;
+    struct err err = {0};
+    int rc = check_lock(p, &lock, &err);
+    cJSON *o = json_object();
+    json_put_bool(o, "fits", rc == 0 && lock != NULL);
+    json_put_string(o, "root", lock != NULL ? lock->root : NULL);
+    json_put_string(o, "why", rc != 0 ? err.msg : NULL);
+    json_put(answer, "lock", o);
+    *code = *code == EXIT_OK && rc != 0 ? err_exit_code(rc) : *code;
+    lock_free(lock);
 }
 
 int cmd_check(const struct ctl_options *o, enum exit_code *code, struct err *err)
@@ -79,11 +104,15 @@ int cmd_check(const struct ctl_options *o, enum exit_code *code, struct err *err
     if (o->json) {
         struct err failure = {0};
         cJSON *answer = proof_json(&proof);
+        if (proof.program != NULL) {
+            put_lock(answer, proof.program, code);
+        }
         rc = out_json(answer, &failure);
         cJSON_Delete(answer);
         *err = rc != 0 ? failure : *err;
     } else {
-        say(o, &proof);
+        int lock_rc = say(o, &proof);
+        *code = rc == 0 && lock_rc != 0 ? err_exit_code(lock_rc) : *code;
         if (rc != 0) {
             (void)fprintf(stderr, "preregctl check: %zu errors\n", proof.diag.n_errors);
         }

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "daemon/hosted.h"
 #include "daemon/rpc/client.h"
 
 #define SUBMIT_LIMIT_MS ((int64_t)6 * 60 * 60 * 1000) /* hashing terabytes takes a while */
@@ -209,6 +210,22 @@ static int hand_in(const struct submit_options *o, const char *state, cJSON **re
     return rc;
 }
 
+/* What does not parse, is not locked or was changed is refused here, before a daemon is started for
+ * it. */
+static int look_first(const char *path, struct err *err)
+{
+    struct bundle *b = NULL;
+    char *absolute = path_absolute(NULL, path);
+    char *lock = lock_path_of(absolute);
+    int rc = bundle_load(absolute, lock, absolute, &b, err);
+    if (rc == 0) {
+        bundle_unref(b);
+    }
+    free(lock);
+    free(absolute);
+    return rc;
+}
+
 int submit_run(const struct submit_options *o, enum exit_code *code, struct err *err)
 {
     char *state = NULL;
@@ -219,6 +236,9 @@ int submit_run(const struct submit_options *o, enum exit_code *code, struct err 
         rc = file_kind_at(o->path) == FILE_ABSENT
                  ? err_set(err, ERR_NOT_FOUND, "there is no file %s", o->path)
                  : err_set(err, ERR_INVALID, "%s is not a file", o->path);
+    }
+    if (rc == 0) {
+        rc = look_first(o->path, err);
     }
     if (rc == 0) {
         rc = hand_in(o, state, &result, err);

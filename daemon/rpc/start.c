@@ -10,6 +10,7 @@
 #include "daemon/rpc/client.h"
 
 #define LOG_NAME       "preregd.log"
+#define LOG_READ_MAX   ((size_t)64 << 20)
 #define START_PAUSE_MS 20
 #define START_LIMIT_MS 20000
 
@@ -37,6 +38,24 @@ static int spawn_daemon(const char *program, const char *log, pid_t *pid)
     return why;
 }
 
+/* The last line that the daemon wrote to its log is why it ended. */
+static int say_last_words(const char *log, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err ignored;
+    if (file_read(log, LOG_READ_MAX, &text, &ignored) != 0) {
+        strbuf_clear(&text);
+    }
+    while (text.len > 0 && text.buf[text.len - 1] == '\n') {
+        text.buf[--text.len] = '\0';
+    }
+    const char *line = strrchr(text.buf, '\n');
+    line = line == NULL ? text.buf : line + 1;
+    int rc = err_set(err, ERR_NO_DAEMON, "preregd ended at once: %s (%s)", line, log);
+    strbuf_release(&text);
+    return rc;
+}
+
 /* Until it answers, ends, or the time is up. Another daemon that was quicker is as good. */
 static int wait_until_it_answers(const char *folder, const char *log, pid_t pid, struct err *err)
 {
@@ -53,7 +72,7 @@ static int wait_until_it_answers(const char *folder, const char *log, pid_t pid,
             return rc;
         }
         if (ended) {
-            return err_set(err, ERR_NO_DAEMON, "preregd ended at once; see %s", log);
+            return say_last_words(log, err);
         }
         if (clock_mono().ms > until) {
             return err_set(err, ERR_NO_DAEMON, "preregd did not answer within %d s; see %s",
