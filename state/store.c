@@ -10,7 +10,9 @@
 #include "state/internal.h"
 #include "state/schema.h"
 
-#define BUSY_MS 5000
+#define BUSY_MS       5000
+#define LOCK_TRIES    100 /* two seconds in all */
+#define LOCK_PAUSE_MS 20
 
 static const char *const SQL[STMT_NR] = {
     [STMT_TASK_UPDATE] = "UPDATE tasks SET state=?4, cause=?5, linked=?6, ending=?7, "
@@ -83,10 +85,16 @@ static struct store *store_new(const char *dir, enum store_mode mode)
     return store;
 }
 
+/* A daemon that was just told to stop, or a child of one that was killed between fork and exec, may
+ * hold it for a moment yet. */
 static int take_lock(struct store *store, struct err *err)
 {
     char *path = path_join(store->dir, "state.lock");
     int rc = lock_try(path, false, &store->lock_fd, err);
+    for (int i = 0; rc == 0 && store->lock_fd < 0 && i < LOCK_TRIES; i++) {
+        clock_sleep_ms(LOCK_PAUSE_MS);
+        rc = lock_try(path, false, &store->lock_fd, err);
+    }
     free(path);
     if (rc == 0 && store->lock_fd < 0) {
         rc = err_set(err, ERR_BUSY, "another preregd serves the state folder %s", store->dir);
