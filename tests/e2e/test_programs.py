@@ -42,6 +42,8 @@ def test_starter(place):
     """What `init` writes runs to a verdict."""
     place.ctl("init", "new")
     place.must(OK, "prereg-data", "demo", "--seed", "1", "--out", place.path("new/data"))
+    with open(place.path("new/grid.toml"), encoding="utf-8") as f:
+        expect('"new"' in f.read(), "init names the program after its folder")
     place.ctl("check", place.path("new/grid.toml"))
     place.ctl("lock", place.path("new/grid.toml"))
     run = place.run("preregd", "submit", place.path("new/grid.toml"), "--wait", timeout=600)
