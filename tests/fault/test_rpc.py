@@ -17,6 +17,7 @@ import time
 
 REQUEST_MAX = 1 << 20
 CLIENTS_MAX = 64
+LEFT_OVER_MAX = 8  # connections that earlier tests closed and the daemon has not noticed yet
 
 
 class Daemon:
@@ -128,7 +129,7 @@ def test_request_too_large(d):
 def test_too_many_connections(d):
     many = [d.open() for _ in range(CLIENTS_MAX + 20)]
     refused = 0
-    waiting = list(many)  # any of them: one that an earlier test closed may still count for a moment
+    waiting = list(many)  # any of them, and a few more: one that an earlier test closed may still count for a moment
     until = time.monotonic() + 20
     while refused < 20 and time.monotonic() < until:
         for s in select.select(waiting, [], [], 1)[0]:
@@ -137,7 +138,7 @@ def test_too_many_connections(d):
             refused += reply is not None and reply["error"]["name"] == "busy"
     for s in many:
         s.close()
-    assert refused == 20, refused
+    assert 20 <= refused <= 20 + LEFT_OVER_MAX, refused
     for _ in range(100):  # the closed ones are noticed at once
         try:
             answers(d)
