@@ -1,27 +1,36 @@
 #include "worker/data/tokenizer.h"
 
 #include "base/xalloc.h"
+#include "worker/data/tokenizer_kind.h"
 
-struct tokenizer {
-    char *spec;
-    uint32_t vocab;
-    uint32_t end_of_text;
-    struct digest digest;
+static const struct tokenizer_kind *const KINDS[] = {
+    &tokenizer_kind_bytes,
 };
+
+static const struct tokenizer_kind *find_kind(const char *spec)
+{
+    for (size_t i = 0; i < ARRAY_LEN(KINDS); i++)
+        if (KINDS[i]->claims(spec))
+            return KINDS[i];
+    return NULL;
+}
 
 int tokenizer_open(const char *spec, struct tokenizer **out, struct err *err)
 {
-    static const char identity[] = "preregd bytes tokenizer 1";
+    const struct tokenizer_kind *kind = find_kind(spec);
 
     *out = NULL;
-    if (strcmp(spec, TOKENIZER_BYTES) != 0)
+    if (kind == NULL)
         return err_set(err, ERR_REFUSED,
                        "tokenizer %s: this version trains and scores with \"bytes\" only", spec);
     struct tokenizer *tok = xcalloc(1, sizeof(*tok));
+    tok->kind = kind;
     tok->spec = xstrdup(spec);
-    tok->vocab = TOKENIZER_BYTES_VOCAB;
-    tok->end_of_text = TOKENIZER_BYTES_VOCAB - 1;
-    tok->digest = digest_bytes(identity, sizeof(identity) - 1);
+    int rc = kind->open(tok, err);
+    if (rc < 0) {
+        tokenizer_free(tok);
+        return rc;
+    }
     *out = tok;
     return 0;
 }
@@ -30,6 +39,7 @@ void tokenizer_free(struct tokenizer *tok)
 {
     if (tok == NULL)
         return;
+    tok->kind->release(tok);
     free(tok->spec);
     free(tok);
 }
@@ -54,25 +64,10 @@ struct digest tokenizer_digest(const struct tokenizer *tok)
     return tok->digest;
 }
 
-static void token_list_reserve(struct token_list *list, size_t more)
-{
-    if (list->n + more <= list->cap)
-        return;
-    size_t cap = list->cap * 2 > list->n + more ? list->cap * 2 : list->n + more;
-    list->ids = xreallocarray(list->ids, cap, sizeof(*list->ids));
-    list->cap = cap;
-}
-
 int tokenizer_encode(const struct tokenizer *tok, const char *text, size_t len,
                      struct token_list *out, struct err *err)
 {
-    (void)tok;
-    (void)err;
-    token_list_reserve(out, len);
-    for (size_t i = 0; i < len; i++)
-        out->ids[out->n + i] = (unsigned char)text[i];
-    out->n += len;
-    return 0;
+    return tok->kind->encode(tok, text, len, out, err);
 }
 
 int tokenizer_decode(const struct tokenizer *tok, const uint32_t *ids, size_t n, struct strbuf *out,
@@ -82,10 +77,18 @@ int tokenizer_decode(const struct tokenizer *tok, const uint32_t *ids, size_t n,
         if (ids[i] >= tok->vocab)
             return err_set(err, ERR_RANGE, "token %u is outside the vocabulary of %u", ids[i],
                            tok->vocab);
-        if (ids[i] != tok->end_of_text)
-            strbuf_addc(out, (char)(unsigned char)ids[i]);
+        tok->kind->decode(tok, ids[i], out);
     }
     return 0;
+}
+
+void token_list_reserve(struct token_list *list, size_t more)
+{
+    if (list->n + more <= list->cap)
+        return;
+    size_t cap = list->cap * 2 > list->n + more ? list->cap * 2 : list->n + more;
+    list->ids = xreallocarray(list->ids, cap, sizeof(*list->ids));
+    list->cap = cap;
 }
 
 void token_list_release(struct token_list *list)
