@@ -5,6 +5,7 @@
 
 static const struct tokenizer_kind *const KINDS[] = {
     &tokenizer_kind_bytes,
+    &tokenizer_kind_llama2c,
 };
 
 static const struct tokenizer_kind *find_kind(const char *spec)
@@ -57,6 +58,11 @@ uint32_t tokenizer_vocab(const struct tokenizer *tok)
 uint32_t tokenizer_end_of_text(const struct tokenizer *tok)
 {
     return tok->end_of_text;
+}
+
+bool tokenizer_adds_space(const struct tokenizer *tok)
+{
+    return tok->prefix_space;
 }
 
 struct digest tokenizer_digest(const struct tokenizer *tok)

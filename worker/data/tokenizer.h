@@ -8,6 +8,7 @@
 #ifndef WORKER_DATA_TOKENIZER_H
 #define WORKER_DATA_TOKENIZER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +37,8 @@ const char *tokenizer_spec(const struct tokenizer *tok);
 uint32_t tokenizer_vocab(const struct tokenizer *tok);       /* ids are 0 .. vocab - 1 */
 uint32_t tokenizer_end_of_text(const struct tokenizer *tok); /* the id that ends a document */
 struct digest tokenizer_digest(const struct tokenizer *tok);
+/* Whether encoding puts a space before the text, so that what is generated begins with one. */
+bool tokenizer_adds_space(const struct tokenizer *tok);
 
 /* Appends the ids of text; never the end-of-text id. */
 int tokenizer_encode(const struct tokenizer *tok, const char *text, size_t len,

@@ -30,11 +30,13 @@ struct tokenizer {
     char *spec;
     uint32_t vocab;
     uint32_t end_of_text;
+    bool prefix_space; /* encode() puts a space before the text */
     struct digest digest;
     void *state; /* the kind's own */
 };
 
 extern const struct tokenizer_kind tokenizer_kind_bytes;
+extern const struct tokenizer_kind tokenizer_kind_llama2c;
 
 /* Room for `more` ids behind list->n. */
 void token_list_reserve(struct token_list *list, size_t more);
