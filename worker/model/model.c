@@ -1,15 +1,13 @@
 #include "worker/model/model.h"
 
-#include <errno.h>
-
-#include "base/file.h"
 #include "base/xalloc.h"
+#include "worker/model/import.h"
 #include "worker/model/run.h"
-#include "worker/model/store.h"
 #include "worker/nn/crossent.h"
 #include "worker/nn/gemm.h"
 
 struct model {
+    struct import_source source;
     struct weights weights;
     struct store_info info;
     struct run *run;
@@ -17,38 +15,17 @@ struct model {
     real *max;    /* (head rows) */
 };
 
-/* The folder that holds model.json: beside the true place of result.json, or the folder itself. */
-static char *find_model_folder(const char *folder)
-{
-    char *link = path_join(folder, "result.json");
-    char *real_path = realpath(link, NULL);
-    char *base = real_path == NULL ? xstrdup(folder) : path_folder(real_path);
-    char *inner = path_join(base, MODEL_FOLDER);
-    char *probe = path_join(base, MODEL_FILE_JSON);
-    bool direct = file_kind_at(probe) == FILE_REGULAR;
-
-    free(probe);
-    free(link);
-    free(real_path);
-    if (direct) {
-        free(inner);
-        return base;
-    }
-    free(base);
-    return inner;
-}
-
 int model_open(const char *folder, int threads, struct model **out, struct err *err)
 {
     struct model *m = xcalloc(1, sizeof(*m));
-    char *place = find_model_folder(folder);
 
     *out = NULL;
     gemm_set_threads(threads);
-    int rc = store_load(place, &m->weights, &m->info, err);
+    int rc = import_find(folder, &m->source, err);
+    if (rc == 0)
+        rc = import_weights(&m->source, &m->weights, &m->info, err);
     if (rc == 0)
         rc = run_create(&m->weights.cfg, RUN_INFER, (size_t)m->weights.cfg.context, &m->run, err);
-    free(place);
     if (rc < 0) {
         model_free(m);
         return rc;
@@ -66,6 +43,7 @@ void model_free(struct model *m)
     run_free(m->run);
     weights_release(&m->weights);
     store_info_release(&m->info);
+    import_source_release(&m->source);
     free(m->loss);
     free(m->max);
     free(m);
@@ -84,6 +62,11 @@ struct digest model_digest(const struct model *m)
 const char *model_tokenizer_spec(const struct model *m)
 {
     return m->info.tokenizer_spec;
+}
+
+const char *model_tokenizer_file(const struct model *m)
+{
+    return m->source.tokenizer;
 }
 
 struct digest model_tokenizer_digest(const struct model *m)

@@ -2,6 +2,8 @@
  * A finished model, for whoever asks it something: open the folder a training task left, then score
  * tokens.
  *
+ * It may also be a folder of transformers or a checkpoint of llama2.c (worker/model/import.h).
+ *
  * Opening verifies model.bin against its digest. A model owns its weights and one workspace, so one
  * caller at a time. Results depend on the tokens alone, never on what was asked before: every call
  * is one sequence.
@@ -25,15 +27,20 @@
 struct model;
 
 /* folder: what task.json's inputs name (an attempt's folder, or the folder whose result.json links
- * into it). threads: of the matrix products. ERR_NOT_FOUND, ERR_CORRUPT, ERR_VERSION. */
+ * into it), or anything that import_find() knows. threads: of the matrix products. ERR_NOT_FOUND,
+ * ERR_CORRUPT, ERR_VERSION, ERR_REFUSED. */
 int model_open(const char *folder, int threads, struct model **out, struct err *err) MUST_CHECK;
 void model_free(struct model *m);
 
 const struct model_config *model_config(const struct model *m);
-/* SHA-256 of model.bin: what an evaluation's cache and items are keyed by. */
+/* SHA-256 of model.bin, or of what model.bin would hold: what an evaluation's cache and items are
+ * keyed by. */
 struct digest model_digest(const struct model *m);
-/* "bytes", or the name of the task's data that held tokenizer.json; and the tokenizer's digest. */
+/* "bytes", or the name of the task's data that held the tokenizer, or "" when the model names none;
+ * the tokenizer's file that lies with the model, or NULL; and the tokenizer's digest, zero when it
+ * is not known. */
 const char *model_tokenizer_spec(const struct model *m);
+const char *model_tokenizer_file(const struct model *m);
 struct digest model_tokenizer_digest(const struct model *m);
 
 /* For every i in first .. n - 1: logprob[i - first] = ln p(tokens[i] | tokens[0 .. i - 1]), and,

@@ -157,28 +157,36 @@ static int load_json(const cJSON *obj, struct model_config *cfg, struct store_in
     return 0;
 }
 
-int store_load(const char *folder, struct weights *w, struct store_info *info, struct err *err)
+int store_load_info(const char *folder, struct model_config *cfg, struct store_info *info,
+                    struct err *err)
 {
-    struct model_config cfg;
     cJSON *obj = NULL;
     char *path = path_join(folder, MODEL_FILE_JSON);
 
-    *w = (struct weights){0};
     *info = (struct store_info){0};
     int rc = json_read_file(path, MODEL_JSON_MAX, &obj, err);
     if (rc == 0) {
-        rc = load_json(obj, &cfg, info, err);
+        rc = load_json(obj, cfg, info, err);
         if (rc < 0 && rc != ERR_VERSION)
             rc = err->code = ERR_CORRUPT;
     }
     if (rc < 0)
         rc = err_wrap(err, "%s", path);
+    cJSON_Delete(obj);
+    free(path);
+    return rc;
+}
+
+int store_load(const char *folder, struct weights *w, struct store_info *info, struct err *err)
+{
+    struct model_config cfg;
+
+    *w = (struct weights){0};
+    int rc = store_load_info(folder, &cfg, info, err);
     if (rc == 0)
         rc = weights_init(w, &cfg, err);
     if (rc == 0)
         rc = load_bin(folder, w, &info->weights, err);
-    cJSON_Delete(obj);
-    free(path);
     if (rc < 0) {
         weights_release(w);
         store_info_release(info);

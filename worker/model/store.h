@@ -28,6 +28,10 @@ int store_save(const char *folder, const struct weights *w, struct store_info *i
 int store_load(const char *folder, struct weights *w, struct store_info *info,
                struct err *err) MUST_CHECK;
 
+/* model.json alone. */
+int store_load_info(const char *folder, struct model_config *cfg, struct store_info *info,
+                    struct err *err) MUST_CHECK;
+
 /* Reads exactly n floats into out, adding the bytes to the digest stream. */
 int store_read_floats(int fd, float *out, size_t n, struct digest_stream *stream,
                       struct err *err) MUST_CHECK;

@@ -1,0 +1,44 @@
+/*
+ * Folders as transformers reads and writes them: config.json beside model.safetensors (or shards
+ * with model.safetensors.index.json), Llama or Mixtral.
+ *
+ * A part is one tensor of theirs: a contiguous range of our parameters. The parts of a shape cover
+ * its parameters exactly; a folder must have all of them, of the right shapes and finite, and no
+ * other tensor but the rotary tables of old files and the head of a tied model.
+ */
+#ifndef WORKER_MODEL_HF_H
+#define WORKER_MODEL_HF_H
+
+#include "worker/model/hf_config.h"
+#include "worker/model/weights.h"
+
+#define HF_FILE_WEIGHTS   "model.safetensors"
+#define HF_FILE_INDEX     "model.safetensors.index.json"
+#define HF_FILE_TOKENIZER "tokenizer.json"
+#define HF_NAME_SIZE      96
+
+struct hf_part {
+    char name[HF_NAME_SIZE];
+    size_t offset; /* of weights.params */
+    int64_t rows;
+    int64_t cols; /* 0: one dimension */
+};
+
+/* *n parts in the order of the table; the caller frees them. The shape has passed
+ * hf_config_check(). */
+struct hf_part *hf_parts(const struct model_config *cfg, const struct tensor_table *table,
+                         size_t *n);
+
+/* The shape alone. */
+int hf_read_config(const char *folder, struct model_config *cfg, struct err *err) MUST_CHECK;
+/* ERR_NOT_FOUND, ERR_CORRUPT, ERR_REFUSED; each names the file or tensor. On error nothing is to be
+ * released. */
+int hf_read_weights(const char *folder, struct weights *w, struct err *err) MUST_CHECK;
+
+/* model.safetensors at path. ERR_REFUSED when the model is not of either architecture, also for a
+ * choice bias that is not zero, naming the layer. */
+int hf_write_weights(const char *path, const struct weights *w, struct err *err) MUST_CHECK;
+/* What hf_write_weights() would refuse. */
+int hf_check_weights(const struct weights *w, struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * The safetensors files of a folder as one: model.safetensors, or those that
+ * model.safetensors.index.json names. No tensor is in two files, and the index names exactly those
+ * that the files hold.
+ */
+#ifndef WORKER_MODEL_SHARDS_H
+#define WORKER_MODEL_SHARDS_H
+
+#include "worker/model/safetensors.h"
+
+#define SHARDS_MAX 1024
+
+struct shards {
+    struct safetensors *files;
+    size_t n;
+    cJSON *index; /* NULL: one file */
+};
+
+/* ERR_NOT_FOUND without weights; ERR_CORRUPT as safetensors_open(), for a bad index, and for a
+ * tensor in two files. On error nothing is to be closed. */
+int shards_open(const char *folder, struct shards *s, struct err *err) MUST_CHECK;
+void shards_close(struct shards *s);
+
+/* NULL when there is none; *file is the one that holds it. */
+const struct safetensors_entry *shards_find(const struct shards *s, const char *name,
+                                            const struct safetensors **file);
+
+#endif
