@@ -6,8 +6,7 @@
 #include "worker/data/tokenizer.h"
 #include "worker/model/hf.h"
 
-#define END_OF_TEXT "<|endoftext|>"
-#define TEXT_MAX    65536
+#define TEXT_MAX 65536
 
 /* GPT-2's character for a byte: itself where it prints in Latin-1, else the next one from U+0100.
  */
@@ -49,7 +48,7 @@ static cJSON *bpe_model(void)
         byte_character(b, text);
         json_put_int(vocab, text, b);
     }
-    json_put_int(vocab, END_OF_TEXT, 256);
+    json_put_int(vocab, HF_END_OF_TEXT, 256);
     json_put_string(obj, "type", "BPE");
     json_put_null(obj, "dropout");
     json_put_null(obj, "unk_token");
@@ -67,7 +66,7 @@ static cJSON *added_tokens(void)
     cJSON *list = json_array(), *end = json_object();
 
     json_put_int(end, "id", 256);
-    json_put_string(end, "content", END_OF_TEXT);
+    json_put_string(end, "content", HF_END_OF_TEXT);
     json_put_bool(end, "single_word", false);
     json_put_bool(end, "lstrip", false);
     json_put_bool(end, "rstrip", false);

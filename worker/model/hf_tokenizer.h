@@ -12,6 +12,7 @@
 #include "base/err.h"
 
 #define HF_FILE_TOKENIZER_CONFIG "tokenizer_config.json"
+#define HF_END_OF_TEXT           "<|endoftext|>" /* of "bytes" */
 
 /* Writes folder/tokenizer.json of "bytes". */
 int hf_tokenizer_write_bytes(const char *folder, struct err *err) MUST_CHECK;

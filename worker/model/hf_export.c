@@ -1,0 +1,254 @@
+#include "worker/model/hf_export.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "worker/data/tokenizer.h"
+#include "worker/model/hf.h"
+#include "worker/model/hf_tokenizer.h"
+#include "worker/model/import.h"
+
+#define FILE_GENERATION    "generation_config.json"
+#define TOKENIZER_JSON_MAX (256u << 20)
+
+/* What goes into the folder. */
+struct content {
+    struct import_source source;
+    struct weights weights;
+    struct store_info info;
+    const char *tokenizer; /* the file to copy; NULL: none, or "bytes" */
+    bool bytes;
+    int64_t end_of_text;    /* -1: not known */
+    char *end_of_text_name; /* NULL: not known */
+};
+
+/* The text of a token that tokenizer.json lists among its added ones; NULL when it does not. */
+static char *added_token_name(const char *path, int64_t id)
+{
+    cJSON *obj = NULL;
+    const cJSON *list = NULL, *token;
+    struct err err;
+    char *name = NULL;
+
+    if (json_read_file(path, TOKENIZER_JSON_MAX, &obj, &err) < 0 ||
+        json_get_array(obj, "added_tokens", &list, &err) < 0) {
+        cJSON_Delete(obj);
+        return NULL;
+    }
+    cJSON_ArrayForEach(token, list)
+    {
+        int64_t found = -1;
+        const char *content = NULL;
+        if (name == NULL && json_get_int(token, "id", 0, INT32_MAX, &found, &err) == 0 &&
+            found == id && json_get_string(token, "content", &content, &err) == 0)
+            name = xstrdup(content);
+    }
+    cJSON_Delete(obj);
+    return name;
+}
+
+static int check_tokenizer(struct content *c, const char *path, struct err *err)
+{
+    struct tokenizer *tok = NULL;
+
+    int rc = tokenizer_open(path, &tok, err);
+    if (rc < 0)
+        return rc;
+    struct digest found = tokenizer_digest(tok);
+    uint32_t vocab = tokenizer_vocab(tok);
+    c->end_of_text = tokenizer_end_of_text(tok);
+    bool strange = tokenizer_adds_space(tok);
+    tokenizer_free(tok);
+    if (!digest_is_zero(&c->info.tokenizer) && !digest_equal(&found, &c->info.tokenizer))
+        return err_set(err, ERR_CORRUPT, "tokenizer %s is not the one the model was trained with",
+                       path);
+    if (vocab > (uint32_t)c->weights.cfg.vocab)
+        return err_set(err, ERR_USAGE, "tokenizer %s has %u tokens, the model %d", path, vocab,
+                       c->weights.cfg.vocab);
+    if (strange || file_kind_at(path) != FILE_REGULAR)
+        return err_set(err, ERR_REFUSED,
+                       "tokenizer %s is not a tokenizer.json; --no-tokenizer leaves it out", path);
+    c->tokenizer = path;
+    c->end_of_text_name = added_token_name(path, c->end_of_text);
+    return 0;
+}
+
+static int choose_tokenizer(const struct hf_export *job, struct content *c, struct err *err)
+{
+    const char *path = job->tokenizer != NULL ? job->tokenizer : c->source.tokenizer;
+
+    c->end_of_text = -1;
+    if (job->no_tokenizer)
+        return 0;
+    if (path != NULL)
+        return check_tokenizer(c, path, err);
+    c->bytes = strcmp(c->info.tokenizer_spec, TOKENIZER_BYTES) == 0;
+    if (c->bytes) {
+        c->end_of_text = TOKENIZER_BYTES_VOCAB - 1;
+        c->end_of_text_name = xstrdup(HF_END_OF_TEXT);
+        return 0;
+    }
+    return err_set(err, ERR_USAGE,
+                   "the model's tokenizer \"%.60s\" does not lie with it: give it with "
+                   "--tokenizer, or leave it out with --no-tokenizer",
+                   c->info.tokenizer_spec);
+}
+
+static int write_object(const char *folder, const char *name, cJSON *obj, struct err *err)
+{
+    char *path = path_join(folder, name);
+    int rc = json_write_file(path, obj, 0644, err);
+
+    free(path);
+    cJSON_Delete(obj);
+    return rc;
+}
+
+static int write_configs(const char *folder, const struct content *c, struct err *err)
+{
+    cJSON *config = json_object(), *generation = json_object();
+
+    hf_config_put(&c->weights.cfg, c->end_of_text, config);
+    json_put_bool(generation, "do_sample", false);
+    if (c->end_of_text >= 0) {
+        json_put_int(generation, "bos_token_id", c->end_of_text);
+        json_put_int(generation, "eos_token_id", c->end_of_text);
+    }
+    int rc = write_object(folder, HF_FILE_CONFIG, config, err);
+    if (rc < 0) {
+        cJSON_Delete(generation);
+        return rc;
+    }
+    return write_object(folder, FILE_GENERATION, generation, err);
+}
+
+static int write_tokenizer(const char *folder, const struct content *c, struct err *err)
+{
+    int rc = 0;
+
+    if (c->bytes) {
+        rc = hf_tokenizer_write_bytes(folder, err);
+    } else if (c->tokenizer != NULL) {
+        char *path = path_join(folder, HF_FILE_TOKENIZER);
+        rc = file_copy(c->tokenizer, path, 0644, err);
+        free(path);
+    } else {
+        return 0;
+    }
+    if (rc < 0)
+        return rc;
+    return hf_tokenizer_write_config(folder, c->end_of_text_name, c->weights.cfg.context, err);
+}
+
+static int write_files(const char *folder, const struct content *c, struct err *err)
+{
+    char *path = path_join(folder, HF_FILE_WEIGHTS);
+
+    int rc = hf_write_weights(path, &c->weights, err);
+    free(path);
+    if (rc == 0)
+        rc = write_configs(folder, c, err);
+    if (rc == 0)
+        rc = write_tokenizer(folder, c, err);
+    return rc == 0 ? dir_sync(folder, err) : rc;
+}
+
+/* An existing place is replaced only when it is a model of transformers and nothing else is lost.
+ */
+static int check_place(const struct hf_export *job, const char *out, struct err *err)
+{
+    char *config = path_join(out, HF_FILE_CONFIG), *weights = path_join(out, HF_FILE_WEIGHTS);
+    bool model = file_kind_at(config) == FILE_REGULAR && file_kind_at(weights) == FILE_REGULAR;
+    struct stat info;
+    int rc = 0;
+
+    if (lstat(out, &info) == 0 && !job->force)
+        rc =
+            err_set(err, ERR_USAGE, "%s is there already; --force replaces an earlier export", out);
+    else if (lstat(out, &info) == 0 && (!S_ISDIR(info.st_mode) || !model))
+        rc = err_set(err, ERR_USAGE, "%s is no earlier export; it is not replaced", out);
+    free(config);
+    free(weights);
+    return rc;
+}
+
+/* The finished folder takes its place; what was there before is removed after that. */
+static int put_in_place(const char *made, const char *out, bool force, struct err *err)
+{
+    char *parent = path_folder(out);
+    int rc = 0;
+
+    if (renameat2(AT_FDCWD, made, AT_FDCWD, out, RENAME_NOREPLACE) == 0)
+        rc = dir_sync(parent, err);
+    else if (errno == EEXIST && force &&
+             renameat2(AT_FDCWD, made, AT_FDCWD, out, RENAME_EXCHANGE) == 0)
+        rc = dir_sync(parent, err) == 0 ? dir_remove(made, err) : err->code;
+    else
+        rc = err_set_errno(err, errno, "rename to %s", out);
+    free(parent);
+    return rc;
+}
+
+static int make_folder(const struct hf_export *job, const char *out, const struct content *c,
+                       struct err *err)
+{
+    char *parent = path_folder(out), *made = xasprintf("%s.XXXXXX", out);
+    struct err ignored;
+
+    int rc = check_place(job, out, err);
+    if (rc == 0)
+        rc = dir_make(parent, 0755, err);
+    if (rc == 0 && (mkdtemp(made) == NULL || chmod(made, 0755) != 0))
+        rc = err_set_errno(err, errno, "make %s", made);
+    if (rc == 0) {
+        rc = write_files(made, c, err);
+        if (rc == 0)
+            rc = check_place(job, out, err);
+        if (rc == 0)
+            rc = put_in_place(made, out, job->force, err);
+        if (rc < 0 && dir_remove(made, &ignored) < 0)
+            (void)err_wrap(err, "%s is left", made);
+    }
+    free(parent);
+    free(made);
+    return rc;
+}
+
+static int load(const struct hf_export *job, struct content *c, struct err *err)
+{
+    int rc = import_find(job->model, &c->source, err);
+    if (rc == 0)
+        rc = import_weights(&c->source, &c->weights, &c->info, err);
+    if (rc < 0)
+        return rc;
+    rc = import_check_finite(&c->weights, err);
+    if (rc == 0)
+        rc = hf_check_weights(&c->weights, err);
+    return rc < 0 ? err_wrap(err, "%s", job->model) : choose_tokenizer(job, c, err);
+}
+
+int hf_export(const struct hf_export *job, struct err *err)
+{
+    struct content c = {0};
+    char *out = path_absolute(NULL, job->out);
+
+    for (size_t n = strlen(out); n > 1 && out[n - 1] == '/'; n--)
+        out[n - 1] = '\0';
+    int rc = check_place(job, out, err);
+    if (rc == 0)
+        rc = load(job, &c, err);
+    if (rc == 0)
+        rc = make_folder(job, out, &c, err);
+    weights_release(&c.weights);
+    store_info_release(&c.info);
+    import_source_release(&c.source);
+    free(c.end_of_text_name);
+    free(out);
+    return rc;
+}

@@ -1,0 +1,303 @@
+#include "worker/train/use.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "base/xalloc.h"
+#include "worker/data/source.h"
+#include "worker/data/tokenizer.h"
+#include "worker/model/hf_export.h"
+#include "worker/model/model.h"
+
+#define TOKENS_DEFAULT 256
+#define TOKENS_MAX     (1 << 20)
+#define THREADS_MAX    1024
+
+/* One command's words. */
+struct words {
+    const char *model;
+    const char *hf;
+    const char *tokenizer;
+    const char *prompt;
+    const char *text;
+    int64_t tokens;
+    int64_t context; /* 0: the model's */
+    int64_t threads;
+    bool no_tokenizer;
+    bool force;
+    bool ids;
+};
+
+/* An option either takes a value (text or number) or is a switch. */
+struct word {
+    const char *name;
+    const char **text;
+    int64_t *number;
+    int64_t max;
+    bool *on;
+};
+
+static int take_word(const struct word *known, size_t n, int argc, char **argv, int *i,
+                     struct err *err)
+{
+    for (size_t k = 0; k < n; k++) {
+        if (strcmp(known[k].name, argv[*i]) != 0)
+            continue;
+        if (known[k].on != NULL) {
+            *known[k].on = true;
+            return 0;
+        }
+        if (*i + 1 == argc)
+            return err_set(err, ERR_USAGE, "%s needs a value", argv[*i]);
+        (*i)++;
+        if (known[k].text != NULL) {
+            *known[k].text = argv[*i];
+            return 0;
+        }
+        if (text_to_int(argv[*i], 1, known[k].max, known[k].number, err) < 0) {
+            err->code = ERR_USAGE;
+            return err_wrap(err, "%s", known[k].name);
+        }
+        return 0;
+    }
+    return err_set(err, ERR_USAGE, "unknown option %.60s", argv[*i]);
+}
+
+static int read_words(int argc, char **argv, const struct word *known, size_t n, const char **model,
+                      struct err *err)
+{
+    for (int i = 0; i < argc; i++) {
+        int rc = 0;
+        if (argv[i][0] == '-')
+            rc = take_word(known, n, argc, argv, &i, err);
+        else if (*model != NULL)
+            rc = err_set(err, ERR_USAGE, "two models: %.60s and %.60s", *model, argv[i]);
+        else
+            *model = argv[i];
+        if (rc < 0)
+            return rc;
+    }
+    return *model != NULL ? 0 : err_set(err, ERR_USAGE, "no model is named");
+}
+
+int use_export(int argc, char **argv, FILE *out, struct err *err)
+{
+    struct words w = {0};
+    const struct word known[] = {
+        {.name = "--hf", .text = &w.hf},
+        {.name = "--tokenizer", .text = &w.tokenizer},
+        {.name = "--no-tokenizer", .on = &w.no_tokenizer},
+        {.name = "--force", .on = &w.force},
+    };
+
+    int rc = read_words(argc, argv, known, ARRAY_LEN(known), &w.model, err);
+    if (rc == 0 && w.hf == NULL)
+        rc = err_set(err, ERR_USAGE, "--hf DIR: the folder to make is not named");
+    if (rc == 0 && w.tokenizer != NULL && w.no_tokenizer)
+        rc = err_set(err, ERR_USAGE, "--tokenizer and --no-tokenizer exclude each other");
+    if (rc < 0)
+        return rc;
+    const struct hf_export job = {.model = w.model,
+                                  .out = w.hf,
+                                  .tokenizer = w.tokenizer,
+                                  .no_tokenizer = w.no_tokenizer,
+                                  .force = w.force};
+    rc = hf_export(&job, err);
+    if (rc == 0)
+        (void)fprintf(out, "%s\n", w.hf);
+    return rc;
+}
+
+/* The model and its tokenizer: the one given, else the one that lies with it, else its name. */
+static int open_both(const struct words *w, struct model **m, struct tokenizer **tok,
+                     struct err *err)
+{
+    int rc = model_open(w->model, (int)w->threads, m, err);
+    if (rc < 0)
+        return rc;
+    struct digest want = model_tokenizer_digest(*m);
+    const char *spec = w->tokenizer != NULL ? w->tokenizer : model_tokenizer_file(*m);
+    if (spec == NULL)
+        spec = model_tokenizer_spec(*m);
+    if (w->tokenizer == NULL && model_tokenizer_file(*m) == NULL &&
+        strcmp(spec, TOKENIZER_BYTES) != 0)
+        return err_set(err, ERR_USAGE,
+                       "the model's tokenizer \"%.60s\" does not lie with it: give it with "
+                       "--tokenizer",
+                       spec);
+    rc = tokenizer_open(spec, tok, err);
+    if (rc < 0)
+        return rc;
+    struct digest found = tokenizer_digest(*tok);
+    if (!digest_is_zero(&want) && !digest_equal(&want, &found))
+        return err_set(err, ERR_CORRUPT, "tokenizer %s is not the one the model was trained with",
+                       spec);
+    if (tokenizer_vocab(*tok) > (uint32_t)model_config(*m)->vocab)
+        return err_set(err, ERR_USAGE, "tokenizer %s has %u tokens, the model %d", spec,
+                       tokenizer_vocab(*tok), model_config(*m)->vocab);
+    return 0;
+}
+
+/* The lowest id among the greatest. */
+static int find_top(const float *logits, size_t n, uint32_t *top, struct err *err)
+{
+    *top = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!isfinite(logits[i]))
+            return err_set(err, ERR_REFUSED, "the model's answer is not finite");
+        if (logits[i] > logits[*top])
+            *top = (uint32_t)i;
+    }
+    return 0;
+}
+
+static int generate(struct model *m, const struct tokenizer *tok, const struct words *w,
+                    struct token_list *list, struct err *err)
+{
+    size_t context = (size_t)model_config(m)->context, vocab = (size_t)model_config(m)->vocab;
+    float *logits = xcalloc(vocab, sizeof(*logits));
+    uint32_t top = 0;
+
+    token_list_add(list, tokenizer_end_of_text(tok));
+    int rc = tokenizer_encode(tok, w->prompt, strlen(w->prompt), list, err);
+    if (rc == 0 && list->n > context)
+        rc = err_set(err, ERR_USAGE, "--prompt has %zu tokens, the model takes %zu", list->n - 1,
+                     context - 1);
+    for (int64_t i = 0; rc == 0 && i < w->tokens && list->n <= context; i++) {
+        rc = model_next_logits(m, list->ids, list->n, logits, err);
+        if (rc == 0)
+            rc = find_top(logits, vocab, &top, err);
+        if (rc < 0 || top == tokenizer_end_of_text(tok))
+            break;
+        token_list_add(list, top);
+    }
+    free(logits);
+    return rc;
+}
+
+static int print_tokens(const struct tokenizer *tok, const struct token_list *list, bool ids,
+                        FILE *out, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    int rc = 0;
+
+    for (size_t i = 1; ids && i < list->n; i++)
+        strbuf_addf(&text, "%s%u", i == 1 ? "" : " ", list->ids[i]);
+    /* A model's vocabulary may be padded beyond its tokenizer's: such an id has no text. */
+    for (size_t i = 1; !ids && rc == 0 && i < list->n; i++)
+        if (list->ids[i] < tokenizer_vocab(tok))
+            rc = tokenizer_decode(tok, &list->ids[i], 1, &text, err);
+    size_t skip = !ids && tokenizer_adds_space(tok) && text.len > 0 && text.buf[0] == ' ';
+    strbuf_addc(&text, '\n');
+    if (rc == 0 && fwrite(text.buf + skip, 1, text.len - skip, out) != text.len - skip)
+        rc = err_set_errno(err, errno, "write");
+    strbuf_release(&text);
+    return rc;
+}
+
+int use_generate(int argc, char **argv, FILE *out, struct err *err)
+{
+    struct words w = {.prompt = "", .tokens = TOKENS_DEFAULT, .threads = 1};
+    const struct word known[] = {
+        {.name = "--prompt", .text = &w.prompt},
+        {.name = "--tokenizer", .text = &w.tokenizer},
+        {.name = "--tokens", .number = &w.tokens, .max = TOKENS_MAX},
+        {.name = "--threads", .number = &w.threads, .max = THREADS_MAX},
+        {.name = "--ids", .on = &w.ids},
+    };
+    struct model *m = NULL;
+    struct tokenizer *tok = NULL;
+    struct token_list list = {0};
+
+    int rc = read_words(argc, argv, known, ARRAY_LEN(known), &w.model, err);
+    if (rc == 0)
+        rc = open_both(&w, &m, &tok, err);
+    if (rc == 0)
+        rc = generate(m, tok, &w, &list, err);
+    if (rc == 0)
+        rc = print_tokens(tok, &list, w.ids, out, err);
+    token_list_release(&list);
+    tokenizer_free(tok);
+    model_free(m);
+    return rc;
+}
+
+/* Sum of the losses of stream[1 ..], each window of one context scored by itself. */
+static int add_losses(struct model *m, const struct token_list *stream, size_t context, double *sum,
+                      struct err *err)
+{
+    double *logprob = xcalloc(context, sizeof(*logprob));
+    int rc = 0;
+
+    *sum = 0.0;
+    for (size_t at = 0; rc == 0 && at + 1 < stream->n; at += context) {
+        size_t n = stream->n - at - 1 < context ? stream->n - at - 1 : context;
+        double part = 0.0;
+        rc = model_score(m, stream->ids + at, n + 1, 1, logprob, NULL, err);
+        for (size_t i = 0; rc == 0 && i < n; i++)
+            part -= logprob[i];
+        *sum += part;
+    }
+    free(logprob);
+    return rc;
+}
+
+static int measure(struct model *m, const struct tokenizer *tok, const struct words *w, FILE *out,
+                   struct err *err)
+{
+    size_t context = (size_t)model_config(m)->context;
+    struct token_list stream = {0};
+    struct corpus corpus;
+    double sum = 0.0;
+
+    if (w->context > (int64_t)context)
+        return err_set(err, ERR_USAGE, "--context %lld: the model takes %zu", (long long)w->context,
+                       context);
+    if (w->context > 0)
+        context = (size_t)w->context;
+    corpus_init(&corpus);
+    int rc = source_read(w->text, tok, &corpus, err);
+    token_list_add(&stream, tokenizer_end_of_text(tok));
+    for (size_t i = 0; rc == 0 && i < corpus.n_tokens; i++)
+        token_list_add(&stream, corpus.tokens[i]);
+    if (rc == 0 && corpus.n_tokens == 0)
+        rc = err_set(err, ERR_SYNTAX, "%s: no text", w->text);
+    if (rc == 0)
+        rc = add_losses(m, &stream, context, &sum, err);
+    if (rc == 0)
+        (void)fprintf(out,
+                      "{\"loss\":%.9g,\"bits_per_byte\":%.9g,\"tokens\":%zu,\"bytes\":%llu,"
+                      "\"documents\":%zu,\"context\":%zu}\n",
+                      sum / (double)corpus.n_tokens, sum / log(2.0) / (double)corpus.n_bytes,
+                      corpus.n_tokens, (unsigned long long)corpus.n_bytes, corpus.n_documents,
+                      context);
+    corpus_release(&corpus);
+    token_list_release(&stream);
+    return rc;
+}
+
+int use_loss(int argc, char **argv, FILE *out, struct err *err)
+{
+    struct words w = {.threads = 1};
+    const struct word known[] = {
+        {.name = "--text", .text = &w.text},
+        {.name = "--tokenizer", .text = &w.tokenizer},
+        {.name = "--context", .number = &w.context, .max = TOKENS_MAX},
+        {.name = "--threads", .number = &w.threads, .max = THREADS_MAX},
+    };
+    struct model *m = NULL;
+    struct tokenizer *tok = NULL;
+
+    int rc = read_words(argc, argv, known, ARRAY_LEN(known), &w.model, err);
+    if (rc == 0 && w.text == NULL)
+        rc = err_set(err, ERR_USAGE, "--text SOURCE: the text is not named");
+    if (rc == 0)
+        rc = open_both(&w, &m, &tok, err);
+    if (rc == 0)
+        rc = measure(m, tok, &w, out, err);
+    tokenizer_free(tok);
+    model_free(m);
+    return rc;
+}
