@@ -8,36 +8,12 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "base/xalloc.h"
-#include "worker/model/store.h"
 #include "worker/nn/gemm.h"
-#include "worker/train/checkpoint_state.h"
 
-#define MANIFEST          "manifest.json"
-#define MANIFEST_MAX      65536u
 #define STEP_PREFIX       "step-"
 #define ASSUMED_SECONDS   3600.0 /* mean time between failures before any was seen */
 #define SHORTEST_INTERVAL 0.5 /* seconds; and never more than a tenth of the time spent writing */
-
-/* One file of floats: up to two arrays, one after the other. */
-struct blob {
-    const char *name;
-    float *part[2];
-    size_t n[2];
-};
-
-#define BLOBS_NR 4
-
-static void blobs_of(const struct trainer *t, int64_t step, struct blob out[BLOBS_NR])
-{
-    size_t n = t->w.table.n_params;
-
-    out[0] = (struct blob){
-        "weights.bin", {t->w.params, t->w.route_bias}, {n, weights_n_bias(&t->w.cfg)}};
-    out[1] = (struct blob){"moment1.bin", {t->m, NULL}, {n, 0}};
-    out[2] = (struct blob){"moment2.bin", {t->v, NULL}, {n, 0}};
-    out[3] = (struct blob){"history.bin", {&t->history[0].loss, NULL}, {2 * (size_t)step, 0}};
-}
+#define WRITE_CHUNK       ((size_t)1 << 18) /* numbers between two looks */
 
 struct digest checkpoint_key(const struct task *task, const struct train_data *data)
 {
@@ -70,86 +46,126 @@ double checkpoint_interval(double cost_seconds, double worked_seconds, int64_t f
     return fmax(fmax(daly, 10.0 * cost_seconds), SHORTEST_INTERVAL);
 }
 
-static int write_blob(const char *path, const struct blob *b, struct err *err)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    int rc = 0;
+/* --- writing --- */
 
-    if (fd < 0)
-        return err_set_errno(err, errno, "open");
-    for (size_t i = 0; rc == 0 && i < 2; i++)
-        if (b->n[i] > 0)
-            rc = file_write_all(fd, b->part[i], b->n[i] * sizeof(float), err);
-    if (rc == 0 && fsync(fd) != 0)
-        rc = err_set_errno(err, errno, "fsync");
-    if (close(fd) != 0 && rc == 0)
-        rc = err_set_errno(err, errno, "close");
+/* One file of a checkpoint that is being written: its digest is of what lay in memory, so that a
+ * disk that changed it on the way is found out. */
+struct out_file {
+    const char *folder;
+    const char *name;
+    int fd;
+    int64_t n_bytes;
+    struct digest_stream stream;
+};
+
+static int out_open(struct out_file *f, const char *folder, const char *name, struct err *err)
+{
+    *f = (struct out_file){.folder = folder, .name = name};
+    char *path = path_join(folder, name);
+
+    f->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    int rc = f->fd < 0 ? err_set_errno(err, errno, "open %s", name) : 0;
+    free(path);
+    digest_start(&f->stream);
     return rc;
 }
 
-static int add_file(cJSON *files, const char *folder, const char *name, struct err *err)
+static int out_add(struct out_file *f, const void *data, size_t len, struct err *err)
+{
+    digest_add(&f->stream, data, len);
+    f->n_bytes += (int64_t)len;
+    int rc = file_write_all(f->fd, data, len, err);
+    return rc < 0 ? err_wrap(err, "%s", f->name) : 0;
+}
+
+/* Adds the file to the manifest's list when it lies on the disk. */
+static int out_close(struct out_file *f, int rc, cJSON *files, struct err *err)
 {
     char hex[DIGEST_HEX_SIZE];
-    struct digest digest;
-    int64_t n_bytes = 0;
-    char *path = path_join(folder, name);
 
-    int rc = digest_file(path, &digest, &n_bytes, err);
-    free(path);
+    if (f->fd < 0)
+        return rc;
+    if (rc == 0 && fsync(f->fd) != 0)
+        rc = err_set_errno(err, errno, "fsync %s", f->name);
+    if (close(f->fd) != 0 && rc == 0)
+        rc = err_set_errno(err, errno, "close %s", f->name);
     if (rc < 0)
         return rc;
-    cJSON *f = json_object();
+    cJSON *entry = json_object();
+    struct digest digest = digest_finish(&f->stream);
     digest_hex(&digest, hex);
-    json_put_string(f, "path", name);
-    json_put_string(f, "sha256", hex);
-    json_put_int(f, "bytes", n_bytes);
-    json_push(files, f);
+    json_put_string(entry, "path", f->name);
+    json_put_string(entry, "sha256", hex);
+    json_put_int(entry, "bytes", f->n_bytes);
+    json_push(files, entry);
     return 0;
 }
 
-static int write_files(const struct trainer *t, const char *folder, cJSON *files, struct err *err)
+/* x - x is 0 for every finite number and NaN for the others. */
+static bool all_finite(const float *x, size_t n)
 {
-    struct blob blobs[BLOBS_NR];
+    float sum = 0.0F;
+
+    for (size_t i = 0; i < n; i++)
+        sum += x[i] - x[i];
+    return sum == 0.0F;
+}
+
+static int add_numbers(struct out_file *f, const float *x, size_t n, struct err *err)
+{
     int rc = 0;
 
-    blobs_of(t, t->step, blobs);
-    for (size_t i = 0; rc == 0 && i < BLOBS_NR; i++) {
-        char *path = path_join(folder, blobs[i].name);
-        rc = write_blob(path, &blobs[i], err);
-        free(path);
-        if (rc == 0)
-            rc = add_file(files, folder, blobs[i].name, err);
+    for (size_t at = 0; rc == 0 && at < n; at += WRITE_CHUNK) {
+        size_t m = n - at < WRITE_CHUNK ? n - at : WRITE_CHUNK;
+        if (!all_finite(x + at, m))
+            return err_set(err, ERR_REFUSED, "%s holds numbers that are not finite", f->name);
+        rc = out_add(f, x + at, m * sizeof(*x), err);
+    }
+    return rc;
+}
+
+static int write_files(const struct checkpoint_image *img, const char *folder, cJSON *files,
+                       struct err *err)
+{
+    struct out_file f;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < IMAGE_BLOBS; i++) {
+        const struct image_blob *b = &img->blobs[i];
+        rc = out_open(&f, folder, b->name, err);
+        for (size_t part = 0; rc == 0 && part < IMAGE_PARTS; part++)
+            rc = add_numbers(&f, b->part[part], b->n[part], err);
+        rc = out_close(&f, rc, files, err);
     }
     if (rc < 0)
         return rc;
-    char *state = path_join(folder, "state.json");
-    rc = checkpoint_state_write(t, state, err);
-    free(state);
-    return rc < 0 ? rc : add_file(files, folder, "state.json", err);
+    rc = out_open(&f, folder, CHECKPOINT_STATE, err);
+    if (rc == 0)
+        rc = out_add(&f, img->state.buf, img->state.len, err);
+    return out_close(&f, rc, files, err);
 }
 
-static int write_manifest(const char *folder, int64_t step, const struct digest *key, int threads,
+static int write_manifest(const struct checkpoint_run *run, const char *folder, int64_t step,
                           cJSON *files, struct err *err)
 {
     char hex[DIGEST_HEX_SIZE];
     cJSON *obj = json_object();
-    char *path = path_join(folder, MANIFEST);
+    char *path = path_join(folder, CHECKPOINT_MANIFEST);
 
     json_put_int(obj, "preregd_checkpoint", CHECKPOINT_VERSION);
     json_put_int(obj, "step", step);
-    digest_hex(key, hex);
+    digest_hex(&run->key, hex);
     json_put_string(obj, "key", hex);
     json_put_string(obj, "blas", gemm_blas_text());
-    json_put_int(obj, "threads", threads);
+    json_put_int(obj, "threads", run->threads);
     json_put(obj, "files", files);
-    int rc = json_write_file(path, obj, 0644, err);
+    int rc = json_write_file(path, obj, 0644, err); /* syncs the folder too */
     cJSON_Delete(obj);
     free(path);
     return rc;
 }
 
-/* The step in a folder's name, or -1. */
-static int64_t step_of_name(const char *name)
+int64_t checkpoint_step_of_name(const char *name)
 {
     int64_t step = -1;
     struct err err;
@@ -162,254 +178,79 @@ static int64_t step_of_name(const char *name)
     return text_to_int(name + prefix, 0, INT64_MAX, &step, &err) < 0 ? -1 : step;
 }
 
-/* Keeps the newest two: this one, and the one before it. */
-static int remove_older(int64_t newest, struct err *err)
+/* Keeps the newest two: this one, and the one before it. What cannot be removed now is removed
+ * after the next one. */
+static void remove_older(int64_t newest)
 {
     struct name_list list = {0};
+    struct err ignored;
     int64_t before = -1;
 
-    int rc = dir_list(CHECKPOINT_FOLDER, &list, err);
+    int rc = dir_list(CHECKPOINT_FOLDER, &list, &ignored);
     for (size_t i = 0; rc == 0 && i < list.n; i++) {
-        int64_t step = step_of_name(list.names[i]);
+        int64_t step = checkpoint_step_of_name(list.names[i]);
         if (step > before && step < newest)
             before = step;
     }
     for (size_t i = 0; rc == 0 && i < list.n; i++) {
-        int64_t step = step_of_name(list.names[i]);
+        int64_t step = checkpoint_step_of_name(list.names[i]);
         if (step < 0 || step >= before)
             continue;
         char *path = path_join(CHECKPOINT_FOLDER, list.names[i]);
-        rc = dir_remove(path, err);
+        (void)!dir_remove(path, &ignored);
         free(path);
     }
     name_list_release(&list);
-    return rc;
 }
 
-int checkpoint_write(const struct trainer *t, const struct digest *key, int threads,
-                     struct err *err)
+/* Fills the folder beside the place where it is to lie. */
+static int fill(const struct checkpoint_image *img, const struct checkpoint_run *run,
+                const char *folder, struct err *err)
 {
-    char folder[64];
     cJSON *files = json_array();
 
-    checkpoint_path(t->step, folder, sizeof(folder));
-    int rc = dir_remove(folder, err);
+    int rc = dir_make(folder, 0755, err);
     if (rc == 0)
-        rc = dir_make(folder, 0755, err);
-    if (rc == 0)
-        rc = write_files(t, folder, files, err);
+        rc = write_files(img, folder, files, err);
     if (rc < 0) {
         cJSON_Delete(files);
-        return err_wrap(err, "checkpoint %s", folder);
+        return rc;
     }
-    rc = write_manifest(folder, t->step, key, threads, files, err);
+    return write_manifest(run, folder, img->step, files, err);
+}
+
+static int put_in_place(const char *from, const char *to, int64_t step, struct err *err)
+{
+    int rc = dir_remove(to, err);
+
+    if (rc == 0 && rename(from, to) != 0)
+        rc = err_set_errno(err, errno, "rename");
     if (rc == 0)
         rc = dir_sync(CHECKPOINT_FOLDER, err);
     if (rc == 0)
         rc = dir_sync(".", err); /* the first one made the folder */
     if (rc == 0)
-        rc = remove_older(t->step, err);
-    return rc < 0 ? err_wrap(err, "checkpoint %s", folder) : 0;
-}
-
-/* --- taking one up
- * --------------------------------------------------------------------------------------------- */
-
-struct candidate {
-    char *path;
-    int64_t step;
-    size_t age; /* position in the task's list: 0 is the newest attempt */
-};
-
-struct candidates {
-    struct candidate *items;
-    size_t n;
-    size_t cap;
-};
-
-static int newest_first(const void *a, const void *b)
-{
-    const struct candidate *x = a, *y = b;
-
-    if (x->step != y->step)
-        return x->step > y->step ? -1 : 1;
-    return x->age < y->age ? -1 : x->age > y->age;
-}
-
-static void find_candidates(const struct task *task, struct events *ev, struct candidates *out)
-{
-    for (size_t i = 0; i < task->n_resume; i++) {
-        struct name_list list = {0};
-        struct err err;
-        char *folder = path_join(task->resume[i], CHECKPOINT_FOLDER);
-        /* An attempt that died before its first checkpoint has no folder. */
-        int rc = dir_list(folder, &list, &err);
-        if (rc < 0 && rc != ERR_NOT_FOUND)
-            events_note(ev, "checkpoints skipped: %s", err.msg);
-        for (size_t j = 0; rc == 0 && j < list.n; j++) {
-            int64_t step = step_of_name(list.names[j]);
-            if (step < 0)
-                continue;
-            ARRAY_GROW(out->items, out->n, out->cap);
-            out->items[out->n++] = (struct candidate){path_join(folder, list.names[j]), step, i};
-        }
-        name_list_release(&list);
-        free(folder);
-    }
-    if (out->n > 0)
-        qsort(out->items, out->n, sizeof(*out->items), newest_first);
-}
-
-static void release_candidates(struct candidates *c)
-{
-    for (size_t i = 0; i < c->n; i++)
-        free(c->items[i].path);
-    free(c->items);
-}
-
-static int check_file(const char *folder, const cJSON *file, struct err *err)
-{
-    const char *name = NULL, *hex = NULL;
-    struct digest want, found;
-    int64_t n_bytes = 0, size = 0;
-    int rc;
-
-    if ((rc = json_get_string(file, "path", &name, err)) < 0 ||
-        (rc = json_get_string(file, "sha256", &hex, err)) < 0 ||
-        (rc = json_get_int(file, "bytes", 0, JSON_INT_MAX, &n_bytes, err)) < 0 ||
-        (rc = digest_from_hex(hex, &want, err)) < 0)
-        return rc;
-    char *path = path_join(folder, name);
-    rc = digest_file(path, &found, &size, err);
-    free(path);
-    if (rc < 0)
-        return rc;
-    if (size != n_bytes || !digest_equal(&want, &found))
-        return err_set(err, ERR_CORRUPT, "%s is not what the manifest says", name);
-    return 0;
-}
-
-struct manifest {
-    cJSON *json;
-    int64_t step;
-    int64_t threads;
-    const char *key;
-    const char *blas;
-};
-
-static int read_manifest(const char *folder, struct manifest *m, struct err *err)
-{
-    const cJSON *files = NULL, *file;
-    int64_t version = 0;
-    char *path = path_join(folder, MANIFEST);
-
-    *m = (struct manifest){0};
-    int rc = json_read_file(path, MANIFEST_MAX, &m->json, err);
-    free(path);
-    if (rc < 0 ||
-        (rc = json_get_int(m->json, "preregd_checkpoint", CHECKPOINT_VERSION, CHECKPOINT_VERSION,
-                           &version, err)) < 0 ||
-        (rc = json_get_int(m->json, "step", 1, INT32_MAX, &m->step, err)) < 0 ||
-        (rc = json_get_int(m->json, "threads", 1, INT32_MAX, &m->threads, err)) < 0 ||
-        (rc = json_get_string(m->json, "key", &m->key, err)) < 0 ||
-        (rc = json_get_string(m->json, "blas", &m->blas, err)) < 0 ||
-        (rc = json_get_array(m->json, "files", &files, err)) < 0)
-        return rc;
-    cJSON_ArrayForEach(file, files)
-    {
-        rc = check_file(folder, file, err);
-        if (rc < 0)
-            return rc;
-    }
-    return 0;
-}
-
-static int read_blob(const char *folder, const struct blob *b, struct err *err)
-{
-    struct digest_stream stream;
-    char *path = path_join(folder, b->name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    int rc = fd < 0 ? err_set_errno(err, errno, "open %s", path) : 0;
-
-    digest_start(&stream);
-    for (size_t i = 0; rc == 0 && i < 2; i++)
-        if (b->n[i] > 0)
-            rc = store_read_floats(fd, b->part[i], b->n[i], &stream, err);
-    if (fd >= 0)
-        (void)close(fd);
-    free(path);
+        remove_older(step);
     return rc;
 }
 
-static int load(struct trainer *t, const char *folder, int64_t step, struct err *err)
+int checkpoint_write(const struct checkpoint_image *img, const struct checkpoint_run *run,
+                     struct err *err)
 {
-    struct blob blobs[BLOBS_NR];
-    char *state = path_join(folder, "state.json");
+    char folder[64], being_written[80];
+    struct err ignored;
 
-    int rc = checkpoint_state_read(t, state, err);
-    free(state);
-    if (rc == 0 && t->step != step)
-        rc = err_set(err, ERR_CORRUPT, "state and manifest name different steps");
-    blobs_of(t, step, blobs);
-    for (size_t i = 0; rc == 0 && i < BLOBS_NR; i++)
-        rc = read_blob(folder, &blobs[i], err);
-    return rc;
-}
-
-static int check_machine(const struct manifest *m, const struct task *task, const char *folder,
-                         struct err *err)
-{
-    if (strcmp(m->blas, gemm_blas_text()) == 0 && m->threads == task->threads)
+    checkpoint_path(img->step, folder, sizeof(folder));
+    (void)snprintf(being_written, sizeof(being_written), CHECKPOINT_FOLDER "/.%s.tmp",
+                   path_name(folder));
+    int rc = dir_remove(being_written, err);
+    if (rc == 0)
+        rc = fill(img, run, being_written, err);
+    if (rc == 0)
+        rc = put_in_place(being_written, folder, img->step, err);
+    if (rc == 0)
         return 0;
-    return err_set(err, ERR_OTHER,
-                   "%s is of %s with %lld threads, this is %s with %d: not the same run "
-                   "(params.resume_any_core = true allows it)",
-                   path_name(folder), m->blas, (long long)m->threads, gemm_blas_text(),
-                   task->threads);
-}
-
-/* 1: taken up; 0: skipped, with the reason in err; negative: refused. */
-static int try_candidate(struct trainer *t, const struct task *task, const struct digest *key,
-                         const char *folder, struct err *err)
-{
-    struct manifest m;
-    char hex[DIGEST_HEX_SIZE];
-    int taken = 0;
-
-    digest_hex(key, hex);
-    int rc = read_manifest(folder, &m, err);
-    if (rc == 0 && strcmp(m.key, hex) != 0)
-        rc = err_set(err, ERR_CORRUPT, "of another run");
-    if (rc == 0 && m.step > t->opt->steps)
-        rc = err_set(err, ERR_CORRUPT, "past the horizon");
-    if (rc == 0 && !t->opt->resume_any_core)
-        taken = check_machine(&m, task, folder, err);
-    if (rc == 0 && taken == 0) {
-        rc = load(t, folder, m.step, err);
-        /* Digests held, so what does not load now was never ours or the disk fails: not to be
-         * skipped. */
-        taken = rc < 0 ? rc : 1;
-    }
-    cJSON_Delete(m.json);
-    return taken;
-}
-
-int checkpoint_resume(struct trainer *t, const struct task *task, const struct digest *key,
-                      struct events *ev, bool *found, struct err *err)
-{
-    struct candidates all = {0};
-    int taken = 0;
-
-    *found = false;
-    find_candidates(task, ev, &all);
-    for (size_t i = 0; taken == 0 && i < all.n; i++) {
-        taken = try_candidate(t, task, key, all.items[i].path, err);
-        if (taken == 0)
-            events_note(ev, "checkpoint %s skipped: %s", all.items[i].path, err->msg);
-    }
-    release_candidates(&all);
-    if (taken < 0)
-        return err_wrap(err, "resume");
-    *found = taken == 1;
-    return 0;
+    /* What cannot be finished takes no room; when even this fails, the next one tries again. */
+    (void)!dir_remove(being_written, &ignored);
+    return err_wrap(err, "checkpoint %s", folder);
 }

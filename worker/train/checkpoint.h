@@ -1,39 +1,52 @@
 /*
  * Checkpoints: folders checkpoint/step-NNNNNN in the attempt's own folder (invariant 7).
  *
- *   weights.bin    parameters and choice biases, float32        moment1.bin, moment2.bin   AdamW's
- *   history.bin    (loss, seconds) of every step, float32       state.json                 the rest
- * of the trainer manifest.json  written last: step, key, BLAS, threads, and every file's size and
- * SHA-256
+ *   weights.bin    parameters and choice biases, float32
+ *   moment1.bin, moment2.bin   AdamW's
+ *   history.bin    (loss, seconds) of every step, float32
+ *   state.json     the rest of the trainer
+ *   manifest.json  written last: step, key, BLAS, threads, and every file's size and SHA-256
  *
- * A folder without a manifest whose digests all hold is torn, and skipped. The previous checkpoint
- * stays until the next one is whole. The key is the digest of the task's parameters and of the data
- * that was read: another key is another run.
+ * A folder is filled under another name and renamed when all of it lies on the disk. One without a
+ * manifest whose digests all hold is torn, and skipped. The previous checkpoint stays until the
+ * next one is whole. The key is the digest of the task's parameters and of the data that was read:
+ * another key is another run.
  */
 #ifndef WORKER_TRAIN_CHECKPOINT_H
 #define WORKER_TRAIN_CHECKPOINT_H
 
 #include "worker/report/events.h"
 #include "worker/report/task.h"
-#include "worker/train/trainer.h"
+#include "worker/train/checkpoint_image.h"
 
-#define CHECKPOINT_FOLDER  "checkpoint"
-#define CHECKPOINT_VERSION 1
+#define CHECKPOINT_FOLDER   "checkpoint"
+#define CHECKPOINT_MANIFEST "manifest.json"
+#define CHECKPOINT_STATE    "state.json"
+#define CHECKPOINT_VERSION  2
 
-/* What a run of this task is, for the manifest. */
+/* What a run is, for the manifest. */
+struct checkpoint_run {
+    struct digest key;
+    int threads;
+};
+
 struct digest checkpoint_key(const struct task *task, const struct train_data *data);
 
-/* Writes checkpoint/step-<t->step> in the working directory and removes all but it and the one
- * before. */
-int checkpoint_write(const struct trainer *t, const struct digest *key, int threads,
+/* Writes checkpoint/step-<img->step> in the working directory and removes all but it and the one
+ * before. Without globals: fit for a thread. After an error nothing of it is left and those before
+ * stay. ERR_NO_SPACE, ERR_IO; ERR_REFUSED when a number in it is not finite. */
+int checkpoint_write(const struct checkpoint_image *img, const struct checkpoint_run *run,
                      struct err *err) MUST_CHECK;
-/* Name of the folder of a step, relative to the working directory. */
+/* Name of the folder of a step, relative to the working directory; and the step of a name, or -1.
+ */
 void checkpoint_path(int64_t step, char *out, size_t size);
+int64_t checkpoint_step_of_name(const char *name);
 
 /* Takes up the newest whole checkpoint among the task's resume folders: *found says whether there
  * was one. What is skipped is said as notes. ERR_OTHER when it was written on another BLAS build,
- * core or thread count and the program does not allow that. */
-int checkpoint_resume(struct trainer *t, const struct task *task, const struct digest *key,
+ * core or thread count and the program does not allow that; ERR_REFUSED when its weights are not
+ * finite. */
+int checkpoint_resume(struct trainer *t, const struct task *task, const struct checkpoint_run *run,
                       struct events *ev, bool *found, struct err *err) MUST_CHECK;
 
 /* Seconds of work between checkpoints by Daly's first-order optimum sqrt(2 cost M) - cost, M the

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/json.h"
+#include "base/xalloc.h"
 
 #define STATE_JSON_MAX (256u << 20)
 
@@ -20,7 +21,7 @@ static cJSON *put_marks(const struct trainer *t)
     return marks;
 }
 
-int checkpoint_state_write(const struct trainer *t, const char *path, struct err *err)
+int checkpoint_state_text(const struct trainer *t, struct strbuf *out, struct err *err)
 {
     cJSON *obj = json_object(), *health = json_object();
 
@@ -30,7 +31,9 @@ int checkpoint_state_write(const struct trainer *t, const char *path, struct err
     json_put(obj, "marks", put_marks(t));
     health_put(&t->health, health);
     json_put(obj, "health", health);
-    int rc = json_write_file(path, obj, 0644, err);
+    json_put_string(obj, "made_by", t->made_by);
+    strbuf_clear(out);
+    int rc = json_line(obj, out, err);
     cJSON_Delete(obj);
     return rc;
 }
@@ -50,6 +53,7 @@ static int get_mark(const cJSON *m, struct val_loss *out, struct err *err)
 static int read_members(struct trainer *t, const cJSON *obj, struct err *err)
 {
     const cJSON *marks = NULL, *health = NULL, *m;
+    const char *made_by = NULL;
     size_t i = 0;
     int rc;
 
@@ -57,6 +61,7 @@ static int read_members(struct trainer *t, const cJSON *obj, struct err *err)
         (rc = json_get_int(obj, "target_step", -1, t->opt->steps, &t->target_step, err)) < 0 ||
         (rc = json_get_int(obj, "evaluated_step", -1, t->opt->steps, &t->evaluated_step, err)) <
             0 ||
+        (rc = json_get_string(obj, "made_by", &made_by, err)) < 0 ||
         (rc = json_get_array(obj, "marks", &marks, err)) < 0 ||
         (rc = json_get_object(obj, "health", &health, err)) < 0)
         return rc;
@@ -68,6 +73,8 @@ static int read_members(struct trainer *t, const cJSON *obj, struct err *err)
         if (rc < 0)
             return rc;
     }
+    free(t->made_by);
+    t->made_by = xstrdup(made_by);
     return health_get(&t->health, health, err);
 }
 

@@ -3,9 +3,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "worker/report/describe.h"
+#include "worker/train/memory.h"
 #include "worker/train/outcome.h"
 #include "worker/train/train.h"
-#include "worker/train/trainer.h"
 
 #define PARAMS_FILE_MAX     (1u << 20)
 #define FLOPS_PER_SECOND    5e10 /* of one thread, for the estimate of time alone */
@@ -23,12 +23,13 @@ static double evaluated_tokens(const struct train_options *opt)
 {
     double evaluations = 1.0 + (double)opt->n_marks;
 
-    if (opt->has_target)
+    if (opt->eval_every > 0)
         evaluations += (double)(opt->steps / opt->eval_every);
     return evaluations * (double)opt->n_mix * (double)opt->val_tokens;
 }
 
-static void describe_facts(const struct train_options *opt, int threads, struct description *d)
+static void describe_facts(const struct train_options *opt, const struct memory_need *need,
+                           int threads, struct description *d)
 {
     const struct model_config *cfg = &opt->model;
     double total = (double)model_config_total(cfg), flops = model_config_flops_per_token(cfg);
@@ -46,7 +47,7 @@ static void describe_facts(const struct train_options *opt, int threads, struct 
         description_fact(d, "match_ratio", opt->match_ratio);
         description_param(d, cfg->experts > 0 ? "expert_ffn" : "ffn", (double)opt->solved_ffn);
     }
-    description_fact(d, "memory_bytes", trainer_bytes(opt));
+    description_fact(d, "memory_bytes", memory_most(need));
     description_fact(d, "disk_bytes", sizeof(real) * total * (3.0 * CHECKPOINTS_ON_DISK + 1.0));
     description_seconds(d, START_SECONDS + flops *
                                                (tokens + evaluated_tokens(opt) / BACKWARD_FACTOR) /
@@ -58,14 +59,18 @@ int train_describe(const struct task *task, FILE *out, struct err *err)
     struct param_faults faults = {0};
     struct train_options opt;
     struct description d;
+    struct memory_need need = {0};
 
     description_init(&d);
     train_options_read(task, &opt, &faults);
-    if (faults.n == 0)
-        trainer_check_memory(&opt, task, &faults);
+    if (faults.n == 0) {
+        /* Against the task's limit alone: this need not be the machine that will run it. */
+        memory_need_of(&opt, memory_corpus_of_files(task, &opt), task->threads, &need);
+        memory_check(&need, (double)task->memory_bytes, &opt, &faults);
+    }
     if (faults.n == 0) {
         outcome_metric_names(&opt, add_metric, &d);
-        describe_facts(&opt, task->threads, &d);
+        describe_facts(&opt, &need, task->threads, &d);
     }
     int rc = description_print(&d, &faults, out, err);
     description_release(&d);

@@ -182,6 +182,7 @@ static void read_evaluation(struct params *p, struct train_options *opt)
     opt->val_fraction = params_number(p, "val_fraction", 1e-6, 0.5, 0.05);
     opt->val_tokens = params_int(p, "val_tokens", 1, TOKENS_MAX, 65536);
     opt->eval_every = params_int(p, "eval_every", 0, TOKENS_MAX, 0);
+    opt->val_curve = opt->eval_every > 0;
     opt->resume_any_core = params_bool(p, "resume_any_core", false);
     if (opt->stop_at_target && !opt->has_target)
         params_fault(p, "stop_at_target", "needs target_loss");

@@ -53,6 +53,7 @@ struct train_options {
     double val_fraction; /* of documents, by hash */
     int64_t val_tokens;  /* at most so many per source */
     int64_t eval_every;  /* steps; 0: at marks and the end only */
+    bool val_curve;      /* eval_every was asked for: what is seen becomes a curve */
     bool resume_any_core;
     bool solved; /* match was solved here; solved_ffn is the answer */
     int64_t solved_ffn;

@@ -9,8 +9,7 @@
 #include "worker/nn/gemm.h"
 #include "worker/report/result.h"
 
-#define METRIC_NAME_SIZE 128
-#define TRAIN_LOSS_TAIL  0.1 /* of the steps */
+#define TRAIN_LOSS_TAIL 0.1 /* of the steps */
 
 static void mark_name(double mark, char name[METRIC_NAME_SIZE])
 {
@@ -20,7 +19,7 @@ static void mark_name(double mark, char name[METRIC_NAME_SIZE])
     (void)snprintf(name, METRIC_NAME_SIZE, "val_loss@%s", number);
 }
 
-static void source_name(const char *metric, const char *source, char name[METRIC_NAME_SIZE])
+void outcome_source_name(const char *metric, const char *source, char name[METRIC_NAME_SIZE])
 {
     (void)snprintf(name, METRIC_NAME_SIZE, "%s:%s", metric, source);
 }
@@ -34,9 +33,9 @@ void outcome_metric_names(const struct train_options *opt, void (*add)(void *ctx
     add(ctx, "val_bits_per_byte");
     add(ctx, "train_loss");
     for (size_t i = 0; i < opt->n_mix; i++) {
-        source_name("val_loss", opt->mix[i].name, name);
+        outcome_source_name("val_loss", opt->mix[i].name, name);
         add(ctx, name);
-        source_name("val_bits_per_byte", opt->mix[i].name, name);
+        outcome_source_name("val_bits_per_byte", opt->mix[i].name, name);
         add(ctx, name);
     }
     for (size_t i = 0; i < opt->n_marks; i++) {
@@ -58,9 +57,9 @@ static void put_validation(const struct trainer *t, const struct evaluation *las
         const struct val_loss *part = &last->source[i];
         double b = evaluate_bits_per_byte(src, part->loss);
         double se = evaluate_bits_per_byte(src, part->se);
-        source_name("val_loss", src->name, name);
+        outcome_source_name("val_loss", src->name, name);
         result_metric(r, name, part->loss, part->n, part->se);
-        source_name("val_bits_per_byte", src->name, name);
+        outcome_source_name("val_bits_per_byte", src->name, name);
         result_metric(r, name, b, part->n, se);
         bits += src->weight * b;
         variance += src->weight * se * (src->weight * se);
@@ -161,6 +160,7 @@ static void put_facts(const struct trainer *t, const struct task *task, struct r
     result_fact(r, "step_seconds", median_seconds(t));
     result_fact(r, "tokens_per_second", (double)t->opt->batch_tokens / median_seconds(t));
     put_router(t, r);
+    result_fact_text(r, "made_by", t->made_by);
     result_fact_sheet(r, task->threads, gemm_blas_text());
 }
 

@@ -5,6 +5,11 @@
 #include "worker/report/task.h"
 #include "worker/train/evaluate.h"
 
+#define METRIC_NAME_SIZE 128
+
+/* "METRIC:SOURCE" */
+void outcome_source_name(const char *metric, const char *source, char name[METRIC_NAME_SIZE]);
+
 /* Names of the metrics a task yields, in order, through add(). */
 void outcome_metric_names(const struct train_options *opt, void (*add)(void *ctx, const char *name),
                           void *ctx);

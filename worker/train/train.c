@@ -3,17 +3,17 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/xalloc.h"
 #include "worker/nn/gemm.h"
 #include "worker/report/events.h"
 #include "worker/report/result.h"
 #include "worker/report/stop.h"
-#include "worker/train/checkpoint.h"
 #include "worker/train/evaluate.h"
+#include "worker/train/keeper.h"
+#include "worker/train/memory.h"
 #include "worker/train/outcome.h"
 
-#define CURVE_POINTS   400
-#define WRITE_RATE     2e8 /* bytes a second assumed of the first checkpoint */
-#define FIRST_OVERHEAD 0.02
+#define CURVE_POINTS 400
 
 /* One attempt at a task. */
 struct attempt {
@@ -22,72 +22,81 @@ struct attempt {
     struct train_data data;
     struct trainer trainer;
     struct events events;
+    struct keeper keeper;
     struct evaluation last; /* at last_step */
     int64_t last_step;      /* -1: none */
-    struct digest key;
-    double checkpoint_cost;  /* seconds */
-    int64_t checkpoint_ns;   /* when the last one ended, or the steps began */
-    int64_t checkpoint_step; /* of the last one this attempt wrote; -1: none */
-    int64_t begin_ns;
 };
+
+static int say_faults(struct param_faults *faults, struct err *err)
+{
+    int rc = param_faults_result(faults, err);
+
+    for (size_t i = 0; rc < 0 && i < faults->n; i++)
+        (void)fprintf(stderr, "prereg-train: params.%s: %s\n", faults->items[i].key,
+                      faults->items[i].why);
+    param_faults_release(faults);
+    return rc;
+}
+
+static int read_options(struct attempt *a, struct err *err)
+{
+    struct param_faults faults = {0};
+    struct memory_need need;
+
+    train_options_read(a->task, &a->opt, &faults);
+    if (faults.n == 0) {
+        memory_need_of(&a->opt, memory_corpus_of_files(a->task, &a->opt), a->task->threads, &need);
+        memory_check(&need, memory_allowed(a->task), &a->opt, &faults);
+    }
+    return say_faults(&faults, err);
+}
+
+/* Once more with the tokens that there are: whether the run fits, and a copy of its state too. */
+static int check_memory(const struct attempt *a, bool *copies, struct err *err)
+{
+    struct param_faults faults = {0};
+    struct memory_need need;
+    double allowed = memory_allowed(a->task);
+
+    memory_need_of(&a->opt, memory_corpus_of_data(&a->data), a->task->threads, &need);
+    memory_check(&need, allowed, &a->opt, &faults);
+    *copies = allowed <= 0.0 || memory_most(&need) <= allowed;
+    return say_faults(&faults, err);
+}
+
+static int resume(struct attempt *a, struct err *err)
+{
+    bool found = false;
+
+    a->trainer.made_by = xasprintf("%s, %d %s", gemm_blas_text(), a->task->threads,
+                                   a->task->threads == 1 ? "thread" : "threads");
+    int rc = checkpoint_resume(&a->trainer, a->task, &a->keeper.run, &a->events, &found, err);
+    if (rc == 0 && found)
+        events_resumed(&a->events, a->trainer.step);
+    return rc;
+}
 
 static int set_up(struct attempt *a, struct err *err)
 {
-    struct param_faults faults = {0};
-    bool found = false;
+    bool copies = false;
 
-    train_options_read(a->task, &a->opt, &faults);
-    if (faults.n == 0)
-        trainer_check_memory(&a->opt, a->task, &faults);
-    int rc = param_faults_result(&faults, err);
-    for (size_t i = 0; rc < 0 && i < faults.n; i++)
-        (void)fprintf(stderr, "prereg-train: params.%s: %s\n", faults.items[i].key,
-                      faults.items[i].why);
-    param_faults_release(&faults);
+    int rc = read_options(a, err);
     if (rc == 0)
         rc = train_data_load(a->task, &a->opt, &a->data, err);
+    if (rc == 0)
+        rc = check_memory(a, &copies, err);
     if (rc == 0)
         rc = trainer_init(&a->trainer, &a->opt, &a->data, err);
     if (rc < 0)
         return rc;
-    a->key = checkpoint_key(a->task, &a->data);
-    rc = checkpoint_resume(&a->trainer, a->task, &a->key, &a->events, &found, err);
-    if (rc == 0 && found)
-        events_resumed(&a->events, a->trainer.step);
-    a->checkpoint_cost =
-        3.0 * sizeof(real) * (double)a->trainer.w.table.n_params / WRITE_RATE + FIRST_OVERHEAD;
-    return rc;
+    if (!copies)
+        events_note(&a->events, "memory has no room for a copy of the state: steps wait while a "
+                                "checkpoint is written");
+    keeper_init(&a->keeper, a->task, &a->trainer, &a->events, copies);
+    return resume(a, err);
 }
 
-static int write_checkpoint(struct attempt *a, struct err *err)
-{
-    char path[64];
-    int64_t begin = clock_mono_ns();
-
-    events_section(&a->events, SECTION_CHECKPOINT);
-    int rc = checkpoint_write(&a->trainer, &a->key, a->task->threads, err);
-    if (rc < 0)
-        return rc;
-    a->checkpoint_ns = clock_mono_ns();
-    a->checkpoint_step = a->trainer.step;
-    a->checkpoint_cost = (double)(a->checkpoint_ns - begin) * 1e-9;
-    checkpoint_path(a->trainer.step, path, sizeof(path));
-    events_checkpoint(&a->events, a->trainer.step, path, a->checkpoint_cost);
-    return 0;
-}
-
-static bool checkpoint_is_due(const struct attempt *a)
-{
-    int64_t now = clock_mono_ns();
-    double since = (double)(now - a->checkpoint_ns) * 1e-9;
-    double worked = (double)(now - a->begin_ns) * 1e-9;
-
-    if (a->task->checkpoint_seconds >= 0.0)
-        return since >= a->task->checkpoint_seconds;
-    return since >= checkpoint_interval(a->checkpoint_cost, worked, a->task->attempt_no - 1);
-}
-
-/* Whether this step has to be evaluated: a mark without a value, the target's turn, or the end. */
+/* Whether this step has to be evaluated: a mark without a value, its turn, or the end. */
 static bool evaluation_is_due(const struct attempt *a)
 {
     const struct trainer *t = &a->trainer;
@@ -98,8 +107,19 @@ static bool evaluation_is_due(const struct attempt *a)
             return true;
     if (t->step == opt->steps)
         return true;
-    return opt->has_target && t->target_step < 0 && t->step > t->evaluated_step &&
+    return opt->eval_every > 0 && t->step > 0 && t->step > t->evaluated_step &&
            t->step % opt->eval_every == 0;
+}
+
+static void say_validation(struct attempt *a)
+{
+    char name[METRIC_NAME_SIZE];
+
+    events_point(&a->events, a->last_step, "val_loss", a->last.whole.loss);
+    for (size_t i = 0; i < a->data.n_sources && a->data.n_sources > 1; i++) {
+        outcome_source_name("val_loss", a->data.sources[i].name, name);
+        events_point(&a->events, a->last_step, name, a->last.source[i].loss);
+    }
 }
 
 static int evaluate(struct attempt *a, struct err *err)
@@ -120,11 +140,11 @@ static int evaluate(struct attempt *a, struct err *err)
     for (size_t i = 0; i < a->opt.n_marks; i++)
         if (horizon_fraction(a->opt.steps, a->opt.marks[i]) == t->step)
             t->marks[i] = a->last.whole;
-    if (a->opt.has_target && t->target_step < 0) {
-        t->evaluated_step = t->step;
-        if (a->last.whole.loss <= a->opt.target_loss)
-            t->target_step = t->step;
-    }
+    t->evaluated_step = t->step;
+    if (a->opt.has_target && t->target_step < 0 && a->last.whole.loss <= a->opt.target_loss)
+        t->target_step = t->step;
+    if (a->opt.val_curve)
+        say_validation(a);
     return 0;
 }
 
@@ -154,20 +174,15 @@ static int one_step(struct attempt *a, struct err *err)
     return events_result(&a->events, err);
 }
 
-/* Asked to stop: what is done so far is kept, if there is anything. A checkpoint of this very step
- * is never written again: until the second one is whole there would be none. */
 static int stop(struct attempt *a, struct err *err)
 {
-    bool kept = a->trainer.step == 0 || a->trainer.step == a->checkpoint_step;
-    int rc = kept ? 0 : write_checkpoint(a, err);
+    int rc = keeper_stop(&a->keeper, err);
 
     return rc < 0 ? rc : err_set(err, ERR_BUSY, "stopped at step %lld", (long long)a->trainer.step);
 }
 
 static int run_steps(struct attempt *a, struct err *err)
 {
-    a->begin_ns = clock_mono_ns();
-    a->checkpoint_ns = a->begin_ns;
     for (;;) {
         if (stop_asked())
             return stop(a, err);
@@ -181,16 +196,30 @@ static int run_steps(struct attempt *a, struct err *err)
         if (is_finished(a))
             return 0;
         int rc = one_step(a, err);
-        if (rc == 0 && a->trainer.step < a->opt.steps && checkpoint_is_due(a))
-            rc = write_checkpoint(a, err);
         if (rc < 0)
             return rc;
+        if (a->trainer.step < a->opt.steps)
+            keeper_look(&a->keeper);
     }
+}
+
+/* From the last step to result.json. */
+static int finish(struct attempt *a, struct err *err)
+{
+    int rc = 0;
+
+    /* A run that was resumed after its target was reached has nothing evaluated yet. */
+    if (a->last_step != a->trainer.step)
+        rc = evaluate(a, err);
+    keeper_release(&a->keeper); /* its copy makes room for what writing the model takes */
+    if (rc == 0)
+        rc = outcome_write(&a->trainer, &a->last, a->task, err);
+    return rc == 0 ? events_result(&a->events, err) : rc;
 }
 
 int train_run(const struct task *task, struct err *err)
 {
-    struct attempt a = {.task = task, .last_step = -1, .checkpoint_step = -1};
+    struct attempt a = {.task = task, .last_step = -1};
 
     int rc = events_open(&a.events, err);
     if (rc < 0)
@@ -200,13 +229,9 @@ int train_run(const struct task *task, struct err *err)
     rc = set_up(&a, err);
     if (rc == 0)
         rc = run_steps(&a, err);
-    /* A run that was resumed after its target was reached has nothing evaluated yet. */
-    if (rc == 0 && a.last_step != a.trainer.step)
-        rc = evaluate(&a, err);
     if (rc == 0)
-        rc = outcome_write(&a.trainer, &a.last, task, err);
-    if (rc == 0)
-        rc = events_result(&a.events, err);
+        rc = finish(&a, err);
+    keeper_release(&a.keeper); /* on an error too, what is in flight gets to its end */
     trainer_release(&a.trainer);
     train_data_release(&a.data);
     events_close(&a.events);

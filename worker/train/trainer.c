@@ -39,26 +39,10 @@ void trainer_release(struct trainer *t)
     free(t->m);
     free(t->v);
     free(t->history);
+    free(t->made_by);
     free(t->tokens);
     free(t->targets);
     *t = (struct trainer){0};
-}
-
-void trainer_check_memory(const struct train_options *opt, const struct task *task,
-                          struct param_faults *faults)
-{
-    const double mib = 0x1p20;
-    double needed = trainer_bytes(opt);
-    struct params p;
-
-    if (task->memory_bytes == 0 || needed <= (double)task->memory_bytes)
-        return;
-    params_init(&p, NULL, faults);
-    params_fault(&p, "memory_bytes",
-                 "the run needs at least %.1f MiB (%lld parameters, %lld sequences a pass), the "
-                 "task may use %.1f MiB",
-                 needed / mib, (long long)model_config_total(&opt->model),
-                 (long long)opt->micro_batch, (double)task->memory_bytes / mib);
 }
 
 double trainer_bytes(const struct train_options *opt)

@@ -45,6 +45,7 @@ struct trainer {
     struct val_loss marks[MARKS_MAX];
     int64_t target_step;    /* -1: not reached */
     int64_t evaluated_step; /* the last step at which the target was looked for; -1: none */
+    char *made_by;          /* the BLAS builds, cores and thread counts that made it so far */
 };
 
 /* Fresh weights. ERR_OTHER without memory. trainer is to be released on error too. */
@@ -61,8 +62,5 @@ int trainer_check_finite(const struct trainer *t, const char *what, struct err *
 
 /* Bytes of parameters, gradients, moments and activations. */
 double trainer_bytes(const struct train_options *opt);
-/* A fault when that alone is more than the task may use; options are without faults. */
-void trainer_check_memory(const struct train_options *opt, const struct task *task,
-                          struct param_faults *faults);
 
 #endif

@@ -194,10 +194,8 @@ struct attempt_end fixture_run_unwanted(const char *folder)
     return wait_worker(folder, pid);
 }
 
-struct attempt_end fixture_run_until(const char *folder, const char *text, int times, int signo)
+static void wait_for(const char *folder, pid_t pid, const char *text, int times)
 {
-    pid_t pid = start_worker(folder);
-
     for (int ms = 0; fixture_events_count(folder, text) < times; ms++) {
         if (ms > 30000) {
             (void)kill(pid, SIGKILL);
@@ -205,6 +203,24 @@ struct attempt_end fixture_run_until(const char *folder, const char *text, int t
         }
         (void)usleep(1000);
     }
+}
+
+struct attempt_end fixture_run_until(const char *folder, const char *text, int times, int signo)
+{
+    pid_t pid = start_worker(folder);
+
+    wait_for(folder, pid, text, times);
+    (void)kill(pid, signo);
+    return wait_worker(folder, pid);
+}
+
+struct attempt_end fixture_run_twice(const char *folder, const char *text, int times, int signo)
+{
+    pid_t pid = start_worker(folder);
+
+    wait_for(folder, pid, text, times);
+    (void)kill(pid, signo);
+    (void)usleep(1000);
     (void)kill(pid, signo);
     return wait_worker(folder, pid);
 }

@@ -44,6 +44,8 @@ struct attempt_end fixture_run(const char *folder, int signo, int64_t delay_us);
 /* Starts the worker and sends signo as soon as its events hold `text` so many times; fails the test
  * when they never do. */
 struct attempt_end fixture_run_until(const char *folder, const char *text, int times, int signo);
+/* The same, with the signal sent again a millisecond later. */
+struct attempt_end fixture_run_twice(const char *folder, const char *text, int times, int signo);
 void attempt_end_release(struct attempt_end *end);
 
 /* Starts the worker with a SIGTERM already pending, held back: whoever takes it does so before any

@@ -1,0 +1,100 @@
+/*
+ * Preloaded into a worker: its checkpoint thread's calls to the disk are counted, and the process
+ * dies at one of them, or one fails. PREREG_FAULT is "kill:N", or "ERRNO:N" with a number (the Nth
+ * call), or "ERRNO:N+" (it and all after it). What the main thread calls is left alone.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static atomic_long n_calls;
+
+/* Whether this call is to fail; dies when it is the one to die at. */
+static bool fails(void)
+{
+    const char *plan = getenv("PREREG_FAULT");
+    char kind[16] = "", more[2] = "";
+    long at = 0;
+
+    if (plan == NULL || gettid() == getpid())
+        return false;
+    if (sscanf(plan, "%15[^:]:%ld%1s", kind, &at, more) < 2)
+        abort();
+    long n = atomic_fetch_add(&n_calls, 1) + 1;
+    if (n != at && (n < at || more[0] != '+'))
+        return false;
+    if (strcmp(kind, "kill") == 0)
+        (void)raise(SIGKILL);
+    errno = atoi(kind);
+    return true;
+}
+
+static void *next_symbol(const char *name)
+{
+    void *symbol = dlsym(RTLD_NEXT, name);
+
+    if (symbol == NULL)
+        abort();
+    return symbol;
+}
+
+/* The C library's own, under the name `next`. */
+#define NEXT(name)                                                                                 \
+    __typeof__(name) *next;                                                                        \
+    void *symbol = next_symbol(#name);                                                             \
+    memcpy(&next, &symbol, sizeof(next))
+
+int open(const char *path, int flags, ...)
+{
+    NEXT(open);
+    mode_t mode = 0;
+
+    if ((flags & O_CREAT) != 0) {
+        va_list ap;
+        va_start(ap, flags);
+        mode = va_arg(ap, mode_t);
+        va_end(ap);
+        if (fails())
+            return -1;
+    }
+    return next(path, flags, mode);
+}
+
+ssize_t write(int fd, const void *data, size_t n)
+{
+    NEXT(write);
+    return fails() ? -1 : next(fd, data, n);
+}
+
+int fsync(int fd)
+{
+    NEXT(fsync);
+    return fails() ? -1 : next(fd);
+}
+
+int rename(const char *from, const char *to)
+{
+    NEXT(rename);
+    return fails() ? -1 : next(from, to);
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+    NEXT(mkdir);
+    return fails() ? -1 : next(path, mode);
+}
+
+int unlinkat(int folder, const char *path, int flags)
+{
+    NEXT(unlinkat);
+    return fails() ? -1 : next(folder, path, flags);
+}

@@ -1,0 +1,127 @@
+#include "worker/train/keeper.h"
+
+#include "base/clock.h"
+
+#define WRITE_RATE     2e8 /* bytes a second assumed of the first checkpoint */
+#define FIRST_OVERHEAD 0.02
+
+void keeper_init(struct keeper *k, const struct task *task, const struct trainer *t,
+                 struct events *events, bool copies)
+{
+    int64_t now = clock_mono_ns();
+
+    *k = (struct keeper){.task = task,
+                         .trainer = t,
+                         .events = events,
+                         .copies = copies,
+                         .due_ns = now,
+                         .begin_ns = now,
+                         .last_step = -1};
+    k->run = (struct checkpoint_run){checkpoint_key(task, t->data), task->threads};
+    k->cost = checkpoint_image_bytes(t->opt) / WRITE_RATE + FIRST_OVERHEAD;
+    checkpoint_writer_init(&k->writer);
+}
+
+void keeper_release(struct keeper *k)
+{
+    if (k->task == NULL)
+        return;
+    keeper_finish(k);
+    checkpoint_writer_release(&k->writer);
+    *k = (struct keeper){0};
+}
+
+static bool is_due(const struct keeper *k)
+{
+    int64_t now = clock_mono_ns();
+    double since = (double)(now - k->due_ns) * 1e-9, worked = (double)(now - k->begin_ns) * 1e-9;
+
+    if (k->task->checkpoint_seconds >= 0.0)
+        return since >= k->task->checkpoint_seconds;
+    return since >= checkpoint_interval(k->cost, worked, k->task->attempt_no - 1);
+}
+
+static void say_written(struct keeper *k, int64_t step, double seconds)
+{
+    char path[64];
+
+    k->last_step = step;
+    checkpoint_path(step, path, sizeof(path));
+    events_checkpoint(k->events, step, path, seconds);
+}
+
+static void say_given_up(struct keeper *k, const struct err *why)
+{
+    if (k->last_step >= 0)
+        events_note(k->events, "%s: given up; step %lld stays the last one kept", why->msg,
+                    (long long)k->last_step);
+    else
+        events_note(k->events, "%s: given up; none of this attempt is kept yet", why->msg);
+}
+
+static void take(struct keeper *k)
+{
+    struct err why = {0};
+
+    int rc = checkpoint_writer_take(&k->writer, &why);
+    k->cost = k->writer.stall_seconds + k->writer.cpu_seconds;
+    if (rc == 0)
+        say_written(k, k->writer.image.step, k->writer.seconds);
+    else
+        say_given_up(k, &why);
+}
+
+static int write_now(struct keeper *k, struct err *err)
+{
+    struct checkpoint_image view;
+    int64_t begin = clock_mono_ns();
+
+    events_section(k->events, SECTION_CHECKPOINT);
+    checkpoint_image_init(&view);
+    int rc = checkpoint_image_view(&view, k->trainer, err);
+    if (rc == 0)
+        rc = checkpoint_write(&view, &k->run, err);
+    checkpoint_image_release(&view);
+    k->cost = (double)(clock_mono_ns() - begin) * 1e-9;
+    if (rc == 0)
+        say_written(k, k->trainer->step, k->cost);
+    return rc;
+}
+
+static void start(struct keeper *k)
+{
+    struct err why = {0};
+
+    if (k->copies && checkpoint_writer_start(&k->writer, k->trainer, &k->run, &why) < 0) {
+        k->copies = false;
+        events_note(k->events, "checkpoints stop the steps from here on: %s", why.msg);
+    }
+    if (!k->copies && write_now(k, &why) < 0)
+        say_given_up(k, &why);
+}
+
+void keeper_look(struct keeper *k)
+{
+    if (checkpoint_writer_has_ended(&k->writer))
+        take(k);
+    if (checkpoint_writer_is_busy(&k->writer) || !is_due(k))
+        return;
+    start(k);
+    k->due_ns = clock_mono_ns();
+}
+
+void keeper_finish(struct keeper *k)
+{
+    if (!checkpoint_writer_is_busy(&k->writer))
+        return;
+    events_section(k->events, SECTION_CHECKPOINT);
+    take(k);
+}
+
+int keeper_stop(struct keeper *k, struct err *err)
+{
+    int64_t step = k->trainer->step;
+
+    keeper_finish(k);
+    return step == 0 || step == k->last_step ? 0 : write_now(k, err);
+}
