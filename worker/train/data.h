@@ -43,6 +43,7 @@ struct train_data {
     struct tokenizer *tokenizer;
     struct train_source sources[MIX_MAX];
     size_t n_sources;
+    struct digest init; /* of the model that the run starts from; zero: none */
     uint64_t seed;
     size_t context;
 };

@@ -5,6 +5,7 @@
 #include "worker/report/describe.h"
 #include "worker/train/memory.h"
 #include "worker/train/outcome.h"
+#include "worker/train/start.h"
 #include "worker/train/train.h"
 
 #define PARAMS_FILE_MAX     (1u << 20)
@@ -28,6 +29,14 @@ static double evaluated_tokens(const struct train_options *opt)
     return evaluations * (double)opt->n_mix * (double)opt->val_tokens;
 }
 
+static void describe_counts(const struct model_config *cfg, struct description *d)
+{
+    description_fact(d, "params_total", (double)model_config_total(cfg));
+    description_fact(d, "params_active", (double)model_config_active(cfg));
+    description_fact(d, "active_ffn", (double)model_config_active_ffn(cfg));
+    description_fact(d, "flops_per_token", model_config_flops_per_token(cfg));
+}
+
 static void describe_facts(const struct train_options *opt, const struct memory_need *need,
                            int threads, struct description *d)
 {
@@ -35,12 +44,9 @@ static void describe_facts(const struct train_options *opt, const struct memory_
     double total = (double)model_config_total(cfg), flops = model_config_flops_per_token(cfg);
     double tokens = (double)opt->steps * (double)opt->batch_tokens;
 
-    description_fact(d, "params_total", total);
-    description_fact(d, "params_active", (double)model_config_active(cfg));
-    description_fact(d, "active_ffn", (double)model_config_active_ffn(cfg));
+    describe_counts(cfg, d);
     description_fact(d, "tokens", tokens);
     description_fact(d, "steps", (double)opt->steps);
-    description_fact(d, "flops_per_token", flops);
     if (cfg->experts > 0)
         description_fact(d, "tokens_per_expert", tokens * cfg->top_k / cfg->experts);
     if (opt->solved) {
@@ -54,6 +60,19 @@ static void describe_facts(const struct train_options *opt, const struct memory_
                                                (FLOPS_PER_SECOND * threads));
 }
 
+/* A model that cannot be read is a fault of the parameter that names it. */
+static void check_start(const struct task *task, const struct train_options *opt,
+                        struct param_faults *faults)
+{
+    struct params p;
+    struct err err;
+
+    if (start_check(task, opt, faults, &err) == 0)
+        return;
+    params_init(&p, NULL, faults);
+    params_fault(&p, "init", "%s", err.msg);
+}
+
 int train_describe(const struct task *task, FILE *out, struct err *err)
 {
     struct param_faults faults = {0};
@@ -63,6 +82,8 @@ int train_describe(const struct task *task, FILE *out, struct err *err)
 
     description_init(&d);
     train_options_read(task, &opt, &faults);
+    if (faults.n == 0)
+        check_start(task, &opt, &faults);
     if (faults.n == 0) {
         /* Against the task's limit alone: this need not be the machine that will run it. */
         memory_need_of(&opt, memory_corpus_of_files(task, &opt), task->threads, &need);
@@ -78,18 +99,63 @@ int train_describe(const struct task *task, FILE *out, struct err *err)
     return rc;
 }
 
+/* Of a file with a horizon too: what follows from the counts. */
+static void count_horizon(struct params *p, const struct model_config *cfg, struct description *d)
+{
+    struct train_options opt = {.model = *cfg};
+
+    if (!params_has(p, "horizon"))
+        return;
+    params_require(p, "batch_tokens");
+    opt.batch_tokens = params_int(p, "batch_tokens", 1, JSON_INT_MAX, cfg->context);
+    train_options_read_horizon(p, &opt);
+    if (p->faults->n > 0)
+        return;
+    double steps = (double)horizon_steps(&opt.horizon, cfg, opt.batch_tokens);
+    double tokens = steps * (double)opt.batch_tokens;
+    description_fact(d, "steps", steps);
+    description_fact(d, "tokens", tokens);
+    description_fact(d, "tokens_per_param", tokens / (double)model_config_total(cfg));
+    description_fact(d, "tokens_per_active_param", tokens / (double)model_config_active(cfg));
+    if (cfg->experts > 0)
+        description_fact(d, "tokens_per_expert", tokens * cfg->top_k / cfg->experts);
+}
+
+static int print_count(const cJSON *obj, FILE *out, struct err *err)
+{
+    struct param_faults faults = {0};
+    struct model_config cfg;
+    struct description d;
+    struct strbuf text = STRBUF_INIT;
+    struct params p;
+
+    params_init(&p, obj, &faults);
+    description_init(&d);
+    model_config_read(&p, false, &cfg);
+    if (faults.n == 0)
+        model_config_check(&p, &cfg);
+    if (faults.n == 0) {
+        describe_counts(&cfg, &d);
+        count_horizon(&p, &cfg, &d);
+    }
+    int rc = param_faults_result(&faults, err);
+    if (rc == 0)
+        rc = json_line(d.facts, &text, err);
+    if (rc == 0)
+        (void)fprintf(out, "%s\n", text.buf);
+    strbuf_release(&text);
+    description_release(&d);
+    param_faults_release(&faults);
+    return rc;
+}
+
 int train_count(const char *path, FILE *out, struct err *err)
 {
-    struct model_config cfg;
     cJSON *obj = NULL;
 
     int rc = json_read_file(path, PARAMS_FILE_MAX, &obj, err);
     if (rc == 0)
-        rc = model_config_get(obj, &cfg, err);
-    if (rc == 0)
-        (void)fprintf(out, "{\"params_total\":%lld,\"params_active\":%lld,\"active_ffn\":%lld}\n",
-                      (long long)model_config_total(&cfg), (long long)model_config_active(&cfg),
-                      (long long)model_config_active_ffn(&cfg));
+        rc = print_count(obj, out, err);
     cJSON_Delete(obj);
-    return rc;
+    return rc < 0 ? err_wrap(err, "%s", path_name(path)) : 0;
 }

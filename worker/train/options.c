@@ -14,7 +14,7 @@
 static const char *const CONTRACTS[CONTRACT_NR] = {"fixed", "active", "total"};
 static const char *const SCHEDULES[SCHEDULE_NR] = {"cosine", "wsd", "constant"};
 
-static void read_horizon(struct params *p, struct train_options *opt)
+void train_options_read_horizon(struct params *p, struct train_options *opt)
 {
     struct params h;
 
@@ -118,6 +118,13 @@ static void read_tokenizer(struct params *p, const struct task *task, struct tra
         params_fault(p, "vocab", "%d is under the %u of tokenizer \"bytes\"", opt->model.vocab,
                      TOKENIZER_BYTES_VOCAB);
     }
+}
+
+static void read_init(struct params *p, const struct task *task, struct train_options *opt)
+{
+    opt->init = params_string(p, "init", NULL);
+    if (opt->init != NULL)
+        check_source(p, task, "init", opt->init);
 }
 
 static void read_marks(struct params *p, struct train_options *opt)
@@ -224,13 +231,14 @@ void train_options_read(const struct task *task, struct train_options *opt,
     *opt = (struct train_options){0};
     params_init(&p, task->params, faults);
     model_config_read(&p, params_has(&p, "match"), &opt->model);
-    read_horizon(&p, opt);
+    train_options_read_horizon(&p, opt);
     read_schedule(&p, opt);
     params_require(&p, "batch_tokens");
     opt->batch_tokens = params_int(&p, "batch_tokens", 1, TOKENS_MAX, opt->model.context);
     opt->micro_batch = params_int(&p, "micro_batch", 1, TOKENS_MAX, 0);
     read_mix(&p, task, opt);
     read_tokenizer(&p, task, opt);
+    read_init(&p, task, opt);
     read_optimiser(&p, opt);
     read_router(&p, opt);
     read_evaluation(&p, opt);

@@ -30,6 +30,7 @@ struct train_options {
     int64_t micro_batch;   /* sequences of one forward and backward pass */
     int64_t steps;         /* of the whole horizon, >= 1 */
     const char *tokenizer; /* "bytes", or a name of the task's data */
+    const char *init; /* the name of the task's data that holds the starting weights; NULL: drawn */
     struct mix_part mix[MIX_MAX];
     size_t n_mix;
     uint64_t seed;
@@ -64,6 +65,9 @@ struct train_options {
  * meaningful. */
 void train_options_read(const struct task *task, struct train_options *opt,
                         struct param_faults *faults);
+
+/* The table `horizon` alone, which is required; faults go to p. */
+void train_options_read_horizon(struct params *p, struct train_options *opt);
 
 /* Solves match = { to, on } for the width of the feed-forward part from the task's peers; faults go
  * to p. */

@@ -193,6 +193,8 @@ int outcome_write(const struct trainer *t, const struct evaluation *last, const 
     put_facts(t, task, &r);
     for (size_t i = 0; i < t->data->n_sources; i++)
         result_read(&r, t->data->sources[i].name, &t->data->sources[i].read);
+    if (t->opt->init != NULL)
+        result_read(&r, t->opt->init, &t->data->init);
     int rc = save_model(t, &r, err);
     if (rc == 0)
         rc = result_write(&r, err);

@@ -12,6 +12,7 @@
 #include "worker/train/keeper.h"
 #include "worker/train/memory.h"
 #include "worker/train/outcome.h"
+#include "worker/train/start.h"
 
 #define CURVE_POINTS 400
 
@@ -43,7 +44,13 @@ static int read_options(struct attempt *a, struct err *err)
     struct param_faults faults = {0};
     struct memory_need need;
 
+    int rc = 0;
+
     train_options_read(a->task, &a->opt, &faults);
+    if (faults.n == 0)
+        rc = start_check(a->task, &a->opt, &faults, err);
+    if (rc < 0)
+        return rc;
     if (faults.n == 0) {
         memory_need_of(&a->opt, memory_corpus_of_files(a->task, &a->opt), a->task->threads, &need);
         memory_check(&need, memory_allowed(a->task), &a->opt, &faults);
@@ -87,6 +94,8 @@ static int set_up(struct attempt *a, struct err *err)
         rc = check_memory(a, &copies, err);
     if (rc == 0)
         rc = trainer_init(&a->trainer, &a->opt, &a->data, err);
+    if (rc == 0)
+        rc = start_load(a->task, &a->data, &a->trainer, err);
     if (rc < 0)
         return rc;
     if (!copies)

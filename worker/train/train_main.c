@@ -6,12 +6,22 @@
 #include "worker/report/result.h"
 #include "worker/report/stop.h"
 #include "worker/report/task.h"
+#include "worker/train/start.h"
 #include "worker/train/train.h"
+#include "worker/train/use.h"
 
 static const char USAGE[] =
     "usage: prereg-train                      run the task named by $PREREG_TASK\n"
+    "       prereg-train --init MODEL         the same, starting from the weights of a model\n"
     "       prereg-train --describe TASK      say what it would measure and cost; does no work\n"
     "       prereg-train --count PARAMS       exact parameter counts of a JSON file of parameters\n"
+    "       prereg-train export --hf DIR [--tokenizer FILE | --no-tokenizer] [--force] MODEL\n"
+    "                                         write a model as a folder for transformers\n"
+    "       prereg-train generate MODEL [--prompt TEXT] [--tokens N] [--tokenizer FILE] [--ids]\n"
+    "                                         let it go on with a text, the likeliest token each "
+    "time\n"
+    "       prereg-train loss MODEL --text SOURCE [--context N] [--tokenizer FILE]\n"
+    "                                         its loss on a text, as a line of JSON\n"
     "       prereg-train --version\n";
 
 static int finish(int rc, const struct err *err)
@@ -40,7 +50,8 @@ static int count(const char *path)
     return finish(train_count(path, stdout, &err), &err);
 }
 
-static int run(const char *path)
+/* init: NULL, or where the weights start from. */
+static int run(const char *path, const char *init)
 {
     struct err err = {0};
     struct task task;
@@ -50,6 +61,8 @@ static int run(const char *path)
     if (rc < 0)
         return finish(rc, &err);
     rc = task_read(path, &task, &err);
+    if (rc == 0 && init != NULL)
+        rc = start_by_hand(&task, init, &err);
     if (rc < 0) {
         (void)finish(rc, &err);
         task_release(&task);
@@ -60,6 +73,16 @@ static int run(const char *path)
     return finish(rc, &err);
 }
 
+/* What is done with a finished model; NULL when the word is none of these. */
+static int (*find_use(const char *word))(int argc, char **argv, FILE *out, struct err *err)
+{
+    if (strcmp(word, "export") == 0)
+        return use_export;
+    if (strcmp(word, "generate") == 0)
+        return use_generate;
+    return strcmp(word, "loss") == 0 ? use_loss : NULL;
+}
+
 int main(int argc, char **argv)
 {
     const char *task = getenv("PREREG_TASK");
@@ -68,13 +91,18 @@ int main(int argc, char **argv)
         return describe(argv[2]);
     if (argc == 3 && strcmp(argv[1], "--count") == 0)
         return count(argv[2]);
+    if (argc >= 2 && find_use(argv[1]) != NULL) {
+        struct err err = {0};
+        return finish(find_use(argv[1])(argc - 2, argv + 2, stdout, &err), &err);
+    }
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
         (void)printf("prereg-train %s\n", PREREGD_VERSION);
         return WORKER_DONE;
     }
-    if (argc == 1 && task != NULL && task[0] != '\0')
-        return run(task);
-    if (argc == 1)
+    bool init = argc == 3 && strcmp(argv[1], "--init") == 0;
+    if ((argc == 1 || init) && task != NULL && task[0] != '\0')
+        return run(task, init ? argv[2] : NULL);
+    if (argc == 1 || init)
         (void)fputs("prereg-train: PREREG_TASK is not set\n", stderr);
     (void)fputs(USAGE, stderr);
     return WORKER_USAGE;
