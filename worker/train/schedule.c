@@ -2,6 +2,10 @@
 
 #include <math.h>
 
+/* Of a step: a ratio is a quotient written with some ten digits, 26.2402175563 for 4,999,610,368
+ * tokens over 190,532,352 parameters, and means the whole steps it was worked out from. */
+#define STEP_TOLERANCE 1e-6
+
 double horizon_tokens(const struct horizon *h, const struct model_config *cfg)
 {
     switch (h->contract) {
@@ -15,8 +19,11 @@ double horizon_tokens(const struct horizon *h, const struct model_config *cfg)
 
 int64_t horizon_steps(const struct horizon *h, const struct model_config *cfg, int64_t batch_tokens)
 {
+    if (h->contract == CONTRACT_FIXED)
+        return h->tokens / batch_tokens;
+    double steps = horizon_tokens(h, cfg) / (double)batch_tokens;
     /* A ratio may ask for more steps than an integer holds. */
-    return (int64_t)fmin(floor(horizon_tokens(h, cfg) / (double)batch_tokens), 0x1p53);
+    return (int64_t)fmin(floor(steps + STEP_TOLERANCE), 0x1p53);
 }
 
 int64_t horizon_fraction(int64_t steps, double fraction)

@@ -1,7 +1,8 @@
 /*
  * Horizons and learning rates. All fractions are of the horizon's steps.
  *   steps = floor(T / batch_tokens), T = tokens (fixed), ratio x P_active (active) or ratio x
- * P_total (total) fraction f of a horizon is round(f x steps)
+ *   P_total (total; of these two, a millionth short of a whole step is that step)
+ *   fraction f of a horizon is round(f x steps)
  */
 #ifndef WORKER_TRAIN_SCHEDULE_H
 #define WORKER_TRAIN_SCHEDULE_H

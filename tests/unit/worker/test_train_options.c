@@ -8,7 +8,9 @@
 #include <cmocka.h>
 // clang-format on
 #include <math.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/worker/fixture.h"
@@ -215,28 +217,157 @@ static void test_counts(void **state)
     }
 }
 
+/* What prereg-train --count says of parameters in a file. */
+static cJSON *count(const cJSON *params)
+{
+    struct err err = {0};
+    cJSON *out = NULL;
+    char line[1024] = "", path[] = "/tmp/prereg-count-XXXXXX";
+    int fd = mkstemp(path);
+    FILE *f = tmpfile();
+
+    assert_true(fd >= 0 && f != NULL);
+    assert_int_equal(json_write_file(path, params, 0644, &err), 0);
+    if (train_count(path, f, &err) < 0)
+        fail_msg("%s", err.msg);
+    rewind(f);
+    assert_non_null(fgets(line, sizeof(line), f));
+    assert_int_equal(json_parse(line, strlen(line), &out, &err), 0);
+    (void)close(fd);
+    (void)fclose(f);
+    (void)unlink(path);
+    return out;
+}
+
+static double number(const cJSON *obj, const char *key)
+{
+    struct err err = {0};
+    double value = 0.0;
+
+    if (json_get_number(obj, key, &value, &err) < 0)
+        fail_msg("%s", err.msg);
+    return value;
+}
+
+#define NMOE                                                                                       \
+    "'vocab':50304,'width':768,'heads':12,'layers':12,'context':1024,'tie_embeddings':false,"      \
+    "'batch_tokens':524288,'lr':0.001,"
+#define NMOE_DENSE NMOE "'ffn':3072"
+#define NMOE_MOE64                                                                                 \
+    NMOE "'ffn':3072,'dense_layers':1,'experts':64,'top_k':6,'shared':2,'expert_ffn':384"
+#define NMOE_MOE256 NMOE "'experts':256,'top_k':7,'shared':1,'expert_ffn':384"
+#define GAMMA       "26.2402175563"
+
+/* The published horizons to the step, and tokens per parameter to the digits given. */
 static void test_horizons(void **state)
 {
     (void)state;
-    const double gamma = 4999610368.0 / 190532352.0;
-    struct model_config dense = {
-        .vocab = 50304, .width = 768, .layers = 12, .ffn = 3072, .heads = 12, .kv_heads = 12};
-    struct model_config moe64 = dense, moe256 = dense;
-    moe64.dense_layers = 1, moe64.experts = 64, moe64.top_k = 6, moe64.shared = 2;
-    moe64.expert_ffn = 384;
-    moe256.experts = 256, moe256.top_k = 7, moe256.shared = 1, moe256.expert_ffn = 384;
-    struct horizon total = {.contract = CONTRACT_TOTAL, .ratio = gamma};
-    struct horizon active = {.contract = CONTRACT_ACTIVE, .ratio = gamma};
-    struct horizon fixed = {.contract = CONTRACT_FIXED, .tokens = 4999610368};
+    static const struct {
+        const char *model, *horizon;
+        int64_t steps, fifth;
+        double per_total, per_active;
+    } cases[] = {
+        {NMOE_DENSE, "'contract':'total','ratio':" GAMMA, 9536, 1907, 26.24, 26.24},
+        {NMOE_MOE64, "'contract':'total','ratio':" GAMMA, 37813, 7563, 26.24, 103.76},
+        {NMOE_MOE256, "'contract':'total','ratio':" GAMMA, 141963, 28393, 26.24, 385.86},
+        {NMOE_DENSE, "'contract':'fixed','tokens':4999610368", 9536, 1907, 26.24, 26.24},
+        {NMOE_MOE64, "'contract':'fixed','tokens':4999610368", 9536, 1907, 6.62, 26.17},
+        {NMOE_MOE256, "'contract':'fixed','tokens':4999610368", 9536, 1907, 1.76, 25.92},
+        {NMOE_DENSE, "'contract':'active','ratio':" GAMMA, 9536, 1907, 26.24, 26.24},
+        {NMOE_MOE64, "'contract':'active','ratio':" GAMMA, 9563, 1913, 6.64, 26.24},
+        {NMOE_MOE256, "'contract':'active','ratio':" GAMMA, 9654, 1931, 1.78, 26.24},
+    };
 
-    assert_int_equal(horizon_steps(&total, &dense, 524288), 9536);
-    assert_int_equal(horizon_steps(&total, &moe64, 524288), 37813);
-    assert_int_equal(horizon_steps(&total, &moe256, 524288), 141963);
-    assert_int_equal(horizon_fraction(37813, 0.2), 7563);
-    assert_int_equal(horizon_fraction(141963, 0.2), 28393);
-    assert_int_equal(horizon_steps(&fixed, &moe256, 524288), 9536);
-    assert_int_equal(horizon_steps(&active, &moe64, 524288),
-                     (int64_t)(gamma * 191073024.0 / 524288.0));
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char *text = xasprintf("{%s,'horizon':{%s}}", cases[i].model, cases[i].horizon);
+        cJSON *params = fixture_params(text), *facts = count(params);
+        assert_int_equal(number(facts, "steps"), cases[i].steps);
+        assert_int_equal(horizon_fraction(cases[i].steps, 0.2), cases[i].fifth);
+        assert_true(fabs(number(facts, "tokens_per_param") - cases[i].per_total) < 0.0051);
+        assert_true(fabs(number(facts, "tokens_per_active_param") - cases[i].per_active) < 0.0051);
+        assert_true(number(facts, "tokens") == (double)cases[i].steps * 524288.0);
+        cJSON_Delete(params);
+        cJSON_Delete(facts);
+        free(text);
+    }
+}
+
+/* K / E of the tokens reach an expert: the paper's 2 / 8 x 10.24M. */
+static void test_tokens_per_expert(void **state)
+{
+    (void)state;
+    cJSON *params = fixture_params(
+        "{'vocab':32768,'width':512,'heads':8,'layers':8,'context':1024,'batch_tokens':2048,"
+        "'experts':8,'top_k':2,'expert_ffn':384,'horizon':{'contract':'fixed','tokens':10240000}}");
+    cJSON *facts = count(params);
+
+    assert_true(number(facts, "tokens_per_expert") == 2560000.0);
+    assert_true(number(facts, "active_ffn") == 768.0);
+    /* 6 (active - nothing looked up only: tied) + 12 L C T / 2 */
+    assert_true(number(facts, "flops_per_token") == 6.0 * 34644480.0 + 6.0 * 8 * 512 * 1024);
+    cJSON_Delete(params);
+    cJSON_Delete(facts);
+}
+
+static void put_member(cJSON *to, const char *key, const cJSON *from, const char *name)
+{
+    const cJSON *v = json_member(from, name);
+
+    if (v != NULL)
+        json_put(to, key, json_copy(v));
+}
+
+/* Every case of the vectors, through --count. */
+static void test_vectors(void **state)
+{
+    (void)state;
+    static const char *const same[] = {"vocab",   "width", "layers", "ffn",       "dense_layers",
+                                       "experts", "top_k", "shared", "expert_ffn"};
+    char *path = path_join(getenv("PREREG_SHARED") == NULL ? "" : getenv("PREREG_SHARED"),
+                           "vectors/params.json");
+    struct err err = {0};
+    cJSON *vectors = NULL;
+    const cJSON *cases = NULL, *c;
+
+    if (json_read_file(path, 1 << 20, &vectors, &err) < 0) {
+        free(path);
+        print_message("  skipped: %s\n", err.msg);
+        skip();
+    }
+    free(path);
+    assert_int_equal(json_get_array(vectors, "cases", &cases, &err), 0);
+    assert_true(cJSON_GetArraySize(cases) >= 5);
+    cJSON_ArrayForEach(c, cases)
+    {
+        cJSON *params = fixture_params("{'heads':8,'context':1024}");
+        for (size_t i = 0; i < ARRAY_LEN(same); i++)
+            put_member(params, same[i], c, same[i]);
+        put_member(params, "tie_embeddings", c, "tied");
+        cJSON *facts = count(params);
+        assert_true(number(facts, "params_total") == number(c, "total"));
+        assert_true(number(facts, "params_active") == number(c, "active"));
+        cJSON_Delete(params);
+        cJSON_Delete(facts);
+    }
+    cJSON_Delete(vectors);
+}
+
+static void test_count_faults(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    char path[] = "/tmp/prereg-count-XXXXXX";
+    int fd = mkstemp(path);
+    cJSON *params = fixture_params("{'layers':1,'width':10,'heads':4,'context':8,'ffn':8}");
+
+    assert_true(fd >= 0);
+    assert_int_equal(json_write_file(path, params, 0644, &err), 0);
+    assert_int_equal(train_count(path, stdout, &err), ERR_USAGE);
+    assert_non_null(strstr(err.msg, "heads"));
+    (void)close(fd);
+    (void)unlink(path);
+    assert_int_equal(train_count(path, stdout, &err), ERR_NOT_FOUND);
+    cJSON_Delete(params);
 }
 
 static void test_match(void **state)
@@ -282,24 +413,36 @@ static void test_match_already_solved(void **state)
     task_release(&t);
 }
 
+/* Rates by hand: 10 steps to the peak, floors and falling parts in fractions of the horizon. */
 static void test_schedules(void **state)
 {
     (void)state;
-    struct schedule cosine = {.kind = SCHEDULE_COSINE, .warmup = 0.1, .floor = 0.1};
-    struct schedule wsd = {.kind = SCHEDULE_WSD, .warmup = 0.1, .floor = 0.0, .decay = 0.2};
-    struct schedule constant = {.kind = SCHEDULE_CONSTANT, .warmup = 0.1, .floor = 0.1};
+    static const struct schedule cosine = {SCHEDULE_COSINE, 0.1, 0.1, 0.0},
+                                 wsd = {SCHEDULE_WSD, 0.1, 0.0, 0.2},
+                                 wsd_floor = {SCHEDULE_WSD, 0.1, 0.2, 0.25},
+                                 constant = {SCHEDULE_CONSTANT, 0.1, 0.1, 0.0},
+                                 cold = {SCHEDULE_COSINE, 0.0, 0.0, 0.0};
+    static const struct {
+        const struct schedule *s;
+        int64_t step, steps;
+        double factor;
+    } cases[] = {
+        {&cosine, 0, 101, 0.1},      {&cosine, 4, 101, 0.5},     {&cosine, 9, 101, 1.0},
+        {&cosine, 10, 101, 1.0},     {&cosine, 55, 101, 0.55},   {&cosine, 40, 101, 0.775},
+        {&cosine, 70, 101, 0.325},   {&cosine, 100, 101, 0.1},   {&wsd, 0, 100, 0.1},
+        {&wsd, 10, 100, 1.0},        {&wsd, 79, 100, 1.0},       {&wsd, 80, 100, 0.95},
+        {&wsd, 89, 100, 0.5},        {&wsd, 99, 100, 0.0},       {&wsd_floor, 74, 100, 1.0},
+        {&wsd_floor, 79, 100, 0.84}, {&wsd_floor, 99, 100, 0.2}, {&constant, 4, 100, 0.5},
+        {&constant, 99, 100, 1.0},   {&cold, 0, 101, 1.0},       {&cold, 50, 101, 0.5},
+        {&cold, 100, 101, 0.0},      {&cosine, 0, 1, 1.0},       {&wsd, 18, 37, 1.0},
+        {&wsd, 30, 37, 6.0 / 7.0},   {&wsd, 3, 37, 1.0},
+    };
 
-    for (int step = 0; step < 10; step++) {
-        assert_true(fabs(schedule_factor(&cosine, step, 100) - (step + 1) / 10.0) < 1e-12);
-        assert_true(fabs(schedule_factor(&wsd, step, 100) - (step + 1) / 10.0) < 1e-12);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        double got = schedule_factor(cases[i].s, cases[i].step, cases[i].steps);
+        if (fabs(got - cases[i].factor) > 1e-12)
+            fail_msg("case %zu: %.15g, not %.15g", i, got, cases[i].factor);
     }
-    assert_true(fabs(schedule_factor(&cosine, 10, 100) - 1.0) < 1e-12);
-    assert_true(fabs(schedule_factor(&cosine, 99, 100) - 0.1) < 1e-12);
-    assert_true(schedule_factor(&cosine, 40, 100) > schedule_factor(&cosine, 41, 100));
-    assert_true(schedule_factor(&wsd, 79, 100) == 1.0);
-    assert_true(fabs(schedule_factor(&wsd, 80, 100) - 0.95) < 1e-12);
-    assert_true(fabs(schedule_factor(&wsd, 99, 100)) < 1e-12);
-    assert_true(schedule_factor(&constant, 99, 100) == 1.0);
 }
 
 static cJSON *describe(struct task *t)
@@ -354,15 +497,12 @@ static void test_describe(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_several_faults_at_once),
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_horizons),
-        cmocka_unit_test(test_match),
-        cmocka_unit_test(test_match_already_solved),
-        cmocka_unit_test(test_schedules),
-        cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_faults),    cmocka_unit_test(test_several_faults_at_once),
+        cmocka_unit_test(test_defaults),  cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_horizons),  cmocka_unit_test(test_tokens_per_expert),
+        cmocka_unit_test(test_vectors),   cmocka_unit_test(test_count_faults),
+        cmocka_unit_test(test_match),     cmocka_unit_test(test_match_already_solved),
+        cmocka_unit_test(test_schedules), cmocka_unit_test(test_describe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

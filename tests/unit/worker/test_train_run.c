@@ -20,21 +20,40 @@
     "{'layers':2,'width':32,'heads':2,'ffn':48,'context':64,'batch_tokens':512,'lr':0.003,"        \
     "'seed':3,'horizon':{'contract':'fixed','tokens':120000},'mix':{'a':0.7,'b':0.3}}"
 
-static double metric(const char *folder, const char *name)
+static cJSON *result_of(const char *folder)
 {
     struct strbuf text = fixture_file(folder, "result.json");
     struct err err = {0};
-    const cJSON *metrics = NULL, *m = NULL;
     cJSON *result = NULL;
-    double value = (double)NAN;
 
     assert_int_equal(json_parse(text.buf, text.len, &result, &err), 0);
-    assert_int_equal(json_get_object(result, "metrics", &metrics, &err), 0);
-    if (json_get_object(metrics, name, &m, &err) < 0 ||
+    strbuf_release(&text);
+    return result;
+}
+
+static double metric(const char *folder, const char *name)
+{
+    struct err err = {0};
+    const cJSON *m = NULL;
+    cJSON *result = result_of(folder);
+    double value = (double)NAN;
+
+    if (json_get_object(json_member(result, "metrics"), name, &m, &err) < 0 ||
         json_get_number(m, "value", &value, &err) < 0)
         fail_msg("%s", err.msg);
     cJSON_Delete(result);
-    strbuf_release(&text);
+    return value;
+}
+
+static double fact(const char *folder, const char *name)
+{
+    struct err err = {0};
+    cJSON *result = result_of(folder);
+    double value = (double)NAN;
+
+    if (json_get_number(json_member(result, "facts"), name, &value, &err) < 0)
+        fail_msg("%s", err.msg);
+    cJSON_Delete(result);
     return value;
 }
 
@@ -142,7 +161,7 @@ static void test_bad_parameters(void **state)
     check_end(&f, HEAD "'mix':{'a':1}}", 64, "params.lr: is required");
     check_end(&f, HEAD "'mix':{'a':1},'lr':0.001,'weigth_decay':0}", 64, "weight_decay");
     check_end(&f, HEAD "'mix':{'c':1},'lr':0.001}", 64, "not one of the program's data");
-    check_end(&f, HEAD "'mix':{'a':1},'lr':0.001,'tokenizer':'b','vocab':300}", 69, "bytes");
+    check_end(&f, HEAD "'mix':{'a':1},'lr':0.001,'tokenizer':'b','vocab':300}", 65, "tokenizer");
     fixture_release(&f);
 }
 
@@ -210,25 +229,109 @@ static void test_divergence_names_step_and_tensor(void **state)
     fixture_release(&f);
 }
 
+/* The curve's value at a step, NaN without one. */
+static double point(const char *folder, const char *name, int step)
+{
+    char *text =
+        xasprintf("{\"type\":\"point\",\"step\":%d,\"name\":\"%s\",\"value\":", step, name);
+    struct strbuf events = fixture_file(folder, "events.jsonl");
+    const char *at = strstr(events.buf, text);
+    double value = at == NULL ? (double)NAN : strtod(at + strlen(text), NULL);
+
+    strbuf_release(&events);
+    free(text);
+    return value;
+}
+
+static const char *run_whole(struct fixture *f, const char *text)
+{
+    cJSON *params = fixture_params(text);
+    const char *folder = fixture_attempt(f, params, -1.0);
+    struct attempt_end end = fixture_run(folder, 0, 0);
+
+    if (end.code != 0)
+        fail_msg("exit %d: %s", end.code, end.err.buf);
+    attempt_end_release(&end);
+    cJSON_Delete(params);
+    return folder;
+}
+
+#define SHORT                                                                                      \
+    "{'layers':1,'width':32,'heads':2,'ffn':48,'context':64,'batch_tokens':512,'seed':3,"          \
+    "'lr':0.003,'val_tokens':1024,'horizon':{'contract':'fixed','tokens':19456}," /* 38 steps */
+
+/* eval_every alone gives a curve of the validation loss; marks are its values at round(fraction x
+ * 38). */
+static void test_marks_and_the_curve(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *metric;
+        int step;
+    } marks[] = {{"val_loss@0.01", 0},
+                 {"val_loss@0.2", 8},
+                 {"val_loss@0.46", 17},
+                 {"val_loss@0.5", 19},
+                 {"val_loss", 38}};
+    struct fixture f;
+
+    fixture_init(&f);
+    const char *folder =
+        run_whole(&f, SHORT "'mix':{'a':0.7,'b':0.3},'eval_every':1,'marks':[0.01,0.2,0.46,0.5]}");
+    for (size_t i = 0; i < ARRAY_LEN(marks); i++)
+        assert_true(metric(folder, marks[i].metric) - point(folder, "val_loss", marks[i].step) ==
+                    0.0);
+    assert_true(metric(folder, "val_loss:b") - point(folder, "val_loss:b", 38) == 0.0);
+    fixture_forget(&f);
+    folder = run_whole(&f, SHORT "'mix':{'a':1},'eval_every':10}");
+    for (int step = 1; step <= 38; step++)
+        assert_int_equal(isfinite(point(folder, "val_loss", step)), step % 10 == 0 || step == 38);
+    fixture_forget(&f);
+    folder = run_whole(&f, SHORT "'mix':{'a':1}}");
+    assert_int_equal(fixture_events_count(folder, "\"val_loss\""), 0);
+    fixture_release(&f);
+}
+
+static int first_at_or_under(const char *folder, double target, int every)
+{
+    for (int step = every; step <= 38; step += every)
+        if (point(folder, "val_loss", step) <= target)
+            return step;
+    return -1;
+}
+
+/* The first evaluated step at or under the target: the run goes on, or stops, or never gets there.
+ */
 static void test_target(void **state)
 {
     (void)state;
     struct fixture f;
-    fixture_init(&f);
-    cJSON *params = fixture_params(HEAD "'mix':{'a':1},'lr':0.003,'target_loss':3.5,'eval_every':5,"
-                                        "'stop_at_target':true,'marks':[1.0]}");
-    const char *folder = fixture_attempt(&f, params, -1.0);
-    struct attempt_end end = fixture_run(folder, 0, 0);
 
-    assert_int_equal(end.code, 0);
-    double step = metric(folder, "target_step");
-    assert_true(step > 0 && step < 117 && fmod(step, 5.0) == 0.0);
-    assert_true(metric(folder, "val_loss") <= 3.5);
+    fixture_init(&f);
+    const char *folder =
+        run_whole(&f, SHORT "'mix':{'a':1},'target_loss':4.5,'eval_every':3,'marks':[0.5]}");
+    int reached = first_at_or_under(folder, 4.5, 3);
+    print_message("  reached at step %d\n", reached);
+    assert_true(reached > 3 && reached < 30);
+    assert_true(metric(folder, "target_step") == (double)reached);
+    assert_true(fact(folder, "steps") == 38.0);
+    fixture_forget(&f);
+
+    folder = run_whole(&f, SHORT "'mix':{'a':1},'target_loss':4.5,'eval_every':3,"
+                                 "'stop_at_target':true,'marks':[1.0]}");
+    assert_true(metric(folder, "target_step") == (double)reached);
+    assert_true(fact(folder, "steps") == (double)reached);
+    assert_true(metric(folder, "val_loss") - point(folder, "val_loss", reached) == 0.0);
     struct strbuf text = fixture_file(folder, "result.json");
     assert_non_null(strstr(text.buf, "stopped_at_target"));
     strbuf_release(&text);
-    attempt_end_release(&end);
-    cJSON_Delete(params);
+    fixture_forget(&f);
+
+    folder = run_whole(&f, SHORT "'mix':{'a':1},'target_loss':0.01,'eval_every':3}");
+    text = fixture_file(folder, "result.json");
+    assert_non_null(strstr(text.buf, "not_reached"));
+    assert_non_null(strstr(text.buf, ">38"));
+    strbuf_release(&text);
     fixture_release(&f);
 }
 
@@ -261,10 +364,15 @@ static void test_stop_keeps_the_checkpoint(void **state)
     struct attempt_end end = fixture_run_until(folder, "\"checkpoint\",\"step\"", 3, SIGTERM);
 
     assert_int_equal(end.code, 75);
-    int written = fixture_events_count(folder, "\"checkpoint\",\"step\"");
-    char *newest = xasprintf("\"path\":\"checkpoint/step-%06d\"", written);
-    assert_int_equal(fixture_events_count(folder, newest), 1);
-    free(newest);
+    /* Each is of another step, so none was written twice. */
+    struct strbuf events = fixture_file(folder, "events.jsonl");
+    long before = 0;
+    for (const char *at = events.buf; (at = strstr(at, "\"checkpoint\",\"step\":")) != NULL; at++) {
+        long step = strtol(at + sizeof("\"checkpoint\",\"step\":") - 1, NULL, 10);
+        assert_true(step > before);
+        before = step;
+    }
+    strbuf_release(&events);
     attempt_end_release(&end);
     cJSON_Delete(params);
     fixture_release(&f);
@@ -307,6 +415,7 @@ int main(void)
         cmocka_unit_test(test_bad_data),
         cmocka_unit_test(test_drifted_data),
         cmocka_unit_test(test_divergence_names_step_and_tensor),
+        cmocka_unit_test(test_marks_and_the_curve),
         cmocka_unit_test(test_target),
         cmocka_unit_test(test_stop_asked_before_the_start),
         cmocka_unit_test(test_stop_keeps_the_checkpoint),
