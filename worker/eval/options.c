@@ -75,7 +75,14 @@ static void read_model(struct params *p, const struct task *task, struct eval_op
     const cJSON *only = NULL;
     if (task->inputs != NULL && cJSON_GetArraySize(task->inputs) == 1)
         only = task->inputs->child;
-    o->model = params_string(p, "model", only == NULL ? "train" : only->string);
+    const char *name = params_string(p, "model", only == NULL ? "train" : only->string);
+    const bool is_input = task->inputs != NULL && json_member(task->inputs, name) != NULL;
+    const bool is_data = task->data != NULL && json_member(task->data, name) != NULL;
+    if (params_has(p, "model") && !is_input && is_data)
+        find_data(p, task, "model", name, &o->model_data);
+    else
+        o->model = name;
+    find_data(p, task, "tokenizer", params_string(p, "tokenizer", NULL), &o->tokenizer);
 }
 
 void eval_options_read(const struct task *task, struct eval_options *o, struct param_faults *faults)

@@ -23,10 +23,12 @@ struct eval_options {
     int64_t subset_count; /* so many items drawn by subset_seed; 0: all */
     int64_t subset_seed;
     int description_newlines;
-    int max_tokens;      /* of a generation */
-    int viability_items; /* the first so many generations are looked at; 0: none */
-    int viability_least; /* so many of them must come to an end with a number in them */
-    const char *model;   /* the input that holds the model */
+    int max_tokens;              /* of a generation */
+    int viability_items;         /* the first so many generations are looked at; 0: none */
+    int viability_least;         /* so many of them must come to an end with a number in them */
+    const char *model;           /* the input that holds the model, or NULL */
+    struct task_data model_data; /* name NULL: the model is an input */
+    struct task_data tokenizer;  /* name NULL: the model says which */
 };
 
 /* Faults go to `faults`; what is not at fault is filled in. Strings live as long as the task. */

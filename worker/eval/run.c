@@ -17,6 +17,8 @@ struct evaluation {
     struct eval_options options;
     struct digest data_digest;
     struct digest fewshot_digest;
+    struct digest model_digest;     /* of the data that holds the model; zero: an input does */
+    struct digest tokenizer_digest; /* of the data that holds the tokenizer; zero: none given */
     struct benchmark bench;
     struct model *model;
     struct tokenizer *tok;
@@ -49,6 +51,10 @@ static int verify_data(struct evaluation *e, struct err *err)
     int rc = task_verify_data(&e->options.data, &e->data_digest, err);
     if (rc == 0 && e->options.fewshot_data.name != NULL)
         rc = task_verify_data(&e->options.fewshot_data, &e->fewshot_digest, err);
+    if (rc == 0 && e->options.model_data.name != NULL)
+        rc = task_verify_data(&e->options.model_data, &e->model_digest, err);
+    if (rc == 0 && e->options.tokenizer.name != NULL)
+        rc = task_verify_data(&e->options.tokenizer, &e->tokenizer_digest, err);
     return rc;
 }
 
@@ -70,7 +76,14 @@ static int open_tokenizer(struct evaluation *e, struct err *err)
 {
     const char *spec = model_tokenizer_spec(e->model);
     struct task_data data;
-    if (strcmp(spec, TOKENIZER_BYTES) != 0) {
+    if (e->options.tokenizer.name != NULL) {
+        spec = e->options.tokenizer.path;
+    } else if (model_tokenizer_file(e->model) != NULL) {
+        spec = model_tokenizer_file(e->model);
+    } else if (spec[0] == '\0') {
+        return err_set(err, ERR_USAGE,
+                       "params.tokenizer: is required, the model comes without a tokenizer");
+    } else if (strcmp(spec, TOKENIZER_BYTES) != 0) {
         int rc = task_find_data(e->task, spec, &data, err);
         if (rc != 0)
             return err_wrap(err, "the model's tokenizer");
@@ -81,16 +94,21 @@ static int open_tokenizer(struct evaluation *e, struct err *err)
         return rc;
     const struct digest wanted = model_tokenizer_digest(e->model);
     const struct digest found = tokenizer_digest(e->tok);
-    if (!digest_equal(&wanted, &found))
+    if (!digest_is_zero(&wanted) && !digest_equal(&wanted, &found))
         return err_set(err, ERR_CORRUPT, "tokenizer %s is not the one the model was trained with",
                        spec);
+    if (tokenizer_vocab(e->tok) > (uint32_t)model_config(e->model)->vocab)
+        return err_set(err, ERR_CORRUPT, "tokenizer %s has %u tokens, the model %d", spec,
+                       tokenizer_vocab(e->tok), model_config(e->model)->vocab);
     return 0;
 }
 
 static int open_model(struct evaluation *e, struct err *err)
 {
-    const char *folder = NULL;
-    int rc = task_find_input(e->task, e->options.model, &folder, err);
+    const char *folder = e->options.model_data.path;
+    int rc = 0;
+    if (folder == NULL)
+        rc = task_find_input(e->task, e->options.model, &folder, err);
     if (rc == 0)
         rc = model_open(folder, e->task->threads, &e->model, err);
     if (rc == 0)
@@ -131,6 +149,7 @@ static int make_header(struct evaluation *e, struct err *err)
     json_put_string(header, "blas", model_blas_text());
     json_put_int(header, "threads", e->task->threads);
     put_digest(header, "model", &model);
+    put_digest(header, "model_data", &e->model_digest);
     put_digest(header, "tokenizer", &tokenizer);
     put_digest(header, "params", &task);
     put_digest(header, "data", &e->data_digest);
@@ -308,6 +327,10 @@ static int write_result(struct evaluation *e, struct err *err)
     result_read(&r, e->options.data.name, &e->data_digest);
     if (e->options.fewshot_data.name != NULL)
         result_read(&r, e->options.fewshot_data.name, &e->fewshot_digest);
+    if (e->options.model_data.name != NULL)
+        result_read(&r, e->options.model_data.name, &e->model_digest);
+    if (e->options.tokenizer.name != NULL)
+        result_read(&r, e->options.tokenizer.name, &e->tokenizer_digest);
     result_items(&r, ITEMS_FILE_NAME);
     int rc = result_artifact(&r, ITEMS_FILE_NAME, err);
     if (rc == 0)
