@@ -1,5 +1,6 @@
-/* ACT_LINK: cells/<cell>/<stage>/result.json -> attempt-NNNN-<uuid>/result.json. On the loop: what
- * depends on the task reads its input through the link, and its start is the next act. */
+/* ACT_LINK: cells/<cell>/<stage>/result.json -> attempt-NNNN-<uuid>/result.json. Made on the loop:
+ * what depends on the task reads its input through the link, and its start is the next act. Synced
+ * off it: LINKED, after which nobody makes the link again, waits for that. */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -20,8 +21,6 @@ static int link_at(const char *folder, const char *target, struct err *err)
     (void)unlink(temp);
     if (symlink(target, temp) != 0 || rename(temp, path) != 0) {
         rc = err_set_errno(err, errno, "link %s", path);
-    } else {
-        rc = dir_sync(folder, err);
     }
     free(path);
     free(temp);
@@ -70,6 +69,50 @@ static void link_later(struct shell *sh, const struct core_act *act)
     (void)uv_timer_start(&l->timer, on_later, AGAIN_MS, 0);
 }
 
+struct sync_job {
+    struct job job;
+    struct shell *shell;
+    struct core_act act;
+    char *folder;
+    int rc;
+    struct err err;
+};
+
+static void on_sync_work(struct job *job)
+{
+    struct sync_job *j = (struct sync_job *)job;
+    j->rc = dir_sync(j->folder, &j->err);
+}
+
+static void on_synced(struct job *job)
+{
+    struct sync_job *j = (struct sync_job *)job;
+    if (j->shell->stopping) {
+        /* not told: the next daemon links it once more */
+    } else if (j->rc != 0) {
+        log_error("program %u: %s", j->act.program, j->err.msg);
+        link_later(j->shell, &j->act);
+    } else {
+        struct core_event ev = {
+            .kind = CORE_LINKED, .program = j->act.program, .task = j->act.task};
+        pump_post(j->shell->pump, &ev);
+    }
+    free(j->folder);
+    free(j);
+}
+
+/* Takes folder over. */
+static void sync_start(struct shell *sh, const struct core_act *act, char *folder)
+{
+    struct sync_job *j = xcalloc(1, sizeof(*j));
+    j->job.work = on_sync_work;
+    j->job.done = on_synced;
+    j->shell = sh;
+    j->act = *act;
+    j->folder = folder;
+    job_start(&sh->loop, &j->job);
+}
+
 void shell_link_result(struct shell *sh, const struct core_act *act)
 {
     struct hosted *h = shell_program(sh, act->program);
@@ -81,18 +124,17 @@ void shell_link_result(struct shell *sh, const struct core_act *act)
     if (rc == 0 && row.no == 0) {
         rc = err_set(&err, ERR_CORRUPT, "no attempt of task %u has a result", act->task);
     }
+    char *folder = hosted_task_folder(h, act->task);
     if (rc == 0) {
-        char *folder = hosted_task_folder(h, act->task);
         char *target = xasprintf("attempt-%04u-%s/%s", row.no, row.id, RESULT_FILE);
         rc = link_at(folder, target, &err);
-        free(folder);
         free(target);
     }
     if (rc != 0) {
         log_error("%s: %s", h->id, err.msg);
+        free(folder);
         link_later(sh, act);
         return;
     }
-    struct core_event ev = {.kind = CORE_LINKED, .program = act->program, .task = act->task};
-    pump_post(sh->pump, &ev);
+    sync_start(sh, act, folder);
 }

@@ -43,8 +43,8 @@ static bool copies_are_known(struct hosted *h, struct digest sum[2], struct err 
 {
     char *program_path = path_join(h->folder, HOSTED_PROGRAM_FILE);
     char *lock_path = path_join(h->folder, HOSTED_LOCK_FILE);
-    bool known = pin_digest(h->pins, program_path, &sum[0], err) == 0 &&
-                 pin_digest(h->pins, lock_path, &sum[1], err) == 0 &&
+    bool known = pin_digest_own(h->pins, program_path, &sum[0], err) == 0 &&
+                 pin_digest_own(h->pins, lock_path, &sum[1], err) == 0 &&
                  digest_equal(&sum[0], &h->good_copies[0]) &&
                  digest_equal(&sum[1], &h->good_copies[1]);
     free(program_path);

@@ -207,7 +207,7 @@ static int object_of(const struct object_home *home, size_t stage, size_t i, cha
         return rc;
     }
     char *object = object_path(home->state, locked);
-    rc = pin_digest(home->cache, object, &found, err);
+    rc = pin_digest_own(home->cache, object, &found, err);
     if (rc == 0 && digest_equal(&found, &want)) {
         *path = object;
         return 0;

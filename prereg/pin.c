@@ -9,8 +9,9 @@
 #include "base/file.h"
 #include "base/xalloc.h"
 
-#define REST_NS   ((int64_t)2000000000)
-#define DEPTH_MAX 64
+#define REST_NS     ((int64_t)2000000000)
+#define OWN_REST_NS ((int64_t)100000000)
+#define DEPTH_MAX   64
 
 struct pin_entry {
     char *path;
@@ -44,6 +45,7 @@ void pin_cache_free(struct pin_cache *cache)
 struct stamp_walk {
     struct digest_stream stream;
     int64_t newest_ns;
+    bool whole_seconds; /* of some change: the file system may count no finer */
 };
 
 static int64_t time_ns(const struct timespec *t)
@@ -65,6 +67,7 @@ static void add_stat(struct stamp_walk *w, const char *path, const struct stat *
     digest_add(&w->stream, fields, sizeof(fields));
     w->newest_ns = mtime > w->newest_ns ? mtime : w->newest_ns;
     w->newest_ns = ctime_ns > w->newest_ns ? ctime_ns : w->newest_ns;
+    w->whole_seconds |= st->st_ctim.tv_nsec == 0;
 }
 
 static int stamp_walk(struct stamp_walk *w, const char *path, int depth, struct err *err)
@@ -92,13 +95,20 @@ static int stamp_walk(struct stamp_walk *w, const char *path, int depth, struct 
     return rc;
 }
 
-static int stamp_of(const char *path, struct digest *stamp, int64_t *newest_ns, struct err *err)
+struct stamp {
+    struct digest digest;
+    int64_t newest_ns;
+    bool whole_seconds;
+};
+
+static int stamp_of(const char *path, struct stamp *out, struct err *err)
 {
     struct stamp_walk w = {0};
     digest_start(&w.stream);
     int rc = stamp_walk(&w, path, 0, err);
-    *stamp = digest_finish(&w.stream);
-    *newest_ns = w.newest_ns;
+    *out = (struct stamp){.digest = digest_finish(&w.stream),
+                          .newest_ns = w.newest_ns,
+                          .whole_seconds = w.whole_seconds};
     return rc;
 }
 
@@ -132,32 +142,42 @@ static int64_t now_ns(void)
     return time_ns(&t);
 }
 
-int pin_digest(struct pin_cache *cache, const char *path, struct digest *out, struct err *err)
+static int digest_cached(struct pin_cache *cache, const char *path, int64_t rest_ns,
+                         struct digest *out, struct err *err)
 {
     if (cache == NULL) {
         return digest_path(path, out, err);
     }
-    struct digest before;
-    struct digest after;
-    int64_t newest_ns = 0;
+    struct stamp before;
+    struct stamp after;
     int64_t start_ns = now_ns();
-    int rc = stamp_of(path, &before, &newest_ns, err);
+    int rc = stamp_of(path, &before, err);
     if (rc != 0) {
         return rc;
     }
     const struct pin_entry *known = find(cache, path);
-    if (known != NULL && digest_equal(&known->stamp, &before)) {
+    if (known != NULL && digest_equal(&known->stamp, &before.digest)) {
         *out = known->digest;
         return 0;
     }
-    bool at_rest = newest_ns < start_ns - REST_NS;
+    bool at_rest = before.newest_ns < start_ns - (before.whole_seconds ? REST_NS : rest_ns);
     rc = digest_path(path, out, err);
     if (rc != 0) {
         return rc;
     }
-    rc = stamp_of(path, &after, &newest_ns, err);
-    if (rc == 0 && at_rest && digest_equal(&before, &after)) {
-        remember(cache, path, &before, out);
+    rc = stamp_of(path, &after, err);
+    if (rc == 0 && at_rest && digest_equal(&before.digest, &after.digest)) {
+        remember(cache, path, &before.digest, out);
     }
     return rc;
+}
+
+int pin_digest(struct pin_cache *cache, const char *path, struct digest *out, struct err *err)
+{
+    return digest_cached(cache, path, REST_NS, out, err);
+}
+
+int pin_digest_own(struct pin_cache *cache, const char *path, struct digest *out, struct err *err)
+{
+    return digest_cached(cache, path, OWN_REST_NS, out, err);
 }

@@ -4,6 +4,8 @@
  *
  * A digest is remembered only when the file had been at rest for two seconds before it was read and
  * had the same stat after: a change within one tick of the clock cannot hide behind equal times.
+ * For the state folder's own files a tenth of a second is rest enough where the file system counts
+ * in parts of a second: it is a local one, so its clock is ours.
  */
 #ifndef PREREG_PIN_H
 #define PREREG_PIN_H
@@ -19,5 +21,8 @@ void pin_cache_free(struct pin_cache *cache); /* NULL is fine */
 /* digest_path() through the cache; cache may be NULL. */
 int pin_digest(struct pin_cache *cache, const char *path, struct digest *out,
                struct err *err) MUST_CHECK;
+/* The same for a file of the state folder. */
+int pin_digest_own(struct pin_cache *cache, const char *path, struct digest *out,
+                   struct err *err) MUST_CHECK;
 
 #endif

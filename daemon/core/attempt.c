@@ -242,19 +242,23 @@ static bool has_run(enum end_reason reason)
 
 static void end_attempt(struct core *c, struct live *l, const char *text)
 {
-    if (l->phase == LIVE_STARTING && has_run(l->row.reason)) {
-        become_running(c, l);
-    }
-    l->health = HEALTH_DEAD;
+    bool unseen = l->phase == LIVE_STARTING; /* it was never seen running */
     bool may_be_done =
         l->row.reason == END_EXITED && l->row.code == 0 && l->row.malformed <= MALFORMED_MAX;
+    l->health = HEALTH_DEAD;
     if (task_at(c, l)->ending == CAUSE_NONE && may_be_done) {
+        if (unseen) {
+            l->mark_ms = c->now_ms; /* its row comes with the result's: a commit less */
+        }
         live_mark(c, l);
         l->phase =
             LIVE_VERIFYING; /* its slot stays taken, so that the cell's next stage comes first */
         emit_live_act(c, ACT_VERIFY, l);
         set_timer(c, l, c->now_ms + VERIFY_AGAIN_MS);
         return;
+    }
+    if (unseen && has_run(l->row.reason)) {
+        become_running(c, l);
     }
     fail(c, l, judge_cause(l), text);
 }
@@ -296,6 +300,9 @@ void attempt_checked(struct core *c, struct live *l, const struct core_event *ev
 {
     if (l->phase != LIVE_VERIFYING) {
         return;
+    }
+    if (task_at(c, l)->state == TASK_STARTING) {
+        become_running(c, l);
     }
     if (task_at(c, l)->ending != CAUSE_NONE) {
         fail(c, l, CAUSE_NONE, ev->text);

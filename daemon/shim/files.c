@@ -305,9 +305,9 @@ static cJSON *exit_json(const struct shim_exit *x)
     return o;
 }
 
-/* Overwrites the reserved blocks, syncs, renames: no new space is needed on the way. The folder is
- * not synced: an end that a loss of power takes back is an attempt that was lost with the machine.
- */
+/* Overwrites the reserved blocks and renames: no new space is needed on the way. Not synced, for the
+ * reason of start.json: an end that a loss of power takes back or tears is an attempt that was lost
+ * with the machine, and what the daemon made of it is in the journal. */
 static int exit_publish(const char *folder, const char *reserved, const struct strbuf *text,
                         struct err *err)
 {
@@ -316,8 +316,8 @@ static int exit_publish(const char *folder, const char *reserved, const struct s
         return err_set_errno(err, errno, "open %s", reserved);
     }
     int rc = file_write_all(fd, text->buf, text->len, err);
-    if (rc == 0 && (ftruncate(fd, (off_t)text->len) != 0 || fsync(fd) != 0)) {
-        rc = err_set_errno(err, errno, "sync %s", reserved);
+    if (rc == 0 && ftruncate(fd, (off_t)text->len) != 0) {
+        rc = err_set_errno(err, errno, "cut %s", reserved);
     }
     (void)close(fd);
     if (rc != 0) {

@@ -97,6 +97,26 @@ static void run_again(struct driver *d, uint32_t no)
     driver_at(d, CORE_ATTEMPT_UP, 0, no);
 }
 
+/* That a task ran which nobody saw running is told with its result: until then nothing is there to
+ * be committed. */
+static void test_short_task(void **state)
+{
+    (void)state;
+    struct driver d;
+    driver_init(&d, 1);
+    driver_add(&d, 1, &PLAN);
+    driver_exit(&d, 0, 1, 0);
+    assert_true(driver_did(&d, ACT_VERIFY));
+    assert_int_equal(d.out.n_rows, 0);
+    assert_int_equal(driver_row(&d, 0).state, TASK_STARTING);
+    driver_checked(&d, 0, 1, RESULT_VALID);
+    assert_true(d.out.n_rows >= 2);
+    assert_int_equal(d.out.rows[0].kind, ROW_ATTEMPT_RUNNING);
+    assert_int_equal(d.out.rows[1].kind, ROW_ATTEMPT_ENDED);
+    assert_int_equal(driver_row(&d, 0).state, TASK_DONE);
+    driver_release(&d);
+}
+
 /* Three ends in a row without progress block a task, though no crash budget is touched. */
 static void test_idle_blocks(void **state)
 {
@@ -244,10 +264,10 @@ static void test_deadline(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ends),     cmocka_unit_test(test_idle_blocks),
-        cmocka_unit_test(test_disk),     cmocka_unit_test(test_requests),
-        cmocka_unit_test(test_fair),     cmocka_unit_test(test_room),
-        cmocka_unit_test(test_deadline),
+        cmocka_unit_test(test_ends),        cmocka_unit_test(test_short_task),
+        cmocka_unit_test(test_idle_blocks), cmocka_unit_test(test_disk),
+        cmocka_unit_test(test_requests),    cmocka_unit_test(test_fair),
+        cmocka_unit_test(test_room),        cmocka_unit_test(test_deadline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
