@@ -6,6 +6,7 @@
 static const struct tokenizer_kind *const KINDS[] = {
     &tokenizer_kind_bytes,
     &tokenizer_kind_llama2c,
+    &tokenizer_kind_bpe,
 };
 
 static const struct tokenizer_kind *find_kind(const char *spec)
@@ -22,8 +23,10 @@ int tokenizer_open(const char *spec, struct tokenizer **out, struct err *err)
 
     *out = NULL;
     if (kind == NULL)
-        return err_set(err, ERR_REFUSED,
-                       "tokenizer %s: this version trains and scores with \"bytes\" only", spec);
+        return err_set(err, ERR_NOT_FOUND,
+                       "tokenizer %s: not \"bytes\", no tokenizer.json, no folder with one or with "
+                       "vocab.json and merges.txt, no tokenizer.bin",
+                       spec);
     struct tokenizer *tok = xcalloc(1, sizeof(*tok));
     tok->kind = kind;
     tok->spec = xstrdup(spec);
@@ -86,6 +89,23 @@ int tokenizer_decode(const struct tokenizer *tok, const uint32_t *ids, size_t n,
         tok->kind->decode(tok, ids[i], out);
     }
     return 0;
+}
+
+bool tokenizer_losses(const struct tokenizer *tok, struct strbuf *out)
+{
+    return tok->kind->losses != NULL && tok->kind->losses(tok, out);
+}
+
+int tokenizer_save(const struct tokenizer *tok, const char *folder, const char **name,
+                   struct err *err)
+{
+    *name = NULL;
+    return tok->kind->save == NULL ? 0 : tok->kind->save(tok, folder, name, err);
+}
+
+const char *tokenizer_kind_name(const struct tokenizer *tok)
+{
+    return tok->kind->name;
 }
 
 void token_list_reserve(struct token_list *list, size_t more)

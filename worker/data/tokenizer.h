@@ -1,6 +1,6 @@
 /*
- * Text to token ids and back. One kind so far: "bytes", where id b < 256 is the byte b and 256 ends
- * a document.
+ * Text to token ids and back. Kinds: "bytes", where id b < 256 is the byte b and 256 ends a
+ * document; byte-level BPE (worker/data/tokenizer_bpe.h); llama2.c's tokenizer.bin.
  *
  * A tokenizer is immutable after opening and may be shared by threads. Its digest names it: shards
  * and models carry the digest and refuse another.
@@ -28,8 +28,9 @@ struct token_list {
     size_t cap;
 };
 
-/* spec is "bytes", or the path of a tokenizer.json (ERR_REFUSED: this version has no byte-level
- * BPE). */
+/* spec is "bytes"; or the path of a tokenizer.json (worker/data/tokenizer_bpe.h), of a folder with
+ * one or with GPT-2's vocab.json and merges.txt, or of llama2.c's tokenizer.bin. ERR_NOT_FOUND,
+ * ERR_SYNTAX; ERR_REFUSED for what this version does not do. */
 int tokenizer_open(const char *spec, struct tokenizer **out, struct err *err) MUST_CHECK;
 void tokenizer_free(struct tokenizer *tok);
 
@@ -40,10 +41,20 @@ struct digest tokenizer_digest(const struct tokenizer *tok);
 /* Whether encoding puts a space before the text, so that what is generated begins with one. */
 bool tokenizer_adds_space(const struct tokenizer *tok);
 
-/* Appends the ids of text; never the end-of-text id. */
+const char *tokenizer_kind_name(const struct tokenizer *tok); /* for people */
+/* Appends what is lost on the way to ids and back, in a few words; false: nothing is, decoding what
+ * was encoded gives every byte string back. */
+bool tokenizer_losses(const struct tokenizer *tok, struct strbuf *out);
+/* Writes what opens as the same tokenizer into a folder that is there. *name: the file, or NULL
+ * where the spec says it all. */
+int tokenizer_save(const struct tokenizer *tok, const char *folder, const char **name,
+                   struct err *err) MUST_CHECK;
+
+/* Appends the ids of text; the end-of-text id where the text spells it and it is an added token. */
 int tokenizer_encode(const struct tokenizer *tok, const char *text, size_t len,
                      struct token_list *out, struct err *err) MUST_CHECK;
-/* Appends the bytes of ids; end-of-text gives none. ERR_RANGE for an id outside the vocabulary. */
+/* Appends the bytes of ids; of end-of-text its spelling, where it has one. ERR_RANGE for an id
+ * outside the vocabulary. */
 int tokenizer_decode(const struct tokenizer *tok, const uint32_t *ids, size_t n, struct strbuf *out,
                      struct err *err) MUST_CHECK;
 

@@ -23,6 +23,11 @@ struct tokenizer_kind {
                   struct err *err) MUST_CHECK;
     /* id is inside the vocabulary. */
     void (*decode)(const struct tokenizer *tok, uint32_t id, struct strbuf *out);
+    /* As tokenizer_losses(); NULL: nothing is lost. */
+    bool (*losses)(const struct tokenizer *tok, struct strbuf *out);
+    /* As tokenizer_save(); NULL: the spec says it all. */
+    int (*save)(const struct tokenizer *tok, const char *folder, const char **name,
+                struct err *err) MUST_CHECK;
 };
 
 struct tokenizer {
@@ -36,6 +41,7 @@ struct tokenizer {
 };
 
 extern const struct tokenizer_kind tokenizer_kind_bytes;
+extern const struct tokenizer_kind tokenizer_kind_bpe;
 extern const struct tokenizer_kind tokenizer_kind_llama2c;
 
 /* Room for `more` ids behind list->n. */
