@@ -94,6 +94,7 @@ int import_find(const char *path, struct import_source *src, struct err *err)
         return err_set(err, ERR_NOT_FOUND, "%s: no such file or folder", path);
     } else if ((src->path = find_ours(path)) != NULL) {
         src->form = IMPORT_PREREGD;
+        src->tokenizer = find_tokenizer_json(src->path);
     } else if (has_file(path, HF_FILE_CONFIG)) {
         src->form = IMPORT_HF;
         src->path = xstrdup(path);

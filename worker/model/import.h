@@ -18,7 +18,7 @@ enum import_form { IMPORT_PREREGD, IMPORT_HF, IMPORT_LLAMA2C, IMPORT_FORM_NR };
 struct import_source {
     enum import_form form;
     char *path;      /* the folder, or llama2.c's file */
-    char *tokenizer; /* a tokenizer's file that lies there; NULL: none, or ours, which names it */
+    char *tokenizer; /* a tokenizer's file that lies there; NULL: none, or "bytes" */
 };
 
 /* ERR_NOT_FOUND when nothing of the three is there. On error nothing is to be released. */

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "worker/model/model.h"
@@ -164,6 +165,20 @@ static void put_facts(const struct trainer *t, const struct task *task, struct r
     result_fact_sheet(r, task->threads, gemm_blas_text());
 }
 
+/* The tokenizer beside the weights, so that the model can be asked without the task's data. */
+static int save_tokenizer(const struct tokenizer *tok, struct result *r, struct err *err)
+{
+    const char *name = NULL;
+    int rc = tokenizer_save(tok, MODEL_FOLDER, &name, err);
+
+    if (rc < 0 || name == NULL)
+        return rc;
+    char *path = path_join(MODEL_FOLDER, name);
+    rc = result_artifact(r, path, err);
+    free(path);
+    return rc;
+}
+
 static int save_model(const struct trainer *t, struct result *r, struct err *err)
 {
     struct store_info info = {
@@ -178,6 +193,8 @@ static int save_model(const struct trainer *t, struct result *r, struct err *err
         rc = result_artifact(r, MODEL_FOLDER "/" MODEL_FILE_BIN, err);
     if (rc == 0)
         rc = result_artifact(r, MODEL_FOLDER "/" MODEL_FILE_JSON, err);
+    if (rc == 0)
+        rc = save_tokenizer(t->data->tokenizer, r, err);
     return rc;
 }
 
