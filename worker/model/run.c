@@ -4,6 +4,7 @@
 
 #include "base/xalloc.h"
 #include "worker/model/run_private.h"
+#include "worker/nn/pages.h"
 #include "worker/nn/rope.h"
 
 #define ALIGN            64
@@ -166,7 +167,7 @@ int run_create(const struct model_config *cfg, enum run_mode mode, size_t max_to
     *out = NULL;
     set_up(run, cfg, mode, max_tokens);
     carve_all(&carver, run);
-    run->memory = aligned_alloc(ALIGN, carver.used);
+    run->memory = pages_alloc(carver.used);
     if (run->memory == NULL) {
         int rc = err_set(err, ERR_OTHER, "no memory: %zu bytes for the activations of %zu tokens",
                          carver.used, max_tokens);
@@ -187,6 +188,11 @@ void run_free(struct run *run)
     free(run->memory);
     free(run->layers);
     free(run);
+}
+
+void run_set_lap(struct run *run, struct lap *lap)
+{
+    run->lap = lap;
 }
 
 size_t run_head_rows(const struct run *run)
@@ -213,6 +219,7 @@ struct moe_dims run_moe_dims(const struct run *run, size_t n)
         .experts = (size_t)run->cfg.experts,
         .top_k = (size_t)run->cfg.top_k,
         .ffn = (size_t)run->cfg.expert_ffn,
+        .lap = run->lap,
     };
 }
 

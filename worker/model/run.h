@@ -16,12 +16,15 @@
 enum run_mode { RUN_INFER, RUN_TRAIN };
 
 struct run;
+struct lap;
 
 /* Room for passes of up to max_tokens = B T tokens in sequences of up to `context` each. ERR_OTHER
  * without memory. */
 int run_create(const struct model_config *cfg, enum run_mode mode, size_t max_tokens,
                struct run **out, struct err *err) MUST_CHECK;
 void run_free(struct run *run);
+/* Books the time of the passes that follow to `lap`; NULL: of none. */
+void run_set_lap(struct run *run, struct lap *lap);
 /* What run_create would allocate, in bytes. */
 double run_bytes(const struct model_config *cfg, enum run_mode mode, size_t max_tokens);
 

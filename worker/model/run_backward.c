@@ -39,9 +39,12 @@ static void dense_ffn_backward(const struct pass *ps, const struct layer_kept *k
 
     linear_backward_weight(gradient(ps, down, layer), g->dx, k->h, ps->n, f, c);
     linear_backward_input(g->dh, 0, g->dx, weight(ps, down, layer), ps->n, f, c);
+    lap_mark(ps->run->lap, LAP_BODY);
     swiglu_backward(g->dgu, g->dh, k->gu, ps->n, f);
+    lap_mark(ps->run->lap, LAP_ELEMENTS);
     linear_backward_weight(gradient(ps, gate, layer), g->dgu, k->xn2, ps->n, c, 2 * f);
     linear_backward_input(g->dn, beta, g->dgu, weight(ps, gate, layer), ps->n, c, 2 * f);
+    lap_mark(ps->run->lap, LAP_BODY);
 }
 
 /* Adds to dn. */
@@ -67,10 +70,12 @@ static void mixture_backward(const struct pass *ps, const struct layer_kept *k, 
                  &dims);
     router_backward(g->dr, g->dw, k->p, k->route_lse, k->chosen, k->route_w, k->counts, &losses,
                     &router);
+    lap_mark(ps->run->lap, LAP_ROUTING);
     linear_backward_weight(gradient(ps, TENSOR_ROUTER, layer), g->dr, k->xn2, ps->n, dims.width,
                            dims.experts);
     linear_backward_input(g->dn, 1, g->dr, weight(ps, TENSOR_ROUTER, layer), ps->n, dims.width,
                           dims.experts);
+    lap_mark(ps->run->lap, LAP_BODY);
 }
 
 static void ffn_block_backward(const struct pass *ps, const struct layer_kept *k, int layer)
@@ -87,6 +92,7 @@ static void ffn_block_backward(const struct pass *ps, const struct layer_kept *k
         mixture_backward(ps, k, layer);
     rmsnorm_backward(g->dx, gradient(ps, TENSOR_NORM_FFN, layer), g->dn, k->x_mid,
                      weight(ps, TENSOR_NORM_FFN, layer), k->rstd2, ps->n, c);
+    lap_mark(ps->run->lap, LAP_ELEMENTS);
 }
 
 static void attention_block_backward(const struct pass *ps, const struct layer_kept *k,
@@ -98,13 +104,18 @@ static void attention_block_backward(const struct pass *ps, const struct layer_k
 
     linear_backward_weight(gradient(ps, TENSOR_O, layer), g->dx, k->att, ps->n, c, c);
     linear_backward_input(g->dn, 0, g->dx, weight(ps, TENSOR_O, layer), ps->n, c, c);
+    lap_mark(ps->run->lap, LAP_BODY);
     attention_backward(g->dqkv, g->dn, k->att, k->lse, k->qkv, ps->run->attention, dims);
+    lap_mark(ps->run->lap, LAP_ATTENTION);
     rope_backward(g->dqkv, ps->run->rope, ps->n, dims->tokens, dims->heads + dims->groups,
                   dims->dim, packed);
+    lap_mark(ps->run->lap, LAP_ELEMENTS);
     linear_backward_weight(gradient(ps, TENSOR_Q, layer), g->dqkv, k->xn1, ps->n, c, packed);
     linear_backward_input(g->dn, 0, g->dqkv, weight(ps, TENSOR_Q, layer), ps->n, c, packed);
+    lap_mark(ps->run->lap, LAP_BODY);
     rmsnorm_backward(g->dx, gradient(ps, TENSOR_NORM_ATTENTION, layer), g->dn, k->x,
                      weight(ps, TENSOR_NORM_ATTENTION, layer), k->rstd1, ps->n, c);
+    lap_mark(ps->run->lap, LAP_ELEMENTS);
 }
 
 /* Means over the mixtures of this pass's balance and z. */
@@ -151,4 +162,5 @@ void run_gradient(struct run *run, const struct weights *w, const struct run_bat
         attention_block_backward(&ps, &run->layers[layer], &dims, layer);
     }
     embedding_backward(gradient(&ps, TENSOR_EMBED, -1), run->grad.dx, batch->tokens, n, c);
+    lap_mark(run->lap, LAP_ELEMENTS);
 }

@@ -4,6 +4,7 @@
 
 #include "worker/model/run.h"
 #include "worker/nn/attention.h"
+#include "worker/nn/lap.h"
 #include "worker/nn/moe.h"
 
 /* One layer's activations. Rows N = B T; width C, packed W = (H + 2 G) D. */
@@ -54,6 +55,7 @@ struct run {
     real *logits;              /* (head rows, V) */
     double *row_loss;          /* (head rows) */
     size_t head_rows;
+    struct lap *lap;         /* NULL unless somebody measures */
     struct run_scratch grad; /* RUN_TRAIN */
 };
 

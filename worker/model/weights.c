@@ -4,17 +4,15 @@
 #include <math.h>
 
 #include "worker/data/philox.h"
-
-#define ALIGN 64
+#include "worker/nn/pages.h"
 
 real *real_alloc(size_t n)
 {
-    if (n > (SIZE_MAX - ALIGN) / sizeof(real))
+    if (n > SIZE_MAX / sizeof(real))
         return NULL;
-    size_t size = (n * sizeof(real) + ALIGN - 1) / ALIGN * ALIGN;
-    real *p = aligned_alloc(ALIGN, size == 0 ? ALIGN : size);
+    real *p = pages_alloc(n * sizeof(real));
     if (p != NULL)
-        memset(p, 0, size);
+        memset(p, 0, n * sizeof(real));
     return p;
 }
 

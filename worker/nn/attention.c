@@ -38,11 +38,9 @@ static struct head head_at(const struct attention_dims *dims, size_t b, size_t h
 static inline real softmax_row(real *restrict s, size_t n_keys, size_t end)
 {
     real acc[NN_LANES] = {0};
-    real m = s[0];
+    real m = nn_max(s, n_keys);
     size_t i = 0;
 
-    for (size_t j = 1; j < n_keys; j++)
-        m = m > s[j] ? m : s[j];
     for (; i + NN_LANES <= n_keys; i += NN_LANES)
         for (size_t j = 0; j < NN_LANES; j++) {
             s[i + j] = nn_exp(s[i + j] - m);

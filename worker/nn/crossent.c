@@ -2,23 +2,6 @@
 
 #include "worker/nn/vec.h"
 
-static inline real row_max(const real *restrict x, size_t n)
-{
-    real acc[NN_LANES];
-    size_t i = 0;
-
-    for (size_t j = 0; j < NN_LANES; j++)
-        acc[j] = x[0];
-    for (; i + NN_LANES <= n; i += NN_LANES)
-        for (size_t j = 0; j < NN_LANES; j++)
-            acc[j] = acc[j] > x[i + j] ? acc[j] : x[i + j];
-    for (size_t j = 0; i + j < n; j++)
-        acc[j] = acc[j] > x[i + j] ? acc[j] : x[i + j];
-    for (size_t j = 1; j < NN_LANES; j++)
-        acc[0] = acc[0] > acc[j] ? acc[0] : acc[j];
-    return acc[0];
-}
-
 /* sum_i e^(x_i - m); stores the terms when out is not NULL. */
 static inline real row_exp_sum(real *out, const real *x, real m, size_t n)
 {
@@ -47,7 +30,7 @@ NN_KERNEL void crossent_forward(double *restrict loss, real *restrict max,
 {
     for (size_t r = 0; r < n; r++) {
         const real *l = logits + r * v;
-        real m = row_max(l, v);
+        real m = nn_max(l, v);
         real sum = row_exp_sum(NULL, l, m, v);
 
         loss[r] = log((double)sum) + (double)m - (double)l[targets[r]];
@@ -62,7 +45,7 @@ NN_KERNEL void crossent_forward_backward(double *restrict loss, real *restrict l
     for (size_t r = 0; r < n; r++) {
         real *l = logits + r * v;
         double target = (double)l[targets[r]];
-        real m = row_max(l, v);
+        real m = nn_max(l, v);
         real sum = row_exp_sum(l, l, m, v);
         real k = scale / sum;
 

@@ -74,6 +74,24 @@ static inline real nn_lanes_sum(const real acc[NN_LANES])
     return s[0];
 }
 
+/* The largest of n >= 1 numbers. */
+static inline real nn_max(const real *x, size_t n)
+{
+    real acc[NN_LANES];
+    size_t i = 0;
+
+    for (size_t j = 0; j < NN_LANES; j++)
+        acc[j] = x[0];
+    for (; i + NN_LANES <= n; i += NN_LANES)
+        for (size_t j = 0; j < NN_LANES; j++)
+            acc[j] = acc[j] > x[i + j] ? acc[j] : x[i + j];
+    for (size_t j = 0; i + j < n; j++)
+        acc[j] = acc[j] > x[i + j] ? acc[j] : x[i + j];
+    for (size_t j = 1; j < NN_LANES; j++)
+        acc[0] = acc[0] > acc[j] ? acc[0] : acc[j];
+    return acc[0];
+}
+
 /* sum_i a_i b_i */
 real vec_dot(const real *restrict a, const real *restrict b, size_t n);
 /* y += a x */

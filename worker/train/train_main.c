@@ -6,6 +6,7 @@
 #include "worker/report/result.h"
 #include "worker/report/stop.h"
 #include "worker/report/task.h"
+#include "worker/train/bench.h"
 #include "worker/train/start.h"
 #include "worker/train/train.h"
 #include "worker/train/use.h"
@@ -15,6 +16,9 @@ static const char USAGE[] =
     "       prereg-train --init MODEL         the same, starting from the weights of a model\n"
     "       prereg-train --describe TASK      say what it would measure and cost; does no work\n"
     "       prereg-train --count PARAMS       exact parameter counts of a JSON file of parameters\n"
+    "       prereg-train --bench [MODEL|FILE] [--batch N] [--context N] [--threads N] [--steps N] "
+    "[--json]\n"
+    "                                         measure speed, its ceiling and where the time goes\n"
     "       prereg-train export --hf DIR [--tokenizer FILE | --no-tokenizer] [--force] MODEL\n"
     "                                         write a model as a folder for transformers\n"
     "       prereg-train generate MODEL [--prompt TEXT] [--tokens N] [--tokenizer FILE] [--ids]\n"
@@ -48,6 +52,17 @@ static int count(const char *path)
     struct err err = {0};
 
     return finish(train_count(path, stdout, &err), &err);
+}
+
+static int bench(int argc, char **argv)
+{
+    struct bench_options opt;
+    struct err err = {0};
+
+    int rc = bench_options_read(argc, argv, &opt, &err);
+    if (rc == 0)
+        rc = bench_run(&opt, stdout, &err);
+    return finish(rc, &err);
 }
 
 /* init: NULL, or where the weights start from. */
@@ -91,6 +106,8 @@ int main(int argc, char **argv)
         return describe(argv[2]);
     if (argc == 3 && strcmp(argv[1], "--count") == 0)
         return count(argv[2]);
+    if (argc >= 2 && strcmp(argv[1], "--bench") == 0)
+        return bench(argc - 2, argv + 2);
     if (argc >= 2 && find_use(argv[1]) != NULL) {
         struct err err = {0};
         return finish(find_use(argv[1])(argc - 2, argv + 2, stdout, &err), &err);

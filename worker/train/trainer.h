@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "worker/model/run.h"
+#include "worker/nn/lap.h"
 #include "worker/train/data.h"
 #include "worker/train/health.h"
 #include "worker/train/options.h"
@@ -37,6 +38,7 @@ struct trainer {
     real *m;
     real *v;
     struct run *run;
+    struct lap *lap; /* NULL unless somebody measures; the run books to it too */
     struct health health;
     uint32_t *tokens; /* (micro_batch, context) */
     uint32_t *targets;

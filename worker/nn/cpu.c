@@ -1,0 +1,49 @@
+#include "worker/nn/cpu.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const NAMES[] = {
+    [NN_CPU_BASELINE] = "baseline", [NN_CPU_AVX2] = "avx2", [NN_CPU_AVX512] = "avx512"};
+
+static enum nn_cpu machine(void)
+{
+#ifdef __x86_64__
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+        return NN_CPU_AVX512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return NN_CPU_AVX2;
+#endif
+    return NN_CPU_BASELINE;
+}
+
+static enum nn_cpu choose(void)
+{
+    enum nn_cpu best = machine();
+    const char *wish = getenv("PREREG_CPU");
+
+    for (int i = 0; wish != NULL && i < (int)best; i++)
+        if (strcmp(wish, NAMES[i]) == 0)
+            return (enum nn_cpu)i;
+    return best;
+}
+
+enum nn_cpu nn_cpu(void)
+{
+    static _Atomic int known; /* one more than the choice; 0: not made yet */
+    int level = atomic_load_explicit(&known, memory_order_relaxed);
+
+    if (level == 0) {
+        level = (int)choose() + 1;
+        atomic_store_explicit(&known, level, memory_order_relaxed);
+    }
+    return (enum nn_cpu)(level - 1);
+}
+
+const char *nn_cpu_text(enum nn_cpu cpu)
+{
+    return NAMES[cpu];
+}

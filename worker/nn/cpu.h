@@ -1,0 +1,15 @@
+/*
+ * The instruction set that the elementwise kernels use, chosen once at the first question: the
+ * machine's best of three, or less where the environment's PREREG_CPU says baseline, avx2 or
+ * avx512.
+ */
+#ifndef WORKER_NN_CPU_H
+#define WORKER_NN_CPU_H
+
+enum nn_cpu { NN_CPU_BASELINE, NN_CPU_AVX2, NN_CPU_AVX512 };
+
+enum nn_cpu nn_cpu(void);
+/* "baseline", "avx2", "avx512" */
+const char *nn_cpu_text(enum nn_cpu cpu);
+
+#endif

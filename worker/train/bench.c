@@ -1,0 +1,292 @@
+#include "worker/train/bench.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/rng.h"
+#include "base/text.h"
+#include "base/xalloc.h"
+#include "worker/nn/gemm.h"
+#include "worker/train/trainer.h"
+
+#define FILE_BYTES_MAX (1u << 20)
+#define WARM_UP        2
+#define STREAM_WINDOWS 64 /* sequences the random text is long */
+#define BATCH_MAX      65536
+#define CONTEXT_MAX    65536
+
+struct builtin {
+    const char *name;
+    int64_t batch;
+    struct model_config model;
+};
+
+static const struct builtin BUILTINS[] = {
+    {"dense34m",
+     8,
+     {.layers = 8,
+      .width = 512,
+      .heads = 8,
+      .kv_heads = 8,
+      .ffn = 768,
+      .vocab = 32768,
+      .context = 256,
+      .tie_embeddings = true}},
+    {"moe63m",
+     8,
+     {.layers = 8,
+      .width = 512,
+      .heads = 8,
+      .kv_heads = 8,
+      .vocab = 32768,
+      .context = 256,
+      .tie_embeddings = true,
+      .experts = 8,
+      .top_k = 2,
+      .expert_ffn = 384,
+      .renormalise = true}},
+    {"dense10m",
+     8,
+     {.layers = 6,
+      .width = 320,
+      .heads = 5,
+      .kv_heads = 5,
+      .ffn = 864,
+      .vocab = 4096,
+      .context = 256,
+      .tie_embeddings = true}},
+    {"demo",
+     8,
+     {.layers = 4,
+      .width = 128,
+      .heads = 4,
+      .kv_heads = 4,
+      .ffn = 256,
+      .vocab = 257,
+      .context = 128,
+      .tie_embeddings = true}},
+    {"demo-moe",
+     8,
+     {.layers = 4,
+      .width = 128,
+      .heads = 4,
+      .kv_heads = 4,
+      .vocab = 257,
+      .context = 128,
+      .tie_embeddings = true,
+      .experts = 8,
+      .top_k = 2,
+      .expert_ffn = 128,
+      .renormalise = true}},
+};
+#define BUILTINS_NR (sizeof(BUILTINS) / sizeof(BUILTINS[0]))
+
+int bench_options_read(int argc, char **argv, struct bench_options *out, struct err *err)
+{
+    struct {
+        const char *flag;
+        int64_t *value;
+        int64_t max;
+    } numbers[] = {{"--batch", &out->batch, BATCH_MAX},
+                   {"--context", &out->context, CONTEXT_MAX},
+                   {"--threads", &out->threads, 1024},
+                   {"--steps", &out->steps, BENCH_STEPS_MAX}};
+    size_t n_numbers = sizeof(numbers) / sizeof(numbers[0]);
+
+    *out = (struct bench_options){.what = BUILTINS[0].name, .threads = 1, .steps = 10};
+    for (int i = 0; i < argc; i++) {
+        size_t k = 0;
+        if (strcmp(argv[i], "--json") == 0) {
+            out->json = true;
+            continue;
+        }
+        while (k < n_numbers && strcmp(argv[i], numbers[k].flag) != 0)
+            k++;
+        if (k == n_numbers && (argv[i][0] == '-' || i > 0))
+            return err_set(err, ERR_USAGE, "--bench: \"%.60s\" is not one of its options", argv[i]);
+        if (k == n_numbers) {
+            out->what = argv[i];
+            continue;
+        }
+        if (i + 1 == argc)
+            return err_set(err, ERR_USAGE, "--bench: %s needs a number", argv[i]);
+        if (text_to_int(argv[i + 1], 1, numbers[k].max, numbers[k].value, err) < 0)
+            return err_set(err, ERR_USAGE, "--bench: %s: expected a number from 1 to %lld", argv[i],
+                           (long long)numbers[k].max);
+        i++;
+    }
+    return 0;
+}
+
+/* The shape, and the sequences a step, of a file of parameters or of a whole task. */
+static int read_file(const char *path, struct model_config *cfg, int64_t *batch, struct err *err)
+{
+    cJSON *obj = NULL;
+    int64_t batch_tokens = 0, micro = 0;
+
+    int rc = json_read_file(path, FILE_BYTES_MAX, &obj, err);
+    if (rc < 0)
+        return rc;
+    const cJSON *inner = json_member(obj, "params"), *params = inner == NULL ? obj : inner;
+    rc = model_config_get(params, cfg, err);
+    if (rc == 0)
+        rc = json_opt_int(params, "batch_tokens", 1, INT32_MAX, &batch_tokens, err);
+    if (rc == 0)
+        rc = json_opt_int(params, "micro_batch", 1, INT32_MAX, &micro, err);
+    if (rc == 0) {
+        *batch = batch_tokens / cfg->context;
+        *batch = micro > 0 && (*batch == 0 || micro < *batch) ? micro : *batch;
+        *batch = *batch < 1 ? 1 : *batch;
+    } else {
+        err_wrap(err, "%s", path);
+    }
+    cJSON_Delete(obj);
+    return rc;
+}
+
+static int find_model(const struct bench_options *opt, struct model_config *cfg, int64_t *batch,
+                      struct err *err)
+{
+    const char *names[BUILTINS_NR];
+
+    for (size_t i = 0; i < BUILTINS_NR; i++) {
+        names[i] = BUILTINS[i].name;
+        if (strcmp(opt->what, names[i]) != 0)
+            continue;
+        *cfg = BUILTINS[i].model;
+        cfg->rope_theta = 10000.0;
+        cfg->norm_eps = 1e-5;
+        *batch = BUILTINS[i].batch;
+        return 0;
+    }
+    if (file_kind_at(opt->what) == FILE_REGULAR)
+        return read_file(opt->what, cfg, batch, err);
+    const char *near = text_nearest(opt->what, names, BUILTINS_NR);
+    return err_set(err, ERR_USAGE,
+                   "--bench: \"%.80s\" is neither a file nor a built-in model%s%s%s", opt->what,
+                   near == NULL ? "" : " (did you mean \"", near == NULL ? "" : near,
+                   near == NULL ? "" : "\"?)");
+}
+
+/* One source of random tokens. */
+static void make_data(struct train_data *data, const struct model_config *cfg, int64_t batch)
+{
+    struct train_source *src = &data->sources[0];
+    struct rng rng;
+
+    *data = (struct train_data){.n_sources = 1, .seed = 1, .context = (size_t)cfg->context};
+    src->name = "random";
+    src->weight = 1.0;
+    src->block_part = MIX_BLOCK;
+    src->n_windows = (uint64_t)batch * STREAM_WINDOWS;
+    src->train.n = (src->n_windows + 1) * data->context + 1;
+    src->train.ids = xcalloc(src->train.n, sizeof(*src->train.ids));
+    rng_seed(&rng, 1);
+    for (size_t i = 0; i < src->train.n; i++)
+        src->train.ids[i] = (uint32_t)rng_below(&rng, (uint64_t)cfg->vocab);
+}
+
+static double peak_bytes(void)
+{
+    struct rusage usage;
+
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss * 1024.0 : (double)NAN;
+}
+
+static double forward(struct trainer *t, int64_t batch, double *loss)
+{
+    struct run_batch pass = {.tokens = t->tokens,
+                             .targets = t->targets,
+                             .batch = (size_t)batch,
+                             .length = (size_t)t->opt->model.context};
+    int64_t begin = lap_now_ns(t->lap->clock);
+
+    run_set_lap(t->run, NULL);
+    run_forward(t->run, &t->w, &pass, NULL);
+    run_token_losses(t->run, &t->w, &pass, loss);
+    run_set_lap(t->run, t->lap);
+    return (double)(lap_now_ns(t->lap->clock) - begin) * 1e-9;
+}
+
+static int measure(struct trainer *t, struct bench_result *r, struct err *err)
+{
+    size_t n_tokens = (size_t)r->batch * (size_t)r->model.context, n = (size_t)r->n;
+    double *steps = xcalloc(n, sizeof(*steps)), *forwards = xcalloc(n, sizeof(*forwards));
+    double *walls = xcalloc(n, sizeof(*walls));
+    double *losses = xcalloc(n_tokens, sizeof(*losses)), loss = 0.0;
+    struct bench_ceiling *ceiling = NULL;
+    struct lap lap = {.clock = r->threads == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC};
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < WARM_UP; i++)
+        rc = trainer_step(t, &loss, err);
+    r->peak_bytes = peak_bytes();
+    if (rc == 0)
+        rc = bench_ceiling_create(&r->model, n_tokens, lap.clock, &ceiling, err);
+    t->lap = &lap;
+    run_set_lap(t->run, &lap);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        int64_t begin = lap_now_ns(lap.clock), wall = lap_now_ns(CLOCK_MONOTONIC);
+        rc = trainer_step(t, &loss, err);
+        steps[i] = (double)(lap_now_ns(lap.clock) - begin) * 1e-9;
+        walls[i] = (double)(lap_now_ns(CLOCK_MONOTONIC) - wall) * 1e-9;
+        forwards[i] = forward(t, r->batch, losses);
+        bench_ceiling_round(ceiling);
+    }
+    if (rc == 0) {
+        r->step_wall = bench_spread_of(walls, n);
+        r->step_seconds = bench_spread_of(steps, n);
+        r->forward_seconds = bench_spread_of(forwards, n);
+        r->ceiling = bench_ceiling_rate(ceiling);
+        r->share_of_ceiling = model_config_flops_per_token(&r->model) * (double)n_tokens /
+                              r->step_seconds.median / r->ceiling;
+        for (int i = 0; i < LAP_NR; i++)
+            r->part[i] = (double)lap.ns[i] * 1e-9 / (double)n;
+    }
+    bench_ceiling_free(ceiling);
+    free(steps), free(forwards), free(walls), free(losses);
+    return rc;
+}
+
+int bench_run(const struct bench_options *opt, FILE *out, struct err *err)
+{
+    struct bench_result result = {.n = opt->steps, .threads = opt->threads};
+    struct train_data data;
+    struct trainer trainer;
+
+    int rc = find_model(opt, &result.model, &result.batch, err);
+    if (rc < 0)
+        return rc;
+    if (opt->context > 0)
+        result.model.context = (int)opt->context;
+    if (opt->batch > 0)
+        result.batch = opt->batch;
+    struct train_options train = {.model = result.model,
+                                  .schedule = {.kind = SCHEDULE_CONSTANT},
+                                  .batch_tokens = result.batch * result.model.context,
+                                  .micro_batch = result.batch,
+                                  .steps = opt->steps + WARM_UP,
+                                  .seed = 1,
+                                  .lr = 1e-4,
+                                  .weight_decay = 0.1,
+                                  .clip = 1.0,
+                                  .beta1 = 0.9,
+                                  .beta2 = 0.95,
+                                  .eps = 1e-8,
+                                  .init_std = 0.02,
+                                  .balance_loss = result.model.experts > 0 ? 0.01 : 0.0,
+                                  .balance_anneal = 1.0};
+    gemm_set_threads((int)opt->threads);
+    result.planned_bytes = trainer_bytes(&train);
+    make_data(&data, &result.model, result.batch);
+    rc = trainer_init(&trainer, &train, &data, err);
+    if (rc == 0)
+        rc = measure(&trainer, &result, err);
+    trainer_release(&trainer);
+    train_data_release(&data);
+    return rc < 0 ? rc : bench_print(&result, opt->json, out, err);
+}
