@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "base/file.h"
 #include "worker/data/philox.h"
 #include "worker/data/source.h"
 
@@ -104,22 +105,59 @@ static void share_block(struct train_data *data)
     }
 }
 
-static int open_tokenizer(const struct task *task, const char *name, struct tokenizer **out,
-                          struct err *err)
+static int check_vocab(const struct train_options *opt, const struct tokenizer *tok,
+                       struct err *err)
+{
+    if ((uint32_t)opt->model.vocab >= tokenizer_vocab(tok))
+        return 0;
+    return err_set(err, ERR_INVALID, "vocab %d is under the %u of tokenizer \"%s\"",
+                   opt->model.vocab, tokenizer_vocab(tok), opt->tokenizer);
+}
+
+/* The tokenizer that the options name, verified; *read: digest of what lies at its path. */
+static int open_tokenizer(const struct task *task, const struct train_options *opt,
+                          struct tokenizer **out, struct digest *read, struct err *err)
 {
     struct task_data entry;
 
-    if (strcmp(name, TOKENIZER_BYTES) == 0)
-        return tokenizer_open(name, out, err);
-    int rc = task_find_data(task, name, &entry, err);
-    return rc < 0 ? rc : tokenizer_open(entry.path, out, err);
+    if (strcmp(opt->tokenizer, TOKENIZER_BYTES) == 0)
+        return tokenizer_open(opt->tokenizer, out, err);
+    int rc = task_find_data(task, opt->tokenizer, &entry, err);
+    if (rc == 0)
+        rc = task_verify_data(&entry, read, err);
+    if (rc == 0)
+        rc = tokenizer_open(entry.path, out, err);
+    if (rc == 0)
+        rc = check_vocab(opt, *out, err);
+    return rc;
+}
+
+void train_data_check_tokenizer(const struct task *task, const struct train_options *opt,
+                                struct param_faults *faults)
+{
+    struct tokenizer *tok = NULL;
+    struct task_data entry;
+    struct params p;
+    struct err err = {0};
+
+    params_init(&p, NULL, faults);
+    if (strcmp(opt->tokenizer, TOKENIZER_BYTES) == 0 ||
+        task_find_data(task, opt->tokenizer, &entry, &err) < 0 ||
+        file_kind_at(entry.path) == FILE_ABSENT)
+        return;
+    int rc = tokenizer_open(entry.path, &tok, &err);
+    if (rc < 0)
+        params_fault(&p, "tokenizer", "%s", err.msg);
+    else if (check_vocab(opt, tok, &err) < 0)
+        params_fault(&p, "vocab", "%s", err.msg);
+    tokenizer_free(tok);
 }
 
 int train_data_load(const struct task *task, const struct train_options *opt,
                     struct train_data *data, struct err *err)
 {
     *data = (struct train_data){.seed = opt->seed, .context = (size_t)opt->model.context};
-    int rc = open_tokenizer(task, opt->tokenizer, &data->tokenizer, err);
+    int rc = open_tokenizer(task, opt, &data->tokenizer, &data->tokenizer_read, err);
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < opt->n_mix; i++) {

@@ -84,6 +84,8 @@ int train_describe(const struct task *task, FILE *out, struct err *err)
     train_options_read(task, &opt, &faults);
     if (faults.n == 0)
         check_start(task, &opt, &faults);
+    if (faults.n == 0)
+        train_data_check_tokenizer(task, &opt, &faults);
     if (faults.n == 0) {
         /* Against the task's limit alone: this need not be the machine that will run it. */
         memory_need_of(&opt, memory_corpus_of_files(task, &opt), task->threads, &need);

@@ -212,6 +212,8 @@ int outcome_write(const struct trainer *t, const struct evaluation *last, const 
         result_read(&r, t->data->sources[i].name, &t->data->sources[i].read);
     if (t->opt->init != NULL)
         result_read(&r, t->opt->init, &t->data->init);
+    if (!digest_is_zero(&t->data->tokenizer_read))
+        result_read(&r, t->opt->tokenizer, &t->data->tokenizer_read);
     int rc = save_model(t, &r, err);
     if (rc == 0)
         rc = result_write(&r, err);
