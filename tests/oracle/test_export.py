@@ -102,13 +102,13 @@ def check_shape(build, name, change, scratch, rng):
 # Rows of (name, class of the config, its members, type, size of a shard).
 THEIRS = [
     ("Llama, float32", transformers.LlamaConfig, {"num_key_value_heads": 2}, torch.float32, "1GB"),
-    ("Llama, tied, shards", transformers.LlamaConfig, {"tie_word_embeddings": True}, torch.float32, "40KB"),
+    ("Llama, tied, shards", transformers.LlamaConfig, {"tie_word_embeddings": True}, torch.float32, "100KB"),
     ("Llama, bfloat16, theta 500000, eps 1e-6", transformers.LlamaConfig,
      {"rope_theta": 500000.0, "rms_norm_eps": 1e-6}, torch.bfloat16, "1GB"),
     ("Mixtral, float16", transformers.MixtralConfig,
      {"num_key_value_heads": 4, "num_local_experts": 8, "num_experts_per_tok": 2}, torch.float16, "1GB"),
     ("Mixtral, shards", transformers.MixtralConfig,
-     {"num_key_value_heads": 1, "num_local_experts": 4, "num_experts_per_tok": 2}, torch.float32, "60KB"),
+     {"num_key_value_heads": 1, "num_local_experts": 4, "num_experts_per_tok": 2}, torch.float32, "200KB"),
 ]
 
 
@@ -123,8 +123,8 @@ def check_theirs(build, row, scratch, rng):
     sharded = os.path.exists(os.path.join(folder, "model.safetensors.index.json"))
     if sharded != (shard != "1GB"):
         sys.exit(f"{name}: not sharded as meant")
-    # Loaded anew: to() has rounded the rotary frequencies too, which no file holds.
-    model = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, torch_dtype=torch.float32)
+    if dtype != torch.float32:  # to() has rounded the rotary frequencies too, which no file holds
+        model = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, torch_dtype=torch.float32)
     ids = [rng.randrange(300) for _ in range(64)]
     compare(name, our_logits(build, folder, ids, scratch), their_logits(model, ids))
 
@@ -219,7 +219,7 @@ def check_llama2c(build, scratch):
     """The loss of stories260K on a text, by another implementation of model and tokenizer."""
     source = oracle.shared_data("models", "stories260K")
     with open(oracle.shared_data("tinystories", "valid.txt"), encoding="utf-8") as f:
-        lines = f.read()[:400000].split("\n\n")
+        lines = f.read()[:100000].split("\n\n")
     documents = ["\n".join(lines[i:i + 5]).strip() for i in range(0, len(lines) - 5, 5)]
     text = os.path.join(scratch, "text.txt")
     with open(text, "w", encoding="utf-8") as f:
@@ -246,6 +246,7 @@ def check_llama2c(build, scratch):
 
 def main():
     transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
     build, rng = os.path.abspath(sys.argv[1]), random.Random(11)
     for name, change in SHAPES.items():
         with tempfile.TemporaryDirectory() as scratch:
