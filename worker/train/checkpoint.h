@@ -4,6 +4,7 @@
  *   weights.bin    parameters and choice biases, float32
  *   moment1.bin, moment2.bin   AdamW's
  *   history.bin    (loss, seconds) of every step, float32
+ *   router.bin     samples of the routers (router_log.h), float32
  *   state.json     the rest of the trainer
  *   manifest.json  written last: step, key, BLAS, threads, and every file's size and SHA-256
  *

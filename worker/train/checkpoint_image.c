@@ -24,6 +24,8 @@ void checkpoint_image_blobs(const struct trainer *t, int64_t step,
     out[1] = (struct image_blob){"moment1.bin", {t->m}, {n}};
     out[2] = (struct image_blob){"moment2.bin", {t->v}, {n}};
     out[3] = (struct image_blob){"history.bin", {&t->history[0].loss}, {2 * (size_t)step}};
+    out[4] = (struct image_blob){
+        "router.bin", {t->router.values}, {router_log_length(&t->router, step)}};
 }
 
 int checkpoint_image_view(struct checkpoint_image *img, const struct trainer *t, struct err *err)
@@ -76,5 +78,5 @@ double checkpoint_image_bytes(const struct train_options *opt)
     double numbers = 3.0 * (double)model_config_total(&opt->model) +
                      (double)weights_n_bias(&opt->model) + 2.0 * (double)opt->steps;
 
-    return sizeof(float) * numbers;
+    return sizeof(float) * (numbers + router_log_numbers(opt));
 }

@@ -11,7 +11,7 @@
 #include "base/strbuf.h"
 #include "worker/train/trainer.h"
 
-#define IMAGE_BLOBS 4
+#define IMAGE_BLOBS 5
 #define IMAGE_PARTS 2
 
 /* One file of floats: up to two arrays, one after the other. */

@@ -5,6 +5,10 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 
+const char *const HEALTH_NAMES[HEALTH_NAMES_NR] = {
+    "router_load", "router_occupancy", "router_entropy", "router_effective",
+    "router_dead", "router_z",         "router_same"};
+
 static struct router_stats *stats_create(size_t layers, size_t experts)
 {
     struct router_stats *stats = xcalloc(layers, sizeof(*stats));
@@ -113,8 +117,7 @@ void health_end_step(struct health *h, struct weights *w, real *m, real *v,
                      const struct train_options *opt, int64_t step)
 {
     bool look = opt->reset_dead_experts > 0 && (step + 1) % opt->reset_dead_experts == 0;
-    bool in_window =
-        step >= horizon_fraction(opt->steps, 1.0 - HEALTH_WINDOW) || step == opt->steps - 1;
+    bool in_window = step >= health_window_begin(opt->steps);
 
     for (size_t i = (size_t)w->cfg.dense_layers; i < h->layers && h->experts > 0; i++) {
         if (opt->bias_update_rate > 0.0)
@@ -129,27 +132,41 @@ void health_end_step(struct health *h, struct weights *w, real *m, real *v,
     }
 }
 
-static void add_layer_facts(const struct router_stats *s, size_t experts, double n_layers,
-                            struct health_facts *out)
+void health_layer_facts(const struct router_stats *s, size_t experts, struct health_facts *out)
 {
-    double n = (double)experts, total = 0.0, largest = 0.0, smallest = (double)INFINITY,
-           entropy = 0.0;
+    double n = (double)experts, total = 0.0, entropy = 0.0;
 
+    *out = (struct health_facts){.occupancy = (double)INFINITY};
     for (size_t e = 0; e < experts; e++)
         total += (double)s->counts[e];
     for (size_t e = 0; e < experts; e++) {
         double fair = (double)s->counts[e] / total * n;
         double p = s->p_sum[e] / (double)s->tokens;
-        largest = fmax(largest, fair);
-        smallest = fmin(smallest, fair);
+        out->load = fmax(out->load, fair);
+        out->occupancy = fmin(out->occupancy, fair);
+        out->dead += fair < DEAD_SHARE ? 1.0 : 0.0;
         entropy -= p > 0.0 ? p * log(p) : 0.0;
-        out->dead += fair < DEAD_SHARE ? 1.0 / n_layers : 0.0;
     }
-    out->load += largest / n_layers;
-    out->occupancy += smallest / n_layers;
-    out->entropy += (experts > 1 ? entropy / log(n) : 1.0) / n_layers;
-    out->effective += exp(entropy) / n_layers;
-    out->z += s->z_sum / (double)s->tokens / n_layers;
+    out->entropy = experts > 1 ? entropy / log(n) : 1.0;
+    out->effective = exp(entropy);
+    out->z = s->z_sum / (double)s->tokens;
+}
+
+static void add_mean(struct health_facts *mean, const struct health_facts *f, double n_layers)
+{
+    mean->load += f->load / n_layers;
+    mean->occupancy += f->occupancy / n_layers;
+    mean->entropy += f->entropy / n_layers;
+    mean->effective += f->effective / n_layers;
+    mean->dead += f->dead / n_layers;
+    mean->z += f->z / n_layers;
+}
+
+int64_t health_window_begin(int64_t steps)
+{
+    int64_t begin = horizon_fraction(steps, 1.0 - HEALTH_WINDOW);
+
+    return begin < steps ? begin : steps - 1;
 }
 
 bool health_facts(const struct health *h, const struct model_config *cfg, struct health_facts *out)
@@ -159,8 +176,11 @@ bool health_facts(const struct health *h, const struct model_config *cfg, struct
     *out = (struct health_facts){0};
     if (h->experts == 0 || h->window[cfg->dense_layers].tokens == 0)
         return false;
-    for (size_t i = (size_t)cfg->dense_layers; i < h->layers; i++)
-        add_layer_facts(&h->window[i], h->experts, n_layers, out);
+    for (size_t i = (size_t)cfg->dense_layers; i < h->layers; i++) {
+        struct health_facts f;
+        health_layer_facts(&h->window[i], h->experts, &f);
+        add_mean(out, &f, n_layers);
+    }
     return true;
 }
 

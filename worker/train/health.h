@@ -30,6 +30,19 @@ struct health {
     int64_t kills;
 };
 
+/* The facts, in the order in which results name them. */
+enum health_name {
+    HEALTH_LOAD,
+    HEALTH_OCCUPANCY,
+    HEALTH_ENTROPY,
+    HEALTH_EFFECTIVE,
+    HEALTH_DEAD,
+    HEALTH_Z,
+    HEALTH_SAME, /* by router_log.h */
+    HEALTH_NAMES_NR
+};
+extern const char *const HEALTH_NAMES[HEALTH_NAMES_NR];
+
 struct health_facts {
     double load;
     double occupancy;
@@ -49,8 +62,14 @@ void health_begin_step(struct health *h);
 void health_end_step(struct health *h, struct weights *w, real *m, real *v,
                      const struct train_options *opt, int64_t step);
 
-/* false when there is nothing to measure: a dense model, or no step in the window. */
+/* The mean over the mixtures; false when there is nothing to measure: a dense model, or no step in
+ * the window. */
 bool health_facts(const struct health *h, const struct model_config *cfg, struct health_facts *out);
+
+/* Of one layer's sums, which hold at least one token. */
+void health_layer_facts(const struct router_stats *s, size_t experts, struct health_facts *out);
+/* The step from which on (from 0) the facts count. */
+int64_t health_window_begin(int64_t steps);
 
 /* For the checkpoint. */
 void health_put(const struct health *h, cJSON *obj);

@@ -121,28 +121,63 @@ static double median_seconds(const struct trainer *t)
     return median;
 }
 
+/* One layer's facts, or with layer -1 the means, under plain names. */
+static void put_health(const struct health_facts *f, double same, int layer, struct result *r)
+{
+    const double values[HEALTH_NAMES_NR] = {f->load, f->occupancy, f->entropy, f->effective,
+                                            f->dead, f->z,         same};
+    char name[METRIC_NAME_SIZE];
+
+    for (size_t i = 0; i < HEALTH_NAMES_NR; i++) {
+        if (layer < 0)
+            (void)snprintf(name, sizeof(name), "%s", HEALTH_NAMES[i]);
+        else
+            (void)snprintf(name, sizeof(name), "%s:%d", HEALTH_NAMES[i], layer);
+        if (i == HEALTH_SAME && !isfinite(same))
+            result_fact_null(r, name, "nothing_held_out");
+        else
+            result_fact(r, name, values[i]);
+    }
+}
+
+static void put_layers(const struct trainer *t, int64_t from, struct result *r)
+{
+    const struct model_config *cfg = &t->opt->model;
+
+    for (int layer = cfg->dense_layers; layer < cfg->layers; layer++) {
+        struct health_facts f;
+        health_layer_facts(&t->health.window[layer], (size_t)cfg->experts, &f);
+        put_health(&f, router_log_same(&t->router, from, t->step, layer), layer, r);
+    }
+}
+
+static void put_no_health(const char *why, struct result *r)
+{
+    for (size_t i = 0; i < HEALTH_NAMES_NR; i++)
+        result_fact_null(r, HEALTH_NAMES[i], why);
+}
+
 static void put_router(const struct trainer *t, struct result *r)
 {
-    static const char *const names[] = {"router_load",      "router_occupancy", "router_entropy",
-                                        "router_effective", "router_dead",      "router_z"};
+    int64_t from = health_window_begin(t->opt->steps);
     struct health_facts f;
     bool known = health_facts(&t->health, &t->opt->model, &f);
-    const double values[] = {f.load, f.occupancy, f.entropy, f.effective, f.dead, f.z};
-    const char *why = t->opt->model.experts == 0 ? "dense" : "no_steps_in_window";
 
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        if (known)
-            result_fact(r, names[i], values[i]);
-        else
-            result_fact_null(r, names[i], why);
-    }
     if (t->opt->model.experts == 0) {
-        result_fact_null(r, "router_kills", why);
-        result_fact_null(r, "router_anneal", why);
-    } else {
-        result_fact(r, "router_kills", (double)t->health.kills);
-        result_fact(r, "router_anneal", t->opt->balance_anneal);
+        put_no_health("dense", r);
+        result_fact_null(r, "router_kills", "dense");
+        result_fact_null(r, "router_anneal", "dense");
+        return;
     }
+    if (known)
+        put_health(&f, router_log_same(&t->router, from, t->step, -1), -1, r);
+    else
+        put_no_health("no_steps_in_window", r);
+    result_fact(r, "router_kills", (double)t->health.kills);
+    result_fact(r, "router_anneal",
+                schedule_anneal(t->opt->balance_anneal, t->step - 1, t->opt->steps));
+    if (known)
+        put_layers(t, from, r);
 }
 
 static void put_facts(const struct trainer *t, const struct task *task, struct result *r)
@@ -195,7 +230,10 @@ static int save_model(const struct trainer *t, struct result *r, struct err *err
         rc = result_artifact(r, MODEL_FOLDER "/" MODEL_FILE_JSON, err);
     if (rc == 0)
         rc = save_tokenizer(t->data->tokenizer, r, err);
-    return rc;
+    if (rc < 0 || t->opt->model.experts == 0)
+        return rc;
+    rc = router_log_write(&t->router, t->step, ROUTER_LOG_FILE, err);
+    return rc == 0 ? result_artifact(r, ROUTER_LOG_FILE, err) : rc;
 }
 
 int outcome_write(const struct trainer *t, const struct evaluation *last, const struct task *task,

@@ -56,3 +56,10 @@ double schedule_factor(const struct schedule *s, int64_t step, int64_t steps)
     }
     return 1.0;
 }
+
+double schedule_anneal(double end, int64_t step, int64_t steps)
+{
+    if (steps > 1 && step == steps - 1)
+        return end; /* to the bit */
+    return steps > 1 ? 1.0 + (end - 1.0) * (double)step / (double)(steps - 1) : 1.0;
+}

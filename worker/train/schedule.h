@@ -35,4 +35,7 @@ int64_t horizon_fraction(int64_t steps, double fraction);
 /* The factor on the peak rate at step 0 .. steps - 1. */
 double schedule_factor(const struct schedule *s, int64_t step, int64_t steps);
 
+/* The factor on the balance weight at step 0 .. steps - 1: from 1 to `end`, linear. */
+double schedule_anneal(double end, int64_t step, int64_t steps);
+
 #endif

@@ -37,13 +37,6 @@ static int diverged(const struct trainer *t, const char *what, struct err *err)
                    what, bad == NULL ? "none" : bad->name);
 }
 
-static double balance_weight(const struct train_options *opt, int64_t step)
-{
-    double t = opt->steps > 1 ? (double)step / (double)(opt->steps - 1) : 0.0;
-
-    return opt->balance_loss * (1.0 + (opt->balance_anneal - 1.0) * t);
-}
-
 /* Gradients of the whole batch, pass by pass; returns the mean cross-entropy. */
 static double accumulate(struct trainer *t)
 {
@@ -58,9 +51,11 @@ static double accumulate(struct trainer *t)
         int64_t n = n_seqs - at < opt->micro_batch ? n_seqs - at : opt->micro_batch;
         struct run_batch batch = {
             .tokens = t->tokens, .targets = t->targets, .batch = (size_t)n, .length = context};
-        struct run_objective objective = {.balance = balance_weight(opt, t->step),
-                                          .z = opt->router_z_loss,
-                                          .share = (double)n / (double)n_seqs};
+        struct run_objective objective = {
+            .balance =
+                opt->balance_loss * schedule_anneal(opt->balance_anneal, t->step, opt->steps),
+            .z = opt->router_z_loss,
+            .share = (double)n / (double)n_seqs};
         struct run_loss part;
         for (int64_t i = 0; i < n; i++)
             train_data_sequence(t->data, (uint64_t)(t->step * n_seqs + at + i),

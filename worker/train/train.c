@@ -166,17 +166,33 @@ static bool is_finished(const struct attempt *a)
     return a->opt.stop_at_target && t->target_step >= 0 && t->step >= t->target_step;
 }
 
+static int timed_step(struct trainer *t, double *loss, struct err *err)
+{
+    int64_t begin = clock_mono_ns();
+
+    int rc = trainer_step(t, loss, err);
+    if (rc == 0)
+        t->history[t->step - 1].seconds = (float)((double)(clock_mono_ns() - begin) * 1e-9);
+    return rc;
+}
+
 static int one_step(struct attempt *a, struct err *err)
 {
     struct trainer *t = &a->trainer;
-    int64_t begin = clock_mono_ns(), every = a->opt.steps / CURVE_POINTS + 1;
+    int64_t every = a->opt.steps / CURVE_POINTS + 1;
+    bool sampled = router_log_is_due(&t->router, t->step + 1);
     double loss = 0.0;
 
     events_section(&a->events, SECTION_STEP);
-    int rc = trainer_step(t, &loss, err);
+    if (sampled)
+        router_log_before(&t->router, t->run, &t->w);
+    int rc = timed_step(t, &loss, err);
     if (rc < 0)
         return rc;
-    t->history[t->step - 1].seconds = (float)((double)(clock_mono_ns() - begin) * 1e-9);
+    if (sampled) {
+        router_log_after(&t->router, t->run, &t->w, t->health.step, t->step);
+        router_log_say(&t->router, t->step, &a->events);
+    }
     if (t->step % every == 0 || t->step == a->opt.steps)
         events_point(&a->events, t->step, "loss", loss);
     events_progress(&a->events, t->step, a->opt.steps, "step");

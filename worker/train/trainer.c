@@ -23,6 +23,7 @@ int trainer_init(struct trainer *t, const struct train_options *opt, const struc
     t->tokens = xcalloc(n_micro, sizeof(*t->tokens));
     t->targets = xcalloc(n_micro, sizeof(*t->targets));
     health_init(&t->health, &opt->model);
+    router_log_init(&t->router, opt, data);
     rc = run_create(&opt->model, RUN_TRAIN, n_micro, &t->run, err);
     if (rc < 0)
         return rc;
@@ -34,6 +35,7 @@ void trainer_release(struct trainer *t)
 {
     run_free(t->run);
     health_release(&t->health);
+    router_log_release(&t->router);
     weights_release(&t->w);
     free(t->grad);
     free(t->m);

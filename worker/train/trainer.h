@@ -3,7 +3,7 @@
  *
  * What the next step depends on, and nothing else, is what a checkpoint holds: parameters, choice
  * biases, both moments, the step number, the router health sums, the marks and target found so far,
- * and the history of losses and step times.
+ * and the histories of losses, step times and routers.
  */
 #ifndef WORKER_TRAIN_TRAINER_H
 #define WORKER_TRAIN_TRAINER_H
@@ -16,6 +16,7 @@
 #include "worker/train/data.h"
 #include "worker/train/health.h"
 #include "worker/train/options.h"
+#include "worker/train/router_log.h"
 
 /* A validation: nats per token. n < 0: not measured yet. */
 struct val_loss {
@@ -40,6 +41,7 @@ struct trainer {
     struct run *run;
     struct lap *lap; /* NULL unless somebody measures; the run books to it too */
     struct health health;
+    struct router_log router;
     uint32_t *tokens; /* (micro_batch, context) */
     uint32_t *targets;
     struct step_record *history; /* (steps) */

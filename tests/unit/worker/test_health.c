@@ -8,10 +8,14 @@
 #include <cmocka.h>
 // clang-format on
 #include <math.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "worker/model/run_router.h"
 #include "worker/train/health.h"
+#include "worker/train/router_log.h"
 
 #define EXPERTS 4
 
@@ -38,7 +42,9 @@ static void init(struct health_case *k)
                                          .experts = EXPERTS,
                                          .top_k = 2,
                                          .expert_ffn = 8,
-                                         .dense_layers = 1};
+                                         .dense_layers = 1,
+                                         .rope_theta = 10000.0,
+                                         .norm_eps = 1e-5};
     assert_int_equal(weights_init(&k->w, &k->opt.model, &err), 0);
     weights_randomise(&k->w, 5, 0.1);
     k->m = real_alloc(k->w.table.n_params);
@@ -193,6 +199,157 @@ static void test_survives_a_checkpoint(void **state)
     release(&back);
 }
 
+#define PROBE_TEXT 300
+
+/* A source whose held-out tokens are all that the log looks at. */
+static void make_data(struct train_data *data, uint32_t ids[PROBE_TEXT])
+{
+    for (uint32_t i = 0; i < PROBE_TEXT; i++)
+        ids[i] = i % 11;
+    *data = (struct train_data){.n_sources = 1, .context = 8};
+    data->sources[0] = (struct train_source){.name = "a", .weight = 1.0};
+    data->sources[0].val = (struct token_stream){.ids = ids, .n = PROBE_TEXT};
+}
+
+struct log_case {
+    struct health_case k;
+    struct train_data data;
+    struct router_log log;
+    struct run *run;
+    uint32_t ids[PROBE_TEXT];
+};
+
+static void log_init(struct log_case *c, int64_t steps)
+{
+    struct err err = {0};
+
+    init(&c->k);
+    c->k.opt.steps = steps;
+    c->k.opt.micro_batch = 4;
+    make_data(&c->data, c->ids);
+    router_log_init(&c->log, &c->k.opt, &c->data);
+    assert_int_equal(run_create(&c->k.opt.model, RUN_TRAIN, 32, &c->run, &err), 0);
+}
+
+static void log_release(struct log_case *c)
+{
+    router_log_release(&c->log);
+    run_free(c->run);
+    release(&c->k);
+}
+
+/* A sample of a step that changes the choice by a bias of one expert. */
+static void log_step(struct log_case *c, int64_t step, uint32_t expert, real bias)
+{
+    static const uint64_t counts[EXPERTS] = {100, 50, 50, 0};
+
+    router_log_before(&c->log, c->run, &c->k.w);
+    one_step(&c->k, counts, step - 1);
+    c->k.w.route_bias[EXPERTS + expert] += bias;
+    router_log_after(&c->log, c->run, &c->k.w, c->k.h.step, step);
+}
+
+/* The share of the fixed set that chooses an expert first, through the run itself; *of_first is
+ * what the first token chooses. */
+static double share_of(struct log_case *c, uint32_t expert, uint32_t *of_first)
+{
+    uint32_t first[32];
+    struct run_batch batch = {.tokens = c->ids, .batch = 4, .length = 8};
+    double n = 0.0;
+
+    run_forward(c->run, &c->k.w, &batch, NULL);
+    run_first_choices(c->run, 1, 32, first);
+    for (size_t i = 0; i < 32; i++)
+        n += first[i] == expert;
+    *of_first = first[0];
+    return n / 32.0;
+}
+
+/* `same` is 1 when nothing changes; when every token is made to choose one expert, it is the share
+ * that chose it before. */
+static void test_same_choice(void **state)
+{
+    (void)state;
+    struct log_case c;
+    uint32_t expert = 0, ignored;
+
+    log_init(&c, 10);
+    log_step(&c, 1, 0, 0);
+    assert_true(router_log_same(&c.log, 0, 1, 1) == 1.0);
+    (void)share_of(&c, 0, &expert);
+    double before = share_of(&c, expert, &ignored);
+    assert_true(before > 0.0 && before < 1.0);
+    log_step(&c, 2, expert, 1000);
+    assert_true(share_of(&c, expert, &ignored) == 1.0);
+    assert_true(fabs(router_log_same(&c.log, 1, 2, 1) - before) < 1e-6);
+    assert_true(fabs(router_log_same(&c.log, 0, 2, -1) - (1.0 + before) / 2.0) < 1e-6);
+    assert_true(isnan(router_log_same(&c.log, 2, 2, -1)));
+    log_release(&c);
+}
+
+/* Which steps are sampled: some fifty, and the last. */
+static void test_samples(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t steps, every, n;
+    } cases[] = {{1, 1, 1}, {10, 1, 10}, {49, 1, 49}, {50, 2, 25}, {101, 3, 34}, {1000, 21, 48}};
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct log_case c;
+        int64_t n = 0;
+        log_init(&c, cases[i].steps);
+        size_t one = router_log_length(&c.log, cases[i].every);
+        assert_int_equal(one, EXPERTS + 3);
+        for (int64_t step = 1; step <= cases[i].steps; step++) {
+            n += router_log_is_due(&c.log, step);
+            assert_int_equal(router_log_length(&c.log, step), (size_t)n * one);
+        }
+        assert_int_equal(n, cases[i].n);
+        assert_true(router_log_is_due(&c.log, cases[i].steps));
+        assert_true(router_log_numbers(&c.k.opt) == (double)((size_t)n * one));
+        log_release(&c);
+    }
+}
+
+static void test_log_file(void **state)
+{
+    (void)state;
+    static const char expected[] =
+        "step,layer,router_load,router_occupancy,router_entropy,router_effective,"
+        "router_dead,router_z,router_same,share_0,share_1,share_2,share_3\n"
+        "1,1,2,0,0.75,2.828427,1,3,1,0.5,0.25,0.25,0\n"
+        "2,1,2,0,0.75,2.828427,1,3,1,0.5,0.25,0.25,0\n";
+    struct log_case c;
+    struct err err = {0};
+    struct strbuf text = STRBUF_INIT;
+    char path[] = "/tmp/prereg-router-XXXXXX";
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    log_init(&c, 3);
+    log_step(&c, 1, 0, 0);
+    log_step(&c, 2, 0, 0);
+    assert_int_equal(router_log_write(&c.log, 2, path, &err), 0);
+    assert_int_equal(file_read(path, 4096, &text, &err), 0);
+    assert_string_equal(text.buf, expected);
+    strbuf_release(&text);
+    (void)close(fd);
+    (void)unlink(path);
+    log_release(&c);
+}
+
+static void test_anneal(void **state)
+{
+    (void)state;
+
+    assert_true(schedule_anneal(0.1, 0, 11) == 1.0);
+    assert_true(fabs(schedule_anneal(0.1, 5, 11) - 0.55) < 1e-12);
+    assert_true(schedule_anneal(0.1, 10, 11) == 0.1);
+    assert_true(schedule_anneal(3.0, 5, 11) == 2.0);
+    assert_true(schedule_anneal(0.1, 0, 1) == 1.0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -200,6 +357,10 @@ int main(void)
         cmocka_unit_test(test_biases_move_towards_balance),
         cmocka_unit_test(test_dead_experts_are_drawn_anew),
         cmocka_unit_test(test_survives_a_checkpoint),
+        cmocka_unit_test(test_same_choice),
+        cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_log_file),
+        cmocka_unit_test(test_anneal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

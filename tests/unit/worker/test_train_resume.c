@@ -11,6 +11,7 @@
 #include <cmocka.h>
 // clang-format on
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -25,11 +26,11 @@
     "'seed':3,'horizon':{'contract':'fixed','tokens':60000},'mix':{'a':0.7,'b':0.3},"              \
     "'marks':[0.25,0.5],'target_loss':2.5,'eval_every':20,'val_tokens':2048}"
 #define MIXTURE                                                                                    \
-    "{'layers':2,'width':32,'heads':2,'kv_heads':1,'ffn':32,'dense_layers':1,'experts':4,"         \
-    "'top_k':2,'expert_ffn':24,'shared':1,'context':64,'batch_tokens':512,'micro_batch':3,"        \
+    "{'layers':2,'width':32,'heads':2,'kv_heads':1,'ffn':32,'dense_layers':1,'experts':96,"        \
+    "'top_k':2,'expert_ffn':4,'shared':1,'context':64,'batch_tokens':512,'micro_batch':3,"         \
     "'lr':0.003,'seed':3,'horizon':{'contract':'fixed','tokens':60000},'mix':{'a':0.7,'b':0.3},"   \
     "'balance_loss':0.01,'router_z_loss':0.001,'bias_update_rate':0.01,'balance_anneal':0.5,"      \
-    "'reset_dead_experts':10,'marks':[0.25,1],'val_tokens':2048,'tie_embeddings':false}"
+    "'reset_dead_experts':2,'marks':[0.25,1],'val_tokens':2048,'tie_embeddings':false}"
 
 #define CHECKPOINT_SECONDS 0.02
 #define CHECKPOINT_EVENT   "\"type\":\"checkpoint\""
@@ -108,7 +109,25 @@ static int run_killed(struct fixture *f, const cJSON *params, const struct refer
     }
 }
 
-static void check_resume(const char *text)
+static pid_t start_load(void)
+{
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0)
+        for (;;)
+            __asm__ volatile("");
+    return pid;
+}
+
+static void end_load(pid_t pid)
+{
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* Half of the seeds beside a process that does nothing but take time. Returns the outcome. */
+static struct strbuf check_resume(const char *text)
 {
     struct fixture f;
     int resumed = 0;
@@ -116,26 +135,41 @@ static void check_resume(const char *text)
     fixture_init(&f);
     cJSON *params = fixture_params(text);
     struct reference ref = run_reference(&f, params);
-    for (uint64_t seed = 1; seed <= 4; seed++)
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        pid_t load = seed % 2 == 0 ? start_load() : 0;
         resumed += run_killed(&f, params, &ref, seed);
+        if (load > 0)
+            end_load(load);
+    }
     print_message("  one run %lld ms; %d attempts took up earlier work\n", (long long)ref.us / 1000,
                   resumed);
     assert_true(resumed > 0);
+    struct strbuf outcome = ref.outcome;
+    ref.outcome = (struct strbuf)STRBUF_INIT;
     reference_release(&ref);
     cJSON_Delete(params);
     fixture_release(&f);
+    return outcome;
 }
 
 static void test_dense(void **state)
 {
     (void)state;
-    check_resume(DENSE);
+    struct strbuf outcome = check_resume(DENSE);
+
+    strbuf_release(&outcome);
 }
 
+/* So many experts that some are drawn anew on the way. */
 static void test_mixture(void **state)
 {
     (void)state;
-    check_resume(MIXTURE);
+    struct strbuf outcome = check_resume(MIXTURE);
+    const char *kills = strstr(outcome.buf, "\"router_kills\":");
+
+    assert_non_null(kills);
+    assert_true(strtol(kills + sizeof("\"router_kills\":") - 1, NULL, 10) > 0);
+    strbuf_release(&outcome);
 }
 
 /* The newest checkpoint of an attempt, as a path; fails the test without one. */
