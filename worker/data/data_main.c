@@ -4,8 +4,10 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/xalloc.h"
+#include "worker/data/bpe_train.h"
 #include "worker/data/demo.h"
 #include "worker/data/pack.h"
+#include "worker/data/vocabulary.h"
 
 static const char usage_text[] =
     "usage: prereg-data demo --seed N --out FOLDER [--bytes N]\n"
@@ -111,12 +113,32 @@ static int command_inspect(char **args, struct err *err)
     return rc;
 }
 
+static int command_tokenizer(char **args, struct err *err)
+{
+    struct option options[] = {{"--vocab", NULL}, {"--out", NULL}, {"--min-count", NULL}};
+    int rc = take_options(args, options, ARRAY_LEN(options), err);
+    if (rc != 0)
+        return rc;
+    if (options[0].value == NULL || options[1].value == NULL || args[0] == NULL)
+        return err_set(err, ERR_USAGE, "tokenizer needs --vocab, --out and text to learn from");
+    int64_t vocab = 0, min_count = BPE_TRAIN_MIN_COUNT;
+    if ((rc = option_int(&options[0], BPE_TRAIN_VOCAB_MIN, BPE_TRAIN_VOCAB_MAX, &vocab, err)) !=
+            0 ||
+        (rc = option_int(&options[2], 1, INT32_MAX, &min_count, err)) != 0)
+        return rc;
+    return vocabulary_train(args, (uint32_t)vocab, (uint32_t)min_count, options[1].value, stdout,
+                            err);
+}
+
 static int run(int argc, char **argv, struct err *err)
 {
     static const struct {
         const char *name;
         int (*run)(char **args, struct err *err);
-    } commands[] = {{"demo", command_demo}, {"pack", command_pack}, {"inspect", command_inspect}};
+    } commands[] = {{"demo", command_demo},
+                    {"pack", command_pack},
+                    {"inspect", command_inspect},
+                    {"tokenizer", command_tokenizer}};
 
     if (argc < 2)
         return err_set(err, ERR_USAGE, "no command given");

@@ -1,10 +1,11 @@
 /*
  * A source of documents: a file, or a folder whose files are taken in sorted order (folders inside
- * it likewise). What a file is: begins with the shard magic   a packed shard (its tokenizer must be
- * ours)
+ * it likewise). What a file is:
+ *   begins with the shard magic   a packed shard (its tokenizer must be ours)
  *   *.jsonl                       one JSON object a line, the document in its string field "text"
  *   anything else                 UTF-8 text, documents separated by lines that are exactly
- * <|endoftext|>; a file without one is cut at the first blank line after every SOURCE_CUT_BYTES
+ *                                 <|endoftext|>; without one: cut at the first blank line after
+ *                                 every SOURCE_CUT_BYTES
  * Documents are trimmed of leading and trailing line ends; empty ones are skipped.
  */
 #ifndef WORKER_DATA_SOURCE_H
@@ -13,6 +14,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "worker/data/progress.h"
 #include "worker/data/shard.h"
 #include "worker/data/tokenizer.h"
 
@@ -20,9 +22,26 @@
 #define SOURCE_CUT_BYTES 4096u
 #define SOURCE_FILE_MAX  ((size_t)8 << 30)
 
+/* Who takes the documents; embedded first in what else it needs. */
+struct source_sink {
+    int (*document)(struct source_sink *sink, const char *text, size_t len, struct err *err);
+    int (*shard)(struct source_sink *sink, const char *path, struct err *err); /* NULL: refused */
+    struct progress *progress;                                                 /* or NULL */
+    uint64_t n_read; /* bytes of files read so far */
+};
+
+/* Hands every document of path to the sink. ERR_NOT_FOUND, ERR_SYNTAX (file and line named), and
+ * what the sink says. */
+int source_visit(const char *path, struct source_sink *sink, struct err *err) MUST_CHECK;
+/* Bytes of the files that source_visit() would read; 0 when there are none. */
+int64_t source_bytes(const char *path);
+
 /* Appends every document of path to c. ERR_NOT_FOUND, ERR_SYNTAX (file and line named), ERR_CORRUPT
  * ... */
 int source_read(const char *path, const struct tokenizer *tok, struct corpus *c,
                 struct err *err) MUST_CHECK;
+/* The same, telling how far it is in bytes of files. */
+int source_read_watched(const char *path, const struct tokenizer *tok, struct progress *progress,
+                        struct corpus *c, struct err *err) MUST_CHECK;
 
 #endif
