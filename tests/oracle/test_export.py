@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Exported folders in transformers, transformers' folders in the worker, and llama2.c's checkpoint in PyTorch.
 
-    test_export.py BUILD_FOLDER
+    test_export.py BUILD_FOLDER [--golden]
 
+--golden writes what PyTorch says of stories260K to tests/golden/stories260k.json and does nothing else.
 Logits after every prefix of a sequence: the greatest absolute difference must stay under LIMIT.
 """
 
@@ -172,7 +173,11 @@ class Llama2c:
 
     def losses(self, ids):
         """(B, T + 1) -> the loss of each of the B T predictions."""
-        p, x = self.p, self.p["embed"][ids[:, :-1]]
+        logits = self.logits(ids[:, :-1])
+        return torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten(), reduction="none")
+
+    def logits(self, ids):
+        p, x = self.p, self.p["embed"][ids]
         for i in range(self.layers):
             h = self.norm(x, p["norm1"][i])
             q, k = self.rotate(h @ p["q"][i].T, self.heads), self.rotate(h @ p["k"][i].T, self.kv)
@@ -182,8 +187,7 @@ class Llama2c:
             x = x + a.transpose(1, 2).flatten(2) @ p["o"][i].T
             h = self.norm(x, p["norm2"][i])
             x = x + (torch.nn.functional.silu(h @ p["w1"][i].T) * (h @ p["w3"][i].T)) @ p["w2"][i].T
-        logits = self.norm(x, p["norm"]) @ p["embed"].T
-        return torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten(), reduction="none")
+        return self.norm(x, p["norm"]) @ p["embed"].T
 
 
 def read_pieces(path):
@@ -244,9 +248,34 @@ def check_llama2c(build, scratch):
         sys.exit(f"over {LIMIT}")
 
 
+def write_golden():
+    source = oracle.shared_data("models", "stories260K")
+    pieces = read_pieces(os.path.join(source, "tok512.bin"))
+    model = Llama2c(os.path.join(source, "stories260K.bin"))
+    text = "Once upon a time, there was a naïve café — “yes”.\n\tThe end of 1234 stories! <s>  "
+    ids = [1]
+    with torch.no_grad():
+        first = model.logits(torch.tensor([ids]))[0, 0]
+        while len(ids) < 257:
+            top = int(model.logits(torch.tensor([ids]))[0, -1].argmax())
+            if top == 1:
+                break
+            ids.append(top)
+        loss = float(model.losses(torch.tensor([ids])).double().mean())
+    golden = {"text": text, "text_ids": encode(pieces, text), "greedy_ids": ids[1:], "greedy_loss": round(loss, 7),
+              "first_logits": [round(float(x), 4) for x in first]}
+    here = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(here, "../golden/stories260k.json"), "w", encoding="utf-8") as f:
+        json.dump(golden, f, ensure_ascii=False)
+        f.write("\n")
+
+
 def main():
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
+    if sys.argv[2:] == ["--golden"]:
+        write_golden()
+        return
     build, rng = os.path.abspath(sys.argv[1]), random.Random(11)
     for name, change in SHAPES.items():
         with tempfile.TemporaryDirectory() as scratch:
