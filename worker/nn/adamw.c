@@ -12,8 +12,8 @@ struct adamw_terms {
     real clip;
 };
 
-NN_KERNEL static void update(real *restrict p, real *restrict m, real *restrict v,
-                             const real *restrict g, size_t n, const struct adamw_terms *terms)
+NN_BODY void update_body(real *restrict p, real *restrict m, real *restrict v,
+                         const real *restrict g, size_t n, const struct adamw_terms *terms)
 {
     const struct adamw_terms t = *terms;
 
@@ -30,6 +30,13 @@ NN_KERNEL static void update(real *restrict p, real *restrict m, real *restrict 
 #endif
     }
 }
+
+static void update(real *restrict p, real *restrict m, real *restrict v, const real *restrict g,
+                   size_t n, const struct adamw_terms *terms);
+NN_KERNEL(update,
+          (real *restrict p, real *restrict m, real *restrict v, const real *restrict g, size_t n,
+           const struct adamw_terms *terms),
+          (p, m, v, g, n, terms))
 
 void adamw_update(real *restrict p, real *restrict m, real *restrict v, const real *restrict g,
                   size_t n, const struct adamw *opt)

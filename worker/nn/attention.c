@@ -35,7 +35,7 @@ static struct head head_at(const struct attention_dims *dims, size_t b, size_t h
 
 /* Row i of s (rows end apart) holds scores of query first + i: softmax over keys 0 .. first + i,
  * zeros beyond. */
-static inline real softmax_row(real *restrict s, size_t n_keys, size_t end)
+NN_BODY real softmax_row(real *restrict s, size_t n_keys, size_t end)
 {
     real acc[NN_LANES] = {0};
     real m = nn_max(s, n_keys);
@@ -59,12 +59,19 @@ static inline real softmax_row(real *restrict s, size_t n_keys, size_t end)
     return m + (real)log((double)sum);
 }
 
-NN_KERNEL static void softmax_tile(real *restrict s, real *restrict lse, size_t lse_step,
-                                   size_t first, size_t rows, size_t end)
+NN_BODY void softmax_tile_body(real *restrict s, real *restrict lse, size_t lse_step, size_t first,
+                               size_t rows, size_t end)
 {
     for (size_t i = 0; i < rows; i++)
         lse[i * lse_step] = softmax_row(s + i * end, first + i + 1, end);
 }
+
+static void softmax_tile(real *restrict s, real *restrict lse, size_t lse_step, size_t first,
+                         size_t rows, size_t end);
+NN_KERNEL(softmax_tile,
+          (real *restrict s, real *restrict lse, size_t lse_step, size_t first, size_t rows,
+           size_t end),
+          (s, lse, lse_step, first, rows, end))
 
 void attention_forward(real *restrict out, real *restrict lse, const real *restrict qkv,
                        real *restrict scratch, const struct attention_dims *dims)
@@ -90,10 +97,10 @@ void attention_forward(real *restrict out, real *restrict lse, const real *restr
 }
 
 /* p from scores and lse; ds from p, dp and delta. Both (rows, end), masked part zero. */
-NN_KERNEL static void softmax_tile_backward(real *restrict p, real *restrict ds,
-                                            const real *restrict lse, size_t lse_step,
-                                            const real *restrict delta, size_t first, size_t rows,
-                                            size_t end)
+NN_BODY void softmax_tile_backward_body(real *restrict p, real *restrict ds,
+                                        const real *restrict lse, size_t lse_step,
+                                        const real *restrict delta, size_t first, size_t rows,
+                                        size_t end)
 {
     for (size_t i = 0; i < rows; i++) {
         real *restrict pi = p + i * end;
@@ -110,6 +117,14 @@ NN_KERNEL static void softmax_tile_backward(real *restrict p, real *restrict ds,
         }
     }
 }
+
+static void softmax_tile_backward(real *restrict p, real *restrict ds, const real *restrict lse,
+                                  size_t lse_step, const real *restrict delta, size_t first,
+                                  size_t rows, size_t end);
+NN_KERNEL(softmax_tile_backward,
+          (real *restrict p, real *restrict ds, const real *restrict lse, size_t lse_step,
+           const real *restrict delta, size_t first, size_t rows, size_t end),
+          (p, ds, lse, lse_step, delta, first, rows, end))
 
 /* The pointers of one head that the backward tile needs. */
 struct head_gradient {

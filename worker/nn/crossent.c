@@ -3,7 +3,7 @@
 #include "worker/nn/vec.h"
 
 /* sum_i e^(x_i - m); stores the terms when out is not NULL. */
-static inline real row_exp_sum(real *out, const real *x, real m, size_t n)
+NN_BODY real row_exp_sum(real *out, const real *x, real m, size_t n)
 {
     real acc[NN_LANES] = {0};
     size_t i = 0;
@@ -24,9 +24,9 @@ static inline real row_exp_sum(real *out, const real *x, real m, size_t n)
     return nn_lanes_sum(acc);
 }
 
-NN_KERNEL void crossent_forward(double *restrict loss, real *restrict max,
-                                const real *restrict logits, const uint32_t *restrict targets,
-                                size_t n, size_t v)
+NN_BODY void crossent_forward_body(double *restrict loss, real *restrict max,
+                                   const real *restrict logits, const uint32_t *restrict targets,
+                                   size_t n, size_t v)
 {
     for (size_t r = 0; r < n; r++) {
         const real *l = logits + r * v;
@@ -39,8 +39,14 @@ NN_KERNEL void crossent_forward(double *restrict loss, real *restrict max,
     }
 }
 
-NN_KERNEL void crossent_forward_backward(double *restrict loss, real *restrict logits, real scale,
-                                         const uint32_t *restrict targets, size_t n, size_t v)
+NN_KERNEL(crossent_forward,
+          (double *restrict loss, real *restrict max, const real *restrict logits,
+           const uint32_t *restrict targets, size_t n, size_t v),
+          (loss, max, logits, targets, n, v))
+
+NN_BODY void crossent_forward_backward_body(double *restrict loss, real *restrict logits,
+                                            real scale, const uint32_t *restrict targets, size_t n,
+                                            size_t v)
 {
     for (size_t r = 0; r < n; r++) {
         real *l = logits + r * v;
@@ -55,3 +61,8 @@ NN_KERNEL void crossent_forward_backward(double *restrict loss, real *restrict l
         l[targets[r]] -= scale;
     }
 }
+
+NN_KERNEL(crossent_forward_backward,
+          (double *restrict loss, real *restrict logits, real scale,
+           const uint32_t *restrict targets, size_t n, size_t v),
+          (loss, logits, scale, targets, n, v))

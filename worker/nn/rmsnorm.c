@@ -2,8 +2,8 @@
 
 #include "worker/nn/vec.h"
 
-NN_KERNEL void rmsnorm_forward(real *restrict y, real *restrict rstd, const real *restrict x,
-                               const real *restrict w, real eps, size_t n, size_t c)
+NN_BODY void rmsnorm_forward_body(real *restrict y, real *restrict rstd, const real *restrict x,
+                                  const real *restrict w, real eps, size_t n, size_t c)
 {
     for (size_t r = 0; r < n; r++) {
         const real *xr = x + r * c;
@@ -17,9 +17,14 @@ NN_KERNEL void rmsnorm_forward(real *restrict y, real *restrict rstd, const real
     }
 }
 
-NN_KERNEL void rmsnorm_backward(real *restrict dx, real *restrict dw, const real *restrict dy,
-                                const real *restrict x, const real *restrict w,
-                                const real *restrict rstd, size_t n, size_t c)
+NN_KERNEL(rmsnorm_forward,
+          (real *restrict y, real *restrict rstd, const real *restrict x, const real *restrict w,
+           real eps, size_t n, size_t c),
+          (y, rstd, x, w, eps, n, c))
+
+NN_BODY void rmsnorm_backward_body(real *restrict dx, real *restrict dw, const real *restrict dy,
+                                   const real *restrict x, const real *restrict w,
+                                   const real *restrict rstd, size_t n, size_t c)
 {
     for (size_t r = 0; r < n; r++) {
         const real *xr = x + r * c;
@@ -41,3 +46,8 @@ NN_KERNEL void rmsnorm_backward(real *restrict dx, real *restrict dw, const real
         }
     }
 }
+
+NN_KERNEL(rmsnorm_backward,
+          (real *restrict dx, real *restrict dw, const real *restrict dy, const real *restrict x,
+           const real *restrict w, const real *restrict rstd, size_t n, size_t c),
+          (dx, dw, dy, x, w, rstd, n, c))

@@ -13,8 +13,7 @@ void rope_table(real *table, double theta, size_t t, size_t d)
 }
 
 /* sign 1 rotates on, -1 back. */
-static inline void rotate(real *restrict x, const real *restrict at, real sign, size_t heads,
-                          size_t d)
+NN_BODY void rotate(real *restrict x, const real *restrict at, real sign, size_t heads, size_t d)
 {
     size_t half = d / 2;
 
@@ -29,16 +28,26 @@ static inline void rotate(real *restrict x, const real *restrict at, real sign, 
     }
 }
 
-NN_KERNEL void rope_forward(real *restrict x, const real *restrict table, size_t n, size_t t,
-                            size_t heads, size_t d, size_t ld)
+NN_BODY void rope_forward_body(real *restrict x, const real *restrict table, size_t n, size_t t,
+                               size_t heads, size_t d, size_t ld)
 {
     for (size_t r = 0; r < n; r++)
         rotate(x + r * ld, table + (r % t) * d, 1, heads, d);
 }
 
-NN_KERNEL void rope_backward(real *restrict dx, const real *restrict table, size_t n, size_t t,
-                             size_t heads, size_t d, size_t ld)
+NN_KERNEL(rope_forward,
+          (real *restrict x, const real *restrict table, size_t n, size_t t, size_t heads, size_t d,
+           size_t ld),
+          (x, table, n, t, heads, d, ld))
+
+NN_BODY void rope_backward_body(real *restrict dx, const real *restrict table, size_t n, size_t t,
+                                size_t heads, size_t d, size_t ld)
 {
     for (size_t r = 0; r < n; r++)
         rotate(dx + r * ld, table + (r % t) * d, -1, heads, d);
 }
+
+NN_KERNEL(rope_backward,
+          (real *restrict dx, const real *restrict table, size_t n, size_t t, size_t heads,
+           size_t d, size_t ld),
+          (dx, table, n, t, heads, d, ld))

@@ -2,7 +2,7 @@
 
 #include "worker/nn/vec.h"
 
-NN_KERNEL void swiglu_forward(real *restrict h, const real *restrict gu, size_t n, size_t f)
+NN_BODY void swiglu_forward_body(real *restrict h, const real *restrict gu, size_t n, size_t f)
 {
     for (size_t r = 0; r < n; r++) {
         const real *g = gu + r * 2 * f;
@@ -13,8 +13,11 @@ NN_KERNEL void swiglu_forward(real *restrict h, const real *restrict gu, size_t 
     }
 }
 
-NN_KERNEL void swiglu_backward(real *restrict dgu, const real *restrict dh, const real *restrict gu,
-                               size_t n, size_t f)
+NN_KERNEL(swiglu_forward, (real *restrict h, const real *restrict gu, size_t n, size_t f),
+          (h, gu, n, f))
+
+NN_BODY void swiglu_backward_body(real *restrict dgu, const real *restrict dh,
+                                  const real *restrict gu, size_t n, size_t f)
 {
     for (size_t r = 0; r < n; r++) {
         const real *g = gu + r * 2 * f;
@@ -29,3 +32,8 @@ NN_KERNEL void swiglu_backward(real *restrict dgu, const real *restrict dh, cons
         }
     }
 }
+
+NN_KERNEL(swiglu_backward,
+          (real *restrict dgu, const real *restrict dh, const real *restrict gu, size_t n,
+           size_t f),
+          (dgu, dh, gu, n, f))

@@ -1,6 +1,6 @@
 #include "worker/nn/vec.h"
 
-NN_KERNEL real vec_dot(const real *restrict a, const real *restrict b, size_t n)
+NN_BODY real vec_dot_body(const real *restrict a, const real *restrict b, size_t n)
 {
     real acc[NN_LANES] = {0};
     size_t i = 0;
@@ -13,19 +13,26 @@ NN_KERNEL real vec_dot(const real *restrict a, const real *restrict b, size_t n)
     return nn_lanes_sum(acc);
 }
 
-NN_KERNEL void vec_axpy(real *restrict y, real a, const real *restrict x, size_t n)
+NN_KERNEL_RETURN(real, vec_dot, (const real *restrict a, const real *restrict b, size_t n),
+                 (a, b, n))
+
+NN_BODY void vec_axpy_body(real *restrict y, real a, const real *restrict x, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         y[i] += a * x[i];
 }
 
-NN_KERNEL void vec_add(real *restrict y, const real *restrict x, size_t n)
+NN_KERNEL(vec_axpy, (real *restrict y, real a, const real *restrict x, size_t n), (y, a, x, n))
+
+NN_BODY void vec_add_body(real *restrict y, const real *restrict x, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         y[i] += x[i];
 }
 
-NN_KERNEL double vec_sum_squares(const real *x, size_t n)
+NN_KERNEL(vec_add, (real *restrict y, const real *restrict x, size_t n), (y, x, n))
+
+NN_BODY double vec_sum_squares_body(const real *x, size_t n)
 {
     double acc[NN_LANES] = {0};
     double sum = 0.0;
@@ -40,3 +47,5 @@ NN_KERNEL double vec_sum_squares(const real *x, size_t n)
         sum += acc[j];
     return sum;
 }
+
+NN_KERNEL_RETURN(double, vec_sum_squares, (const real *x, size_t n), (x, n))

@@ -2,9 +2,7 @@
  * What the elementwise kernels share: lanes, dot products, exp.
  *
  * Sums go to NN_LANES running sums that are added in a fixed tree at the end, so a result depends
- * on the length alone, not on the instruction set that was chosen at load time. NN_KERNEL compiles
- * a function for AVX-512, AVX2 and the baseline; contraction to FMA is off (-ffp-contract=off), so
- * all three give the same bits.
+ * on the length alone, not on the instruction set (worker/nn/kernel.h).
  */
 #ifndef WORKER_NN_VEC_H
 #define WORKER_NN_VEC_H
@@ -14,20 +12,14 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "worker/nn/kernel.h"
 #include "worker/nn/real.h"
 
 #define NN_LANES 16
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define NN_KERNEL __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define NN_KERNEL
-#endif
-
 #ifdef NN_F64
 #define NN_EXP_MIN -708.0
-static inline real nn_exp(real x)
+NN_BODY real nn_exp(real x)
 {
     return exp(x);
 }
@@ -37,7 +29,7 @@ static inline real nn_exp(real x)
  * e^x by 2^n e^r, |r| <= ln 2 / 2, a polynomial of degree 6 (Cephes expf). Relative error under
  * 2e-7 for x in -87 .. 88; below that e^-87, above that e^88. NaN gives NaN.
  */
-static inline real nn_exp(real x)
+NN_BODY real nn_exp(real x)
 {
     const float magic = 12582912.0F; /* 1.5 * 2^23: adding it rounds to a whole number */
     float y = x < -87.0F ? -87.0F : x;
@@ -63,7 +55,7 @@ static inline real nn_exp(real x)
 #endif
 
 /* Adds up the lanes pairwise. */
-static inline real nn_lanes_sum(const real acc[NN_LANES])
+NN_BODY real nn_lanes_sum(const real acc[NN_LANES])
 {
     real s[NN_LANES];
 
@@ -75,7 +67,7 @@ static inline real nn_lanes_sum(const real acc[NN_LANES])
 }
 
 /* The largest of n >= 1 numbers. */
-static inline real nn_max(const real *x, size_t n)
+NN_BODY real nn_max(const real *x, size_t n)
 {
     real acc[NN_LANES];
     size_t i = 0;

@@ -1,4 +1,5 @@
-/* Prints the reference numbers of the double build, for test_reference.c. */
+/* Prints the reference numbers, for test_reference.c (the double build) and test_dispatch.c (the
+ * float build under another instruction set). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
