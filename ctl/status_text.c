@@ -253,17 +253,36 @@ static void status_not_running(struct strbuf *sb, const struct term *t, const cJ
     }
 }
 
+/* Of a program that has ended all its tasks and may not be judged as it is. */
+static void status_refused(struct strbuf *sb, const struct term *t, const cJSON *summary)
+{
+    const char *why = answer_text(summary, "paused_why", NULL);
+    if (why == NULL || strcmp(answer_text(summary, "state", ""), "finishing") != 0) {
+        return;
+    }
+    struct strbuf text = STRBUF_INIT;
+    strbuf_addf(&text, "no verdict: %s", why);
+    out_styled(sb, t, STYLE_YELLOW, text.buf);
+    strbuf_adds(sb, "\n");
+    strbuf_release(&text);
+}
+
 static void status_paused(struct strbuf *sb, const struct term *t, const cJSON *summary)
 {
     const char *by = answer_text(summary, "paused_by", NULL);
     if (by == NULL) {
+        status_refused(sb, t, summary);
         return;
     }
     struct strbuf text = STRBUF_INIT;
     strbuf_addf(&text, "paused (%s): %s", by,
                 answer_text(summary, "paused_why", "no reason given"));
     out_styled(sb, t, STYLE_YELLOW, text.buf);
-    strbuf_addf(sb, "; `preregctl resume %s` goes on\n", answer_text(summary, "id", ""));
+    if (strcmp(by, "data") == 0) {
+        strbuf_adds(sb, "; goes on by itself when it is there again\n");
+    } else {
+        strbuf_addf(sb, "; `preregctl resume %s` goes on\n", answer_text(summary, "id", ""));
+    }
     strbuf_release(&text);
 }
 

@@ -8,6 +8,7 @@ static void on_verdict_ready(struct verdict_job *j)
     struct core_event ev = {.program = h->no};
     if (j->rc != 0) {
         log_error("%s: no verdict: %s", h->id, j->err.msg);
+        h->verdict_waits = j->refused_by_lock;
         ev.kind = CORE_VERDICT_FAILED;
         ev.text = j->err.msg;
     } else {

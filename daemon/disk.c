@@ -1,7 +1,7 @@
 /*
  * Room on the disk, looked at every few seconds. Below half the reserve a program that has work is
  * paused while that can still be written down; a paused one goes on when there is twice the reserve
- * again, so that it does not flap. ACT_WATCH_DISK needs nothing more than that.
+ * again, so that it does not flap. ACT_WATCH_DISK and ACT_WATCH_DATA need nothing more than that.
  */
 #include "base/file.h"
 #include "base/log.h"
@@ -39,6 +39,7 @@ static void on_disk(uv_timer_t *timer)
         struct hosted *h = sh->programs[i];
         if (h != NULL && !h->status.verdict) {
             look(sh, h);
+            shell_look_for_mend(sh, h);
         }
     }
 }

@@ -178,6 +178,11 @@ static void keep_text(char **to, const char *from)
     *to = from == NULL ? NULL : xstrdup(from);
 }
 
+void hosted_set_paused_why(struct hosted *h, const char *why)
+{
+    keep_text(&h->paused_why, why);
+}
+
 void hosted_apply(struct hosted *h, const struct state_row *row)
 {
     h->version++;

@@ -70,6 +70,8 @@ struct hosted {
     char *paused_why;          /* of the last pause; or NULL */
     char *verdict_text;        /* verdict.json's bytes once computed here; or NULL */
     cJSON *verdict_timing;     /* validity that rests on timings; or NULL */
+    bool verdict_waits;        /* the lock refused it: asked for again once that holds */
+    bool looked_at;            /* a job looks whether what was missing is there */
     bool report_ready;         /* prereg-report has ended well */
     bool report_running;
     struct report_process *report; /* of act_report.c, while prereg-report runs */
@@ -80,6 +82,8 @@ struct hosted *hosted_new(uint32_t no, const char *state, const char *id);
 void hosted_free(struct hosted *h);
 /* Takes the rows over (malloc'd, n of them) and counts. */
 void hosted_set_tasks(struct hosted *h, struct task_row *rows, size_t n);
+/* Why it is paused, as found out since; a copy is kept. */
+void hosted_set_paused_why(struct hosted *h, const char *why);
 /* Mirrors one committed row. */
 void hosted_apply(struct hosted *h, const struct state_row *row);
 

@@ -81,11 +81,19 @@ static int check_pinned(struct hosted *h, const struct bundle *b, struct err *er
     return rc == ERR_NOT_FOUND ? (err->code = ERR_LOCK) : rc;
 }
 
-int prepare_check_lock(struct hosted *h, const struct bundle *b, bool *drift, struct err *err)
+static enum core_start_failure failure_of_data(const struct bundle *b, int rc, struct err *err)
+{
+    if (rc != ERR_LOCK) {
+        return START_FAILED_HOST; /* could not be read: says nothing about what is in it */
+    }
+    return lock_data_is_absent(b->program, err) ? START_FAILED_MISSING : START_FAILED_DRIFT;
+}
+
+int prepare_check_lock(struct hosted *h, const struct bundle *b, enum core_start_failure *why,
+                       struct err *err)
 {
     struct digest sum[2];
     struct err ignored;
-    *drift = false;
     (void)pthread_mutex_lock(&h->pins_mutex);
     int rc = 0;
     if (!copies_are_known(h, sum, &ignored)) {
@@ -93,13 +101,17 @@ int prepare_check_lock(struct hosted *h, const struct bundle *b, bool *drift, st
         if (rc == 0) {
             memcpy(h->good_copies, sum, sizeof(sum));
         }
+        *why = rc == ERR_LOCK ? START_FAILED_LOCK : START_FAILED_HOST;
     }
     if (rc == 0) {
         rc = lock_verify(b->program, b->lock, LOCK_DATA, h->pins, NULL, err);
         if (rc == 0 && b->program->n_pin_files + b->program->n_apparatus > 0) {
             rc = check_pinned(h, b, err);
         }
-        *drift = rc == ERR_LOCK;
+        if (rc != 0) {
+            *why = failure_of_data(b, rc, err);
+            rc = err->code;
+        }
     }
     (void)pthread_mutex_unlock(&h->pins_mutex);
     return rc;
@@ -273,13 +285,8 @@ static int write_spec(const struct prepare *p, char *const *argv, struct err *er
 static int check_all(const struct prepare *p, char ***argv, enum core_start_failure *why,
                      struct err *err)
 {
-    bool drift = false;
-    int rc = prepare_check_lock(p->hosted, p->bundle, &drift, err);
+    int rc = prepare_check_lock(p->hosted, p->bundle, why, err);
     if (rc != 0) {
-        *why = drift ? START_FAILED_DRIFT
-               : rc == ERR_LOCK
-                   ? START_FAILED_LOCK
-                   : START_FAILED_HOST; /* could not be read: says nothing about what is in it */
         return rc;
     }
     (void)pthread_mutex_lock(&p->hosted->pins_mutex);

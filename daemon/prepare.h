@@ -30,9 +30,10 @@ int prepare_attempt(const struct prepare *p, enum core_start_failure *why,
                     struct err *err) MUST_CHECK;
 
 /* Whether STATE's copies, data and [pin] files are what was locked: before every spawn and before
- * the verdict. Takes the mutex of the pins. ERR_LOCK names the difference; *drift tells data or a
- * pinned file from the plan itself. */
-int prepare_check_lock(struct hosted *h, const struct bundle *b, bool *drift,
+ * the verdict. Takes the mutex of the pins. *why: LOCK when the plan itself differs, DRIFT when
+ * data or a pinned file do, MISSING when such a file is not there, HOST when nothing can be said.
+ */
+int prepare_check_lock(struct hosted *h, const struct bundle *b, enum core_start_failure *why,
                        struct err *err) MUST_CHECK;
 
 #endif

@@ -116,7 +116,8 @@ static void on_act(void *ctx, const struct core_act *act)
     case ACT_PROBE: probe(sh, &key); break;
     case ACT_VERIFY: shell_verify_attempt(sh, act); break;
     case ACT_LINK: shell_link_result(sh, act); break;
-    case ACT_WATCH_DISK: shell_watch_disk(sh); break;
+    case ACT_WATCH_DISK:
+    case ACT_WATCH_DATA: shell_watch_disk(sh); break;
     case ACT_OPEN_RECORDS: shell_open_records(sh, act->program); break;
     case ACT_VERDICT: shell_compute_verdict(sh, act->program); break;
     case ACT_REPORT: shell_write_report(sh, act->program); break;

@@ -201,6 +201,9 @@ static const char *paused_by(const struct shell *sh, const struct hosted *h, str
     if ((h->status.paused & PAUSE_DISK) != 0) {
         return "no_space";
     }
+    if ((h->status.paused & PAUSE_DATA) != 0) {
+        return "data";
+    }
     return h->status.paused != 0 ? "user" : NULL;
 }
 

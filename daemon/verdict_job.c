@@ -85,9 +85,10 @@ static int compute(struct verdict_job *j)
     struct evidence e;
     struct verdict v = {0};
     const struct program *p = j->bundle->program;
-    bool drift = false;
-    int rc = prepare_check_lock(j->hosted, j->bundle, &drift, &j->err);
+    enum core_start_failure why = START_FAILED_HOST;
+    int rc = prepare_check_lock(j->hosted, j->bundle, &why, &j->err);
     if (rc != 0) {
+        j->refused_by_lock = true;
         return rc;
     }
     evidence_init(&e, p);

@@ -22,6 +22,7 @@ struct verdict_job {
     struct verdict_end *ends; /* one a task */
     void (*ready)(struct verdict_job *j);
     int rc;
+    bool refused_by_lock; /* rc: what was locked is not what is there */
     struct err err;
     char *text; /* verdict.json's bytes */
     struct digest digest;

@@ -68,6 +68,9 @@ enum lock_part {
  * file of a command is no error: it is appended to `notes`, a line each (NULL: dropped). */
 int lock_verify(const struct program *p, const struct lock *lock, unsigned parts,
                 struct pin_cache *cache, struct strbuf *notes, struct err *err) MUST_CHECK;
+/* Whether something of [data] or [pin] or a model is not there at all, as on a disk that is not
+ * mounted: then *which names the first. What is there and differs is none of this function's. */
+bool lock_data_is_absent(const struct program *p, struct err *which);
 
 /* "<name>-<first 8 hex digits of the root>": the program's folder under STATE/programs. */
 char *lock_program_id(const struct lock *lock) __attribute__((returns_nonnull));

@@ -238,6 +238,38 @@ static int verify_pins(const struct program *p, const struct lock *lock, struct 
     return rc;
 }
 
+static bool is_absent(const char *kind, const char *name, const char *path, struct err *which)
+{
+    bool absent = file_kind_at(path) == FILE_ABSENT;
+    if (absent) {
+        (void)err_set(which, ERR_NOT_FOUND, "%s%s: %s is not there", kind, name, path);
+    }
+    return absent;
+}
+
+static bool pin_is_absent(const struct program *p, const char *name, struct err *which)
+{
+    char *path = path_absolute(p->folder, name);
+    bool absent = is_absent("files.", name, path, which);
+    free(path);
+    return absent;
+}
+
+bool lock_data_is_absent(const struct program *p, struct err *which)
+{
+    bool absent = false;
+    for (size_t i = 0; !absent && i < p->n_data; i++) {
+        absent = is_absent("data.", p->data[i].name, p->data[i].abs_path, which);
+    }
+    for (size_t i = 0; !absent && i < p->n_pin_files; i++) {
+        absent = pin_is_absent(p, p->pin_files[i], which);
+    }
+    for (size_t i = 0; !absent && i < p->n_apparatus; i++) {
+        absent = pin_is_absent(p, p->apparatus[i].model, which);
+    }
+    return absent;
+}
+
 int lock_verify(const struct program *p, const struct lock *lock, unsigned parts,
                 struct pin_cache *cache, struct strbuf *notes, struct err *err)
 {

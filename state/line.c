@@ -286,7 +286,7 @@ static int attempt_of_line(const cJSON *obj, struct attempt_row *a, struct err *
 static int status_of_line(const cJSON *obj, struct program_row *p, struct err *err)
 {
     int64_t paused = 0;
-    if (json_get_int(obj, "paused", 0, 7, &paused, err) != 0 ||
+    if (json_get_int(obj, "paused", 0, 15, &paused, err) != 0 ||
         json_opt_bool(obj, "unsealed", &p->unsealed, err) != 0 ||
         json_opt_bool(obj, "unblinded", &p->unblinded, err) != 0 ||
         json_opt_bool(obj, "verdict", &p->verdict, err) != 0 ||

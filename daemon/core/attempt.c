@@ -181,6 +181,10 @@ void attempt_start_failed(struct core *c, struct live *l, enum core_start_failur
         break;
     case START_FAILED_DRIFT: cause = CAUSE_DRIFT; break;
     case START_FAILED_USER: cause = CAUSE_USER_ERROR; break;
+    case START_FAILED_MISSING:
+        l->row.reason = END_NEVER_LAUNCHED;
+        program_pause(c, program_at(c, l), PAUSE_DATA, text);
+        break;
     }
     fail(c, l, cause, text);
 }

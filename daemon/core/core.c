@@ -101,6 +101,15 @@ static void on_disk(struct core *c, struct program *p, const struct core_event *
     }
 }
 
+static void on_mended(struct core *c, struct program *p, const struct core_event *ev)
+{
+    p->verdict_failed = false;
+    if ((p->status.paused & PAUSE_DATA) != 0) {
+        p->status.paused &= ~(unsigned)PAUSE_DATA;
+        (void)emit_program_row(c, p, ROW_RESUMED, ev->text);
+    }
+}
+
 static void on_verdict(struct core *c, struct program *p, const struct core_event *ev)
 {
     if (!p->verdict_asked) {
@@ -153,6 +162,7 @@ static void on_program(struct core *c, struct program *p, const struct core_even
     case CORE_RESUME: request_resume(c, p, ev->text); break;
     case CORE_UNBLIND: request_unblind(c, p, ev->text); break;
     case CORE_DISK: on_disk(c, p, ev); break;
+    case CORE_MENDED: on_mended(c, p, ev); break;
     case CORE_RECORDS_OPENED: on_records(c, p); break;
     case CORE_VERDICT_COMPUTED:
     case CORE_VERDICT_FAILED: on_verdict(c, p, ev); break;

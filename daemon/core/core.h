@@ -52,7 +52,8 @@ void core_config_default(struct core_config *c);
  * result.json: RESULT_CHECKED. LINK     link result.json beside the attempts, replacing what is
  * there: LINKED. ARM      the one timer of the core: at_ms replaces what was armed, INT64_MAX
  * disarms: TIMER. WATCH_DISK    look every few seconds: DISK with disk_full false once there is
- * room. OPEN_RECORDS  store_put_result for every sealed result, in a transaction: RECORDS_OPENED.
+ * room. WATCH_DATA    look every few seconds: MENDED once the data are there.
+ * OPEN_RECORDS  store_put_result for every sealed result, in a transaction: RECORDS_OPENED.
  * VERDICT  check the lock, compute, write nothing yet: VERDICT_COMPUTED or VERDICT_FAILED.
  * REPORT   write verdict.json and provenance.json, run prereg-report: REPORTED.
  */
@@ -65,6 +66,7 @@ enum core_act_kind {
     ACT_LINK,
     ACT_ARM,
     ACT_WATCH_DISK,
+    ACT_WATCH_DATA,
     ACT_OPEN_RECORDS,
     ACT_VERDICT,
     ACT_REPORT,

@@ -40,6 +40,7 @@ enum core_start_failure {
     START_FAILED_LOCK,     /* the lock does not hold: pauses the program and says so */
     START_FAILED_DRIFT,    /* pinned data or worker differs: the task ends blocked(drift) */
     START_FAILED_USER,     /* the worker cannot be executed: blocked(user_error) */
+    START_FAILED_MISSING,  /* data are not there at all: pauses the program until they are */
 };
 enum core_result_check { RESULT_VALID, RESULT_BAD, RESULT_DRIFT, RESULT_NO_SPACE };
 
@@ -63,9 +64,12 @@ enum core_event_kind {
     CORE_UNBLIND, /* .text: who and why */
     CORE_MACHINE, /* .machine: slots, cores or memory changed */
     CORE_DISK,    /* .program, .disk_full, .text */
+    CORE_MENDED,  /* .program, .text: data that were missing are there; the lock that refused the
+                     verdict holds */
     CORE_RECORDS_OPENED,
     CORE_VERDICT_COMPUTED, /* .verdict */
-    CORE_VERDICT_FAILED,   /* .text; asked for again on CORE_RESUME and after a restart */
+    CORE_VERDICT_FAILED,   /* .text; asked for again on CORE_RESUME, CORE_MENDED and after a restart
+                            */
     CORE_REPORTED,         /* verdict.json, provenance.json and the report are written */
     CORE_EVENT_NR
 };

@@ -129,6 +129,10 @@ static void text_of_pause(unsigned paused, struct strbuf *out)
     }
     if ((paused & PAUSE_LOCK) != 0) {
         strbuf_addf(out, "%sits lock does not hold", between);
+        between = "; ";
+    }
+    if ((paused & PAUSE_DATA) != 0) {
+        strbuf_addf(out, "%sdata are not there", between);
     }
 }
 

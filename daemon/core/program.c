@@ -132,6 +132,9 @@ static void recover(struct core *c, struct program *p)
     if ((p->status.paused & PAUSE_DISK) != 0) {
         emit_act(c, ACT_WATCH_DISK, p);
     }
+    if ((p->status.paused & PAUSE_DATA) != 0) {
+        emit_act(c, ACT_WATCH_DATA, p);
+    }
     if ((p->status.unsealed || p->status.unblinded) && !p->status.records_open) {
         emit_act(c, ACT_OPEN_RECORDS, p);
     }
@@ -199,6 +202,8 @@ void program_pause(struct core *c, struct program *p, unsigned bit, const char *
     (void)emit_program_row(c, p, ROW_PAUSED, why);
     if (bit == PAUSE_DISK) {
         emit_act(c, ACT_WATCH_DISK, p);
+    } else if (bit == PAUSE_DATA) {
+        emit_act(c, ACT_WATCH_DATA, p);
     }
 }
 

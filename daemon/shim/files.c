@@ -305,9 +305,9 @@ static cJSON *exit_json(const struct shim_exit *x)
     return o;
 }
 
-/* Overwrites the reserved blocks and renames: no new space is needed on the way. Not synced, for the
- * reason of start.json: an end that a loss of power takes back or tears is an attempt that was lost
- * with the machine, and what the daemon made of it is in the journal. */
+/* Overwrites the reserved blocks and renames: no new space is needed on the way. Not synced, for
+ * the reason of start.json: an end that a loss of power takes back or tears is an attempt that was
+ * lost with the machine, and what the daemon made of it is in the journal. */
 static int exit_publish(const char *folder, const char *reserved, const struct strbuf *text,
                         struct err *err)
 {

@@ -101,6 +101,54 @@ def test_worker_copy_changed(place):
     place.wait_for(lambda: place.tasks()["mode=wait,seed=1/second"]["cause"] == "drift", 30, "the spawn is refused")
 
 
+def data_program(place):
+    """One task done and one waiting, whose second stage reads a file of data that can be put aside."""
+    place.write("rogue/data/corpus.txt", "what was locked\n")
+    grid = rogue.program(place, ["good", "wait"], run=RUN,
+                         stages='[data]\ncorpus = "data/corpus.txt"\n' + SECOND)
+    place.serve()
+    place.must(OK, "preregd", "submit", grid)
+    place.wait_for(lambda: place.tasks()[WAITING]["state"] == "running", 30, "the waiting task runs")
+    return place.path("rogue/data")
+
+
+def test_data_missing(place):
+    """Data that are not there pause the program; it goes on by itself when they are."""
+    data = data_program(place)
+    os.rename(data, data + ".away")
+    rogue.release(place)
+    wait_paused(place, "corpus")
+    equal(place.status()[0]["paused_by"], "data", "who paused it")
+    task = place.tasks()["mode=wait,seed=1/second"]
+    equal((task["state"], task["cause"]), ("ready", None), "the task that could not start")
+    os.rename(data + ".away", data)
+    place.wait_finished(60)
+    expect(all(t["state"] == "done" for t in place.tasks().values()), "something was not done")
+
+
+def test_data_back_and_other(place):
+    """What comes back with other bytes is drift."""
+    data = data_program(place)
+    os.rename(data, data + ".away")
+    rogue.release(place)
+    wait_paused(place, "corpus")
+    place.write("rogue/data/corpus.txt", "what was not locked\n")
+    place.wait_for(lambda: place.tasks()["mode=wait,seed=1/second"]["cause"] == "drift", 30, "drift is found")
+
+
+def test_verdict_asked_again(place):
+    """A verdict that the lock refused comes by itself once the lock holds."""
+    copy = submitted(place)
+    change(place, copy, 'prior = 0.5', 'prior = 0.6')
+    rogue.release(place)
+    journal = os.path.join(os.path.dirname(copy), "journal.jsonl")
+    place.wait_for(lambda: "verdict_refused" in open(journal, encoding="utf-8").read(), 30, "the refusal is journalled")
+    time.sleep(4)
+    equal(open(journal, encoding="utf-8").read().count("verdict_refused"), 1, "refusals journalled while nothing is mended")
+    change(place, copy, "prior = 0.6", "prior = 0.5")
+    place.wait_finished(60)
+
+
 def test_run_may_change(place):
     """[run] is not locked: it changes without a word of the lock."""
     copy = submitted(place)
@@ -111,4 +159,5 @@ def test_run_may_change(place):
     place.wait_finished(60)
 
 
-lab.main(test_at_boot, test_at_spawn, test_at_verdict, test_worker_copy_changed, test_run_may_change)
+lab.main(test_at_boot, test_at_spawn, test_at_verdict, test_worker_copy_changed, test_data_missing, test_data_back_and_other,
+         test_verdict_asked_again, test_run_may_change)

@@ -110,6 +110,9 @@ static void answer_program(struct sim *s, const struct core_act *act)
     } else if (act->kind == ACT_WATCH_DISK) {
         ev.kind = CORE_DISK;
         delay_ms = sim_between(s, 1000, 300000);
+    } else if (act->kind == ACT_WATCH_DATA) {
+        ev.kind = CORE_MENDED;
+        delay_ms = sim_between(s, 1000, 300000);
     } else if (!s->quiet && sim_chance(s, 200)) {
         ev.kind = CORE_VERDICT_FAILED;
     } else {
@@ -118,7 +121,7 @@ static void answer_program(struct sim *s, const struct core_act *act)
     }
     sim_tell_surely(s, &ev, delay_ms);
     if (ev.kind == CORE_VERDICT_FAILED) {
-        ev.kind = CORE_RESUME;
+        ev.kind = sim_chance(s, 500) ? CORE_RESUME : CORE_MENDED;
         sim_tell_surely(s, &ev, delay_ms + 1000);
     }
 }
@@ -142,6 +145,7 @@ static void do_act(struct sim *s, const struct core_act *act)
         }
         break;
     case ACT_WATCH_DISK:
+    case ACT_WATCH_DATA:
     case ACT_OPEN_RECORDS:
     case ACT_VERDICT:
     case ACT_REPORT: answer_program(s, act); break;
@@ -187,7 +191,8 @@ static void lose_messages(struct sim *s)
     for (size_t i = 0; i < n_old; i++) {
         struct sim_item *it = &old[i];
         bool person =
-            it->kind == SIM_EVENT && (it->ev.kind == CORE_RESUME || it->ev.kind == CORE_DISK);
+            it->kind == SIM_EVENT &&
+            (it->ev.kind == CORE_RESUME || it->ev.kind == CORE_DISK || it->ev.kind == CORE_MENDED);
         bool of_attempt =
             it->kind == SIM_EVENT && it->ev.kind >= CORE_ATTEMPT_UP && it->ev.kind <= CORE_PROBED;
         if (it->kind == SIM_TIMER ||

@@ -26,6 +26,7 @@ static const char *const EVENTS[CORE_EVENT_NR] = {
     [CORE_UNBLIND] = "unblind",
     [CORE_MACHINE] = "machine",
     [CORE_DISK] = "disk",
+    [CORE_MENDED] = "mended",
     [CORE_RECORDS_OPENED] = "records_opened",
     [CORE_VERDICT_COMPUTED] = "verdict_computed",
     [CORE_VERDICT_FAILED] = "verdict_failed",

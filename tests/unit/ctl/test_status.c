@@ -130,6 +130,21 @@ static void test_paused_and_finished(void **state)
     assert_non_null(strstr(sb.buf, "paused (no_space): 4 MiB free"));
     assert_non_null(strstr(sb.buf, "time left unknown yet"));
     assert_null(strstr(sb.buf, "arch="));
+    assert_non_null(strstr(sb.buf, "resume"));
+
+    cJSON_ReplaceItemInObjectCaseSensitive(summary, "paused_by", cJSON_CreateString("data"));
+    strbuf_clear(&sb);
+    status_program(&sb, &utf8, summary, NULL, 0);
+    assert_non_null(strstr(sb.buf, "goes on by itself"));
+    assert_null(strstr(sb.buf, "resume"));
+
+    cJSON_ReplaceItemInObjectCaseSensitive(summary, "paused_by", cJSON_CreateNull());
+    cJSON_ReplaceItemInObjectCaseSensitive(summary, "state", cJSON_CreateString("finishing"));
+    cJSON_ReplaceItemInObjectCaseSensitive(summary, "paused_why",
+                                           cJSON_CreateString("prior: locked"));
+    strbuf_clear(&sb);
+    status_program(&sb, &utf8, summary, NULL, 0);
+    assert_non_null(strstr(sb.buf, "no verdict: prior: locked"));
 
     cJSON_ReplaceItemInObjectCaseSensitive(summary, "state", cJSON_CreateString("finished"));
     cJSON_ReplaceItemInObjectCaseSensitive(

@@ -1,0 +1,73 @@
+/*
+ * What is not there may come back: a disk that is mounted again, a file put right. A program that
+ * waits for missing data, or whose verdict the lock refused, has its lock checked every few
+ * seconds, off the loop. It goes on by itself; data that came back as other data are then found as
+ * drift.
+ */
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "daemon/prepare.h"
+#include "daemon/shell.h"
+
+struct look_job {
+    struct job job;
+    struct shell *shell;
+    struct hosted *hosted;
+    struct bundle *bundle;
+    int rc;
+    enum core_start_failure why;
+    struct err err;
+};
+
+static void on_look_work(struct job *job)
+{
+    struct look_job *j = (struct look_job *)job;
+    j->rc = prepare_check_lock(j->hosted, j->bundle, &j->why, &j->err);
+}
+
+static void take_finding(struct look_job *j)
+{
+    struct hosted *h = j->hosted;
+    struct core_event ev = {.kind = CORE_MENDED, .program = h->no};
+    bool waits = (h->status.paused & PAUSE_DATA) != 0;
+    if (waits && (j->rc == 0 || j->why == START_FAILED_DRIFT || j->why == START_FAILED_LOCK)) {
+        ev.text = "what was missing is there";
+    } else if (waits) {
+        hosted_set_paused_why(h, j->err.msg);
+        return;
+    } else if (h->verdict_waits && j->rc == 0) {
+        ev.text = "the lock holds";
+        h->verdict_waits = false;
+    } else {
+        return;
+    }
+    log_info("%s: %s", h->id, ev.text);
+    pump_post(j->shell->pump, &ev);
+}
+
+static void on_looked(struct job *job)
+{
+    struct look_job *j = (struct look_job *)job;
+    j->hosted->looked_at = false;
+    if (!j->shell->stopping) {
+        take_finding(j);
+    }
+    bundle_unref(j->bundle);
+    free(j);
+}
+
+void shell_look_for_mend(struct shell *sh, struct hosted *h)
+{
+    bool waits = (h->status.paused & PAUSE_DATA) != 0 || h->verdict_waits;
+    if (!waits || h->looked_at) {
+        return;
+    }
+    struct look_job *j = xcalloc(1, sizeof(*j));
+    j->job.work = on_look_work;
+    j->job.done = on_looked;
+    j->shell = sh;
+    j->hosted = h;
+    j->bundle = bundle_ref(h->bundle);
+    h->looked_at = true;
+    job_start(&sh->loop, &j->job);
+}
