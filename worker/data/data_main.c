@@ -7,20 +7,35 @@
 #include "worker/data/bpe_train.h"
 #include "worker/data/demo.h"
 #include "worker/data/pack.h"
+#include "worker/data/sample.h"
 #include "worker/data/vocabulary.h"
+
+#define SAMPLE_LENGTH_MAX 1000000
 
 static const char usage_text[] =
     "usage: prereg-data demo --seed N --out FOLDER [--bytes N]\n"
-    "       prereg-data pack --out FOLDER [--tokenizer bytes] FILE|FOLDER...\n"
-    "       prereg-data inspect [--tokenizer bytes] FILE|FOLDER...\n"
+    "       prereg-data pack --out FOLDER [--tokenizer T] FILE|FOLDER...\n"
+    "       prereg-data tokenizer --vocab N --out FILE [--min-count N] FILE|FOLDER...\n"
+    "       prereg-data inspect [--tokenizer T] [FILE|FOLDER...]\n"
+    "       prereg-data sample [--tokenizer T] [--seed N] [--from N] [--n N] [--length N]\n"
+    "                          [--holdout X] [--as text|ids] FILE|FOLDER\n"
     "\n"
-    "  demo     writes the demo corpus (corpus.txt) and its four benchmarks (grammar, recall, "
-    "giving,\n"
-    "           sums: *.jsonl); the same seed gives the same bytes everywhere\n"
-    "  pack     makes a shard of each source: text with <|endoftext|> lines between documents, or "
-    "JSON\n"
-    "           lines with the document in \"text\"\n"
-    "  inspect  reads a shard or source whole, checks it, and says what it holds\n";
+    "  demo       writes the demo corpus (corpus.txt) and its four benchmarks (grammar, recall,\n"
+    "             giving, sums: *.jsonl); the same seed gives the same bytes everywhere\n"
+    "  pack       makes a shard of each source: text with <|endoftext|> lines between documents,\n"
+    "             or JSON lines with the document in \"text\"\n"
+    "  tokenizer  trains a byte-level BPE vocabulary on the text and writes a tokenizer.json;\n"
+    "             pairs that come less often than --min-count (2) are left apart\n"
+    "  inspect    reads a shard or source whole, checks it, and says what it and the tokenizer "
+    "hold\n"
+    "  sample     prints --n (5) documents in an order of --seed (0) from position --from (0); "
+    "with\n"
+    "             --length, the training sequences of so many tokens that a run of that seed "
+    "sees,\n"
+    "             --holdout (0.05) of the documents kept back\n"
+    "\n"
+    "T is \"bytes\" (the default), a tokenizer.json, a folder with one or with vocab.json and\n"
+    "merges.txt, or llama2.c's tokenizer.bin. Long work shows how far it is on standard error.\n";
 
 /* One `--name value` option of a command. */
 struct option {
@@ -104,11 +119,64 @@ static int command_inspect(char **args, struct err *err)
     int rc = take_options(args, options, ARRAY_LEN(options), err);
     if (rc != 0)
         return rc;
-    if (args[0] == NULL)
-        return err_set(err, ERR_USAGE, "inspect needs a file or folder");
+    if (args[0] == NULL && options[0].value == NULL)
+        return err_set(err, ERR_USAGE, "inspect needs a file, a folder or --tokenizer");
     rc = tokenizer_open(options[0].value == NULL ? TOKENIZER_BYTES : options[0].value, &tok, err);
+    if (rc == 0)
+        pack_inspect_tokenizer(tok, stdout);
     for (; rc == 0 && *args != NULL; args++)
         rc = pack_inspect(*args, tok, stdout, err);
+    tokenizer_free(tok);
+    return rc;
+}
+
+/* The options of `sample` behind --tokenizer, in this order. */
+enum { SAMPLE_SEED = 1, SAMPLE_FROM, SAMPLE_N, SAMPLE_LENGTH, SAMPLE_HOLDOUT, SAMPLE_AS };
+
+static int read_sample_options(const struct option *options, struct sample_options *out,
+                               struct err *err)
+{
+    int64_t seed = 0, from = 0, n = 5, length = 0;
+    const char *as = options[SAMPLE_AS].value;
+    int rc;
+
+    out->holdout = 0.05;
+    if ((rc = option_int(&options[SAMPLE_SEED], 0, INT64_MAX, &seed, err)) != 0 ||
+        (rc = option_int(&options[SAMPLE_FROM], 0, INT64_MAX / 2, &from, err)) != 0 ||
+        (rc = option_int(&options[SAMPLE_N], 1, INT32_MAX, &n, err)) != 0 ||
+        (rc = option_int(&options[SAMPLE_LENGTH], 1, SAMPLE_LENGTH_MAX, &length, err)) != 0)
+        return rc;
+    if (options[SAMPLE_HOLDOUT].value != NULL &&
+        (text_to_double(options[SAMPLE_HOLDOUT].value, &out->holdout, err) != 0 ||
+         out->holdout < 0.0 || out->holdout >= 1.0))
+        return err_set(err, ERR_USAGE, "--holdout: expected a share from 0 to under 1");
+    if (as != NULL && strcmp(as, "text") != 0 && strcmp(as, "ids") != 0)
+        return err_set(err, ERR_USAGE, "--as: expected text or ids");
+    out->seed = (uint64_t)seed;
+    out->from = (uint64_t)from;
+    out->n = (uint64_t)n;
+    out->length = (uint64_t)length;
+    out->ids = as != NULL && strcmp(as, "ids") == 0;
+    return 0;
+}
+
+static int command_sample(char **args, struct err *err)
+{
+    struct option options[] = {{"--tokenizer", NULL}, {"--seed", NULL},   {"--from", NULL},
+                               {"--n", NULL},         {"--length", NULL}, {"--holdout", NULL},
+                               {"--as", NULL}};
+    struct sample_options sample = {0};
+    struct tokenizer *tok = NULL;
+    int rc = take_options(args, options, ARRAY_LEN(options), err);
+    if (rc == 0)
+        rc = read_sample_options(options, &sample, err);
+    if (rc != 0)
+        return rc;
+    if (args[0] == NULL || args[1] != NULL)
+        return err_set(err, ERR_USAGE, "sample needs one file or folder");
+    rc = tokenizer_open(options[0].value == NULL ? TOKENIZER_BYTES : options[0].value, &tok, err);
+    if (rc == 0)
+        rc = sample_print(args[0], tok, &sample, stdout, err);
     tokenizer_free(tok);
     return rc;
 }
@@ -138,7 +206,8 @@ static int run(int argc, char **argv, struct err *err)
     } commands[] = {{"demo", command_demo},
                     {"pack", command_pack},
                     {"inspect", command_inspect},
-                    {"tokenizer", command_tokenizer}};
+                    {"tokenizer", command_tokenizer},
+                    {"sample", command_sample}};
 
     if (argc < 2)
         return err_set(err, ERR_USAGE, "no command given");

@@ -12,8 +12,12 @@
 static int read_source(const char *path, const struct tokenizer *tok, struct corpus *c,
                        struct err *err)
 {
+    struct progress progress;
+
     corpus_init(c);
-    int rc = source_read(path, tok, c, err);
+    progress_start(&progress, path_name(path), PROGRESS_BYTES, (double)source_bytes(path));
+    int rc = source_read_watched(path, tok, &progress, c, err);
+    progress_end(&progress);
     if (rc == 0 && c->n_documents == 0)
         rc = err_set(err, ERR_SYNTAX, "%s: holds no documents", path);
     return rc;
@@ -65,15 +69,34 @@ static int print_header(const char *path, FILE *out, struct err *err)
     char hex[DIGEST_HEX_SIZE];
     memcpy(payload.bytes, header + 80, sizeof(payload.bytes));
     digest_hex(&payload, hex);
-    fprintf(out, "shard of source %.*s\n  payload sha256 %s, verified\n", (int)SHARD_SOURCE_MAX,
+    fprintf(out, "  shard of source %.*s\n  payload sha256 %s, verified\n", (int)SHARD_SOURCE_MAX,
             (const char *)header + SOURCE_NAME_AT, hex);
     return 0;
+}
+
+void pack_inspect_tokenizer(const struct tokenizer *tok, FILE *out)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct digest digest = tokenizer_digest(tok);
+    char hex[DIGEST_HEX_SIZE];
+
+    digest_hex(&digest, hex);
+    fprintf(out, "tokenizer %s (%s)\n  %u tokens, end of text %u\n  digest %s\n",
+            tokenizer_spec(tok), tokenizer_kind_name(tok), tokenizer_vocab(tok),
+            tokenizer_end_of_text(tok), hex);
+    if (tokenizer_losses(tok, &why))
+        fprintf(out, "  not lossless: %s\n", why.buf);
+    else
+        fprintf(out, "  lossless: every byte string comes back\n");
+    strbuf_release(&why);
 }
 
 int pack_inspect(const char *path, const struct tokenizer *tok, FILE *out, struct err *err)
 {
     struct corpus c;
     int rc = read_source(path, tok, &c, err);
+    if (rc == 0)
+        fprintf(out, "%s\n", path);
     if (rc == 0 && file_kind_at(path) == FILE_REGULAR)
         rc = print_header(path, out, err);
     if (rc == 0) {
@@ -83,8 +106,8 @@ int pack_inspect(const char *path, const struct tokenizer *tok, FILE *out, struc
                 longest = (size_t)c.documents[i].n_tokens;
         fprintf(out, "  ");
         print_counts(&c, out);
-        fprintf(out, "\n  longest document %zu tokens, tokenizer %s\n", longest,
-                tokenizer_spec(tok));
+        fprintf(out, "\n  longest document %zu tokens, %.3f bytes a token\n", longest,
+                (double)c.n_bytes / (double)c.n_tokens);
     }
     corpus_release(&c);
     return rc;

@@ -21,5 +21,7 @@ int pack_source(const char *path, const char *folder, const struct tokenizer *to
 /* Reads everything at path, checking it as training would, and prints what it is. */
 int pack_inspect(const char *path, const struct tokenizer *tok, FILE *out,
                  struct err *err) MUST_CHECK;
+/* Says what the tokenizer is: size, digest, what it loses. */
+void pack_inspect_tokenizer(const struct tokenizer *tok, FILE *out);
 
 #endif

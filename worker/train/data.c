@@ -4,20 +4,8 @@
 #include <math.h>
 
 #include "base/file.h"
-#include "worker/data/philox.h"
+#include "worker/data/order.h"
 #include "worker/data/source.h"
-
-/* Documents with a hash up to *limit are held out. */
-static uint64_t holdout_limit(const struct corpus *c, double fraction)
-{
-    uint64_t limit = (uint64_t)(fraction * 0x1p64);
-    uint64_t smallest = UINT64_MAX;
-
-    for (size_t i = 0; i < c->n_documents; i++)
-        if (c->documents[i].hash < smallest)
-            smallest = c->documents[i].hash;
-    return smallest > limit ? smallest : limit;
-}
 
 static int stream_init(struct token_stream *s, size_t n, struct err *err)
 {
@@ -36,7 +24,7 @@ static void stream_add(struct token_stream *s, const uint32_t *ids,
 
 static int split(const struct corpus *c, double fraction, struct train_source *src, struct err *err)
 {
-    uint64_t limit = holdout_limit(c, fraction);
+    uint64_t limit = order_holdout_limit(c, fraction);
     size_t n_val = 0, at = 0;
 
     for (size_t i = 0; i < c->n_documents; i++)
@@ -76,8 +64,7 @@ static int load_source(const struct task *task, const struct train_options *opt,
                        src->name, src->train.n, 2 * context);
     if (src->val.n < 2)
         return err_set(err, ERR_SYNTAX, "data \"%s\": nothing is held out", src->name);
-    /* Any offset under one context leaves room for every window and the token after it. */
-    src->n_windows = (src->train.n - context) / context;
+    src->n_windows = order_windows(src->train.n, context);
     return 0;
 }
 
@@ -185,21 +172,13 @@ void train_data_release(struct train_data *data)
 void train_data_sequence(const struct train_data *data, uint64_t slot, uint32_t *tokens,
                          uint32_t *targets)
 {
-    uint64_t block = slot / MIX_BLOCK;
-    uint64_t place = philox_permute(data->seed, PHILOX_MIX, (uint32_t)block,
-                                    (uint32_t)(block >> 32), slot % MIX_BLOCK, MIX_BLOCK);
-    size_t s = 0;
+    uint32_t parts[MIX_MAX];
 
-    while (place >= data->sources[s].block_part)
-        place -= data->sources[s++].block_part;
-    assert(s < data->n_sources);
-    const struct train_source *src = &data->sources[s];
-    uint64_t k = block * src->block_part + place;
-    uint64_t epoch = k / src->n_windows;
-    uint64_t window = philox_permute(data->seed, PHILOX_ORDER, (uint32_t)s, (uint32_t)epoch,
-                                     k % src->n_windows, src->n_windows);
-    struct philox words = philox_at(data->seed, PHILOX_OFFSET, (uint32_t)s, epoch);
-    size_t start = words.word[0] % data->context + (size_t)window * data->context;
+    for (size_t i = 0; i < data->n_sources; i++)
+        parts[i] = data->sources[i].block_part;
+    struct order_place place = order_slot(data->seed, slot, parts, data->n_sources);
+    const struct train_source *src = &data->sources[place.source];
+    size_t start = order_start(data->seed, place, src->n_windows, data->context);
     assert(start + data->context < src->train.n);
     memcpy(tokens, src->train.ids + start, data->context * sizeof(*tokens));
     memcpy(targets, src->train.ids + start + 1, data->context * sizeof(*targets));

@@ -16,11 +16,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "worker/data/order.h"
 #include "worker/data/tokenizer.h"
 #include "worker/report/task.h"
 #include "worker/train/options.h"
 
-#define MIX_BLOCK 10000u
+#define MIX_BLOCK ORDER_BLOCK
 
 struct token_stream {
     uint32_t *ids;
