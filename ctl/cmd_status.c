@@ -57,8 +57,13 @@ static void draw(const struct ctl_options *o, const struct term *t, const cJSON 
                  struct strbuf *sb)
 {
     const cJSON *programs = json_member(answer, "programs");
+    const cJSON *unloaded = json_member(answer, "unloaded");
     status_daemon(sb, t, json_member(answer, "daemon"));
+    status_unloaded(sb, t, unloaded);
     if (programs == NULL || programs->child == NULL) {
+        if (unloaded != NULL && unloaded->child != NULL) {
+            return;
+        }
         strbuf_adds(sb, "no programs; `preregd submit grid.toml` starts one\n");
         return;
     }

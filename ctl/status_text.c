@@ -336,6 +336,18 @@ void status_program(struct strbuf *sb, const struct term *t, const cJSON *summar
     status_verdict(sb, t, summary);
 }
 
+void status_unloaded(struct strbuf *sb, const struct term *t, const cJSON *unloaded)
+{
+    for (const cJSON *u = unloaded ? unloaded->child : NULL; u != NULL; u = u->next) {
+        out_styled(sb, t, STYLE_BOLD, answer_text(u, "id", "?"));
+        strbuf_adds(sb, "  ");
+        out_styled(sb, t, STYLE_RED, "not loaded");
+        strbuf_addf(sb, "  %s\n", answer_text(u, "why", "?"));
+        strbuf_adds(sb, "  nothing of it is started; mend that, then `preregctl stop` and `preregd "
+                        "serve`\n");
+    }
+}
+
 void status_list(struct strbuf *sb, const struct term *t, const cJSON *programs)
 {
     for (const cJSON *p = programs ? programs->child : NULL; p != NULL; p = p->next) {

@@ -17,6 +17,8 @@ void status_program(struct strbuf *sb, const struct term *t, const cJSON *summar
                     const cJSON *cells, size_t max_cells);
 
 /* One line a program, for several. */
+/* Programs of the state folder that the daemon could not load, and why. */
+void status_unloaded(struct strbuf *sb, const struct term *t, const cJSON *unloaded);
 void status_list(struct strbuf *sb, const struct term *t, const cJSON *programs);
 
 /* "41 of 60 done · 3 running · … · 2 min 10 s left": the line for logs and --watch without a

@@ -20,6 +20,19 @@ static bool is_named(const struct hosted *h, const char *name)
     return strcmp(h->id, name) == 0 || strcmp(h->bundle->lock->root, name) == 0;
 }
 
+/* ERR_NOT_FOUND, unless it is one that does not load. */
+static int not_found(const struct shell *sh, const char *name, struct err *err)
+{
+    for (size_t i = 0; i < sh->n_unloaded; i++) {
+        const struct unloaded *u = &sh->unloaded[i];
+        if (strcmp(u->id, name) == 0 || strcmp(u->name, name) == 0) {
+            *err = u->why;
+            return err_wrap(err, "it is not loaded");
+        }
+    }
+    return err_set(err, ERR_NOT_FOUND, "no program is called \"%.80s\"", name);
+}
+
 static int find_by_name(const struct shell *sh, const char *name, struct hosted **out,
                         struct err *err)
 {
@@ -40,7 +53,7 @@ static int find_by_name(const struct shell *sh, const char *name, struct hosted 
         }
     }
     if (n == 0) {
-        return err_set(err, ERR_NOT_FOUND, "no program is called \"%.80s\"", name);
+        return not_found(sh, name, err);
     }
     return n == 1
                ? 0
@@ -98,6 +111,18 @@ static int answer_ping(struct answer_context *ctx, const cJSON *params, cJSON **
     return 0;
 }
 
+static cJSON *unloaded_json(const struct shell *sh)
+{
+    cJSON *list = json_array();
+    for (size_t i = 0; i < sh->n_unloaded; i++) {
+        cJSON *o = json_object();
+        json_put_string(o, "id", sh->unloaded[i].id);
+        json_put_string(o, "why", sh->unloaded[i].why.msg);
+        json_push(list, o);
+    }
+    return list;
+}
+
 static int answer_status(struct answer_context *ctx, const cJSON *params, cJSON **result,
                          struct err *err)
 {
@@ -119,6 +144,7 @@ static int answer_status(struct answer_context *ctx, const cJSON *params, cJSON 
     *result = json_object();
     json_put(*result, "daemon", ping_json(ctx->shell));
     json_put(*result, "programs", list);
+    json_put(*result, "unloaded", unloaded_json(ctx->shell));
     return 0;
 }
 

@@ -167,6 +167,13 @@ static int load_one(struct shell *sh, const struct store_program *stored, struct
     return shell_add_program(sh, h, row, err);
 }
 
+static void note_unloaded(struct shell *sh, const struct store_program *row, const struct err *why)
+{
+    ARRAY_GROW(sh->unloaded, sh->n_unloaded, sh->cap_unloaded);
+    sh->unloaded[sh->n_unloaded++] =
+        (struct unloaded){.id = xstrdup(row->id), .name = xstrdup(row->name), .why = *why};
+}
+
 int load_all(struct shell *sh, struct err *err)
 {
     struct program_list list = {0};
@@ -176,6 +183,7 @@ int load_all(struct shell *sh, struct err *err)
         struct err why;
         if (load_one(sh, &list.items[i], &why) != 0) {
             log_error("%s", why.msg);
+            note_unloaded(sh, &list.items[i], &why);
         }
     }
     free(list.items);

@@ -294,6 +294,11 @@ static void release_all(struct shell *sh)
         hosted_free(sh->programs[i]);
     }
     free(sh->programs);
+    for (size_t i = 0; i < sh->n_unloaded; i++) {
+        free(sh->unloaded[i].id);
+        free(sh->unloaded[i].name);
+    }
+    free(sh->unloaded);
     free(sh->read_buffer);
     free(sh->state);
 }

@@ -21,6 +21,13 @@
 struct attempt;
 struct server;
 
+/* A program of the store that does not load: it rests until the daemon is started again. */
+struct unloaded {
+    char *id;
+    char *name;
+    struct err why;
+};
+
 struct shell {
     uv_loop_t loop;
     char *state; /* absolute */
@@ -32,6 +39,9 @@ struct shell {
     struct server *server;
     struct hosted **programs; /* by number; NULL where there is none */
     size_t cap_programs;
+    struct unloaded *unloaded;
+    size_t n_unloaded;
+    size_t cap_unloaded;
     struct attempt *attempts; /* alive, or ended and not committed as such yet */
     size_t n_attempts;
     uv_timer_t tick; /* of attempts.c; runs while there are any */

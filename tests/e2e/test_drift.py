@@ -6,7 +6,7 @@ import time
 
 import lab
 import rogue
-from lab import OK, equal, expect
+from lab import LOCK, OK, equal, expect
 
 # A second stage, which is spawned when the first is done.
 SECOND = """
@@ -49,6 +49,12 @@ def test_at_boot(place):
     place.serve()
     with open(os.path.join(place.state, "preregd.log"), encoding="utf-8") as f:
         expect("floor" in f.read(), "the log does not name the value")
+    unloaded = place.ctl_json("status")["unloaded"]
+    equal([u["id"] for u in unloaded], [os.path.basename(os.path.dirname(copy))], "what status says is not loaded")
+    expect("floor" in unloaded[0]["why"], f"the reason does not name the value: {unloaded}")
+    expect("not loaded" in place.ctl("status").stdout, "status does not show it")
+    named = place.ctl("status", "rogue", wanted=LOCK)
+    expect("floor" in named.stderr, f"asked for by name: {named.stderr}")
     time.sleep(2)
     expect(not os.path.exists(os.path.join(os.path.dirname(copy), "report", "verdict.json")), "a verdict was written")
     place.end_all()
