@@ -53,3 +53,24 @@ _preregd() {
     fi
 }
 complete -F _preregd preregd
+
+_prereg_train() {
+    local cur=${COMP_WORDS[COMP_CWORD]} words=""
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "--init --describe --count --bench export generate loss --version --help" -- "$cur")
+        return
+    fi
+    if [[ $cur == -* ]]; then
+        case "${COMP_WORDS[1]}" in
+        --bench) words="--batch --context --threads --steps --json" ;;
+        export) words="--hf --tokenizer --no-tokenizer --force" ;;
+        generate) words="--prompt --tokens --tokenizer --threads --ids" ;;
+        loss) words="--text --context --tokenizer --threads" ;;
+        esac
+        mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+        return
+    fi
+    mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+    compopt -o filenames
+}
+complete -F _prereg_train prereg-train

@@ -22,11 +22,12 @@ static const char USAGE[] =
     "       prereg-train export --hf DIR [--tokenizer FILE | --no-tokenizer] [--force] MODEL\n"
     "                                         write a model as a folder for transformers\n"
     "       prereg-train generate MODEL [--prompt TEXT] [--tokens N] [--tokenizer FILE] [--ids]\n"
+    "                             [--threads N]\n"
     "                                         let it go on with a text, the likeliest token each "
     "time\n"
-    "       prereg-train loss MODEL --text SOURCE [--context N] [--tokenizer FILE]\n"
+    "       prereg-train loss MODEL --text SOURCE [--context N] [--tokenizer FILE] [--threads N]\n"
     "                                         its loss on a text, as a line of JSON\n"
-    "       prereg-train --version\n";
+    "       prereg-train --version | --help\n";
 
 static int finish(int rc, const struct err *err)
 {
@@ -114,6 +115,10 @@ int main(int argc, char **argv)
     }
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
         (void)printf("prereg-train %s\n", PREREGD_VERSION);
+        return WORKER_DONE;
+    }
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        (void)fputs(USAGE, stdout);
         return WORKER_DONE;
     }
     bool init = argc == 3 && strcmp(argv[1], "--init") == 0;

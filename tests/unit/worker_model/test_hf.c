@@ -223,6 +223,8 @@ static void check_config(const char *from, const char *to, int code, const char 
     int rc = hf_read_weights(OUT, &w, &err);
     if (rc != code || strstr(err.msg, says) == NULL)
         fail_msg("%s: code %d: \"%s\", expected %d \"%s\"", to, rc, err.msg, code, says);
+    if (rc == 0)
+        weights_release(&w);
     place_write(OUT "/config.json", text.buf, text.len);
     strbuf_release(&text);
     strbuf_release(&changed);

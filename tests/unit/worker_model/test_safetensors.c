@@ -88,7 +88,7 @@ static void test_types(void **state)
 
 #define T(name, dtype, shape, from, to)                                                            \
     "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[" from "," to "]" \
-                                                                                               "}"
+    "}"
 
 static void test_refusals(void **state)
 {
