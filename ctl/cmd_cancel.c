@@ -7,8 +7,12 @@
 
 static void say(const cJSON *answer)
 {
-    printf("%lld tasks cancelled; the report will say so\n",
-           (long long)answer_int(answer, "tasks", 0));
+    long long n = (long long)answer_int(answer, "tasks", 0);
+    if (n == 0) {
+        printf("nothing to cancel: every task of it has ended\n");
+    } else {
+        printf("%lld task%s cancelled; the report will say so\n", n, n == 1 ? "" : "s");
+    }
 }
 
 static int cancel(const struct ctl_options *o, const char *what, struct err *err)

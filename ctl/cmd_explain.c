@@ -32,7 +32,7 @@ static const struct {
     {"backoff", "its last attempt failed, and the next waits a while"},
     {"running", "an attempt is at work"},
     {"starting", "an attempt is being started"},
-    {"blocked", "it is given up; until scores are seen, `preregctl retry` gives it fresh budgets"},
+    {"blocked", "it is given up"},
     {"never_run", "it will not be run"},
     {"verdict", "the verdict is out; nothing runs after it"},
     {"disk", "there is no room on the disk"},
@@ -65,6 +65,16 @@ static void say_waits(struct strbuf *sb, const struct term *t, const cJSON *list
         out_styled(sb, t, out_state_style(state), state);
         const char *cause = answer_text(w, "cause", NULL);
         strbuf_addf(sb, "%s%s%s\n", cause ? " (" : "", cause ? cause : "", cause ? ")" : "");
+    }
+}
+
+static void say_retry(struct strbuf *sb, const cJSON *answer)
+{
+    const char *refusal = answer_text(answer, "retry_refusal", NULL);
+    if (answer_bool(answer, "may_retry")) {
+        strbuf_adds(sb, "  `preregctl retry` gives it fresh budgets\n");
+    } else if (refusal != NULL) {
+        strbuf_addf(sb, "  it cannot be tried again: %s\n", refusal);
     }
 }
 
@@ -122,6 +132,7 @@ static void say(const cJSON *answer)
     } else if (text != NULL) {
         strbuf_addf(&sb, "  %s\n", text);
     }
+    say_retry(&sb, answer);
     say_times(&sb, answer);
     strbuf_addf(&sb, "  %s%s\n",
                 answer_bool(answer, "counted") ? "counted: the verdict depends on it"

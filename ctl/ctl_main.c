@@ -22,6 +22,23 @@ static int unknown_command(const char *name)
     return EXIT_USAGE;
 }
 
+/* `preregctl --state FOLDER COMMAND` means `preregctl COMMAND --state FOLDER`: the words change
+ * places. */
+static void move_state_back(int argc, char **argv)
+{
+    int n = 0;
+    if (argc > 2 && strncmp(argv[1], "--state=", 8) == 0) {
+        n = 1;
+    } else if (argc > 3 && strcmp(argv[1], "--state") == 0) {
+        n = 2;
+    }
+    if (n > 0) {
+        char *command = argv[n + 1];
+        memmove(&argv[2], &argv[1], (size_t)n * sizeof(*argv));
+        argv[1] = command;
+    }
+}
+
 int main(int argc, char **argv)
 {
     (void)setlocale(LC_CTYPE, "");
@@ -29,6 +46,7 @@ int main(int argc, char **argv)
         ctl_print_help(NULL);
         return EXIT_USAGE;
     }
+    move_state_back(argc, argv);
     const char *name = argv[1];
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
         name = "version";

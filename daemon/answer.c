@@ -359,6 +359,10 @@ static int answer_pause_resume(struct answer_context *ctx, enum core_event_kind 
 {
     struct hosted *h = NULL;
     int rc = answer_find_program(ctx->shell, params, &h, err);
+    if (rc == 0 && h->status.verdict) {
+        rc = err_set(err, ERR_REFUSED, "%s has ended and has its verdict: there is nothing to %s",
+                     h->id, kind == CORE_PAUSE ? "pause" : "resume");
+    }
     if (rc == 0) {
         rc = request(ctx, kind, h, 0, NULL, err);
         if (rc == ERR_REFUSED && kind == CORE_RESUME) {

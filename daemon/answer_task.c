@@ -58,8 +58,8 @@ static void put_task(cJSON *o, const struct shell *sh, const struct hosted *h, u
     json_put_int(o, "attempts", t->n_attempts);
     put_text(o, "section",
              a != NULL && a->row.section < SECTION_NR ? section_name(a->row.section) : NULL);
-    json_put_int(o, "done", a != NULL && a->row.done >= 0 ? a->row.done : 0);
-    json_put_int(o, "total", a != NULL && a->row.total >= 0 ? a->row.total : 0);
+    put_count(o, "done", a != NULL ? a->row.done : -1);
+    put_count(o, "total", a != NULL ? a->row.total : -1);
     put_text(o, "unit", a != NULL ? a->unit : NULL);
     put_count(o, "eta_ms", left_of(a));
 }
@@ -154,6 +154,9 @@ static void put_why(cJSON *o, const struct core_explanation *e)
     json_put_string(o, "why", why_code(e));
     put_text(o, "why_text", text.buf);
     strbuf_release(&text);
+    bool has_failed = e->row.state == TASK_BLOCKED || e->row.state == TASK_NEVER_RUN;
+    json_put_bool(o, "may_retry", e->retry_refusal == NULL);
+    put_text(o, "retry_refusal", has_failed ? e->retry_refusal : NULL);
     int64_t wait = e->row.not_before.ms - clock_wall().ms;
     put_count(o, "not_before_ms", e->row.state == TASK_READY && wait > 0 ? wait : -1);
     int64_t left = e->deadline_ms - clock_mono().ms;

@@ -98,6 +98,7 @@ bool core_explain(const struct core *c, uint32_t program, uint32_t task,
         out->deadline_ms = l->phase == LIVE_RUNNING && l->kill == KILL_NONE ? l->deadline_ms : 0;
     }
     fill_machine(c, p, task_stage(p, task), out);
+    out->retry_refusal = request_retry_refusal(p, task);
     return true;
 }
 

@@ -38,6 +38,7 @@ struct core_explanation {
     uint32_t free_threads;
     int64_t free_memory_bytes; /* INT64_MAX: unlimited */
     uint32_t free_slots;       /* UINT32_MAX: unlimited */
+    const char *retry_refusal; /* why it may not be tried again; NULL: it may */
 };
 
 /* False when there is no such program or task. */

@@ -84,6 +84,8 @@ void program_free_all(struct core *c);
 void program_advance(struct core *c, struct program *p);
 
 /* request.c: what a person asks. */
+/* Why it may not be tried again; NULL: it may. */
+const char *request_retry_refusal(const struct program *p, uint32_t task);
 void request_retry(struct core *c, struct program *p, uint32_t task);
 void request_cancel(struct core *c, struct program *p, uint32_t task);
 void request_stop(struct core *c, struct program *p);

@@ -51,22 +51,34 @@ static void revive_dependants(struct core *c, struct program *p, uint32_t task)
     }
 }
 
+const char *request_retry_refusal(const struct program *p, uint32_t task)
+{
+    enum task_state state = (enum task_state)p->tasks[task].state;
+    if (state != TASK_BLOCKED && state != TASK_NEVER_RUN) {
+        return "only what is blocked or was never run can be tried again";
+    }
+    if (task_stage(p, task)->counted && scores_seen(p)) {
+        return "the verdict depends on it, and scores of its program have been seen: trying again "
+               "now "
+               "could choose the result";
+    }
+    if (p->status.verdict || p->verdict_asked) {
+        return "the verdict is out, and its coverage states this task";
+    }
+    return dead_dependency(p, task) != NOWHERE
+               ? "a task it depends on is blocked: try that one again"
+               : NULL;
+}
+
 void request_retry(struct core *c, struct program *p, uint32_t task)
 {
-    const struct task *t = &p->tasks[task];
-    if (t->state != TASK_BLOCKED && t->state != TASK_NEVER_RUN) {
-        emit_refusal(c, "it is %s: only what is blocked or was never run can be tried again",
-                     task_state_name((enum task_state)t->state));
-    } else if (task_stage(p, task)->counted && scores_seen(p)) {
-        emit_refusal(c, "it counts, and scores of this program have been seen (invariant 8)");
-    } else if (p->status.verdict || p->verdict_asked) {
-        emit_refusal(c, "the verdict is out, and its coverage states this task");
-    } else if (dead_dependency(p, task) != NOWHERE) {
-        emit_refusal(c, "a task it depends on is blocked: try that one again");
-    } else {
-        revive(c, p, task);
-        revive_dependants(c, p, task);
+    const char *refusal = request_retry_refusal(p, task);
+    if (refusal != NULL) {
+        emit_refusal(c, "%s", refusal);
+        return;
     }
+    revive(c, p, task);
+    revive_dependants(c, p, task);
 }
 
 static void end_by_person(struct core *c, struct program *p, uint32_t task, enum cause cause)

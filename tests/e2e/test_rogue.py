@@ -114,4 +114,28 @@ def test_retry_cancel_pause(place):
     place.ctl("retry", wanted=lab.ANY)
 
 
-lab.main(test_causes, test_nan_is_undetermined, test_orphans, test_over_the_exclusion_budget_is_void, test_retry_cancel_pause)
+def test_after_the_end(place):
+    """What a person may still ask of a finished program, and what is said of it."""
+    place.serve()
+    grid = rogue.program(place, ["good", "crash"], budget=0.0, run=FAST)
+    place.must(VOID, "preregd", "submit", grid, "--wait")
+    for command in ("pause", "resume"):
+        expect("has its verdict" in place.ctl(command, wanted=lab.ANY).stderr, f"{command} of a finished program")
+    for what in (["mode=good,seed=1"], ["--all"]):
+        expect("nothing to cancel" in place.ctl("cancel", *what).stdout, f"cancel {what} of a finished program")
+    blocked = "mode=crash,seed=1/probe"
+    said = place.ctl("explain", blocked).stdout
+    expect("cannot be tried again" in said and "preregctl retry" not in said, f"explain of a blocked task:\n{said}")
+    refused = place.ctl("retry", blocked, wanted=lab.ANY).stderr
+    expect(place.ctl_json("explain", blocked)["retry_refusal"] in refused, f"retry says other than explain: {refused}")
+    done = place.tasks()["mode=good,seed=1/probe"]
+    equal((done["done"], done["total"]), (None, None), "progress of a task that is not at work")
+    expect("of" in place.run("preregctl", "--state", place.state, "status").stdout, "--state before the command")
+    report = os.path.join(place.program_folder(), "report")
+    os.remove(os.path.join(report, "report.html"))
+    place.ctl("report")  # written again, by a process with the caller's umask
+    equal({os.stat(os.path.join(report, name)).st_mode & 0o777 for name in os.listdir(report)}, {0o600}, "modes in report/")
+
+
+lab.main(test_causes, test_nan_is_undetermined, test_orphans, test_over_the_exclusion_budget_is_void, test_retry_cancel_pause,
+         test_after_the_end)

@@ -14,7 +14,7 @@ static int write_file(const char *folder, const char *name, const struct strbuf 
                       struct err *err)
 {
     char *path = path_join(folder, name);
-    int rc = file_write_atomic(path, text->buf, text->len, 0644, err);
+    int rc = file_write_atomic(path, text->buf, text->len, 0600, err);
     free(path);
     return rc;
 }
