@@ -124,6 +124,33 @@ def test_evaluation(place):
     equal(result(d)["metrics"], result(a)["metrics"], "metrics with the tokenizer from elsewhere")
 
 
+def test_program(place):
+    """A program whose cells start from exports, and which scores one beside them: locked, run to a verdict."""
+    grid = place.prepare("micro")
+    data = os.path.join(os.path.dirname(grid), "data")
+    shape = {**SMALL, "layers": 2, "width": 64, "heads": 4, "ffn": 176}
+    moe = {**shape, "experts": 4, "top_k": 2, "expert_ffn": 88}
+    del moe["ffn"]
+    for name, params in (("dense", shape), ("moe", moe)):
+        ours, _ = attempt(place, name, params)
+        place.must(0, "prereg-train", "export", "--hf", os.path.join(data, "start_" + name), ours)
+    place.edit(grid, "[stage.train]\n", 'start_dense = "data/start_dense"\nstart_moe = "data/start_moe"\n\n[stage.train]\n')
+    place.edit(grid, "dense = { ffn = 176 }", 'dense = { ffn = 176, init = "start_moe" }')
+    place.edit(grid, "moe   = { experts = 4,", 'moe   = { init = "start_moe", experts = 4,')
+    place.edit(grid, 'params  = { task = "schema", data = "giving",', 'params  = { task = "schema", data = "giving", model = "start_dense",')
+    run = place.run("preregctl", "lock", grid)
+    expect(run.returncode == lab.INVALID and "init: its experts is 4, the run's 0" in run.stderr, f"a start of another shape: {run.stderr}")
+    place.edit(grid, 'ffn = 176, init = "start_moe"', 'ffn = 176, init = "start_dense"')
+    place.ctl("lock", grid)
+    place.must(lab.OK, "preregd", "submit", grid, "--wait")
+    read_by = [sorted(kept[2]) for kept in lab.results(place.program_folder()).values()]
+    expect(read_by.count(["corpus", "start_dense"]) == 3 and read_by.count(["corpus", "start_moe"]) == 3
+           and read_by.count(["giving", "start_dense"]) == 6, f"what was read: {read_by}")
+    with open(os.path.join(data, "start_moe", "config.json"), "a", encoding="utf-8") as f:
+        f.write("\n")
+    place.ctl("check", grid, wanted=lab.LOCK)
+
+
 def test_stories(place):
     """stories260K goes on with its documented text, and its loss is what PyTorch has for the text (tests/oracle)."""
     folder = os.path.join(SHARED, "data/models/stories260K")
@@ -155,4 +182,4 @@ def test_stories(place):
 
 STORY_LOSS = 0.488527  # nats per token, the end-of-text token included
 
-lab.main(test_export, test_init, test_evaluation, test_stories)
+lab.main(test_export, test_init, test_evaluation, test_program, test_stories)
