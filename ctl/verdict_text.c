@@ -8,6 +8,8 @@
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 
+#define UNKNOWN_SHOWN 8
+
 /* "4, 8, 12, 16" or "decisive, small". */
 static char *joined(const cJSON *array)
 {
@@ -168,6 +170,23 @@ static void add_gates(struct strbuf *sb, const struct term *t, const cJSON *verd
     cJSON_Delete(rows);
 }
 
+/* Why gates are open, the first of them by name. */
+static void add_unknown(struct strbuf *sb, const cJSON *verdict)
+{
+    const cJSON *gates = json_member(verdict, "gates");
+    int n = 0;
+    for (const cJSON *g = gates ? gates->child : NULL; g != NULL; g = g->next) {
+        const char *why = answer_text(g, "why", NULL);
+        if (why != NULL && n++ < UNKNOWN_SHOWN) {
+            strbuf_addf(sb, "%sundetermined: %s of %s: %s\n", n == 1 ? "\n" : "",
+                        answer_text(g, "measure", "?"), answer_text(g, "cell", "?"), why);
+        }
+    }
+    if (n > UNKNOWN_SHOWN) {
+        strbuf_addf(sb, "and %d more (`preregctl verdict --json`)\n", n - UNKNOWN_SHOWN);
+    }
+}
+
 static void add_coverage(struct strbuf *sb, const cJSON *verdict)
 {
     const cJSON *coverage = json_member(verdict, "coverage");
@@ -192,5 +211,6 @@ void verdict_text(struct strbuf *sb, const struct term *t, const cJSON *verdict)
     add_inputs(sb, t, verdict);
     add_counters(sb, verdict);
     add_gates(sb, t, verdict);
+    add_unknown(sb, verdict);
     add_coverage(sb, verdict);
 }

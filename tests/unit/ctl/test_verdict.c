@@ -24,7 +24,8 @@ static const char verdict_json[] =
     "{\"measure\":\"mmlu\",\"cell\":\"b\",\"score\":0.28,\"n\":100,\"floor\":0.27,\"z\":0.225,"
     "\"cleared\":true}"
     ","
-    "{\"measure\":\"copa\",\"cell\":\"a\",\"score\":null,\"n\":null,\"floor\":0.6,\"cleared\":null}"
+    "{\"measure\":\"copa\",\"cell\":\"a\",\"score\":null,\"n\":null,\"floor\":0.6,\"cleared\":null,"
+    "\"why\":\"outside 0..1\"}"
     "],"
     "\"coverage\":{\"tasks\":{\"planned\":60,\"done\":48,\"blocked\":12,\"never_run\":0},"
     "\"counted\":{\"planned\":36,\"excluded\":0,\"budget\":3}},"
@@ -53,6 +54,8 @@ static void test_bound(void **state)
                 "measure  floor  lowest  highest  best in sigma  unknown  cells that clear\n"
                 "mmlu      0.27    0.25     0.28  +0.2                 0  1 of 2\n"
                 "copa       0.6       -        -  -                    1  0 of 1\n"
+                "\n"
+                "undetermined: copa of a: outside 0..1\n"
                 "\n"
                 "60 tasks planned = 48 done + 12 blocked + 0 never run\n"
                 "36 counted records planned, 0 excluded of 3 allowed\n");
