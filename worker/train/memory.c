@@ -10,9 +10,10 @@
 #include "worker/train/checkpoint_image.h"
 #include "worker/train/data.h"
 
-#define PROCESS_BYTES   0x1.8p24 /* libraries and BLAS's own buffers of one thread */
-#define THREAD_BYTES    0x1p24   /* BLAS's buffers of each further one */
-#define BYTES_PER_TOKEN 4.0      /* of text, in a trained vocabulary: a low guess of its tokens */
+#define PROCESS_BYTES   0x1p24 /* libraries and BLAS's own buffers of one thread */
+#define ALLOWANCE       0.03   /* of the trainer: BLAS's packed panels, the allocator */
+#define THREAD_BYTES    0x1p24 /* BLAS's buffers of each further one */
+#define BYTES_PER_TOKEN 4.0    /* of text, in a trained vocabulary: a low guess of its tokens */
 #define DEPTH_MAX       16
 
 /* Of a packed shard: what its header says a token takes; 0 of anything else. */
@@ -91,7 +92,8 @@ void memory_need_of(const struct train_options *opt, double corpus, int threads,
     double parameters = sizeof(real) * (double)model_config_total(&opt->model);
 
     *out = (struct memory_need){
-        .trainer = PROCESS_BYTES + THREAD_BYTES * (threads - 1) + trainer_bytes(opt) +
+        .trainer = PROCESS_BYTES + THREAD_BYTES * (threads - 1) +
+                   (1.0 + ALLOWANCE) * trainer_bytes(opt) +
                    sizeof(struct step_record) * (double)opt->steps,
         .corpus = corpus,
         .saving = parameters,

@@ -34,7 +34,7 @@ static bool fails(void)
         return false;
     if (strcmp(kind, "kill") == 0)
         (void)raise(SIGKILL);
-    errno = atoi(kind);
+    errno = (int)strtol(kind, NULL, 10);
     return true;
 }
 

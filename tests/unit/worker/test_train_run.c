@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/worker/fixture.h"
+#include "worker/data/shard.h"
 #include "worker/data/tokenizer.h"
 #include "worker/model/model.h"
 
@@ -191,6 +192,52 @@ static void test_bad_data(void **state)
     fixture_release(&f);
 }
 
+/* A shard of five documents, by the tokenizer "bytes". */
+static void make_shard(const char *path)
+{
+    struct err err = {0};
+    struct tokenizer *tok = NULL;
+    struct corpus c;
+    char text[512];
+
+    corpus_init(&c);
+    assert_int_equal(tokenizer_open(TOKENIZER_BYTES, &tok, &err), 0);
+    for (int i = 0; i < 40; i++) {
+        memset(text, 'a' + i % 26, sizeof(text));
+        assert_int_equal(corpus_add(&c, tok, text, 100 + 10 * (size_t)i, &err), 0);
+    }
+    assert_int_equal(shard_write(path, &c, tok, "a", &err), 0);
+    corpus_release(&c);
+    tokenizer_free(tok);
+}
+
+/* A packed shard that is short, changed, or of another tokenizer: 65, and it is named. */
+static void test_bad_shards(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t at; /* of the byte that is changed; 0: none */
+        off_t cut; /* bytes at the end that are missing */
+        const char *says;
+    } cases[] = {{0, 10, "corpus.jsonl"}, {5000, 0, "corpus.jsonl"}, {50, 0, "tokenizer"}};
+    struct fixture f;
+    struct err err = {0};
+
+    fixture_init(&f);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        make_shard(f.corpus);
+        struct strbuf body = fixture_file(f.folder, "corpus.jsonl");
+        assert_true(body.len > 6000);
+        if (cases[i].at > 0)
+            body.buf[cases[i].at] ^= 1;
+        body.len -= (size_t)cases[i].cut;
+        assert_int_equal(file_write_atomic(f.corpus, body.buf, body.len, 0644, &err), 0);
+        strbuf_release(&body);
+        check_end(&f, HEAD "'mix':{'a':1},'lr':0.001}", 65, cases[i].says);
+    }
+    fixture_release(&f);
+}
+
 /* A digest in the task that is not that of the data: what was locked is not what lies there. */
 static void test_drifted_data(void **state)
 {
@@ -226,6 +273,32 @@ static void test_divergence_names_step_and_tensor(void **state)
     fixture_init(&f);
     check_end(&f, HEAD "'mix':{'a':1},'lr':1e25}", 69, "step ");
     check_end(&f, HEAD "'mix':{'a':1},'lr':1e25}", 69, "model.");
+    fixture_release(&f);
+}
+
+/* A run that diverges late keeps what it wrote before: whole, finite, and found again. */
+static void test_divergence_keeps_the_checkpoint(void **state)
+{
+    (void)state;
+    struct fixture f;
+
+    fixture_init(&f);
+    cJSON *params = fixture_params(HEAD "'mix':{'a':1},'clip':0,'weight_decay':0,'lr':1e18,"
+                                        "'schedule':{'warmup':1.0}}");
+    const char *first = fixture_attempt(&f, params, 0.0);
+    struct attempt_end end = fixture_run(first, 0, 0);
+    assert_int_equal(end.code, 69);
+    assert_non_null(strstr(end.err.buf, "not finite"));
+    attempt_end_release(&end);
+    int kept = fixture_events_count(first, "\"checkpoint\",\"step\"");
+    assert_true(kept > 0);
+    const char *second = fixture_attempt(&f, params, 0.0);
+    end = fixture_run(second, 0, 0);
+    assert_int_equal(end.code, 69);
+    assert_int_equal(fixture_events_count(second, "\"resumed\""), 1);
+    assert_int_equal(fixture_events_count(second, "skipped"), 0);
+    attempt_end_release(&end);
+    cJSON_Delete(params);
     fixture_release(&f);
 }
 
@@ -378,29 +451,50 @@ static void test_stop_keeps_the_checkpoint(void **state)
     fixture_release(&f);
 }
 
-/* A task that may use less than parameters and activations take is refused before any work. */
+/* Runs the parameters with a limit on memory and checkpoints after every step. */
+static struct attempt_end run_limited(struct fixture *f, const cJSON *params, double mib,
+                                      const char **folder)
+{
+    struct err err = {0};
+    cJSON *task = NULL;
+
+    *folder = fixture_attempt(f, params, 0.0);
+    char *path = path_join(*folder, "task.json");
+    assert_int_equal(json_read_file(path, 1 << 20, &task, &err), 0);
+    json_put_int(task, "memory_bytes", (int64_t)(mib * 0x1p20));
+    assert_int_equal(json_write_file(path, task, 0644, &err), 0);
+    struct attempt_end end = fixture_run(*folder, 0, 0);
+    cJSON_Delete(task);
+    free(path);
+    return end;
+}
+
+/* Less than a run takes is refused before any work, with both amounts; with just that much it runs,
+ * but the steps wait for its checkpoints; with plenty they do not. */
 static void test_too_little_memory(void **state)
 {
     (void)state;
+    static const char says[] = "the run needs at least ";
     struct fixture f;
-    struct err err = {0};
-    cJSON *task = NULL;
+    const char *folder;
+
     fixture_init(&f);
-    cJSON *params = fixture_params(SMALL);
-    for (int enough = 0; enough < 2; enough++) {
-        const char *folder = fixture_attempt(&f, params, -1.0);
-        char *path = path_join(folder, "task.json");
-        assert_int_equal(json_read_file(path, 1 << 20, &task, &err), 0);
-        json_put_int(task, "memory_bytes", enough ? 1 << 30 : 1 << 20);
-        assert_int_equal(json_write_file(path, task, 0644, &err), 0);
-        struct attempt_end end = fixture_run(folder, 0, 0);
-        assert_int_equal(end.code, enough ? 0 : 64);
-        if (!enough)
-            assert_non_null(strstr(end.err.buf, "the task may use 1.0 MiB"));
-        attempt_end_release(&end);
-        cJSON_Delete(task);
-        free(path);
+    cJSON *params = fixture_params(SHORT "'mix':{'a':1}}");
+    struct attempt_end end = run_limited(&f, params, 1.0, &folder);
+    assert_int_equal(end.code, 64);
+    assert_non_null(strstr(end.err.buf, "the task may use 1.0 MiB"));
+    const char *at = strstr(end.err.buf, says);
+    assert_non_null(at);
+    double least = strtod(at + sizeof(says) - 1, NULL);
+    attempt_end_release(&end);
+    for (int plenty = 0; plenty < 2; plenty++) {
         fixture_forget(&f);
+        end = run_limited(&f, params, plenty ? 1000.0 : least + 0.06, &folder);
+        if (end.code != 0)
+            fail_msg("exit %d: %s", end.code, end.err.buf);
+        assert_int_equal(fixture_events_count(folder, "no room for a copy"), !plenty);
+        assert_true(fixture_events_count(folder, "\"checkpoint\",\"step\"") > 0);
+        attempt_end_release(&end);
     }
     cJSON_Delete(params);
     fixture_release(&f);
@@ -413,8 +507,10 @@ int main(void)
         cmocka_unit_test(test_is_deterministic),
         cmocka_unit_test(test_bad_parameters),
         cmocka_unit_test(test_bad_data),
+        cmocka_unit_test(test_bad_shards),
         cmocka_unit_test(test_drifted_data),
         cmocka_unit_test(test_divergence_names_step_and_tensor),
+        cmocka_unit_test(test_divergence_keeps_the_checkpoint),
         cmocka_unit_test(test_marks_and_the_curve),
         cmocka_unit_test(test_target),
         cmocka_unit_test(test_stop_asked_before_the_start),
