@@ -100,6 +100,32 @@ def check_shape(build, name, change, scratch, rng):
     check_tokenizer(out, rng)
 
 
+def check_bpe(build, scratch, rng):
+    """A model with a vocabulary of its own: the tokenizer goes with it."""
+    text = oracle.shared_data("tinystories", "valid.txt")
+    vocabulary, task, out = (os.path.join(scratch, name) for name in ("vocabulary", "task", "hf"))
+    run(build, "bin/prereg-data", "tokenizer", "--vocab", "400", "--out", vocabulary, text)
+    if os.path.isdir(vocabulary):
+        vocabulary = os.path.join(vocabulary, "tokenizer.json")
+    oracle.write_task(task, {**BASE, "tokenizer": "vocabulary", "vocab": 400}, {"text": text, "vocabulary": vocabulary})
+    run(build, "bin/prereg-train", folder=task)
+    run(build, "bin/prereg-train", "export", "--hf", out, task)
+    model = transformers.AutoModelForCausalLM.from_pretrained(out, local_files_only=True)
+    tok = transformers.AutoTokenizer.from_pretrained(out, local_files_only=True)
+    ids = tok("Once upon a time there was a little girl named Lily, and she didn't know what to do.")["input_ids"]
+    if len(ids) > 60 or tok.eos_token_id is None or tok.eos_token_id != model.config.eos_token_id:
+        sys.exit(f"bpe: {len(ids)} tokens, end of text {tok.eos_token_id}, config {model.config.eos_token_id}")
+    compare("exported, with a BPE vocabulary", our_logits(build, task, ids, scratch), their_logits(model, ids))
+    # The worker's own continuation is what transformers' greedy search gives after the same ids.
+    ours = run(build, "bin/prereg-train", "generate", out, "--prompt", "Once upon", "--tokens", "20", "--ids")
+    start = [tok.eos_token_id] + tok("Once upon")["input_ids"]
+    theirs = model.generate(torch.tensor([start]), max_new_tokens=20, do_sample=False)[0].tolist()[1:]
+    if theirs[-1] == tok.eos_token_id:
+        theirs.pop()
+    if [int(i) for i in ours.split()] != theirs:
+        sys.exit(f"bpe: {ours} against {theirs}")
+
+
 # Rows of (name, class of the config, its members, type, size of a shard).
 THEIRS = [
     ("Llama, float32", transformers.LlamaConfig, {"num_key_value_heads": 2}, torch.float32, "1GB"),
@@ -283,6 +309,8 @@ def main():
     for row in THEIRS:
         with tempfile.TemporaryDirectory() as scratch:
             check_theirs(build, row, scratch, rng)
+    with tempfile.TemporaryDirectory() as scratch:
+        check_bpe(build, scratch, rng)
     with tempfile.TemporaryDirectory() as scratch:
         check_trained(build, scratch, rng)
         check_llama2c(build, scratch)
