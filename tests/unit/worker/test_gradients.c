@@ -195,6 +195,51 @@ static void test_attention_is_causal(void **state)
     free(qkv), free(out), free(after), free(lse), free(scratch);
 }
 
+/* out of one query, the textbook way. */
+static void plain_attention(double *out, const double *qkv, const struct attention_dims *dims,
+                            size_t head, size_t i)
+{
+    size_t d = dims->dim, ld = (dims->heads + 2 * dims->groups) * d;
+    size_t group = head / (dims->heads / dims->groups);
+    const double *q = qkv + i * ld + head * d, *k = qkv + (dims->heads + group) * d;
+    const double *v = k + dims->groups * d;
+    double *p = zero_array(i + 1), sum = 0.0;
+
+    for (size_t j = 0; j <= i; j++) {
+        for (size_t c = 0; c < d; c++)
+            p[j] += q[c] * k[j * ld + c];
+        p[j] = exp(p[j] / sqrt((double)d));
+        sum += p[j];
+    }
+    memset(out, 0, d * sizeof(*out));
+    for (size_t j = 0; j <= i; j++)
+        for (size_t c = 0; c < d; c++)
+            out[c] += p[j] / sum * v[j * ld + c];
+    free(p);
+}
+
+static void test_attention_long(void **state)
+{
+    (void)state;
+    struct attention_dims dims = {1, 4096, 2, 1, 4};
+    size_t packed = dims.tokens * 16, n_out = dims.tokens * 8;
+    double *qkv = random_array(packed, 19, 1.5), *out = zero_array(n_out), worst = 0.0;
+    double *lse = zero_array(dims.tokens * 2), *scratch = zero_array(attention_scratch(&dims));
+
+    attention_forward(out, lse, qkv, scratch, &dims);
+    for (size_t i = 0; i < dims.tokens; i++)
+        for (size_t head = 0; head < 2; head++) {
+            double want[4];
+            plain_attention(want, qkv, &dims, head, i);
+            for (size_t c = 0; c < 4; c++)
+                worst = fmax(worst, fabs(want[c] - out[i * 8 + head * 4 + c]));
+        }
+    print_message("  4096 tokens: worst difference %.2e\n", worst);
+    assert_true(worst < 1e-12);
+    free(qkv), free(out), free(lse), free(scratch);
+    check_attention("attention, 4096 tokens", dims, 4096 * 4 - 5);
+}
+
 static void test_embedding(void **state)
 {
     (void)state;
@@ -404,12 +449,13 @@ static void test_adamw(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_linear),    cmocka_unit_test(test_rmsnorm),
-        cmocka_unit_test(test_swiglu),    cmocka_unit_test(test_rope),
-        cmocka_unit_test(test_attention), cmocka_unit_test(test_attention_is_causal),
-        cmocka_unit_test(test_embedding), cmocka_unit_test(test_crossent),
-        cmocka_unit_test(test_router),    cmocka_unit_test(test_router_choice),
-        cmocka_unit_test(test_moe),       cmocka_unit_test(test_adamw),
+        cmocka_unit_test(test_linear),         cmocka_unit_test(test_rmsnorm),
+        cmocka_unit_test(test_swiglu),         cmocka_unit_test(test_rope),
+        cmocka_unit_test(test_attention),      cmocka_unit_test(test_attention_is_causal),
+        cmocka_unit_test(test_attention_long), cmocka_unit_test(test_embedding),
+        cmocka_unit_test(test_crossent),       cmocka_unit_test(test_router),
+        cmocka_unit_test(test_router_choice),  cmocka_unit_test(test_moe),
+        cmocka_unit_test(test_adamw),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

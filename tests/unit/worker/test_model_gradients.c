@@ -55,14 +55,35 @@ static void stats_free(struct router_stats *stats, int layers)
     free(stats);
 }
 
-static void check_model(struct model_config cfg)
+/* Experts that got no token: their gradients must be exactly zero. Returns how many there were. */
+static size_t check_empty_experts(const struct model_case *k, const double *grad)
+{
+    size_t n_empty = 0, n_experts = (size_t)k->w.cfg.experts;
+
+    for (int layer = k->w.cfg.dense_layers; layer < k->w.cfg.layers && n_experts > 0; layer++) {
+        const struct tensor *t = tensor_find(&k->w.table, TENSOR_EXPERT_DOWN, layer);
+        size_t size = tensor_size(t) / n_experts;
+        for (size_t e = 0; e < n_experts; e++) {
+            if (k->stats[layer].counts[e] > 0)
+                continue;
+            n_empty++;
+            for (size_t i = 0; i < size; i++)
+                assert_true(grad[t->offset + e * size + i] == 0.0);
+        }
+    }
+    return n_empty;
+}
+
+/* z: the weight of the router's z-loss; the larger the loss, the rougher its differences. Returns
+ * the number of experts without a token. */
+static size_t check_model_z(struct model_config cfg, double z)
 {
     static const uint32_t tokens[BATCH * LENGTH] = {1, 4, 2, 8, 5, 7, 0, 3, 3, 9, 10, 6};
     static const uint32_t targets[BATCH * LENGTH] = {4, 2, 8, 5, 7, 1, 3, 3, 9, 10, 6, 0};
     struct err err = {0};
     struct model_case k = {
         .batch = {.tokens = tokens, .targets = targets, .batch = BATCH, .length = LENGTH},
-        .objective = {.balance = 0.5, .z = 0.2, .share = 0.75}};
+        .objective = {.balance = 0.5, .z = z, .share = 0.75}};
 
     cfg.rope_theta = 10000.0;
     cfg.norm_eps = 1e-5;
@@ -74,6 +95,7 @@ static void check_model(struct model_config cfg)
     double *grad = zero_array(k.w.table.n_params);
     struct run_loss loss;
     run_gradient(k.run, &k.w, &k.batch, &k.objective, k.stats, grad, &loss);
+    size_t n_empty = check_empty_experts(&k, grad);
     for (size_t i = 0; i < k.w.table.n; i++) {
         const struct tensor *t = &k.w.table.items[i];
         size_t size = tensor_size(t), stride = size / 60 + 1;
@@ -83,6 +105,12 @@ static void check_model(struct model_config cfg)
     stats_free(k.stats, cfg.layers);
     run_free(k.run);
     weights_release(&k.w);
+    return n_empty;
+}
+
+static void check_model(struct model_config cfg)
+{
+    (void)check_model_z(cfg, 0.2);
 }
 
 static void test_dense(void **state)
@@ -144,13 +172,107 @@ static void test_mixture_shared_after_dense(void **state)
                                       .renormalise = false});
 }
 
+static void test_one_expert(void **state)
+{
+    (void)state;
+    check_model((struct model_config){.layers = 1,
+                                      .width = 8,
+                                      .heads = 2,
+                                      .kv_heads = 2,
+                                      .vocab = 11,
+                                      .context = LENGTH,
+                                      .tie_embeddings = true,
+                                      .experts = 1,
+                                      .top_k = 1,
+                                      .expert_ffn = 6});
+}
+
+static void test_all_experts_chosen(void **state)
+{
+    (void)state;
+    check_model((struct model_config){.layers = 2,
+                                      .width = 8,
+                                      .heads = 2,
+                                      .kv_heads = 2,
+                                      .vocab = 11,
+                                      .context = LENGTH,
+                                      .tie_embeddings = true,
+                                      .experts = 5,
+                                      .top_k = 5,
+                                      .expert_ffn = 4,
+                                      .renormalise = true});
+}
+
+/* 84 assignments to 256 experts: most get none. */
+static void test_256_experts(void **state)
+{
+    (void)state;
+    size_t n_empty = check_model_z((struct model_config){.layers = 2,
+                                                         .width = 8,
+                                                         .heads = 2,
+                                                         .kv_heads = 1,
+                                                         .vocab = 11,
+                                                         .context = LENGTH,
+                                                         .experts = 256,
+                                                         .top_k = 7,
+                                                         .expert_ffn = 2,
+                                                         .shared = 1,
+                                                         .renormalise = true},
+                                   0.01);
+    assert_true(n_empty >= 2 * (256 - 84));
+}
+
+/* The first tokens' losses do not depend on how many follow: 4096, or none. */
+static void test_context_of_4096(void **state)
+{
+    (void)state;
+    enum { LONG = 4096, SHORT = 70 };
+    struct model_config cfg = {.layers = 2,
+                               .width = 8,
+                               .heads = 2,
+                               .kv_heads = 1,
+                               .ffn = 12,
+                               .vocab = 11,
+                               .context = LONG,
+                               .tie_embeddings = true,
+                               .rope_theta = 10000.0,
+                               .norm_eps = 1e-5};
+    struct run_batch batch = {.batch = 1, .length = LONG};
+    struct err err = {0};
+    struct weights w;
+    struct run *run = NULL;
+    uint32_t *tokens = xcalloc(LONG + 1, sizeof(*tokens));
+    double *whole = zero_array(LONG), *part = zero_array(SHORT), mean = 0.0;
+
+    for (uint32_t i = 0; i <= LONG; i++)
+        tokens[i] = (i * i + 3 * i) % 11;
+    batch.tokens = tokens;
+    batch.targets = tokens + 1;
+    assert_int_equal(weights_init(&w, &cfg, &err), 0);
+    assert_int_equal(run_create(&cfg, RUN_INFER, LONG, &run, &err), 0);
+    weights_randomise(&w, 7, 0.4);
+    run_forward(run, &w, &batch, NULL);
+    run_token_losses(run, &w, &batch, whole);
+    batch.length = SHORT;
+    run_forward(run, &w, &batch, NULL);
+    run_token_losses(run, &w, &batch, part);
+    for (size_t i = 0; i < SHORT; i++)
+        assert_true(fabs(whole[i] - part[i]) < 1e-12);
+    for (size_t i = 0; i < LONG; i++)
+        mean += whole[i] / LONG;
+    assert_true(mean > 0.5 && mean < 20.0);
+    free(tokens), free(whole), free(part);
+    run_free(run);
+    weights_release(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dense),
-        cmocka_unit_test(test_dense_untied_grouped),
-        cmocka_unit_test(test_mixture),
-        cmocka_unit_test(test_mixture_shared_after_dense),
+        cmocka_unit_test(test_dense),       cmocka_unit_test(test_dense_untied_grouped),
+        cmocka_unit_test(test_mixture),     cmocka_unit_test(test_mixture_shared_after_dense),
+        cmocka_unit_test(test_one_expert),  cmocka_unit_test(test_all_experts_chosen),
+        cmocka_unit_test(test_256_experts), cmocka_unit_test(test_context_of_4096),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
