@@ -1,0 +1,116 @@
+/* prereg-train --bench: its words, and that what it prints hangs together. */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "worker/train/bench.h"
+
+static void test_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *argv[5];
+        int rc;
+        const char *says;
+    } cases[] = {
+        {{"demo", "--batch", "4", "--json"}, 0, NULL},
+        {{"--steps", "3", "demo"}, ERR_USAGE, "\"demo\""},
+        {{"demo", "--batch"}, ERR_USAGE, "--batch needs a number"},
+        {{"demo", "--steps", "0"}, ERR_USAGE, "from 1 to 10000"},
+        {{"demo", "--quick"}, ERR_USAGE, "\"--quick\""},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct bench_options opt;
+        struct err err = {0};
+        char *argv[ARRAY_LEN(cases[0].argv)] = {NULL};
+        int argc = 0;
+        while (cases[i].argv[argc] != NULL) {
+            argv[argc] = xstrdup(cases[i].argv[argc]);
+            argc++;
+        }
+        assert_int_equal(bench_options_read(argc, argv, &opt, &err), cases[i].rc);
+        if (cases[i].says != NULL)
+            assert_non_null(strstr(err.msg, cases[i].says));
+        else
+            assert_true(opt.batch == 4 && opt.threads == 1 && opt.json);
+        while (argc-- > 0)
+            free(argv[argc]);
+    }
+}
+
+static void test_unknown_model(void **state)
+{
+    (void)state;
+    struct bench_options opt = {.what = "dense34", .threads = 1, .steps = 1};
+    struct err err = {0};
+
+    assert_int_equal(bench_run(&opt, stdout, &err), ERR_USAGE);
+    assert_non_null(strstr(err.msg, "did you mean \"dense34m\"?"));
+}
+
+static void check_numbers(const cJSON *obj)
+{
+    const cJSON *shares = json_member(obj, "time_shares"), *part;
+    double gflops = 0.0, ceiling = 0.0, share = 0.0, sum = 0.0;
+    struct err err = {0};
+
+    assert_int_equal(json_get_number(obj, "gflops", &gflops, &err), 0);
+    assert_int_equal(json_get_number(obj, "ceiling_gflops", &ceiling, &err), 0);
+    assert_int_equal(json_get_number(obj, "share_of_ceiling", &share, &err), 0);
+    assert_true(gflops > 0.0 && fabs(share - gflops / ceiling) < 1e-9);
+    cJSON_ArrayForEach(part, shares)
+    {
+        assert_true(part->valuedouble >= 0.0);
+        sum += part->valuedouble;
+    }
+    assert_true(fabs(sum - 1.0) < 1e-9);
+    assert_true(json_member(shares, "head_gemm")->valuedouble > 0.0);
+    assert_true(json_member(shares, "routing")->valuedouble > 0.0);
+}
+
+static void test_file_and_json(void **state)
+{
+    (void)state;
+    char path[] = "bench-XXXXXX", *text = NULL;
+    size_t size = 0;
+    int fd = mkstemp(path);
+    FILE *f = fdopen(fd, "w"), *out = open_memstream(&text, &size);
+    struct bench_options opt = {.what = path, .threads = 1, .steps = 3, .json = true};
+    struct err err = {0};
+    cJSON *obj = NULL;
+
+    (void)fputs("{\"params\":{\"layers\":2,\"width\":32,\"heads\":2,\"context\":16,\"experts\":4,"
+                "\"top_k\":2,\"expert_ffn\":16,\"batch_tokens\":64}}",
+                f);
+    (void)fclose(f);
+    if (bench_run(&opt, out, &err) < 0)
+        fail_msg("%s", err.msg);
+    (void)fclose(out);
+    (void)unlink(path);
+    assert_int_equal(json_parse(text, size, &obj, &err), 0);
+    assert_true(json_member(obj, "batch")->valueint == 4);
+    check_numbers(obj);
+    cJSON_Delete(obj);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_unknown_model),
+        cmocka_unit_test(test_file_and_json),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
