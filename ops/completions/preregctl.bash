@@ -74,3 +74,25 @@ _prereg_train() {
     compopt -o filenames
 }
 complete -F _prereg_train prereg-train
+
+_prereg_data() {
+    local cur=${COMP_WORDS[COMP_CWORD]} words=""
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "tokenizer pack inspect sample demo --help" -- "$cur")
+        return
+    fi
+    if [[ $cur == -* ]]; then
+        case "${COMP_WORDS[1]}" in
+        tokenizer) words="--vocab --out --min-count" ;;
+        pack) words="--out --tokenizer" ;;
+        inspect) words="--tokenizer" ;;
+        sample) words="--tokenizer --seed --from --n --length --holdout --as" ;;
+        demo) words="--seed --out --bytes" ;;
+        esac
+        mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+        return
+    fi
+    mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+    compopt -o filenames
+}
+complete -F _prereg_data prereg-data
