@@ -171,6 +171,16 @@ def test_stories(place):
     place.must(USAGE, "prereg-train", "generate", lone)
     run = place.must(0, "prereg-train", "generate", lone, "--tokenizer", os.path.join(folder, "tok512.bin"))
     equal(run.stdout, text, "greedy text of the file alone")
+    # As a start, with its tokenizer from the program's data: a run that learns nothing says the same.
+    shape = {"layers": 5, "width": 64, "heads": 8, "kv_heads": 4, "ffn": 172, "vocab": 512, "context": 512, "tokenizer": "tok",
+             "init": "stories", "lr": 0, "seed": 1, "batch_tokens": 512, "data": "text",
+             "horizon": {"contract": "fixed", "tokens": 512}}
+    tok = os.path.join(folder, "tok512.bin")
+    still, _ = attempt(place, "still", shape, {"stories": folder, "tok": tok})
+    equal(place.must(0, "prereg-train", "generate", still).stdout, text, "greedy text of a run that started from it")
+    other = {**shape, "tokenizer": "bytes"}
+    _, run = attempt(place, "bytes", other, {"stories": folder}, wanted=DATA)
+    expect("another tokenizer" in run.stderr, run.stderr)
     place.must(USAGE, "prereg-train", "loss", folder)
     place.must(USAGE, "prereg-train", "generate", folder, "--tokens", "0")
     run = place.must(UNMEASURABLE, "prereg-train", "export", "--hf", place.path("hf"), folder)

@@ -19,6 +19,8 @@
 #define TOKENIZER_BYTES       "bytes"
 #define TOKENIZER_BYTES_VOCAB 257u
 
+#define TOKENIZER_FILE_LLAMA2C "tokenizer.bin" /* as which tokenizer_save() writes llama2.c's */
+
 struct tokenizer;
 
 /* A growing array of ids. */

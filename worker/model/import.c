@@ -48,7 +48,18 @@ static bool ends_with(const char *s, const char *end)
     return n >= m && strcmp(s + n - m, end) == 0;
 }
 
-/* A tokenizer that lies with the model; transformers' form of ours counts as ours. */
+/* What tokenizer_save() left beside our weights. */
+static char *find_saved_tokenizer(const char *folder)
+{
+    static const char *const names[] = {HF_FILE_TOKENIZER, TOKENIZER_FILE_LLAMA2C};
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (has_file(folder, names[i]))
+            return path_join(folder, names[i]);
+    return NULL;
+}
+
+/* The tokenizer in a folder of transformers; their form of "bytes" counts as "bytes". */
 static char *find_tokenizer_json(const char *folder)
 {
     char *path = path_join(folder, HF_FILE_TOKENIZER);
@@ -94,7 +105,7 @@ int import_find(const char *path, struct import_source *src, struct err *err)
         return err_set(err, ERR_NOT_FOUND, "%s: no such file or folder", path);
     } else if ((src->path = find_ours(path)) != NULL) {
         src->form = IMPORT_PREREGD;
-        src->tokenizer = find_tokenizer_json(src->path);
+        src->tokenizer = find_saved_tokenizer(src->path);
     } else if (has_file(path, HF_FILE_CONFIG)) {
         src->form = IMPORT_HF;
         src->path = xstrdup(path);
