@@ -3,7 +3,8 @@
  *
  * Events of one turn of the loop are stepped into one `core_out` and committed in one transaction
  * before any of their acts is done. While a commit fails nothing is stepped and nothing is done:
- * events queue up, and the same rows are tried again. Rows that may wait (lazy) do so for a second.
+ * events queue up, and the same rows are tried again. Rows that may wait (lazy) do so for a second,
+ * and ACT_VERIFY, which only reads, does not wait for them.
  */
 #ifndef DAEMON_PUMP_H
 #define DAEMON_PUMP_H
