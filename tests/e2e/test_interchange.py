@@ -4,6 +4,7 @@
 import json
 import os
 import shutil
+import subprocess
 
 import lab
 from lab import SHARED, equal, expect
@@ -67,6 +68,10 @@ def test_export(place):
         run = place.must(UNMEASURABLE, "prereg-train", "export", "--hf", place.path("no"), folder)
         expect(says in run.stderr, f"{says}: {run.stderr}")
     expect(not os.path.exists(place.path("no")), "a refused export left a folder")
+    # No room after 8 KiB of a file: said, and nothing is left.
+    limited = f'trap "" XFSZ; ulimit -f 16; exec "{place.bin}/prereg-train" export --hf hf.full "{ours}"'
+    run = subprocess.run(["sh", "-c", limited], cwd=place.folder, env=place.env, capture_output=True, text=True)
+    expect(run.returncode == lab.ANY and "model.safetensors" in run.stderr, f"exit {run.returncode}: {run.stderr}")
     expect(not [n for n in os.listdir(place.folder) if n.startswith("hf.")], "an export left something beside its folder")
 
 
