@@ -110,6 +110,8 @@ static int open_model(struct evaluation *e, struct err *err)
     if (folder == NULL)
         rc = task_find_input(e->task, e->options.model, &folder, err);
     if (rc == 0)
+        rc = model_check_memory(folder, e->task->memory_bytes, err);
+    if (rc == 0)
         rc = model_open(folder, e->task->threads, &e->model, err);
     if (rc == 0)
         rc = open_tokenizer(e, err);

@@ -36,6 +36,32 @@ int model_open(const char *folder, int threads, struct model **out, struct err *
     return 0;
 }
 
+int model_check_memory(const char *folder, int64_t allowed, struct err *err)
+{
+    struct import_source source;
+    struct model_config cfg;
+    const double mib = 0x1p20;
+
+    if (allowed <= 0)
+        return 0;
+    int rc = import_find(folder, &source, err);
+    if (rc < 0)
+        return rc;
+    rc = import_config(&source, &cfg, err);
+    import_source_release(&source);
+    if (rc < 0)
+        return rc;
+    double needed = sizeof(real) * (double)model_config_total(&cfg) +
+                    run_bytes(&cfg, RUN_INFER, (size_t)cfg.context);
+    if (needed <= (double)allowed)
+        return 0;
+    return err_set(
+        err, ERR_USAGE,
+        "memory_bytes: the model needs at least %.1f MiB (%lld parameters), the task may "
+        "use %.1f MiB",
+        needed / mib, (long long)model_config_total(&cfg), (double)allowed / mib);
+}
+
 void model_free(struct model *m)
 {
     if (m == NULL)

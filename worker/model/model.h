@@ -31,6 +31,10 @@ struct model;
  * ERR_CORRUPT, ERR_VERSION, ERR_REFUSED. */
 int model_open(const char *folder, int threads, struct model **out, struct err *err) MUST_CHECK;
 void model_free(struct model *m);
+/* ERR_USAGE, with both amounts, when the model at folder takes more than `allowed` bytes opened (0:
+ * no limit); nothing of its size is allocated to find out. Otherwise as model_open() fails on the
+ * shape. */
+int model_check_memory(const char *folder, int64_t allowed, struct err *err) MUST_CHECK;
 
 const struct model_config *model_config(const struct model *m);
 /* SHA-256 of model.bin, or of what model.bin would hold: what an evaluation's cache and items are

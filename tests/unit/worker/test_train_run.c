@@ -81,6 +81,18 @@ static double sentence_loss(const char *folder, const char *text)
     return mean;
 }
 
+/* Whether a finished model may be opened is known before any of it is. */
+static void check_opening(const char *folder)
+{
+    struct err err = {0};
+
+    assert_int_equal(model_check_memory(folder, 0, &err), 0);
+    assert_int_equal(model_check_memory(folder, 1 << 26, &err), 0);
+    assert_int_equal(model_check_memory(folder, 1 << 17, &err), ERR_USAGE);
+    assert_non_null(strstr(err.msg, "the task may use 0.1 MiB"));
+    assert_int_equal(model_check_memory("/nowhere", 1 << 26, &err), ERR_NOT_FOUND);
+}
+
 static void test_learns(void **state)
 {
     (void)state;
@@ -101,6 +113,7 @@ static void test_learns(void **state)
                      loss) < 1e-12);
     assert_true(sentence_loss(folder, "the cat sees a red ball.") + 0.5 <
                 sentence_loss(folder, "ehtt ac eses dre alb l.a"));
+    check_opening(folder);
     attempt_end_release(&end);
     cJSON_Delete(params);
     fixture_release(&f);
