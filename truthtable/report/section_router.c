@@ -8,9 +8,10 @@
 
 #define PREFIX      "router"
 #define PREFIX_LEN  (sizeof(PREFIX) - 1)
-#define COLUMNS_MAX ((size_t)8)
+#define COLUMNS_MAX ((size_t)10)
 
-/* The facts of a stage that speak of a router, in the order in which results name them. */
+/* The facts of a stage that speak of a router, in the order in which results name them; those of
+ * single layers ("router_load:3") are left to the results. */
 struct router_facts {
     const char *names[COLUMNS_MAX];
     size_t n;
@@ -18,7 +19,8 @@ struct router_facts {
 
 static void see_fact(struct router_facts *facts, const char *name)
 {
-    if (name == NULL || strncmp(name, PREFIX, PREFIX_LEN) != 0 || facts->n == COLUMNS_MAX) {
+    if (name == NULL || strncmp(name, PREFIX, PREFIX_LEN) != 0 || strchr(name, ':') != NULL ||
+        facts->n == COLUMNS_MAX) {
         return;
     }
     for (size_t i = 0; i < facts->n; i++) {
@@ -100,6 +102,7 @@ static const char *glossary(struct arena *a, const struct router_facts *facts)
         {"router_effective", "effective: experts in use, by the entropy"},
         {"router_dead", "dead: experts with less than 1 % of the load"},
         {"router_z", "z: mean squared log-sum-exp of the router's logits"},
+        {"router_same", "same: held-out tokens whose first choice outlives one update, as a share"},
         {"router_kills", "kills: experts re-initialised"},
         {"router_anneal", "anneal: balance weight at the end over that at the start"},
     };
