@@ -102,8 +102,8 @@ def random_texts(rng, n):
 
 
 def every_character():
-    """Each character where its class shows: alone, after a blank, between letters, figures and marks."""
-    for base in range(0, 0x110000, 64):
+    """Each character of the planes that have any, where its class shows: after a blank, between letters, figures, marks."""
+    for base in list(range(0, 0x40000, 64)) + list(range(0xe0000, 0xe0200, 64)) + [0xf0000, 0x10ffc0]:
         chars = [chr(c) for c in range(base, base + 64) if not 0xd800 <= c <= 0xdfff]
         if chars:
             yield "|".join("%sa%s %s1%s%s.%s  %s" % (c, c, c, c, c, c, c) for c in chars)
