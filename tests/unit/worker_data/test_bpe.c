@@ -242,6 +242,53 @@ static void test_refusals(void **state)
     }
 }
 
+/* Whatever changes the ids changes the digest; how the file is written does not. */
+static void test_digest(void **state)
+{
+    (void)state;
+#define SOME_VOCAB "'vocab':{'a':0,'b':1,'ab':2,'aa':3,'aab':4,'bb':5,'</s>':6}"
+    static const char *const different[] = {
+        "{" PLAIN ",'model':{" SOME_VOCAB ",'merges':['a b']}}",
+        "{" PLAIN ",'model':{" SOME_VOCAB ",'merges':['aa b']}}",
+        "{" PLAIN ",'model':{" SOME_VOCAB ",'merges':['a a']}}",
+        "{" PLAIN ",'model':{" SOME_VOCAB ",'merges':['a b','b b']}}",
+        "{" PLAIN ",'model':{" SOME_VOCAB ",'merges':['b b','a b']}}",
+        "{" PLAIN ",'model':{" SOME_VOCAB ",'merges':['a b'],'unk_token':'a'}}",
+        "{" PLAIN ",'model':{" SOME_VOCAB ",'merges':['a b'],'ignore_merges':true}}",
+        "{'pre_tokenizer':{'type':'ByteLevel','add_prefix_space':true},'model':{" SOME_VOCAB
+        ",'merges':['a b']}}",
+        "{'pre_tokenizer':{'type':'ByteLevel','add_prefix_space':false,'use_regex':false},"
+        "'model':{" SOME_VOCAB ",'merges':['a b']}}",
+        "{" PLAIN ",'model':{" SOME_VOCAB ",'merges':['a b']},'added_tokens':[{'id':6,"
+        "'content':'</s>'}]}",
+        "{" PLAIN ",'model':{" SOME_VOCAB ",'merges':['a b']},'added_tokens':[{'id':6,"
+        "'content':'</s>','rstrip':true}]}",
+    };
+    struct digest digests[ARRAY_LEN(different)];
+    struct bpe_tokenizer t;
+    struct err err = {0};
+    int rc;
+
+    for (size_t i = 0; i < ARRAY_LEN(different); i++) {
+        open_text(&t, different[i], &err, &rc);
+        if (rc < 0)
+            fail_msg("%s", err.msg);
+        digests[i] = bpe_tokenizer_digest(&t);
+        for (size_t j = 0; j < i; j++)
+            if (digest_equal(&digests[i], &digests[j]))
+                fail_msg("%s\n%s", different[i], different[j]);
+        bpe_tokenizer_release(&t);
+    }
+    open_text(&t,
+              "{'model':{'merges':[['a','b']]," SOME_VOCAB "},'truncation':{'max_length':9}," PLAIN
+              "}",
+              &err, &rc);
+    assert_int_equal(rc, 0);
+    struct digest same = bpe_tokenizer_digest(&t);
+    assert_true(digest_equal(&same, &digests[0]));
+    bpe_tokenizer_release(&t);
+}
+
 static void test_merges_txt(void **state)
 {
     (void)state;
@@ -397,8 +444,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_merging),      cmocka_unit_test(test_encoding),
         cmocka_unit_test(test_added_tokens), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_merges_txt),   cmocka_unit_test(test_training),
-        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_long_run),
+        cmocka_unit_test(test_digest),       cmocka_unit_test(test_merges_txt),
+        cmocka_unit_test(test_training),     cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_long_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
