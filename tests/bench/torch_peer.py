@@ -19,6 +19,7 @@ from torch.nn import functional as F
 
 BALANCE = 0.01
 LARGE_VOCAB = 16384
+COMPILE_PASSES = 3  # after which it has seen that shapes vary
 POOLS = re.compile(r"/lib(blas|openblas|mkl|gomp|iomp|omp|blis)[^/]*\.so[^/]*$")
 
 
@@ -242,6 +243,9 @@ def main():
     imported = status_bytes("VmHWM")
     session = Session(m, options)
     first = session.train()[1]
+    for _ in range(COMPILE_PASSES if options.compile else 0):
+        session.train()
+    session.forward()
     print(json.dumps({"torch": torch.__version__, "python": sys.version.split()[0], "libraries": libraries(),
                       "threads": torch.get_num_threads(), "params": sum(p.numel() for p in session.parameters),
                       "optimiser": session.optimiser_name, "chunked_head": session.model.chunked,
