@@ -39,16 +39,16 @@ struct pump {
     uv_timer_t lazy;
 };
 
-static void pump_flush(struct pump *p);
+static void pump_flush(struct pump *p, bool now);
 
 static void on_prepare(uv_prepare_t *h)
 {
-    pump_flush(h->data);
+    pump_flush(h->data, false);
 }
 
 static void on_check(uv_check_t *h)
 {
-    pump_flush(h->data);
+    pump_flush(h->data, false);
 }
 
 static void on_core_timer(uv_timer_t *h)
@@ -97,8 +97,7 @@ void pump_close(struct pump *p)
     if (p->closed) {
         return;
     }
-    p->lazy_due_ms = 0;
-    pump_flush(p);
+    pump_flush(p, true);
     p->closed = true;
     uv_close((uv_handle_t *)&p->prepare, NULL);
     uv_close((uv_handle_t *)&p->check, NULL);
@@ -296,14 +295,15 @@ static bool round_once(struct pump *p, bool now)
     return p->n_queue > 0;
 }
 
-static void pump_flush(struct pump *p)
+/* now: lazy rows too, and a commit that fails is tried again at once. */
+static void pump_flush(struct pump *p, bool now)
 {
     if (p->flushing || p->closed) {
         return; /* acts may come back here */
     }
     p->flushing = true;
     int rounds = 0;
-    while (rounds < ROUNDS_MAX && round_once(p, false)) {
+    while (rounds < ROUNDS_MAX && round_once(p, now)) {
         rounds++;
     }
     if (p->n_queue > 0 && !p->failing) {
