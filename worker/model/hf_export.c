@@ -159,23 +159,53 @@ static int write_files(const char *folder, const struct content *c, struct err *
     return rc == 0 ? dir_sync(folder, err) : rc;
 }
 
-/* An existing place is replaced only when it is a model of transformers and nothing else is lost.
- */
+/* What an export may write. */
+static const char *const FILES[] = {HF_FILE_CONFIG, FILE_GENERATION, HF_FILE_WEIGHTS,
+                                    HF_FILE_TOKENIZER, HF_FILE_TOKENIZER_CONFIG};
+
+static bool is_written_here(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(FILES); i++)
+        if (strcmp(name, FILES[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Replacing removes the folder: it must hold an export, and nothing else. */
+static int check_earlier(const char *out, struct err *err)
+{
+    struct name_list list = {0};
+    size_t n_needed = 0;
+    const char *strange = NULL;
+
+    int rc = dir_list(out, &list, err);
+    for (size_t i = 0; rc == 0 && i < list.n; i++) {
+        const char *name = list.names[i];
+        n_needed += strcmp(name, HF_FILE_CONFIG) == 0 || strcmp(name, HF_FILE_WEIGHTS) == 0;
+        if (strange == NULL && !is_written_here(name))
+            strange = name;
+    }
+    if (rc == 0 && n_needed < 2)
+        rc = err_set(err, ERR_USAGE, "%s is no earlier export; it is not replaced", out);
+    else if (rc == 0 && strange != NULL)
+        rc = err_set(err, ERR_USAGE, "%s holds %.60s, which no export wrote; it is not replaced",
+                     out, strange);
+    name_list_release(&list);
+    return rc;
+}
+
 static int check_place(const struct hf_export *job, const char *out, struct err *err)
 {
-    char *config = path_join(out, HF_FILE_CONFIG), *weights = path_join(out, HF_FILE_WEIGHTS);
-    bool model = file_kind_at(config) == FILE_REGULAR && file_kind_at(weights) == FILE_REGULAR;
     struct stat info;
-    int rc = 0;
 
-    if (lstat(out, &info) == 0 && !job->force)
-        rc =
-            err_set(err, ERR_USAGE, "%s is there already; --force replaces an earlier export", out);
-    else if (lstat(out, &info) == 0 && (!S_ISDIR(info.st_mode) || !model))
-        rc = err_set(err, ERR_USAGE, "%s is no earlier export; it is not replaced", out);
-    free(config);
-    free(weights);
-    return rc;
+    if (lstat(out, &info) != 0)
+        return 0; /* what else may be wrong with it, making the folder will say */
+    if (!job->force)
+        return err_set(err, ERR_USAGE, "%s is there already; --force replaces an earlier export",
+                       out);
+    if (!S_ISDIR(info.st_mode))
+        return err_set(err, ERR_USAGE, "%s is no earlier export; it is not replaced", out);
+    return check_earlier(out, err);
 }
 
 /* The finished folder takes its place; what was there before is removed after that. */

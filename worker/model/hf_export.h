@@ -4,7 +4,7 @@
  *
  * The folder appears whole or not at all: it is written under another name beside its place,
  * synced, and renamed. An existing folder is replaced only when told so, and only when it holds
- * such a model.
+ * such a model and no file that an export does not write.
  */
 #ifndef WORKER_MODEL_HF_EXPORT_H
 #define WORKER_MODEL_HF_EXPORT_H
