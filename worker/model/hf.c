@@ -111,14 +111,10 @@ static int check_part(const struct hf_part *part, const struct safetensors_entry
 static int read_part(const struct shards *shards, const struct hf_part *part, float *out,
                      struct err *err)
 {
-    const struct safetensors *file = NULL;
-    const struct safetensors_entry *entry = shards_find(shards, part->name, &file);
+    const struct shards_tensor *found = shards_find(shards, part->name);
 
-    if (entry == NULL)
-        return err_set(err, ERR_CORRUPT, "tensor %s is missing", part->name);
-    int rc = check_part(part, entry, err);
-    if (rc == 0)
-        rc = safetensors_read(file, entry, out, err);
+    assert(found != NULL); /* check_parts() */
+    int rc = safetensors_read(found->file, found->entry, out, err);
     if (rc < 0)
         return rc;
     size_t n = part_numbers(part);
@@ -145,30 +141,54 @@ static bool may_be_ignored(const struct model_config *cfg, const char *name)
     return cfg->tie_embeddings && strcmp(name, "lm_head.weight") == 0;
 }
 
-/* A tensor that no part stands for would be a part of the model that is not computed. */
-static int check_strangers(const struct shards *shards, const struct model_config *cfg,
-                           struct hf_part *parts, size_t n, struct err *err)
+/* Every part is there in its shape, and nothing else: a tensor that no part stands for would be a
+ * part of the model that is not computed. Leaves the parts sorted by name. */
+static int check_parts(const struct shards *shards, const struct model_config *cfg,
+                       struct hf_part *parts, size_t n, struct err *err)
 {
+    for (size_t i = 0; i < n; i++) {
+        const struct shards_tensor *found = shards_find(shards, parts[i].name);
+        if (found == NULL)
+            return err_set(err, ERR_CORRUPT, "tensor %s is missing", parts[i].name);
+        int rc = check_part(&parts[i], found->entry, err);
+        if (rc < 0)
+            return rc;
+    }
     qsort(parts, n, sizeof(*parts), by_name);
-    for (size_t i = 0; i < shards->n; i++)
-        for (size_t j = 0; j < shards->files[i].n; j++) {
-            struct hf_part key = {0};
-            const char *name = shards->files[i].entries[j].name;
-            (void)snprintf(key.name, sizeof(key.name), "%s", name);
-            const struct hf_part *p = bsearch(&key, parts, n, sizeof(*parts), by_name);
-            if ((p == NULL || strcmp(p->name, name) != 0) && !may_be_ignored(cfg, name))
-                return err_set(err, ERR_REFUSED, "tensor %.80s is no part of this architecture",
-                               name);
-        }
+    for (size_t i = 0; i < shards->n_tensors; i++) {
+        struct hf_part key = {0};
+        const char *name = shards->tensors[i].entry->name;
+        (void)snprintf(key.name, sizeof(key.name), "%s", name);
+        const struct hf_part *p = bsearch(&key, parts, n, sizeof(*parts), by_name);
+        if ((p == NULL || strcmp(p->name, name) != 0) && !may_be_ignored(cfg, name))
+            return err_set(err, ERR_REFUSED, "tensor %.80s is no part of this architecture", name);
+    }
     return 0;
+}
+
+/* Memory is taken only for a model that the files hold: config.json alone may name any size. */
+static int read_parts(const struct shards *shards, const struct model_config *cfg,
+                      struct weights *w, struct err *err)
+{
+    struct tensor_table table;
+    size_t n = 0;
+
+    tensor_table_init(&table, cfg);
+    struct hf_part *parts = hf_parts(cfg, &table, &n);
+    tensor_table_release(&table);
+    int rc = check_parts(shards, cfg, parts, n, err);
+    if (rc == 0)
+        rc = weights_init(w, cfg, err);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = read_part(shards, &parts[i], w->params + parts[i].offset, err);
+    free(parts);
+    return rc;
 }
 
 int hf_read_weights(const char *folder, struct weights *w, struct err *err)
 {
     struct model_config cfg;
     struct shards shards = {0};
-    struct hf_part *parts = NULL;
-    size_t n = 0;
 
     *w = (struct weights){0};
     int rc = hf_read_config(folder, &cfg, err);
@@ -176,14 +196,7 @@ int hf_read_weights(const char *folder, struct weights *w, struct err *err)
         return rc;
     rc = shards_open(folder, &shards, err);
     if (rc == 0)
-        rc = weights_init(w, &cfg, err);
-    if (rc == 0)
-        parts = hf_parts(&cfg, &w->table, &n);
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = read_part(&shards, &parts[i], w->params + parts[i].offset, err);
-    if (rc == 0)
-        rc = check_strangers(&shards, &cfg, parts, n, err);
-    free(parts);
+        rc = read_parts(&shards, &cfg, w, err);
     shards_close(&shards);
     if (rc < 0) {
         weights_release(w);

@@ -243,8 +243,8 @@ static void convert(float *out, const char *raw, size_t n, int code)
     }
 }
 
-int safetensors_read(const struct safetensors *st, const struct safetensors_entry *entry,
-                     float *out, struct err *err)
+static int read_numbers(const struct safetensors *st, const struct safetensors_entry *entry,
+                        float *out, struct err *err)
 {
     const struct dtype *type = find_dtype(entry->dtype);
     int64_t at = st->data_at + entry->begin;
@@ -252,8 +252,7 @@ int safetensors_read(const struct safetensors *st, const struct safetensors_entr
     int rc = 0;
 
     if (type == NULL || type->code < 0)
-        return err_set(err, ERR_REFUSED, "tensor %.80s: dtype %.20s cannot be read as weights",
-                       entry->name, entry->dtype);
+        return err_set(err, ERR_REFUSED, "dtype %.20s cannot be read as weights", entry->dtype);
     if (type->code == TYPE_F32)
         return read_at(st->fd, out, left * sizeof(*out), at, err);
     char *raw = xmalloc(CHUNK_NUMBERS * (size_t)type->bytes);
@@ -268,6 +267,14 @@ int safetensors_read(const struct safetensors *st, const struct safetensors_entr
     }
     free(raw);
     return rc;
+}
+
+int safetensors_read(const struct safetensors *st, const struct safetensors_entry *entry,
+                     float *out, struct err *err)
+{
+    int rc = read_numbers(st, entry, out, err);
+
+    return rc < 0 ? err_wrap(err, "tensor %.80s", entry->name) : 0;
 }
 
 static int64_t item_numbers(const struct safetensors_item *item)

@@ -44,7 +44,7 @@ void safetensors_close(struct safetensors *st);
 /* NULL when the file has none of that name. */
 const struct safetensors_entry *safetensors_find(const struct safetensors *st, const char *name);
 /* The whole tensor as float32: out has entry->n elements. ERR_REFUSED for a type that is not
- * floating point. */
+ * floating point; messages name the tensor. */
 int safetensors_read(const struct safetensors *st, const struct safetensors_entry *entry,
                      float *out, struct err *err) MUST_CHECK;
 

@@ -52,31 +52,43 @@ static int list_files(const cJSON *map, const char ***out, size_t *n_out, struct
     return 0;
 }
 
-static int check_twice(const struct shards *s, struct err *err)
+static int by_tensor_name(const void *a, const void *b)
 {
+    const struct shards_tensor *x = a, *y = b;
+
+    return strcmp(x->entry->name, y->entry->name);
+}
+
+/* Makes the list of all tensors; none may be there twice. */
+static int list_tensors(struct shards *s, struct err *err)
+{
+    size_t n = 0;
+
     for (size_t i = 0; i < s->n; i++)
-        for (size_t j = 0; j < i; j++)
-            for (size_t k = 0; k < s->files[i].n; k++)
-                if (safetensors_find(&s->files[j], s->files[i].entries[k].name) != NULL)
-                    return err_set(err, ERR_CORRUPT, "tensor %.80s is in two files",
-                                   s->files[i].entries[k].name);
+        n += s->files[i].n;
+    s->tensors = xcalloc(n, sizeof(*s->tensors));
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t j = 0; j < s->files[i].n; j++)
+            s->tensors[s->n_tensors++] =
+                (struct shards_tensor){.entry = &s->files[i].entries[j], .file = &s->files[i]};
+    qsort(s->tensors, n, sizeof(*s->tensors), by_tensor_name);
+    for (size_t i = 1; i < n; i++)
+        if (by_tensor_name(&s->tensors[i - 1], &s->tensors[i]) == 0)
+            return err_set(err, ERR_CORRUPT, "tensor %.80s is in two files",
+                           s->tensors[i].entry->name);
     return 0;
 }
 
 static int check_map(const struct shards *s, const cJSON *map, struct err *err)
 {
     const cJSON *v;
-    size_t n = 0;
 
-    for (size_t i = 0; i < s->n; i++)
-        n += s->files[i].n;
-    if (n != (size_t)cJSON_GetArraySize(map))
+    if (s->n_tensors != (size_t)cJSON_GetArraySize(map))
         return err_set(err, ERR_CORRUPT, "weight_map names %d tensors, the files hold %zu",
-                       cJSON_GetArraySize(map), n);
+                       cJSON_GetArraySize(map), s->n_tensors);
     cJSON_ArrayForEach(v, map)
     {
-        const struct safetensors *file = NULL;
-        if (shards_find(s, v->string, &file) == NULL)
+        if (shards_find(s, v->string) == NULL)
             return err_set(err, ERR_CORRUPT, "weight_map: tensor %.80s is not there", v->string);
     }
     return 0;
@@ -95,7 +107,7 @@ static int open_index(const char *folder, struct shards *s, struct err *err)
         rc = open_one(s, folder, names[i], err);
     free(names);
     if (rc == 0)
-        rc = check_twice(s, err);
+        rc = list_tensors(s, err);
     return rc == 0 ? check_map(s, map, err) : rc;
 }
 
@@ -115,6 +127,8 @@ int shards_open(const char *folder, struct shards *s, struct err *err)
             (void)err_wrap(err, "%s", HF_FILE_INDEX);
     } else {
         rc = open_one(s, folder, HF_FILE_WEIGHTS, err);
+        if (rc == 0)
+            rc = list_tensors(s, err);
     }
     free(index);
     free(single);
@@ -128,19 +142,15 @@ void shards_close(struct shards *s)
     for (size_t i = 0; i < s->n; i++)
         safetensors_close(&s->files[i]);
     free(s->files);
+    free(s->tensors);
     cJSON_Delete(s->index);
     *s = (struct shards){0};
 }
 
-const struct safetensors_entry *shards_find(const struct shards *s, const char *name,
-                                            const struct safetensors **file)
+const struct shards_tensor *shards_find(const struct shards *s, const char *name)
 {
-    for (size_t i = 0; i < s->n; i++) {
-        const struct safetensors_entry *e = safetensors_find(&s->files[i], name);
-        if (e != NULL) {
-            *file = &s->files[i];
-            return e;
-        }
-    }
-    return NULL;
+    const struct safetensors_entry entry = {.name = name};
+    const struct shards_tensor key = {.entry = &entry};
+
+    return bsearch(&key, s->tensors, s->n_tensors, sizeof(*s->tensors), by_tensor_name);
 }

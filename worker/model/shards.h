@@ -10,9 +10,17 @@
 
 #define SHARDS_MAX 1024
 
+/* A tensor and the file that holds it. */
+struct shards_tensor {
+    const struct safetensors_entry *entry;
+    const struct safetensors *file;
+};
+
 struct shards {
     struct safetensors *files;
     size_t n;
+    struct shards_tensor *tensors; /* of all files, sorted by name */
+    size_t n_tensors;
     cJSON *index; /* NULL: one file */
 };
 
@@ -21,8 +29,7 @@ struct shards {
 int shards_open(const char *folder, struct shards *s, struct err *err) MUST_CHECK;
 void shards_close(struct shards *s);
 
-/* NULL when there is none; *file is the one that holds it. */
-const struct safetensors_entry *shards_find(const struct shards *s, const char *name,
-                                            const struct safetensors **file);
+/* NULL when there is none. */
+const struct shards_tensor *shards_find(const struct shards *s, const char *name);
 
 #endif

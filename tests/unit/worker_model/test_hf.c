@@ -196,7 +196,12 @@ static void test_existing_folder(void **state)
     struct strbuf after = place_read(OUT "/model.safetensors");
     assert_int_equal(before.len, after.len);
     assert_memory_equal(before.buf, after.buf, before.len);
-    /* Something else is not replaced, not even by force. */
+    /* What somebody else put there is not removed, not even by force. */
+    place_write(OUT "/README.md", "notes", 5);
+    assert_int_equal(export_model(true), ERR_USAGE);
+    assert_non_null(strstr(err.msg, "holds README.md"));
+    assert_int_equal(unlink(OUT "/README.md"), 0);
+    /* Nor is something else replaced. */
     assert_int_equal(unlink(OUT "/config.json"), 0);
     assert_int_equal(export_model(true), ERR_USAGE);
     assert_non_null(strstr(err.msg, "no earlier export"));
@@ -254,6 +259,8 @@ static void test_bad_configs(void **state)
         {"\"hidden_size\"", "\"hidden\"", ERR_CORRUPT, "\"hidden_size\" is missing"},
         {"\"hidden_size\": 8", "\"hidden_size\": 16", ERR_CORRUPT,
          "model.embed_tokens.weight: shape (257, 8), config.json says (257, 16)"},
+        /* Terabytes of weights that are not there: nothing of that size is asked for. */
+        {"\"hidden_size\": 8", "\"hidden_size\": 131072", ERR_CORRUPT, "config.json says"},
         {"\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3", ERR_CORRUPT,
          "tensor model.layers.2.input_layernorm.weight is missing"},
         {"\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1", ERR_REFUSED,
@@ -329,6 +336,14 @@ static void test_index(void **state)
     strbuf_adds(&index, "}}");
     safetensors_close(&st);
     check_index(index.buf, 0, "");
+    /* A second file that holds one of them again. */
+    const float again[8] = {0};
+    const struct safetensors_item item = {
+        .name = "model.norm.weight", .rows = ARRAY_LEN(again), .data = again};
+    no_error(safetensors_write(OUT "/b.safetensors", &item, 1, &err));
+    index.len -= 2; /* }} */
+    strbuf_adds(&index, ",\"model.extra.weight\":\"b.safetensors\"}}");
+    check_index(index.buf, ERR_CORRUPT, "model.norm.weight is in two files");
     strbuf_release(&index);
 }
 
