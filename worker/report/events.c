@@ -114,7 +114,8 @@ void events_point(struct events *ev, int64_t step, const char *name, double valu
     say(ev, &line);
 }
 
-void events_checkpoint(struct events *ev, int64_t step, const char *path, double seconds)
+void events_checkpoint(struct events *ev, int64_t step, const char *path, double seconds,
+                       double stall)
 {
     struct strbuf line = STRBUF_INIT;
 
@@ -122,6 +123,8 @@ void events_checkpoint(struct events *ev, int64_t step, const char *path, double
     json_add_string(&line, path);
     strbuf_adds(&line, ",\"seconds\":");
     add_number(&line, seconds);
+    strbuf_adds(&line, ",\"stall\":");
+    add_number(&line, stall);
     say(ev, &line);
 }
 

@@ -33,7 +33,10 @@ void events_section(struct events *ev, enum section section);
 /* At most two lines a second, except the first and the last (done == total). */
 void events_progress(struct events *ev, int64_t done, int64_t total, const char *unit);
 void events_point(struct events *ev, int64_t step, const char *name, double value);
-void events_checkpoint(struct events *ev, int64_t step, const char *path, double seconds);
+/* seconds: from its beginning until it lay on the disk; stall: of these, how long the work waited.
+ */
+void events_checkpoint(struct events *ev, int64_t step, const char *path, double seconds,
+                       double stall);
 void events_resumed(struct events *ev, int64_t step);
 void events_note(struct events *ev, const char *fmt, ...) PRINTF_LIKE(2, 3);
 

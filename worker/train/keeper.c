@@ -41,13 +41,13 @@ static bool is_due(const struct keeper *k)
     return since >= checkpoint_interval(k->cost, worked, k->task->attempt_no - 1);
 }
 
-static void say_written(struct keeper *k, int64_t step, double seconds)
+static void say_written(struct keeper *k, int64_t step, double seconds, double stall)
 {
     char path[64];
 
     k->last_step = step;
     checkpoint_path(step, path, sizeof(path));
-    events_checkpoint(k->events, step, path, seconds);
+    events_checkpoint(k->events, step, path, seconds, stall);
 }
 
 static void say_given_up(struct keeper *k, const struct err *why)
@@ -66,7 +66,8 @@ static void take(struct keeper *k)
     int rc = checkpoint_writer_take(&k->writer, &why);
     k->cost = k->writer.stall_seconds + k->writer.cpu_seconds;
     if (rc == 0)
-        say_written(k, k->writer.image.step, k->writer.seconds);
+        say_written(k, k->writer.image.step, k->writer.stall_seconds + k->writer.seconds,
+                    k->writer.stall_seconds);
     else
         say_given_up(k, &why);
 }
@@ -84,7 +85,7 @@ static int write_now(struct keeper *k, struct err *err)
     checkpoint_image_release(&view);
     k->cost = (double)(clock_mono_ns() - begin) * 1e-9;
     if (rc == 0)
-        say_written(k, k->trainer->step, k->cost);
+        say_written(k, k->trainer->step, k->cost, k->cost);
     return rc;
 }
 

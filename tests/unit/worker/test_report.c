@@ -118,7 +118,8 @@ static void test_events(void **state)
         "{\"type\":\"progress\",\"done\":9,\"total\":9,\"unit\":\"step\"}\n"
         "{\"type\":\"point\",\"step\":4,\"name\":\"loss\",\"value\":3.25}\n"
         "{\"type\":\"point\",\"step\":5,\"name\":\"loss\",\"value\":null}\n"
-        "{\"type\":\"checkpoint\",\"step\":4,\"path\":\"checkpoint/step-000004\",\"seconds\":0.5}\n"
+        "{\"type\":\"checkpoint\",\"step\":4,\"path\":\"checkpoint/step-000004\",\"seconds\":0.5,"
+        "\"stall\":0.125}\n"
         "{\"type\":\"resumed\",\"step\":4}\n"
         "{\"type\":\"note\",\"text\":\"say \\\"so\\\"\"}\n";
     struct events ev;
@@ -135,7 +136,7 @@ static void test_events(void **state)
     events_progress(&ev, 9, 9, "step");
     events_point(&ev, 4, "loss", 3.25);
     events_point(&ev, 5, "loss", (double)NAN);
-    events_checkpoint(&ev, 4, "checkpoint/step-000004", 0.5);
+    events_checkpoint(&ev, 4, "checkpoint/step-000004", 0.5, 0.125);
     events_resumed(&ev, 4);
     events_note(&ev, "say \"%s\"", "so");
     assert_int_equal(events_result(&ev, &err), 0);
