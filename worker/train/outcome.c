@@ -180,7 +180,7 @@ static void put_router(const struct trainer *t, struct result *r)
         put_layers(t, from, r);
 }
 
-static void put_facts(const struct trainer *t, const struct task *task, struct result *r)
+static void put_facts(const struct trainer *t, struct result *r)
 {
     const struct model_config *cfg = &t->opt->model;
     double tokens = (double)t->step * (double)t->opt->batch_tokens;
@@ -197,7 +197,6 @@ static void put_facts(const struct trainer *t, const struct task *task, struct r
     result_fact(r, "tokens_per_second", (double)t->opt->batch_tokens / median_seconds(t));
     put_router(t, r);
     result_fact_text(r, "made_by", t->made_by);
-    result_fact_sheet(r, task->threads, gemm_blas_text());
 }
 
 /* The tokenizer beside the weights, so that the model can be asked without the task's data. */
@@ -245,7 +244,7 @@ int outcome_write(const struct trainer *t, const struct evaluation *last, const 
     put_validation(t, last, &r);
     result_metric(&r, "train_loss", tail_loss(t), -1, (double)NAN);
     put_marks(t, &r);
-    put_facts(t, task, &r);
+    put_facts(t, &r);
     for (size_t i = 0; i < t->data->n_sources; i++)
         result_read(&r, t->data->sources[i].name, &t->data->sources[i].read);
     if (t->opt->init != NULL)
@@ -253,6 +252,8 @@ int outcome_write(const struct trainer *t, const struct evaluation *last, const 
     if (!digest_is_zero(&t->data->tokenizer_read))
         result_read(&r, t->opt->tokenizer, &t->data->tokenizer_read);
     int rc = save_model(t, &r, err);
+    result_fact_sheet(&r, task->threads,
+                      gemm_blas_text()); /* the peak of memory, saving included */
     if (rc == 0)
         rc = result_write(&r, err);
     result_release(&r);
