@@ -10,8 +10,8 @@
 #include "worker/train/checkpoint_image.h"
 #include "worker/train/data.h"
 
-#define PROCESS_BYTES   0x1p24 /* libraries and BLAS's own buffers of one thread */
-#define ALLOWANCE       0.03   /* of the trainer: BLAS's packed panels, the allocator */
+#define PROCESS_BYTES   0x1p25 /* libraries and the panels that BLAS packs for one thread */
+#define ALLOWANCE       0.03   /* of the trainer: what the allocator rounds up */
 #define THREAD_BYTES    0x1p24 /* BLAS's buffers of each further one */
 #define BYTES_PER_TOKEN 4.0    /* of text, in a trained vocabulary: a low guess of its tokens */
 #define DEPTH_MAX       16
