@@ -140,6 +140,10 @@ static void check_end_row(struct sim *s, const struct sim_program *p, const stru
     if (row->has_result && (!began || !a->ended_known || a->code != 0 || a->fate != FATE_GOOD)) {
         sim_fail(s, "task %u is done without a valid result", row->task);
     }
+    if (row->has_result && (row->attempt.reason != END_EXITED || row->attempt.code != 0)) {
+        sim_fail(s, "task %u is done, but its end is not known: %s", row->task,
+                 end_reason_name(row->attempt.reason));
+    }
     if (s->in_step->kind == CORE_PROBED && s->in_step->health == HEALTH_UNKNOWN) {
         sim_fail(s, "S4: UNKNOWN ended task %u", row->task);
     }
@@ -339,6 +343,16 @@ void check_act(struct sim *s, const struct core_act *act)
         if (a->no == act->attempt_no && a->was_told && a->told == HEALTH_UNKNOWN) {
             sim_fail(s, "S4: task %u is UNKNOWN and is ended", act->task);
         }
+    }
+}
+
+/* Only what survives a death now may be acted upon: the attempt itself, and that it has ended. */
+void check_early(struct sim *s, const struct core_act *act)
+{
+    const struct sim_task *t = sim_task_at(s, act->program, act->task);
+    if (act->attempt_no != t->durable_attempt.no || !is_live(&t->durable)) {
+        sim_fail(s, "S9: %s of attempt %u of task %u, which is not durable",
+                 core_act_name(act->kind), act->attempt_no, act->task);
     }
 }
 

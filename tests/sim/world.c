@@ -233,8 +233,30 @@ static void restart(struct sim *s)
     step(s, &(struct core_event){.kind = CORE_ALL_ADDED});
 }
 
-/* The boundaries at which a daemon can die: before the commit, after it, between any two acts,
- * after them. */
+/* S9: what the pump does before it commits. Verifying waits for no row that may be lost; whatever
+ * else is asked for stays in s->out. */
+static void verify_early(struct sim *s)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < s->out.n_rows; i++) {
+        if (!s->out.rows[i].lazy) {
+            return;
+        }
+    }
+    for (size_t i = 0; i < s->out.n_acts; i++) {
+        if (s->out.acts[i].kind == ACT_VERIFY) {
+            check_early(s, &s->out.acts[i]);
+            do_act(s, &s->out.acts[i]);
+        } else {
+            s->out.acts[kept++] = s->out.acts[i];
+        }
+    }
+    s->n_early += s->out.n_acts - kept;
+    s->out.n_acts = kept;
+}
+
+/* The boundaries at which a daemon can die: before the commit (what is verified without one may
+ * have begun), after it, between any two acts, after them. */
 static void step(struct sim *s, struct core_event *ev)
 {
     bool dies = !s->quiet && ev->kind != CORE_PROGRAM_ADDED && ev->kind != CORE_ALL_ADDED &&
@@ -251,6 +273,7 @@ static void step(struct sim *s, struct core_event *ev)
     }
     core_out_clear(&s->out);
     core_step(s->core, ev, &s->out);
+    verify_early(s);
     if (boundary == 0) {
         restart(s);
         return;
@@ -442,6 +465,7 @@ void sim_run(const struct sim_config *config, struct sim *totals)
     totals->n_starts += s.n_starts;
     totals->n_kills += s.n_kills;
     totals->n_unknown += s.n_unknown;
+    totals->n_early += s.n_early;
     for (size_t i = 0; i < FATE_NR; i++) {
         totals->n_by_fate[i] += s.n_by_fate[i];
     }

@@ -142,6 +142,7 @@ struct sim {
     uint64_t n_starts;
     uint64_t n_kills;
     uint64_t n_unknown;
+    uint64_t n_early; /* results verified before the rows of that step were committed */
     uint64_t n_by_fate[FATE_NR];
     const struct core_event *in_step;
 };
@@ -180,10 +181,11 @@ void people_ask(struct sim *s);
 
 /* check.c: invariants. */
 void check_rows(struct sim *s); /* takes the rows of s->out over into the view */
-void check_act(struct sim *s, const struct core_act *act); /* before it is done */
-void check_step(struct sim *s);                            /* after every step */
-void check_end(struct sim *s);                             /* nothing is left to do */
-void check_settle_lazy(struct sim *s, bool survive);       /* what was lazy is durable, or lost */
+void check_act(struct sim *s, const struct core_act *act);   /* before it is done */
+void check_early(struct sim *s, const struct core_act *act); /* before it, without a commit */
+void check_step(struct sim *s);                              /* after every step */
+void check_end(struct sim *s);                               /* nothing is left to do */
+void check_settle_lazy(struct sim *s, bool survive);         /* what was lazy is durable, or lost */
 
 static inline struct sim_task *sim_task_at(struct sim *s, uint32_t program, uint32_t task)
 {
