@@ -8,30 +8,67 @@
 void added_init(struct added *a)
 {
     *a = (struct added){0};
+    byte_map_init(&a->contents);
 }
 
 void added_release(struct added *a)
 {
-    for (size_t i = 0; i < a->n; i++)
+    for (uint32_t i = 0; i < a->n; i++)
         free(a->tokens[i].content);
     free(a->tokens);
+    byte_map_release(&a->contents);
+    free(a->by_id);
+    for (int round = 0; round < 2; round++)
+        free(a->lengths[round].items);
     added_init(a);
+}
+
+static void note_id(struct added *a, uint32_t id, uint32_t index)
+{
+    for (; a->n_ids <= id; a->n_ids++) {
+        ARRAY_GROW(a->by_id, a->n_ids, a->cap_ids);
+        a->by_id[a->n_ids] = ADDED_NONE;
+    }
+    a->by_id[id] = index;
+}
+
+static void note_length(struct added_lengths *l, size_t len)
+{
+    size_t at = 0;
+
+    while (at < l->n && l->items[at] > len)
+        at++;
+    if (at < l->n && l->items[at] == len)
+        return;
+    ARRAY_GROW(l->items, l->n, l->cap);
+    memmove(l->items + at + 1, l->items + at, (l->n - at) * sizeof(*l->items));
+    l->items[at] = len;
+    l->n++;
 }
 
 void added_put(struct added *a, const struct added_token *token)
 {
-    assert(token->len > 0);
+    assert(token->len > 0 && added_by_id(a, token->id) == NULL);
+    assert(added_by_content(a, token->content, token->len) == NULL);
+    uint32_t entry = byte_map_add(&a->contents, token->content, token->len);
+    a->contents.entries[entry].value = a->n;
+    note_id(a, token->id, a->n);
+    note_length(&a->lengths[token->normalized], token->len);
+    a->first[token->normalized][(unsigned char)token->content[0]] = true;
     ARRAY_GROW(a->tokens, a->n, a->cap);
     a->tokens[a->n++] = *token;
-    a->first[token->normalized][(unsigned char)token->content[0]] = true;
 }
 
 const struct added_token *added_by_id(const struct added *a, uint32_t id)
 {
-    for (size_t i = 0; i < a->n; i++)
-        if (a->tokens[i].id == id)
-            return &a->tokens[i];
-    return NULL;
+    return id < a->n_ids && a->by_id[id] != ADDED_NONE ? &a->tokens[a->by_id[id]] : NULL;
+}
+
+const struct added_token *added_by_content(const struct added *a, const char *content, size_t len)
+{
+    uint32_t entry = byte_map_find(&a->contents, content, len);
+
+    return entry == BYTE_MAP_NONE ? NULL : &a->tokens[a->contents.entries[entry].value];
 }
 
 /* Unicode's White_Space. */
@@ -69,15 +106,16 @@ static size_t space_before(const char *text, size_t from, size_t at)
 static const struct added_token *longest_at(const struct added *a, int round, const char *text,
                                             size_t len)
 {
-    const struct added_token *best = NULL;
+    const struct added_lengths *lengths = &a->lengths[round];
 
-    for (size_t i = 0; i < a->n; i++) {
-        const struct added_token *t = &a->tokens[i];
-        if (t->normalized == (round == 1) && t->len <= len &&
-            (best == NULL || t->len > best->len) && memcmp(text, t->content, t->len) == 0)
-            best = t;
+    for (size_t i = 0; i < lengths->n; i++) {
+        if (lengths->items[i] > len)
+            continue;
+        const struct added_token *t = added_by_content(a, text, lengths->items[i]);
+        if (t != NULL && t->normalized == (round == 1))
+            return t;
     }
-    return best;
+    return NULL;
 }
 
 const struct added_token *added_find(const struct added *a, int round, const char *text, size_t len,

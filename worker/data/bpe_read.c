@@ -1,5 +1,5 @@
 /* tokenizer.json of the GPT-2 family, and vocab.json with merges.txt. What a file asks for and this
- * version does not do is refused by name, never passed over. */
+ * version does not do is refused by name, never passed over, but for truncation and padding. */
 #include <math.h>
 
 #include "base/json.h"
@@ -83,7 +83,7 @@ static int read_unk(struct bpe *b, const cJSON *model, struct err *err)
     const char *unk = NULL;
     int rc = json_opt_string(model, "unk_token", &unk, err);
 
-    if (rc < 0 || unk == NULL)
+    if (rc < 0 || unk == NULL || unk[0] == '\0')
         return rc;
     b->unk = bpe_find(b, unk, strlen(unk));
     return b->unk == BPE_NONE
@@ -187,11 +187,7 @@ static uint32_t expected_id(const struct bpe_tokenizer *t, const char *content)
 
     if (id != BPE_NONE)
         return id;
-    id = t->bpe.vocab.n;
-    for (size_t i = 0; i < t->added.n; i++)
-        if (t->added.tokens[i].id >= id)
-            id = t->added.tokens[i].id + 1;
-    return id;
+    return t->added.n_ids > t->bpe.vocab.n ? t->added.n_ids : t->bpe.vocab.n;
 }
 
 static int read_added_token(struct bpe_tokenizer *t, const cJSON *obj, struct err *err)
@@ -214,12 +210,15 @@ static int read_added_token(struct bpe_tokenizer *t, const cJSON *obj, struct er
         return err_set(err, ERR_REFUSED, "\"%.60s\": single_word is not supported", content);
     if (content[0] == '\0')
         return err_set(err, ERR_SYNTAX, "empty content");
+    if (added_by_content(&t->added, content, strlen(content)) != NULL)
+        return err_set(err, ERR_SYNTAX, "\"%.60s\" is there twice", content);
     uint32_t expected = expected_id(t, content);
     if (expected != (uint32_t)id)
         return err_set(err, ERR_SYNTAX, "\"%.60s\": id %u, expected %u", content, (uint32_t)id,
                        expected);
-    if (added_by_id(&t->added, (uint32_t)id) != NULL)
-        return err_set(err, ERR_SYNTAX, "\"%.60s\" is there twice", content);
+    if (added_by_id(&t->added, expected) != NULL) /* of a vocabulary with holes */
+        return err_set(err, ERR_SYNTAX, "\"%.60s\": id %u belongs to another token", content,
+                       expected);
     token.content = xstrdup(content);
     token.len = strlen(content);
     token.id = (uint32_t)id;
@@ -274,7 +273,7 @@ static int read_tokenizer(struct bpe_tokenizer *t, const cJSON *obj, struct err 
     if ((rc = json_get_object(obj, "model", &model, err)) < 0)
         return rc;
     normalizer = json_member(obj, "normalizer");
-    if (cJSON_IsObject(normalizer))
+    if (!is_off(normalizer))
         return refuse_normalizer(normalizer, err);
     if ((rc = check_part(obj, "decoder", err)) < 0 ||
         (rc = check_part(obj, "post_processor", err)) < 0)

@@ -48,7 +48,7 @@ static cJSON *added_tokens(const struct added *a)
 {
     cJSON *list = json_array();
 
-    for (size_t i = 0; i < a->n; i++) {
+    for (uint32_t i = 0; i < a->n; i++) {
         cJSON *obj = json_object();
         json_put_int(obj, "id", a->tokens[i].id);
         json_put_string(obj, "content", a->tokens[i].content);
@@ -187,7 +187,7 @@ struct digest bpe_tokenizer_digest(const struct bpe_tokenizer *t)
         digest_text(&s, split_pattern(&t->split, i), strlen(split_pattern(&t->split, i)));
     digest_number(&s, t->prefix_space);
     digest_number(&s, t->added.n);
-    for (size_t i = 0; i < t->added.n; i++) {
+    for (uint32_t i = 0; i < t->added.n; i++) {
         const struct added_token *a = &t->added.tokens[i];
         digest_text(&s, a->content, a->len);
         digest_number(&s, a->id);

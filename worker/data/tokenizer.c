@@ -1,5 +1,6 @@
 #include "worker/data/tokenizer.h"
 
+#include "base/file.h"
 #include "base/xalloc.h"
 #include "worker/data/tokenizer_kind.h"
 
@@ -99,8 +100,18 @@ bool tokenizer_losses(const struct tokenizer *tok, struct strbuf *out)
 int tokenizer_save(const struct tokenizer *tok, const char *folder, const char **name,
                    struct err *err)
 {
-    *name = NULL;
-    return tok->kind->save == NULL ? 0 : tok->kind->save(tok, folder, name, err);
+    *name = tok->kind->file;
+    if (*name == NULL)
+        return 0;
+    char *path = path_join(folder, *name);
+    int rc = tok->kind->save(tok, path, err);
+    free(path);
+    return rc;
+}
+
+const char *tokenizer_file_name(const struct tokenizer *tok)
+{
+    return tok->kind->file;
 }
 
 const char *tokenizer_kind_name(const struct tokenizer *tok)

@@ -47,8 +47,10 @@ const char *tokenizer_kind_name(const struct tokenizer *tok); /* for people */
 /* Appends what is lost on the way to ids and back, in a few words; false: nothing is, decoding what
  * was encoded gives every byte string back. */
 bool tokenizer_losses(const struct tokenizer *tok, struct strbuf *out);
-/* Writes what opens as the same tokenizer into a folder that is there. *name: the file, or NULL
- * where the spec says it all. */
+/* "tokenizer.json", "tokenizer.bin"; NULL where the spec says it all. */
+const char *tokenizer_file_name(const struct tokenizer *tok);
+/* Writes what opens as the same tokenizer into a folder that is there. *name:
+ * tokenizer_file_name(). */
 int tokenizer_save(const struct tokenizer *tok, const char *folder, const char **name,
                    struct err *err) MUST_CHECK;
 

@@ -23,10 +23,9 @@ void bpe_tokenizer_release(struct bpe_tokenizer *t)
 /* The id of a token by its text, added or not. */
 static uint32_t find_token(const struct bpe_tokenizer *t, const char *text)
 {
-    for (size_t i = 0; i < t->added.n; i++)
-        if (strcmp(t->added.tokens[i].content, text) == 0)
-            return t->added.tokens[i].id;
-    return bpe_find(&t->bpe, text, strlen(text));
+    const struct added_token *added = added_by_content(&t->added, text, strlen(text));
+
+    return added != NULL ? added->id : bpe_find(&t->bpe, text, strlen(text));
 }
 
 int bpe_tokenizer_finish(struct bpe_tokenizer *t, struct err *err)
@@ -34,10 +33,7 @@ int bpe_tokenizer_finish(struct bpe_tokenizer *t, struct err *err)
     static const char *const ends[] = {"<|endoftext|>", "<|end_of_text|>", "</s>",
                                        "<eos>",         "<EOS>",           "[EOS]"};
 
-    t->vocab = t->bpe.n_ids;
-    for (size_t i = 0; i < t->added.n; i++)
-        if (t->added.tokens[i].id >= t->vocab)
-            t->vocab = t->added.tokens[i].id + 1;
+    t->vocab = t->added.n_ids > t->bpe.n_ids ? t->added.n_ids : t->bpe.n_ids;
     for (size_t i = 0; t->end_of_text == BPE_NONE && i < ARRAY_LEN(ends); i++)
         t->end_of_text = find_token(t, ends[i]);
     if (t->end_of_text == BPE_NONE)
@@ -129,7 +125,7 @@ bool bpe_tokenizer_losses(const struct bpe_tokenizer *t, struct strbuf *out)
     bool strips = false;
     size_t start = out->len;
 
-    for (size_t i = 0; i < t->added.n; i++)
+    for (uint32_t i = 0; i < t->added.n; i++)
         strips = strips || t->added.tokens[i].lstrip || t->added.tokens[i].rstrip;
     if (missing > 0)
         strbuf_addf(out, "%u of 256 bytes are not in the vocabulary", missing);
@@ -227,6 +223,7 @@ static int kind_open(struct tokenizer *tok, struct err *err)
         return err_wrap(err, "tokenizer %s", tok->spec);
     tok->vocab = t->vocab;
     tok->end_of_text = t->end_of_text;
+    tok->prefix_space = t->prefix_space;
     tok->digest = bpe_tokenizer_digest(t);
     return 0;
 }
@@ -253,21 +250,18 @@ static bool kind_losses(const struct tokenizer *tok, struct strbuf *out)
     return bpe_tokenizer_losses(tok->state, out);
 }
 
-static int kind_save(const struct tokenizer *tok, const char *folder, const char **name,
-                     struct err *err)
+static int kind_save(const struct tokenizer *tok, const char *path, struct err *err)
 {
     cJSON *json = bpe_write_json(tok->state);
-    char *path = path_join(folder, BPE_JSON);
     int rc = json_write_file(path, json, 0644, err);
 
-    *name = BPE_JSON;
-    free(path);
     cJSON_Delete(json);
     return rc;
 }
 
 const struct tokenizer_kind tokenizer_kind_bpe = {
     .name = "byte-level BPE",
+    .file = BPE_JSON,
     .claims = kind_claims,
     .open = kind_open,
     .release = kind_release,

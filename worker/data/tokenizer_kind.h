@@ -15,6 +15,7 @@
 
 struct tokenizer_kind {
     const char *name; /* for people */
+    const char *file; /* as which it lies in a folder; NULL: the spec says it all, no save */
     /* Whether spec (a word, a file, a folder) is of this kind; asked in the order of the table. */
     bool (*claims)(const char *spec);
     int (*open)(struct tokenizer *tok, struct err *err) MUST_CHECK;
@@ -25,9 +26,8 @@ struct tokenizer_kind {
     void (*decode)(const struct tokenizer *tok, uint32_t id, struct strbuf *out);
     /* As tokenizer_losses(); NULL: nothing is lost. */
     bool (*losses)(const struct tokenizer *tok, struct strbuf *out);
-    /* As tokenizer_save(); NULL: the spec says it all. */
-    int (*save)(const struct tokenizer *tok, const char *folder, const char **name,
-                struct err *err) MUST_CHECK;
+    /* Writes what opens as the same tokenizer. */
+    int (*save)(const struct tokenizer *tok, const char *path, struct err *err) MUST_CHECK;
 };
 
 struct tokenizer {

@@ -334,20 +334,16 @@ static void llama2c_decode(const struct tokenizer *tok, uint32_t id, struct strb
         strbuf_add(out, v->pieces[id].text, v->pieces[id].len);
 }
 
-static int llama2c_save(const struct tokenizer *tok, const char *folder, const char **name,
-                        struct err *err)
+static int llama2c_save(const struct tokenizer *tok, const char *path, struct err *err)
 {
     const struct vocabulary *v = tok->state;
-    char *path = path_join(folder, TOKENIZER_FILE_LLAMA2C);
 
-    *name = TOKENIZER_FILE_LLAMA2C;
-    int rc = file_write_atomic(path, v->file.buf, v->file.len, 0644, err);
-    free(path);
-    return rc;
+    return file_write_atomic(path, v->file.buf, v->file.len, 0644, err);
 }
 
 const struct tokenizer_kind tokenizer_kind_llama2c = {
     .name = "llama2.c",
+    .file = TOKENIZER_FILE_LLAMA2C,
     .claims = llama2c_claims,
     .open = llama2c_open,
     .release = llama2c_release,

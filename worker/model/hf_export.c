@@ -63,7 +63,8 @@ static int check_tokenizer(struct content *c, const char *path, struct err *err)
     struct digest found = tokenizer_digest(tok);
     uint32_t vocab = tokenizer_vocab(tok);
     c->end_of_text = tokenizer_end_of_text(tok);
-    bool strange = tokenizer_adds_space(tok);
+    const char *form = tokenizer_file_name(tok);
+    bool json = form != NULL && strcmp(form, HF_FILE_TOKENIZER) == 0;
     tokenizer_free(tok);
     if (!digest_is_zero(&c->info.tokenizer) && !digest_equal(&found, &c->info.tokenizer))
         return err_set(err, ERR_CORRUPT, "tokenizer %s is not the one the model was trained with",
@@ -71,7 +72,7 @@ static int check_tokenizer(struct content *c, const char *path, struct err *err)
     if (vocab > (uint32_t)c->weights.cfg.vocab)
         return err_set(err, ERR_USAGE, "tokenizer %s has %u tokens, the model %d", path, vocab,
                        c->weights.cfg.vocab);
-    if (strange || file_kind_at(path) != FILE_REGULAR)
+    if (!json || file_kind_at(path) != FILE_REGULAR)
         return err_set(err, ERR_REFUSED,
                        "tokenizer %s is not a tokenizer.json; --no-tokenizer leaves it out", path);
     c->tokenizer = path;

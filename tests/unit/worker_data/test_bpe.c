@@ -230,6 +230,12 @@ static void test_refusals(void **state)
         {"{" PLAIN "," MODEL ",'added_tokens':[{'id':9,'content':'x'}]}", ERR_SYNTAX, "expected 6"},
         {"{" PLAIN "," MODEL ",'added_tokens':[{'id':6,'content':'x','single_word':true}]}",
          ERR_REFUSED, "single_word"},
+        {"{" PLAIN "," MODEL ",'added_tokens':[{'id':6,'content':'x'},{'id':7,'content':'x'}]}",
+         ERR_SYNTAX, "\"x\" is there twice"},
+        {"{" PLAIN ",'model':{'vocab':{'a':0,'</s>':2},'merges':[]},'added_tokens':[{'id':2,"
+         "'content':'x'},{'id':2,'content':'</s>'}]}",
+         ERR_SYNTAX, "\"</s>\": id 2 belongs to another token"},
+        {"{" PLAIN "," MODEL ",'normalizer':'NFC'}", ERR_REFUSED, "normalizer"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct bpe_tokenizer t;
@@ -439,6 +445,40 @@ static void test_long_run(void **state)
     free(text);
 }
 
+/* Reading a file of very many added tokens, and text of what they begin with, is no matter of
+ * minutes either. */
+static void test_many_added(void **state)
+{
+    (void)state;
+    const uint32_t n = 200000;
+    struct bpe_tokenizer t;
+    struct strbuf json = STRBUF_INIT, text = STRBUF_INIT;
+    struct token_list list = {0};
+    struct err err = {0};
+    int rc;
+
+    strbuf_adds(&json, "{" PLAIN "," MODEL ",'added_tokens':[");
+    for (uint32_t i = 0; i < n; i++)
+        strbuf_addf(&json, "%s{'id':%u,'content':'<%u>'}", i == 0 ? "" : ",", 6 + i, i);
+    strbuf_adds(&json, "]}");
+    for (uint32_t i = 0; i < 50000; i++)
+        strbuf_addf(&text, "<<%u>", i);
+    int64_t start = clock_mono_ns();
+    open_text(&t, json.buf, &err, &rc);
+    assert_int_equal(rc, 0);
+    assert_int_equal(bpe_tokenizer_encode(&t, text.buf, text.len, &list, &err), 0);
+    assert_true(clock_mono_ns() - start < (int64_t)10 * 1000 * 1000 * 1000);
+    assert_int_equal(list.n, 50000); /* a lone < has no token */
+    assert_int_equal(list.ids[49999], 6 + 49999);
+    strbuf_clear(&text);
+    bpe_tokenizer_decode(&t, 6 + n - 1, &text);
+    assert_string_equal(text.buf, "<199999>");
+    token_list_release(&list);
+    bpe_tokenizer_release(&t);
+    strbuf_release(&json);
+    strbuf_release(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -446,7 +486,7 @@ int main(void)
         cmocka_unit_test(test_added_tokens), cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_digest),       cmocka_unit_test(test_merges_txt),
         cmocka_unit_test(test_training),     cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_long_run),
+        cmocka_unit_test(test_long_run),     cmocka_unit_test(test_many_added),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

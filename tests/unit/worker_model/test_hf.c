@@ -213,6 +213,33 @@ static void test_existing_folder(void **state)
     strbuf_release(&after);
 }
 
+/* A tokenizer.json goes along as it is, also one that puts a blank before the text. */
+static void test_tokenizer_of_its_own(void **state)
+{
+    static const char text[] =
+        "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":true},"
+        "\"model\":{\"vocab\":{\"a\":0,\"</s>\":1},\"merges\":[]}}";
+    const struct hf_export bare = {.model = MODEL, .out = OUT, .no_tokenizer = true};
+    const struct hf_export job = {.model = OUT, .out = "again", .tokenizer = "own.json"};
+    struct model_config cfg = place_dense();
+    struct tokenizer *tok = NULL;
+
+    (void)state;
+    make_model(&cfg, NULL);
+    no_error(hf_export(&bare, &err));
+    place_write("own.json", text, sizeof(text) - 1);
+    no_error(tokenizer_open("own.json", &tok, &err));
+    assert_true(tokenizer_adds_space(tok));
+    assert_string_equal(tokenizer_file_name(tok), "tokenizer.json");
+    tokenizer_free(tok);
+    no_error(hf_export(&job, &err));
+    struct strbuf copy = place_read("again/tokenizer.json");
+    assert_string_equal(copy.buf, text);
+    strbuf_release(&copy);
+    no_error(dir_remove("again", &err));
+    assert_int_equal(unlink("own.json"), 0);
+}
+
 /* Puts another text for a part of config.json and reads the folder. */
 static void check_config(const char *from, const char *to, int code, const char *says)
 {
@@ -350,13 +377,10 @@ static void test_index(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_there_and_back),
-        cmocka_unit_test(test_names_of_experts),
-        cmocka_unit_test(test_what_cannot_be_said),
-        cmocka_unit_test(test_existing_folder),
-        cmocka_unit_test(test_bad_configs),
-        cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_index),
+        cmocka_unit_test(test_there_and_back),       cmocka_unit_test(test_names_of_experts),
+        cmocka_unit_test(test_what_cannot_be_said),  cmocka_unit_test(test_existing_folder),
+        cmocka_unit_test(test_tokenizer_of_its_own), cmocka_unit_test(test_bad_configs),
+        cmocka_unit_test(test_not_finite),           cmocka_unit_test(test_index),
     };
     return cmocka_run_group_tests(tests, place_enter, place_leave);
 }
