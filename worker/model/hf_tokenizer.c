@@ -3,30 +3,11 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "worker/data/tokenizer.h"
+#include "worker/data/bytelevel.h"
+#include "worker/data/tokenizer_bpe.h"
 #include "worker/model/hf.h"
 
-#define TEXT_MAX 65536
-
-/* GPT-2's character for a byte: itself where it prints in Latin-1, else the next one from U+0100.
- */
-static void byte_character(int byte, char out[3])
-{
-    uint32_t next = 0x100, cp = 0;
-
-    for (int b = 0; b <= byte; b++) {
-        bool prints = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
-        cp = prints ? (uint32_t)b : next++;
-    }
-    if (cp < 0x80) {
-        out[0] = (char)cp;
-        out[1] = '\0';
-    } else {
-        out[0] = (char)(0xC0 | cp >> 6);
-        out[1] = (char)(0x80 | (cp & 0x3F));
-        out[2] = '\0';
-    }
-}
+#define TEXT_MAX 65536 /* far more than "bytes" takes, far less than a vocabulary */
 
 static cJSON *byte_level(void)
 {
@@ -42,12 +23,15 @@ static cJSON *byte_level(void)
 static cJSON *bpe_model(void)
 {
     cJSON *obj = json_object(), *vocab = json_object();
-    char text[3];
+    struct strbuf text = STRBUF_INIT;
 
-    for (int b = 0; b < 256; b++) {
-        byte_character(b, text);
-        json_put_int(vocab, text, b);
+    for (unsigned b = 0; b < 256; b++) {
+        const unsigned char byte = (unsigned char)b;
+        strbuf_clear(&text);
+        bytelevel_write(&byte, 1, &text);
+        json_put_int(vocab, text.buf, b);
     }
+    strbuf_release(&text);
     json_put_int(vocab, HF_END_OF_TEXT, 256);
     json_put_string(obj, "type", "BPE");
     json_put_null(obj, "dropout");
@@ -129,14 +113,30 @@ int hf_tokenizer_write_config(const char *folder, const char *end_of_text, int c
     return rc;
 }
 
+static int digest_of(const struct strbuf *text, struct digest *out, struct err *err)
+{
+    struct bpe_tokenizer t;
+
+    bpe_tokenizer_init(&t);
+    int rc = bpe_read_json(&t, text->buf, text->len, err);
+    if (rc == 0)
+        rc = bpe_tokenizer_finish(&t, err);
+    if (rc == 0)
+        *out = bpe_tokenizer_digest(&t);
+    bpe_tokenizer_release(&t);
+    return rc;
+}
+
 bool hf_tokenizer_is_bytes(const char *path)
 {
     struct strbuf text = STRBUF_INIT, found = STRBUF_INIT;
+    struct digest ours, theirs;
     struct err err;
 
     bytes_text(&text);
-    bool same = file_read(path, TEXT_MAX, &found, &err) == 0 && found.len == text.len &&
-                memcmp(found.buf, text.buf, text.len) == 0;
+    bool same = file_read(path, TEXT_MAX, &found, &err) == 0 &&
+                digest_of(&found, &theirs, &err) == 0 && digest_of(&text, &ours, &err) == 0 &&
+                digest_equal(&ours, &theirs);
     strbuf_release(&text);
     strbuf_release(&found);
     return same;

@@ -306,6 +306,43 @@ static void test_bad_configs(void **state)
     check_config("\"use_cache\"", "\"sliding_window\": 4, \"use_cache\"", 0, "");
 }
 
+/* Puts another text for a part of tokenizer.json; whether it still counts as "bytes". */
+static bool is_bytes_with(const char *from, const char *to)
+{
+    struct strbuf text = place_read(OUT "/tokenizer.json"), changed = STRBUF_INIT;
+    const char *at = strstr(text.buf, from);
+    struct import_source src;
+
+    assert_non_null(at);
+    strbuf_add(&changed, text.buf, (size_t)(at - text.buf));
+    strbuf_adds(&changed, to);
+    strbuf_adds(&changed, at + strlen(from));
+    place_write(OUT "/tokenizer.json", changed.buf, changed.len);
+    no_error(import_find(OUT, &src, &err));
+    bool is_bytes = src.tokenizer == NULL;
+    import_source_release(&src);
+    place_write(OUT "/tokenizer.json", text.buf, text.len);
+    strbuf_release(&text);
+    strbuf_release(&changed);
+    return is_bytes;
+}
+
+/* What matters is what it says, not how it is written down. */
+static void test_bytes_saved_anew(void **state)
+{
+    struct model_config cfg = place_dense();
+
+    (void)state;
+    make_model(&cfg, NULL);
+    no_error(export_model(false));
+    assert_true(is_bytes_with("\"version\": \"1.0\",\n ", "\"version\":\"1.0\","));
+    assert_true(is_bytes_with("\"fuse_unk\"", "\"ignore_merges\": false, \"fuse_unk\""));
+    assert_false(is_bytes_with("\"lstrip\": false", "\"lstrip\": true"));
+    assert_false(is_bytes_with("\"use_regex\": false", "\"use_regex\": true"));
+    assert_false(is_bytes_with("\"a\": 97,", "\"a\": 300,"));
+    assert_false(is_bytes_with("\"merges\": [", "\"merges\": 3, \"x\": ["));
+}
+
 /* A NaN in a file of theirs is named. */
 static void test_not_finite(void **state)
 {
@@ -377,10 +414,15 @@ static void test_index(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_there_and_back),       cmocka_unit_test(test_names_of_experts),
-        cmocka_unit_test(test_what_cannot_be_said),  cmocka_unit_test(test_existing_folder),
-        cmocka_unit_test(test_tokenizer_of_its_own), cmocka_unit_test(test_bad_configs),
-        cmocka_unit_test(test_not_finite),           cmocka_unit_test(test_index),
+        cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_names_of_experts),
+        cmocka_unit_test(test_what_cannot_be_said),
+        cmocka_unit_test(test_existing_folder),
+        cmocka_unit_test(test_tokenizer_of_its_own),
+        cmocka_unit_test(test_bad_configs),
+        cmocka_unit_test(test_bytes_saved_anew),
+        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_index),
     };
     return cmocka_run_group_tests(tests, place_enter, place_leave);
 }
