@@ -1,7 +1,9 @@
 /*
  * Preloaded into a worker: its checkpoint thread's calls to the disk are counted, and the process
  * dies at one of them, or one fails. PREREG_FAULT is "kill:N", or "ERRNO:N" with a number (the Nth
- * call), or "ERRNO:N+" (it and all after it). What the main thread calls is left alone.
+ * call), or "ERRNO:N+" (it and all after it). What the main thread calls is left alone, but for
+ * "ERRNO:N*": from the Nth call on there is no room, whoever asks for it; what is there can be
+ * removed, and the events, which are open, still take a line.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,19 +20,31 @@
 
 static atomic_long n_calls;
 
+enum call { CALL_NEW_ENTRY, CALL_DATA, CALL_REMOVAL };
+
+/* Whether a call by the main thread, or by the writer's, is one that the plan is about. */
+static bool is_meant(bool full, enum call call)
+{
+    if (gettid() == getpid())
+        return full && call == CALL_NEW_ENTRY;
+    return !full || call != CALL_REMOVAL;
+}
+
 /* Whether this call is to fail; dies when it is the one to die at. */
-static bool fails(void)
+static bool fails(enum call call)
 {
     const char *plan = getenv("PREREG_FAULT");
     char kind[16] = "", more[2] = "";
     long at = 0;
 
-    if (plan == NULL || gettid() == getpid())
+    if (plan == NULL)
         return false;
     if (sscanf(plan, "%15[^:]:%ld%1s", kind, &at, more) < 2)
         abort();
+    if (!is_meant(more[0] == '*', call))
+        return false;
     long n = atomic_fetch_add(&n_calls, 1) + 1;
-    if (n != at && (n < at || more[0] != '+'))
+    if (n != at && (n < at || more[0] == '\0'))
         return false;
     if (strcmp(kind, "kill") == 0)
         (void)raise(SIGKILL);
@@ -63,7 +77,7 @@ int open(const char *path, int flags, ...)
         va_start(ap, flags);
         mode = va_arg(ap, mode_t);
         va_end(ap);
-        if (fails())
+        if (fails(CALL_NEW_ENTRY))
             return -1;
     }
     return next(path, flags, mode);
@@ -72,29 +86,29 @@ int open(const char *path, int flags, ...)
 ssize_t write(int fd, const void *data, size_t n)
 {
     NEXT(write);
-    return fails() ? -1 : next(fd, data, n);
+    return fails(CALL_DATA) ? -1 : next(fd, data, n);
 }
 
 int fsync(int fd)
 {
     NEXT(fsync);
-    return fails() ? -1 : next(fd);
+    return fails(CALL_DATA) ? -1 : next(fd);
 }
 
 int rename(const char *from, const char *to)
 {
     NEXT(rename);
-    return fails() ? -1 : next(from, to);
+    return fails(CALL_NEW_ENTRY) ? -1 : next(from, to);
 }
 
 int mkdir(const char *path, mode_t mode)
 {
     NEXT(mkdir);
-    return fails() ? -1 : next(path, mode);
+    return fails(CALL_NEW_ENTRY) ? -1 : next(path, mode);
 }
 
 int unlinkat(int folder, const char *path, int flags)
 {
     NEXT(unlinkat);
-    return fails() ? -1 : next(folder, path, flags);
+    return fails(CALL_REMOVAL) ? -1 : next(folder, path, flags);
 }

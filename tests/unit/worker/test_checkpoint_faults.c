@@ -84,12 +84,14 @@ static void allow_preload(void)
     free(options);
 }
 
-/* Runs the worker with the fault; every step is a checkpoint's turn unless one is in flight. */
-static struct attempt_end run_faulty(const char *folder, const char *fault)
+/* Runs the worker with the fault, to its end or until its events say something and a SIGTERM
+ * follows; every step is a checkpoint's turn unless one is in flight. */
+static struct attempt_end run_faulty(const char *folder, const char *fault, const char *until)
 {
     assert_int_equal(setenv("LD_PRELOAD", FAULT_PRELOAD, 1), 0);
     assert_int_equal(setenv("PREREG_FAULT", fault, 1), 0);
-    struct attempt_end end = fixture_run(folder, 0, 0);
+    struct attempt_end end =
+        until == NULL ? fixture_run(folder, 0, 0) : fixture_run_until(folder, until, 1, SIGTERM);
     assert_int_equal(unsetenv("LD_PRELOAD"), 0);
     assert_int_equal(unsetenv("PREREG_FAULT"), 0);
     return end;
@@ -122,7 +124,7 @@ static void test_killed_at_every_call(void **state)
         char fault[32];
         (void)snprintf(fault, sizeof(fault), "kill:%d", call);
         const char *first = fixture_attempt(&f, params, 0.0);
-        struct attempt_end end = run_faulty(first, fault);
+        struct attempt_end end = run_faulty(first, fault, NULL);
         if (end.signal != SIGKILL && end.code != 0)
             fail_msg("%s: exit %d: %s", fault, end.code, end.err.buf);
         killed += end.signal == SIGKILL;
@@ -168,7 +170,7 @@ static void test_failed_calls(void **state)
             char fault[32];
             (void)snprintf(fault, sizeof(fault), "%d:%d%s", cases[i].error, call, cases[i].more);
             const char *folder = fixture_attempt(&f, params, 0.0);
-            struct attempt_end end = run_faulty(folder, fault);
+            struct attempt_end end = run_faulty(folder, fault, NULL);
             if (end.code != 0)
                 fail_msg("%s: exit %d: %s", fault, end.code, end.err.buf);
             attempt_end_release(&end);
@@ -241,6 +243,51 @@ static void test_poisoned_checkpoint(void **state)
     fixture_release(&f);
 }
 
+/* The attempt's checkpoints: at most so many, the last of that step, nothing unfinished. */
+static void check_folder(const char *attempt, size_t most, long newest)
+{
+    struct name_list list = {0};
+    struct err err = {0};
+    char *checkpoints = path_join(attempt, "checkpoint");
+
+    assert_int_equal(dir_list(checkpoints, &list, &err), 0);
+    assert_true(list.n > 0 && list.n <= most);
+    for (size_t i = 0; i < list.n; i++)
+        assert_true(strncmp(list.names[i], "step-", 5) == 0);
+    assert_int_equal(strtol(list.names[list.n - 1] + 5, NULL, 10), newest);
+    name_list_release(&list);
+    free(checkpoints);
+}
+
+/* Asked to stop while the disk is full: the checkpoint that cannot be written is an error with its
+ * name, not a 75; the last good one stays, nothing half written beside it, and it is taken up. */
+static void test_asked_on_a_full_disk(void **state)
+{
+    (void)state;
+    struct fixture f;
+    char fault[32];
+
+    fixture_init(&f);
+    cJSON *params = tiny_params(100 * TOKENS);
+    (void)snprintf(fault, sizeof(fault), "%d:%d*", ENOSPC, KILLED_CALLS);
+    const char *first = fixture_attempt(&f, params, 0.0);
+    struct attempt_end end = run_faulty(first, fault, "given up");
+    assert_int_equal(end.code, 1);
+    assert_non_null(strstr(end.err.buf, "checkpoint/step-"));
+    assert_non_null(strstr(end.err.buf, "No space left"));
+    attempt_end_release(&end);
+    long kept = last_number(first, CHECKPOINT ",\"step\":");
+    assert_true(kept > 0);
+    check_folder(first, 2, kept);
+    const char *second = fixture_attempt(&f, params, 1e6);
+    end = fixture_run_until(second, "\"resumed\"", 1, SIGTERM);
+    assert_int_equal(end.code, 75);
+    assert_int_equal(last_number(second, "\"type\":\"resumed\",\"step\":"), kept);
+    attempt_end_release(&end);
+    cJSON_Delete(params);
+    fixture_release(&f);
+}
+
 /* Two SIGTERMs, the second while the first is obeyed: one checkpoint, 75, and nothing half written.
  */
 static void test_asked_twice(void **state)
@@ -254,17 +301,7 @@ static void test_asked_twice(void **state)
     struct attempt_end end = fixture_run_twice(folder, CHECKPOINT, 3, SIGTERM);
     assert_int_equal(end.signal, 0);
     assert_int_equal(end.code, 75);
-    struct name_list list = {0};
-    struct err err = {0};
-    char *checkpoints = path_join(folder, "checkpoint");
-    assert_int_equal(dir_list(checkpoints, &list, &err), 0);
-    assert_int_equal(list.n, 2);
-    for (size_t i = 0; i < list.n; i++)
-        assert_true(strncmp(list.names[i], "step-", 5) == 0);
-    assert_int_equal(last_number(folder, CHECKPOINT ",\"step\":"),
-                     strtol(list.names[1] + 5, NULL, 10));
-    name_list_release(&list);
-    free(checkpoints);
+    check_folder(folder, 2, last_number(folder, CHECKPOINT ",\"step\":"));
     attempt_end_release(&end);
     cJSON_Delete(params);
     fixture_release(&f);
@@ -274,9 +311,8 @@ int main(void)
 {
     allow_preload();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_killed_at_every_call),
-        cmocka_unit_test(test_failed_calls),
-        cmocka_unit_test(test_poisoned_checkpoint),
+        cmocka_unit_test(test_killed_at_every_call), cmocka_unit_test(test_failed_calls),
+        cmocka_unit_test(test_poisoned_checkpoint),  cmocka_unit_test(test_asked_on_a_full_disk),
         cmocka_unit_test(test_asked_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
