@@ -28,6 +28,10 @@ struct digest checkpoint_key(const struct task *task, const struct train_data *d
         digest_hex(&data->sources[i].read, hex);
         strbuf_addf(&text, "\n%s %s", hex, data->sources[i].name);
     }
+    if (!digest_is_zero(&data->tokenizer_read)) {
+        digest_hex(&data->tokenizer_read, hex);
+        strbuf_addf(&text, "\ntokenizer %s", hex);
+    }
     if (!digest_is_zero(&data->init)) {
         digest_hex(&data->init, hex);
         strbuf_addf(&text, "\ninit %s", hex);

@@ -252,8 +252,8 @@ int outcome_write(const struct trainer *t, const struct evaluation *last, const 
     if (!digest_is_zero(&t->data->tokenizer_read))
         result_read(&r, t->opt->tokenizer, &t->data->tokenizer_read);
     int rc = save_model(t, &r, err);
-    result_fact_sheet(&r, task->threads,
-                      gemm_blas_text()); /* the peak of memory, saving included */
+    /* Now that saving has had its memory: the peak is one of the facts. */
+    result_fact_sheet(&r, task->threads, gemm_blas_text());
     if (rc == 0)
         rc = result_write(&r, err);
     result_release(&r);

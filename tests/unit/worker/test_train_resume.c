@@ -267,6 +267,49 @@ static void test_other_run_is_skipped(void **state)
     fixture_release(&f);
 }
 
+/* A byte-level vocabulary for the corpus, with one merge of its own. */
+static void write_tokenizer(const char *path, const char *left, const char *right)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err err = {0};
+
+    strbuf_adds(&text, "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},"
+                       "\"model\":{\"type\":\"BPE\",\"vocab\":{\"</s>\":0,\".\":1,\"\xc4\xa0\":2");
+    for (int i = 0; i < 26; i++)
+        strbuf_addf(&text, ",\"%c\":%d", 'a' + i, 3 + i);
+    strbuf_addf(&text, ",\"%s%s\":29},\"merges\":[\"%s %s\"]}}", left, right, left, right);
+    assert_int_equal(file_write_atomic(path, text.buf, text.len, 0644, &err), 0);
+    strbuf_release(&text);
+}
+
+#define WORDS                                                                                      \
+    "{'layers':1,'width':32,'heads':2,'ffn':48,'context':64,'batch_tokens':512,'lr':0.003,"        \
+    "'seed':3,'horizon':{'contract':'fixed','tokens':600000},'mix':{'a':1},'val_tokens':2048,"     \
+    "'tokenizer':'b','vocab':30}"
+
+/* Nor is one of a tokenizer that is another now: its ids meant other words. */
+static void test_other_tokenizer_is_skipped(void **state)
+{
+    (void)state;
+    static const char *const right[] = {"h", "h", "o"}; /* th, th, to */
+    struct fixture f;
+
+    fixture_init(&f);
+    cJSON *params = fixture_params(WORDS);
+    for (size_t i = 0; i < ARRAY_LEN(right); i++) {
+        write_tokenizer(f.corpus_b, "t", right[i]);
+        const char *attempt = fixture_attempt(&f, params, 0.0);
+        struct attempt_end end = fixture_run_until(attempt, CHECKPOINT_EVENT, 1, SIGTERM);
+        if (end.code != 75)
+            fail_msg("exit %d: %s", end.code, end.err.buf);
+        attempt_end_release(&end);
+        assert_int_equal(events_say(attempt, "\"resumed\""), i == 1);
+        assert_int_equal(events_say(attempt, "of another run"), i == 2);
+    }
+    cJSON_Delete(params);
+    fixture_release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +317,7 @@ int main(void)
         cmocka_unit_test(test_mixture),
         cmocka_unit_test(test_torn_checkpoint_is_skipped),
         cmocka_unit_test(test_other_run_is_skipped),
+        cmocka_unit_test(test_other_tokenizer_is_skipped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
