@@ -270,13 +270,13 @@ static void status_refused(struct strbuf *sb, const struct term *t, const cJSON 
 static void status_paused(struct strbuf *sb, const struct term *t, const cJSON *summary)
 {
     const char *by = answer_text(summary, "paused_by", NULL);
+    const char *why = answer_text(summary, "paused_why", NULL);
     if (by == NULL) {
         status_refused(sb, t, summary);
         return;
     }
     struct strbuf text = STRBUF_INIT;
-    strbuf_addf(&text, "paused (%s): %s", by,
-                answer_text(summary, "paused_why", "no reason given"));
+    strbuf_addf(&text, "paused (%s)%s%s", by, why == NULL ? "" : ": ", why == NULL ? "" : why);
     out_styled(sb, t, STYLE_YELLOW, text.buf);
     if (strcmp(by, "data") == 0) {
         strbuf_adds(sb, "; goes on by itself when it is there again\n");

@@ -16,9 +16,10 @@
 void status_program(struct strbuf *sb, const struct term *t, const cJSON *summary,
                     const cJSON *cells, size_t max_cells);
 
-/* One line a program, for several. */
 /* Programs of the state folder that the daemon could not load, and why. */
 void status_unloaded(struct strbuf *sb, const struct term *t, const cJSON *unloaded);
+
+/* One line a program, for several. */
 void status_list(struct strbuf *sb, const struct term *t, const cJSON *programs);
 
 /* "41 of 60 done · 3 running · … · 2 min 10 s left": the line for logs and --watch without a

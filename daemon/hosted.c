@@ -139,7 +139,10 @@ void hosted_free(struct hosted *h)
     (void)pthread_mutex_destroy(&h->pins_mutex);
     cJSON_Delete(h->verdict_timing);
     free(h->verdict_text);
-    free(h->paused_why);
+    for (size_t i = 0; i < PAUSE_NR; i++) {
+        free(h->paused_why[i]);
+    }
+    free(h->refused_why);
     free(h->tasks);
     free(h->times);
     free(h->folder);
@@ -178,9 +181,53 @@ static void keep_text(char **to, const char *from)
     *to = from == NULL ? NULL : xstrdup(from);
 }
 
-void hosted_set_paused_why(struct hosted *h, const char *why)
+static size_t pause_index(enum pause_bit bit)
 {
-    keep_text(&h->paused_why, why);
+    return (size_t)__builtin_ctz((unsigned)bit);
+}
+
+void hosted_note_pauses(struct hosted *h, unsigned before, unsigned after, const char *why)
+{
+    for (size_t i = 0; i < PAUSE_NR; i++) {
+        if ((after >> i & 1U) == 0) {
+            keep_text(&h->paused_why[i], NULL);
+        } else if ((before >> i & 1U) == 0) {
+            keep_text(&h->paused_why[i], why);
+        }
+    }
+}
+
+void hosted_set_paused_why(struct hosted *h, enum pause_bit bit, const char *why)
+{
+    keep_text(&h->paused_why[pause_index(bit)], why);
+}
+
+static const struct pause {
+    enum pause_bit bit;
+    const char *by;
+} PAUSES[PAUSE_NR] = {
+    {PAUSE_LOCK, "lock"}, {PAUSE_DISK, "no_space"}, {PAUSE_PERSON, "user"}, {PAUSE_DATA, "data"}};
+
+static const struct pause *first_pause(const struct hosted *h)
+{
+    for (size_t i = 0; i < PAUSE_NR; i++) {
+        if ((h->status.paused & (unsigned)PAUSES[i].bit) != 0) {
+            return &PAUSES[i];
+        }
+    }
+    return NULL;
+}
+
+const char *hosted_paused_by(const struct hosted *h)
+{
+    const struct pause *p = first_pause(h);
+    return p == NULL ? NULL : p->by;
+}
+
+const char *hosted_paused_why(const struct hosted *h)
+{
+    const struct pause *p = first_pause(h);
+    return p == NULL ? h->refused_why : h->paused_why[pause_index(p->bit)];
 }
 
 void hosted_apply(struct hosted *h, const struct state_row *row)
@@ -198,11 +245,12 @@ void hosted_apply(struct hosted *h, const struct state_row *row)
         }
         return;
     }
+    hosted_note_pauses(h, h->status.paused, row->status.paused, row->detail);
     h->status = row->status;
-    if (row->kind == ROW_PAUSED || row->kind == ROW_VERDICT_REFUSED) {
-        keep_text(&h->paused_why, row->detail);
-    } else if (row->kind == ROW_RESUMED) {
-        keep_text(&h->paused_why, NULL);
+    if (row->kind == ROW_VERDICT_REFUSED) {
+        keep_text(&h->refused_why, row->detail);
+    } else if (row->kind == ROW_VERDICT) {
+        keep_text(&h->refused_why, NULL);
     } else if (row->kind == ROW_REPORTED) {
         h->finished = row->time;
     }

@@ -65,14 +65,15 @@ struct hosted {
     struct task_row *tasks;    /* as committed; n_tasks of them */
     size_t n_tasks;
     uint32_t by_state[TASK_STATE_NR];
-    struct stage_times *times; /* per stage */
-    int64_t malformed;         /* lines, over all ended attempts */
-    char *paused_why;          /* of the last pause; or NULL */
-    char *verdict_text;        /* verdict.json's bytes once computed here; or NULL */
-    cJSON *verdict_timing;     /* validity that rests on timings; or NULL */
-    bool verdict_waits;        /* the lock refused it: asked for again once that holds */
-    bool looked_at;            /* a job looks whether what was missing is there */
-    bool report_ready;         /* prereg-report has ended well */
+    struct stage_times *times;  /* per stage */
+    int64_t malformed;          /* lines, over all ended attempts */
+    char *paused_why[PAUSE_NR]; /* of each bit of status.paused; or NULL */
+    char *refused_why;          /* of the verdict, when it was last asked for; or NULL */
+    char *verdict_text;         /* verdict.json's bytes once computed here; or NULL */
+    cJSON *verdict_timing;      /* validity that rests on timings; or NULL */
+    bool verdict_waits;         /* the lock refused it: asked for again once that holds */
+    bool looked_at;             /* a job looks whether what was missing is there */
+    bool report_ready;          /* prereg-report has ended well */
     bool report_running;
     struct report_process *report; /* of act_report.c, while prereg-report runs */
     uint64_t version;              /* counts changes, for subscribers */
@@ -82,8 +83,15 @@ struct hosted *hosted_new(uint32_t no, const char *state, const char *id);
 void hosted_free(struct hosted *h);
 /* Takes the rows over (malloc'd, n of them) and counts. */
 void hosted_set_tasks(struct hosted *h, struct task_row *rows, size_t n);
-/* Why it is paused, as found out since; a copy is kept. */
-void hosted_set_paused_why(struct hosted *h, const char *why);
+/* From these pauses to those: what is new has this reason, of what is over it goes. */
+void hosted_note_pauses(struct hosted *h, unsigned before, unsigned after, const char *why);
+/* Why it is paused for that, as found out since; a copy is kept. */
+void hosted_set_paused_why(struct hosted *h, enum pause_bit bit, const char *why);
+/* The pause that a person must hear of first, and its reason: by lock, disk, person, data. The last
+ * goes on by itself when it alone is left. NULL: not paused. */
+const char *hosted_paused_by(const struct hosted *h);
+/* NULL: none is known. What is not paused may have been refused its verdict. */
+const char *hosted_paused_why(const struct hosted *h);
 /* Mirrors one committed row. */
 void hosted_apply(struct hosted *h, const struct state_row *row);
 

@@ -65,6 +65,27 @@ static int take_times(void *ctx, uint32_t task, const struct attempt_row *a, str
     return 0;
 }
 
+struct pauses {
+    struct hosted *hosted;
+    unsigned before;
+};
+
+static int take_pause(void *ctx, unsigned paused, const char *why, struct err *err)
+{
+    struct pauses *p = ctx;
+    (void)err;
+    hosted_note_pauses(p->hosted, p->before, paused, why);
+    p->before = paused;
+    return 0;
+}
+
+/* Why it is paused stands in the journal alone. */
+static int load_pauses(struct store *store, struct hosted *h, struct err *err)
+{
+    struct pauses p = {.hosted = h};
+    return h->status.paused == 0 ? 0 : store_pauses(store, h->no, take_pause, &p, err);
+}
+
 int load_mirror(struct store *store, struct hosted *h, const struct store_program *row,
                 struct live_list *live, struct err *err)
 {
@@ -85,6 +106,7 @@ int load_mirror(struct store *store, struct hosted *h, const struct store_progra
     h->unverified = row->unverified_history;
     h->submitted = row->submitted;
     rc = store_attempts(store, h->no, UINT32_MAX, take_times, h, err);
+    rc = rc != 0 ? rc : load_pauses(store, h, err);
     return rc != 0 ? rc : store_live_attempts(store, h->no, take_attempt, live, err);
 }
 

@@ -33,7 +33,7 @@ static void take_finding(struct look_job *j)
     if (waits && (j->rc == 0 || j->why == START_FAILED_DRIFT || j->why == START_FAILED_LOCK)) {
         ev.text = "what was missing is there";
     } else if (waits) {
-        hosted_set_paused_why(h, j->err.msg);
+        hosted_set_paused_why(h, PAUSE_DATA, j->err.msg);
         return;
     } else if (h->verdict_waits && j->rc == 0) {
         ev.text = "the lock holds";

@@ -195,16 +195,7 @@ static const char *paused_by(const struct shell *sh, const struct hosted *h, str
     if (!h->status.reported && !pump_is_well(sh->pump, why)) {
         return why->code == ERR_NO_SPACE ? "no_space" : "state";
     }
-    if ((h->status.paused & PAUSE_LOCK) != 0) {
-        return "lock";
-    }
-    if ((h->status.paused & PAUSE_DISK) != 0) {
-        return "no_space";
-    }
-    if ((h->status.paused & PAUSE_DATA) != 0) {
-        return "data";
-    }
-    return h->status.paused != 0 ? "user" : NULL;
+    return hosted_paused_by(h);
 }
 
 static cJSON *not_running_json(const struct shell *sh, const struct hosted *h)
@@ -278,7 +269,7 @@ static void put_life(cJSON *o, const struct shell *sh, const struct hosted *h)
     json_put_string(o, "state", state_word(sh, h));
     struct err why;
     json_put_string(o, "paused_by", paused_by(sh, h, &why));
-    json_put_string(o, "paused_why", why.msg[0] != '\0' ? why.msg : h->paused_why);
+    json_put_string(o, "paused_why", why.msg[0] != '\0' ? why.msg : hosted_paused_why(h));
     summary_put_time(o, "submitted", h->submitted);
     summary_put_time(o, "finished", h->finished);
     json_put_bool(o, "sealed", !h->status.unsealed && !h->status.unblinded);

@@ -282,6 +282,30 @@ int store_endings(struct store *store, uint32_t program, uint32_t task, store_en
     return run_query(store, &q, err);
 }
 
+static int visit_pause(sqlite3_stmt *stmt, const struct query *q, struct err *err)
+{
+    store_pause_fn **fn = q->fn;
+    const char *why = sql_col_text(stmt, 1);
+    return (*fn)(q->ctx, (unsigned)sql_col_int(stmt, 0), why[0] == '\0' ? NULL : why, err);
+}
+
+int store_pauses(struct store *store, uint32_t program, store_pause_fn *fn, void *ctx,
+                 struct err *err)
+{
+    struct query q = {
+        /* instr first: most lines need not be read as JSON then. */
+        .sql = "SELECT json_extract(line, '$.status.paused'), json_extract(line, '$.detail')"
+               " FROM journal WHERE program=?1 AND CASE WHEN instr(line, 'paused') = 0 THEN 0 ELSE"
+               " json_extract(line, '$.event') IN ('paused', 'resumed') END ORDER BY seq",
+        .args = {program},
+        .n_args = 1,
+        .visit = visit_pause,
+        .fn = &fn,
+        .ctx = ctx,
+    };
+    return run_query(store, &q, err);
+}
+
 static int visit_result(sqlite3_stmt *stmt, const struct query *q, struct err *err)
 {
     store_result_fn **fn = q->fn;

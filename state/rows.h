@@ -116,6 +116,7 @@ struct attempt_row {
 
 /* Why a program starts nothing new; bits of program_row.paused. */
 enum pause_bit { PAUSE_PERSON = 1, PAUSE_DISK = 2, PAUSE_LOCK = 4, PAUSE_DATA = 8 };
+enum { PAUSE_NR = 4 };
 
 struct program_row {
     unsigned paused;   /* pause_bits; what runs goes on running */

@@ -134,6 +134,12 @@ typedef int store_ending_fn(void *ctx, uint32_t attempt_no, const char *detail, 
 int store_endings(struct store *store, uint32_t program, uint32_t task, store_ending_fn *fn,
                   void *ctx, struct err *err) MUST_CHECK;
 
+/* The journal's pauses and resumptions, oldest first: the bits from then on, and why (or NULL).
+ * Walks the whole journal. */
+typedef int store_pause_fn(void *ctx, unsigned paused, const char *why, struct err *err);
+int store_pauses(struct store *store, uint32_t program, store_pause_fn *fn, void *ctx,
+                 struct err *err) MUST_CHECK;
+
 /* Results of done tasks, in order. missing: only those whose records may be in the store and are
  * not: what ACT_OPEN_RECORDS is about. */
 typedef int store_result_fn(void *ctx, uint32_t task, uint32_t attempt_no,

@@ -132,6 +132,12 @@ static void test_paused_and_finished(void **state)
     assert_null(strstr(sb.buf, "arch="));
     assert_non_null(strstr(sb.buf, "resume"));
 
+    cJSON_ReplaceItemInObjectCaseSensitive(summary, "paused_by", cJSON_CreateString("user"));
+    cJSON_ReplaceItemInObjectCaseSensitive(summary, "paused_why", cJSON_CreateNull());
+    strbuf_clear(&sb);
+    status_program(&sb, &utf8, summary, NULL, 0);
+    assert_non_null(strstr(sb.buf, "paused (user); `preregctl resume"));
+
     cJSON_ReplaceItemInObjectCaseSensitive(summary, "paused_by", cJSON_CreateString("data"));
     strbuf_clear(&sb);
     status_program(&sb, &utf8, summary, NULL, 0);

@@ -206,6 +206,36 @@ static void test_endings(void **state)
     strbuf_release(&out);
 }
 
+static int note_pause(void *ctx, unsigned paused, const char *why, struct err *err)
+{
+    (void)err;
+    strbuf_addf(ctx, "%u %s\n", paused, why == NULL ? "-" : why);
+    return 0;
+}
+
+/* Pauses and their reasons, in order; of no row but theirs. */
+static void test_pauses(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    struct strbuf out = STRBUF_INIT;
+    struct program_row status = {0};
+    struct state_row rows[6] = {walker_start(&f->w, 0), walker_run(&f->w, 0),
+                                walker_fail(&f->w, 0, TASK_READY, CAUSE_CRASH)};
+    rows[2].detail = "it said \"event\":\"paused\"";
+    status.paused = PAUSE_PERSON;
+    rows[3] = program_row_make(&f->w, ROW_PAUSED, status);
+    status.paused = PAUSE_PERSON | PAUSE_DATA;
+    rows[4] = program_row_make(&f->w, ROW_PAUSED, status);
+    rows[4].detail = "corpus is not there";
+    status.paused = PAUSE_PERSON;
+    rows[5] = program_row_make(&f->w, ROW_RESUMED, status);
+    must_commit(f, rows, ARRAY_LEN(rows));
+    assert_int_equal(store_pauses(f->store, f->no, note_pause, &out, &err), 0);
+    assert_string_equal(out.buf, "1 -\n9 corpus is not there\n1 -\n");
+    strbuf_release(&out);
+}
+
 static void test_append_only(void **state)
 {
     struct fixture *f = *state;
@@ -553,6 +583,7 @@ int main(void)
         TEST(test_create),
         TEST(test_journal_chain),
         TEST(test_endings),
+        TEST(test_pauses),
         TEST(test_append_only),
         TEST(test_illegal_moves),
         TEST(test_all_or_nothing),
