@@ -127,6 +127,20 @@ def test_evaluation(place):
     expect("params.tokenizer" in run.stderr, run.stderr)
     d, _ = attempt(place, "d", {**params, "model": "other", "tokenizer": "tok"}, bare, worker="prereg-eval")
     equal(result(d)["metrics"], result(a)["metrics"], "metrics with the tokenizer from elsewhere")
+    # Less context than the model takes: requests are cut at the left; more there is not.
+    hf_data = {"items": items, "other": hf}
+    e, _ = attempt(place, "e", {**params, "model": "other", "context": 16}, hf_data, worker="prereg-eval")
+    cut = [result(folder)["facts"]["cut_tokens"] for folder in (a, e)]
+    expect(cut[0] == 0 and cut[1] > 0, f"tokens cut at 64 and at 16: {cut}")
+    # What would stop a run is known when it is described: an export is there before anything is trained.
+    for name, change, data, wanted, says in (
+            ("too_long", {"context": 65}, hf_data, USAGE, "the model takes 64"),
+            ("no_words", {}, bare, USAGE, "params.tokenizer"),
+            ("no_data", {"tokenizer": "items"}, hf_data, DATA, "tokenizer"),
+            ("no_model", {}, {"items": items, "other": place.folder}, DATA, "no model")):
+        folder, run = attempt(place, name, {**params, "model": "other", **change}, data, worker="prereg-eval", wanted=wanted)
+        told = json.loads(place.must(0, "prereg-eval", "--describe", "task.json", cwd=folder).stdout)
+        expect(says in run.stderr and says in told["errors"][0]["why"], f"{name}: {run.stderr} {told}")
 
 
 def test_program(place):

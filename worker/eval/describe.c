@@ -4,6 +4,7 @@
 
 #include "worker/eval/benchmark.h"
 #include "worker/eval/run.h"
+#include "worker/eval/subject.h"
 
 /* A guess for models of a few hundred thousand parameters on one core, to be read as an order of
  * magnitude: the model is not known yet. */
@@ -41,6 +42,8 @@ int eval_describe(const struct task *task, FILE *out, struct err *err)
     eval_options_read(task, &options, &faults);
     for (size_t m = 0; options.def != NULL && m < options.def->n_metrics; m++)
         description_metric(&d, metric_name(options.def->metrics[m]));
+    if (faults.n == 0)
+        subject_check(task, &options, &faults);
     if (faults.n == 0)
         describe_benchmark(&d, &options, &faults);
     int rc = description_print(&d, &faults, out, err);

@@ -3,6 +3,7 @@
 #include "base/json.h"
 
 #define SHOTS_MAX      64
+#define CONTEXT_MAX    (1 << 20)
 #define MAX_TOKENS     4096
 #define MAX_TOKENS_DEF 256 /* max_gen_toks of the harness */
 #define VIABILITY_DEF  16
@@ -97,6 +98,7 @@ void eval_options_read(const struct task *task, struct eval_options *o, struct p
     read_subset(&p, o);
     read_model(&p, task, o);
     o->description_newlines = (int)params_int(&p, "description_newlines", 1, 2, 1);
+    o->context = (int)params_int(&p, "context", 1, CONTEXT_MAX, 0);
     o->max_tokens = (int)params_int(&p, "max_tokens", 1, MAX_TOKENS, MAX_TOKENS_DEF);
     read_viability(&p, o);
     params_finish(&p);

@@ -23,6 +23,7 @@ struct eval_options {
     int64_t subset_count; /* so many items drawn by subset_seed; 0: all */
     int64_t subset_seed;
     int description_newlines;
+    int context;                 /* tokens that a request may have; 0: as many as the model takes */
     int max_tokens;              /* of a generation */
     int viability_items;         /* the first so many generations are looked at; 0: none */
     int viability_least;         /* so many of them must come to an end with a number in them */

@@ -5,8 +5,8 @@
 #include "worker/eval/benchmark.h"
 #include "worker/eval/items_file.h"
 #include "worker/eval/scorer.h"
+#include "worker/eval/subject.h"
 #include "worker/eval/tally.h"
-#include "worker/model/model.h"
 #include "worker/report/events.h"
 #include "worker/report/result.h"
 #include "worker/report/stop.h"
@@ -70,51 +70,9 @@ static int lm_next_logits(void *self, const uint32_t *tokens, size_t n, float *l
     return model_next_logits(self, tokens, n, logits, err);
 }
 
-/* The tokenizer the model was trained with: by name, or from the task's data; it must be the same.
- */
-static int open_tokenizer(struct evaluation *e, struct err *err)
-{
-    const char *spec = model_tokenizer_spec(e->model);
-    struct task_data data;
-    if (e->options.tokenizer.name != NULL) {
-        spec = e->options.tokenizer.path;
-    } else if (model_tokenizer_file(e->model) != NULL) {
-        spec = model_tokenizer_file(e->model);
-    } else if (spec[0] == '\0') {
-        return err_set(err, ERR_USAGE,
-                       "params.tokenizer: is required, the model comes without a tokenizer");
-    } else if (strcmp(spec, TOKENIZER_BYTES) != 0) {
-        int rc = task_find_data(e->task, spec, &data, err);
-        if (rc != 0)
-            return err_wrap(err, "the model's tokenizer");
-        spec = data.path;
-    }
-    int rc = tokenizer_open(spec, &e->tok, err);
-    if (rc != 0)
-        return rc;
-    const struct digest wanted = model_tokenizer_digest(e->model);
-    const struct digest found = tokenizer_digest(e->tok);
-    if (!digest_is_zero(&wanted) && !digest_equal(&wanted, &found))
-        return err_set(err, ERR_CORRUPT, "tokenizer %s is not the one the model was trained with",
-                       spec);
-    if (tokenizer_vocab(e->tok) > (uint32_t)model_config(e->model)->vocab)
-        return err_set(err, ERR_CORRUPT, "tokenizer %s has %u tokens, the model %d", spec,
-                       tokenizer_vocab(e->tok), model_config(e->model)->vocab);
-    return 0;
-}
-
 static int open_model(struct evaluation *e, struct err *err)
 {
-    const char *folder = e->options.model_data.path;
-    int rc = 0;
-    if (folder == NULL)
-        rc = task_find_input(e->task, e->options.model, &folder, err);
-    if (rc == 0)
-        rc = model_check_memory(folder, e->task->memory_bytes, err);
-    if (rc == 0)
-        rc = model_open(folder, e->task->threads, &e->model, err);
-    if (rc == 0)
-        rc = open_tokenizer(e, err);
+    int rc = subject_open(e->task, &e->options, &e->model, &e->tok, err);
     if (rc != 0)
         return rc;
     const struct model_config *config = model_config(e->model);

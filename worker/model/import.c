@@ -125,27 +125,6 @@ void import_source_release(struct import_source *src)
     *src = (struct import_source){0};
 }
 
-static int ours_config(const char *folder, struct model_config *cfg, struct err *err)
-{
-    struct store_info info;
-
-    int rc = store_load_info(folder, cfg, &info, err);
-    if (rc == 0)
-        store_info_release(&info);
-    return rc;
-}
-
-int import_config(const struct import_source *src, struct model_config *cfg, struct err *err)
-{
-    switch (src->form) {
-    case IMPORT_PREREGD: return ours_config(src->path, cfg, err);
-    case IMPORT_HF: return hf_read_config(src->path, cfg, err);
-    case IMPORT_LLAMA2C: return llama2c_read_config(src->path, cfg, err);
-    case IMPORT_FORM_NR: break;
-    }
-    return err_set(err, ERR_OTHER, "no such form");
-}
-
 /* As store_save() would name them. */
 static struct digest weights_digest(const struct weights *w)
 {
@@ -159,20 +138,47 @@ static struct digest weights_digest(const struct weights *w)
     return digest_finish(&stream);
 }
 
-/* The tokenizer "bytes" is known by the text that an export writes for it. */
+/* The tokenizer "bytes" is known by the file that an export writes for it. On error nothing is to
+ * be released. */
 static int name_tokenizer(const struct import_source *src, struct store_info *info, struct err *err)
 {
     struct tokenizer *tok = NULL;
     bool bytes =
         src->form == IMPORT_HF && src->tokenizer == NULL && has_file(src->path, HF_FILE_TOKENIZER);
 
-    info->tokenizer_spec = xstrdup(bytes ? TOKENIZER_BYTES : "");
-    if (!bytes)
-        return 0;
-    int rc = tokenizer_open(TOKENIZER_BYTES, &tok, err);
-    if (rc == 0)
+    if (bytes) {
+        int rc = tokenizer_open(TOKENIZER_BYTES, &tok, err);
+        if (rc < 0)
+            return rc;
         info->tokenizer = tokenizer_digest(tok);
-    tokenizer_free(tok);
+        tokenizer_free(tok);
+    }
+    info->tokenizer_spec = xstrdup(bytes ? TOKENIZER_BYTES : "");
+    return 0;
+}
+
+int import_info(const struct import_source *src, struct model_config *cfg, struct store_info *info,
+                struct err *err)
+{
+    int rc;
+
+    if (src->form == IMPORT_PREREGD)
+        return store_load_info(src->path, cfg, info, err);
+    *info = (struct store_info){0};
+    if (src->form == IMPORT_HF)
+        rc = hf_read_config(src->path, cfg, err);
+    else
+        rc = llama2c_read_config(src->path, cfg, err);
+    return rc == 0 ? name_tokenizer(src, info, err) : rc;
+}
+
+int import_config(const struct import_source *src, struct model_config *cfg, struct err *err)
+{
+    struct store_info info;
+
+    int rc = import_info(src, cfg, &info, err);
+    if (rc == 0)
+        store_info_release(&info);
     return rc;
 }
 

@@ -25,7 +25,11 @@ struct import_source {
 int import_find(const char *path, struct import_source *src, struct err *err) MUST_CHECK;
 void import_source_release(struct import_source *src);
 
-/* The shape alone, without reading weights. */
+/* Shape and tokenizer, without reading weights: info->weights is zero but of ours. On error nothing
+ * is to be released. */
+int import_info(const struct import_source *src, struct model_config *cfg, struct store_info *info,
+                struct err *err) MUST_CHECK;
+/* The shape alone. */
 int import_config(const struct import_source *src, struct model_config *cfg,
                   struct err *err) MUST_CHECK;
 /* info->tokenizer_spec is "" and its digest zero where the form names none. Imported numbers are

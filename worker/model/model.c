@@ -15,9 +15,21 @@ struct model {
     real *max;    /* (head rows) */
 };
 
-int model_open(const char *folder, int threads, struct model **out, struct err *err)
+static int cut_context(struct model_config *cfg, int context, struct err *err)
+{
+    if (context > cfg->context)
+        return err_set(err, ERR_USAGE, "a context of %d tokens: the model takes %d", context,
+                       cfg->context);
+    if (context > 0)
+        cfg->context = context;
+    return 0;
+}
+
+int model_open_within(const char *folder, int threads, int context, struct model **out,
+                      struct err *err)
 {
     struct model *m = xcalloc(1, sizeof(*m));
+    struct model_config *cfg = &m->weights.cfg;
 
     *out = NULL;
     gemm_set_threads(threads);
@@ -25,7 +37,9 @@ int model_open(const char *folder, int threads, struct model **out, struct err *
     if (rc == 0)
         rc = import_weights(&m->source, &m->weights, &m->info, err);
     if (rc == 0)
-        rc = run_create(&m->weights.cfg, RUN_INFER, (size_t)m->weights.cfg.context, &m->run, err);
+        rc = cut_context(cfg, context, err);
+    if (rc == 0)
+        rc = run_create(cfg, RUN_INFER, (size_t)cfg->context, &m->run, err);
     if (rc < 0) {
         model_free(m);
         return rc;
@@ -36,30 +50,35 @@ int model_open(const char *folder, int threads, struct model **out, struct err *
     return 0;
 }
 
-int model_check_memory(const char *folder, int64_t allowed, struct err *err)
+int model_open(const char *folder, int threads, struct model **out, struct err *err)
+{
+    return model_open_within(folder, threads, 0, out, err);
+}
+
+int model_check_memory(const char *folder, int context, int64_t allowed, struct err *err)
 {
     struct import_source source;
     struct model_config cfg;
     const double mib = 0x1p20;
 
-    if (allowed <= 0)
-        return 0;
     int rc = import_find(folder, &source, err);
     if (rc < 0)
         return rc;
     rc = import_config(&source, &cfg, err);
     import_source_release(&source);
-    if (rc < 0)
+    if (rc == 0)
+        rc = cut_context(&cfg, context, err);
+    if (rc < 0 || allowed <= 0)
         return rc;
     double needed = sizeof(real) * (double)model_config_total(&cfg) +
                     run_bytes(&cfg, RUN_INFER, (size_t)cfg.context);
     if (needed <= (double)allowed)
         return 0;
-    return err_set(
-        err, ERR_USAGE,
-        "memory_bytes: the model needs at least %.1f MiB (%lld parameters), the task may "
-        "use %.1f MiB",
-        needed / mib, (long long)model_config_total(&cfg), (double)allowed / mib);
+    return err_set(err, ERR_USAGE,
+                   "memory_bytes: the model needs at least %.1f MiB (%lld parameters, a context of "
+                   "%d tokens), the task may use %.1f MiB",
+                   needed / mib, (long long)model_config_total(&cfg), cfg.context,
+                   (double)allowed / mib);
 }
 
 void model_free(struct model *m)

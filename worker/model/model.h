@@ -30,11 +30,16 @@ struct model;
  * into it), or anything that import_find() knows. threads: of the matrix products. ERR_NOT_FOUND,
  * ERR_CORRUPT, ERR_VERSION, ERR_REFUSED. */
 int model_open(const char *folder, int threads, struct model **out, struct err *err) MUST_CHECK;
+/* The same for sequences of up to `context` tokens, with memory for no more; 0: of what the model
+ * takes. ERR_USAGE when that is less. */
+int model_open_within(const char *folder, int threads, int context, struct model **out,
+                      struct err *err) MUST_CHECK;
 void model_free(struct model *m);
-/* ERR_USAGE, with both amounts, when the model at folder takes more than `allowed` bytes opened (0:
- * no limit); nothing of its size is allocated to find out. Otherwise as model_open() fails on the
- * shape. */
-int model_check_memory(const char *folder, int64_t allowed, struct err *err) MUST_CHECK;
+/* ERR_USAGE, with both amounts, when the model at folder takes more than `allowed` bytes opened
+ * with this context (0: no limit); nothing of its size is allocated to find out. Otherwise as
+ * model_open_within() fails on the shape. */
+int model_check_memory(const char *folder, int context, int64_t allowed,
+                       struct err *err) MUST_CHECK;
 
 const struct model_config *model_config(const struct model *m);
 /* SHA-256 of model.bin, or of what model.bin would hold: what an evaluation's cache and items are

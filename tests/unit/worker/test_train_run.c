@@ -86,11 +86,11 @@ static void check_opening(const char *folder)
 {
     struct err err = {0};
 
-    assert_int_equal(model_check_memory(folder, 0, &err), 0);
-    assert_int_equal(model_check_memory(folder, 1 << 26, &err), 0);
-    assert_int_equal(model_check_memory(folder, 1 << 17, &err), ERR_USAGE);
+    assert_int_equal(model_check_memory(folder, 0, 0, &err), 0);
+    assert_int_equal(model_check_memory(folder, 0, 1 << 26, &err), 0);
+    assert_int_equal(model_check_memory(folder, 0, 1 << 17, &err), ERR_USAGE);
     assert_non_null(strstr(err.msg, "the task may use 0.1 MiB"));
-    assert_int_equal(model_check_memory("/nowhere", 1 << 26, &err), ERR_NOT_FOUND);
+    assert_int_equal(model_check_memory("/nowhere", 0, 1 << 26, &err), ERR_NOT_FOUND);
 }
 
 static void test_learns(void **state)
@@ -167,6 +167,18 @@ static void check_end(struct fixture *f, const char *params_text, int code, cons
     "{'layers':1,'width':32,'heads':2,'ffn':48,'context':64,'batch_tokens':512,'seed':3,"          \
     "'horizon':{'contract':'fixed','tokens':60000},"
 
+static void write_text(const char *path, const char *text)
+{
+    struct err err = {0};
+
+    assert_int_equal(file_write_atomic(path, text, strlen(text), 0644, &err), 0);
+}
+
+/* A tokenizer of three words. */
+#define WORDS                                                                                      \
+    "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},\"model\":{"           \
+    "\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"</s>\":2},\"merges\":[]}}"
+
 static void test_bad_parameters(void **state)
 {
     (void)state;
@@ -176,14 +188,10 @@ static void test_bad_parameters(void **state)
     check_end(&f, HEAD "'mix':{'a':1},'lr':0.001,'weigth_decay':0}", 64, "weight_decay");
     check_end(&f, HEAD "'mix':{'c':1},'lr':0.001}", 64, "not one of the program's data");
     check_end(&f, HEAD "'mix':{'a':1},'lr':0.001,'tokenizer':'b','vocab':300}", 65, "tokenizer");
+    write_text(f.corpus_b, WORDS);
+    check_end(&f, HEAD "'mix':{'a':1},'lr':0.001,'tokenizer':'b','vocab':2}", 64,
+              "vocab 2 is under the 3 of tokenizer \"b\"");
     fixture_release(&f);
-}
-
-static void write_text(const char *path, const char *text)
-{
-    struct err err = {0};
-
-    assert_int_equal(file_write_atomic(path, text, strlen(text), 0644, &err), 0);
 }
 
 static void test_bad_data(void **state)

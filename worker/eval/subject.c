@@ -1,0 +1,114 @@
+#include "worker/eval/subject.h"
+
+#include "worker/model/import.h"
+
+/* What a model says of its tokenizer. */
+struct wish {
+    const char *spec; /* "bytes", the name of data, or "" */
+    const char *file; /* that lies with the model, or NULL */
+    struct digest digest;
+    int vocab; /* of the model */
+};
+
+/* *spec is "bytes" or a path. */
+static int find_spec(const struct task *task, const struct eval_options *o, const struct wish *wish,
+                     const char **spec, struct err *err)
+{
+    struct task_data data;
+
+    *spec = wish->spec;
+    if (o->tokenizer.name != NULL) {
+        *spec = o->tokenizer.path;
+    } else if (wish->file != NULL) {
+        *spec = wish->file;
+    } else if (wish->spec[0] == '\0') {
+        return err_set(err, ERR_USAGE,
+                       "the model comes without a tokenizer: name one with params.tokenizer");
+    } else if (strcmp(wish->spec, TOKENIZER_BYTES) != 0) {
+        if (task_find_data(task, wish->spec, &data, err) != 0)
+            return err_wrap(err, "the model's tokenizer");
+        *spec = data.path;
+    }
+    return 0;
+}
+
+static int open_tokenizer(const struct task *task, const struct eval_options *o,
+                          const struct wish *wish, struct tokenizer **tok, struct err *err)
+{
+    const char *spec = NULL;
+
+    int rc = find_spec(task, o, wish, &spec, err);
+    if (rc == 0)
+        rc = tokenizer_open(spec, tok, err);
+    if (rc < 0)
+        return rc;
+    const struct digest found = tokenizer_digest(*tok);
+    if (!digest_is_zero(&wish->digest) && !digest_equal(&wish->digest, &found))
+        return err_set(err, ERR_CORRUPT, "tokenizer %s is not the one the model was trained with",
+                       spec);
+    if (tokenizer_vocab(*tok) > (uint32_t)wish->vocab)
+        return err_set(err, ERR_CORRUPT, "tokenizer %s has %u tokens, the model %d", spec,
+                       tokenizer_vocab(*tok), wish->vocab);
+    return 0;
+}
+
+int subject_open(const struct task *task, const struct eval_options *o, struct model **model,
+                 struct tokenizer **tok, struct err *err)
+{
+    const char *folder = o->model_data.path;
+    int rc = 0;
+
+    if (folder == NULL)
+        rc = task_find_input(task, o->model, &folder, err);
+    if (rc == 0)
+        rc = model_check_memory(folder, o->context, task->memory_bytes, err);
+    if (rc == 0)
+        rc = model_open_within(folder, task->threads, o->context, model, err);
+    if (rc < 0)
+        return rc;
+    const struct wish wish = {.spec = model_tokenizer_spec(*model),
+                              .file = model_tokenizer_file(*model),
+                              .digest = model_tokenizer_digest(*model),
+                              .vocab = model_config(*model)->vocab};
+    return open_tokenizer(task, o, &wish, tok, err);
+}
+
+static int check_tokenizer(const struct task *task, const struct eval_options *o,
+                           const struct import_source *src, struct err *err)
+{
+    struct model_config cfg;
+    struct store_info info;
+    struct tokenizer *tok = NULL;
+
+    int rc = import_info(src, &cfg, &info, err);
+    if (rc < 0)
+        return rc;
+    const struct wish wish = {.spec = info.tokenizer_spec,
+                              .file = src->tokenizer,
+                              .digest = info.tokenizer,
+                              .vocab = cfg.vocab};
+    rc = open_tokenizer(task, o, &wish, &tok, err);
+    tokenizer_free(tok);
+    store_info_release(&info);
+    return rc;
+}
+
+void subject_check(const struct task *task, const struct eval_options *o,
+                   struct param_faults *faults)
+{
+    struct import_source src = {0};
+    struct params p;
+    struct err err;
+
+    if (o->model_data.name == NULL)
+        return;
+    params_init(&p, NULL, faults);
+    int rc = model_check_memory(o->model_data.path, o->context, task->memory_bytes, &err);
+    if (rc == 0)
+        rc = import_find(o->model_data.path, &src, &err);
+    if (rc == 0)
+        rc = check_tokenizer(task, o, &src, &err);
+    import_source_release(&src);
+    if (rc < 0)
+        params_fault(&p, "model", "%s", err.msg);
+}
