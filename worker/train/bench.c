@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "worker/nn/gemm.h"
+#include "worker/train/memory.h"
 #include "worker/train/trainer.h"
 
 #define FILE_BYTES_MAX (1u << 20)
@@ -190,6 +191,25 @@ static void make_data(struct train_data *data, const struct model_config *cfg, i
         src->train.ids[i] = (uint32_t)rng_below(&rng, (uint64_t)cfg->vocab);
 }
 
+/* Before any of it is asked for: whether a pass is one that the trainer makes, and fits. */
+static int check_size(const struct train_options *train, struct err *err)
+{
+    const double mib = 0x1p20;
+    double tokens = (double)train->batch_tokens;
+    double need = trainer_bytes(train) + sizeof(uint32_t) * tokens * STREAM_WINDOWS;
+    double there = memory_of_machine();
+
+    if (train->batch_tokens > MICRO_TOKENS_MAX)
+        return err_set(err, ERR_USAGE,
+                       "--bench: %lld sequences of %d tokens; a pass takes at most %lld tokens",
+                       (long long)train->micro_batch, train->model.context,
+                       (long long)MICRO_TOKENS_MAX);
+    if (there > 0.0 && need > there)
+        return err_set(err, ERR_USAGE, "--bench: needs at least %.1f MiB, this machine has %.1f",
+                       need / mib, there / mib);
+    return 0;
+}
+
 static double peak_bytes(void)
 {
     struct rusage usage;
@@ -280,6 +300,9 @@ int bench_run(const struct bench_options *opt, FILE *out, struct err *err)
                                   .init_std = 0.02,
                                   .balance_loss = result.model.experts > 0 ? 0.01 : 0.0,
                                   .balance_anneal = 1.0};
+    rc = check_size(&train, err);
+    if (rc < 0)
+        return rc;
     gemm_set_threads((int)opt->threads);
     result.planned_bytes = trainer_bytes(&train);
     make_data(&data, &result.model, result.batch);

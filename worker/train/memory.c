@@ -111,13 +111,16 @@ double memory_most(const struct memory_need *need)
     return need->trainer + need->corpus + fmax(need->saving, need->copying);
 }
 
-double memory_allowed(const struct task *task)
+double memory_of_machine(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
 
-    if (task->memory_bytes > 0)
-        return (double)task->memory_bytes;
     return pages > 0 && size > 0 ? (double)pages * (double)size : 0.0;
+}
+
+double memory_allowed(const struct task *task)
+{
+    return task->memory_bytes > 0 ? (double)task->memory_bytes : memory_of_machine();
 }
 
 void memory_check(const struct memory_need *need, double allowed, const struct train_options *opt,

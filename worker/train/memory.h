@@ -33,6 +33,8 @@ double memory_least(const struct memory_need *need);
 /* Bytes with checkpoints beside the steps. */
 double memory_most(const struct memory_need *need);
 
+/* What this machine has; 0: nobody knows. */
+double memory_of_machine(void);
 /* What the task may use, or this machine has; 0: nobody knows. */
 double memory_allowed(const struct task *task);
 /* A fault when the least is more than `allowed` (0: no limit). */

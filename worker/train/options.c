@@ -7,8 +7,7 @@
 
 #define TOKENS_MAX         ((int64_t)1 << 50)
 #define MICRO_TOKENS       4096 /* default size of one pass */
-#define MICRO_TOKENS_MAX   ((int64_t)1 << 20)
-#define TARGET_EVALUATIONS 50 /* by default a target is looked for this often */
+#define TARGET_EVALUATIONS 50   /* by default a target is looked for this often */
 #define MIX_TOLERANCE      1e-6
 
 static const char *const CONTRACTS[CONTRACT_NR] = {"fixed", "active", "total"};

@@ -17,6 +17,9 @@
 #define MIX_MAX   32
 #define MARKS_MAX 64
 
+/* Tokens of one pass: no size of a buffer overflows. */
+#define MICRO_TOKENS_MAX ((int64_t)1 << 20)
+
 struct mix_part {
     const char *name; /* of the task's data */
     double weight;    /* they sum to 1 */

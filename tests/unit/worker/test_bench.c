@@ -59,6 +59,33 @@ static void test_unknown_model(void **state)
     assert_non_null(strstr(err.msg, "did you mean \"dense34m\"?"));
 }
 
+/* Said before any memory is asked for, not by whoever runs out of it. */
+static void test_too_large(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t batch, context;
+        const char *says;
+    } cases[] = {{65536, 65536, "a pass takes at most 1048576 tokens"},
+                 {64, 16384, "this machine has"}};
+    FILE *f = fopen("large.json", "w");
+    struct err err = {0};
+
+    assert_non_null(f);
+    (void)fputs("{\"layers\":512,\"width\":8192,\"heads\":2,\"context\":16,\"ffn\":8192}", f);
+    assert_int_equal(fclose(f), 0);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct bench_options opt = {.what = "large.json",
+                                    .threads = 1,
+                                    .steps = 1,
+                                    .batch = cases[i].batch,
+                                    .context = cases[i].context};
+        assert_int_equal(bench_run(&opt, stdout, &err), ERR_USAGE);
+        assert_non_null(strstr(err.msg, cases[i].says));
+    }
+    (void)unlink("large.json");
+}
+
 static void check_numbers(const cJSON *obj)
 {
     const cJSON *shares = json_member(obj, "time_shares"), *part;
@@ -110,6 +137,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_unknown_model),
+        cmocka_unit_test(test_too_large),
         cmocka_unit_test(test_file_and_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
