@@ -122,9 +122,12 @@ const char *fixture_attempt(struct fixture *f, const cJSON *params, double check
     json_put(task, "resume", resume);
     if (checkpoint_seconds >= 0.0)
         json_put_number(task, "checkpoint", checkpoint_seconds);
-    char *path = path_join(folder, "task.json");
+    char *path = path_join(folder, "task.json"), *log = path_join(folder, "stderr.log");
     assert_int_equal(dir_make(folder, 0755, &err), 0);
     assert_int_equal(json_write_file(path, task, 0644, &err), 0);
+    /* There even when the worker is killed before it was one. */
+    assert_int_equal(file_write_atomic(log, "", 0, 0644, &err), 0);
+    free(log);
     free(path);
     cJSON_Delete(task);
     return folder;

@@ -187,6 +187,13 @@ static char *newest_checkpoint(const char *attempt)
     return path;
 }
 
+/* Told to stop, or on a busy machine done before it was told: its checkpoints are there. */
+static void assert_stopped(const struct attempt_end *end)
+{
+    if (end->code != 75 && end->code != 0)
+        fail_msg("exit %d, signal %d: %s", end->code, end->signal, end->err.buf);
+}
+
 enum damage { DAMAGE_TRUNCATE, DAMAGE_NO_MANIFEST, DAMAGE_FLIP, DAMAGE_NR };
 
 static void damage_checkpoint(const char *checkpoint, enum damage how)
@@ -220,7 +227,7 @@ static void test_torn_checkpoint_is_skipped(void **state)
     for (enum damage how = 0; how < DAMAGE_NR; how++) {
         const char *first = fixture_attempt(&f, params, 0.0); /* a checkpoint after every step */
         struct attempt_end end = fixture_run_until(first, CHECKPOINT_EVENT, 3, SIGTERM);
-        assert_int_equal(end.code, 75);
+        assert_stopped(&end);
         attempt_end_release(&end);
         char *newest = newest_checkpoint(first);
         damage_checkpoint(newest, how);
@@ -252,7 +259,7 @@ static void test_other_run_is_skipped(void **state)
     cJSON_SetNumberHelper(cJSON_GetObjectItemCaseSensitive(other, "lr"), 0.001);
     const char *first = fixture_attempt(&f, other, 0.0);
     struct attempt_end end = fixture_run_until(first, CHECKPOINT_EVENT, 1, SIGTERM);
-    assert_int_equal(end.code, 75);
+    assert_stopped(&end);
     attempt_end_release(&end);
     const char *second = fixture_attempt(&f, params, 1e6);
     end = fixture_run(second, 0, 0);
