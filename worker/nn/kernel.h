@@ -4,7 +4,8 @@
  * body as compiled for nn_cpu().
  *
  * Contraction to FMA is off (-ffp-contract=off) and sums go through lanes in a fixed order
- * (worker/nn/vec.h), so all three give the same bits: what differs between machines is OpenBLAS.
+ * (worker/nn/vec.h), so all three give the same bits: what differs between machines is OpenBLAS,
+ * and the C library's log and exp where it has variants of its own for a processor.
  */
 #ifndef WORKER_NN_KERNEL_H
 #define WORKER_NN_KERNEL_H
