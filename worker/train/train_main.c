@@ -1,4 +1,5 @@
 /* prereg-train: trains one model as task.json says. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +30,11 @@ static const char USAGE[] =
     "                                         its loss on a text, as a line of JSON\n"
     "       prereg-train --version | --help\n";
 
-static int finish(int rc, const struct err *err)
+/* What was printed counts only when it arrived. */
+static int finish(int rc, struct err *err)
 {
+    if (rc == 0 && (fflush(stdout) != 0 || ferror(stdout)))
+        rc = err_set_errno(err, errno, "standard output");
     if (rc < 0)
         (void)fprintf(stderr, "prereg-train: %s\n", err->msg);
     return (int)worker_exit_code(rc);
@@ -102,6 +106,7 @@ static int (*find_use(const char *word))(int argc, char **argv, FILE *out, struc
 int main(int argc, char **argv)
 {
     const char *task = getenv("PREREG_TASK");
+    struct err err = {0};
 
     if (argc == 3 && strcmp(argv[1], "--describe") == 0)
         return describe(argv[2]);
@@ -109,17 +114,15 @@ int main(int argc, char **argv)
         return count(argv[2]);
     if (argc >= 2 && strcmp(argv[1], "--bench") == 0)
         return bench(argc - 2, argv + 2);
-    if (argc >= 2 && find_use(argv[1]) != NULL) {
-        struct err err = {0};
+    if (argc >= 2 && find_use(argv[1]) != NULL)
         return finish(find_use(argv[1])(argc - 2, argv + 2, stdout, &err), &err);
-    }
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
         (void)printf("prereg-train %s\n", PREREGD_VERSION);
-        return WORKER_DONE;
+        return finish(0, &err);
     }
     if (argc == 2 && strcmp(argv[1], "--help") == 0) {
         (void)fputs(USAGE, stdout);
-        return WORKER_DONE;
+        return finish(0, &err);
     }
     bool init = argc == 3 && strcmp(argv[1], "--init") == 0;
     if ((argc == 1 || init) && task != NULL && task[0] != '\0')

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/proc.h"
 #include "base/xalloc.h"
 #include "tests/unit/worker/fixture.h"
 #include "worker/data/shard.h"
@@ -521,6 +522,23 @@ static void test_too_little_memory(void **state)
     fixture_release(&f);
 }
 
+/* What it prints and cannot deliver is an error. */
+static void test_full_output(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {
+        "/bin/sh", "-c", "exec " TEST_BIN_DIR "/prereg-train --help >/dev/full", NULL};
+    struct proc_spec spec = {.argv = argv, .timeout_ms = 30000, .max_out_bytes = 4096};
+    struct proc_result result;
+    struct err err = {0};
+
+    if (proc_run(&spec, &result, &err) < 0)
+        fail_msg("%s", err.msg);
+    assert_int_equal(result.code, 1);
+    assert_non_null(strstr(result.err.buf, "standard output"));
+    proc_result_release(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -537,6 +555,7 @@ int main(void)
         cmocka_unit_test(test_stop_asked_before_the_start),
         cmocka_unit_test(test_stop_keeps_the_checkpoint),
         cmocka_unit_test(test_too_little_memory),
+        cmocka_unit_test(test_full_output),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
