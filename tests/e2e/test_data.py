@@ -4,6 +4,7 @@
 import json
 import os
 import shutil
+import subprocess
 
 import lab
 from lab import SHARED, equal, expect
@@ -126,6 +127,14 @@ def test_tool(place):
     run = data(place, "tokenizer", "--vocab", "320", "--out", words, text, wanted=lab.ANY)
     expect("there already" in run.stderr, run.stderr)
     data(place, "pack", "--out", place.path("bytes"), text)
+    # Said before the source is read: what comes of it has no place to go.
+    bad = place.write("other/corpus.jsonl", "no JSON\n")
+    run = data(place, "pack", "--out", place.path("bytes"), bad, wanted=lab.ANY)
+    expect("corpus.shard is there already" in run.stderr, run.stderr)
+    run = data(place, "sample", "--from", str(len(whole)), text, wanted=lab.ANY)
+    expect(f"position {len(whole)} of {len(whole)} documents" in run.stderr, run.stderr)
+    full = subprocess.run(["sh", "-c", f'exec "{place.bin}/prereg-data" sample "{text}" >/dev/full'], capture_output=True, text=True)
+    expect(full.returncode == lab.ANY and "standard output: No space left" in full.stderr, f"exit {full.returncode}: {full.stderr}")
     run = data(place, "tokenizer", "--vocab", "320", "--out", place.path("y"), place.path("bytes"), wanted=lab.ANY)
     expect("no text" in run.stderr and not os.path.exists(place.path("y")), run.stderr)
 

@@ -1,4 +1,5 @@
 /* prereg-data: prepares what the other workers read. `prereg-data --help` lists the commands. */
+#include <errno.h>
 #include <stdbool.h>
 
 #include "base/file.h"
@@ -217,6 +218,14 @@ static int run(int argc, char **argv, struct err *err)
     return err_set(err, ERR_USAGE, "unknown command '%s'", argv[1]);
 }
 
+/* What was printed may still have no room where it goes. */
+static int flush_output(struct err *err)
+{
+    if (fflush(stdout) != 0)
+        return err_set_errno(err, errno, "standard output");
+    return ferror(stdout) == 0 ? 0 : err_set(err, ERR_IO, "standard output: cannot be written");
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--help") == 0) {
@@ -224,7 +233,7 @@ int main(int argc, char **argv)
         return EXIT_OK;
     }
     struct err err = {0};
-    if (run(argc, argv, &err) == 0)
+    if (run(argc, argv, &err) == 0 && flush_output(&err) == 0)
         return EXIT_OK;
     fprintf(stderr, "prereg-data: %s\n", err.msg);
     if (err.code == ERR_USAGE)

@@ -37,9 +37,14 @@ int pack_source(const char *path, const char *folder, const struct tokenizer *to
     char *stem = xstrndup(name, dot == NULL || dot == name ? strlen(name) : (size_t)(dot - name));
     char *file = xasprintf("%s/%s%s", folder, stem, PACK_SUFFIX);
     struct corpus c;
-    int rc = read_source(path, tok, &c, err);
-    if (rc == 0 && file_kind_at(file) != FILE_ABSENT)
+    corpus_init(&c);
+    int rc = 0;
+    if (file_kind_at(file) != FILE_ABSENT)
         rc = err_set(err, ERR_EXISTS, "%s is there already", file);
+    else if (strlen(stem) > SHARD_SOURCE_MAX)
+        rc = err_set(err, ERR_RANGE, "%s: the name is over %u bytes", path, SHARD_SOURCE_MAX);
+    else
+        rc = read_source(path, tok, &c, err);
     if (rc == 0)
         rc = shard_write(file, &c, tok, stem, err);
     if (rc == 0) {

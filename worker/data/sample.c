@@ -33,9 +33,12 @@ static int print_tokens(const struct tokenizer *tok, const uint32_t *ids, size_t
 static int print_documents(const struct corpus *c, const struct tokenizer *tok,
                            const struct sample_options *opt, FILE *out, struct err *err)
 {
-    size_t *starts = xcalloc(c->n_documents, sizeof(*starts));
     int rc = 0;
 
+    if (opt->from >= c->n_documents)
+        return err_set(err, ERR_RANGE, "position %" PRIu64 " of %zu documents", opt->from,
+                       c->n_documents);
+    size_t *starts = xcalloc(c->n_documents, sizeof(*starts));
     for (size_t i = 1; i < c->n_documents; i++)
         starts[i] = starts[i - 1] + (size_t)c->documents[i - 1].n_tokens;
     for (uint64_t i = 0; rc == 0 && i < opt->n && opt->from + i < c->n_documents; i++) {
