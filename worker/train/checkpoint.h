@@ -51,8 +51,8 @@ int checkpoint_resume(struct trainer *t, const struct task *task, const struct c
                       struct events *ev, bool *found, struct err *err) MUST_CHECK;
 
 /* Seconds of work between checkpoints by Daly's first-order optimum sqrt(2 cost M) - cost, M the
- * mean time between failures: (seconds worked + one hour) / (failures + 1), so that one failure an
- * hour is assumed until more is known. */
+ * mean time between failures: (seconds worked in all attempts + one hour) / (failures + 1), so that
+ * one failure an hour is assumed until more is known. At least ten times the cost. */
 double checkpoint_interval(double cost_seconds, double worked_seconds, int64_t failures);
 
 #endif

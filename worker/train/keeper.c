@@ -8,18 +8,21 @@
 void keeper_init(struct keeper *k, const struct task *task, const struct trainer *t,
                  struct events *events, bool copies)
 {
-    int64_t now = clock_mono_ns();
-
-    *k = (struct keeper){.task = task,
-                         .trainer = t,
-                         .events = events,
-                         .copies = copies,
-                         .due_ns = now,
-                         .begin_ns = now,
-                         .last_step = -1};
+    *k = (struct keeper){
+        .task = task, .trainer = t, .events = events, .copies = copies, .last_step = -1};
     k->run = (struct checkpoint_run){checkpoint_key(task, t->data), task->threads};
     k->cost = checkpoint_image_bytes(t->opt) / WRITE_RATE + FIRST_OVERHEAD;
     checkpoint_writer_init(&k->writer);
+}
+
+void keeper_begin(struct keeper *k)
+{
+    const struct trainer *t = k->trainer;
+
+    k->earlier = 0.0;
+    for (int64_t i = 0; i < t->step; i++)
+        k->earlier += (double)t->history[i].seconds;
+    k->begin_ns = k->due_ns = clock_mono_ns();
 }
 
 void keeper_release(struct keeper *k)
@@ -34,7 +37,8 @@ void keeper_release(struct keeper *k)
 static bool is_due(const struct keeper *k)
 {
     int64_t now = clock_mono_ns();
-    double since = (double)(now - k->due_ns) * 1e-9, worked = (double)(now - k->begin_ns) * 1e-9;
+    double since = (double)(now - k->due_ns) * 1e-9;
+    double worked = k->earlier + (double)(now - k->begin_ns) * 1e-9;
 
     if (k->task->checkpoint_seconds >= 0.0)
         return since >= k->task->checkpoint_seconds;

@@ -20,13 +20,16 @@ struct keeper {
     bool copies; /* the copy fits */
     double cost; /* seconds that a checkpoint takes from the steps; a guess until one was written */
     int64_t due_ns; /* when the interval to the next one began: after the copy, or the sync write */
-    int64_t begin_ns;  /* of the steps */
+    double earlier; /* seconds that the steps took which were taken up from earlier attempts */
+    int64_t begin_ns;  /* of this attempt's steps */
     int64_t last_step; /* the newest that is whole; -1: none of this attempt's */
 };
 
 /* copies: whether the task's memory holds a copy of the state. All pointers outlive the keeper. */
 void keeper_init(struct keeper *k, const struct task *task, const struct trainer *t,
                  struct events *events, bool copies);
+/* Before the first step, when the trainer has taken up what there was. */
+void keeper_begin(struct keeper *k);
 void keeper_release(struct keeper *k); /* finishes first; also fine on a zeroed struct */
 
 /* Between two steps: takes in what was written, and begins the next checkpoint when it is due. */

@@ -80,6 +80,7 @@ static int resume(struct attempt *a, struct err *err)
     int rc = checkpoint_resume(&a->trainer, a->task, &a->keeper.run, &a->events, &found, err);
     if (rc == 0 && found)
         events_resumed(&a->events, a->trainer.step);
+    keeper_begin(&a->keeper);
     return rc;
 }
 
