@@ -60,6 +60,7 @@ enum lock_part {
         4,         /* digests of workers and files in commands: at submit, before they are copied */
     LOCK_PINS = 8, /* digests of [pin] files and of models of [apparatus] */
     LOCK_ALL = 15,
+    LOCK_TELL_ABSENT = 16, /* with LOCK_DATA: what is not there is ERR_NOT_FOUND */
 };
 
 /* ERR_LOCK names the first value that differs: "measure.mmlu.floor: locked 0.27, now 0.25". `parts`
@@ -68,9 +69,10 @@ enum lock_part {
  * file of a command is no error: it is appended to `notes`, a line each (NULL: dropped). */
 int lock_verify(const struct program *p, const struct lock *lock, unsigned parts,
                 struct pin_cache *cache, struct strbuf *notes, struct err *err) MUST_CHECK;
-/* Whether something of [data] or [pin] or a model is not there at all, as on a disk that is not
- * mounted: then *which names the first. What is there and differs is none of this function's. */
-bool lock_data_is_absent(const struct program *p, struct err *which);
+/* The same for one file or folder. ERR_NOT_FOUND: it is not there at all, or nothing is in a folder
+ * that held something: as on a disk that is not mounted. */
+int lock_verify_path(struct pin_cache *cache, const char *locked, const char *path,
+                     struct err *err) MUST_CHECK;
 
 /* "<name>-<first 8 hex digits of the root>": the program's folder under STATE/programs. */
 char *lock_program_id(const struct lock *lock) __attribute__((returns_nonnull));

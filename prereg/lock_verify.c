@@ -136,9 +136,17 @@ static int verify_plan(const struct program *p, const struct lock *lock, struct 
     return rc;
 }
 
-/* A digest that the lock must hold for what lies at path. */
-static int verify_path(struct pin_cache *cache, const char *locked, const char *path,
-                       struct err *err)
+/* What a disk leaves behind that is not mounted. */
+static bool is_empty_folder(const char *path)
+{
+    struct name_list names;
+    struct err ignored;
+    bool empty = dir_list(path, &names, &ignored) == 0 && names.n == 0;
+    name_list_release(&names);
+    return empty;
+}
+
+int lock_verify_path(struct pin_cache *cache, const char *locked, const char *path, struct err *err)
 {
     struct digest want;
     struct digest found;
@@ -152,18 +160,30 @@ static int verify_path(struct pin_cache *cache, const char *locked, const char *
     if (digest_equal(&want, &found)) {
         return 0;
     }
+    if (is_empty_folder(path)) {
+        return err_set(err, ERR_NOT_FOUND, "%s is empty", path);
+    }
     digest_hex(&found, hex);
     return err_set(err, ERR_LOCK, "locked %.16s, now %.16s (%.120s)", locked, hex, path);
 }
 
-static int verify_data(const struct program *p, const struct lock *lock, struct pin_cache *cache,
-                       struct err *err)
+/* Absence is a difference, unless it is to be told apart. */
+static int code_of(bool tell_absent, struct err *err)
+{
+    if (err->code == ERR_NOT_FOUND && !tell_absent) {
+        err->code = ERR_LOCK;
+    }
+    return err->code;
+}
+
+static int verify_data(const struct program *p, const struct lock *lock, bool tell_absent,
+                       struct pin_cache *cache, struct err *err)
 {
     for (size_t i = 0; i < p->n_data; i++) {
         const struct data_input *d = &p->data[i];
-        if (verify_path(cache, lock_data_digest(lock, d->name), d->abs_path, err) != 0) {
+        if (lock_verify_path(cache, lock_data_digest(lock, d->name), d->abs_path, err) != 0) {
             (void)err_wrap(err, "data.%s", d->name);
-            return err->code == ERR_NOT_FOUND ? (err->code = ERR_LOCK) : err->code;
+            return code_of(tell_absent, err);
         }
     }
     return 0;
@@ -184,12 +204,12 @@ static int verify_command(const struct program *p, const struct lock *lock, size
             rc = err_set(err, ERR_NOT_FOUND, "the file is gone");
         }
         if (rc == 0) {
-            rc = verify_path(cache, locked, path, err);
+            rc = lock_verify_path(cache, locked, path, err);
         }
         free(path);
         if (rc != 0) {
             (void)err_wrap(err, "files.%s", s->command[i]);
-            return err->code == ERR_NOT_FOUND ? (err->code = ERR_LOCK) : err->code;
+            return code_of(false, err);
         }
     }
     return 0;
@@ -216,11 +236,11 @@ static int verify_pin(const struct program *p, const struct lock *lock, const ch
                       struct pin_cache *cache, struct err *err)
 {
     char *path = path_absolute(p->folder, name);
-    int rc = verify_path(cache, lock_file_digest(lock, name), path, err);
+    int rc = lock_verify_path(cache, lock_file_digest(lock, name), path, err);
     free(path);
     if (rc != 0) {
         (void)err_wrap(err, "files.%s", name);
-        rc = err->code = err->code == ERR_NOT_FOUND ? ERR_LOCK : err->code;
+        rc = code_of(false, err);
     }
     return rc;
 }
@@ -238,38 +258,6 @@ static int verify_pins(const struct program *p, const struct lock *lock, struct 
     return rc;
 }
 
-static bool is_absent(const char *kind, const char *name, const char *path, struct err *which)
-{
-    bool absent = file_kind_at(path) == FILE_ABSENT;
-    if (absent) {
-        (void)err_set(which, ERR_NOT_FOUND, "%s%s: %s is not there", kind, name, path);
-    }
-    return absent;
-}
-
-static bool pin_is_absent(const struct program *p, const char *name, struct err *which)
-{
-    char *path = path_absolute(p->folder, name);
-    bool absent = is_absent("files.", name, path, which);
-    free(path);
-    return absent;
-}
-
-bool lock_data_is_absent(const struct program *p, struct err *which)
-{
-    bool absent = false;
-    for (size_t i = 0; !absent && i < p->n_data; i++) {
-        absent = is_absent("data.", p->data[i].name, p->data[i].abs_path, which);
-    }
-    for (size_t i = 0; !absent && i < p->n_pin_files; i++) {
-        absent = pin_is_absent(p, p->pin_files[i], which);
-    }
-    for (size_t i = 0; !absent && i < p->n_apparatus; i++) {
-        absent = pin_is_absent(p, p->apparatus[i].model, which);
-    }
-    return absent;
-}
-
 int lock_verify(const struct program *p, const struct lock *lock, unsigned parts,
                 struct pin_cache *cache, struct strbuf *notes, struct err *err)
 {
@@ -278,7 +266,7 @@ int lock_verify(const struct program *p, const struct lock *lock, unsigned parts
         rc = verify_plan(p, lock, err);
     }
     if (rc == 0 && (parts & LOCK_DATA) != 0) {
-        rc = verify_data(p, lock, cache, err);
+        rc = verify_data(p, lock, (parts & LOCK_TELL_ABSENT) != 0, cache, err);
     }
     if (rc == 0 && (parts & LOCK_FILES) != 0) {
         rc = verify_files(p, lock, cache, notes, err);

@@ -268,6 +268,51 @@ static void test_pinned_files(void **state)
     free(text);
 }
 
+static void look(const struct world *w, const struct lock *lock, const char *name, int wanted)
+{
+    struct err err = {0};
+    char *path = path_join(w->folder, name);
+    assert_int_equal(lock_verify_path(NULL, lock_file_digest(lock, name), path, &err), wanted);
+    free(path);
+}
+
+/* What is not there is told from what differs: a folder, too, that is left empty. One that was
+ * locked empty is itself. */
+static void test_absence(void **state)
+{
+    const struct world *w = *state;
+    char *text =
+        text_replace(SMALL_PROGRAM, "[run]\n", "[pin]\nfiles = [\"extra\", \"none\"]\n[run]\n");
+    struct program *p = program_of(text, w->folder);
+    struct err err = {0};
+    char *corpus = path_join(w->folder, "corpus.txt");
+    char *none = path_join(w->folder, "none");
+    char *one = scratch_write(w->folder, "extra/one", "1", 0600);
+    assert_int_equal(dir_make(none, 0700, &err), 0);
+    struct lock *lock = lock_of(p);
+    look(w, lock, "extra", 0);
+    look(w, lock, "none", 0);
+    free(scratch_write(w->folder, "none/one", "1", 0600));
+    look(w, lock, "none", ERR_LOCK);
+    free(scratch_write(w->folder, "extra/one", "2", 0600));
+    look(w, lock, "extra", ERR_LOCK);
+    assert_int_equal(unlink(one), 0);
+    look(w, lock, "extra", ERR_NOT_FOUND);
+    free(scratch_write(w->folder, "corpus.txt", "twice upon a time\n", 0600));
+    assert_int_equal(lock_verify(p, lock, LOCK_DATA | LOCK_TELL_ABSENT, NULL, NULL, &err),
+                     ERR_LOCK);
+    assert_int_equal(unlink(corpus), 0);
+    assert_int_equal(lock_verify(p, lock, LOCK_DATA | LOCK_TELL_ABSENT, NULL, NULL, &err),
+                     ERR_NOT_FOUND);
+    assert_int_equal(lock_verify(p, lock, LOCK_DATA, NULL, NULL, &err), ERR_LOCK);
+    lock_free(lock);
+    program_free(p);
+    free(one);
+    free(none);
+    free(corpus);
+    free(text);
+}
+
 /* One changed character anywhere under "locked", or in the root, is seen. */
 static void test_tampering(void **state)
 {
@@ -366,6 +411,7 @@ int main(void)
         IN_WORLD(test_files_and_data),
         IN_WORLD(test_recorded_workers_are_noted),
         IN_WORLD(test_pinned_files),
+        IN_WORLD(test_absence),
         IN_WORLD(test_tampering),
         IN_WORLD(test_other_versions),
         IN_WORLD(test_solved_params),
