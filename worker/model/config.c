@@ -4,11 +4,6 @@
 #include "worker/data/tokenizer.h"
 #include "worker/nn/router.h"
 
-/* With these, and widths that a match solves (worker/train/match.c), every count of parameters
- * stays under 2^63. */
-#define DIM_MAX    (1 << 20)
-#define WIDTH_MAX  (1 << 17)
-#define LAYERS_MAX (1 << 10)
 /* What a model may have; with the longest pass (worker/train/options.c) no size of a buffer
  * overflows size_t, and no leading dimension BLAS's int. */
 #define PARAMS_MAX ((int64_t)1 << 38)
@@ -16,7 +11,7 @@
 
 static int get_dim(struct params *p, const char *key, int min, int fallback)
 {
-    return (int)params_int(p, key, min, DIM_MAX, fallback);
+    return (int)params_int(p, key, min, MODEL_DIM_MAX, fallback);
 }
 
 static void check_size(struct params *p, const struct model_config *cfg)
@@ -38,8 +33,8 @@ void model_config_read(struct params *p, bool ffn_solved, struct model_config *c
     params_require(p, "width");
     params_require(p, "heads");
     params_require(p, "context");
-    cfg->layers = (int)params_int(p, "layers", 1, LAYERS_MAX, 1);
-    cfg->width = (int)params_int(p, "width", 1, WIDTH_MAX, 64);
+    cfg->layers = (int)params_int(p, "layers", 1, MODEL_LAYERS_MAX, 1);
+    cfg->width = (int)params_int(p, "width", 1, MODEL_WIDTH_MAX, 64);
     cfg->heads = get_dim(p, "heads", 1, 1);
     cfg->kv_heads = get_dim(p, "kv_heads", 1, cfg->heads);
     cfg->context = get_dim(p, "context", 1, 64);
@@ -88,6 +83,20 @@ void model_config_check(struct params *p, const struct model_config *cfg)
         params_fault(p, "ffn", "must be at least 1");
     if (cfg->expert_ffn < 1)
         params_fault(p, "expert_ffn", "must be at least 1");
+}
+
+int model_config_validate(const struct model_config *cfg, struct err *err)
+{
+    struct param_faults faults = {0};
+    struct params p;
+
+    params_init(&p, NULL, &faults);
+    model_config_check(&p, cfg);
+    int rc = 0;
+    if (faults.n > 0)
+        rc = err_set(err, ERR_CORRUPT, "%s: %s", faults.items[0].key, faults.items[0].why);
+    param_faults_release(&faults);
+    return rc;
 }
 
 bool model_config_is_moe(const struct model_config *cfg, int layer)

@@ -2,11 +2,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
-
-#define LAYERS_MAX  1024
-#define WIDTH_MAX   (1 << 17)
-#define DIM_MAX     (1 << 20)
-#define CONTEXT_MAX (1 << 20)
+#include "worker/nn/router.h"
 
 int hf_config_check(const struct model_config *cfg, struct err *err)
 {
@@ -124,7 +120,7 @@ static int check_features(const cJSON *obj, const struct model_config *cfg, stru
             return err_set(err, ERR_REFUSED, "%s: the model has no biases", must_be_false[i]);
     }
     if ((rc = json_opt_string(obj, "hidden_act", &act, err)) < 0 ||
-        (rc = json_opt_int(obj, "head_dim", 1, DIM_MAX, &head_dim, err)) < 0 ||
+        (rc = json_opt_int(obj, "head_dim", 1, MODEL_DIM_MAX, &head_dim, err)) < 0 ||
         (rc = json_opt_int(obj, "sliding_window", 1, JSON_INT_MAX, &window, err)) < 0)
         return rc;
     if (strcmp(act, "silu") != 0)
@@ -141,44 +137,36 @@ static int check_features(const cJSON *obj, const struct model_config *cfg, stru
     return 0;
 }
 
-static int check_shape(const struct model_config *cfg, struct err *err)
-{
-    struct param_faults faults = {0};
-    struct params p;
-
-    params_init(&p, NULL, &faults);
-    model_config_check(&p, cfg);
-    int rc = param_faults_result(&faults, err);
-    param_faults_release(&faults);
-    return rc < 0 ? ERR_CORRUPT : 0;
-}
-
 /* Absent members are transformers' defaults of the architecture. */
 static int get_members(const cJSON *obj, bool moe, struct model_config *cfg, struct err *err)
 {
+    /* null says as many as heads; absent it does so of Llama, while Mixtral's default is 8. */
+    const cJSON *kv = json_member(obj, "num_key_value_heads");
     int ffn = 0, rc;
 
-    if ((rc = get_dim(obj, "hidden_size", WIDTH_MAX, 0, &cfg->width, err)) < 0 ||
-        (rc = get_dim(obj, "intermediate_size", DIM_MAX, 0, &ffn, err)) < 0 ||
-        (rc = get_dim(obj, "num_hidden_layers", LAYERS_MAX, 0, &cfg->layers, err)) < 0 ||
-        (rc = get_dim(obj, "num_attention_heads", DIM_MAX, 0, &cfg->heads, err)) < 0 ||
-        (rc = get_dim(obj, "vocab_size", DIM_MAX, 0, &cfg->vocab, err)) < 0 ||
-        (rc = get_dim(obj, "num_key_value_heads", DIM_MAX, moe ? 8 : cfg->heads, &cfg->kv_heads,
-                      err)) < 0 ||
-        (rc = get_dim(obj, "max_position_embeddings", CONTEXT_MAX, moe ? 131072 : 2048,
+    if ((rc = get_dim(obj, "hidden_size", MODEL_WIDTH_MAX, 0, &cfg->width, err)) < 0 ||
+        (rc = get_dim(obj, "intermediate_size", MODEL_DIM_MAX, 0, &ffn, err)) < 0 ||
+        (rc = get_dim(obj, "num_hidden_layers", MODEL_LAYERS_MAX, 0, &cfg->layers, err)) < 0 ||
+        (rc = get_dim(obj, "num_attention_heads", MODEL_DIM_MAX, 0, &cfg->heads, err)) < 0 ||
+        (rc = get_dim(obj, "vocab_size", MODEL_DIM_MAX, 0, &cfg->vocab, err)) < 0 ||
+        (rc = get_dim(obj, "num_key_value_heads", MODEL_DIM_MAX, moe && kv == NULL ? 8 : cfg->heads,
+                      &cfg->kv_heads, err)) < 0 ||
+        (rc = get_dim(obj, "max_position_embeddings", MODEL_DIM_MAX, moe ? 131072 : 2048,
                       &cfg->context, err)) < 0 ||
         (rc = json_opt_number(obj, "rms_norm_eps", &cfg->norm_eps, err)) < 0 ||
         (rc = json_opt_bool(obj, "tie_word_embeddings", &cfg->tie_embeddings, err)) < 0 ||
         (rc = get_rope(obj, cfg, err)) < 0)
         return rc;
+    if (!(cfg->norm_eps >= 0.0))
+        return err_set(err, ERR_CORRUPT, "rms_norm_eps: must not be under 0");
     if (!moe) {
         cfg->ffn = ffn;
         return 0;
     }
     cfg->expert_ffn = ffn;
-    if ((rc = get_dim(obj, "num_local_experts", 1024, 8, &cfg->experts, err)) < 0)
+    if ((rc = get_dim(obj, "num_local_experts", ROUTER_EXPERTS_MAX, 8, &cfg->experts, err)) < 0)
         return rc;
-    return get_dim(obj, "num_experts_per_tok", 1024, 2, &cfg->top_k, err);
+    return get_dim(obj, "num_experts_per_tok", ROUTER_EXPERTS_MAX, 2, &cfg->top_k, err);
 }
 
 int hf_config_get(const cJSON *obj, struct model_config *cfg, struct err *err)
@@ -196,9 +184,9 @@ int hf_config_get(const cJSON *obj, struct model_config *cfg, struct err *err)
         .renormalise = true, .rope_theta = moe ? 1e6 : 1e4, .norm_eps = moe ? 1e-5 : 1e-6};
     if (get_members(obj, moe, cfg, err) < 0)
         return err->code == ERR_REFUSED ? ERR_REFUSED : (err->code = ERR_CORRUPT);
-    rc = check_shape(cfg, err);
+    rc = model_config_validate(cfg, err);
     if (rc < 0)
-        return err->code = ERR_CORRUPT;
+        return rc;
     rc = check_features(obj, cfg, err);
     return rc < 0 && rc != ERR_REFUSED ? (err->code = ERR_CORRUPT) : rc;
 }

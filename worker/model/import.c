@@ -32,7 +32,8 @@ static char *find_ours(const char *folder)
 
     if (has_file(base, MODEL_FILE_JSON))
         found = xstrdup(base);
-    else if (has_file(inner, MODEL_FILE_JSON) || file_kind_at(inner) == FILE_FOLDER)
+    else if (has_file(inner, MODEL_FILE_JSON) ||
+             (file_kind_at(inner) == FILE_FOLDER && !has_file(folder, HF_FILE_CONFIG)))
         found = xstrdup(inner);
     free(link);
     free(true_path);

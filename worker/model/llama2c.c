@@ -10,9 +10,6 @@
 #include "worker/model/store.h"
 
 #define MAGIC_LATER 0x616b3432 /* "ak42": versions 1 and up begin with it */
-#define LAYERS_MAX  1024
-#define WIDTH_MAX   (1 << 17)
-#define DIM_MAX     (1 << 20)
 
 enum { HEAD_DIM, HEAD_HIDDEN, HEAD_LAYERS, HEAD_HEADS, HEAD_KV, HEAD_VOCAB, HEAD_SEQ, HEAD_NR };
 
@@ -28,18 +25,6 @@ static const struct section {
     {TENSOR_DOWN, true},        {TENSOR_UP, true},
     {TENSOR_NORM_FINAL, false},
 };
-
-static int check_shape(const struct model_config *cfg, struct err *err)
-{
-    struct param_faults faults = {0};
-    struct params p;
-
-    params_init(&p, NULL, &faults);
-    model_config_check(&p, cfg);
-    int rc = param_faults_result(&faults, err);
-    param_faults_release(&faults);
-    return rc;
-}
 
 static bool is_within(int32_t v, int32_t max)
 {
@@ -57,10 +42,11 @@ static int read_header(const int32_t head[HEAD_NR], struct model_config *cfg, st
     if (vocab == INT32_MIN)
         vocab = 0;
     vocab = shared ? vocab : -vocab;
-    if (!is_within(head[HEAD_DIM], WIDTH_MAX) || !is_within(head[HEAD_HIDDEN], DIM_MAX) ||
-        !is_within(head[HEAD_LAYERS], LAYERS_MAX) || !is_within(head[HEAD_HEADS], DIM_MAX) ||
-        !is_within(head[HEAD_KV], DIM_MAX) || !is_within(vocab, DIM_MAX) ||
-        !is_within(head[HEAD_SEQ], DIM_MAX))
+    if (!is_within(head[HEAD_DIM], MODEL_WIDTH_MAX) ||
+        !is_within(head[HEAD_HIDDEN], MODEL_DIM_MAX) ||
+        !is_within(head[HEAD_LAYERS], MODEL_LAYERS_MAX) ||
+        !is_within(head[HEAD_HEADS], MODEL_DIM_MAX) || !is_within(head[HEAD_KV], MODEL_DIM_MAX) ||
+        !is_within(vocab, MODEL_DIM_MAX) || !is_within(head[HEAD_SEQ], MODEL_DIM_MAX))
         return err_set(err, ERR_CORRUPT, "not a llama2.c checkpoint: impossible header");
     *cfg = (struct model_config){.layers = head[HEAD_LAYERS],
                                  .width = head[HEAD_DIM],
@@ -73,7 +59,7 @@ static int read_header(const int32_t head[HEAD_NR], struct model_config *cfg, st
                                  .renormalise = true,
                                  .rope_theta = 10000.0,
                                  .norm_eps = 1e-5};
-    return check_shape(cfg, err) < 0 ? (err->code = ERR_CORRUPT) : 0;
+    return model_config_validate(cfg, err);
 }
 
 /* Two tables of (context, D / 2). */

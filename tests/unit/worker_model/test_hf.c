@@ -278,10 +278,12 @@ static void test_bad_configs(void **state)
         {"\"rope_scaling\": null", "\"rope_parameters\": {\"rope_type\": \"yarn\"}", ERR_REFUSED,
          "rope_type \"yarn\""},
         {"\"rope_theta\": 10000", "\"rope_theta\": -1", ERR_CORRUPT, "rope_theta"},
+        {"\"rms_norm_eps\": ", "\"rms_norm_eps\": -", ERR_CORRUPT, "rms_norm_eps"},
         {"\"use_cache\"", "\"head_dim\": 8, \"use_cache\"", ERR_REFUSED, "head_dim 8"},
         {"\"use_cache\"", "\"quantization_config\": {}, \"use_cache\"", ERR_REFUSED,
          "quantization"},
-        {"\"num_attention_heads\": 2", "\"num_attention_heads\": 3", ERR_CORRUPT, "heads"},
+        {"\"num_attention_heads\": 2", "\"num_attention_heads\": 3", ERR_CORRUPT,
+         "config.json: heads: 3 does not divide"},
         {"\"hidden_size\": 8", "\"hidden_size\": 0", ERR_CORRUPT, "hidden_size"},
         {"\"hidden_size\"", "\"hidden\"", ERR_CORRUPT, "\"hidden_size\" is missing"},
         {"\"hidden_size\": 8", "\"hidden_size\": 16", ERR_CORRUPT,
@@ -304,6 +306,27 @@ static void test_bad_configs(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         check_config(rows[i].from, rows[i].to, rows[i].code, rows[i].says);
     check_config("\"use_cache\"", "\"sliding_window\": 4, \"use_cache\"", 0, "");
+    /* A folder of theirs that happens to hold a folder called model is still theirs. */
+    no_error(dir_make(OUT "/model", 0755, &err));
+    struct import_source src;
+    no_error(import_find(OUT, &src, &err));
+    assert_int_equal(src.form, IMPORT_HF);
+    import_source_release(&src);
+}
+
+/* As many as heads when it is null, also of a Mixtral, where an absent one is 8. */
+static void test_heads_by_default(void **state)
+{
+    struct model_config cfg = place_mixture();
+    char given[40];
+
+    (void)state;
+    cfg.kv_heads = cfg.heads;
+    make_model(&cfg, NULL);
+    no_error(export_model(false));
+    (void)snprintf(given, sizeof(given), "\"num_key_value_heads\": %d,", cfg.heads);
+    check_config(given, "\"num_key_value_heads\": null,", 0, "");
+    check_config(given, "", ERR_CORRUPT, "kv_heads: 8 does not divide");
 }
 
 /* Puts another text for a part of tokenizer.json; whether it still counts as "bytes". */
@@ -414,15 +437,11 @@ static void test_index(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_there_and_back),
-        cmocka_unit_test(test_names_of_experts),
-        cmocka_unit_test(test_what_cannot_be_said),
-        cmocka_unit_test(test_existing_folder),
-        cmocka_unit_test(test_tokenizer_of_its_own),
-        cmocka_unit_test(test_bad_configs),
-        cmocka_unit_test(test_bytes_saved_anew),
-        cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_index),
+        cmocka_unit_test(test_there_and_back),       cmocka_unit_test(test_names_of_experts),
+        cmocka_unit_test(test_what_cannot_be_said),  cmocka_unit_test(test_existing_folder),
+        cmocka_unit_test(test_tokenizer_of_its_own), cmocka_unit_test(test_bad_configs),
+        cmocka_unit_test(test_heads_by_default),     cmocka_unit_test(test_bytes_saved_anew),
+        cmocka_unit_test(test_not_finite),           cmocka_unit_test(test_index),
     };
     return cmocka_run_group_tests(tests, place_enter, place_leave);
 }
