@@ -58,9 +58,8 @@ const char *request_retry_refusal(const struct program *p, uint32_t task)
         return "only what is blocked or was never run can be tried again";
     }
     if (task_stage(p, task)->counted && scores_seen(p)) {
-        return "the verdict depends on it, and scores of its program have been seen: trying again "
-               "now "
-               "could choose the result";
+        return "the verdict depends on it, and scores of its program have been seen: trying again"
+               " now could choose the result";
     }
     if (p->status.verdict || p->verdict_asked) {
         return "the verdict is out, and its coverage states this task";
