@@ -34,21 +34,22 @@ static bool is_meant(bool full, enum call call)
 static bool fails(enum call call)
 {
     const char *plan = getenv("PREREG_FAULT");
-    char kind[16] = "", more[2] = "";
-    long at = 0;
+    const char *colon = plan == NULL ? NULL : strchr(plan, ':');
+    char *more = NULL;
 
     if (plan == NULL)
         return false;
-    if (sscanf(plan, "%15[^:]:%ld%1s", kind, &at, more) < 2)
+    if (colon == NULL)
         abort();
-    if (!is_meant(more[0] == '*', call))
+    long at = strtol(colon + 1, &more, 10);
+    if (!is_meant(*more == '*', call))
         return false;
     long n = atomic_fetch_add(&n_calls, 1) + 1;
-    if (n != at && (n < at || more[0] == '\0'))
+    if (n != at && (n < at || *more == '\0'))
         return false;
-    if (strcmp(kind, "kill") == 0)
+    if (strncmp(plan, "kill:", sizeof("kill:") - 1) == 0)
         (void)raise(SIGKILL);
-    errno = (int)strtol(kind, NULL, 10);
+    errno = (int)strtol(plan, NULL, 10);
     return true;
 }
 
