@@ -54,7 +54,7 @@ struct bench_ceiling;
 int bench_ceiling_create(const struct model_config *cfg, size_t n_tokens, clockid_t clock,
                          struct bench_ceiling **out, struct err *err) MUST_CHECK;
 void bench_ceiling_free(struct bench_ceiling *c);
-/* Times every shape once. */
+/* Times every shape once; after 64 rounds it has seen enough, and does nothing. */
 void bench_ceiling_round(struct bench_ceiling *c);
 /* FLOP/s: all operations over the sum of the shapes' median times. */
 double bench_ceiling_rate(const struct bench_ceiling *c);
