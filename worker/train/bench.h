@@ -56,6 +56,8 @@ int bench_ceiling_create(const struct model_config *cfg, size_t n_tokens, clocki
 void bench_ceiling_free(struct bench_ceiling *c);
 /* Times every shape once; after 64 rounds it has seen enough, and does nothing. */
 void bench_ceiling_round(struct bench_ceiling *c);
+/* Operations of one step's products: the model's own but for attention's. */
+double bench_ceiling_flops(const struct bench_ceiling *c);
 /* FLOP/s: all operations over the sum of the shapes' median times. */
 double bench_ceiling_rate(const struct bench_ceiling *c);
 

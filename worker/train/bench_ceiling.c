@@ -123,9 +123,20 @@ void bench_ceiling_round(struct bench_ceiling *c)
     c->rounds++;
 }
 
+double bench_ceiling_flops(const struct bench_ceiling *c)
+{
+    double flops = 0.0;
+
+    for (size_t i = 0; i < c->n_shapes; i++) {
+        const struct shape *s = &c->shapes[i];
+        flops += 3.0 * s->count * 2.0 * (double)s->n * (double)s->in * (double)s->out;
+    }
+    return flops;
+}
+
 double bench_ceiling_rate(const struct bench_ceiling *c)
 {
-    double flops = 0.0, seconds = 0.0;
+    double seconds = 0.0;
 
     for (size_t i = 0; i < c->n_shapes; i++) {
         const struct shape *s = &c->shapes[i];
@@ -134,8 +145,7 @@ double bench_ceiling_rate(const struct bench_ceiling *c)
             for (size_t r = 0; r < c->rounds; r++)
                 times[r] = s->seconds[which][r];
             seconds += s->count * bench_spread_of(times, c->rounds).median;
-            flops += s->count * 2.0 * (double)s->n * (double)s->in * (double)s->out;
         }
     }
-    return flops / seconds;
+    return bench_ceiling_flops(c) / seconds;
 }

@@ -34,8 +34,8 @@ struct checkpoint_run {
 struct digest checkpoint_key(const struct task *task, const struct train_data *data);
 
 /* Writes checkpoint/step-<img->step> in the working directory and removes all but it and the one
- * before. Without globals: fit for a thread. After an error nothing of it is left and those before
- * stay. ERR_NO_SPACE, ERR_IO; ERR_REFUSED when a number in it is not finite. */
+ * before. Without globals: fit for a thread. After an error nothing half written is left, and those
+ * before stay. ERR_NO_SPACE, ERR_IO; ERR_REFUSED when a number in it is not finite. */
 int checkpoint_write(const struct checkpoint_image *img, const struct checkpoint_run *run,
                      struct err *err) MUST_CHECK;
 /* Name of the folder of a step, relative to the working directory; and the step of a name, or -1.

@@ -86,6 +86,51 @@ static void test_too_large(void **state)
     (void)unlink("large.json");
 }
 
+/* What the ceiling is measured on is what flops_per_token counts, but for attention's products and
+ * the norms' weights, which are multiplied by no matrix. */
+static void test_ceiling_counts_the_model(void **state)
+{
+    (void)state;
+    static const struct model_config models[] = {
+        {.layers = 2,
+         .width = 32,
+         .heads = 4,
+         .kv_heads = 2,
+         .ffn = 48,
+         .vocab = 300,
+         .context = 16},
+        {.layers = 3,
+         .width = 32,
+         .heads = 4,
+         .kv_heads = 4,
+         .ffn = 24,
+         .vocab = 300,
+         .context = 16,
+         .tie_embeddings = true,
+         .experts = 5,
+         .top_k = 2,
+         .expert_ffn = 8,
+         .shared = 1,
+         .dense_layers = 1},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(models); i++) {
+        const struct model_config *cfg = &models[i];
+        const size_t n = 1536;
+        struct bench_ceiling *c = NULL;
+        struct err err = {0};
+        double norms = (2.0 * cfg->layers + 1.0) * cfg->width;
+        double attention = 6.0 * cfg->layers * cfg->width * cfg->context;
+        double want = model_config_flops_per_token(cfg) - attention - 6.0 * norms;
+
+        assert_int_equal(bench_ceiling_create(cfg, n, CLOCK_MONOTONIC, &c, &err), 0);
+        double found = bench_ceiling_flops(c) / (double)n;
+        bench_ceiling_free(c);
+        if (!(fabs(found / want - 1.0) < 1e-12))
+            fail_msg("model %zu: %.17g operations a token, %.17g expected", i, found, want);
+    }
+}
+
 static void check_numbers(const cJSON *obj)
 {
     const cJSON *shares = json_member(obj, "time_shares"), *part;
@@ -135,9 +180,8 @@ static void test_file_and_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words),
-        cmocka_unit_test(test_unknown_model),
-        cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_words),         cmocka_unit_test(test_unknown_model),
+        cmocka_unit_test(test_too_large),     cmocka_unit_test(test_ceiling_counts_the_model),
         cmocka_unit_test(test_file_and_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
