@@ -190,6 +190,16 @@ static uint32_t expected_id(const struct bpe_tokenizer *t, const char *content)
     return t->added.n_ids > t->bpe.vocab.n ? t->added.n_ids : t->bpe.vocab.n;
 }
 
+/* The next id may be one of a vocabulary with holes. */
+static bool is_taken(const struct bpe_tokenizer *t, uint32_t id, const char *content)
+{
+    size_t len = 0;
+    const char *text = bpe_text(&t->bpe, id, &len);
+
+    return added_by_id(&t->added, id) != NULL ||
+           (text != NULL && (len != strlen(content) || memcmp(text, content, len) != 0));
+}
+
 static int read_added_token(struct bpe_tokenizer *t, const cJSON *obj, struct err *err)
 {
     struct added_token token = {0};
@@ -216,7 +226,7 @@ static int read_added_token(struct bpe_tokenizer *t, const cJSON *obj, struct er
     if (expected != (uint32_t)id)
         return err_set(err, ERR_SYNTAX, "\"%.60s\": id %u, expected %u", content, (uint32_t)id,
                        expected);
-    if (added_by_id(&t->added, expected) != NULL) /* of a vocabulary with holes */
+    if (is_taken(t, expected, content))
         return err_set(err, ERR_SYNTAX, "\"%.60s\": id %u belongs to another token", content,
                        expected);
     token.content = xstrdup(content);

@@ -334,6 +334,13 @@ static void llama2c_decode(const struct tokenizer *tok, uint32_t id, struct strb
         strbuf_add(out, v->pieces[id].text, v->pieces[id].len);
 }
 
+static bool llama2c_losses(const struct tokenizer *tok, struct strbuf *out)
+{
+    (void)tok;
+    strbuf_adds(out, "a blank is put before the text");
+    return true;
+}
+
 static int llama2c_save(const struct tokenizer *tok, const char *path, struct err *err)
 {
     const struct vocabulary *v = tok->state;
@@ -350,4 +357,5 @@ const struct tokenizer_kind tokenizer_kind_llama2c = {
     .save = llama2c_save,
     .encode = llama2c_encode,
     .decode = llama2c_decode,
+    .losses = llama2c_losses,
 };

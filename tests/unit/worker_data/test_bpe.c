@@ -234,7 +234,10 @@ static void test_refusals(void **state)
          ERR_SYNTAX, "\"x\" is there twice"},
         {"{" PLAIN ",'model':{'vocab':{'a':0,'</s>':2},'merges':[]},'added_tokens':[{'id':2,"
          "'content':'x'},{'id':2,'content':'</s>'}]}",
-         ERR_SYNTAX, "\"</s>\": id 2 belongs to another token"},
+         ERR_SYNTAX, "\"x\": id 2 belongs to another token"},
+        {"{" PLAIN ",'model':{'vocab':{'a':0,'</s>':3},'merges':[]},'added_tokens':[{'id':2,"
+         "'content':'x'},{'id':3,'content':'y'}]}",
+         ERR_SYNTAX, "\"y\": id 3 belongs to another token"},
         {"{" PLAIN "," MODEL ",'normalizer':'NFC'}", ERR_REFUSED, "normalizer"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
