@@ -491,12 +491,21 @@ static struct attempt_end run_limited(struct fixture *f, const cJSON *params, do
     return end;
 }
 
+static const char LEAST[] = "the run needs at least ";
+
+/* MiB that the worker says it needs; NaN when it says nothing. */
+static double least_of(const struct attempt_end *end)
+{
+    const char *at = strstr(end->err.buf, LEAST);
+
+    return at == NULL ? (double)NAN : strtod(at + sizeof(LEAST) - 1, NULL);
+}
+
 /* Less than a run takes is refused before any work, with both amounts; with just that much it runs,
  * but the steps wait for its checkpoints; with plenty they do not. */
 static void test_too_little_memory(void **state)
 {
     (void)state;
-    static const char says[] = "the run needs at least ";
     struct fixture f;
     const char *folder;
 
@@ -505,9 +514,8 @@ static void test_too_little_memory(void **state)
     struct attempt_end end = run_limited(&f, params, 1.0, &folder);
     assert_int_equal(end.code, 64);
     assert_non_null(strstr(end.err.buf, "the task may use 1.0 MiB"));
-    const char *at = strstr(end.err.buf, says);
-    assert_non_null(at);
-    double least = strtod(at + sizeof(says) - 1, NULL);
+    double least = least_of(&end);
+    assert_true(isfinite(least));
     attempt_end_release(&end);
     for (int plenty = 0; plenty < 2; plenty++) {
         fixture_forget(&f);
@@ -518,6 +526,40 @@ static void test_too_little_memory(void **state)
         assert_true(fixture_events_count(folder, "\"checkpoint\",\"step\"") > 0);
         attempt_end_release(&end);
     }
+    cJSON_Delete(params);
+    fixture_release(&f);
+}
+
+#define WIDE                                                                                       \
+    "{'layers':1,'width':64,'heads':2,'ffn':64,'vocab':131072,'context':16,'batch_tokens':16,"     \
+    "'seed':3,'lr':0.003,'val_tokens':16,'horizon':{'contract':'fixed','tokens':32},'mix':{'a':1}" \
+    "}"
+
+/* What a run takes at its peak, while the model is written, is no more than what was said before
+ * it began, and not much less. */
+static void test_memory_is_foreseen(void **state)
+{
+    (void)state;
+    struct fixture f;
+    const char *folder;
+
+    if (SANITIZED) {
+        print_message("  skipped: a sanitizer's memory is not the run's\n");
+        skip();
+    }
+    fixture_init(&f);
+    cJSON *params = fixture_params(WIDE);
+    struct attempt_end end = run_limited(&f, params, 1.0, &folder);
+    double least = least_of(&end);
+    attempt_end_release(&end);
+    fixture_forget(&f);
+    end = run_limited(&f, params, least + 0.06, &folder);
+    if (end.code != 0)
+        fail_msg("exit %d: %s", end.code, end.err.buf);
+    double peak = fact(folder, "peak_rss_bytes") / 0x1p20;
+    print_message("  %.1f MiB said, %.1f MiB taken\n", least, peak);
+    assert_true(peak <= least && peak > 0.85 * least);
+    attempt_end_release(&end);
     cJSON_Delete(params);
     fixture_release(&f);
 }
@@ -555,6 +597,7 @@ int main(void)
         cmocka_unit_test(test_stop_asked_before_the_start),
         cmocka_unit_test(test_stop_keeps_the_checkpoint),
         cmocka_unit_test(test_too_little_memory),
+        cmocka_unit_test(test_memory_is_foreseen),
         cmocka_unit_test(test_full_output),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
