@@ -209,13 +209,15 @@ static int check_place(const struct hf_export *job, const char *out, struct err 
     return check_earlier(out, err);
 }
 
-/* The finished folder takes its place; what was there before is removed after that. */
+/* The finished folder takes its place; what was there before is removed after that. File systems
+ * that know no flags (EINVAL; NFS is one) rename a folder over nothing, or over an empty one. */
 static int put_in_place(const char *made, const char *out, bool force, struct err *err)
 {
     char *parent = path_folder(out);
     int rc = 0;
 
-    if (renameat2(AT_FDCWD, made, AT_FDCWD, out, RENAME_NOREPLACE) == 0)
+    if (renameat2(AT_FDCWD, made, AT_FDCWD, out, RENAME_NOREPLACE) == 0 ||
+        (errno == EINVAL && rename(made, out) == 0))
         rc = dir_sync(parent, err);
     else if (errno == EEXIST && force &&
              renameat2(AT_FDCWD, made, AT_FDCWD, out, RENAME_EXCHANGE) == 0)

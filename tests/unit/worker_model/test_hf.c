@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 // clang-format on
+#include <errno.h>
 #include <math.h>
 #include <unistd.h>
 
@@ -24,6 +25,22 @@
 #define OUT   "theirs"
 
 static struct err err;
+
+/* In place of renameat2: as it is on a file system that knows its flags, or as on one that does
+ * not. */
+static bool without_flags;
+
+int __real_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags);
+int __wrap_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags);
+
+int __wrap_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
+{
+    if (without_flags && flags != 0) {
+        errno = EINVAL;
+        return -1;
+    }
+    return __real_renameat2(from_dir, from, to_dir, to, flags);
+}
 
 static int no_error(int rc)
 {
@@ -211,6 +228,27 @@ static void test_existing_folder(void **state)
     name_list_release(&list);
     strbuf_release(&before);
     strbuf_release(&after);
+}
+
+/* Where folders cannot be exchanged one is made all the same, and none is written over. */
+static void test_plain_file_system(void **state)
+{
+    struct model_config cfg = place_dense();
+    struct name_list list = {0};
+
+    (void)state;
+    make_model(&cfg, NULL);
+    without_flags = true;
+    no_error(export_model(false));
+    assert_true(export_model(true) < 0);
+    assert_non_null(strstr(err.msg, "rename to"));
+    without_flags = false;
+    no_error(dir_list(".", &list, &err));
+    assert_int_equal(list.n, 2);
+    name_list_release(&list);
+    no_error(dir_list(OUT, &list, &err));
+    assert_int_equal(list.n, 5);
+    name_list_release(&list);
 }
 
 /* A tokenizer.json goes along as it is, also one that puts a blank before the text. */
@@ -437,11 +475,17 @@ static void test_index(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_there_and_back),       cmocka_unit_test(test_names_of_experts),
-        cmocka_unit_test(test_what_cannot_be_said),  cmocka_unit_test(test_existing_folder),
-        cmocka_unit_test(test_tokenizer_of_its_own), cmocka_unit_test(test_bad_configs),
-        cmocka_unit_test(test_heads_by_default),     cmocka_unit_test(test_bytes_saved_anew),
-        cmocka_unit_test(test_not_finite),           cmocka_unit_test(test_index),
+        cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_names_of_experts),
+        cmocka_unit_test(test_what_cannot_be_said),
+        cmocka_unit_test(test_existing_folder),
+        cmocka_unit_test(test_plain_file_system),
+        cmocka_unit_test(test_tokenizer_of_its_own),
+        cmocka_unit_test(test_bad_configs),
+        cmocka_unit_test(test_heads_by_default),
+        cmocka_unit_test(test_bytes_saved_anew),
+        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_index),
     };
     return cmocka_run_group_tests(tests, place_enter, place_leave);
 }
