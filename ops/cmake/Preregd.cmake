@@ -16,10 +16,12 @@ option(PREREGD_FUZZ "build the libFuzzer targets" OFF)
 set(PREREGD_SANITIZE "" CACHE STRING "value of -fsanitize=")
 
 # Asserts stay on in every build type: no -DNDEBUG.
-set(CMAKE_C_FLAGS_RELEASE "-O2 -g")
-set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g")
-set(CMAKE_C_FLAGS_DEBUG "-O1 -g")
-set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
+foreach(lang C CXX)
+  set(CMAKE_${lang}_FLAGS_RELEASE "-O2 -g")
+  set(CMAKE_${lang}_FLAGS_RELWITHDEBINFO "-O2 -g")
+  set(CMAKE_${lang}_FLAGS_MINSIZEREL "-Os -g")
+  set(CMAKE_${lang}_FLAGS_DEBUG "-O1 -g")
+endforeach()
 
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
