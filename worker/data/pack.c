@@ -1,5 +1,6 @@
 #include "worker/data/pack.h"
 
+#include <errno.h>
 #include <inttypes.h>
 
 #include "base/file.h"
@@ -62,9 +63,9 @@ int pack_source(const char *path, const char *folder, const struct tokenizer *to
 static int print_header(const char *path, FILE *out, struct err *err)
 {
     unsigned char header[SHARD_HEADER_SIZE];
-    FILE *in = fopen(path, "rb");
+    FILE *in = fopen(path, "rbe");
     if (in == NULL)
-        return err_set(err, ERR_IO, "cannot open %s", path);
+        return err_set_errno(err, errno, "open %s", path);
     const bool shard = fread(header, 1, sizeof(header), in) == sizeof(header) &&
                        memcmp(header, SHARD_MAGIC, 8) == 0;
     (void)fclose(in);

@@ -101,6 +101,8 @@ int import_find(const char *path, struct import_source *src, struct err *err)
 
     *src = (struct import_source){.form = IMPORT_LLAMA2C};
     if (file_kind_at(path) == FILE_REGULAR) {
+        if (ends_with(path, ".json") || ends_with(path, ".safetensors"))
+            return err_set(err, ERR_NOT_FOUND, "%s: a part of a model; name its folder", path);
         src->path = xstrdup(path);
     } else if (file_kind_at(path) != FILE_FOLDER) {
         return err_set(err, ERR_NOT_FOUND, "%s: no such file or folder", path);

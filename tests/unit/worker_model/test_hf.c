@@ -350,6 +350,8 @@ static void test_bad_configs(void **state)
     no_error(import_find(OUT, &src, &err));
     assert_int_equal(src.form, IMPORT_HF);
     import_source_release(&src);
+    assert_int_equal(import_find(OUT "/model.safetensors", &src, &err), ERR_NOT_FOUND);
+    assert_non_null(strstr(err.msg, "name its folder"));
 }
 
 /* As many as heads when it is null, also of a Mixtral, where an absent one is 8. */
