@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "worker/nn/gemm.h"
 
 #define STEP_PREFIX       "step-"
 #define ASSUMED_SECONDS   3600.0 /* mean time between failures before any was seen */
@@ -164,7 +163,7 @@ static int write_manifest(const struct checkpoint_run *run, const char *folder, 
     json_put_int(obj, "step", step);
     digest_hex(&run->key, hex);
     json_put_string(obj, "key", hex);
-    json_put_string(obj, "blas", gemm_blas_text());
+    json_put_string(obj, "blas", run->blas);
     json_put_int(obj, "threads", run->threads);
     json_put(obj, "files", files);
     int rc = json_write_file(path, obj, 0644, err); /* syncs the folder too */

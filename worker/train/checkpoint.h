@@ -29,6 +29,7 @@
 struct checkpoint_run {
     struct digest key;
     int threads;
+    const char *blas; /* gemm_blas_text(), asked for before there are threads */
 };
 
 struct digest checkpoint_key(const struct task *task, const struct train_data *data);

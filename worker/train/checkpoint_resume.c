@@ -6,7 +6,6 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "worker/model/store.h"
-#include "worker/nn/gemm.h"
 #include "worker/train/checkpoint.h"
 #include "worker/train/checkpoint_state.h"
 
@@ -156,13 +155,12 @@ static int load(struct trainer *t, const char *folder, int64_t step, struct err 
 static int check_machine(const struct manifest *m, const struct checkpoint_run *run,
                          const char *folder, struct err *err)
 {
-    if (strcmp(m->blas, gemm_blas_text()) == 0 && m->threads == run->threads)
+    if (strcmp(m->blas, run->blas) == 0 && m->threads == run->threads)
         return 0;
     return err_set(err, ERR_OTHER,
                    "%s is of %s with %lld threads, this is %s with %d: not the same run "
                    "(params.resume_any_core = true allows it)",
-                   path_name(folder), m->blas, (long long)m->threads, gemm_blas_text(),
-                   run->threads);
+                   path_name(folder), m->blas, (long long)m->threads, run->blas, run->threads);
 }
 
 /* Who makes the rest of the run joins those who made what was taken up, unless it is one of them.

@@ -1,6 +1,7 @@
 #include "worker/train/keeper.h"
 
 #include "base/clock.h"
+#include "worker/nn/gemm.h"
 
 #define WRITE_RATE     2e8 /* bytes a second assumed of the first checkpoint */
 #define FIRST_OVERHEAD 0.02
@@ -10,7 +11,8 @@ void keeper_init(struct keeper *k, const struct task *task, const struct trainer
 {
     *k = (struct keeper){
         .task = task, .trainer = t, .events = events, .copies = copies, .last_step = -1};
-    k->run = (struct checkpoint_run){checkpoint_key(task, t->data), task->threads};
+    k->run =
+        (struct checkpoint_run){checkpoint_key(task, t->data), task->threads, gemm_blas_text()};
     k->cost = checkpoint_image_bytes(t->opt) / WRITE_RATE + FIRST_OVERHEAD;
     checkpoint_writer_init(&k->writer);
 }
