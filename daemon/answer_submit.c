@@ -212,6 +212,9 @@ static int add_program(struct submit_job *j, struct hosted **out, bool *is_new)
         *out = h;
         rc = shell_add_program(j->shell, h, &row, &j->err);
     }
+    if (rc == 0) {
+        load_forget_unloaded(j->shell, j->id);
+    }
     arena_release(&texts);
     return rc;
 }

@@ -196,6 +196,20 @@ static void note_unloaded(struct shell *sh, const struct store_program *row, con
         (struct unloaded){.id = xstrdup(row->id), .name = xstrdup(row->name), .why = *why};
 }
 
+void load_forget_unloaded(struct shell *sh, const char *id)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < sh->n_unloaded; i++) {
+        if (strcmp(sh->unloaded[i].id, id) == 0) {
+            free(sh->unloaded[i].id);
+            free(sh->unloaded[i].name);
+        } else {
+            sh->unloaded[kept++] = sh->unloaded[i];
+        }
+    }
+    sh->n_unloaded = kept;
+}
+
 int load_all(struct shell *sh, struct err *err)
 {
     struct program_list list = {0};

@@ -16,8 +16,10 @@ int load_mirror(struct store *store, struct hosted *h, const struct store_progra
                 struct live_list *live, struct err *err) MUST_CHECK;
 
 /* All programs. One whose folder cannot be read is logged and left out: it stays as it is in the
- * store, and is taken up when the daemon starts the next time. */
+ * store, and is taken up when it is submitted again or the daemon starts the next time. */
 int load_all(struct shell *sh, struct err *err) MUST_CHECK;
+/* It has been taken up after all; nothing to do for any other. */
+void load_forget_unloaded(struct shell *sh, const char *id);
 
 /* Reads origin.json: where a program was submitted from. The caller frees it. */
 int load_origin(const char *folder, char **origin, struct err *err) MUST_CHECK;

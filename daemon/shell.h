@@ -21,7 +21,8 @@
 struct attempt;
 struct server;
 
-/* A program of the store that does not load: it rests until the daemon is started again. */
+/* A program of the store that does not load: it rests until it is submitted or the daemon
+ * is started again. */
 struct unloaded {
     char *id;
     char *name;

@@ -64,6 +64,20 @@ def test_at_boot(place):
     place.wait_finished(60)
 
 
+def test_submitted_again(place):
+    """What does not load is taken up when it is submitted again, and said to be unloaded no more."""
+    copy = submitted(place)
+    place.end_all()
+    change(place, copy, "floor = 0.50", "floor = 0.40")
+    place.serve()
+    equal(len(place.ctl_json("status")["unloaded"]), 1, "programs not loaded")
+    place.must(OK, "preregd", "submit", place.path("rogue/grid.toml"))
+    status = place.ctl_json("status")
+    equal((len(status["programs"]), status["unloaded"]), (1, []), "programs loaded and not")
+    rogue.release(place)
+    place.wait_finished(60)
+
+
 def test_at_spawn(place):
     copy = submitted(place, stages=SECOND)
     change(place, copy, "chance = 0.25", "chance = 0.20")
@@ -73,6 +87,10 @@ def test_at_spawn(place):
     started = [folder for folder, _, names in os.walk(cell) if "start.json" in names]
     equal(started, [], "attempts that were let go")
     change(place, copy, "chance = 0.20", "chance = 0.25")
+    place.kill_daemon()
+    place.serve()
+    wait_paused(place, "chance")
+    equal(place.status()[0]["paused_by"], "lock", "who paused it, after a restart")
     place.ctl("resume")
     place.wait_finished(60)
 
@@ -165,5 +183,5 @@ def test_run_may_change(place):
     place.wait_finished(60)
 
 
-lab.main(test_at_boot, test_at_spawn, test_at_verdict, test_worker_copy_changed, test_data_missing, test_data_back_and_other,
-         test_verdict_asked_again, test_run_may_change)
+lab.main(test_at_boot, test_submitted_again, test_at_spawn, test_at_verdict, test_worker_copy_changed, test_data_missing,
+         test_data_back_and_other, test_verdict_asked_again, test_run_may_change)
