@@ -75,6 +75,17 @@ _prereg_train() {
 }
 complete -F _prereg_train prereg-train
 
+_prereg_eval() {
+    local cur=${COMP_WORDS[COMP_CWORD]}
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "--describe --version --help" -- "$cur")
+        return
+    fi
+    mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+    compopt -o filenames
+}
+complete -F _prereg_eval prereg-eval
+
 _prereg_data() {
     local cur=${COMP_WORDS[COMP_CWORD]} words=""
     if [ "$COMP_CWORD" -eq 1 ]; then

@@ -228,7 +228,8 @@ static int flush_output(struct err *err)
 
 int main(int argc, char **argv)
 {
-    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+    if ((argc >= 2 && strcmp(argv[1], "--help") == 0) ||
+        (argc >= 3 && strcmp(argv[2], "--help") == 0)) {
         fputs(usage_text, stdout);
         return EXIT_OK;
     }

@@ -5,8 +5,10 @@
 #include "worker/report/stop.h"
 
 static const char usage_text[] =
-    "usage: prereg-eval                        runs the task named by PREREG_TASK\n"
-    "       prereg-eval --describe task.json   says what it would measure\n";
+    "usage: prereg-eval                   run the task named by $PREREG_TASK\n"
+    "       prereg-eval --describe TASK   say what it would measure, and every fault; does no "
+    "work\n"
+    "       prereg-eval --version | --help\n";
 
 static int run_from(const char *path, bool describe, struct err *err)
 {
@@ -23,15 +25,25 @@ int main(int argc, char **argv)
     struct err err = {0};
     const char *path = getenv("PREREG_TASK");
     int rc;
-    if (argc == 3 && strcmp(argv[1], "--describe") == 0)
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        fputs(usage_text, stdout);
+        return WORKER_DONE;
+    }
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        printf("prereg-eval %s\n", PREREGD_VERSION);
+        return WORKER_DONE;
+    }
+    bool describe = argc == 3 && strcmp(argv[1], "--describe") == 0;
+    if (!describe && (argc != 1 || path == NULL || path[0] == '\0')) {
+        fprintf(stderr, "%s%s", argc == 1 ? "prereg-eval: PREREG_TASK is not set\n" : "",
+                usage_text);
+        return WORKER_USAGE;
+    }
+    if (describe)
         rc = run_from(argv[2], true, &err);
-    else if (argc != 1 || path == NULL)
-        rc = err_set(&err, ERR_USAGE, "no task to do");
     else if ((rc = stop_install(&err)) == 0)
         rc = run_from(path, false, &err);
     if (rc != 0)
         fprintf(stderr, "prereg-eval: %s\n", err.msg);
-    if (rc != 0 && path == NULL)
-        fputs(usage_text, stderr);
     return (int)worker_exit_code(rc);
 }

@@ -42,6 +42,7 @@ static int read_options(struct evaluation *e, struct err *err)
     struct param_faults faults = {0};
     eval_options_read(e->task, &e->options, &faults);
     int rc = param_faults_result(&faults, err);
+    param_faults_say(&faults, "prereg-eval");
     param_faults_release(&faults);
     return rc;
 }

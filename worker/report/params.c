@@ -184,3 +184,10 @@ int param_faults_result(const struct param_faults *faults, struct err *err)
     return err_set(err, ERR_USAGE, "params.%s: %s (and %zu more)", faults->items[0].key,
                    faults->items[0].why, faults->n - 1);
 }
+
+void param_faults_say(const struct param_faults *faults, const char *program)
+{
+    for (size_t i = 0; faults->n > 1 && i < faults->n; i++)
+        (void)fprintf(stderr, "%s: params.%s: %s\n", program, faults->items[i].key,
+                      faults->items[i].why);
+}

@@ -66,5 +66,7 @@ void params_finish(struct params *p);
 
 /* 0 without faults; else ERR_USAGE naming the first and how many more. */
 int param_faults_result(const struct param_faults *faults, struct err *err) MUST_CHECK;
+/* A line of standard error for each; none for a single one, which the result's message says. */
+void param_faults_say(const struct param_faults *faults, const char *program);
 
 #endif

@@ -141,6 +141,7 @@ static int print_count(const cJSON *obj, FILE *out, struct err *err)
         count_horizon(&p, &cfg, &d);
     }
     int rc = param_faults_result(&faults, err);
+    param_faults_say(&faults, "prereg-train");
     if (rc == 0)
         rc = json_line(d.facts, &text, err);
     if (rc == 0)
@@ -156,8 +157,10 @@ int train_count(const char *path, FILE *out, struct err *err)
     cJSON *obj = NULL;
 
     int rc = json_read_file(path, PARAMS_FILE_MAX, &obj, err);
-    if (rc == 0)
-        rc = print_count(obj, out, err);
+    if (rc == 0) {
+        const cJSON *params = json_member(obj, "params"); /* of a whole task */
+        rc = print_count(params != NULL ? params : obj, out, err);
+    }
     cJSON_Delete(obj);
     return rc < 0 ? err_wrap(err, "%s", path_name(path)) : 0;
 }

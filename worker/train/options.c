@@ -242,10 +242,10 @@ void train_options_read(const struct task *task, struct train_options *opt,
     read_router(&p, opt);
     read_evaluation(&p, opt);
     match_read(&p, task, opt);
+    bool values_hold = faults->n == 0;
     params_finish(&p);
-    if (faults->n > 0)
-        return;
-    model_config_check(&p, &opt->model);
+    if (values_hold)
+        model_config_check(&p, &opt->model);
     if (faults->n == 0)
         derive(&p, opt);
 }

@@ -14,9 +14,9 @@ int train_run(const struct task *task, struct err *err) MUST_CHECK;
 
 /* Prints the description; faults in the parameters are part of it, not an error. */
 int train_describe(const struct task *task, FILE *out, struct err *err) MUST_CHECK;
-/* Prints exact counts of the model in a file of a stage's parameters: total, active, active ffn,
- * FLOPs a token; of one with a horizon, steps and tokens too. Other keys are not looked at.
- * ERR_USAGE. */
+/* Prints exact counts of the model in a file of a stage's parameters, or of a task: total, active,
+ * active ffn, FLOPs a token; of one with a horizon, steps and tokens too. Other keys are not looked
+ * at. ERR_USAGE. */
 int train_count(const char *path, FILE *out, struct err *err) MUST_CHECK;
 
 #endif

@@ -16,7 +16,8 @@ static const char USAGE[] =
     "usage: prereg-train                      run the task named by $PREREG_TASK\n"
     "       prereg-train --init MODEL         the same, starting from the weights of a model\n"
     "       prereg-train --describe TASK      say what it would measure and cost; does no work\n"
-    "       prereg-train --count PARAMS       exact parameter counts of a JSON file of parameters\n"
+    "       prereg-train --count FILE         exact parameter counts of parameters, or of a "
+    "task's\n"
     "       prereg-train --bench [MODEL|FILE] [--batch N] [--context N] [--threads N] [--steps N] "
     "[--json]\n"
     "                                         measure speed, its ceiling and where the time goes\n"
@@ -103,11 +104,24 @@ static int (*find_use(const char *word))(int argc, char **argv, FILE *out, struc
     return strcmp(word, "loss") == 0 ? use_loss : NULL;
 }
 
+/* Alone or behind a command; further behind it may be the text of --prompt. */
+static bool asks_for_help(int argc, char **argv)
+{
+    for (int i = 1; i < argc && i <= 2; i++)
+        if (strcmp(argv[i], "--help") == 0)
+            return true;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     const char *task = getenv("PREREG_TASK");
     struct err err = {0};
 
+    if (asks_for_help(argc, argv)) {
+        (void)fputs(USAGE, stdout);
+        return finish(0, &err);
+    }
     if (argc == 3 && strcmp(argv[1], "--describe") == 0)
         return describe(argv[2]);
     if (argc == 3 && strcmp(argv[1], "--count") == 0)
@@ -118,10 +132,6 @@ int main(int argc, char **argv)
         return finish(find_use(argv[1])(argc - 2, argv + 2, stdout, &err), &err);
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
         (void)printf("prereg-train %s\n", PREREGD_VERSION);
-        return finish(0, &err);
-    }
-    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
-        (void)fputs(USAGE, stdout);
         return finish(0, &err);
     }
     bool init = argc == 3 && strcmp(argv[1], "--init") == 0;
