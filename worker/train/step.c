@@ -17,24 +17,30 @@ static const struct tensor *first_bad(const struct trainer *t, const real *all)
     return NULL;
 }
 
-int trainer_check_finite(const struct trainer *t, const char *what, struct err *err)
+static int check_weights(const struct trainer *t, int64_t step, const char *what, struct err *err)
 {
     const struct tensor *bad = first_bad(t, t->w.params);
 
     if (bad != NULL)
         return err_set(err, ERR_REFUSED, "step %lld: %s; weights of %s are not finite",
-                       (long long)t->step, what, bad->name);
+                       (long long)step, what, bad->name);
     return 0;
 }
 
+int trainer_check_finite(const struct trainer *t, const char *what, struct err *err)
+{
+    return check_weights(t, t->step, what, err);
+}
+
+/* Of the step under way, counted from 1 as in the events. */
 static int diverged(const struct trainer *t, const char *what, struct err *err)
 {
-    int rc = trainer_check_finite(t, what, err);
+    int rc = check_weights(t, t->step + 1, what, err);
     if (rc < 0)
         return rc;
     const struct tensor *bad = first_bad(t, t->grad);
-    return err_set(err, ERR_REFUSED, "step %lld: %s; first bad gradient: %s", (long long)t->step,
-                   what, bad == NULL ? "none" : bad->name);
+    return err_set(err, ERR_REFUSED, "step %lld: %s; first bad gradient: %s",
+                   (long long)t->step + 1, what, bad == NULL ? "none" : bad->name);
 }
 
 /* Gradients of the whole batch, pass by pass; returns the mean cross-entropy. */

@@ -311,6 +311,10 @@ static void test_divergence_keeps_the_checkpoint(void **state)
     struct attempt_end end = fixture_run(first, 0, 0);
     assert_int_equal(end.code, 69);
     assert_non_null(strstr(end.err.buf, "not finite"));
+    char broke[64]; /* the step after the last one that the events tell of */
+    (void)snprintf(broke, sizeof(broke),
+                   "step %d: ", fixture_events_count(first, "\"name\":\"loss\"") + 1);
+    assert_non_null(strstr(end.err.buf, broke));
     attempt_end_release(&end);
     int kept = fixture_events_count(first, "\"checkpoint\",\"step\"");
     assert_true(kept > 0);
