@@ -145,6 +145,10 @@ void events_note(struct events *ev, const char *fmt, ...)
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
+    if (ev->fd < 0) {
+        (void)fprintf(stderr, "note: %s\n", text);
+        return;
+    }
     strbuf_adds(&line, "{\"type\":\"note\",\"text\":");
     json_add_string(&line, text);
     say(ev, &line);

@@ -1,7 +1,7 @@
 /*
  * What a running worker says: one JSON line per write(2), appended to the file named by
- * PREREG_EVENTS. Without that variable (a run by hand) nothing is written. Never holds a score
- * (invariant 8).
+ * PREREG_EVENTS. Without that variable (a run by hand) notes go to standard error and nothing else
+ * is written. Never holds a score (invariant 8).
  *
  * The first failure to write is kept and later calls do nothing; the owner asks for it with
  * events_result().

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/xalloc.h"
+#include "worker/data/progress.h"
 #include "worker/nn/gemm.h"
 #include "worker/report/events.h"
 #include "worker/report/result.h"
@@ -24,6 +25,8 @@ struct attempt {
     struct trainer trainer;
     struct events events;
     struct keeper keeper;
+    struct progress shown;  /* of a run by hand */
+    int64_t first_step;     /* that this attempt makes */
     struct evaluation last; /* at last_step */
     int64_t last_step;      /* -1: none */
 };
@@ -32,9 +35,7 @@ static int say_faults(struct param_faults *faults, struct err *err)
 {
     int rc = param_faults_result(faults, err);
 
-    for (size_t i = 0; rc < 0 && i < faults->n; i++)
-        (void)fprintf(stderr, "prereg-train: params.%s: %s\n", faults->items[i].key,
-                      faults->items[i].why);
+    param_faults_say(faults, "prereg-train");
     param_faults_release(faults);
     return rc;
 }
@@ -207,8 +208,18 @@ static int stop(struct attempt *a, struct err *err)
     return rc < 0 ? rc : err_set(err, ERR_BUSY, "stopped at step %lld", (long long)a->trainer.step);
 }
 
+/* Without events nobody sees how far a run is. */
+static void show_progress(struct attempt *a)
+{
+    if (a->events.fd < 0)
+        progress_set(&a->shown, (double)((a->trainer.step - a->first_step) * a->opt.batch_tokens));
+}
+
 static int run_steps(struct attempt *a, struct err *err)
 {
+    a->first_step = a->trainer.step;
+    progress_start(&a->shown, "tokens", PROGRESS_THINGS,
+                   (double)((a->opt.steps - a->trainer.step) * a->opt.batch_tokens));
     for (;;) {
         if (stop_asked())
             return stop(a, err);
@@ -224,6 +235,7 @@ static int run_steps(struct attempt *a, struct err *err)
         int rc = one_step(a, err);
         if (rc < 0)
             return rc;
+        show_progress(a);
         if (a->trainer.step < a->opt.steps)
             keeper_look(&a->keeper);
     }
@@ -255,6 +267,7 @@ int train_run(const struct task *task, struct err *err)
     rc = set_up(&a, err);
     if (rc == 0)
         rc = run_steps(&a, err);
+    progress_end(&a.shown);
     if (rc == 0)
         rc = finish(&a, err);
     keeper_release(&a.keeper); /* on an error too, what is in flight gets to its end */
