@@ -91,6 +91,19 @@ struct shard_view {
     uint32_t vocab;
 };
 
+static int refuse_tokenizer(const unsigned char *stored, const struct digest *asked,
+                            struct err *err)
+{
+    char was[DIGEST_HEX_SIZE], is[DIGEST_HEX_SIZE];
+    struct digest packed;
+
+    memcpy(packed.bytes, stored, sizeof(packed.bytes));
+    digest_hex(&packed, was);
+    digest_hex(asked, is);
+    return err_set(err, ERR_CORRUPT,
+                   "packed with another tokenizer: its digest is %.12s, not %.12s", was, is);
+}
+
 static int view_check(struct shard_view *v, const struct tokenizer *tok, struct err *err)
 {
     const unsigned char *h = v->map;
@@ -107,7 +120,7 @@ static int view_check(struct shard_view *v, const struct tokenizer *tok, struct 
     v->n_documents = get_le(h + 24, 8);
     v->vocab = (uint32_t)get_le(h + 40, 4);
     if (memcmp(h + 48, tok_digest.bytes, 32) != 0)
-        return err_set(err, ERR_CORRUPT, "packed with another tokenizer");
+        return refuse_tokenizer(h + 48, &tok_digest, err);
     if (v->vocab != tokenizer_vocab(tok) || v->token_size != token_size(v->vocab))
         return err_set(err, ERR_CORRUPT, "vocabulary %u with %u bytes a token", v->vocab,
                        v->token_size);

@@ -96,9 +96,9 @@ static int choose_tokenizer(const struct hf_export *job, struct content *c, stru
         return 0;
     }
     return err_set(err, ERR_USAGE,
-                   "the model's tokenizer \"%.60s\" does not lie with it: give it with "
-                   "--tokenizer, or leave it out with --no-tokenizer",
-                   c->info.tokenizer_spec);
+                   "no tokenizer lies with the model: give %.60s with --tokenizer, or leave it out "
+                   "with --no-tokenizer",
+                   c->info.tokenizer_spec[0] != '\0' ? c->info.tokenizer_spec : "it");
 }
 
 static int write_object(const char *folder, const char *name, cJSON *obj, struct err *err)

@@ -1,6 +1,8 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/json.h"
+#include "base/xalloc.h"
 #include "worker/nn/cpu.h"
 #include "worker/nn/gemm.h"
 #include "worker/train/bench.h"
@@ -103,6 +105,17 @@ static int print_json(const struct bench_result *r, FILE *out, struct err *err)
     return rc;
 }
 
+/* A core of AVX2, forced or for want of a better one known to OpenBLAS. */
+static bool blas_is_narrow(void)
+{
+    static const char *const narrow[] = {"core Haswell", "core Zen"};
+
+    for (size_t i = 0; i < ARRAY_LEN(narrow); i++)
+        if (strstr(gemm_blas_text(), narrow[i]) != NULL)
+            return nn_cpu() == NN_CPU_AVX512;
+    return false;
+}
+
 static void print_text(const struct bench_result *r, FILE *out)
 {
     const struct model_config *cfg = &r->model;
@@ -127,6 +140,10 @@ static void print_text(const struct bench_result *r, FILE *out)
     (void)fprintf(out, "rate        %.1f GF/s of %.1f GF/s that sgemm reaches here: %.1f %%\n",
                   step.median * model_config_flops_per_token(cfg) * 1e-9, r->ceiling * 1e-9,
                   100.0 * r->share_of_ceiling);
+    if (blas_is_narrow())
+        (void)fputs("            OpenBLAS's core is of AVX2, the processor of AVX-512: "
+                    "OPENBLAS_CORETYPE=SkylakeX is faster\n",
+                    out);
     (void)fprintf(out, "memory      %.0f MiB at the peak (%.0f planned)\n", r->peak_bytes / mib,
                   r->planned_bytes / mib);
     for (int i = 0; i < LAP_NR; i++)

@@ -124,9 +124,8 @@ static int open_both(const struct words *w, struct model **m, struct tokenizer *
     if (w->tokenizer == NULL && model_tokenizer_file(*m) == NULL &&
         strcmp(spec, TOKENIZER_BYTES) != 0)
         return err_set(err, ERR_USAGE,
-                       "the model's tokenizer \"%.60s\" does not lie with it: give it with "
-                       "--tokenizer",
-                       spec);
+                       "no tokenizer lies with the model: give %.60s with --tokenizer",
+                       spec[0] != '\0' ? spec : "it");
     rc = tokenizer_open(spec, tok, err);
     if (rc < 0)
         return rc;
