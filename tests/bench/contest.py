@@ -113,8 +113,11 @@ class Peer:
         return self.read()
 
     def turn(self, steps):
+        # After a pause the first pass is slow: memory that was given back comes anew. Ours warms up as well.
+        self.ask("train 1")
         train = self.ask(f"train {steps}")
         memory = self.ask("memory")
+        self.ask("forward 1")
         forward = self.ask(f"forward {steps}")
         return {"train": self.tokens / statistics.median(train[self.clock]),
                 "wall": self.tokens / statistics.median(train["wall"]),
