@@ -66,9 +66,9 @@ static void carve_mixture(struct carver *c, const struct run *run, struct layer_
     k->counts = carve_u32(c, e);
     k->plan.place = carve_u32(c, top);
     k->plan.first = carve_u32(c, e + 1);
-    k->moe.xg = carve_real(c, top * (size_t)cfg->width);
+    k->moe.xg = run->again.xg;
     k->moe.gu = carve_real(c, top * 2 * f);
-    k->moe.h = carve_real(c, top * f);
+    k->moe.h = run->again.moe_h;
     k->moe.yg = carve_real(c, top * (size_t)cfg->width);
 }
 
@@ -79,15 +79,15 @@ static void carve_layer(struct carver *c, const struct run *run, struct layer_ke
 
     k->x = carve_real(c, n * width);
     k->rstd1 = carve_real(c, n);
-    k->xn1 = carve_real(c, n * width);
+    k->xn1 = run->again.xn;
     k->qkv = carve_real(c, n * packed_width(&run->cfg));
     k->att = carve_real(c, n * width);
     k->lse = carve_real(c, n * (size_t)run->cfg.heads);
     k->x_mid = carve_real(c, n * width);
     k->rstd2 = carve_real(c, n);
-    k->xn2 = carve_real(c, n * width);
+    k->xn2 = run->again.xn;
     k->gu = carve_real(c, n * 2 * dense_ffn);
-    k->h = carve_real(c, n * dense_ffn);
+    k->h = run->again.h;
     if (moe)
         carve_mixture(c, run, k);
 }
@@ -108,6 +108,17 @@ static void carve_scratch(struct carver *c, struct run *run, size_t dense_ffn)
     run->grad.dr = carve_real(c, n * (size_t)cfg->experts);
 }
 
+static void carve_again(struct carver *c, struct run *run, size_t dense_ffn)
+{
+    const struct model_config *cfg = &run->cfg;
+    size_t n = run->max_tokens, top = n * (size_t)cfg->top_k;
+
+    run->again.xn = carve_real(c, n * (size_t)cfg->width);
+    run->again.h = carve_real(c, n * dense_ffn);
+    run->again.xg = carve_real(c, cfg->experts > 0 ? top * (size_t)cfg->width : 0);
+    run->again.moe_h = carve_real(c, cfg->experts > 0 ? top * (size_t)cfg->expert_ffn : 0);
+}
+
 static void carve_all(struct carver *c, struct run *run)
 {
     const struct model_config *cfg = &run->cfg;
@@ -116,6 +127,7 @@ static void carve_all(struct carver *c, struct run *run)
 
     for (int layer = 0; layer < cfg->layers; layer++)
         dense_ffn = max_size(dense_ffn, run_dense_ffn(cfg, layer));
+    carve_again(c, run, dense_ffn);
     for (int layer = 0; layer < cfg->layers; layer++) {
         if (run->mode == RUN_TRAIN)
             carve_layer(c, run, &run->layers[layer], run_dense_ffn(cfg, layer),

@@ -37,6 +37,8 @@ static void dense_ffn_backward(const struct pass *ps, const struct layer_kept *k
     enum tensor_role down = moe ? TENSOR_SHARED_DOWN : TENSOR_DOWN;
     enum tensor_role gate = moe ? TENSOR_SHARED_GATE : TENSOR_GATE;
 
+    swiglu_forward(k->h, k->gu, ps->n, f);
+    lap_mark(ps->run->lap, LAP_ELEMENTS);
     linear_backward_weight(gradient(ps, down, layer), g->dx, k->h, ps->n, f, c);
     linear_backward_input(g->dh, 0, g->dx, weight(ps, down, layer), ps->n, f, c);
     lap_mark(ps->run->lap, LAP_BODY);
@@ -65,7 +67,7 @@ static void mixture_backward(const struct pass *ps, const struct layer_kept *k, 
                                .dgu = g->dgu,
                                .dh = g->dh};
 
-    moe_backward(&out, g->dx, &k->moe, &k->plan, k->route_w,
+    moe_backward(&out, g->dx, &k->moe, &k->plan, k->xn2, k->route_w,
                  weight(ps, TENSOR_EXPERT_GATE_UP, layer), weight(ps, TENSOR_EXPERT_DOWN, layer),
                  &dims);
     router_backward(g->dr, g->dw, k->p, k->route_lse, k->chosen, k->route_w, k->counts, &losses,
@@ -84,6 +86,9 @@ static void ffn_block_backward(const struct pass *ps, const struct layer_kept *k
     size_t c = (size_t)ps->run->cfg.width;
     bool dense = run_dense_ffn(&ps->run->cfg, layer) > 0;
 
+    rmsnorm_forward(k->xn2, k->rstd2, k->x_mid, weight(ps, TENSOR_NORM_FFN, layer),
+                    (real)ps->run->cfg.norm_eps, ps->n, c);
+    lap_mark(ps->run->lap, LAP_ELEMENTS);
     if (dense)
         dense_ffn_backward(ps, k, layer, 0);
     else
@@ -109,6 +114,8 @@ static void attention_block_backward(const struct pass *ps, const struct layer_k
     lap_mark(ps->run->lap, LAP_ATTENTION);
     rope_backward(g->dqkv, ps->run->rope, ps->n, dims->tokens, dims->heads + dims->groups,
                   dims->dim, packed);
+    rmsnorm_forward(k->xn1, k->rstd1, k->x, weight(ps, TENSOR_NORM_ATTENTION, layer),
+                    (real)ps->run->cfg.norm_eps, ps->n, c);
     lap_mark(ps->run->lap, LAP_ELEMENTS);
     linear_backward_weight(gradient(ps, TENSOR_Q, layer), g->dqkv, k->xn1, ps->n, c, packed);
     linear_backward_input(g->dn, 0, g->dqkv, weight(ps, TENSOR_Q, layer), ps->n, c, packed);

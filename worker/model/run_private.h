@@ -7,26 +7,31 @@
 #include "worker/nn/lap.h"
 #include "worker/nn/moe.h"
 
-/* One layer's activations. Rows N = B T; width C, packed W = (H + 2 G) D. */
+/*
+ * One layer's activations. Rows N = B T; width C, packed W = (H + 2 G) D.
+ *
+ * Those marked "again" are one buffer for all layers: cheap to make from what is kept, so the
+ * backward pass makes them anew, with the same bits.
+ */
 struct layer_kept {
     real *x;          /* (N, C) into the block */
     real *rstd1;      /* (N) */
-    real *xn1;        /* (N, C) */
+    real *xn1;        /* (N, C) again; the same buffer as xn2 */
     real *qkv;        /* (N, W), rotated */
     real *att;        /* (N, C) */
     real *lse;        /* (N, H) */
     real *x_mid;      /* (N, C) after attention */
     real *rstd2;      /* (N) */
-    real *xn2;        /* (N, C) */
+    real *xn2;        /* (N, C) again */
     real *gu;         /* (N, 2 F) of the dense block or the shared experts */
-    real *h;          /* (N, F) */
+    real *h;          /* (N, F) again */
     real *p;          /* (N, E) */
     real *route_lse;  /* (N) */
     uint32_t *chosen; /* (N, K) */
     real *route_w;    /* (N, K) */
     uint32_t *counts; /* (E) */
     struct moe_plan plan;
-    struct moe_kept moe;
+    struct moe_kept moe; /* xg and h again */
 };
 
 /* Gradients of activations: one set, reused by every layer. */
@@ -39,6 +44,14 @@ struct run_scratch {
     real *dyg; /* (N K, C) */
     real *dw;  /* (N, K) */
     real *dr;  /* (N, E) */
+};
+
+/* What all layers share in a forward pass, and a backward pass makes again. */
+struct run_again {
+    real *xn;    /* (N, C) */
+    real *h;     /* (N, F) */
+    real *xg;    /* (N K, C) */
+    real *moe_h; /* (N K, Fe) */
 };
 
 struct run {
@@ -55,7 +68,8 @@ struct run {
     real *logits;              /* (head rows, V) */
     double *row_loss;          /* (head rows) */
     size_t head_rows;
-    struct lap *lap;         /* NULL unless somebody measures */
+    struct lap *lap; /* NULL unless somebody measures */
+    struct run_again again;
     struct run_scratch grad; /* RUN_TRAIN */
 };
 

@@ -19,15 +19,23 @@ void moe_plan_make(struct moe_plan *plan, const uint32_t *restrict chosen,
         plan->place[i] = plan->first[chosen[i] + 1]++;
 }
 
+static void gather(const struct moe_kept *kept, const struct moe_plan *plan, const real *restrict x,
+                   const struct moe_dims *dims)
+{
+    size_t c = dims->width, k = dims->top_k;
+
+    for (size_t i = 0; i < dims->n * k; i++)
+        memcpy(kept->xg + plan->place[i] * c, x + i / k * c, c * sizeof(*x));
+    lap_mark(dims->lap, LAP_ROUTING);
+}
+
 void moe_forward(real *restrict y, const struct moe_kept *kept, const struct moe_plan *plan,
                  const real *restrict x, const real *restrict weights, const real *restrict wgu,
                  const real *restrict wd, const struct moe_dims *dims)
 {
     size_t c = dims->width, f = dims->ffn, k = dims->top_k;
 
-    for (size_t i = 0; i < dims->n * k; i++)
-        memcpy(kept->xg + plan->place[i] * c, x + i / k * c, c * sizeof(*x));
-    lap_mark(dims->lap, LAP_ROUTING);
+    gather(kept, plan, x, dims);
     for (size_t e = 0; e < dims->experts; e++) {
         size_t at = plan->first[e], m = plan->first[e + 1] - at;
         if (m == 0)
@@ -54,6 +62,8 @@ static void expert_backward(const struct moe_gradient *grad, const struct moe_ke
     real *dgu = grad->dgu + at * 2 * f;
     real *dh = grad->dh + at * f;
 
+    swiglu_forward(kept->h + at * f, kept->gu + at * 2 * f, m, f);
+    lap_mark(dims->lap, LAP_ELEMENTS);
     linear_backward_weight(grad->dwd + e * c * f, dyg, kept->h + at * f, m, f, c);
     linear_backward_input(dh, 0, dyg, wd + e * c * f, m, f, c);
     lap_mark(dims->lap, LAP_BODY);
@@ -65,12 +75,13 @@ static void expert_backward(const struct moe_gradient *grad, const struct moe_ke
 }
 
 void moe_backward(const struct moe_gradient *grad, const real *restrict dy,
-                  const struct moe_kept *kept, const struct moe_plan *plan,
+                  const struct moe_kept *kept, const struct moe_plan *plan, const real *restrict x,
                   const real *restrict weights, const real *restrict wgu, const real *restrict wd,
                   const struct moe_dims *dims)
 {
     size_t c = dims->width, k = dims->top_k;
 
+    gather(kept, plan, x, dims);
     for (size_t i = 0; i < dims->n * k; i++) {
         const real *from = dy + i / k * c;
         real *to = grad->dyg + plan->place[i] * c;

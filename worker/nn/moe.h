@@ -1,9 +1,9 @@
 /*
  * The mixture itself: tokens are grouped by expert, one product per expert and matrix, no capacity,
  * none dropped. y_n = sum_k w_nk expert_(chosen_nk)(x_n),  expert_e(x) = Wd_e swiglu(Wgu_e x). Wgu
- * (E, 2 Fe, C): per expert the gate's rows, then up's; Wd (E, C, Fe). Kept: xg (N K, C) the grouped
- * inputs, gu (N K, 2 Fe), h (N K, Fe), yg (N K, C), and the plan. dw_nk = dy_n yg_(place nk);  dyg
- * = w dy;  then each expert's three layers backward; dx_n adds over k.
+ * (E, 2 Fe, C): per expert the gate's rows, then up's; Wd (E, C, Fe). Arrays: xg (N K, C) the
+ * grouped inputs, gu (N K, 2 Fe), h (N K, Fe), yg (N K, C), and the plan. dw_nk = dy_n yg_(place
+ * nk);  dyg = w dy;  then each expert's three layers backward; dx_n adds over k.
  */
 #ifndef WORKER_NN_MOE_H
 #define WORKER_NN_MOE_H
@@ -30,7 +30,8 @@ struct moe_plan {
     uint32_t *first;
 };
 
-/* Grouped activations of one layer, all kept for the backward pass. */
+/* Grouped activations of one layer. The backward pass needs gu and yg as they were left; it makes
+ * xg and h again, so layers may share the memory of those two. */
 struct moe_kept {
     real *xg;
     real *gu;
@@ -59,7 +60,7 @@ struct moe_gradient {
 };
 
 void moe_backward(const struct moe_gradient *grad, const real *restrict dy,
-                  const struct moe_kept *kept, const struct moe_plan *plan,
+                  const struct moe_kept *kept, const struct moe_plan *plan, const real *restrict x,
                   const real *restrict weights, const real *restrict wgu, const real *restrict wd,
                   const struct moe_dims *dims);
 

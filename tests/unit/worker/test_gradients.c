@@ -409,7 +409,9 @@ static void test_moe(void **state)
                              zero_array(n_d),    zero_array(top * c), zero_array(top * 2 * f),
                              zero_array(top * f)};
     (void)moe_loss(&k);
-    moe_backward(&g, k.r, &k.kept, &k.plan, k.w, k.wgu, k.wd, &k.dims);
+    memset(k.kept.xg, 0xff, top * c * sizeof(double)); /* another layer's by now */
+    memset(k.kept.h, 0xff, top * f * sizeof(double));
+    moe_backward(&g, k.r, &k.kept, &k.plan, k.x, k.w, k.wgu, k.wd, &k.dims);
     gradcheck("mixture x", k.x, g.dx, n * c, 1, moe_loss, &k);
     gradcheck("mixture weights", k.w, g.dw, top, 1, moe_loss, &k);
     gradcheck("mixture gate and up", k.wgu, g.dwgu, n_gu, 1, moe_loss, &k);
