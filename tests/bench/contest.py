@@ -76,7 +76,7 @@ class Ours:
 class Peer:
     """One PyTorch process for the whole contest; it sleeps while others have their turn."""
 
-    def __init__(self, python, path, threads, batch, extra=(), context=None):
+    def __init__(self, python, path, threads, batch, extra=(), context=None, core=None):
         self.errors = tempfile.TemporaryFile()
         self.scratch = None
         if context:
@@ -87,7 +87,7 @@ class Peer:
             self.scratch.flush()
             path = self.scratch.name
         command = [python, os.path.join(HERE, "torch_peer.py"), path, "--threads", str(threads), "--batch", str(batch)]
-        self.child = subprocess.Popen(command + list(extra), env=environment(threads), text=True, stdin=subprocess.PIPE,
+        self.child = subprocess.Popen(command + list(extra), env=environment(threads, core), text=True, stdin=subprocess.PIPE,
                                       stdout=subprocess.PIPE, stderr=self.errors)
         with open(path, encoding="utf-8") as f:
             shape = json.load(f)
