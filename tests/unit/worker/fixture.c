@@ -293,3 +293,21 @@ cJSON *fixture_params(const char *text)
     free(copy);
     return params;
 }
+
+void reference_release(struct reference *ref)
+{
+    strbuf_release(&ref->model);
+    strbuf_release(&ref->outcome);
+}
+
+void reference_assert_same(const struct reference *ref, const char *folder)
+{
+    struct strbuf model = fixture_file(folder, "model/model.bin");
+    struct strbuf outcome = fixture_outcome(folder);
+
+    assert_string_equal(outcome.buf, ref->outcome.buf);
+    assert_int_equal(model.len, ref->model.len);
+    assert_memory_equal(model.buf, ref->model.buf, model.len);
+    strbuf_release(&model);
+    strbuf_release(&outcome);
+}

@@ -61,6 +61,17 @@ struct strbuf fixture_file(const char *folder, const char *name);
  * memory, as JSON. */
 struct strbuf fixture_outcome(const char *folder);
 
+/* What an undisturbed run left. */
+struct reference {
+    struct strbuf model;
+    struct strbuf outcome;
+    int64_t us; /* how long it took, where somebody measured */
+};
+
+void reference_release(struct reference *ref);
+/* Fails the test unless the folder holds the same bytes of model and outcome. */
+void reference_assert_same(const struct reference *ref, const char *folder);
+
 /* Parameters from JSON text with single quotes for double ones. */
 cJSON *fixture_params(const char *text);
 

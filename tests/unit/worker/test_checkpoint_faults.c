@@ -28,11 +28,6 @@
 #define FAILED_CALLS 30
 #define CHECKPOINT   "\"type\":\"checkpoint\""
 
-struct reference {
-    struct strbuf model;
-    struct strbuf outcome;
-};
-
 static cJSON *tiny_params(int tokens)
 {
     char *text = xasprintf(TINY, tokens);
@@ -49,28 +44,11 @@ static struct reference run_reference(struct fixture *f, const cJSON *params)
 
     if (end.code != 0)
         fail_msg("exit %d: %s", end.code, end.err.buf);
-    struct reference ref = {fixture_file(folder, "model/model.bin"), fixture_outcome(folder)};
+    struct reference ref = {.model = fixture_file(folder, "model/model.bin"),
+                            .outcome = fixture_outcome(folder)};
     attempt_end_release(&end);
     fixture_forget(f);
     return ref;
-}
-
-static void reference_release(struct reference *ref)
-{
-    strbuf_release(&ref->model);
-    strbuf_release(&ref->outcome);
-}
-
-static void assert_same(const struct reference *ref, const char *folder)
-{
-    struct strbuf model = fixture_file(folder, "model/model.bin");
-    struct strbuf outcome = fixture_outcome(folder);
-
-    assert_string_equal(outcome.buf, ref->outcome.buf);
-    assert_int_equal(model.len, ref->model.len);
-    assert_memory_equal(model.buf, ref->model.buf, model.len);
-    strbuf_release(&model);
-    strbuf_release(&outcome);
 }
 
 /* A sanitized worker's runtime need not be loaded first: what is preloaded allocates nothing. */
@@ -139,7 +117,7 @@ static void test_killed_at_every_call(void **state)
         assert_true(from >= said);
         assert_true(said > 0 || call < KILLED_CALLS);
         resumed += from > 0;
-        assert_same(&ref, second);
+        reference_assert_same(&ref, second);
         fixture_forget(&f);
     }
     print_message("  killed at %d calls, %d resumed\n", killed, resumed);
@@ -177,7 +155,7 @@ static void test_failed_calls(void **state)
             bool gave_up = fixture_events_count(folder, "given up") > 0;
             assert_int_equal(gave_up, fixture_events_count(folder, cases[i].words) > 0);
             given_up += gave_up;
-            assert_same(&ref, folder);
+            reference_assert_same(&ref, folder);
             fixture_forget(&f);
         }
         assert_true(given_up >= 3);

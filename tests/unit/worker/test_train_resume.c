@@ -36,13 +36,6 @@
 #define CHECKPOINT_EVENT   "\"type\":\"checkpoint\""
 #define KILLS_MAX          12
 
-/* The undisturbed run. */
-struct reference {
-    struct strbuf model;
-    struct strbuf outcome;
-    int64_t us;
-};
-
 static struct reference run_reference(struct fixture *f, const cJSON *params)
 {
     struct reference ref;
@@ -58,24 +51,6 @@ static struct reference run_reference(struct fixture *f, const cJSON *params)
     attempt_end_release(&end);
     fixture_forget(f);
     return ref;
-}
-
-static void reference_release(struct reference *ref)
-{
-    strbuf_release(&ref->model);
-    strbuf_release(&ref->outcome);
-}
-
-static void assert_same(const struct reference *ref, const char *folder)
-{
-    struct strbuf model = fixture_file(folder, "model/model.bin");
-    struct strbuf outcome = fixture_outcome(folder);
-
-    assert_string_equal(outcome.buf, ref->outcome.buf);
-    assert_int_equal(model.len, ref->model.len);
-    assert_memory_equal(model.buf, ref->model.buf, model.len);
-    strbuf_release(&model);
-    strbuf_release(&outcome);
 }
 
 static bool events_say(const char *folder, const char *text)
@@ -103,7 +78,7 @@ static int run_killed(struct fixture *f, const cJSON *params, const struct refer
         attempt_end_release(&end);
         if (!done)
             continue;
-        assert_same(ref, folder);
+        reference_assert_same(ref, folder);
         fixture_forget(f);
         return resumed;
     }
@@ -236,7 +211,7 @@ static void test_torn_checkpoint_is_skipped(void **state)
         assert_int_equal(end.code, 0);
         assert_true(events_say(second, "skipped"));
         assert_true(events_say(second, "\"resumed\"")); /* from the one before */
-        assert_same(&ref, second);
+        reference_assert_same(&ref, second);
         attempt_end_release(&end);
         free(newest);
         fixture_forget(&f);
@@ -266,7 +241,7 @@ static void test_other_run_is_skipped(void **state)
     assert_int_equal(end.code, 0);
     assert_true(events_say(second, "of another run"));
     assert_false(events_say(second, "\"resumed\""));
-    assert_same(&ref, second);
+    reference_assert_same(&ref, second);
     attempt_end_release(&end);
     reference_release(&ref);
     cJSON_Delete(params);
