@@ -1,0 +1,98 @@
+#include "worker/eval/marks.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+
+void marks_release(struct marks *m)
+{
+    free(m->x);
+    free(m->w);
+    memset(m, 0, sizeof(*m));
+}
+
+void marks_add(struct marks *m, double x, double w)
+{
+    if (m->n == m->cap) {
+        m->cap = m->cap == 0 ? 64 : m->cap * 2;
+        m->x = xreallocarray(m->x, m->cap, sizeof(*m->x));
+        m->w = xreallocarray(m->w, m->cap, sizeof(*m->w));
+    }
+    m->x[m->n] = x;
+    m->w[m->n++] = w;
+}
+
+/* From left to right, as Python's sum() up to 3.11. */
+static double sum_of(const double *xs, size_t n)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++)
+        sum += xs[i];
+    return sum;
+}
+
+double marks_mean(const struct marks *m)
+{
+    return m->n == 0 ? (double)NAN : sum_of(m->x, m->n) / (double)m->n;
+}
+
+double marks_mean_se(const struct marks *m)
+{
+    if (m->n < 2)
+        return (double)NAN;
+    const double n = (double)m->n;
+    const double mean = marks_mean(m);
+    double squares = 0.0;
+    for (size_t i = 0; i < m->n; i++)
+        squares += (m->x[i] - mean) * (m->x[i] - mean);
+    return sqrt(squares / (n - 1.0)) / sqrt(n);
+}
+
+double marks_perplexity(const struct marks *m)
+{
+    return exp(-marks_mean(m));
+}
+
+/* NaN when empty: 0 / 0. */
+static double weighted_mean(const struct marks *m)
+{
+    return sum_of(m->x, m->n) / sum_of(m->w, m->n);
+}
+
+double marks_weighted_perplexity(const struct marks *m)
+{
+    return exp(-weighted_mean(m));
+}
+
+double marks_bits(const struct marks *m)
+{
+    return -weighted_mean(m) / log(2.0);
+}
+
+struct score marks_pool(const struct score *groups, size_t n_groups)
+{
+    const struct score *last = NULL;
+    double weighted = 0.0;
+    double squares = 0.0;
+    size_t n_all = 0;
+    size_t n_used = 0;
+    for (size_t g = 0; g < n_groups; g++) {
+        if (groups[g].n == 0)
+            continue;
+        const double n = (double)groups[g].n;
+        const double se = groups[g].n < 2 ? 0.0 : groups[g].se;
+        weighted += groups[g].value * n;
+        squares += (n - 1.0) * n * se * se;
+        n_all += groups[g].n;
+        n_used++;
+        last = &groups[g];
+    }
+    if (n_used == 0)
+        return (struct score){0, (double)NAN, (double)NAN};
+    if (n_used == 1)
+        return *last;
+    const double spread = (double)(n_all - n_used);
+    return (struct score){n_all, weighted / (double)n_all, sqrt(squares / spread / (double)n_all)};
+}
