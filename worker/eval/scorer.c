@@ -40,7 +40,8 @@ void scorer_release(struct scorer *s)
 static int ask_option(struct scorer *s, size_t option, struct outcome *o, struct err *err)
 {
     struct request *r = &s->request;
-    int rc = request_build(r, s->lm->tok, s->context.buf, s->continuation.buf, s->lm->context, err);
+    const struct request_rules rules = {.tok = s->lm->tok, .max_length = s->lm->context};
+    int rc = request_build(r, &rules, s->context.buf, s->continuation.buf, err);
     if (rc == ERR_RANGE) {
         (void)snprintf(o->fault, sizeof(o->fault), "option %zu: %.120s", option, err->msg);
         err_clear(err);

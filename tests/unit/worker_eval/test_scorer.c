@@ -126,8 +126,8 @@ static void test_request(void **state)
     struct request r = {0};
     assert_int_equal(tokenizer_open(TOKENIZER_BYTES, &tok, &err), 0);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        int rc = request_build(&r, tok, cases[i].context, cases[i].continuation,
-                               cases[i].max_length, &err);
+        const struct request_rules rules = {.tok = tok, .max_length = cases[i].max_length};
+        int rc = request_build(&r, &rules, cases[i].context, cases[i].continuation, &err);
         if (cases[i].why != NULL) {
             assert_int_equal(rc, ERR_RANGE);
             assert_non_null(strstr(err.msg, cases[i].why));
