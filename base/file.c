@@ -13,6 +13,8 @@
 #include "base/uuid.h"
 #include "base/xalloc.h"
 
+#define WRITER_BYTES ((size_t)1 << 20)
+
 enum file_kind file_kind_at(const char *path)
 {
     struct stat st;
@@ -125,25 +127,70 @@ static int temp_publish(int fd, const char *temp, const char *path, struct err *
     return rc;
 }
 
-int file_write_atomic(const char *path, const void *data, size_t len, mode_t mode, struct err *err)
+int file_writer_open(struct file_writer *w, const char *path, mode_t mode, struct err *err)
 {
-    char *temp = NULL;
-    int fd = temp_open(path, mode, &temp, err);
+    *w = (struct file_writer){.fd = -1, .path = xstrdup(path), .pending = STRBUF_INIT};
+    int fd = temp_open(path, mode, &w->temp, err);
     if (fd < 0) {
-        free(temp);
         return fd;
     }
-    int rc = file_write_all(fd, data, len, err);
-    if (rc != 0) {
+    w->fd = fd;
+    return 0;
+}
+
+static int writer_flush(struct file_writer *w, struct err *err)
+{
+    int rc = file_write_all(w->fd, w->pending.buf, w->pending.len, err);
+    strbuf_clear(&w->pending);
+    return rc == 0 ? 0 : err_wrap(err, "%s", w->path);
+}
+
+int file_writer_add(struct file_writer *w, const void *data, size_t len, struct err *err)
+{
+    if (data != NULL) {
+        strbuf_add(&w->pending, data, len);
+    }
+    return w->pending.len < WRITER_BYTES ? 0 : writer_flush(w, err);
+}
+
+int file_writer_publish(struct file_writer *w, struct err *err)
+{
+    int rc = writer_flush(w, err);
+    if (rc == 0) {
+        rc = temp_publish(w->fd, w->temp, w->path, err);
+    }
+    if (rc == 0) {
+        (void)close(w->fd);
+        w->fd = -1;
+    }
+    return rc;
+}
+
+void file_writer_release(struct file_writer *w)
+{
+    if (w->fd >= 0) {
+        (void)unlink(w->temp);
+        (void)close(w->fd);
+    }
+    w->fd = -1;
+    free(w->path);
+    free(w->temp);
+    w->path = NULL;
+    w->temp = NULL;
+    strbuf_release(&w->pending);
+}
+
+int file_write_atomic(const char *path, const void *data, size_t len, mode_t mode, struct err *err)
+{
+    struct file_writer w;
+    int rc = file_writer_open(&w, path, mode, err);
+    if (rc == 0 && (rc = file_write_all(w.fd, data, len, err)) != 0) {
         (void)err_wrap(err, "%s", path);
-    } else {
-        rc = temp_publish(fd, temp, path, err);
     }
-    if (rc != 0) {
-        (void)unlink(temp);
+    if (rc == 0) {
+        rc = file_writer_publish(&w, err);
     }
-    (void)close(fd);
-    free(temp);
+    file_writer_release(&w);
     return rc;
 }
 

@@ -27,6 +27,22 @@ int file_read(const char *path, size_t max_bytes, struct strbuf *out, struct err
 int file_write_atomic(const char *path, const void *data, size_t len, mode_t mode,
                       struct err *err) MUST_CHECK;
 
+/* The same for a file that is too large for memory, written piece by piece: nothing is at path
+ * until it is published. Always valid to release, which takes back what was not published. */
+struct file_writer {
+    int fd; /* -1 when closed */
+    char *path;
+    char *temp;
+    struct strbuf pending; /* the caller may append to it instead of calling file_writer_add */
+};
+int file_writer_open(struct file_writer *w, const char *path, mode_t mode,
+                     struct err *err) MUST_CHECK;
+/* Appends, and writes what has gathered once that is much; data may be NULL. */
+int file_writer_add(struct file_writer *w, const void *data, size_t len,
+                    struct err *err) MUST_CHECK;
+int file_writer_publish(struct file_writer *w, struct err *err) MUST_CHECK;
+void file_writer_release(struct file_writer *w);
+
 /* All of data to fd, across short writes and EINTR. */
 int file_write_all(int fd, const void *data, size_t len, struct err *err) MUST_CHECK;
 

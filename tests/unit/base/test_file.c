@@ -107,6 +107,41 @@ static void test_atomic_write(void **state)
     free(path);
 }
 
+/* Nothing at path before it is published, nothing left behind when it never is. */
+static void test_writer(void **state)
+{
+    (void)state;
+    struct strbuf text = STRBUF_INIT;
+    struct err err = {0};
+    struct file_writer w;
+    char *path = path_join(folder, "f");
+    assert_int_equal(file_writer_open(&w, path, 0600, &err), 0);
+    for (int i = 0; i < 300000; i++) {
+        strbuf_addf(&w.pending, "%06d\n", i);
+        assert_int_equal(file_writer_add(&w, NULL, 0, &err), 0);
+        assert_true(w.pending.len < (size_t)2 << 20);
+    }
+    assert_int_equal(file_writer_add(&w, "end", 3, &err), 0);
+    assert_int_equal(file_kind_at(path), FILE_ABSENT);
+    assert_int_equal(file_writer_publish(&w, &err), 0);
+    file_writer_release(&w);
+    assert_int_equal(file_read(path, (size_t)4 << 20, &text, &err), 0);
+    assert_int_equal(text.len, 300000 * 7 + 3);
+    assert_memory_equal(text.buf + 299999 * 7, "299999\nend", 10);
+    assert_int_equal(entries(), 1);
+    assert_int_equal(file_writer_open(&w, path, 0600, &err), 0);
+    assert_int_equal(file_writer_add(&w, "new", 3, &err), 0);
+    assert_int_equal(entries(), 2);
+    file_writer_release(&w);
+    assert_int_equal(entries(), 1);
+    char *nowhere = path_join(folder, "none/f");
+    assert_int_equal(file_writer_open(&w, nowhere, 0600, &err), ERR_NOT_FOUND);
+    file_writer_release(&w);
+    free(nowhere);
+    strbuf_release(&text);
+    free(path);
+}
+
 static void test_folders(void **state)
 {
     (void)state;
@@ -229,8 +264,8 @@ int main(void)
 {
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_read),  IN_FOLDER(test_atomic_write), IN_FOLDER(test_folders),
-        IN_FOLDER(test_paths), IN_FOLDER(test_locks),
+        IN_FOLDER(test_read),    IN_FOLDER(test_atomic_write), IN_FOLDER(test_writer),
+        IN_FOLDER(test_folders), IN_FOLDER(test_paths),        IN_FOLDER(test_locks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
