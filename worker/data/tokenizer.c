@@ -69,6 +69,11 @@ bool tokenizer_adds_space(const struct tokenizer *tok)
     return tok->prefix_space;
 }
 
+bool tokenizer_begins_texts(const struct tokenizer *tok)
+{
+    return tok->begins_texts;
+}
+
 struct digest tokenizer_digest(const struct tokenizer *tok)
 {
     return tok->digest;

@@ -42,6 +42,9 @@ uint32_t tokenizer_end_of_text(const struct tokenizer *tok); /* the id that ends
 struct digest tokenizer_digest(const struct tokenizer *tok);
 /* Whether encoding puts a space before the text, so that what is generated begins with one. */
 bool tokenizer_adds_space(const struct tokenizer *tok);
+/* Whether those who made the tokenizer put end-of-text before every text, as SentencePiece's <s>.
+ * Encoding does not. */
+bool tokenizer_begins_texts(const struct tokenizer *tok);
 
 const char *tokenizer_kind_name(const struct tokenizer *tok); /* for people */
 /* Appends what is lost on the way to ids and back, in a few words; false: nothing is, decoding what

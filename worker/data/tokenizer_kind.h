@@ -36,6 +36,7 @@ struct tokenizer {
     uint32_t vocab;
     uint32_t end_of_text;
     bool prefix_space; /* encode() puts a space before the text */
+    bool begins_texts; /* tokenizer_begins_texts() */
     struct digest digest;
     void *state; /* the kind's own */
 };

@@ -174,6 +174,7 @@ static int llama2c_open(struct tokenizer *tok, struct err *err)
     tok->end_of_text = ID_BEGIN;
     tok->digest = digest_bytes(v->file.buf, v->file.len);
     tok->prefix_space = true;
+    tok->begins_texts = true;
     return 0;
 }
 

@@ -183,6 +183,7 @@ static void test_tokenizer(void **state)
     assert_int_equal(tokenizer_vocab(tok), 259 + ARRAY_LEN(pieces));
     assert_int_equal(tokenizer_end_of_text(tok), 1);
     assert_true(tokenizer_adds_space(tok));
+    assert_true(tokenizer_begins_texts(tok));
     assert_true(tokenizer_losses(tok, &text)); /* what is decoded begins with a blank */
     strbuf_clear(&text);
     check_ids(tok, "", NULL, 0);
