@@ -20,7 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 SHARED = os.environ.get("PREREGD_SHARED", os.path.join(TOP, "..", "shared"))
 OWN = ("preregd", "preregctl", "prereg-shim", "prereg-report")
-WORKERS = ("prereg-train", "prereg-eval", "prereg-data")
+WORKERS = ("prereg-train", "prereg-eval", "prereg-data", "prereg-python", "prereg-lm-eval")
 SKIP = 77
 
 OK, ANY, USAGE, LOCK, INDETERMINATE, INVALID, NO_DAEMON, VOID = range(8)

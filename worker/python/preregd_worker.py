@@ -1,0 +1,714 @@
+"""The worker's side of preregd's file protocol, for any Python program. Standard library only, Python 3.9 or later.
+
+A worker is two functions and one call:
+
+    import preregd_worker as prereg
+
+    def setup(w):                                   # asked beforehand too (--describe); does no work
+        p = {"steps": w.params.integer("steps", 1, 10**6), "lr": w.params.number("lr", 0, 1)}
+        w.params.finish()                           # every fault at once, exit 64
+        w.will_measure("val_loss")
+        return p
+
+    def work(w, p):
+        net = Net(w.data("corpus"))                 # the path of pinned data, digest verified
+        start = w.resume(net.load)                  # newest whole checkpoint of an earlier attempt, or 0
+        for step in w.steps(start, p["steps"], net.save):
+            net.train(step, p["lr"])                # progress, checkpoints and SIGTERM happen between steps
+        w.metric("val_loss", net.loss(), n=1000)
+
+    prereg.run(setup, work)
+
+What it keeps for them: task.json is read strictly; one write(2) per event line; SIGTERM means checkpoint and exit 75; a checkpoint
+is written whole or not at all and verified before use; result.json comes last, atomic and synced. Exit codes: 0 done, 64 bad
+parameters, 65 bad data, 69 cannot be measured, 75 run me again; any other exception is a crash with its traceback on standard error.
+
+docs/python-workers.md goes through it step by step; docs/worker-protocol.md is the contract. Times are in seconds.
+"""
+
+import difflib
+import hashlib
+import json
+import math
+import os
+import platform
+import re
+import resource
+import shutil
+import signal
+import sys
+import time
+
+PROTOCOL = 1
+DONE, USAGE, DATA, UNMEASURABLE, AGAIN = 0, 64, 65, 69, 75
+SECTIONS = ("setup", "step", "checkpoint", "eval")
+LINE_MAX = 65536          # bytes of an event, with its line feed
+NOTE_MAX = 4000           # characters of a note; what is longer is cut
+PROGRESS_GAP = 0.5        # between two progress lines, the first and the last excepted
+CHECKPOINT_GAP = 10.0     # checkpoint = "auto": at least this far apart,
+CHECKPOINT_SHARE = 0.02   # and not more of the run than this
+KEPT = 2                  # checkpoints: the newest and the one before
+
+
+class Fault(Exception):
+    """Ends the worker with one line on standard error and an exit code of the protocol."""
+    code = 1
+
+
+class UsageFault(Fault):
+    """Bad parameters: never retried."""
+    code = USAGE
+
+
+class DataFault(Fault):
+    """Input data that are not what they must be: never retried."""
+    code = DATA
+
+
+class NotMeasurable(Fault):
+    """There is no such number, e.g. a model that cannot generate: the task ends blocked, with the reason."""
+    code = UNMEASURABLE
+
+
+class Stopped(Fault):
+    """Asked to stop, and everything done so far is kept: run me again."""
+    code = AGAIN
+
+
+# ── files ────────────────────────────────────────────────────────────────────────────────────────
+
+def sync(path):
+    """fsync of a file or a folder."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def write_file(path, data):
+    """Writes bytes whole or not at all: beside it, synced, renamed, the folder synced."""
+    part = path + ".part"
+    with open(part, "wb") as f:
+        f.write(data)
+        f.flush()
+        os.fsync(f.fileno())
+    os.replace(part, path)
+    sync(os.path.dirname(path) or os.curdir)
+
+
+def digest_file(path):
+    """SHA-256 of a regular file's bytes, as 64 hex digits."""
+    state = hashlib.sha256()
+    with open(path, "rb") as f:
+        for block in iter(lambda: f.read(1 << 20), b""):
+            state.update(block)
+    return state.hexdigest()
+
+
+def files_below(folder):
+    """Relative paths of the regular files in a folder, sorted by their bytes. A link or a special file is a DataFault."""
+    found = []
+    for place, folders, names in os.walk(folder):
+        for name in [n for n in folders if os.path.islink(os.path.join(place, n))] + names:
+            path = os.path.join(place, name)
+            if os.path.islink(path) or not os.path.isfile(path):
+                raise DataFault(f"{path} is no regular file")
+            found.append(os.path.relpath(path, folder))
+    return sorted(found, key=os.fsencode)
+
+
+def digest_path(path):
+    """The digest that a lock holds: of a file its SHA-256, of a folder the SHA-256 of its lines `<sha256>  <relative path>`."""
+    if not os.path.isdir(path):
+        return digest_file(path)
+    lines = [digest_file(os.path.join(path, name)).encode() + b"  " + os.fsencode(name) + b"\n" for name in files_below(path)]
+    return hashlib.sha256(b"".join(lines)).hexdigest()
+
+
+def to_line(value):
+    """Compact JSON of a value, one line without its line feed. NaN and infinity are a ValueError: they are no JSON."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def from_json(text):
+    """A JSON value, read strictly: NaN, infinity and a key that comes twice are a ValueError."""
+    def refuse(name):
+        raise ValueError(f"{name} is no JSON")
+
+    def once(pairs):
+        found = {}
+        for key, value in pairs:
+            if key in found:
+                raise ValueError(f"the key \"{key}\" comes twice")
+            found[key] = value
+        return found
+    return json.loads(text, parse_constant=refuse, object_pairs_hook=once)
+
+
+def seconds_of(value):
+    """The task's `checkpoint`: seconds, "300s" (ms, s, min, h) or "auto", which is None."""
+    if value is None or value == "auto":
+        return None
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
+        return float(value)
+    m = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|min|h)", value) if isinstance(value, str) else None
+    if m is None:
+        raise UsageFault('checkpoint: expected seconds, "300s" or "auto"')
+    return float(m.group(1)) * {"ms": 0.001, "s": 1, "min": 60, "h": 3600}[m.group(2)]
+
+
+# ── parameters ───────────────────────────────────────────────────────────────────────────────────
+
+NEEDED = object()
+
+
+class Params:
+    """A stage's parameters, read strictly: every getter notes its fault and reading goes on, so that finish() says all of them
+    at once; a key that nobody asked for is a fault that names the nearest known one.
+
+    After a fault a getter returns its default, or something of the right type; what follows finish() sees good values only.
+    """
+
+    def __init__(self, values, faults=None, prefix=""):
+        self.values, self.prefix = values, prefix
+        self.faults = [] if faults is None else faults  # (key, why), shared with nested tables
+        self.known, self.nested, self.finished = [], [], False
+
+    def fault(self, key, why):
+        self.faults.append((self.prefix + key, why))
+
+    def _take(self, key, default, is_right, expected, instead):
+        if key not in self.known:
+            self.known.append(key)
+        value = self.values.get(key)
+        if value is None:
+            if default is not NEEDED:
+                return default
+            self.fault(key, "is required")
+        elif is_right(value):
+            return value
+        else:
+            self.fault(key, f"expected {expected}")
+        return instead if default is NEEDED else default
+
+    def _within(self, key, value, low, high, default):
+        if value is default or low <= value <= high:
+            return value
+        self.fault(key, f"{value:g} is not in {low:g} .. {high:g}")
+        return low if default is NEEDED else default
+
+    def has(self, key):
+        """Whether the key is there and not null; makes it known."""
+        return self._take(key, None, lambda v: True, "", None) is not None
+
+    def integer(self, key, low, high, default=NEEDED):
+        """A whole number in low .. high, both included."""
+        value = self._take(key, default, lambda v: is_number(v) and float(v).is_integer(), "a whole number", low)
+        value = self._within(key, value, low, high, default)
+        return value if value is default else int(value)
+
+    def number(self, key, low, high, default=NEEDED):
+        """A number in low .. high, both included."""
+        value = self._take(key, default, is_number, "a number", low)
+        value = self._within(key, value, low, high, default)
+        return value if value is default else float(value)
+
+    def flag(self, key, default=NEEDED):
+        return self._take(key, default, lambda v: isinstance(v, bool), "true or false", False)
+
+    def text(self, key, default=NEEDED):
+        return self._take(key, default, lambda v: isinstance(v, str), "a string", "")
+
+    def texts(self, key, default=NEEDED):
+        """A list of strings; one string is a list of one."""
+        value = self._take(key, default, lambda v: isinstance(v, str) or is_texts(v), "a string or a list of strings", [])
+        return [value] if isinstance(value, str) else value
+
+    def choice(self, key, names, default=NEEDED):
+        """One of `names`."""
+        value = self.text(key, default)
+        if value is not default and value not in names:
+            self.fault(key, f"\"{value[:40]}\" is not one of {', '.join(names)}")
+            return names[0] if default is NEEDED else default
+        return value
+
+    def values_of(self, key, default=NEEDED):
+        """A nested table of anybody's names, each a string, number or truth value."""
+        def is_right(table):
+            return isinstance(table, dict) and all(isinstance(v, (str, bool)) or is_number(v) for v in table.values())
+        return self._take(key, default, is_right, "a table of strings, numbers and truth values", {})
+
+    def table(self, key):
+        """The Params of a nested table, which may be left out; its keys are named as "key.inner"."""
+        values = self._take(key, {}, lambda v: isinstance(v, dict), "a table", {})
+        self.nested.append(Params(values, self.faults, f"{self.prefix}{key}."))
+        return self.nested[-1]
+
+    def _find_unknown(self):
+        for key in self.values:
+            if key not in self.known:
+                near = difflib.get_close_matches(key, self.known, 1)
+                self.fault(key, "unknown parameter" + (f"; did you mean \"{near[0]}\"?" if near else ""))
+        for table in self.nested:
+            table._find_unknown()
+
+    def finish(self):
+        """Every key has been asked for: raises UsageFault when anything was wrong, with a line for each fault."""
+        if not self.finished:
+            self._find_unknown()
+        self.finished = True
+        if self.faults:
+            raise UsageFault("\n".join(f"params.{key}: {why}" for key, why in self.faults))
+
+
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def is_texts(value):
+    return isinstance(value, list) and all(isinstance(v, str) for v in value)
+
+
+# ── the task ─────────────────────────────────────────────────────────────────────────────────────
+
+# name: (type, what it is when absent, in words)
+MEMBERS = {
+    "program": (str, "", "a string"), "stage": (str, "", "a string"), "attempt": (str, "", "a string"),
+    "attempt_no": (int, 1, "a whole number"), "threads": (int, 1, "a whole number"),
+    "memory_bytes": (int, 0, "a whole number"), "params": (dict, None, "an object"), "inputs": (dict, {}, "an object"),
+    "data": (dict, {}, "an object"), "cell": (dict, {}, "an object"), "peers": (dict, {}, "an object"),
+    "resume": (list, [], "an array of folders"),
+}
+
+
+def read_task(path):
+    """task.json as a dict with every member of MEMBERS in it. UsageFault names what is not as the protocol has it; members that
+    are not in the list are left as they are."""
+    try:
+        with open(path, encoding="utf-8") as f:
+            task = from_json(f.read())
+    except OSError as error:
+        raise UsageFault(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise UsageFault(f"{path}: {error}") from None
+    if not isinstance(task, dict):
+        raise UsageFault(f"{path}: expected an object")
+    if task.get("protocol") != PROTOCOL:
+        raise UsageFault(f"{path}: task protocol {task.get('protocol')!r}: this worker speaks {PROTOCOL}")
+    for name, (kind, absent, words) in MEMBERS.items():
+        value = task.get(name)
+        if value is None and absent is not None:
+            value = type(absent)(absent)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise UsageFault(f"{path}: {name}: expected {words}")
+        task[name] = value
+    if not is_texts(task["resume"]):
+        raise UsageFault(f"{path}: resume: expected {MEMBERS['resume'][2]}")
+    for name, entry in task["data"].items():
+        if not isinstance(entry, dict) or not isinstance(entry.get("path"), str):
+            raise UsageFault(f"{path}: data.{name}: expected an object with a path")
+        if not re.fullmatch(r"[0-9a-f]{64}", entry.get("sha256", "0" * 64)):
+            raise UsageFault(f"{path}: data.{name}.sha256: expected 64 hex digits")
+    return task
+
+
+# ── events ───────────────────────────────────────────────────────────────────────────────────────
+
+class Events:
+    """Lines of JSON appended to the file that PREREG_EVENTS names, one write(2) each. Without it (a run by hand) notes go to
+    standard error and nothing else is written. Never give it a score."""
+
+    def __init__(self, path):
+        self.fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600) if path else None
+        self.current, self.last = None, -math.inf
+
+    def say(self, kind, **members):
+        if self.fd is None:
+            return
+        line = (to_line({"type": kind, **members}) + "\n").encode()
+        if len(line) >= LINE_MAX:
+            raise ValueError(f"an event of {len(line)} bytes: a line holds less than {LINE_MAX}")
+        n = os.write(self.fd, line)
+        if n != len(line):
+            raise OSError(28, f"only {n} of {len(line)} bytes of an event were written")
+
+    def section(self, name):
+        """Entering setup, step, checkpoint or eval; each has its own deadline. Says so only when it changes."""
+        if name not in SECTIONS:
+            raise ValueError(f"no section \"{name}\"; there are {', '.join(SECTIONS)}")
+        if name != self.current:
+            self.current = name
+            self.say("section", name=name)
+
+    def progress(self, done, total=None, unit="step"):
+        """Real progress: moves the deadline. At most two lines a second, except the first and the last."""
+        now = time.monotonic()
+        if done == total or now - self.last >= PROGRESS_GAP:
+            self.last = now
+            known = {} if total is None else {"total": int(total)}
+            self.say("progress", done=int(done), **known, unit=unit)
+
+    def note(self, text):
+        text = str(text)[:NOTE_MAX]
+        if self.fd is None:
+            print(f"note: {text}", file=sys.stderr)
+        self.say("note", text=text)
+
+
+# ── items.jsonl ──────────────────────────────────────────────────────────────────────────────────
+
+class Items:
+    """items.jsonl of an evaluation: a header line, then one line an item, written as it is done.
+
+    `header` is a dict of everything the lines depend on (model, data, settings). Whole lines of an earlier attempt with the same
+    header are taken over, so `lines` may begin filled; the work goes on at item len(lines).
+    """
+    NAME = "items.jsonl"
+
+    def __init__(self, worker, header):
+        self.worker, self.header, self.lines = worker, to_line(header), []
+        raw = self._take_over([os.curdir, *worker.task["resume"]])
+        write_file(self.NAME, b"".join([self.header.encode() + b"\n", *raw]))
+        self.fd = os.open(self.NAME, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        if self.lines:
+            worker.events.say("resumed", step=len(self.lines))
+
+    def _take_over(self, folders):
+        """The raw lines of the first of the folders that has the same header and any whole line."""
+        for folder in folders:
+            try:
+                with open(os.path.join(folder, self.NAME), "rb") as f:
+                    raw = f.read().split(b"\n")[:-1]  # what follows the last line feed is torn
+            except OSError:
+                continue
+            if not raw or raw[0] != self.header.encode():
+                self.worker.note(f"items of {folder} are of other data or settings: not taken over")
+                continue
+            kept = []
+            for line in raw[1:]:
+                item = self._read(line)
+                if item is None or item.get("item") != len(kept):
+                    break
+                self.lines.append(item)
+                kept.append(line + b"\n")
+            if kept:
+                return kept
+        return []
+
+    @staticmethod
+    def _read(line):
+        try:
+            item = from_json(line.decode())
+        except ValueError:
+            return None
+        return item if isinstance(item, dict) else None
+
+    def append(self, **values):
+        """The next item's line: {"item": its number, from 0, ...}."""
+        line = {"item": len(self.lines), **values}
+        raw = (to_line(line) + "\n").encode()
+        if os.write(self.fd, raw) != len(raw):
+            raise OSError(28, f"{self.NAME} was not written whole")
+        self.lines.append(line)
+
+    def remaining(self, total, unit="item"):
+        """Yields the number of each item up to `total` that has no line yet; the body must append() it. Says progress; asked to
+        stop, the lines are synced and the worker ends with 75."""
+        self.worker.section("eval")
+        self.worker.progress(len(self.lines), total, unit)
+        while len(self.lines) < total:
+            at = len(self.lines)
+            yield at
+            if len(self.lines) != at + 1:
+                raise RuntimeError(f"item {at} got {len(self.lines) - at} lines")
+            self.worker.progress(at + 1, total, unit)
+            if self.worker.stop_asked and at + 1 < total:
+                os.fsync(self.fd)
+                raise Stopped(f"stopped after {at + 1} of {total} items")
+        os.fsync(self.fd)
+
+
+# ── the worker ───────────────────────────────────────────────────────────────────────────────────
+
+class Worker:
+    """One attempt at one task. The working directory is the attempt's own folder; nothing is written elsewhere."""
+
+    def __init__(self, task, describing=False, arguments=()):
+        self.task, self.describing, self.arguments = task, describing, list(arguments)
+        self.params = Params(task["params"])
+        self.threads, self.memory_bytes = task["threads"], task["memory_bytes"]
+        self.checkpoint_seconds = seconds_of(task.get("checkpoint"))
+        self.factors = task["cell"].get("factors", {})
+        self.events = Events(None if describing else os.environ.get("PREREG_EVENTS"))
+        self.section, self.progress, self.note = self.events.section, self.events.progress, self.events.note
+        self.expected, self.metrics, self.facts, self.read = [], {}, {}, {}
+        self.artifacts, self.items_path = [], None
+        self.seconds = None       # an estimate for the plan, see will_take()
+        self.stop_asked = False
+        self.spent, self.n_steps = 0.0, 0
+
+    # what it is given
+
+    def input(self, stage=None):
+        """The folder of an earlier stage's result; without a name that of the only one. None under --describe, when there is
+        none yet."""
+        inputs = self.task["inputs"]
+        if self.describing:
+            return None
+        if stage is None and len(inputs) == 1:
+            return next(iter(inputs.values()))
+        if stage not in inputs:
+            raise UsageFault(f"the task has no input \"{stage}\"" if stage else f"which input? there are {len(inputs)}")
+        return inputs[stage]
+
+    def data(self, name):
+        """The path of a name in [data], its digest verified (once) and reported as read. DataFault when it is not what was
+        locked."""
+        if name not in self.task["data"]:
+            raise UsageFault(f"the task has no data \"{name}\"; there are: {', '.join(self.task['data']) or 'none'}")
+        entry = self.task["data"][name]
+        if not os.path.exists(entry["path"]):
+            raise DataFault(f"data \"{name}\": {entry['path']} does not exist")
+        if name not in self.read and not self.describing:
+            self.read[name] = digest_path(entry["path"])
+            if self.read[name] != entry.get("sha256", self.read[name]):
+                raise DataFault(f"data \"{name}\": {entry['path']} is not what was locked")
+        return entry["path"]
+
+    # what it says
+
+    def point(self, step, name, value):
+        """A point of a curve; gates nothing. A value that is not finite becomes null."""
+        value = float(value)
+        self.events.say("point", step=int(step), name=name, value=value if math.isfinite(value) else None)
+
+    def will_measure(self, *names):
+        """Names of metrics, for the check of the plan; a run that ends without one of them is a crash."""
+        self.expected += [name for name in names if name not in self.expected]
+
+    def will_take(self, seconds):
+        """An estimate of the work's time on this machine, for the plan."""
+        self.seconds = float(seconds)
+
+    def metric(self, name, value, n=None, se=None):
+        """A score: `n` items behind it, `se` its standard error, both left out when unknown. NaN and infinity become null."""
+        value = float(value)
+        m = {"value": value} if math.isfinite(value) else {"value": None, "why": "not_finite"}
+        if n is not None:
+            m["n"] = int(n)
+        if se is not None and math.isfinite(float(se)):
+            m["se"] = float(se)
+        self.metrics[name] = m
+
+    def no_metric(self, name, why, bound=None):
+        """A score that there is none of: why, and its bound where it is censored, e.g. ">4864"."""
+        self.metrics[name] = {"value": None, "why": why, **({} if bound is None else {"bound": bound})}
+
+    def fact(self, name, value):
+        """A number, text or truth value about the run, e.g. params_total; in setup() also for the plan."""
+        if isinstance(value, float) and not math.isfinite(value):
+            value = {"value": None, "why": "not_finite"}
+        self.facts[name] = value
+
+    def artifact(self, path):
+        """A file of this attempt, relative to the working directory: synced, its digest goes into the result."""
+        sync(path)
+        sync(os.path.dirname(path) or os.curdir)
+        self.artifacts.append({"path": path, "sha256": digest_file(path), "bytes": os.path.getsize(path)})
+
+    def items(self, **header):
+        """The Items of this attempt; see there."""
+        self.items_path = Items.NAME
+        return Items(self, {"key": self.task_key(), **header})
+
+    def check_stop(self):
+        """For loops without checkpoints: raises Stopped once SIGTERM has come."""
+        if self.stop_asked:
+            raise Stopped("stopped")
+
+    # checkpoints
+
+    def task_key(self):
+        """A digest of what the state depends on: stage, parameters, factors, data, threads. Not the attempt."""
+        data = {name: entry.get("sha256") for name, entry in self.task["data"].items()}
+        key = {"stage": self.task["stage"], "params": self.task["params"], "factors": self.factors, "data": data,
+               "threads": self.threads}
+        return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
+
+    def checkpoint(self, step, save):
+        """Calls save(folder), which writes its state as files there; then all is synced, the manifest comes last, and the folder
+        gets its name checkpoint/step-N. Whatever happens meanwhile, the checkpoint before stays. Returns the seconds it took."""
+        began = time.monotonic()
+        before = self.events.current
+        self.section("checkpoint")
+        part, path = "checkpoint/part", f"checkpoint/step-{step:09d}"
+        shutil.rmtree(part, ignore_errors=True)
+        os.makedirs(part)
+        save(part)
+        files = []
+        for name in files_below(part):
+            if name == "manifest.json":
+                raise ValueError("manifest.json is the checkpoint's own file")
+            full = os.path.join(part, name)
+            sync(full)
+            files.append({"path": name, "sha256": digest_file(full), "bytes": os.path.getsize(full)})
+        for place, _, _ in os.walk(part):
+            sync(place)
+        manifest = {"step": step, "key": self.task_key(), "spent": self.spent, "steps": self.n_steps, "files": files}
+        write_file(os.path.join(part, "manifest.json"), to_line(manifest).encode())
+        shutil.rmtree(path, ignore_errors=True)
+        os.rename(part, path)
+        sync("checkpoint")
+        took = time.monotonic() - began
+        self.events.say("checkpoint", step=step, path=path, seconds=took, stall=took)
+        for name in sorted(os.listdir("checkpoint"))[:-KEPT]:
+            shutil.rmtree(os.path.join("checkpoint", name), ignore_errors=True)
+        self.section(before or "step")
+        return took
+
+    def _whole(self, path):
+        """The manifest of a checkpoint whose files are all what it says, or None."""
+        try:
+            with open(os.path.join(path, "manifest.json"), encoding="utf-8") as f:
+                manifest = from_json(f.read())
+            if manifest["key"] != self.task_key():
+                self.note(f"{path} is of other data or settings: not taken")
+                return None
+            intact = all(digest_file(os.path.join(path, file["path"])) == file["sha256"] for file in manifest["files"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            self.note(f"{path} is not whole: {error}")
+            return None
+        if not intact:
+            self.note(f"{path} is not what its manifest says")
+        return manifest if intact else None
+
+    def resume(self, load):
+        """Finds the newest whole checkpoint of this task's attempts and calls load(folder). Returns the step to go on at; 0,
+        without a call, when there is none."""
+        found = []
+        for age, folder in enumerate([os.curdir, *self.task["resume"]]):
+            place = os.path.join(folder, "checkpoint")
+            names = os.listdir(place) if os.path.isdir(place) else []
+            found += [(-int(n[5:]), age, os.path.join(place, n)) for n in names if re.fullmatch(r"step-\d{9,}", n)]
+        for _, _, path in sorted(found):
+            manifest = self._whole(path)
+            if manifest is not None:
+                load(path)
+                self.spent, self.n_steps = manifest["spent"], manifest["steps"]
+                self.events.say("resumed", step=manifest["step"])
+                return manifest["step"]
+        return 0
+
+    def steps(self, start, total, save=None, unit="step"):
+        """Yields start, start + 1, ... total - 1. Between two steps it says progress, writes a checkpoint through save(folder)
+        when one is due (the task's `checkpoint`), and asked to stop writes one and raises Stopped. Fact step_seconds: the mean of
+        all steps so far, those of earlier attempts included."""
+        self.section("step")
+        self.progress(start, total, unit)
+        gap = CHECKPOINT_GAP if self.checkpoint_seconds is None else self.checkpoint_seconds
+        due = time.monotonic() + gap
+        for step in range(start, total):
+            began = time.perf_counter()
+            yield step
+            self.spent += time.perf_counter() - began
+            self.n_steps += 1
+            self.progress(step + 1, total, unit)
+            if self.stop_asked or (time.monotonic() >= due and step + 1 < total):
+                took = self.checkpoint(step + 1, save) if save is not None else 0.0
+                if self.stop_asked:
+                    raise Stopped(f"stopped after {unit} {step + 1} of {total}")
+                if self.checkpoint_seconds is None:
+                    gap = max(CHECKPOINT_GAP, took / CHECKPOINT_SHARE)
+                due = time.monotonic() + gap
+
+    # the ends
+
+    def description(self, faults):
+        """What --describe prints. faults: (key, why) pairs."""
+        facts = {name: value for name, value in self.facts.items() if not isinstance(value, dict)}
+        answer = {"protocol": PROTOCOL, "facts": facts, "errors": [{"key": key, "why": why} for key, why in faults]}
+        if self.expected:
+            answer["metrics"] = self.expected
+        if self.seconds is not None:
+            answer["seconds"] = self.seconds
+        return answer
+
+    def finish(self):
+        """result.json, last and whole."""
+        missing = [name for name in self.expected if name not in self.metrics]
+        if missing:
+            raise RuntimeError(f"the worker said it would measure {', '.join(missing)}, and did not")
+        if self.n_steps > 0:
+            self.facts.setdefault("step_seconds", self.spent / self.n_steps)
+        self.facts.setdefault("threads", self.threads)
+        self.facts.setdefault("peak_rss_bytes", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+        self.facts.setdefault("python", platform.python_version())
+        result = {"protocol": PROTOCOL, "attempt": self.task["attempt"], "metrics": self.metrics, "facts": self.facts,
+                  "read": self.read, "artifacts": self.artifacts}
+        if self.items_path is not None:
+            sync(self.items_path)
+            result["items"] = self.items_path
+        write_file("result.json", (to_line(result) + "\n").encode())
+
+
+def describe(setup, path, arguments=()):
+    """COMMAND --describe FILE: runs setup() alone and prints what it said as one JSON object."""
+    worker = None
+    try:
+        worker = Worker(read_task(path), True, arguments)
+        setup(worker)
+        worker.params.finish()
+        faults = []
+    except Fault as fault:
+        faults = worker.params.faults if worker is not None else []
+        faults = faults or [("", str(fault))]
+    if worker is None:
+        print(to_line({"protocol": PROTOCOL, "errors": [{"key": key, "why": why} for key, why in faults]}))
+    else:
+        print(to_line(worker.description(faults)))
+    sys.stdout.flush()
+
+
+def _listen(worker):
+    """SIGTERM and SIGINT set a flag that loops ask for between units; processes forked from here have the usual handlers."""
+    def on_signal(_number, _frame):
+        worker.stop_asked = True
+    stops = (signal.SIGTERM, signal.SIGINT)
+    for number in stops:
+        signal.signal(number, on_signal)
+    os.register_at_fork(after_in_child=lambda: [signal.signal(number, signal.SIG_DFL) for number in stops])
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, stops)
+
+
+def run(setup, work, arguments=None):
+    """The whole of a worker's main program: describes itself or does the task of PREREG_TASK; never returns.
+
+    setup(worker) -> settings: reads parameters, says metrics and facts, does no work.
+    work(worker, settings): does it and says its metrics. arguments: of the command, sys.argv's unless given.
+    """
+    name = os.path.basename(sys.argv[0])
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments[-2:-1] == ["--describe"]:
+        describe(setup, arguments[-1], arguments[:-2])
+        sys.exit(DONE)
+    try:
+        path = os.environ.get("PREREG_TASK")
+        if not path:
+            raise UsageFault("PREREG_TASK names no task.json; the protocol is in docs/worker-protocol.md")
+        worker = Worker(read_task(path), False, arguments)
+        _listen(worker)
+        worker.section("setup")
+        settings = setup(worker)
+        worker.params.finish()
+        work(worker, settings)
+        worker.finish()
+    except Fault as fault:
+        for line in str(fault).split("\n"):
+            print(f"{name}: {line}", file=sys.stderr)
+        sys.exit(fault.code)
+    sys.exit(DONE)
+
+
+# In a packed worker this text stands in front of the worker's own: `import preregd_worker` there means what is above.
+sys.modules.setdefault("preregd_worker", sys.modules[__name__])
