@@ -1,0 +1,38 @@
+/*
+ * The score of DCLM's CORE: accuracies centred so that guessing is 0 and all right is 1, and their
+ * plain mean.
+ *
+ *   centred = (acc - 0.01 b) / (1 - 0.01 b),  b: the member's baseline in percent
+ *
+ * Every member counts the same, however many items it has. A member whose records have categories
+ * (jeopardy) has the plain mean over its categories for its accuracy.
+ *
+ * Standard errors are those of independent parts: of a mean over k parts sqrt(sum se_i^2) / k; that
+ * of an accuracy is the harness's (worker/eval/tally.h). The two members that ask HellaSwag's items
+ * are not independent; as each of them is a twentieth of the whole with a hundredth of its
+ * variance, that is left out.
+ */
+#ifndef WORKER_EVAL_CORE_SCORE_H
+#define WORKER_EVAL_CORE_SCORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "worker/eval/tally.h"
+
+#define CORE_MEMBERS 22 /* of the whole CORE */
+
+struct core_value {
+    double value; /* NaN: none */
+    double se;    /* NaN: unknown */
+    int64_t n;    /* items */
+};
+
+/* Over the parts of a member; those without items are left out. */
+struct core_value core_accuracy(const struct tally *parts, size_t n_parts);
+/* baseline in percent, under 100. */
+struct core_value core_centred(const struct core_value *accuracy, double baseline);
+/* NaN when one of them is, or there are none. */
+struct core_value core_mean(const struct core_value *members, size_t n);
+
+#endif
