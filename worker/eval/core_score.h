@@ -15,24 +15,16 @@
 #ifndef WORKER_EVAL_CORE_SCORE_H
 #define WORKER_EVAL_CORE_SCORE_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "worker/eval/tally.h"
+#include "worker/eval/marks.h"
 
 #define CORE_MEMBERS 22 /* of the whole CORE */
 
-struct core_value {
-    double value; /* NaN: none */
-    double se;    /* NaN: unknown */
-    int64_t n;    /* items */
-};
-
-/* Over the parts of a member; those without items are left out. */
-struct core_value core_accuracy(const struct tally *parts, size_t n_parts);
+/* A member's accuracy from those of its categories, or of its only part; parts without items are
+ * left out. */
+struct score core_accuracy(const struct score *parts, size_t n_parts);
 /* baseline in percent, under 100. */
-struct core_value core_centred(const struct core_value *accuracy, double baseline);
-/* NaN when one of them is, or there are none. */
-struct core_value core_mean(const struct core_value *members, size_t n);
+struct score core_centred(const struct score *accuracy, double baseline);
+/* No value when one of them has none, or there are none. */
+struct score core_mean(const struct score *members, size_t n);
 
 #endif

@@ -51,30 +51,30 @@ static void near(double a, double b, double most)
 static void test_published(void **state)
 {
     (void)state;
-    struct core_value centred[CORE_MEMBERS];
+    struct score centred[CORE_MEMBERS];
     for (size_t i = 0; i < CORE_MEMBERS; i++) {
-        const struct core_value acc = {.value = gpt2[i].acc, .se = 0.01, .n = 100};
+        const struct score acc = {.n = 100, .value = gpt2[i].acc, .se = 0.01};
         centred[i] = core_centred(&acc, gpt2[i].baseline);
         near(centred[i].value, gpt2[i].centred, 2e-6);
         near(centred[i].se, 0.01 / (1.0 - 0.01 * gpt2[i].baseline), 1e-15);
     }
-    const struct core_value core = core_mean(centred, CORE_MEMBERS);
+    const struct score core = core_mean(centred, CORE_MEMBERS);
     near(core.value, GPT2_CORE, 2e-6);
     assert_int_equal(core.n, 100 * CORE_MEMBERS);
 }
 
-/* One part: the harness's mean and error. 3 of 10: 0.15275252316519466. */
+/* One part is itself; a baseline of 0 changes nothing. */
 static void test_one_part(void **state)
 {
     (void)state;
-    const struct tally part = {.n = 10, .passed = 3};
-    const struct core_value acc = core_accuracy(&part, 1);
-    near(acc.value, 0.3, 1e-15);
-    near(acc.se, 0.15275252316519466, 1e-15);
-    const struct core_value centred = core_centred(&acc, 25);
+    const struct score part = {10, 0.3, 0.15275252316519466};
+    const struct score acc = core_accuracy(&part, 1);
+    near(acc.value, part.value, 0.0);
+    near(acc.se, part.se, 1e-17);
+    const struct score centred = core_centred(&acc, 25);
     near(centred.value, 0.05 / 0.75, 1e-15);
     near(centred.se, 0.15275252316519466 / 0.75, 1e-15);
-    const struct core_value same = core_centred(&acc, 0);
+    const struct score same = core_centred(&acc, 0);
     near(same.value, acc.value, 0.0);
 }
 
@@ -82,25 +82,21 @@ static void test_one_part(void **state)
 static void test_parts(void **state)
 {
     (void)state;
-    const struct tally parts[] = {{10, 3}, {0, 0}, {100, 10}};
-    const struct core_value acc = core_accuracy(parts, ARRAY_LEN(parts));
+    const struct score parts[] = {{10, 0.3, 0.4}, {0, (double)NAN, (double)NAN}, {100, 0.1, 0.3}};
+    const struct score acc = core_accuracy(parts, ARRAY_LEN(parts));
     near(acc.value, 0.2, 1e-15);
-    near(acc.se,
-         sqrt(0.15275252316519466 * 0.15275252316519466 +
-              0.030151134457776362 * 0.030151134457776362) /
-             2.0,
-         1e-15);
+    near(acc.se, 0.25, 1e-15);
     assert_int_equal(acc.n, 110);
 }
 
 static void test_nothing(void **state)
 {
     (void)state;
-    const struct tally none = {0, 0}, one = {1, 1};
-    struct core_value v = core_accuracy(&none, 1);
+    const struct score none = {0, (double)NAN, (double)NAN}, one = {1, 1.0, (double)NAN};
+    struct score v = core_accuracy(&none, 1);
     assert_true(isnan(v.value) && isnan(v.se));
     assert_int_equal(v.n, 0);
-    const struct core_value members[] = {{0.5, 0.1, 10}, v};
+    const struct score members[] = {{10, 0.5, 0.1}, v};
     assert_true(isnan(core_mean(members, 2).value));
     assert_true(isnan(core_mean(members, 0).value));
     v = core_accuracy(&one, 1); /* a mean, but no spread */
