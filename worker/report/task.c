@@ -85,13 +85,25 @@ static int read_members(struct task *task, struct err *err)
     return read_checkpoint(task, err);
 }
 
+int task_from_json(cJSON *json, struct task *task, struct err *err)
+{
+    *task = (struct task){.json = json,
+                          .program = "",
+                          .stage = "",
+                          .cell_name = "",
+                          .attempt = "",
+                          .attempt_no = 1,
+                          .threads = 1};
+    return read_members(task, err);
+}
+
 int task_read(const char *path, struct task *task, struct err *err)
 {
-    *task = (struct task){
-        .program = "", .stage = "", .cell_name = "", .attempt = "", .attempt_no = 1, .threads = 1};
-    int rc = json_read_file(path, TASK_BYTES_MAX, &task->json, err);
+    cJSON *json = NULL;
+    *task = (struct task){0};
+    int rc = json_read_file(path, TASK_BYTES_MAX, &json, err);
     if (rc == 0)
-        rc = read_members(task, err);
+        rc = task_from_json(json, task, err);
     return rc < 0 ? err_wrap(err, "%s", path) : 0;
 }
 

@@ -43,6 +43,8 @@ struct task_data {
 };
 
 int task_read(const char *path, struct task *task, struct err *err) MUST_CHECK;
+/* The same of JSON that is there already, which the task takes over, also on error. */
+int task_from_json(cJSON *json, struct task *task, struct err *err) MUST_CHECK;
 void task_release(struct task *task); /* also fine on a zeroed struct */
 
 /* The folder of another stage's result. ERR_USAGE when the task has no such input. */
