@@ -1,18 +1,15 @@
 #include "worker/model/model.h"
 
 #include "base/xalloc.h"
+#include "worker/model/engine.h"
 #include "worker/model/import.h"
-#include "worker/model/run.h"
-#include "worker/nn/crossent.h"
 #include "worker/nn/gemm.h"
 
 struct model {
     struct import_source source;
     struct weights weights;
     struct store_info info;
-    struct run *run;
-    double *loss; /* (head rows) */
-    real *max;    /* (head rows) */
+    struct engine *engine;
 };
 
 static int cut_context(struct model_config *cfg, int context, struct err *err)
@@ -39,13 +36,11 @@ int model_open_within(const char *folder, int threads, int context, struct model
     if (rc == 0)
         rc = cut_context(cfg, context, err);
     if (rc == 0)
-        rc = run_create(cfg, RUN_INFER, (size_t)cfg->context, &m->run, err);
+        rc = engine_create(&m->weights, &m->engine, err);
     if (rc < 0) {
         model_free(m);
         return rc;
     }
-    m->loss = xcalloc(run_head_rows(m->run), sizeof(*m->loss));
-    m->max = xcalloc(run_head_rows(m->run), sizeof(*m->max));
     *out = m;
     return 0;
 }
@@ -70,8 +65,7 @@ int model_check_memory(const char *folder, int context, int64_t allowed, struct 
         rc = cut_context(&cfg, context, err);
     if (rc < 0 || allowed <= 0)
         return rc;
-    double needed = sizeof(real) * (double)model_config_total(&cfg) +
-                    run_bytes(&cfg, RUN_INFER, (size_t)cfg.context);
+    double needed = sizeof(real) * (double)model_config_total(&cfg) + engine_bytes(&cfg);
     if (needed <= (double)allowed)
         return 0;
     return err_set(err, ERR_USAGE,
@@ -85,12 +79,10 @@ void model_free(struct model *m)
 {
     if (m == NULL)
         return;
-    run_free(m->run);
+    engine_free(m->engine);
     weights_release(&m->weights);
     store_info_release(&m->info);
     import_source_release(&m->source);
-    free(m->loss);
-    free(m->max);
     free(m);
 }
 
@@ -119,64 +111,50 @@ struct digest model_tokenizer_digest(const struct model *m)
     return m->info.tokenizer;
 }
 
-static int check_tokens(const struct model *m, const uint32_t *tokens, size_t n, struct err *err)
+int model_score_all(struct model *m, struct score_request *r, size_t n, bool (*asked)(void),
+                    struct err *err)
 {
-    for (size_t i = 0; i < n; i++)
-        if (tokens[i] >= (uint32_t)m->weights.cfg.vocab)
-            return err_set(err, ERR_RANGE, "token %u is outside the model's vocabulary of %d",
-                           tokens[i], m->weights.cfg.vocab);
-    return 0;
+    return engine_score(m->engine, r, n, asked, err);
 }
 
-/* Rows at .. at + rows - 1 of the pass predict tokens[at + 1 ..]. */
-static void score_rows(struct model *m, const uint32_t *tokens, size_t at, size_t rows,
-                       double *logprob, bool *is_top)
+int model_generate_all(struct model *m, struct score_generation *g, size_t n,
+                       const struct score_stop *stop, struct err *err)
 {
-    size_t v = (size_t)m->weights.cfg.vocab;
-    const real *logits = run_logits(m->run, &m->weights, at, rows);
+    return engine_generate(m->engine, g, n, stop, err);
+}
 
-    crossent_forward(m->loss, m->max, logits, tokens + at + 1, rows, v);
-    for (size_t i = 0; i < rows; i++) {
-        logprob[i] = -m->loss[i];
-        if (is_top != NULL)
-            is_top[i] = logits[i * v + tokens[at + 1 + i]] >= m->max[i];
-    }
+int model_logits(struct model *m, const uint32_t *tokens, size_t n, float *logits, struct err *err)
+{
+    return engine_logits(m->engine, tokens, n, logits, err);
+}
+
+int model_measure_rates(struct model *m, struct score_rates *rates, struct err *err)
+{
+    return engine_measure(m->engine, rates, err);
 }
 
 int model_score(struct model *m, const uint32_t *tokens, size_t n, size_t first, double *logprob,
                 bool *is_top, struct err *err)
 {
-    size_t context = (size_t)m->weights.cfg.context;
-
-    if (first < 1 || first >= n || n - 1 > context)
-        return err_set(err, ERR_RANGE, "score %zu .. %zu of a context of %zu", first, n, context);
-    int rc = check_tokens(m, tokens, n, err);
-    if (rc < 0)
-        return rc;
-    struct run_batch batch = {.tokens = tokens, .batch = 1, .length = n - 1};
-    run_forward(m->run, &m->weights, &batch, NULL);
-    for (size_t at = first - 1; at < n - 1; at += run_head_rows(m->run)) {
-        size_t left = n - 1 - at, most = run_head_rows(m->run);
-        size_t done = at - (first - 1);
-        score_rows(m, tokens, at, left < most ? left : most, logprob + done,
-                   is_top == NULL ? NULL : is_top + done);
+    if (first < 1 || first >= n)
+        return err_set(err, ERR_RANGE, "score %zu .. %zu", first, n);
+    struct score_request *r = xcalloc(n - first, sizeof(*r));
+    for (size_t i = first; i < n; i++)
+        r[i - first] = (struct score_request){.tokens = tokens, .n = i + 1, .first = i};
+    int rc = engine_score(m->engine, r, n - first, NULL, err);
+    for (size_t i = 0; rc == 0 && i < n - first; i++) {
+        logprob[i] = r[i].sum;
+        if (is_top != NULL)
+            is_top[i] = r[i].greedy;
     }
-    return 0;
+    free(r);
+    return rc;
 }
 
 int model_next_logits(struct model *m, const uint32_t *tokens, size_t n, float *logits,
                       struct err *err)
 {
-    if (n < 1 || n > (size_t)m->weights.cfg.context)
-        return err_set(err, ERR_RANGE, "%zu tokens in a context of %d", n, m->weights.cfg.context);
-    int rc = check_tokens(m, tokens, n, err);
-    if (rc < 0)
-        return rc;
-    struct run_batch batch = {.tokens = tokens, .batch = 1, .length = n};
-    run_forward(m->run, &m->weights, &batch, NULL);
-    const real *row = run_logits(m->run, &m->weights, n - 1, 1);
-    memcpy(logits, row, (size_t)m->weights.cfg.vocab * sizeof(*logits));
-    return 0;
+    return engine_logits(m->engine, tokens, n, logits, err);
 }
 
 const char *model_blas_text(void)

@@ -4,9 +4,8 @@
  *
  * It may also be a folder of transformers or a checkpoint of llama2.c (worker/model/import.h).
  *
- * Opening verifies model.bin against its digest. A model owns its weights and one workspace, so one
- * caller at a time. Results depend on the tokens alone, never on what was asked before: every call
- * is one sequence.
+ * Opening verifies model.bin against its digest. A model owns its weights and one engine, so one
+ * caller at a time. What it is asked: worker/model/score.h.
  */
 #ifndef WORKER_MODEL_MODEL_H
 #define WORKER_MODEL_MODEL_H

@@ -1,0 +1,127 @@
+#include <assert.h>
+
+#include "worker/model/engine_private.h"
+#include "worker/nn/moe.h"
+#include "worker/nn/packed.h"
+#include "worker/nn/rmsnorm.h"
+#include "worker/nn/rope.h"
+#include "worker/nn/router.h"
+#include "worker/nn/swiglu.h"
+#include "worker/nn/vec.h"
+
+static void embed(struct engine *e, size_t n)
+{
+    const real *w = weights_at(e->w, TENSOR_EMBED, -1);
+    size_t c = engine_width(e);
+
+    for (size_t r = 0; r < n; r++)
+        if (e->cfg.tie_embeddings)
+            packed_row(e->x + r * c, w, e->ids[r], (size_t)e->cfg.vocab, c);
+        else
+            memcpy(e->x + r * c, w + e->ids[r] * c, c * sizeof(real));
+}
+
+/* e->xn = rmsnorm(e->x) */
+static void normalise(struct engine *e, enum tensor_role role, int layer, size_t n)
+{
+    rmsnorm_forward(e->xn, e->rstd, e->x, weights_at(e->w, role, layer), (real)e->cfg.norm_eps, n,
+                    engine_width(e));
+}
+
+static void attend_segment(struct engine *e, const struct engine_segment *s, int layer)
+{
+    struct attend_dims dims = e->dims;
+    size_t d = dims.dim, packed = (dims.heads + 2 * dims.groups) * d;
+    real *qkv = e->qkv + s->row * packed;
+
+    dims.context = s->cache->context;
+    real *cache = s->cache->at + (size_t)layer * attend_cache(&dims);
+    rope_forward(qkv, e->rope + s->first * d, s->n, s->n, dims.heads + dims.groups, d, packed);
+    attend_store(cache, qkv, s->n, s->first, &dims);
+    attend_forward(e->att + s->row * engine_width(e), qkv, s->n, s->first, cache, e->attention,
+                   &dims);
+    if (s->copy_to != NULL) {
+        struct attend_dims to = dims;
+        to.context = s->copy_to->context;
+        attend_copy(s->copy_to->at + (size_t)layer * attend_cache(&to), to.context, cache,
+                    s->first + s->n, &dims);
+    }
+}
+
+/* x += attention(rmsnorm(x)) */
+static void attention_block(struct engine *e, const struct engine_segment *segments,
+                            size_t n_segments, size_t n, int layer)
+{
+    size_t c = engine_width(e), packed = (e->dims.heads + 2 * e->dims.groups) * e->dims.dim;
+
+    normalise(e, TENSOR_NORM_ATTENTION, layer, n);
+    packed_product(e->qkv, packed, false, e->xn, weights_at(e->w, TENSOR_Q, layer), n, c, packed);
+    for (size_t i = 0; i < n_segments; i++)
+        attend_segment(e, &segments[i], layer);
+    packed_product(e->x, c, true, e->att, weights_at(e->w, TENSOR_O, layer), n, c, c);
+}
+
+/* out (+)= down(swiglu(gate_up(in))) */
+static void feed(struct engine *e, real *out, bool add, const real *in, const real *gate_up,
+                 const real *down, size_t n, size_t f)
+{
+    size_t c = engine_width(e);
+
+    packed_product(e->gu, 2 * f, false, in, gate_up, n, c, 2 * f);
+    swiglu_forward(e->h, e->gu, n, f);
+    packed_product(out, c, add, e->h, down, n, f, c);
+}
+
+/* Assignments are grouped by expert; a row's experts are added in the order of its choice. */
+static void mixture(struct engine *e, size_t n, int layer)
+{
+    size_t c = engine_width(e), experts = (size_t)e->cfg.experts, top = (size_t)e->cfg.top_k;
+    size_t f = (size_t)e->cfg.expert_ffn;
+    const real *wgu = weights_at(e->w, TENSOR_EXPERT_GATE_UP, layer);
+    const real *wd = weights_at(e->w, TENSOR_EXPERT_DOWN, layer);
+    struct router_dims router = {
+        .n = n, .experts = experts, .top_k = top, .renormalise = e->cfg.renormalise};
+    struct moe_dims dims = {.n = n, .width = c, .experts = experts, .top_k = top, .ffn = f};
+    struct moe_plan plan = {.place = e->place, .first = e->begins};
+
+    packed_product(e->p, experts, false, e->xn, weights_at(e->w, TENSOR_ROUTER, layer), n, c,
+                   experts);
+    router_forward(e->p, e->rstd, e->chosen, e->route_w, e->counts,
+                   e->w->route_bias + (size_t)layer * experts, NULL, &router);
+    moe_plan_make(&plan, e->chosen, e->counts, &dims);
+    for (size_t i = 0; i < n * top; i++)
+        memcpy(e->grouped + e->place[i] * c, e->xn + i / top * c, c * sizeof(real));
+    for (size_t x = 0; x < experts; x++) {
+        size_t at = e->begins[x], rows = e->begins[x + 1] - at;
+        real *grouped = e->grouped + at * c;
+        feed(e, grouped, false, grouped, wgu + x * 2 * f * c, wd + x * c * f, rows, f);
+    }
+    for (size_t i = 0; i < n * top; i++)
+        vec_axpy(e->x + i / top * c, e->route_w[i], e->grouped + e->place[i] * c, c);
+}
+
+/* x += ffn(rmsnorm(x)) */
+static void ffn_block(struct engine *e, size_t n, int layer)
+{
+    bool moe = model_config_is_moe(&e->cfg, layer);
+    size_t f = moe ? (size_t)e->cfg.shared * (size_t)e->cfg.expert_ffn : (size_t)e->cfg.ffn;
+
+    normalise(e, TENSOR_NORM_FFN, layer, n);
+    if (moe)
+        mixture(e, n, layer);
+    if (f > 0)
+        feed(e, e->x, true, e->xn, weights_at(e->w, moe ? TENSOR_SHARED_GATE : TENSOR_GATE, layer),
+             weights_at(e->w, moe ? TENSOR_SHARED_DOWN : TENSOR_DOWN, layer), n, f);
+}
+
+void engine_pass(struct engine *e, const struct engine_segment *segments, size_t n_segments,
+                 size_t n)
+{
+    assert(n <= ENGINE_CHUNK);
+    embed(e, n);
+    for (int layer = 0; layer < e->cfg.layers; layer++) {
+        attention_block(e, segments, n_segments, n, layer);
+        ffn_block(e, n, layer);
+    }
+    normalise(e, TENSOR_NORM_FINAL, -1, n);
+}

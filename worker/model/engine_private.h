@@ -1,0 +1,107 @@
+/* The inside of an engine, shared by engine.c (buffers), engine_pass.c, engine_head.c,
+ * engine_score.c, engine_generate.c and engine_rates.c. */
+#ifndef WORKER_MODEL_ENGINE_PRIVATE_H
+#define WORKER_MODEL_ENGINE_PRIVATE_H
+
+#include "worker/model/engine.h"
+#include "worker/model/walk.h"
+#include "worker/nn/attend.h"
+#include "worker/nn/logsum.h"
+
+#define ENGINE_CHUNK     WALK_CHUNK
+#define ENGINE_HEAD_ROWS WALK_HEAD_ROWS
+#define ENGINE_HEAD_COLS 2048 /* of these, so many tokens of the vocabulary at a time */
+
+/* Keys and values of all layers for a sequence of up to `context` tokens. */
+struct engine_cache {
+    real *at;       /* (layers, attend_cache()) */
+    size_t context; /* positions it has room for */
+};
+
+/* Tokens of a pass at following positions of one sequence. Segments of a pass are computed in their
+ * order, each with what those before it left in its cache. */
+struct engine_segment {
+    size_t row; /* its first row of the pass */
+    size_t n;
+    size_t first; /* position of its first token */
+    const struct engine_cache *cache;
+    const struct engine_cache *copy_to; /* takes the sequence so far; NULL: nothing does */
+};
+
+/* A scored token: the row its logits come from, and whose it is. */
+struct engine_want {
+    size_t row;
+    uint32_t target;
+    real logit;
+    struct score_request *request;
+};
+
+struct engine_head {
+    struct prefix_rows rows;
+    real *x;             /* (ENGINE_HEAD_ROWS, C) */
+    real *logits;        /* (ENGINE_HEAD_ROWS, ENGINE_HEAD_COLS) */
+    struct logsum *sums; /* (ENGINE_HEAD_ROWS) */
+    struct engine_want *wants;
+    size_t n_wants, cap_wants;
+};
+
+struct engine {
+    struct model_config cfg;
+    const struct weights *w; /* packed */
+    struct attend_dims dims; /* with the path's context */
+    struct engine_cache path_cache;
+    struct prefix_path path;
+    real *hidden; /* (context, C) of the path's tokens, normalised: the head's input */
+
+    /* One pass: rows N up to ENGINE_CHUNK; width C, packed W. */
+    uint32_t *ids;    /* (N) */
+    real *x;          /* (N, C) */
+    real *xn;         /* (N, C) */
+    real *qkv;        /* (N, W) */
+    real *att;        /* (N, C) */
+    real *gu;         /* (N, 2 F), the largest form of F */
+    real *h;          /* (N, F) */
+    real *rstd;       /* (N) */
+    real *rope;       /* (context, D) */
+    real *attention;  /* scratch */
+    real *p;          /* (N, E) of the router */
+    real *route_w;    /* (N, K) */
+    uint32_t *chosen; /* (N, K) */
+    uint32_t *counts; /* (E) */
+    uint32_t *place;  /* (N K) */
+    uint32_t *begins; /* (E + 1) */
+    real *grouped;    /* (N K, C) inputs, then outputs, of experts */
+
+    struct engine_head head;
+    struct engine_cache slots[SCORE_SLOTS]; /* made when they are first used */
+    size_t slot_context;
+};
+
+size_t engine_width(const struct engine *e);
+
+/* Computes e->ids through all layers; e->xn (n, C) is then what the head reads. */
+void engine_pass(struct engine *e, const struct engine_segment *segments, size_t n_segments,
+                 size_t n);
+
+/* Columns from .. from + n - 1 of the logits of `rows` rows of x, rows n apart. `from` begins a
+ * panel (worker/nn/packed.h). */
+void engine_head_product(const struct engine *e, real *logits, const real *x, size_t rows,
+                         size_t from, size_t n);
+/* head->sums of rows 0 .. rows - 1 of x; also the logits that head->wants name. */
+void engine_head_sums(struct engine *e, const real *x, size_t rows);
+/* Everything a request wants, whose last token the path holds and e->hidden has. */
+void engine_head_take(struct engine *e, struct score_request *r);
+/* Computes the rows that wait and adds them to their requests. */
+void engine_head_flush(struct engine *e);
+
+int engine_check_tokens(const struct engine *e, const uint32_t *tokens, size_t n,
+                        struct err *err) MUST_CHECK;
+/* Nothing is held. */
+void engine_forget(struct engine *e);
+/* Slots for sequences of up to `context` tokens: *n of them, no more than wanted, as
+ * SCORE_SLOT_BYTES and SCORE_SLOTS allow. ERR_OTHER without memory. */
+int engine_open_slots(struct engine *e, size_t context, size_t wanted, size_t *n,
+                      struct err *err) MUST_CHECK;
+void engine_free_slots(struct engine *e);
+
+#endif

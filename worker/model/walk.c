@@ -1,0 +1,48 @@
+#include "worker/model/walk.h"
+
+#include <stdlib.h>
+
+#include "base/xalloc.h"
+
+void walk_init(struct walk *w, size_t n)
+{
+    *w = (struct walk){.inputs = xcalloc(n + 1, sizeof(*w->inputs)),
+                       .order = xcalloc(n + 1, sizeof(*w->order)),
+                       .steps = xcalloc(n + 1, sizeof(*w->steps)),
+                       .n = n};
+}
+
+void walk_start(struct walk *w, const struct prefix_path *path)
+{
+    prefix_order(w->inputs, w->n, path, w->order);
+}
+
+void walk_release(struct walk *w)
+{
+    free(w->inputs);
+    free(w->order);
+    free(w->steps);
+}
+
+bool walk_next(struct walk *w, struct prefix_path *path, size_t limit)
+{
+    size_t end = w->n - w->at < limit ? w->n : w->at + limit;
+
+    w->n_steps = 0;
+    w->rows = 0;
+    while (w->at < end && w->rows < WALK_CHUNK) {
+        const struct prefix_input *in = &w->inputs[w->order[w->at]];
+        size_t from = w->done > 0 ? w->done : prefix_take(path, in);
+        size_t left = WALK_CHUNK - w->rows;
+        struct walk_step s = {.request = w->order[w->at],
+                              .first = from,
+                              .row = w->rows,
+                              .n = in->n - from < left ? in->n - from : left};
+        s.whole = from + s.n == in->n;
+        w->done = s.whole ? 0 : from + s.n;
+        w->at += s.whole;
+        w->rows += s.n;
+        w->steps[w->n_steps++] = s;
+    }
+    return w->n_steps > 0;
+}

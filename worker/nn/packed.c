@@ -1,0 +1,83 @@
+#include "worker/nn/packed.h"
+
+#include <string.h>
+
+#include "worker/nn/tile.h"
+
+/* A stretch of a panel, and the rows that meet it before the next panel comes: what is used again
+ * stays in the caches. */
+#define DEPTH 256
+#define ROWS  192
+
+#define NARROW_ROWS 6
+
+static size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+void packed_make(real *restrict w, real *restrict scratch, size_t out, size_t in)
+{
+    for (size_t first = 0; first < out; first += PACKED_COLS) {
+        size_t cols = min_size(PACKED_COLS, out - first);
+        real *panel = w + first * in;
+        memcpy(scratch, panel, cols * in * sizeof(*w));
+        for (size_t i = 0; i < in; i++)
+            for (size_t c = 0; c < cols; c++)
+                panel[i * cols + c] = scratch[c * in + i];
+    }
+}
+
+void packed_row(real *restrict row, const real *restrict w, size_t r, size_t out, size_t in)
+{
+    size_t first = r / PACKED_COLS * PACKED_COLS;
+    size_t cols = min_size(PACKED_COLS, out - first);
+    const real *at = w + first * in + (r - first);
+
+    for (size_t i = 0; i < in; i++)
+        row[i] = at[i * cols];
+}
+
+/* A panel whose width no tile takes: through copies with zeros beside it. */
+static void narrow_panel(real *restrict y, size_t ldy, bool add, struct tile_view x,
+                         struct tile_view panel, size_t n, size_t depth)
+{
+    real wide[DEPTH][PACKED_COLS] = {0};
+    real sum[NARROW_ROWS][PACKED_COLS] = {0};
+    size_t cols = panel.ld, tiles = (cols + TILE_COLS - 1) / TILE_COLS * TILE_COLS;
+
+    for (size_t i = 0; i < depth; i++)
+        memcpy(wide[i], panel.at + i * cols, cols * sizeof(real));
+    for (size_t at = 0; at < n; at += NARROW_ROWS) {
+        size_t rows = min_size(NARROW_ROWS, n - at);
+        for (size_t r = 0; add && r < rows; r++)
+            memcpy(sum[r], y + (at + r) * ldy, cols * sizeof(real));
+        tile_multiply(sum[0], PACKED_COLS, add, (struct tile_view){x.at + at * x.ld, x.ld},
+                      (struct tile_view){wide[0], PACKED_COLS}, rows, tiles, depth);
+        for (size_t r = 0; r < rows; r++)
+            memcpy(y + (at + r) * ldy, sum[r], cols * sizeof(real));
+    }
+}
+
+static void panel_product(real *restrict y, size_t ldy, bool add, struct tile_view x,
+                          struct tile_view panel, size_t n, size_t in)
+{
+    for (size_t k = 0; k < in; k += DEPTH) {
+        size_t depth = min_size(DEPTH, in - k);
+        struct tile_view a = {x.at + k, x.ld}, b = {panel.at + k * panel.ld, panel.ld};
+        if (panel.ld == PACKED_COLS)
+            tile_multiply(y, ldy, add || k > 0, a, b, n, PACKED_COLS, depth);
+        else
+            narrow_panel(y, ldy, add || k > 0, a, b, n, depth);
+    }
+}
+
+void packed_product(real *restrict y, size_t ldy, bool add, const real *restrict x,
+                    const real *restrict w, size_t n, size_t in, size_t out)
+{
+    for (size_t row = 0; row < n; row += ROWS)
+        for (size_t first = 0; first < out; first += PACKED_COLS)
+            panel_product(y + row * ldy + first, ldy, add, (struct tile_view){x + row * in, in},
+                          (struct tile_view){w + first * in, min_size(PACKED_COLS, out - first)},
+                          min_size(ROWS, n - row), in);
+}
