@@ -39,6 +39,17 @@ static int select_items(struct benchmark *b, const struct eval_options *o, struc
     return 0;
 }
 
+static struct item_source source_of(const struct eval_options *o, const char *path,
+                                    const char *split)
+{
+    return (struct item_source){
+        .path = path,
+        .split = split,
+        .description_newlines = o->description_newlines,
+        .drops_last_newline = o->rules->drops_last_newline,
+    };
+}
+
 /* Examples come from their own data, else from the other split of a folder, else from the items. */
 static int load_fewshot(struct benchmark *b, const struct eval_options *o, struct err *err)
 {
@@ -47,7 +58,8 @@ static int load_fewshot(struct benchmark *b, const struct eval_options *o, struc
         return 0;
     if (o->fewshot_data.name == NULL && file_kind_at(path) != FILE_FOLDER)
         return 0;
-    return item_set_read(&b->fewshot, o->def, path, o->fewshot_split, o->description_newlines, err);
+    const struct item_source src = source_of(o, path, o->fewshot_split);
+    return item_set_read(&b->fewshot, o->spec, &src, err);
 }
 
 int benchmark_load(struct benchmark *b, const struct eval_options *o, struct err *err)
@@ -55,14 +67,19 @@ int benchmark_load(struct benchmark *b, const struct eval_options *o, struct err
     memset(b, 0, sizeof(*b));
     item_set_init(&b->set);
     item_set_init(&b->fewshot);
-    int rc = item_set_read(&b->set, o->def, o->data.path, o->split, o->description_newlines, err);
+    const struct item_source src = source_of(o, o->data.path, o->split);
+    const struct prompt_rules rules = {
+        .shots = o->shots,
+        .drops_equals_only_of_one_more = o->rules->drops_equals_only_of_one_more,
+    };
+    int rc = item_set_read(&b->set, o->spec, &src, err);
     if (rc == 0)
         rc = select_items(b, o, err);
     if (rc == 0)
         rc = load_fewshot(b, o, err);
     if (rc == 0)
-        rc = prompts_init(&b->prompts, o->def, &b->set, b->fewshot.n > 0 ? &b->fewshot : &b->set,
-                          (size_t)o->shots, err);
+        rc = prompts_init(&b->prompts, &b->set, b->fewshot.n > 0 ? &b->fewshot : &b->set, &rules,
+                          err);
     return rc == 0 ? 0 : err_wrap(err, "data %s", o->data.name);
 }
 
@@ -85,21 +102,15 @@ static void add_request(struct benchmark_size *size, size_t bytes)
 
 void benchmark_measure(const struct benchmark *b, struct benchmark_size *size)
 {
-    struct strbuf prefix = STRBUF_INIT;
+    struct request_text text;
+    request_text_init(&text);
     memset(size, 0, sizeof(*size));
     for (size_t i = 0; i < b->n_selected; i++) {
-        const struct item *it = &b->set.items[b->selected[i]];
-        strbuf_clear(&prefix);
-        prompts_add_prefix(&b->prompts, b->selected[i], &prefix);
-        size_t common = prefix.len;
-        if (item_is_schema(it))
-            common += strlen(it->continuation);
-        else
-            common += strlen(it->context);
-        if (it->form == FORM_QUESTION)
-            add_request(size, common);
-        for (size_t k = 0; k < it->n_options; k++)
-            add_request(size, common + 1 + strlen(it->options[k]));
+        const size_t item = b->selected[i];
+        for (size_t k = 0; k < prompt_requests(&b->set.items[item]); k++) {
+            prompt_request(&b->prompts, item, k, &text);
+            add_request(size, text.preamble.len + text.context.len + text.continuation.len);
+        }
     }
-    strbuf_release(&prefix);
+    request_text_release(&text);
 }

@@ -22,7 +22,7 @@ static void describe_benchmark(struct description *d, const struct eval_options 
     } else {
         struct benchmark_size size;
         benchmark_measure(&bench, &size);
-        if (task_def_generates(o->def))
+        if (o->spec->kind == TASK_GENERATE)
             size.bytes += size.requests * (size.longest + o->max_tokens) * o->max_tokens;
         description_fact(d, "items", (double)bench.n_selected);
         description_fact(d, "requests", size.requests);
@@ -40,14 +40,15 @@ int eval_describe(const struct task *task, FILE *out, struct err *err)
     struct description d;
     description_init(&d);
     eval_options_read(task, &options, &faults);
-    for (size_t m = 0; options.def != NULL && m < options.def->n_metrics; m++)
-        description_metric(&d, metric_name(options.def->metrics[m]));
+    for (size_t m = 0; options.spec != NULL && m < options.spec->n_metrics; m++)
+        description_metric(&d, options.spec->metrics[m].name);
     if (faults.n == 0)
         subject_check(task, &options, &faults);
     if (faults.n == 0)
         describe_benchmark(&d, &options, &faults);
     int rc = description_print(&d, &faults, out, err);
     description_release(&d);
+    eval_options_release(&options);
     param_faults_release(&faults);
     return rc;
 }

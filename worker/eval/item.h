@@ -1,9 +1,9 @@
 /*
  * Items: what a benchmark asks, read from a file or folder and brought into one shape.
  *
- * A set owns everything through its arena; items are in the order of the file (for MMLU: subjects
- * by name, then rows). Texts are what the model is shown, cleaned as the task demands, without the
- * space that joins context and continuation.
+ * A set owns everything through its arena; items are in the order of the file (of one file a group:
+ * groups by name, then records). Texts are what the model is shown, as the task's templates make
+ * them, without the delimiter that joins context and continuation.
  */
 #ifndef WORKER_EVAL_ITEM_H
 #define WORKER_EVAL_ITEM_H
@@ -14,29 +14,32 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/strbuf.h"
-#include "worker/eval/task_def.h"
+#include "worker/eval/spec.h"
 
 #define ITEM_OPTIONS_MAX 64
 #define ITEM_FILE_MAX    ((size_t)1 << 30)
 
 struct item {
-    enum item_form form;
-    const char *context;        /* FORM_SCHEMA, FORM_WINOGRANDE: NULL */
-    const char *const *options; /* choices; for those two forms the contexts; FORM_QUESTION: none */
-    size_t n_options;
-    const char *continuation; /* for those two forms; FORM_QUESTION: the whole answer */
-    size_t gold;
-    size_t group;  /* index of the subject; 0 without subjects */
+    enum task_kind kind;
+    const char *context;        /* TASK_CONTEXT, TASK_ROLLING: NULL */
+    const char *const *options; /* TASK_CHOICE: the bare choices; TASK_CONTEXT: the contexts */
+    size_t n_options;           /* other kinds: 0 */
+    const char *continuation;   /* TASK_CONTEXT, TASK_LIKELIHOOD: the target; TASK_GENERATE: the
+                                   right answer; TASK_ROLLING: the text; TASK_CHOICE: NULL */
+    const char *original;       /* TASK_ROLLING: whose words and bytes count; else NULL */
+    const char *category;       /* or NULL */
+    const char *doc; /* the record as JSON on one line: its columns in order, then those added */
+    size_t gold;     /* index in options */
+    size_t group;
     unsigned line; /* in its file, from 1 */
 };
 
-static inline bool item_is_schema(const struct item *it)
-{
-    return it->form == FORM_SCHEMA || it->form == FORM_WINOGRANDE;
-}
-
+/* A task without groups has one. The few-shot pool's groups are matched by name. */
 struct item_group {
-    const char *description; /* stands before the examples; "" without subjects */
+    const struct task_spec *spec;
+    const char *name;        /* "" for the only one */
+    const char *description; /* stands before the examples; "" without */
+    const char *parent;      /* "stem", or NULL */
     size_t first;            /* of its items in the set */
     size_t n;
 };
@@ -50,30 +53,35 @@ struct item_set {
     size_t n_groups;
 };
 
+/* Where records are. */
+struct item_source {
+    const char *path; /* a file, or a folder with files as the task names them */
+    const char *split;
+    int description_newlines; /* that end each description, whatever the file says; 0: as there */
+    bool drops_last_newline;  /* of each description (worker/eval/rules.h) */
+};
+
 void item_set_init(struct item_set *set);
 void item_set_release(struct item_set *set);
 
-/* Appends every item of JSON lines; ERR_SYNTAX names line and item. */
-int item_set_parse_jsonl(struct item_set *set, const struct task_def *def, const char *text,
+/* Appends the groups and items of one task; called again it appends another's. ERR_SYNTAX names
+ * file, line and item. Both borrow the spec. */
+int item_set_read(struct item_set *set, const struct task_spec *spec, const struct item_source *src,
+                  struct err *err) MUST_CHECK;
+/* The same of the text of a JSONL file, as one group. */
+int item_set_parse_jsonl(struct item_set *set, const struct task_spec *spec, const char *text,
                          size_t len, struct err *err) MUST_CHECK;
-/* The same of a file, which the message names too. */
-int item_set_read_jsonl(struct item_set *set, const struct task_def *def, const char *path,
-                        struct err *err) MUST_CHECK;
-/* Appends every item of MMLU's <folder>/<split>, one group a subject; description_newlines (1 or 2)
- * end the subjects' descriptions. */
-int item_set_read_mmlu(struct item_set *set, const char *folder, const char *split,
-                       int description_newlines, struct err *err) MUST_CHECK;
-/* Whichever path is: a file; a folder with <split>.jsonl; for MMLU the folder of CSV files. */
-int item_set_read(struct item_set *set, const struct task_def *def, const char *path,
-                  const char *split, int description_newlines, struct err *err) MUST_CHECK;
 
-struct item *item_set_add(struct item_set *set) __attribute__((returns_nonnull));
-/* Closes a group over the items added since the last. */
-void item_set_end_group(struct item_set *set, const char *description);
+static inline const struct task_spec *item_spec(const struct item_set *set, size_t item)
+{
+    return set->groups[set->items[item].group].spec;
+}
 
-/* Whether two items ask the same: every text and the gold. */
+/* Whether two items are of the same record, as Python compares two dicts. */
 bool item_equal(const struct item *a, const struct item *b);
-/* What an example shows: context, space, right answer. */
-void item_add_example(const struct item *it, struct strbuf *out);
+/* What an example shows: context, delimiter, right answer. */
+void item_add_example(const struct item *it, const struct task_spec *spec, struct strbuf *out);
+/* item.doc as the harness's samples hash it: Python's json.dumps(indent=2, ensure_ascii=False). */
+int item_add_doc_layout(const struct item *it, struct strbuf *out, struct err *err) MUST_CHECK;
 
 #endif

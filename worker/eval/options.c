@@ -2,11 +2,9 @@
 
 #include "base/json.h"
 
-#define SHOTS_MAX      64
-#define CONTEXT_MAX    (1 << 20)
-#define MAX_TOKENS     4096
-#define MAX_TOKENS_DEF 256 /* max_gen_toks of the harness */
-#define VIABILITY_DEF  16
+#define CONTEXT_MAX   (1 << 20)
+#define MAX_TOKENS    4096
+#define VIABILITY_DEF 16
 
 static void read_task_name(struct params *p, struct eval_options *o)
 {
@@ -14,14 +12,12 @@ static void read_task_name(struct params *p, struct eval_options *o)
     const char *name = params_string(p, "task", NULL);
     if (name == NULL)
         return;
-    o->def = task_def_find(name);
-    if (o->def != NULL)
-        return;
-    const char *nearest = task_def_nearest(name);
-    if (nearest != NULL)
-        params_fault(p, "task", "'%s' is not known; did you mean '%s'?", name, nearest);
-    else
-        params_fault(p, "task", "'%s' is not known", name);
+    struct err err = {0};
+    if (task_builtin_read(name, &o->spec, &err) != 0)
+        params_fault(p, "task", "%s", err.msg);
+    else if (o->spec->kind == TASK_LIKELIHOOD || o->spec->kind == TASK_ROLLING)
+        params_fault(p, "task", "tasks of kind %s are not scored by this version",
+                     task_kind_name(o->spec->kind));
 }
 
 static void find_data(struct params *p, const struct task *task, const char *key, const char *name,
@@ -34,12 +30,12 @@ static void find_data(struct params *p, const struct task *task, const char *key
 
 static void read_data(struct params *p, const struct task *task, struct eval_options *o)
 {
-    const char *name = params_string(p, "data", o->def == NULL ? NULL : o->def->name);
+    const char *name = params_string(p, "data", o->spec == NULL ? NULL : o->spec->name);
     find_data(p, task, "data", name, &o->data);
     find_data(p, task, "fewshot_data", params_string(p, "fewshot_data", NULL), &o->fewshot_data);
-    const bool mmlu = o->def != NULL && (o->def->forms & 1u << FORM_MMLU) != 0;
-    o->split = params_string(p, "split", o->def == NULL ? "test" : o->def->default_split);
-    o->fewshot_split = params_string(p, "fewshot_split", mmlu ? "dev" : "train");
+    o->split = params_string(p, "split", o->spec == NULL ? "test" : o->spec->split);
+    o->fewshot_split =
+        params_string(p, "fewshot_split", o->spec == NULL ? "train" : o->spec->fewshot_split);
 }
 
 static void read_subset(struct params *p, struct eval_options *o)
@@ -86,6 +82,19 @@ static void read_model(struct params *p, const struct task *task, struct eval_op
     find_data(p, task, "tokenizer", params_string(p, "tokenizer", NULL), &o->tokenizer);
 }
 
+static void read_rules(struct params *p, struct eval_options *o)
+{
+    const char *const *names = NULL;
+    const size_t n = harness_rules_names(&names);
+    o->rules = harness_rules_find(names[params_choice(p, "harness", names, n, 0)]);
+}
+
+void eval_options_release(struct eval_options *o)
+{
+    task_spec_free(o->spec);
+    o->spec = NULL;
+}
+
 void eval_options_read(const struct task *task, struct eval_options *o, struct param_faults *faults)
 {
     struct params p;
@@ -93,13 +102,14 @@ void eval_options_read(const struct task *task, struct eval_options *o, struct p
     params_init(&p, task->params, faults);
     read_task_name(&p, o);
     read_data(&p, task, o);
-    o->shots =
-        (int)params_int(&p, "shots", 0, SHOTS_MAX, o->def == NULL ? 0 : o->def->default_shots);
+    o->shots = (int)params_int(&p, "shots", 0, SHOTS_MAX, o->spec == NULL ? 0 : o->spec->shots);
     read_subset(&p, o);
     read_model(&p, task, o);
-    o->description_newlines = (int)params_int(&p, "description_newlines", 1, 2, 1);
+    o->description_newlines = (int)params_int(&p, "description_newlines", 1, 2, 0);
+    read_rules(&p, o);
     o->context = (int)params_int(&p, "context", 1, CONTEXT_MAX, 0);
-    o->max_tokens = (int)params_int(&p, "max_tokens", 1, MAX_TOKENS, MAX_TOKENS_DEF);
+    o->max_tokens =
+        (int)params_int(&p, "max_tokens", 1, MAX_TOKENS, o->spec == NULL ? 1 : o->spec->max_tokens);
     read_viability(&p, o);
     params_finish(&p);
 }

@@ -8,12 +8,14 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "worker/eval/task_def.h"
+#include "worker/eval/rules.h"
+#include "worker/eval/spec.h"
 #include "worker/report/params.h"
 #include "worker/report/task.h"
 
 struct eval_options {
-    const struct task_def *def; /* NULL when the task is unknown: a fault then says so */
+    struct task_spec *spec; /* NULL when the task is unknown: a fault then says so */
+    const struct harness_rules *rules;
     int shots;
     struct task_data data;
     struct task_data fewshot_data; /* name NULL: examples come from `data` */
@@ -22,7 +24,7 @@ struct eval_options {
     int64_t limit;        /* the first so many items; 0: all */
     int64_t subset_count; /* so many items drawn by subset_seed; 0: all */
     int64_t subset_seed;
-    int description_newlines;
+    int description_newlines;    /* 0: as the harness's version has it */
     int context;                 /* tokens that a request may have; 0: as many as the model takes */
     int max_tokens;              /* of a generation */
     int viability_items;         /* the first so many generations are looked at; 0: none */
@@ -32,6 +34,7 @@ struct eval_options {
     struct task_data tokenizer;  /* name NULL: the model says which */
 };
 
+void eval_options_release(struct eval_options *o);
 /* Faults go to `faults`; what is not at fault is filled in. Strings live as long as the task. */
 void eval_options_read(const struct task *task, struct eval_options *o,
                        struct param_faults *faults);

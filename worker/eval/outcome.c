@@ -9,7 +9,7 @@ void outcome_init(struct outcome *o)
     memset(o, 0, sizeof(*o));
     o->finite = true;
     strbuf_init(&o->text);
-    for (int m = 0; m < METRICS_OF_A_TASK; m++)
+    for (int m = 0; m < SPEC_METRICS_MAX; m++)
         strbuf_init(&o->answer[m]);
 }
 
@@ -21,7 +21,7 @@ void outcome_clear(struct outcome *o)
     o->n_cut = 0;
     o->ended = false;
     strbuf_clear(&o->text);
-    for (int m = 0; m < METRICS_OF_A_TASK; m++) {
+    for (int m = 0; m < SPEC_METRICS_MAX; m++) {
         o->passed[m] = false;
         o->pred[m] = 0;
         strbuf_clear(&o->answer[m]);
@@ -31,7 +31,7 @@ void outcome_clear(struct outcome *o)
 void outcome_release(struct outcome *o)
 {
     strbuf_release(&o->text);
-    for (int m = 0; m < METRICS_OF_A_TASK; m++)
+    for (int m = 0; m < SPEC_METRICS_MAX; m++)
         strbuf_release(&o->answer[m]);
 }
 
@@ -52,9 +52,10 @@ static size_t first_max(const struct outcome *o, const struct item *divide_by)
     return best;
 }
 
-static void judge_metric(struct outcome *o, enum metric_kind kind, int m, const struct item *it)
+static void judge_metric(struct outcome *o, const struct task_metric *metric, int m,
+                         const struct item *it)
 {
-    switch (kind) {
+    switch (metric->kind) {
     case METRIC_ACC:
         o->pred[m] = first_max(o, NULL);
         o->passed[m] = o->pred[m] == it->gold;
@@ -63,28 +64,31 @@ static void judge_metric(struct outcome *o, enum metric_kind kind, int m, const 
         o->pred[m] = first_max(o, it);
         o->passed[m] = o->pred[m] == it->gold;
         break;
-    case METRIC_STRICT:
-        gsm8k_filter_strict(o->text.buf, &o->answer[m]);
+    case METRIC_EXACT_MATCH:
+        if (metric->filter != NULL && strcmp(metric->filter->key, "strict") == 0)
+            gsm8k_filter_strict(o->text.buf, &o->answer[m]);
+        else
+            gsm8k_filter_flexible(o->text.buf, &o->answer[m]);
         o->passed[m] = gsm8k_same(o->answer[m].buf, it->continuation);
         break;
-    case METRIC_FLEXIBLE:
-        gsm8k_filter_flexible(o->text.buf, &o->answer[m]);
-        o->passed[m] = gsm8k_same(o->answer[m].buf, it->continuation);
-        break;
+    case METRIC_PERPLEXITY:
+    case METRIC_WORD_PERPLEXITY:
+    case METRIC_BYTE_PERPLEXITY:
+    case METRIC_BITS_PER_BYTE:
     case METRIC_NR: break;
     }
 }
 
-void outcome_judge(struct outcome *o, const struct task_def *def, const struct item *it)
+void outcome_judge(struct outcome *o, const struct task_spec *spec, const struct item *it)
 {
     if (o->fault[0] != '\0' || !o->finite)
         return;
-    for (size_t m = 0; m < def->n_metrics; m++)
-        judge_metric(o, def->metrics[m], (int)m, it);
+    for (size_t m = 0; m < spec->n_metrics; m++)
+        judge_metric(o, &spec->metrics[m], (int)m, it);
 }
 
-static void add_choices(const struct outcome *o, const struct task_def *def, const struct item *it,
-                        struct strbuf *out)
+static void add_choices(const struct outcome *o, const struct task_spec *spec,
+                        const struct item *it, struct strbuf *out)
 {
     strbuf_adds(out, ",\"ll\":[");
     for (size_t i = 0; i < o->n; i++) {
@@ -96,23 +100,24 @@ static void add_choices(const struct outcome *o, const struct task_def *def, con
     for (size_t i = 0; i < o->n; i++)
         strbuf_addf(out, "%s%d", i == 0 ? "" : ",", o->greedy[i]);
     strbuf_addf(out, "],\"cut\":%zu,\"gold\":%zu", o->n_cut, it->gold);
-    for (size_t m = 0; m < def->n_metrics; m++)
-        strbuf_addf(out, ",\"pred%s\":%zu", def->metrics[m] == METRIC_ACC_NORM ? "_norm" : "",
+    for (size_t m = 0; m < spec->n_metrics; m++)
+        strbuf_addf(out, ",\"pred%s\":%zu", spec->metrics[m].kind == METRIC_ACC_NORM ? "_norm" : "",
                     o->pred[m]);
 }
 
-static void add_generation(const struct outcome *o, const struct task_def *def, struct strbuf *out)
+static void add_generation(const struct outcome *o, const struct task_spec *spec,
+                           struct strbuf *out)
 {
     strbuf_adds(out, ",\"text\":");
     json_add_string(out, o->text.buf);
     strbuf_addf(out, ",\"ended\":%d,\"cut\":%zu", o->ended, o->n_cut);
-    for (size_t m = 0; m < def->n_metrics; m++) {
-        strbuf_addf(out, ",\"%s\":", def->metrics[m] == METRIC_STRICT ? "strict" : "flexible");
+    for (size_t m = 0; m < spec->n_metrics; m++) {
+        strbuf_addf(out, ",\"%s\":", spec->metrics[m].filter->key);
         json_add_string(out, o->answer[m].buf);
     }
 }
 
-void outcome_add_line(const struct outcome *o, const struct task_def *def, const struct item *it,
+void outcome_add_line(const struct outcome *o, const struct task_spec *spec, const struct item *it,
                       size_t index, struct strbuf *out)
 {
     strbuf_addf(out, "{\"item\":%zu,\"line\":%u", index, it->line);
@@ -122,12 +127,12 @@ void outcome_add_line(const struct outcome *o, const struct task_def *def, const
         strbuf_adds(out, "}\n");
         return;
     }
-    if (task_def_generates(def))
-        add_generation(o, def, out);
+    if (spec->kind == TASK_GENERATE)
+        add_generation(o, spec, out);
     else
-        add_choices(o, def, it, out);
-    for (size_t m = 0; m < def->n_metrics; m++)
-        strbuf_addf(out, ",\"%s\":%d", metric_name(def->metrics[m]), o->passed[m]);
+        add_choices(o, spec, it, out);
+    for (size_t m = 0; m < spec->n_metrics; m++)
+        strbuf_addf(out, ",\"%s\":%d", spec->metrics[m].name, o->passed[m]);
     strbuf_adds(out, "}\n");
 }
 
@@ -150,7 +155,7 @@ static bool read_choices(struct outcome *o, const cJSON *obj, const struct item 
     return o->n == it->n_options;
 }
 
-static bool read_raw(struct outcome *o, const cJSON *obj, const struct task_def *def,
+static bool read_raw(struct outcome *o, const cJSON *obj, const struct task_spec *spec,
                      const struct item *it)
 {
     struct err err = {0};
@@ -166,7 +171,7 @@ static bool read_raw(struct outcome *o, const cJSON *obj, const struct task_def 
     if (json_get_int(obj, "cut", 0, JSON_INT_MAX, &cut, &err) != 0)
         return false;
     o->n_cut = (size_t)cut;
-    if (!task_def_generates(def))
+    if (spec->kind != TASK_GENERATE)
         return read_choices(o, obj, it);
     if (json_get_string(obj, "text", &text, &err) != 0 ||
         json_get_int(obj, "ended", 0, 1, &ended, &err) != 0)
@@ -176,7 +181,7 @@ static bool read_raw(struct outcome *o, const cJSON *obj, const struct task_def 
     return true;
 }
 
-bool outcome_read_line(struct outcome *o, const struct task_def *def, const struct item *it,
+bool outcome_read_line(struct outcome *o, const struct task_spec *spec, const struct item *it,
                        size_t index, const char *line, size_t len)
 {
     struct err err = {0};
@@ -184,13 +189,13 @@ bool outcome_read_line(struct outcome *o, const struct task_def *def, const stru
     outcome_clear(o);
     if (json_parse(line, len, &obj, &err) != 0)
         return false;
-    bool good = read_raw(o, obj, def, it);
+    bool good = read_raw(o, obj, spec, it);
     cJSON_Delete(obj);
     if (!good)
         return false;
     struct strbuf again = STRBUF_INIT;
-    outcome_judge(o, def, it);
-    outcome_add_line(o, def, it, index, &again);
+    outcome_judge(o, spec, it);
+    outcome_add_line(o, spec, it, index, &again);
     good = again.len == len + 1 && memcmp(again.buf, line, len) == 0;
     strbuf_release(&again);
     return good;

@@ -25,23 +25,23 @@ struct outcome {
     struct strbuf text;            /* the generation, up to the first stop */
     bool ended;                    /* it came to an end by itself */
     /* judged, one a metric of the task */
-    bool passed[METRICS_OF_A_TASK];
-    size_t pred[METRICS_OF_A_TASK];          /* multiple choice */
-    struct strbuf answer[METRICS_OF_A_TASK]; /* generation: what the filter found */
+    bool passed[SPEC_METRICS_MAX];
+    size_t pred[SPEC_METRICS_MAX];          /* multiple choice */
+    struct strbuf answer[SPEC_METRICS_MAX]; /* generation: what the filter found */
 };
 
 void outcome_init(struct outcome *o);
 void outcome_clear(struct outcome *o); /* as after init, keeps memory */
 void outcome_release(struct outcome *o);
 
-void outcome_judge(struct outcome *o, const struct task_def *def, const struct item *it);
+void outcome_judge(struct outcome *o, const struct task_spec *spec, const struct item *it);
 
 /* The line of the index-th item of the set, with its line feed. */
-void outcome_add_line(const struct outcome *o, const struct task_def *def, const struct item *it,
+void outcome_add_line(const struct outcome *o, const struct task_spec *spec, const struct item *it,
                       size_t index, struct strbuf *out);
 /* Reads such a line (without line feed) back: true when it is, byte for byte, the line that follows
  * from the raw answer in it. */
-bool outcome_read_line(struct outcome *o, const struct task_def *def, const struct item *it,
+bool outcome_read_line(struct outcome *o, const struct task_spec *spec, const struct item *it,
                        size_t index, const char *line, size_t len);
 
 #endif

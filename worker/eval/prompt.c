@@ -3,72 +3,106 @@
 #include "base/xalloc.h"
 #include "worker/eval/pyrandom.h"
 
+/* One group's draws: which of the pool's group come into question for each of its items. */
+struct draw {
+    struct prompts *p;
+    const struct item_group *group;
+    const struct item_group *from;
+    size_t shots;
+    size_t n_draw;
+    bool drops_equals;
+};
+
 /* Writes the item's picks: the first of `candidates` that do not equal the item itself. */
-static void keep_others(struct prompts *p, size_t item, const uint32_t *candidates, size_t n)
+static void keep_others(const struct draw *d, size_t item, const uint32_t *candidates)
 {
-    size_t *picks = p->picks + item * p->shots;
+    size_t *picks = d->p->picks + item * d->p->shots;
     size_t kept = 0;
-    for (size_t i = 0; i < n && kept < p->shots; i++)
-        if (!item_equal(&p->pool->items[candidates[i]], &p->set->items[item]))
-            picks[kept++] = candidates[i];
-    while (kept < p->shots)
-        picks[kept++] = SIZE_MAX;
-}
-
-/* MMLU: the first examples of the item's subject, the same for all its items. */
-static int pick_first(struct prompts *p, struct err *err)
-{
-    uint32_t *candidates = xcalloc(p->shots, sizeof(*candidates));
-    int rc = 0;
-    for (size_t g = 0; g < p->set->n_groups && rc == 0; g++) {
-        const struct item_group *group = &p->set->groups[g];
-        const struct item_group *from = NULL;
-        for (size_t k = 0; k < p->pool->n_groups; k++)
-            if (strcmp(p->pool->groups[k].description, group->description) == 0)
-                from = &p->pool->groups[k];
-        if (from == NULL || from->n < p->shots) {
-            rc = err_set(err, ERR_INVALID, "%zu examples wanted, %zu there, for: %.100s", p->shots,
-                         from == NULL ? 0 : from->n, group->description);
-            break;
-        }
-        for (size_t i = 0; i < p->shots; i++)
-            candidates[i] = (uint32_t)(from->first + i);
-        for (size_t i = 0; i < group->n; i++)
-            keep_others(p, group->first + i, candidates, p->shots);
+    for (size_t i = 0; i < d->n_draw && kept < d->shots; i++) {
+        const size_t pick = d->from->first + candidates[i];
+        if (!d->drops_equals || !item_equal(&d->p->pool->items[pick], &d->p->set->items[item]))
+            picks[kept++] = pick;
     }
-    free(candidates);
-    return rc;
 }
 
-static int pick_drawn(struct prompts *p, bool one_more, struct err *err)
+/* The first of the pool, the same for all items. */
+static void pick_first(const struct draw *d, uint32_t *candidates)
 {
-    const size_t n_draw = p->shots + (one_more ? 1 : 0);
-    if (p->pool->n < n_draw || p->pool->n > UINT32_MAX)
-        return err_set(err, ERR_INVALID, "%zu examples wanted of %zu", n_draw, p->pool->n);
-    uint32_t *candidates = xcalloc(n_draw, sizeof(*candidates));
+    for (size_t i = 0; i < d->n_draw; i++)
+        candidates[i] = (uint32_t)i;
+    for (size_t i = 0; i < d->group->n; i++)
+        keep_others(d, d->group->first + i, candidates);
+}
+
+/* Drawn afresh for every item, from one stream. */
+static void pick_drawn(const struct draw *d, uint32_t *candidates)
+{
     struct pyrandom random;
-    pyrandom_seed(&random, PROMPT_SEED);
-    for (size_t i = 0; i < p->set->n; i++) {
-        pyrandom_sample(&random, (uint32_t)p->pool->n, (uint32_t)n_draw, candidates);
-        keep_others(p, i, candidates, n_draw);
+    pyrandom_seed(&random, d->group->spec->seed);
+    for (size_t i = 0; i < d->group->n; i++) {
+        pyrandom_sample(&random, (uint32_t)d->from->n, (uint32_t)d->n_draw, candidates);
+        keep_others(d, d->group->first + i, candidates);
     }
+}
+
+static void (*const samplers[SAMPLER_NR])(const struct draw *, uint32_t *) = {
+    [SAMPLER_RANDOM] = pick_drawn,
+    [SAMPLER_FIRST] = pick_first,
+};
+
+static const struct item_group *find_group(const struct item_set *pool, const char *name)
+{
+    for (size_t i = 0; i < pool->n_groups; i++)
+        if (strcmp(pool->groups[i].name, name) == 0)
+            return &pool->groups[i];
+    return NULL;
+}
+
+static size_t shots_of(const struct item_group *group, const struct prompt_rules *rules)
+{
+    return (size_t)(rules->shots < 0 ? group->spec->shots : rules->shots);
+}
+
+static int pick_group(struct prompts *p, const struct item_group *group,
+                      const struct prompt_rules *rules, struct err *err)
+{
+    const struct task_spec *spec = group->spec;
+    struct draw d = {.p = p, .group = group, .shots = shots_of(group, rules)};
+    if (d.shots == 0)
+        return 0;
+    const bool one_more =
+        spec->sampler == SAMPLER_RANDOM && (spec->draws_one_more || p->pool == p->set);
+    d.n_draw = d.shots + (one_more ? 1 : 0);
+    d.drops_equals = one_more || p->pool == p->set || !rules->drops_equals_only_of_one_more;
+    d.from = find_group(p->pool, group->name);
+    const size_t there = d.from == NULL ? 0 : d.from->n;
+    if (there < d.n_draw || there > UINT32_MAX)
+        return err_set(err, ERR_INVALID, "%s%s%zu examples wanted of %zu", group->name,
+                       group->name[0] == '\0' ? "" : ": ", d.n_draw, there);
+    uint32_t *candidates = xcalloc(d.n_draw, sizeof(*candidates));
+    samplers[spec->sampler](&d, candidates);
     free(candidates);
     return 0;
 }
 
-int prompts_init(struct prompts *p, const struct task_def *def, const struct item_set *set,
-                 const struct item_set *pool, size_t shots, struct err *err)
+int prompts_init(struct prompts *p, const struct item_set *set, const struct item_set *pool,
+                 const struct prompt_rules *rules, struct err *err)
 {
     memset(p, 0, sizeof(*p));
     p->set = set;
     p->pool = pool;
-    p->shots = shots;
-    if (shots == 0)
+    for (size_t g = 0; g < set->n_groups; g++)
+        if (shots_of(&set->groups[g], rules) > p->shots)
+            p->shots = shots_of(&set->groups[g], rules);
+    if (p->shots == 0)
         return 0;
-    p->picks = xcalloc(set->n * shots, sizeof(*p->picks));
-    if ((def->forms & 1u << FORM_MMLU) != 0)
-        return pick_first(p, err);
-    return pick_drawn(p, def->draws_one_more || pool == set, err);
+    p->picks = xreallocarray(NULL, set->n * p->shots, sizeof(*p->picks));
+    for (size_t i = 0; i < set->n * p->shots; i++)
+        p->picks[i] = PROMPT_NO_PICK;
+    int rc = 0;
+    for (size_t g = 0; g < set->n_groups && rc == 0; g++)
+        rc = pick_group(p, &set->groups[g], rules, err);
+    return rc;
 }
 
 void prompts_release(struct prompts *p)
@@ -77,14 +111,63 @@ void prompts_release(struct prompts *p)
     memset(p, 0, sizeof(*p));
 }
 
-void prompts_add_prefix(const struct prompts *p, size_t item, struct strbuf *out)
+size_t prompt_requests(const struct item *it)
 {
-    strbuf_adds(out, p->set->groups[p->set->items[item].group].description);
+    return it->n_options > 0 ? it->n_options : 1;
+}
+
+void request_text_init(struct request_text *text)
+{
+    strbuf_init(&text->preamble);
+    strbuf_init(&text->context);
+    strbuf_init(&text->continuation);
+}
+
+void request_text_release(struct request_text *text)
+{
+    strbuf_release(&text->preamble);
+    strbuf_release(&text->context);
+    strbuf_release(&text->continuation);
+}
+
+/* Description and examples, each of these with its end. */
+static void add_preamble(const struct prompts *p, size_t item, struct strbuf *out)
+{
+    const struct item_group *group = &p->set->groups[p->set->items[item].group];
+    strbuf_adds(out, group->description);
     for (size_t i = 0; i < p->shots; i++) {
-        size_t pick = p->picks[item * p->shots + i];
-        if (pick == SIZE_MAX)
+        const size_t pick = p->picks[item * p->shots + i];
+        if (pick == PROMPT_NO_PICK)
             continue;
-        item_add_example(&p->pool->items[pick], out);
-        strbuf_adds(out, "\n\n");
+        item_add_example(&p->pool->items[pick], group->spec, out);
+        strbuf_adds(out, group->spec->shot_delimiter);
+    }
+}
+
+void prompt_request(const struct prompts *p, size_t item, size_t option, struct request_text *out)
+{
+    const struct item *it = &p->set->items[item];
+    const char *delimiter = item_spec(p->set, item)->delimiter;
+    strbuf_clear(&out->preamble);
+    strbuf_clear(&out->context);
+    strbuf_clear(&out->continuation);
+    if (it->kind != TASK_ROLLING)
+        add_preamble(p, item, &out->preamble);
+    switch (it->kind) {
+    case TASK_CHOICE:
+        strbuf_adds(&out->context, it->context);
+        strbuf_addf(&out->continuation, "%s%s", delimiter, it->options[option]);
+        break;
+    case TASK_CONTEXT:
+        strbuf_adds(&out->context, it->options[option]);
+        strbuf_addf(&out->continuation, "%s%s", delimiter, it->continuation);
+        break;
+    case TASK_LIKELIHOOD:
+        strbuf_adds(&out->context, it->context);
+        strbuf_adds(&out->continuation, it->continuation);
+        break;
+    case TASK_ROLLING: strbuf_adds(&out->continuation, it->continuation); break;
+    case TASK_GENERATE: strbuf_adds(&out->context, it->context); break;
+    case TASK_KIND_NR: break;
     }
 }

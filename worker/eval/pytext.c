@@ -85,9 +85,21 @@ int pytext_capitalize(const char *s, struct strbuf *out, struct err *err)
     return 0;
 }
 
-/* Appends s[0..len) with every `from` replaced by `to`, left to right without overlap. */
-static void add_replaced(const char *s, size_t len, const char *from, const char *to,
-                         struct strbuf *out)
+int pytext_lower_first(const char *s, struct strbuf *out, struct err *err)
+{
+    locale_t unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    if (unicode == (locale_t)0)
+        return err_set(err, ERR_OTHER, "this system has no C.UTF-8 locale");
+    uint32_t cp = 0;
+    const size_t n = text_utf8_next(s, strlen(s), &cp);
+    if (n > 0)
+        add_utf8(out, (uint32_t)towlower_l((wint_t)cp, unicode));
+    strbuf_adds(out, s + n);
+    freelocale(unicode);
+    return 0;
+}
+
+void pytext_replace(const char *s, size_t len, const char *from, const char *to, struct strbuf *out)
 {
     size_t n_from = strlen(from);
     for (size_t at = 0; at < len;) {
@@ -122,9 +134,9 @@ void pytext_clean_hellaswag(const char *s, struct strbuf *out)
     size_t len = strlen(s);
     size_t start = pytext_lstrip(s, len);
     size_t end = start + pytext_rstrip(s + start, len - start);
-    add_replaced(s + start, end - start, " [title]", ". ", &titled);
+    pytext_replace(s + start, end - start, " [title]", ". ", &titled);
     add_without_brackets(titled.buf, titled.len, &bare);
-    add_replaced(bare.buf, bare.len, "  ", " ", out);
+    pytext_replace(bare.buf, bare.len, "  ", " ", out);
     strbuf_release(&titled);
     strbuf_release(&bare);
 }

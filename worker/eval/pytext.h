@@ -23,6 +23,13 @@ size_t pytext_length(const char *s, size_t len);
  * ERR_OTHER when the system has no C.UTF-8 locale. */
 int pytext_capitalize(const char *s, struct strbuf *out, struct err *err) MUST_CHECK;
 
+/* s[0].lower() + s[1:]; s is not empty. */
+int pytext_lower_first(const char *s, struct strbuf *out, struct err *err) MUST_CHECK;
+
+/* str.replace: every `from`, which is not empty, left to right without overlap. Appends to out. */
+void pytext_replace(const char *s, size_t len, const char *from, const char *to,
+                    struct strbuf *out);
+
 /* HellaSwag's cleaning: strip; " [title]" becomes ". "; each shortest [...] on one line goes; one
  * pass that makes two spaces one. What is left at the edges stays. Appends to out. */
 void pytext_clean_hellaswag(const char *s, struct strbuf *out);

@@ -83,7 +83,7 @@ static int open_model(struct evaluation *e, struct err *err)
                         .vocab = (size_t)config->vocab,
                         .score = lm_score,
                         .next_logits = lm_next_logits};
-    return scorer_init(&e->scorer, e->options.def, &e->bench.prompts, &e->lm,
+    return scorer_init(&e->scorer, e->options.spec, &e->bench.prompts, &e->lm,
                        (size_t)e->options.max_tokens, err);
 }
 
@@ -131,12 +131,12 @@ static void count_outcome(struct evaluation *e)
         return;
     }
     e->n_cut += (double)o->n_cut;
-    for (size_t m = 0; m < e->options.def->n_metrics; m++) {
+    for (size_t m = 0; m < e->options.spec->n_metrics; m++) {
         struct tally *t = &e->tallies[m * e->bench.set.n_groups + group];
         t->n++;
         t->passed += o->passed[m];
     }
-    if (task_def_generates(e->options.def) && e->n_done <= (size_t)e->options.viability_items)
+    if (e->options.spec->kind == TASK_GENERATE && e->n_done <= (size_t)e->options.viability_items)
         e->n_viable += o->ended && strcmp(o->answer[1].buf, "[invalid]") != 0;
 }
 
@@ -146,7 +146,8 @@ static bool believe_line(void *self, size_t index, const char *line, size_t len)
     if (index >= e->bench.n_selected)
         return false;
     const size_t item = e->bench.selected[index];
-    if (!outcome_read_line(&e->outcome, e->options.def, &e->bench.set.items[item], item, line, len))
+    if (!outcome_read_line(&e->outcome, e->options.spec, &e->bench.set.items[item], item, line,
+                           len))
         return false;
     count_outcome(e);
     return true;
@@ -203,7 +204,7 @@ static int check_viability(struct evaluation *e, struct err *err)
     size_t looked_at = (size_t)o->viability_items;
     if (looked_at > e->bench.n_selected)
         looked_at = e->bench.n_selected;
-    if (!task_def_generates(o->def) || looked_at == 0 || e->n_done != looked_at ||
+    if (o->spec->kind != TASK_GENERATE || looked_at == 0 || e->n_done != looked_at ||
         e->n_viable >= (size_t)o->viability_least)
         return 0;
     return err_set(err, ERR_REFUSED,
@@ -225,7 +226,7 @@ static int ask_item(struct evaluation *e, struct strbuf *line, struct err *err)
         return 0;
     }
     strbuf_clear(line);
-    outcome_add_line(&e->outcome, e->options.def, &e->bench.set.items[item], item, line);
+    outcome_add_line(&e->outcome, e->options.spec, &e->bench.set.items[item], item, line);
     count_outcome(e);
     return items_file_append(&e->items, line, err);
 }
@@ -258,8 +259,8 @@ static int ask_items(struct evaluation *e, struct err *err)
 static void put_metrics(const struct evaluation *e, struct result *r)
 {
     const size_t n_groups = e->bench.set.n_groups;
-    for (size_t m = 0; m < e->options.def->n_metrics; m++) {
-        const char *name = metric_name(e->options.def->metrics[m]);
+    for (size_t m = 0; m < e->options.spec->n_metrics; m++) {
+        const char *name = e->options.spec->metrics[m].name;
         const struct tally *groups = &e->tallies[m * n_groups];
         struct tally all = {0};
         for (size_t g = 0; g < n_groups; g++) {
@@ -313,7 +314,7 @@ static int run(struct evaluation *e, struct err *err)
         rc = make_header(e, err);
     if (rc != 0)
         return rc;
-    e->tallies = xcalloc(e->options.def->n_metrics * e->bench.set.n_groups, sizeof(*e->tallies));
+    e->tallies = xcalloc(e->options.spec->n_metrics * e->bench.set.n_groups, sizeof(*e->tallies));
     rc = take_over(e, err);
     if (rc == 0 && (rc = check_viability(e, err)) == 0)
         rc = ask_items(e, err);
@@ -335,6 +336,7 @@ static void evaluation_release(struct evaluation *e)
     benchmark_release(&e->bench);
     strbuf_release(&e->header);
     free(e->tallies);
+    eval_options_release(&e->options);
 }
 
 int eval_run(const struct task *task, struct err *err)

@@ -11,20 +11,19 @@
 #include "worker/eval/request.h"
 
 struct scorer {
-    const struct task_def *def;
+    const struct task_spec *spec;
     const struct prompts *prompts;
     const struct lm *lm;
     size_t max_tokens; /* of a generation */
     struct request request;
-    struct strbuf context;
-    struct strbuf continuation;
+    struct request_text text;
     double *logprob; /* context elements */
     bool *is_top;
     float *logits; /* vocab elements */
 };
 
 /* Borrows all it is given. ERR_REFUSED when generations of max_tokens do not fit the model. */
-int scorer_init(struct scorer *s, const struct task_def *def, const struct prompts *prompts,
+int scorer_init(struct scorer *s, const struct task_spec *spec, const struct prompts *prompts,
                 const struct lm *lm, size_t max_tokens, struct err *err) MUST_CHECK;
 void scorer_release(struct scorer *s);
 

@@ -7,34 +7,46 @@
 #include "worker/eval/item.h"
 #include "worker/eval/outcome.h"
 
+#define FUZZ_TASKS_MAX 64
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void must_be_askable(const struct item *it)
+static void must_be_askable(const struct item *it, const struct task_spec *spec)
 {
-    if (it->form != FORM_QUESTION && (it->n_options < 2 || it->gold >= it->n_options))
+    const bool has_options = it->kind == TASK_CHOICE || it->kind == TASK_CONTEXT;
+    const bool has_context = it->kind != TASK_CONTEXT && it->kind != TASK_ROLLING;
+    if (has_options && (it->n_options < 2 || it->gold >= it->n_options))
         abort();
-    if (item_is_schema(it) != (it->context == NULL))
+    if (has_context != (it->context != NULL) || it->doc == NULL)
         abort();
-    struct strbuf example = STRBUF_INIT;
-    item_add_example(it, &example);
-    strbuf_release(&example);
+    struct strbuf text = STRBUF_INIT;
+    struct err err = {0};
+    item_add_example(it, spec, &text);
+    if (item_add_doc_layout(it, &text, &err) != 0)
+        abort();
+    strbuf_release(&text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const tasks[] = {"choices", "schema",   "hellaswag", "winogrande",
-                                        "gsm8k",   "arc_easy", "copa",      "openbookqa"};
+    static struct task_spec *specs[FUZZ_TASKS_MAX];
     struct err err = {0};
     struct item_set set;
     if (size == 0)
         return 0;
     item_set_init(&set);
-    const struct task_def *def = task_def_find(tasks[data[0] % 8]);
-    int rc = item_set_parse_jsonl(&set, def, (const char *)data + 1, size - 1, &err);
+    const size_t which = data[0] % task_builtin_count();
+    if (which >= FUZZ_TASKS_MAX)
+        return 0;
+    if (specs[which] == NULL &&
+        task_builtin_read(task_builtin_name(which), &specs[which], &err) != 0)
+        abort();
+    const struct task_spec *spec = specs[which];
+    int rc = item_set_parse_jsonl(&set, spec, (const char *)data + 1, size - 1, &err);
     if ((rc == 0) != (err.code == 0))
         abort();
     for (size_t i = 0; rc == 0 && i < set.n; i++)
-        must_be_askable(&set.items[i]);
+        must_be_askable(&set.items[i], spec);
     item_set_release(&set);
     return 0;
 }

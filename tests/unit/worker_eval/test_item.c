@@ -11,12 +11,53 @@
 #include "tests/unit/worker_eval/scratch.h"
 #include "worker/eval/prompt.h"
 
+#define SPEC_MAX 32
+
+/* The shipped description; they are kept until the program ends. */
+static const struct task_spec *find_spec(const char *task)
+{
+    static struct task_spec *known[SPEC_MAX];
+    static size_t n_known;
+    struct err err = {0};
+    for (size_t i = 0; i < n_known; i++)
+        if (strcmp(known[i]->name, task) == 0)
+            return known[i];
+    assert_true(n_known < SPEC_MAX);
+    if (task_builtin_read(task, &known[n_known], &err) != 0)
+        fail_msg("%s", err.msg);
+    return known[n_known++];
+}
+
+static int read_items(struct item_set *set, const char *task, const char *path, const char *split,
+                      struct err *err)
+{
+    const struct item_source src = {.path = path, .split = split, .drops_last_newline = true};
+    item_set_init(set);
+    return item_set_read(set, find_spec(task), &src, err);
+}
+
 static void load(struct item_set *set, const char *task, const char *path, const char *split)
 {
     struct err err = {0};
-    item_set_init(set);
-    if (item_set_read(set, task_def_find(task), path, split, 1, &err) != 0)
+    if (read_items(set, task, path, split, &err) != 0)
         fail_msg("%s", err.msg);
+}
+
+static int draw(struct prompts *p, const struct item_set *set, const struct item_set *pool,
+                int shots, struct err *err)
+{
+    const struct prompt_rules rules = {.shots = shots};
+    return prompts_init(p, set, pool, &rules, err);
+}
+
+static void preamble(const struct prompts *p, size_t item, struct strbuf *out)
+{
+    struct request_text text;
+    request_text_init(&text);
+    prompt_request(p, item, 0, &text);
+    strbuf_clear(out);
+    strbuf_add(out, text.preamble.buf, text.preamble.len);
+    request_text_release(&text);
 }
 
 struct form_case {
@@ -43,8 +84,8 @@ static const struct form_case forms[] = {
      0},
     {"copa",
      "{\"query\":\"So, therefore \",\"choices\":[\"a\",\"b\"],\"gold\":\"1\"}",
-     "So, therefore",
-     {"a", "b"},
+     "So therefore",
+     {" a", " b"},
      NULL,
      1},
     {"schema",
@@ -111,16 +152,18 @@ static const struct {
     {"choices", "{\"query\":\"q\",\"choices\":[\"a\",\"b\"],\"gold\":2}",
      "gold is 2, but there are 2"},
     {"choices", "{\"query\":\"q\",\"choices\":[\"a\",\"b\"],\"gold\":-1}", "gold is -1"},
-    {"choices", "{\"query\":\"q\",\"choices\":[\"a\",\"b\"],\"gold\":0.5}", "gold"},
-    {"choices", "{\"query\":\"q\",\"choices\":[\"a\",7],\"gold\":0}", "choices[1] is not a string"},
-    {"choices", "{\"query\":\"q\",\"choices\":[\"a\"],\"gold\":0}", "has 1 members"},
+    {"choices", "{\"query\":\"q\",\"choices\":[\"a\",\"b\"],\"gold\":0.5}",
+     "is no text, whole number"},
+    {"choices", "{\"query\":\"q\",\"choices\":[\"a\",7],\"gold\":0}",
+     "choices: [1] is not a string"},
+    {"choices", "{\"query\":\"q\",\"choices\":[\"a\"],\"gold\":0}", "choices has 1 members"},
     {"choices", "{\"sentence\":\"a _\"}", "is no item of choices"},
     {"choices", "[1]", "line 1"},
     {"choices", "{\"query\":\"\xff\"}", "line 1"},
     {"winogrande", "{\"sentence\":\"a\",\"option1\":\"b\",\"option2\":\"c\",\"answer\":\"1\"}",
-     "has no _"},
+     "sentence: before: has no _"},
     {"winogrande", "{\"sentence\":\"_\",\"option1\":\"b\",\"option2\":\"c\",\"answer\":\"\"}",
-     "answer is \"\""},
+     "answer: index: is \"\""},
     {"gsm8k", "{\"question\":\"q\"}", "answer"},
 };
 
@@ -131,8 +174,7 @@ static void test_bad_lines(void **state)
         struct item_set set;
         struct err err = {0};
         scratch_write("bad.jsonl", bad[i].text);
-        item_set_init(&set);
-        int rc = item_set_read(&set, task_def_find(bad[i].task), "bad.jsonl", "test", 1, &err);
+        int rc = read_items(&set, bad[i].task, "bad.jsonl", "test", &err);
         assert_int_equal(rc, ERR_SYNTAX);
         assert_non_null(strstr(err.msg, "bad.jsonl"));
         if (strstr(err.msg, bad[i].why) == NULL)
@@ -148,7 +190,7 @@ static void test_mmlu(void **state)
     scratch_write("mmlu/test/anatomy_test.csv", "Where?,1,2,3,4,D\n");
     scratch_write("mmlu/dev/anatomy_dev.csv", "X?,1,2,3,4,A\nY?,5,6,7,8,B\n");
     scratch_write("mmlu/dev/world_religions_dev.csv",
-                  "V?,1,2,3,4,A\nWho?,a,b,c,d,C\nU?,1,2,3,4,A\n");
+                  "V?,1,2,3,4,A\n Who?,a,b,c,d,C\nU?,1,2,3,4,A\n");
     struct item_set set;
     struct item_set dev;
     struct prompts prompts;
@@ -160,21 +202,20 @@ static void test_mmlu(void **state)
     assert_int_equal(set.n_groups, 2);
     assert_string_equal(set.items[1].context, "Who?\nA. a\nB. b\nC. c\nD. d\nAnswer:");
     assert_int_equal(set.items[1].gold, 2);
-    assert_int_equal(prompts_init(&prompts, task_def_find("mmlu"), &set, &dev, 2, &err), 0);
-    prompts_add_prefix(&prompts, 0, &text);
+    assert_int_equal(draw(&prompts, &set, &dev, 2, &err), 0);
+    preamble(&prompts, 0, &text);
     assert_string_equal(
         text.buf, "The following are multiple choice questions (with answers) about anatomy.\n"
                   "X?\nA. 1\nB. 2\nC. 3\nD. 4\nAnswer: A\n\n"
                   "Y?\nA. 5\nB. 6\nC. 7\nD. 8\nAnswer: B\n\n");
     strbuf_clear(&text); /* the item itself is among the examples: one is left */
-    prompts_add_prefix(&prompts, 1, &text);
+    preamble(&prompts, 1, &text);
     assert_string_equal(
         text.buf,
         "The following are multiple choice questions (with answers) about world religions.\n"
         "V?\nA. 1\nB. 2\nC. 3\nD. 4\nAnswer: A\n\n");
     prompts_release(&prompts);
-    assert_int_equal(prompts_init(&prompts, task_def_find("mmlu"), &set, &dev, 3, &err),
-                     ERR_INVALID);
+    assert_int_equal(draw(&prompts, &set, &dev, 3, &err), ERR_INVALID);
     prompts_release(&prompts);
     strbuf_release(&text);
     item_set_release(&set);
@@ -193,19 +234,18 @@ static void test_drawn_examples(void **state)
     struct prompts prompts;
     struct err err = {0};
     load(&set, "choices", "pool.jsonl", "test");
-    assert_int_equal(prompts_init(&prompts, task_def_find("choices"), &set, &set, 4, &err), 0);
+    assert_int_equal(draw(&prompts, &set, &set, 4, &err), 0);
     static const size_t first[] = {14, 3, 0, 2}; /* random.Random(1234).sample(range(20), 5) */
     for (size_t i = 0; i < 4; i++) /* item 0 is itself among the five: the fifth comes in */
         assert_int_equal(prompts.picks[i], i < 2 ? first[i] : i == 2 ? 2 : 1);
     struct strbuf text = STRBUF_INIT;
-    prompts_add_prefix(&prompts, 0, &text);
+    preamble(&prompts, 0, &text);
     assert_string_equal(text.buf, "q14 a\n\nq3 b\n\nq2 a\n\nq1 b\n\n");
     for (size_t i = 0; i < set.n; i++)
         for (size_t k = 0; k < 4; k++)
             assert_int_not_equal(prompts.picks[i * 4 + k], i);
     prompts_release(&prompts);
-    assert_int_equal(prompts_init(&prompts, task_def_find("choices"), &set, &set, 20, &err),
-                     ERR_INVALID);
+    assert_int_equal(draw(&prompts, &set, &set, 20, &err), ERR_INVALID);
     prompts_release(&prompts);
     strbuf_release(&text);
     strbuf_release(&file);

@@ -61,7 +61,7 @@ struct fixture {
     struct lm lm;
     struct item_set set;
     struct prompts prompts;
-    const struct task_def *def;
+    struct task_spec *spec;
     struct scorer scorer;
     struct outcome outcome;
 };
@@ -69,15 +69,17 @@ struct fixture {
 static void fixture_open(struct fixture *f, const char *task, const char *lines, size_t max_tokens)
 {
     struct err err = {0};
+    const struct item_source src = {.path = "items.in"};
+    const struct prompt_rules rules = {0};
     memset(f, 0, sizeof(*f));
-    f->def = task_def_find(task);
+    assert_int_equal(task_builtin_read(task, &f->spec, &err), 0);
     assert_int_equal(tokenizer_open(TOKENIZER_BYTES, &f->tok, &err), 0);
     f->lm = (struct lm){&f->toy, f->tok, CONTEXT, TOKENIZER_BYTES_VOCAB, toy_score, toy_next};
     scratch_write("items.in", lines);
     item_set_init(&f->set);
-    assert_int_equal(item_set_read_jsonl(&f->set, f->def, "items.in", &err), 0);
-    assert_int_equal(prompts_init(&f->prompts, f->def, &f->set, &f->set, 0, &err), 0);
-    assert_int_equal(scorer_init(&f->scorer, f->def, &f->prompts, &f->lm, max_tokens, &err), 0);
+    assert_int_equal(item_set_read(&f->set, f->spec, &src, &err), 0);
+    assert_int_equal(prompts_init(&f->prompts, &f->set, &f->set, &rules, &err), 0);
+    assert_int_equal(scorer_init(&f->scorer, f->spec, &f->prompts, &f->lm, max_tokens, &err), 0);
     outcome_init(&f->outcome);
 }
 
@@ -87,6 +89,7 @@ static void fixture_close(struct fixture *f)
     scorer_release(&f->scorer);
     prompts_release(&f->prompts);
     item_set_release(&f->set);
+    task_spec_free(f->spec);
     tokenizer_free(f->tok);
 }
 
@@ -168,7 +171,7 @@ static void test_choices(void **state)
     assert_int_equal(f.outcome.pred[1], 0); /* per character; the accented letter is one */
     assert_false(f.outcome.passed[1]);
     struct strbuf line = STRBUF_INIT;
-    outcome_add_line(&f.outcome, f.def, &f.set.items[0], 0, &line);
+    outcome_add_line(&f.outcome, f.spec, &f.set.items[0], 0, &line);
     assert_string_equal(line.buf, "{\"item\":0,\"line\":1,\"ll\":[-3.53125,-6.1875,-2.015625],"
                                   "\"greedy\":[0,0,0],\"cut\":0,\"gold\":2,\"pred\":2,"
                                   "\"pred_norm\":0,\"acc\":1,\"acc_norm\":0}\n");
@@ -224,12 +227,12 @@ static void test_generation(void **state)
     struct strbuf line = STRBUF_INIT;
     struct outcome back;
     outcome_init(&back);
-    outcome_add_line(&f.outcome, f.def, &f.set.items[0], 0, &line);
-    assert_true(outcome_read_line(&back, f.def, &f.set.items[0], 0, line.buf, line.len - 1));
+    outcome_add_line(&f.outcome, f.spec, &f.set.items[0], 0, &line);
+    assert_true(outcome_read_line(&back, f.spec, &f.set.items[0], 0, line.buf, line.len - 1));
     f.toy = (struct toy){"Z", 0};
     ask(&f, 0);
     assert_false(f.outcome.finite);
-    assert_int_equal(scorer_init(&other, f.def, &f.prompts, &f.lm, CONTEXT, &err), ERR_REFUSED);
+    assert_int_equal(scorer_init(&other, f.spec, &f.prompts, &f.lm, CONTEXT, &err), ERR_REFUSED);
     scorer_release(&other);
     outcome_release(&back);
     strbuf_release(&line);
@@ -251,13 +254,13 @@ static void test_lines(void **state)
         const struct item *it = &f.set.items[i];
         ask(&f, i);
         strbuf_clear(&line);
-        outcome_add_line(&f.outcome, f.def, it, i, &line);
-        assert_true(outcome_read_line(&back, f.def, it, i, line.buf, line.len - 1));
+        outcome_add_line(&f.outcome, f.spec, it, i, &line);
+        assert_true(outcome_read_line(&back, f.spec, it, i, line.buf, line.len - 1));
         assert_int_equal(back.passed[0], f.outcome.passed[0]);
         assert_string_equal(back.fault, f.outcome.fault);
         /* neither another item's line nor half a line is believed */
-        assert_false(outcome_read_line(&back, f.def, it, i + 1, line.buf, line.len - 1));
-        assert_false(outcome_read_line(&back, f.def, it, i, line.buf, line.len / 2));
+        assert_false(outcome_read_line(&back, f.spec, it, i + 1, line.buf, line.len - 1));
+        assert_false(outcome_read_line(&back, f.spec, it, i, line.buf, line.len / 2));
     }
     static const char *const lies[] = {
         "{\"item\":0,\"line\":1,\"ll\":[-2,-1],\"greedy\":[0,0],\"cut\":0,\"gold\":0,\"pred\":0,"
@@ -271,7 +274,8 @@ static void test_lines(void **state)
         "",
     };
     for (size_t i = 0; i < ARRAY_LEN(lies); i++)
-        assert_false(outcome_read_line(&back, f.def, &f.set.items[0], 0, lies[i], strlen(lies[i])));
+        assert_false(
+            outcome_read_line(&back, f.spec, &f.set.items[0], 0, lies[i], strlen(lies[i])));
     outcome_release(&back);
     strbuf_release(&line);
     fixture_close(&f);

@@ -1,0 +1,211 @@
+/* Where a task's records are: a file, a folder with a file for the split, or one with a file for
+ * each group. */
+#include "base/file.h"
+#include "base/text.h"
+#include "base/xalloc.h"
+#include "worker/eval/item_private.h"
+#include "worker/eval/spec_private.h"
+
+static void end_group(struct item_reader *r, const char *description)
+{
+    struct item_set *set = r->set;
+    const size_t parent = task_spec_parent_of(r->spec, r->group);
+    set->groups = xreallocarray(set->groups, set->n_groups + 1, sizeof(*set->groups));
+    struct item_group *group = &set->groups[set->n_groups];
+    const struct item_group *last = set->n_groups == 0 ? NULL : group - 1;
+    const size_t first = last == NULL ? 0 : last->first + last->n;
+    *group = (struct item_group){
+        .spec = r->spec,
+        .name = arena_strdup(&set->arena, r->group),
+        .description = description,
+        .parent = parent == SIZE_MAX ? NULL : r->spec->parents[parent].name,
+        .first = first,
+        .n = set->n - first,
+    };
+    set->n_groups++;
+}
+
+/* The description filled in, with the line feeds at its end that the rules ask for. */
+static int describe(struct item_reader *r, const struct item_source *src, const char **out,
+                    struct err *err)
+{
+    const struct template_input in = {NULL, r->group, &r->set->arena};
+    struct strbuf text = STRBUF_INIT;
+    const char *filled = "";
+    int rc = 0;
+    if (r->spec->description != NULL)
+        rc = template_fill_text(r->spec->description, &in, &filled, err);
+    strbuf_adds(&text, filled);
+    if (src->drops_last_newline && src->description_newlines == 0 && text.len > 0 &&
+        text.buf[text.len - 1] == '\n')
+        text.buf[--text.len] = '\0';
+    if (src->description_newlines > 0 && text.len > 0) {
+        while (text.len > 0 && text.buf[text.len - 1] == '\n')
+            text.buf[--text.len] = '\0';
+        for (int i = 0; i < src->description_newlines; i++)
+            strbuf_addc(&text, '\n');
+    }
+    *out = arena_strndup(&r->set->arena, text.buf, text.len);
+    strbuf_release(&text);
+    return rc == 0 ? 0 : err_wrap(err, "description");
+}
+
+static bool ends_in(const char *name, const char *end)
+{
+    const size_t n = strlen(name);
+    const size_t n_end = strlen(end);
+    return n >= n_end && strcmp(name + n - n_end, end) == 0;
+}
+
+static int take_text(struct item_reader *r, const char *name, const char *text, size_t len,
+                     struct err *err)
+{
+    const size_t before = r->set->n;
+    int rc = ends_in(name, ".csv") ? item_take_csv(r, text, len, err)
+                                   : item_take_jsonl(r, text, len, err);
+    if (rc == 0 && r->set->n == before)
+        rc = err_set(err, ERR_SYNTAX, "holds no items");
+    return rc;
+}
+
+static int take_file(struct item_reader *r, const char *path, const struct item_source *src,
+                     struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    const char *description = NULL;
+    int rc = file_read(path, ITEM_FILE_MAX, &text, err);
+    if (rc == 0 && (rc = take_text(r, path, text.buf, text.len, err)) != 0)
+        err_wrap(err, "%s", path);
+    strbuf_release(&text);
+    if (rc == 0)
+        rc = describe(r, src, &description, err);
+    if (rc == 0)
+        end_group(r, description);
+    return rc;
+}
+
+/* "<split>/<group>_<split>.csv" with the split in its places. */
+static char *with_split(const char *pattern, const char *split)
+{
+    struct strbuf out = STRBUF_INIT;
+    const size_t n = strlen(SPEC_MARK_SPLIT);
+    while (*pattern != '\0') {
+        if (strncmp(pattern, SPEC_MARK_SPLIT, n) == 0) {
+            strbuf_adds(&out, split);
+            pattern += n;
+        } else {
+            strbuf_addc(&out, *pattern++);
+        }
+    }
+    return strbuf_detach(&out);
+}
+
+/* A file name and the pattern it is compared with: what stands for <group>. */
+static bool match_group(const char *name, const char *pattern, struct strbuf *group)
+{
+    const char *mark = strstr(pattern, SPEC_MARK_GROUP);
+    const size_t n_head = (size_t)(mark - pattern);
+    const char *tail = mark + strlen(SPEC_MARK_GROUP);
+    const size_t n = strlen(name);
+    if (n <= n_head + strlen(tail) || strncmp(name, pattern, n_head) != 0 || !ends_in(name, tail))
+        return false;
+    strbuf_clear(group);
+    strbuf_add(group, name + n_head, n - n_head - strlen(tail));
+    return true;
+}
+
+static int check_group(const struct task_spec *spec, const char *group, struct err *err)
+{
+    const char *known[SPEC_LIST_MAX];
+    size_t n = 0;
+    if (spec->n_parents == 0 || task_spec_parent_of(spec, group) != SIZE_MAX)
+        return 0;
+    for (size_t i = 0; i < spec->n_parents; i++)
+        for (size_t k = 0; k < spec->parents[i].n_members && n < ARRAY_LEN(known); k++)
+            known[n++] = spec->parents[i].members[k];
+    const char *nearest = text_nearest(group, known, n);
+    return err_set(err, ERR_SYNTAX, "%s has no group '%.60s'%s%s%s", spec->name, group,
+                   nearest == NULL ? "" : "; is '", nearest == NULL ? "" : nearest,
+                   nearest == NULL ? "" : "' meant?");
+}
+
+/* Every file of the folder that the pattern fits, by name; *found says whether any did. */
+static int take_groups(struct item_reader *r, const char *pattern, const struct item_source *src,
+                       bool *found, struct err *err)
+{
+    char *folder_pattern = path_folder(pattern);
+    char *folder = path_join(src->path, folder_pattern);
+    struct name_list names = {0};
+    struct strbuf group = STRBUF_INIT;
+    int rc = 0;
+    if (file_kind_at(folder) == FILE_FOLDER)
+        rc = dir_list(folder, &names, err);
+    for (size_t i = 0; rc == 0 && i < names.n; i++) {
+        if (!match_group(names.names[i], path_name(pattern), &group))
+            continue;
+        char *file = path_join(folder, names.names[i]);
+        *found = true;
+        r->group = group.buf;
+        rc = check_group(r->spec, group.buf, err);
+        if (rc != 0)
+            err_wrap(err, "%s", file);
+        else
+            rc = take_file(r, file, src, err);
+        free(file);
+    }
+    name_list_release(&names);
+    strbuf_release(&group);
+    free(folder);
+    free(folder_pattern);
+    return rc;
+}
+
+static int take_folder(struct item_reader *r, const struct item_source *src, struct err *err)
+{
+    const bool groups = task_spec_has_groups(r->spec);
+    struct strbuf tried = STRBUF_INIT;
+    bool found = false;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && !found && i < r->spec->n_files; i++) {
+        char *pattern = with_split(r->spec->files[i], src->split);
+        char *file = path_join(src->path, pattern);
+        strbuf_addf(&tried, "%s%s", i == 0 ? "" : ", ", pattern);
+        if (groups) {
+            rc = take_groups(r, pattern, src, &found, err);
+        } else if (file_kind_at(file) == FILE_REGULAR) {
+            found = true;
+            rc = take_file(r, file, src, err);
+        }
+        free(file);
+        free(pattern);
+    }
+    if (rc == 0 && !found)
+        rc = err_set(err, ERR_NOT_FOUND, "%s: no %s in it", src->path, tried.buf);
+    strbuf_release(&tried);
+    return rc;
+}
+
+int item_set_read(struct item_set *set, const struct task_spec *spec, const struct item_source *src,
+                  struct err *err)
+{
+    struct item_reader r = {set, spec, ""};
+    if (file_kind_at(src->path) == FILE_FOLDER)
+        return take_folder(&r, src, err);
+    if (task_spec_has_groups(spec))
+        return err_set(err, ERR_NOT_FOUND, "%s: not a folder with %s", src->path, spec->files[0]);
+    return take_file(&r, src->path, src, err);
+}
+
+int item_set_parse_jsonl(struct item_set *set, const struct task_spec *spec, const char *text,
+                         size_t len, struct err *err)
+{
+    const struct item_source src = {.path = ""};
+    struct item_reader r = {set, spec, ""};
+    const char *description = NULL;
+    int rc = take_text(&r, ".jsonl", text, len, err);
+    if (rc == 0)
+        rc = describe(&r, &src, &description, err);
+    if (rc == 0)
+        end_group(&r, description);
+    return rc;
+}

@@ -1,0 +1,28 @@
+#include "worker/eval/rules.h"
+
+#include <string.h>
+
+#include "base/xalloc.h"
+
+static const char *const names[] = {"0.4.3", "0.4.4", "0.4.9.2", "0.4.10"};
+
+static const struct harness_rules rules[ARRAY_LEN(names)] = {
+    {.version = "0.4.3", .drops_last_newline = true},
+    {.version = "0.4.4"},
+    {.version = "0.4.9.2"},
+    {.version = "0.4.10", .drops_equals_only_of_one_more = true},
+};
+
+const struct harness_rules *harness_rules_find(const char *version)
+{
+    for (size_t i = 0; i < ARRAY_LEN(rules); i++)
+        if (strcmp(rules[i].version, version) == 0)
+            return &rules[i];
+    return NULL;
+}
+
+size_t harness_rules_names(const char *const **out)
+{
+    *out = names;
+    return ARRAY_LEN(names);
+}

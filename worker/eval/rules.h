@@ -1,0 +1,24 @@
+/*
+ * What differs between versions of lm-evaluation-harness: the stage parameter `harness` chooses one
+ * of these. A version stands for itself and all up to the next in the table.
+ */
+#ifndef WORKER_EVAL_RULES_H
+#define WORKER_EVAL_RULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define RULES_DEFAULT "0.4.3"
+
+struct harness_rules {
+    const char *version;
+    bool drops_last_newline; /* of a description: the template engine loses its final line feed */
+    bool drops_equals_only_of_one_more; /* an example equal to the item is dropped only where the
+                                           sampler draws one more */
+};
+
+/* NULL when unknown. */
+const struct harness_rules *harness_rules_find(const char *version);
+size_t harness_rules_names(const char *const **names);
+
+#endif
