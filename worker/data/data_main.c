@@ -10,6 +10,7 @@
 #include "worker/data/pack.h"
 #include "worker/data/sample.h"
 #include "worker/data/vocabulary.h"
+#include "worker/report/flags.h"
 
 #define SAMPLE_LENGTH_MAX 1000000
 
@@ -38,67 +39,27 @@ static const char usage_text[] =
     "T is \"bytes\" (the default), a tokenizer.json, a folder with one or with vocab.json and\n"
     "merges.txt, or llama2.c's tokenizer.bin. Long work shows how far it is on standard error.\n";
 
-/* One `--name value` option of a command. */
-struct option {
-    const char *name;
-    const char *value; /* NULL while not given */
-};
-
-/* Fills the options and moves what is no option to the front of args, ended by NULL. */
-static int take_options(char **args, struct option *options, size_t n_options, struct err *err)
-{
-    char **keep = args;
-    for (; *args != NULL; args++) {
-        struct option *found = NULL;
-        for (size_t i = 0; i < n_options; i++)
-            if (strcmp(*args, options[i].name) == 0)
-                found = &options[i];
-        if (found == NULL && (*args)[0] == '-')
-            return err_set(err, ERR_USAGE, "unknown option '%s'", *args);
-        if (found == NULL) {
-            *keep++ = *args;
-            continue;
-        }
-        if (args[1] == NULL)
-            return err_set(err, ERR_USAGE, "%s needs a value", *args);
-        if (found->value != NULL)
-            return err_set(err, ERR_USAGE, "%s is given twice", *args);
-        found->value = *++args;
-    }
-    *keep = NULL;
-    return 0;
-}
-
-static int option_int(const struct option *option, int64_t min, int64_t max, int64_t *out,
-                      struct err *err)
-{
-    if (option->value == NULL || text_to_int(option->value, min, max, out, err) == 0)
-        return 0;
-    err->code = ERR_USAGE;
-    return err_wrap(err, "%s", option->name);
-}
-
 static int command_demo(char **args, struct err *err)
 {
-    struct option options[] = {{"--seed", NULL}, {"--out", NULL}, {"--bytes", NULL}};
-    int rc = take_options(args, options, ARRAY_LEN(options), err);
+    struct flag options[] = {{.name = "--seed"}, {.name = "--out"}, {.name = "--bytes"}};
+    int rc = flags_take(args, options, ARRAY_LEN(options), err);
     if (rc != 0)
         return rc;
     if (options[0].value == NULL || options[1].value == NULL || args[0] != NULL)
         return err_set(err, ERR_USAGE, "demo takes --seed and --out and no files");
     int64_t seed = 0;
     int64_t bytes = DEMO_SIZE_DEFAULT;
-    if ((rc = option_int(&options[0], 0, INT64_MAX, &seed, err)) != 0 ||
-        (rc = option_int(&options[2], DEMO_SIZE_MIN, DEMO_SIZE_MAX, &bytes, err)) != 0)
+    if ((rc = flag_int(&options[0], 0, INT64_MAX, &seed, err)) != 0 ||
+        (rc = flag_int(&options[2], DEMO_SIZE_MIN, DEMO_SIZE_MAX, &bytes, err)) != 0)
         return rc;
     return demo_write((uint64_t)seed, (size_t)bytes, options[1].value, err);
 }
 
 static int command_pack(char **args, struct err *err)
 {
-    struct option options[] = {{"--out", NULL}, {"--tokenizer", NULL}};
+    struct flag options[] = {{.name = "--out"}, {.name = "--tokenizer"}};
     struct tokenizer *tok = NULL;
-    int rc = take_options(args, options, ARRAY_LEN(options), err);
+    int rc = flags_take(args, options, ARRAY_LEN(options), err);
     if (rc != 0)
         return rc;
     const char *folder = options[0].value;
@@ -115,9 +76,9 @@ static int command_pack(char **args, struct err *err)
 
 static int command_inspect(char **args, struct err *err)
 {
-    struct option options[] = {{"--tokenizer", NULL}};
+    struct flag options[] = {{.name = "--tokenizer"}};
     struct tokenizer *tok = NULL;
-    int rc = take_options(args, options, ARRAY_LEN(options), err);
+    int rc = flags_take(args, options, ARRAY_LEN(options), err);
     if (rc != 0)
         return rc;
     if (args[0] == NULL && options[0].value == NULL)
@@ -134,7 +95,7 @@ static int command_inspect(char **args, struct err *err)
 /* The options of `sample` behind --tokenizer, in this order. */
 enum { SAMPLE_SEED = 1, SAMPLE_FROM, SAMPLE_N, SAMPLE_LENGTH, SAMPLE_HOLDOUT, SAMPLE_AS };
 
-static int read_sample_options(const struct option *options, struct sample_options *out,
+static int read_sample_options(const struct flag *options, struct sample_options *out,
                                struct err *err)
 {
     int64_t seed = 0, from = 0, n = 5, length = 0;
@@ -142,10 +103,10 @@ static int read_sample_options(const struct option *options, struct sample_optio
     int rc;
 
     out->holdout = 0.05;
-    if ((rc = option_int(&options[SAMPLE_SEED], 0, INT64_MAX, &seed, err)) != 0 ||
-        (rc = option_int(&options[SAMPLE_FROM], 0, INT64_MAX / 2, &from, err)) != 0 ||
-        (rc = option_int(&options[SAMPLE_N], 1, INT32_MAX, &n, err)) != 0 ||
-        (rc = option_int(&options[SAMPLE_LENGTH], 1, SAMPLE_LENGTH_MAX, &length, err)) != 0)
+    if ((rc = flag_int(&options[SAMPLE_SEED], 0, INT64_MAX, &seed, err)) != 0 ||
+        (rc = flag_int(&options[SAMPLE_FROM], 0, INT64_MAX / 2, &from, err)) != 0 ||
+        (rc = flag_int(&options[SAMPLE_N], 1, INT32_MAX, &n, err)) != 0 ||
+        (rc = flag_int(&options[SAMPLE_LENGTH], 1, SAMPLE_LENGTH_MAX, &length, err)) != 0)
         return rc;
     if (options[SAMPLE_HOLDOUT].value != NULL &&
         (text_to_double(options[SAMPLE_HOLDOUT].value, &out->holdout, err) != 0 ||
@@ -163,12 +124,12 @@ static int read_sample_options(const struct option *options, struct sample_optio
 
 static int command_sample(char **args, struct err *err)
 {
-    struct option options[] = {{"--tokenizer", NULL}, {"--seed", NULL},   {"--from", NULL},
-                               {"--n", NULL},         {"--length", NULL}, {"--holdout", NULL},
-                               {"--as", NULL}};
+    struct flag options[] = {{.name = "--tokenizer"}, {.name = "--seed"},   {.name = "--from"},
+                             {.name = "--n"},         {.name = "--length"}, {.name = "--holdout"},
+                             {.name = "--as"}};
     struct sample_options sample = {0};
     struct tokenizer *tok = NULL;
-    int rc = take_options(args, options, ARRAY_LEN(options), err);
+    int rc = flags_take(args, options, ARRAY_LEN(options), err);
     if (rc == 0)
         rc = read_sample_options(options, &sample, err);
     if (rc != 0)
@@ -184,16 +145,15 @@ static int command_sample(char **args, struct err *err)
 
 static int command_tokenizer(char **args, struct err *err)
 {
-    struct option options[] = {{"--vocab", NULL}, {"--out", NULL}, {"--min-count", NULL}};
-    int rc = take_options(args, options, ARRAY_LEN(options), err);
+    struct flag options[] = {{.name = "--vocab"}, {.name = "--out"}, {.name = "--min-count"}};
+    int rc = flags_take(args, options, ARRAY_LEN(options), err);
     if (rc != 0)
         return rc;
     if (options[0].value == NULL || options[1].value == NULL || args[0] == NULL)
         return err_set(err, ERR_USAGE, "tokenizer needs --vocab, --out and text to learn from");
     int64_t vocab = 0, min_count = BPE_TRAIN_MIN_COUNT;
-    if ((rc = option_int(&options[0], BPE_TRAIN_VOCAB_MIN, BPE_TRAIN_VOCAB_MAX, &vocab, err)) !=
-            0 ||
-        (rc = option_int(&options[2], 1, INT32_MAX, &min_count, err)) != 0)
+    if ((rc = flag_int(&options[0], BPE_TRAIN_VOCAB_MIN, BPE_TRAIN_VOCAB_MAX, &vocab, err)) != 0 ||
+        (rc = flag_int(&options[2], 1, INT32_MAX, &min_count, err)) != 0)
         return rc;
     return vocabulary_train(args, (uint32_t)vocab, (uint32_t)min_count, options[1].value, stdout,
                             err);
