@@ -39,7 +39,7 @@ static int select_items(struct benchmark *b, const struct eval_options *o, struc
     return 0;
 }
 
-static struct item_source source_of(const struct eval_options *o, const char *path,
+struct item_source benchmark_source(const struct eval_options *o, const char *path,
                                     const char *split)
 {
     return (struct item_source){
@@ -58,7 +58,7 @@ static int load_fewshot(struct benchmark *b, const struct eval_options *o, struc
         return 0;
     if (o->fewshot_data.name == NULL && file_kind_at(path) != FILE_FOLDER)
         return 0;
-    const struct item_source src = source_of(o, path, o->fewshot_split);
+    const struct item_source src = benchmark_source(o, path, o->fewshot_split);
     return item_set_read(&b->fewshot, o->spec, &src, err);
 }
 
@@ -67,7 +67,7 @@ int benchmark_load(struct benchmark *b, const struct eval_options *o, struct err
     memset(b, 0, sizeof(*b));
     item_set_init(&b->set);
     item_set_init(&b->fewshot);
-    const struct item_source src = source_of(o, o->data.path, o->split);
+    const struct item_source src = benchmark_source(o, o->data.path, o->split);
     const struct prompt_rules rules = {
         .shots = o->shots,
         .drops_equals_only_of_one_more = o->rules->drops_equals_only_of_one_more,

@@ -23,6 +23,9 @@ struct benchmark_size {
     double longest; /* bytes of the longest request */
 };
 
+/* Where items are, read as the parameters say. */
+struct item_source benchmark_source(const struct eval_options *o, const char *path,
+                                    const char *split);
 /* Always valid to release. */
 int benchmark_load(struct benchmark *b, const struct eval_options *o, struct err *err) MUST_CHECK;
 void benchmark_release(struct benchmark *b);

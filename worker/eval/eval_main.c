@@ -1,5 +1,6 @@
 /* prereg-eval: scores a trained model on one benchmark (docs/evaluation.md,
  * docs/worker-protocol.md). */
+#include "worker/eval/plan.h"
 #include "worker/eval/run.h"
 #include "worker/report/result.h"
 #include "worker/report/stop.h"
@@ -8,6 +9,9 @@ static const char usage_text[] =
     "usage: prereg-eval                   run the task named by $PREREG_TASK\n"
     "       prereg-eval --describe TASK   say what it would measure, and every fault; does no "
     "work\n"
+    "       prereg-eval --plan TASK.json  say what it would ask and how long it would take\n"
+    "       prereg-eval --plan TASK --data PATH --model PATH [--fewshot-data PATH]\n"
+    "                   [--tokenizer PATH] [--second-key PATH] [--threads N] [--set KEY=VALUE]...\n"
     "       prereg-eval --version | --help\n";
 
 static int run_from(const char *path, bool describe, struct err *err)
@@ -16,6 +20,16 @@ static int run_from(const char *path, bool describe, struct err *err)
     int rc = task_read(path, &task, err);
     if (rc == 0)
         rc = describe ? eval_describe(&task, stdout, err) : eval_run(&task, err);
+    task_release(&task);
+    return rc;
+}
+
+static int plan(int argc, char **argv, struct err *err)
+{
+    struct task task = {0};
+    int rc = plan_read_arguments(argc, argv, &task, err);
+    if (rc == 0)
+        rc = eval_plan(&task, stdout, err);
     task_release(&task);
     return rc;
 }
@@ -32,6 +46,12 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
         printf("prereg-eval %s\n", PREREGD_VERSION);
         return WORKER_DONE;
+    }
+    if (argc >= 2 && strcmp(argv[1], "--plan") == 0) {
+        rc = plan(argc - 2, argv + 2, &err);
+        if (rc != 0)
+            fprintf(stderr, "prereg-eval: %s\n", err.msg);
+        return (int)worker_exit_code(rc);
     }
     bool describe = argc == 3 && strcmp(argv[1], "--describe") == 0;
     if (!describe && (argc != 1 || path == NULL || path[0] == '\0')) {

@@ -1,79 +1,105 @@
 #include "worker/eval/generate.h"
 
-#include <assert.h>
-#include <math.h>
-
 #include "base/text.h"
-#include "worker/eval/gsm8k.h"
+#include "base/xalloc.h"
+#include "worker/eval/pytext.h"
+
+#define REPLACEMENT "\xef\xbf\xbd"
+
+static bool is_between(unsigned char c, unsigned char low, unsigned char high)
+{
+    return c >= low && c <= high;
+}
+
+/* The bytes at s, which do not begin a whole character, that could be the beginning of one: at
+ * least 1. Table 3-7 of the Unicode standard. */
+static size_t broken_length(const unsigned char *s, size_t len)
+{
+    unsigned char low = 0x80;
+    unsigned char high = 0xbf;
+    size_t n_more = 0;
+    if (is_between(s[0], 0xc2, 0xdf)) {
+        n_more = 1;
+    } else if (is_between(s[0], 0xe0, 0xef)) {
+        n_more = 2;
+        low = s[0] == 0xe0 ? 0xa0 : low;
+        high = s[0] == 0xed ? 0x9f : high;
+    } else if (is_between(s[0], 0xf0, 0xf4)) {
+        n_more = 3;
+        low = s[0] == 0xf0 ? 0x90 : low;
+        high = s[0] == 0xf4 ? 0x8f : high;
+    }
+    size_t n = 1;
+    while (n <= n_more && n < len && is_between(s[n], low, high)) {
+        low = 0x80;
+        high = 0xbf;
+        n++;
+    }
+    return n;
+}
 
 void generate_add_utf8(const char *bytes, size_t len, struct strbuf *out)
 {
     for (size_t at = 0; at < len;) {
         uint32_t cp = 0;
         size_t n = text_utf8_next(bytes + at, len - at, &cp);
-        if (n == 0 || cp == 0)
-            strbuf_adds(out, "\xef\xbf\xbd");
-        else
+        if (n > 0 && cp != 0) {
             strbuf_add(out, bytes + at, n);
-        at += n == 0 ? 1 : n;
-    }
-}
-
-/* The lowest id among the greatest; false when one is not finite. */
-static bool find_top(const float *logits, size_t n, uint32_t *top)
-{
-    *top = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (!isfinite(logits[i]))
-            return false;
-        if (logits[i] > logits[*top])
-            *top = (uint32_t)i;
-    }
-    return true;
-}
-
-static int encode_prompt(const struct lm *lm, const char *prompt, size_t budget,
-                         struct token_list *tokens, struct outcome *o, struct err *err)
-{
-    int rc = tokenizer_encode(lm->tok, prompt, strlen(prompt), tokens, err);
-    if (rc != 0)
-        return rc;
-    if (tokens->n > budget) {
-        o->n_cut = tokens->n - budget;
-        tokens->n = budget;
-        memmove(tokens->ids, tokens->ids + o->n_cut, budget * sizeof(*tokens->ids));
-    }
-    if (tokens->n == 0)
-        token_list_add(tokens, tokenizer_end_of_text(lm->tok));
-    return 0;
-}
-
-int generate_greedy(const struct lm *lm, const char *prompt, size_t max_tokens, float *logits,
-                    struct outcome *o, struct err *err)
-{
-    assert(max_tokens < lm->context);
-    struct token_list tokens = {0};
-    struct strbuf bytes = STRBUF_INIT;
-    int rc = encode_prompt(lm, prompt, lm->context - max_tokens, &tokens, o, err);
-    for (size_t i = 0; rc == 0 && i < max_tokens && !o->ended; i++) {
-        uint32_t top = 0;
-        rc = lm->next_logits(lm->self, tokens.ids, tokens.n, logits, err);
-        if (rc != 0)
-            break;
-        o->finite = find_top(logits, lm->vocab, &top);
-        if (!o->finite)
-            break;
-        if (top == tokenizer_end_of_text(lm->tok)) {
-            o->ended = true;
-            break;
+        } else {
+            strbuf_adds(out, REPLACEMENT);
+            n = n > 0 ? n : broken_length((const unsigned char *)bytes + at, len - at);
         }
-        token_list_add(&tokens, top);
-        rc = tokenizer_decode(lm->tok, &top, 1, &bytes, err);
-        strbuf_clear(&o->text);
-        generate_add_utf8(bytes.buf, bytes.len, &o->text);
-        o->ended = gsm8k_cut(&o->text);
+        at += n;
     }
+}
+
+void generate_tidy_spaces(const char *text, struct strbuf *out)
+{
+    static const char *const pairs[][2] = {
+        {" .", "."},     {" ?", "?"},   {" !", "!"},   {" ,", ","},     {" ' ", "'"},
+        {" n't", "n't"}, {" 'm", "'m"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
+    };
+    char *tidy = xstrdup(text);
+    for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
+        struct strbuf next = STRBUF_INIT;
+        pytext_replace(tidy, strlen(tidy), pairs[i][0], pairs[i][1], &next);
+        free(tidy);
+        tidy = strbuf_detach(&next);
+    }
+    strbuf_adds(out, tidy);
+    free(tidy);
+}
+
+/* Keeps what precedes the first stop string; true when there was one. */
+static bool cut(const struct task_spec *spec, struct strbuf *text)
+{
+    bool stopped = false;
+    for (size_t i = 0; i < spec->n_until; i++) {
+        char *at = strstr(text->buf, spec->until[i]);
+        if (at == NULL)
+            continue;
+        text->len = (size_t)(at - text->buf);
+        *at = '\0';
+        stopped = true;
+    }
+    return stopped;
+}
+
+int generate_text(const struct lm *lm, const struct task_spec *spec,
+                  const struct token_list *tokens, struct strbuf *out, bool *stopped,
+                  struct err *err)
+{
+    struct strbuf bytes = STRBUF_INIT;
+    struct strbuf text = STRBUF_INIT;
+    int rc = tokenizer_decode(lm->tok, tokens->ids, tokens->n, &bytes, err);
+    generate_add_utf8(bytes.buf, bytes.len, &text);
+    strbuf_clear(out);
+    if (lm->tidies_spaces)
+        generate_tidy_spaces(text.buf, out);
+    else
+        strbuf_add(out, text.buf, text.len);
+    *stopped = cut(spec, out);
+    strbuf_release(&text);
     strbuf_release(&bytes);
-    token_list_release(&tokens);
     return rc;
 }

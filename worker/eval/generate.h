@@ -1,19 +1,25 @@
 /*
- * Greedy generation: the likeliest token each time (the lowest id of equals), until the end-of-text
- * token, a stop string, or max_tokens. The prompt keeps its last context - max_tokens tokens.
+ * Generated tokens as text: decoded as transformers decodes them, and ended by the first stop
+ * string.
  */
 #ifndef WORKER_EVAL_GENERATE_H
 #define WORKER_EVAL_GENERATE_H
 
+#include <stdbool.h>
+
 #include "worker/eval/lm.h"
-#include "worker/eval/outcome.h"
+#include "worker/eval/spec.h"
 
-/* Fills text, ended, n_cut and finite. `logits` is scratch of lm->vocab elements; max_tokens is
- * less than lm->context. */
-int generate_greedy(const struct lm *lm, const char *prompt, size_t max_tokens, float *logits,
-                    struct outcome *o, struct err *err) MUST_CHECK;
+/* Replaces what is in `out`; *stopped: a stop string was there. */
+int generate_text(const struct lm *lm, const struct task_spec *spec,
+                  const struct token_list *tokens, struct strbuf *out, bool *stopped,
+                  struct err *err) MUST_CHECK;
 
-/* Appends bytes as UTF-8, with U+FFFD for each byte that is not part of a character. */
+/* Appends bytes as UTF-8, with one U+FFFD for each longest beginning of a character that is not
+ * whole, as Rust and Python put it. */
 void generate_add_utf8(const char *bytes, size_t len, struct strbuf *out);
+/* What clean_up_tokenization does: takes the space away before . ? ! , and before n't 'm 's 've
+ * 're, and around a lone apostrophe. Appends. */
+void generate_tidy_spaces(const char *text, struct strbuf *out);
 
 #endif

@@ -7,21 +7,21 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/err.h"
 #include "worker/data/tokenizer.h"
+#include "worker/model/score.h"
 
 struct lm {
     void *self;
     const struct tokenizer *tok;
-    size_t context; /* tokens it takes at most */
-    size_t vocab;   /* logits it gives */
-    /* As model_score() and model_next_logits() (worker/model/model.h). */
-    int (*score)(void *self, const uint32_t *tokens, size_t n, size_t first, double *logprob,
-                 bool *is_top, struct err *err);
-    int (*next_logits)(void *self, const uint32_t *tokens, size_t n, float *logits,
-                       struct err *err);
+    size_t context;     /* tokens it takes at most */
+    bool tidies_spaces; /* its tokenizer takes spaces away before punctuation when it decodes */
+    /* As model_score_all() and model_generate_all() (worker/model/score.h). */
+    int (*score)(void *self, struct score_request *r, size_t n, bool (*asked)(void),
+                 struct err *err);
+    int (*generate)(void *self, struct score_generation *g, size_t n, const struct score_stop *stop,
+                    struct err *err);
 };
 
 #endif

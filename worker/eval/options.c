@@ -1,24 +1,13 @@
 #include "worker/eval/options.h"
 
 #include "base/json.h"
+#include "base/xalloc.h"
+#include "worker/eval/bootstrap.h"
 
-#define CONTEXT_MAX   (1 << 20)
-#define MAX_TOKENS    4096
-#define VIABILITY_DEF 16
-
-static void read_task_name(struct params *p, struct eval_options *o)
-{
-    params_require(p, "task");
-    const char *name = params_string(p, "task", NULL);
-    if (name == NULL)
-        return;
-    struct err err = {0};
-    if (task_builtin_read(name, &o->spec, &err) != 0)
-        params_fault(p, "task", "%s", err.msg);
-    else if (o->spec->kind == TASK_LIKELIHOOD || o->spec->kind == TASK_ROLLING)
-        params_fault(p, "task", "tasks of kind %s are not scored by this version",
-                     task_kind_name(o->spec->kind));
-}
+#define CONTEXT_MAX     (1 << 20)
+#define MAX_TOKENS      4096
+#define VIABILITY_ITEMS 16
+#define VIABILITY_SHARE 0.9
 
 static void find_data(struct params *p, const struct task *task, const char *key, const char *name,
                       struct task_data *out)
@@ -28,10 +17,34 @@ static void find_data(struct params *p, const struct task *task, const char *key
         params_fault(p, key, "%s", err.msg);
 }
 
+static void read_task_name(struct params *p, const struct task *task, struct eval_options *o)
+{
+    const char *name = params_string(p, "task", NULL);
+    const char *file = params_string(p, "task_file", NULL);
+    struct err err = {0};
+    if ((name == NULL) == (file == NULL)) {
+        params_fault(p, "task",
+                     name == NULL ? "is required, or task_file"
+                                  : "task_file is given too; say one of them");
+        return;
+    }
+    find_data(p, task, "task_file", file, &o->task_file);
+    if (name != NULL && task_builtin_read(name, &o->spec, &err) != 0)
+        params_fault(p, "task", "%s", err.msg);
+    else if (o->task_file.name != NULL && task_spec_read(o->task_file.path, &o->spec, &err) != 0)
+        params_fault(p, "task_file", "%s", err.msg);
+}
+
 static void read_data(struct params *p, const struct task *task, struct eval_options *o)
 {
     const char *name = params_string(p, "data", o->spec == NULL ? NULL : o->spec->name);
+    const char *key = params_string(p, "second_key", NULL);
     find_data(p, task, "data", name, &o->data);
+    find_data(p, task, "second_key", key, &o->second_key);
+    if (key != NULL && o->spec != NULL && o->spec->kind != TASK_CHOICE &&
+        o->spec->kind != TASK_CONTEXT)
+        params_fault(p, "second_key", "tasks of kind %s have no choices",
+                     task_kind_name(o->spec->kind));
     find_data(p, task, "fewshot_data", params_string(p, "fewshot_data", NULL), &o->fewshot_data);
     o->split = params_string(p, "split", o->spec == NULL ? "test" : o->spec->split);
     o->fewshot_split =
@@ -57,14 +70,15 @@ static void read_subset(struct params *p, struct eval_options *o)
 
 static void read_viability(struct params *p, struct eval_options *o)
 {
-    struct params viability;
-    params_init_table(&viability, p, "viability");
-    o->viability_items = (int)params_int(&viability, "items", 0, 1000000, VIABILITY_DEF);
-    o->viability_least = (int)params_int(&viability, "least", 1, 1000000, 1);
-    params_finish(&viability);
-    if (o->viability_items > 0 && o->viability_least > o->viability_items)
-        params_fault(p, "viability", "asks for %d of %d generations", o->viability_least,
-                     o->viability_items);
+    struct viability_rules *rules = &o->viability;
+    struct params table;
+    params_init_table(&table, p, "viability");
+    rules->items = (int)params_int(&table, "items", 0, 1000000, VIABILITY_ITEMS);
+    rules->least = (int)params_int(&table, "least", 0, 1000000, 1);
+    rules->degenerate = params_number(&table, "degenerate", 0.0, 1.0, VIABILITY_SHARE);
+    params_finish(&table);
+    if (rules->items > 0 && rules->least > rules->items)
+        params_fault(p, "viability", "asks for %d of %d generations", rules->least, rules->items);
 }
 
 static void read_model(struct params *p, const struct task *task, struct eval_options *o)
@@ -86,7 +100,11 @@ static void read_rules(struct params *p, struct eval_options *o)
 {
     const char *const *names = NULL;
     const size_t n = harness_rules_names(&names);
+    static const char *const spaces[] = {"tokenizer", "keep", "tidy"};
     o->rules = harness_rules_find(names[params_choice(p, "harness", names, n, 0)]);
+    o->add_bos = params_bool(p, "add_bos", false);
+    o->bootstrap = (int)params_int(p, "bootstrap", 0, BOOTSTRAP_ITERS_MAX, BOOTSTRAP_ITERS);
+    o->spaces = (enum option_spaces)params_choice(p, "spaces", spaces, ARRAY_LEN(spaces), 0);
 }
 
 void eval_options_release(struct eval_options *o)
@@ -100,7 +118,7 @@ void eval_options_read(const struct task *task, struct eval_options *o, struct p
     struct params p;
     memset(o, 0, sizeof(*o));
     params_init(&p, task->params, faults);
-    read_task_name(&p, o);
+    read_task_name(&p, task, o);
     read_data(&p, task, o);
     o->shots = (int)params_int(&p, "shots", 0, SHOTS_MAX, o->spec == NULL ? 0 : o->spec->shots);
     read_subset(&p, o);
@@ -108,8 +126,7 @@ void eval_options_read(const struct task *task, struct eval_options *o, struct p
     o->description_newlines = (int)params_int(&p, "description_newlines", 1, 2, 0);
     read_rules(&p, o);
     o->context = (int)params_int(&p, "context", 1, CONTEXT_MAX, 0);
-    o->max_tokens =
-        (int)params_int(&p, "max_tokens", 1, MAX_TOKENS, o->spec == NULL ? 1 : o->spec->max_tokens);
+    o->max_tokens = (int)params_int(&p, "max_tokens", 1, MAX_TOKENS, 0);
     read_viability(&p, o);
     params_finish(&p);
 }

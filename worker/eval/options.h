@@ -10,8 +10,16 @@
 #include "base/err.h"
 #include "worker/eval/rules.h"
 #include "worker/eval/spec.h"
+#include "worker/eval/viability.h"
 #include "worker/report/params.h"
 #include "worker/report/task.h"
+
+/* Whether decoding takes spaces away before punctuation. */
+enum option_spaces {
+    SPACES_AS_TOKENIZER, /* what the model's tokenizer_config.json says */
+    SPACES_KEPT,
+    SPACES_TIDIED,
+};
 
 struct eval_options {
     struct task_spec *spec; /* NULL when the task is unknown: a fault then says so */
@@ -19,16 +27,20 @@ struct eval_options {
     int shots;
     struct task_data data;
     struct task_data fewshot_data; /* name NULL: examples come from `data` */
+    struct task_data second_key;   /* name NULL: none */
+    struct task_data task_file;    /* name NULL: a shipped task */
     const char *split;
     const char *fewshot_split;
     int64_t limit;        /* the first so many items; 0: all */
     int64_t subset_count; /* so many items drawn by subset_seed; 0: all */
     int64_t subset_seed;
-    int description_newlines;    /* 0: as the harness's version has it */
-    int context;                 /* tokens that a request may have; 0: as many as the model takes */
-    int max_tokens;              /* of a generation */
-    int viability_items;         /* the first so many generations are looked at; 0: none */
-    int viability_least;         /* so many of them must come to an end with a number in them */
+    int description_newlines; /* 0: as the harness's version has it */
+    int context;              /* tokens that a request may have; 0: as many as the model takes */
+    int max_tokens;           /* of a generation; 0: the task's own */
+    int bootstrap;            /* iterations; 0: no standard error of perplexities */
+    bool add_bos;             /* the prefix token stands before every text */
+    enum option_spaces spaces;
+    struct viability_rules viability;
     const char *model;           /* the input that holds the model, or NULL */
     struct task_data model_data; /* name NULL: the model is an input */
     struct task_data tokenizer;  /* name NULL: the model says which */

@@ -1,16 +1,17 @@
 #include "worker/eval/outcome.h"
 
+#include <string.h>
+
 #include "base/json.h"
-#include "worker/eval/gsm8k.h"
-#include "worker/eval/pytext.h"
+#include "worker/eval/judge.h"
 
 void outcome_init(struct outcome *o)
 {
     memset(o, 0, sizeof(*o));
     o->finite = true;
     strbuf_init(&o->text);
-    for (int m = 0; m < SPEC_METRICS_MAX; m++)
-        strbuf_init(&o->answer[m]);
+    for (size_t m = 0; m < SPEC_METRICS_MAX; m++)
+        strbuf_init(&o->verdicts[m].answer);
 }
 
 void outcome_clear(struct outcome *o)
@@ -21,74 +22,30 @@ void outcome_clear(struct outcome *o)
     o->n_cut = 0;
     o->ended = false;
     strbuf_clear(&o->text);
-    for (int m = 0; m < SPEC_METRICS_MAX; m++) {
-        o->passed[m] = false;
-        o->pred[m] = 0;
-        strbuf_clear(&o->answer[m]);
+    for (size_t m = 0; m < SPEC_METRICS_MAX; m++) {
+        struct verdict *v = &o->verdicts[m];
+        v->value = 0.0;
+        v->weight = 1.0;
+        v->pred = 0;
+        v->second = false;
+        strbuf_clear(&v->answer);
     }
 }
 
 void outcome_release(struct outcome *o)
 {
     strbuf_release(&o->text);
-    for (int m = 0; m < SPEC_METRICS_MAX; m++)
-        strbuf_release(&o->answer[m]);
+    for (size_t m = 0; m < SPEC_METRICS_MAX; m++)
+        strbuf_release(&o->verdicts[m].answer);
 }
 
-/* The first of the greatest; divisors NULL: as they are. */
-static size_t first_max(const struct outcome *o, const struct item *divide_by)
+/* How many log-likelihoods an item has. */
+static size_t n_scores(const struct item *it)
 {
-    size_t best = 0;
-    double most = 0.0;
-    for (size_t i = 0; i < o->n; i++) {
-        double v = o->ll[i];
-        if (divide_by != NULL)
-            v /= (double)pytext_length(divide_by->options[i], strlen(divide_by->options[i]));
-        if (i == 0 || v > most) {
-            best = i;
-            most = v;
-        }
-    }
-    return best;
+    return it->kind == TASK_CHOICE || it->kind == TASK_CONTEXT ? it->n_options : 1;
 }
 
-static void judge_metric(struct outcome *o, const struct task_metric *metric, int m,
-                         const struct item *it)
-{
-    switch (metric->kind) {
-    case METRIC_ACC:
-        o->pred[m] = first_max(o, NULL);
-        o->passed[m] = o->pred[m] == it->gold;
-        break;
-    case METRIC_ACC_NORM:
-        o->pred[m] = first_max(o, it);
-        o->passed[m] = o->pred[m] == it->gold;
-        break;
-    case METRIC_EXACT_MATCH:
-        if (metric->filter != NULL && strcmp(metric->filter->key, "strict") == 0)
-            gsm8k_filter_strict(o->text.buf, &o->answer[m]);
-        else
-            gsm8k_filter_flexible(o->text.buf, &o->answer[m]);
-        o->passed[m] = gsm8k_same(o->answer[m].buf, it->continuation);
-        break;
-    case METRIC_PERPLEXITY:
-    case METRIC_WORD_PERPLEXITY:
-    case METRIC_BYTE_PERPLEXITY:
-    case METRIC_BITS_PER_BYTE:
-    case METRIC_NR: break;
-    }
-}
-
-void outcome_judge(struct outcome *o, const struct task_spec *spec, const struct item *it)
-{
-    if (o->fault[0] != '\0' || !o->finite)
-        return;
-    for (size_t m = 0; m < spec->n_metrics; m++)
-        judge_metric(o, &spec->metrics[m], (int)m, it);
-}
-
-static void add_choices(const struct outcome *o, const struct task_spec *spec,
-                        const struct item *it, struct strbuf *out)
+static void add_scores(const struct outcome *o, struct strbuf *out)
 {
     strbuf_adds(out, ",\"ll\":[");
     for (size_t i = 0; i < o->n; i++) {
@@ -99,10 +56,10 @@ static void add_choices(const struct outcome *o, const struct task_spec *spec,
     strbuf_adds(out, "],\"greedy\":[");
     for (size_t i = 0; i < o->n; i++)
         strbuf_addf(out, "%s%d", i == 0 ? "" : ",", o->greedy[i]);
-    strbuf_addf(out, "],\"cut\":%zu,\"gold\":%zu", o->n_cut, it->gold);
-    for (size_t m = 0; m < spec->n_metrics; m++)
-        strbuf_addf(out, ",\"pred%s\":%zu", spec->metrics[m].kind == METRIC_ACC_NORM ? "_norm" : "",
-                    o->pred[m]);
+    strbuf_adds(out, "],\"tokens\":[");
+    for (size_t i = 0; i < o->n; i++)
+        strbuf_addf(out, "%s%zu", i == 0 ? "" : ",", o->n_tokens[i]);
+    strbuf_addf(out, "],\"cut\":%zu", o->n_cut);
 }
 
 static void add_generation(const struct outcome *o, const struct task_spec *spec,
@@ -112,14 +69,46 @@ static void add_generation(const struct outcome *o, const struct task_spec *spec
     json_add_string(out, o->text.buf);
     strbuf_addf(out, ",\"ended\":%d,\"cut\":%zu", o->ended, o->n_cut);
     for (size_t m = 0; m < spec->n_metrics; m++) {
+        if (spec->metrics[m].filter == NULL)
+            continue;
         strbuf_addf(out, ",\"%s\":", spec->metrics[m].filter->key);
-        json_add_string(out, o->answer[m].buf);
+        json_add_string(out, o->verdicts[m].answer.buf);
     }
 }
 
-void outcome_add_line(const struct outcome *o, const struct task_spec *spec, const struct item *it,
-                      size_t index, struct strbuf *out)
+static void add_choice(const struct outcome *o, const struct task_spec *spec, const struct item *it,
+                       struct strbuf *out)
 {
+    strbuf_addf(out, ",\"gold\":%zu", it->gold);
+    for (size_t m = 0; m < spec->n_metrics; m++) {
+        const enum metric_kind kind = spec->metrics[m].kind;
+        if (kind == METRIC_ACC || kind == METRIC_ACC_NORM)
+            strbuf_addf(out, ",\"pred%s\":%zu", kind == METRIC_ACC ? "" : "_norm",
+                        o->verdicts[m].pred);
+    }
+}
+
+/* Of a perplexity the line has the log-likelihood already, and what it is divided by. */
+static void add_verdict(const struct verdict *v, const struct task_metric *metric,
+                        struct strbuf *out)
+{
+    switch (metric->kind) {
+    case METRIC_ACC:
+    case METRIC_ACC_NORM:
+    case METRIC_EXACT_MATCH: strbuf_addf(out, ",\"%s\":%d", metric->name, v->value != 0.0); break;
+    case METRIC_WORD_PERPLEXITY: strbuf_addf(out, ",\"words\":%.0f", v->weight); break;
+    case METRIC_BYTE_PERPLEXITY: strbuf_addf(out, ",\"bytes\":%.0f", v->weight); break;
+    case METRIC_BITS_PER_BYTE:
+    case METRIC_PERPLEXITY:
+    case METRIC_NR: break;
+    }
+}
+
+void outcome_add_line(const struct outcome *o, const struct judge *j, size_t index,
+                      struct strbuf *out)
+{
+    const struct item *it = &j->set->items[index];
+    const struct task_spec *spec = item_spec(j->set, index);
     strbuf_addf(out, "{\"item\":%zu,\"line\":%u", index, it->line);
     if (o->fault[0] != '\0') {
         strbuf_adds(out, ",\"fault\":");
@@ -127,36 +116,46 @@ void outcome_add_line(const struct outcome *o, const struct task_spec *spec, con
         strbuf_adds(out, "}\n");
         return;
     }
-    if (spec->kind == TASK_GENERATE)
+    if (it->kind == TASK_GENERATE)
         add_generation(o, spec, out);
     else
-        add_choices(o, spec, it, out);
+        add_scores(o, out);
+    if (it->kind == TASK_CHOICE || it->kind == TASK_CONTEXT)
+        add_choice(o, spec, it, out);
     for (size_t m = 0; m < spec->n_metrics; m++)
-        strbuf_addf(out, ",\"%s\":%d", spec->metrics[m].name, o->passed[m]);
+        add_verdict(&o->verdicts[m], &spec->metrics[m], out);
+    for (size_t m = 0; m < spec->n_metrics && second_key_has(j->second, index); m++)
+        strbuf_addf(out, ",\"%s@%s\":%d", spec->metrics[m].name, j->second->name,
+                    o->verdicts[m].second);
     strbuf_adds(out, "}\n");
 }
 
-static bool read_choices(struct outcome *o, const cJSON *obj, const struct item *it)
+static bool read_scores(struct outcome *o, const cJSON *obj, const struct item *it)
 {
     const cJSON *ll = json_member(obj, "ll");
     const cJSON *greedy = json_member(obj, "greedy");
+    const cJSON *tokens = json_member(obj, "tokens");
     const cJSON *flag = greedy == NULL ? NULL : greedy->child;
+    const cJSON *count = tokens == NULL ? NULL : tokens->child;
     const cJSON *number = NULL;
     if (!cJSON_IsArray(ll))
         return false;
     cJSON_ArrayForEach(number, ll)
     {
-        if (!cJSON_IsNumber(number) || !cJSON_IsNumber(flag) || o->n == it->n_options)
+        if (!cJSON_IsNumber(number) || !cJSON_IsNumber(flag) || !cJSON_IsNumber(count) ||
+            count->valuedouble < 0.0 || count->valuedouble > (double)JSON_INT_MAX ||
+            o->n == n_scores(it))
             return false;
         o->ll[o->n] = number->valuedouble;
+        o->n_tokens[o->n] = (size_t)count->valuedouble;
         o->greedy[o->n++] = flag->valuedouble != 0.0;
         flag = flag->next;
+        count = count->next;
     }
-    return o->n == it->n_options;
+    return o->n == n_scores(it);
 }
 
-static bool read_raw(struct outcome *o, const cJSON *obj, const struct task_spec *spec,
-                     const struct item *it)
+static bool read_raw(struct outcome *o, const cJSON *obj, const struct item *it)
 {
     struct err err = {0};
     const char *text = NULL;
@@ -171,8 +170,8 @@ static bool read_raw(struct outcome *o, const cJSON *obj, const struct task_spec
     if (json_get_int(obj, "cut", 0, JSON_INT_MAX, &cut, &err) != 0)
         return false;
     o->n_cut = (size_t)cut;
-    if (spec->kind != TASK_GENERATE)
-        return read_choices(o, obj, it);
+    if (it->kind != TASK_GENERATE)
+        return read_scores(o, obj, it);
     if (json_get_string(obj, "text", &text, &err) != 0 ||
         json_get_int(obj, "ended", 0, 1, &ended, &err) != 0)
         return false;
@@ -181,21 +180,21 @@ static bool read_raw(struct outcome *o, const cJSON *obj, const struct task_spec
     return true;
 }
 
-bool outcome_read_line(struct outcome *o, const struct task_spec *spec, const struct item *it,
-                       size_t index, const char *line, size_t len)
+bool outcome_read_line(struct outcome *o, const struct judge *j, size_t index, const char *line,
+                       size_t len)
 {
     struct err err = {0};
     cJSON *obj = NULL;
     outcome_clear(o);
     if (json_parse(line, len, &obj, &err) != 0)
         return false;
-    bool good = read_raw(o, obj, spec, it);
+    bool good = read_raw(o, obj, &j->set->items[index]);
     cJSON_Delete(obj);
     if (!good)
         return false;
     struct strbuf again = STRBUF_INIT;
-    outcome_judge(o, spec, it);
-    outcome_add_line(o, spec, it, index, &again);
+    judge_item(j, index, o);
+    outcome_add_line(o, j, index, &again);
     good = again.len == len + 1 && memcmp(again.buf, line, len) == 0;
     strbuf_release(&again);
     return good;

@@ -1,6 +1,6 @@
 /*
- * What one item came to: the raw answer of the model, the judgement that follows from it, and the
- * line of items.jsonl that holds both. The judgement is always computed from the raw answer, also
+ * What one item came to: the raw answer of the model, the verdicts that follow from it, and the
+ * line of items.jsonl that holds both. The verdicts are always computed from the raw answer, also
  * for lines that an earlier attempt wrote, so a line that says otherwise is not believed.
  */
 #ifndef WORKER_EVAL_OUTCOME_H
@@ -14,34 +14,42 @@
 
 #define FAULT_MAX 160
 
+struct judge;
+
+/* What a metric makes of the answer. */
+struct verdict {
+    double value;         /* 0 or 1; of a perplexity the log-likelihood */
+    double weight;        /* words or bytes of a perplexity per word or byte; 1 */
+    size_t pred;          /* the option chosen */
+    struct strbuf answer; /* what the filter found in a generation */
+    bool second;          /* whether pred is right under the second key, which has the item */
+};
+
 struct outcome {
     /* raw */
     char fault[FAULT_MAX]; /* "" or why the item cannot be scored; then nothing else holds */
     bool finite;           /* false: the model answered NaN or infinity; no line is written then */
-    size_t n;              /* log-likelihoods, one an option */
+    size_t n;              /* log-likelihoods: one an option; one of a target or whole text */
     double ll[ITEM_OPTIONS_MAX];
-    bool greedy[ITEM_OPTIONS_MAX]; /* every token of the continuation was the likeliest */
-    size_t n_cut;                  /* tokens lost at the left, over all requests */
-    struct strbuf text;            /* the generation, up to the first stop */
-    bool ended;                    /* it came to an end by itself */
-    /* judged, one a metric of the task */
-    bool passed[SPEC_METRICS_MAX];
-    size_t pred[SPEC_METRICS_MAX];          /* multiple choice */
-    struct strbuf answer[SPEC_METRICS_MAX]; /* generation: what the filter found */
+    bool greedy[ITEM_OPTIONS_MAX];     /* every token scored was the likeliest */
+    size_t n_tokens[ITEM_OPTIONS_MAX]; /* scored */
+    size_t n_cut;                      /* tokens lost at the left, over all requests */
+    struct strbuf text;                /* the generation, up to the first stop */
+    bool ended;                        /* it came to an end by itself */
+    /* judged */
+    struct verdict verdicts[SPEC_METRICS_MAX]; /* in the order of the spec's metrics */
 };
 
 void outcome_init(struct outcome *o);
 void outcome_clear(struct outcome *o); /* as after init, keeps memory */
 void outcome_release(struct outcome *o);
 
-void outcome_judge(struct outcome *o, const struct task_spec *spec, const struct item *it);
-
-/* The line of the index-th item of the set, with its line feed. */
-void outcome_add_line(const struct outcome *o, const struct task_spec *spec, const struct item *it,
-                      size_t index, struct strbuf *out);
+/* The line of the index-th item of the judge's set, with its line feed. */
+void outcome_add_line(const struct outcome *o, const struct judge *j, size_t index,
+                      struct strbuf *out);
 /* Reads such a line (without line feed) back: true when it is, byte for byte, the line that follows
  * from the raw answer in it. */
-bool outcome_read_line(struct outcome *o, const struct task_spec *spec, const struct item *it,
-                       size_t index, const char *line, size_t len);
+bool outcome_read_line(struct outcome *o, const struct judge *j, size_t index, const char *line,
+                       size_t len);
 
 #endif

@@ -1,11 +1,10 @@
 #include "worker/eval/pytext.h"
 
-#include <locale.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <wctype.h>
 
 #include "base/text.h"
+#include "worker/eval/pycase.h"
 
 /* str.isspace of Python 3. */
 static bool is_space(uint32_t cp)
@@ -48,55 +47,21 @@ size_t pytext_length(const char *s, size_t len)
     return n;
 }
 
-static void add_utf8(struct strbuf *out, uint32_t cp)
+void pytext_capitalize(const char *s, struct strbuf *out)
 {
-    if (cp < 0x80) {
-        strbuf_addc(out, (char)cp);
-    } else if (cp < 0x800) {
-        strbuf_addc(out, (char)(0xc0 | cp >> 6));
-        strbuf_addc(out, (char)(0x80 | (cp & 0x3f)));
-    } else if (cp < 0x10000) {
-        strbuf_addc(out, (char)(0xe0 | cp >> 12));
-        strbuf_addc(out, (char)(0x80 | (cp >> 6 & 0x3f)));
-        strbuf_addc(out, (char)(0x80 | (cp & 0x3f)));
-    } else {
-        strbuf_addc(out, (char)(0xf0 | cp >> 18));
-        strbuf_addc(out, (char)(0x80 | (cp >> 12 & 0x3f)));
-        strbuf_addc(out, (char)(0x80 | (cp >> 6 & 0x3f)));
-        strbuf_addc(out, (char)(0x80 | (cp & 0x3f)));
-    }
-}
-
-int pytext_capitalize(const char *s, struct strbuf *out, struct err *err)
-{
-    locale_t unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-    if (unicode == (locale_t)0)
-        return err_set(err, ERR_OTHER, "this system has no C.UTF-8 locale");
-    size_t len = strlen(s);
-    size_t at = 0;
-    uint32_t cp = 0;
+    const size_t len = strlen(s);
+    size_t at = pycase_add_title(s, len, 0, out);
     size_t n;
-    while ((n = text_utf8_next(s + at, len - at, &cp)) > 0) {
-        wint_t turned = at == 0 ? towupper_l((wint_t)cp, unicode) : towlower_l((wint_t)cp, unicode);
-        add_utf8(out, (uint32_t)turned);
+    while ((n = pycase_add_lower(s, len, at, out)) > 0)
         at += n;
-    }
-    freelocale(unicode);
-    return 0;
 }
 
-int pytext_lower_first(const char *s, struct strbuf *out, struct err *err)
+void pytext_lower_first(const char *s, struct strbuf *out)
 {
-    locale_t unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-    if (unicode == (locale_t)0)
-        return err_set(err, ERR_OTHER, "this system has no C.UTF-8 locale");
     uint32_t cp = 0;
     const size_t n = text_utf8_next(s, strlen(s), &cp);
-    if (n > 0)
-        add_utf8(out, (uint32_t)towlower_l((wint_t)cp, unicode));
+    (void)pycase_add_lower(s, n, 0, out);
     strbuf_adds(out, s + n);
-    freelocale(unicode);
-    return 0;
 }
 
 void pytext_replace(const char *s, size_t len, const char *from, const char *to, struct strbuf *out)

@@ -8,7 +8,6 @@
 
 #include <stddef.h>
 
-#include "base/err.h"
 #include "base/strbuf.h"
 
 /* Bytes of s[0..len) left when str.lstrip / str.rstrip have taken Unicode white space. */
@@ -18,13 +17,11 @@ size_t pytext_rstrip(const char *s, size_t len); /* how many bytes stay */
 /* len() of a Python string. */
 size_t pytext_length(const char *s, size_t len);
 
-/* str.capitalize: first character upper case, the others lower case; characters one to one
- * (Python's few one-to-many mappings, such as the sharp s at the start, are left as they are).
- * ERR_OTHER when the system has no C.UTF-8 locale. */
-int pytext_capitalize(const char *s, struct strbuf *out, struct err *err) MUST_CHECK;
+/* str.capitalize: the first character in title case, the others in lower case. */
+void pytext_capitalize(const char *s, struct strbuf *out);
 
-/* s[0].lower() + s[1:]; s is not empty. */
-int pytext_lower_first(const char *s, struct strbuf *out, struct err *err) MUST_CHECK;
+/* s[0].lower() + s[1:] */
+void pytext_lower_first(const char *s, struct strbuf *out);
 
 /* str.replace: every `from`, which is not empty, left to right without overlap. Appends to out. */
 void pytext_replace(const char *s, size_t len, const char *from, const char *to,

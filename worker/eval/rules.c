@@ -8,9 +8,12 @@ static const char *const names[] = {"0.4.3", "0.4.4", "0.4.9.2", "0.4.10"};
 
 static const struct harness_rules rules[ARRAY_LEN(names)] = {
     {.version = "0.4.3", .drops_last_newline = true},
-    {.version = "0.4.4"},
-    {.version = "0.4.9.2"},
-    {.version = "0.4.10", .drops_equals_only_of_one_more = true},
+    {.version = "0.4.4", .pools_leaves = true},
+    {.version = "0.4.9.2", .pools_leaves = true, .one_bos = true},
+    {.version = "0.4.10",
+     .drops_equals_only_of_one_more = true,
+     .pools_leaves = true,
+     .one_bos = true},
 };
 
 const struct harness_rules *harness_rules_find(const char *version)

@@ -15,6 +15,8 @@ struct harness_rules {
     bool drops_last_newline; /* of a description: the template engine loses its final line feed */
     bool drops_equals_only_of_one_more; /* an example equal to the item is dropped only where the
                                            sampler draws one more */
+    bool one_bos;      /* the prefix token is not put before a text that begins with it */
+    bool pools_leaves; /* a group of groups is pooled from its leaves, not from its groups */
 };
 
 /* NULL when unknown. */

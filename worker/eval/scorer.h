@@ -1,34 +1,55 @@
 /*
- * Asks the model about one item at a time. Every request is one sequence scored by itself, so an
- * outcome depends on model and item alone: not on order, batch, subset or interruption.
+ * Asks the model about items, in their order, a batch at a time. Which items share a batch changes
+ * what it costs and nothing else: the model's answers do not depend on what is asked beside
+ * (worker/model/score.h).
  */
 #ifndef WORKER_EVAL_SCORER_H
 #define WORKER_EVAL_SCORER_H
 
+#include "worker/eval/judge.h"
 #include "worker/eval/lm.h"
 #include "worker/eval/outcome.h"
 #include "worker/eval/prompt.h"
 #include "worker/eval/request.h"
 
-struct scorer {
-    const struct task_spec *spec;
+/* Where a batch ends: after the item that reaches one of these. Tokens are those that the request
+ * before does not begin with. */
+#define BATCH_TOKENS      4096
+#define BATCH_GENERATIONS 16
+
+struct scorer_setup {
     const struct prompts *prompts;
+    const struct judge *judge;
     const struct lm *lm;
-    size_t max_tokens; /* of a generation */
-    struct request request;
-    struct request_text text;
-    double *logprob; /* context elements */
-    bool *is_top;
-    float *logits; /* vocab elements */
+    struct request_rules rules;
+    size_t max_tokens;   /* of a generation; 0: the task's own */
+    bool (*asked)(void); /* to stop; NULL: never */
 };
 
-/* Borrows all it is given. ERR_REFUSED when generations of max_tokens do not fit the model. */
-int scorer_init(struct scorer *s, const struct task_spec *spec, const struct prompts *prompts,
-                const struct lm *lm, size_t max_tokens, struct err *err) MUST_CHECK;
+struct scorer {
+    struct scorer_setup setup;
+    struct request_text text;
+    struct request_list requests; /* of the batch */
+    struct outcome *outcomes;     /* of the batch */
+    size_t n_outcomes;            /* initialised */
+};
+
+/* Borrows all it is given. ERR_REFUSED when generations do not fit the model. Always valid to
+ * release. */
+int scorer_init(struct scorer *s, const struct scorer_setup *setup, struct err *err) MUST_CHECK;
 void scorer_release(struct scorer *s);
 
-/* Fills and judges the outcome of the index-th item. What the item itself makes impossible is a
- * fault in the outcome, not an error. */
-int scorer_ask(struct scorer *s, size_t index, struct outcome *o, struct err *err) MUST_CHECK;
+/* The tokens that a generation about this item may have. */
+size_t scorer_max_tokens(const struct scorer *s, size_t index);
+/* Appends the requests of the index-th item to the list. What makes the item impossible to ask is
+ * written into `fault`, and nothing is appended. */
+int scorer_build(struct scorer *s, size_t index, struct request_list *list, char fault[FAULT_MAX],
+                 struct err *err) MUST_CHECK;
+
+/* Asks about the first of items[0 .. n - 1] as many as make a batch: s->outcomes[0 .. *n_asked - 1]
+ * are theirs, judged. What an item makes impossible is a fault in its outcome, not an error.
+ * ERR_BUSY: asked to stop, and nothing came of the batch. */
+int scorer_ask(struct scorer *s, const size_t *items, size_t n, size_t *n_asked,
+               struct err *err) MUST_CHECK;
 
 #endif

@@ -1,6 +1,12 @@
 #include "worker/eval/subject.h"
 
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "worker/model/hf_tokenizer.h"
 #include "worker/model/import.h"
+
+#define TOKENIZER_CONFIG_MAX (1u << 22)
 
 /* What a model says of its tokenizer. */
 struct wish {
@@ -71,6 +77,49 @@ int subject_open(const struct task *task, const struct eval_options *o, struct m
                               .digest = model_tokenizer_digest(*model),
                               .vocab = model_config(*model)->vocab};
     return open_tokenizer(task, o, &wish, tok, err);
+}
+
+/* ERR_NOT_FOUND: there is no such file in the folder. */
+static int read_tidies(const char *folder, bool *tidies, struct err *err)
+{
+    cJSON *config = NULL;
+    char *path = path_join(folder, HF_FILE_TOKENIZER_CONFIG);
+    int rc = file_kind_at(path) == FILE_REGULAR
+                 ? json_read_file(path, TOKENIZER_CONFIG_MAX, &config, err)
+                 : ERR_NOT_FOUND;
+    *tidies = true;
+    if (rc == 0)
+        rc = json_opt_bool(config, "clean_up_tokenization_spaces", tidies, err);
+    if (rc != 0 && rc != ERR_NOT_FOUND)
+        rc = err_wrap(err, "%s", path);
+    cJSON_Delete(config);
+    free(path);
+    return rc;
+}
+
+int subject_tidies_spaces(const struct task *task, const struct eval_options *o, bool *tidies,
+                          struct err *err)
+{
+    struct import_source src = {0};
+    const char *folder = o->model_data.path;
+    int rc = ERR_NOT_FOUND;
+    *tidies = o->spaces == SPACES_TIDIED;
+    if (o->spaces != SPACES_AS_TOKENIZER)
+        return 0;
+    if (o->tokenizer.name != NULL)
+        rc = read_tidies(o->tokenizer.path, tidies, err);
+    if (rc != ERR_NOT_FOUND)
+        return rc;
+    rc = folder != NULL ? 0 : task_find_input(task, o->model, &folder, err);
+    if (rc == 0)
+        rc = import_find(folder, &src, err);
+    if (rc != 0)
+        return rc;
+    *tidies = src.form == IMPORT_HF;
+    if (src.form == IMPORT_HF && (rc = read_tidies(src.path, tidies, err)) == ERR_NOT_FOUND)
+        rc = 0;
+    import_source_release(&src);
+    return rc;
 }
 
 static int check_tokenizer(const struct task *task, const struct eval_options *o,

@@ -14,6 +14,11 @@
  * else as model_open() and tokenizer_open(). On error, too, what is not NULL is the caller's. */
 int subject_open(const struct task *task, const struct eval_options *o, struct model **model,
                  struct tokenizer **tok, struct err *err) MUST_CHECK;
+/* Whether the model's tokenizer takes spaces away before punctuation when it decodes: as the
+ * parameter says, else as tokenizer_config.json beside the tokenizer or the model, whose silence
+ * means yes; a model in another form has none and keeps them. */
+int subject_tidies_spaces(const struct task *task, const struct eval_options *o, bool *tidies,
+                          struct err *err) MUST_CHECK;
 /* For --describe: the same faults of a model that is data, without reading its weights. An input
  * is not there yet. */
 void subject_check(const struct task *task, const struct eval_options *o,

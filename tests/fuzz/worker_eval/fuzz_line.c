@@ -4,17 +4,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/eval/outcome.h"
+#include "worker/eval/judge.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(const struct task_spec *spec, const struct item *it, const char *line, size_t len)
+/* An item of each kind that a line may be about. */
+static const struct {
+    const char *task;
+    const char *record;
+} cases[] = {
+    {"choices", "{\"query\":\"q\",\"choices\":[\"a\",\"bb\",\"c\"],\"gold\":0}"},
+    {"gsm8k", "{\"question\":\"q\",\"answer\":\"#### 2\"}"},
+    {"lambada_openai", "{\"text\":\"a b\"}"},
+    {"wikitext", "{\"page\":\"a b\"}"},
+};
+
+#define N_CASES (sizeof(cases) / sizeof(cases[0]))
+
+static struct item_set sets[N_CASES];
+static struct judge judges[N_CASES];
+
+static void make_judges(void)
+{
+    for (size_t i = 0; i < N_CASES; i++) {
+        struct err err = {0};
+        struct task_spec *spec = NULL;
+        item_set_init(&sets[i]);
+        if (task_builtin_read(cases[i].task, &spec, &err) != 0 ||
+            item_set_parse_jsonl(&sets[i], spec, cases[i].record, strlen(cases[i].record), &err) !=
+                0 ||
+            judge_init(&judges[i], &sets[i], NULL, &err) != 0)
+            abort();
+    }
+}
+
+static void check(const struct judge *j, const char *line, size_t len)
 {
     struct outcome o;
     outcome_init(&o);
-    if (outcome_read_line(&o, spec, it, 0, line, len)) {
+    if (outcome_read_line(&o, j, 0, line, len)) {
         struct strbuf again = STRBUF_INIT;
-        outcome_add_line(&o, spec, it, 0, &again);
+        outcome_add_line(&o, j, 0, &again);
         if (again.len != len + 1 || memcmp(again.buf, line, len) != 0)
             abort();
         strbuf_release(&again);
@@ -22,28 +52,11 @@ static void check(const struct task_spec *spec, const struct item *it, const cha
     outcome_release(&o);
 }
 
-static const struct task_spec *find_spec(const char *task)
-{
-    struct err err = {0};
-    struct task_spec *spec = NULL;
-    if (task_builtin_read(task, &spec, &err) != 0)
-        abort();
-    return spec;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct task_spec *specs[2];
-    static const char *const options[] = {"a", "bb", "c"};
-    const struct item choices = {
-        .kind = TASK_CHOICE, .context = "q", .options = options, .n_options = 3, .line = 1};
-    const struct item question = {
-        .kind = TASK_GENERATE, .context = "q", .continuation = "#### 2", .line = 1};
-    if (specs[0] == NULL) {
-        specs[0] = find_spec("choices");
-        specs[1] = find_spec("gsm8k");
-    }
-    check(specs[0], &choices, (const char *)data, size);
-    check(specs[1], &question, (const char *)data, size);
+    if (judges[0].set == NULL)
+        make_judges();
+    for (size_t i = 0; i < N_CASES; i++)
+        check(&judges[i], (const char *)data, size);
     return 0;
 }

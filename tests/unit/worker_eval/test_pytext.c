@@ -7,7 +7,6 @@
 
 #include "base/xalloc.h"
 #include "worker/eval/csv.h"
-#include "worker/eval/gsm8k.h"
 #include "worker/eval/pytext.h"
 
 static void test_strip(void **state)
@@ -78,58 +77,6 @@ static void test_clean(void **state)
     }
 }
 
-static void test_filters(void **state)
-{
-    (void)state;
-    static const char *const cases[][3] = {
-        {" #### -5.", "-5.", "-5."},
-        {" The answer is 7.", "[invalid]", "7."},
-        {" It costs $1,234.50.", "[invalid]", "$1,234.50."},
-        {" a ... b 3", "[invalid]", "3"},
-        {" #### 72\n#### 73", "72", "73"},
-        {"#### x #### 4", "4", "4"},
-        {"--5", "[invalid]", "-5"},
-        {"no number", "[invalid]", "[invalid]"},
-        {"", "[invalid]", "[invalid]"},
-        {"12 and so on...", "[invalid]", "..."},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct strbuf strict = STRBUF_INIT;
-        struct strbuf flexible = STRBUF_INIT;
-        gsm8k_filter_strict(cases[i][0], &strict);
-        gsm8k_filter_flexible(cases[i][0], &flexible);
-        assert_string_equal(strict.buf, cases[i][1]);
-        assert_string_equal(flexible.buf, cases[i][2]);
-        strbuf_release(&strict);
-        strbuf_release(&flexible);
-    }
-}
-
-static void test_same(void **state)
-{
-    (void)state;
-    const char *gold = "Some working <<5*2=10>>.\n#### 1,072";
-    static const struct {
-        const char *answer;
-        bool same;
-    } cases[] = {{"1072", true},    {"1,072", true},  {"$1072", true},      {"1072.", true},
-                 {"1072.0", false}, {"1072 ", false}, {"[invalid]", false}, {"", false}};
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-        assert_int_equal(gsm8k_same(cases[i].answer, gold), cases[i].same);
-    assert_true(gsm8k_same("A.\n", "a\n"));
-}
-
-static void test_cut(void **state)
-{
-    (void)state;
-    struct strbuf text = STRBUF_INIT;
-    strbuf_adds(&text, " 4 </s> Question: ");
-    assert_true(gsm8k_cut(&text));
-    assert_string_equal(text.buf, " 4 ");
-    assert_false(gsm8k_cut(&text));
-    strbuf_release(&text);
-}
-
 static void test_csv(void **state)
 {
     (void)state;
@@ -181,11 +128,9 @@ static void test_csv_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_strip),       cmocka_unit_test(test_length),
-        cmocka_unit_test(test_capitalize),  cmocka_unit_test(test_clean),
-        cmocka_unit_test(test_filters),     cmocka_unit_test(test_same),
-        cmocka_unit_test(test_cut),         cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_csv_refused),
+        cmocka_unit_test(test_strip),      cmocka_unit_test(test_length),
+        cmocka_unit_test(test_capitalize), cmocka_unit_test(test_clean),
+        cmocka_unit_test(test_csv),        cmocka_unit_test(test_csv_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Requests, scores, lines of items.jsonl and their taking over, with a model one can work out by
- * hand. */
+/* Items asked in batches, their lines of items.jsonl and their taking over, with a model one can
+ * work out by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,45 +13,56 @@
 #include "base/xalloc.h"
 #include "tests/unit/worker_eval/scratch.h"
 #include "worker/eval/items_file.h"
-#include "worker/eval/request.h"
 #include "worker/eval/scorer.h"
-#include "worker/eval/tally.h"
 
 #define CONTEXT 32
 
 /* ln p of a byte is -byte / 64, whatever came before; 'a' is the likeliest; a 'Z' gives NaN.
- * Generates the bytes of `says` one after the other, then end of text. */
+ * Generates the bytes of `says`, then end of text. */
 struct toy {
     const char *says;
-    size_t n_prompt; /* of the generation going on; 0: none */
+    size_t n_calls;
 };
 
-static int toy_score(void *self, const uint32_t *tokens, size_t n, size_t first, double *logprob,
-                     bool *is_top, struct err *err)
+static int toy_score(void *self, struct score_request *r, size_t n, bool (*asked)(void),
+                     struct err *err)
 {
-    (void)self;
-    (void)err;
-    assert_true(first >= 1 && first < n && n - 1 <= CONTEXT);
-    for (size_t i = first; i < n; i++) {
-        logprob[i - first] = tokens[i] == 'Z' ? (double)NAN : -(double)tokens[i] / 64.0;
-        is_top[i - first] = tokens[i] == 'a';
+    struct toy *toy = self;
+    toy->n_calls++;
+    if (asked != NULL && asked())
+        return err_set(err, ERR_BUSY, "stopped");
+    for (size_t i = 0; i < n; i++) {
+        assert_true(r[i].first >= 1 && r[i].first < r[i].n && r[i].n - 1 <= CONTEXT);
+        r[i].sum = 0.0;
+        r[i].greedy = true;
+        for (size_t k = r[i].first; k < r[i].n; k++) {
+            const uint32_t id = r[i].tokens[k];
+            r[i].sum += id == 'Z' ? (double)NAN : -(double)id / 64.0;
+            r[i].greedy = r[i].greedy && id == 'a';
+        }
     }
     return 0;
 }
 
-static int toy_next(void *self, const uint32_t *tokens, size_t n, float *logits, struct err *err)
+static int toy_generate(void *self, struct score_generation *g, size_t n,
+                        const struct score_stop *stop, struct err *err)
 {
     struct toy *toy = self;
-    (void)tokens;
     (void)err;
-    assert_true(n <= CONTEXT);
-    if (toy->n_prompt == 0)
-        toy->n_prompt = n;
-    const size_t at = n - toy->n_prompt;
-    for (size_t i = 0; i < TOKENIZER_BYTES_VOCAB; i++)
-        logits[i] = 0.0f;
-    unsigned char next = at < strlen(toy->says) ? (unsigned char)toy->says[at] : 0;
-    logits[next == 0 ? 256 : next] = next == 'Z' ? NAN : 1.0f;
+    toy->n_calls++;
+    for (size_t i = 0; i < n; i++) {
+        assert_true(g[i].n >= 1 && g[i].n + g[i].max_tokens <= CONTEXT);
+        g[i].finite = true;
+        for (size_t k = 0; k < g[i].max_tokens && !g[i].ended && g[i].finite; k++) {
+            const unsigned char next = (unsigned char)(k < strlen(toy->says) ? toy->says[k] : 0);
+            g[i].finite = next != 'Z';
+            g[i].ended = next == 0;
+            if (g[i].ended || !g[i].finite)
+                break;
+            token_list_add(&g[i].out, next);
+            g[i].ended = stop->over(stop->self, i, &g[i].out);
+        }
+    }
     return 0;
 }
 
@@ -59,94 +70,62 @@ struct fixture {
     struct toy toy;
     struct tokenizer *tok;
     struct lm lm;
+    struct task_spec *spec;
     struct item_set set;
     struct prompts prompts;
-    struct task_spec *spec;
+    struct judge judge;
     struct scorer scorer;
-    struct outcome outcome;
 };
+
+static struct scorer_setup setup_of(struct fixture *f, size_t max_tokens)
+{
+    return (struct scorer_setup){.prompts = &f->prompts,
+                                 .judge = &f->judge,
+                                 .lm = &f->lm,
+                                 .rules = {.tok = f->tok, .max_length = CONTEXT},
+                                 .max_tokens = max_tokens};
+}
 
 static void fixture_open(struct fixture *f, const char *task, const char *lines, size_t max_tokens)
 {
     struct err err = {0};
-    const struct item_source src = {.path = "items.in"};
-    const struct prompt_rules rules = {0};
+    const struct prompt_rules rules = {.shots = 0};
     memset(f, 0, sizeof(*f));
     assert_int_equal(task_builtin_read(task, &f->spec, &err), 0);
     assert_int_equal(tokenizer_open(TOKENIZER_BYTES, &f->tok, &err), 0);
-    f->lm = (struct lm){&f->toy, f->tok, CONTEXT, TOKENIZER_BYTES_VOCAB, toy_score, toy_next};
-    scratch_write("items.in", lines);
+    f->lm = (struct lm){.self = &f->toy,
+                        .tok = f->tok,
+                        .context = CONTEXT,
+                        .score = toy_score,
+                        .generate = toy_generate};
     item_set_init(&f->set);
-    assert_int_equal(item_set_read(&f->set, f->spec, &src, &err), 0);
+    if (item_set_parse_jsonl(&f->set, f->spec, lines, strlen(lines), &err) != 0)
+        fail_msg("%s", err.msg);
     assert_int_equal(prompts_init(&f->prompts, &f->set, &f->set, &rules, &err), 0);
-    assert_int_equal(scorer_init(&f->scorer, f->spec, &f->prompts, &f->lm, max_tokens, &err), 0);
-    outcome_init(&f->outcome);
+    assert_int_equal(judge_init(&f->judge, &f->set, NULL, &err), 0);
+    const struct scorer_setup setup = setup_of(f, max_tokens);
+    assert_int_equal(scorer_init(&f->scorer, &setup, &err), 0);
 }
 
 static void fixture_close(struct fixture *f)
 {
-    outcome_release(&f->outcome);
     scorer_release(&f->scorer);
+    judge_release(&f->judge);
     prompts_release(&f->prompts);
     item_set_release(&f->set);
     task_spec_free(f->spec);
     tokenizer_free(f->tok);
 }
 
-static void ask(struct fixture *f, size_t index)
+/* One item alone. */
+static const struct outcome *ask(struct fixture *f, size_t index)
 {
     struct err err = {0};
-    if (scorer_ask(&f->scorer, index, &f->outcome, &err) != 0)
+    size_t n = 0;
+    if (scorer_ask(&f->scorer, &index, 1, &n, &err) != 0)
         fail_msg("%s", err.msg);
-}
-
-static void test_request(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *context, *continuation;
-        size_t max_length;
-        const char *tokens; /* as text; '@' stands for end of text */
-        size_t first, n_cut;
-        const char *why; /* not NULL: a fault */
-    } cases[] = {
-        {"ab", " cd", 32, "ab cd", 2, 0, NULL},
-        {"ab \n", " cd", 32, "ab \n cd", 2, 0, NULL}, /* white space moves over */
-        {"ab\xc2\xa0", "c", 32,
-         "ab\xc2\xa0"
-         "c",
-         2, 0, NULL},
-        {"", " c", 32, "@ c", 1, 0, NULL},
-        {"abcdef", "gh", 4, "defgh", 3, 3, NULL}, /* max_length + 1 tokens stay */
-        {"abcdef", "ghij", 4, "fghij", 1, 5, NULL},
-        {"a", "bcdef", 4, "", 0, 0, "has 5 tokens, the model takes 4"},
-        {" \t", "b", 32, "", 0, 0, "the context is empty"},
-        {"a", "", 32, "", 0, 0, "the continuation is empty"},
-        {"a ", "", 32, "a ", 1, 0, NULL},
-    };
-    struct err err = {0};
-    struct tokenizer *tok = NULL;
-    struct request r = {0};
-    assert_int_equal(tokenizer_open(TOKENIZER_BYTES, &tok, &err), 0);
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        const struct request_rules rules = {.tok = tok, .max_length = cases[i].max_length};
-        int rc = request_build(&r, &rules, cases[i].context, cases[i].continuation, &err);
-        if (cases[i].why != NULL) {
-            assert_int_equal(rc, ERR_RANGE);
-            assert_non_null(strstr(err.msg, cases[i].why));
-            continue;
-        }
-        assert_int_equal(rc, 0);
-        assert_int_equal(r.tokens.n, strlen(cases[i].tokens));
-        for (size_t k = 0; k < r.tokens.n; k++) {
-            unsigned char c = (unsigned char)cases[i].tokens[k];
-            assert_int_equal(r.tokens.ids[k], c == '@' ? 256 : c);
-        }
-        assert_int_equal(r.first, cases[i].first);
-        assert_int_equal(r.n_cut, cases[i].n_cut);
-    }
-    request_release(&r);
-    tokenizer_free(tok);
+    assert_int_equal(n, 1);
+    return &f->scorer.outcomes[0];
 }
 
 /* A space is 32/64 = 0.5 below zero, an 'a' 97/64, an e with acute accent (195 + 169)/64. */
@@ -161,47 +140,105 @@ static void test_choices(void **state)
                  "{\"query\":\"q\",\"choices\":[\"bZ\",\"b\"],\"gold\":0}\n"
                  "{\"query\":\"q\",\"choices\":[\"\xf0\x90\x80\x80\",\"\xc3\xa9\"],\"gold\":1}\n",
                  0);
-    ask(&f, 0);
-    assert_int_equal(f.outcome.n, 3);
-    assert_true(f.outcome.ll[0] == -0.5 - 2 * 97.0 / 64);
-    assert_true(f.outcome.ll[1] == -0.5 - 364.0 / 64);
-    assert_true(f.outcome.ll[2] == -0.5 - 97.0 / 64);
-    assert_int_equal(f.outcome.pred[0], 2);
-    assert_true(f.outcome.passed[0]);
-    assert_int_equal(f.outcome.pred[1], 0); /* per character; the accented letter is one */
-    assert_false(f.outcome.passed[1]);
+    const struct outcome *o = ask(&f, 0);
+    assert_int_equal(o->n, 3);
+    assert_true(o->ll[0] == -0.5 - 2 * 97.0 / 64);
+    assert_true(o->ll[1] == -0.5 - 364.0 / 64);
+    assert_true(o->ll[2] == -0.5 - 97.0 / 64);
+    assert_int_equal(o->verdicts[0].pred, 2);
+    assert_true(o->verdicts[0].value == 1.0);
+    assert_int_equal(o->verdicts[1].pred, 0); /* per character; the accented letter is one */
+    assert_true(o->verdicts[1].value == 0.0);
     struct strbuf line = STRBUF_INIT;
-    outcome_add_line(&f.outcome, f.spec, &f.set.items[0], 0, &line);
+    outcome_add_line(o, &f.judge, 0, &line);
     assert_string_equal(line.buf, "{\"item\":0,\"line\":1,\"ll\":[-3.53125,-6.1875,-2.015625],"
-                                  "\"greedy\":[0,0,0],\"cut\":0,\"gold\":2,\"pred\":2,"
-                                  "\"pred_norm\":0,\"acc\":1,\"acc_norm\":0}\n");
-    ask(&f, 1);
-    assert_int_equal(f.outcome.pred[0], 0); /* the first of equals */
-    ask(&f, 2);
-    assert_string_equal(f.outcome.fault, "option 1: the answer is empty");
-    ask(&f, 3);
-    assert_false(f.outcome.finite);
-    ask(&f, 4); /* one character each: -10.5 and -6.1875; by bytes the first would be ahead */
-    assert_int_equal(f.outcome.pred[1], 1);
+                                  "\"greedy\":[0,0,0],\"tokens\":[3,3,2],\"cut\":0,\"gold\":2,"
+                                  "\"pred\":2,\"pred_norm\":0,\"acc\":1,\"acc_norm\":0}\n");
+    o = ask(&f, 1);
+    assert_int_equal(o->verdicts[0].pred, 0); /* the first of equals */
+    o = ask(&f, 2);
+    assert_string_equal(o->fault, "option 1: the answer is empty");
+    o = ask(&f, 3);
+    assert_false(o->finite);
+    o = ask(&f, 4); /* one character each: -10.5 and -6.1875; by bytes the first would be ahead */
+    assert_int_equal(o->verdicts[1].pred, 1);
     strbuf_release(&line);
     fixture_close(&f);
 }
 
-static void test_schema(void **state)
+static void test_contexts(void **state)
 {
     (void)state;
     struct fixture f;
     fixture_open(&f, "schema",
                  "{\"context_options\":[\"x \",\"x\"],\"continuation\":\"ab\",\"gold\":1}\n"
                  "{\"context_options\":[\"0123456789012345678901234567890\",\" \"],"
+                 "\"continuation\":\"ab\",\"gold\":1}\n"
+                 "{\"context_options\":[\"0123456789012345678901234567890\",\"x\"],"
                  "\"continuation\":\"ab\",\"gold\":1}\n",
                  0);
-    ask(&f, 0); /* the first context's space is scored with the continuation */
-    assert_true(f.outcome.ll[0] == f.outcome.ll[1] - 0.5);
-    assert_true(f.outcome.passed[0]);
-    ask(&f, 1);
-    assert_string_equal(f.outcome.fault, "option 1: the context is empty");
-    assert_int_equal(f.outcome.n_cut, 1);
+    const struct outcome *o = ask(&f, 0);
+    /* the first context's space is scored with the continuation */
+    assert_true(o->ll[0] == o->ll[1] - 0.5);
+    assert_true(o->verdicts[0].value == 1.0);
+    o = ask(&f, 1);
+    assert_string_equal(o->fault, "option 1: the context is empty");
+    o = ask(&f, 2);
+    assert_int_equal(o->n_cut, 1);
+    fixture_close(&f);
+}
+
+/* The target alone is scored, and the item is right when its every token is the likeliest. */
+static void test_likelihood(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_open(&f, "lambada_openai", "{\"text\":\"x y aa\"}\n{\"text\":\"x y\"}\n", 0);
+    const struct outcome *o = ask(&f, 0);
+    assert_int_equal(o->n, 1);
+    assert_int_equal(o->n_tokens[0], 3);
+    assert_true(o->ll[0] == -0.5 - 2 * 97.0 / 64);
+    assert_true(o->verdicts[0].value == o->ll[0]);
+    assert_true(o->verdicts[1].value == 0.0); /* the space is not the likeliest */
+    struct strbuf line = STRBUF_INIT;
+    outcome_add_line(o, &f.judge, 0, &line);
+    assert_string_equal(line.buf, "{\"item\":0,\"line\":1,\"ll\":[-3.53125],\"greedy\":[0],"
+                                  "\"tokens\":[3],\"cut\":0,\"acc\":0}\n");
+    strbuf_release(&line);
+    fixture_close(&f);
+}
+
+/* 80 bytes in windows of 32: the sum is that of all bytes; words and bytes are the page's own. */
+static void test_rolling(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_open(&f, "wikitext",
+                 "{\"page\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa "
+                 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\\n\"}\n{\"page\":\"\"}\n"
+                 "{\"page\":\" a b\\n\"}\n",
+                 0);
+    const struct outcome *o = ask(&f, 0);
+    assert_int_equal(o->n, 1);
+    assert_int_equal(f.scorer.requests.n, 3);
+    assert_int_equal(o->n_tokens[0], 80);
+    assert_true(fabs(o->ll[0] - (78 * -97.0 - 32.0 - 10.0) / 64.0) < 1e-12);
+    assert_true(o->verdicts[0].weight == 3.0); /* two words, and what follows the line feed */
+    assert_true(o->verdicts[1].weight == 80.0);
+    o = ask(&f, 1);
+    assert_true(o->ll[0] == 0.0 && o->fault[0] == '\0' && o->finite);
+    assert_true(o->verdicts[0].weight == 1.0 && o->verdicts[1].weight == 0.0);
+    o = ask(&f, 2);
+    assert_true(o->verdicts[0].weight == 4.0);
+    struct strbuf line = STRBUF_INIT;
+    struct outcome back;
+    outcome_init(&back);
+    outcome_add_line(o, &f.judge, 2, &line);
+    assert_non_null(strstr(line.buf, "\"words\":4,\"bytes\":5}"));
+    assert_true(outcome_read_line(&back, &f.judge, 2, line.buf, line.len - 1));
+    assert_true(back.verdicts[0].weight == 4.0);
+    outcome_release(&back);
+    strbuf_release(&line);
     fixture_close(&f);
 }
 
@@ -213,29 +250,88 @@ static void test_generation(void **state)
     struct scorer other;
     fixture_open(&f, "gsm8k", "{\"question\":\"1+1\",\"answer\":\"so\\n#### 2\"}\n", 16);
     f.toy.says = " #### 2";
-    ask(&f, 0);
-    assert_true(f.outcome.ended && f.outcome.passed[0] && f.outcome.passed[1]);
-    f.toy = (struct toy){" 2 Question: 3", 0};
-    ask(&f, 0);
-    assert_string_equal(f.outcome.text.buf, " 2 ");
-    assert_true(f.outcome.ended && !f.outcome.passed[0] && f.outcome.passed[1]);
-    f.toy = (struct toy){"\xffggggggggggggggggggggg", 0};
-    ask(&f, 0);
-    assert_false(f.outcome.ended);
-    assert_string_equal(f.outcome.text.buf, "\xef\xbf\xbdggggggggggggggg");
-    assert_int_equal(f.outcome.n_cut, strlen("Question: 1+1\nAnswer:") - (CONTEXT - 16));
+    const struct outcome *o = ask(&f, 0);
+    assert_true(o->ended && o->verdicts[0].value == 1.0 && o->verdicts[1].value == 1.0);
+    f.toy.says = " 2 Question: 3";
+    o = ask(&f, 0);
+    assert_string_equal(o->text.buf, " 2 ");
+    assert_true(o->ended && o->verdicts[0].value == 0.0 && o->verdicts[1].value == 1.0);
+    assert_string_equal(o->verdicts[0].answer.buf, JUDGE_NO_MATCH);
+    f.toy.says = "\xffggggggggggggggggggggg";
+    o = ask(&f, 0);
+    assert_false(o->ended);
+    assert_string_equal(o->text.buf, "\xef\xbf\xbdggggggggggggggg");
+    assert_int_equal(o->n_cut, strlen("Question: 1+1\nAnswer:") - (CONTEXT - 16));
     struct strbuf line = STRBUF_INIT;
     struct outcome back;
     outcome_init(&back);
-    outcome_add_line(&f.outcome, f.spec, &f.set.items[0], 0, &line);
-    assert_true(outcome_read_line(&back, f.spec, &f.set.items[0], 0, line.buf, line.len - 1));
-    f.toy = (struct toy){"Z", 0};
-    ask(&f, 0);
-    assert_false(f.outcome.finite);
-    assert_int_equal(scorer_init(&other, f.spec, &f.prompts, &f.lm, CONTEXT, &err), ERR_REFUSED);
+    outcome_add_line(o, &f.judge, 0, &line);
+    assert_true(outcome_read_line(&back, &f.judge, 0, line.buf, line.len - 1));
+    f.toy.says = "Z";
+    o = ask(&f, 0);
+    assert_false(o->finite);
+    const struct scorer_setup setup = setup_of(&f, CONTEXT);
+    assert_int_equal(scorer_init(&other, &setup, &err), ERR_REFUSED);
     scorer_release(&other);
     outcome_release(&back);
     strbuf_release(&line);
+    fixture_close(&f);
+}
+
+/* Six hundred items of which some are at fault: every batch is asked at once, and gives what the
+ * items give alone. */
+static void test_batches(void **state)
+{
+    (void)state;
+    enum { N = 600 };
+    struct fixture f;
+    struct strbuf lines = STRBUF_INIT;
+    struct strbuf alone = STRBUF_INIT;
+    struct strbuf together = STRBUF_INIT;
+    struct err err = {0};
+    size_t items[N];
+    for (size_t i = 0; i < N; i++) {
+        items[i] = i;
+        strbuf_addf(&lines,
+                    "{\"query\":\"%zu is the question\",\"choices\":[\"%s\",\"b%zu\"],\"gold\":0}\n", i,
+                    i % 7 == 3 ? "" : "a", i);
+    }
+    fixture_open(&f, "choices", lines.buf, 0);
+    for (size_t i = 0; i < N; i++)
+        outcome_add_line(ask(&f, i), &f.judge, i, &alone);
+    f.toy.n_calls = 0;
+    size_t n = 0;
+    size_t n_batches = 0;
+    for (size_t done = 0; done < N; done += n, n_batches++) {
+        assert_int_equal(scorer_ask(&f.scorer, items + done, N - done, &n, &err), 0);
+        for (size_t i = 0; i < n; i++)
+            outcome_add_line(&f.scorer.outcomes[i], &f.judge, done + i, &together);
+    }
+    assert_string_equal(together.buf, alone.buf);
+    assert_in_range(n_batches, 2, N / 20);
+    assert_int_equal(f.toy.n_calls, n_batches);
+    strbuf_release(&lines);
+    strbuf_release(&alone);
+    strbuf_release(&together);
+    fixture_close(&f);
+}
+
+static bool now(void)
+{
+    return true;
+}
+
+static void test_asked_to_stop(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct err err = {0};
+    const size_t item = 0;
+    size_t n = 9;
+    fixture_open(&f, "choices", "{\"query\":\"q\",\"choices\":[\"a\",\"b\"],\"gold\":0}\n", 0);
+    f.scorer.setup.asked = now;
+    assert_int_equal(scorer_ask(&f.scorer, &item, 1, &n, &err), ERR_BUSY);
+    assert_int_equal(n, 0);
     fixture_close(&f);
 }
 
@@ -251,31 +347,32 @@ static void test_lines(void **state)
                  0);
     outcome_init(&back);
     for (size_t i = 0; i < 2; i++) {
-        const struct item *it = &f.set.items[i];
-        ask(&f, i);
+        const struct outcome *o = ask(&f, i);
         strbuf_clear(&line);
-        outcome_add_line(&f.outcome, f.spec, it, i, &line);
-        assert_true(outcome_read_line(&back, f.spec, it, i, line.buf, line.len - 1));
-        assert_int_equal(back.passed[0], f.outcome.passed[0]);
-        assert_string_equal(back.fault, f.outcome.fault);
+        outcome_add_line(o, &f.judge, i, &line);
+        assert_true(outcome_read_line(&back, &f.judge, i, line.buf, line.len - 1));
+        assert_true(back.verdicts[0].value == o->verdicts[0].value);
+        assert_string_equal(back.fault, o->fault);
         /* neither another item's line nor half a line is believed */
-        assert_false(outcome_read_line(&back, f.spec, it, i + 1, line.buf, line.len - 1));
-        assert_false(outcome_read_line(&back, f.spec, it, i, line.buf, line.len / 2));
+        assert_false(outcome_read_line(&back, &f.judge, 1 - i, line.buf, line.len - 1));
+        assert_false(outcome_read_line(&back, &f.judge, i, line.buf, line.len / 2));
     }
+#define TAIL ",\"cut\":0,\"gold\":0,\"pred\":0,\"pred_norm\":0,\"acc\":1,\"acc_norm\":1}"
     static const char *const lies[] = {
-        "{\"item\":0,\"line\":1,\"ll\":[-2,-1],\"greedy\":[0,0],\"cut\":0,\"gold\":0,\"pred\":0,"
-        "\"pred_norm\":0,\"acc\":1,\"acc_norm\":1}",
-        "{\"item\":0,\"line\":1,\"ll\":[-2],\"greedy\":[0,0],\"cut\":0,\"gold\":0,\"pred\":0,"
-        "\"pred_norm\":0,\"acc\":1,\"acc_norm\":1}",
-        "{\"item\":0,\"line\":1,\"ll\":[-1,-2,-3],\"greedy\":[0,0,0],\"cut\":0,\"gold\":0,"
-        "\"pred\":0,\"pred_norm\":0,\"acc\":1,\"acc_norm\":1}",
+        "{\"item\":0,\"line\":1,\"ll\":[-2,-1],\"greedy\":[0,0],\"tokens\":[2,2]" TAIL,
+        "{\"item\":0,\"line\":1,\"ll\":[-2],\"greedy\":[0,0],\"tokens\":[2,2]" TAIL,
+        "{\"item\":0,\"line\":1,\"ll\":[-1,-2],\"greedy\":[0,0],\"tokens\":[2]" TAIL,
+        "{\"item\":0,\"line\":1,\"ll\":[-1,-2],\"greedy\":[0,0],\"tokens\":[2,-1]" TAIL,
+        "{\"item\":0,\"line\":1,\"ll\":[-1,-2,-3],\"greedy\":[0,0,0],\"tokens\":[2,2,2]" TAIL,
         "{\"item\":0}",
         "[]",
         "",
     };
+    static const char truth[] =
+        "{\"item\":0,\"line\":1,\"ll\":[-1,-2],\"greedy\":[0,0],\"tokens\":[2,2]" TAIL;
+    assert_true(outcome_read_line(&back, &f.judge, 0, truth, strlen(truth)));
     for (size_t i = 0; i < ARRAY_LEN(lies); i++)
-        assert_false(
-            outcome_read_line(&back, f.spec, &f.set.items[0], 0, lies[i], strlen(lies[i])));
+        assert_false(outcome_read_line(&back, &f.judge, 0, lies[i], strlen(lies[i])));
     outcome_release(&back);
     strbuf_release(&line);
     fixture_close(&f);
@@ -321,33 +418,14 @@ static void test_take_over(void **state)
     }
 }
 
-static void test_tally(void **state)
-{
-    (void)state;
-    const struct tally ten = {10, 3};
-    const struct tally one = {1, 1};
-    const struct tally none = {0, 0};
-    const struct tally groups[] = {{10, 3}, {0, 0}, {40, 20}};
-    assert_true(fabs(tally_se(&ten) - 0.15275252316519466) < 1e-15);
-    assert_true(tally_mean(&ten) == 0.3);
-    assert_true(isnan(tally_se(&one)) && isnan(tally_mean(&none)));
-    assert_true(tally_pooled_se(&ten, 1) == tally_se(&ten));
-    const double a = tally_se(&groups[0]);
-    const double b = tally_se(&groups[2]);
-    const double expected = sqrt((9 * 10 * a * a + 39 * 40 * b * b) / 48 / 50);
-    assert_true(fabs(tally_pooled_se(groups, 3) - expected) < 1e-15);
-    const struct tally ones[] = {{1, 1}, {1, 0}, {2, 1}};
-    assert_true(fabs(tally_pooled_se(ones, 3) - sqrt(0.5 / 1 / 4)) < 1e-15);
-    assert_true(isnan(tally_pooled_se(ones, 2)));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_request), cmocka_unit_test(test_choices),
-        cmocka_unit_test(test_schema),  cmocka_unit_test(test_generation),
-        cmocka_unit_test(test_lines),   cmocka_unit_test(test_take_over),
-        cmocka_unit_test(test_tally),
+        cmocka_unit_test(test_choices),       cmocka_unit_test(test_contexts),
+        cmocka_unit_test(test_likelihood),    cmocka_unit_test(test_rolling),
+        cmocka_unit_test(test_generation),    cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_asked_to_stop), cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_take_over),
     };
     return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
 }

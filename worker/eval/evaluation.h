@@ -1,0 +1,66 @@
+/*
+ * One evaluation while it runs: what run.c holds together, for the parts of it that lie in other
+ * files (results, interchange). Zeroed, then filled from top to bottom; always valid to release.
+ */
+#ifndef WORKER_EVAL_EVALUATION_H
+#define WORKER_EVAL_EVALUATION_H
+
+#include "worker/eval/benchmark.h"
+#include "worker/eval/items_file.h"
+#include "worker/eval/scorer.h"
+#include "worker/eval/summary.h"
+#include "worker/eval/viability.h"
+#include "worker/model/model.h"
+#include "worker/report/events.h"
+#include "worker/report/result.h"
+
+#define EVAL_READS_MAX 8
+
+/* Data of the task that the run reads, and what it found there. */
+struct eval_read {
+    const char *key; /* the parameter that names it */
+    const struct task_data *data;
+    struct digest digest; /* zero: the parameter is not given */
+};
+
+struct evaluation {
+    const struct task *task;
+    struct eval_options options;
+    struct eval_read reads[EVAL_READS_MAX];
+    size_t n_reads;
+    struct benchmark bench;
+    struct second_key second;
+    struct judge judge;
+    struct model *model;
+    struct tokenizer *tok;
+    struct lm lm;
+    struct scorer scorer;
+    struct summary summary;
+    struct viability viability;
+    struct events events;
+    struct items_file items;
+    struct strbuf header; /* of items.jsonl */
+    /* over the items done so far */
+    size_t n_done;
+    size_t n_faults;
+    size_t n_cut_items;
+    double n_cut;
+    const char *null_why; /* why the metrics have no value; NULL: they have */
+    /* of this attempt alone */
+    size_t n_taken; /* items taken over from an earlier one */
+    struct score_counter *counter;
+    struct score_cost cost;
+    double seconds; /* with the model */
+};
+
+void evaluation_init(struct evaluation *e, const struct task *task);
+void evaluation_release(struct evaluation *e);
+/* Options, data, model: everything that asking needs. verify: data must be what was locked. */
+int evaluation_prepare(struct evaluation *e, bool verify, struct err *err) MUST_CHECK;
+
+/* Result.json from all of it, written last. ERR_BUSY: asked to stop. */
+int eval_write_result(struct evaluation *e, struct err *err) MUST_CHECK;
+/* What it cost, for people, on standard error; no score. */
+void eval_say_cost(const struct evaluation *e);
+
+#endif

@@ -1,0 +1,179 @@
+#include "worker/eval/plan.h"
+
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "worker/eval/evaluation.h"
+
+/* A run that asks nobody. */
+struct plan {
+    struct evaluation e;
+    struct score_rates rates;
+    size_t n_faults;
+    size_t n_cut_items;
+    double n_cut;
+    double lost;        /* tokens that are computed again because the cut at the left moved them */
+    double own_seconds; /* of making the requests, which a run spends too */
+};
+
+static int count_scores(void *self, struct score_request *r, size_t n, bool (*asked)(void),
+                        struct err *err)
+{
+    struct plan *p = self;
+    (void)asked;
+    (void)err;
+    score_counter_score(p->e.counter, r, n, &p->e.cost);
+    return 0;
+}
+
+static int count_generations(void *self, struct score_generation *g, size_t n,
+                             const struct score_stop *stop, struct err *err)
+{
+    struct plan *p = self;
+    (void)stop;
+    (void)err;
+    score_counter_generate(p->e.counter, g, n, &p->e.cost);
+    return 0;
+}
+
+static int count_items(struct plan *p, struct err *err)
+{
+    const struct benchmark *b = &p->e.bench;
+    size_t n = 0;
+    int rc = 0;
+    for (size_t done = 0; rc == 0 && done < b->n_selected; done += n) {
+        rc = scorer_ask(&p->e.scorer, b->selected + done, b->n_selected - done, &n, err);
+        for (size_t i = 0; rc == 0 && i < n; i++) {
+            const struct outcome *o = &p->e.scorer.outcomes[i];
+            p->n_faults += o->fault[0] != '\0';
+            p->n_cut_items += o->n_cut > 0;
+            p->n_cut += (double)o->n_cut;
+        }
+    }
+    return rc;
+}
+
+/* Tokens of each request that the one before does not begin with. */
+static size_t new_tokens(const struct request *before, const struct request *r)
+{
+    size_t n = 0;
+    while (n < before->tokens.n && n < r->tokens.n && before->tokens.ids[n] == r->tokens.ids[n])
+        n++;
+    return r->tokens.n - n;
+}
+
+/* What the requests of an item add to those before, as they are asked (cut) and as they would be in
+ * a model that takes any length (whole). */
+static double lost_tokens(const struct request_list *cut, const struct request_list *whole)
+{
+    double lost = 0.0;
+    for (size_t i = 1; i < cut->n && i < whole->n; i++) {
+        const size_t now = new_tokens(&cut->items[i - 1], &cut->items[i]);
+        const size_t then = new_tokens(&whole->items[i - 1], &whole->items[i]);
+        lost += now > then ? (double)(now - then) : 0.0;
+    }
+    return lost;
+}
+
+/* Leaves the last request alone in the list, as the first. */
+static void keep_last(struct request_list *list)
+{
+    if (list->n < 2)
+        return;
+    const struct request last = list->items[list->n - 1];
+    list->items[list->n - 1] = list->items[0];
+    list->items[0] = last;
+    list->n = 1;
+}
+
+static int count_lost(struct plan *p, struct err *err)
+{
+    const struct benchmark *b = &p->e.bench;
+    struct scorer_setup setup = p->e.scorer.setup;
+    struct request_list cut = {0};
+    struct request_list whole = {0};
+    struct scorer scorer;
+    char fault[FAULT_MAX];
+    setup.rules.max_length = SIZE_MAX / 2;
+    int rc = scorer_init(&scorer, &setup, err);
+    for (size_t i = 0; rc == 0 && i < b->n_selected; i++) {
+        rc = scorer_build(&p->e.scorer, b->selected[i], &cut, fault, err);
+        if (rc == 0 && fault[0] == '\0')
+            rc = scorer_build(&scorer, b->selected[i], &whole, fault, err);
+        if (rc == 0)
+            p->lost += lost_tokens(&cut, &whole);
+        keep_last(&cut);
+        keep_last(&whole);
+    }
+    request_list_release(&cut);
+    request_list_release(&whole);
+    scorer_release(&scorer);
+    return rc;
+}
+
+static double peak_bytes(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss * 1024.0 : 0.0;
+}
+
+static void print_plan(const struct plan *p, FILE *out)
+{
+    const struct score_cost *c = &p->e.cost;
+    const double seconds = score_seconds(c, &p->rates) + p->own_seconds;
+    char span[64];
+    fprintf(out, "task             %s\n", p->e.options.spec->name);
+    fprintf(out, "items            %zu", p->e.bench.n_selected);
+    fprintf(out, p->n_faults == 0 ? "\n" : ", of which %zu cannot be asked\n", p->n_faults);
+    fprintf(out, "requests         %.0f\n", c->requests);
+    fprintf(out, "tokens           %.0f\n", c->tokens);
+    fprintf(out, "distinct tokens  %.0f (%.2f to 1)\n", c->distinct_tokens,
+            c->distinct_tokens > 0.0 ? c->tokens / c->distinct_tokens : 1.0);
+    if (c->generated > 0.0)
+        fprintf(out, "generated        at most %.0f tokens\n", c->generated);
+    fprintf(out, "context          %zu tokens", p->e.lm.context);
+    if (p->n_cut_items == 0)
+        fprintf(out, ": every item fits\n");
+    else
+        fprintf(out,
+                ": %zu items lose %.0f tokens at the left; sharing that this costs: %.0f distinct "
+                "tokens (%.1f %%)\n",
+                p->n_cut_items, p->n_cut, p->lost, 100.0 * p->lost / c->distinct_tokens);
+    fprintf(out, "time             %s%s (%.1f s), %d thread%s, %s\n",
+            c->generated > 0.0 ? "at most " : "",
+            clock_span_text((int64_t)(seconds * 1000.0), span, sizeof(span)), seconds,
+            p->e.task->threads, p->e.task->threads == 1 ? "" : "s", model_blas_text());
+    fprintf(out, "memory           %.0f MiB\n", peak_bytes() / 1048576.0);
+}
+
+static int plan_run(struct plan *p, FILE *out, struct err *err)
+{
+    int rc = evaluation_prepare(&p->e, false, err);
+    if (rc == 0)
+        rc = model_measure_rates(p->e.model, &p->rates, err);
+    if (rc != 0)
+        return rc;
+    p->e.lm.self = p;
+    p->e.lm.score = count_scores;
+    p->e.lm.generate = count_generations;
+    const int64_t start = clock_mono_ns();
+    rc = count_items(p, err);
+    p->own_seconds = (double)(clock_mono_ns() - start) * 1e-9;
+    if (rc == 0 && p->n_cut_items > 0)
+        rc = count_lost(p, err);
+    if (rc == 0)
+        print_plan(p, out);
+    return rc;
+}
+
+int eval_plan(const struct task *task, FILE *out, struct err *err)
+{
+    struct plan p = {.n_faults = 0};
+    evaluation_init(&p.e, task);
+    int rc = plan_run(&p, out, err);
+    evaluation_release(&p.e);
+    return rc;
+}

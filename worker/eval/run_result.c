@@ -1,0 +1,65 @@
+/* What a finished run leaves: result.json, and a line about its cost. */
+#include "base/xalloc.h"
+#include "worker/eval/evaluation.h"
+#include "worker/report/stop.h"
+
+static void put_metric(struct result *r, const struct evaluation *e, const struct summary_entry *s)
+{
+    if (e->null_why != NULL)
+        result_metric_null(r, s->name, e->null_why, NULL);
+    else if (s->score.n == 0)
+        result_metric_null(r, s->name, "no_items", NULL);
+    else
+        result_metric(r, s->name, s->score.value, (int64_t)s->score.n, s->score.se);
+}
+
+static void put_facts(struct result *r, const struct evaluation *e)
+{
+    result_fact(r, "items", (double)e->bench.n_selected);
+    result_fact(r, "faulty_items", (double)e->n_faults);
+    result_fact(r, "cut_items", (double)e->n_cut_items);
+    result_fact(r, "cut_tokens", e->n_cut);
+    result_fact(r, "asked_items", (double)(e->n_done - e->n_taken));
+    result_fact(r, "requests", e->cost.requests);
+    result_fact(r, "tokens", e->cost.tokens);
+    result_fact(r, "distinct_tokens", e->cost.distinct_tokens);
+    result_fact(r, "seconds", e->seconds);
+    result_fact_sheet(r, e->task->threads, model_blas_text());
+}
+
+int eval_write_result(struct evaluation *e, struct err *err)
+{
+    const struct summary_rules rules = {.pools_leaves = e->options.rules->pools_leaves,
+                                        .bootstrap_iters =
+                                            e->null_why == NULL ? (size_t)e->options.bootstrap : 0,
+                                        .asked = stop_asked};
+    struct result r;
+    int rc = summary_finish(&e->summary, &rules, err);
+    if (rc != 0)
+        return rc;
+    result_init(&r, e->task);
+    for (size_t i = 0; i < e->summary.n; i++)
+        put_metric(&r, e, &e->summary.entries[i]);
+    put_facts(&r, e);
+    for (size_t i = 0; i < e->n_reads; i++)
+        if (e->reads[i].data->name != NULL)
+            result_read(&r, e->reads[i].data->name, &e->reads[i].digest);
+    result_items(&r, ITEMS_FILE_NAME);
+    rc = result_artifact(&r, ITEMS_FILE_NAME, err);
+    if (rc == 0)
+        rc = result_write(&r, err);
+    result_release(&r);
+    return rc;
+}
+
+void eval_say_cost(const struct evaluation *e)
+{
+    const struct score_cost *c = &e->cost;
+    if (c->requests == 0.0)
+        return;
+    fprintf(stderr,
+            "prereg-eval: %zu items asked in %.1f s: %.0f requests, %.0f tokens, of which %.0f "
+            "distinct (%.2f to 1)\n",
+            e->n_done - e->n_taken, e->seconds, c->requests, c->tokens, c->distinct_tokens,
+            c->tokens / c->distinct_tokens);
+}

@@ -1,0 +1,49 @@
+/*
+ * The metrics of a run: what its items gave, group by group, and the named numbers that follow.
+ *
+ * Names: "acc" over all items; where there are groups also "acc:anatomy" of each and "acc:stem" of
+ * each group of groups; under a second key "acc@redux" and "acc@redux:anatomy".
+ */
+#ifndef WORKER_EVAL_SUMMARY_H
+#define WORKER_EVAL_SUMMARY_H
+
+#include "worker/eval/judge.h"
+#include "worker/eval/marks.h"
+
+struct summary_rules {
+    bool pools_leaves; /* from v0.4.4: groups of groups from their leaves, not from each other */
+    size_t bootstrap_iters; /* of the standard error of a perplexity; 0: none */
+    bool (*asked)(void);    /* to stop; NULL: never */
+};
+
+struct summary_entry {
+    char *name;
+    enum metric_kind kind;
+    struct score score;
+};
+
+/* Zeroed but for what summary_init() sets. */
+struct summary {
+    const struct judge *judge;
+    struct marks *marks; /* [key][metric][group]; key 1 is the second, where there is one */
+    struct summary_entry *entries;
+    size_t n;
+    size_t cap;
+};
+
+/* Borrows the judge and its set. */
+void summary_init(struct summary *s, const struct judge *j);
+void summary_release(struct summary *s);
+/* The outcome of the index-th item, without fault. */
+void summary_add(struct summary *s, size_t index, const struct outcome *o);
+
+/* Makes the entries. ERR_BUSY: asked to stop. */
+int summary_finish(struct summary *s, const struct summary_rules *rules,
+                   struct err *err) MUST_CHECK;
+void summary_put(struct summary *s, const char *name, enum metric_kind kind,
+                 const struct score *score);
+/* The names that summary_finish() will give, one after the other. */
+void summary_each_name(const struct judge *j, void (*name)(void *self, const char *name),
+                       void *self);
+
+#endif
