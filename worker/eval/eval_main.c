@@ -1,5 +1,8 @@
 /* prereg-eval: scores a trained model on one benchmark (docs/evaluation.md,
  * docs/worker-protocol.md). */
+#include <errno.h>
+
+#include "worker/eval/commands.h"
 #include "worker/eval/plan.h"
 #include "worker/eval/run.h"
 #include "worker/report/result.h"
@@ -12,6 +15,10 @@ static const char usage_text[] =
     "       prereg-eval --plan TASK.json  say what it would ask and how long it would take\n"
     "       prereg-eval --plan TASK --data PATH --model PATH [--fewshot-data PATH]\n"
     "                   [--tokenizer PATH] [--second-key PATH] [--threads N] [--set KEY=VALUE]...\n"
+    "       prereg-eval tasks             list the tasks: kind, metrics, files and records\n"
+    "       prereg-eval tasks NAME        print a task's description, to start one's own from\n"
+    "       prereg-eval tasks --check FILE\n"
+    "                                     check one's own\n"
     "       prereg-eval --version | --help\n";
 
 static int run_from(const char *path, bool describe, struct err *err)
@@ -34,6 +41,16 @@ static int plan(int argc, char **argv, struct err *err)
     return rc;
 }
 
+/* What was printed counts only when it arrived. */
+static int finish(int rc, struct err *err)
+{
+    if (rc == 0 && (fflush(stdout) != 0 || ferror(stdout)))
+        rc = err_set_errno(err, errno, "standard output");
+    if (rc != 0)
+        fprintf(stderr, "prereg-eval: %s\n", err->msg);
+    return (int)worker_exit_code(rc);
+}
+
 int main(int argc, char **argv)
 {
     struct err err = {0};
@@ -47,12 +64,10 @@ int main(int argc, char **argv)
         printf("prereg-eval %s\n", PREREGD_VERSION);
         return WORKER_DONE;
     }
-    if (argc >= 2 && strcmp(argv[1], "--plan") == 0) {
-        rc = plan(argc - 2, argv + 2, &err);
-        if (rc != 0)
-            fprintf(stderr, "prereg-eval: %s\n", err.msg);
-        return (int)worker_exit_code(rc);
-    }
+    if (argc >= 2 && strcmp(argv[1], "--plan") == 0)
+        return finish(plan(argc - 2, argv + 2, &err), &err);
+    if (argc > 1 && strcmp(argv[1], "tasks") == 0)
+        return finish(command_tasks(argv + 2, stdout, &err), &err);
     bool describe = argc == 3 && strcmp(argv[1], "--describe") == 0;
     if (!describe && (argc != 1 || path == NULL || path[0] == '\0')) {
         fprintf(stderr, "%s%s", argc == 1 ? "prereg-eval: PREREG_TASK is not set\n" : "",
@@ -63,7 +78,5 @@ int main(int argc, char **argv)
         rc = run_from(argv[2], true, &err);
     else if ((rc = stop_install(&err)) == 0)
         rc = run_from(path, false, &err);
-    if (rc != 0)
-        fprintf(stderr, "prereg-eval: %s\n", err.msg);
-    return (int)worker_exit_code(rc);
+    return finish(rc, &err);
 }

@@ -113,7 +113,7 @@ static int normalise(const struct judge_task *t, const char *text, struct strbuf
         strbuf_clear(&from);
         strbuf_add(&from, out->buf, out->len);
         strbuf_clear(out);
-        rc = pytext_lower(from.buf, out, err);
+        pytext_lower(from.buf, out);
     }
     strbuf_release(&from);
     return rc;

@@ -47,13 +47,23 @@ size_t pytext_length(const char *s, size_t len)
     return n;
 }
 
-void pytext_capitalize(const char *s, struct strbuf *out)
+/* s[at..] in lower case. */
+static void add_lower(const char *s, size_t at, struct strbuf *out)
 {
     const size_t len = strlen(s);
-    size_t at = pycase_add_title(s, len, 0, out);
     size_t n;
     while ((n = pycase_add_lower(s, len, at, out)) > 0)
         at += n;
+}
+
+void pytext_capitalize(const char *s, struct strbuf *out)
+{
+    add_lower(s, pycase_add_title(s, strlen(s), 0, out), out);
+}
+
+void pytext_lower(const char *s, struct strbuf *out)
+{
+    add_lower(s, 0, out);
 }
 
 void pytext_lower_first(const char *s, struct strbuf *out)

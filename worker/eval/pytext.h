@@ -20,6 +20,9 @@ size_t pytext_length(const char *s, size_t len);
 /* str.capitalize: the first character in title case, the others in lower case. */
 void pytext_capitalize(const char *s, struct strbuf *out);
 
+/* str.lower */
+void pytext_lower(const char *s, struct strbuf *out);
+
 /* s[0].lower() + s[1:] */
 void pytext_lower_first(const char *s, struct strbuf *out);
 
