@@ -14,5 +14,7 @@
 
 /* tasks | tasks NAME | tasks --check FILE */
 int command_tasks(char **args, FILE *out, struct err *err) MUST_CHECK;
+/* export-harness FOLDER -o FOLDER */
+int command_export_harness(char **args, FILE *out, struct err *err) MUST_CHECK;
 
 #endif

@@ -19,6 +19,8 @@ static const char usage_text[] =
     "       prereg-eval tasks NAME        print a task's description, to start one's own from\n"
     "       prereg-eval tasks --check FILE\n"
     "                                     check one's own\n"
+    "       prereg-eval export-harness ATTEMPT -o FOLDER\n"
+    "                                     lm-evaluation-harness's files of a done attempt\n"
     "       prereg-eval --version | --help\n";
 
 static int run_from(const char *path, bool describe, struct err *err)
@@ -68,6 +70,8 @@ int main(int argc, char **argv)
         return finish(plan(argc - 2, argv + 2, &err), &err);
     if (argc > 1 && strcmp(argv[1], "tasks") == 0)
         return finish(command_tasks(argv + 2, stdout, &err), &err);
+    if (argc > 1 && strcmp(argv[1], "export-harness") == 0)
+        return finish(command_export_harness(argv + 2, stdout, &err), &err);
     bool describe = argc == 3 && strcmp(argv[1], "--describe") == 0;
     if (!describe && (argc != 1 || path == NULL || path[0] == '\0')) {
         fprintf(stderr, "%s%s", argc == 1 ? "prereg-eval: PREREG_TASK is not set\n" : "",

@@ -91,7 +91,7 @@ static int read_second_key(struct evaluation *e, struct err *err)
     return second_key_read(&e->second, o->second_key.name, &e->bench.set, &src, err);
 }
 
-int evaluation_prepare(struct evaluation *e, bool verify, struct err *err)
+int evaluation_load(struct evaluation *e, bool verify, struct err *err)
 {
     int rc = read_options(e, err);
     if (rc == 0)
@@ -102,6 +102,12 @@ int evaluation_prepare(struct evaluation *e, bool verify, struct err *err)
         rc = read_second_key(e, err);
     if (rc == 0)
         rc = judge_init(&e->judge, &e->bench.set, e->second.name == NULL ? NULL : &e->second, err);
+    return rc;
+}
+
+int evaluation_prepare(struct evaluation *e, bool verify, struct err *err)
+{
+    int rc = evaluation_load(e, verify, err);
     if (rc == 0)
         rc = open_model(e, err);
     if (rc == 0) {

@@ -55,7 +55,9 @@ struct evaluation {
 
 void evaluation_init(struct evaluation *e, const struct task *task);
 void evaluation_release(struct evaluation *e);
-/* Options, data, model: everything that asking needs. verify: data must be what was locked. */
+/* Options, data, items and what judges them. verify: data must be what was locked. */
+int evaluation_load(struct evaluation *e, bool verify, struct err *err) MUST_CHECK;
+/* The same, and the model: everything that asking needs. */
 int evaluation_prepare(struct evaluation *e, bool verify, struct err *err) MUST_CHECK;
 
 /* Result.json from all of it, written last. ERR_BUSY: asked to stop. */

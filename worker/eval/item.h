@@ -28,8 +28,9 @@ struct item {
                                    right answer; TASK_ROLLING: the text; TASK_CHOICE: NULL */
     const char *original;       /* TASK_ROLLING: whose words and bytes count; else NULL */
     const char *category;       /* or NULL */
-    const char *doc; /* the record as JSON on one line: its columns in order, then those added */
-    size_t gold;     /* index in options */
+    const char *doc;   /* the record as JSON on one line: its columns in order, then those added */
+    size_t gold;       /* index in options */
+    bool gold_is_text; /* the record gave the right choice itself, not its index */
     size_t group;
     unsigned line; /* in its file, from 1 */
 };

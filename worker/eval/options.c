@@ -127,6 +127,7 @@ void eval_options_read(const struct task *task, struct eval_options *o, struct p
     read_rules(&p, o);
     o->context = (int)params_int(&p, "context", 1, CONTEXT_MAX, 0);
     o->max_tokens = (int)params_int(&p, "max_tokens", 1, MAX_TOKENS, 0);
+    o->samples = params_bool(&p, "samples", false);
     read_viability(&p, o);
     params_finish(&p);
 }

@@ -40,6 +40,7 @@ struct eval_options {
     int bootstrap;            /* iterations; 0: no standard error of perplexities */
     bool add_bos;             /* the prefix token stands before every text */
     enum option_spaces spaces;
+    bool samples; /* the harness's samples files are written too */
     struct viability_rules viability;
     const char *model;           /* the input that holds the model, or NULL */
     struct task_data model_data; /* name NULL: the model is an input */

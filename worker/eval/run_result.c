@@ -1,6 +1,7 @@
 /* What a finished run leaves: result.json, and a line about its cost. */
 #include "base/xalloc.h"
 #include "worker/eval/evaluation.h"
+#include "worker/eval/harness_files.h"
 #include "worker/report/stop.h"
 
 static void put_metric(struct result *r, const struct evaluation *e, const struct summary_entry *s)
@@ -46,6 +47,8 @@ int eval_write_result(struct evaluation *e, struct err *err)
             result_read(&r, e->reads[i].data->name, &e->reads[i].digest);
     result_items(&r, ITEMS_FILE_NAME);
     rc = result_artifact(&r, ITEMS_FILE_NAME, err);
+    if (rc == 0)
+        rc = harness_run_write(e, &r, err);
     if (rc == 0)
         rc = result_write(&r, err);
     result_release(&r);
