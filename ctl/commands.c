@@ -59,6 +59,13 @@ const struct ctl_command ctl_commands[] = {
      "Runs gates, counters, contrasts and the table over the records given; executes nothing.\n"
      "The exit code is that of `verdict`.",
      CTL_JSON, 2, 2, cmd_replay},
+    {"import", "GRID.TOML [MAP.JSON]", "a program of lm-eval's results files",
+     "Makes an imported program of results files (and samples files) of lm-evaluation-harness: "
+     "what\n"
+     "can be recomputed is, what disagrees is refused, and the verdict is read off the program's\n"
+     "table. Executes nothing; an executed program is never touched. MAP.JSON: docs/import.md.\n"
+     "The exit code is that of `verdict`.",
+     CTL_JSON | CTL_REPLACE | CTL_IMPORT, 1, 2, cmd_import},
     {"stop", "", "stop the daemon; what runs goes on and is adopted later",
      "With --kill running attempts are told to checkpoint and are ended.", CTL_JSON | CTL_KILL, 0,
      0, cmd_stop},

@@ -26,13 +26,19 @@ enum ctl_option {
     CTL_KILL = 1 << 7,
     CTL_REPLACE = 1 << 8,
     CTL_ALL = 1 << 9,
-    CTL_LINES = 1 << 10, /* --lines, --attempt */
+    CTL_LINES = 1 << 10,  /* --lines, --attempt */
+    CTL_IMPORT = 1 << 11, /* --out, --pattern, --samples, --records, --label */
 };
 
 struct ctl_options {
     const char *state; /* --state; NULL: as rpc_state_folder() */
     const char *program;
     const char *reason;
+    const char *out; /* of import, as all down to label */
+    const char *pattern;
+    const char *samples;
+    const char *records;
+    const char *label;
     bool json;
     bool watch;
     bool follow;
@@ -87,6 +93,7 @@ int cmd_unblind(const struct ctl_options *o, enum exit_code *code, struct err *e
 int cmd_verdict(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_report(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_rebuild(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_import(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_replay(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_stop(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_help(const struct ctl_options *o, enum exit_code *code, struct err *err);

@@ -17,6 +17,10 @@ enum {
     OPT_REPLACE,
     OPT_ATTEMPT,
     OPT_INTERVAL,
+    OPT_PATTERN,
+    OPT_SAMPLES,
+    OPT_RECORDS,
+    OPT_LABEL,
 };
 
 struct option_row {
@@ -39,7 +43,14 @@ static const struct option_row option_rows[] = {
     {"reason", 'r', "TEXT", CTL_REASON, "why (journalled)"},
     {"program", 'p', "PROGRAM", CTL_PROGRAM, "which program, when there are several"},
     {"kill", OPT_KILL, NULL, CTL_KILL, "end running attempts as well"},
-    {"replace", OPT_REPLACE, NULL, CTL_REPLACE, "put a lock of another root aside"},
+    {"replace", OPT_REPLACE, NULL, CTL_REPLACE,
+     "give up what is there: a lock of another root, an import"},
+    {"out", 'o', "FOLDER", CTL_IMPORT, "the folder to write"},
+    {"pattern", OPT_PATTERN, "GLOB", CTL_IMPORT,
+     "results of each cell: 'r/{arch}_{seed}/results_*.json'"},
+    {"samples", OPT_SAMPLES, "GLOB", CTL_IMPORT, "the samples beside them"},
+    {"records", OPT_RECORDS, "FILE", CTL_IMPORT, "records as they are (the schema of replay)"},
+    {"label", OPT_LABEL, "TEXT", CTL_IMPORT, "where the files come from"},
     {"all", 'a', NULL, CTL_ALL, "all of them"},
     {"state", OPT_STATE, "FOLDER", 0, "the state folder (default: $PREREGD_STATE)"},
     {"help", 'h', NULL, 0, "this help"},
@@ -110,6 +121,11 @@ static int apply(struct ctl_options *o, int value, const char *operand, struct e
     case OPT_EXPLAIN: o->explain = true; return 0;
     case OPT_KILL: o->kill = true; return 0;
     case OPT_REPLACE: o->replace = true; return 0;
+    case 'o': o->out = operand; return 0;
+    case OPT_PATTERN: o->pattern = operand; return 0;
+    case OPT_SAMPLES: o->samples = operand; return 0;
+    case OPT_RECORDS: o->records = operand; return 0;
+    case OPT_LABEL: o->label = operand; return 0;
     default: return err_set(err, ERR_OTHER, "option %d is in no table", value);
     }
 }

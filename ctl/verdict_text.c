@@ -199,6 +199,10 @@ static void add_coverage(struct strbuf *sb, const cJSON *verdict)
                 (long long)answer_int(tasks, "planned", 0), (long long)answer_int(tasks, "done", 0),
                 (long long)answer_int(tasks, "blocked", 0),
                 (long long)answer_int(tasks, "never_run", 0));
+    if (answer_int(tasks, "pending", 0) > 0) {
+        strbuf_addf(sb, "%lld of them have no record\n",
+                    (long long)answer_int(tasks, "pending", 0));
+    }
     strbuf_addf(sb, "%lld counted records planned, %lld excluded of %lld allowed\n",
                 (long long)answer_int(counted, "planned", 0),
                 (long long)answer_int(counted, "excluded", 0),

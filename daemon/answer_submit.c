@@ -15,6 +15,7 @@
 #include "daemon/answer.h"
 #include "daemon/load.h"
 #include "daemon/server.h"
+#include "prereg/imported.h"
 #include "prereg/object.h"
 
 struct submit_job {
@@ -33,8 +34,24 @@ struct submit_job {
 
 /* ---- off the loop ---- */
 
+/* Records from elsewhere never become part of an executed program, nor the other way round. */
+static int check_not_imported(struct submit_job *j)
+{
+    char *folder = path_folder(j->path);
+    bool imported = imported_is_folder(folder);
+    free(folder);
+    return imported ? err_set(&j->err, ERR_REFUSED,
+                              "%s is that of an imported program: its records come from files, and "
+                              "it is never run",
+                              j->path)
+                    : 0;
+}
+
 static int check_submitted(struct submit_job *j)
 {
+    if (check_not_imported(j) != 0) {
+        return j->err.code;
+    }
     char *lock_path = lock_path_of(j->path);
     int rc = bundle_load(j->path, lock_path, j->path, &j->bundle, &j->err);
     free(lock_path);

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "prereg/imported.h"
 #include "prereg/pinned.h"
 
 #ifndef PREREGD_VERSION
@@ -141,21 +142,12 @@ static void add_rest(cJSON *json, cJSON *locked, const cJSON *describe, const cJ
     json_put_null(json, "signature");
 }
 
-int lock_build(const struct program *p, const cJSON *describe, const cJSON *proof,
-               struct lock **out, struct err *err)
+/* Takes `locked` over. */
+static int build(cJSON *locked, const cJSON *describe, const cJSON *proof, struct lock **out,
+                 struct err *err)
 {
     struct lock *lock = xcalloc(1, sizeof(*lock));
-    *out = NULL;
-    cJSON *locked = json_object();
-    json_put(locked, "plan", program_covered(p));
-    int rc = add_data(p, locked, err);
-    if (rc == 0) {
-        rc = add_files(p, locked, err);
-    }
-    json_put(locked, "solved", solved_of(describe));
-    if (rc == 0) {
-        rc = root_of(locked, lock->root, err);
-    }
+    int rc = root_of(locked, lock->root, err);
     lock->json = json_object();
     json_put_int(lock->json, "schema", LOCK_SCHEMA);
     json_put_string(lock->json, "root", lock->root);
@@ -168,6 +160,37 @@ int lock_build(const struct program *p, const cJSON *describe, const cJSON *proo
     assert(whole);
     *out = lock;
     return 0;
+}
+
+int lock_build(const struct program *p, const cJSON *describe, const cJSON *proof,
+               struct lock **out, struct err *err)
+{
+    *out = NULL;
+    cJSON *locked = json_object();
+    json_put(locked, "plan", program_covered(p));
+    int rc = add_data(p, locked, err);
+    if (rc == 0) {
+        rc = add_files(p, locked, err);
+    }
+    if (rc != 0) {
+        cJSON_Delete(locked);
+        return rc;
+    }
+    json_put(locked, "solved", solved_of(describe));
+    return build(locked, describe, proof, out, err);
+}
+
+int imported_lock_build(const struct program *p, const cJSON *proof, struct lock **out,
+                        struct err *err)
+{
+    *out = NULL;
+    cJSON *locked = json_object();
+    json_put(locked, "plan", program_covered(p));
+    json_put(locked, "data", json_object());
+    json_put(locked, "files", json_object());
+    json_put(locked, "solved", json_object());
+    json_put_bool(locked, "imported", true);
+    return build(locked, NULL, proof, out, err);
 }
 
 int lock_write(const struct lock *lock, const char *path, bool replace, struct err *err)

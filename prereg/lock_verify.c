@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "prereg/imported.h"
 #include "prereg/lock.h"
 #include "prereg/object.h"
 #include "prereg/pinned.h"
@@ -262,6 +263,11 @@ int lock_verify(const struct program *p, const struct lock *lock, unsigned parts
                 struct pin_cache *cache, struct strbuf *notes, struct err *err)
 {
     int rc = 0;
+    if ((parts & (LOCK_DATA | LOCK_FILES)) != 0 && imported_lock(lock)) {
+        return err_set(err, ERR_LOCK,
+                       "the lock was made for imported records: it pins no data and no worker, and "
+                       "nothing runs under it");
+    }
     if ((parts & LOCK_PLAN) != 0) {
         rc = verify_plan(p, lock, err);
     }

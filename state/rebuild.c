@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "prereg/imported.h"
 #include "state/rebuild_internal.h"
 
 #define NEW_DATABASE "preregd.db.rebuild"
@@ -277,6 +278,11 @@ static int tell(struct rebuilding *r, rebuild_fn *fn, void *ctx, struct err *err
 
 static int rebuild_one(struct rebuilding *r, rebuild_fn *fn, void *ctx, struct err *err)
 {
+    if (imported_is_folder(r->folder)) {
+        return err_set(err, ERR_REFUSED,
+                       "it is an imported program and was never executed: its "
+                       "folder does not belong here");
+    }
     int rc = load_program(r, err);
     if (rc == 0) {
         rc = rebuild_journal(r, err);

@@ -7,7 +7,7 @@ static const char *end_reason(const struct evidence *e, size_t task,
     enum cause root = coverage->root[task];
     const char *cause = t->cause == NULL ? "no cause" : t->cause;
     if (t->end == TASK_END_PENDING) {
-        return "not there yet";
+        return e->label == NULL ? "not there yet" : "no record was given";
     }
     if (coverage->excluded[task]) {
         return arena_printf(arena, "excluded: %s", cause_name(root));

@@ -86,6 +86,7 @@ struct doc_block {
 
 /* What stands at the head of the report, before any section. */
 struct doc_banner {
+    const char *label; /* stands before everything else: "IMPORTED RECORDS"; or NULL */
     const char *program;
     const char *question;
     const char *kind;    /* "bound", "INDETERMINATE", "VOID" */

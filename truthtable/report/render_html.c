@@ -146,7 +146,13 @@ static void add_contents(struct strbuf *out, const struct doc *d)
 static void add_banner(struct strbuf *out, const struct doc_banner *b)
 {
     strbuf_addf(out, "<header class=\"banner %s\">\n<p class=\"eyebrow\">", tone_class(b->tone));
-    strbuf_adds(out, "Report of a pre-registered program &middot; <b>");
+    if (b->label != NULL) {
+        strbuf_adds(out, "<b>");
+        escape_html(out, b->label);
+        strbuf_adds(out, "</b> &middot; report of an imported program &middot; <b>");
+    } else {
+        strbuf_adds(out, "Report of a pre-registered program &middot; <b>");
+    }
     escape_html(out, b->program);
     strbuf_adds(out, "</b></p>\n<p class=\"question\">");
     escape_html(out, b->question);
@@ -170,6 +176,10 @@ void render_html(const struct doc *d, struct strbuf *out)
                 "<meta http-equiv=\"Content-Security-Policy\" content=\"" CONTENT_POLICY "\">\n"
                 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                 "<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
+    if (d->banner.label != NULL) {
+        escape_html(out, d->banner.label);
+        strbuf_adds(out, " - ");
+    }
     escape_html(out, d->banner.program);
     strbuf_adds(out, ": ");
     escape_html(out, d->banner.outcome);

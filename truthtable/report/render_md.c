@@ -112,6 +112,10 @@ void render_md(const struct doc *d, struct strbuf *out)
 {
     const struct doc_banner *banner = &d->banner;
     strbuf_adds(out, "# ");
+    if (banner->label != NULL) {
+        escape_md(out, banner->label);
+        strbuf_adds(out, ": ");
+    }
     escape_md(out, banner->outcome);
     if (strcmp(banner->outcome, banner->title) != 0) {
         strbuf_adds(out, ": ");

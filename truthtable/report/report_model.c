@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "prereg/imported.h"
 
 #define VERDICT_BYTES_MAX    ((size_t)256 << 20)
 #define PROVENANCE_BYTES_MAX ((size_t)256 << 20)
@@ -81,6 +82,17 @@ static int read_provenance(struct report_model *m, const char *folder, struct er
     return rc;
 }
 
+static int read_imported(struct report_model *m, const char *folder, struct err *err)
+{
+    char *path = path_join(folder, IMPORTED_FILE);
+    int rc = 0;
+    if (file_kind_at(path) != FILE_ABSENT) {
+        rc = json_read_file(path, PROVENANCE_BYTES_MAX, &m->imported, err);
+    }
+    free(path);
+    return rc;
+}
+
 /* An unreadable result is as good as none here: the verdict has already judged it. */
 static void read_result(struct report_model *m, const char *task_folder, size_t task)
 {
@@ -109,6 +121,33 @@ static void read_tasks(struct report_model *m, const char *folder)
         free(cell_folder);
     }
     free(cells);
+}
+
+/* The records of an imported program stand in one file. */
+static void read_records(struct report_model *m, const char *folder)
+{
+    const struct program *p = m->program;
+    struct err ignored = {0};
+    cJSON *file = NULL;
+    const cJSON *r = NULL;
+    char *path = path_join(folder, "records.json");
+    m->results = xcalloc(program_n_tasks(p) + 1, sizeof(*m->results));
+    if (json_read_file(path, RESULT_BYTES_MAX * 4, &file, &ignored) != 0) {
+        file = NULL;
+    }
+    cJSON_ArrayForEach(r, member(file, "records"))
+    {
+        const char *cell = member_text(r, "cell");
+        const char *stage = member_text(r, "stage");
+        size_t c = cell == NULL ? INDEX_NONE : program_find_cell(p, cell);
+        size_t s = stage == NULL ? INDEX_NONE : program_find_stage(p, stage);
+        if (c != INDEX_NONE && s != INDEX_NONE && m->results[c * p->n_stages + s] == NULL) {
+            m->results[c * p->n_stages + s] = json_copy(r);
+            m->n_results++;
+        }
+    }
+    cJSON_Delete(file);
+    free(path);
 }
 
 size_t report_cell_near(const struct report_model *m, size_t near, const char *name)
@@ -152,7 +191,14 @@ int report_model_read(struct report_model *m, const char *folder, struct err *er
         rc = read_provenance(m, folder, err);
     }
     if (rc == 0) {
+        rc = read_imported(m, folder, err);
+    }
+    if (rc == 0) {
         index_gates(m);
+    }
+    if (rc == 0 && m->imported != NULL) {
+        read_records(m, folder);
+    } else if (rc == 0) {
         read_tasks(m, folder);
     }
     return rc;
@@ -169,6 +215,7 @@ void report_model_release(struct report_model *m)
     curves_release(&m->curves);
     cJSON_Delete(m->verdict);
     cJSON_Delete(m->provenance);
+    cJSON_Delete(m->imported);
     lock_free(m->lock);
     program_free(m->program);
     arena_release(&m->arena);

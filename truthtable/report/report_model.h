@@ -6,7 +6,8 @@
  * Owns everything it points to. The binding figures come from verdict.json alone: nothing here
  * recomputes a gate, a contrast or an input, so a report can never disagree with its verdict.
  * Results add what the verdict does not hold (standard errors, facts); provenance adds who ran
- * what, where and how often, and may be absent.
+ * what, where and how often, and may be absent. Of an imported program (prereg/imported.h) the
+ * results are its records, and nothing was executed.
  */
 #ifndef TRUTHTABLE_REPORT_REPORT_MODEL_H
 #define TRUTHTABLE_REPORT_REPORT_MODEL_H
@@ -43,6 +44,7 @@ struct report_model {
     struct lock *lock;
     cJSON *verdict;
     cJSON *provenance;   /* NULL: there is none */
+    cJSON *imported;     /* imported.json; NULL: an executed program */
     cJSON **results;     /* by task index; NULL: none linked, or not readable */
     size_t n_results;    /* that are there */
     const cJSON **gates; /* of verdict.json by measure * n_cells + cell; NULL: none */

@@ -222,6 +222,10 @@ static void add_machines(struct doc *d, const struct report_model *m)
 
 void section_attempts(struct doc *d, const struct report_model *m)
 {
+    if (m->imported != NULL) {
+        section_imported(d, m);
+        return;
+    }
     doc_section(d, "Attempts and resumes");
     if (member_count(m->provenance, "tasks") == 0) {
         doc_paragraph(

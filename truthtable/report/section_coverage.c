@@ -10,24 +10,29 @@ static void add_counts(struct doc *d, const struct report_model *m)
     static const struct doc_column columns[] = {
         {"", ALIGN_TEXT},          {"Planned", ALIGN_NUMBER},   {"Done", ALIGN_NUMBER},
         {"Blocked", ALIGN_NUMBER}, {"Never run", ALIGN_NUMBER}, {"Excluded", ALIGN_NUMBER},
-        {"Budget", ALIGN_NUMBER}};
+        {"Budget", ALIGN_NUMBER},  {"No record", ALIGN_NUMBER}};
     static const struct {
         const char *key;
         const char *label;
     } rows[] = {{"tasks", "Tasks (cell \xc3\x97 stage)"},
                 {"records", "Records (a measure of a cell)"},
                 {"counted", "Counted tasks (of stages that counted measures read)"}};
-    static const char *const keys[] = {"planned",   "done",     "blocked",
-                                       "never_run", "excluded", "budget"};
+    static const char *const keys[] = {"planned",  "done",   "blocked", "never_run",
+                                       "excluded", "budget", "pending"};
     const cJSON *coverage = member(m->verdict, "coverage");
-    struct doc_table *t = doc_table(d,
-                                    "Planned = done + blocked + never run. Nothing that was "
-                                    "planned is left out of these counts.",
-                                    columns, 7);
+    /* Only records from elsewhere may say nothing of a task that is over. */
+    const bool gaps = member(member(coverage, "tasks"), "pending") != NULL;
+    struct doc_table *t = doc_table(
+        d,
+        gaps ? "Planned = done + blocked + never run + no record. Nothing that was planned is left "
+               "out of these counts."
+             : "Planned = done + blocked + never run. Nothing that was planned is left out of "
+               "these counts.",
+        columns, gaps ? 8 : 7);
     for (size_t i = 0; i < 3; i++) {
         struct doc_row *row = doc_row(d, t);
         row->cells[0].text = rows[i].label;
-        for (size_t k = 0; k < 6; k++) {
+        for (size_t k = 0; k < (gaps ? 7U : 6U); k++) {
             row->cells[k + 1].text = words_count(&d->arena, member(coverage, rows[i].key), keys[k]);
         }
     }
@@ -37,6 +42,7 @@ struct ends { /* of the tasks of one stage */
     size_t done;
     size_t blocked;
     size_t never_run;
+    size_t no_record;   /* of imported programs */
     const char *causes; /* "12 not_measurable, 1 oom" */
 };
 
@@ -89,6 +95,11 @@ static struct ends stage_ends(struct arena *a, const cJSON *tasks, const char *s
         ends.done += task_is_of(task, stage, "done") ? 1 : 0;
         ends.blocked += task_is_of(task, stage, "blocked") ? 1 : 0;
         ends.never_run += task_is_of(task, stage, "never_run") ? 1 : 0;
+        ends.no_record += task_is_of(task, stage, "no_record") ? 1 : 0;
+    }
+    if (ends.no_record > 0) {
+        ends.causes = arena_printf(a, "%s%s%zu without a record", ends.causes,
+                                   ends.causes[0] == '\0' ? "" : ", ", ends.no_record);
     }
     return ends;
 }

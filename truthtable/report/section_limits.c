@@ -184,7 +184,7 @@ static void add_pins(struct doc *d, const struct report_model *m, struct doc_lis
             unpinned[n++] = p->stages[i].name;
         }
     }
-    if (n > 0) {
+    if (n > 0 && m->imported == NULL) {
         limit(d, list,
               arena_printf(a, "The worker of %s has no digest in the lock.",
                            words_join(a, unpinned, n, " and ")));
@@ -204,6 +204,11 @@ static void add_history(struct doc *d, const struct report_model *m, struct doc_
               m->provenance == NULL
                   ? "There is no provenance.json: who ran what, and how often, is not known."
                   : "The journal is missing or short: the history of this run cannot be verified.");
+    }
+    if (m->imported != NULL) {
+        limit(d, list,
+              "The records were imported: who ran what, how often, and what was left out is not "
+              "known here. A results file without its samples is taken at its word.");
     }
     size_t n = member_count(m->provenance, "unblindings");
     if (n > 0) {

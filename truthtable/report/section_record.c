@@ -87,7 +87,8 @@ static void add_digests(struct doc *d, const struct report_model *m)
     add_code(d, list, "journal head", member_text(journal, "head"));
     (void)doc_item(d, list, "journal rows", words_count(&d->arena, journal, "rows"));
     (void)doc_item(d, list, "history",
-                   words_history_is_unverified(m)
+                   m->imported != NULL ? "none: imported records"
+                   : words_history_is_unverified(m)
                        ? "UNVERIFIED HISTORY"
                        : "verified: the chain holds and ends at the head");
     const cJSON *v = NULL;
@@ -129,6 +130,9 @@ void section_record(struct doc *d, const struct report_model *m)
     doc_section(d, "The record");
     add_assurance(d, m);
     add_digests(d, m);
+    if (m->imported != NULL) {
+        return; /* no run, and no seal to open */
+    }
     add_unblindings(d, m);
     add_run(d, m);
 }

@@ -60,6 +60,20 @@ static void banner_numbers(struct doc *d, const struct report_model *m)
     if (words_history_is_unverified(m)) {
         doc_item(d, list, "History", "UNVERIFIED HISTORY")->tone = TONE_BAD;
     }
+    if (m->imported != NULL) {
+        doc_item(d, list, "History", "none: imported")->tone = TONE_WARN;
+    }
+}
+
+static void add_sentences(struct doc *d, const cJSON *list)
+{
+    const cJSON *note = NULL;
+    cJSON_ArrayForEach(note, list)
+    {
+        if (cJSON_IsString(note)) {
+            doc_notice(d, TONE_WARN, "%s", note->valuestring);
+        }
+    }
 }
 
 /* What a reader must know before reading on: where the records come from, what a person cut short,
@@ -86,19 +100,15 @@ static void add_alarms(struct doc *d, const struct report_model *m)
             fmt_plural(&d->arena, (int64_t)n_by_person, "task was cancelled or stopped",
                        "tasks were cancelled or stopped"));
     }
-    const cJSON *note = NULL;
-    cJSON_ArrayForEach(note, member(m->verdict, "notes"))
-    {
-        if (cJSON_IsString(note)) {
-            doc_notice(d, TONE_WARN, "%s", note->valuestring);
-        }
-    }
+    add_sentences(d, member(m->verdict, "notes"));
+    add_sentences(d, member(m->imported, "warnings"));
 }
 
 void section_banner(struct doc *d, const struct report_model *m)
 {
     enum reading kind = words_kind(m);
     const char *outcome = member_text(m->verdict, "outcome");
+    d->banner.label = m->imported == NULL ? NULL : "IMPORTED RECORDS";
     d->banner.program = m->program->name;
     d->banner.question = m->program->question == NULL ? "" : m->program->question;
     d->banner.kind = kind_label(kind);

@@ -19,6 +19,9 @@ enum reading words_kind(const struct report_model *m)
 bool words_history_is_unverified(const struct report_model *m)
 {
     const char *history = member_text(m->provenance, "history");
+    if (m->imported != NULL) {
+        return false; /* it has none, and says so */
+    }
     return history == NULL || strcmp(history, "verified") != 0;
 }
 

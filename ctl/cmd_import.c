@@ -1,0 +1,230 @@
+/*
+ * import: results files of lm-evaluation-harness become an imported program (docs/import.md). The
+ * plan is locked before, or, with a word about it, now; the records come from files; gates,
+ * contrasts and table are those of any program. Nothing is executed but prereg-report.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "ctl/ask.h"
+#include "ctl/ctl.h"
+#include "ctl/load.h"
+#include "ctl/out.h"
+#include "ctl/run_report.h"
+#include "ctl/verdict_text.h"
+#include "truthtable/check.h"
+#include "truthtable/imported/folder.h"
+
+struct importing {
+    const struct ctl_options *o;
+    struct program *program;
+    struct lock *lock;
+    struct map map;
+    struct import import;
+    struct verdict verdict;
+};
+
+/* ---- an executed history in the state folder ---- */
+
+static int check_program(const char *folder, const struct importing *in, struct err *err)
+{
+    struct lock *lock = NULL;
+    struct err unread;
+    char *path = path_join(folder, "grid.toml.lock");
+    int rc = 0;
+    if (lock_read(path, &lock, &unread) == 0) {
+        cJSON *plan = program_covered(in->program);
+        if (cJSON_Compare(plan, lock->plan, true) != 0) {
+            rc = err_set(err, ERR_REFUSED,
+                         "this plan has an executed history, %s: imported records never become "
+                         "part of it (--state names another state folder)",
+                         folder);
+        }
+        cJSON_Delete(plan);
+    }
+    lock_free(lock);
+    free(path);
+    return rc;
+}
+
+/* Also: the imported folder does not lie among the executed ones. */
+static int check_state(const struct importing *in, struct err *err)
+{
+    char *state = NULL;
+    struct name_list names = {0};
+    int rc = 0;
+    if (in->o->state != NULL) {
+        state = path_absolute(NULL, in->o->state);
+    } else {
+        rc = rpc_state_folder(&state, err);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    char *programs = path_join(state, "programs");
+    char *out = path_absolute(NULL, in->o->out);
+    const size_t n = strlen(programs);
+    if (strncmp(out, programs, n) == 0 && (out[n] == '/' || out[n] == '\0')) {
+        rc = err_set(err, ERR_REFUSED, "%s is for executed programs: choose a folder elsewhere",
+                     programs);
+    } else if (file_kind_at(programs) == FILE_FOLDER) {
+        rc = dir_list(programs, &names, err);
+    }
+    for (size_t i = 0; rc == 0 && i < names.n; i++) {
+        char *folder = path_join(programs, names.names[i]);
+        rc = check_program(folder, in, err);
+        free(folder);
+    }
+    name_list_release(&names);
+    free(out);
+    free(programs);
+    free(state);
+    return rc;
+}
+
+/* ---- the lock ---- */
+
+static int prove(const struct program *p, cJSON **proof, struct err *err)
+{
+    struct diag diag;
+    struct check_report report;
+    diag_init(&diag, p->path);
+    int rc = check_run(p, NULL, &report, &diag, err);
+    if (rc == 0) {
+        rc = diag_result(&diag, err);
+        *proof = check_json(&report);
+        check_release(&report);
+    } else {
+        check_release(&report);
+    }
+    diag_print(&diag, stderr);
+    diag_release(&diag);
+    return rc;
+}
+
+/* The lock beside the program when there is one, else one of the plan alone. */
+static int take_lock(struct importing *in, struct err *err)
+{
+    cJSON *proof = NULL;
+    int rc = load_lock(in->program, &in->lock, err);
+    if (rc != 0 || in->lock != NULL) {
+        return rc;
+    }
+    rc = prove(in->program, &proof, err);
+    rc = rc == 0 ? imported_lock_build(in->program, proof, &in->lock, err) : rc;
+    cJSON_Delete(proof);
+    return rc;
+}
+
+/* ---- the map ---- */
+
+static int take_map(struct importing *in, struct err *err)
+{
+    const struct ctl_options *o = in->o;
+    int rc = 0;
+    if (o->n_args < 2 && o->pattern == NULL && o->records == NULL) {
+        return err_set(err, ERR_USAGE, "import needs a MAP.JSON, --pattern or --records");
+    }
+    if (o->pattern == NULL && o->samples != NULL) {
+        return err_set(err, ERR_USAGE, "--samples goes with --pattern");
+    }
+    if (o->n_args > 1) {
+        rc = map_read(&in->map, o->args[1], err);
+    }
+    if (rc == 0 && o->label != NULL) {
+        in->map.label = o->label;
+    }
+    if (rc == 0 && o->pattern != NULL) {
+        rc = map_add_pattern(&in->map, NULL, o->pattern, o->samples, err);
+    }
+    if (rc == 0 && o->records != NULL) {
+        map_add_records(&in->map, NULL, o->records);
+    }
+    return rc;
+}
+
+/* ---- what is said ---- */
+
+static int say_json(const struct importing *in, struct err *err)
+{
+    cJSON *answer = json_object();
+    json_put_string(answer, "folder", in->o->out);
+    json_put_string(answer, "root", in->lock->root);
+    json_put_bool(answer, "locked_before", !imported_lock(in->lock));
+    json_put_int(answer, "exit_code", (int64_t)verdict_exit_code(&in->verdict));
+    json_put(answer, "warnings", json_copy(in->import.warnings));
+    json_put(answer, "files", json_copy(in->import.receipts));
+    json_put(answer, "verdict", json_copy(in->verdict.json));
+    int rc = out_json(answer, err);
+    cJSON_Delete(answer);
+    return rc;
+}
+
+static int say(const struct importing *in, struct err *err)
+{
+    const cJSON *w = NULL;
+    if (in->o->json) {
+        return say_json(in, err);
+    }
+    struct term t = term_of_stdout();
+    struct strbuf sb = STRBUF_INIT;
+    strbuf_addf(&sb, "IMPORTED PROGRAM: %d records of %d files (%s); nothing was executed\n",
+                cJSON_GetArraySize(in->import.list), cJSON_GetArraySize(in->import.receipts),
+                answer_text(in->verdict.json, "records", "imported"));
+    cJSON_ArrayForEach(w, in->import.warnings)
+    {
+        strbuf_addf(&sb, "warning: %s\n", w->valuestring);
+    }
+    strbuf_addc(&sb, '\n');
+    verdict_text(&sb, &t, in->verdict.json);
+    strbuf_addf(&sb, "\n%s/report/report.html\n", in->o->out);
+    out_text(&sb);
+    strbuf_release(&sb);
+    return 0;
+}
+
+static int import_all(struct importing *in, enum exit_code *code, struct err *err)
+{
+    const struct folder_spec spec = {.folder = in->o->out,
+                                     .program_path = in->o->args[0],
+                                     .program = in->program,
+                                     .lock = in->lock,
+                                     .replace = in->o->replace};
+    int rc = folder_check(&spec, err);
+    rc = rc == 0 ? check_state(in, err) : rc;
+    rc = rc == 0 ? take_map(in, err) : rc;
+    rc = rc == 0 ? import_run(&in->import, in->program, &in->map, err) : rc;
+    rc = rc == 0 ? folder_write(&spec, &in->import, &in->verdict, err) : rc;
+    rc = rc == 0 ? run_report(in->o->out, err) : rc;
+    if (rc == 0) {
+        *code = verdict_exit_code(&in->verdict);
+        rc = say(in, err);
+    }
+    return rc;
+}
+
+int cmd_import(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    struct importing in = {.o = o};
+    if (o->out == NULL) {
+        return err_set(err, ERR_USAGE, "import needs --out FOLDER");
+    }
+    int rc = load_program(o->args[0], &in.program, err);
+    if (rc != 0) {
+        return rc;
+    }
+    map_init(&in.map, in.program);
+    rc = take_lock(&in, err);
+    rc = rc == 0 ? import_all(&in, code, err) : rc;
+    if (in.verdict.json != NULL) {
+        verdict_release(&in.verdict);
+    }
+    import_release(&in.import);
+    map_release(&in.map);
+    lock_free(in.lock);
+    program_free(in.program);
+    return rc;
+}

@@ -1,0 +1,33 @@
+#include "ctl/run_report.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/proc.h"
+
+#define REPORT_TIMEOUT_MS ((int64_t)10 * 60 * 1000)
+
+int run_report(const char *folder, struct err *err)
+{
+    struct strbuf self = STRBUF_INIT;
+    int rc = path_of_self(&self, err);
+    if (rc != 0) {
+        strbuf_release(&self);
+        return rc;
+    }
+    char *program = path_join(self.buf, "prereg-report");
+    const char *argv[] = {program, folder, NULL};
+    struct proc_spec spec = {
+        .argv = argv, .timeout_ms = REPORT_TIMEOUT_MS, .max_out_bytes = (size_t)1 << 20};
+    struct proc_result result;
+    rc = proc_run(&spec, &result, err);
+    if (rc == 0 && result.code != 0) {
+        rc = err_set(err, ERR_OTHER, "prereg-report ended with code %d: %.180s", result.code,
+                     result.err.len > 0 ? result.err.buf : "it says nothing");
+    }
+    proc_result_release(&result);
+    free(program);
+    strbuf_release(&self);
+    return rc;
+}

@@ -1,0 +1,250 @@
+#include "truthtable/imported/folder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "truthtable/evidence.h"
+
+static bool holds(const char *folder, const char *name)
+{
+    char *path = path_join(folder, name);
+    bool there = file_kind_at(path) != FILE_ABSENT;
+    free(path);
+    return there;
+}
+
+static int check_not_executed(const char *folder, struct err *err)
+{
+    static const char *const traces[] = {"journal.jsonl", "origin.json", "cells"};
+    for (size_t i = 0; i < ARRAY_LEN(traces); i++) {
+        if (holds(folder, traces[i]) && holds(folder, "grid.toml.lock")) {
+            return err_set(err, ERR_REFUSED,
+                           "%s is an executed program (it holds %s): imported records never become "
+                           "part of one",
+                           folder, traces[i]);
+        }
+    }
+    return 0;
+}
+
+static bool is_empty(const char *folder)
+{
+    struct name_list names = {0};
+    struct err ignored;
+    bool empty = dir_list(folder, &names, &ignored) == 0 && names.n == 0;
+    name_list_release(&names);
+    return empty;
+}
+
+int folder_check(const struct folder_spec *spec, struct err *err)
+{
+    char *home = path_folder(spec->program_path);
+    int rc = check_not_executed(home, err);
+    free(home);
+    if (rc != 0) {
+        return rc;
+    }
+    const enum file_kind kind = file_kind_at(spec->folder);
+    if (kind == FILE_ABSENT || (kind == FILE_FOLDER && is_empty(spec->folder))) {
+        return 0;
+    }
+    rc = check_not_executed(spec->folder, err);
+    if (rc == 0 && !imported_is_folder(spec->folder)) {
+        rc = err_set(err, ERR_EXISTS, "%s is there and is no imported program", spec->folder);
+    } else if (rc == 0 && !spec->replace) {
+        rc = err_set(err, ERR_EXISTS, "%s holds an earlier import (--replace gives that up)",
+                     spec->folder);
+    }
+    return rc;
+}
+
+/* ---- the lock's time ---- */
+
+static const char *lock_time(const struct lock *lock)
+{
+    const cJSON *time = json_member(lock->json, "time");
+    return cJSON_IsString(time) ? time->valuestring : "an unknown time";
+}
+
+/* Files say when they were made, by the clock of their machine. */
+static void compare_times(const struct folder_spec *spec, struct import *im)
+{
+    struct wall_time locked;
+    size_t n = 0;
+    size_t n_before = 0;
+    const cJSON *r = NULL;
+    if (imported_lock(spec->lock)) {
+        import_warn(im, "the plan was locked at import, when its records were already there: this "
+                        "is no pre-registration");
+        return;
+    }
+    if (!clock_wall_parse(lock_time(spec->lock), &locked)) {
+        return;
+    }
+    cJSON_ArrayForEach(r, im->receipts)
+    {
+        const cJSON *date = json_member(r, "date");
+        if (cJSON_IsNumber(date)) {
+            n++;
+            n_before += date->valuedouble * 1000 < (double)locked.ms ? 1 : 0;
+        }
+    }
+    if (n_before > 0) {
+        import_warn(im,
+                    "%zu of %zu results files say that they were made before the plan was "
+                    "locked (%s)",
+                    n_before, n, lock_time(spec->lock));
+    }
+}
+
+/* ---- what is written ---- */
+
+static cJSON *imported_json(const struct folder_spec *spec, const struct import *im)
+{
+    char now[WALL_TEXT_SIZE];
+    clock_wall_text(clock_wall(), now);
+    cJSON *o = json_object();
+    cJSON *lock = json_object();
+    json_put_int(o, "schema", IMPORTED_SCHEMA);
+    json_put_string(o, "program", spec->program->name);
+    json_put_string(o, "root", spec->lock->root);
+    json_put(o, "label", json_copy(json_member(im->records, "label")));
+    json_put_string(o, "imported", now);
+    json_put_string(lock, "made", imported_lock(spec->lock) ? "at_import" : "before");
+    json_put_string(lock, "time", lock_time(spec->lock));
+    json_put(o, "lock", lock);
+    json_put(o, "warnings", json_copy(im->warnings));
+    json_put(o, "files", json_copy(im->receipts));
+    return o;
+}
+
+static cJSON *task_json(const struct evidence *e, size_t task)
+{
+    static const char *const ends[] = {[TASK_END_PENDING] = "no_record",
+                                       [TASK_END_DONE] = "done",
+                                       [TASK_END_BLOCKED] = "blocked",
+                                       [TASK_END_NEVER_RUN] = "never_run"};
+    const struct program *p = e->program;
+    cJSON *o = json_object();
+    json_put_string(o, "cell", p->cells[task / p->n_stages].name);
+    json_put_string(o, "stage", p->stages[task % p->n_stages].name);
+    json_put_string(o, "end", ends[e->tasks[task].end]);
+    json_put_string(o, "cause", e->tasks[task].cause);
+    json_put(o, "attempts", json_array());
+    return o;
+}
+
+/* As the daemon's, as far as there is anything to say: no attempts, no journal. */
+static cJSON *provenance_json(const struct evidence *e, const struct verdict *v)
+{
+    cJSON *o = json_object();
+    cJSON *tasks = json_array();
+    json_put_int(o, "schema", 1);
+    json_put_string(o, "history", "imported");
+    json_put_string(o, "assurance", "self-consistent, of imported records");
+    for (size_t i = 0; i < program_n_tasks(e->program); i++) {
+        json_push(tasks, task_json(e, i));
+    }
+    json_put(o, "tasks", tasks);
+    json_put(o, "validity_timing", json_copy(v->provenance));
+    return o;
+}
+
+/* Takes `value` over. */
+static int put_file(const char *folder, const char *name, cJSON *value, struct err *err)
+{
+    char *path = path_join(folder, name);
+    int rc = json_write_file(path, value, 0644, err);
+    free(path);
+    cJSON_Delete(value);
+    return rc;
+}
+
+static int fill(const struct folder_spec *spec, const char *to, const struct import *im,
+                cJSON *const reports[2], struct err *err)
+{
+    char *report = path_join(to, "report");
+    char *grid = path_join(to, "grid.toml");
+    int rc = dir_make(report, 0755, err);
+    rc = rc == 0 ? file_copy(spec->program_path, grid, 0644, err) : rc;
+    rc = rc == 0 ? put_file(to, "grid.toml.lock", json_copy(spec->lock->json), err) : rc;
+    rc = rc == 0 ? put_file(to, "records.json", json_copy(im->records), err) : rc;
+    cJSON *receipts = imported_json(spec, im);
+    rc = rc == 0 ? put_file(to, IMPORTED_FILE, json_copy(receipts), err) : rc;
+    rc = rc == 0 ? put_file(report, "receipts.json", json_copy(receipts), err) : rc;
+    rc = rc == 0 ? put_file(report, "verdict.json", json_copy(reports[0]), err) : rc;
+    rc = rc == 0 ? put_file(report, "provenance.json", json_copy(reports[1]), err) : rc;
+    cJSON_Delete(receipts);
+    free(grid);
+    free(report);
+    return rc;
+}
+
+/* The new folder in the old one's place, which was checked to be an import or empty. */
+static int put_in_place(const char *from, const char *to, struct err *err)
+{
+    char *old = xasprintf("%s.old", from);
+    int rc = 0;
+    if (file_kind_at(to) == FILE_FOLDER && rename(to, old) != 0) {
+        rc = err_set_errno(err, errno, "put %s aside", to);
+    }
+    if (rc == 0 && rename(from, to) != 0) {
+        rc = err_set_errno(err, errno, "put %s in place", to);
+        (void)rename(old, to);
+    }
+    rc = rc == 0 ? dir_remove(old, err) : rc;
+    free(old);
+    return rc;
+}
+
+static int write_whole(const struct folder_spec *spec, const struct import *im,
+                       cJSON *const reports[2], struct err *err)
+{
+    char *full = path_absolute(NULL, spec->folder);
+    char *parent = path_folder(full);
+    char *temp = xasprintf("%s.XXXXXX", full);
+    int rc = dir_make(parent, 0755, err);
+    if (rc == 0 && mkdtemp(temp) == NULL) {
+        rc = err_set_errno(err, errno, "make a folder beside %s", spec->folder);
+    } else if (rc == 0) {
+        rc = fill(spec, temp, im, reports, err);
+        rc = rc == 0 ? put_in_place(temp, full, err) : rc;
+        rc = rc == 0 ? dir_sync(parent, err) : rc;
+        struct err ignored;
+        if (rc != 0 && dir_remove(temp, &ignored) != 0) {
+            (void)err_wrap(err, "%s is left behind", temp);
+        }
+    }
+    free(temp);
+    free(parent);
+    free(full);
+    return rc;
+}
+
+int folder_write(const struct folder_spec *spec, struct import *im, struct verdict *out,
+                 struct err *err)
+{
+    struct evidence e;
+    *out = (struct verdict){.outcome = INDEX_NONE};
+    compare_times(spec, im);
+    evidence_init(&e, spec->program);
+    int rc = evidence_read_records(&e, im->records, err);
+    if (rc == 0) {
+        rc = verdict_compute(&e, spec->lock->root, spec->lock->root, out, err);
+    }
+    if (rc == 0) {
+        cJSON *provenance = provenance_json(&e, out);
+        cJSON *const reports[2] = {out->json, provenance};
+        rc = write_whole(spec, im, reports, err);
+        cJSON_Delete(provenance);
+    }
+    evidence_release(&e);
+    return rc;
+}

@@ -1,0 +1,33 @@
+/*
+ * The folder of an imported program: plan, lock, records, receipts and verdict, written whole or
+ * not at all. What an executed program's folder has (journal, cells, attempts) it has not, and it
+ * holds imported.json (prereg/imported.h), which nothing of an executed program does.
+ *
+ *   FOLDER/{grid.toml,grid.toml.lock,records.json,imported.json}
+ *   FOLDER/report/{verdict.json,provenance.json,receipts.json}    the report comes beside them
+ */
+#ifndef TRUTHTABLE_IMPORTED_FOLDER_H
+#define TRUTHTABLE_IMPORTED_FOLDER_H
+
+#include "prereg/imported.h"
+#include "truthtable/imported/import.h"
+#include "truthtable/verdict.h"
+
+struct folder_spec {
+    const char *folder;
+    const char *program_path; /* grid.toml */
+    const struct program *program;
+    const struct lock *lock;
+    bool replace; /* of an earlier import */
+};
+
+/* ERR_REFUSED when the folder, or the one that grid.toml lies in, is that of an executed program;
+ * ERR_EXISTS when it holds anything but an earlier import, or that without `replace`. */
+int folder_check(const struct folder_spec *spec, struct err *err) MUST_CHECK;
+
+/* Adds to the import's warnings what the lock's time says of the files, computes the verdict of its
+ * records, and writes. */
+int folder_write(const struct folder_spec *spec, struct import *im, struct verdict *out,
+                 struct err *err) MUST_CHECK;
+
+#endif

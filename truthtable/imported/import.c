@@ -1,0 +1,401 @@
+#include "truthtable/imported/import.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "truthtable/evidence.h"
+#include "truthtable/replay.h"
+
+void import_warn(struct import *im, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    const cJSON *said = NULL;
+    cJSON_ArrayForEach(said, im->warnings)
+    {
+        if (strcmp(said->valuestring, text) == 0) {
+            return; /* of another cell */
+        }
+    }
+    json_push_string(im->warnings, text);
+}
+
+/* As seen from the program's folder, where it lies there: a report that is passed on need not name
+ * anybody's home. */
+static const char *shown_path(const struct import *im, const char *path)
+{
+    const size_t n = strlen(im->program->folder);
+    return strncmp(path, im->program->folder, n) == 0 && path[n] == '/' ? path + n + 1 : path;
+}
+
+cJSON *import_receipt(struct import *im, const char *kind, const char *path,
+                      const struct digest *digest, int64_t n_bytes)
+{
+    char hex[DIGEST_HEX_SIZE];
+    cJSON *r = json_object();
+    digest_hex(digest, hex);
+    json_put_string(r, "kind", kind);
+    json_put_string(r, "path", shown_path(im, path));
+    json_put_string(r, "sha256", hex);
+    json_put_int(r, "bytes", n_bytes);
+    json_push(im->receipts, r);
+    return r;
+}
+
+/* ---- one task ---- */
+
+static int claim(struct import *im, size_t cell, size_t stage, const char *path, struct err *err)
+{
+    const char **owner = &im->owners[cell * im->program->n_stages + stage];
+    if (*owner != NULL) {
+        return err_set(err, ERR_REFUSED, "two files for %.60s %.40s: %s and %s",
+                       im->program->cells[cell].name, im->program->stages[stage].name, *owner,
+                       path);
+    }
+    *owner = path;
+    return 0;
+}
+
+static double planned_limit(const struct import *im, const struct import_task *t)
+{
+    cJSON *params = program_task_params(im->program, t->stage, t->cell);
+    const cJSON *limit = json_member(params, "limit");
+    const double planned = cJSON_IsNumber(limit) ? limit->valuedouble : (double)NAN;
+    cJSON_Delete(params);
+    return planned;
+}
+
+/* A limit that left nothing out is none. */
+static bool left_out(const struct import_task *t)
+{
+    const cJSON *counts = json_member(t->results->json, "n-samples");
+    for (size_t i = 0; i < t->n_leaves; i++) {
+        const cJSON *original = json_member(json_member(counts, t->leaves[i]->task), "original");
+        if (!cJSON_IsNumber(original) || !t->leaves[i]->has_n ||
+            original->valuedouble != (double)t->leaves[i]->n) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A limited run is one only where the plan says how many items there are: without them a score on
+ * twenty items would pass for one on all. */
+static int check_limit(struct import *im, const struct import_task *t, struct err *err)
+{
+    const struct program *p = im->program;
+    const struct results *r = t->results;
+    if (!r->has_limit || !left_out(t) || r->limit == planned_limit(im, t)) {
+        return 0;
+    }
+    if (!t->entry->has_n) {
+        return err_set(err, ERR_REFUSED,
+                       "%s: a limited run (limit %g), and no n-samples say how many items of %.60s "
+                       "were scored",
+                       r->path, r->limit, t->entry->task);
+    }
+    for (size_t i = 0; i < p->n_measures; i++) {
+        if (p->measures[i].stage == t->stage && !p->measures[i].has_items) {
+            return err_set(err, ERR_REFUSED,
+                           "%s: a limited run (limit %g, %lld items), and measure %s says no "
+                           "`items` to hold it against",
+                           r->path, r->limit, (long long)t->entry->n, p->measures[i].name);
+        }
+    }
+    import_warn(im, "limited run: %s was scored on %lld items only (limit %g)",
+                p->stages[t->stage].name, (long long)t->entry->n, r->limit);
+    return 0;
+}
+
+/* A measure without its metric is undetermined; say so before anybody wonders. */
+static void warn_metrics(struct import *im, const struct import_task *t, const cJSON *record)
+{
+    const struct program *p = im->program;
+    for (size_t i = 0; i < p->n_measures; i++) {
+        const struct measure *m = &p->measures[i];
+        if (m->stage == t->stage &&
+            json_member(json_member(record, "metrics"), m->metric) == NULL) {
+            import_warn(im, "measure %s reads %s, which task %.60s does not have", m->name,
+                        m->metric_text, t->entry->task);
+        }
+    }
+}
+
+static int take_task(struct import *im, const struct map_source *source, struct import_task *t,
+                     struct err *err)
+{
+    cJSON *record = json_object();
+    int rc = claim(im, t->cell, t->stage, source->results, err);
+    if (rc == 0) {
+        rc = results_leaves(t->results, t->entry, &t->leaves, &t->n_leaves, err);
+    }
+    if (rc == 0) {
+        rc = check_limit(im, t, err);
+    }
+    if (rc == 0) {
+        rc = sampled_check(im, t, source, err);
+    }
+    if (rc == 0) {
+        settings_note(im, t);
+        json_put_string(record, "cell", im->program->cells[t->cell].name);
+        json_put_string(record, "stage", im->program->stages[t->stage].name);
+        json_put_string(record, "end", "done");
+        json_put_string(record, "from", shown_path(im, source->results));
+        rc = metrics_put(im, t, record, err);
+    }
+    if (rc != 0) {
+        cJSON_Delete(record);
+        return rc;
+    }
+    warn_metrics(im, t, record);
+    json_push(im->list, record);
+    return 0;
+}
+
+/* ---- one results file ---- */
+
+static int no_such_task(const struct results *r, const char *task, const char *stage,
+                        struct err *err)
+{
+    struct strbuf names = STRBUF_INIT;
+    for (size_t i = 0; i < r->n_entries && names.len < 80; i++) {
+        strbuf_addf(&names, "%s%.40s", i == 0 ? "" : ", ", r->entries[i].task);
+    }
+    int rc = err_set(err, ERR_NOT_FOUND,
+                     "%s holds no task \"%.60s\" for stage %s, only: %s (\"tasks\" of the map says "
+                     "which is meant)",
+                     r->path, task, stage, names.buf);
+    strbuf_release(&names);
+    return rc;
+}
+
+static void put_origin(cJSON *receipt, const struct results *r)
+{
+    static const char *const keys[] = {"date", "lm_eval_version", "git_hash"};
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        const cJSON *v = json_member(r->json, keys[i]);
+        json_put(receipt, keys[i],
+                 cJSON_IsNumber(v) || cJSON_IsString(v) ? json_copy(v) : cJSON_CreateNull());
+    }
+    if (r->has_limit) {
+        json_put_number(receipt, "limit", r->limit);
+    }
+}
+
+static int check_groups(struct results *r, cJSON *receipt, struct err *err)
+{
+    cJSON *groups = json_object();
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < r->n_entries; i++) {
+        const char *how = "";
+        if (r->entries[i].n_members > 0) {
+            rc = results_check_group(r, &r->entries[i], &how, err);
+            json_put_string(groups, r->entries[i].task, how[0] == '\0' ? "not recomputed" : how);
+        }
+    }
+    if (groups->child != NULL) {
+        json_put(receipt, "groups", groups);
+    } else {
+        cJSON_Delete(groups);
+    }
+    return rc;
+}
+
+static int take_stages(struct import *im, const struct map_source *source, struct results *r,
+                       cJSON *receipt, struct err *err)
+{
+    const struct program *p = im->program;
+    cJSON *stages = json_array();
+    json_put(receipt, "stages", stages);
+    int rc = 0;
+    for (size_t s = 0; rc == 0 && s < p->n_stages; s++) {
+        if (source->stage != INDEX_NONE && source->stage != s) {
+            continue;
+        }
+        const char *task = map_task(im->map, s, source->cell);
+        struct import_task t = {.cell = source->cell, .stage = s, .results = r};
+        t.entry = results_find(r, task);
+        if (t.entry == NULL && source->stage == s) {
+            return no_such_task(r, task, p->stages[s].name, err);
+        }
+        if (t.entry != NULL) {
+            json_push_string(stages, p->stages[s].name);
+            rc = take_task(im, source, &t, err);
+        }
+    }
+    if (rc == 0 && stages->child == NULL) {
+        return no_such_task(r, "of the program", "any", err);
+    }
+    return rc;
+}
+
+static int take_source(struct import *im, const struct map_source *source, struct err *err)
+{
+    struct results r;
+    int rc = results_read(&r, source->results, err);
+    if (rc == 0) {
+        cJSON *receipt = import_receipt(im, "results", source->results, &r.digest, r.n_bytes);
+        json_put_string(receipt, "cell", im->program->cells[source->cell].name);
+        put_origin(receipt, &r);
+        rc = check_groups(&r, receipt, err);
+        rc = rc == 0 ? take_stages(im, source, &r, receipt, err) : rc;
+    }
+    results_release(&r);
+    return rc;
+}
+
+static int by_results(const void *a, const void *b)
+{
+    const struct map_source *const *x = a;
+    const struct map_source *const *y = b;
+    return strcmp((*x)->results, (*y)->results);
+}
+
+/* One run cannot be two cells. */
+static int check_twice(const struct map *map, struct err *err)
+{
+    const struct map_source **sorted = xcalloc(map->n_sources + 1, sizeof(*sorted));
+    int rc = 0;
+    for (size_t i = 0; i < map->n_sources; i++) {
+        sorted[i] = &map->sources[i];
+    }
+    if (map->n_sources > 1) {
+        qsort(sorted, map->n_sources, sizeof(*sorted), by_results);
+    }
+    for (size_t i = 1; rc == 0 && i < map->n_sources; i++) {
+        const struct map_source *s = sorted[i - 1];
+        if (s->cell != sorted[i]->cell && strcmp(s->results, sorted[i]->results) == 0) {
+            rc = err_set(err, ERR_REFUSED, "%s is given for %.60s and for %.60s", s->results,
+                         map->program->cells[s->cell].name,
+                         map->program->cells[sorted[i]->cell].name);
+        }
+    }
+    free(sorted);
+    return rc;
+}
+
+/* ---- records as they are ---- */
+
+static int take_record(struct import *im, const cJSON *record, const char *path, struct err *err)
+{
+    const char *cell = NULL;
+    const char *stage = NULL;
+    int rc = json_get_string(record, "cell", &cell, err);
+    rc = rc == 0 ? json_get_string(record, "stage", &stage, err) : rc;
+    if (rc == 0) {
+        rc = claim(im, program_find_cell(im->program, cell), program_find_stage(im->program, stage),
+                   path, err);
+    }
+    if (rc == 0) {
+        cJSON *copy = json_copy(record);
+        cJSON_DeleteItemFromObjectCaseSensitive(copy, "from");
+        json_put_string(copy, "from", shown_path(im, path));
+        json_push(im->list, copy);
+    }
+    return rc;
+}
+
+static int take_records(struct import *im, const char *path, struct err *err)
+{
+    struct evidence e;
+    struct digest digest;
+    int64_t n_bytes = 0;
+    cJSON *file = NULL;
+    evidence_init(&e, im->program);
+    int rc = digest_file(path, &digest, &n_bytes, err);
+    rc = rc == 0 ? json_read_file_lax(path, REPLAY_RECORDS_BYTES_MAX, &file, err) : rc;
+    if (rc == 0) {
+        rc = evidence_read_records(&e, file, err); /* whole and of this program */
+        rc = rc == 0 ? 0 : err_wrap(err, "%s", path);
+    }
+    if (rc == 0) {
+        cJSON *receipt = import_receipt(im, "records", path, &digest, n_bytes);
+        json_put_string(receipt, "label", e.label);
+    }
+    const cJSON *list = json_member(file, "records");
+    for (const cJSON *v = rc == 0 ? list->child : NULL; rc == 0 && v != NULL; v = v->next) {
+        rc = take_record(im, v, path, err);
+    }
+    cJSON_Delete(file);
+    evidence_release(&e);
+    return rc;
+}
+
+/* ---- all ---- */
+
+static void start(struct import *im, const struct program *p, struct map *map)
+{
+    *im = (struct import){.program = p, .map = map};
+    im->owners = xcalloc(program_n_tasks(p) + 1, sizeof(*im->owners));
+    im->receipts = json_array();
+    im->warnings = json_array();
+    im->settings = json_object();
+    im->models = json_object();
+    im->records = json_object();
+    im->list = json_array();
+    char *label = map->label == NULL ? xstrdup("imported") : xasprintf("imported: %s", map->label);
+    json_put_int(im->records, "schema", 1);
+    json_put_string(im->records, "program", p->name);
+    json_put_string(im->records, "label", label);
+    json_put(im->records, "records", im->list);
+    free(label);
+}
+
+static void warn_missing(struct import *im)
+{
+    size_t n = 0;
+    const size_t n_tasks = program_n_tasks(im->program);
+    const cJSON *v = NULL;
+    cJSON_ArrayForEach(v, im->map->unmatched)
+    {
+        import_warn(im, "%s", v->valuestring);
+    }
+    for (size_t i = 0; i < n_tasks; i++) {
+        n += im->owners[i] == NULL ? 1 : 0;
+    }
+    if (n > 0) {
+        import_warn(im,
+                    "%zu of %zu planned tasks have no record: what depends on them is "
+                    "undetermined",
+                    n, n_tasks);
+    }
+}
+
+int import_run(struct import *im, const struct program *p, struct map *map, struct err *err)
+{
+    start(im, p, map);
+    int rc = check_twice(map, err);
+    for (size_t i = 0; rc == 0 && i < map->n_sources; i++) {
+        rc = take_source(im, &map->sources[i], err);
+    }
+    for (size_t i = 0; rc == 0 && i < map->n_records; i++) {
+        rc = take_records(im, map->records[i], err);
+    }
+    if (rc == 0 && im->list->child == NULL) {
+        rc = err_set(err, ERR_REFUSED, "no file was found for any cell of %s", p->name);
+    }
+    if (rc == 0) {
+        settings_compare(im);
+        warn_missing(im);
+    }
+    return rc;
+}
+
+void import_release(struct import *im)
+{
+    cJSON_Delete(im->records);
+    cJSON_Delete(im->receipts);
+    cJSON_Delete(im->warnings);
+    cJSON_Delete(im->settings);
+    cJSON_Delete(im->models);
+    free(im->owners);
+    *im = (struct import){0};
+}

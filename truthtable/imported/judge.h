@@ -1,0 +1,42 @@
+/*
+ * One line of a samples file, judged again: what follows from the answers in it (resps,
+ * filtered_resps) must be what it says of itself (acc, acc_norm, exact_match, perplexities, the
+ * three hashes). Pure; knows nothing of files.
+ *
+ * Where the line alone does not decide (a gold answer that only the task's code knows, a rule that
+ * is not known here) nothing is claimed: the metric counts as not recomputed.
+ */
+#ifndef TRUTHTABLE_IMPORTED_JUDGE_H
+#define TRUTHTABLE_IMPORTED_JUDGE_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/digest.h"
+#include "base/err.h"
+
+enum judged { JUDGED_NOT, JUDGED_RIGHT };
+
+/* config: the task's own of the results file, or NULL. stored: the line's value of the metric.
+ * ERR_CORRUPT when the answers give another. */
+int judge_metric(const cJSON *line, const cJSON *config, const char *metric, enum judged *how,
+                 struct err *err) MUST_CHECK;
+
+/* filtered_resps against resps, where the filter takes the first answer as it is. */
+int judge_filtered(const cJSON *line, struct err *err) MUST_CHECK;
+
+/* The line's hashes. `text` is the line as it stands (NULL: not at hand; then doc_hash is not
+ * checked). *has_hashes: all three are there; they are then added to `all` in the order in which
+ * task_hashes takes them. */
+int judge_hashes(const cJSON *line, const char *text, size_t len, struct digest_stream *all,
+                 bool *has_hashes, struct err *err) MUST_CHECK;
+
+/* A number as the files hold them: a JSON number or bool, or Python's text of one ("-inf", "nan");
+ * null is NaN. False for anything else. */
+bool judge_number(const cJSON *v, double *out);
+
+/* The first request's text, or NULL. */
+const char *judge_prompt(const cJSON *line);
+
+#endif

@@ -1,0 +1,94 @@
+/* The hashes of a samples line: SHA-256 of the document as Python's json lays it out with an indent
+ * of 2, of the first request's text, and of str(target). */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/pyjson.h"
+#include "truthtable/imported/judge.h"
+#include "truthtable/imported/span.h"
+
+static const char *const hash_keys[] = {"doc_hash", "prompt_hash", "target_hash"};
+
+static int compare(const char *key, const char *stored, const char *text, size_t len,
+                   struct err *err)
+{
+    struct digest d = digest_bytes(text, len);
+    char hex[DIGEST_HEX_SIZE];
+    digest_hex(&d, hex);
+    return strcmp(hex, stored) == 0
+               ? 0
+               : err_set(err, ERR_CORRUPT, "\"%s\" is %.12s…, the line gives %.12s…", key, stored,
+                         hex);
+}
+
+/* A document that holds NaN or too large a number cannot be laid out again: not checked. */
+static int check_doc(const char *stored, const char *text, size_t len, struct err *err)
+{
+    struct span doc;
+    struct strbuf laid_out = STRBUF_INIT;
+    struct pyjson w;
+    struct err ignored;
+    int rc = 0;
+    pyjson_init(&w, &laid_out, 2);
+    if (text != NULL && span_member(text, len, "doc", &doc) &&
+        pyjson_text(&w, doc.text, doc.len, &ignored) == 0) {
+        rc = compare("doc_hash", stored, laid_out.buf, laid_out.len, err);
+    }
+    strbuf_release(&laid_out);
+    return rc;
+}
+
+/* str() of a list or a float is not made again here. */
+static int check_target(const char *stored, const cJSON *target, struct err *err)
+{
+    char text[32];
+    if (cJSON_IsString(target)) {
+        return compare("target_hash", stored, target->valuestring, strlen(target->valuestring),
+                       err);
+    }
+    if (cJSON_IsBool(target)) {
+        const char *word = cJSON_IsTrue(target) ? "True" : "False";
+        return compare("target_hash", stored, word, strlen(word), err);
+    }
+    if (!cJSON_IsNumber(target) || fabs(target->valuedouble) > (double)JSON_INT_MAX ||
+        target->valuedouble != floor(target->valuedouble)) {
+        return 0;
+    }
+    (void)snprintf(text, sizeof(text), "%.0f", target->valuedouble);
+    struct err whole = {0};
+    if (compare("target_hash", stored, text, strlen(text), &whole) == 0) {
+        return 0;
+    }
+    /* 3 and 3.0 are one number here and two texts in Python */
+    (void)snprintf(text, sizeof(text), "%.1f", target->valuedouble);
+    return compare("target_hash", stored, text, strlen(text), err);
+}
+
+int judge_hashes(const cJSON *line, const char *text, size_t len, struct digest_stream *all,
+                 bool *has_hashes, struct err *err)
+{
+    const char *stored[3];
+    const char *prompt = judge_prompt(line);
+    *has_hashes = true;
+    for (size_t i = 0; i < 3; i++) {
+        const cJSON *v = json_member(line, hash_keys[i]);
+        stored[i] = cJSON_IsString(v) ? v->valuestring : NULL;
+        if (v != NULL && (stored[i] == NULL || strlen(stored[i]) != DIGEST_HEX_SIZE - 1)) {
+            return err_set(err, ERR_SYNTAX, "\"%s\" is no digest", hash_keys[i]);
+        }
+        *has_hashes = *has_hashes && stored[i] != NULL;
+    }
+    int rc = stored[0] == NULL ? 0 : check_doc(stored[0], text, len, err);
+    if (rc == 0 && stored[1] != NULL && prompt != NULL) {
+        rc = compare("prompt_hash", stored[1], prompt, strlen(prompt), err);
+    }
+    if (rc == 0 && stored[2] != NULL) {
+        rc = check_target(stored[2], json_member(line, "target"), err);
+    }
+    for (size_t i = 0; i < 3 && *has_hashes; i++) {
+        digest_add(all, stored[i], strlen(stored[i]));
+    }
+    return rc;
+}

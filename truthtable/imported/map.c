@@ -1,0 +1,257 @@
+#include "truthtable/imported/map.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "base/xalloc.h"
+
+#define MAP_SCHEMA 1
+
+void map_init(struct map *m, const struct program *p)
+{
+    *m = (struct map){.program = p};
+    arena_init(&m->arena);
+    m->unmatched = json_array();
+}
+
+void map_release(struct map *m)
+{
+    cJSON_Delete(m->json);
+    cJSON_Delete(m->unmatched);
+    free(m->sources);
+    free(m->records);
+    arena_release(&m->arena);
+    *m = (struct map){0};
+}
+
+static const char *absolute(struct map *m, const char *folder, const char *path)
+{
+    char *full = path_absolute(folder, path);
+    const char *kept = arena_strdup(&m->arena, full);
+    free(full);
+    return kept;
+}
+
+void map_add_records(struct map *m, const char *folder, const char *path)
+{
+    ARRAY_GROW(m->records, m->n_records, m->cap_records);
+    m->records[m->n_records++] = absolute(m, folder, path);
+}
+
+const char *map_task(struct map *m, size_t stage, size_t cell)
+{
+    const char *name = m->program->stages[stage].name;
+    const cJSON *said = json_member(json_member(m->json, "tasks"), name);
+    if (cJSON_IsString(said)) {
+        return said->valuestring;
+    }
+    cJSON *params = program_task_params(m->program, stage, cell);
+    const cJSON *task = json_member(params, "task");
+    const char *kept = cJSON_IsString(task) ? arena_strdup(&m->arena, task->valuestring) : name;
+    cJSON_Delete(params);
+    return kept;
+}
+
+const cJSON *map_metrics(const struct map *m, size_t stage)
+{
+    return json_member(json_member(m->json, "metrics"), m->program->stages[stage].name);
+}
+
+/* ---- the file ---- */
+
+static int find_stage(const struct map *m, const char *name, size_t *stage, struct err *err)
+{
+    const struct program *p = m->program;
+    *stage = program_find_stage(p, name);
+    if (*stage != INDEX_NONE) {
+        return 0;
+    }
+    const char **known = xcalloc(p->n_stages + 1, sizeof(*known));
+    for (size_t i = 0; i < p->n_stages; i++) {
+        known[i] = p->stages[i].name;
+    }
+    const char *near = text_nearest(name, known, p->n_stages);
+    free(known);
+    return near == NULL
+               ? err_set(err, ERR_NOT_FOUND, "the program has no stage \"%.64s\"", name)
+               : err_set(err, ERR_NOT_FOUND,
+                         "the program has no stage \"%.64s\"; did you mean \"%s\"?", name, near);
+}
+
+static int find_cell(const struct map *m, const char *name, size_t *cell, struct err *err)
+{
+    *cell = program_find_cell(m->program, name);
+    return *cell != INDEX_NONE
+               ? 0
+               : err_set(err, ERR_NOT_FOUND,
+                         "the program has no cell \"%.80s\"; its first is \"%.80s\"", name,
+                         m->program->cells[0].name);
+}
+
+/* Keys of an object that are none of `known`. */
+static int check_keys(const cJSON *obj, const char *const *known, size_t n, struct err *err)
+{
+    for (const cJSON *v = obj->child; v != NULL; v = v->next) {
+        size_t i = 0;
+        while (i < n && strcmp(v->string, known[i]) != 0) {
+            i++;
+        }
+        const char *near = i < n ? NULL : text_nearest(v->string, known, n);
+        if (i == n) {
+            return err_set(err, ERR_SYNTAX, "unknown key \"%.60s\"%s%s%s", v->string,
+                           near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+        }
+    }
+    return 0;
+}
+
+/* A string, or a list of strings. */
+static int take_paths(struct map *m, const char *folder, const cJSON *v, struct map_source *s,
+                      struct err *err)
+{
+    const cJSON *first = cJSON_IsArray(v) ? v->child : v;
+    if (v == NULL) {
+        return 0;
+    }
+    s->samples = arena_array(&m->arena, cJSON_IsArray(v) ? (size_t)cJSON_GetArraySize(v) + 1 : 1,
+                             sizeof(*s->samples));
+    for (const cJSON *p = first; p != NULL; p = cJSON_IsArray(v) ? p->next : NULL) {
+        if (!cJSON_IsString(p)) {
+            return err_set(err, ERR_SYNTAX, "\"samples\" is a path or a list of paths");
+        }
+        s->samples[s->n_samples++] = absolute(m, folder, p->valuestring);
+    }
+    return 0;
+}
+
+static int take_file(struct map *m, const char *folder, const cJSON *v, struct err *err)
+{
+    static const char *const keys[] = {"cell", "stage", "results", "samples"};
+    struct map_source s = {.stage = INDEX_NONE};
+    const char *cell = NULL;
+    const char *stage = NULL;
+    const char *results = NULL;
+    int rc = cJSON_IsObject(v) ? check_keys(v, keys, ARRAY_LEN(keys), err)
+                               : err_set(err, ERR_SYNTAX, "is no object");
+    rc = rc == 0 ? json_get_string(v, "cell", &cell, err) : rc;
+    rc = rc == 0 ? json_get_string(v, "results", &results, err) : rc;
+    rc = rc == 0 ? json_opt_string(v, "stage", &stage, err) : rc;
+    rc = rc == 0 ? find_cell(m, cell, &s.cell, err) : rc;
+    if (rc == 0 && stage != NULL) {
+        rc = find_stage(m, stage, &s.stage, err);
+    }
+    rc = rc == 0 ? take_paths(m, folder, json_member(v, "samples"), &s, err) : rc;
+    if (rc == 0) {
+        s.results = absolute(m, folder, results);
+        ARRAY_GROW(m->sources, m->n_sources, m->cap_sources);
+        m->sources[m->n_sources++] = s;
+    }
+    return rc;
+}
+
+static int take_pattern(struct map *m, const char *folder, const cJSON *v, struct err *err)
+{
+    static const char *const keys[] = {"results", "samples"};
+    const char *results = NULL;
+    const char *samples = NULL;
+    int rc = cJSON_IsObject(v) ? check_keys(v, keys, ARRAY_LEN(keys), err)
+                               : err_set(err, ERR_SYNTAX, "is no object");
+    rc = rc == 0 ? json_get_string(v, "results", &results, err) : rc;
+    rc = rc == 0 ? json_opt_string(v, "samples", &samples, err) : rc;
+    return rc == 0 ? map_add_pattern(m, folder, results, samples, err) : rc;
+}
+
+static int take_record(struct map *m, const char *folder, const cJSON *v, struct err *err)
+{
+    if (!cJSON_IsString(v)) {
+        return err_set(err, ERR_SYNTAX, "is no path");
+    }
+    map_add_records(m, folder, v->valuestring);
+    return 0;
+}
+
+typedef int take_fn(struct map *m, const char *folder, const cJSON *v, struct err *err);
+
+static int take_list(struct map *m, const char *folder, const char *key, take_fn *take,
+                     struct err *err)
+{
+    const cJSON *list = json_member(m->json, key);
+    size_t i = 0;
+    int rc = 0;
+    if (list != NULL && !cJSON_IsArray(list)) {
+        return err_set(err, ERR_SYNTAX, "\"%s\" is no list", key);
+    }
+    for (const cJSON *v = list == NULL ? NULL : list->child; rc == 0 && v != NULL; v = v->next) {
+        rc = take(m, folder, v, err);
+        if (rc != 0) {
+            (void)err_wrap(err, "%s %zu", key, i);
+        }
+        i++;
+    }
+    return rc;
+}
+
+/* "tasks" and "metrics" speak of stages that are there, in strings. */
+static int check_tables(const struct map *m, struct err *err)
+{
+    const cJSON *v = NULL;
+    const cJSON *k = NULL;
+    size_t stage = 0;
+    int rc = 0;
+    cJSON_ArrayForEach(v, json_member(m->json, "tasks"))
+    {
+        rc = rc == 0 ? find_stage(m, v->string, &stage, err) : rc;
+        if (rc == 0 && !cJSON_IsString(v)) {
+            rc = err_set(err, ERR_SYNTAX, "tasks.%.64s is no task's name", v->string);
+        }
+    }
+    cJSON_ArrayForEach(v, json_member(m->json, "metrics"))
+    {
+        rc = rc == 0 ? find_stage(m, v->string, &stage, err) : rc;
+        cJSON_ArrayForEach(k, v)
+        {
+            if (rc == 0 && (k->string == NULL || !cJSON_IsString(k))) {
+                rc = err_set(err, ERR_SYNTAX, "metrics.%.64s is no table of keys", v->string);
+            }
+        }
+    }
+    return rc;
+}
+
+static int take_map(struct map *m, const char *folder, struct err *err)
+{
+    static const char *const keys[] = {"schema",  "label",   "tasks", "metrics",
+                                       "pattern", "records", "files"};
+    int64_t schema = 0;
+    if (!cJSON_IsObject(m->json)) {
+        return err_set(err, ERR_SYNTAX, "a map is an object");
+    }
+    int rc = check_keys(m->json, keys, ARRAY_LEN(keys), err);
+    rc = rc == 0 ? json_get_int(m->json, "schema", 0, 1000, &schema, err) : rc;
+    if (rc == 0 && schema != MAP_SCHEMA) {
+        rc = err_set(err, ERR_VERSION, "a map of schema %lld; this reads %d", (long long)schema,
+                     MAP_SCHEMA);
+    }
+    rc = rc == 0 ? json_opt_string(m->json, "label", &m->label, err) : rc;
+    rc = rc == 0 ? check_tables(m, err) : rc;
+    rc = rc == 0 ? take_list(m, folder, "files", take_file, err) : rc;
+    rc = rc == 0 ? take_list(m, folder, "pattern", take_pattern, err) : rc;
+    return rc == 0 ? take_list(m, folder, "records", take_record, err) : rc;
+}
+
+int map_read(struct map *m, const char *path, struct err *err)
+{
+    char *full = path_absolute(NULL, path);
+    char *folder = path_folder(full);
+    int rc = json_read_file(path, MAP_BYTES_MAX, &m->json, err);
+    if (rc == 0) {
+        rc = take_map(m, folder, err);
+        rc = rc == 0 ? 0 : err_wrap(err, "%s", path);
+    }
+    free(folder);
+    free(full);
+    return rc;
+}

@@ -1,0 +1,337 @@
+#include "truthtable/imported/results.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+
+#define STDERR      "_stderr"
+#define NAME_MAX_OF 256 /* bytes of a key: longer ones are no metric's */
+
+static const char *const not_metrics[] = {"alias",        "name",    "sample_len",
+                                          "sample_count", "samples", " "};
+
+static bool is_metric_key(const char *key)
+{
+    for (size_t i = 0; i < sizeof(not_metrics) / sizeof(not_metrics[0]); i++) {
+        if (strcmp(key, not_metrics[i]) == 0) {
+            return false;
+        }
+    }
+    return key[0] != '\0';
+}
+
+/* "exact_match_stderr,strict-match" into its three parts. */
+struct key_parts {
+    const char *name;
+    const char *filter;
+    bool is_stderr;
+};
+
+static struct key_parts split_key(struct arena *a, const char *key)
+{
+    const char *comma = strchr(key, ',');
+    size_t len = comma == NULL ? strlen(key) : (size_t)(comma - key);
+    const size_t tail = strlen(STDERR);
+    struct key_parts parts = {.filter = comma == NULL ? "none" : comma + 1};
+    if (len > tail && strncmp(key + len - tail, STDERR, tail) == 0) {
+        parts.is_stderr = true;
+        len -= tail;
+    }
+    parts.name = arena_strndup(a, key, len);
+    return parts;
+}
+
+static struct results_metric *find_metric(const struct results_entry *e, const char *name,
+                                          const char *filter)
+{
+    for (size_t i = 0; i < e->n_metrics; i++) {
+        if (strcmp(e->metrics[i].name, name) == 0 && strcmp(e->metrics[i].filter, filter) == 0) {
+            return &e->metrics[i];
+        }
+    }
+    return NULL;
+}
+
+const struct results_metric *results_metric(const struct results_entry *e, const char *name,
+                                            const char *filter)
+{
+    return find_metric(e, name, filter);
+}
+
+/* A standard error is a number, "N/A", or nothing; 0.0 for a score inside (0, 1) is a known fault
+ * of some versions, and no standard error either. */
+static int take_stderr(struct results_metric *m, const cJSON *v, struct err *err)
+{
+    if (cJSON_IsNull(v) || (cJSON_IsString(v) && strcmp(v->valuestring, "N/A") == 0)) {
+        return 0;
+    }
+    if (!cJSON_IsNumber(v) || !(v->valuedouble >= 0)) {
+        return err_set(err, ERR_SYNTAX, "\"%s\" is no standard error", v->string);
+    }
+    m->has_se = v->valuedouble > 0 || !m->has_value || !(m->value > 0 && m->value < 1);
+    m->se = v->valuedouble;
+    return 0;
+}
+
+static int take_value(struct results_metric *m, const cJSON *v, struct err *err)
+{
+    if (cJSON_IsNull(v)) {
+        return 0;
+    }
+    if (!cJSON_IsNumber(v)) {
+        return err_set(err, ERR_SYNTAX, "\"%s\" is no number", v->string);
+    }
+    m->has_value = true;
+    m->value = v->valuedouble;
+    return 0;
+}
+
+/* Values first: a standard error belongs to a metric that is there. */
+static int take_metrics(struct results *r, struct results_entry *e, const cJSON *obj,
+                        struct err *err)
+{
+    int rc = 0;
+    const size_t n = (size_t)cJSON_GetArraySize(obj);
+    if (n > 2 * RESULTS_METRICS_MAX) {
+        return err_set(err, ERR_RANGE, "more than %d metrics", RESULTS_METRICS_MAX);
+    }
+    e->metrics = arena_array(&r->arena, n + 1, sizeof(*e->metrics));
+    for (int pass = 0; pass < 2; pass++) {
+        for (const cJSON *v = obj->child; rc == 0 && v != NULL; v = v->next) {
+            if (!is_metric_key(v->string)) {
+                continue;
+            }
+            if (strlen(v->string) > NAME_MAX_OF) {
+                return err_set(err, ERR_RANGE, "a key of more than %d bytes", NAME_MAX_OF);
+            }
+            struct key_parts parts = split_key(&r->arena, v->string);
+            struct results_metric *m = find_metric(e, parts.name, parts.filter);
+            if (pass == 0 && !parts.is_stderr) {
+                m = &e->metrics[e->n_metrics++];
+                *m = (struct results_metric){
+                    .key = v->string, .name = parts.name, .filter = parts.filter};
+                rc = take_value(m, v, err);
+            } else if (pass == 1 && parts.is_stderr && m == NULL) {
+                rc = err_set(err, ERR_SYNTAX, "\"%s\" has no score beside it", v->string);
+            } else if (pass == 1 && parts.is_stderr) {
+                rc = take_stderr(m, v, err);
+            }
+        }
+    }
+    return rc;
+}
+
+static int take_count(struct results_entry *e, const cJSON *obj, const char *key, struct err *err)
+{
+    int64_t n = 0;
+    if (json_member(obj, key) == NULL || cJSON_IsNull(json_member(obj, key))) {
+        return 0;
+    }
+    int rc = json_get_int(obj, key, 0, RESULTS_ITEMS_MAX, &n, err);
+    if (rc == 0 && e->has_n && e->n != n) {
+        rc = err_set(err, ERR_CORRUPT, "\"%s\" is %lld, elsewhere in the file it is %lld items",
+                     key, (long long)n, (long long)e->n);
+    }
+    e->has_n = e->has_n || rc == 0;
+    e->n = n;
+    return rc;
+}
+
+static int take_members(struct results *r, struct results_entry *e, struct err *err)
+{
+    const cJSON *list = json_member(json_member(r->json, "group_subtasks"), e->task);
+    if (list == NULL || (cJSON_IsArray(list) && list->child == NULL)) {
+        return 0;
+    }
+    if (!cJSON_IsArray(list)) {
+        return err_set(err, ERR_SYNTAX, "\"group_subtasks\" of %.80s is no list", e->task);
+    }
+    e->members = arena_array(&r->arena, (size_t)cJSON_GetArraySize(list) + 1, sizeof(*e->members));
+    for (const cJSON *v = list->child; v != NULL; v = v->next) {
+        if (!cJSON_IsString(v)) {
+            return err_set(err, ERR_SYNTAX, "\"group_subtasks\" of %.80s names no task", e->task);
+        }
+        e->members[e->n_members++] = v->valuestring;
+    }
+    return 0;
+}
+
+static int take_entry(struct results *r, struct results_entry *e, const cJSON *obj, struct err *err)
+{
+    const cJSON *counts = json_member(json_member(r->json, "n-samples"), obj->string);
+    *e = (struct results_entry){.task = obj->string};
+    e->config = json_member(json_member(r->json, "configs"), obj->string);
+    if (!cJSON_IsObject(obj)) {
+        return err_set(err, ERR_SYNTAX, "is no object");
+    }
+    int rc = take_metrics(r, e, obj, err);
+    if (rc == 0 && cJSON_IsObject(counts)) {
+        rc = take_count(e, counts, "effective", err);
+    }
+    if (rc == 0) {
+        rc = take_count(e, obj, "sample_len", err);
+    }
+    if (rc == 0) {
+        rc = take_count(e, obj, "samples", err);
+    }
+    return rc == 0 ? take_members(r, e, err) : rc;
+}
+
+const struct results_entry *results_find(const struct results *r, const char *task)
+{
+    for (size_t i = 0; i < r->n_entries; i++) {
+        if (strcmp(r->entries[i].task, task) == 0) {
+            return &r->entries[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- groups ---- */
+
+#define GROUP_DEPTH_MAX  16
+#define GROUP_VISITS_MAX 65536 /* a list that names its tasks over and over */
+
+struct leaves {
+    const struct results *r;
+    const struct results_entry **list;
+    size_t n;
+    size_t n_visits;
+};
+
+static int add_leaves(struct leaves *l, const struct results_entry *e, int depth, struct err *err)
+{
+    int rc = 0;
+    if (depth > GROUP_DEPTH_MAX || ++l->n_visits > GROUP_VISITS_MAX) {
+        return err_set(err, ERR_REFUSED, "group %.80s contains itself", e->task);
+    }
+    for (size_t i = 0; rc == 0 && i < e->n_members; i++) {
+        const struct results_entry *m = results_find(l->r, e->members[i]);
+        rc = m != NULL ? add_leaves(l, m, depth + 1, err)
+                       : err_set(err, ERR_REFUSED, "group %.80s names %.80s, which has no entry",
+                                 e->task, e->members[i]);
+    }
+    if (rc != 0 || e->n_members > 0) {
+        return rc;
+    }
+    for (size_t i = 0; i < l->n; i++) {
+        if (l->list[i] == e) {
+            return 0;
+        }
+    }
+    l->list[l->n++] = e;
+    return 0;
+}
+
+int results_leaves(struct results *r, const struct results_entry *of,
+                   const struct results_entry ***leaves, size_t *n, struct err *err)
+{
+    struct leaves l = {.r = r};
+    l.list = arena_array(&r->arena, r->n_entries + 1, sizeof(*l.list));
+    int rc = add_leaves(&l, of, 0, err);
+    *leaves = l.list;
+    *n = l.n;
+    return rc;
+}
+
+/* A group has as many items as its leaves. */
+static int count_group(struct results *r, struct results_entry *e, struct err *err)
+{
+    const struct results_entry **leaves = NULL;
+    size_t n = 0;
+    int64_t sum = 0;
+    int rc = results_leaves(r, e, &leaves, &n, err);
+    if (rc != 0) {
+        return rc;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!leaves[i]->has_n) {
+            return 0;
+        }
+        sum += leaves[i]->n;
+    }
+    if (e->has_n && e->n != sum) {
+        return err_set(err, ERR_CORRUPT, "%.80s: %lld items, its tasks have %lld", e->task,
+                       (long long)e->n, (long long)sum);
+    }
+    e->has_n = true;
+    e->n = sum;
+    return 0;
+}
+
+/* ---- the file ---- */
+
+static int take_limit(struct results *r, struct err *err)
+{
+    const cJSON *limit = json_member(json_member(r->json, "config"), "limit");
+    if (limit == NULL || cJSON_IsNull(limit)) {
+        return 0;
+    }
+    if (!cJSON_IsNumber(limit) || !(limit->valuedouble > 0)) {
+        return err_set(err, ERR_SYNTAX, "config.limit is no number above 0");
+    }
+    r->has_limit = true;
+    r->limit = limit->valuedouble;
+    return 0;
+}
+
+static int take_all(struct results *r, struct err *err)
+{
+    const cJSON *list = NULL;
+    int rc = json_get_object(r->json, "results", &list, err);
+    if (rc != 0) {
+        return err_wrap(err, "no results file of lm-evaluation-harness");
+    }
+    const size_t n = (size_t)cJSON_GetArraySize(list);
+    if (n > RESULTS_TASKS_MAX) {
+        return err_set(err, ERR_RANGE, "more than %d tasks", RESULTS_TASKS_MAX);
+    }
+    r->entries = arena_array(&r->arena, n + 1, sizeof(*r->entries));
+    for (const cJSON *v = list->child; rc == 0 && v != NULL; v = v->next) {
+        rc = take_entry(r, &r->entries[r->n_entries], v, err);
+        r->n_entries++;
+        if (rc != 0) {
+            (void)err_wrap(err, "results.%.80s", v->string);
+        }
+    }
+    for (size_t i = 0; rc == 0 && i < r->n_entries; i++) {
+        rc = r->entries[i].n_members > 0 ? count_group(r, &r->entries[i], err) : 0;
+    }
+    return rc == 0 ? take_limit(r, err) : rc;
+}
+
+int results_parse(struct results *r, const char *text, size_t len, const char *path,
+                  struct err *err)
+{
+    *r = (struct results){0};
+    arena_init(&r->arena);
+    r->path = arena_strdup(&r->arena, path);
+    int rc = json_parse_lax(text, len, &r->json, err);
+    if (rc == 0) {
+        rc = take_all(r, err);
+    }
+    return rc == 0 ? 0 : err_wrap(err, "%s", path);
+}
+
+int results_read(struct results *r, const char *path, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    *r = (struct results){0};
+    int rc = file_read(path, RESULTS_BYTES_MAX, &text, err);
+    if (rc == 0) {
+        rc = results_parse(r, text.buf, text.len, path, err);
+        r->digest = digest_bytes(text.buf, text.len);
+        r->n_bytes = (int64_t)text.len;
+    }
+    strbuf_release(&text);
+    return rc;
+}
+
+void results_release(struct results *r)
+{
+    cJSON_Delete(r->json);
+    arena_release(&r->arena);
+    *r = (struct results){0};
+}

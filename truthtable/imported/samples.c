@@ -1,0 +1,323 @@
+#include "truthtable/imported/samples.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "truthtable/imported/judge.h"
+
+/* "aggregation" of the task's metric_list, else what the metric's name has always meant. */
+static enum samples_sum sum_of(const struct results_entry *task, const char *metric)
+{
+    static const struct {
+        const char *word;
+        enum samples_sum sum;
+    } words[] = {
+        {"mean", SUM_MEAN},
+        {"perplexity", SUM_PERPLEXITY},
+        {"weighted_perplexity", SUM_WEIGHTED},
+        {"bits_per_byte", SUM_BITS},
+        {"acc", SUM_MEAN},
+        {"acc_norm", SUM_MEAN},
+        {"exact_match", SUM_MEAN},
+        {"word_perplexity", SUM_WEIGHTED},
+        {"byte_perplexity", SUM_WEIGHTED},
+    };
+    const char *said = metric;
+    const cJSON *m = NULL;
+    cJSON_ArrayForEach(m, json_member(task->config, "metric_list"))
+    {
+        const cJSON *name = json_member(m, "metric");
+        const cJSON *how = json_member(m, "aggregation");
+        if (cJSON_IsString(name) && strcmp(name->valuestring, metric) == 0 && cJSON_IsString(how)) {
+            said = how->valuestring;
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        if (strcmp(words[i].word, said) == 0) {
+            return words[i].sum;
+        }
+    }
+    return SUM_UNKNOWN;
+}
+
+static size_t find_filter(const struct samples *s, const char *name)
+{
+    size_t i = 0;
+    while (i < s->n_filters && strcmp(s->filters[i], name) != 0) {
+        i++;
+    }
+    return i;
+}
+
+int samples_init(struct samples *s, const struct results *r, const struct results_entry *task,
+                 struct err *err)
+{
+    *s = (struct samples){.results = r, .task = task, .all_hashes = true};
+    digest_start(&s->hashes);
+    s->metrics = xcalloc(task->n_metrics + 1, sizeof(*s->metrics));
+    for (size_t i = 0; i < task->n_metrics; i++) {
+        const struct results_metric *m = &task->metrics[i];
+        s->metrics[i].of = m;
+        s->metrics[i].sum = sum_of(task, m->name);
+        if (find_filter(s, m->filter) < s->n_filters) {
+            continue;
+        }
+        if (s->n_filters == SAMPLES_FILTERS_MAX) {
+            return err_set(err, ERR_RANGE, "%s: more than %d filters", task->task,
+                           SAMPLES_FILTERS_MAX);
+        }
+        s->filters[s->n_filters++] = m->filter;
+    }
+    return 0;
+}
+
+void samples_release(struct samples *s)
+{
+    for (size_t i = 0; s->metrics != NULL && i < s->task->n_metrics; i++) {
+        free(s->metrics[i].xs);
+    }
+    free(s->metrics);
+    free(s->seen);
+    *s = (struct samples){0};
+}
+
+/* ---- a line ---- */
+
+static void grow_seen(struct samples *s, size_t doc)
+{
+    if (doc < s->cap_seen) {
+        return;
+    }
+    size_t cap = s->cap_seen == 0 ? 1024 : s->cap_seen;
+    while (cap <= doc) {
+        cap *= 2;
+    }
+    s->seen = xreallocarray(s->seen, cap, sizeof(*s->seen));
+    memset(s->seen + s->cap_seen, 0, (cap - s->cap_seen) * sizeof(*s->seen));
+    s->cap_seen = cap;
+}
+
+/* Which filter the line is of, and that it is the first of its document there. */
+static int place_line(struct samples *s, const cJSON *line, size_t *filter, struct err *err)
+{
+    int64_t doc = 0;
+    const char *name = NULL;
+    int rc = json_get_int(line, "doc_id", 0, SAMPLES_DOCS_MAX - 1, &doc, err);
+    if (rc == 0) {
+        rc = json_opt_string(line, "filter", &name, err);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    grow_seen(s, (size_t)doc);
+    size_t at = 0;
+    if (name != NULL) {
+        at = find_filter(s, name);
+    } else {
+        while (at < s->n_filters && (s->seen[doc] >> at & 1U) != 0) {
+            at++;
+        }
+    }
+    if (at >= s->n_filters) {
+        return name != NULL
+                   ? err_set(err, ERR_CORRUPT, "filter \"%.60s\" is none of the results file's",
+                             name)
+                   : err_set(err, ERR_CORRUPT,
+                             "doc_id %lld stands twice, or more often than there are filters (%zu)",
+                             (long long)doc, s->n_filters);
+    }
+    if ((s->seen[doc] >> at & 1U) != 0) {
+        return err_set(err, ERR_CORRUPT, "doc_id %lld stands twice under filter \"%s\"",
+                       (long long)doc, s->filters[at]);
+    }
+    s->seen[doc] |= 1U << at;
+    s->n_docs[at]++;
+    *filter = at;
+    return 0;
+}
+
+static void push(struct samples_metric *m, double x)
+{
+    ARRAY_GROW(m->xs, m->n, m->cap);
+    m->xs[m->n++] = x;
+}
+
+/* A number, or [log-likelihood, words or bytes]. */
+static int take_stored(struct samples_metric *m, const cJSON *v, struct err *err)
+{
+    double x = 0;
+    double weight = 0;
+    if (cJSON_IsArray(v) && cJSON_GetArraySize(v) == 2) {
+        if (!judge_number(v->child, &x) || !judge_number(v->child->next, &weight) ||
+            !(weight >= 0)) {
+            return err_set(err, ERR_SYNTAX, "\"%s\" is no pair of numbers", m->of->name);
+        }
+    } else if (m->sum == SUM_WEIGHTED || m->sum == SUM_BITS) {
+        return err_set(err, ERR_SYNTAX, "\"%s\" is no pair of numbers", m->of->name);
+    } else if (!judge_number(v, &x)) {
+        if (m->sum == SUM_UNKNOWN) {
+            return 0; /* whatever such a metric keeps of an item */
+        }
+        return err_set(err, ERR_SYNTAX, "\"%s\" is no number", m->of->name);
+    }
+    push(m, x);
+    m->weights += weight;
+    return 0;
+}
+
+static bool lists(const cJSON *names, const char *name)
+{
+    const cJSON *v = NULL;
+    cJSON_ArrayForEach(v, names)
+    {
+        if (cJSON_IsString(v) && strcmp(v->valuestring, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int take_values(struct samples *s, const cJSON *line, size_t filter, struct err *err)
+{
+    const cJSON *names = json_member(line, "metrics");
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < s->task->n_metrics; i++) {
+        struct samples_metric *m = &s->metrics[i];
+        const cJSON *v = json_member(line, m->of->name);
+        enum judged how = JUDGED_NOT;
+        if (strcmp(m->of->filter, s->filters[filter]) != 0) {
+            continue;
+        }
+        if (v == NULL && (names == NULL || !lists(names, m->of->name))) {
+            continue;
+        }
+        if (v == NULL) {
+            return err_set(err, ERR_SYNTAX, "\"%s\" is missing", m->of->name);
+        }
+        rc = take_stored(m, v, err);
+        if (rc == 0) {
+            rc = judge_metric(line, s->task->config, m->of->name, &how, err);
+        }
+        m->n_recomputed += how == JUDGED_RIGHT ? 1 : 0;
+    }
+    return rc;
+}
+
+int samples_line(struct samples *s, const cJSON *line, const char *text, size_t len,
+                 struct err *err)
+{
+    size_t filter = 0;
+    bool has_hashes = false;
+    if (!cJSON_IsObject(line)) {
+        return err_set(err, ERR_SYNTAX, "is no object");
+    }
+    int rc = place_line(s, line, &filter, err);
+    if (rc == 0) {
+        rc = judge_hashes(line, text, len, &s->hashes, &has_hashes, err);
+    }
+    if (rc == 0) {
+        rc = judge_filtered(line, err);
+    }
+    if (rc == 0) {
+        rc = take_values(s, line, filter, err);
+    }
+    s->all_hashes = s->all_hashes && has_hashes;
+    s->n_lines++;
+    return rc;
+}
+
+/* ---- the file ---- */
+
+static int read_text_line(struct samples *s, const char *text, size_t len, struct err *err)
+{
+    cJSON *line = NULL;
+    int rc = json_parse_lax(text, len, &line, err);
+    rc = rc == 0 ? samples_line(s, line, text, len, err) : rc;
+    cJSON_Delete(line);
+    return rc;
+}
+
+static int read_lines(struct samples *s, FILE *f, const char *path, struct err *err)
+{
+    char *line = NULL;
+    size_t cap = 0;
+    size_t no = 0;
+    ssize_t len = 0;
+    int rc = 0;
+    struct digest_stream digest;
+    digest_start(&digest);
+    while (rc == 0 && (len = getline(&line, &cap, f)) > 0) {
+        no++;
+        digest_add(&digest, line, (size_t)len);
+        s->n_bytes += len;
+        if (strspn(line, " \t\r\n") == (size_t)len) {
+            continue;
+        }
+        rc = (size_t)len > SAMPLES_LINE_MAX
+                 ? err_set(err, ERR_RANGE, "more than %zu bytes", SAMPLES_LINE_MAX)
+                 : read_text_line(s, line, (size_t)len, err);
+        if (rc != 0) {
+            (void)err_wrap(err, "%s: line %zu", path, no);
+        }
+    }
+    if (rc == 0 && ferror(f)) {
+        rc = err_set(err, ERR_IO, "%s: it cannot be read", path);
+    }
+    s->digest = digest_finish(&digest);
+    free(line);
+    return rc;
+}
+
+/* 0.4.0 to 0.4.2: all samples as one array. */
+static int read_array(struct samples *s, const char *path, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    cJSON *list = NULL;
+    size_t no = 0;
+    int rc = file_read(path, SAMPLES_ARRAY_MAX, &text, err);
+    if (rc == 0) {
+        s->digest = digest_bytes(text.buf, text.len);
+        s->n_bytes = (int64_t)text.len;
+        rc = json_parse_lax(text.buf, text.len, &list, err);
+        rc = rc == 0 ? 0 : err_wrap(err, "%s", path);
+    }
+    strbuf_release(&text);
+    for (const cJSON *v = rc == 0 ? list->child : NULL; rc == 0 && v != NULL; v = v->next) {
+        rc = samples_line(s, v, NULL, 0, err);
+        if (rc != 0) {
+            (void)err_wrap(err, "%s: sample %zu", path, no);
+        }
+        no++;
+    }
+    cJSON_Delete(list);
+    return rc;
+}
+
+static int first_character(FILE *f)
+{
+    int c = getc(f);
+    while (c == ' ' || c == '\n' || c == '\r' || c == '\t') {
+        c = getc(f);
+    }
+    rewind(f);
+    return c;
+}
+
+int samples_read(struct samples *s, const char *path, struct err *err)
+{
+    if (file_kind_at(path) != FILE_REGULAR) {
+        return err_set(err, file_kind_at(path) == FILE_ABSENT ? ERR_NOT_FOUND : ERR_REFUSED,
+                       "%s is no file", path);
+    }
+    FILE *f = fopen(path, "re");
+    if (f == NULL) {
+        return err_set(err, ERR_IO, "%s cannot be opened", path);
+    }
+    int rc = first_character(f) == '[' ? read_array(s, path, err) : read_lines(s, f, path, err);
+    (void)fclose(f);
+    return rc;
+}

@@ -1,0 +1,233 @@
+/*
+ * How the files of a stage were made: what ought to be alike in every cell, so that the cells
+ * differ in the plan's factors and in nothing else. Kept as stage -> setting -> value -> {n, first
+ * cell}.
+ */
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "truthtable/imported/import.h"
+
+#define SHOWN_VALUES 4
+#define SHOWN_BYTES  60
+
+/* Members of a model_args that say where the model lies, and so differ as they should. */
+static const char *const place_keys[] = {"pretrained", "peft",   "delta",    "model",
+                                         "path",       "engine", "tokenizer"};
+
+static bool is_place(const char *key, size_t len)
+{
+    for (size_t i = 0; i < sizeof(place_keys) / sizeof(place_keys[0]); i++) {
+        if (strlen(place_keys[i]) == len && strncmp(place_keys[i], key, len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void note(struct import *im, const struct import_task *t, const char *setting,
+                 const char *value)
+{
+    const char *stage = im->program->stages[t->stage].name;
+    cJSON *of_stage = cJSON_GetObjectItemCaseSensitive(im->settings, stage);
+    if (of_stage == NULL) {
+        of_stage = json_object();
+        json_put(im->settings, stage, of_stage);
+    }
+    cJSON *values = cJSON_GetObjectItemCaseSensitive(of_stage, setting);
+    if (values == NULL) {
+        values = json_object();
+        json_put(of_stage, setting, values);
+    }
+    cJSON *seen = cJSON_GetObjectItemCaseSensitive(values, value);
+    if (seen == NULL) {
+        seen = json_object();
+        json_put_int(seen, "n", 0);
+        json_put_string(seen, "first", im->program->cells[t->cell].name);
+        json_put(values, value, seen);
+    }
+    cJSON *n = cJSON_GetObjectItemCaseSensitive(seen, "n");
+    cJSON_SetNumberValue(n, n->valuedouble + 1);
+}
+
+/* Absent and null are one: an older version did not write the key. */
+static void note_json(struct import *im, const struct import_task *t, const char *setting,
+                      const cJSON *v)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err ignored = {0};
+    if (cJSON_IsString(v)) {
+        note(im, t, setting, v->valuestring);
+    } else if (v != NULL && !cJSON_IsNull(v) && json_line(v, &text, &ignored) == 0) {
+        note(im, t, setting, text.buf);
+    } else {
+        note(im, t, setting, "not said");
+    }
+    strbuf_release(&text);
+}
+
+/* "pretrained=/m,dtype=float32": what is left without the places, and the place itself. */
+static void split_args(const char *args, struct strbuf *rest, struct strbuf *model)
+{
+    while (*args != '\0') {
+        const size_t len = strcspn(args, ",");
+        const size_t key = strcspn(args, "=,");
+        if (!is_place(args, key)) {
+            strbuf_addf(rest, "%s%.*s", rest->len > 0 ? "," : "", (int)len, args);
+        } else if (model->len == 0 && key < len) {
+            strbuf_add(model, args + key + 1, len - key - 1);
+        }
+        args += len + (args[len] == ',' ? 1 : 0);
+    }
+}
+
+static void split_object(const cJSON *args, struct strbuf *rest, struct strbuf *model)
+{
+    for (const cJSON *v = args->child; v != NULL; v = v->next) {
+        struct err ignored = {0};
+        if (is_place(v->string, strlen(v->string))) {
+            strbuf_adds(model->len == 0 ? model : rest,
+                        cJSON_IsString(v) && model->len == 0 ? v->valuestring : "");
+            continue;
+        }
+        strbuf_addf(rest, "%s%s=", rest->len > 0 ? "," : "", v->string);
+        if (cJSON_IsString(v)) {
+            strbuf_adds(rest, v->valuestring);
+        } else if (json_line(v, rest, &ignored) != 0) {
+            strbuf_adds(rest, "?");
+        }
+    }
+}
+
+static void note_model(struct import *im, const struct import_task *t)
+{
+    const cJSON *args = json_member(json_member(t->results->json, "config"), "model_args");
+    const char *cell = im->program->cells[t->cell].name;
+    struct strbuf rest = STRBUF_INIT;
+    struct strbuf model = STRBUF_INIT;
+    if (cJSON_IsString(args)) {
+        split_args(args->valuestring, &rest, &model);
+    } else if (cJSON_IsObject(args)) {
+        split_object(args, &rest, &model);
+    }
+    note(im, t, "model_args", rest.len == 0 ? "not said" : rest.buf);
+    if (model.len > 0) {
+        const cJSON *owner = json_member(im->models, model.buf);
+        if (owner == NULL) {
+            json_put_string(im->models, model.buf, cell);
+        } else if (strcmp(owner->valuestring, cell) != 0) {
+            import_warn(im, "one model for two cells: %.100s for %s and for %s", model.buf,
+                        owner->valuestring, cell);
+        }
+    }
+    strbuf_release(&rest);
+    strbuf_release(&model);
+}
+
+/* The task's own settings without what says where it was run from. */
+static void note_config(struct import *im, const struct import_task *t)
+{
+    const cJSON *config = t->leaves[0]->config;
+    struct strbuf text = STRBUF_INIT;
+    struct err ignored = {0};
+    if (!cJSON_IsObject(config)) {
+        note(im, t, "task settings", "not said");
+        return;
+    }
+    cJSON *copy = json_copy(config);
+    cJSON_DeleteItemFromObjectCaseSensitive(copy, "metadata");
+    char hex[DIGEST_HEX_SIZE] = "not canonical";
+    if (json_canonical(copy, &text, &ignored) == 0) {
+        struct digest d = digest_bytes(text.buf, text.len);
+        digest_hex(&d, hex);
+        hex[12] = '\0';
+    }
+    note(im, t, "task settings", hex);
+    cJSON_Delete(copy);
+    strbuf_release(&text);
+}
+
+/* Items and prompts, over all leaves, when every one has its hash. */
+static void note_items(struct import *im, const struct import_task *t)
+{
+    const cJSON *hashes = json_member(t->results->json, "task_hashes");
+    struct digest_stream all;
+    char hex[DIGEST_HEX_SIZE];
+    digest_start(&all);
+    for (size_t i = 0; i < t->n_leaves; i++) {
+        const cJSON *h = json_member(hashes, t->leaves[i]->task);
+        if (!cJSON_IsString(h)) {
+            return; /* logged by --log_samples alone */
+        }
+        digest_add(&all, h->valuestring, strlen(h->valuestring));
+    }
+    struct digest d = digest_finish(&all);
+    digest_hex(&d, hex);
+    hex[12] = '\0';
+    note(im, t, "items and prompts (task_hashes)", hex);
+}
+
+static void check_shots(struct import *im, const struct import_task *t, const cJSON *shots)
+{
+    cJSON *params = program_task_params(im->program, t->stage, t->cell);
+    const cJSON *planned = json_member(params, "shots");
+    if (cJSON_IsNumber(planned) && cJSON_IsNumber(shots) &&
+        planned->valuedouble != shots->valuedouble) {
+        import_warn(im, "the plan says shots = %g for %s, which was run with n-shot %g",
+                    planned->valuedouble, im->program->stages[t->stage].name, shots->valuedouble);
+    }
+    cJSON_Delete(params);
+}
+
+void settings_note(struct import *im, const struct import_task *t)
+{
+    static const char *const of_run[] = {"limit",       "gen_kwargs", "fewshot_seed", "random_seed",
+                                         "numpy_seed",  "torch_seed", "batch_size",   "num_fewshot",
+                                         "model_dtype", "model"};
+    static const char *const of_file[] = {"lm_eval_version",      "git_hash",
+                                          "transformers_version", "max_length",
+                                          "chat_template_sha",    "system_instruction_sha",
+                                          "fewshot_as_multiturn"};
+    const cJSON *json = t->results->json;
+    const char *leaf = t->leaves[0]->task;
+    const cJSON *shots = json_member(json_member(json, "n-shot"), leaf);
+    note(im, t, "task", t->entry->task);
+    note_json(im, t, "n-shot", shots);
+    note_json(im, t, "task version", json_member(json_member(json, "versions"), leaf));
+    for (size_t i = 0; i < sizeof(of_run) / sizeof(of_run[0]); i++) {
+        note_json(im, t, of_run[i], json_member(json_member(json, "config"), of_run[i]));
+    }
+    for (size_t i = 0; i < sizeof(of_file) / sizeof(of_file[0]); i++) {
+        note_json(im, t, of_file[i], json_member(json, of_file[i]));
+    }
+    note_model(im, t);
+    note_config(im, t);
+    note_items(im, t);
+    check_shots(im, t, shots);
+}
+
+void settings_compare(struct import *im)
+{
+    const cJSON *stage = NULL;
+    const cJSON *setting = NULL;
+    cJSON_ArrayForEach(stage, im->settings)
+    {
+        cJSON_ArrayForEach(setting, stage)
+        {
+            struct strbuf text = STRBUF_INIT;
+            int n = 0;
+            for (const cJSON *v = setting->child; v != NULL && n < SHOWN_VALUES; v = v->next) {
+                strbuf_addf(&text, "%s%.*s (%g, first %s)", n++ == 0 ? "" : " and ", SHOWN_BYTES,
+                            v->string, json_member(v, "n")->valuedouble,
+                            json_member(v, "first")->valuestring);
+            }
+            if (n > 1) {
+                const int more = cJSON_GetArraySize(setting) - n;
+                import_warn(im, "configs differ in %s: %s %s%s", stage->string, setting->string,
+                            text.buf, more > 0 ? " and more" : "");
+            }
+            strbuf_release(&text);
+        }
+    }
+}
