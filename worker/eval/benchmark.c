@@ -11,31 +11,46 @@ static int compare_sizes(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Python's Random(seed).sample(range(n), count), in the order of the items. */
-static void select_drawn(struct benchmark *b, uint64_t seed)
+/* Of the n items from the first-th on, the first so many or, as Python's
+ * Random(seed).sample(range(n), count) draws them, in the order of the items. */
+static void select_from(struct benchmark *b, const struct eval_options *o, size_t first, size_t n,
+                        size_t count)
 {
-    uint32_t *drawn = xcalloc(b->n_selected, sizeof(*drawn));
+    size_t *selected = b->selected + b->n_selected;
+    uint32_t *drawn = xcalloc(count, sizeof(*drawn));
     struct pyrandom random;
-    pyrandom_seed(&random, seed);
-    pyrandom_sample(&random, (uint32_t)b->set.n, (uint32_t)b->n_selected, drawn);
-    for (size_t i = 0; i < b->n_selected; i++)
-        b->selected[i] = drawn[i];
-    qsort(b->selected, b->n_selected, sizeof(*b->selected), compare_sizes);
+    pyrandom_seed(&random, (uint64_t)o->subset_seed);
+    if (o->subset_count > 0)
+        pyrandom_sample(&random, (uint32_t)n, (uint32_t)count, drawn);
+    for (size_t i = 0; i < count; i++)
+        selected[i] = first + (o->subset_count > 0 ? drawn[i] : i);
+    qsort(selected, count, sizeof(*selected), compare_sizes);
+    b->n_selected += count;
     free(drawn);
+}
+
+/* llm-foundry takes so many of every data set: of each member, of each category. */
+static void select_from_groups(struct benchmark *b, const struct eval_options *o, size_t wanted)
+{
+    for (size_t g = 0; g < b->set.n_groups; g++) {
+        const struct item_group *group = &b->set.groups[g];
+        select_from(b, o, group->first, group->n,
+                    wanted > 0 && wanted < group->n ? wanted : group->n);
+    }
 }
 
 static int select_items(struct benchmark *b, const struct eval_options *o, struct err *err)
 {
     const int64_t wanted = o->limit > 0 ? o->limit : o->subset_count;
-    if (wanted > (int64_t)b->set.n || b->set.n > UINT32_MAX)
+    const bool by_group = o->spec->style == STYLE_DCLM && b->set.n_groups > 1;
+    if ((wanted > (int64_t)b->set.n && !by_group) || b->set.n > UINT32_MAX)
         return err_set(err, ERR_INVALID, "%s: %lld items wanted, there are %zu",
                        o->limit > 0 ? "limit" : "items", (long long)wanted, b->set.n);
-    b->n_selected = wanted > 0 ? (size_t)wanted : b->set.n;
-    b->selected = xcalloc(b->n_selected, sizeof(*b->selected));
-    for (size_t i = 0; i < b->n_selected; i++)
-        b->selected[i] = i;
-    if (o->subset_count > 0)
-        select_drawn(b, (uint64_t)o->subset_seed);
+    b->selected = xcalloc(b->set.n, sizeof(*b->selected));
+    if (by_group)
+        select_from_groups(b, o, (size_t)wanted);
+    else
+        select_from(b, o, 0, b->set.n, wanted > 0 ? (size_t)wanted : b->set.n);
     return 0;
 }
 
@@ -44,6 +59,7 @@ struct item_source benchmark_source(const struct eval_options *o, const char *pa
 {
     return (struct item_source){
         .path = path,
+        .more = o->more_data.name == NULL ? NULL : o->more_data.path,
         .split = split,
         .description_newlines = o->description_newlines,
         .drops_last_newline = o->rules->drops_last_newline,
@@ -54,7 +70,7 @@ struct item_source benchmark_source(const struct eval_options *o, const char *pa
 static int load_fewshot(struct benchmark *b, const struct eval_options *o, struct err *err)
 {
     const char *path = o->fewshot_data.name != NULL ? o->fewshot_data.path : o->data.path;
-    if (o->shots == 0)
+    if (o->shots == 0 || o->spec->style == STYLE_DCLM)
         return 0;
     if (o->fewshot_data.name == NULL && file_kind_at(path) != FILE_FOLDER)
         return 0;

@@ -5,17 +5,37 @@
 #include "worker/eval/benchmark.h"
 #include "worker/eval/run.h"
 #include "worker/eval/subject.h"
+#include "worker/eval/summary.h"
 
 /* A guess for models of a few hundred thousand parameters on one core, to be read as an order of
  * magnitude: the model is not known yet. */
 #define SECONDS_PER_BYTE 1e-5
+
+static void put_name(void *self, const char *name)
+{
+    description_metric(self, name);
+}
+
+/* What a run will give, also of each group of its items. */
+static int describe_metrics(struct description *d, const struct benchmark *bench, struct err *err)
+{
+    struct judge judge;
+    int rc = judge_init(&judge, &bench->set, NULL, err);
+    if (rc == 0)
+        summary_each_name(&judge, put_name, d);
+    judge_release(&judge);
+    return rc;
+}
 
 static void describe_benchmark(struct description *d, const struct eval_options *o,
                                struct param_faults *faults)
 {
     struct benchmark bench;
     struct err err = {0};
-    if (benchmark_load(&bench, o, &err) != 0) {
+    int rc = benchmark_load(&bench, o, &err);
+    if (rc == 0)
+        rc = describe_metrics(d, &bench, &err);
+    if (rc != 0) {
         struct params p;
         params_init(&p, NULL, faults);
         params_fault(&p, "data", "%s", err.msg);
@@ -40,8 +60,6 @@ int eval_describe(const struct task *task, FILE *out, struct err *err)
     struct description d;
     description_init(&d);
     eval_options_read(task, &options, &faults);
-    for (size_t m = 0; options.spec != NULL && m < options.spec->n_metrics; m++)
-        description_metric(&d, options.spec->metrics[m].name);
     if (faults.n == 0)
         subject_check(task, &options, &faults);
     if (faults.n == 0)

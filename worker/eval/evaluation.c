@@ -25,6 +25,7 @@ static int find_reads(struct evaluation *e, bool verify, struct err *err)
     const struct eval_options *o = &e->options;
     const struct eval_read reads[] = {
         {.key = "data", .data = &o->data},
+        {.key = "more_data", .data = &o->more_data},
         {.key = "fewshot_data", .data = &o->fewshot_data},
         {.key = "second_key", .data = &o->second_key},
         {.key = "task_file", .data = &o->task_file},

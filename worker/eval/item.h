@@ -57,6 +57,7 @@ struct item_set {
 /* Where records are. */
 struct item_source {
     const char *path; /* a file, or a folder with files as the task names them */
+    const char *more; /* of a suite: where members' files are that are not there; or NULL */
     const char *split;
     int description_newlines; /* that end each description, whatever the file says; 0: as there */
     bool drops_last_newline;  /* of each description (worker/eval/rules.h) */

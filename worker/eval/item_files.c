@@ -6,7 +6,8 @@
 #include "worker/eval/item_private.h"
 #include "worker/eval/spec_private.h"
 
-static void end_group(struct item_reader *r, const char *description)
+/* Closes a group that has the items up to the end-th. */
+static void end_group(struct item_reader *r, const char *description, size_t end)
 {
     struct item_set *set = r->set;
     const size_t parent = task_spec_parent_of(r->spec, r->group);
@@ -20,9 +21,45 @@ static void end_group(struct item_reader *r, const char *description)
         .description = description,
         .parent = parent == SIZE_MAX ? NULL : r->spec->parents[parent].name,
         .first = first,
-        .n = set->n - first,
+        .n = end - first,
     };
+    for (size_t i = first; i < end; i++)
+        set->items[i].group = set->n_groups;
     set->n_groups++;
+}
+
+static const char *category_of(const struct item *it)
+{
+    return it->category == NULL ? "" : it->category;
+}
+
+static int compare_categories(const void *a, const void *b)
+{
+    const struct item *x = a;
+    const struct item *y = b;
+    const int order = strcmp(category_of(x), category_of(y));
+    return order != 0 ? order : (x->line > y->line) - (x->line < y->line);
+}
+
+/* llm-foundry makes each category of records a data set of its own, by name; without categories
+ * there is one. */
+static void end_categories(struct item_reader *r, const char *description, size_t first)
+{
+    struct item_set *set = r->set;
+    qsort(set->items + first, set->n - first, sizeof(*set->items), compare_categories);
+    for (size_t i = first; i < set->n; i++) {
+        r->group = category_of(&set->items[i]);
+        if (i + 1 == set->n || strcmp(category_of(&set->items[i + 1]), r->group) != 0)
+            end_group(r, description, i + 1);
+    }
+}
+
+static void end_groups(struct item_reader *r, const char *description, size_t first)
+{
+    if (r->spec->style == STYLE_DCLM)
+        end_categories(r, description, first);
+    else
+        end_group(r, description, r->set->n);
 }
 
 /* The description filled in, with the line feeds at its end that the rules ask for. */
@@ -73,6 +110,7 @@ static int take_file(struct item_reader *r, const char *path, const struct item_
 {
     struct strbuf text = STRBUF_INIT;
     const char *description = NULL;
+    const size_t first = r->set->n;
     int rc = file_read(path, ITEM_FILE_MAX, &text, err);
     if (rc == 0 && (rc = take_text(r, path, text.buf, text.len, err)) != 0)
         err_wrap(err, "%s", path);
@@ -80,7 +118,7 @@ static int take_file(struct item_reader *r, const char *path, const struct item_
     if (rc == 0)
         rc = describe(r, src, &description, err);
     if (rc == 0)
-        end_group(r, description);
+        end_groups(r, description, first);
     return rc;
 }
 
@@ -189,6 +227,8 @@ int item_set_read(struct item_set *set, const struct task_spec *spec, const stru
                   struct err *err)
 {
     struct item_reader r = {set, spec, ""};
+    if (spec->n_members > 0)
+        return item_take_suite(set, spec, src, err);
     if (file_kind_at(src->path) == FILE_FOLDER)
         return take_folder(&r, src, err);
     if (task_spec_has_groups(spec))
@@ -202,10 +242,11 @@ int item_set_parse_jsonl(struct item_set *set, const struct task_spec *spec, con
     const struct item_source src = {.path = ""};
     struct item_reader r = {set, spec, ""};
     const char *description = NULL;
+    const size_t first = set->n;
     int rc = take_text(&r, ".jsonl", text, len, err);
     if (rc == 0)
         rc = describe(&r, &src, &description, err);
     if (rc == 0)
-        end_group(&r, description);
+        end_groups(&r, description, first);
     return rc;
 }

@@ -95,6 +95,16 @@ static size_t first_best(const struct outcome *o, const struct item *divide_by)
     return best;
 }
 
+/* llm-foundry's choice: the least cross-entropy a token, the first of equals. */
+static size_t first_least_surprising(const struct outcome *o)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < o->n; i++)
+        if (o->ll[i] / (double)o->n_tokens[i] > o->ll[best] / (double)o->n_tokens[best])
+            best = i;
+    return best;
+}
+
 /* What is compared: without what the task ignores. */
 static int normalise(const struct judge_task *t, const char *text, struct strbuf *out,
                      struct err *err)
@@ -161,7 +171,7 @@ static int judge_metric(const struct judge_task *t, const struct task_metric *me
     v->weight = 1.0;
     switch (metric->kind) {
     case METRIC_ACC:
-        v->pred = first_best(o, NULL);
+        v->pred = t->spec->style == STYLE_DCLM ? first_least_surprising(o) : first_best(o, NULL);
         v->value = it->kind == TASK_LIKELIHOOD ? o->greedy[0] : v->pred == it->gold;
         break;
     case METRIC_ACC_NORM:

@@ -6,6 +6,7 @@
 
 #define CONTEXT_MAX     (1 << 20)
 #define MAX_TOKENS      4096
+#define MEMBERS_MAX     64
 #define VIABILITY_ITEMS 16
 #define VIABILITY_SHARE 0.9
 
@@ -49,6 +50,47 @@ static void read_data(struct params *p, const struct task *task, struct eval_opt
     o->split = params_string(p, "split", o->spec == NULL ? "test" : o->spec->split);
     o->fewshot_split =
         params_string(p, "fewshot_split", o->spec == NULL ? "train" : o->spec->fewshot_split);
+}
+
+/* The members that a suite is to have: a list of names. */
+static void read_members(struct params *p, struct eval_options *o)
+{
+    const cJSON *list = params_value(p, "members");
+    const cJSON *member = NULL;
+    const char *names[MEMBERS_MAX];
+    size_t n = 0;
+    struct err err = {0};
+    if (list == NULL)
+        return;
+    cJSON_ArrayForEach(member, list)
+    {
+        if (!cJSON_IsString(member) || n == MEMBERS_MAX)
+            break;
+        names[n++] = member->valuestring;
+    }
+    if (!cJSON_IsArray(list) || member != NULL)
+        params_fault(p, "members", "expected a list of at most %d names", MEMBERS_MAX);
+    else if (task_spec_choose_members(o->spec, names, n, &err) != 0)
+        params_fault(p, "members", "%s", err.msg);
+}
+
+/* What only tasks of style dclm have, and what they do not. */
+static void read_dclm(struct params *p, const struct task *task, struct eval_options *o)
+{
+    static const char *const versions[BASELINES_NR] = {[BASELINE_V2] = "v2", [BASELINE_V1] = "v1"};
+    static const char *const others[] = {"fewshot_data", "fewshot_split", "second_key", "split"};
+    if (o->spec == NULL || o->spec->style != STYLE_DCLM)
+        return;
+    o->baselines = (enum baseline_version)params_choice(p, "baselines", versions, BASELINES_NR, 0);
+    if (o->spec->n_members > 0) {
+        read_members(p, o);
+        find_data(p, task, "more_data", params_string(p, "more_data", NULL), &o->more_data);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        if (params_has(p, others[i]))
+            params_fault(p, others[i],
+                         "tasks of style dclm have none: one file has their items, "
+                         "which are their examples too");
 }
 
 static void read_subset(struct params *p, struct eval_options *o)
@@ -120,6 +162,7 @@ void eval_options_read(const struct task *task, struct eval_options *o, struct p
     params_init(&p, task->params, faults);
     read_task_name(&p, task, o);
     read_data(&p, task, o);
+    read_dclm(&p, task, o);
     o->shots = (int)params_int(&p, "shots", 0, SHOTS_MAX, o->spec == NULL ? 0 : o->spec->shots);
     read_subset(&p, o);
     read_model(&p, task, o);

@@ -24,8 +24,10 @@ enum option_spaces {
 struct eval_options {
     struct task_spec *spec; /* NULL when the task is unknown: a fault then says so */
     const struct harness_rules *rules;
-    int shots;
+    enum baseline_version baselines; /* of tasks of style dclm */
+    int shots;                       /* -1: each task's own */
     struct task_data data;
+    struct task_data more_data;    /* of a suite: where members' files are that are not in `data` */
     struct task_data fewshot_data; /* name NULL: examples come from `data` */
     struct task_data second_key;   /* name NULL: none */
     struct task_data task_file;    /* name NULL: a shipped task */

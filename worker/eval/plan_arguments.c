@@ -11,6 +11,7 @@ static const struct {
     const char *param;
 } paths[] = {
     {"--data", "data"},
+    {"--more-data", "more_data"},
     {"--model", "model"},
     {"--fewshot-data", "fewshot_data"},
     {"--tokenizer", "tokenizer"},

@@ -1,7 +1,9 @@
 #include "worker/eval/prompt.h"
 
 #include "base/xalloc.h"
+#include "worker/eval/dclm_sample.h"
 #include "worker/eval/pyrandom.h"
+#include "worker/eval/pytext.h"
 
 /* One group's draws: which of the pool's group come into question for each of its items. */
 struct draw {
@@ -45,9 +47,23 @@ static void pick_drawn(const struct draw *d, uint32_t *candidates)
     }
 }
 
+/* Drawn from one stream in the order of a Python set; no item is its own example. */
+static void pick_dclm(const struct draw *d, uint32_t *candidates)
+{
+    const uint32_t n = (uint32_t)d->from->n;
+    struct pyrandom random;
+    pyrandom_seed(&random, d->group->spec->seed);
+    for (size_t i = 0; i < d->group->n; i++) {
+        const uint32_t own = d->p->pool == d->p->set ? (uint32_t)i : n;
+        dclm_sample(&random, n, (uint32_t)d->shots, own, candidates);
+        keep_others(d, d->group->first + i, candidates);
+    }
+}
+
 static void (*const samplers[SAMPLER_NR])(const struct draw *, uint32_t *) = {
     [SAMPLER_RANDOM] = pick_drawn,
     [SAMPLER_FIRST] = pick_first,
+    [SAMPLER_DCLM] = pick_dclm,
 };
 
 static const struct item_group *find_group(const struct item_set *pool, const char *name)
@@ -76,10 +92,14 @@ static int pick_group(struct prompts *p, const struct item_group *group,
     d.drops_equals = one_more || p->pool == p->set || !rules->drops_equals_only_of_one_more;
     d.from = find_group(p->pool, group->name);
     const size_t there = d.from == NULL ? 0 : d.from->n;
+    if (spec->sampler == SAMPLER_DCLM) {
+        d.n_draw = dclm_sample_size((uint32_t)there, (uint32_t)d.shots);
+        d.drops_equals = false;
+    }
     if (there < d.n_draw || there > UINT32_MAX)
         return err_set(err, ERR_INVALID, "%s%s%zu examples wanted of %zu", group->name,
                        group->name[0] == '\0' ? "" : ": ", d.n_draw, there);
-    uint32_t *candidates = xcalloc(d.n_draw, sizeof(*candidates));
+    uint32_t *candidates = xcalloc(d.n_draw + 1, sizeof(*candidates));
     samplers[spec->sampler](&d, candidates);
     free(candidates);
     return 0;
@@ -144,13 +164,53 @@ static void add_preamble(const struct prompts *p, size_t item, struct strbuf *ou
     }
 }
 
-void prompt_request(const struct prompts *p, size_t item, size_t option, struct request_text *out)
+static void strip_right(struct strbuf *text)
+{
+    text->len = pytext_rstrip(text->buf, text->len);
+    if (text->cap > 0)
+        text->buf[text->len] = '\0';
+}
+
+/* llm-foundry parts examples from each other and from the context, which begins with what parts
+ * them; the context ends with the delimiter, right-stripped. The contexts of TASK_CONTEXT stay as
+ * they are and have the delimiter only behind examples. */
+static void request_dclm(const struct prompts *p, size_t item, size_t option,
+                         struct request_text *out)
+{
+    const struct item *it = &p->set->items[item];
+    const struct item_group *group = &p->set->groups[it->group];
+    const struct task_spec *spec = group->spec;
+    strbuf_adds(&out->preamble, group->description);
+    for (size_t i = 0; i < p->shots; i++) {
+        const size_t pick = p->picks[item * p->shots + i];
+        if (pick == PROMPT_NO_PICK)
+            continue;
+        if (out->preamble.len > 0)
+            strbuf_adds(&out->preamble, spec->shot_delimiter);
+        item_add_example(&p->pool->items[pick], spec, &out->preamble);
+    }
+    const bool follows = out->preamble.len > 0;
+    if (follows)
+        strbuf_adds(&out->context, spec->shot_delimiter);
+    if (it->kind == TASK_CONTEXT) {
+        strbuf_adds(&out->context, it->options[option]);
+        if (follows)
+            strbuf_add(&out->context, spec->delimiter,
+                       pytext_rstrip(spec->delimiter, strlen(spec->delimiter)));
+    } else {
+        strbuf_addf(&out->context, "%s%s", it->context, spec->delimiter);
+        strip_right(&out->context);
+    }
+    strbuf_adds(&out->continuation,
+                it->kind == TASK_CHOICE ? it->options[option] : it->continuation);
+}
+
+/* The harness's. */
+static void request_harness(const struct prompts *p, size_t item, size_t option,
+                            struct request_text *out)
 {
     const struct item *it = &p->set->items[item];
     const char *delimiter = item_spec(p->set, item)->delimiter;
-    strbuf_clear(&out->preamble);
-    strbuf_clear(&out->context);
-    strbuf_clear(&out->continuation);
     if (it->kind != TASK_ROLLING)
         add_preamble(p, item, &out->preamble);
     switch (it->kind) {
@@ -170,4 +230,15 @@ void prompt_request(const struct prompts *p, size_t item, size_t option, struct 
     case TASK_GENERATE: strbuf_adds(&out->context, it->context); break;
     case TASK_KIND_NR: break;
     }
+}
+
+void prompt_request(const struct prompts *p, size_t item, size_t option, struct request_text *out)
+{
+    strbuf_clear(&out->preamble);
+    strbuf_clear(&out->context);
+    strbuf_clear(&out->continuation);
+    if (item_spec(p->set, item)->style == STYLE_DCLM)
+        request_dclm(p, item, option, out);
+    else
+        request_harness(p, item, option, out);
 }

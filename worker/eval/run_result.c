@@ -1,5 +1,6 @@
 /* What a finished run leaves: result.json, and a line about its cost. */
 #include "base/xalloc.h"
+#include "worker/eval/core_summary.h"
 #include "worker/eval/evaluation.h"
 #include "worker/eval/harness_files.h"
 #include "worker/report/stop.h"
@@ -8,10 +9,27 @@ static void put_metric(struct result *r, const struct evaluation *e, const struc
 {
     if (e->null_why != NULL)
         result_metric_null(r, s->name, e->null_why, NULL);
-    else if (s->score.n == 0)
-        result_metric_null(r, s->name, "no_items", NULL);
+    else if (s->why != NULL || s->score.n == 0)
+        result_metric_null(r, s->name, s->why != NULL ? s->why : "no_items", NULL);
     else
         result_metric(r, s->name, s->score.value, (int64_t)s->score.n, s->score.se);
+}
+
+/* Which members of a suite the result is of. */
+static void put_members(struct result *r, struct evaluation *e)
+{
+    const struct task_spec *suite = e->options.spec;
+    struct strbuf absent = STRBUF_INIT;
+    if (suite->n_members == 0)
+        return;
+    const size_t n = core_summary_absent(suite, &e->bench.set, &absent);
+    result_fact(r, "core_tasks_present", (double)n);
+    if (absent.len > 0) {
+        result_fact_text(r, "core_tasks_absent", absent.buf);
+        events_note(&e->events, "%zu of %zu tasks of %s are here; absent: %s", n, suite->n_members,
+                    suite->name, absent.buf);
+    }
+    strbuf_release(&absent);
 }
 
 static void put_facts(struct result *r, const struct evaluation *e)
@@ -33,6 +51,7 @@ int eval_write_result(struct evaluation *e, struct err *err)
     const struct summary_rules rules = {.pools_leaves = e->options.rules->pools_leaves,
                                         .bootstrap_iters =
                                             e->null_why == NULL ? (size_t)e->options.bootstrap : 0,
+                                        .baselines = e->options.baselines,
                                         .asked = stop_asked};
     struct result r;
     int rc = summary_finish(&e->summary, &rules, err);
@@ -42,6 +61,7 @@ int eval_write_result(struct evaluation *e, struct err *err)
     for (size_t i = 0; i < e->summary.n; i++)
         put_metric(&r, e, &e->summary.entries[i]);
     put_facts(&r, e);
+    put_members(&r, e);
     for (size_t i = 0; i < e->n_reads; i++)
         if (e->reads[i].data->name != NULL)
             result_read(&r, e->reads[i].data->name, &e->reads[i].digest);

@@ -33,6 +33,7 @@ int scorer_init(struct scorer *s, const struct scorer_setup *setup, struct err *
     const struct item_set *set = setup->prompts->set;
     *s = (struct scorer){.setup = *setup};
     request_text_init(&s->text);
+    dclm_tokens_init(&s->kept);
     for (size_t g = 0; g < set->n_groups; g++) {
         const size_t first = set->groups[g].first;
         if (set->groups[g].n > 0 && generates(s, first) &&
@@ -52,6 +53,7 @@ void scorer_release(struct scorer *s)
     free(s->outcomes);
     request_list_release(&s->requests);
     request_text_release(&s->text);
+    dclm_tokens_release(&s->kept);
     *s = (struct scorer){0};
 }
 
@@ -84,6 +86,9 @@ static int build_one(struct scorer *s, size_t index, size_t option, struct reque
     struct request *r = request_list_add(list);
     if (it->kind == TASK_GENERATE)
         return request_build_prompt(r, rules, joined(s), scorer_max_tokens(s, index), err);
+    if (item_spec(s->setup.prompts->set, index)->style == STYLE_DCLM)
+        return dclm_request_build(r, rules, &s->kept, s->text.preamble.buf, s->text.context.buf,
+                                  s->text.continuation.buf, err);
     return request_build(r, rules, joined(s), s->text.continuation.buf, err);
 }
 

@@ -6,6 +6,7 @@
 #ifndef WORKER_EVAL_SCORER_H
 #define WORKER_EVAL_SCORER_H
 
+#include "worker/eval/dclm_request.h"
 #include "worker/eval/judge.h"
 #include "worker/eval/lm.h"
 #include "worker/eval/outcome.h"
@@ -29,6 +30,7 @@ struct scorer_setup {
 struct scorer {
     struct scorer_setup setup;
     struct request_text text;
+    struct dclm_tokens kept;      /* of the item before, for tasks of style dclm */
     struct request_list requests; /* of the batch */
     struct outcome *outcomes;     /* of the batch */
     size_t n_outcomes;            /* initialised */

@@ -12,6 +12,12 @@ static const char *const kind_names[TASK_KIND_NR] = {
 static const char *const sampler_names[SAMPLER_NR] = {
     [SAMPLER_RANDOM] = "random",
     [SAMPLER_FIRST] = "first",
+    [SAMPLER_DCLM] = "dclm",
+};
+
+static const char *const style_names[TASK_STYLE_NR] = {
+    [STYLE_HARNESS] = "harness",
+    [STYLE_DCLM] = "dclm",
 };
 
 static const char *const metric_names[METRIC_NR] = {
@@ -60,6 +66,11 @@ const char *const *spec_sampler_names(void)
     return sampler_names;
 }
 
+const char *const *spec_style_names(void)
+{
+    return style_names;
+}
+
 const char *const *spec_metric_names(void)
 {
     return metric_names;
@@ -88,6 +99,8 @@ void task_spec_free(struct task_spec *spec)
 {
     if (spec == NULL)
         return;
+    for (size_t i = 0; i < spec->n_members; i++)
+        task_spec_free(spec->members[i]);
     arena_release(&spec->arena);
     free(spec);
 }

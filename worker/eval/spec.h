@@ -27,9 +27,17 @@ enum task_kind {
     TASK_KIND_NR,
 };
 
+/* Whose way to put a prompt together, to cut it into tokens and to judge the answer. */
+enum task_style {
+    STYLE_HARNESS, /* lm-evaluation-harness's */
+    STYLE_DCLM,    /* llm-foundry's, as DCLM calls it for CORE */
+    TASK_STYLE_NR,
+};
+
 enum sampler_kind {
     SAMPLER_RANDOM, /* the harness's default: drawn afresh for every item, one stream a group */
     SAMPLER_FIRST,  /* its first_n: the first of the pool for all */
+    SAMPLER_DCLM,   /* llm-foundry's (worker/eval/dclm_sample.h), of the items themselves */
     SAMPLER_NR,
 };
 
@@ -43,6 +51,9 @@ enum metric_kind {
     METRIC_BITS_PER_BYTE,
     METRIC_NR,
 };
+
+/* Versions of what counts as guessing. */
+enum baseline_version { BASELINE_V2, BASELINE_V1, BASELINES_NR };
 
 #define SPEC_METRICS_MAX 8
 #define SPEC_FILE_MAX    ((size_t)1 << 20)
@@ -102,11 +113,12 @@ struct task_spec {
     const char *version; /* as the harness prints it */
     const char *about;   /* one line for people */
     enum task_kind kind;
+    enum task_style style;
     const char *delimiter;              /* between context and continuation */
-    const char *shot_delimiter;         /* after an example */
+    const char *shot_delimiter;         /* after an example; STYLE_DCLM: before all but the first */
     const struct template *description; /* stands before the examples; NULL: none */
     enum sampler_kind sampler;
-    int shots;           /* unless the stage says otherwise */
+    int shots;           /* unless the stage says otherwise; of a suite -1: each member's own */
     bool draws_one_more; /* the sampler draws one too many and drops it */
     uint64_t seed;       /* of the sampler */
     const char *split;
@@ -129,6 +141,11 @@ struct task_spec {
     size_t n_parents;
     const struct task_form *forms;
     size_t n_forms;
+    double baselines[BASELINES_NR]; /* STYLE_DCLM: what guessing gives, in percent */
+    /* A suite has members, which it owns, in place of all that says how to ask. */
+    struct task_spec **members;
+    size_t n_members;
+    bool needs_members;   /* none may be absent from the data */
     struct digest digest; /* of the description's canonical JSON */
 };
 
@@ -151,6 +168,12 @@ const char *sampler_kind_name(enum sampler_kind kind);
 const char *metric_kind_name(enum metric_kind kind);
 /* The index of the parent that has the group among its members; SIZE_MAX: none. */
 size_t task_spec_parent_of(const struct task_spec *spec, const char *group);
+/* How a suite calls one of its members: without the suite's own name and _ in front. */
+const char *task_spec_member_name(const struct task_spec *suite, size_t i);
+/* Leaves only the named members, in the suite's order, all of whose data must be there. ERR_USAGE
+ * names one that is unknown or twice there. */
+int task_spec_choose_members(struct task_spec *suite, const char *const *names, size_t n,
+                             struct err *err) MUST_CHECK;
 /* Whether its files come one a group. */
 bool task_spec_has_groups(const struct task_spec *spec);
 

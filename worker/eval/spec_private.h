@@ -23,12 +23,15 @@ extern const size_t n_builtin_tasks;
 
 const char *const *spec_kind_names(void);
 const char *const *spec_sampler_names(void);
+const char *const *spec_style_names(void);
 const char *const *spec_metric_names(void);
 bool spec_metric_suits(enum metric_kind metric, enum task_kind kind);
 
 /* Texts under `key`, none of them empty; faults otherwise. An absent key is an empty list. */
 void spec_read_texts(struct task_spec *spec, struct params *p, const char *key,
                      const char *const **out, size_t *n);
+/* A suite: what stands in place of everything else when there are members. */
+void spec_read_suite(struct task_spec *spec, struct params *p);
 /* "forms": every shape of record. */
 void spec_read_forms(struct task_spec *spec, struct params *p);
 

@@ -174,9 +174,10 @@ static void read_parents(struct task_spec *spec, struct params *p)
 static void read_few_shot(struct task_spec *spec, struct params *p)
 {
     spec->delimiter = keep_text(spec, p, "delimiter", " ");
-    spec->shot_delimiter = keep_text(spec, p, "shot_delimiter", "\n\n");
-    spec->sampler =
-        (enum sampler_kind)params_choice(p, "sampler", spec_sampler_names(), SAMPLER_NR, 0);
+    const bool is_dclm = spec->style == STYLE_DCLM;
+    spec->shot_delimiter = keep_text(spec, p, "shot_delimiter", is_dclm ? "\n" : "\n\n");
+    spec->sampler = (enum sampler_kind)params_choice(p, "sampler", spec_sampler_names(), SAMPLER_NR,
+                                                     is_dclm ? SAMPLER_DCLM : SAMPLER_RANDOM);
     spec->shots = (int)params_int(p, "shots", 0, SHOTS_MAX, 0);
     spec->draws_one_more = params_bool(p, "draws_one_more", false);
     spec->seed = (uint64_t)params_int(p, "seed", 0, JSON_INT_MAX, SEED_DEFAULT);
@@ -235,22 +236,46 @@ static void read_generation(struct task_spec *spec, struct params *p)
     read_filters(spec, p);
 }
 
+/* The style and what only llm-foundry's has. */
+static void read_style(struct task_spec *spec, struct params *p)
+{
+    spec->style = (enum task_style)params_choice(p, "style", spec_style_names(), TASK_STYLE_NR, 0);
+    if (spec->style != STYLE_DCLM)
+        return;
+    if (spec->kind == TASK_ROLLING || spec->kind == TASK_GENERATE)
+        params_fault(p, "style", "'dclm' has no tasks of kind %s", task_kind_name(spec->kind));
+    const double v2 = params_number(p, "baseline", 0.0, 99.0, 0.0);
+    spec->baselines[BASELINE_V2] = v2;
+    spec->baselines[BASELINE_V1] = params_number(p, "baseline_v1", 0.0, 99.0, v2);
+}
+
+static void read_task(struct task_spec *spec, struct params *p)
+{
+    params_require(p, "kind");
+    spec->kind = (enum task_kind)params_choice(p, "kind", spec_kind_names(), TASK_KIND_NR, 0);
+    read_style(spec, p);
+    read_few_shot(spec, p);
+    read_data(spec, p);
+    read_generation(spec, p);
+    read_metrics(spec, p);
+    if (spec->style == STYLE_DCLM && (spec->n_metrics != 1 || spec->metrics[0].kind != METRIC_ACC))
+        params_fault(p, "metrics", "a task of style dclm has acc and no other");
+    read_parents(spec, p);
+    spec_read_forms(spec, p);
+}
+
 static void read_spec(struct task_spec *spec, struct params *p)
 {
     params_require(p, "task");
-    params_require(p, "kind");
     spec->name = keep_text(spec, p, "task", "");
     if (params_has(p, "task") && !text_is_name(spec->name))
         params_fault(p, "task", "'%.64s' is not a name of a-z, 0-9 and _", spec->name);
     spec->version = keep_text(spec, p, "version", "1.0");
     spec->about = keep_text(spec, p, "about", "");
-    spec->kind = (enum task_kind)params_choice(p, "kind", spec_kind_names(), TASK_KIND_NR, 0);
-    read_few_shot(spec, p);
-    read_data(spec, p);
-    read_generation(spec, p);
-    read_metrics(spec, p);
-    read_parents(spec, p);
-    spec_read_forms(spec, p);
+    if (params_has(p, "members"))
+        spec_read_suite(spec, p);
+    else
+        read_task(spec, p);
     params_finish(p);
 }
 
@@ -276,6 +301,8 @@ static int take_json(struct task_spec *spec, const cJSON *obj, struct err *err)
     int rc = say_faults(&faults, err);
     if (rc == 0)
         rc = json_canonical(obj, &canonical, err);
+    for (size_t i = 0; i < spec->n_members; i++)
+        strbuf_add(&canonical, &spec->members[i]->digest, sizeof(spec->members[i]->digest));
     if (rc == 0)
         spec->digest = digest_bytes(canonical.buf, canonical.len);
     strbuf_release(&canonical);

@@ -4,6 +4,7 @@
 
 #include "base/xalloc.h"
 #include "worker/eval/bootstrap.h"
+#include "worker/eval/core_summary.h"
 
 #define KEYS 2
 
@@ -64,7 +65,8 @@ void summary_put(struct summary *s, const char *name, enum metric_kind kind,
                  const struct score *score)
 {
     ARRAY_GROW(s->entries, s->n, s->cap);
-    s->entries[s->n++] = (struct summary_entry){xstrdup(name), kind, *score};
+    s->entries[s->n++] =
+        (struct summary_entry){.name = xstrdup(name), .kind = kind, .score = *score};
 }
 
 static int score_marks(const struct marks *m, enum metric_kind kind,
@@ -181,10 +183,20 @@ static struct column column_of(const struct judge *j, const struct task_spec *sp
     return c;
 }
 
+struct score summary_group_mean(const struct summary *s, size_t metric, size_t group)
+{
+    const struct marks *m = marks_at(s, 0, metric, group);
+    return (struct score){m->n, marks_mean(m), marks_mean_se(m)};
+}
+
 int summary_finish(struct summary *s, const struct summary_rules *rules, struct err *err)
 {
     const struct task_spec *spec = only_task(s->judge->set);
     int rc = 0;
+    if (s->judge->set->groups[0].spec->style == STYLE_DCLM) {
+        core_summary_finish(s, rules->baselines);
+        return 0;
+    }
     if (spec == NULL)
         return put_tasks(s, rules, err);
     for (size_t key = 0; key < (s->judge->second == NULL ? 1 : KEYS); key++) {

@@ -12,13 +12,15 @@
 
 struct summary_rules {
     bool pools_leaves; /* from v0.4.4: groups of groups from their leaves, not from each other */
-    size_t bootstrap_iters; /* of the standard error of a perplexity; 0: none */
-    bool (*asked)(void);    /* to stop; NULL: never */
+    size_t bootstrap_iters;          /* of the standard error of a perplexity; 0: none */
+    enum baseline_version baselines; /* of tasks of style dclm */
+    bool (*asked)(void);             /* to stop; NULL: never */
 };
 
 struct summary_entry {
     char *name;
     enum metric_kind kind;
+    const char *why; /* it has no value although there are items; NULL: it has */
     struct score score;
 };
 
@@ -40,8 +42,11 @@ void summary_add(struct summary *s, size_t index, const struct outcome *o);
 /* Makes the entries. ERR_BUSY: asked to stop. */
 int summary_finish(struct summary *s, const struct summary_rules *rules,
                    struct err *err) MUST_CHECK;
+/* kind: how to look at the score. */
 void summary_put(struct summary *s, const char *name, enum metric_kind kind,
                  const struct score *score);
+/* The mean of one group's items under the index-th metric of its task. */
+struct score summary_group_mean(const struct summary *s, size_t metric, size_t group);
 /* The names that summary_finish() will give, one after the other. */
 void summary_each_name(const struct judge *j, void (*name)(void *self, const char *name),
                        void *self);

@@ -1,0 +1,50 @@
+/* The records of a suite: its members' files, as far as they are there. */
+#include "base/file.h"
+#include "base/xalloc.h"
+#include "worker/eval/item_private.h"
+
+/* The member's groups, from the first-th on, get names that no other member's have. */
+static void name_groups(struct item_set *set, size_t first, const char *member)
+{
+    for (size_t g = first; g < set->n_groups; g++) {
+        struct item_group *group = &set->groups[g];
+        group->parent = arena_strdup(&set->arena, member);
+        group->name = group->name[0] == '\0'
+                          ? group->parent
+                          : arena_printf(&set->arena, "%s/%s", member, group->name);
+    }
+}
+
+static int take_member(struct item_set *set, const struct task_spec *member,
+                       const struct item_source *src, struct err *err)
+{
+    int rc = item_set_read(set, member, src, err);
+    if (rc != ERR_NOT_FOUND || src->more == NULL)
+        return rc;
+    struct item_source more = *src;
+    more.path = src->more;
+    more.more = NULL;
+    return item_set_read(set, member, &more, err);
+}
+
+int item_take_suite(struct item_set *set, const struct task_spec *suite,
+                    const struct item_source *src, struct err *err)
+{
+    const size_t n_before = set->n_groups;
+    if (file_kind_at(src->path) != FILE_FOLDER)
+        return err_set(err, ERR_NOT_FOUND, "%s: not a folder with the files of %s", src->path,
+                       suite->name);
+    for (size_t i = 0; i < suite->n_members; i++) {
+        const size_t first = set->n_groups;
+        int rc = take_member(set, suite->members[i], src, err);
+        if (rc == ERR_NOT_FOUND && !suite->needs_members)
+            continue;
+        if (rc != 0)
+            return err_wrap(err, "%s", suite->members[i]->name);
+        name_groups(set, first, task_spec_member_name(suite, i));
+    }
+    if (set->n_groups == n_before)
+        return err_set(err, ERR_NOT_FOUND, "%s: no file of any member of %s", src->path,
+                       suite->name);
+    return 0;
+}
