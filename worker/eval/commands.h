@@ -14,6 +14,8 @@
 
 /* tasks | tasks NAME | tasks --check FILE */
 int command_tasks(char **args, FILE *out, struct err *err) MUST_CHECK;
+/* show TASK --data PATH --item N ... */
+int command_show(char **args, FILE *out, struct err *err) MUST_CHECK;
 /* export-harness FOLDER -o FOLDER */
 int command_export_harness(char **args, FILE *out, struct err *err) MUST_CHECK;
 

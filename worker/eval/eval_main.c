@@ -19,8 +19,12 @@ static const char usage_text[] =
     "       prereg-eval tasks NAME        print a task's description, to start one's own from\n"
     "       prereg-eval tasks --check FILE\n"
     "                                     check one's own\n"
-    "       prereg-eval export-harness ATTEMPT -o FOLDER\n"
-    "                                     lm-evaluation-harness's files of a done attempt\n"
+    "       prereg-eval show TASK|--task-file FILE --data PATH [--item N] [--count N]\n"
+    "                   [--group NAME] [--shots K] [--fewshot-data PATH] [--split NAME]\n"
+    "                   [--fewshot-split NAME] [--tokenizer PATH | --model PATH] [--context N]\n"
+    "                   [--more-data PATH] [--harness VERSION] [--description-newlines N] "
+    "[--json]\n"
+    "                                     print what is sent to the model about an item\n"
     "       prereg-eval --version | --help\n";
 
 static int run_from(const char *path, bool describe, struct err *err)
@@ -70,8 +74,8 @@ int main(int argc, char **argv)
         return finish(plan(argc - 2, argv + 2, &err), &err);
     if (argc > 1 && strcmp(argv[1], "tasks") == 0)
         return finish(command_tasks(argv + 2, stdout, &err), &err);
-    if (argc > 1 && strcmp(argv[1], "export-harness") == 0)
-        return finish(command_export_harness(argv + 2, stdout, &err), &err);
+    if (argc > 1 && strcmp(argv[1], "show") == 0)
+        return finish(command_show(argv + 2, stdout, &err), &err);
     bool describe = argc == 3 && strcmp(argv[1], "--describe") == 0;
     if (!describe && (argc != 1 || path == NULL || path[0] == '\0')) {
         fprintf(stderr, "%s%s", argc == 1 ? "prereg-eval: PREREG_TASK is not set\n" : "",

@@ -160,7 +160,6 @@ static int take_gold(const struct task_form *form, const struct template_input *
         for (size_t i = 0; i < it->n_options; i++) {
             if (strcmp(it->options[i], v.text) == 0) {
                 it->gold = i;
-                it->gold_is_text = true;
                 return 0;
             }
         }
@@ -191,11 +190,8 @@ static int take_doc(struct item_set *set, const struct task_form *form, const cJ
         }
     }
     int rc = json_line(doc, &line, err);
-    if (rc == 0) {
-        if (line.len > 0 && line.buf[line.len - 1] == '\n')
-            line.len--;
+    if (rc == 0)
         it->doc = arena_strndup(&set->arena, line.buf, line.len);
-    }
     cJSON_Delete(doc);
     strbuf_release(&line);
     return rc;
