@@ -311,7 +311,6 @@ class Progress:
             self.worker.section("eval")
         cached = re.search(r"Cached requests: (\d+), Requests remaining", line)
         if cached:
-            self._close_bar()
             self.base += int(cached.group(1))
 
     def _close_bar(self):
