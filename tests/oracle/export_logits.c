@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "worker/model/model.h"
+#include "worker/model/score.h"
 
 static int write_logits(struct model *m, const struct strbuf *ids, FILE *out, struct err *err)
 {
@@ -17,7 +18,7 @@ static int write_logits(struct model *m, const struct strbuf *ids, FILE *out, st
         abort();
     memcpy(tokens, ids->buf, n * sizeof(*tokens));
     for (size_t i = 1; rc == 0 && i <= n; i++) {
-        rc = model_next_logits(m, tokens, i, logits, err);
+        rc = model_logits(m, tokens, i, logits, err);
         if (rc == 0 && fwrite(logits, sizeof(*logits), vocab, out) != vocab)
             rc = err_set(err, ERR_IO, "write");
     }

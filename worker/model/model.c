@@ -133,30 +133,6 @@ int model_measure_rates(struct model *m, struct score_rates *rates, struct err *
     return engine_measure(m->engine, rates, err);
 }
 
-int model_score(struct model *m, const uint32_t *tokens, size_t n, size_t first, double *logprob,
-                bool *is_top, struct err *err)
-{
-    if (first < 1 || first >= n)
-        return err_set(err, ERR_RANGE, "score %zu .. %zu", first, n);
-    struct score_request *r = xcalloc(n - first, sizeof(*r));
-    for (size_t i = first; i < n; i++)
-        r[i - first] = (struct score_request){.tokens = tokens, .n = i + 1, .first = i};
-    int rc = engine_score(m->engine, r, n - first, NULL, err);
-    for (size_t i = 0; rc == 0 && i < n - first; i++) {
-        logprob[i] = r[i].sum;
-        if (is_top != NULL)
-            is_top[i] = r[i].greedy;
-    }
-    free(r);
-    return rc;
-}
-
-int model_next_logits(struct model *m, const uint32_t *tokens, size_t n, float *logits,
-                      struct err *err)
-{
-    return engine_logits(m->engine, tokens, n, logits, err);
-}
-
 const char *model_blas_text(void)
 {
     return gemm_blas_text();

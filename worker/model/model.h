@@ -51,16 +51,6 @@ const char *model_tokenizer_spec(const struct model *m);
 const char *model_tokenizer_file(const struct model *m);
 struct digest model_tokenizer_digest(const struct model *m);
 
-/* For every i in first .. n - 1: logprob[i - first] = ln p(tokens[i] | tokens[0 .. i - 1]), and,
- * unless is_top is NULL, whether no other token is likelier. 1 <= first < n, n - 1 <= context;
- * ERR_RANGE otherwise, also for a token outside the vocabulary. */
-int model_score(struct model *m, const uint32_t *tokens, size_t n, size_t first, double *logprob,
-                bool *is_top, struct err *err) MUST_CHECK;
-
-/* The logits after tokens[0 .. n - 1], n <= context: logits has `vocab` elements. */
-int model_next_logits(struct model *m, const uint32_t *tokens, size_t n, float *logits,
-                      struct err *err) MUST_CHECK;
-
 /* OpenBLAS's build and core name, for the fact sheet: what bit-identity depends on. */
 const char *model_blas_text(void);
 

@@ -6,8 +6,10 @@
 #include "worker/nn/tile.h"
 #include "worker/nn/vec.h"
 
-#define BATCH 48 /* rows, of one query head each, that walk over the keys together */
-#define STEP  6  /* rows that share the end of their walk */
+#define BATCH 48        /* rows, of one query head each, that walk over the keys together */
+#define STEP  6         /* rows that share the end of their walk */
+#define APART TILE_COLS /* keeps rows of scores off one another's places in the nearest cache */
+#define DEPTH 256       /* values that are met in one stretch */
 
 static size_t min_size(size_t a, size_t b)
 {
@@ -42,7 +44,7 @@ size_t attend_cache(const struct attend_dims *dims)
 
 size_t attend_scratch(const struct attend_dims *dims)
 {
-    size_t scores = blocks_of(dims->context) * ATTEND_BLOCK;
+    size_t scores = blocks_of(dims->context) * ATTEND_BLOCK + APART;
 
     return BATCH * (dims->dim + value_width(dims) + scores);
 }
@@ -158,11 +160,11 @@ static void add_values(const struct batch *b, size_t row, size_t rows, size_t fr
 {
     size_t width = value_width(b->dims);
 
-    for (size_t key = from; key < to; key += ATTEND_BLOCK)
+    for (size_t key = from; key < to; key += DEPTH)
         tile_multiply(b->o + row * width, width, key > 0,
                       (struct tile_view){b->s + row * b->ld + key, b->ld},
                       (struct tile_view){b->values + key * width, width}, rows, width,
-                      min_size(ATTEND_BLOCK, to - key));
+                      min_size(DEPTH, to - key));
 }
 
 /* All rows together as far as the first one reaches, then a few, then each to its own end: no row
@@ -204,7 +206,7 @@ void attend_forward(real *restrict out, const real *restrict qkv, size_t n, size
     b.q = scratch;
     b.o = b.q + BATCH * dims->dim;
     b.s = b.o + BATCH * value_width(dims);
-    b.ld = blocks_of(first + n) * ATTEND_BLOCK;
+    b.ld = blocks_of(first + n) * ATTEND_BLOCK + APART;
     for (b.group = 0; b.group < dims->groups; b.group++) {
         b.keys = cache + b.group * group_keys;
         b.values =

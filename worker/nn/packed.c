@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "worker/nn/cpu.h"
 #include "worker/nn/tile.h"
 
 /* A stretch of a panel, and the rows that meet it before the next panel comes: what is used again
@@ -16,10 +17,19 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* As wide as the registers' share of a row of y: a stretch of a panel is then one piece of memory,
+ * and falls evenly on the nearest cache. */
+static size_t panel_cols(void)
+{
+    return nn_cpu() == NN_CPU_AVX512 ? PACKED_COLS : TILE_COLS;
+}
+
 void packed_make(real *restrict w, real *restrict scratch, size_t out, size_t in)
 {
-    for (size_t first = 0; first < out; first += PACKED_COLS) {
-        size_t cols = min_size(PACKED_COLS, out - first);
+    size_t whole = panel_cols();
+
+    for (size_t first = 0; first < out; first += whole) {
+        size_t cols = min_size(whole, out - first);
         real *panel = w + first * in;
         memcpy(scratch, panel, cols * in * sizeof(*w));
         for (size_t i = 0; i < in; i++)
@@ -30,8 +40,8 @@ void packed_make(real *restrict w, real *restrict scratch, size_t out, size_t in
 
 void packed_row(real *restrict row, const real *restrict w, size_t r, size_t out, size_t in)
 {
-    size_t first = r / PACKED_COLS * PACKED_COLS;
-    size_t cols = min_size(PACKED_COLS, out - first);
+    size_t whole = panel_cols(), first = r / whole * whole;
+    size_t cols = min_size(whole, out - first);
     const real *at = w + first * in + (r - first);
 
     for (size_t i = 0; i < in; i++)
@@ -65,8 +75,8 @@ static void panel_product(real *restrict y, size_t ldy, bool add, struct tile_vi
     for (size_t k = 0; k < in; k += DEPTH) {
         size_t depth = min_size(DEPTH, in - k);
         struct tile_view a = {x.at + k, x.ld}, b = {panel.at + k * panel.ld, panel.ld};
-        if (panel.ld == PACKED_COLS)
-            tile_multiply(y, ldy, add || k > 0, a, b, n, PACKED_COLS, depth);
+        if (panel.ld % TILE_COLS == 0)
+            tile_multiply(y, ldy, add || k > 0, a, b, n, panel.ld, depth);
         else
             narrow_panel(y, ldy, add || k > 0, a, b, n, depth);
     }
@@ -75,9 +85,11 @@ static void panel_product(real *restrict y, size_t ldy, bool add, struct tile_vi
 void packed_product(real *restrict y, size_t ldy, bool add, const real *restrict x,
                     const real *restrict w, size_t n, size_t in, size_t out)
 {
+    size_t whole = panel_cols();
+
     for (size_t row = 0; row < n; row += ROWS)
-        for (size_t first = 0; first < out; first += PACKED_COLS)
+        for (size_t first = 0; first < out; first += whole)
             panel_product(y + row * ldy + first, ldy, add, (struct tile_view){x + row * in, in},
-                          (struct tile_view){w + first * in, min_size(PACKED_COLS, out - first)},
+                          (struct tile_view){w + first * in, min_size(whole, out - first)},
                           min_size(ROWS, n - row), in);
 }

@@ -2,9 +2,10 @@
  * y = x W^T with W packed for it: what worker/nn/linear.h does through BLAS, for a caller who needs
  * every row of y to depend on its row of x alone. x (N, I), W (O, I), y (N, O).
  *
- * Packed, W is cut into panels of PACKED_COLS of its rows, each turned: (I, PACKED_COLS), the last
- * one (I, O % PACKED_COLS). A panel takes the place of the rows it is made of, so packing needs no
- * second copy of a model.
+ * Packed, W is cut into panels of a number of its rows that divides PACKED_COLS, each turned: (I,
+ * rows of the panel); the last one has what is left. A panel takes the place of the rows it is made
+ * of, so packing needs no second copy of a model. How wide panels are follows nn_cpu(): a packed
+ * matrix is of one process.
  */
 #ifndef WORKER_NN_PACKED_H
 #define WORKER_NN_PACKED_H
@@ -22,7 +23,7 @@ void packed_make(real *restrict w, real *restrict scratch, size_t out, size_t in
 void packed_row(real *restrict row, const real *restrict w, size_t r, size_t out, size_t in);
 
 /* y = x W^T; add: y += x W^T. Rows of y are ldy apart. W may be the part of a packed matrix that
- * begins with a whole panel: w + first * in, out - first rows of it. */
+ * begins at a multiple of PACKED_COLS: w + first * in, out - first rows of it. */
 void packed_product(real *restrict y, size_t ldy, bool add, const real *restrict x,
                     const real *restrict w, size_t n, size_t in, size_t out);
 

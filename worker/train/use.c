@@ -10,6 +10,7 @@
 #include "worker/data/tokenizer.h"
 #include "worker/model/hf_export.h"
 #include "worker/model/model.h"
+#include "worker/model/score.h"
 
 #define TOKENS_DEFAULT 256
 #define TOKENS_MAX     (1 << 20)
@@ -139,40 +140,28 @@ static int open_both(const struct words *w, struct model **m, struct tokenizer *
     return 0;
 }
 
-/* The lowest id among the greatest. */
-static int find_top(const float *logits, size_t n, uint32_t *top, struct err *err)
-{
-    *top = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (!isfinite(logits[i]))
-            return err_set(err, ERR_REFUSED, "the model's answer is not finite");
-        if (logits[i] > logits[*top])
-            *top = (uint32_t)i;
-    }
-    return 0;
-}
-
 static int generate(struct model *m, const struct tokenizer *tok, const struct words *w,
                     struct token_list *list, struct err *err)
 {
-    size_t context = (size_t)model_config(m)->context, vocab = (size_t)model_config(m)->vocab;
-    float *logits = xcalloc(vocab, sizeof(*logits));
-    uint32_t top = 0;
+    size_t context = (size_t)model_config(m)->context, tokens = (size_t)w->tokens;
 
     token_list_add(list, tokenizer_end_of_text(tok));
     int rc = tokenizer_encode(tok, w->prompt, strlen(w->prompt), list, err);
-    if (rc == 0 && list->n > context)
-        rc = err_set(err, ERR_USAGE, "--prompt has %zu tokens, the model takes %zu", list->n - 1,
-                     context - 1);
-    for (int64_t i = 0; rc == 0 && i < w->tokens && list->n <= context; i++) {
-        rc = model_next_logits(m, list->ids, list->n, logits, err);
-        if (rc == 0)
-            rc = find_top(logits, vocab, &top, err);
-        if (rc < 0 || top == tokenizer_end_of_text(tok))
-            break;
-        token_list_add(list, top);
-    }
-    free(logits);
+    if (rc < 0)
+        return rc;
+    if (list->n > context)
+        return err_set(err, ERR_USAGE, "--prompt has %zu tokens, the model takes %zu", list->n - 1,
+                       context - 1);
+    size_t room = context + 1 - list->n;
+    struct score_generation g = {
+        .prompt = list->ids, .n = list->n, .max_tokens = tokens < room ? tokens : room};
+    const struct score_stop stop = {.end_of_text = tokenizer_end_of_text(tok)};
+    rc = model_generate_all(m, &g, 1, &stop, err);
+    if (rc == 0 && !g.finite)
+        rc = err_set(err, ERR_REFUSED, "the model's answer is not finite");
+    for (size_t i = 0; rc == 0 && i < g.out.n; i++)
+        token_list_add(list, g.out.ids[i]);
+    token_list_release(&g.out);
     return rc;
 }
 
@@ -227,19 +216,18 @@ int use_generate(int argc, char **argv, FILE *out, struct err *err)
 static int add_losses(struct model *m, const struct token_list *stream, size_t context, double *sum,
                       struct err *err)
 {
-    double *logprob = xcalloc(context, sizeof(*logprob));
-    int rc = 0;
+    struct score_request *r = xcalloc(stream->n / context + 1, sizeof(*r));
+    size_t n = 0;
 
-    *sum = 0.0;
-    for (size_t at = 0; rc == 0 && at + 1 < stream->n; at += context) {
-        size_t n = stream->n - at - 1 < context ? stream->n - at - 1 : context;
-        double part = 0.0;
-        rc = model_score(m, stream->ids + at, n + 1, 1, logprob, NULL, err);
-        for (size_t i = 0; rc == 0 && i < n; i++)
-            part -= logprob[i];
-        *sum += part;
+    for (size_t at = 0; at + 1 < stream->n; at += context) {
+        size_t length = stream->n - at - 1 < context ? stream->n - at - 1 : context;
+        r[n++] = (struct score_request){.tokens = stream->ids + at, .n = length + 1, .first = 1};
     }
-    free(logprob);
+    int rc = model_score_all(m, r, n, NULL, err);
+    *sum = 0.0;
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        *sum -= r[i].sum;
+    free(r);
     return rc;
 }
 

@@ -17,6 +17,7 @@
 #include "worker/data/shard.h"
 #include "worker/data/tokenizer.h"
 #include "worker/model/model.h"
+#include "worker/model/score.h"
 
 #define SMALL                                                                                      \
     "{'layers':2,'width':32,'heads':2,'ffn':48,'context':64,'batch_tokens':512,'lr':0.003,"        \
@@ -66,18 +67,16 @@ static double sentence_loss(const char *folder, const char *text)
     struct tokenizer *tok = NULL;
     struct model *m = NULL;
     struct token_list list = {0};
-    double logprob[64], sum = 0.0;
 
     assert_int_equal(tokenizer_open(TOKENIZER_BYTES, &tok, &err), 0);
     if (model_open(folder, 1, &m, &err) < 0)
         fail_msg("%s", err.msg);
     assert_int_equal(tokenizer_encode(tok, text, strlen(text), &list, &err), 0);
-    assert_int_equal(model_score(m, list.ids, list.n, 1, logprob, NULL, &err), 0);
-    for (size_t i = 0; i + 1 < list.n; i++)
-        sum -= logprob[i];
+    struct score_request r = {.tokens = list.ids, .n = list.n, .first = 1};
+    assert_int_equal(model_score_all(m, &r, 1, NULL, &err), 0);
     model_free(m);
     tokenizer_free(tok);
-    double mean = sum / (double)(list.n - 1);
+    double mean = -r.sum / (double)(list.n - 1);
     token_list_release(&list);
     return mean;
 }

@@ -17,6 +17,7 @@
 #include "worker/model/import.h"
 #include "worker/model/llama2c.h"
 #include "worker/model/model.h"
+#include "worker/model/score.h"
 
 #define CHECKPOINT "model.bin"
 #define PIECES     "tok.bin"
@@ -266,7 +267,7 @@ static void test_stories_model(void **state)
     struct model *m = NULL;
     uint32_t ids[257] = {1};
     float logits[512];
-    double want = 0.0, sum = 0.0, logprob[256];
+    double want = 0.0;
     const cJSON *list = NULL, *v;
     size_t n = 1;
 
@@ -276,7 +277,7 @@ static void test_stories_model(void **state)
     cJSON *obj = golden();
     no_error(model_open(path, 1, &m, &err));
     while (n < 257) {
-        no_error(model_next_logits(m, ids, n, logits, &err));
+        no_error(model_logits(m, ids, n, logits, &err));
         uint32_t top = 0;
         for (uint32_t i = 1; i < 512; i++)
             top = logits[i] > logits[top] ? i : top;
@@ -292,11 +293,17 @@ static void test_stories_model(void **state)
         ids[n++] = top;
     }
     check_list(obj, "greedy_ids", ids + 1, n - 1);
-    no_error(model_score(m, ids, n, 1, logprob, NULL, &err));
-    for (size_t i = 0; i + 1 < n; i++)
-        sum -= logprob[i];
+    struct score_request r = {.tokens = ids, .n = n, .first = 1};
+    no_error(model_score_all(m, &r, 1, NULL, &err));
+    assert_true(r.greedy);
+    /* The same text in one generation. */
+    struct score_generation g = {.prompt = ids, .n = 1, .max_tokens = 256};
+    const struct score_stop stop = {.end_of_text = 1};
+    no_error(model_generate_all(m, &g, 1, &stop, &err));
+    check_list(obj, "greedy_ids", g.out.ids, g.out.n);
+    token_list_release(&g.out);
     no_error(json_get_number(obj, "greedy_loss", &want, &err));
-    assert_true(fabs(sum / (double)(n - 1) - want) < 1e-4);
+    assert_true(fabs(-r.sum / (double)(n - 1) - want) < 1e-4);
     model_free(m);
     cJSON_Delete(obj);
     free(path);
