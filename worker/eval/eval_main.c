@@ -25,6 +25,8 @@ static const char usage_text[] =
     "                   [--more-data PATH] [--harness VERSION] [--description-newlines N] "
     "[--json]\n"
     "                                     print what is sent to the model about an item\n"
+    "       prereg-eval export-harness ATTEMPT -o FOLDER\n"
+    "                                     lm-evaluation-harness's files of a done attempt\n"
     "       prereg-eval --version | --help\n";
 
 static int run_from(const char *path, bool describe, struct err *err)
@@ -76,6 +78,8 @@ int main(int argc, char **argv)
         return finish(command_tasks(argv + 2, stdout, &err), &err);
     if (argc > 1 && strcmp(argv[1], "show") == 0)
         return finish(command_show(argv + 2, stdout, &err), &err);
+    if (argc > 1 && strcmp(argv[1], "export-harness") == 0)
+        return finish(command_export_harness(argv + 2, stdout, &err), &err);
     bool describe = argc == 3 && strcmp(argv[1], "--describe") == 0;
     if (!describe && (argc != 1 || path == NULL || path[0] == '\0')) {
         fprintf(stderr, "%s%s", argc == 1 ? "prereg-eval: PREREG_TASK is not set\n" : "",

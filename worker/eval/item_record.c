@@ -160,6 +160,7 @@ static int take_gold(const struct task_form *form, const struct template_input *
         for (size_t i = 0; i < it->n_options; i++) {
             if (strcmp(it->options[i], v.text) == 0) {
                 it->gold = i;
+                it->gold_is_text = true;
                 return 0;
             }
         }
