@@ -61,6 +61,7 @@ int items_file_create(struct items_file *f, const char *header, const struct str
     /* Whole or not at all: the next attempt believes the newest file, so it must never hold less
      * than the one it was taken from. */
     int rc = file_write_atomic(ITEMS_FILE_NAME, text.buf, text.len, 0644, err);
+    f->n_bytes = (int64_t)text.len;
     strbuf_release(&text);
     f->fd = rc != 0 ? -1 : open(ITEMS_FILE_NAME, O_WRONLY | O_APPEND | O_CLOEXEC);
     if (rc == 0 && f->fd < 0)
@@ -68,10 +69,17 @@ int items_file_create(struct items_file *f, const char *header, const struct str
     return rc;
 }
 
-int items_file_append(struct items_file *f, const struct strbuf *line, struct err *err)
+int items_file_append(struct items_file *f, const struct strbuf *lines, struct err *err)
 {
-    int rc = file_write_all(f->fd, line->buf, line->len, err);
-    return rc == 0 ? 0 : err_wrap(err, "%s", ITEMS_FILE_NAME);
+    int rc = file_write_all(f->fd, lines->buf, lines->len, err);
+    if (rc == 0) {
+        f->n_bytes += (int64_t)lines->len;
+        return 0;
+    }
+    /* A half-written line would be dropped by the next attempt anyway; when even this fails, that
+     * is what happens. */
+    (void)!ftruncate(f->fd, f->n_bytes);
+    return err_wrap(err, "%s", ITEMS_FILE_NAME);
 }
 
 int items_file_sync(struct items_file *f, struct err *err)

@@ -1,5 +1,6 @@
 /*
- * items.jsonl: one header line, then one line an item, in order, each appended by one write.
+ * items.jsonl: one header line, then one line an item, in order, a batch of them appended by one
+ * write.
  *
  * The header names all that the lines follow from; lines under another header are worth nothing.
  * The next attempt takes over the whole lines it believes, up to the first it does not, and goes on
@@ -10,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "base/strbuf.h"
@@ -36,14 +38,16 @@ enum items_found items_file_take(const char *folder, const char *header,
                                  size_t *n_taken, struct strbuf *other_header);
 
 struct items_file {
-    int fd; /* -1 when closed */
+    int fd;          /* -1 when closed */
+    int64_t n_bytes; /* of whole lines */
 };
 
 /* Creates items.jsonl in the working directory with the header and the lines taken over, synced;
  * after an error there is none. */
 int items_file_create(struct items_file *f, const char *header, const struct strbuf *taken,
                       struct err *err) MUST_CHECK;
-int items_file_append(struct items_file *f, const struct strbuf *line, struct err *err) MUST_CHECK;
+/* Appends whole lines; on error none of them is in the file. */
+int items_file_append(struct items_file *f, const struct strbuf *lines, struct err *err) MUST_CHECK;
 /* Synced to disk. */
 int items_file_sync(struct items_file *f, struct err *err) MUST_CHECK;
 void items_file_close(struct items_file *f);

@@ -56,37 +56,49 @@ static int count_items(struct plan *p, struct err *err)
     return rc;
 }
 
-/* Tokens of each request that the one before does not begin with. */
-static size_t new_tokens(const struct request *before, const struct request *r)
+/* How many tokens two requests begin with alike. */
+static size_t common_tokens(const struct request *a, const struct request *b)
 {
     size_t n = 0;
-    while (n < before->tokens.n && n < r->tokens.n && before->tokens.ids[n] == r->tokens.ids[n])
+    while (n < a->tokens.n && n < b->tokens.n && a->tokens.ids[n] == b->tokens.ids[n])
         n++;
-    return r->tokens.n - n;
+    return n;
 }
 
-/* What the requests of an item add to those before, as they are asked (cut) and as they would be in
- * a model that takes any length (whole). */
-static double lost_tokens(const struct request_list *cut, const struct request_list *whole)
+/* The tokens of the i-th request that none before it in the list begins with. */
+static size_t new_tokens(const struct request_list *list, size_t i)
+{
+    size_t most = 0;
+    for (size_t k = 0; k < i; k++) {
+        const size_t n = common_tokens(&list->items[k], &list->items[i]);
+        most = n > most ? n : most;
+    }
+    return list->items[i].tokens.n - most;
+}
+
+/* What the requests of an item, which begin at `from`, add to those of the item before, as they are
+ * asked (cut) and as they would be of a model that takes any length (whole). */
+static double lost_tokens(const struct request_list *cut, const struct request_list *whole,
+                          size_t from)
 {
     double lost = 0.0;
-    for (size_t i = 1; i < cut->n && i < whole->n; i++) {
-        const size_t now = new_tokens(&cut->items[i - 1], &cut->items[i]);
-        const size_t then = new_tokens(&whole->items[i - 1], &whole->items[i]);
+    for (size_t i = from; i < cut->n && i < whole->n; i++) {
+        const size_t now = new_tokens(cut, i);
+        const size_t then = new_tokens(whole, i);
         lost += now > then ? (double)(now - then) : 0.0;
     }
     return lost;
 }
 
-/* Leaves the last request alone in the list, as the first. */
-static void keep_last(struct request_list *list)
+/* Takes the first n requests back. */
+static void drop_first(struct request_list *list, size_t n)
 {
-    if (list->n < 2)
-        return;
-    const struct request last = list->items[list->n - 1];
-    list->items[list->n - 1] = list->items[0];
-    list->items[0] = last;
-    list->n = 1;
+    for (size_t i = n; i < list->n; i++) {
+        const struct request kept = list->items[i];
+        list->items[i] = list->items[i - n];
+        list->items[i - n] = kept;
+    }
+    list->n -= n;
 }
 
 static int count_lost(struct plan *p, struct err *err)
@@ -100,13 +112,14 @@ static int count_lost(struct plan *p, struct err *err)
     setup.rules.max_length = SIZE_MAX / 2;
     int rc = scorer_init(&scorer, &setup, err);
     for (size_t i = 0; rc == 0 && i < b->n_selected; i++) {
+        const size_t before = cut.n;
         rc = scorer_build(&p->e.scorer, b->selected[i], &cut, fault, err);
         if (rc == 0 && fault[0] == '\0')
             rc = scorer_build(&scorer, b->selected[i], &whole, fault, err);
-        if (rc == 0)
-            p->lost += lost_tokens(&cut, &whole);
-        keep_last(&cut);
-        keep_last(&whole);
+        const bool alike = rc == 0 && fault[0] == '\0' && cut.n == whole.n;
+        p->lost += alike && i > 0 ? lost_tokens(&cut, &whole, before) : 0.0;
+        drop_first(&cut, alike ? before : cut.n);
+        drop_first(&whole, alike ? before : whole.n);
     }
     request_list_release(&cut);
     request_list_release(&whole);
@@ -132,6 +145,7 @@ static void print_plan(const struct plan *p, FILE *out)
     fprintf(out, "tokens           %.0f\n", c->tokens);
     fprintf(out, "distinct tokens  %.0f (%.2f to 1)\n", c->distinct_tokens,
             c->distinct_tokens > 0.0 ? c->tokens / c->distinct_tokens : 1.0);
+    fprintf(out, "rows of logits   %.0f\n", c->head_rows);
     if (c->generated > 0.0)
         fprintf(out, "generated        at most %.0f tokens\n", c->generated);
     fprintf(out, "context          %zu tokens", p->e.lm.context);

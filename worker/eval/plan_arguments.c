@@ -10,12 +10,9 @@ static const struct {
     const char *flag;
     const char *param;
 } paths[] = {
-    {"--data", "data"},
-    {"--more-data", "more_data"},
-    {"--model", "model"},
-    {"--fewshot-data", "fewshot_data"},
-    {"--tokenizer", "tokenizer"},
-    {"--second-key", "second_key"},
+    {"--data", "data"},           {"--more-data", "more_data"},
+    {"--model", "model"},         {"--fewshot-data", "fewshot_data"},
+    {"--tokenizer", "tokenizer"}, {"--second-key", "second_key"},
 };
 
 static void put_path(cJSON *task, const char *param, const char *path)

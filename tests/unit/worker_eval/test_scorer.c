@@ -292,9 +292,10 @@ static void test_batches(void **state)
     size_t items[N];
     for (size_t i = 0; i < N; i++) {
         items[i] = i;
-        strbuf_addf(&lines,
-                    "{\"query\":\"%zu is the question\",\"choices\":[\"%s\",\"b%zu\"],\"gold\":0}\n", i,
-                    i % 7 == 3 ? "" : "a", i);
+        strbuf_addf(
+            &lines,
+            "{\"query\":\"%zu is the question\",\"choices\":[\"%s\",\"b%zu\"],\"gold\":0}\n", i,
+            i % 7 == 3 ? "" : "a", i);
     }
     fixture_open(&f, "choices", lines.buf, 0);
     for (size_t i = 0; i < N; i++)
