@@ -28,25 +28,45 @@ static void add_files(struct strbuf *out, const struct task_spec *spec, const ch
     }
 }
 
+static void add_suite(struct strbuf *text, const struct task_spec *suite)
+{
+    strbuf_addf(text, "    version   %s\n    members   ", suite->version);
+    for (size_t i = 0; i < suite->n_members; i++)
+        strbuf_addf(text, "%s%s", i == 0 ? "" : ", ", task_spec_member_name(suite, i));
+    strbuf_adds(text, "\n    metrics   core, core_partial; acc:MEMBER, centered:MEMBER\n"
+                      "    files     the members', each a task too\n");
+}
+
+static void add_task(struct strbuf *text, const struct task_spec *spec)
+{
+    const bool is_dclm = spec->style == STYLE_DCLM;
+    strbuf_addf(text, "    kind      %s, version %s\n", task_kind_name(spec->kind), spec->version);
+    strbuf_addf(text, "    examples  %d unless asked for, %s\n", spec->shots,
+                spec->sampler == SAMPLER_FIRST ? "the first of the group" : "drawn for every item");
+    strbuf_adds(text, "    metrics   ");
+    for (size_t i = 0; i < spec->n_metrics; i++)
+        strbuf_addf(text, "%s%s", i == 0 ? "" : ", ", spec->metrics[i].name);
+    strbuf_addf(text, "%s\n    files     ", is_dclm ? ", centered" : "");
+    add_files(text, spec, spec->split);
+    if (!is_dclm) {
+        strbuf_adds(text, "; examples from ");
+        add_files(text, spec, spec->fewshot_split);
+    }
+    for (size_t i = 0; i < spec->n_forms; i++) {
+        strbuf_addf(text, "\n    %s  ", i == 0 ? "records " : "      or");
+        add_list(text, spec->forms[i].needs, spec->forms[i].n_needs, ", ");
+    }
+    strbuf_adds(text, "\n");
+}
+
 static void print_task(const struct task_spec *spec, FILE *out)
 {
     struct strbuf text = STRBUF_INIT;
     strbuf_addf(&text, "%s  %s\n", spec->name, spec->about);
-    strbuf_addf(&text, "    kind      %s, version %s\n", task_kind_name(spec->kind), spec->version);
-    strbuf_addf(&text, "    examples  %d unless asked for, %s\n", spec->shots,
-                spec->sampler == SAMPLER_FIRST ? "the first of the group" : "drawn for every item");
-    strbuf_adds(&text, "    metrics   ");
-    for (size_t i = 0; i < spec->n_metrics; i++)
-        strbuf_addf(&text, "%s%s", i == 0 ? "" : ", ", spec->metrics[i].name);
-    strbuf_adds(&text, "\n    files     ");
-    add_files(&text, spec, spec->split);
-    strbuf_adds(&text, "; examples from ");
-    add_files(&text, spec, spec->fewshot_split);
-    for (size_t i = 0; i < spec->n_forms; i++) {
-        strbuf_addf(&text, "\n    %s  ", i == 0 ? "records " : "      or");
-        add_list(&text, spec->forms[i].needs, spec->forms[i].n_needs, ", ");
-    }
-    strbuf_adds(&text, "\n");
+    if (spec->n_members > 0)
+        add_suite(&text, spec);
+    else
+        add_task(&text, spec);
     fputs(text.buf, out);
     strbuf_release(&text);
 }
