@@ -58,6 +58,12 @@ static int open_tokenizer(const struct task *task, const struct eval_options *o,
     return 0;
 }
 
+/* Whether the task needs the slots of generations. */
+static bool generates(const struct eval_options *o)
+{
+    return o->spec != NULL && o->spec->kind == TASK_GENERATE;
+}
+
 int subject_open(const struct task *task, const struct eval_options *o, struct model **model,
                  struct tokenizer **tok, struct err *err)
 {
@@ -67,7 +73,7 @@ int subject_open(const struct task *task, const struct eval_options *o, struct m
     if (folder == NULL)
         rc = task_find_input(task, o->model, &folder, err);
     if (rc == 0)
-        rc = model_check_memory(folder, o->context, task->memory_bytes, err);
+        rc = model_check_memory(folder, o->context, generates(o), task->memory_bytes, err);
     if (rc == 0)
         rc = model_open_within(folder, task->threads, o->context, model, err);
     if (rc < 0)
@@ -152,7 +158,8 @@ void subject_check(const struct task *task, const struct eval_options *o,
     if (o->model_data.name == NULL)
         return;
     params_init(&p, NULL, faults);
-    int rc = model_check_memory(o->model_data.path, o->context, task->memory_bytes, &err);
+    int rc =
+        model_check_memory(o->model_data.path, o->context, generates(o), task->memory_bytes, &err);
     if (rc == 0)
         rc = import_find(o->model_data.path, &src, &err);
     if (rc == 0)

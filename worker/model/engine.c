@@ -105,11 +105,24 @@ double engine_bytes(const struct model_config *cfg)
     return bytes_of(list, n);
 }
 
-double engine_slot_bytes(const struct model_config *cfg)
+double engine_slots_bytes(const struct model_config *cfg)
 {
     struct attend_dims dims = dims_of(cfg);
 
-    return (double)cfg->layers * (double)attend_cache(&dims) * sizeof(real);
+    return (double)engine_slots_fitting(cfg, &dims) * (double)engine_slot_reals(cfg, &dims) *
+           sizeof(real);
+}
+
+size_t engine_slot_reals(const struct model_config *cfg, const struct attend_dims *dims)
+{
+    return (size_t)cfg->layers * attend_cache(dims);
+}
+
+size_t engine_slots_fitting(const struct model_config *cfg, const struct attend_dims *dims)
+{
+    size_t fit = SCORE_SLOT_BYTES / (engine_slot_reals(cfg, dims) * sizeof(real));
+
+    return fit < 1 ? 1 : fit < SCORE_SLOTS ? fit : SCORE_SLOTS;
 }
 
 static int allocate(struct engine *e, struct err *err)

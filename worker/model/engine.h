@@ -18,9 +18,11 @@ struct engine;
  * may read. ERR_OTHER without memory. */
 int engine_create(struct weights *weights, struct engine **out, struct err *err) MUST_CHECK;
 void engine_free(struct engine *e);
-/* What engine_create() allocates beside the weights, and what one slot takes. */
+/* What engine_create() allocates beside the weights, and what the slots of generations take at
+ * most.
+ */
 double engine_bytes(const struct model_config *cfg);
-double engine_slot_bytes(const struct model_config *cfg);
+double engine_slots_bytes(const struct model_config *cfg);
 
 int engine_score(struct engine *e, struct score_request *r, size_t n, bool (*asked)(void),
                  struct err *err) MUST_CHECK;

@@ -49,9 +49,7 @@ int engine_open_slots(struct engine *e, size_t context, size_t wanted, size_t *n
     }
     struct attend_dims dims = e->dims;
     dims.context = e->slot_context;
-    size_t size = (size_t)e->cfg.layers * attend_cache(&dims);
-    size_t fit = SCORE_SLOT_BYTES / (size * sizeof(real));
-    size_t most = fit < 1 ? 1 : fit < SCORE_SLOTS ? fit : SCORE_SLOTS;
+    size_t size = engine_slot_reals(&e->cfg, &dims), most = engine_slots_fitting(&e->cfg, &dims);
     *n = wanted < most ? wanted : most;
     for (size_t i = 0; i < *n; i++) {
         struct engine_cache *cache = &e->slots[i];

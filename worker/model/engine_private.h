@@ -103,5 +103,8 @@ void engine_forget(struct engine *e);
 int engine_open_slots(struct engine *e, size_t context, size_t wanted, size_t *n,
                       struct err *err) MUST_CHECK;
 void engine_free_slots(struct engine *e);
+/* Of a slot with dims->context positions: its size, and how many may be open. */
+size_t engine_slot_reals(const struct model_config *cfg, const struct attend_dims *dims);
+size_t engine_slots_fitting(const struct model_config *cfg, const struct attend_dims *dims);
 
 #endif

@@ -50,7 +50,8 @@ int model_open(const char *folder, int threads, struct model **out, struct err *
     return model_open_within(folder, threads, 0, out, err);
 }
 
-int model_check_memory(const char *folder, int context, int64_t allowed, struct err *err)
+int model_check_memory(const char *folder, int context, bool generates, int64_t allowed,
+                       struct err *err)
 {
     struct import_source source;
     struct model_config cfg;
@@ -66,6 +67,8 @@ int model_check_memory(const char *folder, int context, int64_t allowed, struct 
     if (rc < 0 || allowed <= 0)
         return rc;
     double needed = sizeof(real) * (double)model_config_total(&cfg) + engine_bytes(&cfg);
+    if (generates)
+        needed += engine_slots_bytes(&cfg);
     if (needed <= (double)allowed)
         return 0;
     return err_set(err, ERR_USAGE,

@@ -35,9 +35,10 @@ int model_open_within(const char *folder, int threads, int context, struct model
                       struct err *err) MUST_CHECK;
 void model_free(struct model *m);
 /* ERR_USAGE, with both amounts, when the model at folder takes more than `allowed` bytes opened
- * with this context (0: no limit); nothing of its size is allocated to find out. Otherwise as
- * model_open_within() fails on the shape. */
-int model_check_memory(const char *folder, int context, int64_t allowed,
+ * with this context (0: no limit), with the slots of model_generate_all() where it `generates`;
+ * nothing of its size is allocated to find out. Otherwise as model_open_within() fails on the
+ * shape. */
+int model_check_memory(const char *folder, int context, bool generates, int64_t allowed,
                        struct err *err) MUST_CHECK;
 
 const struct model_config *model_config(const struct model *m);

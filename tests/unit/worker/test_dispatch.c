@@ -20,11 +20,12 @@
 #define WHOLE_BOUND 1e-5
 #define N_LOSSES    3
 
-static struct strbuf run_reference(const char *model, const char *cpu, const char *core)
+static struct strbuf run_program(const char *program, const char *model, const char *cpu,
+                                 const char *core)
 {
     char *cpu_text = xasprintf("PREREG_CPU=%s", cpu);
     char *core_text = xasprintf("OPENBLAS_CORETYPE=%s", core);
-    const char *argv[] = {REFERENCE, model, NULL};
+    const char *argv[] = {program, model, NULL};
     const char *env[] = {cpu_text, core_text, "OPENBLAS_NUM_THREADS=1", NULL};
     struct proc_spec spec = {
         .argv = argv, .env = env, .timeout_ms = 30000, .max_out_bytes = 1 << 24};
@@ -40,6 +41,11 @@ static struct strbuf run_reference(const char *model, const char *cpu, const cha
     free(cpu_text);
     free(core_text);
     return out;
+}
+
+static struct strbuf run_reference(const char *model, const char *cpu, const char *core)
+{
+    return run_program(REFERENCE, model, cpu, core);
 }
 
 static const char *const MODELS[] = {"dense", "mixture"};
@@ -100,11 +106,28 @@ static void test_blas_cores_agree(void **state)
     }
 }
 
+/* What is scored is the same everywhere: no product of the engine's is OpenBLAS's. */
+static void test_engine_gives_the_same_bits(void **state)
+{
+    (void)state;
+
+    struct strbuf want = run_program(ENGINE_NUMBERS, NULL, "baseline", "Prescott");
+    assert_true(want.len > 500);
+    for (enum nn_cpu cpu = NN_CPU_BASELINE; cpu <= nn_cpu(); cpu++) {
+        struct strbuf got = run_program(ENGINE_NUMBERS, NULL, nn_cpu_text(cpu), "Haswell");
+        print_message("  engine: %s against baseline\n", nn_cpu_text(cpu));
+        assert_string_equal(got.buf, want.buf);
+        strbuf_release(&got);
+    }
+    strbuf_release(&want);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_give_the_same_bits),
         cmocka_unit_test(test_blas_cores_agree),
+        cmocka_unit_test(test_engine_gives_the_same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,11 +86,11 @@ static void check_opening(const char *folder)
 {
     struct err err = {0};
 
-    assert_int_equal(model_check_memory(folder, 0, 0, &err), 0);
-    assert_int_equal(model_check_memory(folder, 0, 1 << 26, &err), 0);
-    assert_int_equal(model_check_memory(folder, 0, 1 << 17, &err), ERR_USAGE);
+    assert_int_equal(model_check_memory(folder, 0, true, 0, &err), 0);
+    assert_int_equal(model_check_memory(folder, 0, false, 1 << 26, &err), 0);
+    assert_int_equal(model_check_memory(folder, 0, false, 1 << 17, &err), ERR_USAGE);
     assert_non_null(strstr(err.msg, "the task may use 0.1 MiB"));
-    assert_int_equal(model_check_memory("/nowhere", 0, 1 << 26, &err), ERR_NOT_FOUND);
+    assert_int_equal(model_check_memory("/nowhere", 0, false, 1 << 26, &err), ERR_NOT_FOUND);
 }
 
 static void test_learns(void **state)

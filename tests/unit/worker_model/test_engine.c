@@ -415,6 +415,29 @@ static void draw_prompts(const struct subject *s, struct score_generation *g,
     }
 }
 
+/* What was generated is greedy when it is scored, and with another last token it is not. */
+static void check_likeliest(struct subject *s, const struct score_generation *g)
+{
+    for (size_t i = 0; i < PROMPTS; i++) {
+        size_t n = g[i].n + g[i].out.n;
+        uint32_t *all = xcalloc(n, sizeof(*all)), *other = xcalloc(n, sizeof(*other));
+        if (g[i].out.n > 0) {
+            memcpy(all, g[i].prompt, g[i].n * sizeof(*all));
+            memcpy(all + g[i].n, g[i].out.ids, g[i].out.n * sizeof(*all));
+            memcpy(other, all, n * sizeof(*all));
+            other[n - 1] = (other[n - 1] + 1) % (uint32_t)s->cfg.vocab;
+            struct score_request r[] = {{.tokens = all, .n = n, .first = g[i].n},
+                                        {.tokens = other, .n = n, .first = g[i].n}};
+            no_error(engine_score(s->engine, r, 2, NULL, &err));
+            assert_true(r[0].greedy);
+            assert_false(r[1].greedy);
+            assert_true(r[1].sum < r[0].sum);
+        }
+        free(all);
+        free(other);
+    }
+}
+
 static void test_generation(void **state)
 {
     (void)state;
@@ -440,6 +463,7 @@ static void test_generation(void **state)
             no_error(engine_generate(s.engine, &alone[i], 1, &stop, &err));
             same_generation(&g[i], &alone[i]);
         }
+        check_likeliest(&s, g);
         print_message("  %s: %zu tokens, %zu of %d ended\n", SHAPES[k].name, tokens, ended,
                       PROMPTS);
         for (size_t i = 0; i < PROMPTS; i++) {
