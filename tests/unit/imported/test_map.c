@@ -1,0 +1,201 @@
+/* Maps and patterns: which file speaks of which cell and stage. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "truthtable/imported/map.h"
+
+static const char toml[] =
+    "[program]\nname = \"t\"\nschema = 1\nquestion = \"?\"\n"
+    "[[factor]]\nname = \"arch\"\nlevels = [\"a*b\", \"moe\"]\n"
+    "[[factor]]\nname = \"seed\"\nlevels = [1, 2]\nreplicate = true\n"
+    "[stage.train]\ncommand = [\"w\"]\nparams = { a = \"$arch\", s = \"$seed\" }\n"
+    "[stage.mmlu]\ncommand = [\"w\"]\nafter = [\"train\"]\nparams = { task = \"mmlu_local\" }\n"
+    "[measure]\nq = { metric = \"mmlu.acc\", items = 100, chance = 0.25, floor = 0.3 }\n"
+    "[contrast]\nc = { between = { arch = [\"a*b\", \"moe\"] }, over = \"cleared\" }\n"
+    "[counter]\nk = { contrast = \"c\", clears = \"every_cell\", binds = true }\n"
+    "[[input]]\nname = \"i\"\nlevels = [[\"a\", \"counter.k == 1\"], [\"b\", \"otherwise\"]]\n"
+    "[table]\ninputs = [\"i\"]\nrows = [[\"a\", \"O1\"], [\"b\", \"O2\"]]\n"
+    "[outcome]\nO1 = { prior = 0.5, title = \"one\" }\nO2 = { prior = 0.4, title = \"two\" }\n";
+
+struct lab {
+    struct program *p;
+    char folder[64];
+};
+
+static void write_file(const struct lab *at, const char *name, const char *text)
+{
+    struct err err;
+    char *path = path_join(at->folder, name);
+    char *folder = path_folder(path);
+    assert_int_equal(dir_make(folder, 0700, &err), 0);
+    assert_int_equal(file_write_atomic(path, text, strlen(text), 0600, &err), 0);
+    free(folder);
+    free(path);
+}
+
+static int set_up(void **state)
+{
+    static struct lab at;
+    struct diag diag;
+    struct err err;
+    diag_init(&diag, "grid.toml");
+    if (program_parse(toml, strlen(toml), "grid.toml", &at.p, &diag, &err) != 0) {
+        diag_print(&diag, stderr);
+        return -1;
+    }
+    diag_release(&diag);
+    memcpy(at.folder, "/tmp/prereg-map-XXXXXX", sizeof("/tmp/prereg-map-XXXXXX"));
+    if (mkdtemp(at.folder) == NULL) {
+        return -1;
+    }
+    write_file(&at, "a*b_1/results_x.json", "{}");
+    write_file(&at, "aXb_1/results_y.json", "{}"); /* what a shell would take a*b for */
+    write_file(&at, "moe_1/results_x.json", "{}");
+    write_file(&at, "moe_2/results_x.json", "{}");
+    *state = &at;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct lab *at = *state;
+    struct err err;
+    program_free(at->p);
+    return dir_remove(at->folder, &err);
+}
+
+static void test_pattern(void **state)
+{
+    const struct lab *at = *state;
+    struct map m;
+    struct err err = {0};
+    map_init(&m, at->p);
+    if (map_add_pattern(&m, at->folder, "{arch}_{seed}/results_*.json", "{arch}_{seed}/s_*.jsonl",
+                        &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    assert_int_equal(m.n_sources, 3);
+    assert_int_equal(m.sources[0].cell, 0);
+    assert_non_null(strstr(m.sources[0].results, "/a*b_1/results_x.json"));
+    assert_int_equal(m.sources[0].stage, INDEX_NONE);
+    assert_int_equal(m.sources[2].cell, 3);
+    assert_non_null(strstr(m.sources[2].samples[0], "/moe_2/s_*.jsonl"));
+    assert_int_equal(cJSON_GetArraySize(m.unmatched), 1);
+    assert_non_null(strstr(m.unmatched->child->valuestring, "arch=a*b,seed=2"));
+    assert_string_equal(map_task(&m, 1, 0), "mmlu_local");
+    assert_string_equal(map_task(&m, 0, 0), "train");
+    map_release(&m);
+}
+
+static void test_pattern_refused(void **state)
+{
+    const struct lab *at = *state;
+    static const struct {
+        const char *results;
+        const char *samples;
+        const char *said;
+    } cases[] = {
+        {"{arhc}/r.json", NULL, "no factor \"arhc\""},
+        {"{}/r.json", NULL, "no factor \"\""},
+        {"moe_*/results_x.json", NULL, "two files for arch=a*b,seed=1"},
+        {"moe_1/results_x.json", "{stage}.jsonl", "{stage}"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct map m;
+        struct err err = {0};
+        map_init(&m, at->p);
+        int rc = map_add_pattern(&m, at->folder, cases[i].results, cases[i].samples, &err);
+        if (rc == 0 || strstr(err.msg, cases[i].said) == NULL) {
+            fail_msg("case %zu: code %d, \"%s\"", i, rc, err.msg);
+        }
+        map_release(&m);
+    }
+}
+
+static void test_file(void **state)
+{
+    const struct lab *at = *state;
+    struct map m;
+    struct err err = {0};
+    write_file(
+        at, "map.json",
+        "{\"schema\":1,\"label\":\"x\",\"tasks\":{\"mmlu\":\"mine\"},\"metrics\":{\"mmlu\":"
+        "{\"acc\":\"acc,none\"}},\"files\":[{\"cell\":\"arch=moe,seed=2\",\"stage\":"
+        "\"mmlu\",\"results\":\"r.json\",\"samples\":\"s.jsonl\"}],\"records\":[\"t.json\"]}");
+    char *path = path_join(at->folder, "map.json");
+    map_init(&m, at->p);
+    if (map_read(&m, path, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    assert_int_equal(m.n_sources, 1);
+    assert_int_equal(m.sources[0].cell, 3);
+    assert_int_equal(m.sources[0].stage, 1);
+    assert_int_equal(strncmp(m.sources[0].results, at->folder, strlen(at->folder)), 0);
+    assert_int_equal(m.sources[0].n_samples, 1);
+    assert_int_equal(m.n_records, 1);
+    assert_string_equal(map_task(&m, 1, 0), "mine");
+    assert_non_null(map_metrics(&m, 1));
+    assert_null(map_metrics(&m, 0));
+    map_release(&m);
+    free(path);
+}
+
+static void test_file_refused(void **state)
+{
+    const struct lab *at = *state;
+    static const struct {
+        const char *text;
+        const char *said;
+    } cases[] = {
+        {"[]", "a map is an object"},
+        {"{}", "schema"},
+        {"{\"schema\":2}", "schema 2"},
+        {"{\"schema\":1,\"fles\":[]}", "did you mean \"files\"?"},
+        {"{\"schema\":1,\"files\":{}}", "\"files\" is no list"},
+        {"{\"schema\":1,\"files\":[3]}", "files 0: is no object"},
+        {"{\"schema\":1,\"files\":[{\"cell\":\"arch=moe,seed=2\"}]}", "files 0: "},
+        {"{\"schema\":1,\"files\":[{\"cell\":\"moe\",\"results\":\"r\"}]}", "no cell \"moe\""},
+        {"{\"schema\":1,\"files\":[{\"cell\":\"arch=moe,seed=2\",\"results\":\"r\",\"stage\":"
+         "\"mlu\"}]}",
+         "did you mean \"mmlu\"?"},
+        {"{\"schema\":1,\"files\":[{\"cell\":\"arch=moe,seed=2\",\"results\":\"r\",\"samples\":"
+         "[1]}]}",
+         "\"samples\""},
+        {"{\"schema\":1,\"tasks\":{\"mmlu\":1}}", "tasks.mmlu"},
+        {"{\"schema\":1,\"metrics\":{\"mmlu\":[1]}}", "metrics.mmlu"},
+        {"{\"schema\":1,\"records\":[1]}", "records 0"},
+        {"{\"schema\":1,\"pattern\":[{\"result\":\"x\"}]}", "did you mean \"results\"?"},
+        {"{\"schema\":1", "line 1"},
+    };
+    char *path = path_join(at->folder, "bad.json");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct map m;
+        struct err err = {0};
+        write_file(at, "bad.json", cases[i].text);
+        map_init(&m, at->p);
+        int rc = map_read(&m, path, &err);
+        if (rc == 0 || strstr(err.msg, cases[i].said) == NULL || strstr(err.msg, path) == NULL) {
+            fail_msg("case %zu: code %d, \"%s\"", i, rc, err.msg);
+        }
+        map_release(&m);
+    }
+    free(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pattern),
+        cmocka_unit_test(test_pattern_refused),
+        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_file_refused),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
