@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Workers in Python under the daemon: the example to its verdict, killed and not; what the lock holds of scripts; lm_eval as a stage."""
+
+import glob
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+
+import lab
+from lab import LOCK, OK, equal, expect
+
+FAKE = os.path.join(lab.TOP, "tests/unit/worker_python/fake_lm_eval.py")
+KILLS_PER_TASK = 2  # under the crash budget
+
+
+def example(place, steps=1000):
+    grid = place.prepare("python_worker")
+    place.edit(grid, "steps = 600", f"steps = {steps}")
+    place.ctl("lock", grid)
+    return grid
+
+
+def workers(place):
+    """(pid, 'cell/stage') of the Python processes that work in an attempt's folder."""
+    found = []
+    for pid, name in place.processes().items():
+        try:
+            cwd = os.readlink(f"/proc/{pid}/cwd")
+        except OSError:
+            continue
+        if "/cells/" in cwd and name != "prereg-shim":
+            found.append((pid, "/".join(cwd.split("/cells/", 1)[1].split("/")[:2])))
+    return found
+
+
+def finish_killing(place, seconds, seed):
+    """kill -9 of workers at random until the programs are finished; how many died, and of how many tasks."""
+    chance, killed, end = random.Random(seed), {}, time.monotonic() + seconds
+    while time.monotonic() < end:
+        time.sleep(chance.uniform(0.1, 0.5))
+        if all(p["state"] == "finished" for p in place.status()):
+            return killed
+        open_to_it = [(pid, task) for pid, task in workers(place) if killed.get(task, 0) < KILLS_PER_TASK]
+        if open_to_it:
+            pid, task = chance.choice(open_to_it)
+            place.kill(pid)
+            killed[task] = killed.get(task, 0) + 1
+    raise lab.Failed(f"not finished after {seconds} s; killed {killed}")
+
+
+def events_of(place, kind):
+    """Events of that type, of all attempts at all tasks."""
+    found = []
+    for folder, _, names in os.walk(os.path.join(place.program_folder(), "cells")):
+        if "events.jsonl" in names:
+            with open(os.path.join(folder, "events.jsonl"), encoding="utf-8") as f:
+                found += [e for e in map(json.loads, (line for line in f if line.endswith("\n"))) if e["type"] == kind]
+    return found
+
+
+def exit_codes(place):
+    """Of all attempts that have ended, sorted; the greatest first."""
+    codes = []
+    for folder, _, names in os.walk(os.path.join(place.program_folder(), "cells")):
+        if "exit.json" in names:
+            with open(os.path.join(folder, "exit.json"), encoding="utf-8") as f:
+                codes.append(json.load(f)["code"])
+    return sorted(codes, reverse=True)
+
+
+def test_example(place):
+    """To its verdict; then killed again and again: the same metrics, models, items and verdict."""
+    grid = example(place)
+    place.serve()
+    place.must(OK, "preregd", "submit", grid, "--wait")
+    calm, verdict = lab.results(place.program_folder()), place.verdict_bytes()
+    equal(len(calm), 8, "tasks with a result")
+    equal(json.loads(verdict)["coverage"]["tasks"]["done"], 8, "tasks done")
+    equal(events_of(place, "resumed"), [], "resumed attempts without a kill")
+    place.end_all()
+    place.state = place.path("state-killed")
+    place.env["PREREGD_STATE"] = place.state
+    place.serve()
+    place.must(OK, "preregd", "submit", grid)
+    killed = finish_killing(place, 300, 20261121)
+    print(f"  killed {sum(killed.values())} workers of {len(killed)} tasks; {len(events_of(place, 'resumed'))} went on", flush=True)
+    expect(killed and events_of(place, "resumed"), "nobody was killed and went on")
+    again = lab.results(place.program_folder())
+    for task in calm:
+        equal(again[task], calm[task], f"metrics, model and items of {task}")
+    equal(place.verdict_bytes(), verdict, "verdict.json")
+
+
+def test_terminated(place):
+    """SIGTERM: a checkpoint, exit 75, which is no crash; the next attempts go on."""
+    grid = example(place, steps=2000)
+    place.serve()
+    place.must(OK, "preregd", "submit", grid)
+    started = os.path.join(place.program_folder(), "cells/*/train/*/checkpoint/step-*/manifest.json")
+    place.wait_for(lambda: len({path.split("/checkpoint/")[0] for path in glob.glob(started)}) == 2, 60, "two have a checkpoint")
+    place.ctl("pause")
+    stopped = workers(place)
+    for pid, _ in stopped:
+        os.kill(pid, signal.SIGTERM)
+    place.wait_for(lambda: not workers(place), 30, "the workers end")
+    equal(exit_codes(place), [75] * len(stopped), "exit codes")
+    place.ctl("resume")
+    place.wait_finished(240)
+    expect(events_of(place, "resumed"), "nobody went on")
+    equal([code for code in exit_codes(place) if code != 0], [75] * len(stopped), "exit codes of all attempts but the last")
+
+
+def test_lock_holds_scripts(place):
+    """One changed byte of script or module, and submit refuses and names it; the interpreter's copy is pinned, too."""
+    grid = example(place)
+    with open(grid + ".lock", encoding="utf-8") as f:
+        files = json.load(f)["locked"]["files"]
+    equal(sorted(files), ["chars.py", "prereg-python", "quiz.py", "train.py"], "what is pinned")
+    for name in ("chars.py", "train.py"):
+        path = os.path.join(os.path.dirname(grid), name)
+        with open(path, encoding="utf-8") as f:
+            before = f.read()
+        place.write(path, before + "# changed\n")
+        run = place.must(LOCK, "preregd", "submit", grid)
+        expect(f"files.{name}" in run.stderr + run.stdout, f"{name} is not named: {run.stderr}")
+        place.write(path, before)
+    with open(os.path.join(place.bin, "prereg-python"), "a", encoding="utf-8") as f:
+        f.write("# changed\n")
+    place.must(LOCK, "preregd", "submit", grid)
+
+
+def test_plain_interpreter(place):
+    """command = [a Python, a packed script]: both pinned, and what runs are the copies."""
+    grid = place.prepare("python_worker")
+    folder = os.path.dirname(grid)
+    for name in ("train", "quiz"):
+        with open(os.path.join(folder, f"{name}.py"), encoding="utf-8") as f:
+            own = f.read().replace("import chars\n", "").replace("chars.", "")
+        texts = []
+        for part in (os.path.join(lab.TOP, "worker/python/preregd_worker.py"), os.path.join(folder, "chars.py")):
+            with open(part, encoding="utf-8") as f:
+                texts.append(f.read())
+        place.write(os.path.join(folder, f"{name}_packed.py"), "\n".join([*texts, own]))
+        place.edit(grid, f'["prereg-python", "{name}.py", "--module", "chars", "chars.py"]',
+                   f'["{os.path.realpath(sys.executable)}", "{name}_packed.py"]')
+    place.ctl("lock", grid)
+    with open(grid + ".lock", encoding="utf-8") as f:
+        equal(len(json.load(f)["locked"]["files"]), 3, "pinned files")
+    place.serve()
+    place.must(OK, "preregd", "submit", grid)
+    place.write(os.path.join(folder, "quiz_packed.py"), "raise SystemExit('not what was locked')\n")
+    place.wait_finished(120)
+    equal({task["state"] for task in place.tasks().values()}, {"done"}, "states")
+
+
+LM_EVAL = """
+[stage.harness]
+after   = ["train"]
+command = ["prereg-lm-eval", "lm_eval", "--prereg-train", "{bin}/prereg-train"]
+params  = {{ tasks = "quiz", metrics = ["acc", "acc:a"] }}
+env     = {{ FAKE_PAUSE = "0.015", PATH = "{path}" }}
+[measure]
+harness = {{ metric = "harness.acc", items = 20, chance = 0.25, floor = 0.30, counted = false }}
+"""
+
+
+def test_lm_eval(place):
+    """A stage whose command is lm_eval's name, on models of ours, killed on the way: every item once, and asked once."""
+    grid = place.prepare("micro")
+    shutil.copy2(FAKE, os.path.join(os.path.dirname(grid), "lm_eval"))
+    place.edit(grid, "\n[measure]\n", LM_EVAL.format(bin=place.bin, path=os.path.dirname(sys.executable) + ":/usr/bin:/bin"))
+    place.ctl("lock", grid)
+    with open(grid + ".lock", encoding="utf-8") as f:
+        expect({"lm_eval", "prereg-lm-eval"} <= set(json.load(f)["locked"]["files"]), "the harness's command is not pinned")
+    place.serve()
+    place.must(OK, "preregd", "submit", grid)
+    killed = finish_killing(place, 300, 7)
+    found = {task: result for task, result in lab.results(place.program_folder()).items() if task.endswith("/harness")}
+    equal(len(found), 6, "results of the stage")
+    expect(any(task.endswith("/harness") for task in killed), f"no such task was killed: {killed}")
+    for task, (metrics, artifacts, _, items) in found.items():
+        equal((metrics["acc"]["n"], metrics["acc:a"]["n"]), (20, 12), f"items of {task}")
+        equal(items.count(b"\n"), 21, f"lines of {task}")
+        equal(len(artifacts), 3, f"artifacts of {task}")
+    equal({task["state"] for task in place.tasks().values()}, {"done"}, "states")
+
+
+lab.main(test_example, test_terminated, test_lock_holds_scripts, test_plain_interpreter, test_lm_eval)
