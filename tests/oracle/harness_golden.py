@@ -42,6 +42,8 @@ ARC = [{"id": f"Q{i}", "question": q, "choices": {"text": t, "label": list(label
 COMMONSENSE = [{"id": f"c{i}", "question": f" Where is {w}? ", "question_concept": w,
                 "choices": {"label": list("ABCDE"), "text": [w + "1", w + "2", "home", "é", "there"]}, "answerKey": k}
                for i, (w, k) in enumerate([("it", "B"), ("he", "E"), ("she", "A")])]
+COPA = [{"premise": "It rained. ", "choice1": "He got wet.", "choice2": "É dry.", "question": "effect", "idx": 0, "label": 0},
+        {"premise": "She fell.", "choice1": "It was dark.", "choice2": "The ice broke", "question": "cause", "idx": 1, "label": 1}]
 LAMBADA = [{"text": "She gave the dog a bone"}, {"text": "Él dijo:  \"no quiero  café"}]
 WIKITEXT = [{"page": " = Title = \n \n Some text , with 1 @,@ 000 words ( really ) .\n"}, {"page": " a b \n c\n"}]
 GSM8K = [{"question": f"What is {a} + {b}?", "answer": f"It is <<{a}+{b}={a + b}>>{a + b}.\n#### {a + b}"} for a, b in [(2, 2), (9, 9), (2, 3), (3, 4), (1, 3), (0, 5), (1, 17), (6, 1)]]
@@ -84,6 +86,7 @@ CASES = {
     "boolq": ({"val.jsonl": jsonl(BOOLQ)}, 1),
     "arc_easy": ({"test.jsonl": jsonl(ARC)}, 0),
     "commonsense_qa": ({"val.jsonl": jsonl(COMMONSENSE)}, 0),
+    "copa": ({"val.jsonl": jsonl(COPA)}, 0),
     "lambada_openai": ({"test.jsonl": jsonl(LAMBADA)}, 0),
     "wikitext": ({"test.jsonl": jsonl(WIKITEXT)}, 0),
     "gsm8k": ({"test.jsonl": jsonl(GSM8K), "train.jsonl": jsonl(GSM8K[::-1] + [{"question": "1?", "answer": "1\n#### 1"}])}, 2),

@@ -170,6 +170,7 @@ static int take_gold(const struct task_form *form, const struct template_input *
         return err_set(err, ERR_SYNTAX, "gold is %lld, but there are %zu choices",
                        (long long)v.number, it->n_options);
     it->gold = (size_t)v.number;
+    it->gold_is_text = form->gold_is_text;
     return 0;
 }
 

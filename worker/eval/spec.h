@@ -101,6 +101,7 @@ struct task_form {
     const struct template *context;  /* TASK_CHOICE, TASK_LIKELIHOOD, TASK_GENERATE */
     struct task_column options;      /* TASK_CHOICE: choices; TASK_CONTEXT: contexts */
     const struct template *gold;     /* both: the index of the right one, or for choices its text */
+    bool gold_is_text;               /* the harness's target is the right choice's text, anyhow */
     const struct template *target;   /* TASK_CONTEXT, TASK_LIKELIHOOD, TASK_GENERATE */
     const struct template *text;     /* TASK_ROLLING: what is scored */
     const struct template *original; /* TASK_ROLLING: whose words and bytes count */

@@ -110,6 +110,7 @@ static void read_form(struct form_reader *r, struct params *p)
 {
     struct task_form *form = r->form;
     const enum task_kind kind = r->spec->kind;
+    static const char *const golds[] = {"as_given", "as_text"};
     read_adds(r, p);
     spec_read_texts(r->spec, p, "show", &form->shows, &form->n_shows);
     if (kind == TASK_CHOICE || kind == TASK_LIKELIHOOD || kind == TASK_GENERATE)
@@ -118,6 +119,8 @@ static void read_form(struct form_reader *r, struct params *p)
         read_column(r, p, kind == TASK_CHOICE ? "choices" : "contexts", &form->options);
         form->gold = read_template(r, p, "gold", true);
     }
+    if (kind == TASK_CHOICE)
+        form->gold_is_text = params_choice(p, "gold_shown", golds, ARRAY_LEN(golds), 0) == 1;
     if (kind == TASK_CONTEXT || kind == TASK_LIKELIHOOD || kind == TASK_GENERATE)
         form->target = read_template(r, p, "target", true);
     if (kind == TASK_ROLLING) {
