@@ -103,7 +103,7 @@ static int add_columns(const struct task_form *form, const struct template_input
         struct value v = {0};
         int rc = fill_column(column, in, &v, err);
         if (rc != 0)
-            return err_wrap(err, "%s", column->name);
+            return rc;
         cJSON *node = json_of(&v);
         if (json_member(record, column->name) == NULL)
             json_put(record, column->name, node);

@@ -9,56 +9,7 @@
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "tests/unit/worker_eval/scratch.h"
-#include "worker/eval/prompt.h"
-
-#define SPEC_MAX 32
-
-/* The shipped description; they are kept until the program ends. */
-static const struct task_spec *find_spec(const char *task)
-{
-    static struct task_spec *known[SPEC_MAX];
-    static size_t n_known;
-    struct err err = {0};
-    for (size_t i = 0; i < n_known; i++)
-        if (strcmp(known[i]->name, task) == 0)
-            return known[i];
-    assert_true(n_known < SPEC_MAX);
-    if (task_builtin_read(task, &known[n_known], &err) != 0)
-        fail_msg("%s", err.msg);
-    return known[n_known++];
-}
-
-static int read_items(struct item_set *set, const char *task, const char *path, const char *split,
-                      struct err *err)
-{
-    const struct item_source src = {.path = path, .split = split, .drops_last_newline = true};
-    item_set_init(set);
-    return item_set_read(set, find_spec(task), &src, err);
-}
-
-static void load(struct item_set *set, const char *task, const char *path, const char *split)
-{
-    struct err err = {0};
-    if (read_items(set, task, path, split, &err) != 0)
-        fail_msg("%s", err.msg);
-}
-
-static int draw(struct prompts *p, const struct item_set *set, const struct item_set *pool,
-                int shots, struct err *err)
-{
-    const struct prompt_rules rules = {.shots = shots};
-    return prompts_init(p, set, pool, &rules, err);
-}
-
-static void preamble(const struct prompts *p, size_t item, struct strbuf *out)
-{
-    struct request_text text;
-    request_text_init(&text);
-    prompt_request(p, item, 0, &text);
-    strbuf_clear(out);
-    strbuf_add(out, text.preamble.buf, text.preamble.len);
-    request_text_release(&text);
-}
+#include "tests/unit/worker_eval/shipped.h"
 
 struct form_case {
     const char *task;
@@ -124,7 +75,7 @@ static void test_forms(void **state)
         struct item_set set;
         char *text = xasprintf("\n%s\n", c->line);
         scratch_write("items.jsonl", text);
-        load(&set, c->task, "items.jsonl", "test");
+        shipped_load(&set, c->task, "items.jsonl", "test");
         assert_int_equal(set.n, 1);
         const struct item *it = &set.items[0];
         assert_int_equal(it->line, 2);
@@ -174,7 +125,7 @@ static void test_bad_lines(void **state)
         struct item_set set;
         struct err err = {0};
         scratch_write("bad.jsonl", bad[i].text);
-        int rc = read_items(&set, bad[i].task, "bad.jsonl", "test", &err);
+        int rc = shipped_read(&set, bad[i].task, "bad.jsonl", "test", &err);
         assert_int_equal(rc, ERR_SYNTAX);
         assert_non_null(strstr(err.msg, "bad.jsonl"));
         if (strstr(err.msg, bad[i].why) == NULL)
@@ -196,26 +147,26 @@ static void test_mmlu(void **state)
     struct prompts prompts;
     struct err err = {0};
     struct strbuf text = STRBUF_INIT;
-    load(&set, "mmlu", "mmlu", "test");
-    load(&dev, "mmlu", "mmlu", "dev");
+    shipped_load(&set, "mmlu", "mmlu", "test");
+    shipped_load(&dev, "mmlu", "mmlu", "dev");
     assert_int_equal(set.n, 3);
     assert_int_equal(set.n_groups, 2);
     assert_string_equal(set.items[1].context, "Who?\nA. a\nB. b\nC. c\nD. d\nAnswer:");
     assert_int_equal(set.items[1].gold, 2);
-    assert_int_equal(draw(&prompts, &set, &dev, 2, &err), 0);
-    preamble(&prompts, 0, &text);
+    assert_int_equal(shipped_draw(&prompts, &set, &dev, 2, &err), 0);
+    shipped_preamble(&prompts, 0, &text);
     assert_string_equal(
         text.buf, "The following are multiple choice questions (with answers) about anatomy.\n"
                   "X?\nA. 1\nB. 2\nC. 3\nD. 4\nAnswer: A\n\n"
                   "Y?\nA. 5\nB. 6\nC. 7\nD. 8\nAnswer: B\n\n");
     strbuf_clear(&text); /* the item itself is among the examples: one is left */
-    preamble(&prompts, 1, &text);
+    shipped_preamble(&prompts, 1, &text);
     assert_string_equal(
         text.buf,
         "The following are multiple choice questions (with answers) about world religions.\n"
         "V?\nA. 1\nB. 2\nC. 3\nD. 4\nAnswer: A\n\n");
     prompts_release(&prompts);
-    assert_int_equal(draw(&prompts, &set, &dev, 3, &err), ERR_INVALID);
+    assert_int_equal(shipped_draw(&prompts, &set, &dev, 3, &err), ERR_INVALID);
     prompts_release(&prompts);
     strbuf_release(&text);
     item_set_release(&set);
@@ -233,19 +184,19 @@ static void test_drawn_examples(void **state)
     struct item_set set;
     struct prompts prompts;
     struct err err = {0};
-    load(&set, "choices", "pool.jsonl", "test");
-    assert_int_equal(draw(&prompts, &set, &set, 4, &err), 0);
+    shipped_load(&set, "choices", "pool.jsonl", "test");
+    assert_int_equal(shipped_draw(&prompts, &set, &set, 4, &err), 0);
     static const size_t first[] = {14, 3, 0, 2}; /* random.Random(1234).sample(range(20), 5) */
     for (size_t i = 0; i < 4; i++) /* item 0 is itself among the five: the fifth comes in */
         assert_int_equal(prompts.picks[i], i < 2 ? first[i] : i == 2 ? 2 : 1);
     struct strbuf text = STRBUF_INIT;
-    preamble(&prompts, 0, &text);
+    shipped_preamble(&prompts, 0, &text);
     assert_string_equal(text.buf, "q14 a\n\nq3 b\n\nq2 a\n\nq1 b\n\n");
     for (size_t i = 0; i < set.n; i++)
         for (size_t k = 0; k < 4; k++)
             assert_int_not_equal(prompts.picks[i * 4 + k], i);
     prompts_release(&prompts);
-    assert_int_equal(draw(&prompts, &set, &set, 20, &err), ERR_INVALID);
+    assert_int_equal(shipped_draw(&prompts, &set, &set, 20, &err), ERR_INVALID);
     prompts_release(&prompts);
     strbuf_release(&text);
     strbuf_release(&file);
@@ -282,7 +233,7 @@ static void test_public_files(void **state)
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
         struct item_set set;
         char *path = path_join(data, files[i].path);
-        load(&set, files[i].task, path, files[i].split);
+        shipped_load(&set, files[i].task, path, files[i].split);
         assert_int_equal(set.n, files[i].n);
         assert_int_equal(set.n_groups, files[i].n_groups);
         item_set_release(&set);
