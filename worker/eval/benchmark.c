@@ -108,25 +108,41 @@ void benchmark_release(struct benchmark *b)
     memset(b, 0, sizeof(*b));
 }
 
-static void add_request(struct benchmark_size *size, size_t bytes)
+/* Takes the request's text, joined in text->preamble, and keeps it in *before. */
+static void add_request(struct benchmark_size *size, const struct request_text *text, size_t item,
+                        size_t option, struct strbuf *before)
 {
+    const struct strbuf *now = &text->preamble;
+    size_t common = 0;
+    while (common < now->len && common < before->len && now->buf[common] == before->buf[common])
+        common++;
     size->requests += 1.0;
-    size->bytes += (double)bytes;
-    if ((double)bytes > size->longest)
-        size->longest = (double)bytes;
+    size->bytes += (double)now->len;
+    size->distinct_bytes += (double)(now->len - common);
+    if (now->len > size->longest) {
+        size->longest = now->len;
+        size->longest_item = item;
+        size->longest_option = option;
+    }
+    strbuf_clear(before);
+    strbuf_add(before, now->buf, now->len);
 }
 
 void benchmark_measure(const struct benchmark *b, struct benchmark_size *size)
 {
     struct request_text text;
+    struct strbuf before = STRBUF_INIT;
     request_text_init(&text);
     memset(size, 0, sizeof(*size));
     for (size_t i = 0; i < b->n_selected; i++) {
         const size_t item = b->selected[i];
         for (size_t k = 0; k < prompt_requests(&b->set.items[item]); k++) {
             prompt_request(&b->prompts, item, k, &text);
-            add_request(size, text.preamble.len + text.context.len + text.continuation.len);
+            strbuf_add(&text.preamble, text.context.buf, text.context.len);
+            strbuf_add(&text.preamble, text.continuation.buf, text.continuation.len);
+            add_request(size, &text, item, k, &before);
         }
     }
+    strbuf_release(&before);
     request_text_release(&text);
 }

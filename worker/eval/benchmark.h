@@ -19,8 +19,11 @@ struct benchmark {
 /* What a run over the selected items takes, for --describe. */
 struct benchmark_size {
     double requests;
-    double bytes;   /* of all requests' texts */
-    double longest; /* bytes of the longest request */
+    double bytes;          /* of all requests' texts */
+    double distinct_bytes; /* of these, not what a request begins with as the one before */
+    size_t longest;        /* bytes of the longest request */
+    size_t longest_item;   /* where that is */
+    size_t longest_option;
 };
 
 /* Where items are, read as the parameters say. */

@@ -50,7 +50,8 @@ struct evaluation {
     size_t n_taken; /* items taken over from an earlier one */
     struct score_counter *counter;
     struct score_cost cost;
-    double seconds; /* with the model */
+    double seconds;     /* from the first item to the last */
+    double cpu_seconds; /* of these; less on a busy machine */
 };
 
 void evaluation_init(struct evaluation *e, const struct task *task);

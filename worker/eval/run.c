@@ -1,5 +1,7 @@
 #include "worker/eval/run.h"
 
+#include <sys/resource.h>
+
 #include "base/clock.h"
 #include "worker/eval/evaluation.h"
 #include "worker/eval/items_key.h"
@@ -125,9 +127,20 @@ static int sync_items(struct evaluation *e, int rc, struct err *err)
     return err->code;
 }
 
+/* Of this process. */
+static double cpu_seconds(void)
+{
+    struct rusage u;
+    if (getrusage(RUSAGE_SELF, &u) != 0)
+        return 0.0;
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
+}
+
 static int ask_items(struct evaluation *e, struct err *err)
 {
     const int64_t start = clock_mono_ns();
+    const double cpu_start = cpu_seconds();
     int rc = 0;
     events_section(&e->events, SECTION_EVAL);
     while (rc == 0 && e->null_why == NULL && e->n_done < e->bench.n_selected) {
@@ -137,6 +150,7 @@ static int ask_items(struct evaluation *e, struct err *err)
     if (rc == 0)
         events_progress(&e->events, (int64_t)e->n_done, (int64_t)e->bench.n_selected, "item");
     e->seconds = (double)(clock_mono_ns() - start) * 1e-9;
+    e->cpu_seconds = cpu_seconds() - cpu_start;
     return sync_items(e, rc, err);
 }
 

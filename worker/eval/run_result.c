@@ -43,6 +43,7 @@ static void put_facts(struct result *r, const struct evaluation *e)
     result_fact(r, "tokens", e->cost.tokens);
     result_fact(r, "distinct_tokens", e->cost.distinct_tokens);
     result_fact(r, "seconds", e->seconds);
+    result_fact(r, "cpu_seconds", e->cpu_seconds);
     result_fact_sheet(r, e->task->threads, model_blas_text());
 }
 
@@ -81,8 +82,9 @@ void eval_say_cost(const struct evaluation *e)
     if (c->requests == 0.0)
         return;
     fprintf(stderr,
-            "prereg-eval: %zu items asked in %.1f s: %.0f requests, %.0f tokens, of which %.0f "
+            "prereg-eval: %zu items asked in %.1f s (%.1f s of processor time): %.0f requests, "
+            "%.0f tokens, of which %.0f "
             "distinct (%.2f to 1)\n",
-            e->n_done - e->n_taken, e->seconds, c->requests, c->tokens, c->distinct_tokens,
-            c->tokens / c->distinct_tokens);
+            e->n_done - e->n_taken, e->seconds, e->cpu_seconds, c->requests, c->tokens,
+            c->distinct_tokens, c->tokens / c->distinct_tokens);
 }

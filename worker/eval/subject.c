@@ -128,12 +128,11 @@ int subject_tidies_spaces(const struct task *task, const struct eval_options *o,
     return rc;
 }
 
-static int check_tokenizer(const struct task *task, const struct eval_options *o,
-                           const struct import_source *src, struct err *err)
+static int look_at(const struct task *task, const struct eval_options *o,
+                   const struct import_source *src, struct subject_look *look, struct err *err)
 {
     struct model_config cfg;
     struct store_info info;
-    struct tokenizer *tok = NULL;
 
     int rc = import_info(src, &cfg, &info, err);
     if (rc < 0)
@@ -142,19 +141,22 @@ static int check_tokenizer(const struct task *task, const struct eval_options *o
                               .file = src->tokenizer,
                               .digest = info.tokenizer,
                               .vocab = cfg.vocab};
-    rc = open_tokenizer(task, o, &wish, &tok, err);
-    tokenizer_free(tok);
+    rc = open_tokenizer(task, o, &wish, &look->tok, err);
+    look->context = (size_t)(o->context > 0 ? o->context : cfg.context);
+    const double rows = (double)cfg.vocab * cfg.width * (cfg.tie_embeddings ? 1.0 : 2.0);
+    look->params = (double)model_config_active(&cfg) - rows;
     store_info_release(&info);
     return rc;
 }
 
-void subject_check(const struct task *task, const struct eval_options *o,
+void subject_check(const struct task *task, const struct eval_options *o, struct subject_look *look,
                    struct param_faults *faults)
 {
     struct import_source src = {0};
     struct params p;
     struct err err;
 
+    *look = (struct subject_look){0};
     if (o->model_data.name == NULL)
         return;
     params_init(&p, NULL, faults);
@@ -163,7 +165,7 @@ void subject_check(const struct task *task, const struct eval_options *o,
     if (rc == 0)
         rc = import_find(o->model_data.path, &src, &err);
     if (rc == 0)
-        rc = check_tokenizer(task, o, &src, &err);
+        rc = look_at(task, o, &src, look, &err);
     import_source_release(&src);
     if (rc < 0)
         params_fault(&p, "model", "%s", err.msg);

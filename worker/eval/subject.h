@@ -19,9 +19,15 @@ int subject_open(const struct task *task, const struct eval_options *o, struct m
  * means yes; a model in another form has none and keeps them. */
 int subject_tidies_spaces(const struct task *task, const struct eval_options *o, bool *tidies,
                           struct err *err) MUST_CHECK;
-/* For --describe: the same faults of a model that is data, without reading its weights. An input
- * is not there yet. */
-void subject_check(const struct task *task, const struct eval_options *o,
+/* What is known of a model before its weights are read. */
+struct subject_look {
+    struct tokenizer *tok; /* the caller's; NULL: the model is an input, which is not there yet */
+    size_t context;        /* tokens that a request may have */
+    double params;         /* that each token is multiplied by, without the rows of logits */
+};
+
+/* For --describe: the same faults of a model that is data, without reading its weights. */
+void subject_check(const struct task *task, const struct eval_options *o, struct subject_look *look,
                    struct param_faults *faults);
 
 #endif
