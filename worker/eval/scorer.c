@@ -252,7 +252,10 @@ static int ask_generations(struct scorer *s, const struct batch *b, struct err *
 {
     const size_t n = s->requests.n;
     struct generating g = {.s = s, .b = b, .text = STRBUF_INIT};
-    const struct score_stop stop = {.over = is_over, .self = &g, .asked = s->setup.asked};
+    const struct score_stop stop = {.end_of_text = tokenizer_end_of_text(s->setup.lm->tok),
+                                    .over = is_over,
+                                    .self = &g,
+                                    .asked = s->setup.asked};
     struct score_generation *asked = xcalloc(n + 1, sizeof(*asked));
     for (size_t i = 0; i < n; i++) {
         asked[i].prompt = s->requests.items[i].tokens.ids;

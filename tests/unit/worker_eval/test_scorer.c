@@ -50,6 +50,7 @@ static int toy_generate(void *self, struct score_generation *g, size_t n,
     struct toy *toy = self;
     (void)err;
     toy->n_calls++;
+    assert_int_equal(stop->end_of_text, TOKENIZER_BYTES_VOCAB - 1);
     for (size_t i = 0; i < n; i++) {
         assert_true(g[i].n >= 1 && g[i].n + g[i].max_tokens <= CONTEXT);
         g[i].finite = true;
