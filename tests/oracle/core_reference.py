@@ -67,8 +67,8 @@ def records(data, member):
 
 def groups(rows):
     """Records with a category are a data set a category, by name; others are one."""
-    if "category" not in rows[0]:
-        return [("", rows)]
+    if not rows or "category" not in rows[0]:
+        return [("", rows)] if rows else []
     return [(c, [r for r in rows if r["category"] == c]) for c in sorted({r["category"] for r in rows})]
 
 
@@ -127,29 +127,51 @@ def tokens(tokenizer, asked, limit=LIMIT):
         yield ids + answer, len(ids)
 
 
+def chosen(kind, scores):
+    """From (log-likelihood, tokens, greedy) of a record's requests: the index chosen; of a text, whether it is right."""
+    if kind == "text":
+        return scores[0][2]
+    costs = [-ll / n for ll, n, _ in scores]
+    return costs.index(min(costs))
+
+
+def core(accuracies, version):
+    """Centred accuracies by label and their plain mean; of a member, what its groups gave as lists of 0 and 1."""
+    centred = {}
+    for member in MEMBERS:
+        if member[0] in accuracies:
+            parts = [sum(p) / len(p) for p in accuracies[member[0]]]
+            chance = 0.01 * member[5 if version == "v2" else 6]
+            centred[member[0]] = (sum(parts) / len(parts) - chance) / (1 - chance)
+    return centred, sum(centred.values()) / len(centred)
+
+
 class Digests:
-    """Of texts and of token ids, over all requests; of ids also over the first records."""
+    """Of texts and of token ids, over all requests and over those of the first records."""
 
     FIRST = 40
 
     def __init__(self):
-        self.texts, self.ids, self.first = hashlib.sha256(), hashlib.sha256(), hashlib.sha256()
+        self.texts, self.ids = hashlib.sha256(), hashlib.sha256()
+        self.first_texts, self.first_ids = hashlib.sha256(), hashlib.sha256()
         self.items = self.requests = self.cut = 0
 
     def add(self, asked, tokenized):
         for text, (ids, at) in zip(asked, tokenized):
-            for part in text:
-                self.texts.update(part.encode("utf-8") + b"\0")
+            parts = b"".join(part.encode("utf-8") + b"\0" for part in text)
             packed = struct.pack(f"<{len(ids) + 2}I", len(ids), at, *ids)
+            self.texts.update(parts)
             self.ids.update(packed)
             if self.items < self.FIRST:
-                self.first.update(packed)
+                self.first_texts.update(parts)
+                self.first_ids.update(packed)
             self.requests += 1
         self.items += 1
 
     def line(self):
         return {"items": self.items, "requests": self.requests, "texts": self.texts.hexdigest(),
-                "ids": self.ids.hexdigest(), "first_ids": self.first.hexdigest()}
+                "ids": self.ids.hexdigest(), "first_texts": self.first_texts.hexdigest(),
+                "first_ids": self.first_ids.hexdigest()}
 
 
 class Foundry:

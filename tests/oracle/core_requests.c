@@ -17,14 +17,17 @@ static void print_digest(const char *key, const struct digest *d, const char *en
 static int print_task(char **argv, struct err *err)
 {
     struct tokenizer *tok = NULL;
+    struct core_look look = {.task = argv[1], .folder = argv[2], .depth = CORE_DEPTH_ALL};
     struct core_digests d;
     int rc = tokenizer_open(argv[3], &tok, err);
+    look.tok = tok;
     if (rc == 0)
-        rc = core_digest(argv[1], argv[2], tok, true, &d, err);
+        rc = core_digest(&look, &d, err);
     if (rc == 0) {
         printf("{\"items\":%zu,\"requests\":%zu,\"cut\":%zu,", d.items, d.requests, d.cut);
         print_digest("texts", &d.texts, ",");
         print_digest("ids", &d.ids, ",");
+        print_digest("first_texts", &d.first_texts, ",");
         print_digest("first_ids", &d.first_ids, "}\n");
     }
     tokenizer_free(tok);

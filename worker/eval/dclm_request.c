@@ -100,16 +100,15 @@ static int join(struct request *r, const struct token_list *context,
 }
 
 int dclm_request_build(struct request *r, const struct request_rules *rules, struct dclm_tokens *t,
-                       const char *examples, const char *context, const char *continuation,
-                       struct err *err)
+                       const struct request_text *text, struct err *err)
 {
     struct token_list answer = {0};
     r->tokens.n = 0;
     r->first = 0;
     r->n_cut = 0;
-    int rc = fill(t, rules, examples, context, err);
-    if (rc == 0 && continuation[0] != '\0')
-        rc = encode_answer(rules, continuation, &answer, err);
+    int rc = fill(t, rules, text->preamble.buf, text->context.buf, err);
+    if (rc == 0 && text->continuation.len > 0)
+        rc = encode_answer(rules, text->continuation.buf, &answer, err);
     if (rc == 0)
         rc = join(r, &t->ids, &answer, dclm_length(rules->max_length), err);
     token_list_release(&answer);

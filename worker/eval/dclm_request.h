@@ -9,7 +9,7 @@
 #ifndef WORKER_EVAL_DCLM_REQUEST_H
 #define WORKER_EVAL_DCLM_REQUEST_H
 
-#include "base/strbuf.h"
+#include "worker/eval/prompt.h"
 #include "worker/eval/request.h"
 
 #define DCLM_LENGTH_MAX 2048
@@ -33,10 +33,8 @@ static inline size_t dclm_length(size_t max_length)
     return max_length < DCLM_LENGTH_MAX ? max_length : DCLM_LENGTH_MAX;
 }
 
-/* Like request_build(), and with its errors. The context begins with what parts it from the
- * examples and has no white space to be taken off. */
+/* Like request_build(), and with its errors; the texts are those of prompt_request(). */
 int dclm_request_build(struct request *r, const struct request_rules *rules, struct dclm_tokens *t,
-                       const char *examples, const char *context, const char *continuation,
-                       struct err *err) MUST_CHECK;
+                       const struct request_text *text, struct err *err) MUST_CHECK;
 
 #endif

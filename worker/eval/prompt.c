@@ -198,7 +198,8 @@ static void request_dclm(const struct prompts *p, size_t item, size_t option,
             strbuf_add(&out->context, spec->delimiter,
                        pytext_rstrip(spec->delimiter, strlen(spec->delimiter)));
     } else {
-        strbuf_addf(&out->context, "%s%s", it->context, spec->delimiter);
+        strbuf_adds(&out->context, it->context);
+        strbuf_adds(&out->context, spec->delimiter);
         strip_right(&out->context);
     }
     strbuf_adds(&out->continuation,

@@ -87,8 +87,7 @@ static int build_one(struct scorer *s, size_t index, size_t option, struct reque
     if (it->kind == TASK_GENERATE)
         return request_build_prompt(r, rules, joined(s), scorer_max_tokens(s, index), err);
     if (item_spec(s->setup.prompts->set, index)->style == STYLE_DCLM)
-        return dclm_request_build(r, rules, &s->kept, s->text.preamble.buf, s->text.context.buf,
-                                  s->text.continuation.buf, err);
+        return dclm_request_build(r, rules, &s->kept, &s->text, err);
     return request_build(r, rules, joined(s), s->text.continuation.buf, err);
 }
 

@@ -3,9 +3,10 @@
 #include <string.h>
 
 #include "worker/eval/dclm_request.h"
-#include "worker/eval/prompt.h"
 
 struct reader {
+    const struct core_look *look;
+    struct core_digests *out;
     struct task_spec *spec;
     struct item_set set;
     struct prompts prompts;
@@ -14,60 +15,62 @@ struct reader {
     struct request request;
     struct digest_stream texts;
     struct digest_stream ids;
+    struct digest_stream first_texts;
     struct digest_stream first_ids;
 };
 
-static int add_ids(struct reader *r, const struct tokenizer *tok, bool is_first,
-                   struct core_digests *out, struct err *err)
+static void add(struct digest_stream *all, struct digest_stream *first, const void *data,
+                size_t len)
 {
-    const struct request_rules rules = {.tok = tok, .max_length = DCLM_LENGTH_MAX};
-    int rc = dclm_request_build(&r->request, &rules, &r->tokens, r->text.preamble.buf,
-                                r->text.context.buf, r->text.continuation.buf, err);
+    digest_add(all, data, len);
+    if (first != NULL)
+        digest_add(first, data, len);
+}
+
+static void add_texts(struct reader *r, bool is_first)
+{
+    struct digest_stream *first = is_first ? &r->first_texts : NULL;
+    add(&r->texts, first, r->text.preamble.buf, r->text.preamble.len + 1);
+    add(&r->texts, first, r->text.context.buf, r->text.context.len + 1);
+    add(&r->texts, first, r->text.continuation.buf, r->text.continuation.len + 1);
+}
+
+static int add_ids(struct reader *r, bool is_first, struct err *err)
+{
+    const struct request_rules rules = {.tok = r->look->tok, .max_length = DCLM_LENGTH_MAX};
+    struct digest_stream *first = is_first ? &r->first_ids : NULL;
+    int rc = dclm_request_build(&r->request, &rules, &r->tokens, &r->text, err);
     if (rc != 0)
         return rc;
     const uint32_t head[2] = {(uint32_t)r->request.tokens.n, (uint32_t)r->request.first};
-    const size_t n_bytes = r->request.tokens.n * sizeof(uint32_t);
-    digest_add(&r->ids, head, sizeof(head));
-    digest_add(&r->ids, r->request.tokens.ids, n_bytes);
-    if (is_first) {
-        digest_add(&r->first_ids, head, sizeof(head));
-        digest_add(&r->first_ids, r->request.tokens.ids, n_bytes);
-    }
-    out->cut += r->request.n_cut > 0;
+    add(&r->ids, first, head, sizeof(head));
+    add(&r->ids, first, r->request.tokens.ids, r->request.tokens.n * sizeof(uint32_t));
+    r->out->cut += r->request.n_cut > 0;
     return 0;
 }
 
-static void add_text(struct reader *r, const struct strbuf *text)
+static int add_item(struct reader *r, size_t item, struct err *err)
 {
-    digest_add(&r->texts, text->buf, text->len + 1);
-}
-
-static int add_items(struct reader *r, const struct tokenizer *tok, bool all_ids,
-                     struct core_digests *out, struct err *err)
-{
+    const enum core_depth depth = r->look->depth;
+    const bool is_first = item < CORE_DIGEST_FIRST;
+    const size_t n = prompt_requests(&r->set.items[item]);
     int rc = 0;
-    for (size_t i = 0; i < r->set.n && rc == 0; i++) {
-        const bool is_first = i < CORE_DIGEST_FIRST;
-        const size_t n = prompt_requests(&r->set.items[i]);
-        for (size_t k = 0; k < n && rc == 0; k++) {
-            prompt_request(&r->prompts, i, k, &r->text);
-            add_text(r, &r->text.preamble);
-            add_text(r, &r->text.context);
-            add_text(r, &r->text.continuation);
-            if (all_ids || is_first)
-                rc = add_ids(r, tok, is_first, out, err);
-            out->requests++;
-        }
-        out->items++;
+    r->out->items++;
+    r->out->requests += n;
+    for (size_t k = 0; k < n && rc == 0 && (is_first || depth > CORE_DEPTH_FIRST); k++) {
+        prompt_request(&r->prompts, item, k, &r->text);
+        add_texts(r, is_first);
+        if (is_first || depth == CORE_DEPTH_ALL)
+            rc = add_ids(r, is_first, err);
     }
     return rc;
 }
 
-static int read_task(struct reader *r, const char *task, const char *folder, struct err *err)
+static int read_task(struct reader *r, struct err *err)
 {
     const struct prompt_rules rules = {.shots = -1};
-    const struct item_source source = {.path = folder, .split = ""};
-    int rc = task_builtin_read(task, &r->spec, err);
+    const struct item_source source = {.path = r->look->folder, .split = ""};
+    int rc = task_builtin_read(r->look->task, &r->spec, err);
     if (rc == 0)
         rc = item_set_read(&r->set, r->spec, &source, err);
     if (rc == 0)
@@ -75,23 +78,23 @@ static int read_task(struct reader *r, const char *task, const char *folder, str
     return rc;
 }
 
-int core_digest(const char *task, const char *folder, const struct tokenizer *tok, bool all_ids,
-                struct core_digests *out, struct err *err)
+int core_digest(const struct core_look *look, struct core_digests *out, struct err *err)
 {
-    struct reader r = {0};
+    struct reader r = {.look = look, .out = out};
     memset(out, 0, sizeof(*out));
     item_set_init(&r.set);
     request_text_init(&r.text);
     dclm_tokens_init(&r.tokens);
     digest_start(&r.texts);
     digest_start(&r.ids);
+    digest_start(&r.first_texts);
     digest_start(&r.first_ids);
-    int rc = read_task(&r, task, folder, err);
-    if (rc == 0)
-        rc = add_items(&r, tok, all_ids, out, err);
+    int rc = read_task(&r, err);
+    for (size_t i = 0; i < r.set.n && rc == 0; i++)
+        rc = add_item(&r, i, err);
     out->texts = digest_finish(&r.texts);
-    if (all_ids)
-        out->ids = digest_finish(&r.ids);
+    out->ids = digest_finish(&r.ids);
+    out->first_texts = digest_finish(&r.first_texts);
     out->first_ids = digest_finish(&r.first_ids);
     request_release(&r.request);
     dclm_tokens_release(&r.tokens);

@@ -14,15 +14,28 @@
 struct core_digests {
     size_t items;
     size_t requests;
-    size_t cut;              /* requests that lost their left end */
-    struct digest texts;     /* examples, context and answer, each terminated */
-    struct digest ids;       /* number of ids, index of the answer's first, ids: uint32 each */
-    struct digest first_ids; /* the same of the first CORE_DIGEST_FIRST items */
+    size_t cut;                /* requests that lost their left end */
+    struct digest texts;       /* examples, context and answer, each terminated */
+    struct digest ids;         /* number of ids, index of the answer's first, ids: uint32 each */
+    struct digest first_texts; /* the same of the first CORE_DIGEST_FIRST items */
+    struct digest first_ids;
 };
 
-/* Of the shipped task `task` with its file under `folder`. all_ids false: `ids` stays zero, and
- * only the first items are tokenised. ERR_NOT_FOUND: the file is not there. */
-int core_digest(const char *task, const char *folder, const struct tokenizer *tok, bool all_ids,
-                struct core_digests *out, struct err *err) MUST_CHECK;
+/* How much is looked at; what is not stays out of the digests. */
+enum core_depth {
+    CORE_DEPTH_FIRST, /* the first items */
+    CORE_DEPTH_TEXTS, /* and all texts */
+    CORE_DEPTH_ALL,   /* and all ids */
+};
+
+struct core_look {
+    const char *task;   /* a shipped one */
+    const char *folder; /* that has its file */
+    const struct tokenizer *tok;
+    enum core_depth depth;
+};
+
+/* ERR_NOT_FOUND: the file is not there. */
+int core_digest(const struct core_look *look, struct core_digests *out, struct err *err) MUST_CHECK;
 
 #endif

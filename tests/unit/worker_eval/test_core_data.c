@@ -1,6 +1,7 @@
-/* Every task of CORE whose file is in the shared data: the texts of all its requests and the token
- * ids of the first items under GPT-2's tokenizer, against the digests that
- * tests/oracle/test_core.py takes of llm-foundry's (tests/golden/core_requests.json). */
+/* Every task of CORE whose file is in the shared data: the texts of all its requests (of a large
+ * file those of the first items) and the token ids of the first items under GPT-2's tokenizer,
+ * against the digests that tests/oracle/test_core.py takes of llm-foundry's
+ * (tests/golden/core_requests.json). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +16,8 @@
 
 #define GOLDEN TEST_SOURCE_DIR "/tests/golden/core_requests.json"
 
+#define LARGE 3000 /* items */
+
 /* Where members' files are. */
 static const char *const folders[] = {"core", "hellaswag"};
 
@@ -28,20 +31,27 @@ static void assert_digest(const cJSON *member, const char *key, const struct dig
 
 static void check_member(const cJSON *member, const char *data, const struct tokenizer *tok)
 {
+    const bool is_large = json_member(member, "items")->valueint > LARGE;
     struct core_digests d = {0};
     struct err err = {0};
     char *task = xasprintf("core_%s", member->string);
     int rc = ERR_NOT_FOUND;
     for (size_t i = 0; i < ARRAY_LEN(folders) && rc == ERR_NOT_FOUND; i++) {
         char *folder = path_join(data, folders[i]);
-        rc = core_digest(task, folder, tok, false, &d, &err);
+        const struct core_look look = {.task = task,
+                                       .folder = folder,
+                                       .tok = tok,
+                                       .depth = is_large ? CORE_DEPTH_FIRST : CORE_DEPTH_TEXTS};
+        rc = core_digest(&look, &d, &err);
         free(folder);
     }
     if (rc != 0)
         fail_msg("%s: %s", task, err.msg);
     assert_int_equal(d.items, json_member(member, "items")->valueint);
     assert_int_equal(d.requests, json_member(member, "requests")->valueint);
-    assert_digest(member, "texts", &d.texts);
+    if (!is_large)
+        assert_digest(member, "texts", &d.texts);
+    assert_digest(member, "first_texts", &d.first_texts);
     assert_digest(member, "first_ids", &d.first_ids);
     free(task);
 }

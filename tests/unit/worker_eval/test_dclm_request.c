@@ -39,17 +39,31 @@ struct request_case {
     const char *message;
 };
 
+static void set_text(struct request_text *text, const char *examples, const char *context,
+                     const char *answer)
+{
+    strbuf_clear(&text->preamble);
+    strbuf_clear(&text->context);
+    strbuf_clear(&text->continuation);
+    strbuf_adds(&text->preamble, examples);
+    strbuf_adds(&text->context, context);
+    strbuf_adds(&text->continuation, answer);
+}
+
 static void check(const struct tokenizer *tok, const struct request_case *cases, size_t n)
 {
     struct request r = {0};
     struct dclm_tokens tokens;
+    struct request_text text;
     dclm_tokens_init(&tokens);
+    request_text_init(&text);
     for (size_t i = 0; i < n; i++) {
         const struct request_case *c = &cases[i];
         const struct request_rules rules = {
             .tok = tok, .max_length = c->max_length, .add_bos = c->add_bos};
         struct err err = {0};
-        int rc = dclm_request_build(&r, &rules, &tokens, c->examples, c->context, c->answer, &err);
+        set_text(&text, c->examples, c->context, c->answer);
+        int rc = dclm_request_build(&r, &rules, &tokens, &text, &err);
         assert_int_equal(rc, c->rc);
         if (rc != 0) {
             assert_string_equal(err.msg, c->message);
@@ -59,6 +73,7 @@ static void check(const struct tokenizer *tok, const struct request_case *cases,
         assert_int_equal(r.first, c->first);
         assert_int_equal(r.n_cut, c->n_cut);
     }
+    request_text_release(&text);
     dclm_tokens_release(&tokens);
     request_release(&r);
 }
@@ -149,16 +164,20 @@ static void test_limit(void **state)
     struct tokenizer *tok = NULL;
     struct request r = {0};
     struct dclm_tokens tokens;
+    struct request_text text;
     struct err err = {0};
     dclm_tokens_init(&tokens);
+    request_text_init(&text);
     assert_int_equal(tokenizer_open(TOKENIZER_BYTES, &tok, &err), 0);
     const struct request_rules rules = {.tok = tok, .max_length = (size_t)1 << 20};
     memset(context, 'c', sizeof(context) - 1);
     context[sizeof(context) - 1] = '\0';
-    assert_int_equal(dclm_request_build(&r, &rules, &tokens, "", context, "xyz", &err), 0);
+    set_text(&text, "", context, "xyz");
+    assert_int_equal(dclm_request_build(&r, &rules, &tokens, &text, &err), 0);
     assert_int_equal(r.tokens.n, DCLM_LENGTH_MAX);
     assert_int_equal(r.n_cut, 4);
     assert_int_equal(r.first, DCLM_LENGTH_MAX - 3);
+    request_text_release(&text);
     dclm_tokens_release(&tokens);
     request_release(&r);
     tokenizer_free(tok);
