@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -214,6 +214,7 @@ static int write_whole(const struct folder_spec *spec, const struct import *im,
     if (rc == 0 && mkdtemp(temp) == NULL) {
         rc = err_set_errno(err, errno, "make a folder beside %s", spec->folder);
     } else if (rc == 0) {
+        (void)chmod(temp, 0755); /* a report is made to be shown */
         rc = fill(spec, temp, im, reports, err);
         rc = rc == 0 ? put_in_place(temp, full, err) : rc;
         rc = rc == 0 ? dir_sync(parent, err) : rc;

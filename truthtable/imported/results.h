@@ -52,7 +52,8 @@ struct results {
     int64_t n_bytes;
     struct results_entry *entries; /* in the file's order */
     size_t n_entries;
-    bool has_limit; /* a limited run: "limit" is not null */
+    const struct results_entry **by_task; /* sorted; for results_find() */
+    bool has_limit;                       /* a limited run: "limit" is not null */
     double limit;
 };
 
@@ -69,8 +70,8 @@ const struct results_metric *results_metric(const struct results_entry *e, const
                                             const char *filter);
 
 /* The leaves of a task: itself, or of a group all tasks under it, in the file's order and each
- * once. The array lies in the arena. ERR_REFUSED when a group contains itself or a task that has no
- * entry. */
+ * once. The array lies in the arena. ERR_REFUSED when a group contains itself or names a task that
+ * has no entry: such a group has no n, and is refused only where it is asked for. */
 int results_leaves(struct results *r, const struct results_entry *of,
                    const struct results_entry ***leaves, size_t *n, struct err *err) MUST_CHECK;
 

@@ -63,15 +63,17 @@ static const char *text_or_none(const cJSON *file, const char *key)
 
 static void add_files(struct doc *d, const struct report_model *m)
 {
-    static const struct doc_column columns[] = {
-        {"File", ALIGN_TEXT},   {"Kind", ALIGN_TEXT},    {"Cell", ALIGN_TEXT},
-        {"Stages", ALIGN_TEXT}, {"SHA-256", ALIGN_TEXT}, {"Recomputed", ALIGN_TEXT}};
+    static const struct doc_column columns[] = {{"File", ALIGN_TEXT},
+                                                {"Kind", ALIGN_TEXT},
+                                                {"Cell", ALIGN_TEXT},
+                                                {"Stages", ALIGN_TEXT},
+                                                {"Recomputed", ALIGN_TEXT}};
     struct arena *a = &d->arena;
     struct doc_table *t =
         doc_table(d,
                   "Every file that a record comes from. Scores and standard errors that its "
                   "samples, or the tasks of a group, do not give would have been refused.",
-                  columns, 6);
+                  columns, 5);
     const cJSON *file = NULL;
     cJSON_ArrayForEach(file, member(m->imported, "files"))
     {
@@ -80,8 +82,19 @@ static void add_files(struct doc *d, const struct report_model *m)
         row->cells[1].text = text_or_none(file, "kind");
         row->cells[2].text = text_or_none(file, "cell");
         row->cells[3].text = stages_of(a, file);
-        row->cells[4].text = text_or_none(file, "sha256");
-        row->cells[5].text = checked_of(a, file);
+        row->cells[4].text = checked_of(a, file);
+    }
+}
+
+/* Apart from the table: sixty-four digits fit into no column. */
+static void add_file_digests(struct doc *d, const struct report_model *m)
+{
+    doc_subsection(d, "Their digests (SHA-256)");
+    struct doc_list *list = doc_facts(d);
+    const cJSON *file = NULL;
+    cJSON_ArrayForEach(file, member(m->imported, "files"))
+    {
+        doc_item(d, list, text_or_none(file, "path"), text_or_none(file, "sha256"))->code = true;
     }
 }
 
@@ -104,4 +117,5 @@ void section_imported(struct doc *d, const struct report_model *m)
                         : "at the import, when the records were already there");
     item->tone = before ? TONE_PLAIN : TONE_WARN;
     add_files(d, m);
+    add_file_digests(d, m);
 }

@@ -54,9 +54,14 @@ static void add_summary(struct doc *d, const struct report_model *m)
         {"Nearest margin", ALIGN_NUMBER}};
     struct doc_table *t = doc_table(
         d,
-        "The measures, their floors as locked before any score existed, and how the cells stand to "
-        "them. " SIGMA ": binomial standard errors, at chance for the floor, at the score for the "
-        "margin nearest to the floor.",
+        m->imported != NULL
+            ? "The measures, their floors as locked, and how the cells stand to them. " SIGMA
+              ": binomial standard errors, at chance for the floor, at the score for the margin "
+              "nearest to the floor."
+            : "The measures, their floors as locked before any score existed, and how the cells "
+              "stand to them. " SIGMA
+              ": binomial standard errors, at chance for the floor, at the score for the "
+              "margin nearest to the floor.",
         columns, 9);
     for (size_t i = 0; i < m->program->n_measures; i++) {
         add_summary_row(d, m, t, i);

@@ -18,7 +18,7 @@ static void add_table(struct doc *d, const struct program *p, size_t bound, doub
                                                 {"Surprisal, bits", ALIGN_NUMBER},
                                                 {"Title, as locked", ALIGN_TEXT}};
     struct arena *a = &d->arena;
-    struct doc_table *t = doc_table(d, "Outcomes named in advance and their priors.", columns, 4);
+    struct doc_table *t = doc_table(d, "The outcomes and their priors, as locked.", columns, 4);
     for (size_t i = 0; i < p->n_outcomes; i++) {
         struct doc_row *row = doc_row(d, t);
         row->tone = i == bound ? TONE_LIT : TONE_PLAIN;
@@ -54,8 +54,7 @@ static void add_figure(struct doc *d, const struct program *p, size_t bound, dou
                               ? "No outcome is lit: none binds."
                               : arena_printf(a, "%s is lit: it binds.", p->outcomes[bound].name);
     const char *id = NULL;
-    struct doc_figure *f =
-        doc_figure(d, "What was believed before any score existed.", summary, &id);
+    struct doc_figure *f = doc_figure(d, "What was believed, as locked.", summary, &id);
     struct plot_shares plot = {
         .head = {.id = id, .title = "Prior probabilities of the outcomes", .desc = summary},
         .shares = shares,

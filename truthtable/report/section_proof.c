@@ -23,7 +23,7 @@ static void add_outcomes(struct doc *d, const cJSON *outcomes)
                                                 {"Scores under which it fires", ALIGN_TEXT}};
     struct doc_table *t = doc_table(d,
                                     "Which outcomes can come about: for each, made-up scores that "
-                                    "lead to it, found by a search before any data existed (one "
+                                    "lead to it, found by a search without any data (one "
                                     "score a condition, in their order).",
                                     columns, 3);
     const cJSON *outcome = NULL;
@@ -67,7 +67,7 @@ static void add_resolution(struct doc *d, const cJSON *measures)
 void section_proof(struct doc *d, const struct report_model *m)
 {
     const cJSON *proof = m->lock->proof;
-    doc_section(d, "Proved before any data");
+    doc_section(d, m->imported != NULL ? "Proved of the plan" : "Proved before any data");
     if (!cJSON_IsObject(proof)) {
         doc_paragraph(d, "The lock holds no proofs: the program was locked without them.");
         return;

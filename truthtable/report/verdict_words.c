@@ -212,7 +212,7 @@ const char *words_lead(struct arena *a, const struct report_model *m)
     case READ_BOUND: return bound_lead(a, m);
     case READ_VOID:
         return arena_printf(a,
-                            "By a rule locked in advance: %s. No outcome is read off the table, "
+                            "By a locked rule: %s. No outcome is read off the table, "
                             "whichever rows would fire.",
                             why != NULL ? why
                                         : "the program named what must hold, and it does not");
