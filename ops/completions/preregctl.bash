@@ -76,9 +76,24 @@ _prereg_train() {
 complete -F _prereg_train prereg-train
 
 _prereg_eval() {
-    local cur=${COMP_WORDS[COMP_CWORD]}
+    local cur=${COMP_WORDS[COMP_CWORD]} words=""
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "--describe --version --help" -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W "--describe tasks show --version --help" -- "$cur")
+        return
+    fi
+    case "${COMP_WORDS[1]}" in
+    tasks) words="--check" ;;
+    show)
+        words="--data --task-file --item --count --group --tokenizer --model --shots --split --fewshot-data"
+        words+=" --fewshot-split --more-data --context --harness --description-newlines --json"
+        ;;
+    esac
+    if [[ $cur == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+        return
+    fi
+    if [ "$COMP_CWORD" -eq 2 ] && [[ ${COMP_WORDS[1]} == tasks || ${COMP_WORDS[1]} == show ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$(prereg-eval tasks 2>/dev/null | sed -n 's/^\([a-z][a-z0-9_]*\) .*/\1/p')" -- "$cur")
         return
     fi
     mapfile -t COMPREPLY < <(compgen -f -- "$cur")
