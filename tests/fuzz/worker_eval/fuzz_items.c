@@ -42,6 +42,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         task_builtin_read(task_builtin_name(which), &specs[which], &err) != 0)
         abort();
     const struct task_spec *spec = specs[which];
+    if (spec->n_members > 0) { /* a suite has no records of its own */
+        item_set_release(&set);
+        return 0;
+    }
     int rc = item_set_parse_jsonl(&set, spec, (const char *)data + 1, size - 1, &err);
     if ((rc == 0) != (err.code == 0))
         abort();
