@@ -12,12 +12,13 @@ _preregctl() {
     local cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]-} words=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words="init check lock status cells explain logs retry cancel pause resume unblind verdict report rebuild replay stop
+        words="init check lock status cells explain logs retry cancel pause resume unblind verdict report rebuild replay import stop
             help version"
     else
         case "$command:$cur" in
         check:-*) words="--json --no-run --explain --help" ;;
         lock:-*) words="--json --replace --help" ;;
+        import:-*) words="--json --out --pattern --samples --records --label --replace --state --help" ;;
         status:-*) words="--json --watch --interval --all --state --help" ;;
         logs:-*) words="--json --follow --lines --attempt --program --state --help" ;;
         explain:-* | retry:-*) words="--json --program --state --help" ;;
@@ -25,14 +26,14 @@ _preregctl() {
         unblind:-*) words="--json --reason --state --help" ;;
         stop:-*) words="--json --kill --state --help" ;;
         *:-*) words="--json --state --help" ;;
-        check:* | lock:* | replay:*)
+        check:* | lock:* | replay:* | import:*)
             mapfile -t COMPREPLY < <(compgen -f -X '!*.@(toml|json)' -- "$cur")
             compopt -o filenames
             return
             ;;
         status:* | cells:* | pause:* | resume:* | unblind:* | verdict:* | report:*) words=$(_preregctl_programs) ;;
         explain:* | logs:* | retry:* | cancel:*) words=$(_preregctl_tasks) ;;
-        help:*) words="init check lock status cells explain logs retry cancel pause resume unblind verdict report rebuild replay stop" ;;
+        help:*) words="init check lock status cells explain logs retry cancel pause resume unblind verdict report rebuild replay import stop" ;;
         esac
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
@@ -78,11 +79,12 @@ complete -F _prereg_train prereg-train
 _prereg_eval() {
     local cur=${COMP_WORDS[COMP_CWORD]} words=""
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "--describe tasks show --version --help" -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W "--describe tasks show export-harness --version --help" -- "$cur")
         return
     fi
     case "${COMP_WORDS[1]}" in
     tasks) words="--check" ;;
+    export-harness) words="-o" ;;
     show)
         words="--data --task-file --item --count --group --tokenizer --model --shots --split --fewshot-data"
         words+=" --fewshot-split --more-data --context --harness --description-newlines --json"
