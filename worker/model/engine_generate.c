@@ -105,8 +105,13 @@ static size_t place_chunk(struct decoder *c)
     return n;
 }
 
+static int stopped(const struct decoder *c, struct err *err)
+{
+    return err_set(err, ERR_BUSY, "asked to stop after %zu of %zu prompts", c->walk.at, c->walk.n);
+}
+
 /* Reads prompts until every slot is taken or none is left. */
-static void fill_slots(struct decoder *c)
+static int fill_slots(struct decoder *c, struct err *err)
 {
     struct engine *e = c->e;
     size_t width = engine_width(e);
@@ -124,7 +129,10 @@ static void fill_slots(struct decoder *c)
                        e->hidden + (c->walk.inputs[s->request].n - 1) * width,
                        width * sizeof(real));
         }
+        if (c->stop->asked != NULL && c->stop->asked())
+            return stopped(c, err);
     }
+    return 0;
 }
 
 /* Takes the likeliest token; false when the generation ends with it. */
@@ -167,15 +175,15 @@ static void decode_step(struct decoder *c)
     memcpy(c->hidden, e->xn, n * width * sizeof(real));
 }
 
-static int run(struct decoder *c, size_t n, struct err *err)
+static int run(struct decoder *c, struct err *err)
 {
     for (;;) {
-        fill_slots(c);
-        if (c->n_running == 0)
-            return 0;
+        int rc = fill_slots(c, err);
+        if (rc < 0 || c->n_running == 0)
+            return rc;
         decode_step(c);
         if (c->stop->asked != NULL && c->stop->asked())
-            return err_set(err, ERR_BUSY, "asked to stop after %zu of %zu prompts", c->walk.at, n);
+            return stopped(c, err);
     }
 }
 
@@ -200,9 +208,9 @@ int engine_generate(struct engine *e, struct score_generation *g, size_t n,
         c.walk.inputs[i] = (struct prefix_input){g[i].prompt, g[i].n};
     }
     walk_start(&c.walk, &e->path);
-    rc = run(&c, n, err);
+    rc = run(&c, err);
     if (rc < 0)
-        engine_forget(e);
+        engine_forget(e); /* the path may be ahead of what is computed */
     walk_release(&c.walk);
     free(c.segments);
     free(c.hidden);

@@ -412,6 +412,16 @@ static void draw_prompts(const struct subject *s, struct score_generation *g,
         g[i] = (struct score_generation){
             .prompt = r[i].tokens, .n = n, .max_tokens = 1 + draw((uint32_t)most)};
         g[i].max_tokens = g[i].max_tokens > most ? most : g[i].max_tokens;
+        /* The same prompt again, and its beginning: on the path altogether. */
+        if (i % 5 == 3) {
+            g[i].prompt = g[i - 1].prompt;
+            g[i].n = g[i - 1].n;
+            g[i].max_tokens = g[i - 1].max_tokens;
+        }
+        if (i % 5 == 4) {
+            g[i].prompt = g[i - 1].prompt;
+            g[i].n = (g[i - 1].n + 1) / 2;
+        }
     }
 }
 
@@ -504,6 +514,29 @@ static void test_generation_refusals(void **state)
     close_subject(&s);
 }
 
+/* Stopped in the middle of a prompt: what comes next does not take the rest of it for computed. */
+static void test_generation_stop(void **state)
+{
+    struct subject s;
+    uint32_t tokens[700];
+
+    (void)state;
+    open_subject(&s, &SHAPES[2]);
+    for (size_t i = 0; i < ARRAY_LEN(tokens); i++)
+        tokens[i] = draw(64);
+    struct score_request r = {.tokens = tokens, .n = 700, .first = 650}, again = r;
+    struct score_generation g = {.prompt = tokens, .n = 690, .max_tokens = 5};
+    struct score_stop stop = {.end_of_text = UINT32_MAX, .asked = at_once};
+    no_error(engine_score(s.engine, &r, 1, NULL, &err));
+    tokens[0] = (tokens[0] + 1) % 64;
+    assert_int_equal(engine_generate(s.engine, &g, 1, &stop, &err), ERR_BUSY);
+    no_error(engine_score(s.engine, &again, 1, NULL, &err));
+    score_plainly(&s, &r);
+    assert_true(fabs(r.sum - again.sum) < SUM_BOUND);
+    token_list_release(&g.out);
+    close_subject(&s);
+}
+
 static void test_generation_not_finite(void **state)
 {
     struct subject s;
@@ -531,6 +564,7 @@ int main(void)
         cmocka_unit_test(test_stop_and_go_on),      cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_not_finite),          cmocka_unit_test(test_generation),
         cmocka_unit_test(test_generation_refusals), cmocka_unit_test(test_generation_not_finite),
+        cmocka_unit_test(test_generation_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
