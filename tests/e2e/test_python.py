@@ -4,52 +4,21 @@
 import glob
 import json
 import os
-import random
 import shutil
 import signal
 import sys
-import time
 
 import lab
 from lab import LOCK, OK, equal, expect
+from workers import finish_killing, workers
 
 FAKE = os.path.join(lab.TOP, "tests/unit/worker_python/fake_lm_eval.py")
-KILLS_PER_TASK = 2  # under the crash budget
-
 
 def example(place, steps=1000):
     grid = place.prepare("python_worker")
     place.edit(grid, "steps = 600", f"steps = {steps}")
     place.ctl("lock", grid)
     return grid
-
-
-def workers(place):
-    """(pid, 'cell/stage') of the Python processes that work in an attempt's folder."""
-    found = []
-    for pid, name in place.processes().items():
-        try:
-            cwd = os.readlink(f"/proc/{pid}/cwd")
-        except OSError:
-            continue
-        if "/cells/" in cwd and name != "prereg-shim":
-            found.append((pid, "/".join(cwd.split("/cells/", 1)[1].split("/")[:2])))
-    return found
-
-
-def finish_killing(place, seconds, seed):
-    """kill -9 of workers at random until the programs are finished; how many died, and of how many tasks."""
-    chance, killed, end = random.Random(seed), {}, time.monotonic() + seconds
-    while time.monotonic() < end:
-        time.sleep(chance.uniform(0.1, 0.5))
-        if all(p["state"] == "finished" for p in place.status()):
-            return killed
-        open_to_it = [(pid, task) for pid, task in workers(place) if killed.get(task, 0) < KILLS_PER_TASK]
-        if open_to_it:
-            pid, task = chance.choice(open_to_it)
-            place.kill(pid)
-            killed[task] = killed.get(task, 0) + 1
-    raise lab.Failed(f"not finished after {seconds} s; killed {killed}")
 
 
 def events_of(place, kind):

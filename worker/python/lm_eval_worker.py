@@ -497,7 +497,7 @@ def read_items(task, path, filters):
         if "text" in line:
             answer = sample.get("filtered_resps")
             line[FILTERS.get(chosen, f":{chosen}")[1:] or "answer"] = answer[0] if isinstance(answer, list) and answer else answer
-        for key in sample.keys() - SAMPLE_KEYS:
+        for key in sorted(sample.keys() - SAMPLE_KEYS):
             line[our_name(key, chosen)] = finite(sample[key])
     return {doc: items[doc] for doc in sorted(items)}
 

@@ -84,7 +84,7 @@ def choices(task, n, replies):
                         "arguments": {f"gen_args_{c}": {"arg_0": f"q{d}", "arg_1": f" {c}"} for c in range(4)},
                         "resps": [[reply] for reply in said], "filtered_resps": said,
                         **({"filter": "none", "metrics": ["acc"]} if LATER else {}),
-                        "doc_hash": "d", "prompt_hash": "p", "target_hash": "t", "acc": acc})
+                        "doc_hash": "d", "prompt_hash": "p", "target_hash": "t", "acc": acc, "acc_norm": acc, "acc_bytes": acc})
     return samples
 
 

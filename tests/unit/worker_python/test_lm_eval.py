@@ -54,6 +54,7 @@ class LmEvalTest(place.Case):
             a = [line["acc"] for line in items if line["task"] == "quiz_a"]
             self.assertEqual(result["metrics"]["acc:a"]["value"], sum(a) / 12)
             self.assertEqual((len(items[0]["ll"]), items[5]["gold"]), (4, 1))
+            self.assertEqual(list(items[0]), ["item", "task", "doc", "ll", "greedy", "gold", "acc", "acc_bytes", "acc_norm"])
             self.assertEqual([a["path"] for a in result["artifacts"]],
                              ["harness/results.json", "harness/samples_quiz_a.jsonl", "harness/samples_quiz_b.jsonl"])
             self.assertEqual(sorted(os.listdir()), ["events.jsonl", "harness", "items.jsonl", "result.json", "task.json"])
