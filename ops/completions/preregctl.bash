@@ -79,11 +79,12 @@ complete -F _prereg_train prereg-train
 _prereg_eval() {
     local cur=${COMP_WORDS[COMP_CWORD]} words=""
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "--describe tasks show export-harness --version --help" -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W "--describe --plan tasks show export-harness --version --help" -- "$cur")
         return
     fi
     case "${COMP_WORDS[1]}" in
     tasks) words="--check" ;;
+    --plan) words="--data --model --fewshot-data --tokenizer --second-key --threads --set" ;;
     export-harness) words="-o" ;;
     show)
         words="--data --task-file --item --count --group --tokenizer --model --shots --split --fewshot-data"
@@ -94,7 +95,7 @@ _prereg_eval() {
         mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
         return
     fi
-    if [ "$COMP_CWORD" -eq 2 ] && [[ ${COMP_WORDS[1]} == tasks || ${COMP_WORDS[1]} == show ]]; then
+    if [ "$COMP_CWORD" -eq 2 ] && [[ ${COMP_WORDS[1]} =~ ^(tasks|show|--plan)$ ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$(prereg-eval tasks 2>/dev/null | sed -n 's/^\([a-z][a-z0-9_]*\) .*/\1/p')" -- "$cur")
         return
     fi
