@@ -23,6 +23,8 @@ foreach(lang C CXX)
   set(CMAKE_${lang}_FLAGS_DEBUG "-O1 -g")
 endforeach()
 
+include(GNUInstallDirs)
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON) # an installed worker finds the OpenBLAS that it was built and tested with
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson)
@@ -71,6 +73,7 @@ function(preregd_program name)
   add_executable(${name} ${A_SOURCES})
   target_link_libraries(${name} PRIVATE ${A_LIBS} preregd_rules)
   set_property(GLOBAL APPEND PROPERTY PREREGD_PROGRAMS ${name})
+  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
 # Every test runs in its own process, in its own scratch folder, with a time limit.

@@ -125,3 +125,25 @@ _prereg_data() {
     compopt -o filenames
 }
 complete -F _prereg_data prereg-data
+
+_prereg_python() {
+    local cur=${COMP_WORDS[COMP_CWORD]}
+    if [[ $cur == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "--module --help" -- "$cur")
+        return
+    fi
+    mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+    compopt -o filenames
+}
+complete -F _prereg_python prereg-python
+
+_prereg_lm_eval() {
+    local cur=${COMP_WORDS[COMP_CWORD]}
+    if [[ $cur == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "--prereg-train --describe --help" -- "$cur")
+        return
+    fi
+    mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+    compopt -o filenames
+}
+complete -F _prereg_lm_eval prereg-lm-eval
