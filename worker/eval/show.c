@@ -5,6 +5,17 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 
+/* A token's text in quotes; its bytes in hexadecimal where they are no whole characters. */
+static void add_piece(const struct strbuf *piece, struct strbuf *out)
+{
+    if (text_is_utf8(piece->buf, piece->len) && memchr(piece->buf, '\0', piece->len) == NULL) {
+        json_add_string(out, piece->buf);
+        return;
+    }
+    for (size_t i = 0; i < piece->len; i++)
+        strbuf_addf(out, "\\x%02x", (unsigned)(unsigned char)piece->buf[i]);
+}
+
 static void add_tokens(const struct request *r, const struct tokenizer *tok, size_t from,
                        struct strbuf *out)
 {
@@ -14,10 +25,9 @@ static void add_tokens(const struct request *r, const struct tokenizer *tok, siz
         strbuf_clear(&piece);
         if (tokenizer_decode(tok, &r->tokens.ids[i], 1, &piece, &err) != 0)
             strbuf_clear(&piece);
-        text_make_utf8(piece.buf);
         strbuf_addf(out, "%s%7u ", i == r->first ? "  -- scored from here\n" : "",
                     r->tokens.ids[i]);
-        json_add_string(out, piece.buf);
+        add_piece(&piece, out);
         strbuf_addc(out, '\n');
     }
     strbuf_release(&piece);
