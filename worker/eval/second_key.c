@@ -134,17 +134,16 @@ static int take_line(struct second_key *key, bool *seen, const struct item_set *
     return rc;
 }
 
-static int read_lines(struct second_key *key, const struct item_set *set, const char *path,
-                      struct err *err)
+static int take_lines(struct second_key *key, const struct item_set *set, const char *text,
+                      size_t len, struct err *err)
 {
-    struct strbuf text = STRBUF_INIT;
     bool *seen = xcalloc(set->n, sizeof(*seen));
     unsigned line = 0;
-    int rc = file_read(path, ITEM_FILE_MAX, &text, err);
-    for (size_t at = 0; rc == 0 && at < text.len;) {
-        const char *start = text.buf + at;
-        const char *feed = memchr(start, '\n', text.len - at);
-        const size_t n = feed == NULL ? text.len - at : (size_t)(feed - start);
+    int rc = 0;
+    for (size_t at = 0; rc == 0 && at < len;) {
+        const char *start = text + at;
+        const char *feed = memchr(start, '\n', len - at);
+        const size_t n = feed == NULL ? len - at : (size_t)(feed - start);
         at += n + 1;
         line++;
         if (n == 0)
@@ -152,10 +151,20 @@ static int read_lines(struct second_key *key, const struct item_set *set, const 
         rc = take_line(key, seen, set, start, n, err);
         if (rc != 0) {
             err->code = ERR_SYNTAX;
-            rc = err_wrap(err, "%s: line %u", path, line);
+            rc = err_wrap(err, "line %u", line);
         }
     }
     free(seen);
+    return rc;
+}
+
+static int read_lines(struct second_key *key, const struct item_set *set, const char *path,
+                      struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    int rc = file_read(path, ITEM_FILE_MAX, &text, err);
+    if (rc == 0 && (rc = take_lines(key, set, text.buf, text.len, err)) != 0)
+        rc = err_wrap(err, "%s", path);
     strbuf_release(&text);
     return rc;
 }
@@ -210,11 +219,23 @@ static int read_folder(struct second_key *key, const struct item_set *set,
     return rc;
 }
 
-int second_key_read(struct second_key *key, const char *name, const struct item_set *set,
-                    const struct item_source *src, struct err *err)
+static void init(struct second_key *key, const char *name, const struct item_set *set)
 {
     *key = (struct second_key){.name = name, .n_items = set->n};
     key->golds = xcalloc(set->n, sizeof(*key->golds));
+}
+
+int second_key_parse(struct second_key *key, const char *name, const struct item_set *set,
+                     const char *text, size_t len, struct err *err)
+{
+    init(key, name, set);
+    return take_lines(key, set, text, len, err);
+}
+
+int second_key_read(struct second_key *key, const char *name, const struct item_set *set,
+                    const struct item_source *src, struct err *err)
+{
+    init(key, name, set);
     int rc = file_kind_at(src->path) == FILE_FOLDER ? read_folder(key, set, src, err)
                                                     : read_lines(key, set, src->path, err);
     return rc == 0 ? 0 : err_wrap(err, "second key %s", name);

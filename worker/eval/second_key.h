@@ -26,6 +26,9 @@ struct second_key {
 /* ERR_SYNTAX names the line or the item. src->path is the key's. Always valid to release. */
 int second_key_read(struct second_key *key, const char *name, const struct item_set *set,
                     const struct item_source *src, struct err *err) MUST_CHECK;
+/* The same of the text of a JSONL file. */
+int second_key_parse(struct second_key *key, const char *name, const struct item_set *set,
+                     const char *text, size_t len, struct err *err) MUST_CHECK;
 void second_key_release(struct second_key *key);
 
 /* key may be NULL: no item is in it. */

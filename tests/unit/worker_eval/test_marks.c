@@ -91,7 +91,8 @@ static void test_bootstrap(void **state)
 static void test_pool(void **state)
 {
     (void)state;
-    static const struct score two[] = {{10, 0.3, 0.1}, {0, NAN, NAN}, {40, 0.5, 0.05}};
+    static const struct score two[] = {
+        {10, 0.3, 0.1}, {0, (double)NAN, (double)NAN}, {40, 0.5, 0.05}};
     struct score s = marks_pool(two, 3);
     assert_int_equal(s.n, 50);
     assert_near(s.value, 0.46);
@@ -103,7 +104,8 @@ static void test_pool(void **state)
     assert_int_equal(s.n, 0);
     assert_true(isnan(s.value) && isnan(s.se));
     /* one item has no spread */
-    static const struct score ones[] = {{1, 1.0, NAN}, {1, 0.0, NAN}, {2, 0.5, 0.5}};
+    static const struct score ones[] = {
+        {1, 1.0, (double)NAN}, {1, 0.0, (double)NAN}, {2, 0.5, 0.5}};
     assert_near(marks_pool(ones, 3).se, sqrt(0.5 / 1 / 4));
     assert_true(isnan(marks_pool(ones, 2).se));
     assert_true(isnan(marks_pool(ones, 1).se));
