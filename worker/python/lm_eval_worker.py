@@ -542,7 +542,15 @@ def say_facts(w, results):
 
 
 def collect(w, p, key):
+    """result.json's metrics, items.jsonl and artifacts from the harness's files. Whatever their shape is, a DataFault says it."""
     path, samples = find_outputs()
+    try:
+        read_outputs(w, p, key, path, samples)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise prereg.DataFault(f"{path} or a samples file beside it is not as lm_eval writes it: {error!r}") from error
+
+
+def read_outputs(w, p, key, path, samples):
     results = Results(path)
     leaves = [task for task in results.records if task in samples]
     lines, counted = [key], {}

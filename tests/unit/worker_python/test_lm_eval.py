@@ -2,6 +2,8 @@
 
 import json
 import os
+import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -202,6 +204,53 @@ class LmEvalTest(place.Case):
     def test_no_replies_in_batches(self):
         self.finish({"tasks": "quiz", "batch_size": 4}, env={"FAKE_FAULT": "crash"}, wanted=1)
         self.assertFalse(os.path.exists("cache"))
+
+
+class BentFilesTest(place.Case):
+    """Files of the harness's with something changed, seeded: either they are read, or one Fault says why not."""
+
+    @staticmethod
+    def bend(value, chance):
+        """The value with one thing somewhere in it gone or of another kind."""
+        if isinstance(value, dict) and value and chance.random() < 0.8:
+            key = chance.choice(sorted(value))
+            bent = BentFilesTest.bend(value[key], chance)
+            return {k: (bent if k == key else v) for k, v in value.items() if k != key or chance.random() < 0.7}
+        if isinstance(value, list) and value and chance.random() < 0.8:
+            at = chance.randrange(len(value))
+            return value[:at] + [BentFilesTest.bend(value[at], chance)] + value[at + 1:]
+        return chance.choice([None, 7, -1.5, "x", "N/A", [], {}, [[]], {"a": 1}, True, float("nan")])
+
+    def test_bent(self):
+        self.write("model/config.json", "{}")
+        argv = [sys.executable, "-B", FAKE, "--model_args", "pretrained=../model", "--tasks", "quiz,sums,page", "--output_path",
+                "harness"]
+        subprocess.run(argv, check=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        results, samples = worker.find_outputs()
+        whole = {path: worker.load_json(path) for path in (results, *samples.values())}
+        outcomes, true_fsync = {"read": 0, "refused": 0}, os.fsync
+        self.addCleanup(setattr, os, "fsync", true_fsync)
+        os.fsync = lambda fd: None  # hundreds of files, none to keep
+        for seed in range(400):
+            chance = random.Random(seed)
+            bent = chance.choice(sorted(whole))
+            shutil.rmtree("harness")
+            os.makedirs(os.path.dirname(results))
+            for path, value in whole.items():
+                value = self.bend(value, chance) if path == bent else value
+                with open(path, "w", encoding="utf-8") as f:
+                    f.write("".join(json.dumps(line) + "\n" for line in value) if path.endswith("l") and isinstance(value, list)
+                            else json.dumps(value))
+            w = prereg.Worker(prereg.read_task(self.task()))
+            w.events.note = w.note = lambda text: None
+            try:
+                worker.collect(w, {"tasks": ["quiz", "sums", "page"], "metrics": None}, "{}")
+                w.finish()
+                place.lines("items.jsonl")
+                outcomes["read"] += 1
+            except prereg.Fault:
+                outcomes["refused"] += 1
+        self.assertGreater(min(outcomes.values()), 20, outcomes)
 
 
 class PartsTest(place.Case):
