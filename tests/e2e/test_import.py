@@ -400,6 +400,18 @@ def test_two_files(place):
     prepare(place)
     place.write("runs/moe_2/results_2025.json", "{}")
     refused(place, ANY, "two files", "arch=moe,seed=2", "results_2025.json")
+    # By a map, and by records beside results: one cell and stage, two sources; one file for two cells.
+    stamp = "2024-07-03T10-11-12.123456"
+    one = {"cell": "arch=moe,seed=1", "stage": "hella", "results": f"runs/moe_1/results_{stamp}.json"}
+    for other in ({**one, "results": f"runs/dense_1/results_{stamp}.json"}, {**one, "stage": "hella"}):
+        place.write("map.json", json.dumps({"schema": 1, "files": [one, other]}))
+        refused(place, ANY, "two files for arch=moe,seed=1 hella", arguments=("map.json",))
+    place.write("map.json", json.dumps({"schema": 1, "files": [one, {**one, "cell": "arch=moe,seed=2"}]}))
+    refused(place, ANY, "is given for arch=moe,seed=", arguments=("map.json",))
+    record = {"cell": "arch=moe,seed=1", "stage": "hella", "metrics": {"acc_norm": 1}}
+    place.write("more.json", json.dumps({"schema": 1, "program": "tiny", "records": [record]}))
+    place.write("map.json", json.dumps({"schema": 1, "files": [one], "records": ["more.json"]}))
+    refused(place, ANY, "two files for arch=moe,seed=1 hella", "more.json", arguments=("map.json",))
 
 
 def test_nan(place):
