@@ -119,8 +119,8 @@ def test_evaluation(place):
     equal(second[1:], first[1:], "items of the export")
     one, two = json.loads(first[0]), json.loads(second[0])
     equal(two["model"], one["model"], "digest of the same numbers")
-    expect(two["model_data"] != one["model_data"], "the header does not hold the digest of the data")
-    equal(two["model_data"], result(b)["read"]["other"], "digest of the data in header and result")
+    expect(two["read_model"] != one["read_model"], "the header does not hold the digest of the data")
+    equal(two["read_model"], result(b)["read"]["other"], "digest of the data in header and result")
     shutil.copytree(hf, place.path("bare"), ignore=shutil.ignore_patterns("tokenizer*"))
     bare = {"items": items, "other": place.path("bare"), "tok": os.path.join(hf, "tokenizer.json")}
     _, run = attempt(place, "c", {**params, "model": "other"}, bare, worker="prereg-eval", wanted=USAGE)
