@@ -63,7 +63,7 @@ static void test_tile(void **state)
                             real want = was[r * 140 + v];
                             if (r < rows && v < cols[j])
                                 want = chain(add ? want : 0, a + r * 70, b + v, 130, ks[i]);
-                            if (memcmp(&want, &c[r * 140 + v], sizeof(want)) != 0)
+                            if (want != c[r * 140 + v])
                                 fail_msg("%zu rows, %zu columns, k %zu: row %zu, column %zu", rows,
                                          cols[j], ks[i], r, v);
                         }
@@ -102,7 +102,7 @@ static void test_packed(void **state)
                     real want = was[r * ldy + v];
                     if (r < n && v < out)
                         want = chain(add ? want : 0, x + r * in, w + v * in, 1, in);
-                    if (memcmp(&want, &y[r * ldy + v], sizeof(want)) != 0)
+                    if (want != y[r * ldy + v])
                         fail_msg("(%zu, %zu): %zu rows: row %zu, column %zu", out, in, n, r, v);
                 }
         }

@@ -189,11 +189,19 @@ static void score_plainly(struct subject *s, struct score_request *r)
     }
 }
 
+static uint64_t bits_of(double x)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
+
 static void same_bits(const struct score_request *a, const struct score_request *b, size_t n,
                       const char *what)
 {
     for (size_t i = 0; i < n; i++)
-        if (memcmp(&a[i].sum, &b[i].sum, sizeof(a[i].sum)) != 0 || a[i].greedy != b[i].greedy)
+        if (bits_of(a[i].sum) != bits_of(b[i].sum) || a[i].greedy != b[i].greedy)
             fail_msg("%s: request %zu: %.17g and %.17g", what, i, a[i].sum, b[i].sum);
 }
 
