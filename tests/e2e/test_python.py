@@ -75,7 +75,7 @@ def test_terminated(place):
     stopped = workers(place)
     for pid, _ in stopped:
         os.kill(pid, signal.SIGTERM)
-    place.wait_for(lambda: not workers(place), 30, "the workers end")
+    place.wait_for(lambda: len(exit_codes(place)) == len(stopped), 30, "the workers end and their shims say how")
     equal(exit_codes(place), [75] * len(stopped), "exit codes")
     place.ctl("resume")
     place.wait_finished(240)
