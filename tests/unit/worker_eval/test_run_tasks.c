@@ -96,8 +96,17 @@ static void test_groups(void **state)
     assert_true(number_of("groups", "acc", "n") == 12.0);
     assert_true(fabs(number_of("groups", "acc", "value") -
                      number_of("groups-flat", "acc", "value")) < 1e-15);
-    assert_true(fabs(number_of("groups", "acc", "se") - number_of("groups-flat", "acc", "se")) >
-                1e-6);
+    /* (n - 1) n se^2 of each part */
+    const double a = 6.0 * pow(number_of("groups", "acc:anatomy", "se"), 2);
+    const double b = 12.0 * pow(number_of("groups", "acc:astronomy", "se"), 2);
+    const double c = 20.0 * pow(number_of("groups", "acc:marketing", "se"), 2);
+    const double both = 42.0 * pow(number_of("groups", "acc:stem", "se"), 2);
+    assert_true(fabs(both - 42.0 * (a + b) / 5.0 / 7.0) < 1e-12);
+    const double parents = sqrt((both + c) / 10.0 / 12.0);
+    const double leaves = sqrt((a + b + c) / 9.0 / 12.0);
+    assert_true(fabs(parents - leaves) > 1e-6);
+    assert_true(fabs(number_of("groups", "acc", "se") - parents) < 1e-12);
+    assert_true(fabs(number_of("groups-flat", "acc", "se") - leaves) < 1e-12);
     cJSON *empty = run_read_metric("groups", "acc:humanities");
     assert_string_equal(json_member(empty, "why")->valuestring, "no_items");
     cJSON_Delete(empty);
