@@ -15,7 +15,7 @@
 #include "worker/model/model.h"
 #include "worker/model/store.h"
 
-#define N_SUMS 200
+#define N_SUMS 2000
 
 /* A description of the user's own, which differs from the shipped one in its metrics. */
 #define OWN_TASK                                                                                   \
