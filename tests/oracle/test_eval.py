@@ -12,6 +12,7 @@ import argparse
 import dataclasses
 import json
 import os
+import shutil
 import sys
 import tempfile
 
@@ -100,7 +101,7 @@ class Cases:
             os.makedirs(os.path.join(mine, split))
             for subject in subjects:
                 file = f"{subject}_{split}.csv"
-                os.symlink(os.path.join(source, split, file), os.path.join(mine, split, file))
+                shutil.copyfile(os.path.join(source, split, file), os.path.join(mine, split, file))
         theirs = harness.define_mmlu(self.folder, f"local_{name}", source, subjects, shots)
         self.list.append(Case(name, "mmlu", mine, theirs, {s: f"{theirs}_{s}" for s in subjects}, shots, **how))
 
