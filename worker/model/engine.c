@@ -66,7 +66,7 @@ static size_t list_buffers(struct engine *e, struct buffer *list)
     size_t rows = ENGINE_CHUNK, c = engine_width(e), context = (size_t)cfg->context, n = 0;
     size_t ffn = rows * max_size((size_t)cfg->ffn, (size_t)cfg->shared * (size_t)cfg->expert_ffn);
 
-    ffn = max_size(ffn, rows * (size_t)cfg->top_k * (size_t)cfg->expert_ffn);
+    ffn = max_size(ffn, rows * (size_t)cfg->expert_ffn); /* one expert at a time */
     buffer_add(list, &n, &e->path_cache.at, (size_t)cfg->layers * attend_cache(&e->dims),
                sizeof(real));
     buffer_add(list, &n, &e->hidden, context * c, sizeof(real));
@@ -102,15 +102,17 @@ double engine_bytes(const struct model_config *cfg)
     struct buffer list[BUFFERS_MAX];
     size_t n = list_buffers(&e, list);
 
-    return bytes_of(list, n);
+    return bytes_of(list, n) + 2 * (double)e.dims.context * sizeof(uint32_t); /* path and rows */
 }
 
 double engine_slots_bytes(const struct model_config *cfg)
 {
     struct attend_dims dims = dims_of(cfg);
+    double slot = (double)engine_slot_reals(cfg, &dims) * sizeof(real);
+    double all = SCORE_SLOTS * slot, most = (double)SCORE_SLOT_BYTES;
 
-    return (double)engine_slots_fitting(cfg, &dims) * (double)engine_slot_reals(cfg, &dims) *
-           sizeof(real);
+    /* A call of short generations opens more and shorter slots than one of the longest. */
+    return slot > most ? slot : all < most ? all : most;
 }
 
 size_t engine_slot_reals(const struct model_config *cfg, const struct attend_dims *dims)

@@ -19,8 +19,7 @@ struct engine;
 int engine_create(struct weights *weights, struct engine **out, struct err *err) MUST_CHECK;
 void engine_free(struct engine *e);
 /* What engine_create() allocates beside the weights, and what the slots of generations take at
- * most.
- */
+ * most, however long they are. */
 double engine_bytes(const struct model_config *cfg);
 double engine_slots_bytes(const struct model_config *cfg);
 

@@ -68,7 +68,8 @@ static void split_pass(struct trial *t, size_t length, size_t end, double *token
     place(t, length, last);
     double far = time_of(do_pass, t);
     *key = last > 0 && far > near ? (far - near) / ((double)last * (double)t->rows) : 0;
-    *token = near / (double)t->rows - *key * (double)(length + 1) / 2;
+    double rest = near / (double)t->rows - *key * (double)(length + 1) / 2;
+    *token = rest > 0 ? rest : 0; /* what is measured scatters */
 }
 
 static void measure_scoring(struct trial *t, struct score_rates *rates)

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "worker/model/engine.h"
+#include "worker/model/engine_private.h"
 #include "worker/model/run.h"
 #include "worker/model/walk.h"
 
@@ -301,6 +301,82 @@ static void test_stop_and_go_on(void **state)
     close_subject(&s);
 }
 
+/* The logits after a request's last token but one give what the request gets for its last. */
+static void test_logits(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < ARRAY_LEN(SHAPES); k++) {
+        struct subject s;
+        struct score_request r[REQUESTS];
+        open_subject(&s, &SHAPES[k]);
+        draw_requests(&s, r, REQUESTS);
+        real *logits = xcalloc((size_t)s.cfg.vocab, sizeof(*logits));
+        for (size_t i = 0; i < REQUESTS; i++) {
+            double sum = 0;
+            r[i].first = r[i].n - 1;
+            no_error(engine_score(s.engine, &r[i], 1, NULL, &err));
+            no_error(engine_logits(s.engine, r[i].tokens, r[i].n - 1, logits, &err));
+            for (int v = 0; v < s.cfg.vocab; v++)
+                sum += exp((double)logits[v]);
+            assert_true(fabs((double)logits[r[i].tokens[r[i].n - 1]] - log(sum) - r[i].sum) < 1e-5);
+        }
+        assert_int_equal(engine_logits(s.engine, r[0].tokens, 0, logits, &err), ERR_RANGE);
+        free(logits);
+        release_requests(r, REQUESTS);
+        close_subject(&s);
+    }
+}
+
+/* Measuring writes over what the path held; no score is the worse for it. */
+static void test_measure(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < ARRAY_LEN(SHAPES); k++) {
+        struct subject s;
+        struct score_request r[REQUESTS], again[REQUESTS];
+        struct score_rates rates;
+        open_subject(&s, &SHAPES[k]);
+        draw_requests(&s, r, REQUESTS);
+        no_error(engine_score(s.engine, r, REQUESTS, NULL, &err));
+        no_error(engine_measure(s.engine, &rates, &err));
+        assert_true(rates.distinct_token > 0 && rates.head_row > 0 && rates.generated > 0);
+        assert_true(rates.key >= 0 && rates.generated_key >= 0);
+        assert_true(rates.distinct_token < 1 && rates.head_row < 1 && rates.generated < 1);
+        /* What the path held last is asked first. */
+        for (size_t i = REQUESTS; i-- > 0;) {
+            again[i] = r[i];
+            no_error(engine_score(s.engine, &again[i], 1, NULL, &err));
+        }
+        same_bits(r, again, REQUESTS, "after measuring");
+        release_requests(r, REQUESTS);
+        close_subject(&s);
+    }
+}
+
+/* However long a call's generations are, its slots take no more than is announced. */
+static void test_slots_fit(void **state)
+{
+    (void)state;
+    const int contexts[] = {1, 64, 700, 4096, 5000, 9000, 70000};
+    const struct model_config shape = {
+        .layers = 8, .width = 512, .heads = 8, .kv_heads = 8, .ffn = 768, .vocab = 64};
+
+    for (size_t k = 0; k < ARRAY_LEN(contexts); k++) {
+        struct model_config cfg = shape;
+        double most = 0;
+        cfg.context = contexts[k];
+        for (int context = 1; context <= contexts[k]; context++) {
+            struct attend_dims dims = {
+                .heads = 8, .groups = 8, .dim = 64, .context = (size_t)context};
+            size_t fit = engine_slots_fitting(&cfg, &dims);
+            assert_true(fit >= 1 && fit <= SCORE_SLOTS);
+            most = fmax(most, (double)fit * (double)engine_slot_reals(&cfg, &dims) * sizeof(real));
+        }
+        assert_true(most <= engine_slots_bytes(&cfg));
+        assert_true(most > 0.7 * engine_slots_bytes(&cfg));
+    }
+}
+
 static void test_refusals(void **state)
 {
     struct subject s;
@@ -568,11 +644,18 @@ static void test_generation_not_finite(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_plain_pass),  cmocka_unit_test(test_company_does_not_matter),
-        cmocka_unit_test(test_stop_and_go_on),      cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_not_finite),          cmocka_unit_test(test_generation),
-        cmocka_unit_test(test_generation_refusals), cmocka_unit_test(test_generation_not_finite),
+        cmocka_unit_test(test_against_plain_pass),
+        cmocka_unit_test(test_company_does_not_matter),
+        cmocka_unit_test(test_stop_and_go_on),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_generation),
+        cmocka_unit_test(test_generation_refusals),
+        cmocka_unit_test(test_generation_not_finite),
         cmocka_unit_test(test_generation_stop),
+        cmocka_unit_test(test_logits),
+        cmocka_unit_test(test_measure),
+        cmocka_unit_test(test_slots_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
