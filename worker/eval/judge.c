@@ -178,11 +178,7 @@ static int judge_metric(const struct judge_task *t, const struct task_metric *me
         v->pred = first_best(o, it);
         v->value = v->pred == it->gold;
         break;
-    case METRIC_EXACT_MATCH:
-        if (it->kind == TASK_GENERATE)
-            return judge_text(t, metric->filter, it, o, v, err);
-        v->value = o->greedy[it->kind == TASK_LIKELIHOOD ? 0 : it->gold];
-        break;
+    case METRIC_EXACT_MATCH: return judge_text(t, metric->filter, it, o, v, err);
     case METRIC_PERPLEXITY: v->value = o->ll[0]; break;
     case METRIC_WORD_PERPLEXITY:
         v->value = o->ll[0];

@@ -167,9 +167,10 @@ static int run(struct evaluation *e, struct err *err)
         events_note(&e->events, "%zu items could not be asked; items.jsonl names them",
                     e->n_faults);
     if (rc == 0 && e->n_cut_items > 0)
-        events_note(&e->events,
-                    "%zu items are longer than the context; their left ends are cut off",
-                    e->n_cut_items);
+        events_note(
+            &e->events,
+            "%zu items are longer than the context; %.0f tokens at their left ends are cut off",
+            e->n_cut_items, e->n_cut);
     if (rc == 0)
         rc = eval_write_result(e, err);
     if (rc == 0)

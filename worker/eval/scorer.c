@@ -126,7 +126,7 @@ static size_t new_tokens(const struct request *a, const struct request *b)
 static struct outcome *take_outcome(struct scorer *s, size_t i)
 {
     if (i == s->n_outcomes) {
-        s->outcomes = xreallocarray(s->outcomes, i + 1, sizeof(*s->outcomes));
+        ARRAY_GROW(s->outcomes, s->n_outcomes, s->cap_outcomes);
         outcome_init(&s->outcomes[s->n_outcomes++]);
     }
     outcome_clear(&s->outcomes[i]);
@@ -162,7 +162,8 @@ static int fill(struct scorer *s, struct batch *b, size_t n, struct err *err)
             return err_wrap(err, "item %zu", b->items[b->n]);
         own_requests(b, s, before);
         b->n++;
-        if (b->n_tokens >= BATCH_TOKENS || (generated && s->requests.n >= BATCH_GENERATIONS))
+        if (b->n == BATCH_ITEMS || b->n_tokens >= BATCH_TOKENS ||
+            (generated && s->requests.n >= BATCH_GENERATIONS))
             break;
     }
     return 0;

@@ -17,6 +17,7 @@
  * before does not begin with. */
 #define BATCH_TOKENS      4096
 #define BATCH_GENERATIONS 16
+#define BATCH_ITEMS       1024
 
 struct scorer_setup {
     const struct prompts *prompts;
@@ -34,6 +35,7 @@ struct scorer {
     struct request_list requests; /* of the batch */
     struct outcome *outcomes;     /* of the batch */
     size_t n_outcomes;            /* initialised */
+    size_t cap_outcomes;
 };
 
 /* Borrows all it is given. ERR_REFUSED when generations do not fit the model. Always valid to
