@@ -84,11 +84,11 @@ _prereg_eval() {
     fi
     case "${COMP_WORDS[1]}" in
     tasks) words="--check" ;;
-    --plan) words="--data --model --fewshot-data --tokenizer --second-key --threads --set" ;;
+    --plan) words="--data --model --more-data --fewshot-data --tokenizer --second-key --threads --set" ;;
     export-harness) words="-o" ;;
     show)
-        words="--data --task-file --item --count --group --tokenizer --model --shots --split --fewshot-data"
-        words+=" --fewshot-split --more-data --context --harness --description-newlines --json"
+        words="--data --task-file --item --count --group --groups --tokenizer --model --shots --split"
+        words+=" --fewshot-data --fewshot-split --more-data --context --harness --description-newlines --json"
         ;;
     esac
     if [[ $cur == -* ]]; then

@@ -103,7 +103,8 @@ class Cases:
                 file = f"{subject}_{split}.csv"
                 shutil.copyfile(os.path.join(source, split, file), os.path.join(mine, split, file))
         theirs = harness.define_mmlu(self.folder, f"local_{name}", source, subjects, shots)
-        self.list.append(Case(name, "mmlu", mine, theirs, {s: f"{theirs}_{s}" for s in subjects}, shots, **how))
+        self.list.append(Case(name, "mmlu", mine, theirs, {s: f"{theirs}_{s}" for s in subjects}, shots,
+                              params={"groups": list(subjects)}, **how))
 
 
 def plain_cases(cases, hellaswag=0, generations=200):
@@ -176,9 +177,9 @@ def cases_of(kind, full, folder):
 
 
 def shorter(case):
-    """A group is left as it is: a limit would not mean the same on both sides."""
+    """Of a group so many of each member, as both sides count."""
     if case.members is not None:
-        return case
+        return dataclasses.replace(case, limit=QUICK)
     with open(case.data, encoding="utf-8") as f:
         return dataclasses.replace(case, limit=min(case.limit or QUICK, QUICK, sum(1 for _ in f)))
 

@@ -27,7 +27,7 @@ LIMIT = 1e-4  # between log-likelihoods
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?")
 SUBJECTS = ("abstract_algebra", "anatomy", "jurisprudence")
 ITEMS = {"hellaswag": 60, "winogrande": 60, "gsm8k": 8, "boolq": 20, "lambada_openai": 40, "arc_easy": 60, "piqa": 40, "copa": 40,
-         "openbookqa": 40, "commonsense_qa": 40}
+         "openbookqa": 40, "commonsense_qa": 40, "mmlu": 60}
 WIKITEXT = [" = Robert Boulter = \n \n Robert Boulter is an English film , television and theatre actor . \n", " a b \n c\n"]
 # Of the harness alone, of the moment, or of its command line, which this does not go through.
 OWN = {"configs", "config", "git_hash", "date", "pretty_env_info", "transformers_version", "upper_git_hash", "tokenizer_pad_token",
@@ -68,7 +68,7 @@ def define(task, config, scratch):
     if task == "mmlu":
         data = mmlu_data(scratch)
         harness.define_mmlu(config, task, data, SUBJECTS, 5)
-        return data, {"shots": 5}
+        return data, {"shots": 5, "groups": list(SUBJECTS)}
     if task == "gsm8k":
         data = oracle.shared_data("gsm8k")
         harness.define(config, task, task, os.path.join(data, "test.jsonl"), os.path.join(data, "train.jsonl"), 5)
@@ -200,7 +200,7 @@ def check(build, task, folder, model, scratch):
 
 def main():
     harness.quiet()
-    build, tasks = os.path.abspath(sys.argv[1]), sys.argv[2:] or [*ITEMS, "wikitext", "mmlu"]
+    build, tasks = os.path.abspath(sys.argv[1]), sys.argv[2:] or [*ITEMS, "wikitext"]
     with tempfile.TemporaryDirectory() as made:
         folder = make_model(build, made)
         model = harness.Plain(pretrained=folder, device="cpu", dtype="float32", batch_size=1)

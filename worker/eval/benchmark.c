@@ -29,7 +29,21 @@ static void select_from(struct benchmark *b, const struct eval_options *o, size_
     free(drawn);
 }
 
-/* llm-foundry takes so many of every data set: of each member, of each category. */
+/* Whether the number of items is one of each group's: the first so many, as each of these is a task
+ * of its own in the harness; drawn ones only where llm-foundry has a data set each. */
+static bool counts_by_group(const struct benchmark *b, const struct eval_options *o)
+{
+    return b->set.n_groups > 1 && (o->limit > 0 || o->spec->style == STYLE_DCLM);
+}
+
+static size_t largest_group(const struct item_set *set)
+{
+    size_t n = 0;
+    for (size_t g = 0; g < set->n_groups; g++)
+        n = set->groups[g].n > n ? set->groups[g].n : n;
+    return n;
+}
+
 static void select_from_groups(struct benchmark *b, const struct eval_options *o, size_t wanted)
 {
     for (size_t g = 0; g < b->set.n_groups; g++) {
@@ -42,10 +56,12 @@ static void select_from_groups(struct benchmark *b, const struct eval_options *o
 static int select_items(struct benchmark *b, const struct eval_options *o, struct err *err)
 {
     const int64_t wanted = o->limit > 0 ? o->limit : o->subset_count;
-    const bool by_group = o->spec->style == STYLE_DCLM && b->set.n_groups > 1;
-    if ((wanted > (int64_t)b->set.n && !by_group) || b->set.n > UINT32_MAX)
-        return err_set(err, ERR_INVALID, "%s: %lld items wanted, there are %zu",
-                       o->limit > 0 ? "limit" : "items", (long long)wanted, b->set.n);
+    const bool by_group = counts_by_group(b, o);
+    const size_t there = by_group ? largest_group(&b->set) : b->set.n;
+    if (wanted > (int64_t)there || b->set.n > UINT32_MAX)
+        return err_set(err, ERR_INVALID, "%s: %lld items wanted, %s %zu",
+                       o->limit > 0 ? "limit" : "items", (long long)wanted,
+                       by_group ? "the largest group has" : "there are", there);
     b->selected = xcalloc(b->set.n, sizeof(*b->selected));
     if (by_group)
         select_from_groups(b, o, (size_t)wanted);

@@ -61,13 +61,14 @@ struct item_source {
     const char *split;
     int description_newlines; /* that end each description, whatever the file says; 0: as there */
     bool drops_last_newline;  /* of each description (worker/eval/rules.h) */
+    bool may_lack_groups;     /* of those that the task lists or of which some are chosen */
 };
 
 void item_set_init(struct item_set *set);
 void item_set_release(struct item_set *set);
 
 /* Appends the groups and items of one task; called again it appends another's. ERR_SYNTAX names
- * file, line and item. Both borrow the spec. */
+ * file, line and item, or the groups that a folder lacks. Both borrow the spec. */
 int item_set_read(struct item_set *set, const struct task_spec *spec, const struct item_source *src,
                   struct err *err) MUST_CHECK;
 /* The same of the text of a JSONL file, as one group. */

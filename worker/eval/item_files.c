@@ -1,10 +1,11 @@
 /* Where a task's records are: a file, a folder with a file for the split, or one with a file for
  * each group. */
 #include "base/file.h"
-#include "base/text.h"
 #include "base/xalloc.h"
 #include "worker/eval/item_private.h"
 #include "worker/eval/spec_private.h"
+
+#define MISSING_SHOWN 3
 
 /* Closes a group that has the items up to the end-th. */
 static void end_group(struct item_reader *r, const char *description, size_t end)
@@ -152,19 +153,56 @@ static bool match_group(const char *name, const char *pattern, struct strbuf *gr
     return true;
 }
 
-static int check_group(const struct task_spec *spec, const char *group, struct err *err)
+/* Of the groups that there should be, those that are not. */
+struct missing {
+    size_t n_wanted;
+    size_t n;
+    struct strbuf first; /* a few of their names */
+};
+
+/* The groups of the set from the first-th on are there. */
+static void look_for(const struct item_set *set, size_t first, const char *const *wanted, size_t n,
+                     struct missing *m)
 {
-    const char *known[SPEC_LIST_MAX];
-    size_t n = 0;
-    if (spec->n_parents == 0 || task_spec_parent_of(spec, group) != SIZE_MAX)
-        return 0;
-    for (size_t i = 0; i < spec->n_parents; i++)
-        for (size_t k = 0; k < spec->parents[i].n_members && n < ARRAY_LEN(known); k++)
-            known[n++] = spec->parents[i].members[k];
-    const char *nearest = text_nearest(group, known, n);
-    return err_set(err, ERR_SYNTAX, "%s has no group '%.60s'%s%s%s", spec->name, group,
-                   nearest == NULL ? "" : "; is '", nearest == NULL ? "" : nearest,
-                   nearest == NULL ? "" : "' meant?");
+    m->n_wanted += n;
+    for (size_t i = 0; i < n; i++) {
+        size_t g = first;
+        while (g < set->n_groups && strcmp(set->groups[g].name, wanted[i]) != 0)
+            g++;
+        if (g < set->n_groups)
+            continue;
+        if (m->n < MISSING_SHOWN)
+            strbuf_addf(&m->first, "%s%s", m->n == 0 ? "" : ", ", wanted[i]);
+        m->n++;
+    }
+}
+
+/* A task that lists its groups is not scored over a part of them unless the part was chosen, and
+ * then all of the part is there. */
+static int check_whole(const struct item_reader *r, size_t first, struct err *err)
+{
+    const struct task_spec *spec = r->spec;
+    struct missing m = {.first = STRBUF_INIT};
+    int rc = 0;
+    if (spec->n_chosen > 0)
+        look_for(r->set, first, spec->chosen, spec->n_chosen, &m);
+    for (size_t i = 0; i < spec->n_parents && spec->n_chosen == 0; i++)
+        look_for(r->set, first, spec->parents[i].members, spec->parents[i].n_members, &m);
+    if (m.n > 0)
+        rc = err_set(err, ERR_SYNTAX, "%zu of %zu groups of %s are missing: %s%s%s", m.n,
+                     m.n_wanted, spec->name, m.first.buf, m.n > MISSING_SHOWN ? ", ..." : "",
+                     spec->n_chosen > 0 ? "" : "; the parameter groups chooses some");
+    strbuf_release(&m.first);
+    return rc;
+}
+
+static int take_group(struct item_reader *r, const char *path, const struct item_source *src,
+                      struct err *err)
+{
+    int rc = task_spec_check_group(r->spec, r->group, err);
+    if (rc != 0)
+        return err_wrap(err, "%s", path);
+    return task_spec_takes_group(r->spec, r->group) ? take_file(r, path, src, err) : 0;
 }
 
 /* Every file of the folder that the pattern fits, by name; *found says whether any did. */
@@ -173,6 +211,7 @@ static int take_groups(struct item_reader *r, const char *pattern, const struct 
 {
     char *folder_pattern = path_folder(pattern);
     char *folder = path_join(src->path, folder_pattern);
+    const size_t first = r->set->n_groups;
     struct name_list names = {0};
     struct strbuf group = STRBUF_INIT;
     int rc = 0;
@@ -184,13 +223,11 @@ static int take_groups(struct item_reader *r, const char *pattern, const struct 
         char *file = path_join(folder, names.names[i]);
         *found = true;
         r->group = group.buf;
-        rc = check_group(r->spec, group.buf, err);
-        if (rc != 0)
-            err_wrap(err, "%s", file);
-        else
-            rc = take_file(r, file, src, err);
+        rc = take_group(r, file, src, err);
         free(file);
     }
+    if (rc == 0 && *found && !src->may_lack_groups && (rc = check_whole(r, first, err)) != 0)
+        err_wrap(err, "%s", folder);
     name_list_release(&names);
     strbuf_release(&group);
     free(folder);

@@ -6,7 +6,7 @@
 
 #define CONTEXT_MAX     (1 << 20)
 #define MAX_TOKENS      4096
-#define MEMBERS_MAX     64
+#define NAMES_MAX       256
 #define VIABILITY_ITEMS 16
 #define VIABILITY_SHARE 0.9
 
@@ -52,26 +52,28 @@ static void read_data(struct params *p, const struct task *task, struct eval_opt
         params_string(p, "fewshot_split", o->spec == NULL ? "train" : o->spec->fewshot_split);
 }
 
-/* The members that a suite is to have: a list of names. */
-static void read_members(struct params *p, struct eval_options *o)
+/* A list of names, of which `choose` makes the task a part of itself. */
+static void read_choice(struct params *p, struct eval_options *o, const char *key,
+                        int (*choose)(struct task_spec *, const char *const *, size_t,
+                                      struct err *))
 {
-    const cJSON *list = params_value(p, "members");
+    const cJSON *list = params_value(p, key);
     const cJSON *member = NULL;
-    const char *names[MEMBERS_MAX];
+    const char *names[NAMES_MAX];
     size_t n = 0;
     struct err err = {0};
     if (list == NULL)
         return;
     cJSON_ArrayForEach(member, list)
     {
-        if (!cJSON_IsString(member) || n == MEMBERS_MAX)
+        if (!cJSON_IsString(member) || n == NAMES_MAX)
             break;
         names[n++] = member->valuestring;
     }
     if (!cJSON_IsArray(list) || member != NULL)
-        params_fault(p, "members", "expected a list of at most %d names", MEMBERS_MAX);
-    else if (task_spec_choose_members(o->spec, names, n, &err) != 0)
-        params_fault(p, "members", "%s", err.msg);
+        params_fault(p, key, "expected a list of at most %d names", NAMES_MAX);
+    else if (o->spec != NULL && choose(o->spec, names, n, &err) != 0)
+        params_fault(p, key, "%s", err.msg);
 }
 
 /* What only tasks of style dclm have, and what they do not. */
@@ -83,7 +85,7 @@ static void read_dclm(struct params *p, const struct task *task, struct eval_opt
         return;
     o->baselines = (enum baseline_version)params_choice(p, "baselines", versions, BASELINES_NR, 0);
     if (o->spec->n_members > 0) {
-        read_members(p, o);
+        read_choice(p, o, "members", task_spec_choose_members);
         find_data(p, task, "more_data", params_string(p, "more_data", NULL), &o->more_data);
     }
     for (size_t i = 0; i < ARRAY_LEN(others); i++)
@@ -162,6 +164,7 @@ void eval_options_read(const struct task *task, struct eval_options *o, struct p
     params_init(&p, task->params, faults);
     read_task_name(&p, task, o);
     read_data(&p, task, o);
+    read_choice(&p, o, "groups", task_spec_choose_groups);
     read_dclm(&p, task, o);
     o->shots = (int)params_int(&p, "shots", 0, SHOTS_MAX, o->spec == NULL ? 0 : o->spec->shots);
     read_subset(&p, o);

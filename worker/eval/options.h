@@ -33,7 +33,7 @@ struct eval_options {
     struct task_data task_file;    /* name NULL: a shipped task */
     const char *split;
     const char *fewshot_split;
-    int64_t limit;        /* the first so many items; 0: all */
+    int64_t limit;        /* the first so many items of each group; 0: all */
     int64_t subset_count; /* so many items drawn by subset_seed; 0: all */
     int64_t subset_seed;
     int description_newlines; /* 0: as the harness's version has it */

@@ -14,7 +14,7 @@
 
 /* What outcomes follow from besides model, parameters and data; changed whenever a score may
  * change. */
-#define EVAL_ENGINE "prereg-eval 2"
+#define EVAL_ENGINE "prereg-eval 3"
 
 /* ERR_BUSY when asked to stop: what is done so far is on disk. */
 int eval_run(const struct task *task, struct err *err) MUST_CHECK;

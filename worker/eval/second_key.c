@@ -72,6 +72,21 @@ static int find_range(const cJSON *obj, const struct item_set *set, size_t *firs
     return rc;
 }
 
+/* The first of n items, whose lines rise, that is not above the line; first + n: none. */
+static size_t at_line(const struct item_set *set, size_t first, size_t n, int64_t line)
+{
+    while (n > 0) {
+        const size_t half = n / 2;
+        if ((int64_t)set->items[first + half].line < line) {
+            first += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    }
+    return first;
+}
+
 static int find_item(const cJSON *obj, const struct item_set *set, size_t *item, struct err *err)
 {
     size_t first = 0;
@@ -80,22 +95,28 @@ static int find_item(const cJSON *obj, const struct item_set *set, size_t *item,
     const bool by_item = json_member(obj, "item") != NULL;
     if (by_item == (json_member(obj, "line") != NULL))
         return err_set(err, ERR_SYNTAX, "one of item and line says which is meant");
+    if (!by_item && set->n_groups > 1 && json_member(obj, "group") == NULL)
+        return err_set(err, ERR_SYNTAX, "a line is one of its group's file: group is missing");
     int rc = find_range(obj, set, &first, &n, err);
     if (rc == 0)
         rc = json_get_int(obj, by_item ? "item" : "line", 0, JSON_INT_MAX, &number, err);
     if (rc != 0)
         return rc;
-    if (by_item && number < (int64_t)n) {
-        *item = first + (size_t)number;
+    *item = by_item ? first + (size_t)number : at_line(set, first, n, number);
+    if (*item < first + n && (by_item || set->items[*item].line == number))
         return 0;
-    }
-    for (size_t i = first; !by_item && i < first + n; i++) {
-        *item = i;
-        if (set->items[i].line == number)
-            return 0;
-    }
     return err_set(err, ERR_SYNTAX, "there is no %s %lld", by_item ? "item" : "line",
                    (long long)number);
+}
+
+/* Whether the line is about a group of the task that is not read. */
+static bool is_of_no_interest(const cJSON *obj, const struct item_set *set)
+{
+    const struct task_spec *spec = set->groups[0].spec;
+    const cJSON *group = json_member(obj, "group");
+    struct err err = {0};
+    return cJSON_IsString(group) && !task_spec_takes_group(spec, group->valuestring) &&
+           task_spec_check_group(spec, group->valuestring, &err) == 0;
 }
 
 static int check_keys(const cJSON *obj, struct err *err)
@@ -122,11 +143,12 @@ static int take_line(struct second_key *key, bool *seen, const struct item_set *
     int rc = json_parse(text, len, &obj, err);
     if (rc == 0)
         rc = check_keys(obj, err);
-    if (rc == 0)
+    const bool counts = rc == 0 && !is_of_no_interest(obj, set);
+    if (counts)
         rc = find_item(obj, set, &item, err);
-    if (rc == 0 && seen[item])
+    if (rc == 0 && counts && seen[item])
         rc = err_set(err, ERR_SYNTAX, "the item has a line already");
-    if (rc == 0) {
+    if (rc == 0 && counts) {
         seen[item] = true;
         rc = take_golds(obj, &set->items[item], &key->golds[item], err);
     }
@@ -205,7 +227,9 @@ static int read_folder(struct second_key *key, const struct item_set *set,
 {
     struct item_set theirs;
     item_set_init(&theirs);
-    int rc = item_set_read(&theirs, set->groups[0].spec, src, err);
+    struct item_source part = *src;
+    part.may_lack_groups = true;
+    int rc = item_set_read(&theirs, set->groups[0].spec, &part, err);
     for (size_t g = 0; g < theirs.n_groups && rc == 0; g++) {
         const struct item_group *group = &theirs.groups[g];
         size_t k = 0;

@@ -7,7 +7,8 @@
  *   {"group":"anatomy","line":1,"gold":[1,2]}   line: from 1 in its file
  *   {"item":7,"gold":null}                      left out, as are items without a line
  * or a folder in the form of the task's own data, with other right answers and nothing else
- * different; groups that it lacks are left out.
+ * different; groups that it lacks are left out. So is in both what is about groups that the stage
+ * did not choose.
  */
 #ifndef WORKER_EVAL_SECOND_KEY_H
 #define WORKER_EVAL_SECOND_KEY_H

@@ -19,6 +19,7 @@ enum {
     FLAG_SPLIT,
     FLAG_FEWSHOT_SPLIT,
     FLAG_HARNESS,
+    FLAG_GROUPS,
     FLAG_SHOTS,
     FLAG_NEWLINES,
     FLAG_CONTEXT,
@@ -30,7 +31,7 @@ enum {
 };
 
 /* What becomes of a flag's value. */
-enum meaning { MEANS_PATH, MEANS_TEXT, MEANS_NUMBER, MEANS_OURS };
+enum meaning { MEANS_PATH, MEANS_TEXT, MEANS_NAMES, MEANS_NUMBER, MEANS_OURS };
 
 static const struct {
     const char *name;
@@ -46,6 +47,7 @@ static const struct {
     [FLAG_SPLIT] = {"--split", "split", MEANS_TEXT},
     [FLAG_FEWSHOT_SPLIT] = {"--fewshot-split", "fewshot_split", MEANS_TEXT},
     [FLAG_HARNESS] = {"--harness", "harness", MEANS_TEXT},
+    [FLAG_GROUPS] = {"--groups", "groups", MEANS_NAMES},
     [FLAG_SHOTS] = {"--shots", "shots", MEANS_NUMBER},
     [FLAG_NEWLINES] = {"--description-newlines", "description_newlines", MEANS_NUMBER},
     [FLAG_CONTEXT] = {"--context", "context", MEANS_NUMBER},
@@ -75,6 +77,20 @@ static void put_path(cJSON *task, const char *param, const char *path)
     json_put_string(cJSON_GetObjectItemCaseSensitive(task, "params"), param, param);
 }
 
+/* "anatomy,virology" */
+static void put_names(cJSON *params, const char *param, const char *names)
+{
+    cJSON *list = json_array();
+    while (*names != '\0') {
+        const size_t n = strcspn(names, ",");
+        char *name = xstrndup(names, n);
+        json_push_string(list, name);
+        free(name);
+        names += names[n] == ',' ? n + 1 : n;
+    }
+    json_put(params, param, list);
+}
+
 static int put_flag(cJSON *task, size_t i, const struct flag *flag, struct err *err)
 {
     cJSON *params = cJSON_GetObjectItemCaseSensitive(task, "params");
@@ -86,6 +102,8 @@ static int put_flag(cJSON *task, size_t i, const struct flag *flag, struct err *
         put_path(task, meanings[i].param, flag->value);
     else if (meanings[i].meaning == MEANS_TEXT)
         json_put_string(params, meanings[i].param, flag->value);
+    else if (meanings[i].meaning == MEANS_NAMES)
+        put_names(params, meanings[i].param, flag->value);
     else if ((rc = flag_int(flag, 0, INT32_MAX, &number, err)) == 0)
         json_put_int(params, meanings[i].param, number);
     return rc;

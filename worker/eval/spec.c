@@ -81,20 +81,6 @@ bool spec_metric_suits(enum metric_kind metric, enum task_kind kind)
     return (metric_kinds[metric] & 1u << kind) != 0;
 }
 
-size_t task_spec_parent_of(const struct task_spec *spec, const char *group)
-{
-    for (size_t i = 0; i < spec->n_parents; i++)
-        for (size_t k = 0; k < spec->parents[i].n_members; k++)
-            if (strcmp(spec->parents[i].members[k], group) == 0)
-                return i;
-    return SIZE_MAX;
-}
-
-bool task_spec_has_groups(const struct task_spec *spec)
-{
-    return spec->n_files > 0 && strstr(spec->files[0], SPEC_MARK_GROUP) != NULL;
-}
-
 void task_spec_free(struct task_spec *spec)
 {
     if (spec == NULL)

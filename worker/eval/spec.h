@@ -140,6 +140,8 @@ struct task_spec {
     int max_tokens;
     const struct task_parent *parents;
     size_t n_parents;
+    const char *const *chosen; /* groups that alone are read; n_chosen 0: all */
+    size_t n_chosen;
     const struct task_form *forms;
     size_t n_forms;
     double baselines[BASELINES_NR]; /* STYLE_DCLM: what guessing gives, in percent */
@@ -167,15 +169,25 @@ int task_builtin_read(const char *name, struct task_spec **out, struct err *err)
 const char *task_kind_name(enum task_kind kind);
 const char *sampler_kind_name(enum sampler_kind kind);
 const char *metric_kind_name(enum metric_kind kind);
-/* The index of the parent that has the group among its members; SIZE_MAX: none. */
-size_t task_spec_parent_of(const struct task_spec *spec, const char *group);
 /* How a suite calls one of its members: without the suite's own name and _ in front. */
 const char *task_spec_member_name(const struct task_spec *suite, size_t i);
 /* Leaves only the named members, in the suite's order, all of whose data must be there. ERR_USAGE
  * names one that is unknown or twice there. */
 int task_spec_choose_members(struct task_spec *suite, const char *const *names, size_t n,
                              struct err *err) MUST_CHECK;
+
 /* Whether its files come one a group. */
 bool task_spec_has_groups(const struct task_spec *spec);
+/* The index of the parent that has the group among its members; SIZE_MAX: none. */
+size_t task_spec_parent_of(const struct task_spec *spec, const char *group);
+/* ERR_SYNTAX when the task lists its groups and this is none of them. */
+int task_spec_check_group(const struct task_spec *spec, const char *group,
+                          struct err *err) MUST_CHECK;
+/* Leaves only the named groups to be read; a parent's name stands for all its members. ERR_USAGE
+ * names one that is unknown or twice there. */
+int task_spec_choose_groups(struct task_spec *spec, const char *const *names, size_t n,
+                            struct err *err) MUST_CHECK;
+/* Whether the group is read. */
+bool task_spec_takes_group(const struct task_spec *spec, const char *group);
 
 #endif

@@ -100,6 +100,14 @@ static size_t parent_of(const struct item_set *set, size_t group)
     return task_spec_parent_of(set->groups[group].spec, set->groups[group].name);
 }
 
+static bool has_members(const struct item_set *set, size_t parent)
+{
+    for (size_t g = 0; g < set->n_groups; g++)
+        if (parent_of(set, g) == parent)
+            return true;
+    return false;
+}
+
 /* Pools the groups of each parent into parents[], and everything into *all. */
 static void pool(const struct item_set *set, const struct summary_rules *rules,
                  const struct score *leaves, struct score *parents, struct score *all)
@@ -124,7 +132,7 @@ static void pool(const struct item_set *set, const struct summary_rules *rules,
     free(tops);
 }
 
-/* "acc", "acc:stem", "acc:anatomy", in this order. */
+/* "acc", "acc:stem", "acc:anatomy", in this order; of the groups that are read. */
 static int put_column(struct summary *s, const struct column *c, const struct summary_rules *rules,
                       struct err *err)
 {
@@ -141,11 +149,15 @@ static int put_column(struct summary *s, const struct column *c, const struct su
         summary_put(s, c->name, c->metric->kind, &all);
     }
     for (size_t p = 0; p < spec->n_parents && rc == 0; p++) {
+        if (!has_members(set, p))
+            continue;
         char *name = xasprintf("%s:%s", c->name, spec->parents[p].name);
         summary_put(s, name, c->metric->kind, &parents[p]);
         free(name);
     }
-    for (size_t g = 0; g < set->n_groups && rc == 0 && set->n_groups > 1; g++) {
+    for (size_t g = 0; g < set->n_groups && rc == 0; g++) {
+        if (set->groups[g].name[0] == '\0')
+            continue;
         char *name = xasprintf("%s:%s", c->name, set->groups[g].name);
         summary_put(s, name, c->metric->kind, &leaves[g]);
         free(name);

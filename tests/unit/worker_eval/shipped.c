@@ -26,7 +26,8 @@ const struct task_spec *shipped_spec(const char *task)
 int shipped_read(struct item_set *set, const char *task, const char *path, const char *split,
                  struct err *err)
 {
-    const struct item_source src = {.path = path, .split = split, .drops_last_newline = true};
+    const struct item_source src = {
+        .path = path, .split = split, .drops_last_newline = true, .may_lack_groups = true};
     item_set_init(set);
     return item_set_read(set, shipped_spec(task), &src, err);
 }

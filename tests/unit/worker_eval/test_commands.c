@@ -147,6 +147,27 @@ static void test_show_json(void **state)
     proc_result_release(&result);
 }
 
+/* Of a folder that has some of MMLU's subjects. */
+static void test_show_groups(void **state)
+{
+    (void)state;
+    struct proc_result result = {0};
+    scratch_write("m/test/anatomy_test.csv", "Ribs?,1,2,3,4,A\n");
+    scratch_write("m/test/virology_test.csv", "Q,1,2,3,4,B\nFlu?,1,2,3,4,B\n");
+    run("show mmlu --data m --groups anatomy,virology --group virology --item 1", &result);
+    assert_int_equal(result.code, 0);
+    assert_non_null(strstr(result.out.buf, "item 2 of 3, line 2\ngroup    virology (other)\n"));
+    proc_result_release(&result);
+    run("show mmlu --data m --groups virology", &result);
+    assert_int_equal(result.code, 0);
+    assert_non_null(strstr(result.out.buf, "item 0 of 2, line 1\ngroup    virology (other)\n"));
+    proc_result_release(&result);
+    run("show mmlu --data m", &result);
+    assert_int_equal(result.code, 65);
+    assert_non_null(strstr(result.err.buf, "55 of 57 groups of mmlu are missing"));
+    proc_result_release(&result);
+}
+
 static const struct {
     const char *arguments;
     int code;
@@ -191,7 +212,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tasks),   cmocka_unit_test(test_description),
         cmocka_unit_test(test_show),    cmocka_unit_test(test_show_json),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_show_groups),
     };
     return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
 }

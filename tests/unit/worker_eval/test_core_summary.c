@@ -234,7 +234,7 @@ static void test_faults(void **state)
         const char *params, *key, *why;
     } bad[] = {
         {"{\"task\":\"core\",\"members\":\"copa\"}", "members",
-         "expected a list of at most 64 names"},
+         "expected a list of at most 256 names"},
         {"{\"task\":\"core\",\"members\":[\"cope\"]}", "members",
          "core has no member 'cope'; did you mean 'copa'?"},
         {"{\"task\":\"core\",\"baselines\":\"v3\"}", "baselines", NULL},

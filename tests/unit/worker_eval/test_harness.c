@@ -24,6 +24,8 @@ static const char *const generations[] = {
     " 2 + 2 = 4\n#### 4", " The answer is 7.", "", " It costs $1,234.50 \"now\"\n\té東",
     " 1\n#### 18",        " 5\n#### 5."};
 
+static const char *const subjects[] = {"anatomy", "astronomy", "jurisprudence"};
+
 /* What one case runs on. */
 struct lab {
     char *data; /* a folder, or its only file */
@@ -126,6 +128,8 @@ static void set_up(struct lab *lab, const cJSON *golden)
     struct eval_options *o = &lab->options;
     const char *task = json_member(golden, "task")->valuestring;
     assert_int_equal(task_builtin_read(task, &o->spec, &err), 0);
+    if (strcmp(task, "mmlu") == 0)
+        assert_int_equal(task_spec_choose_groups(o->spec, subjects, ARRAY_LEN(subjects), &err), 0);
     o->rules = harness_rules_find(RULES_DEFAULT);
     o->shots = json_member(golden, "shots")->valueint;
     o->data = (struct task_data){.name = "data", .path = lab->data};

@@ -348,6 +348,50 @@ static void test_second_folder(void **state)
     fixture_close(&f);
 }
 
+/* Of a task in groups: a key in part, a key over more than was chosen, a line of no group's. */
+static void test_second_groups(void **state)
+{
+    (void)state;
+    static const char *const chosen[] = {"anatomy", "virology"};
+    static const char lines[] = "{\"group\":\"virology\",\"line\":4,\"gold\":3}\n"
+                                "{\"group\":\"marketing\",\"line\":77,\"gold\":0}\n"
+                                "{\"group\":\"virology\",\"line\":1,\"gold\":2}\n";
+    static const char between[] = "{\"group\":\"virology\",\"line\":3,\"gold\":3}\n";
+    static const char no_group[] = "{\"line\":1,\"gold\":2}\n";
+    const struct item_source src = {.path = "m", .split = "test"};
+    const struct item_source part = {.path = "part", .split = "test"};
+    struct task_spec *spec = NULL;
+    struct second_key key;
+    struct item_set set;
+    struct err err = {0};
+    scratch_write("m/test/anatomy_test.csv", "Q,1,2,3,4,A\n");
+    scratch_write("m/test/virology_test.csv", "R,1,2,3,4,A\nS,\"1\n1\",2,3,4,A\nT,1,2,3,4,A\n");
+    scratch_write("part/test/anatomy_test.csv", "Q,1,2,3,4,D\n");
+    item_set_init(&set);
+    assert_int_equal(task_builtin_read("mmlu", &spec, &err), 0);
+    assert_int_equal(task_spec_choose_groups(spec, chosen, ARRAY_LEN(chosen), &err), 0);
+    assert_int_equal(item_set_read(&set, spec, &src, &err), 0);
+    if (second_key_parse(&key, "k", &set, lines, strlen(lines), &err) != 0)
+        fail_msg("%s", err.msg);
+    static const uint64_t golds[] = {0, 4, 0, 8};
+    assert_memory_equal(key.golds, golds, sizeof(golds));
+    second_key_release(&key);
+    assert_int_equal(second_key_parse(&key, "k", &set, between, strlen(between), &err), ERR_SYNTAX);
+    assert_string_equal(err.msg, "line 1: there is no line 3");
+    second_key_release(&key);
+    assert_int_equal(second_key_parse(&key, "k", &set, no_group, strlen(no_group), &err),
+                     ERR_SYNTAX);
+    assert_non_null(strstr(err.msg, "group is missing"));
+    second_key_release(&key);
+    if (second_key_read(&key, "k", &set, &part, &err) != 0)
+        fail_msg("%s", err.msg);
+    assert_int_equal(key.golds[0], 8);
+    assert_int_equal(key.golds[1], 0);
+    second_key_release(&key);
+    item_set_release(&set);
+    task_spec_free(spec);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,7 +399,7 @@ int main(void)
         cmocka_unit_test(test_gives_up),      cmocka_unit_test(test_words),
         cmocka_unit_test(test_texts),         cmocka_unit_test(test_degenerate),
         cmocka_unit_test(test_viability),     cmocka_unit_test(test_second_key),
-        cmocka_unit_test(test_second_folder),
+        cmocka_unit_test(test_second_folder), cmocka_unit_test(test_second_groups),
     };
     return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
 }

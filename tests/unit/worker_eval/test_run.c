@@ -318,6 +318,9 @@ static void test_describe(void **state)
     static const char *const cases[][2] = {
         {CHOICES, "\"metrics\":[\"acc\",\"acc_norm\"]"},
         {"{\"task\":\"choices\",\"limit\":7}", "\"items\":7"},
+        {"{\"task\":\"mmlu\",\"data\":\"subjects\"}", "54 of 57 groups of mmlu are missing"},
+        {"{\"task\":\"mmlu\",\"data\":\"subjects\",\"groups\":[\"marketing\"]}",
+         "[\"acc\",\"acc:other\",\"acc:marketing\"]"},
         {"{\"task\":\"gsm8k\",\"data\":\"sums\",\"shots\":0}", "exact_match:flexible"},
         {"{\"task\":\"choices\",\"limitt\":7}", "\"key\":\"limitt\""},
         {"{\"task\":\"choices\",\"data\":\"bad\"}", "bad.jsonl: line 2"},

@@ -14,8 +14,11 @@
 #include "tests/unit/worker_eval/run_job.h"
 #include "tests/unit/worker_eval/scratch.h"
 
-#define SAMPLED  "{\"task\":\"choices\",\"samples\":true}"
-#define SUBJECTS "{\"task\":\"mmlu\",\"data\":\"subjects\",\"shots\":0,\"samples\":true}"
+#define SAMPLED "{\"task\":\"choices\",\"samples\":true}"
+#define MMLU                                                                                       \
+    "{\"task\":\"mmlu\",\"data\":\"subjects\",\"shots\":0,\"groups\":[\"anatomy\",\"astronomy\","  \
+    "\"marketing\"]"
+#define SUBJECTS MMLU ",\"samples\":true}"
 
 /* Runs the program with these words, under this limit on the size of files (blocks of 512 bytes; 0:
  * none), and says how it ended. */
@@ -120,9 +123,9 @@ static void test_faulty_items(void **state)
 static void test_no_error(void **state)
 {
     (void)state;
-    const struct job job = {
-        .folder = "few",
-        .params = "{\"task\":\"mmlu\",\"data\":\"subjects\",\"shots\":0,\"limit\":4}"};
+    /* all of anatomy and one of astronomy */
+    const struct job job = {.folder = "few",
+                            .params = MMLU ",\"items\":{\"count\":4,\"seed\":180}}"};
     struct strbuf text = STRBUF_INIT;
     int n = 0;
     assert_int_equal(run_job(&job).code, 0);
@@ -132,6 +135,21 @@ static void test_no_error(void **state)
     assert_int_equal(n, 5); /* mmlu and mmlu_stem twice, mmlu_astronomy */
     assert_non_null(strstr(text.buf, "\"mmlu_anatomy\""));
     assert_null(strstr(text.buf, "mmlu_marketing"));
+    strbuf_release(&text);
+}
+
+/* A limit is one of each task, and so it says. */
+static void test_limit(void **state)
+{
+    (void)state;
+    const struct job job = {.folder = "limited", .params = MMLU ",\"limit\":4}"};
+    struct strbuf text = STRBUF_INIT;
+    assert_int_equal(run_job(&job).code, 0);
+    run_read_text("limited", "harness/results.json", &text);
+    assert_non_null(strstr(text.buf, "\"original\": 3,\n      \"effective\": 3\n"));
+    assert_non_null(strstr(text.buf, "\"original\": 4,\n      \"effective\": 4\n"));
+    assert_non_null(strstr(text.buf, "\"original\": 5,\n      \"effective\": 4\n"));
+    assert_non_null(strstr(text.buf, "\"limit\": 4.0"));
     strbuf_release(&text);
 }
 
@@ -272,13 +290,10 @@ static void test_not_exported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_killed_and_resumed),
-        cmocka_unit_test(test_without_samples),
-        cmocka_unit_test(test_faulty_items),
-        cmocka_unit_test(test_no_value),
-        cmocka_unit_test(test_no_error),
-        cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_export),
+        cmocka_unit_test(test_killed_and_resumed), cmocka_unit_test(test_without_samples),
+        cmocka_unit_test(test_faulty_items),       cmocka_unit_test(test_no_value),
+        cmocka_unit_test(test_no_error),           cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_full_disk),          cmocka_unit_test(test_export),
         cmocka_unit_test(test_not_exported),
     };
     return cmocka_run_group_tests(tests, run_set_up, scratch_leave);

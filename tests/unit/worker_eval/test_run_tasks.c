@@ -20,6 +20,10 @@
     "{\"task\":\"gsm8k\",\"data\":\"manysums\",\"shots\":0,\"max_tokens\":40,\"viability\":"       \
     "{\"items\":0}}"
 
+#define GROUPS                                                                                     \
+    "{\"task\":\"mmlu\",\"data\":\"subjects\",\"groups\":[\"anatomy\",\"astronomy\","              \
+    "\"marketing\"]"
+
 static bool has_items(const char *folder)
 {
     char *path = path_join(folder, "items.jsonl");
@@ -78,11 +82,9 @@ static double number_of(const char *folder, const char *metric, const char *memb
 static void test_groups(void **state)
 {
     (void)state;
-    const struct job nested = {.folder = "groups",
-                               .params = "{\"task\":\"mmlu\",\"data\":\"subjects\",\"context\":8}"};
-    const struct job flat = {
-        .folder = "groups-flat",
-        .params = "{\"task\":\"mmlu\",\"data\":\"subjects\",\"context\":8,\"harness\":\"0.4.4\"}"};
+    const struct job nested = {.folder = "groups", .params = GROUPS ",\"context\":8}"};
+    const struct job flat = {.folder = "groups-flat",
+                             .params = GROUPS ",\"context\":8,\"harness\":\"0.4.4\"}"};
     assert_int_equal(run_job(&nested).code, 0);
     assert_int_equal(run_job(&flat).code, 0);
     /* 3 items of anatomy, 4 of astronomy, 5 of marketing */
@@ -107,9 +109,60 @@ static void test_groups(void **state)
     assert_true(fabs(parents - leaves) > 1e-6);
     assert_true(fabs(number_of("groups", "acc", "se") - parents) < 1e-12);
     assert_true(fabs(number_of("groups-flat", "acc", "se") - leaves) < 1e-12);
-    cJSON *empty = run_read_metric("groups", "acc:humanities");
+    assert_null(run_read_metric("groups", "acc:humanities")); /* not chosen */
+}
+
+/* The first so many of each subject, as the harness counts; drawn ones of all together. */
+static void test_group_limits(void **state)
+{
+    (void)state;
+    const struct job first = {.folder = "groups-2", .params = GROUPS ",\"limit\":4}"};
+    const struct job drawn = {.folder = "groups-drawn",
+                              .params = GROUPS ",\"items\":{\"count\":4,\"seed\":180}}"};
+    const struct job many = {.folder = "groups-many", .params = GROUPS ",\"limit\":6}"};
+    struct strbuf items = STRBUF_INIT;
+    assert_int_equal(run_job(&first).code, 0);
+    assert_true(number_of("groups-2", "acc", "n") == 11.0);
+    assert_true(number_of("groups-2", "acc:anatomy", "n") == 3.0);
+    assert_true(number_of("groups-2", "acc:marketing", "n") == 4.0);
+    run_read_text("groups-2", "items.jsonl", &items);
+    assert_non_null(strstr(items.buf, "\n{\"item\":10,\"line\":4,"));
+    assert_null(strstr(items.buf, "{\"item\":11,"));
+    strbuf_release(&items);
+    assert_int_equal(run_job(&drawn).code, 0); /* 0, 1, 2 and 4 */
+    assert_true(number_of("groups-drawn", "acc", "n") == 4.0);
+    assert_true(number_of("groups-drawn", "acc:astronomy", "n") == 1.0);
+    cJSON *empty = run_read_metric("groups-drawn", "acc:other");
     assert_string_equal(json_member(empty, "why")->valuestring, "no_items");
     cJSON_Delete(empty);
+    const struct end end = run_job(&many);
+    assert_int_equal(end.code, 64);
+    assert_non_null(strstr(end.said, "limit: 6 items wanted, the largest group has 5"));
+}
+
+static void test_missing_groups(void **state)
+{
+    (void)state;
+    const struct job half = {.folder = "half",
+                             .params = "{\"task\":\"mmlu\",\"data\":\"subjects\"}"};
+    const struct job one = {
+        .folder = "one",
+        .params = "{\"task\":\"mmlu\",\"data\":\"subjects\",\"groups\":[\"astronomy\"]}"};
+    const struct job bad = {
+        .folder = "bad-group",
+        .params = "{\"task\":\"mmlu\",\"data\":\"subjects\",\"groups\":[\"astrology\"]}"};
+    struct end end = run_job(&half);
+    assert_int_equal(end.code, 65);
+    assert_non_null(strstr(end.said, "54 of 57 groups of mmlu are missing: abstract_algebra, "
+                                     "college_biology, college_chemistry, ..."));
+    assert_int_equal(run_job(&one).code, 0);
+    assert_true(number_of("one", "acc", "n") == 4.0);
+    assert_true(number_of("one", "acc:stem", "n") == 4.0);
+    assert_true(number_of("one", "acc:astronomy", "n") == 4.0);
+    end = run_job(&bad);
+    assert_int_equal(end.code, 64);
+    assert_non_null(strstr(end.said, "groups"));
+    assert_non_null(strstr(end.said, "is 'astronomy' meant?"));
 }
 
 static void test_second_key(void **state)
@@ -258,6 +311,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stopped_while_generating),
         cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_group_limits),
+        cmocka_unit_test(test_missing_groups),
         cmocka_unit_test(test_second_key),
         cmocka_unit_test(test_own_task),
         cmocka_unit_test(test_perplexities),

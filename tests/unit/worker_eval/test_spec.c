@@ -111,6 +111,43 @@ static void test_mmlu_parents(void **state)
     task_spec_free(spec);
 }
 
+/* What the stage leaves of MMLU, and what it may not ask for. */
+static void test_choose_groups(void **state)
+{
+    (void)state;
+    static const char *const some[] = {"virology", "stem"};
+    static const struct {
+        const char *task;
+        const char *names[2];
+        const char *why;
+    } refused[] = {
+        {"mmlu", {"anatomie"}, "mmlu has no group 'anatomie'; is 'anatomy' meant?"},
+        {"mmlu", {"stm"}, "mmlu has no group 'stm'; is 'stem' meant?"},
+        {"mmlu", {"anatomy", "stem"}, "'anatomy' is there twice"},
+        {"mmlu", {"virology", "virology"}, "'virology' is there twice"},
+        {"mmlu", {NULL}, "no group is named"},
+        {"gsm8k", {"anatomy"}, "gsm8k has no groups"},
+    };
+    struct err err = {0};
+    struct task_spec *spec = builtin("mmlu");
+    assert_true(task_spec_takes_group(spec, "virology") && task_spec_takes_group(spec, "law"));
+    assert_int_equal(task_spec_choose_groups(spec, some, ARRAY_LEN(some), &err), 0);
+    assert_int_equal(spec->n_chosen, 20);
+    assert_true(task_spec_takes_group(spec, "virology") && task_spec_takes_group(spec, "anatomy"));
+    assert_false(task_spec_takes_group(spec, "marketing"));
+    assert_int_equal(task_spec_check_group(spec, "marketing", &err), 0);
+    assert_int_equal(task_spec_check_group(spec, "alchemy", &err), ERR_SYNTAX);
+    task_spec_free(spec);
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+        const char *const *names = refused[i].names;
+        const size_t n = (size_t)(names[0] != NULL) + (names[1] != NULL);
+        spec = builtin(refused[i].task);
+        assert_int_equal(task_spec_choose_groups(spec, names, n, &err), ERR_USAGE);
+        assert_string_equal(err.msg, refused[i].why);
+        task_spec_free(spec);
+    }
+}
+
 #define FORM    "\"forms\":[{\"context\":\"{q}\",\"choices\":[\"a\",\"b\"],\"gold\":\"{g}\"}]"
 #define HEAD    "{\"task\":\"t\",\"kind\":\"choice\",\"metrics\":[\"acc\"],"
 #define GENHEAD "{\"task\":\"t\",\"kind\":\"generate\",\"metrics\":[\"exact_match\"],"
@@ -224,9 +261,10 @@ static void test_digest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shipped),      cmocka_unit_test(test_as_the_harness_has_them),
-        cmocka_unit_test(test_mmlu_parents), cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_unknown_name), cmocka_unit_test(test_digest),
+        cmocka_unit_test(test_shipped),       cmocka_unit_test(test_as_the_harness_has_them),
+        cmocka_unit_test(test_mmlu_parents),  cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_unknown_name),  cmocka_unit_test(test_digest),
+        cmocka_unit_test(test_choose_groups),
     };
     return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
 }

@@ -248,6 +248,7 @@ static void test_versions(void **state)
     for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
         const struct item_source src = {.path = "v",
                                         .split = "test",
+                                        .may_lack_groups = true,
                                         .drops_last_newline = ends[i].drops_last_newline,
                                         .description_newlines = ends[i].newlines};
         item_set_init(&set);
@@ -319,6 +320,50 @@ static void test_bad_files(void **state)
     }
 }
 
+/* A folder with some of MMLU's subjects is half a copy, unless these are what was asked for. */
+static void test_missing_groups(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *names[2];
+        size_t n_groups;
+        const char *why; /* NULL: it is read */
+    } folders[] = {
+        {{NULL},
+         0,
+         "g/test: 55 of 57 groups of mmlu are missing: abstract_algebra, astronomy, "
+         "college_biology, ...; the parameter groups chooses some"},
+        {{"anatomy"}, 1, NULL},
+        {{"virology", "anatomy"}, 2, NULL},
+        {{"anatomy", "marketing"}, 0, "g/test: 1 of 2 groups of mmlu are missing: marketing"},
+        {{"humanities"},
+         0,
+         "g/test: 13 of 13 groups of mmlu are missing: formal_logic, "
+         "high_school_european_history, high_school_us_history, ..."},
+    };
+    const struct item_source src = {.path = "g", .split = "test"};
+    scratch_write("g/test/anatomy_test.csv", "Q,1,2,3,4,A\n");
+    scratch_write("g/test/virology_test.csv", "Q,1,2,3,4,B\nR,1,2,3,4,B\n");
+    for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+        const char *const *names = folders[i].names;
+        const size_t n = (size_t)(names[0] != NULL) + (names[1] != NULL);
+        struct task_spec *spec = NULL;
+        struct item_set set;
+        struct err err = {0};
+        item_set_init(&set);
+        assert_int_equal(task_builtin_read("mmlu", &spec, &err), 0);
+        if (n > 0)
+            assert_int_equal(task_spec_choose_groups(spec, names, n, &err), 0);
+        assert_int_equal(item_set_read(&set, spec, &src, &err), folders[i].why ? ERR_SYNTAX : 0);
+        if (folders[i].why != NULL)
+            assert_string_equal(err.msg, folders[i].why);
+        else
+            assert_int_equal(set.n_groups, folders[i].n_groups);
+        item_set_release(&set);
+        task_spec_free(spec);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -326,6 +371,7 @@ int main(void)
         cmocka_unit_test(test_doc_layout),     cmocka_unit_test(test_equal),
         cmocka_unit_test(test_gsm8k_draws),    cmocka_unit_test(test_one_more),
         cmocka_unit_test(test_versions),       cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_missing_groups),
     };
     return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
 }
