@@ -120,6 +120,8 @@ static void open_subject(struct subject *s, const struct shape *shape)
     no_error(weights_init(&s->packed, &s->cfg, &err));
     weights_randomise(&s->plain, SEED, 0.3);
     weights_randomise(&s->packed, SEED, 0.3);
+    for (size_t i = 0; i < weights_n_bias(&s->cfg); i++)
+        s->plain.route_bias[i] = s->packed.route_bias[i] = (real)(i * 37 % 11) / 10;
     no_error(engine_create(&s->packed, &s->engine, &err));
     no_error(run_create(&s->cfg, RUN_INFER, (size_t)s->cfg.context, &s->run, &err));
     state_of_draw = SEED;
@@ -297,6 +299,9 @@ static void test_stop_and_go_on(void **state)
     assert_int_equal(engine_score(s.engine, again, REQUESTS, at_once, &err), ERR_BUSY);
     no_error(engine_score(s.engine, again, REQUESTS, NULL, &err));
     same_bits(r, again, REQUESTS, "after a stop");
+    /* Nobody is asked when everything is done. */
+    struct score_request last = {.tokens = r[0].tokens, .n = 2, .first = 1};
+    no_error(engine_score(s.engine, &last, 1, at_once, &err));
     release_requests(r, REQUESTS);
     close_subject(&s);
 }
@@ -532,6 +537,24 @@ static void check_likeliest(struct subject *s, const struct score_generation *g)
     }
 }
 
+/* A token that some generation comes to after its first: one that ends it. */
+static uint32_t find_end(struct subject *s, const struct score_generation *all)
+{
+    const struct score_stop stop = {.end_of_text = UINT32_MAX};
+    uint32_t end = UINT32_MAX;
+
+    for (size_t i = 0; i < PROMPTS; i++) {
+        struct score_generation g = all[i];
+        no_error(engine_generate(s->engine, &g, 1, &stop, &err));
+        for (size_t t = 1; end == UINT32_MAX && t < g.out.n; t++)
+            if (g.out.ids[t] != g.out.ids[t - 1])
+                end = g.out.ids[t];
+        token_list_release(&g.out);
+    }
+    assert_true(end != UINT32_MAX);
+    return end;
+}
+
 static void test_generation(void **state)
 {
     (void)state;
@@ -544,14 +567,18 @@ static void test_generation(void **state)
         draw_prompts(&s, g, r);
         memcpy(plain, g, sizeof(g));
         memcpy(alone, g, sizeof(g));
-        struct score_stop stop = {.end_of_text = 7, .over = over_at_two_alike, .self = &calls};
+        struct score_stop stop = {
+            .end_of_text = find_end(&s, g), .over = over_at_two_alike, .self = &calls};
+        size_t by_end = 0;
         no_error(engine_generate(s.engine, g, PROMPTS, &stop, &err));
         for (size_t i = 0; i < PROMPTS; i++) {
             generate_plainly(&s, &plain[i], &stop);
             same_generation(&g[i], &plain[i]);
             tokens += g[i].out.n;
             ended += g[i].ended;
+            by_end += g[i].ended && !over_at_two_alike(&(size_t){0}, i, &g[i].out);
         }
+        assert_true(by_end > 0);
         assert_int_equal(calls, tokens);
         for (size_t i = PROMPTS; i-- > 0;) {
             no_error(engine_generate(s.engine, &alone[i], 1, &stop, &err));
@@ -595,6 +622,44 @@ static void test_generation_refusals(void **state)
     struct score_generation g = {.prompt = tokens, .n = 1, .max_tokens = 9};
     assert_int_equal(engine_generate(s.engine, &g, 1, &stop, &err), ERR_BUSY);
     token_list_release(&g.out);
+    close_subject(&s);
+}
+
+static size_t asks_left;
+
+static bool after_a_while(void)
+{
+    return asks_left-- == 0;
+}
+
+/* Stopped between any two tokens; the same call afterwards is none the worse. */
+static void test_generation_stopped_between_tokens(void **state)
+{
+    struct subject s;
+    struct score_request r[PROMPTS];
+    struct score_generation g[PROMPTS], again[PROMPTS];
+    struct score_stop stop = {.end_of_text = UINT32_MAX};
+
+    (void)state;
+    open_subject(&s, &SHAPES[0]);
+    draw_prompts(&s, g, r);
+    memcpy(again, g, sizeof(g));
+    no_error(engine_generate(s.engine, g, PROMPTS, &stop, &err));
+    for (size_t asks = 0; asks < 25; asks += 4) {
+        asks_left = asks;
+        stop.asked = after_a_while;
+        assert_int_equal(engine_generate(s.engine, again, PROMPTS, &stop, &err), ERR_BUSY);
+        assert_int_equal(asks_left, SIZE_MAX);
+        stop.asked = NULL;
+        no_error(engine_generate(s.engine, again, PROMPTS, &stop, &err));
+        for (size_t i = 0; i < PROMPTS; i++)
+            same_generation(&g[i], &again[i]);
+    }
+    for (size_t i = 0; i < PROMPTS; i++) {
+        token_list_release(&g[i].out);
+        token_list_release(&again[i].out);
+    }
+    release_requests(r, PROMPTS);
     close_subject(&s);
 }
 
@@ -656,6 +721,7 @@ int main(void)
         cmocka_unit_test(test_logits),
         cmocka_unit_test(test_measure),
         cmocka_unit_test(test_slots_fit),
+        cmocka_unit_test(test_generation_stopped_between_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,8 @@
 #include "worker/model/score.h"
 #include "worker/model/walk.h"
 
-#define CONTEXT 12
+#define CONTEXT 100
+#define SHORT   12
 #define INPUTS  40
 #define ROUNDS  300
 #define IDS     3
@@ -90,10 +91,11 @@ static struct node *plant(const struct prefix_input *in, size_t n)
 
 /* --- */
 
-static void draw_inputs(struct prefix_input *in, uint32_t tokens[INPUTS][CONTEXT + 1], size_t n)
+static void draw_inputs(struct prefix_input *in, uint32_t tokens[INPUTS][CONTEXT + 1], size_t n,
+                        uint32_t most)
 {
     for (size_t i = 0; i < n; i++) {
-        size_t kept = 0, len = 1 + draw(CONTEXT);
+        size_t kept = 0, len = 1 + draw(most);
         if (i > 0 && draw(2) == 0) {
             kept = draw((uint32_t)in[i - 1].n + 1);
             memcpy(tokens[i], in[i - 1].tokens, kept * sizeof(uint32_t));
@@ -125,7 +127,7 @@ static void test_order(void **state)
     prefix_path_init(&path, CONTEXT);
     for (int round = 0; round < ROUNDS; round++) {
         size_t n = 1 + draw(INPUTS), n_want = 0, order[INPUTS], want[INPUTS];
-        draw_inputs(in, tokens, n);
+        draw_inputs(in, tokens, n, SHORT);
         struct node *root = plant(in, n);
         visit(root, &path, 0, true, want, &n_want);
         assert_int_equal(n_want, n);
@@ -150,13 +152,14 @@ static void test_walk(void **state)
     static uint32_t tokens[INPUTS][CONTEXT + 1];
     struct prefix_path path;
 
+    size_t n_split = 0;
     prefix_path_init(&path, CONTEXT);
     for (int round = 0; round < ROUNDS; round++) {
         struct walk w;
-        size_t n = 1 + draw(INPUTS), limit = 1 + draw(4), computed = 0, ended = 0;
+        size_t n = 1 + draw(INPUTS), limit = 1 + draw(INPUTS), computed = 0, ended = 0;
         uint32_t held[CONTEXT]; /* what a cache would hold */
         walk_init(&w, n);
-        draw_inputs(w.inputs, tokens, n);
+        draw_inputs(w.inputs, tokens, n, CONTEXT);
         struct node *root = plant(w.inputs, n);
         path.n = 0;
         walk_start(&w, &path);
@@ -169,6 +172,7 @@ static void test_walk(void **state)
                 assert_memory_equal(held, in->tokens, s->first * sizeof(*held));
                 memcpy(held + s->first, in->tokens + s->first, s->n * sizeof(*held));
                 assert_int_equal(s->whole, s->first + s->n == in->n);
+                n_split += !s->whole;
                 rows += s->n;
                 whole += s->whole;
             }
@@ -183,6 +187,7 @@ static void test_walk(void **state)
         fell(root);
         walk_release(&w);
     }
+    assert_true(n_split > 20); /* requests cut by a chunk's end */
     prefix_path_release(&path);
 }
 
@@ -197,7 +202,7 @@ static void test_count(void **state)
         struct score_request r[INPUTS];
         struct score_cost cost = {0}, again;
         size_t n = 1 + draw(INPUTS), rows = 0, total = 0;
-        draw_inputs(in, tokens, n);
+        draw_inputs(in, tokens, n, SHORT);
         struct node *root = plant(in, n);
         for (size_t i = 0; i < n; i++) {
             r[i] = (struct score_request){
