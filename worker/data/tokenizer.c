@@ -97,6 +97,11 @@ int tokenizer_decode(const struct tokenizer *tok, const uint32_t *ids, size_t n,
     return 0;
 }
 
+bool tokenizer_is_special(const struct tokenizer *tok, uint32_t id)
+{
+    return tok->kind->is_special != NULL && tok->kind->is_special(tok, id);
+}
+
 bool tokenizer_losses(const struct tokenizer *tok, struct strbuf *out)
 {
     return tok->kind->losses != NULL && tok->kind->losses(tok, out);

@@ -65,6 +65,9 @@ int tokenizer_encode(const struct tokenizer *tok, const char *text, size_t len,
 int tokenizer_decode(const struct tokenizer *tok, const uint32_t *ids, size_t n, struct strbuf *out,
                      struct err *err) MUST_CHECK;
 
+/* Whether it is left out where only text is wanted (skip_special_tokens): no word of the text. */
+bool tokenizer_is_special(const struct tokenizer *tok, uint32_t id);
+
 void token_list_release(struct token_list *list);
 void token_list_add(struct token_list *list, uint32_t id);
 

@@ -245,6 +245,14 @@ static void kind_decode(const struct tokenizer *tok, uint32_t id, struct strbuf 
     bpe_tokenizer_decode(tok->state, id, out);
 }
 
+static bool kind_is_special(const struct tokenizer *tok, uint32_t id)
+{
+    const struct bpe_tokenizer *t = tok->state;
+    const struct added_token *added = added_by_id(&t->added, id);
+
+    return added != NULL && added->special;
+}
+
 static bool kind_losses(const struct tokenizer *tok, struct strbuf *out)
 {
     return bpe_tokenizer_losses(tok->state, out);
@@ -267,6 +275,7 @@ const struct tokenizer_kind tokenizer_kind_bpe = {
     .release = kind_release,
     .encode = kind_encode,
     .decode = kind_decode,
+    .is_special = kind_is_special,
     .losses = kind_losses,
     .save = kind_save,
 };

@@ -24,6 +24,8 @@ struct tokenizer_kind {
                   struct err *err) MUST_CHECK;
     /* id is inside the vocabulary. */
     void (*decode)(const struct tokenizer *tok, uint32_t id, struct strbuf *out);
+    /* As tokenizer_is_special(); NULL: those that are decode to nothing anyhow. */
+    bool (*is_special)(const struct tokenizer *tok, uint32_t id);
     /* As tokenizer_losses(); NULL: nothing is lost. */
     bool (*losses)(const struct tokenizer *tok, struct strbuf *out);
     /* Writes what opens as the same tokenizer. */

@@ -70,23 +70,33 @@ void generate_tidy_spaces(const char *text, struct strbuf *out)
     free(tidy);
 }
 
-/* Keeps what precedes the first stop string; true when there was one. */
-static bool cut(const struct task_spec *spec, struct strbuf *text)
+static bool cut_before(struct strbuf *text, const char *stop)
 {
-    bool stopped = false;
-    for (size_t i = 0; i < spec->n_until; i++) {
-        char *at = strstr(text->buf, spec->until[i]);
-        if (at == NULL)
-            continue;
-        text->len = (size_t)(at - text->buf);
-        *at = '\0';
-        stopped = true;
-    }
-    return stopped;
+    char *at = stop[0] == '\0' ? NULL : strstr(text->buf, stop);
+    if (at == NULL)
+        return false;
+    text->len = (size_t)(at - text->buf);
+    *at = '\0';
+    return true;
 }
 
-int generate_text(const struct lm *lm, const struct task_spec *spec,
-                  const struct token_list *tokens, struct strbuf *out, bool *stopped,
+/* Keeps what precedes the first stop string, which end-of-text is too where it is spelled out; true
+ * when there was one. */
+static int cut(const struct lm *lm, const struct task_spec *spec, struct strbuf *text,
+               bool *stopped, struct err *err)
+{
+    const uint32_t end = tokenizer_end_of_text(lm->tok);
+    struct strbuf spelled = STRBUF_INIT;
+    int rc = tokenizer_decode(lm->tok, &end, 1, &spelled, err);
+    *stopped = rc == 0 && cut_before(text, spelled.buf);
+    for (size_t i = 0; i < spec->n_until; i++)
+        *stopped = cut_before(text, spec->until[i]) || *stopped;
+    strbuf_release(&spelled);
+    return rc;
+}
+
+/* Replaces what is in `out`. */
+static int decode(const struct lm *lm, const struct token_list *tokens, struct strbuf *out,
                   struct err *err)
 {
     struct strbuf bytes = STRBUF_INIT;
@@ -98,8 +108,36 @@ int generate_text(const struct lm *lm, const struct task_spec *spec,
         generate_tidy_spaces(text.buf, out);
     else
         strbuf_add(out, text.buf, text.len);
-    *stopped = cut(spec, out);
     strbuf_release(&text);
     strbuf_release(&bytes);
+    return rc;
+}
+
+/* Whether a stop string is there once the special tokens are spelled out. */
+static int stops_spelled(const struct lm *lm, const struct task_spec *spec,
+                         const struct token_list *tokens, bool *stopped, struct err *err)
+{
+    struct strbuf spelled = STRBUF_INIT;
+    int rc = decode(lm, tokens, &spelled, err);
+    if (rc == 0)
+        rc = cut(lm, spec, &spelled, stopped, err);
+    strbuf_release(&spelled);
+    return rc;
+}
+
+int generate_text(const struct lm *lm, const struct task_spec *spec,
+                  const struct token_list *tokens, struct strbuf *out, bool *stopped,
+                  struct err *err)
+{
+    struct token_list shown = {0};
+    for (size_t i = 0; i < tokens->n; i++)
+        if (!tokenizer_is_special(lm->tok, tokens->ids[i]))
+            token_list_add(&shown, tokens->ids[i]);
+    int rc = decode(lm, &shown, out, err);
+    if (rc == 0)
+        rc = cut(lm, spec, out, stopped, err);
+    if (rc == 0 && !*stopped && shown.n < tokens->n)
+        rc = stops_spelled(lm, spec, tokens, stopped, err);
+    token_list_release(&shown);
     return rc;
 }

@@ -162,8 +162,9 @@ static int node_value(const struct template_input *in, const cJSON *node, struct
         out->number = cJSON_IsTrue(node);
         return 0;
     }
-    if (!cJSON_IsNumber(node) || node->valuedouble != (double)(int64_t)node->valuedouble ||
-        node->valuedouble > (double)JSON_INT_MAX || node->valuedouble < -(double)JSON_INT_MAX)
+    if (!cJSON_IsNumber(node) || node->valuedouble > (double)JSON_INT_MAX ||
+        node->valuedouble < -(double)JSON_INT_MAX ||
+        node->valuedouble != (double)(int64_t)node->valuedouble)
         return err_set(err, ERR_SYNTAX, "is no text, whole number or list of texts");
     out->number = (int64_t)node->valuedouble;
     return 0;

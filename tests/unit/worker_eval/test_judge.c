@@ -392,14 +392,63 @@ static void test_second_groups(void **state)
     task_spec_free(spec);
 }
 
+#define TOKENIZER                                                                                  \
+    "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},\"model\":{\"type\":"  \
+    "\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"<\":2,\"/\":3,\"s\":4,\">\":5},\"merges\":[]},"          \
+    "\"added_tokens\":[{\"id\":6,\"content\":\"</s>\",\"special\":true},{\"id\":7,\"content\":"    \
+    "\"<pad>\",\"special\":true},{\"id\":8,\"content\":\"<|stop|>\",\"special\":true},{\"id\":9,"  \
+    "\"content\":\"<b>\"}]}"
+
+/* Special tokens are no text, but may end it; end-of-text spelled out ends it, too. */
+static void test_special_tokens(void **state)
+{
+    (void)state;
+    static const char task[] = "{\"task\":\"t\",\"kind\":\"generate\",\"metrics\":[\"exact_match\"]"
+                               ",\"until\":[\"<|stop|>\","
+                               "\"bb\"],\"forms\":[{\"context\":\"{q}\",\"target\":\"{a}\"}]}";
+    static const struct {
+        uint32_t ids[6];
+        size_t n;
+        const char *text;
+        bool stopped;
+    } outs[] = {
+        {{0, 7, 1, 9}, 4, "ab<b>", false}, {{0, 8}, 2, "a", true},
+        {{0, 1, 7, 1, 0}, 5, "a", true},   {{0, 2, 3, 4, 5, 0}, 6, "a", true},
+        {{0, 2, 3, 4}, 4, "a</s", false},
+    };
+    struct task_spec *spec = NULL;
+    struct tokenizer *tok = NULL;
+    struct strbuf text = STRBUF_INIT;
+    struct err err = {0};
+    scratch_write("special/tokenizer.json", TOKENIZER);
+    if (tokenizer_open("special", &tok, &err) != 0 ||
+        task_spec_parse(task, strlen(task), "t", &spec, &err) != 0)
+        fail_msg("%s", err.msg);
+    const struct lm lm = {.tok = tok};
+    for (size_t i = 0; i < ARRAY_LEN(outs); i++) {
+        struct token_list tokens = {0};
+        bool stopped = false;
+        for (size_t k = 0; k < outs[i].n; k++)
+            token_list_add(&tokens, outs[i].ids[k]);
+        assert_int_equal(generate_text(&lm, spec, &tokens, &text, &stopped, &err), 0);
+        assert_string_equal(text.buf, outs[i].text);
+        assert_int_equal(stopped, outs[i].stopped);
+        token_list_release(&tokens);
+    }
+    strbuf_release(&text);
+    task_spec_free(spec);
+    tokenizer_free(tok);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_filters),       cmocka_unit_test(test_exact_match),
-        cmocka_unit_test(test_gives_up),      cmocka_unit_test(test_words),
-        cmocka_unit_test(test_texts),         cmocka_unit_test(test_degenerate),
-        cmocka_unit_test(test_viability),     cmocka_unit_test(test_second_key),
-        cmocka_unit_test(test_second_folder), cmocka_unit_test(test_second_groups),
+        cmocka_unit_test(test_filters),        cmocka_unit_test(test_exact_match),
+        cmocka_unit_test(test_gives_up),       cmocka_unit_test(test_words),
+        cmocka_unit_test(test_texts),          cmocka_unit_test(test_degenerate),
+        cmocka_unit_test(test_viability),      cmocka_unit_test(test_second_key),
+        cmocka_unit_test(test_second_folder),  cmocka_unit_test(test_second_groups),
+        cmocka_unit_test(test_special_tokens),
     };
     return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
 }
