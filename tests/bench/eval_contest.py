@@ -16,7 +16,7 @@ SHARED = os.environ.get("PREREGD_SHARED") or os.path.join(HERE, "../../../shared
 SUBJECTS = ("anatomy", "high_school_physics", "philosophy", "virology")
 # case: (task, items of the file or of each subject, shots, aim)
 CASES = {
-    "mmlu": ("mmlu", 50, 5, 10.0),
+    "mmlu": ("mmlu", 40, 5, 10.0),
     "hellaswag": ("hellaswag", 200, 0, 4.0),
     "winogrande": ("winogrande", 600, 0, 3.0),
     "gsm8k": ("gsm8k", 16, 5, 3.0),
@@ -49,12 +49,12 @@ def cut_csv(source, target, rows):
         csv.writer(out).writerows(row for _, row in zip(range(rows), csv.reader(f)))
 
 
-def make_files(folder, scale):
-    """What both sides read, by case."""
+def make_files(folder, scale, least):
+    """What both sides read, by case; a generation is as dear as many of the other items, so that 8 are a part of theirs."""
     os.makedirs(folder)
     out = {}
     for name, (task, items, _, _) in CASES.items():
-        items = max(2, round(items * scale))
+        items = max(least if task == "gsm8k" else 2, round(items * scale))
         if task != "mmlu":
             out[name] = cut(shared(FILES[task]), os.path.join(folder, f"{name}.jsonl"), items)
             continue
@@ -105,8 +105,12 @@ def run(command, folder, env):
 
 
 class Ours:
-    def __init__(self, build, folder, model, files, core=None):
-        self.build, self.folder, self.model, self.files, self.core = build, folder, model, files, core
+    def __init__(self, build, folder, model, files, core=None, kernels=None):
+        """core: of OpenBLAS; kernels: of the engine's own, PREREG_CPU."""
+        self.build, self.folder, self.model, self.files = build, folder, model, files
+        self.env = {k: v for k, v in contest.environment(1, core).items() if k != "PREREG_CPU"}
+        if kernels:
+            self.env["PREREG_CPU"] = kernels
 
     def turn(self, case):
         task, _, shots, _ = CASES[case]
@@ -118,7 +122,7 @@ class Ours:
             params.update(fewshot_data="pool", max_tokens=MAX_TOKENS, viability={"items": 0})
             data["pool"] = {"path": shared(TRAIN[task])}
         write_task(work, params, data)
-        _, seconds, peak = run([os.path.join(self.build, "bin", "prereg-eval")], work, contest.environment(1, self.core))
+        _, seconds, peak = run([os.path.join(self.build, "bin", "prereg-eval")], work, self.env)
         with open(os.path.join(work, "result.json"), encoding="utf-8") as f:
             result = json.load(f)
         return {"seconds": seconds, "peak": peak, "facts": result["facts"],
