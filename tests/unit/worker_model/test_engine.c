@@ -344,8 +344,10 @@ static void test_measure(void **state)
         draw_requests(&s, r, REQUESTS);
         no_error(engine_score(s.engine, r, REQUESTS, NULL, &err));
         no_error(engine_measure(s.engine, &rates, &err));
-        assert_true(rates.distinct_token > 0 && rates.head_row > 0 && rates.generated > 0);
+        /* Times scatter: what is left for a token when keys took it all may be 0. */
+        assert_true(rates.distinct_token >= 0 && rates.head_row > 0 && rates.generated > 0);
         assert_true(rates.key >= 0 && rates.generated_key >= 0);
+        assert_true(rates.distinct_token + rates.key > 0);
         assert_true(rates.distinct_token < 1 && rates.head_row < 1 && rates.generated < 1);
         /* What the path held last is asked first. */
         for (size_t i = REQUESTS; i-- > 0;) {
