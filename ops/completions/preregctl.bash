@@ -65,8 +65,8 @@ _prereg_train() {
         case "${COMP_WORDS[1]}" in
         --bench) words="--batch --context --threads --steps --json" ;;
         export) words="--hf --tokenizer --no-tokenizer --force" ;;
-        generate) words="--prompt --tokens --tokenizer --threads --ids" ;;
-        loss) words="--text --context --tokenizer --threads" ;;
+        generate) words="--prompt --tokens --tokenizer --ids" ;;
+        loss) words="--text --context --tokenizer" ;;
         esac
         mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
         return
@@ -84,7 +84,7 @@ _prereg_eval() {
     fi
     case "${COMP_WORDS[1]}" in
     tasks) words="--check" ;;
-    --plan) words="--data --model --more-data --fewshot-data --tokenizer --second-key --threads --set" ;;
+    --plan) words="--data --model --more-data --fewshot-data --tokenizer --second-key --set" ;;
     export-harness) words="-o" ;;
     show)
         words="--data --task-file --item --count --group --groups --tokenizer --model --shots --split"

@@ -36,7 +36,7 @@ int main(int argc, char **argv)
 
     if (argc != 4)
         return 2;
-    int rc = model_open(argv[1], 1, &m, &err);
+    int rc = model_open(argv[1], &m, &err);
     if (rc == 0)
         rc = file_read(argv[2], 1 << 20, &ids, &err);
     if (rc == 0 && (out = fopen(argv[3], "wb")) == NULL)

@@ -14,7 +14,7 @@ static const char usage_text[] =
     "work\n"
     "       prereg-eval --plan TASK.json  say what it would ask and how long it would take\n"
     "       prereg-eval --plan TASK --data PATH --model PATH [--fewshot-data PATH]\n"
-    "                   [--more-data PATH] [--tokenizer PATH] [--second-key PATH] [--threads N]\n"
+    "                   [--more-data PATH] [--tokenizer PATH] [--second-key PATH]\n"
     "                   [--set KEY=VALUE]...\n"
     "       prereg-eval tasks             list the tasks: kind, metrics, files and records\n"
     "       prereg-eval tasks NAME        print a task's description, to start one's own from\n"

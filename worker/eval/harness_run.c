@@ -81,7 +81,7 @@ int harness_run_write(struct evaluation *e, struct result *result, struct err *e
         return rc;
     digest_hex(&digest, hex);
     strbuf_addf(&environment, "%s of preregd %s\nBLAS: %s\nthreads: %d", EVAL_ENGINE,
-                PREREGD_VERSION, model_blas_text(), e->task->threads);
+                PREREGD_VERSION, model_kernels_text(), SCORE_THREADS);
     rc = tokenizer_decode(e->tok, &end, 1, &end_text, err);
     const struct harness_model model = {.sha256 = hex,
                                         .environment = environment.buf,

@@ -23,8 +23,6 @@ int items_key_make(const struct evaluation *e, struct strbuf *out, struct err *e
         return rc;
     cJSON *header = json_object();
     json_put_string(header, "engine", EVAL_ENGINE);
-    json_put_string(header, "blas", model_blas_text());
-    json_put_int(header, "threads", e->task->threads);
     put_digest(header, "model", &model);
     put_digest(header, "tokenizer", &tokenizer);
     put_digest(header, "task", &e->options.spec->digest);

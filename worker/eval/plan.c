@@ -156,9 +156,9 @@ static void print_plan(const struct plan *p, FILE *out)
                 ": %zu items lose %.0f tokens at the left; sharing that this costs: %.0f distinct "
                 "tokens (%.1f %%)\n",
                 p->n_cut_items, p->n_cut, p->lost, 100.0 * p->lost / c->distinct_tokens);
-    fprintf(out, "time             %s%s, %d thread%s, %s\n", c->generated > 0.0 ? "at most " : "",
-            clock_span_text((int64_t)(seconds * 1000.0), span, sizeof(span)), p->e.task->threads,
-            p->e.task->threads == 1 ? "" : "s", model_blas_text());
+    fprintf(out, "time             %s%s, one thread (BLAS: %s)\n",
+            c->generated > 0.0 ? "at most " : "",
+            clock_span_text((int64_t)(seconds * 1000.0), span, sizeof(span)), model_kernels_text());
     fprintf(out, "memory           %.0f MiB\n", peak_bytes() / 1048576.0);
 }
 

@@ -1,7 +1,6 @@
 /* The arguments of --plan, made into the task that they stand for. */
 #include "base/file.h"
 #include "base/json.h"
-#include "base/text.h"
 #include "base/xalloc.h"
 #include "worker/eval/plan.h"
 
@@ -43,8 +42,6 @@ static int put_param(cJSON *task, const char *text, struct err *err)
 
 static int put_flag(cJSON *task, const char *flag, const char *value, struct err *err)
 {
-    int64_t threads = 0;
-    int rc = 0;
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         if (strcmp(flag, paths[i].flag) == 0) {
             put_path(task, paths[i].param, value);
@@ -53,12 +50,7 @@ static int put_flag(cJSON *task, const char *flag, const char *value, struct err
     }
     if (strcmp(flag, "--set") == 0)
         return put_param(task, value, err);
-    if (strcmp(flag, "--threads") != 0)
-        return err_set(err, ERR_USAGE, "--plan: unknown argument '%.80s'", flag);
-    rc = text_to_int(value, 1, 1024, &threads, err);
-    if (rc == 0)
-        json_put_int(task, "threads", threads);
-    return rc == 0 ? 0 : err_set(err, ERR_USAGE, "--threads %.40s: not 1 to 1024", value);
+    return err_set(err, ERR_USAGE, "--plan: unknown argument '%.80s'", flag);
 }
 
 static int from_flags(int argc, char **argv, cJSON *task, struct err *err)

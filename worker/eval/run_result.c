@@ -44,7 +44,7 @@ static void put_facts(struct result *r, const struct evaluation *e)
     result_fact(r, "distinct_tokens", e->cost.distinct_tokens);
     result_fact(r, "seconds", e->seconds);
     result_fact(r, "cpu_seconds", e->cpu_seconds);
-    result_fact_sheet(r, e->task->threads, model_blas_text());
+    result_fact_sheet(r, SCORE_THREADS, model_kernels_text());
 }
 
 int eval_write_result(struct evaluation *e, struct err *err)

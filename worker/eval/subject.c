@@ -75,7 +75,7 @@ int subject_open(const struct task *task, const struct eval_options *o, struct m
     if (rc == 0)
         rc = model_check_memory(folder, o->context, generates(o), task->memory_bytes, err);
     if (rc == 0)
-        rc = model_open_within(folder, task->threads, o->context, model, err);
+        rc = model_open_within(folder, o->context, model, err);
     if (rc < 0)
         return rc;
     const struct wish wish = {.spec = model_tokenizer_spec(*model),

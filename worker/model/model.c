@@ -3,7 +3,7 @@
 #include "base/xalloc.h"
 #include "worker/model/engine.h"
 #include "worker/model/import.h"
-#include "worker/nn/gemm.h"
+#include "worker/nn/cpu.h"
 
 struct model {
     struct import_source source;
@@ -22,14 +22,12 @@ static int cut_context(struct model_config *cfg, int context, struct err *err)
     return 0;
 }
 
-int model_open_within(const char *folder, int threads, int context, struct model **out,
-                      struct err *err)
+int model_open_within(const char *folder, int context, struct model **out, struct err *err)
 {
     struct model *m = xcalloc(1, sizeof(*m));
     struct model_config *cfg = &m->weights.cfg;
 
     *out = NULL;
-    gemm_set_threads(threads);
     int rc = import_find(folder, &m->source, err);
     if (rc == 0)
         rc = import_weights(&m->source, &m->weights, &m->info, err);
@@ -45,9 +43,9 @@ int model_open_within(const char *folder, int threads, int context, struct model
     return 0;
 }
 
-int model_open(const char *folder, int threads, struct model **out, struct err *err)
+int model_open(const char *folder, struct model **out, struct err *err)
 {
-    return model_open_within(folder, threads, 0, out, err);
+    return model_open_within(folder, 0, out, err);
 }
 
 int model_check_memory(const char *folder, int context, bool generates, int64_t allowed,
@@ -136,7 +134,11 @@ int model_measure_rates(struct model *m, struct score_rates *rates, struct err *
     return engine_measure(m->engine, rates, err);
 }
 
-const char *model_blas_text(void)
+const char *model_kernels_text(void)
 {
-    return gemm_blas_text();
+    static const char *const texts[] = {[NN_CPU_BASELINE] = "none, kernels baseline",
+                                        [NN_CPU_AVX2] = "none, kernels avx2",
+                                        [NN_CPU_AVX512] = "none, kernels avx512"};
+
+    return texts[nn_cpu()];
 }

@@ -26,12 +26,12 @@
 struct model;
 
 /* folder: what task.json's inputs name (an attempt's folder, or the folder whose result.json links
- * into it), or anything that import_find() knows. threads: of the matrix products. ERR_NOT_FOUND,
- * ERR_CORRUPT, ERR_VERSION, ERR_REFUSED. */
-int model_open(const char *folder, int threads, struct model **out, struct err *err) MUST_CHECK;
+ * into it), or anything that import_find() knows. ERR_NOT_FOUND, ERR_CORRUPT, ERR_VERSION,
+ * ERR_REFUSED. */
+int model_open(const char *folder, struct model **out, struct err *err) MUST_CHECK;
 /* The same for sequences of up to `context` tokens, with memory for no more; 0: of what the model
  * takes. ERR_USAGE when that is less. */
-int model_open_within(const char *folder, int threads, int context, struct model **out,
+int model_open_within(const char *folder, int context, struct model **out,
                       struct err *err) MUST_CHECK;
 void model_free(struct model *m);
 /* ERR_USAGE, with both amounts, when the model at folder takes more than `allowed` bytes opened
@@ -52,7 +52,8 @@ const char *model_tokenizer_spec(const struct model *m);
 const char *model_tokenizer_file(const struct model *m);
 struct digest model_tokenizer_digest(const struct model *m);
 
-/* OpenBLAS's build and core name, for the fact sheet: what bit-identity depends on. */
-const char *model_blas_text(void);
+/* What computes the answers, for the fact sheet's "blas": "none, kernels avx512". The answers'
+ * bits do not depend on it. */
+const char *model_kernels_text(void);
 
 #endif

@@ -54,7 +54,8 @@ struct score_stop {
     bool (*asked)(void);
 };
 
-/* Asked between two chunks of tokens, `asked` (may be NULL) stops the call with ERR_BUSY.
+/* Asked between two chunks of tokens, `asked` (may be NULL) stops the call with ERR_BUSY, all its
+ * results void.
  * ERR_RANGE, naming the request, before anything is computed: a request outside its bounds, or a
  * token outside the vocabulary. */
 int model_score_all(struct model *m, struct score_request *r, size_t n, bool (*asked)(void),
@@ -65,6 +66,7 @@ int model_generate_all(struct model *m, struct score_generation *g, size_t n,
                        const struct score_stop *stop, struct err *err) MUST_CHECK;
 
 #define SCORE_SLOTS      32
+#define SCORE_THREADS    1 /* that compute, whatever a task's `threads` says */
 #define SCORE_SLOT_BYTES ((size_t)256 << 20)
 
 /* The logits after tokens[0 .. n - 1], n <= context: logits has `vocab` elements. */

@@ -14,7 +14,6 @@
 
 #define TOKENS_DEFAULT 256
 #define TOKENS_MAX     (1 << 20)
-#define THREADS_MAX    1024
 
 /* One command's words. */
 struct words {
@@ -25,7 +24,6 @@ struct words {
     const char *text;
     int64_t tokens;
     int64_t context; /* 0: the model's */
-    int64_t threads;
     bool no_tokenizer;
     bool force;
     bool ids;
@@ -115,7 +113,7 @@ int use_export(int argc, char **argv, FILE *out, struct err *err)
 static int open_both(const struct words *w, struct model **m, struct tokenizer **tok,
                      struct err *err)
 {
-    int rc = model_open(w->model, (int)w->threads, m, err);
+    int rc = model_open(w->model, m, err);
     if (rc < 0)
         return rc;
     struct digest want = model_tokenizer_digest(*m);
@@ -187,12 +185,11 @@ static int print_tokens(const struct tokenizer *tok, const struct token_list *li
 
 int use_generate(int argc, char **argv, FILE *out, struct err *err)
 {
-    struct words w = {.prompt = "", .tokens = TOKENS_DEFAULT, .threads = 1};
+    struct words w = {.prompt = "", .tokens = TOKENS_DEFAULT};
     const struct word known[] = {
         {.name = "--prompt", .text = &w.prompt},
         {.name = "--tokenizer", .text = &w.tokenizer},
         {.name = "--tokens", .number = &w.tokens, .max = TOKENS_MAX},
-        {.name = "--threads", .number = &w.threads, .max = THREADS_MAX},
         {.name = "--ids", .on = &w.ids},
     };
     struct model *m = NULL;
@@ -228,6 +225,8 @@ static int add_losses(struct model *m, const struct token_list *stream, size_t c
     for (size_t i = 0; rc == 0 && i < n; i++)
         *sum -= r[i].sum;
     free(r);
+    if (rc == 0 && !isfinite(*sum))
+        rc = err_set(err, ERR_REFUSED, "the model's answer is not finite");
     return rc;
 }
 
@@ -267,12 +266,11 @@ static int measure(struct model *m, const struct tokenizer *tok, const struct wo
 
 int use_loss(int argc, char **argv, FILE *out, struct err *err)
 {
-    struct words w = {.threads = 1};
+    struct words w = {0};
     const struct word known[] = {
         {.name = "--text", .text = &w.text},
         {.name = "--tokenizer", .text = &w.tokenizer},
         {.name = "--context", .number = &w.context, .max = TOKENS_MAX},
-        {.name = "--threads", .number = &w.threads, .max = THREADS_MAX},
     };
     struct model *m = NULL;
     struct tokenizer *tok = NULL;

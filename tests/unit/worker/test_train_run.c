@@ -69,7 +69,7 @@ static double sentence_loss(const char *folder, const char *text)
     struct token_list list = {0};
 
     assert_int_equal(tokenizer_open(TOKENIZER_BYTES, &tok, &err), 0);
-    if (model_open(folder, 1, &m, &err) < 0)
+    if (model_open(folder, &m, &err) < 0)
         fail_msg("%s", err.msg);
     assert_int_equal(tokenizer_encode(tok, text, strlen(text), &list, &err), 0);
     struct score_request r = {.tokens = list.ids, .n = list.n, .first = 1};

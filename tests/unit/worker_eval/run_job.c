@@ -117,9 +117,10 @@ void run_write_task(const struct job *job)
     char *here = path_absolute(NULL, ".");
     struct strbuf task = STRBUF_INIT;
     strbuf_addf(&task,
-                "{\"protocol\":1,\"attempt\":\"x\",\"threads\":1,\"params\":%s,\"inputs\":"
+                "{\"protocol\":1,\"attempt\":\"x\",\"threads\":%d,\"params\":%s,\"inputs\":"
                 "{\"train\":\"%s/%s\"},\"data\":{",
-                job->params, here, job->model == NULL ? "model-a" : job->model);
+                job->threads == 0 ? 1 : job->threads, job->params, here,
+                job->model == NULL ? "model-a" : job->model);
     for (size_t i = 0; i < ARRAY_LEN(data); i++)
         strbuf_addf(&task, "%s\"%s\":{\"path\":\"%s/data/%s.jsonl\"}", i == 0 ? "" : ",", data[i],
                     here, data[i]);

@@ -19,6 +19,7 @@ struct job {
     const char *model;      /* NULL: "model-a" */
     int64_t kill_after_ms;  /* 0: let it run */
     const char *term_after; /* NULL, or seconds until SIGTERM */
+    int threads;            /* 0: 1 */
 };
 
 struct end {

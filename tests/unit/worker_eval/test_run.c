@@ -203,6 +203,25 @@ static void test_other_model(void **state)
     run_assert_same_file("key-2", "key-4", "items.jsonl");
 }
 
+/* Nothing that is scored depends on the number of threads: items are taken over, and the result
+ * says how many there were. */
+static void test_other_threads(void **state)
+{
+    (void)state;
+    const struct job a = {.folder = "one-thread", .params = CHOICES};
+    const struct job b = {
+        .folder = "three-threads", .params = CHOICES, .resume = "one-thread", .threads = 3};
+    struct strbuf result = STRBUF_INIT;
+    assert_int_equal(run_job(&a).code, 0);
+    assert_int_equal(run_job(&b).code, 0);
+    run_assert_event("three-threads", "\"resumed\"");
+    run_assert_same_file("one-thread", "three-threads", "items.jsonl");
+    run_read_text("three-threads", "result.json", &result);
+    assert_non_null(strstr(result.buf, "\"threads\": 1,"));
+    assert_non_null(strstr(result.buf, "\"blas\": \"none, kernels "));
+    strbuf_release(&result);
+}
+
 /* An item's line does not depend on which others are asked. */
 static void test_subsets(void **state)
 {
@@ -350,6 +369,7 @@ int main(void)
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_asked_to_stop),
         cmocka_unit_test(test_other_model),
+        cmocka_unit_test(test_other_threads),
         cmocka_unit_test(test_subsets),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_undetermined),

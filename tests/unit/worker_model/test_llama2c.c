@@ -275,7 +275,7 @@ static void test_stories_model(void **state)
     if (path == NULL)
         skip();
     cJSON *obj = golden();
-    no_error(model_open(path, 1, &m, &err));
+    no_error(model_open(path, &m, &err));
     while (n < 257) {
         no_error(model_logits(m, ids, n, logits, &err));
         uint32_t top = 0;
