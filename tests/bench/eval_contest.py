@@ -118,6 +118,8 @@ class Ours:
         shutil.rmtree(work, ignore_errors=True)
         params = {"task": task, "data": "items", "model": "model", "shots": shots}
         data = {"items": {"path": self.files[case]}, "model": {"path": self.model}}
+        if task == "mmlu":
+            params["groups"] = list(SUBJECTS)
         if task in TRAIN:
             params.update(fewshot_data="pool", max_tokens=MAX_TOKENS, viability={"items": 0})
             data["pool"] = {"path": shared(TRAIN[task])}
