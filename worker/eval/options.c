@@ -40,7 +40,12 @@ static void read_data(struct params *p, const struct task *task, struct eval_opt
 {
     const char *name = params_string(p, "data", o->spec == NULL ? NULL : o->spec->name);
     const char *key = params_string(p, "second_key", NULL);
-    find_data(p, task, "data", name, &o->data);
+    struct err err = {0};
+    const int rc = name == NULL ? 0 : task_find_data(task, name, &o->data, &err);
+    if (rc == ERR_USAGE && !params_has(p, "data"))
+        params_fault(p, "data", "is not given, and there are no data called '%s'", name);
+    else if (rc != 0)
+        params_fault(p, "data", "%s", err.msg);
     find_data(p, task, "second_key", key, &o->second_key);
     if (key != NULL && o->spec != NULL && o->spec->kind != TASK_CHOICE &&
         o->spec->kind != TASK_CONTEXT)
