@@ -301,6 +301,24 @@ int dir_remove(const char *path, struct err *err)
     return remove_at(AT_FDCWD, path, 0, err);
 }
 
+int dir_publish(const char *made, const char *path, bool replace, struct err *err)
+{
+    char *parent = path_folder(path);
+    int rc = 0;
+    if (renameat2(AT_FDCWD, made, AT_FDCWD, path, RENAME_NOREPLACE) == 0 ||
+        (errno == EINVAL && rename(made, path) == 0)) {
+        rc = dir_sync(parent, err);
+    } else if (errno == EEXIST && replace && file_kind_at(path) == FILE_FOLDER &&
+               renameat2(AT_FDCWD, made, AT_FDCWD, path, RENAME_EXCHANGE) == 0) {
+        rc = dir_sync(parent, err);
+        rc = rc == 0 ? dir_remove(made, err) : rc;
+    } else {
+        rc = err_set_errno(err, errno, "rename to %s", path);
+    }
+    free(parent);
+    return rc;
+}
+
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);

@@ -55,6 +55,11 @@ int dir_sync(const char *path, struct err *err) MUST_CHECK;
 /* rm -rf without following links; no error when absent. */
 int dir_remove(const char *path, struct err *err) MUST_CHECK;
 
+/* Gives a finished folder its name in one step. What is there is ERR_EXISTS or, with `replace`, a
+ * folder that is exchanged for it and removed; file systems that cannot exchange (NFS) replace
+ * nothing but an empty one. */
+int dir_publish(const char *made, const char *path, bool replace, struct err *err) MUST_CHECK;
+
 struct name_list {
     char **names; /* sorted by bytes, without . and .. */
     size_t n;

@@ -209,25 +209,6 @@ static int check_place(const struct hf_export *job, const char *out, struct err 
     return check_earlier(out, err);
 }
 
-/* The finished folder takes its place; what was there before is removed after that. File systems
- * that know no flags (EINVAL; NFS is one) rename a folder over nothing, or over an empty one. */
-static int put_in_place(const char *made, const char *out, bool force, struct err *err)
-{
-    char *parent = path_folder(out);
-    int rc = 0;
-
-    if (renameat2(AT_FDCWD, made, AT_FDCWD, out, RENAME_NOREPLACE) == 0 ||
-        (errno == EINVAL && rename(made, out) == 0))
-        rc = dir_sync(parent, err);
-    else if (errno == EEXIST && force &&
-             renameat2(AT_FDCWD, made, AT_FDCWD, out, RENAME_EXCHANGE) == 0)
-        rc = dir_sync(parent, err) == 0 ? dir_remove(made, err) : err->code;
-    else
-        rc = err_set_errno(err, errno, "rename to %s", out);
-    free(parent);
-    return rc;
-}
-
 static int make_folder(const struct hf_export *job, const char *out, const struct content *c,
                        struct err *err)
 {
@@ -244,7 +225,7 @@ static int make_folder(const struct hf_export *job, const char *out, const struc
         if (rc == 0)
             rc = check_place(job, out, err);
         if (rc == 0)
-            rc = put_in_place(made, out, job->force, err);
+            rc = dir_publish(made, out, job->force, err);
         if (rc < 0 && dir_remove(made, &ignored) < 0)
             (void)err_wrap(err, "%s is left", made);
     }

@@ -205,6 +205,43 @@ static void test_paths(void **state)
     assert_int_equal(disk_free_bytes("/no/such"), -1);
 }
 
+static void write_text(const char *in, const char *name, const char *text)
+{
+    struct err err = {0};
+    char *path = path_join(in, name);
+    assert_int_equal(dir_make(in, 0700, &err), 0);
+    assert_int_equal(file_write_atomic(path, text, strlen(text), 0600, &err), 0);
+    free(path);
+}
+
+/* Never over anything unless asked to, and then a folder for a folder. */
+static void test_publish(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    char *made = path_join(folder, "made");
+    char *place = path_join(folder, "place");
+    char *kept = path_join(place, "one");
+    char *next = path_join(place, "two");
+    write_text(made, "one", "1");
+    assert_int_equal(dir_publish(made, place, false, &err), 0);
+    assert_int_equal(file_kind_at(made), FILE_ABSENT);
+    write_text(made, "two", "2");
+    assert_int_equal(dir_publish(made, place, false, &err), ERR_EXISTS);
+    assert_int_equal(file_kind_at(kept), FILE_REGULAR);
+    assert_int_equal(dir_publish(made, place, true, &err), 0);
+    assert_int_equal(file_kind_at(kept), FILE_ABSENT);
+    assert_int_equal(file_kind_at(next), FILE_REGULAR);
+    assert_int_equal(file_kind_at(made), FILE_ABSENT);
+    write_text(made, "three", "3");
+    assert_int_equal(dir_publish(made, next, true, &err), ERR_EXISTS);
+    assert_int_equal(file_kind_at(next), FILE_REGULAR);
+    free(next);
+    free(kept);
+    free(place);
+    free(made);
+}
+
 /* Takes the lock in another process, which says so and waits to be killed. */
 static pid_t hold(const char *path)
 {
@@ -266,6 +303,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(test_read),    IN_FOLDER(test_atomic_write), IN_FOLDER(test_writer),
         IN_FOLDER(test_folders), IN_FOLDER(test_paths),        IN_FOLDER(test_locks),
+        IN_FOLDER(test_publish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
