@@ -124,17 +124,14 @@ static void read_tasks(struct report_model *m, const char *folder)
 }
 
 /* The records of an imported program stand in one file. */
-static void read_records(struct report_model *m, const char *folder)
+static int read_records(struct report_model *m, const char *folder, struct err *err)
 {
     const struct program *p = m->program;
-    struct err ignored = {0};
     cJSON *file = NULL;
     const cJSON *r = NULL;
     char *path = path_join(folder, "records.json");
     m->results = xcalloc(program_n_tasks(p) + 1, sizeof(*m->results));
-    if (json_read_file(path, RESULT_BYTES_MAX * 4, &file, &ignored) != 0) {
-        file = NULL;
-    }
+    int rc = json_read_file(path, RESULT_BYTES_MAX * 4, &file, err);
     cJSON_ArrayForEach(r, member(file, "records"))
     {
         const char *cell = member_text(r, "cell");
@@ -148,6 +145,7 @@ static void read_records(struct report_model *m, const char *folder)
     }
     cJSON_Delete(file);
     free(path);
+    return rc;
 }
 
 size_t report_cell_near(const struct report_model *m, size_t near, const char *name)
@@ -197,7 +195,7 @@ int report_model_read(struct report_model *m, const char *folder, struct err *er
         index_gates(m);
     }
     if (rc == 0 && m->imported != NULL) {
-        read_records(m, folder);
+        rc = read_records(m, folder, err);
     } else if (rc == 0) {
         read_tasks(m, folder);
     }
