@@ -7,6 +7,7 @@ import json
 import math
 import os
 import random
+import shutil
 
 import lab
 from lab import ANY, INDETERMINATE, INVALID, LOCK, OK, USAGE, VOID, equal, expect
@@ -239,7 +240,7 @@ def test_to_the_verdict(place):
 def test_report(place):
     """Imported in the first line, in the verdict, and beside every file's digest; nothing that only a run has."""
     prepare(place)
-    place.ctl("import", "grid.toml", *PATTERN, "-o", "out")
+    place.ctl("import", "grid.toml", *PATTERN, "-o", "out/")
     with open(place.path("out", "report", "report.md"), encoding="utf-8") as f:
         md = f.read()
     expect(md.startswith("# IMPORTED RECORDS: moe"), md[:100])
@@ -253,6 +254,10 @@ def test_report(place):
     expect("UNVERIFIED" not in md and "locked at the import" in md.replace("at import", "at the import"), "history and lock")
     sums = place.run("preregctl", "report", "out")
     equal(sums.returncode, OK, f"the report again: {sums.stderr}")
+    with open(place.path("out", "records.json"), "r+", encoding="utf-8") as f:
+        f.truncate(100)
+    torn = place.run("preregctl", "report", "out")
+    expect(torn.returncode != OK and "records.json" in torn.stderr, f"a report of torn records: {torn.stderr}")
 
 
 def micro_results(place, date):
@@ -262,7 +267,7 @@ def micro_results(place, date):
             results = {"choices": {"acc,none": 0.6 if arch == "moe" else 0.5}, "schema": {"acc,none": 0.5}}
             place.write(f"runs/{arch}_{seed}/results_1.json", json.dumps(
                 {"results": results, "n-samples": {t: {"original": 60, "effective": 60} for t in results}, "n-shot": {},
-                 "config": {"limit": 60}, "date": 1.5e9 if (arch, seed) == ("moe", 2) else date}))
+                 "config": {"limit": 60, "model_args": f"pretrained=/m/{arch}{seed}"}, "date": 1.5e9 if (arch, seed) == ("moe", 2) else date}))
 
 
 def test_lock_before(place):
@@ -414,6 +419,23 @@ def test_two_files(place):
     refused(place, ANY, "two files for arch=moe,seed=1 hella", "more.json", arguments=("map.json",))
 
 
+def test_a_copy(place):
+    """One run is one cell's, under whatever name it lies."""
+    prepare(place)
+    name = "results_2024-07-03T10-11-12.123456.json"
+    shutil.copy(place.path("runs/moe_1", name), place.path("runs/moe_2", name))
+    refused(place, ANY, "moe_2/results_", "byte for byte the file of arch=moe,seed=1")
+
+
+def test_left_out(place):
+    """Fewer items than there are, without a limit that says so: told."""
+    prepare(place, lambda _cell, run: run.results["n-samples"]["hs_tiny"].update(original=60))
+    answer = place.ctl_json("import", "grid.toml", *PATTERN, "-o", "out")
+    said = "arch=moe,seed=1 hella: items were left out, and no limit is said: 40 were scored"
+    expect(said in answer["warnings"], f"{answer['warnings']}")
+    expect(not any("many" in w and "left out" in w for w in answer["warnings"]), f"{answer['warnings']}")
+
+
 def test_nan(place):
     """What Python writes for a loss that ran away is no number: the gate is open, and no outcome binds by it."""
     def lose(cell, run):
@@ -463,6 +485,11 @@ def test_settings_differ(place):
     prepare(place, same_model)
     run = place.ctl("import", "grid.toml", *PATTERN, "-o", "out", "--replace")
     expect("one model for two cells: /models/one" in run.stdout, run.stdout)
+    def long_name(_cell, run):
+        run.results["config"]["model_args"] = "pretrained=/models/x" + "\u0439" * 60  # cut within a character
+    prepare(place, long_name)
+    run = place.ctl("import", "grid.toml", *PATTERN, "-o", "out", "--replace")
+    expect("one model for two cells: /models/x\u0439" in run.stdout, run.stdout)
 
 
 def test_limited(place):
@@ -485,13 +512,20 @@ def test_limited(place):
     equal((gate["cleared"], gate["n"]), (None, 20), "a gate on 20 of 40 items")
     with open(place.path("limited", "report", "report.md"), encoding="utf-8") as f:
         expect("limited run: hella" in f.read(), "the report says nothing of it")
-    place.edit(place.path("grid.toml"), 'acc_norm", items = 40,', 'acc_norm",')
-    refused(place, ANY, "limited run", "measure hella", "items")
     def uncounted(cell, run):
         limit(20)(cell, run)
         del run.results["n-samples"]
     prepare(place, uncounted)
-    refused(place, ANY, "limited run", "n-samples")
+    without_samples = (*PATTERN[:2], *PATTERN[4:])
+    refused(place, ANY, "limited run", "n-samples", arguments=without_samples)
+    answer = place.ctl_json("import", "grid.toml", *PATTERN, "-o", "counted", wanted=INDETERMINATE)
+    gate = [g for g in answer["verdict"]["gates"] if g["measure"] == "hella"][0]
+    equal((gate["cleared"], gate["n"]), (None, 20), "a gate on items that only the samples count")
+    place.edit(place.path("grid.toml"), 'acc_norm", items = 40,', 'acc_norm",')
+    refused(place, ANY, "limited run", "measure hella", "items")
+    place.edit(place.path("grid.toml"), "shots = 0 }", "shots = 0, items = { count = 20, seed = 1 } }")
+    run = place.run("preregctl", "import", "grid.toml", *PATTERN, "-o", "planned")
+    expect(run.returncode in (OK, INDETERMINATE) and "limited run: hella" not in run.stdout, f"a planned subset: {run.stdout}{run.stderr}")
 
 
 def test_older_shapes(place):
@@ -518,7 +552,9 @@ def test_older_shapes(place):
     prepare(place, old)
     answer = place.ctl_json("import", "grid.toml", *PATTERN, "-o", "out")
     equal(answer["verdict"]["outcome"], "moe", "outcome of 0.4.0's files")
-    expect(any("stands in" in n for n in answer["verdict"]["notes"]), "the plan's items stand in, and nobody says so")
+    expect(not any("stands in" in n for n in answer["verdict"]["notes"]), "items stand in that the samples count")
+    bare = place.ctl_json("import", "grid.toml", *PATTERN[:2], *PATTERN[4:], "-o", "bare")["verdict"]
+    expect(any("stands in" in n for n in bare["notes"]), "the plan's items stand in, and nobody says so")
 
     def new(_cell, run):
         for task, entry in run.results["results"].items():
@@ -563,6 +599,10 @@ def test_never_executed(place):
     place.ctl("import", grid, *PATTERN, "-o", "out")
     refused_again = place.ctl("import", grid, *PATTERN, "-o", "out", wanted=ANY)
     expect("--replace" in refused_again.stderr, refused_again.stderr)
+    place.write("out/notes.txt", "mine")
+    run = place.ctl("import", grid, *PATTERN, "-o", "out", "--replace", wanted=ANY)
+    expect("notes.txt" in run.stderr and os.path.exists(place.path("out/notes.txt")), f"notes beside an import: {run.stderr}")
+    os.unlink(place.path("out/notes.txt"))
     place.ctl("import", grid, *PATTERN, "-o", "runs", "--replace", wanted=ANY)
     expect(os.path.exists(place.path("runs/moe_1")), "a folder that is no import was replaced")
     run = place.run("preregd", "submit", place.path("out", "grid.toml"))
@@ -629,5 +669,5 @@ def test_the_paper(place):
 
 
 lab.main(test_to_the_verdict, test_report, test_lock_before, test_map, test_tampered, test_tampered_results, test_bad_files,
-         test_two_files, test_nan, test_missing_cells, test_settings_differ, test_limited, test_older_shapes, test_never_executed,
+         test_two_files, test_a_copy, test_left_out, test_nan, test_missing_cells, test_settings_differ, test_limited, test_older_shapes, test_never_executed,
          test_the_paper)

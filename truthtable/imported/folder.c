@@ -43,6 +43,27 @@ static bool is_empty(const char *folder)
     return empty;
 }
 
+/* Replacing removes the folder: what no import wrote must not go with it. */
+static int check_nothing_else(const char *folder, struct err *err)
+{
+    static const char *const written[] = {"grid.toml", "grid.toml.lock", "records.json",
+                                          IMPORTED_FILE, "report"};
+    struct name_list names = {0};
+    int rc = dir_list(folder, &names, err);
+    for (size_t i = 0; rc == 0 && i < names.n; i++) {
+        size_t k = 0;
+        while (k < ARRAY_LEN(written) && strcmp(names.names[i], written[k]) != 0) {
+            k++;
+        }
+        if (k == ARRAY_LEN(written)) {
+            rc = err_set(err, ERR_EXISTS, "%s holds %.60s, which no import wrote: not replaced",
+                         folder, names.names[i]);
+        }
+    }
+    name_list_release(&names);
+    return rc;
+}
+
 int folder_check(const struct folder_spec *spec, struct err *err)
 {
     char *home = path_folder(spec->program_path);
@@ -62,7 +83,7 @@ int folder_check(const struct folder_spec *spec, struct err *err)
         rc = err_set(err, ERR_EXISTS, "%s holds an earlier import (--replace gives that up)",
                      spec->folder);
     }
-    return rc;
+    return rc == 0 ? check_nothing_else(spec->folder, err) : rc;
 }
 
 /* ---- the lock's time ---- */
@@ -187,27 +208,13 @@ static int fill(const struct folder_spec *spec, const char *to, const struct imp
     return rc;
 }
 
-/* The new folder in the old one's place, which was checked to be an import or empty. */
-static int put_in_place(const char *from, const char *to, struct err *err)
-{
-    char *old = xasprintf("%s.old", from);
-    int rc = 0;
-    if (file_kind_at(to) == FILE_FOLDER && rename(to, old) != 0) {
-        rc = err_set_errno(err, errno, "put %s aside", to);
-    }
-    if (rc == 0 && rename(from, to) != 0) {
-        rc = err_set_errno(err, errno, "put %s in place", to);
-        (void)rename(old, to);
-    }
-    rc = rc == 0 ? dir_remove(old, err) : rc;
-    free(old);
-    return rc;
-}
-
 static int write_whole(const struct folder_spec *spec, const struct import *im,
                        cJSON *const reports[2], struct err *err)
 {
     char *full = path_absolute(NULL, spec->folder);
+    for (size_t n = strlen(full); n > 1 && full[n - 1] == '/'; n--) {
+        full[n - 1] = '\0'; /* what is made beside it must not be made in it */
+    }
     char *parent = path_folder(full);
     char *temp = xasprintf("%s.XXXXXX", full);
     int rc = dir_make(parent, 0755, err);
@@ -216,8 +223,8 @@ static int write_whole(const struct folder_spec *spec, const struct import *im,
     } else if (rc == 0) {
         (void)chmod(temp, 0755); /* a report is made to be shown */
         rc = fill(spec, temp, im, reports, err);
-        rc = rc == 0 ? put_in_place(temp, full, err) : rc;
-        rc = rc == 0 ? dir_sync(parent, err) : rc;
+        rc = rc == 0 ? folder_check(spec, err) : rc; /* once more: reading took its time */
+        rc = rc == 0 ? dir_publish(temp, full, file_kind_at(full) == FILE_FOLDER, err) : rc;
         struct err ignored;
         if (rc != 0 && dir_remove(temp, &ignored) != 0) {
             (void)err_wrap(err, "%s is left behind", temp);

@@ -22,7 +22,7 @@ struct folder_spec {
 };
 
 /* ERR_REFUSED when the folder, or the one that grid.toml lies in, is that of an executed program;
- * ERR_EXISTS when it holds anything but an earlier import, or that without `replace`. */
+ * ERR_EXISTS when it holds anything besides an earlier import, or that without `replace`. */
 int folder_check(const struct folder_spec *spec, struct err *err) MUST_CHECK;
 
 /* Adds to the import's warnings what the lock's time says of the files, computes the verdict of its

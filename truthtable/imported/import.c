@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "truthtable/evidence.h"
 #include "truthtable/replay.h"
@@ -18,6 +19,7 @@ void import_warn(struct import *im, const char *fmt, ...)
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
+    text_make_utf8(text); /* what is cut may be cut through a character */
     const cJSON *said = NULL;
     cJSON_ArrayForEach(said, im->warnings)
     {
@@ -29,11 +31,15 @@ void import_warn(struct import *im, const char *fmt, ...)
 }
 
 /* As seen from the program's folder, where it lies there: a report that is passed on need not name
- * anybody's home. */
-static const char *shown_path(const struct import *im, const char *path)
+ * anybody's home. JSON holds UTF-8, file names hold any bytes. */
+static void put_path(const struct import *im, cJSON *to, const char *key, const char *path)
 {
     const size_t n = strlen(im->program->folder);
-    return strncmp(path, im->program->folder, n) == 0 && path[n] == '/' ? path + n + 1 : path;
+    const bool below = strncmp(path, im->program->folder, n) == 0 && path[n] == '/';
+    char *shown = xstrdup(below ? path + n + 1 : path);
+    text_make_utf8(shown);
+    json_put_string(to, key, shown);
+    free(shown);
 }
 
 cJSON *import_receipt(struct import *im, const char *kind, const char *path,
@@ -43,7 +49,7 @@ cJSON *import_receipt(struct import *im, const char *kind, const char *path,
     cJSON *r = json_object();
     digest_hex(digest, hex);
     json_put_string(r, "kind", kind);
-    json_put_string(r, "path", shown_path(im, path));
+    put_path(im, r, "path", path);
     json_put_string(r, "sha256", hex);
     json_put_int(r, "bytes", n_bytes);
     json_push(im->receipts, r);
@@ -64,27 +70,30 @@ static int claim(struct import *im, size_t cell, size_t stage, const char *path,
     return 0;
 }
 
+/* By `limit`, or by the count of a drawn subset, which prereg-eval's files give as their limit. */
 static double planned_limit(const struct import *im, const struct import_task *t)
 {
     cJSON *params = program_task_params(im->program, t->stage, t->cell);
     const cJSON *limit = json_member(params, "limit");
+    if (limit == NULL) {
+        limit = json_member(json_member(params, "items"), "count");
+    }
     const double planned = cJSON_IsNumber(limit) ? limit->valuedouble : (double)NAN;
     cJSON_Delete(params);
     return planned;
 }
 
-/* A limit that left nothing out is none. */
-static bool left_out(const struct import_task *t)
+/* Whether items were left out; `unsaid` where n-samples do not say how many there are. */
+static bool left_out(const struct import_task *t, bool unsaid)
 {
     const cJSON *counts = json_member(t->results->json, "n-samples");
+    bool out = false;
     for (size_t i = 0; i < t->n_leaves; i++) {
         const cJSON *original = json_member(json_member(counts, t->leaves[i]->task), "original");
-        if (!cJSON_IsNumber(original) || !t->leaves[i]->has_n ||
-            original->valuedouble != (double)t->leaves[i]->n) {
-            return true;
-        }
+        const bool said = cJSON_IsNumber(original) && t->leaves[i]->has_n;
+        out = out || (said ? original->valuedouble != (double)t->leaves[i]->n : unsaid);
     }
-    return false;
+    return out;
 }
 
 /* A limited run is one only where the plan says how many items there are: without them a score on
@@ -93,7 +102,12 @@ static int check_limit(struct import *im, const struct import_task *t, struct er
 {
     const struct program *p = im->program;
     const struct results *r = t->results;
-    if (!r->has_limit || !left_out(t) || r->limit == planned_limit(im, t)) {
+    if (!left_out(t, r->has_limit) || (r->has_limit && r->limit == planned_limit(im, t))) {
+        return 0; /* a limit that left nothing out is none */
+    }
+    if (!r->has_limit) {
+        import_warn(im, "%s %s: items were left out, and no limit is said: %lld were scored",
+                    p->cells[t->cell].name, p->stages[t->stage].name, (long long)t->entry->n);
         return 0;
     }
     if (!t->entry->has_n) {
@@ -138,17 +152,17 @@ static int take_task(struct import *im, const struct map_source *source, struct 
         rc = results_leaves(t->results, t->entry, &t->leaves, &t->n_leaves, err);
     }
     if (rc == 0) {
-        rc = check_limit(im, t, err);
+        rc = sampled_check(im, t, source, err); /* may say how many items there were */
     }
     if (rc == 0) {
-        rc = sampled_check(im, t, source, err);
+        rc = check_limit(im, t, err);
     }
     if (rc == 0) {
         settings_note(im, t);
         json_put_string(record, "cell", im->program->cells[t->cell].name);
         json_put_string(record, "stage", im->program->stages[t->stage].name);
         json_put_string(record, "end", "done");
-        json_put_string(record, "from", shown_path(im, source->results));
+        put_path(im, record, "from", source->results);
         rc = metrics_put(im, t, record, err);
     }
     if (rc != 0) {
@@ -240,16 +254,37 @@ static int take_stages(struct import *im, const struct map_source *source, struc
     return rc;
 }
 
+/* Nor is a copy of it. Bytes alone: a results file holds its time and its model. */
+static int check_copy(const struct import *im, const struct map_source *source,
+                      const struct results *r, struct err *err)
+{
+    const char *cell = im->program->cells[source->cell].name;
+    const cJSON *v = NULL;
+    char hex[DIGEST_HEX_SIZE];
+    digest_hex(&r->digest, hex);
+    cJSON_ArrayForEach(v, im->receipts)
+    {
+        if (strcmp(json_member(v, "kind")->valuestring, "results") == 0 &&
+            strcmp(json_member(v, "sha256")->valuestring, hex) == 0 &&
+            strcmp(json_member(v, "cell")->valuestring, cell) != 0) {
+            return err_set(err, ERR_REFUSED, "%s, for %.60s, is byte for byte the file of %.60s",
+                           source->results, cell, json_member(v, "cell")->valuestring);
+        }
+    }
+    return 0;
+}
+
 static int take_source(struct import *im, const struct map_source *source, struct err *err)
 {
     struct results r;
     int rc = results_read(&r, source->results, err);
+    rc = rc == 0 ? check_copy(im, source, &r, err) : rc;
     if (rc == 0) {
         cJSON *receipt = import_receipt(im, "results", source->results, &r.digest, r.n_bytes);
         json_put_string(receipt, "cell", im->program->cells[source->cell].name);
         put_origin(receipt, &r);
-        rc = check_groups(&r, receipt, err);
-        rc = rc == 0 ? take_stages(im, source, &r, receipt, err) : rc;
+        rc = take_stages(im, source, &r, receipt, err);
+        rc = rc == 0 ? check_groups(&r, receipt, err) : rc;
     }
     results_release(&r);
     return rc;
@@ -300,7 +335,7 @@ static int take_record(struct import *im, const cJSON *record, const char *path,
     if (rc == 0) {
         cJSON *copy = json_copy(record);
         cJSON_DeleteItemFromObjectCaseSensitive(copy, "from");
-        json_put_string(copy, "from", shown_path(im, path));
+        put_path(im, copy, "from", path);
         json_push(im->list, copy);
     }
     return rc;

@@ -307,6 +307,12 @@ static int judge_generation(const cJSON *line, const cJSON *config, enum judged 
                      right ? "its answer is the target's" : "its answer is not the target's", err);
 }
 
+bool judge_has_own_code(const cJSON *config)
+{
+    const cJSON *code = json_member(config, "process_results");
+    return code != NULL && !cJSON_IsNull(code);
+}
+
 static bool is_one_of(const char *metric, const char *const *names)
 {
     while (*names != NULL && strcmp(*names, metric) != 0) {
@@ -325,14 +331,17 @@ int judge_metric(const cJSON *line, const cJSON *config, const char *metric, enu
     const cJSON *answers = json_member(line, "filtered_resps");
     const int n = cJSON_IsArray(answers) ? cJSON_GetArraySize(answers) : 0;
     *how = JUDGED_NOT;
+    if (n == 1 && is_one_of(metric, of_pages)) {
+        return judge_rolling(line, metric, how, err); /* wikitext's own code gives just this */
+    }
+    if (judge_has_own_code(config)) {
+        return 0;
+    }
     if (n >= 2 && is_one_of(metric, of_choices)) {
         return judge_choice(line, config, metric, how, err);
     }
     if (n == 1 && is_one_of(metric, of_one)) {
         return judge_likelihood(line, metric, how, err);
-    }
-    if (n == 1 && is_one_of(metric, of_pages)) {
-        return judge_rolling(line, metric, how, err);
     }
     if (n == 1 && strcmp(metric, "exact_match") == 0) {
         return judge_generation(line, config, how, err);
@@ -351,10 +360,12 @@ int judge_filtered(const cJSON *line, struct err *err)
         return err_set(err, ERR_CORRUPT, "%d answers, %d of them after the filter",
                        cJSON_GetArraySize(raw), cJSON_GetArraySize(kept));
     }
+    /* Only log-likelihoods: what a filter makes of a text is the task's. */
+    const bool of_page = argument(line, 0, 0) != NULL && argument(line, 0, 1) == NULL;
     for (const cJSON *r = raw->child, *k = kept->child; r != NULL; r = r->next, k = k->next) {
-        /* Only log-likelihoods: what a filter makes of a text is the task's. */
-        if (cJSON_IsArray(k) && cJSON_IsArray(r) && cJSON_GetArraySize(r) == 1 &&
-            cJSON_IsArray(r->child) && cJSON_Compare(r->child, k, true) == 0) {
+        const bool one = cJSON_IsArray(r) && cJSON_GetArraySize(r) == 1;
+        if (one && (of_page || (cJSON_IsArray(k) && cJSON_IsArray(r->child))) &&
+            cJSON_Compare(r->child, k, true) == 0) {
             return err_set(err, ERR_CORRUPT, "\"filtered_resps\" is not what \"resps\" says");
         }
     }

@@ -23,6 +23,10 @@ enum judged { JUDGED_NOT, JUDGED_RIGHT };
 int judge_metric(const cJSON *line, const cJSON *config, const char *metric, enum judged *how,
                  struct err *err) MUST_CHECK;
 
+/* Whether the task judges with code of its own ("process_results"): what a metric's name says
+ * elsewhere then says nothing, and an item need not have each. */
+bool judge_has_own_code(const cJSON *config);
+
 /* filtered_resps against resps, where the filter takes the first answer as it is. */
 int judge_filtered(const cJSON *line, struct err *err) MUST_CHECK;
 

@@ -122,7 +122,9 @@ static int take_paths(struct map *m, const char *folder, const cJSON *v, struct 
         if (!cJSON_IsString(p)) {
             return err_set(err, ERR_SYNTAX, "\"samples\" is a path or a list of paths");
         }
-        s->samples[s->n_samples++] = absolute(m, folder, p->valuestring);
+        char *full = map_pattern_path(folder, p->valuestring);
+        s->samples[s->n_samples++] = arena_strdup(&m->arena, full);
+        free(full);
     }
     return 0;
 }

@@ -43,6 +43,9 @@ int map_read(struct map *m, const char *path, struct err *err) MUST_CHECK;
  * looked up; {stage} too. One file each: two are ERR_REFUSED. samples may be NULL. */
 int map_add_pattern(struct map *m, const char *folder, const char *results, const char *samples,
                     struct err *err) MUST_CHECK;
+/* A pattern as seen from a folder, in whose own name nothing is the shell's. The caller frees it.
+ */
+char *map_pattern_path(const char *folder, const char *pattern) __attribute__((returns_nonnull));
 void map_add_records(struct map *m, const char *folder, const char *path);
 
 /* The task of the harness that a stage means: "tasks" of the map, else the stage's parameter

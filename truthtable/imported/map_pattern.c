@@ -22,6 +22,18 @@ static void add_literal(struct strbuf *out, const char *text)
     }
 }
 
+char *map_pattern_path(const char *folder, const char *pattern)
+{
+    struct strbuf out = STRBUF_INIT;
+    char *full = path_absolute(folder, pattern);
+    char *own = full + strlen(full) - strlen(pattern);
+    *own = '\0';
+    add_literal(&out, full);
+    strbuf_adds(&out, pattern);
+    free(full);
+    return strbuf_detach(&out);
+}
+
 /* The text of {name} in a cell; NULL when there is no such factor. */
 static const char *text_of(const struct program *p, const char *name, size_t cell, size_t stage)
 {
@@ -73,7 +85,7 @@ static char *filled(const struct pattern *pt, const char *pattern, size_t cell, 
     struct strbuf text = STRBUF_INIT;
     char *full = NULL;
     if (fill_in(pt->m->program, pattern, cell, stage, &text, err) == 0) {
-        full = path_absolute(pt->folder, text.buf);
+        full = map_pattern_path(pt->folder, text.buf);
     }
     strbuf_release(&text);
     return full;

@@ -1,5 +1,6 @@
 #include "truthtable/imported/results.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,7 +110,10 @@ static int take_metrics(struct results *r, struct results_entry *e, const cJSON 
             }
             struct key_parts parts = split_key(&r->arena, v->string);
             struct results_metric *m = find_metric(e, parts.name, parts.filter);
-            if (pass == 0 && !parts.is_stderr) {
+            if (pass == 0 && !parts.is_stderr && m != NULL) {
+                rc = err_set(err, ERR_CORRUPT, "\"%s\" and \"%s\" are one metric", m->key,
+                             v->string);
+            } else if (pass == 0 && !parts.is_stderr) {
                 m = &e->metrics[e->n_metrics++];
                 *m = (struct results_metric){
                     .key = v->string, .name = parts.name, .filter = parts.filter};
@@ -277,7 +281,47 @@ static int count_group(struct results *r, struct results_entry *e, struct err *e
     return 0;
 }
 
+static int count_groups(struct results *r, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < r->n_entries; i++) {
+        rc = r->entries[i].n_members > 0 ? count_group(r, &r->entries[i], err) : 0;
+    }
+    return rc;
+}
+
+int results_set_count(struct results *r, const struct results_entry *task, int64_t n,
+                      struct err *err)
+{
+    struct results_entry *e = &r->entries[task - r->entries];
+    assert(!e->has_n && e->n_members == 0);
+    e->has_n = true;
+    e->n = n;
+    return count_groups(r, err);
+}
+
 /* ---- the file ---- */
+
+/* "groups" says again what "results" says of the groups. */
+static int compare_groups(const struct results *r, struct err *err)
+{
+    const cJSON *group = NULL;
+    const cJSON *again = NULL;
+    cJSON_ArrayForEach(group, json_member(r->json, "groups"))
+    {
+        const cJSON *said = json_member(json_member(r->json, "results"), group->string);
+        cJSON_ArrayForEach(again, group)
+        {
+            const cJSON *v = again->string == NULL ? NULL : json_member(said, again->string);
+            if (cJSON_IsNumber(v) && cJSON_IsNumber(again) &&
+                v->valuedouble != again->valuedouble) {
+                return err_set(err, ERR_CORRUPT, "groups.%.80s: \"%s\" is %.17g, in results %.17g",
+                               group->string, again->string, again->valuedouble, v->valuedouble);
+            }
+        }
+    }
+    return 0;
+}
 
 static int take_limit(struct results *r, struct err *err)
 {
@@ -313,9 +357,8 @@ static int take_all(struct results *r, struct err *err)
         }
     }
     index_entries(r);
-    for (size_t i = 0; rc == 0 && i < r->n_entries; i++) {
-        rc = r->entries[i].n_members > 0 ? count_group(r, &r->entries[i], err) : 0;
-    }
+    rc = rc == 0 ? count_groups(r, err) : rc;
+    rc = rc == 0 ? compare_groups(r, err) : rc;
     return rc == 0 ? take_limit(r, err) : rc;
 }
 

@@ -3,8 +3,8 @@
  * turned into entries (a task or group with its metrics).
  *
  * Owns the parsed file and an arena; everything handed out points into one of them and is constant
- * after results_read(). Numbers that Python wrote as NaN or Infinity are no values here: such a
- * metric has none, and says why. Every message names the task and the key.
+ * after results_read(), but for counts. Numbers that Python wrote as NaN or Infinity are no values
+ * here: such a metric has none, and says why. Every message names the task and the key.
  */
 #ifndef TRUTHTABLE_IMPORTED_RESULTS_H
 #define TRUTHTABLE_IMPORTED_RESULTS_H
@@ -74,6 +74,11 @@ const struct results_metric *results_metric(const struct results_entry *e, const
  * has no entry: such a group has no n, and is refused only where it is asked for. */
 int results_leaves(struct results *r, const struct results_entry *of,
                    const struct results_entry ***leaves, size_t *n, struct err *err) MUST_CHECK;
+
+/* How many items a task without a count has, from elsewhere; its groups then have theirs.
+ * ERR_CORRUPT when a group says another number. */
+int results_set_count(struct results *r, const struct results_entry *task, int64_t n,
+                      struct err *err) MUST_CHECK;
 
 /* Where a group's score or standard error is none that its members' would give: ERR_CORRUPT. *how
  * says what was found: "weighted by size, pooled over leaves"; "" when it could not be checked. */

@@ -100,6 +100,9 @@ static int check_leaf(struct import *im, const struct import_task *t,
     rc = rc == 0 ? samples_read(&s, path, err) : rc;
     if (rc == 0) {
         rc = samples_compare(&s, err);
+        if (rc == 0 && !leaf->has_n && s.n_filters > 0) {
+            rc = results_set_count(t->results, leaf, (int64_t)s.n_docs[0], err);
+        }
         rc = rc == 0 ? 0 : err_wrap(err, "%s", path);
     }
     if (rc == 0) {

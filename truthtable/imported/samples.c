@@ -146,22 +146,20 @@ static void push(struct samples_metric *m, double x)
     m->xs[m->n++] = x;
 }
 
-/* A number, or [log-likelihood, words or bytes]. */
+/* A number; of pages [log-likelihood, words or bytes]. */
 static int take_stored(struct samples_metric *m, const cJSON *v, struct err *err)
 {
     double x = 0;
     double weight = 0;
-    if (cJSON_IsArray(v) && cJSON_GetArraySize(v) == 2) {
-        if (!judge_number(v->child, &x) || !judge_number(v->child->next, &weight) ||
-            !(weight >= 0)) {
+    if (m->sum == SUM_UNKNOWN) {
+        return 0; /* whatever such a metric keeps of an item */
+    }
+    if (m->sum == SUM_WEIGHTED || m->sum == SUM_BITS) {
+        if (!cJSON_IsArray(v) || cJSON_GetArraySize(v) != 2 || !judge_number(v->child, &x) ||
+            !judge_number(v->child->next, &weight) || !(weight >= 0)) {
             return err_set(err, ERR_SYNTAX, "\"%s\" is no pair of numbers", m->of->name);
         }
-    } else if (m->sum == SUM_WEIGHTED || m->sum == SUM_BITS) {
-        return err_set(err, ERR_SYNTAX, "\"%s\" is no pair of numbers", m->of->name);
     } else if (!judge_number(v, &x)) {
-        if (m->sum == SUM_UNKNOWN) {
-            return 0; /* whatever such a metric keeps of an item */
-        }
         return err_set(err, ERR_SYNTAX, "\"%s\" is no number", m->of->name);
     }
     push(m, x);
@@ -181,6 +179,22 @@ static bool lists(const cJSON *names, const char *name)
     return false;
 }
 
+/* A metric that some items have and others lack would be a mean over whatever was left in. */
+static int count_presence(const struct samples *s, struct samples_metric *m, const cJSON *v,
+                          const cJSON *names, struct err *err)
+{
+    if (v == NULL && lists(names, m->of->name)) {
+        return err_set(err, ERR_SYNTAX, "\"%s\" is missing", m->of->name);
+    }
+    m->n_there += v != NULL ? 1 : 0;
+    m->n_not += v == NULL ? 1 : 0;
+    if (m->n_there > 0 && m->n_not > 0 && !judge_has_own_code(s->task->config)) {
+        return err_set(err, ERR_CORRUPT, "\"%s\" is %s, unlike on the lines before", m->of->name,
+                       v == NULL ? "missing" : "there");
+    }
+    return 0;
+}
+
 static int take_values(struct samples *s, const cJSON *line, size_t filter, struct err *err)
 {
     const cJSON *names = json_member(line, "metrics");
@@ -192,14 +206,11 @@ static int take_values(struct samples *s, const cJSON *line, size_t filter, stru
         if (strcmp(m->of->filter, s->filters[filter]) != 0) {
             continue;
         }
-        if (v == NULL && (names == NULL || !lists(names, m->of->name))) {
-            continue;
+        rc = count_presence(s, m, v, names, err);
+        if (rc == 0 && v != NULL) {
+            rc = take_stored(m, v, err);
         }
-        if (v == NULL) {
-            return err_set(err, ERR_SYNTAX, "\"%s\" is missing", m->of->name);
-        }
-        rc = take_stored(m, v, err);
-        if (rc == 0) {
+        if (rc == 0 && v != NULL) {
             rc = judge_metric(line, s->task->config, m->of->name, &how, err);
         }
         m->n_recomputed += how == JUDGED_RIGHT ? 1 : 0;
@@ -264,7 +275,7 @@ static int read_lines(struct samples *s, FILE *f, const char *path, struct err *
             (void)err_wrap(err, "%s: line %zu", path, no);
         }
     }
-    if (rc == 0 && ferror(f)) {
+    if (rc == 0 && !feof(f)) { /* also a line for which there is no memory */
         rc = err_set(err, ERR_IO, "%s: it cannot be read", path);
     }
     s->digest = digest_finish(&digest);

@@ -33,6 +33,8 @@ struct samples_metric { /* of the results file, and what the lines say of it */
     size_t n;
     size_t cap;
     double weights;
+    size_t n_there;      /* lines that have the metric, */
+    size_t n_not;        /* and that do not */
     size_t n_recomputed; /* lines whose value follows from their answers */
 };
 

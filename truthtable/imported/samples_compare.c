@@ -129,13 +129,11 @@ void samples_describe(const struct samples *s, struct strbuf *out)
 {
     for (size_t i = 0; i < s->task->n_metrics; i++) {
         const struct samples_metric *m = &s->metrics[i];
-        const char *how = m->n == 0                 ? "not in the samples"
-                          : m->n_recomputed == m->n ? "from the answers"
-                          : m->sum != SUM_UNKNOWN   ? "summed, not judged again"
-                                                    : "not recomputed";
-        if (m->n > 0 && m->n_recomputed > 0 && m->n_recomputed < m->n) {
-            how = "in part from the answers";
-        }
+        const char *how = m->n_there == 0                 ? "not in the samples"
+                          : m->sum == SUM_UNKNOWN         ? "not recomputed"
+                          : m->n_recomputed == m->n_there ? "from the answers"
+                          : m->n_recomputed > 0           ? "in part from the answers"
+                                                          : "summed, not judged again";
         strbuf_addf(out, "%s%s %s", i == 0 ? "" : ", ", m->of->key, how);
     }
 }

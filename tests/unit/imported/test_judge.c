@@ -135,6 +135,26 @@ static void test_others(void **state)
                   "acc_norm", NULL, NOT);
 }
 
+/* A task with code of its own may call anything acc: truthfulqa_mc2's is a share. Pages are judged
+ * all the same. */
+static void test_own_code(void **state)
+{
+    (void)state;
+    static const char own[] = "{\"process_results\":\"def f(doc, results): ...\",\"metric_list\":"
+                              "[{\"metric\":\"exact_match\"}]}";
+    static const char choice[] =
+        "{\"target\":0,\"arguments\":" TWO ",\"filtered_resps\":[[-1,true],"
+        "[-2,true]],\"acc\":0.37}";
+    static const char text[] = "{\"target\":\"2\",\"filtered_resps\":[\"so 2\"],\"exact_match\":1}";
+    expect_judged(choice, "acc", own, NOT);
+    expect_judged(choice, "acc", "{\"process_results\":null}", REFUSED);
+    expect_judged(text, "exact_match", own, NOT);
+    expect_judged(text, "exact_match", "{\"metric_list\":[{\"metric\":\"exact_match\"}]}", REFUSED);
+    expect_judged("{\"filtered_resps\":[[-3.5,false]],\"acc\":1}", "acc", own, NOT);
+    expect_judged("{\"filtered_resps\":[\"-31.5\"],\"bits_per_byte\":[-30,92]}", "bits_per_byte",
+                  own, REFUSED);
+}
+
 #define GSM                                                                                        \
     "{\"metric_list\":[{\"metric\":\"exact_match\",\"ignore_case\":true,\"ignore_punctuation\":"   \
     "false,\"regexes_to_ignore\":[\",\",\"\\\\$\",\"(?s).*#### \",\"\\\\.$\"]}]}"
@@ -240,6 +260,12 @@ static void test_filtered(void **state)
         {"{\"resps\":[[[\"-1\",\"True\"]]],\"filtered_resps\":[[\"-2\",\"True\"]]}", ERR_CORRUPT},
         {"{\"resps\":[[\"text\"]],\"filtered_resps\":[\"else\"]}", 0},
         {"{\"resps\":[[\"text\"]],\"filtered_resps\":[]}", ERR_CORRUPT},
+        {"{\"arguments\":{\"gen_args_0\":{\"arg_0\":\"p\"}},\"resps\":[[\"-1\"]],"
+         "\"filtered_resps\":[\"-1\"]}",
+         0},
+        {"{\"arguments\":{\"gen_args_0\":{\"arg_0\":\"p\"}},\"resps\":[[\"-1\"]],"
+         "\"filtered_resps\":[\"-2\"]}",
+         ERR_CORRUPT},
         {"{\"resps\":[[\"text\"]]}", ERR_SYNTAX},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -253,9 +279,10 @@ static void test_filtered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choices), cmocka_unit_test(test_contexts),
-        cmocka_unit_test(test_others),  cmocka_unit_test(test_exact_match),
-        cmocka_unit_test(test_hashes),  cmocka_unit_test(test_filtered),
+        cmocka_unit_test(test_choices),  cmocka_unit_test(test_contexts),
+        cmocka_unit_test(test_others),   cmocka_unit_test(test_exact_match),
+        cmocka_unit_test(test_hashes),   cmocka_unit_test(test_filtered),
+        cmocka_unit_test(test_own_code),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,6 +94,30 @@ static void test_pattern(void **state)
     map_release(&m);
 }
 
+/* What the folder's own name holds is not the shell's. */
+static void test_folder_of_a_pattern(void **state)
+{
+    const struct lab *at = *state;
+    struct map m;
+    struct err err = {0};
+    char *folder = path_join(at->folder, "of[1]*?");
+    write_file(at, "of[1]*?/moe_1/results_x.json", "{}");
+    write_file(at, "of[1]*?/map.json",
+               "{\"schema\":1,\"files\":[{\"cell\":\"arch=moe,seed=2\",\"results\":\"r.json\","
+               "\"samples\":\"s_*.jsonl\"}]}");
+    map_init(&m, at->p);
+    assert_int_equal(map_add_pattern(&m, folder, "{arch}_{seed}/results_*.json", NULL, &err), 0);
+    assert_int_equal(m.n_sources, 1);
+    char *path = path_join(folder, "map.json");
+    assert_int_equal(map_read(&m, path, &err), 0);
+    assert_int_equal(m.n_sources, 2);
+    assert_non_null(strstr(m.sources[1].results, "/of[1]*?/r.json"));
+    assert_non_null(strstr(m.sources[1].samples[0], "/of\\[1\\]\\*\\?/s_*.jsonl"));
+    free(path);
+    free(folder);
+    map_release(&m);
+}
+
 static void test_pattern_refused(void **state)
 {
     const struct lab *at = *state;
@@ -194,6 +218,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pattern),
         cmocka_unit_test(test_pattern_refused),
+        cmocka_unit_test(test_folder_of_a_pattern),
         cmocka_unit_test(test_file),
         cmocka_unit_test(test_file_refused),
     };

@@ -104,6 +104,10 @@ static void test_refused(void **state)
         {"{\"results\":{\"g\":{\"samples\":5},\"t\":{\"samples\":4}},\"group_subtasks\":{\"g\":"
          "[\"t\"]}}",
          ERR_CORRUPT, "g: 5 items, its tasks have 4"},
+        {"{\"results\":{\"t\":{\"acc\":1,\"acc,none\":0.5}}}", ERR_CORRUPT,
+         "\"acc\" and \"acc,none\" are one metric"},
+        {"{\"results\":{\"g\":{\"acc,none\":0.5}},\"groups\":{\"g\":{\"acc,none\":0.75}}}",
+         ERR_CORRUPT, "groups.g: \"acc,none\" is 0.75"},
         {"{\"results\":{\"t\":{}},\"config\":{\"limit\":\"x\"}}", ERR_SYNTAX, "config.limit"},
         {"{\"results\":{\"t\":{\"acc,none\":1,\"acc,none\":1}}}", ERR_SYNTAX, "stands twice"},
         {"{\"results\":{\"t\":{\"acc,none\":1", ERR_SYNTAX, "line 1"},
@@ -196,6 +200,26 @@ static void test_open_groups(void **state)
     results_release(&r);
 }
 
+/* Counts that come later: a group has them once every task has, and must not have said another. */
+static void test_set_count(void **state)
+{
+    (void)state;
+    struct results r;
+    struct err err;
+    assert_int_equal(parse(&r,
+                           "{\"results\":{\"g\":{},\"h\":{\"samples\":9},\"a\":{},\"b\":{}},"
+                           "\"groups\":{\"g\":{\"alias\":\"x\"}},"
+                           "\"group_subtasks\":{\"g\":[\"a\",\"b\"],\"h\":[\"b\"]}}",
+                           &err),
+                     0);
+    assert_int_equal(results_set_count(&r, results_find(&r, "a"), 3, &err), 0);
+    assert_false(results_find(&r, "g")->has_n);
+    assert_int_equal(results_set_count(&r, results_find(&r, "b"), 4, &err), ERR_CORRUPT);
+    assert_non_null(strstr(err.msg, "h: 9 items, its tasks have 4"));
+    assert_int_equal(results_find(&r, "g")->n, 7);
+    results_release(&r);
+}
+
 /* A group that is not whole is nobody's trouble until it is asked for. */
 static void test_broken_groups(void **state)
 {
@@ -233,7 +257,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shapes),        cmocka_unit_test(test_refused),
         cmocka_unit_test(test_groups),        cmocka_unit_test(test_open_groups),
-        cmocka_unit_test(test_broken_groups),
+        cmocka_unit_test(test_broken_groups), cmocka_unit_test(test_set_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
