@@ -170,6 +170,85 @@ def test_program(place):
     place.ctl("check", grid, wanted=lab.LOCK)
 
 
+IMPORTING = """
+[program]
+name     = "back"
+schema   = 1
+question = "Do files of the harness's that came from here come back as they were?"
+[[factor]]
+name   = "arch"
+levels = ["dense", "moe"]
+[[factor]]
+name      = "seed"
+levels    = [1, 2]
+replicate = true
+[stage.train]
+command = ["prereg-train"]
+[stage.mc]
+after   = ["train"]
+command = ["prereg-eval"]
+params  = { task = "choices" }
+[stage.mmlu]
+after   = ["train"]
+command = ["prereg-eval"]
+[stage.gsm8k]
+after   = ["train"]
+command = ["prereg-eval"]
+[measure]
+mc   = { metric = "mc.acc_norm", items = 3, chance = 0.5, floor = 0.6 }
+mmlu = { metric = "mmlu.acc:stem", items = 7, counted = false }
+gsm  = { metric = "gsm8k.exact_match:strict", counted = false }
+[contrast]
+arch = { between = { arch = ["moe", "dense"] }, over = "cleared" }
+[counter]
+k = { contrast = "arch", clears = "every_cell", binds = true }
+[[input]]
+name   = "cleared"
+levels = [["some", "counter.k >= 1"], ["none", "counter.k == 0"]]
+[table]
+inputs = ["cleared"]
+rows   = [["some", "A"], ["none", "B"]]
+[outcome]
+A = { prior = 0.4, title = "Some cell is cleared" }
+B = { prior = 0.5, title = "None is" }
+"""
+
+
+def test_export_and_import(place):
+    """What export-harness writes, import reads: the same metrics under the same names, every answer judged again."""
+    for i, subject in enumerate(("anatomy", "astronomy", "marketing")):
+        rows = [f'"What is {subject}, {k}?",one,two,three,four,{"ABCD"[(i + k) % 4]}\n' for k in range(3 + i)]
+        place.write(f"subjects/test/{subject}_test.csv", "".join(rows))
+    data = {"subjects": place.path("subjects"),
+            "items": place.write("items.jsonl", "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in ITEMS)),
+            "sums": place.write("sums.jsonl", "".join(json.dumps({"question": f"{k}+1?", "answer": f"#### {k}"}) + "\n" for k in range(4)))}
+    stages = {"mc": {"task": "choices", "data": "items"}, "mmlu": {"task": "mmlu", "data": "subjects", "shots": 0, "groups": ["anatomy", "astronomy", "marketing"]},
+              "gsm8k": {"task": "gsm8k", "data": "sums", "shots": 0, "max_tokens": 8, "viability": {"items": 0}}}
+    wanted = {}
+    for arch, shape in (("dense", SMALL), ("moe", MOE)):
+        model, _ = attempt(place, arch, shape)
+        for stage, params in stages.items():
+            if (arch, stage) == ("moe", "mc"):
+                params = {**params, "items": {"count": 2, "seed": 1}}
+            folder, _ = attempt(place, f"{arch}_{stage}", params, data, {"train": model}, worker="prereg-eval")
+            place.must(0, "prereg-eval", "export-harness", folder, "-o", place.path("files", f"{arch}_1", stage))
+            wanted[f"arch={arch},seed=1", stage] = result(folder)["metrics"]
+    place.write("grid.toml", IMPORTING)
+    answer = place.ctl_json("import", "grid.toml", "--pattern", "files/{arch}_{seed}/{stage}/prereg-*/results_*.json", "--samples",
+                            "files/{arch}_{seed}/{stage}/prereg-*/samples_*.jsonl", "-o", "out", wanted=lab.INDETERMINATE)
+    records = json.loads(read(place.path("out", "records.json")))["records"]
+    for key, metrics in wanted.items():
+        got = [r["metrics"] for r in records if (r["cell"], r["stage"]) == key][0]
+        equal(got, {name: m for name, m in metrics.items() if m["value"] is not None}, f"metrics of {key}")
+    checked = [f for f in answer["files"] if f["kind"] == "samples"]
+    equal(len(checked), 2 * 5, "samples files")
+    for receipt in checked:
+        expect("not " not in receipt["checked"] and "summed" not in receipt["checked"], f"{receipt}")
+    warnings = "\n".join(answer["warnings"])
+    expect("limited run: mc was scored on 2 items only (limit 2)" in warnings, warnings)
+    expect("no file results_*.json for arch=dense,seed=2" in warnings, warnings)
+
+
 def test_stories(place):
     """stories260K goes on with its documented text, and its loss is what PyTorch has for the text (tests/oracle)."""
     folder = os.path.join(SHARED, "data/models/stories260K")
@@ -211,4 +290,4 @@ def test_stories(place):
 
 STORY_LOSS = 0.488527  # nats per token, the end-of-text token included
 
-lab.main(test_export, test_init, test_evaluation, test_program, test_stories)
+lab.main(test_export, test_init, test_evaluation, test_program, test_export_and_import, test_stories)

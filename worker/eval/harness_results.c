@@ -223,6 +223,8 @@ static void add_config(const struct harness_results *r, struct pyjson *w)
 {
     static const char *const seeds[] = {"gen_kwargs", "random_seed", "numpy_seed", "torch_seed"};
     const struct harness_model *model = r->model;
+    /* A drawn subset leaves items out as a limit does, and readers must see that it does. */
+    const int64_t limit = r->options->limit > 0 ? r->options->limit : r->options->subset_count;
     struct strbuf args = STRBUF_INIT;
     strbuf_adds(&args, "model=");
     harness_model_name(model, &args);
@@ -251,8 +253,8 @@ static void add_config(const struct harness_results *r, struct pyjson *w)
     pyjson_key(w, "use_cache");
     pyjson_null(w);
     pyjson_key(w, "limit");
-    if (r->options->limit > 0)
-        pyjson_float(w, (double)r->options->limit);
+    if (limit > 0)
+        pyjson_float(w, (double)limit);
     else
         pyjson_null(w);
     pyjson_key(w, "bootstrap_iters");

@@ -61,10 +61,13 @@ static int write_into_attempt(struct evaluation *e, struct harness_files *f, str
         rc = harness_files_write(f, &missing, err);
     if (rc == 0 && missing == NULL)
         return add_artifacts(result, err);
-    if (rc == 0)
+    if (rc == 0) {
         events_note(&e->events, "no %s/: %s has no value", HARNESS_FOLDER, missing);
+        return dir_remove(HARNESS_FOLDER, err);
+    }
     struct err ignored;
-    (void)!dir_remove(HARNESS_FOLDER, rc == 0 ? err : &ignored);
+    if (dir_remove(HARNESS_FOLDER, &ignored) != 0)
+        (void)err_wrap(err, "%s/ is left behind", HARNESS_FOLDER);
     return rc;
 }
 
