@@ -125,6 +125,8 @@ def read_params(params):
             params.fault("model_args", f"{key}: the harness takes no \",\" and no \"=\" in a value")
     for word in p["arguments"]:
         flag = word.split("=")[0]
+        if not flag.startswith("--"):
+            flag = flag[:2]  # "-oFOLDER" is "-o FOLDER"
         if any(own == flag or (flag.startswith("--") and own.startswith(flag)) for own in OWN_FLAGS):
             params.fault("arguments", f"{flag} is said by the worker")
     return p
@@ -386,11 +388,20 @@ def load_json(path):
     """A file of the harness's: NaN and infinity are let through."""
     try:
         with open(path, encoding="utf-8") as f:
-            if path.endswith(".jsonl"):
-                return [json.loads(line) for line in f]
             return json.load(f)
     except ValueError as error:
         raise prereg.DataFault(f"{path}: {error}") from None
+
+
+def samples_of(path):
+    """The samples of a file, one after the other: all of them at once would be several times its size."""
+    number = 0
+    with open(path, encoding="utf-8") as f:
+        try:
+            for number, line in enumerate(f, 1):
+                yield json.loads(line)
+        except ValueError as error:
+            raise prereg.DataFault(f"{path}: line {number}: {error}") from None
 
 
 def split_key(key):
@@ -486,7 +497,7 @@ def sample_is_rolling(sample):
 def read_items(task, path, filters):
     """doc_id -> the item's line, of a samples file; a document has a line there for each filter."""
     items, seen = {}, collections.Counter()
-    for sample in load_json(path):
+    for sample in samples_of(path):
         doc = sample["doc_id"]
         nth, seen[doc] = seen[doc], seen[doc] + 1
         chosen = sample.get("filter", filters[nth] if nth < len(filters) else f"filter{nth}")
@@ -506,7 +517,9 @@ def check_mean(task, items, metrics):
     """What the harness reports must be the mean of what it logged."""
     for (metric, chosen), (value, _) in metrics.items():
         scores = [line.get(our_name(metric, chosen)) for line in items.values()]
-        if metric in MEANS and value is not None and scores and all(is_score(s) for s in scores):
+        if metric in MEANS and value is not None and any(is_score(s) for s in scores):
+            if not all(is_score(s) for s in scores):
+                raise prereg.DataFault(f"{task}: some of its samples have no {metric}")
             mean = sum(scores) / len(scores)
             if not abs(mean - value) <= 1e-9:
                 raise prereg.DataFault(f"{task}: {metric} is {value} in the results file and {mean} in the samples file")

@@ -3,7 +3,7 @@
 results and samples files as 0.4.3 or (FAKE_SHAPE=later) as 0.4.12 lays them out. Its replies are digests.
 
 Tasks: quiz (a group of quiz_a and quiz_b, four choices), sums (generation, two filters), page (rolling, no standard error).
-FAKE_PAUSE: seconds a request takes. FAKE_FAULT: nan, disagree, no_results, no_samples, crash.
+FAKE_PAUSE: seconds a request takes. FAKE_FAULT: nan, disagree, no_results, no_samples, partial, torn, crash.
 """
 
 import argparse
@@ -148,9 +148,12 @@ def write_results(args, names, samples, sizes):
     if FAULT != "no_results":
         with open(os.path.join(folder, f"results_{now}.json"), "w", encoding="utf-8") as f:
             json.dump(out, f, indent=2)
+    if FAULT == "partial":
+        del samples["quiz_a"][1]["acc"]
     for task in samples if FAULT != "no_samples" else []:
         with open(os.path.join(folder, f"samples_{task}_{now}.jsonl"), "w", encoding="utf-8") as f:
             f.writelines(json.dumps(sample) + "\n" for sample in samples[task])
+            f.write("{\n" if FAULT == "torn" else "")
 
 
 def main():

@@ -97,12 +97,15 @@ class LmEvalTest(place.Case):
             ({"tasks": "quiz", "metrics": ["acc_norm"]}, {}, 64, "yields no acc_norm; it yields acc"),
             ({"tasks": "quiz"}, {"FAKE_FAULT": "crash"}, 1, "its last words are above"),
             ({"tasks": "quiz"}, {"FAKE_FAULT": "disagree"}, 65, "in the results file"),
+            ({"tasks": "quiz"}, {"FAKE_FAULT": "partial"}, 65, "quiz_a: some of its samples have no acc"),
+            ({"tasks": "quiz"}, {"FAKE_FAULT": "torn"}, 65, ".jsonl: line 13: "),
             ({"tasks": "quiz"}, {"FAKE_FAULT": "no_results"}, 1, "left no results file"),
             ({"tasks": "quiz"}, {"FAKE_FAULT": "no_samples"}, 1, "left no samples file"),
             ({"tasks": "quiz", "version": "0.4.3"}, {}, 64, "not 0.4.3"),
             ({"tasks": "quiz", "taks": 1}, {}, 64, "did you mean \"tasks\"?"),
             ({"tasks": "quiz", "arguments": ["--outp", "x"]}, {}, 64, "--outp is said by the worker"),
             ({"tasks": "quiz", "arguments": ["-b", "2"]}, {}, 64, "-b is said by the worker"),
+            ({"tasks": "quiz", "arguments": ["-oelsewhere"]}, {}, 64, "-o is said by the worker"),
             ({"tasks": "quiz", "model_args": {"dtype": "a,b"}}, {}, 64, "takes no \",\""),
             ({"tasks": "quiz", "model_args": {"pretrained": "x"}}, {}, 64, "pretrained is the model"),
             ({"tasks": "quiz", "limit": 0}, {}, 64, "limit"),
@@ -227,7 +230,7 @@ class BentFilesTest(place.Case):
                 "harness"]
         subprocess.run(argv, check=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         results, samples = worker.find_outputs()
-        whole = {path: worker.load_json(path) for path in (results, *samples.values())}
+        whole = {results: worker.load_json(results), **{path: list(worker.samples_of(path)) for path in samples.values()}}
         outcomes, true_fsync = {"read": 0, "refused": 0}, os.fsync
         self.addCleanup(setattr, os, "fsync", true_fsync)
         os.fsync = lambda fd: None  # hundreds of files, none to keep
