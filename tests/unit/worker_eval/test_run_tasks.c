@@ -267,24 +267,24 @@ static char *plan(const char *const *argv, int code)
     return said;
 }
 
-#define PROGRAM TEST_BIN_DIR "/prereg-eval"
+static const char program[] = TEST_BIN_DIR "/prereg-eval";
 
 /* It counts what the run then counts. */
 static void test_plan(void **state)
 {
     (void)state;
     static const char *const whole[] = {
-        PROGRAM, "--plan", "choices", "--data", "data/choices.jsonl", "--model", "model-a", NULL};
+        program, "--plan", "choices", "--data", "data/choices.jsonl", "--model", "model-a", NULL};
     static const char *const cut[] = {
-        PROGRAM,   "--plan", "choices", "--data", "data/choices.jsonl", "--model",
+        program,   "--plan", "choices", "--data", "data/choices.jsonl", "--model",
         "model-a", "--set",  "limit=9", "--set",  "context=8",          NULL};
     static const char *const bad[][8] = {
-        {PROGRAM, "--plan", NULL},
-        {PROGRAM, "--plan", "choices", "--data", NULL},
-        {PROGRAM, "--plan", "choices", "--data", "data/choices.jsonl", NULL},
-        {PROGRAM, "--plan", "choices", "--dat", "x", NULL},
-        {PROGRAM, "--plan", "choices", "--set", "limit", NULL},
-        {PROGRAM, "--plan", "choice", "--data", "data/choices.jsonl", "--model", "model-a", NULL},
+        {program, "--plan", NULL},
+        {program, "--plan", "choices", "--data", NULL},
+        {program, "--plan", "choices", "--data", "data/choices.jsonl", NULL},
+        {program, "--plan", "choices", "--dat", "x", NULL},
+        {program, "--plan", "choices", "--set", "limit", NULL},
+        {program, "--plan", "choice", "--data", "data/choices.jsonl", "--model", "model-a", NULL},
     };
     const struct job job = {.folder = "planned", .params = CHOICES};
     struct err err = {0};
