@@ -133,6 +133,7 @@ def data_program(place):
     place.serve()
     place.must(OK, "preregd", "submit", grid)
     place.wait_for(lambda: place.tasks()[WAITING]["state"] == "running", 30, "the waiting task runs")
+    place.wait_for(lambda: place.tasks()["mode=good,seed=1/second"]["state"] == "done", 30, "the other cell is done")
     return place.path("rogue/data")
 
 
