@@ -52,9 +52,28 @@ enum items_found items_file_take(const char *folder, const char *header,
     return found;
 }
 
+/* Work under another header is not overwritten: by hand, one folder serves many runs. */
+static int set_other_aside(const char *header, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err ignored = {0};
+    const size_t len = strlen(header);
+    int rc = 0;
+    if (file_read(ITEMS_FILE_NAME, ITEMS_FILE_MAX, &text, &ignored) == 0 && text.len > 0 &&
+        (text.len <= len || memcmp(text.buf, header, len) != 0 || text.buf[len] != '\n') &&
+        rename(ITEMS_FILE_NAME, ITEMS_FILE_ASIDE) != 0)
+        rc = err_set_errno(err, errno, "%s", ITEMS_FILE_ASIDE);
+    strbuf_release(&text);
+    return rc;
+}
+
 int items_file_create(struct items_file *f, const char *header, const struct strbuf *taken,
                       struct err *err)
 {
+    f->fd = -1;
+    int aside = set_other_aside(header, err);
+    if (aside != 0)
+        return aside;
     struct strbuf text = STRBUF_INIT;
     strbuf_addf(&text, "%s\n", header);
     strbuf_add(&text, taken->buf, taken->len);

@@ -17,7 +17,9 @@
 #include "base/strbuf.h"
 
 #define ITEMS_FILE_NAME "items.jsonl"
-#define ITEMS_FILE_MAX  ((size_t)1 << 30)
+/* Where a file under another header goes that lay in the working directory. */
+#define ITEMS_FILE_ASIDE "items.jsonl.before"
+#define ITEMS_FILE_MAX   ((size_t)1 << 30)
 
 /* Asked for each line in order: whether it is the right line number `index` (from 0). */
 struct items_reader {

@@ -81,14 +81,17 @@ void viability_add(struct viability *v, const struct judge *j, size_t index,
         o->fault[0] != '\0')
         return;
     v->n++;
+    const bool answered = is_answered(o, item_spec(j->set, index));
+    v->n_answered += answered;
     if (viability_is_empty(o->text.buf)) {
         v->n_empty++;
         add_example(v, index, "empty", o->text.buf);
     } else if (!o->ended && viability_repeats(o->text.buf)) {
         v->n_repeating++;
         add_example(v, index, "endless repetition", o->text.buf);
+    } else if (!answered) {
+        add_example(v, index, o->ended ? "no answer in it" : "no end", o->text.buf);
     }
-    v->n_answered += is_answered(o, item_spec(j->set, index));
 }
 
 int viability_check(const struct viability *v, size_t n_done, size_t n_items, struct err *err)
@@ -116,6 +119,7 @@ int viability_write(const struct viability *v, struct err *err)
     json_put_int(json, "empty", (int64_t)v->n_empty);
     json_put_int(json, "endless_repetition", (int64_t)v->n_repeating);
     json_put_number(json, "allowed_share", v->rules.degenerate);
+    json_put_int(json, "answered", (int64_t)v->n_answered);
     json_put_int(json, "least_answered", v->rules.least);
     json_put(json, "examples", json_copy(v->examples));
     int rc = json_write_file(VIABILITY_FILE, json, 0644, err);

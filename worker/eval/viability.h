@@ -31,7 +31,7 @@ struct viability {
     size_t n_empty;
     size_t n_repeating;
     size_t n_answered;
-    cJSON *examples; /* of what is empty or repeating; owned */
+    cJSON *examples; /* of what is empty, repeating or not answered; owned */
 };
 
 void viability_init(struct viability *v, const struct viability_rules *rules);

@@ -210,6 +210,27 @@ static void test_other_model(void **state)
     run_assert_same_file("key-2", "key-4", "items.jsonl");
 }
 
+/* By hand the same folder serves again: what other parameters found there is put aside. */
+static void test_changed_in_place(void **state)
+{
+    (void)state;
+    const struct job before = {.folder = "aside", .params = CHOICES};
+    const struct job next = {
+        .folder = "aside", .params = "{\"task\":\"choices\",\"shots\":1}", .resume = "aside"};
+    struct strbuf first = STRBUF_INIT;
+    struct strbuf kept = STRBUF_INIT;
+    assert_int_equal(run_job(&before).code, 0);
+    run_read_text("aside", "items.jsonl", &first);
+    assert_int_equal(run_job(&next).code, 0);
+    run_read_text("aside", "items.jsonl.before", &kept);
+    assert_string_equal(kept.buf, first.buf);
+    strbuf_clear(&kept);
+    run_read_text("aside", "items.jsonl", &kept);
+    assert_string_not_equal(kept.buf, first.buf);
+    strbuf_release(&first);
+    strbuf_release(&kept);
+}
+
 /* Nothing that is scored depends on the number of threads: items are taken over, and the result
  * says how many there were. */
 static void test_other_threads(void **state)
@@ -373,6 +394,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole_run),
+        cmocka_unit_test(test_changed_in_place),
         cmocka_unit_test(test_killed_and_resumed),
         cmocka_unit_test(test_torn_items),
         cmocka_unit_test(test_false_items),
