@@ -248,6 +248,7 @@ static void test_viability(void **state)
     struct strbuf evidence = STRBUF_INIT;
     run_read_text("loops", "viability.json", &evidence);
     assert_non_null(strstr(evidence.buf, "\"looked_at\": 16"));
+    assert_non_null(strstr(evidence.buf, "\"answered\": 0"));
     assert_non_null(strstr(evidence.buf, "\"what\": \"endless repetition\""));
     strbuf_release(&evidence);
     assert_int_equal(file_kind_at("loops/result.json"), FILE_ABSENT);
