@@ -3,37 +3,6 @@
 #include "base/json.h"
 #include "state/internal.h"
 
-static bool is_legal(const struct state_row *row)
-{
-    switch (row->kind) {
-    case ROW_PROGRESS:
-    case ROW_TASK_ENDING:
-        return row->from == row->after.state && !task_state_is_terminal(row->from);
-    case ROW_TASK_LINKED: return row->from == TASK_DONE && row->after.state == TASK_DONE;
-    case ROW_ATTEMPT_STARTED: return row->from == TASK_READY && row->after.state == TASK_STARTING;
-    case ROW_ATTEMPT_RUNNING: return row->from == TASK_STARTING && row->after.state == TASK_RUNNING;
-    case ROW_ATTEMPT_ENDED:
-        return (row->from == TASK_STARTING || row->from == TASK_RUNNING) &&
-               task_move_is_allowed(row->from, row->after.state) &&
-               row->has_result == (row->after.state == TASK_DONE);
-    case ROW_TASK_READY:
-    case ROW_TASK_ENDED:
-    case ROW_TASK_RETRIED: return task_move_is_allowed(row->from, row->after.state);
-    case ROW_SUBMITTED:
-    case ROW_PAUSED:
-    case ROW_RESUMED:
-    case ROW_UNBLINDED:
-    case ROW_UNSEALED:
-    case ROW_RECORDS_OPEN:
-    case ROW_VERDICT:
-    case ROW_VERDICT_REFUSED:
-    case ROW_REPORTED:
-    case ROW_RUN_SETTINGS:
-    case ROW_KIND_NR: break;
-    }
-    return false;
-}
-
 static int update_task(struct store *store, const struct state_row *row, struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
@@ -191,7 +160,7 @@ static int apply_tables(struct store *store, const struct state_row *row, struct
     if (!row_kind_is_of_task(row->kind)) {
         return update_program(store, row, err);
     }
-    if (!store->replaying && !is_legal(row)) {
+    if (!store->replaying && !state_row_is_legal(row)) {
         return err_set(err, ERR_CORRUPT, "%s: from %s to %s is no legal move",
                        row_kind_name(row->kind), task_state_name(row->from),
                        task_state_name(row->after.state));

@@ -6,10 +6,9 @@
 #include <sys/types.h>
 
 #include "base/xalloc.h"
+#include "state/line.h"
 #include "state/sql.h"
 #include "state/store.h"
-
-#define JOURNAL_LINE_MAX ((size_t)4 << 20) /* a [run] table is the longest thing in it */
 
 enum stmt {
     STMT_TASK_UPDATE,
@@ -92,15 +91,6 @@ int chain_undo_all(struct store *store, struct err *err) MUST_CHECK; /* cut the 
 /* Compares file and table at open: takes over lines that were synced, appends what the file lacks.
  */
 int chain_heal(struct store *store, struct err *err) MUST_CHECK;
-
-/* line.c: a row as JSON and back. */
-cJSON *line_from_row(const struct state_row *row, const char *cell, const char *stage);
-/* Strings of *row point into `line`. */
-int line_to_row(const cJSON *line, uint32_t program, struct state_row *row,
-                struct err *err) MUST_CHECK;
-/* hash = SHA-256(hex of prev, canonical text of line without "hash"). */
-int line_hash(const struct digest *prev, const cJSON *line, struct digest *out,
-              struct err *err) MUST_CHECK;
 
 /* create.c: the parts of store_program_create, within a transaction; sp->no is not used. */
 int create_tables(struct store *store, const struct program *p, const struct store_program *sp,

@@ -175,3 +175,34 @@ void attempt_row_init(struct attempt_row *row)
         .max_rss_bytes = -1,
     };
 }
+
+bool state_row_is_legal(const struct state_row *row)
+{
+    switch (row->kind) {
+    case ROW_PROGRESS:
+    case ROW_TASK_ENDING:
+        return row->from == row->after.state && !task_state_is_terminal(row->from);
+    case ROW_TASK_LINKED: return row->from == TASK_DONE && row->after.state == TASK_DONE;
+    case ROW_ATTEMPT_STARTED: return row->from == TASK_READY && row->after.state == TASK_STARTING;
+    case ROW_ATTEMPT_RUNNING: return row->from == TASK_STARTING && row->after.state == TASK_RUNNING;
+    case ROW_ATTEMPT_ENDED:
+        return (row->from == TASK_STARTING || row->from == TASK_RUNNING) &&
+               task_move_is_allowed(row->from, row->after.state) &&
+               row->has_result == (row->after.state == TASK_DONE);
+    case ROW_TASK_READY:
+    case ROW_TASK_ENDED:
+    case ROW_TASK_RETRIED: return task_move_is_allowed(row->from, row->after.state);
+    case ROW_SUBMITTED:
+    case ROW_PAUSED:
+    case ROW_RESUMED:
+    case ROW_UNBLINDED:
+    case ROW_UNSEALED:
+    case ROW_RECORDS_OPEN:
+    case ROW_VERDICT:
+    case ROW_VERDICT_REFUSED:
+    case ROW_REPORTED:
+    case ROW_RUN_SETTINGS:
+    case ROW_KIND_NR: break;
+    }
+    return false;
+}

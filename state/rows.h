@@ -178,6 +178,9 @@ struct state_row {
                            the row */
 };
 
+/* Whether a row of a task makes a move that its kind may make; false for rows of a program. */
+bool state_row_is_legal(const struct state_row *row);
+
 /* A row of a task or program that says nothing yet: -1, NONE and SECTION_NR where 0 would lie. */
 void task_row_init(struct task_row *row, enum task_state state);
 void attempt_row_init(struct attempt_row *row);
