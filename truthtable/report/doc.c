@@ -50,11 +50,43 @@ static const char *text_format(struct doc *d, const char *fmt, va_list args)
     return kept;
 }
 
-void doc_section(struct doc *d, const char *title)
+static bool id_is_taken(const struct doc *d, enum doc_block_kind kind, const char *id)
 {
+    for (const struct doc_block *b = d->first; b != NULL; b = b->next) {
+        const char *other = b->kind != kind           ? NULL
+                            : b->kind == BLOCK_TABLE  ? b->table->id
+                            : b->kind == BLOCK_FIGURE ? b->figure->id
+                                                      : b->id;
+        if (other != NULL && strcmp(other, id) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Names of curves may hold anything: what has no place in an identifier becomes a dash. */
+static const char *id_make(struct doc *d, enum doc_block_kind kind, const char *base)
+{
+    char *id = arena_strdup(&d->arena, base);
+    for (char *c = id; *c != '\0'; c++) {
+        bool fits = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+                    (*c >= '0' && *c <= '9') || *c == '_';
+        *c = fits ? *c : '-';
+    }
+    const char *unique = id;
+    for (unsigned n = 2; id_is_taken(d, kind, unique); n++) {
+        unique = arena_printf(&d->arena, "%s-%u", id, n);
+    }
+    return unique;
+}
+
+void doc_section(struct doc *d, const char *id, const char *title)
+{
+    const char *unique = id_make(d, BLOCK_HEADING, id);
     struct doc_block *b = block_add(d, BLOCK_HEADING);
     b->level = 2;
     b->number = ++d->n_sections;
+    b->id = unique;
     b->text = title;
 }
 
@@ -109,11 +141,13 @@ struct doc_item *doc_item(struct doc *d, struct doc_list *list, const char *name
     return item;
 }
 
-struct doc_table *doc_table(struct doc *d, const char *caption, const struct doc_column *columns,
-                            size_t n_columns)
+struct doc_table *doc_table(struct doc *d, const char *id, const char *caption,
+                            const struct doc_column *columns, size_t n_columns)
 {
+    const char *unique = id_make(d, BLOCK_TABLE, id);
     struct doc_block *b = block_add(d, BLOCK_TABLE);
     struct doc_table *t = arena_alloc(&d->arena, sizeof(*t));
+    t->id = unique;
     t->caption = caption;
     t->columns = arena_array(&d->arena, n_columns, sizeof(*t->columns));
     memcpy(t->columns, columns, n_columns * sizeof(*columns));
@@ -140,15 +174,46 @@ struct doc_row *doc_row(struct doc *d, struct doc_table *t)
     return row;
 }
 
-struct doc_figure *doc_figure(struct doc *d, const char *caption, const char *summary,
-                              const char **id)
+static struct doc_datum *datum_add(struct doc *d, struct doc_cell *cell, const char *name)
 {
+    struct doc_datum **at = &cell->data;
+    while (*at != NULL) {
+        at = &(*at)->next;
+    }
+    *at = arena_alloc(&d->arena, sizeof(**at));
+    (*at)->name = name;
+    return *at;
+}
+
+void doc_datum(struct doc *d, struct doc_cell *cell, const char *name, double v)
+{
+    datum_add(d, cell, name)->number = v;
+}
+
+void doc_flag(struct doc *d, struct doc_cell *cell, const char *name, int flag)
+{
+    struct doc_datum *datum = datum_add(d, cell, name);
+    datum->kind = DATUM_FLAG;
+    datum->flag = flag;
+}
+
+void doc_number(struct doc *d, struct doc_cell *cell, const char *text, double v)
+{
+    cell->text = text;
+    doc_datum(d, cell, "value", v);
+}
+
+struct doc_figure *doc_figure(struct doc *d, const char *id, const char *caption,
+                              const char *summary, const char **svg_id)
+{
+    const char *unique = id_make(d, BLOCK_FIGURE, id);
     struct doc_block *b = block_add(d, BLOCK_FIGURE);
     b->figure = arena_alloc(&d->arena, sizeof(*b->figure));
+    b->figure->id = unique;
     b->figure->caption = caption;
     b->figure->summary = summary;
     strbuf_init(&b->figure->svg);
     b->number = ++d->n_figures;
-    *id = arena_printf(&d->arena, "figure-%u", b->number);
+    *svg_id = arena_printf(&d->arena, "figure-%s", unique);
     return b->figure;
 }

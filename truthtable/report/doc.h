@@ -1,11 +1,12 @@
 /*
  * The report as a document: blocks in reading order, independent of how they are rendered. Built
- * once from the model (sections.h), rendered as Markdown and as HTML from the same blocks, so that
- * the two cannot say different things.
+ * once from the model (sections.h), rendered as Markdown, HTML and JSON from the same blocks, so
+ * that no two of them can say different things.
  *
  * Everything lives in the document's arena; texts given are borrowed unless said otherwise, and are
  * raw: the renderers escape. A tone is never the only carrier of a meaning: the text beside it says
- * the same.
+ * the same. Sections, tables and figures have identifiers that stay the same from report to report
+ * (docs/report.md): what a program reads of a report it finds by them.
  */
 #ifndef TRUTHTABLE_REPORT_DOC_H
 #define TRUTHTABLE_REPORT_DOC_H
@@ -28,9 +29,19 @@ enum doc_block_kind {
     BLOCK_FIGURE,
 };
 
+/* A value that a cell's text words: for report.json, where a reader wants it whole. */
+struct doc_datum {
+    const char *name;
+    enum { DATUM_NUMBER, DATUM_FLAG } kind;
+    double number; /* not finite: null */
+    int flag;      /* 1, 0, -1: unknown */
+    struct doc_datum *next;
+};
+
 struct doc_cell {
     const char *text;
     enum doc_tone tone;
+    struct doc_datum *data; /* or NULL */
 };
 
 struct doc_column {
@@ -45,6 +56,7 @@ struct doc_row {
 };
 
 struct doc_table {
+    const char *id;
     const char *caption;
     struct doc_column *columns;
     size_t n_columns;
@@ -67,6 +79,7 @@ struct doc_list {
 };
 
 struct doc_figure {
+    const char *id;
     const char *caption;
     const char *summary; /* what it shows, in words: all that Markdown prints */
     struct strbuf svg;   /* released with the document */
@@ -76,6 +89,7 @@ struct doc_block {
     enum doc_block_kind kind;
     unsigned level;   /* heading: 2 or 3 */
     unsigned number;  /* heading of level 2, table, figure: counted from 1 by kind */
+    const char *id;   /* heading of level 2 */
     const char *text; /* heading, paragraph, notice */
     enum doc_tone tone;
     struct doc_list list;
@@ -88,6 +102,8 @@ struct doc_block {
 struct doc_banner {
     const char *label; /* stands before everything else: "IMPORTED RECORDS"; or NULL */
     const char *program;
+    const char *root; /* of the lock; head: with its amendments */
+    const char *head;
     const char *question;
     const char *kind;    /* "bound", "INDETERMINATE", "VOID" */
     const char *outcome; /* "O4", or the kind again */
@@ -110,7 +126,8 @@ struct doc {
 void doc_init(struct doc *d);
 void doc_release(struct doc *d);
 
-void doc_section(struct doc *d, const char *title);
+/* An identifier that is taken gets "-2", "-3", ... */
+void doc_section(struct doc *d, const char *id, const char *title);
 void doc_subsection(struct doc *d, const char *title);
 void doc_paragraph(struct doc *d, const char *fmt, ...) PRINTF_LIKE(2, 3); /* copies */
 void doc_notice(struct doc *d, enum doc_tone tone, const char *fmt, ...) PRINTF_LIKE(3, 4);
@@ -120,13 +137,18 @@ struct doc_list *doc_facts(struct doc *d);
 /* name NULL for a list's item; returns the item so that `code` and `tone` can be set. */
 struct doc_item *doc_item(struct doc *d, struct doc_list *list, const char *name, const char *text);
 
-struct doc_table *doc_table(struct doc *d, const char *caption, const struct doc_column *columns,
-                            size_t n_columns);
+struct doc_table *doc_table(struct doc *d, const char *id, const char *caption,
+                            const struct doc_column *columns, size_t n_columns);
 /* Cells start out empty. */
 struct doc_row *doc_row(struct doc *d, struct doc_table *t);
+/* Adds a value to a cell under a name of its own. */
+void doc_datum(struct doc *d, struct doc_cell *cell, const char *name, double v);
+void doc_flag(struct doc *d, struct doc_cell *cell, const char *name, int flag);
+/* A cell that is one number: its text, and "value". */
+void doc_number(struct doc *d, struct doc_cell *cell, const char *text, double v);
 
-/* The figure's identifier for plot_head.id is arena text like "figure-3". */
-struct doc_figure *doc_figure(struct doc *d, const char *caption, const char *summary,
-                              const char **id);
+/* *svg_id, for plot_head.id, is the figure's identifier on the page. */
+struct doc_figure *doc_figure(struct doc *d, const char *id, const char *caption,
+                              const char *summary, const char **svg_id);
 
 #endif

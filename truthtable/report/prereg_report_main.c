@@ -7,9 +7,10 @@
 static int usage(void)
 {
     fputs("usage: prereg-report PROGRAM_FOLDER [--out DIR]\n"
-          "Writes report.md, report.html and SHA256SUMS from the verdict, the lock and the cells "
-          "of a program's\n"
-          "folder (STATE/programs/<name>-<digest>), into its report/ or into DIR.\n",
+          "Writes report.html, report.md, report.json and SHA256SUMS from the verdict, the lock "
+          "and the\n"
+          "cells of a program's folder (STATE/programs/<name>-<digest>), into its report/ or into "
+          "DIR.\n",
           stderr);
     return EXIT_USAGE;
 }

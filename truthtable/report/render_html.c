@@ -76,8 +76,9 @@ static void add_table(struct strbuf *out, const struct doc_block *b)
         [ALIGN_TEXT] = "text", [ALIGN_NUMBER] = "num", [ALIGN_MARK] = "mark"};
     const struct doc_table *t = b->table;
     strbuf_addf(out,
-                "<div class=\"scroll%s\" tabindex=\"0\" role=\"region\" aria-label=\"Table %u\">\n",
-                t->n_rows <= SHORT_ROWS ? " short" : "", b->number);
+                "<div class=\"scroll%s\" id=\"table-%s\" tabindex=\"0\" role=\"region\" "
+                "aria-label=\"Table %u\">\n",
+                t->n_rows <= SHORT_ROWS ? " short" : "", t->id, b->number);
     strbuf_addf(out, "<table>\n<caption><b>Table %u.</b> ", b->number);
     escape_html(out, t->caption);
     strbuf_adds(out, "</caption>\n<thead><tr>");
@@ -105,7 +106,7 @@ static void add_figure(struct strbuf *out, const struct doc_block *b)
 static void add_heading(struct strbuf *out, const struct doc_block *b)
 {
     if (b->level == 2) {
-        strbuf_addf(out, "<h2 id=\"s%u\"><span class=\"no\">%u</span> ", b->number, b->number);
+        strbuf_addf(out, "<h2 id=\"%s\"><span class=\"no\">%u</span> ", b->id, b->number);
         escape_html(out, b->text);
         strbuf_adds(out, "</h2>\n");
     } else {
@@ -135,7 +136,7 @@ static void add_contents(struct strbuf *out, const struct doc *d)
     strbuf_adds(out, "<nav aria-label=\"Contents\"><ol>\n");
     for (const struct doc_block *b = d->first; b != NULL; b = b->next) {
         if (b->kind == BLOCK_HEADING && b->level == 2) {
-            strbuf_addf(out, "<li><a href=\"#s%u\">", b->number);
+            strbuf_addf(out, "<li><a href=\"#%s\">", b->id);
             escape_html(out, b->text);
             strbuf_adds(out, "</a></li>\n");
         }

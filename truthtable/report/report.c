@@ -4,6 +4,7 @@
 
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/xalloc.h"
 #include "truthtable/report/render.h"
 #include "truthtable/report/report_model.h"
 #include "truthtable/report/sections.h"
@@ -21,16 +22,20 @@ static int write_file(const char *folder, const char *name, const struct strbuf 
 
 static int write_pages(const struct report_model *m, const char *out, struct err *err)
 {
+    static const struct {
+        const char *name;
+        void (*render)(const struct doc *d, struct strbuf *out);
+    } pages[] = {
+        {"report.md", render_md}, {"report.html", render_html}, {"report.json", render_json}};
     struct doc doc;
     struct strbuf text = STRBUF_INIT;
+    int rc = 0;
     doc_init(&doc);
     sections_build(&doc, m);
-    render_md(&doc, &text);
-    int rc = write_file(out, "report.md", &text, err);
-    if (rc == 0) {
+    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(pages); i++) {
         strbuf_clear(&text);
-        render_html(&doc, &text);
-        rc = write_file(out, "report.html", &text, err);
+        pages[i].render(&doc, &text);
+        rc = write_file(out, pages[i].name, &text, err);
     }
     strbuf_release(&text);
     doc_release(&doc);

@@ -1,5 +1,5 @@
-/* Writes a program's report: report.md, report.html and SHA256SUMS over every file of the report
- * folder. Same inputs, same bytes: the only times in it are those of the lock and of
+/* Writes a program's report: report.html, report.md, report.json and SHA256SUMS over every file of
+ * the report folder. Same inputs, same bytes: the only times in it are those of the lock and of
  * provenance.json. */
 #ifndef TRUTHTABLE_REPORT_REPORT_H
 #define TRUTHTABLE_REPORT_REPORT_H

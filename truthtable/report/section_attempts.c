@@ -88,7 +88,7 @@ static void add_cells(struct doc *d, const struct report_model *m)
         {"Peak memory", ALIGN_NUMBER}};
     struct arena *a = &d->arena;
     struct doc_table *t =
-        doc_table(d,
+        doc_table(d, "attempts",
                   "Attempts and resumes of every cell, all stages together. Resumed attempts went "
                   "on from a checkpoint or from the items already scored.",
                   columns, 7);
@@ -97,13 +97,16 @@ static void add_cells(struct doc *d, const struct report_model *m)
         const struct effort e = efforts[i];
         struct doc_row *row = doc_row(d, t);
         row->cells[0].text = m->program->cells[i].name;
-        row->cells[1].text = fmt_count(a, (int64_t)e.attempts);
-        row->cells[2].text = fmt_count(a, (int64_t)e.resumed);
-        row->cells[3].text = fmt_count(a, (int64_t)e.failed);
+        doc_number(d, &row->cells[1], fmt_count(a, (int64_t)e.attempts), (double)e.attempts);
+        doc_number(d, &row->cells[2], fmt_count(a, (int64_t)e.resumed), (double)e.resumed);
+        doc_number(d, &row->cells[3], fmt_count(a, (int64_t)e.failed), (double)e.failed);
         row->cells[3].tone = e.failed > 0 ? TONE_WARN : TONE_PLAIN;
         row->cells[4].text = e.wall_ms > 0 ? fmt_span(a, e.wall_ms) : FMT_NONE;
         row->cells[5].text = e.cpu_ms > 0 ? fmt_span(a, e.cpu_ms) : FMT_NONE;
         row->cells[6].text = e.peak_bytes > 0 ? fmt_bytes(a, e.peak_bytes) : FMT_NONE;
+        doc_datum(d, &row->cells[4], "milliseconds", e.wall_ms > 0 ? e.wall_ms : (double)NAN);
+        doc_datum(d, &row->cells[5], "milliseconds", e.cpu_ms > 0 ? e.cpu_ms : (double)NAN);
+        doc_datum(d, &row->cells[6], "bytes", e.peak_bytes > 0 ? e.peak_bytes : (double)NAN);
     }
 }
 
@@ -133,7 +136,8 @@ static void add_ended_early(struct doc *d, const struct report_model *m)
                 continue;
             }
             if (t == NULL) {
-                t = doc_table(d, "Every attempt that did not end with a result.", columns, 6);
+                t = doc_table(d, "attempts-ended-early",
+                              "Every attempt that did not end with a result.", columns, 6);
             }
             const char *cell = member_text(task, "cell");
             const char *stage = member_text(task, "stage");
@@ -226,7 +230,7 @@ void section_attempts(struct doc *d, const struct report_model *m)
         section_imported(d, m);
         return;
     }
-    doc_section(d, "Attempts and resumes");
+    doc_section(d, "attempts", "Attempts and resumes");
     if (member_count(m->provenance, "tasks") == 0) {
         doc_paragraph(
             d, m->provenance == NULL

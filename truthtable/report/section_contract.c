@@ -225,13 +225,14 @@ static void add_wide(struct doc *d, const struct program *p, const struct contra
         columns[c + 1] = (struct doc_column){group_label(a, p, k, g.first[c]), ALIGN_NUMBER};
     }
     columns[g.n + 1] = (struct doc_column){"Across conditions", ALIGN_TEXT};
-    struct doc_table *t = doc_table(d, caption, columns, g.n + 2);
+    struct doc_table *t = doc_table(d, "held-fixed", caption, columns, g.n + 2);
     for (size_t i = 0; i < k->n; i++) {
         const struct fact_row *f = &k->facts[i];
         struct doc_row *row = doc_row(d, t);
         row->cells[0].text = fact_label(a, f->name);
         for (size_t c = 0; c < g.n; c++) {
-            row->cells[c + 1].text = fact_value(a, f->name, f->values[g.first[c]]);
+            double v = f->values[g.first[c]];
+            doc_number(d, &row->cells[c + 1], fact_value(a, f->name, v), v);
         }
         row->cells[g.n + 1].text = spread_text(a, f, p->n_conditions);
         row->tone = is_equal(f, p->n_conditions) && g.n > 1 ? TONE_GOOD : TONE_PLAIN;
@@ -254,13 +255,13 @@ static void add_long(struct doc *d, const struct program *p, const struct contra
     if (n == 0) {
         return;
     }
-    struct doc_table *t = doc_table(d, caption, columns, n + 1);
+    struct doc_table *t = doc_table(d, "held-fixed", caption, columns, n + 1);
     for (size_t c = 0; c < p->n_conditions; c++) {
         struct doc_row *row = doc_row(d, t);
         row->cells[0].text = p->conditions[c].name;
         for (size_t i = 0; i < n; i++) {
             const struct fact_row *f = &k->facts[shown[i]];
-            row->cells[i + 1].text = fact_value(a, f->name, f->values[c]);
+            doc_number(d, &row->cells[i + 1], fact_value(a, f->name, f->values[c]), f->values[c]);
         }
     }
 }
@@ -336,7 +337,7 @@ static bool add_stage(struct doc *d, const struct report_model *m, size_t stage)
 
 void section_contract(struct doc *d, const struct report_model *m)
 {
-    doc_section(d, "What is held fixed");
+    doc_section(d, "held-fixed", "What is held fixed");
     bool any = false;
     for (size_t s = 0; s < m->program->n_stages; s++) {
         any = add_stage(d, m, s) || any;

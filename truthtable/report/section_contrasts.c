@@ -81,7 +81,7 @@ static void add_pooled(struct doc *d, const struct report_model *m)
     static const char *const keys[] = {"mean", "min", "max", "max_abs", "mean_abs"};
     struct arena *a = &d->arena;
     struct doc_table *t = doc_table(
-        d,
+        d, "contrasts-pooled",
         "Contrasts, pooled over (setting \xc3\x97 measure) pairs with replicates averaged. "
         "\xe2\x80\x9cOver "
         "cleared\xe2\x80\x9d takes only the measures that clear under the binding counter.",
@@ -94,10 +94,11 @@ static void add_pooled(struct doc *d, const struct report_model *m)
         row->cells[0].text = arena_printf(a, "%s, over %s", member_text(contrast, "name"),
                                           member_text(contrast, "over"));
         row->cells[1].text = sides(a, contrast);
-        row->cells[2].text = words_count(a, pooled, "n");
+        doc_number(d, &row->cells[2], words_count(a, pooled, "n"), member_number(pooled, "n"));
         for (size_t i = 0; i < 5; i++) {
-            row->cells[3 + i].text = i < 3 ? figure_text(a, pooled, keys[i], 4)
-                                           : fmt_fixed(a, member_number(pooled, keys[i]), 4);
+            double v = member_number(pooled, keys[i]);
+            doc_number(d, &row->cells[3 + i],
+                       i < 3 ? figure_text(a, pooled, keys[i], 4) : fmt_fixed(a, v, 4), v);
         }
         row->cells[8].text = remark(a, pooled);
     }
@@ -155,18 +156,22 @@ static void add_measure_row(struct doc *d, const struct report_model *m, struct 
     int decimals = decimals_for(se);
     row->cells[0].text = member_text(contrast, "name");
     row->cells[1].text = member_text(figure, "measure");
-    row->cells[2].text = words_count(a, figure, "n");
-    row->cells[3].text = figure_text(a, figure, "mean", decimals);
-    row->cells[4].text = fmt_fixed(a, se, decimals);
+    doc_number(d, &row->cells[2], words_count(a, figure, "n"), member_number(figure, "n"));
+    doc_number(d, &row->cells[3], figure_text(a, figure, "mean", decimals),
+               member_number(figure, "mean"));
+    doc_number(d, &row->cells[4], fmt_fixed(a, se, decimals), se);
     row->cells[5].text = FMT_NONE;
     if (isfinite(member_number(figure, "ci_low"))) {
         row->cells[5].text = arena_printf(a, "[%s, %s]", figure_text(a, figure, "ci_low", decimals),
                                           figure_text(a, figure, "ci_high", decimals));
     }
+    doc_datum(d, &row->cells[5], "low", member_number(figure, "ci_low"));
+    doc_datum(d, &row->cells[5], "high", member_number(figure, "ci_high"));
     row->cells[6].text = favours(a, m, contrast, figure);
     row->cells[7].text = remark(a, figure);
     if (t->n_columns > 8) {
-        row->cells[8].text = fmt_short(a, member_number(figure, "bf10"), 4);
+        double bf10 = member_number(figure, "bf10");
+        doc_number(d, &row->cells[8], fmt_short(a, bf10, 4), bf10);
     }
 }
 
@@ -177,7 +182,7 @@ static void add_per_measure(struct doc *d, const struct report_model *m)
         {"Mean", ALIGN_NUMBER},   {"s.e.", ALIGN_NUMBER},  {"95 % interval", ALIGN_NUMBER},
         {"Favours", ALIGN_TEXT},  {"Remark", ALIGN_TEXT},  {"BF10", ALIGN_NUMBER}};
     struct doc_table *t =
-        doc_table(d,
+        doc_table(d, "contrasts",
                   "Contrasts, measure by measure: mean over settings and replicates, standard "
                   "error and t interval over replicates. "
                   "A favoured level in brackets: the interval spans zero or does not exist.",
@@ -246,7 +251,9 @@ static void add_forest(struct doc *d, const struct report_model *m, size_t measu
         arena_printf(a, "Contrasts on %s: mean difference and 95 %% interval over replicates.%s",
                      of, n == ROWS_MAX ? " Cut: the table has them all." : "");
     const char *summary = "The figures stand in the table of contrasts, measure by measure.";
-    struct doc_figure *f = doc_figure(d, caption, summary, &id);
+    struct doc_figure *f =
+        doc_figure(d, arena_printf(a, "contrasts-%s", measure == INDEX_NONE ? "shares" : of),
+                   caption, summary, &id);
     struct plot_rule zero = {0, "no difference", "zero"};
     struct plot_dots plot = {.head = {.id = id,
                                       .title = arena_printf(a, "Contrasts on %s", of),
@@ -263,7 +270,7 @@ static void add_forest(struct doc *d, const struct report_model *m, size_t measu
 void section_contrasts(struct doc *d, const struct report_model *m)
 {
     const struct program *p = m->program;
-    doc_section(d, "Contrasts");
+    doc_section(d, "contrasts", "Contrasts");
     if (member_count(m->verdict, "contrasts") == 0) {
         doc_paragraph(d, "The program names no contrast.");
         return;

@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/sections.h"
 #include "truthtable/report/verdict_words.h"
@@ -23,7 +24,7 @@ static void add_counts(struct doc *d, const struct report_model *m)
     /* Only records from elsewhere may say nothing of a task that is over. */
     const bool gaps = member(member(coverage, "tasks"), "pending") != NULL;
     struct doc_table *t = doc_table(
-        d,
+        d, "coverage",
         gaps ? "Planned = done + blocked + never run + no record. Nothing that was planned is left "
                "out of these counts."
              : "Planned = done + blocked + never run. Nothing that was planned is left out of "
@@ -33,7 +34,9 @@ static void add_counts(struct doc *d, const struct report_model *m)
         struct doc_row *row = doc_row(d, t);
         row->cells[0].text = rows[i].label;
         for (size_t k = 0; k < (gaps ? 7U : 6U); k++) {
-            row->cells[k + 1].text = words_count(&d->arena, member(coverage, rows[i].key), keys[k]);
+            const cJSON *counts = member(coverage, rows[i].key);
+            doc_number(d, &row->cells[k + 1], words_count(&d->arena, counts, keys[k]),
+                       member_number(counts, keys[k]));
         }
     }
 }
@@ -116,16 +119,17 @@ static void add_stages(struct doc *d, const struct report_model *m)
     }
     struct arena *a = &d->arena;
     struct doc_table *t =
-        doc_table(d, "Tasks by stage, and the causes of those that did not end done.", columns, 6);
+        doc_table(d, "coverage-by-stage",
+                  "Tasks by stage, and the causes of those that did not end done.", columns, 6);
     for (size_t s = 0; s < p->n_stages; s++) {
         struct ends ends = stage_ends(a, tasks, p->stages[s].name);
         struct doc_row *row = doc_row(d, t);
         row->cells[0].text = p->stages[s].name;
-        row->cells[1].text = fmt_count(a, (int64_t)p->n_cells);
-        row->cells[2].text = fmt_count(a, (int64_t)ends.done);
-        row->cells[3].text = fmt_count(a, (int64_t)ends.blocked);
+        const size_t counts[] = {p->n_cells, ends.done, ends.blocked, ends.never_run};
+        for (size_t k = 0; k < ARRAY_LEN(counts); k++) {
+            doc_number(d, &row->cells[k + 1], fmt_count(a, (int64_t)counts[k]), (double)counts[k]);
+        }
         row->cells[3].tone = ends.blocked > 0 ? TONE_WARN : TONE_PLAIN;
-        row->cells[4].text = fmt_count(a, (int64_t)ends.never_run);
         row->cells[4].tone = ends.never_run > 0 ? TONE_WARN : TONE_PLAIN;
         row->cells[5].text = ends.causes;
     }
@@ -136,7 +140,7 @@ static void add_design(struct doc *d, const struct program *p)
     static const struct doc_column columns[] = {
         {"Factor", ALIGN_TEXT}, {"Levels", ALIGN_TEXT}, {"Role", ALIGN_TEXT}};
     struct doc_table *t = doc_table(
-        d,
+        d, "design",
         arena_printf(
             &d->arena, "The design: %s in %s, %s of each.",
             fmt_plural(&d->arena, (int64_t)p->n_cells, "cell", "cells"),
@@ -160,7 +164,7 @@ static void add_design(struct doc *d, const struct program *p)
 
 void section_coverage(struct doc *d, const struct report_model *m)
 {
-    doc_section(d, "Design and coverage");
+    doc_section(d, "coverage", "Design and coverage");
     add_design(d, m->program);
     add_counts(d, m);
     add_stages(d, m);

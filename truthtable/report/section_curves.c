@@ -222,7 +222,9 @@ static void draw(struct doc *d, const struct report_model *m, const struct famil
         late ? arena_printf(a, "The same in the second half of the steps, on its own scale: %s.",
                             title)
              : caption_of(a, m, f, title);
-    struct doc_figure *figure = doc_figure(d, caption, summary, &id);
+    struct doc_figure *figure =
+        doc_figure(d, arena_printf(a, "curve-%s-%s%s", stage, name, late ? "-late" : ""), caption,
+                   summary, &id);
     struct plot_curve *curves = arena_array(a, f->n + p->n_conditions, sizeof(*curves));
     struct plot_lines plot = {
         .head = {.id = id,
@@ -272,7 +274,7 @@ static void add_stage(struct doc *d, const struct report_model *m, size_t stage)
 
 void section_curves(struct doc *d, const struct report_model *m)
 {
-    doc_section(d, "Curves");
+    doc_section(d, "curves", "Curves");
     if (m->curves.n == 0) {
         doc_paragraph(d, "No attempt left a curve.");
         return;

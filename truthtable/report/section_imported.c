@@ -70,7 +70,7 @@ static void add_files(struct doc *d, const struct report_model *m)
                                                 {"Recomputed", ALIGN_TEXT}};
     struct arena *a = &d->arena;
     struct doc_table *t =
-        doc_table(d,
+        doc_table(d, "files",
                   "Every file that a record comes from. Scores and standard errors that its "
                   "samples, or the tasks of a group, do not give would have been refused.",
                   columns, 5);
@@ -103,7 +103,7 @@ void section_imported(struct doc *d, const struct report_model *m)
     const cJSON *lock = member(m->imported, "lock");
     const char *made = member_text(lock, "made");
     const bool before = made != NULL && strcmp(made, "before") == 0;
-    doc_section(d, "Where the records come from");
+    doc_section(d, "files", "Where the records come from");
     doc_paragraph(d, "Nothing was executed: no attempt, no resume, no machine is on record. The "
                      "records are those of the files below, and every rule of the plan is "
                      "applied to them as to records of a run.");

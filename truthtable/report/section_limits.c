@@ -235,7 +235,7 @@ static void add_curves(struct doc *d, const struct report_model *m, struct doc_l
 
 void section_limits(struct doc *d, const struct report_model *m)
 {
-    doc_section(d, "Limitations");
+    doc_section(d, "limitations", "Limitations");
     doc_paragraph(d, "Computed from the plan and the records of this run. What the design itself "
                      "leaves open is for its authors to say.");
     struct doc_list *list = doc_list(d);

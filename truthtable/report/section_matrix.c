@@ -42,20 +42,28 @@ static struct matrix matrix_of(const cJSON *list)
     return x;
 }
 
-static struct doc_cell difference_cell(struct arena *a, const cJSON *pair, double largest)
+static struct doc_cell difference_words(struct arena *a, const cJSON *pair, double largest)
 {
     double v = member_number(pair, "difference");
     double se = member_number(pair, "se");
     if (!isfinite(v)) {
-        return (struct doc_cell){"undetermined", TONE_WARN};
+        return (struct doc_cell){.text = "undetermined", .tone = TONE_WARN};
     }
     const char *text = fmt_signed(a, v, 4);
     if (isfinite(se)) {
         text = arena_printf(a, "%s \xc2\xb1 %s", text, fmt_fixed(a, se, 4));
     }
-    return fabs(v) >= largest
-               ? (struct doc_cell){arena_printf(a, "\xe2\x97\x86 %s", text), TONE_LIT}
-               : (struct doc_cell){text, TONE_PLAIN};
+    const bool most = fabs(v) >= largest;
+    return (struct doc_cell){.text = most ? arena_printf(a, "\xe2\x97\x86 %s", text) : text,
+                             .tone = most ? TONE_LIT : TONE_PLAIN};
+}
+
+static struct doc_cell difference_cell(struct doc *d, const cJSON *pair, double largest)
+{
+    struct doc_cell cell = difference_words(&d->arena, pair, largest);
+    doc_datum(d, &cell, "value", member_number(pair, "difference"));
+    doc_datum(d, &cell, "se", member_number(pair, "se"));
+    return cell;
 }
 
 static void add_table(struct doc *d, struct matrix *x)
@@ -67,7 +75,7 @@ static void add_table(struct doc *d, struct matrix *x)
         columns[i + 1] = (struct doc_column){member_text(x->pairs[i], "measure"), ALIGN_NUMBER};
     }
     struct doc_table *t =
-        doc_table(d,
+        doc_table(d, "difference-matrix",
                   "The difference matrix: every pair of conditions on every counted measure, mean "
                   "\xc2\xb1 standard error over replicates. "
                   "Marked: the largest absolute difference.",
@@ -77,7 +85,7 @@ static void add_table(struct doc *d, struct matrix *x)
         row->cells[0].text = arena_printf(a, "%s " FMT_MINUS " %s", member_text(x->pairs[0], "a"),
                                           member_text(x->pairs[0], "b"));
         for (size_t k = 0; k < x->n; k++) {
-            row->cells[k + 1] = difference_cell(a, x->pairs[k], x->largest);
+            row->cells[k + 1] = difference_cell(d, x->pairs[k], x->largest);
             x->pairs[k] = x->pairs[k] == NULL ? NULL : x->pairs[k]->next;
         }
     }
@@ -91,7 +99,7 @@ void section_matrix(struct doc *d, const struct report_model *m)
     if (!(n > 0)) {
         return;
     }
-    doc_section(d, "Difference matrix");
+    doc_section(d, "difference-matrix", "Difference matrix");
     struct matrix x = matrix_of(list);
     if (x.n == 0) {
         doc_paragraph(d, "Left out: %s differences are more than a table can show.",

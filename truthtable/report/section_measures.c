@@ -15,13 +15,16 @@
 #define PLUS_MINUS            "\xc2\xb1"
 
 /* How far the floor lies above chance, in binomial standard errors. */
-static const char *height_text(struct arena *a, const struct measure *m)
+static double height_of(const struct measure *m)
 {
-    if (!m->has_floor || !m->has_chance || !m->has_items) {
-        return FMT_NONE;
-    }
-    double sigma = stat_floor_above_chance(m->floor, m->chance, (double)m->items);
-    return isfinite(sigma) ? arena_printf(a, "%s" SIGMA, fmt_signed(a, sigma, 2)) : FMT_NONE;
+    return m->has_floor && m->has_chance && m->has_items
+               ? stat_floor_above_chance(m->floor, m->chance, (double)m->items)
+               : (double)NAN;
+}
+
+static const char *sigma_text(struct arena *a, double v, int decimals)
+{
+    return isfinite(v) ? arena_printf(a, "%s" SIGMA, fmt_signed(a, v, decimals)) : FMT_NONE;
 }
 
 static void add_summary_row(struct doc *d, const struct report_model *m, struct doc_table *t,
@@ -33,15 +36,21 @@ static void add_summary_row(struct doc *d, const struct report_model *m, struct 
     struct doc_row *row = doc_row(d, t);
     row->cells[0].text = measure->name;
     row->cells[1].text = measure->counted ? "yes" : "no";
-    row->cells[2].text = measure->has_items ? fmt_count(a, measure->items) : FMT_NONE;
-    row->cells[3].text = measure->has_chance ? fmt_short(a, measure->chance, 4) : FMT_NONE;
-    row->cells[4].text = measure->has_floor ? measure->floor_text : FMT_NONE;
-    row->cells[5].text = height_text(a, measure);
+    doc_flag(d, &row->cells[1], "value", measure->counted ? 1 : 0);
+    doc_number(d, &row->cells[2], measure->has_items ? fmt_count(a, measure->items) : FMT_NONE,
+               measure->has_items ? (double)measure->items : (double)NAN);
+    doc_number(d, &row->cells[3], measure->has_chance ? fmt_short(a, measure->chance, 4) : FMT_NONE,
+               measure->has_chance ? measure->chance : (double)NAN);
+    doc_number(d, &row->cells[4], measure->has_floor ? measure->floor_text : FMT_NONE,
+               measure->has_floor ? measure->floor : (double)NAN);
+    double height = height_of(measure);
+    doc_number(d, &row->cells[5], sigma_text(a, height, 2), height);
     row->cells[6].text = measure_clearing_text(a, measure, &tally);
-    row->cells[7].text = measure_score_text(a, measure, tally.best);
-    row->cells[8].text = isfinite(tally.nearest)
-                             ? arena_printf(a, "%s" SIGMA, fmt_signed(a, tally.nearest, 1))
-                             : FMT_NONE;
+    doc_datum(d, &row->cells[6], "cleared", (double)tally.n_cleared);
+    doc_datum(d, &row->cells[6], "not_cleared", (double)tally.n_failed);
+    doc_datum(d, &row->cells[6], "open", (double)tally.n_open);
+    doc_number(d, &row->cells[7], measure_score_text(a, measure, tally.best), tally.best);
+    doc_number(d, &row->cells[8], sigma_text(a, tally.nearest, 1), tally.nearest);
 }
 
 static void add_summary(struct doc *d, const struct report_model *m)
@@ -53,7 +62,7 @@ static void add_summary(struct doc *d, const struct report_model *m)
         {"Cells clearing", ALIGN_NUMBER}, {"Best cell", ALIGN_NUMBER},
         {"Nearest margin", ALIGN_NUMBER}};
     struct doc_table *t = doc_table(
-        d,
+        d, "measures",
         m->imported != NULL
             ? "The measures, their floors as locked, and how the cells stand to them. " SIGMA
               ": binomial standard errors, at chance for the floor, at the score for the margin "
@@ -166,7 +175,8 @@ static void add_figure(struct doc *d, const struct report_model *m, size_t index
         a, "%s.%s One mark a cell, with one standard error%s%s.", measure->name, part,
         tinted ? "; the tinted part lies at or over the floor" : "",
         any_bound(m, index) ? "; a hollow arrow is a bound that the value lies beyond" : "");
-    struct doc_figure *f = doc_figure(d, caption, summary, &id);
+    struct doc_figure *f =
+        doc_figure(d, arena_printf(a, "measure-%s", measure->name), caption, summary, &id);
     struct plot_dots plot = {
         .head = {.id = id,
                  .title = arena_printf(a, "%s by condition", measure->name),
@@ -181,28 +191,41 @@ static void add_figure(struct doc *d, const struct report_model *m, size_t index
     plot_dots(&f->svg, &plot);
 }
 
-static struct doc_cell gate_cell(struct arena *a, const struct measure *measure,
-                                 const struct measure_reading *r)
+static struct doc_cell gate_words(struct arena *a, const struct measure *measure,
+                                  const struct measure_reading *r)
 {
     if (r->excluded) {
-        return (struct doc_cell){"excluded", TONE_WARN};
+        return (struct doc_cell){.text = "excluded", .tone = TONE_WARN};
     }
     if (r->bound != NULL) {
-        return (struct doc_cell){r->bound, TONE_WARN};
+        return (struct doc_cell){.text = r->bound, .tone = TONE_WARN};
     }
     if (!isfinite(r->score)) {
-        return (struct doc_cell){"open ?", TONE_WARN};
+        return (struct doc_cell){.text = "open ?", .tone = TONE_WARN};
     }
     const char *score = measure_score_text(a, measure, r->score);
     if (!r->has_gate) {
         const char *se =
             isfinite(r->se) ? arena_printf(a, " " PLUS_MINUS " %s", fmt_short(a, r->se, 2)) : "";
-        return (struct doc_cell){arena_printf(a, "%s%s", score, se), TONE_PLAIN};
+        return (struct doc_cell){.text = arena_printf(a, "%s%s", score, se), .tone = TONE_PLAIN};
     }
     const char *z = isfinite(r->z) ? arena_printf(a, " (%s" SIGMA ")", fmt_signed(a, r->z, 1)) : "";
     const char *sign = !r->is_known ? "?" : r->cleared ? CLEARS : FAILS;
     enum doc_tone tone = !r->is_known ? TONE_WARN : r->cleared ? TONE_GOOD : TONE_PLAIN;
-    return (struct doc_cell){arena_printf(a, "%s%s %s", score, z, sign), tone};
+    return (struct doc_cell){.text = arena_printf(a, "%s%s %s", score, z, sign), .tone = tone};
+}
+
+static struct doc_cell gate_cell(struct doc *d, const struct measure *measure,
+                                 const struct measure_reading *r)
+{
+    struct doc_cell cell = gate_words(&d->arena, measure, r);
+    doc_datum(d, &cell, "value", r->score);
+    doc_datum(d, &cell, "se", r->se);
+    if (r->has_gate) {
+        doc_datum(d, &cell, "margin", r->z);
+        doc_flag(d, &cell, "clears", r->is_known ? (r->cleared ? 1 : 0) : -1);
+    }
+    return cell;
 }
 
 static void add_gates(struct doc *d, const struct report_model *m, size_t from, size_t to)
@@ -213,7 +236,7 @@ static void add_gates(struct doc *d, const struct report_model *m, size_t from, 
         columns[i - from + 1] = (struct doc_column){p->measures[i].name, ALIGN_NUMBER};
     }
     struct doc_table *t = doc_table(
-        d,
+        d, "gates",
         "Every cell: score, margin to the floor in standard errors of the score, and whether it "
         "clears (" CLEARS " yes, " FAILS
         " no, ? open). Measures without a floor: score and standard error.",
@@ -223,7 +246,7 @@ static void add_gates(struct doc *d, const struct report_model *m, size_t from, 
         row->cells[0].text = p->cells[c].name;
         for (size_t i = from; i < to; i++) {
             struct measure_reading r = measure_read(m, i, c);
-            row->cells[i - from + 1] = gate_cell(&d->arena, &p->measures[i], &r);
+            row->cells[i - from + 1] = gate_cell(d, &p->measures[i], &r);
         }
     }
 }
@@ -266,7 +289,7 @@ void section_measures(struct doc *d, const struct report_model *m)
 {
     const size_t n = m->program->n_measures;
     const size_t n_tables = (n + MEASURES_PER_TABLE - 1) / MEASURES_PER_TABLE;
-    doc_section(d, "Measures and gates");
+    doc_section(d, "measures", "Measures and gates");
     add_summary(d, m);
     add_figures(d, m);
     for (size_t i = 0; i < n_tables; i++) { /* of nearly equal width */

@@ -18,21 +18,23 @@ static void add_table(struct doc *d, const struct program *p, size_t bound, doub
                                                 {"Surprisal, bits", ALIGN_NUMBER},
                                                 {"Title, as locked", ALIGN_TEXT}};
     struct arena *a = &d->arena;
-    struct doc_table *t = doc_table(d, "The outcomes and their priors, as locked.", columns, 4);
+    struct doc_table *t =
+        doc_table(d, "priors", "The outcomes and their priors, as locked.", columns, 4);
     for (size_t i = 0; i < p->n_outcomes; i++) {
         struct doc_row *row = doc_row(d, t);
         row->tone = i == bound ? TONE_LIT : TONE_PLAIN;
         row->cells[0].text = i == bound ? arena_printf(a, "\xe2\x97\x86 %s", p->outcomes[i].name)
                                         : p->outcomes[i].name;
-        row->cells[1].text = fmt_short(a, p->outcomes[i].prior, 4);
-        row->cells[2].text = fmt_fixed(a, -log2(p->outcomes[i].prior), 3);
+        double bits = -log2(p->outcomes[i].prior);
+        doc_number(d, &row->cells[1], fmt_short(a, p->outcomes[i].prior, 4), p->outcomes[i].prior);
+        doc_number(d, &row->cells[2], fmt_fixed(a, bits, 3), bits);
         row->cells[3].text = p->outcomes[i].title;
     }
     if (rest > 1e-12) {
         struct doc_row *row = doc_row(d, t);
         row->tone = TONE_MUTED;
         row->cells[0].text = "remainder";
-        row->cells[1].text = fmt_short(a, rest, 4);
+        doc_number(d, &row->cells[1], fmt_short(a, rest, 4), rest);
         row->cells[2].text = FMT_NONE;
         row->cells[3].text = "assigned to no outcome";
     }
@@ -54,7 +56,7 @@ static void add_figure(struct doc *d, const struct program *p, size_t bound, dou
                               ? "No outcome is lit: none binds."
                               : arena_printf(a, "%s is lit: it binds.", p->outcomes[bound].name);
     const char *id = NULL;
-    struct doc_figure *f = doc_figure(d, "What was believed, as locked.", summary, &id);
+    struct doc_figure *f = doc_figure(d, "priors", "What was believed, as locked.", summary, &id);
     struct plot_shares plot = {
         .head = {.id = id, .title = "Prior probabilities of the outcomes", .desc = summary},
         .shares = shares,
@@ -72,7 +74,7 @@ void section_priors(struct doc *d, const struct report_model *m)
         rest -= p->outcomes[i].prior;
     }
     rest = fmax(rest, 0);
-    doc_section(d, "Priors");
+    doc_section(d, "priors", "Priors");
     if (bound == INDEX_NONE) {
         doc_paragraph(d, "No outcome binds, so the priors are not scored.");
     } else {

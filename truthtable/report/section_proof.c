@@ -21,7 +21,7 @@ static void add_outcomes(struct doc *d, const cJSON *outcomes)
     static const struct doc_column columns[] = {{"Outcome", ALIGN_TEXT},
                                                 {"Reach", ALIGN_TEXT},
                                                 {"Scores under which it fires", ALIGN_TEXT}};
-    struct doc_table *t = doc_table(d,
+    struct doc_table *t = doc_table(d, "reach",
                                     "Which outcomes can come about: for each, made-up scores that "
                                     "lead to it, found by a search without any data (one "
                                     "score a condition, in their order).",
@@ -45,7 +45,7 @@ static void add_resolution(struct doc *d, const cJSON *measures)
                                                 {"Floor over chance", ALIGN_NUMBER},
                                                 {"Smallest detectable difference", ALIGN_NUMBER}};
     struct arena *a = &d->arena;
-    struct doc_table *t = doc_table(d,
+    struct doc_table *t = doc_table(d, "resolution",
                                     "What the floors and the design can resolve: the floor over "
                                     "chance in binomial standard errors, and the smallest "
                                     "difference of two arms that shows with 80 % power at \xce\xb1 "
@@ -58,16 +58,19 @@ static void add_resolution(struct doc *d, const cJSON *measures)
         double sigma = member_number(measure, "floor_above_chance");
         struct doc_row *row = doc_row(d, t);
         row->cells[0].text = name == NULL ? FMT_NONE : name;
-        row->cells[1].text =
-            isfinite(sigma) ? arena_printf(a, "%s\xcf\x83", fmt_signed(a, sigma, 2)) : FMT_NONE;
-        row->cells[2].text = fmt_fixed(a, member_number(measure, "detectable_difference"), 4);
+        double least = member_number(measure, "detectable_difference");
+        doc_number(d, &row->cells[1],
+                   isfinite(sigma) ? arena_printf(a, "%s\xcf\x83", fmt_signed(a, sigma, 2))
+                                   : FMT_NONE,
+                   sigma);
+        doc_number(d, &row->cells[2], fmt_fixed(a, least, 4), least);
     }
 }
 
 void section_proof(struct doc *d, const struct report_model *m)
 {
     const cJSON *proof = m->lock->proof;
-    doc_section(d, m->imported != NULL ? "Proved of the plan" : "Proved before any data");
+    doc_section(d, "proofs", m->imported != NULL ? "Proved of the plan" : "Proved before any data");
     if (!cJSON_IsObject(proof)) {
         doc_paragraph(d, "The lock holds no proofs: the program was locked without them.");
         return;

@@ -127,7 +127,7 @@ static void add_assurance(struct doc *d, const struct report_model *m)
 
 void section_record(struct doc *d, const struct report_model *m)
 {
-    doc_section(d, "The record");
+    doc_section(d, "record", "The record");
     add_assurance(d, m);
     add_digests(d, m);
     if (m->imported != NULL) {

@@ -61,8 +61,8 @@ static bool add_cell(struct doc *d, const struct report_model *m, struct doc_tab
     struct doc_row *row = doc_row(d, t);
     row->cells[0].text = m->program->cells[cell].name;
     for (size_t i = 0; i < facts->n; i++) {
-        row->cells[i + 1].text =
-            fmt_short(&d->arena, report_fact(m, cell, stage, facts->names[i], NULL), 5);
+        double v = report_fact(m, cell, stage, facts->names[i], NULL);
+        doc_number(d, &row->cells[i + 1], fmt_short(&d->arena, v, 5), v);
     }
     return true;
 }
@@ -132,11 +132,11 @@ static void add_stage(struct doc *d, const struct report_model *m, size_t stage,
                                              ALIGN_NUMBER};
     }
     if (!*any) {
-        doc_section(d, "Router health");
+        doc_section(d, "router-health", "Router health");
         *any = true;
     }
     struct doc_table *t = doc_table(
-        d,
+        d, "router-health",
         arena_printf(a, "What the routers of the mixtures did, as the workers report it.%s",
                      glossary(a, &facts)),
         columns, facts.n + 1);

@@ -49,14 +49,14 @@ void section_validity(struct doc *d, const struct report_model *m)
         {"Rests on", ALIGN_TEXT},  {"Reading", ALIGN_TEXT},   {"Why", ALIGN_TEXT}};
     const cJSON *binding = member(m->verdict, "validity");
     const cJSON *timing = member(m->provenance, "validity_timing");
-    doc_section(d, "Validity");
+    doc_section(d, "validity", "Validity");
     if (m->program->n_validity == 0) {
         doc_paragraph(
             d, "The program names no condition that must hold for its comparison to be one.");
         return;
     }
     struct doc_table *t =
-        doc_table(d,
+        doc_table(d, "validity",
                   "What must hold for the comparison to be one. What rests on timings differs from "
                   "run to run and is kept with the provenance, not with the verdict.",
                   columns, 6);

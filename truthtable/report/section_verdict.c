@@ -110,6 +110,8 @@ void section_banner(struct doc *d, const struct report_model *m)
     const char *outcome = member_text(m->verdict, "outcome");
     d->banner.label = m->imported == NULL ? NULL : "IMPORTED RECORDS";
     d->banner.program = m->program->name;
+    d->banner.root = m->lock->root;
+    d->banner.head = member_text(m->verdict, "head");
     d->banner.question = m->program->question == NULL ? "" : m->program->question;
     d->banner.kind = kind_label(kind);
     d->banner.tone = kind_tone(kind);
@@ -177,7 +179,7 @@ static void add_inputs(struct doc *d, const struct report_model *m)
                                                 {"Reading", ALIGN_TEXT},
                                                 {"Why", ALIGN_TEXT}};
     struct doc_table *t = doc_table(
-        d,
+        d, "inputs",
         "The inputs of the table and what the data leave possible. A level is ruled out when its "
         "condition is false or an earlier level's is true; an input is decided when one level is "
         "left.",
@@ -198,7 +200,7 @@ static void add_counters(struct doc *d, const struct report_model *m)
     if (p->n_counters == 0) {
         return;
     }
-    struct doc_table *t = doc_table(d,
+    struct doc_table *t = doc_table(d, "counters",
                                     "Counters: how many counted measures clear their floors. A "
                                     "range is what open gates leave possible.",
                                     columns, 5);
@@ -245,7 +247,7 @@ static void add_rows(struct doc *d, const struct report_model *m)
     }
     columns[n_columns - 2] = (struct doc_column){"Outcome", ALIGN_TEXT};
     columns[n_columns - 1] = (struct doc_column){"", ALIGN_TEXT};
-    struct doc_table *t = doc_table(d,
+    struct doc_table *t = doc_table(d, "truth-table",
                                     "The truth table as locked. A row fires when each of its "
                                     "levels is possible; the outcome binds when all rows "
                                     "that fire agree.",
@@ -257,7 +259,8 @@ static void add_rows(struct doc *d, const struct report_model *m)
         const char *by = ruled_out_by(d, m, &p->rows[i], row);
         bool fires = words_row_fires(m, i + 1);
         row->tone = !fires ? TONE_PLAIN : is_void ? TONE_WARN : TONE_LIT;
-        row->cells[0].text = arena_printf(&d->arena, "%zu", i + 1);
+        doc_number(d, &row->cells[0], arena_printf(&d->arena, "%zu", i + 1), (double)(i + 1));
+        doc_flag(d, &row->cells[n_columns - 1], "fires", fires ? 1 : 0);
         row->cells[n_columns - 2].text = p->outcomes[p->rows[i].outcome].name;
         row->cells[n_columns - 1].text =
             fires ? lit : arena_printf(&d->arena, "ruled out by %s", by);
@@ -267,7 +270,7 @@ static void add_rows(struct doc *d, const struct report_model *m)
 
 void section_table(struct doc *d, const struct report_model *m)
 {
-    doc_section(d, "The truth table");
+    doc_section(d, "truth-table", "The truth table");
     doc_paragraph(d, "%s", words_reading(&d->arena, m));
     add_rows(d, m);
     add_inputs(d, m);

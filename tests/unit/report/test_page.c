@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
 #include "truthtable/report/doc.h"
@@ -266,19 +267,25 @@ static void fill_document(struct doc *d)
                                     .title = "A & B",
                                     .lead = "Because."};
     (void)doc_item(d, &d->banner.figures, "Rows", "1");
-    doc_section(d, "First");
+    doc_section(d, "first", "First");
     doc_paragraph(d, "%d %s", 2, "<words>");
     doc_notice(d, TONE_BAD, "Careful");
-    struct doc_table *t = doc_table(d, "Caption", columns, 2);
+    struct doc_table *t = doc_table(d, "t", "Caption", columns, 2);
     struct doc_row *row = doc_row(d, t);
     row->cells[0].text = "a|b";
     row->tone = TONE_LIT;
+    doc_number(d, &row->cells[1], "0.10", 0.1);
+    doc_datum(d, &row->cells[1], "se", (double)NAN);
+    doc_flag(d, &row->cells[1], "clears", -1);
+    doc_flag(d, &row->cells[1], "counts", 1);
     doc_item(d, doc_facts(d), "digest", "abc`def")->code = true;
     doc_item(d, doc_list(d), NULL, "item")->code = true;
-    struct doc_figure *f = doc_figure(d, "Fig", "Sum", &id);
-    assert_string_equal(id, "figure-1");
+    struct doc_figure *f = doc_figure(d, "loss:x", "Fig", "Sum", &id);
+    assert_string_equal(id, "figure-loss-x");
     strbuf_adds(&f->svg, "<svg></svg>");
-    doc_section(d, "Second");
+    doc_section(d, "second", "Second");
+    (void)doc_table(d, "t", "Bad \xff", columns, 1);
+    doc_section(d, "second", "Second again");
 }
 
 static void test_renders_one_document_twice(void **state)
@@ -294,17 +301,54 @@ static void test_renders_one_document_twice(void **state)
     assert_non_null(strstr(md.buf, "# O1: A &amp; B\n"));
     assert_non_null(
         strstr(md.buf, "## 1. First\n\n2 &lt;words&gt;\n\n> **Careful**\n\n*Table 1.* Caption\n\n| "
-                       "Name | Value &lt;x&gt; |\n|---|---:|\n| **a\\|b** |  |\n"));
+                       "Name | Value &lt;x&gt; |\n|---|---:|\n| **a\\|b** | **0.10** |\n"));
     assert_non_null(strstr(md.buf, "- **digest:** abc\\`def\n\n- `item`\n"));
     assert_non_null(strstr(md.buf, "## 2. Second"));
     assert_balanced(html.buf);
     assert_non_null(strstr(html.buf, "<th scope=\"col\" class=\"num\">Value &lt;x&gt;</th>"));
     assert_non_null(
         strstr(html.buf, "<tr class=\"lit\"><th scope=\"row\" class=\"text plain\">a|b</th>"));
-    assert_non_null(strstr(html.buf, "<li><a href=\"#s2\">Second</a></li>"));
+    assert_non_null(strstr(html.buf, "<li><a href=\"#second\">Second</a></li>"));
     assert_null(strstr(html.buf, "<words>"));
     strbuf_release(&md);
     strbuf_release(&html);
+    doc_release(&d);
+}
+
+static void test_json_is_the_document_as_data(void **state)
+{
+    (void)state;
+    struct doc d;
+    struct strbuf text = STRBUF_INIT;
+    struct err err = {0};
+    cJSON *json = NULL;
+    doc_init(&d);
+    fill_document(&d);
+    render_json(&d, &text);
+    assert_int_equal(json_parse(text.buf, text.len, &json, &err), 0);
+    strbuf_clear(&text);
+    assert_int_equal(json_line(json, &text, &err), 0);
+    static const char *const parts[] = {
+        "{\"schema\":1,\"program\":\"p<\",\"root\":null,",
+        "\"label\":null,\"verdict\":{\"outcome\":\"O1\",",
+        "\"figures\":[{\"text\":\"1\",\"name\":\"Rows\"}]},\"notices\":[]",
+        "\"sections\":[{\"id\":\"first\",\"number\":1,\"title\":\"First\",\"blocks\":["
+        "{\"kind\":\"paragraph\",\"text\":\"2 <words>\"},"
+        "{\"kind\":\"notice\",\"text\":\"Careful\",\"tone\":\"bad\"},",
+        "\"columns\":[{\"title\":\"Name\",\"holds\":\"text\"},",
+        "{\"cells\":[{\"text\":\"a|b\"},{\"text\":\"0.10\",\"value\":0.1,\"se\":null,"
+        "\"clears\":null,\"counts\":true}],\"tone\":\"lit\"}",
+        "{\"kind\":\"figure\",\"id\":\"loss-x\",\"number\":1,",
+        "{\"kind\":\"table\",\"id\":\"t-2\",\"number\":2,\"caption\":\"Bad ?\",",
+        "{\"id\":\"second-2\",\"number\":3,\"title\":\"Second again\",\"blocks\":[]}]}",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        if (strstr(text.buf, parts[i]) == NULL) {
+            fail_msg("no %s in %s", parts[i], text.buf);
+        }
+    }
+    cJSON_Delete(json);
+    strbuf_release(&text);
     doc_release(&d);
 }
 
@@ -336,6 +380,7 @@ int main(void)
         cmocka_unit_test(test_drawings_are_as_they_were),
         cmocka_unit_test(test_drawings_of_nothing),
         cmocka_unit_test(test_renders_one_document_twice),
+        cmocka_unit_test(test_json_is_the_document_as_data),
         cmocka_unit_test(test_page_reaches_nowhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

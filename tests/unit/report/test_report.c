@@ -13,6 +13,7 @@
 
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
 #include "tests/unit/report/fixture.h"
@@ -151,6 +152,31 @@ static void drop_breaks(struct strbuf *text)
     *text = out;
 }
 
+/* Whatever stands in it, the JSON parses, and says what the verdict says. */
+static void check_json(const char *folder)
+{
+    struct err err = {0};
+    cJSON *report = NULL;
+    cJSON *verdict = NULL;
+    char *path = path_join(folder, "report/report.json");
+    char *verdict_path = path_join(folder, "report/verdict.json");
+    if (json_read_file(path, (size_t)16 << 20, &report, &err) != 0 ||
+        json_read_file(verdict_path, (size_t)16 << 20, &verdict, &err) != 0) {
+        fail_msg("%s: %s", path, err.msg);
+    }
+    const cJSON *outcome = json_member(verdict, "outcome");
+    assert_string_equal(
+        cJSON_GetStringValue(json_member(json_member(report, "verdict"), "outcome")),
+        cJSON_IsString(outcome) ? outcome->valuestring : "INDETERMINATE");
+    assert_string_equal(cJSON_GetStringValue(json_member(report, "root")),
+                        cJSON_GetStringValue(json_member(verdict, "root")));
+    assert_true(cJSON_GetArraySize(json_member(report, "sections")) > 8);
+    cJSON_Delete(report);
+    cJSON_Delete(verdict);
+    free(path);
+    free(verdict_path);
+}
+
 static void check_case(const struct report_case *c, const char *folder)
 {
     struct strbuf md = read_text(folder, "report/report.md");
@@ -158,6 +184,7 @@ static void check_case(const struct report_case *c, const char *folder)
     for (size_t i = 0; i < WORDS_MAX && c->html[i] != NULL; i++) {
         assert_has(&html, c->html[i], c->name);
     }
+    check_json(folder);
     drop_backslashes(&md);
     drop_breaks(&html);
     for (size_t i = 0; i < WORDS_MAX && c->says[i] != NULL; i++) {
@@ -194,7 +221,7 @@ static void test_same_input_same_bytes(void **state)
     char *folder = path_join(scratch, "bound");
     char *other = path_join(scratch, "elsewhere");
     assert_int_equal(report_write(folder, other, &err), 0);
-    static const char *const names[] = {"report.md", "report.html"};
+    static const char *const names[] = {"report.md", "report.html", "report.json"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         char *first = xasprintf("%s/report/%s", folder, names[i]);
         char *second = path_join(other, names[i]);
@@ -229,7 +256,7 @@ static void test_sums_hold(void **state)
         free(path);
         n++;
     }
-    assert_int_equal(n, 4); /* provenance.json report.html report.md verdict.json */
+    assert_int_equal(n, 5); /* provenance.json report.html report.json report.md verdict.json */
     strbuf_release(&sums);
     free(folder);
 }
