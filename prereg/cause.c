@@ -21,6 +21,7 @@ static const struct {
     [CAUSE_NOT_MEASURABLE] = {"not_measurable", false},
     [CAUSE_DRIFT] = {"drift", false},
     [CAUSE_NO_SPACE] = {"no_space", true},
+    [CAUSE_APPARATUS] = {"apparatus", false},
     [CAUSE_DEPENDENCY] = {"dependency", false},
     [CAUSE_CANCELLED] = {"cancelled", false},
     [CAUSE_STOPPED] = {"stopped", false},

@@ -23,6 +23,8 @@ enum cause {
     CAUSE_NOT_MEASURABLE,
     CAUSE_DRIFT,
     CAUSE_NO_SPACE,
+    CAUSE_APPARATUS, /* of an apparatus check alone: the reference model did not score as expected
+                      */
     /* never run */
     CAUSE_DEPENDENCY,
     CAUSE_CANCELLED,

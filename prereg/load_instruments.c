@@ -1,4 +1,4 @@
-/* [instrument.*] and [apparatus.*]: declared and checked here, computed elsewhere. */
+/* [instrument.*]: declared and checked here, computed elsewhere. */
 #include <string.h>
 
 #include "base/xalloc.h"
@@ -121,57 +121,5 @@ void load_instruments(struct load *l)
         }
         p->instruments[p->n_instruments++] = (struct instrument){
             .name = t->key, .kind = kind == INDEX_NONE ? "" : KINDS[kind], .spec = t->json};
-    }
-}
-
-static void load_expect(struct load *l, struct apparatus *a, const struct toml_node *t)
-{
-    static const char *const keys[] = {"metric", "value", "within"};
-    load_check_keys(l, t, keys, ARRAY_LEN(keys));
-    if (load_text(l, t, "metric", true, &a->metric_text)) {
-        const struct toml_node *at = toml_member(t, "metric");
-        size_t stage = INDEX_NONE;
-        (void)load_metric(l, at, a->metric_text, &stage);
-        if (stage != INDEX_NONE && a->stage != INDEX_NONE && stage != a->stage) {
-            load_error(l, at, "\"%s\" is not a metric of stage \"%s\"", a->metric_text,
-                       l->p->stages[a->stage].name);
-        }
-    }
-    if (load_need(l, t, "value", TOML_FLOAT) != NULL) {
-        (void)load_number(l, t, "value", &a->value);
-    }
-    if (load_need(l, t, "within", TOML_FLOAT) != NULL && load_number(l, t, "within", &a->within) &&
-        !(a->within >= 0)) {
-        load_error(l, toml_member(t, "within"), "a tolerance is not negative");
-    }
-}
-
-void load_apparatus(struct load *l)
-{
-    static const char *const keys[] = {"stage", "model", "expect"};
-    struct program *p = l->p;
-    const struct toml_node *section = load_section(l, "apparatus", TOML_TABLE, INSTRUMENTS_MAX);
-    if (section == NULL) {
-        return;
-    }
-    p->apparatus = arena_array(&p->arena, section->n_items, sizeof(*p->apparatus));
-    for (size_t i = 0; i < section->n_items; i++) {
-        const struct toml_node *t = section->items[i];
-        struct apparatus *a = &p->apparatus[p->n_apparatus++];
-        *a = (struct apparatus){.name = t->key,
-                                .stage = INDEX_NONE,
-                                .model = "",
-                                .metric_text = "",
-                                .place = load_key_place(t)};
-        load_check_keys(l, t, keys, ARRAY_LEN(keys));
-        const struct toml_node *stage = load_need(l, t, "stage", TOML_STRING);
-        if (stage != NULL) {
-            a->stage = load_lookup(l, stage, names_stages(l->p));
-        }
-        (void)load_text(l, t, "model", true, &a->model);
-        const struct toml_node *expect = load_need(l, t, "expect", TOML_TABLE);
-        if (expect != NULL) {
-            load_expect(l, a, expect);
-        }
     }
 }

@@ -168,6 +168,16 @@ size_t program_find_counter(const struct program *p, const char *name)
     return names_find(names_counters(p), name);
 }
 
+size_t program_find_apparatus(const struct program *p, const char *name)
+{
+    for (size_t i = 0; i < p->n_apparatus; i++) {
+        if (strcmp(p->apparatus[i].name, name) == 0) {
+            return i;
+        }
+    }
+    return INDEX_NONE;
+}
+
 size_t program_find_outcome(const struct program *p, const char *name)
 {
     return names_find(names_outcomes(p), name);

@@ -110,13 +110,17 @@ struct instrument { /* validated here, computed in truthtable/instruments */
     const cJSON *spec;
 };
 
+/* A reference model that must score `value` within `within` before any sealed stage that comes
+ * after another may start. It is no cell: the stage's parameters do not depend on a factor. */
 struct apparatus {
     const char *name;
     size_t stage;
-    const char *model;
-    const char *metric_text;
+    const char *model;       /* path as written, pinned by the lock under this name */
+    const char *metric_text; /* "mmlu.acc" */
+    const char *metric;      /* "acc" */
     double value;
     double within;
+    const cJSON *spec; /* the table as written */
     struct place place;
 };
 

@@ -52,6 +52,16 @@ void task_id(const struct program *p, const char *root, size_t cell, size_t stag
     hash_identity(id, hex);
 }
 
+void task_apparatus_id(const struct program *p, const char *root, const struct apparatus *a,
+                       char hex[DIGEST_HEX_SIZE])
+{
+    cJSON *id = json_object();
+    json_put_string(id, "apparatus", a->name);
+    json_put_string(id, "root", root);
+    json_put_string(id, "stage", p->stages[a->stage].name);
+    hash_identity(id, hex);
+}
+
 cJSON *task_params(const struct program *p, const struct lock *lock, size_t cell, size_t stage)
 {
     cJSON *params = program_task_params(p, stage, cell);
@@ -108,13 +118,10 @@ static cJSON *data_of(const struct program *p, const struct lock *lock)
     return data;
 }
 
-static void put_identity(cJSON *task, const struct program *p, const struct lock *lock,
-                         const struct task_attempt *a)
+static void put_cell(cJSON *task, const struct program *p, const char *root,
+                     const struct task_attempt *a)
 {
     char hex[DIGEST_HEX_SIZE];
-    const char *root = lock == NULL ? "" : lock->root;
-    json_put_int(task, "protocol", TASK_PROTOCOL);
-    json_put_string(task, "program", p->name);
     task_id(p, root, a->cell, a->stage, hex);
     json_put_string(task, "digest", hex);
     cJSON *cell = json_object();
@@ -123,6 +130,33 @@ static void put_identity(cJSON *task, const struct program *p, const struct lock
     json_put_string(cell, "name", p->cells[a->cell].name);
     json_put(cell, "factors", cell_factors(p, a->cell));
     json_put(task, "cell", cell);
+}
+
+static void put_apparatus(cJSON *task, const struct program *p, const char *root,
+                          const struct apparatus *a)
+{
+    char hex[DIGEST_HEX_SIZE];
+    task_apparatus_id(p, root, a, hex);
+    json_put_string(task, "digest", hex);
+    json_put_null(task, "cell");
+    cJSON *spec = json_object();
+    json_put_string(spec, "name", a->name);
+    json_put_string(spec, "model", a->model);
+    json_put(spec, "expect", json_copy(json_member(a->spec, "expect")));
+    json_put(task, "apparatus", spec);
+}
+
+static void put_identity(cJSON *task, const struct program *p, const struct lock *lock,
+                         const struct task_attempt *a)
+{
+    const char *root = lock == NULL ? "" : lock->root;
+    json_put_int(task, "protocol", TASK_PROTOCOL);
+    json_put_string(task, "program", p->name);
+    if (a->apparatus != NULL) {
+        put_apparatus(task, p, root, a->apparatus);
+    } else {
+        put_cell(task, p, root, a);
+    }
     if (lock != NULL) {
         json_put_string(task, "root", root);
         json_put_string(task, "head", root);
@@ -156,7 +190,7 @@ cJSON *task_json_build(const struct program *p, const struct lock *lock,
     cJSON *task = json_object();
     put_identity(task, p, lock, a);
     put_attempt(task, p, a);
-    json_put(task, "params", task_params(p, lock, a->cell, a->stage));
+    json_put(task, "params", task_params(p, lock, a->apparatus != NULL ? 0 : a->cell, a->stage));
     if (lock == NULL) {
         json_put(task, "peers", peers_of(p, a->cell, a->stage));
     }

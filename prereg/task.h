@@ -15,11 +15,13 @@
 struct task_attempt {
     size_t cell;
     size_t stage;
-    const char *id;                   /* UUID; NULL under --describe */
-    int64_t no;                       /* from 1 */
-    const char *const *input_folders; /* one per `after` of the stage, in its order: the folder of
-                                         the result; NULL under --describe */
-    const char *const *resume;        /* earlier attempts' folders, newest first */
+    const struct apparatus *apparatus; /* a check outside the grid: `cell` is not looked at, and
+                                          every input folder is the pinned model's; else NULL */
+    const char *id;                    /* UUID; NULL under --describe */
+    int64_t no;                        /* from 1 */
+    const char *const *input_folders;  /* one per `after` of the stage, in its order: the folder of
+                                          the result; NULL under --describe */
+    const char *const *resume;         /* earlier attempts' folders, newest first */
     size_t n_resume;
     int64_t memory_bytes; /* 0: no limit, the member is left out */
     int64_t deadline_ms;  /* 0: none, the member is left out */
@@ -30,7 +32,9 @@ struct task_attempt {
  * holds every entry of [data] with its locked digest. "checkpoint" is seconds or "auto" from
  * [run.STAGE]. A NULL lock means --describe: no digests, no inputs, and "peers" instead:
  *   {FACTOR:{LEVEL:{params}}}   the stage's params at every other level of each non-replicate
- *                               factor, the other factors as in this cell. */
+ *                               factor, the other factors as in this cell.
+ * An apparatus check has "cell":null and "apparatus":{"name","model","expect"}; its params are
+ * those of every cell, which loading has made sure of. */
 cJSON *task_json_build(const struct program *p, const struct lock *lock,
                        const struct task_attempt *attempt);
 
@@ -40,6 +44,9 @@ cJSON *task_params(const struct program *p, const struct lock *lock, size_t cell
 /* A cell's identity: SHA-256 of the canonical {"factors":{...},"root":HEX}, in hex. */
 void task_cell_id(const struct program *p, const char *root, size_t cell,
                   char hex[DIGEST_HEX_SIZE]);
+/* An apparatus check's: SHA-256 of the canonical {"apparatus":NAME,"root":HEX,"stage":STAGE}. */
+void task_apparatus_id(const struct program *p, const char *root, const struct apparatus *a,
+                       char hex[DIGEST_HEX_SIZE]);
 /* A task's: the same with "stage". */
 void task_id(const struct program *p, const char *root, size_t cell, size_t stage,
              char hex[DIGEST_HEX_SIZE]);
