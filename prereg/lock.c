@@ -24,6 +24,8 @@ void lock_free(struct lock *lock)
 {
     if (lock != NULL) {
         cJSON_Delete(lock->json);
+        cJSON_Delete(lock->amended);
+        cJSON_Delete(lock->amendments);
         free(lock);
     }
 }
@@ -148,6 +150,7 @@ static int build(cJSON *locked, const cJSON *describe, const cJSON *proof, struc
 {
     struct lock *lock = xcalloc(1, sizeof(*lock));
     int rc = root_of(locked, lock->root, err);
+    memcpy(lock->head, lock->root, sizeof(lock->head));
     lock->json = json_object();
     json_put_int(lock->json, "schema", LOCK_SCHEMA);
     json_put_string(lock->json, "root", lock->root);
@@ -235,6 +238,7 @@ static int check_read(struct lock *lock, const char *path, struct err *err)
                        path, rc != 0 ? "none" : found, root);
     }
     memcpy(lock->root, found, sizeof(lock->root));
+    memcpy(lock->head, found, sizeof(lock->head));
     return 0;
 }
 

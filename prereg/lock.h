@@ -8,7 +8,8 @@
  *
  * root = SHA-256 of the RFC 8785 text of "locked"; nothing outside "locked" can change a result.
  * A struct lock owns its tree and is constant after it was built or read. Its root was recomputed
- * when it was read: a lock in memory is never a tampered one.
+ * when it was read: a lock in memory is never a tampered one. Amendments (prereg/amendment.h)
+ * change what its parts point to and its head, never its root.
  */
 #ifndef PREREG_LOCK_H
 #define PREREG_LOCK_H
@@ -25,8 +26,8 @@
 #define LOCK_BYTES_MAX ((size_t)64 << 20)
 
 struct lock {
-    cJSON *json; /* the whole file; owns all that follows */
-    const cJSON *locked;
+    cJSON *json;         /* the whole file; owns all that follows, until amended */
+    const cJSON *locked; /* the file's, or `amended` */
     const cJSON *plan;
     const cJSON *data;     /* object: name of [data] -> hex */
     const cJSON *files;    /* object: argument or [pin] file as written -> hex */
@@ -34,6 +35,10 @@ struct lock {
     const cJSON *describe; /* object: condition -> stage -> what --describe said; may be empty */
     const cJSON *proof;    /* the summary of check; may be null */
     char root[DIGEST_HEX_SIZE];
+    char head[DIGEST_HEX_SIZE]; /* the root, or the digest of the last amendment */
+    size_t n_amendments;
+    cJSON *amended;    /* owned: `locked` as amended; NULL without amendments */
+    cJSON *amendments; /* owned: the amendments, whole, in order; NULL without any */
 };
 
 /* "grid.toml" -> "grid.toml.lock". The caller frees it. */

@@ -1,0 +1,18 @@
+/* How far anybody can have looked when a program is amended, as the daemon that owns the data knows
+ * it (program.md §4). It only ever grows. */
+#ifndef PREREG_ACCESS_H
+#define PREREG_ACCESS_H
+
+enum access_level {
+    ACCESS_NOTHING_RUN,    /* no attempt of any task was ever started */
+    ACCESS_NOTHING_SCORED, /* no task of a sealed stage is done or at work */
+    ACCESS_SEALED,         /* results of sealed stages may exist; nobody was shown one */
+    ACCESS_SEEN,           /* unsealed or unblinded */
+    ACCESS_NR
+};
+
+const char *access_level_name(enum access_level level);  /* "nothing_run", ... as in the journal */
+const char *access_level_words(enum access_level level); /* "nothing has run", ... for people */
+enum access_level access_level_from_name(const char *name); /* ACCESS_NR when unknown */
+
+#endif

@@ -1,0 +1,402 @@
+#include "prereg/amendment.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+
+#define LOCK_NAME "grid.toml.lock"
+
+char *amendment_file(const char *folder, size_t number, const char *kind)
+{
+    return xasprintf("%s/%04zu.%s", folder, number, kind);
+}
+
+void amendment_path_text(const cJSON *change, struct strbuf *out)
+{
+    const cJSON *path = json_member(change, "path");
+    const cJSON *key;
+    cJSON_ArrayForEach(key, path)
+    {
+        strbuf_addf(out, "%s%s", key == path->child ? "" : ".",
+                    cJSON_IsString(key) ? key->valuestring : "?");
+    }
+}
+
+int amendment_text(const cJSON *amendment, struct strbuf *out, struct err *err)
+{
+    cJSON *body = json_copy(amendment);
+    cJSON_DeleteItemFromObjectCaseSensitive(body, "head");
+    cJSON_DeleteItemFromObjectCaseSensitive(body, "signature");
+    int rc = json_canonical(body, out, err);
+    cJSON_Delete(body);
+    if (rc != 0) {
+        err->code = ERR_LOCK;
+    }
+    return rc == 0 ? 0 : ERR_LOCK;
+}
+
+/* ---- differences ---- */
+
+static bool same_value(const cJSON *a, const cJSON *b)
+{
+    struct strbuf x = STRBUF_INIT;
+    struct strbuf y = STRBUF_INIT;
+    struct err err;
+    bool same = a != NULL && b != NULL && json_canonical(a, &x, &err) == 0 &&
+                json_canonical(b, &y, &err) == 0 && x.len == y.len &&
+                memcmp(x.buf, y.buf, x.len) == 0;
+    strbuf_release(&x);
+    strbuf_release(&y);
+    return same;
+}
+
+static void add_change(cJSON *list, const cJSON *path, const cJSON *from, const cJSON *to)
+{
+    cJSON *change = json_object();
+    json_put(change, "path", json_copy(path));
+    if (from != NULL) {
+        json_put(change, "from", json_copy(from));
+    }
+    if (to != NULL) {
+        json_put(change, "to", json_copy(to));
+    }
+    json_push(list, change);
+}
+
+static void compare(const cJSON *from, const cJSON *to, cJSON *path, cJSON *list);
+
+static void compare_member(const cJSON *from, const cJSON *to, cJSON *path, cJSON *list)
+{
+    json_push_string(path, from != NULL ? from->string : to->string);
+    compare(from, to, path, list);
+    cJSON_DeleteItemFromArray(path, cJSON_GetArraySize(path) - 1);
+}
+
+/* The trees are no deeper than JSON_DEPTH_MAX: both were read or made from what was. */
+static void compare(const cJSON *from, const cJSON *to, cJSON *path, cJSON *list)
+{
+    if (!cJSON_IsObject(from) || !cJSON_IsObject(to)) {
+        if (!same_value(from, to)) {
+            add_change(list, path, from, to);
+        }
+        return;
+    }
+    for (const cJSON *m = from->child; m != NULL; m = m->next) {
+        compare_member(m, json_member(to, m->string), path, list);
+    }
+    for (const cJSON *m = to->child; m != NULL; m = m->next) {
+        if (json_member(from, m->string) == NULL) {
+            compare_member(NULL, m, path, list);
+        }
+    }
+}
+
+cJSON *amendment_changes(const cJSON *from, const cJSON *to)
+{
+    cJSON *list = json_array();
+    cJSON *path = json_array();
+    compare(from, to, path, list);
+    cJSON_Delete(path);
+    return list;
+}
+
+/* ---- applying ---- */
+
+static int refuse_change(const cJSON *change, const char *why, struct err *err)
+{
+    struct strbuf path = STRBUF_INIT;
+    amendment_path_text(change, &path);
+    int rc = err_set(err, ERR_LOCK, "%.120s %s", path.buf == NULL ? "" : path.buf, why);
+    strbuf_release(&path);
+    return rc;
+}
+
+/* The object that holds the last key of the path; NULL when the path leads nowhere. */
+static cJSON *holder_of(cJSON *locked, const cJSON *path)
+{
+    const cJSON *key = path->child;
+    cJSON *at = locked;
+    for (; at != NULL && key->next != NULL; key = key->next) {
+        at = cJSON_IsObject(at) && cJSON_IsString(key)
+                 ? cJSON_GetObjectItemCaseSensitive(at, key->valuestring)
+                 : NULL;
+    }
+    return cJSON_IsObject(at) && cJSON_IsString(key) ? at : NULL;
+}
+
+static int apply_change(cJSON *locked, const cJSON *change, struct err *err)
+{
+    const cJSON *path = cJSON_IsObject(change) ? json_member(change, "path") : NULL;
+    if (!cJSON_IsArray(path) || path->child == NULL) {
+        return err_set(err, ERR_LOCK, "a change without a path");
+    }
+    const cJSON *from = json_member(change, "from");
+    const cJSON *to = json_member(change, "to");
+    cJSON *holder = holder_of(locked, path);
+    if (holder == NULL || (from == NULL && to == NULL)) {
+        return refuse_change(change, "leads to nothing", err);
+    }
+    const char *key = cJSON_GetArrayItem(path, cJSON_GetArraySize(path) - 1)->valuestring;
+    const cJSON *now = json_member(holder, key);
+    if ((now == NULL) != (from == NULL) || (now != NULL && !same_value(now, from))) {
+        return refuse_change(change, "is not what it changes from", err);
+    }
+    if (to == NULL) {
+        cJSON_DeleteItemFromObjectCaseSensitive(holder, key);
+    } else if (now == NULL) {
+        json_put(holder, key, json_copy(to));
+    } else if (!cJSON_ReplaceItemInObjectCaseSensitive(holder, key, json_copy(to))) {
+        abort(); /* the member was found a moment ago */
+    }
+    return 0;
+}
+
+static int apply_changes(cJSON *locked, const cJSON *amendment, struct err *err)
+{
+    const cJSON *list = json_member(amendment, "changes");
+    if (!cJSON_IsArray(list) || list->child == NULL) {
+        return err_set(err, ERR_LOCK, "it changes nothing");
+    }
+    const cJSON *change;
+    cJSON_ArrayForEach(change, list)
+    {
+        if (apply_change(locked, change, err) != 0) {
+            return err->code;
+        }
+    }
+    return 0;
+}
+
+/* ---- the chain ---- */
+
+void amendments_begin(const struct lock *lock, struct amendment_chain *chain)
+{
+    *chain = (struct amendment_chain){.locked = json_copy(lock->locked)};
+    memcpy(chain->head, lock->root, sizeof(chain->head));
+}
+
+void amendments_release(struct amendment_chain *chain)
+{
+    for (size_t i = 0; i < chain->n; i++) {
+        cJSON_Delete(chain->list[i]);
+    }
+    free(chain->list);
+    cJSON_Delete(chain->locked);
+    *chain = (struct amendment_chain){0};
+}
+
+static int check_schema(const cJSON *amendment, struct err *err)
+{
+    int64_t schema = 0;
+    if (!cJSON_IsObject(amendment) ||
+        json_get_int(amendment, "schema", 0, INT32_MAX, &schema, err) != 0) {
+        return err_set(err, ERR_LOCK, "it is not an amendment");
+    }
+    return schema == AMENDMENT_SCHEMA
+               ? 0
+               : err_set(err, ERR_VERSION, "it has schema %lld; this version reads %d",
+                         (long long)schema, AMENDMENT_SCHEMA);
+}
+
+static int check_words(const cJSON *a, struct err *err)
+{
+    const char *text = NULL;
+    const cJSON *describe = json_member(a, "describe");
+    const cJSON *signature = json_member(a, "signature");
+    if (json_get_string(a, "level", &text, err) != 0 || access_level_from_name(text) == ACCESS_NR) {
+        return err_set(err, ERR_LOCK, "its \"level\" is none");
+    }
+    if (json_get_string(a, "time", &text, err) != 0 ||
+        json_get_string(a, "program", &text, err) != 0 ||
+        json_get_string(a, "reason", &text, err) != 0 || text[0] == '\0' ||
+        (describe != NULL && !cJSON_IsObject(describe)) ||
+        (signature != NULL && !cJSON_IsObject(signature) && !cJSON_IsNull(signature))) {
+        return err_set(err, ERR_LOCK, "it is not a whole amendment");
+    }
+    return 0;
+}
+
+/* Its own head, recomputed. */
+static int check_head(const cJSON *a, char hex[DIGEST_HEX_SIZE], struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    const char *head = NULL;
+    int rc = amendment_text(a, &text, err);
+    if (rc == 0) {
+        struct digest d = digest_bytes(text.buf, text.len);
+        digest_hex(&d, hex);
+        if (json_get_string(a, "head", &head, err) != 0 || strcmp(head, hex) != 0) {
+            rc = err_set(err, ERR_LOCK,
+                         "it was changed after it was made: its head is %.16s, not "
+                         "%.16s",
+                         hex, head == NULL ? "none" : head);
+        }
+    }
+    strbuf_release(&text);
+    return rc;
+}
+
+/* Its place: of this root, after that head, the next in number. */
+static int check_place(const struct amendment_chain *chain, const char *root, const cJSON *a,
+                       struct err *err)
+{
+    const char *its_root = NULL;
+    const char *previous = NULL;
+    int64_t number = 0;
+    if (json_get_string(a, "root", &its_root, err) != 0 || strcmp(its_root, root) != 0) {
+        return err_set(err, ERR_LOCK, "it amends another program (root %.16s, not %.16s)",
+                       its_root == NULL ? "none" : its_root, root);
+    }
+    if (json_get_int(a, "number", 1, AMENDMENT_MAX, &number, err) != 0 ||
+        number != (int64_t)chain->n + 1) {
+        return err_set(err, ERR_LOCK, "its number is %lld, not %zu", (long long)number,
+                       chain->n + 1);
+    }
+    if (json_get_string(a, "previous", &previous, err) != 0 || strcmp(previous, chain->head) != 0) {
+        return err_set(err, ERR_LOCK, "it follows %.16s, not %.16s, the head before it",
+                       previous == NULL ? "nothing" : previous, chain->head);
+    }
+    return 0;
+}
+
+/* A path may replace a part as a whole: what came of it must still be a lock's. */
+static int check_parts(const cJSON *locked, struct err *err)
+{
+    static const char *const parts[] = {"plan", "data", "files", "solved"};
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        if (!cJSON_IsObject(json_member(locked, parts[i]))) {
+            return err_set(err, ERR_LOCK, "it leaves no \"%s\"", parts[i]);
+        }
+    }
+    return 0;
+}
+
+int amendments_append(struct amendment_chain *chain, const char *root, cJSON *amendment,
+                      struct err *err)
+{
+    char head[DIGEST_HEX_SIZE];
+    cJSON *locked = NULL;
+    int rc = check_schema(amendment, err);
+    if (rc == 0 && (rc = check_head(amendment, head, err)) == 0 &&
+        (rc = check_place(chain, root, amendment, err)) == 0 &&
+        (rc = check_words(amendment, err)) == 0) {
+        locked = json_copy(chain->locked);
+        rc = apply_changes(locked, amendment, err);
+    }
+    if (rc == 0) {
+        rc = check_parts(locked, err);
+    }
+    if (rc != 0) {
+        cJSON_Delete(locked);
+        return rc;
+    }
+    cJSON_Delete(chain->locked);
+    chain->locked = locked;
+    chain->list = xreallocarray(chain->list, chain->n + 1, sizeof(cJSON *));
+    chain->list[chain->n++] = amendment;
+    memcpy(chain->head, head, sizeof(head));
+    return 0;
+}
+
+/* ---- files ---- */
+
+/* NNNN.json */
+static bool is_amendment_name(const char *name)
+{
+    return strlen(name) == 9 && strspn(name, "0123456789") == 4 && strcmp(name + 4, ".json") == 0;
+}
+
+static size_t count_files(const struct name_list *names)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < names->n; i++) {
+        n += is_amendment_name(names->names[i]);
+    }
+    return n;
+}
+
+static int read_one(const char *folder, const struct lock *lock, struct amendment_chain *chain,
+                    struct err *err)
+{
+    cJSON *amendment = NULL;
+    char *path = amendment_file(folder, chain->n + 1, "json");
+    int rc = json_read_file(path, AMENDMENT_BYTES_MAX, &amendment, err);
+    if (rc == ERR_NOT_FOUND) {
+        rc = err_set(err, ERR_LOCK, "%s is missing: later ones are there", path);
+    } else if (rc != 0) {
+        err->code = rc == ERR_SYNTAX ? ERR_LOCK : rc;
+    } else if (amendments_append(chain, lock->root, amendment, err) != 0) {
+        rc = err_wrap(err, "%s", path);
+        cJSON_Delete(amendment);
+    }
+    free(path);
+    return rc == 0 ? 0 : err->code;
+}
+
+int amendments_read(const char *folder, const struct lock *lock, struct amendment_chain *out,
+                    struct err *err)
+{
+    struct name_list names = {0};
+    int rc = 0;
+    amendments_begin(lock, out);
+    if (file_kind_at(folder) != FILE_ABSENT) {
+        rc = dir_list(folder, &names, err);
+    }
+    size_t n = rc == 0 ? count_files(&names) : 0;
+    while (rc == 0 && out->n < n) {
+        rc = read_one(folder, lock, out, err);
+    }
+    name_list_release(&names);
+    return rc;
+}
+
+/* ---- an amended lock ---- */
+
+void lock_take_amendments(struct lock *lock, struct amendment_chain *chain)
+{
+    if (chain->n > 0) {
+        lock->amended = chain->locked;
+        lock->locked = chain->locked;
+        lock->plan = json_member(lock->locked, "plan");
+        lock->data = json_member(lock->locked, "data");
+        lock->files = json_member(lock->locked, "files");
+        lock->solved = json_member(lock->locked, "solved");
+        lock->amendments = json_array();
+        for (size_t i = 0; i < chain->n; i++) {
+            const cJSON *describe = json_member(chain->list[i], "describe");
+            lock->describe = describe == NULL ? lock->describe : describe;
+            json_push(lock->amendments, chain->list[i]);
+        }
+        memcpy(lock->head, chain->head, sizeof(lock->head));
+        lock->n_amendments = chain->n;
+        chain->locked = NULL;
+        chain->n = 0;
+    }
+    amendments_release(chain);
+}
+
+int lock_read_amended(const char *program_folder, struct lock **out, struct err *err)
+{
+    struct lock *lock = NULL;
+    struct amendment_chain chain = {0};
+    char *path = path_join(program_folder, LOCK_NAME);
+    char *folder = path_join(program_folder, AMENDMENT_FOLDER);
+    *out = NULL;
+    int rc = lock_read(path, &lock, err);
+    if (rc == 0) {
+        rc = amendments_read(folder, lock, &chain, err);
+    }
+    if (rc == 0) {
+        lock_take_amendments(lock, &chain);
+        *out = lock;
+    } else {
+        lock_free(lock);
+    }
+    amendments_release(&chain);
+    free(folder);
+    free(path);
+    return rc;
+}
