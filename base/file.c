@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -86,6 +87,23 @@ int file_write_all(int fd, const void *data, size_t len, struct err *err)
         len -= (size_t)n;
     }
     return 0;
+}
+
+int file_in_memory(const void *data, size_t len, int *fd, struct err *err)
+{
+    *fd = memfd_create("preregd", MFD_CLOEXEC);
+    if (*fd < 0) {
+        return err_set_errno(err, errno, "memfd_create");
+    }
+    int rc = file_write_all(*fd, data, len, err);
+    if (rc == 0 && lseek(*fd, 0, SEEK_SET) != 0) {
+        rc = err_set_errno(err, errno, "lseek");
+    }
+    if (rc != 0) {
+        (void)close(*fd);
+        *fd = -1;
+    }
+    return rc;
 }
 
 int dir_sync(const char *path, struct err *err)

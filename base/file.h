@@ -46,6 +46,10 @@ void file_writer_release(struct file_writer *w);
 /* All of data to fd, across short writes and EINTR. */
 int file_write_all(int fd, const void *data, size_t len, struct err *err) MUST_CHECK;
 
+/* A file of these bytes that lies on no disk and is gone when it is closed; read from its start.
+ * For a child that takes files only. */
+int file_in_memory(const void *data, size_t len, int *fd, struct err *err) MUST_CHECK;
+
 /* Copies a regular file atomically (as file_write_atomic). */
 int file_copy(const char *from, const char *to, mode_t mode, struct err *err) MUST_CHECK;
 

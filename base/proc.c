@@ -35,21 +35,32 @@ static void close_fd(int *fd)
 static int spawn_child(const struct proc_spec *spec, const int out[2], const int errs[2],
                        pid_t *pid)
 {
+    static const int group_flags[] = {[PROC_OWN_GROUP] = POSIX_SPAWN_SETPGROUP,
+                                      [PROC_NO_TERMINAL] = POSIX_SPAWN_SETSID,
+                                      [PROC_TERMINAL] = 0};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
     sigset_t none;
     (void)sigemptyset(&none);
     (void)posix_spawn_file_actions_init(&actions);
     (void)posix_spawnattr_init(&attr);
-    (void)posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    if (spec->in_fd > 0) {
+        (void)posix_spawn_file_actions_adddup2(&actions, spec->in_fd, 0);
+    } else {
+        (void)posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    }
     (void)posix_spawn_file_actions_adddup2(&actions, out[1], 1);
     (void)posix_spawn_file_actions_adddup2(&actions, errs[1], 2);
+    if (spec->fd3 > 0) { /* last: the pipes' own ends may have had that number */
+        (void)posix_spawn_file_actions_adddup2(&actions, spec->fd3, 3);
+    }
     if (spec->cwd != NULL) {
         (void)posix_spawn_file_actions_addchdir_np(&actions, spec->cwd);
     }
     (void)posix_spawnattr_setpgroup(&attr, 0);
     (void)posix_spawnattr_setsigmask(&attr, &none);
-    (void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    (void)posix_spawnattr_setflags(&attr,
+                                   (short)(POSIX_SPAWN_SETSIGMASK | group_flags[spec->place]));
     /* posix_spawn's prototype lacks const; it changes neither array (POSIX.1-2017, RATIONALE of
      * exec). */
     union {
@@ -173,7 +184,7 @@ int proc_run(const struct proc_spec *spec, struct proc_result *r, struct err *er
                       : child_drain(spec, &c, r, err);
     /* Whatever became of it, nothing of its group stays behind; the group's number is ours until
      * waitpid(). */
-    (void)kill(-c.pid, SIGKILL);
+    (void)kill(spec->place == PROC_TERMINAL ? c.pid : -c.pid, SIGKILL);
     int status = 0;
     while (waitpid(c.pid, &status, 0) < 0 && errno == EINTR) {
     }

@@ -10,12 +10,21 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 
+enum proc_place {
+    PROC_OWN_GROUP,   /* whatever it leaves behind ends with it */
+    PROC_NO_TERMINAL, /* the same, in a session of its own: it cannot ask anybody anything */
+    PROC_TERMINAL,    /* in our group: it may ask on the terminal; what it leaves behind stays */
+};
+
 struct proc_spec {
     const char *const *argv; /* NULL-terminated; argv[0] is a path, or a name looked up in PATH */
     const char *const *env;  /* NULL-terminated; NULL: inherit */
     const char *cwd;         /* NULL: inherit */
     int64_t timeout_ms;      /* then SIGKILL to the whole process group; 0: none */
     size_t max_out_bytes;    /* of stdout; more is ERR_RANGE */
+    enum proc_place place;
+    int in_fd; /* becomes its stdin; 0: /dev/null. Both stay the caller's; both lie above 2 */
+    int fd3;   /* becomes its descriptor 3, /dev/fd/3; 0: none */
 };
 
 struct proc_result {

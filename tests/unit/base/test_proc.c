@@ -6,10 +6,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/proc.h"
 
 static int run(const char *script, int64_t timeout_ms, struct proc_result *r, struct err *err)
@@ -49,6 +51,29 @@ static void test_surroundings(void **state)
     assert_memory_equal(r.out.buf, "/\n", 2);
     assert_int_equal(r.code, 0); /* cat met the end of an empty standard input */
     proc_result_release(&r);
+}
+
+/* Bytes for a child that takes files only, and what it can ask on. */
+static void test_given_files(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {"sh", "-c",
+                                       "cat; cat /dev/fd/3 /dev/fd/3; : 2>/dev/null "
+                                       "</dev/tty && echo asked",
+                                       NULL};
+    struct proc_result r;
+    struct err err = {0};
+    int in_fd = -1;
+    int fd3 = -1;
+    assert_int_equal(file_in_memory("in ", 3, &in_fd, &err), 0);
+    assert_int_equal(file_in_memory("three ", 6, &fd3, &err), 0);
+    const struct proc_spec spec = {
+        .argv = argv, .max_out_bytes = 100, .place = PROC_NO_TERMINAL, .in_fd = in_fd, .fd3 = fd3};
+    assert_int_equal(proc_run(&spec, &r, &err), 0);
+    assert_string_equal(r.out.buf, "in three three ");
+    proc_result_release(&r);
+    (void)close(in_fd);
+    (void)close(fd3);
 }
 
 static void test_no_such_program(void **state)
@@ -134,9 +159,10 @@ static void test_output_limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_end),          cmocka_unit_test(test_surroundings),
-        cmocka_unit_test(test_no_such_program), cmocka_unit_test(test_time_limit),
-        cmocka_unit_test(test_left_behind),     cmocka_unit_test(test_output_limits),
+        cmocka_unit_test(test_an_end),        cmocka_unit_test(test_surroundings),
+        cmocka_unit_test(test_given_files),   cmocka_unit_test(test_no_such_program),
+        cmocka_unit_test(test_time_limit),    cmocka_unit_test(test_left_behind),
+        cmocka_unit_test(test_output_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
