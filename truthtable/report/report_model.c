@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "prereg/amendment.h"
 #include "prereg/imported.h"
 
 #define VERDICT_BYTES_MAX    ((size_t)256 << 20)
@@ -43,9 +44,7 @@ static int read_program(struct report_model *m, const char *folder, struct err *
     diag_init(&diag, path);
     int rc = program_load(path, &m->program, &diag, err);
     if (rc == 0) {
-        char *lock_path = lock_path_of(path);
-        rc = lock_read(lock_path, &m->lock, err);
-        free(lock_path);
+        rc = lock_read_amended(folder, &m->lock, err);
     }
     if (rc == 0) {
         rc = lock_verify(m->program, m->lock, LOCK_PLAN, NULL, NULL, err);
@@ -91,6 +90,63 @@ static int read_imported(struct report_model *m, const char *folder, struct err 
     }
     free(path);
     return rc;
+}
+
+/* The lock has taken the chain in, so each file follows from those before it. */
+static int read_amendments(struct report_model *m, const char *folder, struct err *err)
+{
+    char *amendments = path_join(folder, AMENDMENT_FOLDER);
+    int rc = 0;
+    m->amendments = json_array();
+    for (size_t i = 1; rc == 0 && i <= m->lock->n_amendments; i++) {
+        cJSON *amendment = NULL;
+        char *path = amendment_file(amendments, i, "json");
+        rc = json_read_file(path, AMENDMENT_BYTES_MAX, &amendment, err);
+        if (rc == 0) {
+            json_push(m->amendments, amendment);
+        }
+        free(path);
+    }
+    free(amendments);
+    return rc;
+}
+
+static bool is_beside(const char *folder, const char *name)
+{
+    char *path = path_join(folder, name);
+    bool is_there = file_kind_at(path) == FILE_REGULAR;
+    free(path);
+    return is_there;
+}
+
+/* Instruments inform: without them, or with a file that cannot be read, the report is written all
+ * the same and says so. */
+static void read_instruments(struct report_model *m, const char *folder)
+{
+    struct err failed = {0};
+    cJSON *instruments = NULL;
+    char *path = path_join(folder, "report/instruments.json");
+    if (file_kind_at(path) == FILE_ABSENT) {
+        report_model_set_instruments(m, NULL, "there is no instruments.json beside the verdict");
+    } else if (json_read_file(path, VERDICT_BYTES_MAX, &instruments, &failed) != 0) {
+        report_model_set_instruments(m, NULL, failed.msg);
+    } else {
+        report_model_set_instruments(m, instruments, NULL);
+    }
+    free(path);
+}
+
+void report_model_set_instruments(struct report_model *m, cJSON *instruments, const char *why)
+{
+    const char *root = member_text(instruments, "root");
+    const bool is_ours = root != NULL && strcmp(root, m->lock->root) == 0;
+    cJSON_Delete(m->instruments);
+    m->instruments = is_ours ? instruments : NULL;
+    m->instruments_why =
+        arena_strdup(&m->arena, why != NULL ? why : "instruments.json is not of this program");
+    if (!is_ours) {
+        cJSON_Delete(instruments);
+    }
 }
 
 /* An unreadable result is as good as none here: the verdict has already judged it. */
@@ -192,6 +248,12 @@ int report_model_read(struct report_model *m, const char *folder, struct err *er
         rc = read_imported(m, folder, err);
     }
     if (rc == 0) {
+        rc = read_amendments(m, folder, err);
+    }
+    if (rc == 0) {
+        read_instruments(m, folder);
+        m->stamp_request = is_beside(folder, "grid.toml.lock.tsq");
+        m->stamp_response = is_beside(folder, "grid.toml.lock.tsr");
         index_gates(m);
     }
     if (rc == 0 && m->imported != NULL) {
@@ -214,6 +276,8 @@ void report_model_release(struct report_model *m)
     cJSON_Delete(m->verdict);
     cJSON_Delete(m->provenance);
     cJSON_Delete(m->imported);
+    cJSON_Delete(m->amendments);
+    cJSON_Delete(m->instruments);
     lock_free(m->lock);
     program_free(m->program);
     arena_release(&m->arena);

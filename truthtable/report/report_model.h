@@ -3,6 +3,9 @@
  * the daemon linked, and the curves their attempts left behind. Read once from a program's folder
  * (architecture.md §5), constant afterwards; sections.h turns it into a document.
  *
+ * The lock is the amended one: what it covers now, under the root it always had. Instruments
+ * (docs/instruments.md) are shown as they were computed, and a report without them is whole.
+ *
  * Owns everything it points to. The binding figures come from verdict.json alone: nothing here
  * recomputes a gate, a contrast or an input, so a report can never disagree with its verdict.
  * Results add what the verdict does not hold (standard errors, facts); provenance adds who ran
@@ -43,13 +46,21 @@ struct report_model {
     struct program *program;
     struct lock *lock;
     cJSON *verdict;
-    cJSON *provenance;   /* NULL: there is none */
-    cJSON *imported;     /* imported.json; NULL: an executed program */
+    cJSON *provenance;           /* NULL: there is none */
+    cJSON *imported;             /* imported.json; NULL: an executed program */
+    cJSON *amendments;           /* array of the amendments' files, in order */
+    cJSON *instruments;          /* instruments.json; NULL: none, or none that can be read */
+    const char *instruments_why; /* why that is NULL */
+    bool stamp_request;  /* a request for a time stamp, and a response, lie beside the lock; */
+    bool stamp_response; /* whether it holds is for `verify` to say */
     cJSON **results;     /* by task index; NULL: none linked, or not readable */
     size_t n_results;    /* that are there */
     const cJSON **gates; /* of verdict.json by measure * n_cells + cell; NULL: none */
     struct curve_set curves;
 };
+
+/* Takes over instruments.json as it was just computed; NULL and a reason when it could not be. */
+void report_model_set_instruments(struct report_model *m, cJSON *instruments, const char *why);
 
 /* Needs grid.toml, grid.toml.lock and report/verdict.json; ERR_LOCK when the verdict is of another
  * root than the lock, or the lock does not hold. `m` is valid to release whatever happened. */
