@@ -13,7 +13,7 @@
  * A tree lives in the arena it was parsed into and is constant. Indices refer to the program it was
  * parsed against; facts are numbered in a table shared by all conditions of that program.
  * Invariants: every node has the kids its kind needs; truth and number never mix (an instrument's
- * field may stand for either).
+ * field is one of the two: prereg/instrument.h).
  */
 #ifndef TRUTHTABLE_CONDITION_H
 #define TRUTHTABLE_CONDITION_H
@@ -55,7 +55,7 @@ enum cond_kind {
     COND_MEASURE,  /* measure, factor, level_a: the mean at that level */
     COND_FACT,     /* fact */
     /* either */
-    COND_INSTRUMENT, /* index, name */
+    COND_INSTRUMENT, /* index, instrument_field, is_truth, name */
 };
 
 enum contrast_field {
@@ -91,6 +91,8 @@ struct cond {
     size_t factor;
     size_t level_a;
     size_t level_b;
+    size_t instrument_field; /* into instrument_fields() of its kind */
+    bool is_truth;
     const char *name;
 };
 

@@ -85,6 +85,15 @@ static struct number fold(struct evaluating *x, const struct cond *c,
     return r;
 }
 
+static const struct instrument_answer *instrument_answer(const struct evaluation *ev,
+                                                         const struct cond *c)
+{
+    static const struct instrument_answer none = {
+        .truth = TRUTH_UNKNOWN,
+        .number = {.why = "instruments are computed apart from the verdict"}};
+    return ev->instruments == NULL ? &none : &ev->instruments[c->index][c->instrument_field];
+}
+
 static struct number number_raw(struct evaluating *x, const struct cond *c)
 {
     switch (c->kind) {
@@ -102,7 +111,7 @@ static struct number number_raw(struct evaluating *x, const struct cond *c)
     case COND_CONTRAST: return contrast_value(x->ev, c);
     case COND_MEASURE: return level_mean(x->ev, c->measure, c->factor, c->level_a);
     case COND_FACT: return fact_mean(x->ev, c->fact);
-    case COND_INSTRUMENT: return number_unknown("instruments are computed apart from the verdict");
+    case COND_INSTRUMENT: return instrument_answer(x->ev, c)->number;
     case COND_OR:
     case COND_AND:
     case COND_NOT:
@@ -166,6 +175,12 @@ static enum truth truth_at(struct evaluating *x, const struct cond *c)
         return compare(x, off, REL_LE, number_point(c->number));
     }
     case COND_OTHERWISE: return x->otherwise;
+    case COND_INSTRUMENT:
+        t = instrument_answer(x->ev, c)->truth;
+        if (t == TRUTH_UNKNOWN) {
+            note_why(x, instrument_answer(x->ev, c)->number.why);
+        }
+        return t;
     case COND_NUMBER:
     case COND_ADD:
     case COND_SUB:
@@ -179,11 +194,9 @@ static enum truth truth_at(struct evaluating *x, const struct cond *c)
     case COND_COUNTER:
     case COND_CONTRAST:
     case COND_MEASURE:
-    case COND_FACT:
-    case COND_INSTRUMENT: break;
+    case COND_FACT: break;
     }
-    (void)number_at(x, c); /* an instrument's field, for its reason */
-    return TRUTH_UNKNOWN;
+    return TRUTH_UNKNOWN; /* the parser keeps numbers out of logic */
 }
 
 enum truth evaluation_truth(const struct evaluation *ev, const struct cond *c, enum truth otherwise,

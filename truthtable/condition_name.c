@@ -1,8 +1,10 @@
 /* Names of conditions, resolved against the program. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "prereg/instrument.h"
 #include "truthtable/condition_parse.h"
 
 static const char *const field_names[FIELD_NR] = {
@@ -224,21 +226,42 @@ static struct cond *parse_fact(struct cond_parser *ps, struct cond *c)
     return c;
 }
 
+/* One of the closed list of the instrument's kind. */
+static struct cond *take_field(struct cond_parser *ps, struct cond *c, enum instrument_kind kind)
+{
+    struct token t;
+    size_t n = 0;
+    const struct instrument_field *fields = instrument_fields(kind, &n);
+    struct named list = NAMED(fields, n, struct instrument_field, name);
+    char what[64];
+    (void)snprintf(what, sizeof(what), "field of a %s instrument", instrument_kind_name(kind));
+    if (!cond_take(ps, TOKEN_WORD, "a field", &t)) {
+        return NULL;
+    }
+    c->instrument_field = resolve(ps, &t, what, &list);
+    if (ps->failed) {
+        return NULL;
+    }
+    c->is_truth = fields[c->instrument_field].is_truth;
+    c->name = fields[c->instrument_field].name;
+    return c;
+}
+
 static struct cond *parse_instrument(struct cond_parser *ps, struct cond *c)
 {
     const struct program *p = ps->program;
-    struct token t;
     if (ps->use != COND_USE_FORECAST) {
         return cond_fail(ps, c->offset,
                          "instruments say what the data says and never bind: forecasts only");
     }
     c->index = take_resolved(ps, "instrument",
                              NAMED(p->instruments, p->n_instruments, struct instrument, name));
-    if (ps->failed || !cond_expect(ps, '.') || !cond_take(ps, TOKEN_WORD, "a field", &t)) {
+    if (ps->failed || !cond_expect(ps, '.')) {
         return NULL;
     }
-    c->name = arena_strndup(ps->facts->arena, t.start, t.len);
-    return c;
+    enum instrument_kind kind = instrument_kind_find(p->instruments[c->index].kind);
+    return kind == INSTRUMENT_KIND_NR ? cond_fail(ps, c->offset, "an instrument of no kind")
+                                      : take_field(ps, c, kind);
 }
 
 struct cond *cond_parse_name(struct cond_parser *ps)

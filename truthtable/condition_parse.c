@@ -412,10 +412,10 @@ const struct cond *cond_parse(const struct cond_text *text, const struct program
 
 bool cond_is_truth(const struct cond *c)
 {
-    return c->kind <= COND_OTHERWISE || c->kind == COND_INSTRUMENT;
+    return c->kind <= COND_OTHERWISE || (c->kind == COND_INSTRUMENT && c->is_truth);
 }
 
 bool cond_is_number(const struct cond *c)
 {
-    return c->kind > COND_OTHERWISE;
+    return c->kind > COND_OTHERWISE && !(c->kind == COND_INSTRUMENT && c->is_truth);
 }

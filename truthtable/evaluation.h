@@ -35,6 +35,12 @@ struct input_state {
     const char *why; /* not decided: the reason */
 };
 
+/* A field of an instrument (prereg/instrument.h), for forecasts alone. */
+struct instrument_answer {
+    enum truth truth;     /* of a truth field */
+    struct number number; /* of a number field; its `why` is also that of an unknown truth */
+};
+
 struct evaluation {
     const struct rules *rules;
     const struct reading *reading;
@@ -47,6 +53,8 @@ struct evaluation {
     struct input_state *inputs; /* [input] */
     bool *fired;                /* [row] */
     size_t n_fired;
+    /* [instrument][field]; NULL, as always in a verdict: nothing is known of them */
+    const struct instrument_answer *const *instruments;
 };
 
 void evaluation_run(struct evaluation *ev, const struct rules *rules, const struct reading *reading,

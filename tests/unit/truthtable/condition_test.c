@@ -171,8 +171,15 @@ static void test_uses(void **state)
     (void)state;
     set_up(&f);
     assert_non_null(parse(&f, "instrument.bayes.robust", COND_USE_FORECAST));
-    assert_non_null(parse(&f, "instrument.bayes.bf10 < 0.33", COND_USE_FORECAST));
+    assert_non_null(parse(&f, "instrument.bayes.max_bf10 < 0.33", COND_USE_FORECAST));
+    assert_null(parse(&f, "instrument.bayes.max_bf10", COND_USE_FORECAST));
+    assert_null(parse(&f, "instrument.bayes.robust > 1", COND_USE_FORECAST));
     assert_null(parse(&f, "instrument.bayes.robust", COND_USE_INPUT));
+    assert_null(parse(&f, "instrument.bayes.robusst", COND_USE_FORECAST));
+    assert_string_equal(f.diag.items[f.diag.n_items - 1].msg +
+                            strlen(f.diag.items[f.diag.n_items - 1].msg) -
+                            strlen("did you mean \"robust\"?"),
+                        "did you mean \"robust\"?");
     assert_null(parse(&f, "otherwise", COND_USE_VALIDITY));
     assert_null(parse(&f, "otherwise", COND_USE_FORECAST));
     tear_down(&f);
