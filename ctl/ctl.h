@@ -26,8 +26,12 @@ enum ctl_option {
     CTL_KILL = 1 << 7,
     CTL_REPLACE = 1 << 8,
     CTL_ALL = 1 << 9,
-    CTL_LINES = 1 << 10,  /* --lines, --attempt */
-    CTL_IMPORT = 1 << 11, /* --out, --pattern, --samples, --records, --label */
+    CTL_LINES = 1 << 10,    /* --lines, --attempt */
+    CTL_IMPORT = 1 << 11,   /* --out, --pattern, --samples, --records, --label */
+    CTL_KEY = 1 << 12,      /* --key */
+    CTL_SIGNERS = 1 << 13,  /* --allowed-signers, --ca */
+    CTL_STAMP = 1 << 14,    /* --timestamp, --verify */
+    CTL_TEMPLATE = 1 << 15, /* --template, --list */
 };
 
 struct ctl_options {
@@ -39,6 +43,13 @@ struct ctl_options {
     const char *samples;
     const char *records;
     const char *label;
+    const char *key;             /* of lock, amend, sign */
+    const char *allowed_signers; /* --allowed-signers; NULL: as signature_allowed_signers() */
+    const char *ca;              /* whom to believe a time stamp */
+    const char *template_name;   /* of init */
+    bool timestamp;              /* of lock, as verify */
+    bool verify;
+    bool list; /* of init */
     bool json;
     bool watch;
     bool follow;

@@ -21,6 +21,13 @@ enum {
     OPT_SAMPLES,
     OPT_RECORDS,
     OPT_LABEL,
+    OPT_KEY,
+    OPT_SIGNERS,
+    OPT_CA,
+    OPT_TIMESTAMP,
+    OPT_VERIFY,
+    OPT_TEMPLATE,
+    OPT_LIST,
 };
 
 struct option_row {
@@ -51,6 +58,15 @@ static const struct option_row option_rows[] = {
     {"samples", OPT_SAMPLES, "GLOB", CTL_IMPORT, "the samples beside them"},
     {"records", OPT_RECORDS, "FILE", CTL_IMPORT, "records as they are (the schema of replay)"},
     {"label", OPT_LABEL, "TEXT", CTL_IMPORT, "where the files come from"},
+    {"key", OPT_KEY, "FILE", CTL_KEY, "sign with this SSH key, or the agent's of this public key"},
+    {"allowed-signers", OPT_SIGNERS, "FILE", CTL_SIGNERS,
+     "whose signatures count (default: docs/locks.md)"},
+    {"ca", OPT_CA, "FILE", CTL_SIGNERS,
+     "time-stamping authorities to believe (default: /etc/ssl/certs)"},
+    {"timestamp", OPT_TIMESTAMP, NULL, CTL_STAMP, "write an RFC 3161 request beside the lock"},
+    {"verify", OPT_VERIFY, NULL, CTL_STAMP, "write nothing: check the lock that is there"},
+    {"template", OPT_TEMPLATE, "NAME", CTL_TEMPLATE, "start from this design (see --list)"},
+    {"list", OPT_LIST, NULL, CTL_TEMPLATE, "print the templates' names and what they ask"},
     {"all", 'a', NULL, CTL_ALL, "all of them"},
     {"state", OPT_STATE, "FOLDER", 0, "the state folder (default: $PREREGD_STATE)"},
     {"help", 'h', NULL, 0, "this help"},
@@ -126,6 +142,13 @@ static int apply(struct ctl_options *o, int value, const char *operand, struct e
     case OPT_SAMPLES: o->samples = operand; return 0;
     case OPT_RECORDS: o->records = operand; return 0;
     case OPT_LABEL: o->label = operand; return 0;
+    case OPT_KEY: o->key = operand; return 0;
+    case OPT_SIGNERS: o->allowed_signers = operand; return 0;
+    case OPT_CA: o->ca = operand; return 0;
+    case OPT_TIMESTAMP: o->timestamp = true; return 0;
+    case OPT_VERIFY: o->verify = true; return 0;
+    case OPT_TEMPLATE: o->template_name = operand; return 0;
+    case OPT_LIST: o->list = true; return 0;
     default: return err_set(err, ERR_OTHER, "option %d is in no table", value);
     }
 }
