@@ -1,8 +1,10 @@
 #include "truthtable/verdict.h"
 
-#include <math.h>
+#include <stdlib.h>
 
 #include "base/json.h"
+#include "base/xalloc.h"
+#include "truthtable/scoring.h"
 #include "truthtable/verdict_json.h"
 
 #define VERDICT_SCHEMA 1
@@ -51,15 +53,13 @@ static void decide(struct verdict *v, const struct evaluation *ev, const struct 
 /* Over the stated outcomes, with the unassigned remainder as one more (docs/statistics.md). */
 static double brier_score(const struct program *p, size_t outcome)
 {
-    double sum = 0;
-    double rest = 1;
+    double *priors = xcalloc(p->n_outcomes, sizeof(*priors));
     for (size_t i = 0; i < p->n_outcomes; i++) {
-        double hit = i == outcome ? 1 : 0;
-        sum += (p->outcomes[i].prior - hit) * (p->outcomes[i].prior - hit);
-        rest -= p->outcomes[i].prior;
+        priors[i] = p->outcomes[i].prior;
     }
-    rest = rest < 0 ? 0 : rest;
-    return sum + rest * rest;
+    double score = scoring_prior_brier(priors, p->n_outcomes, outcome);
+    free(priors);
+    return score;
 }
 
 static void put_head(cJSON *o, const struct verdict *v, const struct program *p)
@@ -86,7 +86,7 @@ static void put_prior(cJSON *o, const struct verdict *v, const struct program *p
         return;
     }
     json_put_number(o, "prior", p->outcomes[v->outcome].prior);
-    json_put_number(o, "surprisal_bits", -log2(p->outcomes[v->outcome].prior));
+    json_put_number(o, "surprisal_bits", scoring_bits(p->outcomes[v->outcome].prior));
     json_put_number(o, "brier", brier_score(p, v->outcome));
 }
 

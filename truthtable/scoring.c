@@ -1,0 +1,43 @@
+#include "truthtable/scoring.h"
+
+#include <math.h>
+
+#define SUM_SLACK 1e-12 /* decimals that add up to one do not quite, as doubles */
+
+double scoring_bits(double p)
+{
+    return p > 0 && p <= 1 ? 0 - log2(p) : (double)NAN;
+}
+
+double scoring_forecast_bits(double confidence, bool held)
+{
+    return scoring_bits(held ? confidence : 1 - confidence);
+}
+
+double scoring_forecast_brier(double confidence, bool held)
+{
+    if (!(confidence >= 0 && confidence <= 1)) {
+        return (double)NAN;
+    }
+    double off = confidence - (held ? 1 : 0);
+    return off * off;
+}
+
+double scoring_prior_brier(const double *priors, size_t n, size_t hit)
+{
+    double sum = 0;
+    double rest = 1;
+    for (size_t i = 0; i < n; i++) {
+        if (!(priors[i] >= 0 && priors[i] <= 1)) {
+            return (double)NAN;
+        }
+        double off = priors[i] - (i == hit ? 1 : 0);
+        sum += off * off;
+        rest -= priors[i];
+    }
+    if (rest < -SUM_SLACK) {
+        return (double)NAN;
+    }
+    double off = (rest < 0 ? 0 : rest) - (hit >= n ? 1 : 0);
+    return sum + off * off;
+}
