@@ -1,6 +1,7 @@
 /* Rows into tables. Each row is checked against what is stored, not against what its maker believes
  * (S2). */
 #include "base/json.h"
+#include "state/apparatus.h"
 #include "state/internal.h"
 
 static int update_task(struct store *store, const struct state_row *row, struct err *err)
@@ -138,7 +139,10 @@ static int journal_row(struct store *store, const struct state_row *row, struct 
         sql_bind_int(stmt, 2, row->task);
         rc = sql_step(stmt, &found, err);
         if (rc == 0 && found) {
-            body = line_from_row(row, sql_col_text(stmt, 0), sql_col_text(stmt, 1));
+            struct state_row named = *row;
+            const char *apparatus = sql_col_text(stmt, 2);
+            named.apparatus = apparatus[0] == '\0' ? NULL : apparatus;
+            body = line_from_row(&named, sql_col_text(stmt, 0), sql_col_text(stmt, 1));
             (void)sqlite3_reset(stmt);
         }
     } else {
@@ -165,7 +169,14 @@ static int apply_tables(struct store *store, const struct state_row *row, struct
                        row_kind_name(row->kind), task_state_name(row->from),
                        task_state_name(row->after.state));
     }
-    int rc = update_task(store, row, err);
+    int rc = 0;
+    if (store->replaying && row->apparatus != NULL) {
+        rc = apparatus_take_line(store, row, err);
+    }
+    if (rc == 0 && row->kind == ROW_APPARATUS_AGAIN) {
+        rc = apparatus_forget_result(store, row, err);
+    }
+    rc = rc != 0 ? rc : update_task(store, row, err);
     bool of_attempt = row->kind == ROW_ATTEMPT_STARTED || row->kind == ROW_ATTEMPT_RUNNING ||
                       row->kind == ROW_ATTEMPT_ENDED || row->kind == ROW_PROGRESS;
     if (rc == 0 && of_attempt) {

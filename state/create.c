@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "state/apparatus.h"
 #include "state/internal.h"
 
 /* One parameterised INSERT of a program's parts: values beyond the program's number by the caller.
@@ -105,7 +106,11 @@ int create_tables(struct store *store, const struct program *p, const struct sto
     if (rc == 0) {
         rc = insert_cells(store, p, *no, err);
     }
-    return rc == 0 ? insert_tasks(store, p, *no, err) : rc;
+    if (rc == 0) {
+        rc = insert_tasks(store, p, *no, err);
+    }
+    /* A journal that is replayed says itself which checks there were, and in which order. */
+    return rc == 0 && !store->replaying ? store_apparatus_sync(store, *no, p, err) : rc;
 }
 
 int create_first_row(struct store *store, const struct program *p, const struct store_program *sp,

@@ -124,7 +124,11 @@ static cJSON *task_part(const struct state_row *row, const char *cell, const cha
 {
     cJSON *obj = json_object();
     json_put_int(obj, "index", row->task);
-    json_put_string(obj, "cell", cell);
+    if (row->apparatus != NULL) {
+        json_put_string(obj, "apparatus", row->apparatus);
+    } else {
+        json_put_string(obj, "cell", cell);
+    }
     json_put_string(obj, "stage", stage);
     json_put_string(obj, "from", task_state_name(row->from));
     json_put_string(obj, "state", task_state_name(row->after.state));
@@ -220,7 +224,9 @@ static int task_of_line(const cJSON *obj, struct state_row *row, struct err *err
         json_get_string(obj, "from", &from, err) != 0 ||
         json_get_string(obj, "state", &state, err) != 0 ||
         json_get_string(obj, "cause", &cause, err) != 0 ||
-        json_get_string(obj, "ending", &ending, err) != 0) {
+        json_get_string(obj, "ending", &ending, err) != 0 ||
+        json_opt_string(obj, "apparatus", &row->apparatus, err) != 0 ||
+        json_opt_string(obj, "stage", &row->stage, err) != 0) {
         return err->code;
     }
     row->task = (uint32_t)index;
@@ -286,7 +292,7 @@ static int attempt_of_line(const cJSON *obj, struct attempt_row *a, struct err *
 static int status_of_line(const cJSON *obj, struct program_row *p, struct err *err)
 {
     int64_t paused = 0;
-    if (json_get_int(obj, "paused", 0, 15, &paused, err) != 0 ||
+    if (json_get_int(obj, "paused", 0, (1 << PAUSE_NR) - 1, &paused, err) != 0 ||
         json_opt_bool(obj, "unsealed", &p->unsealed, err) != 0 ||
         json_opt_bool(obj, "unblinded", &p->unblinded, err) != 0 ||
         json_opt_bool(obj, "verdict", &p->verdict, err) != 0 ||

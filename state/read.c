@@ -322,7 +322,8 @@ int store_results(struct store *store, uint32_t program, bool missing, store_res
     struct query q = {
         .sql =
             "SELECT r.task, r.attempt, r.digest FROM results r JOIN programs p ON p.no = r.program"
-            " WHERE r.program=?1 AND (?2=0 OR (r.records=0 AND (r.sealed=0 OR p.unsealed OR "
+            " WHERE r.program=?1 AND r.task < p.n_cells * p.n_stages AND (?2=0 OR (r.records=0 AND "
+            "(r.sealed=0 OR p.unsealed OR "
             "p.unblinded)))"
             " ORDER BY r.task",
         .args = {program, missing},

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "prereg/imported.h"
+#include "state/apparatus.h"
 #include "state/rebuild_internal.h"
 
 #define NEW_DATABASE "preregd.db.rebuild"
@@ -35,6 +36,10 @@ static void release(struct rebuilding *r)
     lock_free(r->lock);
     strbuf_release(&r->note);
     free(r->tasks);
+    for (size_t i = 0; i < r->n_checks; i++) {
+        free(r->checks[i].name);
+    }
+    free(r->checks);
     free(r->folder);
     free(r->id);
 }
@@ -194,6 +199,9 @@ static int replay(struct rebuilding *r, const char *path, const struct strbuf *t
     }
     if (rc == 0) {
         rc = apply_settle(r->store, r->no, err);
+    }
+    if (rc == 0) {
+        rc = store_apparatus_sync(r->store, r->no, r->program, err);
     }
     if (rc == 0) {
         rc = store_commit(r->store, err);

@@ -12,6 +12,10 @@
 static char *task_folder(const struct rebuilding *r, uint32_t task)
 {
     const struct program *p = r->program;
+    const struct rebuilding_check *check = rebuild_check_of(r, task);
+    if (check != NULL) {
+        return xasprintf("%s/apparatus/%s", r->folder, check->name);
+    }
     return xasprintf("%s/cells/%s/%s", r->folder, p->cells[task / p->n_stages].folder,
                      p->stages[task % p->n_stages].name);
 }
@@ -213,8 +217,13 @@ static int make_ready(struct rebuilding *r, uint32_t task, struct err *err)
 /* What the scheduler would have made of it, as far as files tell: nothing is known of progress. */
 static enum task_state state_after(const struct rebuilding *r, uint32_t task, enum cause cause)
 {
-    const struct stage_run *run = &r->program->stages[task % r->program->n_stages].run;
+    const struct rebuilding_check *check = rebuild_check_of(r, task);
+    size_t stage = check == NULL ? task % r->program->n_stages : check->stage;
     struct task_row *t = &r->tasks[task];
+    if (stage == INDEX_NONE) {
+        return TASK_BLOCKED;
+    }
+    const struct stage_run *run = &r->program->stages[stage].run;
     bool at_once =
         cause == CAUSE_USER_ERROR || cause == CAUSE_BAD_INPUT || cause == CAUSE_NOT_MEASURABLE;
     t->spent++;

@@ -3,11 +3,17 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "state/apparatus.h"
 #include "state/rebuild_internal.h"
 
 static const char *task_name(const struct rebuilding *r, uint32_t task, char *out, size_t size)
 {
     const struct program *p = r->program;
+    const struct rebuilding_check *check = rebuild_check_of(r, task);
+    if (check != NULL) {
+        (void)snprintf(out, size, "apparatus/%s", check->name);
+        return out;
+    }
     (void)snprintf(out, size, "%s/%s", p->cells[task / p->n_stages].name,
                    p->stages[task % p->n_stages].name);
     return out;
@@ -62,8 +68,8 @@ static int check_done(struct rebuilding *r, uint32_t task, const struct found_ta
         return 0;
     }
     rc = set_linked(r, task, err);
-    if (rc != 0) {
-        return rc;
+    if (rc != 0 || rebuild_check_of(r, task) != NULL) {
+        return rc; /* what a reference model scored is no record */
     }
     struct err why = {0};
     int put = store_put_result(r->store, r->no, task, f->result, &why);
@@ -84,7 +90,10 @@ static int check_history(struct rebuilding *r, uint32_t task, const struct found
     const struct task_row *t = &r->tasks[task];
     char name[256];
     uint32_t newest = f->n > 0 ? f->attempts[f->n - 1].no : 0;
-    bool unknown_result = f->has_result && t->state != TASK_DONE;
+    /* A check that was amended keeps the link of what held before. */
+    bool unknown_result =
+        f->has_result && t->state != TASK_DONE &&
+        (rebuild_check_of(r, task) == NULL || f->attempts[f->linked].no > t->n_attempts);
     if (newest <= t->n_attempts && !unknown_result) {
         return 0;
     }
@@ -122,6 +131,16 @@ static int check_dependencies(struct rebuilding *r, uint32_t task, struct err *e
     return apply_row(r->store, &row, err);
 }
 
+static int take_check(void *ctx, const struct store_apparatus *a, struct err *err)
+{
+    struct rebuilding *r = ctx;
+    (void)err;
+    r->checks = xreallocarray(r->checks, r->n_checks + 1, sizeof(*r->checks));
+    r->checks[r->n_checks++] = (struct rebuilding_check){
+        .name = xstrdup(a->name), .stage = program_find_stage(r->program, a->stage)};
+    return 0;
+}
+
 static int take_task(struct rebuilding *r, uint32_t task, struct err *err)
 {
     struct found_task f;
@@ -129,7 +148,7 @@ static int take_task(struct rebuilding *r, uint32_t task, struct err *err)
     if (rc == 0) {
         rc = check_history(r, task, &f, err);
     }
-    if (rc == 0) {
+    if (rc == 0 && rebuild_check_of(r, task) == NULL) {
         rc = check_dependencies(r, task, err);
     }
     if (rc == 0 && r->tasks[task].state == TASK_DONE) {
@@ -152,10 +171,11 @@ int rebuild_from_files(struct rebuilding *r, struct err *err)
 {
     size_t n = 0;
     int rc = store_task_rows(r->store, r->no, &r->tasks, &n, err);
+    rc = rc != 0 ? rc : store_apparatus(r->store, r->no, take_check, r, err);
     if (rc != 0) {
         return rc;
     }
-    assert(n == program_n_tasks(r->program));
+    assert(n == program_n_tasks(r->program) + r->n_checks);
     rc = store_begin(r->store, err);
     if (rc != 0) {
         return rc;

@@ -21,8 +21,21 @@ struct rebuilding {
     bool tampered;
     struct strbuf note;
     uint32_t n_records;
-    struct task_row *tasks; /* as rebuilt so far */
+    struct task_row *tasks; /* as rebuilt so far; the grid's, then those of apparatus checks */
+    struct rebuilding_check {
+        char *name;
+        size_t stage; /* INDEX_NONE: the program has no such stage any more */
+    } * checks;       /* in the order of their tasks */
+    size_t n_checks;
 };
+
+/* NULL: a task of the grid. */
+static inline const struct rebuilding_check *rebuild_check_of(const struct rebuilding *r,
+                                                              uint32_t task)
+{
+    size_t grid = program_n_tasks(r->program);
+    return task < grid ? NULL : &r->checks[task - grid];
+}
 
 void rebuild_note(struct rebuilding *r, const char *fmt, ...)
     PRINTF_LIKE(2, 3); /* also: unverified */

@@ -115,8 +115,14 @@ struct attempt_row {
 };
 
 /* Why a program starts nothing new; bits of program_row.paused. */
-enum pause_bit { PAUSE_PERSON = 1, PAUSE_DISK = 2, PAUSE_LOCK = 4, PAUSE_DATA = 8 };
-enum { PAUSE_NR = 4 };
+enum pause_bit {
+    PAUSE_PERSON = 1,
+    PAUSE_DISK = 2,
+    PAUSE_LOCK = 4,
+    PAUSE_DATA = 8,
+    PAUSE_APPARATUS = 16, /* a check does not hold, or cannot be made */
+};
+enum { PAUSE_NR = 5 };
 
 struct program_row {
     unsigned paused;   /* pause_bits; what runs goes on running */
@@ -142,6 +148,8 @@ enum row_kind {
     ROW_TASK_ENDING,     /* cancel or stop was asked for while an attempt lives */
     ROW_TASK_RETRIED,    /* blocked, never_run -> waiting, ready */
     ROW_TASK_LINKED,     /* not journalled */
+    ROW_APPARATUS_AGAIN, /* an apparatus check alone: done, blocked, never_run -> ready; what it
+                            checks was amended */
     ROW_PAUSED,
     ROW_RESUMED,
     ROW_UNBLINDED,
@@ -174,6 +182,8 @@ struct state_row {
     bool has_result;            /* ATTEMPT_ENDED that makes the task done: result_digest holds */
     bool sealed; /* has_result: only the digest may enter the store now (invariant 8) */
     struct digest result_digest;
+    const char *apparatus; /* of a journal's line: the check that the task is; NULL: of the grid */
+    const char *stage;     /* likewise: its stage */
     const char *detail; /* for people, or JSON for RUN_SETTINGS; may be NULL; owned by whoever made
                            the row */
 };

@@ -72,6 +72,10 @@ static const char *const MIGRATIONS[STORE_SCHEMA_VERSION] = {
     " BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;"
     "CREATE TRIGGER journal_holds BEFORE DELETE ON journal"
     " BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;",
+    "CREATE TABLE apparatus("
+    " program INTEGER NOT NULL, task INTEGER NOT NULL, name TEXT NOT NULL, stage TEXT NOT NULL,"
+    " declared INTEGER NOT NULL, PRIMARY KEY(program, task),"
+    " FOREIGN KEY(program, task) REFERENCES tasks(program, task)) STRICT, WITHOUT ROWID;",
 };
 
 static int migrate_from(sqlite3 *db, int64_t version, struct err *err)

@@ -43,9 +43,10 @@ static const char *const SQL[STMT_NR] = {
         "UPDATE programs SET journal_rows=?2, journal_bytes=?3, journal_head=?4 WHERE no=?1",
     [STMT_JOURNAL_INSERT] = "INSERT INTO journal(program, seq, hash, line) VALUES(?1,?2,?3,?4)",
     [STMT_TASK_NAMES] =
-        "SELECT c.name, s.name FROM programs p JOIN cells c ON c.program = p.no AND c.cell = ?2 / "
-        "p.n_stages"
-        " JOIN stages s ON s.program = p.no AND s.stage = ?2 % p.n_stages WHERE p.no = ?1",
+        "SELECT c.name, s.name, '' FROM programs p JOIN cells c ON c.program = p.no AND c.cell = "
+        "?2 / p.n_stages"
+        " JOIN stages s ON s.program = p.no AND s.stage = ?2 % p.n_stages WHERE p.no = ?1"
+        " UNION ALL SELECT '', stage, name FROM apparatus WHERE program = ?1 AND task = ?2",
 };
 
 int store_stmt(struct store *store, enum stmt which, sqlite3_stmt **out, struct err *err)

@@ -30,7 +30,7 @@
 #include "prereg/program.h"
 #include "state/rows.h"
 
-#define STORE_SCHEMA_VERSION 1
+#define STORE_SCHEMA_VERSION 2
 
 struct store;
 
@@ -114,8 +114,8 @@ struct store_task {
 typedef int store_task_fn(void *ctx, const struct store_task *t, struct err *err);
 int store_tasks(struct store *store, uint32_t program, store_task_fn *fn, void *ctx,
                 struct err *err) MUST_CHECK;
-/* All task rows of a program, in order, without names: what the core is fed with. *out is malloc'd.
- */
+/* All task rows of a program, in order, without names: what the core is fed with; behind the grid's
+ * those of its apparatus checks (state/apparatus.h). *out is malloc'd. */
 int store_task_rows(struct store *store, uint32_t program, struct task_row **out, size_t *n,
                     struct err *err) MUST_CHECK;
 
@@ -140,8 +140,8 @@ typedef int store_pause_fn(void *ctx, unsigned paused, const char *why, struct e
 int store_pauses(struct store *store, uint32_t program, store_pause_fn *fn, void *ctx,
                  struct err *err) MUST_CHECK;
 
-/* Results of done tasks, in order. missing: only those whose records may be in the store and are
- * not: what ACT_OPEN_RECORDS is about. */
+/* Results of done tasks, in order, apparatus checks left out. missing: only those whose records may
+ * be in the store and are not: what ACT_OPEN_RECORDS is about. */
 typedef int store_result_fn(void *ctx, uint32_t task, uint32_t attempt_no,
                             const struct digest *digest, struct err *err);
 int store_results(struct store *store, uint32_t program, bool missing, store_result_fn *fn,
