@@ -344,16 +344,91 @@ static const struct {
     {"connector", "[run]\n",
      "[instrument.connector]\n"
      "loss = \"acc\"\n"
+     "contrast = \"arc\"\n"
      "trigger = { perplexity_ratio = 1 }\n"
+     "sources = { a = \"acc\", b = \"los\" }\n"
      "[run]\n",
-     "grid.toml:40:32: error: instrument.connector.trigger.perplexity_ratio: 1 is not more than "
-     "1\n"},
+     "grid.toml:39:8: error: instrument.connector.loss: measure.acc does not say better = "
+     "\"lower\": a loss in nats is needed\n"
+     "grid.toml:40:12: error: instrument.connector.contrast: unknown contrast \"arc\"; did you "
+     "mean "
+     "\"arch\"?\n"
+     "grid.toml:41:32: error: instrument.connector.trigger.perplexity_ratio: 1 is not more than "
+     "1\n"
+     "grid.toml:42:17: error: instrument.connector.sources.a: measure.acc does not say better = "
+     "\"lower\": a loss in nats is needed\n"
+     "grid.toml:42:28: error: instrument.connector.sources.b: unknown measure \"los\"\n"},
     {"instrument_kind", "[run]\n",
      "[instrument.own]\n"
      "loss = \"acc\"\n"
      "[run]\n",
-     "grid.toml:38:13: error: instrument.own: \"kind\" is missing: \"bayes\", \"mixed\" or "
-     "\"connector\"\n"},
+     "grid.toml:38:13: error: instrument.own: \"kind\" is missing: \"bayes\" or \"mixed\" or "
+     "\"connector\" or \"items\" or \"router\" or \"anchors\"\n"},
+    {"instrument_key", "[run]\n",
+     "[instrument.items]\n"
+     "contrast = \"arch\"\n"
+     "clutser = \"group\"\n"
+     "discussion_only = 1\n"
+     "[run]\n",
+     "grid.toml:40:1: error: instrument.items: unknown key \"clutser\"; did you mean "
+     "\"cluster\"?\n"
+     "grid.toml:41:19: error: instrument.items.discussion_only: expected true or false, found a "
+     "whole number\n"},
+    {"mixed_twice", "[run]\n",
+     "[instrument.mixed]\n"
+     "response = [\"acc\", \"acc\"]\n"
+     "fixed = [\"arch\", \"seed\", 1]\n"
+     "random = \"seed\"\n"
+     "[run]\n",
+     "grid.toml:39:20: error: instrument.mixed.response[1]: \"acc\" stands twice\n"
+     "grid.toml:40:26: error: instrument.mixed.fixed[2]: expected a string, found a whole "
+     "number\n"},
+    {"mixed_random", "[run]\n",
+     "[instrument.mixed]\n"
+     "response = [\"acc\"]\n"
+     "fixed = [\"arch\", \"seed\"]\n"
+     "random = \"seed\"\n"
+     "[run]\n",
+     "grid.toml:41:10: error: instrument.mixed.random: \"seed\" is among the fixed terms: its "
+     "levels would be fitted twice\n"},
+    {"bayes_measures", "[run]\n",
+     "[instrument.bayes]\n"
+     "contrast = \"arch\"\n"
+     "priors = { a = 0.1 }\n"
+     "measures = [\"ac\"]\n"
+     "[run]\n",
+     "grid.toml:41:13: error: instrument.bayes.measures[0]: unknown measure \"ac\"; did you mean "
+     "\"acc\"?\n"},
+    {"items", "[run]\n",
+     "[instrument.items]\n"
+     "measures = []\n"
+     "cluster = \"item\"\n"
+     "[run]\n",
+     "grid.toml:38:13: error: instrument.items: \"contrast\" is missing\n"
+     "grid.toml:39:12: error: instrument.items.measures: none\n"
+     "grid.toml:40:11: error: instrument.items.cluster: every item is one of its own: that is no "
+     "cluster\n"},
+    {"router", "[run]\n",
+     "[instrument.router]\n"
+     "stage = \"trian\"\n"
+     "components = [\"\"]\n"
+     "[run]\n",
+     "grid.toml:39:9: error: instrument.router.stage: unknown stage \"trian\"; did you mean "
+     "\"train\"?\n"
+     "grid.toml:40:15: error: instrument.router.components[0]: an empty string\n"},
+    {"anchors", "[run]\n",
+     "[instrument.anchors]\n"
+     "source = \"\"\n"
+     "models = { \"dense-50m\" = { acc = 27.37, ac = 1 }, none = {}, other = 1 }\n"
+     "[run]\n",
+     "grid.toml:39:10: error: instrument.anchors.source: an empty string\n"
+     "grid.toml:40:34: error: instrument.anchors.models.dense-50m.acc: 27.370000000000001 is "
+     "outside 0..1\n"
+     "grid.toml:40:41: error: instrument.anchors.models.dense-50m: unknown measure \"ac\"; did you "
+     "mean \"acc\"?\n"
+     "grid.toml:40:58: error: instrument.anchors.models.none: none\n"
+     "grid.toml:40:70: error: instrument.anchors.models.other: expected a table, found a whole "
+     "number\n"},
     {"apparatus", "[run]\n",
      "[apparatus.r]\n"
      "stage = \"train\"\n"
