@@ -1,0 +1,368 @@
+#include "prereg/amend_rules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "prereg/amendment.h"
+
+enum kind {
+    KIND_SEALED,
+    KIND_FIXED,
+    KIND_METRIC,
+    KIND_PARAMS,
+    KIND_DATA,
+    KIND_VALIDITY,
+    KIND_APPARATUS,
+    KIND_INSTRUMENTS,
+    KIND_FORECASTS,
+    KIND_NR
+};
+
+/* Rows of the table of program.md §4, and what stands outside it. */
+static const bool ALLOWED[KIND_NR][ACCESS_NR] = {
+    [KIND_SEALED] = {false, false, false, false},  [KIND_FIXED] = {false, false, false, false},
+    [KIND_METRIC] = {true, true, true, false},     [KIND_PARAMS] = {true, true, true, false},
+    [KIND_DATA] = {true, true, true, false},       [KIND_VALIDITY] = {true, true, false, false},
+    [KIND_APPARATUS] = {true, true, false, false}, [KIND_INSTRUMENTS] = {true, true, true, true},
+    [KIND_FORECASTS] = {true, true, false, false},
+};
+
+struct place_of {
+    enum kind kind;
+    const char *section;
+    const char *stage; /* whose params; else NULL */
+};
+
+struct named {
+    const char *key;
+    struct place_of of;
+};
+
+static struct place_of find_named(const struct named *list, size_t n, const char *key,
+                                  struct place_of other)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(list[i].key, key) == 0) {
+            return list[i].of;
+        }
+    }
+    return other;
+}
+
+/* The n-th key of a change's path; "" beyond its end. */
+static const char *key_at(const cJSON *change, int n)
+{
+    const cJSON *key = cJSON_GetArrayItem(json_member(change, "path"), n);
+    return cJSON_IsString(key) ? key->valuestring : "";
+}
+
+static struct place_of of_measure(const cJSON *change)
+{
+    static const struct named keys[] = {
+        {"metric", {KIND_METRIC, "metric of a measure", NULL}},
+        {"floor", {KIND_SEALED, "floors", NULL}},
+        {"best_arm", {KIND_SEALED, "floors", NULL}},
+        {"chance", {KIND_SEALED, "chance", NULL}},
+        {"items", {KIND_SEALED, "items", NULL}},
+    };
+    return find_named(keys, ARRAY_LEN(keys), key_at(change, 3),
+                      (struct place_of){KIND_SEALED, "measures", NULL});
+}
+
+static struct place_of of_outcome(const cJSON *change)
+{
+    bool prior = strcmp(key_at(change, 3), "prior") == 0;
+    return (struct place_of){KIND_SEALED, prior ? "priors" : "outcomes", NULL};
+}
+
+static struct place_of of_stage(const cJSON *change)
+{
+    const char *key = key_at(change, 3);
+    if (strcmp(key, "params") == 0 || strcmp(key, "when") == 0) {
+        return (struct place_of){KIND_PARAMS, "params of a stage", key_at(change, 2)};
+    }
+    return (struct place_of){KIND_FIXED, "stages", NULL};
+}
+
+/* An entry of [data] that is new or gone is no other path. */
+static struct place_of of_data(const cJSON *change)
+{
+    bool both = cJSON_IsString(json_member(change, "from")) &&
+                cJSON_IsString(json_member(change, "to")) && key_at(change, 2)[0] != '\0';
+    return (struct place_of){both ? KIND_DATA : KIND_FIXED, both ? "data path" : "data", NULL};
+}
+
+static struct place_of of_plan(const cJSON *change, const char *section)
+{
+    static const struct named sections[] = {
+        {"factor", {KIND_SEALED, "factors", NULL}},
+        {"counter", {KIND_SEALED, "counters", NULL}},
+        {"contrast", {KIND_SEALED, "contrasts", NULL}},
+        {"input", {KIND_SEALED, "inputs", NULL}},
+        {"table", {KIND_SEALED, "table", NULL}},
+        {"exclusion", {KIND_SEALED, "budget", NULL}},
+        {"validity", {KIND_VALIDITY, "validity", NULL}},
+        {"apparatus", {KIND_APPARATUS, "apparatus", NULL}},
+        {"instrument", {KIND_INSTRUMENTS, "instruments", NULL}},
+        {"forecast", {KIND_FORECASTS, "forecasts", NULL}},
+        {"program", {KIND_FIXED, "the program's name and question", NULL}},
+        {"pin", {KIND_FIXED, "[pin]", NULL}},
+        {"lock", {KIND_FIXED, "[lock]", NULL}},
+    };
+    if (strcmp(section, "measure") == 0) {
+        return of_measure(change);
+    }
+    if (strcmp(section, "outcome") == 0) {
+        return of_outcome(change);
+    }
+    if (strcmp(section, "stage") == 0) {
+        return of_stage(change);
+    }
+    if (strcmp(section, "data") == 0) {
+        return of_data(change);
+    }
+    return find_named(sections, ARRAY_LEN(sections), section,
+                      (struct place_of){KIND_FIXED, "what the table does not name", NULL});
+}
+
+/* The order of a section is changed as the section: what is in it decides where there is more. */
+static struct place_of of_order(const cJSON *change)
+{
+    const char *section = key_at(change, 2);
+    if (strcmp(section, "measure") == 0 || strcmp(section, "stage") == 0) {
+        return (struct place_of){KIND_SEALED, section[0] == 'm' ? "measures" : "stages", NULL};
+    }
+    return of_plan(change, section);
+}
+
+static bool is_model(const struct program *p, const char *name)
+{
+    for (size_t i = 0; i < p->n_apparatus; i++) {
+        if (strcmp(p->apparatus[i].model, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct place_of place_in(const struct amend_state *s, const cJSON *change)
+{
+    const char *part = key_at(change, 0);
+    const char *key = key_at(change, 1);
+    if (strcmp(part, "plan") == 0) {
+        return strcmp(key, "order") == 0 ? of_order(change) : of_plan(change, key);
+    }
+    if (strcmp(part, "solved") == 0 && key_at(change, 2)[0] != '\0') {
+        return (struct place_of){KIND_PARAMS, "params of a stage", key_at(change, 2)};
+    }
+    if (strcmp(part, "files") == 0 && is_model(s->now, key) != is_model(s->then, key)) {
+        return (struct place_of){KIND_APPARATUS, "apparatus", NULL};
+    }
+    return (struct place_of){KIND_FIXED,
+                             strcmp(part, "data") == 0    ? "contents of data"
+                             : strcmp(part, "files") == 0 ? "workers and pinned files"
+                                                          : "what was solved",
+                             NULL};
+}
+
+/* ---- what the level alone does not decide ---- */
+
+static bool has_begun(const struct amend_state *s, size_t stage)
+{
+    return stage < 64 && (s->started >> stage & 1) != 0;
+}
+
+/* A value that lies open is seen, whatever is sealed beside it. */
+static bool is_open(const struct amend_state *s, size_t stage)
+{
+    return !program_stage_is_sealed(s->now, stage) && has_begun(s, stage);
+}
+
+static bool same_seals(const struct amend_state *s)
+{
+    bool same = s->now->n_stages == s->then->n_stages;
+    for (size_t i = 0; same && i < s->now->n_stages; i++) {
+        same = program_stage_is_sealed(s->now, i) == program_stage_is_sealed(s->then, i);
+    }
+    return same;
+}
+
+static char *why_not_metric(const struct amend_state *s, const cJSON *change)
+{
+    size_t before = program_find_measure(s->now, key_at(change, 2));
+    size_t after = program_find_measure(s->then, key_at(change, 2));
+    if (before == INDEX_NONE || after == INDEX_NONE || json_member(change, "from") == NULL ||
+        json_member(change, "to") == NULL) {
+        return xstrdup("the measures themselves are sealed for good: " AMEND_SUPERSEDE);
+    }
+    size_t a = s->now->measures[before].stage;
+    size_t b = program_find_stage(s->now, s->then->stages[s->then->measures[after].stage].name);
+    size_t open = is_open(s, a) ? a : b != INDEX_NONE && is_open(s, b) ? b : INDEX_NONE;
+    if (open != INDEX_NONE) {
+        return xasprintf("the results of stage %s lie open: it could be chosen by what they are",
+                         s->now->stages[open].name);
+    }
+    return same_seals(s) ? NULL
+                         : xstrdup("it would change which stages are sealed: " AMEND_SUPERSEDE);
+}
+
+static char *why_not_params(const struct amend_state *s, const char *name)
+{
+    size_t stage = program_find_stage(s->now, name);
+    if (stage == INDEX_NONE) {
+        return xstrdup("the stages are sealed for good: " AMEND_SUPERSEDE);
+    }
+    return has_begun(s, stage) ? xasprintf("a task of stage %s has been started", name) : NULL;
+}
+
+/* NULL: it is allowed. Heap. */
+static char *why_not(const struct amend_state *s, const cJSON *change, const struct place_of *of)
+{
+    if (of->kind == KIND_SEALED) {
+        return xstrdup("sealed for good: " AMEND_SUPERSEDE);
+    }
+    if (of->kind == KIND_FIXED) {
+        return xstrdup("no amendment changes it: " AMEND_SUPERSEDE);
+    }
+    if (!ALLOWED[of->kind][s->level]) {
+        return xasprintf("not any more: %s", access_level_words(s->level));
+    }
+    if (of->kind == KIND_METRIC) {
+        return why_not_metric(s, change);
+    }
+    return of->kind == KIND_PARAMS ? why_not_params(s, of->stage) : NULL;
+}
+
+void amend_classify(const struct amend_state *state, cJSON *changes, cJSON *refused)
+{
+    cJSON *change;
+    cJSON_ArrayForEach(change, changes)
+    {
+        struct place_of of = place_in(state, change);
+        char *why = why_not(state, change, &of);
+        json_put_string(change, "section", of.section);
+        json_put_bool(change, "post_hoc", state->level == ACCESS_SEEN);
+        if (why != NULL) {
+            struct strbuf path = STRBUF_INIT;
+            cJSON *o = json_object();
+            amendment_path_text(change, &path);
+            json_put_string(o, "path", path.buf);
+            json_put_string(o, "section", of.section);
+            json_put_string(o, "why", why);
+            json_push(refused, o);
+            strbuf_release(&path);
+        }
+        free(why);
+    }
+}
+
+/* ---- locked, as amended ---- */
+
+static int put_digest(cJSON *out, const char *name, const char *path, struct err *err)
+{
+    struct digest d;
+    char hex[DIGEST_HEX_SIZE];
+    if (digest_path(path, &d, err) != 0) {
+        return err_wrap(err, "%s", name);
+    }
+    digest_hex(&d, hex);
+    json_put_string(out, name, hex);
+    return 0;
+}
+
+static const char *path_of_data(const struct program *p, const char *name)
+{
+    for (size_t i = 0; i < p->n_data; i++) {
+        if (strcmp(p->data[i].name, name) == 0) {
+            return p->data[i].path;
+        }
+    }
+    return NULL;
+}
+
+static int build_data(const struct lock *lock, const struct amend_state *s, cJSON *out,
+                      struct err *err)
+{
+    for (size_t i = 0; i < s->then->n_data; i++) {
+        const struct data_input *d = &s->then->data[i];
+        const char *before = path_of_data(s->now, d->name);
+        const char *digest = lock_data_digest(lock, d->name);
+        if (before != NULL && digest != NULL && strcmp(before, d->path) == 0) {
+            json_put_string(out, d->name, digest);
+        } else if (put_digest(out, d->name, d->abs_path, err) != 0) {
+            return err_wrap(err, "[data]");
+        }
+    }
+    return 0;
+}
+
+/* Whether the lock still needs its digest. */
+static bool is_pinned(const struct program *p, const char *name)
+{
+    for (size_t i = 0; i < p->n_stages; i++) {
+        for (size_t k = 0; k < p->stages[i].n_command; k++) {
+            if (strcmp(p->stages[i].command[k], name) == 0) {
+                return true;
+            }
+        }
+    }
+    for (size_t i = 0; i < p->n_pin_files; i++) {
+        if (strcmp(p->pin_files[i], name) == 0) {
+            return true;
+        }
+    }
+    return is_model(p, name);
+}
+
+static int build_files(const struct lock *lock, const struct amend_state *s, cJSON *out,
+                       struct err *err)
+{
+    for (const cJSON *m = lock->files->child; m != NULL; m = m->next) {
+        if (!is_model(s->now, m->string) || is_pinned(s->then, m->string)) {
+            json_put(out, m->string, json_copy(m));
+        }
+    }
+    for (size_t i = 0; i < s->then->n_apparatus; i++) {
+        const char *model = s->then->apparatus[i].model;
+        if (json_member(out, model) != NULL) {
+            continue;
+        }
+        char *path = path_absolute(s->then->folder, model);
+        int rc = put_digest(out, model, path, err);
+        free(path);
+        if (rc != 0) {
+            return err_wrap(err, "[apparatus.%s]", s->then->apparatus[i].name);
+        }
+    }
+    return 0;
+}
+
+int amend_build_locked(const struct lock *lock, const struct amend_state *state,
+                       const cJSON *solved, cJSON **out, struct err *err)
+{
+    cJSON *data = json_object();
+    cJSON *files = json_object();
+    cJSON *locked = json_copy(lock->locked);
+    *out = NULL;
+    int rc = build_data(lock, state, data, err);
+    if (rc == 0) {
+        rc = build_files(lock, state, files, err);
+    }
+    const char *const parts[] = {"plan", "data", "files", "solved"};
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        cJSON_DeleteItemFromObjectCaseSensitive(locked, parts[i]);
+    }
+    json_put(locked, "plan", program_covered(state->then));
+    json_put(locked, "data", data);
+    json_put(locked, "files", files);
+    json_put(locked, "solved", json_copy(solved == NULL ? lock->solved : solved));
+    if (rc != 0) {
+        cJSON_Delete(locked);
+        return rc;
+    }
+    *out = locked;
+    return 0;
+}

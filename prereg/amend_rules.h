@@ -1,0 +1,38 @@
+/*
+ * What an amendment may change, and when: the table of program.md §4. Pure.
+ *
+ * Every member of `locked` belongs to one section. Factors, measures but for their metric,
+ * counters, contrasts, inputs, table, outcomes and the budget are sealed for good at every level;
+ * so is what says what is run (name, stages but for their params, workers, contents of data, [pin],
+ * [lock]). Whatever the table does not name is refused: nothing is open because it was forgotten.
+ */
+#ifndef PREREG_AMEND_RULES_H
+#define PREREG_AMEND_RULES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "prereg/access.h"
+#include "prereg/lock.h"
+#include "prereg/program.h"
+
+#define AMEND_SUPERSEDE "open a new program (supersedes)"
+
+struct amend_state {
+    const struct program *now;  /* as amended so far */
+    const struct program *then; /* as it is to be */
+    enum access_level level;
+    uint64_t started; /* a bit per stage: some task of it has had an attempt */
+};
+
+/* Puts "section" and "post_hoc" into every change (amendment_changes()), and for each that is not
+ * allowed {"path":TEXT,"section":TEXT,"why":TEXT} into `refused`. */
+void amend_classify(const struct amend_state *state, cJSON *changes, cJSON *refused);
+
+/* `locked` of the amended program: its plan; digests as they are locked, and taken anew only of
+ * data whose path changed and of models of [apparatus] that are new; `solved` is given, or NULL for
+ * the present one. The caller deletes *out. */
+int amend_build_locked(const struct lock *lock, const struct amend_state *state,
+                       const cJSON *solved, cJSON **out, struct err *err) MUST_CHECK;
+
+#endif
