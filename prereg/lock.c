@@ -10,6 +10,7 @@
 #include "base/xalloc.h"
 #include "prereg/imported.h"
 #include "prereg/pinned.h"
+#include "prereg/signature.h"
 
 #ifndef PREREGD_VERSION
 #define PREREGD_VERSION "unknown"
@@ -139,6 +140,7 @@ static void add_rest(cJSON *json, cJSON *locked, const cJSON *describe, const cJ
     json_put(json, "locked", locked);
     json_put(json, "tool", tool_of());
     json_put_string(json, "time", now);
+    json_put_null(json, "git");
     json_put(json, "describe", describe == NULL ? json_object() : json_copy(describe));
     json_put(json, "proof", proof == NULL ? cJSON_CreateNull() : json_copy(proof));
     json_put_null(json, "signature");
@@ -196,24 +198,71 @@ int imported_lock_build(const struct program *p, const cJSON *proof, struct lock
     return build(locked, NULL, proof, out, err);
 }
 
+void lock_set_git(struct lock *lock, cJSON *git)
+{
+    cJSON_DeleteItemFromObjectCaseSensitive(lock->json, "git");
+    json_put(lock->json, "git", git);
+    lock->git = cJSON_IsNull(git) ? NULL : git;
+}
+
+static const char *signer_of(const struct lock *lock)
+{
+    return lock->signature == NULL ? NULL
+                                   : json_member(lock->signature, "fingerprint")->valuestring;
+}
+
+/* What is to become of the lock that lies at path. */
+static int look_at_old(const struct lock *lock, const char *path, bool *keep, struct err *err)
+{
+    struct lock *old = NULL;
+    int rc = lock_read(path, &old, err);
+    if (rc != 0) {
+        return err_set(err, ERR_EXISTS, "%s is there and is no lock of this version", path);
+    }
+    const char *had = signer_of(old);
+    const char *has = signer_of(lock);
+    if (strcmp(old->root, lock->root) != 0) {
+        rc = err_set(err, ERR_EXISTS, "%s is there and locks another program", path);
+    } else if (had != NULL && has != NULL && strcmp(had, has) != 0) {
+        rc = err_set(err, ERR_EXISTS, "%s is there and is signed by the key %s", path, had);
+    } else {
+        *keep = has == NULL || had != NULL;
+    }
+    lock_free(old);
+    return rc;
+}
+
 int lock_write(const struct lock *lock, const char *path, bool replace, struct err *err)
 {
+    bool keep = false;
     if (file_kind_at(path) != FILE_ABSENT) {
-        struct lock *old = NULL;
-        int rc = lock_read(path, &old, err);
-        bool same = rc == 0 && strcmp(old->root, lock->root) == 0;
-        lock_free(old);
-        if (same) {
-            return 0;
-        }
-        if (!replace) {
-            return rc != 0
-                       ? err_set(err, ERR_EXISTS, "%s is there and is no lock of this version",
-                                 path)
-                       : err_set(err, ERR_EXISTS, "%s is there and locks another program", path);
+        int rc = look_at_old(lock, path, &keep, err);
+        if (rc != 0 && !replace) {
+            return rc;
         }
     }
-    return json_write_file(path, lock->json, 0644, err);
+    return keep ? 0 : json_write_file(path, lock->json, 0644, err);
+}
+
+/* Whether "git" and "signature", which the root does not cover, are what they may be. */
+static int take_rest(struct lock *lock, const char *path, struct err *err)
+{
+    const cJSON *git = json_member(lock->json, "git");
+    const cJSON *signature = json_member(lock->json, "signature");
+    if (git != NULL && !cJSON_IsNull(git)) {
+        if (!cJSON_IsObject(git) || !cJSON_IsString(json_member(git, "commit")) ||
+            !cJSON_IsBool(json_member(git, "clean"))) {
+            return err_set(err, ERR_LOCK, "%s: \"git\" says no commit", path);
+        }
+        lock->git = git;
+    }
+    if (signature != NULL && !cJSON_IsNull(signature)) {
+        if (signature_json_shape(signature, err) != 0) {
+            return err_wrap(err, "%s", path);
+        }
+        lock->signature = signature;
+    }
+    return 0;
 }
 
 static int check_read(struct lock *lock, const char *path, struct err *err)
@@ -239,7 +288,7 @@ static int check_read(struct lock *lock, const char *path, struct err *err)
     }
     memcpy(lock->root, found, sizeof(lock->root));
     memcpy(lock->head, found, sizeof(lock->head));
-    return 0;
+    return take_rest(lock, path, err);
 }
 
 int lock_read(const char *path, struct lock **out, struct err *err)

@@ -3,8 +3,8 @@
  * (program.md §3; docs/program-format.md describes the file).
  *
  *   {"schema":1,"root":HEX,"locked":{"plan":...,"data":{NAME:HEX},"files":{ARG:HEX},
- *    "solved":{CONDITION:{STAGE:{...}}}},"tool":...,"time":...,"describe":...,"proof":...,
- *    "signature":null}
+ *    "solved":{CONDITION:{STAGE:{...}}}},"tool":...,"time":...,"git":{"commit","clean"}|null,
+ *    "describe":...,"proof":...,"signature":{...}|null}
  *
  * root = SHA-256 of the RFC 8785 text of "locked"; nothing outside "locked" can change a result.
  * A struct lock owns its tree and is constant after it was built or read. Its root was recomputed
@@ -29,11 +29,13 @@ struct lock {
     cJSON *json;         /* the whole file; owns all that follows, until amended */
     const cJSON *locked; /* the file's, or `amended` */
     const cJSON *plan;
-    const cJSON *data;     /* object: name of [data] -> hex */
-    const cJSON *files;    /* object: argument or [pin] file as written -> hex */
-    const cJSON *solved;   /* object: condition -> stage -> params solved by --describe */
-    const cJSON *describe; /* object: condition -> stage -> what --describe said; may be empty */
-    const cJSON *proof;    /* the summary of check; may be null */
+    const cJSON *data;      /* object: name of [data] -> hex */
+    const cJSON *files;     /* object: argument or [pin] file as written -> hex */
+    const cJSON *solved;    /* object: condition -> stage -> params solved by --describe */
+    const cJSON *describe;  /* object: condition -> stage -> what --describe said; may be empty */
+    const cJSON *proof;     /* the summary of check; may be null */
+    const cJSON *git;       /* prereg/git.h; NULL when it says nothing */
+    const cJSON *signature; /* prereg/lock_sign.h; NULL when there is none */
     char root[DIGEST_HEX_SIZE];
     char head[DIGEST_HEX_SIZE]; /* the root, or the digest of the last amendment */
     size_t n_amendments;
@@ -49,8 +51,12 @@ char *lock_path_of(const char *program_path) __attribute__((returns_nonnull));
 int lock_build(const struct program *p, const cJSON *describe, const cJSON *proof,
                struct lock **out, struct err *err) MUST_CHECK;
 
+/* Says which commit a lock that was built is of, as git_state() found it: taken over. */
+void lock_set_git(struct lock *lock, cJSON *git);
+
 /* Writes it atomically. When path holds a lock of another root, ERR_EXISTS unless `replace`; the
- * same root is left as it is, so that locking twice changes no byte. */
+ * same root is left as it is, so that locking twice changes no byte, except that a signed lock
+ * takes the place of an unsigned one. One that somebody else signed is ERR_EXISTS, too. */
 int lock_write(const struct lock *lock, const char *path, bool replace, struct err *err) MUST_CHECK;
 
 /* ERR_NOT_FOUND; ERR_VERSION for another schema; ERR_LOCK when the root does not follow from what

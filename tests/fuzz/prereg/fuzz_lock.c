@@ -1,5 +1,5 @@
-/* Any bytes are either refused or a whole lock under its own root; comparing it with a program only
- * ever ends in "equal" or in a named difference. */
+/* Any bytes are either refused or a whole lock under its own root, of which there is a text to
+ * sign; comparing it with a program only ever ends in "equal" or in a named difference. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "prereg/lock.h"
+#include "prereg/lock_sign.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -79,6 +79,12 @@ static void try_bytes(const void *data, size_t size)
         if (rc != 0 && (rc != ERR_LOCK || err.msg[0] == '\0')) {
             abort();
         }
+        struct strbuf text = STRBUF_INIT;
+        if (lock_text(lock, &text, &err) != 0 || text.len == 0 ||
+            (lock->signature != NULL && signature_json_shape(lock->signature, &err) != 0)) {
+            abort();
+        }
+        strbuf_release(&text);
         free(lock_program_id(lock));
     }
     lock_free(lock);

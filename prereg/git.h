@@ -1,0 +1,22 @@
+/*
+ * What git says of the folder a program lies in: the commit, and whether the tree was clean. A
+ * lock records it for people; nothing is decided by it.
+ *
+ * The repository may be anybody's, so nothing that its own configuration names is executed: no
+ * filters, no file-system monitor, no hooks, no submodules, no fetching of missing objects, no
+ * system configuration, an environment of a few names. Nothing is written into it.
+ */
+#ifndef PREREG_GIT_H
+#define PREREG_GIT_H
+
+#include <cjson/cJSON.h>
+
+#include "base/strbuf.h"
+
+/* {"commit":HEX,"clean":bool}; null outside a repository, before the first commit, and when git is
+ * not there or does not answer in time: the reason is then appended to `note`, a line. Clean: no
+ * tracked file differs (its bytes as they are, unfiltered) and none is untracked that is not
+ * ignored. The caller deletes it. */
+cJSON *git_state(const char *folder, struct strbuf *note) __attribute__((returns_nonnull));
+
+#endif
