@@ -4,7 +4,9 @@
 
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/xalloc.h"
+#include "truthtable/instruments/instruments.h"
 #include "truthtable/report/render.h"
 #include "truthtable/report/report_model.h"
 #include "truthtable/report/sections.h"
@@ -85,6 +87,28 @@ static int write_sums(const char *out, struct err *err)
     return rc;
 }
 
+/* Before the pages, which show them. Whatever fails here is said in the report and stops nothing.
+ */
+static void add_instruments(struct report_model *m, const char *folder, const char *out)
+{
+    const struct instruments_input in = {.folder = folder,
+                                         .program = m->program,
+                                         .lock = m->lock,
+                                         .verdict = m->verdict,
+                                         .provenance = m->provenance,
+                                         .amendments = m->amendments};
+    struct err failed = {0};
+    char *path = path_join(out, INSTRUMENTS_FILE);
+    cJSON *told = instruments_compute_apart(&in);
+    if (json_write_file(path, told, 0600, &failed) == 0) {
+        report_model_set_instruments(m, told, NULL);
+    } else {
+        cJSON_Delete(told);
+        report_model_set_instruments(m, NULL, failed.msg);
+    }
+    free(path);
+}
+
 int report_write(const char *folder, const char *out, struct err *err)
 {
     struct report_model model;
@@ -94,6 +118,7 @@ int report_write(const char *folder, const char *out, struct err *err)
         rc = dir_make(to, 0755, err);
     }
     if (rc == 0) {
+        add_instruments(&model, folder, to);
         rc = write_pages(&model, to, err);
     }
     if (rc == 0) {

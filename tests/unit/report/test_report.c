@@ -221,7 +221,8 @@ static void test_same_input_same_bytes(void **state)
     char *folder = path_join(scratch, "bound");
     char *other = path_join(scratch, "elsewhere");
     assert_int_equal(report_write(folder, other, &err), 0);
-    static const char *const names[] = {"report.md", "report.html", "report.json"};
+    static const char *const names[] = {"instruments.json", "report.md", "report.html",
+                                        "report.json"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         char *first = xasprintf("%s/report/%s", folder, names[i]);
         char *second = path_join(other, names[i]);
@@ -256,7 +257,8 @@ static void test_sums_hold(void **state)
         free(path);
         n++;
     }
-    assert_int_equal(n, 5); /* provenance.json report.html report.json report.md verdict.json */
+    assert_int_equal(n, 6); /* instruments.json provenance.json report.html report.json report.md
+                             * verdict.json */
     strbuf_release(&sums);
     free(folder);
 }

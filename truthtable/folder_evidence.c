@@ -1,0 +1,37 @@
+#include "truthtable/folder_evidence.h"
+
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "prereg/imported.h"
+#include "truthtable/gather.h"
+
+static int read_records(struct evidence *e, const char *folder, struct err *err)
+{
+    char *path = path_join(folder, "records.json");
+    cJSON *records = NULL;
+    int rc = json_read_file(path, FOLDER_RECORDS_BYTES_MAX, &records, err);
+    if (rc == 0) {
+        rc = evidence_read_records(e, records, err);
+        if (rc != 0) {
+            rc = err_wrap(err, "%s", path);
+        }
+    }
+    cJSON_Delete(records);
+    free(path);
+    return rc;
+}
+
+int folder_evidence(struct evidence *e, const char *folder, const cJSON *provenance,
+                    struct err *err)
+{
+    if (imported_is_folder(folder)) {
+        return read_records(e, folder, err);
+    }
+    const cJSON *ends = provenance == NULL ? NULL : json_member(provenance, "tasks");
+    char *cells = path_join(folder, "cells");
+    int rc = gather_evidence(e, cells, ends, err);
+    free(cells);
+    return rc;
+}

@@ -1,0 +1,329 @@
+/* What needs no declaration: floor margins, dispersion, detectable differences, the apparatus. */
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "truthtable/instruments/dispersion.h"
+#include "truthtable/instruments/instrument_work.h"
+#include "truthtable/instruments/power.h"
+#include "truthtable/instruments/quantile.h"
+#include "truthtable/stats.h"
+
+#define ALPHA 0.05
+#define POWER 0.8
+
+static double margin_of(const struct work *w, size_t m, size_t cell)
+{
+    const struct score *s = work_score(w, m, cell);
+    return number_is_point(&s->value) && s->has_n
+               ? stat_gate_margin(s->value.lo, (double)s->n, w->p->measures[m].floor)
+               : (double)NAN;
+}
+
+static void put_cell(const struct work *w, cJSON *o, const char *key, const size_t at[2])
+{
+    if (at[1] == INDEX_NONE) {
+        json_put_null(o, key);
+        return;
+    }
+    cJSON *c = json_object();
+    json_put_string(c, "cell", w->p->cells[at[1]].name);
+    put_point(c, "score", &work_score(w, at[0], at[1])->value);
+    json_put_number(c, "z", margin_of(w, at[0], at[1]));
+    json_put(o, key, c);
+}
+
+/* The items behind every score of a measure, NaN when they differ or are not known. */
+static double common_items(const struct work *w, size_t m)
+{
+    double n = (double)NAN;
+    for (size_t c = 0; c < w->p->n_cells; c++) {
+        const struct score *s = work_score(w, m, c);
+        if (!number_is_point(&s->value)) {
+            continue;
+        }
+        if (!s->has_n || (isfinite(n) && n != (double)s->n)) {
+            return (double)NAN;
+        }
+        n = (double)s->n;
+    }
+    return n;
+}
+
+static cJSON *margin_json(const struct work *w, size_t m)
+{
+    const struct measure *me = &w->p->measures[m];
+    double n = common_items(w, m);
+    size_t low = INDEX_NONE;
+    size_t high = INDEX_NONE;
+    int64_t count[3] = {0, 0, 0}; /* by enum truth */
+    cJSON *o = json_object();
+    for (size_t c = 0; c < w->p->n_cells; c++) {
+        const struct number *v = &work_score(w, m, c)->value;
+        count[w->ev->gates[m * w->p->n_cells + c].cleared]++;
+        if (!number_is_point(v)) {
+            continue;
+        }
+        low = low == INDEX_NONE || v->lo < work_score(w, m, low)->value.lo ? c : low;
+        high = high == INDEX_NONE || v->lo > work_score(w, m, high)->value.lo ? c : high;
+    }
+    json_put_string(o, "measure", me->name);
+    json_put_number(o, "floor", me->floor);
+    json_put_number(o, "chance", me->has_chance ? me->chance : (double)NAN);
+    json_put_number(o, "floor_above_chance",
+                    me->has_chance ? stat_floor_above_chance(me->floor, me->chance, n)
+                                   : (double)NAN);
+    json_put_number(o, "n", n);
+    json_put_int(o, "cells", (int64_t)w->p->n_cells);
+    json_put_int(o, "cleared", count[TRUTH_TRUE]);
+    json_put_int(o, "open", count[TRUTH_UNKNOWN]);
+    put_cell(w, o, "lowest", (const size_t[2]){m, low});
+    put_cell(w, o, "highest", (const size_t[2]){m, high});
+    json_put_string(o, "why",
+                    low == INDEX_NONE ? "no cell has a score"
+                    : isfinite(n)     ? NULL
+                                      : "the number of items is not known, or differs");
+    return o;
+}
+
+void instrument_margins(const struct work *w, cJSON *out)
+{
+    cJSON *list = json_array();
+    size_t n = 0;
+    size_t n_cleared = 0;
+    for (size_t m = 0; m < w->p->n_measures; m++) {
+        if (w->p->measures[m].has_floor) {
+            cJSON *o = margin_json(w, m);
+            n += w->p->n_cells;
+            n_cleared += (size_t)json_member(o, "cleared")->valuedouble;
+            json_push(list, o);
+        }
+    }
+    json_put(out, "measures", list);
+    told_words(out, "How far the scores lie from their floors, in binomial standard errors.",
+               arena_printf(w->arena, "%zu of %zu gates are cleared.", n_cleared, n));
+}
+
+/* Over the cells of one condition, or all (INDEX_NONE). */
+static void put_dispersion(const struct work *w, cJSON *o, size_t m, size_t condition)
+{
+    double *scores = arena_array(w->arena, w->p->n_cells, sizeof(*scores));
+    double *items = arena_array(w->arena, w->p->n_cells, sizeof(*items));
+    size_t n = 0;
+    for (size_t c = 0; c < w->p->n_cells; c++) {
+        const struct score *s = work_score(w, m, c);
+        if ((condition == INDEX_NONE || w->p->cells[c].condition == condition) &&
+            number_is_point(&s->value)) {
+            scores[n] = s->value.lo;
+            items[n++] = s->has_n ? (double)s->n : (double)NAN;
+        }
+    }
+    struct dispersion d;
+    dispersion_of(scores, items, n, &d);
+    bool ok = d.why == NULL;
+    double same = n > 0 ? items[0] : (double)NAN;
+    for (size_t i = 1; i < n; i++) {
+        same = items[i] == same ? same : (double)NAN;
+    }
+    json_put_int(o, "n_cells", (int64_t)n);
+    json_put_number(o, "n_items", same);
+    json_put_number(o, "mean", ok ? d.mean : (double)NAN);
+    json_put_number(o, "sd", stat_sd(scores, n));
+    json_put_number(o, "sd_binomial", ok ? sqrt(d.mean * (1 - d.mean) / same) : (double)NAN);
+    json_put_number(o, "chi2", ok ? d.chi2 : (double)NAN);
+    json_put_number(o, "df", ok ? d.df : (double)NAN);
+    json_put_number(o, "p_lower", ok ? d.p_lower : (double)NAN);
+    json_put_string(o, "why", d.why);
+}
+
+static cJSON *dispersion_json(const struct work *w, size_t m)
+{
+    cJSON *o = json_object();
+    cJSON *whole = json_object();
+    cJSON *conditions = json_array();
+    json_put_string(o, "measure", w->p->measures[m].name);
+    put_dispersion(w, whole, m, INDEX_NONE);
+    json_put(o, "whole", whole);
+    for (size_t c = 0; w->ev->rules->layout.n_replicates > 1 && c < w->p->n_conditions; c++) {
+        cJSON *at = json_object();
+        json_put_string(at, "condition", w->p->conditions[c].name);
+        put_dispersion(w, at, m, c);
+        json_push(conditions, at);
+    }
+    json_put(o, "conditions", conditions);
+    return o;
+}
+
+void instrument_dispersion(const struct work *w, cJSON *out)
+{
+    cJSON *list = json_array();
+    const char **tight = arena_array(w->arena, w->p->n_measures, sizeof(*tight));
+    size_t n_tight = 0;
+    for (size_t m = 0; m < w->p->n_measures; m++) {
+        if (!work_is_share(&w->p->measures[m])) {
+            continue;
+        }
+        cJSON *o = dispersion_json(w, m);
+        const cJSON *p = json_member(json_member(o, "whole"), "p_lower");
+        if (cJSON_IsNumber(p) && p->valuedouble < ALPHA) {
+            tight[n_tight++] = w->p->measures[m].name;
+        }
+        json_push(list, o);
+    }
+    json_put(out, "measures", list);
+    told_words(out,
+               "The spread of the cells' scores against what the sampling of items alone would "
+               "make of equal models.",
+               n_tight == 0 ? "No measure's cells are tighter than binomial (lower tail under 5 %)."
+                            : arena_printf(w->arena,
+                                           "Tighter than binomial (lower tail under "
+                                           "5 %%): %s.",
+                                           work_join(w->arena, tight, n_tight)));
+}
+
+/* The cells of one arm that are left, and the mean of their scores. */
+static size_t arm_cells(const struct work *w, size_t contrast)
+{
+    const struct layout *l = &w->ev->rules->layout;
+    return l->contrasts[contrast].n_settings * l->n_replicates;
+}
+
+static cJSON *by_items_json(const struct work *w, size_t k, size_t m)
+{
+    const struct measure *me = &w->p->measures[m];
+    bool two_arms = !w->p->contrasts[k].is_difference;
+    double n = common_items(w, m);
+    double arms[2] = {(double)NAN, (double)NAN};
+    const char *why = NULL;
+    if (!two_arms) {
+        why = "a difference of contrasts";
+    } else if (!work_is_share(me)) {
+        why = "not a share of items";
+    } else if (!isfinite(n)) {
+        why = "the number of items is not known, or differs";
+    }
+    for (size_t i = 0; i < 2 && why == NULL; i++) {
+        struct number mean = arm_mean(w->ev, k, m, i == 1);
+        arms[i] = point_or_nan(&mean);
+        why = point_why(&mean);
+    }
+    struct power_design d = {.alpha = ALPHA,
+                             .power = POWER,
+                             .var_a = arms[0] * (1 - arms[0]),
+                             .var_b = arms[1] * (1 - arms[1]),
+                             .k_a = (double)arm_cells(w, k),
+                             .k_b = (double)arm_cells(w, k)};
+    double difference = why == NULL ? power_difference(&d, n) : (double)NAN;
+    cJSON *o = json_object();
+    json_put_number(o, "difference", difference);
+    json_put_number(o, "n_items", work_is_share(me) ? n : (double)NAN);
+    json_put_int(o, "cells_a", two_arms ? (int64_t)arm_cells(w, k) : 0);
+    json_put_int(o, "cells_b", two_arms ? (int64_t)arm_cells(w, k) : 0);
+    json_put_string(o, "why",
+                    why == NULL && !isfinite(difference) ? "the scores have no variance" : why);
+    return o;
+}
+
+static cJSON *by_replicates_json(const struct work *w, size_t k, size_t m)
+{
+    const struct figure *f = work_figure(w, k, m);
+    double se = point_or_nan(&f->fields[FIELD_SE]);
+    double n = point_or_nan(&f->fields[FIELD_N]);
+    bool ok = isfinite(se) && n >= 2;
+    cJSON *o = json_object();
+    json_put_number(o, "difference",
+                    ok ? (student_quantile(1 - ALPHA / 2, (size_t)n - 1) +
+                          student_quantile(POWER, (size_t)n - 1)) *
+                             se
+                       : (double)NAN);
+    json_put_number(o, "se", se);
+    json_put_number(o, "n", n);
+    json_put_string(o, "why", ok ? NULL : point_why(&f->fields[FIELD_SE]));
+    return o;
+}
+
+void instrument_detectable(const struct work *w, cJSON *out)
+{
+    cJSON *contrasts = json_array();
+    for (size_t k = 0; k < w->p->n_contrasts; k++) {
+        cJSON *c = json_object();
+        cJSON *measures = json_array();
+        for (size_t m = 0; m < w->p->n_measures; m++) {
+            cJSON *o = json_object();
+            json_put_string(o, "measure", w->p->measures[m].name);
+            put_point(o, "observed", &work_figure(w, k, m)->fields[FIELD_MEAN]);
+            json_put(o, "by_items", by_items_json(w, k, m));
+            json_put(o, "by_replicates", by_replicates_json(w, k, m));
+            json_push(measures, o);
+        }
+        json_put_string(c, "contrast", w->p->contrasts[k].name);
+        json_put(c, "measures", measures);
+        json_push(contrasts, c);
+    }
+    json_put_number(out, "alpha", ALPHA);
+    json_put_number(out, "power", POWER);
+    json_put(out, "contrasts", contrasts);
+    told_words(out,
+               "The smallest true difference that this design shows with a power of 80 % at 5 %, "
+               "two-sided.",
+               "What is smaller than this, the data could well have missed.");
+}
+
+static const cJSON *check_named(const cJSON *list, const char *name)
+{
+    const cJSON *c = NULL;
+    cJSON_ArrayForEach(c, list)
+    {
+        const cJSON *n = json_member(c, "name");
+        if (cJSON_IsString(n) && strcmp(n->valuestring, name) == 0) {
+            return c;
+        }
+    }
+    return NULL;
+}
+
+static const cJSON *came_with(const cJSON *came, const char *key)
+{
+    return came == NULL ? NULL : json_member(came, key);
+}
+
+static cJSON *check_json(const struct work *w, const struct apparatus *a, const cJSON *came)
+{
+    const cJSON *value = came_with(came, "value");
+    const cJSON *holds = came_with(came, "holds");
+    const cJSON *why = came_with(came, "why");
+    const cJSON *attempts = came_with(came, "attempts");
+    cJSON *o = json_object();
+    json_put_string(o, "name", a->name);
+    json_put_string(o, "stage", w->p->stages[a->stage].name);
+    json_put_string(o, "metric", a->metric_text);
+    json_put_number(o, "expected", a->value);
+    json_put_number(o, "within", a->within);
+    json_put_number(o, "value", cJSON_IsNumber(value) ? value->valuedouble : (double)NAN);
+    put_truth(o, "holds", cJSON_IsBool(holds) ? truth_of(cJSON_IsTrue(holds)) : TRUTH_UNKNOWN);
+    json_put_int(o, "attempts", cJSON_IsArray(attempts) ? cJSON_GetArraySize(attempts) : 0);
+    if (came == NULL) {
+        json_put_string(o, "why", "provenance.json says nothing of it");
+    } else {
+        json_put_string(o, "why", cJSON_IsString(why) ? why->valuestring : NULL);
+    }
+    return o;
+}
+
+void instrument_apparatus(const struct work *w, cJSON *out)
+{
+    const cJSON *list = came_with(w->in->provenance, "apparatus");
+    cJSON *checks = json_array();
+    size_t n_held = 0;
+    for (size_t i = 0; i < w->p->n_apparatus; i++) {
+        cJSON *o = check_json(w, &w->p->apparatus[i], check_named(list, w->p->apparatus[i].name));
+        n_held += cJSON_IsTrue(json_member(o, "holds")) ? 1 : 0;
+        json_push(checks, o);
+    }
+    json_put(out, "checks", checks);
+    told_words(
+        out,
+        "A reference model must score what the program says before any counted evaluation "
+        "starts.",
+        arena_printf(w->arena, "%zu of %zu checks are known to hold.", n_held, w->p->n_apparatus));
+}

@@ -1,0 +1,373 @@
+/* Which rung of the ladder shows the gap: the loss, the benchmarks, both or neither. */
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "truthtable/instruments/instrument_work.h"
+
+#define LIMIT                                                                                      \
+    "A gap of the whole mix is not attributed to the architecture unless the gaps of its sources " \
+    "agree in sign: "
+
+struct gap { /* a - b in one loss */
+    const char *measure;
+    double mean, se, low, high, n;
+    enum truth shows; /* the interval leaves 0 out */
+    const char *why;
+};
+
+struct rung { /* the benchmarks together */
+    enum truth clears_any, shows;
+    int favours; /* 1: arm a, -1: arm b, 0: those that show one disagree, or none does */
+    bool disagree;
+    const char *why;
+    size_t n;
+};
+
+struct connector {
+    struct told *t;
+    const struct work *w;
+    size_t contrast;
+    size_t loss;
+    const char *arms[2];
+    struct gap whole;
+    enum truth agree;
+    const char *agree_why;
+    struct rung bench;
+};
+
+static enum truth leaves_out_zero(double low, double high)
+{
+    return isfinite(low) && isfinite(high) ? truth_of(low > 0 || high < 0) : TRUTH_UNKNOWN;
+}
+
+static struct gap gap_of(const struct connector *c, size_t measure)
+{
+    const struct figure *f = work_figure(c->w, c->contrast, measure);
+    struct gap g = {.measure = c->w->p->measures[measure].name,
+                    .mean = point_or_nan(&f->fields[FIELD_MEAN]),
+                    .se = point_or_nan(&f->fields[FIELD_SE]),
+                    .low = point_or_nan(&f->fields[FIELD_CI_LOW]),
+                    .high = point_or_nan(&f->fields[FIELD_CI_HIGH]),
+                    .n = point_or_nan(&f->fields[FIELD_N])};
+    g.shows = leaves_out_zero(g.low, g.high);
+    g.why = point_why(&f->fields[FIELD_MEAN]);
+    g.why = g.why != NULL ? g.why : point_why(&f->fields[FIELD_SE]);
+    return g;
+}
+
+static const char *worse_arm(const struct connector *c, double gap)
+{
+    if (!isfinite(gap) || gap == 0) {
+        return NULL;
+    }
+    return c->arms[gap > 0 ? 0 : 1];
+}
+
+static void put_gap(const struct connector *c, cJSON *o, const struct gap *g)
+{
+    json_put_string(o, "measure", g->measure);
+    json_put_number(o, "gap", g->mean);
+    json_put_number(o, "se", g->se);
+    json_put_number(o, "ci_low", g->low);
+    json_put_number(o, "ci_high", g->high);
+    json_put_number(o, "n", g->n);
+    json_put_number(o, "inflation", expm1(g->mean));
+    json_put_string(o, "worse", worse_arm(c, g->mean));
+    put_truth(o, "shows", g->shows);
+    json_put_string(o, "why", g->why);
+}
+
+static void put_loss(struct connector *c)
+{
+    cJSON *o = json_object();
+    cJSON *settings = json_array();
+    const struct figure *f = work_figure(c->w, c->contrast, c->loss);
+    const struct contrast_layout *cl = &c->w->ev->rules->layout.contrasts[c->contrast];
+    c->whole = gap_of(c, c->loss);
+    put_gap(c, o, &c->whole);
+    json_put(c->t->json, "loss", o);
+    for (size_t s = 0; s < cl->n_settings; s++) {
+        double gap = point_or_nan(&f->settings[s]);
+        cJSON *at = json_object();
+        json_put_string(at, "setting", cl->names[s]);
+        json_put_number(at, "gap", gap);
+        json_put_number(at, "inflation", expm1(gap));
+        json_push(settings, at);
+    }
+    json_put(c->t->json, "settings", settings);
+}
+
+/* Whether a source's gap has the sign of the whole one. */
+static enum truth same_sign(double gap, double whole)
+{
+    if (!isfinite(gap) || !isfinite(whole)) {
+        return TRUTH_UNKNOWN;
+    }
+    return truth_of((gap > 0 && whole > 0) || (gap < 0 && whole < 0));
+}
+
+static void put_sources(struct connector *c)
+{
+    const cJSON *sources = json_member(c->t->spec->spec, "sources");
+    const cJSON *source = NULL;
+    cJSON *list = json_array();
+    c->agree = sources == NULL ? TRUTH_UNKNOWN : TRUTH_TRUE;
+    c->agree_why = "no sources are declared";
+    cJSON_ArrayForEach(source, sources)
+    {
+        struct gap g = gap_of(c, program_find_measure(c->w->p, source->valuestring));
+        cJSON *o = json_object();
+        json_put_string(o, "source", source->string);
+        put_gap(c, o, &g);
+        json_push(list, o);
+        c->agree = truth_and(c->agree, same_sign(g.mean, c->whole.mean));
+        c->agree_why = "a source's gap, or the whole one, is undetermined";
+    }
+    json_put(c->t->json, "sources", list);
+    put_truth(c->t->json, "sources_agree", c->agree);
+    const char *limit = NULL;
+    if (c->agree != TRUTH_TRUE) {
+        limit = arena_printf(c->w->arena, "%s%s.", LIMIT,
+                             c->agree == TRUTH_FALSE ? "they do not" : c->agree_why);
+    }
+    json_put_string(c->t->json, "limit", limit);
+}
+
+/* Neither the loss nor one of its sources. */
+static bool is_benchmark(const struct connector *c, size_t measure)
+{
+    const cJSON *source = NULL;
+    if (!c->w->p->measures[measure].counted || measure == c->loss) {
+        return false;
+    }
+    cJSON_ArrayForEach(source, json_member(c->t->spec->spec, "sources"))
+    {
+        if (strcmp(source->valuestring, c->w->p->measures[measure].name) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum truth clears(const struct work *w, size_t measure)
+{
+    const struct program *p = w->p;
+    if (!p->measures[measure].has_floor) {
+        return TRUTH_TRUE;
+    }
+    return p->binding_counter == INDEX_NONE
+               ? TRUTH_UNKNOWN
+               : w->ev->clears[p->binding_counter * p->n_measures + measure];
+}
+
+/* 1 when arm a does better by this difference, -1 when arm b does. */
+static int better_arm(const struct measure *m, double difference)
+{
+    int sign = difference > 0 ? 1 : (difference < 0 ? -1 : 0);
+    return m->lower_better ? -sign : sign;
+}
+
+static cJSON *benchmark_json(struct connector *c, size_t m)
+{
+    struct rung *r = &c->bench;
+    const struct measure *measure = &c->w->p->measures[m];
+    struct gap g = gap_of(c, m);
+    enum truth cleared = clears(c->w, m);
+    enum truth shows = truth_and(cleared, g.shows);
+    int favours = shows == TRUTH_TRUE ? better_arm(measure, g.mean) : 0;
+    cJSON *o = json_object();
+    json_put_string(o, "measure", measure->name);
+    put_truth(o, "clears", cleared);
+    json_put_number(o, "difference", g.mean);
+    json_put_number(o, "ci_low", g.low);
+    json_put_number(o, "ci_high", g.high);
+    put_truth(o, "shows", shows);
+    json_put_string(o, "favours", favours == 0 ? NULL : c->arms[favours > 0 ? 0 : 1]);
+    const char *why = cleared == TRUTH_UNKNOWN ? "whether it clears is undetermined" : g.why;
+    json_put_string(o, "why", why);
+    r->clears_any = truth_or(r->clears_any, cleared);
+    r->shows = truth_or(r->shows, shows);
+    r->disagree = r->disagree || (favours != 0 && r->favours != 0 && favours != r->favours);
+    r->favours = favours != 0 ? favours : r->favours;
+    if (shows == TRUTH_UNKNOWN && r->why == NULL) {
+        r->why = arena_printf(c->w->arena, "%s: %s", measure->name, why);
+    }
+    r->n++;
+    return o;
+}
+
+static void put_benchmarks(struct connector *c)
+{
+    struct rung *r = &c->bench;
+    cJSON *o = json_object();
+    cJSON *list = json_array();
+    *r = (struct rung){.clears_any = TRUTH_FALSE, .shows = TRUTH_FALSE};
+    for (size_t m = 0; m < c->w->p->n_measures; m++) {
+        if (is_benchmark(c, m)) {
+            json_push(list, benchmark_json(c, m));
+        }
+    }
+    if (r->n == 0) {
+        r->clears_any = TRUTH_UNKNOWN;
+        r->shows = TRUTH_UNKNOWN;
+        r->why = "no benchmark is counted";
+    }
+    if (r->disagree) {
+        r->favours = 0;
+    }
+    json_put(o, "measures", list);
+    put_truth(o, "clears_any", r->clears_any);
+    put_truth(o, "shows", r->shows);
+    json_put_string(o, "favours", r->favours == 0 ? NULL : c->arms[r->favours > 0 ? 0 : 1]);
+    json_put_string(o, "why", r->disagree ? "measures that clear favour different arms" : r->why);
+    json_put(c->t->json, "benchmarks", o);
+}
+
+struct verdict_case {
+    const char *name; /* NULL: none of the four */
+    const char *why;
+    bool open; /* it is not known which */
+};
+
+static struct verdict_case case_with_gap(const struct connector *c)
+{
+    const struct rung *r = &c->bench;
+    if (r->clears_any == TRUTH_FALSE) {
+        return (struct verdict_case){
+            .name = "CASE-A",
+            .why = "The loss rung shows the gap; no counted benchmark clears its floor."};
+    }
+    if (r->shows == TRUTH_UNKNOWN || r->clears_any == TRUTH_UNKNOWN) {
+        return (struct verdict_case){.why = r->why, .open = true};
+    }
+    if (r->shows == TRUTH_FALSE) {
+        return (struct verdict_case){.why = "The loss rung shows a gap; benchmarks clear their "
+                                            "floors and show none: none of the four cases."};
+    }
+    if (r->why != NULL) { /* another one might yet disagree */
+        return (struct verdict_case){.why = r->why, .open = true};
+    }
+    if (r->disagree) {
+        return (struct verdict_case){
+            .why = "Benchmarks that clear favour different arms: none of the four cases."};
+    }
+    bool same = r->favours == (c->whole.mean < 0 ? 1 : -1);
+    return same ? (struct verdict_case){.name = "CASE-B",
+                                        .why = "Loss and benchmarks favour the same arm."}
+                : (struct verdict_case){.name = "CASE-C",
+                                        .why = "Loss and benchmarks favour different arms."};
+}
+
+static struct verdict_case case_of(const struct connector *c)
+{
+    const struct rung *r = &c->bench;
+    if (c->whole.shows == TRUTH_UNKNOWN) {
+        return (struct verdict_case){.why = c->whole.why != NULL ? c->whole.why
+                                                                 : "the loss gap has no interval",
+                                     .open = true};
+    }
+    if (c->whole.shows == TRUTH_TRUE) {
+        return case_with_gap(c);
+    }
+    if (r->shows == TRUTH_UNKNOWN) {
+        return (struct verdict_case){.why = r->why, .open = true};
+    }
+    return r->shows == TRUTH_FALSE
+               ? (struct verdict_case){.name = "CASE-D", .why = "Neither rung shows a difference."}
+               : (struct verdict_case){.why = "The benchmarks show a difference and the loss shows "
+                                              "none: none of the four cases."};
+}
+
+/* Suggestive, not binding. */
+static enum truth put_trigger(struct connector *c, const char **why)
+{
+    const cJSON *trigger = json_member(c->t->spec->spec, "trigger");
+    if (trigger == NULL) {
+        json_put_null(c->t->json, "trigger");
+        *why = "no trigger is declared";
+        return TRUTH_UNKNOWN;
+    }
+    double at = json_member(trigger, "perplexity_ratio")->valuedouble;
+    double ratio = exp(fabs(c->whole.mean));
+    enum truth fires = isfinite(ratio) ? truth_of(ratio >= at) : TRUTH_UNKNOWN;
+    cJSON *o = json_object();
+    *why = fires == TRUTH_UNKNOWN ? c->whole.why : NULL;
+    json_put_number(o, "perplexity_ratio", at);
+    json_put_number(o, "ratio", ratio);
+    put_truth(o, "fires", fires);
+    json_put_string(o, "why", *why);
+    json_put(c->t->json, "trigger", o);
+    return fires;
+}
+
+static void answer(const struct connector *c, const struct verdict_case *which)
+{
+    static const struct {
+        const char *field;
+        const char *name;
+    } cases[] = {
+        {"case_a", "CASE-A"}, {"case_b", "CASE-B"}, {"case_c", "CASE-C"}, {"case_d", "CASE-D"}};
+    struct told *t = c->t;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        bool is = which->name != NULL && strcmp(which->name, cases[i].name) == 0;
+        told_truth(t, cases[i].field, which->open ? TRUTH_UNKNOWN : truth_of(is), which->why);
+    }
+    told_truth(t, "shows", c->whole.shows, c->whole.why);
+    told_truth(t, "sources_agree", c->agree, c->agree_why);
+    told_number(t, "gap", c->whole.mean, c->whole.why);
+    told_number(t, "gap_se", c->whole.se, c->whole.why);
+    told_number(t, "gap_low", c->whole.low, c->whole.why);
+    told_number(t, "gap_high", c->whole.high, c->whole.why);
+    told_number(t, "inflation", expm1(c->whole.mean), c->whole.why);
+}
+
+static const char *sentence(const struct connector *c, const struct verdict_case *which)
+{
+    struct arena *a = c->w->arena;
+    if (!isfinite(c->whole.mean)) {
+        return arena_printf(a, "The loss gap is undetermined: %s.", c->whole.why);
+    }
+    const char *worse = worse_arm(c, c->whole.mean);
+    const char *gap =
+        worse == NULL
+            ? "The losses are equal"
+            : arena_printf(a, "%s has the higher loss by %.4g nats (perplexity %.1f %% higher)",
+                           worse, fabs(c->whole.mean), 100 * expm1(fabs(c->whole.mean)));
+    if (which->open) {
+        return arena_printf(a, "%s; which case it is, is undetermined: %s.", gap, which->why);
+    }
+    return which->name == NULL ? arena_printf(a, "%s. %s", gap, which->why)
+                               : arena_printf(a, "%s: %s. %s", which->name, gap, which->why);
+}
+
+void instrument_connector(struct told *t)
+{
+    const struct work *w = t->w;
+    const cJSON *named = json_member(t->spec->spec, "contrast");
+    struct connector c = {.t = t, .w = w};
+    c.contrast = named != NULL ? program_find_contrast(w->p, named->valuestring)
+                               : instrument_main_contrast(w->p);
+    c.loss = program_find_measure(w->p, json_member(t->spec->spec, "loss")->valuestring);
+    const struct contrast *k = &w->p->contrasts[c.contrast];
+    c.arms[0] = w->p->factors[k->factor].levels[k->level_a].text;
+    c.arms[1] = w->p->factors[k->factor].levels[k->level_b].text;
+    json_put_string(t->json, "contrast", k->name);
+    json_put_string(t->json, "a", c.arms[0]);
+    json_put_string(t->json, "b", c.arms[1]);
+    put_loss(&c);
+    put_sources(&c);
+    put_benchmarks(&c);
+    struct verdict_case which = case_of(&c);
+    json_put_string(t->json, "case", which.name);
+    json_put_string(t->json, "case_why", which.why);
+    const char *why = NULL;
+    enum truth fires = put_trigger(&c, &why);
+    answer(&c, &which);
+    told_truth(t, "trigger", fires, why);
+    told_words(t->json,
+               "Which rung of the ladder shows the difference of the arms: the validation loss, "
+               "the benchmarks, both or neither.",
+               sentence(&c, &which));
+}

@@ -1,0 +1,250 @@
+/* Errors of a contrast from its items: paired over the two arms, alone and in clusters. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "truthtable/instruments/instrument_work.h"
+#include "truthtable/instruments/items_error.h"
+#include "truthtable/instruments/items_table.h"
+
+#define RESULT_BYTES_MAX ((size_t)16 << 20)
+
+struct items {
+    struct told *t;
+    const struct work *w;
+    size_t contrast;
+    const char *cluster; /* field, or NULL */
+    enum truth any, all; /* intervals that leave 0 out */
+    struct spread mean, size, se;
+    const char **shown;
+    size_t n_shown;
+    size_t n;
+    const char *why;
+};
+
+/* What a result says of its items: the file beside the result itself, and its digest. */
+static int items_named(const char *task_folder, char **path, struct digest *digest, struct err *err)
+{
+    char *link = path_join(task_folder, "result.json");
+    char *real = realpath(link, NULL);
+    cJSON *result = NULL;
+    int rc = json_read_file_lax(link, RESULT_BYTES_MAX, &result, err);
+    const cJSON *name = rc == 0 ? json_member(result, "items") : NULL;
+    const cJSON *a = NULL;
+    const char *hex = NULL;
+    if (rc == 0 && (real == NULL || !cJSON_IsString(name))) {
+        rc = err_set(err, ERR_NOT_FOUND, "the result names no items");
+    }
+    if (rc == 0 && (name->valuestring[0] == '.' || strchr(name->valuestring, '/') != NULL)) {
+        rc = err_set(err, ERR_INVALID, "the items lie outside of the attempt");
+    }
+    const cJSON *artifacts = rc != 0 ? NULL : json_member(result, "artifacts");
+    cJSON_ArrayForEach(a, artifacts)
+    {
+        const cJSON *p = json_member(a, "path");
+        const cJSON *h = json_member(a, "sha256");
+        if (cJSON_IsString(p) && cJSON_IsString(h) &&
+            strcmp(p->valuestring, name->valuestring) == 0) {
+            hex = h->valuestring;
+        }
+    }
+    if (rc == 0 && hex == NULL) {
+        rc = err_set(err, ERR_NOT_FOUND, "the result has no digest of its items");
+    }
+    if (rc == 0) {
+        rc = digest_from_hex(hex, digest, err);
+    }
+    if (rc == 0) {
+        char *folder = path_folder(real);
+        *path = path_join(folder, name->valuestring);
+        free(folder);
+    }
+    cJSON_Delete(result);
+    free(real);
+    free(link);
+    return rc;
+}
+
+static int read_cell(const struct items *it, const struct measure *m, size_t cell,
+                     struct items_table *table, struct err *err)
+{
+    const struct program *p = it->w->p;
+    char *folder = xasprintf("%s/cells/%s/%s", it->w->in->folder, p->cells[cell].folder,
+                             p->stages[m->stage].name);
+    char *path = NULL;
+    struct digest said;
+    struct digest found;
+    struct items_stream s;
+    items_stream_init(&s, m->metric, it->cluster, items_table_take, table);
+    int rc = items_named(folder, &path, &said, err);
+    if (rc == 0) {
+        rc = items_file_read(&s, path, &found, err);
+    }
+    if (rc == 0 && !digest_equal(&said, &found)) {
+        rc = err_set(err, ERR_CORRUPT, "items.jsonl is not the one the result is of");
+    }
+    items_stream_release(&s);
+    free(path);
+    free(folder);
+    return rc;
+}
+
+/* Every pair of cells that is left, both sides; how many there are. Why not, or NULL. */
+static const char *read_pairs(const struct items *it, size_t m, struct items_table *table,
+                              size_t *n_pairs)
+{
+    const struct layout *l = &it->w->ev->rules->layout;
+    const struct program *p = it->w->p;
+    *n_pairs = 0;
+    for (size_t i = 0; i < l->contrasts[it->contrast].n_settings * l->n_replicates; i++) {
+        size_t s = i / l->n_replicates;
+        size_t r = i % l->n_replicates;
+        const size_t cells[2] = {layout_pair_a(l, it->contrast, s, r),
+                                 layout_pair_b(l, it->contrast, s, r)};
+        if (work_score(it->w, m, cells[0])->excluded || work_score(it->w, m, cells[1])->excluded) {
+            continue;
+        }
+        for (size_t side = 0; side < 2; side++) {
+            struct err err = {0};
+            const char *why = point_why(&work_score(it->w, m, cells[side])->value);
+            items_table_begin(table, side == 0 ? 1 : -1);
+            if (why == NULL && read_cell(it, &p->measures[m], cells[side], table, &err) != 0) {
+                /* Where the program's folder lies has no place in a report. */
+                const char *tail = strrchr(err.msg, '/');
+                why = tail == NULL ? err.msg : tail + 1;
+            }
+            if (why != NULL) {
+                return arena_printf(it->w->arena, "%s: %s", p->cells[cells[side]].name, why);
+            }
+        }
+        ++*n_pairs;
+    }
+    return *n_pairs > 0 ? NULL : "no pair of cells is left";
+}
+
+static cJSON *error_json(const struct item_error *e, bool clustered)
+{
+    bool ok = e->why == NULL;
+    cJSON *o = json_object();
+    json_put_number(o, "mean", ok ? e->mean : (double)NAN);
+    json_put_number(o, "se", ok ? e->se : (double)NAN);
+    json_put_number(o, "ci_low", ok ? e->t_low : (double)NAN);
+    json_put_number(o, "ci_high", ok ? e->t_high : (double)NAN);
+    json_put_number(o, "df", ok ? e->df : (double)NAN);
+    if (clustered) {
+        json_put_int(o, "n_clusters", (int64_t)e->n_clusters);
+    }
+    json_put_string(o, "why", e->why);
+    return o;
+}
+
+static void add_up(struct items *it, const char *measure, const struct item_error *e)
+{
+    bool ok = e->why == NULL;
+    enum truth out = ok ? truth_of(e->t_low > 0 || e->t_high < 0) : TRUTH_UNKNOWN;
+    it->any = truth_or(it->any, out);
+    it->all = truth_and(it->all, out);
+    spread_add(&it->mean, ok ? e->mean : (double)NAN, e->why);
+    spread_add(&it->size, ok ? fabs(e->mean) : (double)NAN, e->why);
+    spread_add(&it->se, ok ? e->se : (double)NAN, e->why);
+    it->why = it->why != NULL ? it->why : e->why;
+    if (out == TRUTH_TRUE) {
+        it->shown[it->n_shown++] = measure;
+    }
+    it->n++;
+}
+
+static void put_errors(struct items *it, cJSON *o, const struct items_table *table, size_t n_pairs)
+{
+    double *diff = xcalloc(table->n + 1, sizeof(*diff));
+    size_t *cluster = xcalloc(table->n + 1, sizeof(*cluster));
+    size_t n = items_table_collect(table, (double)n_pairs, diff, cluster);
+    struct item_error paired = {0};
+    struct item_error clustered = {0};
+    items_paired(diff, n, &paired);
+    json_put_int(o, "n_items", (int64_t)n);
+    json_put_int(o, "n_pairs", (int64_t)n_pairs);
+    json_put_int(o, "left_out", (int64_t)(table->n - n));
+    json_put(o, "paired", error_json(&paired, false));
+    if (it->cluster == NULL) {
+        json_put_null(o, "clustered");
+    } else {
+        items_clustered(diff, cluster, n, table->n_clusters, &clustered);
+        if (table->unclustered >= 0) {
+            clustered.why = arena_printf(it->w->arena, "item %lld names no \"%s\", or two",
+                                         (long long)table->unclustered, it->cluster);
+        }
+        json_put(o, "clustered", error_json(&clustered, true));
+    }
+    add_up(it, json_member(o, "measure")->valuestring, it->cluster == NULL ? &paired : &clustered);
+    json_put_string(o, "why", NULL);
+    free(cluster);
+    free(diff);
+}
+
+static cJSON *measure_json(struct items *it, size_t m)
+{
+    const struct measure *measure = &it->w->p->measures[m];
+    struct items_table table;
+    size_t n_pairs = 0;
+    cJSON *o = json_object();
+    items_table_init(&table);
+    json_put_string(o, "measure", measure->name);
+    json_put_string(o, "metric", measure->metric_text);
+    const char *why = read_pairs(it, m, &table, &n_pairs);
+    if (why == NULL) {
+        put_errors(it, o, &table, n_pairs);
+    } else {
+        static const char *const nulls[] = {"n_items", "n_pairs", "left_out", "paired",
+                                            "clustered"};
+        for (size_t i = 0; i < ARRAY_LEN(nulls); i++) {
+            json_put_null(o, nulls[i]);
+        }
+        json_put_string(o, "why", why);
+        add_up(it, measure->name, &(struct item_error){.why = why});
+    }
+    items_table_release(&table);
+    return o;
+}
+
+static void answer(struct items *it)
+{
+    struct told *t = it->t;
+    told_truth(t, "any_excludes_zero", it->any, it->why);
+    told_truth(t, "all_exclude_zero", it->all, it->why);
+    told_number(t, "min_mean", spread_low(&it->mean), spread_why(&it->mean));
+    told_number(t, "max_mean", spread_high(&it->mean), spread_why(&it->mean));
+    told_number(t, "max_abs", spread_high(&it->size), spread_why(&it->size));
+    told_number(t, "max_se", spread_high(&it->se), spread_why(&it->se));
+}
+
+void instrument_items(struct told *t)
+{
+    const struct work *w = t->w;
+    const cJSON *cluster = json_member(t->spec->spec, "cluster");
+    struct items it = {.t = t, .w = w, .any = TRUTH_FALSE, .all = TRUTH_TRUE};
+    it.contrast = program_find_contrast(w->p, json_member(t->spec->spec, "contrast")->valuestring);
+    it.cluster = cluster == NULL ? NULL : cluster->valuestring;
+    struct measure_list measures = work_measures(w, t->spec->spec, "measures");
+    it.shown = arena_array(w->arena, measures.n, sizeof(*it.shown));
+    const struct contrast *k = &w->p->contrasts[it.contrast];
+    json_put_string(t->json, "contrast", k->name);
+    json_put_string(t->json, "a", w->p->factors[k->factor].levels[k->level_a].text);
+    json_put_string(t->json, "b", w->p->factors[k->factor].levels[k->level_b].text);
+    json_put_string(t->json, "cluster", it.cluster);
+    cJSON *list = json_array();
+    for (size_t i = 0; i < measures.n; i++) {
+        json_push(list, measure_json(&it, measures.items[i]));
+    }
+    json_put(t->json, "measures", list);
+    answer(&it);
+    told_words(t->json,
+               "The error of the arms' difference that comes from sampling items, paired item by "
+               "item, the trainings taken as they are.",
+               arena_printf(w->arena, "%zu of %zu intervals leave 0 out%s%s.", it.n_shown, it.n,
+                            it.n_shown == 0 ? "" : ": ",
+                            it.n_shown == 0 ? "" : work_join(w->arena, it.shown, it.n_shown)));
+}

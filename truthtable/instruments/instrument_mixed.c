@@ -1,0 +1,377 @@
+/* The mixed model: cells are rows, one fit a response, and why a fit is singular. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "truthtable/instruments/instrument_work.h"
+#include "truthtable/instruments/mixed.h"
+
+#define INTERCEPT "intercept"
+
+struct column {
+    const char *name;      /* "lr[0.002]", "fact.train.router_load" */
+    const char *of;        /* the term as declared */
+    struct number *values; /* by cell */
+};
+
+struct model {
+    const struct work *w;
+    const cJSON *spec;
+    struct column *columns; /* the intercept first */
+    size_t n;
+    size_t random; /* factor */
+    size_t cap;
+};
+
+struct mixed_sum { /* over fits */
+    enum truth singular, any_singular, deficient, boundary;
+    size_t n_singular;
+    struct spread rows, theta, marginal, conditional;
+    const char *why;
+};
+
+static struct column *add_column(struct model *m, const char *name, const char *of)
+{
+    if (m->n == m->cap) {
+        size_t cap = m->cap == 0 ? 8 : 2 * m->cap;
+        struct column *columns = arena_array(m->w->arena, cap, sizeof(*columns));
+        if (m->n > 0) {
+            memcpy(columns, m->columns, m->n * sizeof(*columns));
+        }
+        m->columns = columns;
+        m->cap = cap;
+    }
+    struct column *c = &m->columns[m->n++];
+    *c = (struct column){.name = name,
+                         .of = of,
+                         .values = arena_array(m->w->arena, m->w->p->n_cells, sizeof(*c->values))};
+    return c;
+}
+
+/* A category: a column of 0 and 1 for every level but the first. */
+static void add_factor(struct model *m, size_t factor)
+{
+    const struct program *p = m->w->p;
+    const struct factor *f = &p->factors[factor];
+    for (size_t l = 1; l < f->n_levels; l++) {
+        struct column *c =
+            add_column(m, arena_printf(m->w->arena, "%s[%s]", f->name, f->levels[l].text), f->name);
+        for (size_t i = 0; i < p->n_cells; i++) {
+            c->values[i] = number_point(p->cells[i].levels[factor] == l ? 1 : 0);
+        }
+    }
+}
+
+static struct number fact_value(const struct evidence_value *v)
+{
+    switch (v->state) {
+    case VALUE_KNOWN: return number_point(v->value);
+    case VALUE_NULL: return number_unknown(v->why != NULL ? v->why : "null");
+    case VALUE_CENSORED: return number_unknown("known only as a bound");
+    case VALUE_DOUBLED: return number_unknown("recorded more than once");
+    case VALUE_MISSING: break;
+    }
+    return number_unknown("not recorded");
+}
+
+static void add_fact(struct model *m, const char *term)
+{
+    const struct program *p = m->w->p;
+    const char *dot = strchr(term + strlen("fact."), '.');
+    char *stage_name = xstrndup(term + strlen("fact."), (size_t)(dot - term) - strlen("fact."));
+    size_t stage = program_find_stage(p, stage_name);
+    struct column *c = add_column(m, term, term);
+    for (size_t i = 0; i < p->n_cells; i++) {
+        bool done = m->w->e->tasks[i * p->n_stages + stage].end == TASK_END_DONE;
+        c->values[i] = done ? fact_value(evidence_fact(m->w->e, i, stage, dot + 1))
+                            : number_unknown("its task is not done");
+    }
+    free(stage_name);
+}
+
+static void make_columns(struct model *m)
+{
+    struct column *one = add_column(m, INTERCEPT, INTERCEPT);
+    for (size_t i = 0; i < m->w->p->n_cells; i++) {
+        one->values[i] = number_point(1);
+    }
+    const cJSON *term = NULL;
+    cJSON_ArrayForEach(term, json_member(m->spec, "fixed"))
+    {
+        if (strncmp(term->valuestring, "fact.", strlen("fact.")) == 0) {
+            add_fact(m, term->valuestring);
+        } else {
+            add_factor(m, program_find_factor(m->w->p, term->valuestring));
+        }
+    }
+}
+
+/* Why a cell is no row; NULL when it is one. */
+static const char *why_dropped(const struct model *m, size_t response, size_t cell)
+{
+    const struct number *y = &work_score(m->w, response, cell)->value;
+    if (point_why(y) != NULL) {
+        return arena_printf(m->w->arena, "%s: %s", m->w->p->measures[response].name, point_why(y));
+    }
+    for (size_t c = 0; c < m->n; c++) {
+        const char *why = point_why(&m->columns[c].values[cell]);
+        if (why != NULL) {
+            return arena_printf(m->w->arena, "%s: %s", m->columns[c].name, why);
+        }
+    }
+    return NULL;
+}
+
+struct rows {
+    size_t *cells;
+    size_t n;
+    cJSON *dropped;
+};
+
+static struct rows keep_rows(const struct model *m, size_t response)
+{
+    const struct program *p = m->w->p;
+    struct rows r = {arena_array(m->w->arena, p->n_cells, sizeof(size_t)), 0, json_array()};
+    for (size_t i = 0; i < p->n_cells; i++) {
+        const char *why = why_dropped(m, response, i);
+        if (why == NULL) {
+            r.cells[r.n++] = i;
+            continue;
+        }
+        cJSON *o = json_object();
+        json_put_string(o, "cell", p->cells[i].name);
+        json_put_string(o, "why", why);
+        json_push(r.dropped, o);
+    }
+    return r;
+}
+
+static struct mixed_data data_of(const struct model *m, const struct rows *r, size_t response)
+{
+    struct arena *a = m->w->arena;
+    double *x = arena_array(a, r->n * m->n, sizeof(*x));
+    double *y = arena_array(a, r->n, sizeof(*y));
+    size_t *group = arena_array(a, r->n, sizeof(*group));
+    for (size_t i = 0; i < r->n; i++) {
+        size_t cell = r->cells[i];
+        y[i] = work_score(m->w, response, cell)->value.lo;
+        group[i] = m->w->p->cells[cell].levels[m->random];
+        for (size_t c = 0; c < m->n; c++) {
+            x[i * m->n + c] = m->columns[c].values[cell].lo;
+        }
+    }
+    return (struct mixed_data){.x = x,
+                               .y = y,
+                               .group = group,
+                               .n = r->n,
+                               .p = m->n,
+                               .n_groups = m->w->p->factors[m->random].n_levels};
+}
+
+/* Varies over the cells that have it, but not over the rows that are left. */
+static bool constant_by_dropping(const struct model *m, const struct column *c,
+                                 const struct rows *r)
+{
+    struct spread all = {0};
+    struct spread left = {0};
+    for (size_t i = 0; i < m->w->p->n_cells; i++) {
+        if (number_is_point(&c->values[i])) {
+            spread_add(&all, c->values[i].lo, NULL);
+        }
+    }
+    for (size_t i = 0; i < r->n; i++) {
+        spread_add(&left, c->values[r->cells[i]].lo, NULL);
+    }
+    return all.lo < all.hi && r->n > 0 && !(left.lo < left.hi);
+}
+
+static cJSON *terms_json(const struct model *m, const struct mixed_fit *fit)
+{
+    cJSON *list = json_array();
+    for (size_t c = 0; c < m->n; c++) {
+        bool shown = fit->why == NULL && fit->kept[c];
+        cJSON *o = json_object();
+        json_put_string(o, "name", m->columns[c].name);
+        json_put_number(o, "beta", shown ? fit->beta[c] : (double)NAN);
+        json_put_number(o, "se", shown ? fit->se[c] : (double)NAN);
+        json_put_bool(o, "estimable", fit->kept != NULL && fit->kept[c]);
+        json_push(list, o);
+    }
+    return list;
+}
+
+static cJSON *reasons_json(const struct model *m, const struct mixed_fit *fit)
+{
+    static const char *const names[] = {[MIXED_NO_VARIANCE] = "no_variance",
+                                        [MIXED_ALIASED] = "aliased",
+                                        [MIXED_BOUNDARY_THETA] = "boundary"};
+    cJSON *list = json_array();
+    for (size_t i = 0; i < fit->n_reasons; i++) {
+        const struct mixed_reason *r = &fit->reasons[i];
+        cJSON *o = json_object();
+        cJSON *of = json_array();
+        json_put_string(o, "kind", names[r->kind]);
+        json_put_string(o, "term",
+                        r->kind == MIXED_BOUNDARY_THETA ? NULL : m->columns[r->column].name);
+        for (size_t k = 0; r->kind == MIXED_ALIASED && k < r->n_of; k++) {
+            json_push_string(of, m->columns[r->of[k]].name);
+        }
+        json_put(o, "of", of);
+        json_push(list, o);
+    }
+    return list;
+}
+
+/* A fit that could not be made may still be known to be singular. */
+static enum truth is_singular(const struct mixed_fit *fit)
+{
+    if (fit->n_reasons > 0) {
+        return TRUTH_TRUE;
+    }
+    return fit->why == NULL ? TRUTH_FALSE : TRUTH_UNKNOWN;
+}
+
+static void put_fit(cJSON *o, const struct mixed_fit *fit)
+{
+    bool ok = fit->why == NULL;
+    const struct {
+        const char *key;
+        double v;
+    } figures[] = {{"sigma_b", fit->sigma_b},
+                   {"sigma_e", fit->sigma_e},
+                   {"theta", fit->theta},
+                   {"loglik", fit->loglik},
+                   {"r2_marginal", fit->r2_marginal},
+                   {"r2_conditional", fit->r2_conditional}};
+    for (size_t i = 0; i < ARRAY_LEN(figures); i++) {
+        json_put_number(o, figures[i].key, ok ? figures[i].v : (double)NAN);
+    }
+    put_truth(o, "singular", is_singular(fit));
+}
+
+static void add_up(struct mixed_sum *s, const struct mixed_fit *fit, size_t n_rows)
+{
+    bool deficient = false;
+    bool boundary = false;
+    enum truth singular = is_singular(fit);
+    for (size_t i = 0; i < fit->n_reasons; i++) {
+        bool at_zero = fit->reasons[i].kind == MIXED_BOUNDARY_THETA;
+        boundary = boundary || at_zero;
+        deficient = deficient || !at_zero;
+    }
+    s->singular = truth_and(s->singular, singular);
+    s->any_singular = truth_or(s->any_singular, singular);
+    /* The columns are judged even where nothing could be fitted. */
+    s->deficient = truth_and(s->deficient, deficient          ? TRUTH_TRUE
+                                           : fit->why == NULL ? TRUTH_FALSE
+                                                              : TRUTH_UNKNOWN);
+    s->boundary = truth_and(s->boundary, fit->why == NULL ? truth_of(boundary) : TRUTH_UNKNOWN);
+    s->n_singular += singular == TRUTH_TRUE ? 1 : 0;
+    s->why = s->why != NULL ? s->why : fit->why;
+    bool ok = fit->why == NULL;
+    spread_add(&s->rows, (double)n_rows, NULL);
+    spread_add(&s->theta, ok ? fit->theta : (double)NAN, fit->why);
+    spread_add(&s->marginal, ok ? fit->r2_marginal : (double)NAN, fit->why);
+    spread_add(&s->conditional, ok ? fit->r2_conditional : (double)NAN, fit->why);
+}
+
+static cJSON *fit_json(const struct model *m, size_t response, struct mixed_sum *sum)
+{
+    struct rows rows = keep_rows(m, response);
+    struct mixed_data data = data_of(m, &rows, response);
+    struct mixed_fit fit = {0};
+    (void)mixed_fit(&data, m->w->arena, &fit); /* what failed is fit.why */
+    cJSON *o = json_object();
+    cJSON *constant = json_array();
+    json_put_string(o, "response", m->w->p->measures[response].name);
+    json_put_int(o, "n", (int64_t)rows.n);
+    json_put_int(o, "n_groups", (int64_t)fit.n_groups);
+    json_put(o, "terms", terms_json(m, &fit));
+    put_fit(o, &fit);
+    json_put(o, "reasons", reasons_json(m, &fit));
+    json_put(o, "dropped", rows.dropped);
+    for (size_t c = 1; c < m->n; c++) {
+        if (constant_by_dropping(m, &m->columns[c], &rows)) {
+            json_push_string(constant, m->columns[c].name);
+        }
+    }
+    json_put(o, "constant_by_dropping", constant);
+    json_put_string(o, "why", fit.why);
+    add_up(sum, &fit, rows.n);
+    return o;
+}
+
+static void put_model(const struct told *t, const struct model *m)
+{
+    cJSON *columns = json_array();
+    json_put_string(t->json, "random", m->w->p->factors[m->random].name);
+    json_put(t->json, "response", json_copy(json_member(m->spec, "response")));
+    json_put(t->json, "fixed", json_copy(json_member(m->spec, "fixed")));
+    for (size_t c = 1; c < m->n; c++) {
+        cJSON *o = json_object();
+        json_put_string(o, "name", m->columns[c].name);
+        json_put_string(o, "of", m->columns[c].of);
+        json_push(columns, o);
+    }
+    json_put(t->json, "columns", columns);
+}
+
+static void answer(struct told *t, const struct mixed_sum *s)
+{
+    told_truth(t, "singular", s->singular, s->why);
+    told_truth(t, "any_singular", s->any_singular, s->why);
+    told_truth(t, "rank_deficient", s->deficient, s->why);
+    told_truth(t, "boundary", s->boundary, s->why);
+    told_number(t, "n_singular", s->why != NULL ? (double)NAN : (double)s->n_singular, s->why);
+    told_number(t, "min_rows", spread_low(&s->rows), spread_why(&s->rows));
+    told_number(t, "max_theta", spread_high(&s->theta), spread_why(&s->theta));
+    told_number(t, "min_r2_marginal", spread_low(&s->marginal), spread_why(&s->marginal));
+    told_number(t, "max_r2_marginal", spread_high(&s->marginal), spread_why(&s->marginal));
+    told_number(t, "min_r2_conditional", spread_low(&s->conditional), spread_why(&s->conditional));
+    told_number(t, "max_r2_conditional", spread_high(&s->conditional), spread_why(&s->conditional));
+}
+
+static const char *sentence(const struct told *t, const struct mixed_sum *s, size_t n)
+{
+    struct arena *a = t->w->arena;
+    double low = spread_low(&s->marginal);
+    double high = spread_high(&s->marginal);
+    const char *text = arena_printf(a, "%zu of %zu fits %s singular", s->n_singular, n,
+                                    s->n_singular == 1 ? "is" : "are");
+    if (s->deficient == TRUTH_TRUE) {
+        text = arena_printf(a, "%s; columns carry no variance of their own in every fit", text);
+    }
+    if (isfinite(low)) {
+        text = arena_printf(a, "%s; marginal R2 %.4g to %.4g", text, low, high);
+    } else {
+        text = arena_printf(a, "%s; not fitted: %s", text, spread_why(&s->marginal));
+    }
+    return arena_printf(a, "%s.", text);
+}
+
+void instrument_mixed(struct told *t)
+{
+    struct model m = {.w = t->w, .spec = t->spec->spec};
+    struct mixed_sum sum = {.singular = TRUTH_TRUE,
+                            .any_singular = TRUTH_FALSE,
+                            .deficient = TRUTH_TRUE,
+                            .boundary = TRUTH_TRUE};
+    m.random = program_find_factor(t->w->p, json_member(m.spec, "random")->valuestring);
+    make_columns(&m);
+    put_model(t, &m);
+    cJSON *fits = json_array();
+    struct measure_list responses = work_measures(t->w, m.spec, "response");
+    for (size_t i = 0; i < responses.n; i++) {
+        json_push(fits, fit_json(&m, responses.items[i], &sum));
+    }
+    json_put(t->json, "fits", fits);
+    answer(t, &sum);
+    told_words(t->json,
+               arena_printf(t->w->arena,
+                            "Linear mixed model by REML, cells as rows, with a random intercept "
+                            "for each level of %s; a fit for each response.",
+                            t->w->p->factors[m.random].name),
+               sentence(t, &sum, responses.n));
+}

@@ -1,0 +1,136 @@
+#include "truthtable/instruments/instrument_work.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+
+static struct instrument_answer *field_of(struct told *t, const char *field, bool is_truth)
+{
+    size_t n = 0;
+    const struct instrument_field *known = instrument_fields(t->kind, &n);
+    size_t i = 0;
+    while (i < n && strcmp(known[i].name, field) != 0) {
+        i++;
+    }
+    assert(i < n && known[i].is_truth == is_truth);
+    return &t->fields[i];
+}
+
+void told_truth(struct told *t, const char *field, enum truth v, const char *why)
+{
+    struct instrument_answer *a = field_of(t, field, true);
+    a->truth = v;
+    a->number = number_unknown(why != NULL ? why : "undetermined");
+}
+
+void told_number(struct told *t, const char *field, double v, const char *why)
+{
+    struct instrument_answer *a = field_of(t, field, false);
+    a->truth = TRUTH_UNKNOWN;
+    a->number = isfinite(v) ? number_point(v) : number_unknown(why != NULL ? why : "undetermined");
+}
+
+void told_words(cJSON *out, const char *what, const char *reading)
+{
+    json_put_string(out, "what", what);
+    json_put_string(out, "reading", reading);
+}
+
+struct measure_list work_measures(const struct work *w, const cJSON *spec, const char *key)
+{
+    struct measure_list list = {arena_array(w->arena, w->p->n_measures + 1, sizeof(size_t)), 0};
+    const cJSON *names = json_member(spec, key);
+    const cJSON *name = NULL;
+    cJSON_ArrayForEach(name, names)
+    {
+        size_t m = program_find_measure(w->p, name->valuestring);
+        if (m != INDEX_NONE && list.n < w->p->n_measures) {
+            list.items[list.n++] = m;
+        }
+    }
+    for (size_t m = 0; names == NULL && m < w->p->n_measures; m++) {
+        if (w->p->measures[m].counted) {
+            list.items[list.n++] = m;
+        }
+    }
+    return list;
+}
+
+const struct score *work_score(const struct work *w, size_t measure, size_t cell)
+{
+    return &w->ev->reading->scores[measure * w->p->n_cells + cell];
+}
+
+const struct figure *work_figure(const struct work *w, size_t contrast, size_t measure)
+{
+    return &w->ev->per_measure[contrast * w->p->n_measures + measure];
+}
+
+bool work_is_share(const struct measure *m)
+{
+    return m->has_chance || m->has_floor;
+}
+
+void spread_add(struct spread *s, double v, const char *why)
+{
+    if (!isfinite(v)) {
+        s->why = s->why != NULL ? s->why : (why != NULL ? why : "undetermined");
+        return;
+    }
+    s->lo = s->n == 0 ? v : fmin(s->lo, v);
+    s->hi = s->n == 0 ? v : fmax(s->hi, v);
+    s->n++;
+}
+
+double spread_low(const struct spread *s)
+{
+    return s->why != NULL || s->n == 0 ? (double)NAN : s->lo;
+}
+
+double spread_high(const struct spread *s)
+{
+    return s->why != NULL || s->n == 0 ? (double)NAN : s->hi;
+}
+
+const char *spread_why(const struct spread *s)
+{
+    return s->why != NULL ? s->why : "there is none";
+}
+
+const char *work_join(struct arena *a, const char *const *names, size_t n)
+{
+    const char *text = n == 0 ? "nothing" : names[0];
+    for (size_t i = 1; i < n; i++) {
+        text = arena_printf(a, "%s%s%s", text, i + 1 == n ? " and " : ", ", names[i]);
+    }
+    return text;
+}
+
+void put_truth(cJSON *o, const char *key, enum truth t)
+{
+    if (t == TRUTH_UNKNOWN) {
+        json_put_null(o, key);
+    } else {
+        json_put_bool(o, key, t == TRUTH_TRUE);
+    }
+}
+
+double point_or_nan(const struct number *x)
+{
+    return number_is_point(x) ? x->lo : (double)NAN;
+}
+
+const char *point_why(const struct number *x)
+{
+    if (number_is_point(x)) {
+        return NULL;
+    }
+    return x->known ? "known only within bounds" : x->why;
+}
+
+void put_point(cJSON *o, const char *key, const struct number *x)
+{
+    json_put_number(o, key, point_or_nan(x));
+}

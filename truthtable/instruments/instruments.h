@@ -1,0 +1,38 @@
+/*
+ * The instruments of a program, computed after its verdict: what stands in instruments.json
+ * (docs/instruments.md). They inform and never bind; nothing that decides reads them.
+ *
+ * Gates, contrasts and counters come out of the verdict's own evaluation, run again on the evidence
+ * of the program's folder; evidence that does not give the very gates, contrasts and outcome of
+ * verdict.json is refused as a whole. Same inputs, same bytes.
+ */
+#ifndef TRUTHTABLE_INSTRUMENTS_INSTRUMENTS_H
+#define TRUTHTABLE_INSTRUMENTS_INSTRUMENTS_H
+
+#include <cjson/cJSON.h>
+
+#include "prereg/lock.h"
+#include "prereg/program.h"
+
+#define INSTRUMENTS_SCHEMA 1
+#define INSTRUMENTS_FILE   "instruments.json"
+/* Of computing apart: an hour is no instrument. */
+#define INSTRUMENTS_SECONDS_MAX 900U
+#define INSTRUMENTS_BYTES_MAX   ((size_t)256 << 20)
+
+struct instruments_input {
+    const char *folder; /* STATE/programs/<id> */
+    const struct program *program;
+    const struct lock *lock;
+    const cJSON *verdict;    /* verdict.json */
+    const cJSON *provenance; /* provenance.json, or NULL */
+    const cJSON *amendments; /* array of the amendments' files in order, or NULL */
+};
+
+/* Never NULL; the caller deletes it. What keeps everything from being computed is its "why". */
+cJSON *instruments_compute(const struct instruments_input *in) __attribute__((returns_nonnull));
+/* The same in a child process with a time limit: whatever becomes of it, the caller goes on. */
+cJSON *instruments_compute_apart(const struct instruments_input *in)
+    __attribute__((returns_nonnull));
+
+#endif

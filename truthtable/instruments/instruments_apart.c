@@ -1,0 +1,106 @@
+/* Instruments in a child process: one that crashes or never ends takes no report with it. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "truthtable/instruments/instruments.h"
+
+static cJSON *none(const struct instruments_input *in, const char *why)
+{
+    cJSON *o = json_object();
+    json_put_int(o, "schema", INSTRUMENTS_SCHEMA);
+    json_put_string(o, "program", in->program->name);
+    json_put_string(o, "root", in->lock->root);
+    json_put_string(o, "head", in->lock->head);
+    json_put_bool(o, "binds", false);
+    json_put_null(o, "verdict");
+    json_put_string(o, "why", why);
+    json_put(o, "instruments", json_array());
+    json_put(o, "forecasts", json_array());
+    json_put_null(o, "forecast_score");
+    json_put_null(o, "priors");
+    return o;
+}
+
+__attribute__((noreturn)) static void run_child(const struct instruments_input *in, int fd)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err err = {0};
+    (void)signal(SIGALRM, SIG_DFL);
+    (void)alarm(INSTRUMENTS_SECONDS_MAX);
+    cJSON *o = instruments_compute(in);
+    int rc = json_line(o, &text, &err);
+    if (rc == 0) {
+        rc = file_write_all(fd, text.buf, text.len, &err);
+    }
+    _exit(rc == 0 ? 0 : 1);
+}
+
+/* What the child writes; false when it is too much, or reading fails. */
+static bool read_all(int fd, struct strbuf *out)
+{
+    char piece[1 << 14];
+    for (;;) {
+        ssize_t n = read(fd, piece, sizeof(piece));
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return n == 0;
+        }
+        if (out->len + (size_t)n > INSTRUMENTS_BYTES_MAX) {
+            return false;
+        }
+        strbuf_add(out, piece, (size_t)n);
+    }
+}
+
+static cJSON *outcome_of(const struct instruments_input *in, int status, bool whole,
+                         const struct strbuf *text)
+{
+    char why[128];
+    struct err err = {0};
+    cJSON *o = NULL;
+    if (WIFSIGNALED(status)) {
+        (void)snprintf(why, sizeof(why), "the instruments were ended by signal %d",
+                       WTERMSIG(status));
+    } else if (!whole || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        (void)snprintf(why, sizeof(why), "the instruments ended before they had said everything");
+    } else if (json_parse(text->buf, text->len, &o, &err) == 0) {
+        return o;
+    } else {
+        (void)snprintf(why, sizeof(why), "what the instruments said cannot be read");
+    }
+    return none(in, why);
+}
+
+cJSON *instruments_compute_apart(const struct instruments_input *in)
+{
+    int fds[2];
+    struct strbuf text = STRBUF_INIT;
+    int status = 0;
+    (void)fflush(NULL);
+    if (pipe(fds) != 0) {
+        return none(in, "no pipe for the instruments");
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)close(fds[0]);
+        run_child(in, fds[1]);
+    }
+    (void)close(fds[1]);
+    bool whole = pid > 0 && read_all(fds[0], &text);
+    (void)close(fds[0]); /* a child that has more to say ends by SIGPIPE */
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    cJSON *o =
+        pid > 0 ? outcome_of(in, status, whole, &text) : none(in, "no process for the instruments");
+    strbuf_release(&text);
+    return o;
+}
