@@ -1,50 +1,101 @@
+/*
+ * `lock`: checks a program and writes its lock, signed with --key, with a time-stamp request beside
+ * it with --timestamp; with --verify it writes nothing and says what holds of the lock that is
+ * there.
+ */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
+#include "base/xalloc.h"
 #include "ctl/ctl.h"
+#include "ctl/lock_text.h"
 #include "ctl/out.h"
 #include "ctl/proof.h"
-#include "prereg/lock.h"
+#include "prereg/git.h"
+#include "prereg/lock_sign.h"
+#include "prereg/timestamp.h"
 
-static int say(const struct ctl_options *o, const struct lock *lock, const char *path,
-               struct err *err)
+/* The lock as it is built, signed when there is a key; what git says stands in it. */
+static int build(const struct ctl_options *o, const struct proof *proof, struct lock **out,
+                 struct err *err)
 {
-    char *id = lock_program_id(lock);
-    int rc = 0;
-    if (o->json) {
-        cJSON *answer = json_object();
-        json_put_string(answer, "root", lock->root);
-        json_put_string(answer, "program", id);
-        json_put_string(answer, "path", path);
-        rc = out_json(answer, err);
-        cJSON_Delete(answer);
-    } else {
-        printf("%s\nroot %s\n%d data digests, %d files; `preregd submit` will run it as %s\n", path,
-               lock->root, cJSON_GetArraySize(lock->data), cJSON_GetArraySize(lock->files), id);
+    const struct program *p = proof->program;
+    struct strbuf note = STRBUF_INIT;
+    char *allowed = NULL;
+    if (p->sign_required && o->key == NULL) {
+        return err_set(err, ERR_REFUSED,
+                       "[lock] sign = \"required\": name the key, --key ~/.ssh/id_ed25519");
     }
-    free(id);
+    cJSON *summary = check_json(&proof->report);
+    int rc = lock_build(p, proof->describe.json, summary, out, err);
+    cJSON_Delete(summary);
+    if (rc == 0) {
+        lock_set_git(*out, git_state(p->folder, &note));
+        (void)fputs(note.buf, stderr);
+    }
+    if (rc == 0 && o->key != NULL) {
+        rc = signature_allowed_signers(o->allowed_signers, &allowed, err);
+        rc = rc == 0 ? lock_sign(*out, o->key, allowed, err) : rc;
+    }
+    free(allowed);
+    strbuf_release(&note);
     return rc;
 }
 
-static int write_lock(const struct ctl_options *o, const struct proof *proof, struct err *err)
+/* A time stamp is of a lock's bytes: a lock that has one is not replaced in passing, and a request
+ * of the old bytes does not stay beside the new ones. */
+static int write_lock(const struct ctl_options *o, const struct lock *lock,
+                      const struct lock_paths *paths, struct err *err)
+{
+    struct digest before = {0};
+    struct digest after = {0};
+    bool was_there = file_kind_at(paths->lock) == FILE_REGULAR;
+    bool stamped = file_kind_at(paths->tsr) != FILE_ABSENT;
+    int rc = was_there ? digest_file(paths->lock, &before, NULL, err) : 0;
+    if (rc == 0 && stamped && !o->replace) {
+        struct lock *old = NULL;
+        rc = lock_read(paths->lock, &old, err);
+        if (rc == 0 && (strcmp(old->root, lock->root) != 0 ||
+                        (old->signature == NULL && lock->signature != NULL))) {
+            rc = err_set(err, ERR_EXISTS, "%s is the time stamp of the lock that is there",
+                         paths->tsr);
+        }
+        lock_free(old);
+    }
+    rc = rc == 0 ? lock_write(lock, paths->lock, o->replace, err) : rc;
+    if (rc == ERR_EXISTS) {
+        return err_wrap(
+            err, "the program was locked before with other values (--replace gives that up)");
+    }
+    rc = rc == 0 ? digest_file(paths->lock, &after, NULL, err) : rc;
+    if (rc == 0 && !digest_equal(&before, &after)) {
+        (void)unlink(paths->tsq);
+        (void)unlink(paths->tsr);
+    }
+    if (rc == 0 && o->timestamp) {
+        rc = timestamp_request(paths->lock, paths->tsq, err);
+    }
+    return rc;
+}
+
+static int make(const struct ctl_options *o, const struct proof *proof, struct err *err)
 {
     struct lock *lock = NULL;
-    cJSON *summary = check_json(&proof->report);
-    int rc = lock_build(proof->program, proof->describe.json, summary, &lock, err);
-    cJSON_Delete(summary);
-    if (rc != 0) {
-        return rc;
-    }
-    char *path = lock_path_of(o->args[0]);
-    rc = lock_write(lock, path, o->replace, err);
-    if (rc == ERR_EXISTS) {
-        rc = err_wrap(err,
-                      "the program was locked before with other values (--replace gives that up)");
-    }
-    rc = rc == 0 ? say(o, lock, path, err) : rc;
-    free(path);
+    struct lock *written = NULL;
+    struct lock_paths paths;
+    lock_paths_init(&paths, o->args[0]);
+    int rc = build(o, proof, &lock, err);
+    rc = rc == 0 ? write_lock(o, lock, &paths, err) : rc;
+    /* what lies there now, which may be the lock of before */
+    rc = rc == 0 ? lock_read(paths.lock, &written, err) : rc;
+    rc = rc == 0 ? lock_say_written(o, written, &paths, err) : rc;
+    lock_free(written);
     lock_free(lock);
+    lock_paths_release(&paths);
     return rc;
 }
 
@@ -52,11 +103,18 @@ int cmd_lock(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     struct proof proof;
     *code = EXIT_OK;
+    if (o->verify && (o->key != NULL || o->timestamp || o->replace)) {
+        return err_set(err, ERR_USAGE,
+                       "--verify writes nothing: it goes with --allowed-signers and --ca alone");
+    }
+    if (o->verify) {
+        return lock_say_verified(o, err);
+    }
     int rc = proof_run(o->args[0], false, &proof, err);
     if (!o->json) {
         diag_print(&proof.diag, stderr);
     }
-    rc = rc == 0 ? write_lock(o, &proof, err) : rc;
+    rc = rc == 0 ? make(o, &proof, err) : rc;
     proof_release(&proof);
     return rc;
 }

@@ -18,8 +18,15 @@ const struct ctl_command ctl_commands[] = {
      CTL_JSON | CTL_NO_RUN | CTL_EXPLAIN, 1, 1, cmd_check},
     {"lock", "GRID.TOML", "check a program and write its lock",
      "Writes GRID.TOML.lock: every value that can influence the answer, the digests of data and\n"
-     "workers, and the root digest over them. A lock of another root stays unless --replace.",
-     CTL_JSON | CTL_REPLACE, 1, 1, cmd_lock},
+     "workers, and the root digest over them; the git commit, if any. A lock of another root "
+     "stays\n"
+     "unless --replace. --key signs it (ssh-keygen -Y, namespace preregd); --timestamp writes an "
+     "RFC "
+     "3161\n"
+     "request beside it. --verify writes nothing: does the lock that is there fit the program, "
+     "who\n"
+     "signed it, and what does the authority's answer GRID.TOML.lock.tsr say? (docs/locks.md)",
+     CTL_JSON | CTL_REPLACE | CTL_KEY | CTL_SIGNERS | CTL_STAMP, 1, 1, cmd_lock},
     {"status", "[PROGRAM]", "what runs, what waits and why, how long it takes",
      "The grid of cells and stages, one line of counts, the time left for all that is left, and\n"
      "why anything is not running. --watch draws it again until the program has ended.",

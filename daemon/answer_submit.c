@@ -16,6 +16,7 @@
 #include "daemon/load.h"
 #include "daemon/server.h"
 #include "prereg/imported.h"
+#include "prereg/lock_sign.h"
 #include "prereg/object.h"
 
 struct submit_job {
@@ -47,6 +48,26 @@ static int check_not_imported(struct submit_job *j)
                     : 0;
 }
 
+/* A signature that is there holds, is by somebody allowed where that is written down, and is there
+ * when [lock] demands it. */
+static int check_signer(struct submit_job *j)
+{
+    char *allowed = NULL;
+    struct signature_check signer = {0};
+    int rc = signature_allowed_signers(NULL, &allowed, &j->err);
+    if (rc == 0) {
+        rc = lock_check_signer(j->bundle->program, j->bundle->lock, allowed, &signer, &j->err);
+    }
+    if (rc == 0 && signer.valid && allowed == NULL) {
+        strbuf_addf(&j->notes,
+                    "the lock is signed by %s; no file of allowed signers says whose key that is\n",
+                    signer.fingerprint);
+    }
+    signature_check_release(&signer);
+    free(allowed);
+    return rc;
+}
+
 static int check_submitted(struct submit_job *j)
 {
     if (check_not_imported(j) != 0) {
@@ -55,6 +76,7 @@ static int check_submitted(struct submit_job *j)
     char *lock_path = lock_path_of(j->path);
     int rc = bundle_load(j->path, lock_path, j->path, &j->bundle, &j->err);
     free(lock_path);
+    rc = rc == 0 ? check_signer(j) : rc;
     if (rc == 0) {
         rc = lock_verify(j->bundle->program, j->bundle->lock, LOCK_ALL, NULL, &j->notes, &j->err);
     }

@@ -1,0 +1,196 @@
+#include "ctl/lock_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "ctl/out.h"
+#include "prereg/imported.h"
+#include "prereg/lock_sign.h"
+#include "prereg/timestamp.h"
+
+void lock_paths_init(struct lock_paths *paths, const char *program_path)
+{
+    paths->lock = lock_path_of(program_path);
+    paths->tsq = xasprintf("%s.tsq", paths->lock);
+    paths->tsr = xasprintf("%s.tsr", paths->lock);
+}
+
+void lock_paths_release(struct lock_paths *paths)
+{
+    free(paths->lock);
+    free(paths->tsq);
+    free(paths->tsr);
+}
+
+static cJSON *copy_or_null(const cJSON *v)
+{
+    return v == NULL ? cJSON_CreateNull() : json_copy(v);
+}
+
+static const char *fingerprint_of(const struct lock *lock)
+{
+    return lock->signature == NULL ? NULL
+                                   : json_member(lock->signature, "fingerprint")->valuestring;
+}
+
+static void print_git(const struct lock *lock)
+{
+    if (lock->git != NULL) {
+        printf("git commit %s, the tree was %s\n", json_member(lock->git, "commit")->valuestring,
+               cJSON_IsTrue(json_member(lock->git, "clean")) ? "clean" : "not clean");
+    }
+}
+
+static void print_request(const struct lock_paths *paths)
+{
+    printf("%s is the time-stamp request. Send it to an authority you trust, and put its answer "
+           "beside it:\n"
+           "  curl -sS -H 'Content-Type: application/timestamp-query' --data-binary @%s \\\n"
+           "       -o %s URL-OF-THE-AUTHORITY\n"
+           "  preregctl lock --verify --ca CERTIFICATES.pem %.*s\n",
+           paths->tsq, paths->tsq, paths->tsr, (int)(strlen(paths->lock) - strlen(".lock")),
+           paths->lock);
+}
+
+int lock_say_written(const struct ctl_options *o, const struct lock *lock,
+                     const struct lock_paths *paths, struct err *err)
+{
+    char *id = lock_program_id(lock);
+    int rc = 0;
+    if (o->json) {
+        cJSON *answer = json_object();
+        json_put_string(answer, "root", lock->root);
+        json_put_string(answer, "program", id);
+        json_put_string(answer, "path", paths->lock);
+        json_put(answer, "git", copy_or_null(lock->git));
+        json_put_string(answer, "signed_by", fingerprint_of(lock));
+        json_put_string(answer, "timestamp_request", o->timestamp ? paths->tsq : NULL);
+        rc = out_json(answer, err);
+        cJSON_Delete(answer);
+    } else {
+        printf("%s\nroot %s\n%d data digests, %d files; `preregd submit` will run it as %s\n",
+               paths->lock, lock->root, cJSON_GetArraySize(lock->data),
+               cJSON_GetArraySize(lock->files), id);
+        print_git(lock);
+        if (lock->signature != NULL) {
+            printf("signed by %s\n", fingerprint_of(lock));
+        }
+        if (o->timestamp) {
+            print_request(paths);
+        }
+    }
+    free(id);
+    return rc;
+}
+
+/* What was found out about a lock. */
+struct verified {
+    struct program *program;
+    struct lock *lock;
+    struct signature_check signer;
+    char *allowed; /* file of allowed signers; NULL */
+    struct timestamp_check stamp;
+    bool stamped;
+    struct lock_paths paths;
+};
+
+static int verify_signer(const struct ctl_options *o, struct verified *v, struct err *err)
+{
+    int rc = signature_allowed_signers(o->allowed_signers, &v->allowed, err);
+    return rc == 0 ? lock_check_signer(v->program, v->lock, v->allowed, &v->signer, err) : rc;
+}
+
+static int verify_stamp(const struct ctl_options *o, struct verified *v, struct err *err)
+{
+    v->stamped = file_kind_at(v->paths.tsr) != FILE_ABSENT;
+    if (!v->stamped && o->ca != NULL) {
+        return err_set(err, ERR_NOT_FOUND, "there is no time stamp %s", v->paths.tsr);
+    }
+    return v->stamped ? timestamp_check(v->paths.lock, v->paths.tsr, o->ca, &v->stamp, err) : 0;
+}
+
+static int verify(const struct ctl_options *o, struct verified *v, struct err *err)
+{
+    struct diag diag;
+    diag_init(&diag, o->args[0]);
+    int rc = program_load(o->args[0], &v->program, &diag, err);
+    if (rc != 0 && !o->json) {
+        diag_print(&diag, stderr);
+    }
+    diag_release(&diag);
+    rc = rc == 0 ? lock_read(v->paths.lock, &v->lock, err) : rc;
+    if (rc == ERR_NOT_FOUND && v->program != NULL) {
+        return err_set(err, ERR_LOCK, "%s is not locked: there is no %s", o->args[0],
+                       v->paths.lock);
+    }
+    if (rc == 0) {
+        unsigned parts = imported_lock(v->lock) ? LOCK_PLAN : LOCK_ALL;
+        rc = lock_verify(v->program, v->lock, parts, NULL, NULL, err);
+    }
+    rc = rc == 0 ? verify_signer(o, v, err) : rc;
+    return rc == 0 ? verify_stamp(o, v, err) : rc;
+}
+
+static int say_json(const struct verified *v, struct err *err)
+{
+    cJSON *answer = json_object();
+    json_put_bool(answer, "holds", true);
+    json_put_string(answer, "root", v->lock->root);
+    json_put_string(answer, "path", v->paths.lock);
+    json_put(answer, "git", copy_or_null(v->lock->git));
+    json_put_string(answer, "signed_by", v->signer.fingerprint);
+    json_put_string(answer, "principal", v->signer.principal);
+    json_put_string(answer, "allowed_signers", v->signer.principal == NULL ? NULL : v->allowed);
+    json_put_string(answer, "stamped", v->stamped ? v->stamp.time : NULL);
+    json_put_string(answer, "authority", v->stamp.authority);
+    int rc = out_json(answer, err);
+    cJSON_Delete(answer);
+    return rc;
+}
+
+static void say_text(const struct verified *v)
+{
+    const cJSON *when = json_member(v->lock->json, "time");
+    printf("%s fits the program and what it pins\nroot %s\n", v->paths.lock, v->lock->root);
+    printf("locked at %s by the locker's clock\n", cJSON_IsString(when) ? when->valuestring : "?");
+    print_git(v->lock);
+    if (!v->signer.valid) {
+        printf("not signed\n");
+    } else if (v->signer.principal != NULL) {
+        printf("signed by %s, %s, as %s allows\n", v->signer.principal, v->signer.fingerprint,
+               v->allowed);
+    } else {
+        printf("signed by %s; no file of allowed signers says whose key that is\n",
+               v->signer.fingerprint);
+    }
+    if (v->stamped) {
+        printf("there at %s, says %s\n", v->stamp.time,
+               v->stamp.authority == NULL ? "the authority" : v->stamp.authority);
+    } else {
+        printf("no time stamp\n");
+    }
+}
+
+int lock_say_verified(const struct ctl_options *o, struct err *err)
+{
+    struct verified v = {0};
+    lock_paths_init(&v.paths, o->args[0]);
+    int rc = verify(o, &v, err);
+    if (rc == 0 && o->json) {
+        rc = say_json(&v, err);
+    } else if (rc == 0) {
+        say_text(&v);
+    }
+    timestamp_check_release(&v.stamp);
+    signature_check_release(&v.signer);
+    free(v.allowed);
+    lock_free(v.lock);
+    program_free(v.program);
+    lock_paths_release(&v.paths);
+    return rc;
+}

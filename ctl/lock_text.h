@@ -1,0 +1,25 @@
+/* What `lock` says of a lock that it wrote, or that it was asked to verify. */
+#ifndef CTL_LOCK_TEXT_H
+#define CTL_LOCK_TEXT_H
+
+#include "base/err.h"
+#include "ctl/ctl.h"
+#include "prereg/lock.h"
+
+struct lock_paths { /* all owned */
+    char *lock;     /* GRID.TOML.lock */
+    char *tsq;      /* the time-stamp request beside it */
+    char *tsr;      /* the authority's response */
+};
+
+void lock_paths_init(struct lock_paths *paths, const char *program_path);
+void lock_paths_release(struct lock_paths *paths);
+
+int lock_say_written(const struct ctl_options *o, const struct lock *lock,
+                     const struct lock_paths *paths, struct err *err) MUST_CHECK;
+
+/* The lock beside o->args[0] against the program, its signature and its time stamp. Executes no
+ * worker and writes nothing; the first thing that does not hold is the error. */
+int lock_say_verified(const struct ctl_options *o, struct err *err) MUST_CHECK;
+
+#endif

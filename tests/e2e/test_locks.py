@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Signed and stamped locks through the executables: what `lock` writes and verifies, what `submit` refuses."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import lab
+from lab import ANY, LOCK, OK, USAGE, equal, expect
+
+AUTHORITY = """[req]
+distinguished_name = dn
+prompt = no
+[dn]
+CN = Test authority
+[v3]
+extendedKeyUsage = critical,timeStamping
+basicConstraints = critical,CA:true
+[tsa]
+default_tsa = t
+[t]
+serial = serial
+signer_cert = ca.pem
+signer_key = ca.key
+signer_digest = sha256
+default_policy = 1.2.3.4.1
+digests = sha256
+ess_cert_id_alg = sha256
+tsa_name = yes
+"""
+
+
+def tool(place, *arguments):
+    subprocess.run(arguments, cwd=place.folder, check=True, capture_output=True, stdin=subprocess.DEVNULL)
+
+
+def key(place, name, passphrase=""):
+    tool(place, "ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-C", f"{name}@lab", "-f", name)
+    return place.path(name)
+
+
+def allow(place, *names):
+    lines = []
+    for name in names:
+        with open(place.path(name + ".pub"), encoding="utf-8") as f:
+            lines.append(f"{name}@lab {' '.join(f.read().split()[:2])}\n")
+    return place.write("allowed_signers", "".join(lines))
+
+
+def prepare(place):
+    """micro, with no allowed signers of the user's own."""
+    place.env["XDG_CONFIG_HOME"] = place.path("config")
+    for name in ("PREREGD_ALLOWED_SIGNERS", "SSH_AUTH_SOCK", "SSH_ASKPASS_REQUIRE"):
+        place.env.pop(name, None)
+    return place.prepare("micro")
+
+
+def require(place, grid):
+    with open(grid, "a", encoding="utf-8") as f:
+        f.write('\n[lock]\nsign = "required"\n')
+
+
+def test_required(place):
+    """A lock that must be signed: without a key, unsigned by hand, by somebody else, and as it should be."""
+    grid = prepare(place)
+    require(place, grid)
+    alice, bob = key(place, "alice"), key(place, "bob")
+    run = place.ctl("lock", grid, wanted=ANY)
+    expect("--key" in run.stderr, f"the way out is not named: {run.stderr}")
+    expect(not os.path.exists(grid + ".lock"), "a lock was written")
+    answer = place.ctl_json("lock", grid, "--key", alice)
+    expect(answer["signed_by"].startswith("SHA256:"), f"no fingerprint: {answer}")
+    with open(grid + ".lock", encoding="utf-8") as f:
+        signed = json.load(f)
+    with open(grid + ".lock", "w", encoding="utf-8") as f:
+        json.dump({**signed, "signature": None}, f)
+    run = place.must(ANY, "preregd", "submit", grid)
+    expect("not signed" in run.stderr, run.stderr)
+    place.ctl("lock", "--verify", grid, wanted=ANY)
+    place.ctl("lock", grid, "--key", bob)
+    place.env["PREREGD_ALLOWED_SIGNERS"] = allow(place, "alice")
+    place.ctl("stop")
+    place.wait_for(lambda: "preregd" not in place.processes().values(), 20, "the daemon stops")
+    run = place.must(ANY, "preregd", "submit", grid)
+    expect("not among the allowed" in run.stderr, run.stderr)
+    place.ctl("lock", grid, "--key", alice, wanted=ANY)  # bob's lies there
+    place.ctl("lock", grid, "--key", bob, "--replace", wanted=ANY)  # he may not
+    place.ctl("lock", grid, "--key", alice, "--replace")
+    equal(place.ctl_json("lock", "--verify", grid)["principal"], "alice@lab", "principal")
+    place.must(OK, "preregd", "submit", grid)
+    equal(len(place.status()), 1, "programs")
+
+
+def test_not_covered(place):
+    """The root holds in all of these, and the signature in none."""
+    grid = prepare(place)
+    place.ctl("lock", grid, "--key", key(place, "alice"))
+    with open(grid + ".lock", encoding="utf-8") as f:
+        signed = json.load(f)
+    changes = [{"time": "2020-01-01T00:00:00.000Z"}, {"git": None if signed["git"] else {"commit": "0" * 40, "clean": True}},
+               {"proof": None}, {"tool": {"name": "preregd", "version": "9"}},
+               {"signature": {**signed["signature"], "fingerprint": "SHA256:another"}},
+               {"signature": {**signed["signature"], "namespace": "file"}},
+               {"signature": {**signed["signature"], "armored": "A" * 100000}}]
+    for change in changes:
+        with open(grid + ".lock", "w", encoding="utf-8") as f:
+            json.dump({**signed, **change}, f)
+        for run in (place.ctl("lock", "--verify", grid, wanted=LOCK), place.must(LOCK, "preregd", "submit", grid)):
+            expect("sign" in run.stderr, f"{change}: {run.stderr}")
+    with open(grid + ".lock", "w", encoding="utf-8") as f:
+        json.dump({**signed, "schema": 2}, f)
+    for run in (place.ctl("lock", "--verify", grid, wanted=ANY), place.must(ANY, "preregd", "submit", grid)):
+        expect("schema 2" in run.stderr and "reads 1" in run.stderr, f"of a newer version: {run.stderr}")
+    place.ctl("stop")
+
+
+def test_keys(place):
+    """Keys that cannot sign leave no lock and nobody waiting."""
+    grid = prepare(place)
+    secret = key(place, "secret", "open sesame")
+    for path, word in ((place.path("none"), "no key file"), (secret, "passphrase"), (grid, "ssh-keygen")):
+        run = place.ctl("lock", grid, "--key", path, wanted=ANY, timeout=30)
+        expect(word in run.stderr, f"{path}: {run.stderr}")
+        expect(not os.path.exists(grid + ".lock"), "a lock was written")
+    place.ctl("lock", grid, "--verify", "--key", secret, wanted=USAGE)
+    place.ctl("lock", grid, "--verify", wanted=LOCK)
+    run = place.ctl("lock", grid, "--key", key(place, "alice"), "--allowed-signers", place.write("nobody", ""), wanted=ANY)
+    expect("not among the allowed" in run.stderr, run.stderr)
+
+
+def test_git(place):
+    """The commit and whether the tree was clean; nothing outside a repository."""
+    if not shutil.which("git"):
+        print("skipped in part: no git here")
+        return
+    grid = prepare(place)
+    folder = os.path.dirname(grid)
+    equal(place.ctl_json("lock", grid)["git"], None, "git outside a repository")
+    os.remove(grid + ".lock")
+    git = ["git", "-C", folder, "-c", "user.name=t", "-c", "user.email=t@t"]
+    tool(place, *git, "init", "-q")
+    tool(place, *git, "add", ".")
+    tool(place, *git, "commit", "-q", "-m", "all")
+    head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+    equal(place.ctl_json("lock", grid)["git"], {"commit": head, "clean": True}, "git of a clean tree")
+    with open(grid, "a", encoding="utf-8") as f:
+        f.write("# a comment\n")
+    os.remove(grid + ".lock")
+    equal(place.ctl_json("lock", grid)["git"], {"commit": head, "clean": False}, "git of a changed tree")
+
+
+def test_timestamp(place):
+    """The request beside the lock, the response put there later, and what a lock that is stamped does not lose."""
+    if not shutil.which("openssl"):
+        print("skipped in part: no openssl here")
+        return
+    grid = prepare(place)
+    run = place.ctl("lock", grid, "--timestamp")
+    expect("curl" in run.stdout and os.path.getsize(grid + ".lock.tsq") > 40, run.stdout)
+    place.write("ca.cnf", AUTHORITY)
+    place.write("serial", "01\n")
+    tool(place, "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem", "-days", "2",
+         "-config", "ca.cnf", "-extensions", "v3")
+    reply = ["openssl", "ts", "-reply", "-config", "ca.cnf", "-section", "t", "-queryfile", grid + ".lock.tsq", "-out"]
+    equal(place.ctl_json("lock", "--verify", grid)["stamped"], None, "stamped")
+    place.ctl("lock", "--verify", grid, "--ca", place.path("ca.pem"), wanted=ANY)  # nothing to believe it of
+    tool(place, *reply, grid + ".lock.tsr")
+    answer = place.ctl_json("lock", "--verify", grid, "--ca", place.path("ca.pem"))
+    expect(answer["stamped"].startswith("20") and "Test authority" in answer["authority"], f"{answer}")
+    place.ctl("lock", "--verify", grid, wanted=LOCK)  # nobody knows this authority
+    place.ctl("lock", grid)  # the same again changes nothing
+    place.ctl("lock", "--verify", grid, "--ca", place.path("ca.pem"))
+    run = place.ctl("lock", grid, "--key", key(place, "alice"), wanted=ANY)
+    expect(".tsr" in run.stderr, run.stderr)
+    place.ctl("lock", grid, "--key", place.path("alice"), "--replace")
+    expect(not os.path.exists(grid + ".lock.tsr"), "the stamp of other bytes stayed")
+    with open(grid + ".lock.tsr", "wb") as f:
+        f.write(b"\x30\x03no")
+    place.ctl("lock", "--verify", grid, "--ca", place.path("ca.pem"), wanted=LOCK)
+
+
+if not shutil.which("ssh-keygen"):
+    lab.skip("no ssh-keygen here")
+lab.main(test_required, test_not_covered, test_keys, test_git, test_timestamp)
