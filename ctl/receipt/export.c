@@ -1,0 +1,228 @@
+#include "ctl/receipt/export.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "ctl/receipt/export_parts.h"
+#include "ctl/receipt/sums.h"
+#include "ctl/receipt/tar.h"
+#include "prereg/amendment.h"
+#include "prereg/imported.h"
+
+/* ---- what is copied ---- */
+
+static int copy(const char *from_folder, const char *from, const char *to_folder, const char *to,
+                struct err *err)
+{
+    char *a = path_join(from_folder, from);
+    char *b = path_join(to_folder, to);
+    int rc = file_copy(a, b, 0644, err);
+    free(a);
+    free(b);
+    return rc;
+}
+
+static int copy_if_there(const char *from_folder, const char *from, const char *to_folder,
+                         const char *to, struct err *err)
+{
+    char *path = path_join(from_folder, from);
+    bool there = file_kind_at(path) == FILE_REGULAR;
+    free(path);
+    return there ? copy(from_folder, from, to_folder, to, err) : 0;
+}
+
+static int copy_amendments(const struct exporting *x, struct err *err)
+{
+    char *from = path_join(x->from, AMENDMENT_FOLDER);
+    char *to = path_join(x->to, AMENDMENT_FOLDER);
+    struct name_list names = {0};
+    int rc = 0;
+    if (file_kind_at(from) == FILE_FOLDER) {
+        rc = dir_list(from, &names, err);
+        rc = rc == 0 && names.n > 0 ? dir_make(to, 0755, err) : rc;
+    }
+    for (size_t i = 0; rc == 0 && i < names.n; i++) {
+        rc = copy(from, names.names[i], to, names.names[i], err);
+    }
+    name_list_release(&names);
+    free(from);
+    free(to);
+    return rc;
+}
+
+/* name in the program's folder, name in the receipt */
+static int copy_all(const struct exporting *x, struct err *err)
+{
+    static const char *const must[][2] = {{"grid.toml", RECEIPT_GRID},
+                                          {"grid.toml.lock", RECEIPT_LOCK},
+                                          {"report/verdict.json", RECEIPT_VERDICT},
+                                          {"report/provenance.json", RECEIPT_PROVENANCE}};
+    static const char *const may[][2] = {{"grid.toml.lock.tsq", RECEIPT_TSQ},
+                                         {"grid.toml.lock.tsr", RECEIPT_TSR},
+                                         {"report/instruments.json", RECEIPT_INSTRUMENTS},
+                                         {"report/report.html", "report.html"},
+                                         {"report/report.md", "report.md"},
+                                         {"report/report.json", "report.json"}};
+    static const char *const executed[][2] = {{"journal.jsonl", RECEIPT_JOURNAL}};
+    static const char *const imported[][2] = {{"records.json", RECEIPT_GIVEN},
+                                              {IMPORTED_FILE, RECEIPT_IMPORTED}};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(must); i++) {
+        rc = copy(x->from, must[i][0], x->to, must[i][1], err);
+    }
+    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(may); i++) {
+        rc = copy_if_there(x->from, may[i][0], x->to, may[i][1], err);
+    }
+    const size_t n = x->imported ? ARRAY_LEN(imported) : ARRAY_LEN(executed);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        const char *const *pair = x->imported ? imported[i] : executed[i];
+        rc = copy(x->from, pair[0], x->to, pair[1], err);
+    }
+    return rc == 0 ? copy_amendments(x, err) : rc;
+}
+
+/* ---- whether it may be made ---- */
+
+static int check_has_verdict(const struct exporting *x, struct err *err)
+{
+    char *path = path_join(x->from, "report/verdict.json");
+    bool there = file_kind_at(path) == FILE_REGULAR;
+    free(path);
+    return there ? 0
+                 : err_set(err, ERR_REFUSED,
+                           "%s has no verdict yet: a receipt is made of what is finished, and not "
+                           "while scores are sealed",
+                           x->from);
+}
+
+static int load(struct exporting *x, struct err *err)
+{
+    struct diag diag;
+    char *grid = path_join(x->from, "grid.toml");
+    diag_init(&diag, grid);
+    int rc = program_load(grid, &x->program, &diag, err);
+    rc = rc == 0 ? lock_read_amended(x->from, &x->lock, err) : rc;
+    rc = rc == 0 ? lock_verify(x->program, x->lock, LOCK_PLAN, NULL, NULL, err) : rc;
+    diag_release(&diag);
+    free(grid);
+    return rc;
+}
+
+/* ---- making it ---- */
+
+/* What was gathered is held against itself before it gets a name. */
+static int verify_made(const struct exporting *x, struct err *err)
+{
+    const struct verify_spec spec = {.folder = x->to};
+    struct verify_answer answer;
+    int rc = receipt_verify(&spec, &answer);
+    if (rc != 0) {
+        (void)fault_to_err(&answer.fault, err);
+        rc = err_wrap(err, "what lies in %s does not follow", x->from);
+    }
+    verify_answer_release(&answer);
+    return rc;
+}
+
+static int digest_of_sums(const char *folder, char hex[DIGEST_HEX_SIZE], struct err *err)
+{
+    struct digest d;
+    char *path = path_join(folder, RECEIPT_SUMS);
+    int rc = digest_file(path, &d, NULL, err);
+    if (rc == 0) {
+        digest_hex(&d, hex);
+    }
+    free(path);
+    return rc;
+}
+
+static int publish(const struct exporting *x, const struct export_made *made, struct err *err)
+{
+    struct file_writer w;
+    struct wall_time time = {0};
+    const cJSON *text = json_member(x->lock->json, "time");
+    if (cJSON_IsString(text)) {
+        (void)!clock_wall_parse(text->valuestring, &time);
+    }
+    int rc = file_writer_open(&w, made->tar, 0644, err);
+    rc = rc == 0 ? tar_write(x->to, path_name(made->folder), time, &w, err) : rc;
+    rc = rc == 0 ? dir_publish(x->to, made->folder, false, err) : rc;
+    if (rc == 0) {
+        rc = file_writer_publish(&w, err);
+        struct err ignored;
+        if (rc != 0 && dir_remove(made->folder, &ignored) != 0) {
+            (void)err_wrap(err, "%s is left behind", made->folder);
+        }
+    }
+    file_writer_release(&w);
+    return rc;
+}
+
+static int make(struct exporting *x, struct export_made *made, struct err *err)
+{
+    int rc = copy_all(x, err);
+    rc = rc == 0 ? export_parts(x, err) : rc;
+    rc = rc == 0 ? verify_made(x, err) : rc;
+    rc = rc == 0 ? digest_of_sums(x->to, made->sums, err) : rc;
+    return rc == 0 ? publish(x, made, err) : rc;
+}
+
+static int make_in_place(struct exporting *x, struct export_made *made, struct err *err)
+{
+    char *temp = xasprintf("%s.XXXXXX", made->folder);
+    char *parent = path_folder(made->folder);
+    int rc = dir_make(parent, 0755, err);
+    if (rc == 0 && mkdtemp(temp) == NULL) {
+        rc = err_set_errno(err, errno, "make a folder beside %s", made->folder);
+    } else if (rc == 0) {
+        struct err ignored;
+        (void)chmod(temp, 0755); /* a receipt is made to be shown */
+        x->to = temp;
+        rc = make(x, made, err);
+        if (rc != 0 && file_kind_at(temp) == FILE_FOLDER && dir_remove(temp, &ignored) != 0) {
+            (void)err_wrap(err, "%s is left behind", temp);
+        }
+    }
+    free(parent);
+    free(temp);
+    return rc;
+}
+
+int receipt_export(const struct export_spec *spec, struct export_made *made, struct err *err)
+{
+    struct exporting x = {.from = spec->program_folder};
+    *made = (struct export_made){0};
+    x.imported = imported_is_folder(x.from);
+    int rc = check_has_verdict(&x, err);
+    rc = rc == 0 ? load(&x, err) : rc;
+    if (rc == 0) {
+        char *id = lock_program_id(x.lock);
+        char *out = path_absolute(NULL, spec->out);
+        made->folder = xasprintf("%s/%s-receipt", out, id);
+        made->tar = xasprintf("%s.tar", made->folder);
+        if (file_kind_at(made->folder) != FILE_ABSENT || file_kind_at(made->tar) != FILE_ABSENT) {
+            rc = err_set(err, ERR_EXISTS,
+                         "%s or its .tar is there: a receipt that may be signed is not replaced",
+                         made->folder);
+        }
+        rc = rc == 0 ? make_in_place(&x, made, err) : rc;
+        free(out);
+        free(id);
+    }
+    lock_free(x.lock);
+    program_free(x.program);
+    return rc;
+}
+
+void export_made_release(struct export_made *made)
+{
+    free(made->folder);
+    free(made->tar);
+    *made = (struct export_made){0};
+}

@@ -1,0 +1,38 @@
+/*
+ * Making a receipt from a program's folder, which is only read: STATE/programs/<id>, with or
+ * without a daemon serving it, or the folder of an imported program. What was made is verified
+ * before it gets its name; it is there whole or not at all.
+ *
+ * The same folder gives the same bytes: nothing in a receipt depends on when it was made.
+ */
+#ifndef CTL_RECEIPT_EXPORT_H
+#define CTL_RECEIPT_EXPORT_H
+
+#include "ctl/receipt/verify.h"
+
+struct export_spec {
+    const char *program_folder;
+    const char *out; /* the folder that the receipt is put into */
+};
+
+struct export_made {
+    char *folder;  /* out/<name>-<digest8>-receipt */
+    char *tar;     /* the same with ".tar" */
+    char sums[65]; /* the SHA-256 of SHA256SUMS: the receipt in one number */
+};
+
+/* ERR_REFUSED: scores are sealed, or there is no verdict yet. ERR_EXISTS: a receipt is there, with
+ * signatures perhaps. ERR_LOCK, ERR_CORRUPT: what lies in the folder does not follow, and what of
+ * it. *made is always valid to release. */
+int receipt_export(const struct export_spec *spec, struct export_made *made,
+                   struct err *err) MUST_CHECK;
+void export_made_release(struct export_made *made);
+
+/* Packs a receipt's folder into tar_path, in place of what is there. */
+int receipt_pack(const char *folder, const char *tar_path, struct err *err) MUST_CHECK;
+
+/* Adds signatures/<fingerprint>.sig over SHA256SUMS to a receipt that verifies, and packs the tar
+ * beside it anew when there is one. *path is the file made; the caller frees it. */
+int receipt_sign(const char *folder, const char *key_path, char **path, struct err *err) MUST_CHECK;
+
+#endif

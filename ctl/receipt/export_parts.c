@@ -1,0 +1,254 @@
+#include "ctl/receipt/export_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "ctl/receipt/parts.h"
+#include "ctl/receipt/sums.h"
+#include "ctl/receipt/verify_md.h"
+#include "truthtable/replay.h"
+
+struct making {
+    const struct exporting *x;
+    struct receipt_files files; /* the copies */
+    struct history history;
+    struct evidence evidence;
+    struct verdict verdict;
+    struct err *err;
+};
+
+static int write_text(const struct making *m, const char *name, const struct strbuf *text)
+{
+    char *path = path_join(m->x->to, name);
+    int rc = file_write_atomic(path, text->buf, text->len, 0644, m->err);
+    free(path);
+    return rc;
+}
+
+/* ---- records ---- */
+
+static char *result_path(const struct making *m, size_t task)
+{
+    const struct program *p = m->x->program;
+    return xasprintf("%s/cells/%s/%s/result.json", m->x->from, p->cells[task / p->n_stages].name,
+                     p->stages[task % p->n_stages].name);
+}
+
+static int read_result(struct making *m, size_t task, struct strbuf *text, cJSON **result)
+{
+    char *path = result_path(m, task);
+    const size_t n_stages = m->x->program->n_stages;
+    int rc = file_read(path, RECEIPT_RESULT_MAX, text, m->err);
+    if (rc == 0) {
+        const struct digest d = digest_bytes(text->buf, text->len);
+        if (!digest_equal(&d, &m->history.tasks[task].result) || strlen(text->buf) != text->len) {
+            rc = err_set(m->err, ERR_CORRUPT, "%s is not what was accepted", path);
+        }
+    }
+    rc = rc == 0 ? json_parse_lax(text->buf, text->len, result, m->err) : rc;
+    if (rc == 0) {
+        rc = evidence_add_result(&m->evidence, task / n_stages, task % n_stages, *result, m->err);
+    }
+    free(path);
+    return rc;
+}
+
+static int add_record(struct making *m, size_t task, struct file_writer *w)
+{
+    struct strbuf text = STRBUF_INIT;
+    cJSON *result = NULL;
+    const struct history_task *t = &m->history.tasks[task];
+    const size_t n_stages = m->x->program->n_stages;
+    int rc = 0;
+    enum task_end end = t->state == TASK_DONE      ? TASK_END_DONE
+                        : t->state == TASK_BLOCKED ? TASK_END_BLOCKED
+                                                   : TASK_END_NEVER_RUN;
+    evidence_set_task(&m->evidence, task / n_stages, task % n_stages, end, cause_name(t->cause));
+    if (t->state == TASK_DONE) {
+        rc = read_result(m, task, &text, &result);
+    }
+    if (rc == 0) {
+        parts_record(&w->pending, &m->history, task, result == NULL ? NULL : text.buf, result);
+        rc = file_writer_add(w, NULL, 0, m->err);
+    }
+    cJSON_Delete(result);
+    strbuf_release(&text);
+    return rc;
+}
+
+static int write_records(struct making *m)
+{
+    struct file_writer w;
+    char *path = path_join(m->x->to, RECEIPT_RECORDS);
+    int rc = file_writer_open(&w, path, 0644, m->err);
+    for (size_t i = 0; rc == 0 && i < m->history.n_tasks; i++) {
+        rc = add_record(m, i, &w);
+    }
+    rc = rc == 0 ? file_writer_publish(&w, m->err) : rc;
+    file_writer_release(&w);
+    free(path);
+    return rc;
+}
+
+static int read_given(struct making *m)
+{
+    cJSON *given = NULL;
+    char *path = path_join(m->x->to, RECEIPT_GIVEN);
+    int rc = json_read_file(path, REPLAY_RECORDS_BYTES_MAX, &given, m->err);
+    rc = rc == 0 ? evidence_read_records(&m->evidence, given, m->err) : rc;
+    cJSON_Delete(given);
+    free(path);
+    return rc;
+}
+
+/* ---- environment, apparatus ---- */
+
+static int write_environment(struct making *m, const cJSON *provenance)
+{
+    struct file_writer w;
+    const cJSON *t = NULL;
+    char *path = path_join(m->x->to, RECEIPT_ENVIRONMENT);
+    int rc = file_writer_open(&w, path, 0644, m->err);
+    cJSON_ArrayForEach(t, json_member(provenance, "tasks"))
+    {
+        if (rc == 0) {
+            parts_environment(&w.pending, t);
+            rc = file_writer_add(&w, NULL, 0, m->err);
+        }
+    }
+    rc = rc == 0 ? file_writer_publish(&w, m->err) : rc;
+    file_writer_release(&w);
+    free(path);
+    return rc;
+}
+
+static int write_apparatus(struct making *m, const cJSON *provenance)
+{
+    const cJSON *a = NULL;
+    char *folder = path_join(m->x->to, "apparatus");
+    int rc = 0;
+    cJSON_ArrayForEach(a, json_member(provenance, "apparatus"))
+    {
+        const char *name = NULL;
+        rc = rc == 0 ? json_get_string(a, "name", &name, m->err) : rc;
+        rc = rc == 0 ? dir_make(folder, 0755, m->err) : rc;
+        if (rc == 0) {
+            char *path = xasprintf("%s/%s.json", folder, name);
+            rc = json_write_file(path, a, 0644, m->err);
+            free(path);
+        }
+    }
+    free(folder);
+    return rc;
+}
+
+static int write_places(struct making *m)
+{
+    cJSON *provenance = NULL;
+    char *path = path_join(m->x->to, RECEIPT_PROVENANCE);
+    int rc = json_read_file(path, (size_t)RECEIPT_WHOLE_MAX, &provenance, m->err);
+    rc = rc == 0 ? write_environment(m, provenance) : rc;
+    rc = rc == 0 ? write_apparatus(m, provenance) : rc;
+    cJSON_Delete(provenance);
+    free(path);
+    return rc;
+}
+
+/* ---- what covers all of it ---- */
+
+static int list_again(struct making *m)
+{
+    struct fault f = {0};
+    files_release(&m->files);
+    return files_open(&m->files, m->x->to, &f) == 0 ? 0 : fault_to_err(&f, m->err);
+}
+
+static int write_statement(struct making *m, const struct receipt *r)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct fault f = {0};
+    int rc = list_again(m);
+    if (rc == 0 && sums_make(&m->files, &text, &f) != 0) {
+        rc = fault_to_err(&f, m->err);
+    }
+    strbuf_clear(&text);
+    rc = rc == 0 ? parts_statement(r, &m->files, PREREGD_VERSION, &text, m->err) : rc;
+    rc = rc == 0 ? write_text(m, RECEIPT_STATEMENT, &text) : rc;
+    strbuf_release(&text);
+    return rc;
+}
+
+static int write_sums(struct making *m)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct fault f = {0};
+    int rc = list_again(m);
+    if (rc == 0 && sums_make(&m->files, &text, &f) != 0) {
+        rc = fault_to_err(&f, m->err);
+    }
+    rc = rc == 0 ? write_text(m, RECEIPT_SUMS, &text) : rc;
+    strbuf_release(&text);
+    return rc;
+}
+
+static int write_rest(struct making *m)
+{
+    struct strbuf text = STRBUF_INIT;
+    const struct receipt r = {.program = m->x->program,
+                              .lock = m->x->lock,
+                              .history = m->x->imported ? NULL : &m->history,
+                              .evidence = &m->evidence,
+                              .verdict = &m->verdict};
+    int rc = verdict_compute(&m->evidence, m->x->lock->root, m->x->lock->head, &m->verdict, m->err);
+    rc = rc == 0 ? parts_coverage(&r, &text, m->err) : rc;
+    rc = rc == 0 ? write_text(m, RECEIPT_COVERAGE, &text) : rc;
+    strbuf_clear(&text);
+    verify_md(&text, &r);
+    rc = rc == 0 ? write_text(m, RECEIPT_VERIFY, &text) : rc;
+    rc = rc == 0 ? write_statement(m, &r) : rc;
+    strbuf_release(&text);
+    return rc == 0 ? write_sums(m) : rc;
+}
+
+static int read_history(struct making *m)
+{
+    struct fault f = {0};
+    int rc = list_again(m);
+    if (rc == 0 && history_read(&m->history, m->x->program, m->x->lock, &m->files, &f) != 0) {
+        rc = fault_to_err(&f, m->err);
+    }
+    const struct program_row *s = &m->history.status;
+    if (rc == 0 && !s->unsealed && !s->unblinded) {
+        rc = err_set(m->err, ERR_REFUSED,
+                     "the scores are sealed: nothing of them leaves before "
+                     "all counted tasks have ended");
+    } else if (rc == 0 && !s->verdict) {
+        rc = err_set(m->err, ERR_REFUSED, "there is no verdict yet");
+    }
+    return rc;
+}
+
+int export_parts(const struct exporting *x, struct err *err)
+{
+    struct making m = {.x = x, .files = {.fd = -1}, .err = err};
+    evidence_init(&m.evidence, x->program);
+    int rc = 0;
+    if (x->imported) {
+        rc = read_given(&m);
+    } else {
+        rc = read_history(&m);
+        rc = rc == 0 ? write_records(&m) : rc;
+        rc = rc == 0 ? write_places(&m) : rc;
+    }
+    rc = rc == 0 ? write_rest(&m) : rc;
+    if (m.verdict.json != NULL) {
+        verdict_release(&m.verdict);
+    }
+    evidence_release(&m.evidence);
+    history_release(&m.history);
+    files_release(&m.files);
+    return rc;
+}

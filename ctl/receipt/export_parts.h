@@ -1,0 +1,22 @@
+/* What export makes beside the files that it copies; private to export. */
+#ifndef CTL_RECEIPT_EXPORT_PARTS_H
+#define CTL_RECEIPT_EXPORT_PARTS_H
+
+#include "base/err.h"
+#include "prereg/lock.h"
+#include "prereg/program.h"
+
+struct exporting {
+    const char *from; /* the program's folder */
+    const char *to;   /* the receipt's, with the copied files in it */
+    struct program *program;
+    struct lock *lock;
+    bool imported;
+};
+
+/* records.jsonl, environment.jsonl, apparatus/, coverage.json, VERIFY.md, statement.json and
+ * SHA256SUMS. Everything is computed from the copies: a journal that grows meanwhile changes
+ * nothing. */
+int export_parts(const struct exporting *x, struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,218 @@
+#include "ctl/receipt/fault.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/text.h"
+
+void fault_clear(struct fault *f)
+{
+    *f = (struct fault){0};
+}
+
+/* What is shown may come from a hostile file: cut at a character, without control characters. */
+static void show(char *to, size_t size, const char *text)
+{
+    size_t n = strlen(text);
+    n = n < size ? n : text_whole_chars(text, size - 1);
+    memcpy(to, text, n);
+    to[n] = '\0';
+    text_make_utf8(to);
+    for (char *c = to; *c != '\0'; c++) {
+        *c = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
+    }
+}
+
+void fault_at(struct fault *f, const char *file, size_t line)
+{
+    show(f->file, sizeof(f->file), file);
+    f->line = line;
+}
+
+int fault_says(struct fault *f, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    show(f->what, sizeof(f->what), text);
+    f->expected[0] = '\0';
+    f->found[0] = '\0';
+    return f->code = ERR_LOCK;
+}
+
+int fault_differs(struct fault *f, const char *what, const char *expected, const char *found)
+{
+    (void)fault_says(f, "%s", what);
+    show(f->expected, sizeof(f->expected), expected == NULL ? "nothing" : expected);
+    show(f->found, sizeof(f->found), found == NULL ? "nothing" : found);
+    return f->code;
+}
+
+int fault_differs_int(struct fault *f, const char *what, long long expected, long long found)
+{
+    char a[32];
+    char b[32];
+    (void)snprintf(a, sizeof(a), "%lld", expected);
+    (void)snprintf(b, sizeof(b), "%lld", found);
+    return fault_differs(f, what, a, b);
+}
+
+int fault_from(struct fault *f, const struct err *err)
+{
+    (void)fault_says(f, "%s", err->msg);
+    bool unread = err->code == ERR_VERSION || err->code == ERR_IO || err->code == ERR_NO_SPACE ||
+                  err->code == ERR_NOT_FOUND || err->code == ERR_TIMEOUT;
+    return f->code = unread ? err->code : ERR_LOCK;
+}
+
+int fault_to_err(const struct fault *f, struct err *err)
+{
+    char line[32] = "";
+    char values[400] = "";
+    if (f->line > 0) {
+        (void)snprintf(line, sizeof(line), ":%zu", f->line);
+    }
+    if (f->expected[0] != '\0' || f->found[0] != '\0') {
+        (void)snprintf(values, sizeof(values), ": expected %s, found %s", f->expected, f->found);
+    }
+    return err_set(err, f->code, "%s%s%s%s%s", f->file, line, f->file[0] == '\0' ? "" : ": ",
+                   f->what, values);
+}
+
+/* ---- trees ---- */
+
+static int values_differ(struct fault *f, const char *at, const cJSON *expected, const cJSON *found)
+{
+    struct strbuf a = STRBUF_INIT;
+    struct strbuf b = STRBUF_INIT;
+    struct err ignored;
+    bool shown = (expected == NULL || json_line(expected, &a, &ignored) == 0) &&
+                 (found == NULL || json_line(found, &b, &ignored) == 0);
+    int rc = fault_differs(f, at[0] == '\0' ? "the whole" : at,
+                           expected == NULL || !shown ? NULL : a.buf,
+                           found == NULL || !shown ? NULL : b.buf);
+    strbuf_release(&a);
+    strbuf_release(&b);
+    return rc;
+}
+
+static int compare(struct fault *f, struct strbuf *at, const cJSON *expected, const cJSON *found);
+
+static int compare_member(struct fault *f, struct strbuf *at, const char *key, size_t index,
+                          const cJSON *const pair[2])
+{
+    const size_t n = at->len;
+    if (key != NULL) {
+        strbuf_addf(at, "%s%s", n == 0 ? "" : ".", key);
+    } else {
+        strbuf_addf(at, "[%zu]", index);
+    }
+    int rc = pair[0] == NULL || pair[1] == NULL ? values_differ(f, at->buf, pair[0], pair[1])
+                                                : compare(f, at, pair[0], pair[1]);
+    at->len = n;
+    at->buf[n] = '\0';
+    return rc;
+}
+
+static int compare_objects(struct fault *f, struct strbuf *at, const cJSON *expected,
+                           const cJSON *found)
+{
+    int rc = 0;
+    for (const cJSON *m = expected->child; rc == 0 && m != NULL; m = m->next) {
+        const cJSON *pair[2] = {m, json_member(found, m->string)};
+        rc = compare_member(f, at, m->string, 0, pair);
+    }
+    for (const cJSON *m = found->child; rc == 0 && m != NULL; m = m->next) {
+        if (json_member(expected, m->string) == NULL) {
+            const cJSON *pair[2] = {NULL, m};
+            rc = compare_member(f, at, m->string, 0, pair);
+        }
+    }
+    return rc;
+}
+
+static int compare_arrays(struct fault *f, struct strbuf *at, const cJSON *expected,
+                          const cJSON *found)
+{
+    const cJSON *pair[2] = {expected->child, found->child};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && (pair[0] != NULL || pair[1] != NULL); i++) {
+        rc = compare_member(f, at, NULL, i, pair);
+        pair[0] = pair[0] == NULL ? NULL : pair[0]->next;
+        pair[1] = pair[1] == NULL ? NULL : pair[1]->next;
+    }
+    return rc;
+}
+
+static int compare(struct fault *f, struct strbuf *at, const cJSON *expected, const cJSON *found)
+{
+    if (cJSON_IsObject(expected) && cJSON_IsObject(found)) {
+        return compare_objects(f, at, expected, found);
+    }
+    if (cJSON_IsArray(expected) && cJSON_IsArray(found)) {
+        return compare_arrays(f, at, expected, found);
+    }
+    bool same;
+    if (cJSON_IsNumber(expected) && cJSON_IsNumber(found)) {
+        char a[JSON_NUMBER_MAX];
+        char b[JSON_NUMBER_MAX];
+        json_number_text(expected->valuedouble, a);
+        json_number_text(found->valuedouble, b);
+        same = strcmp(a, b) == 0;
+    } else if (cJSON_IsString(expected) && cJSON_IsString(found)) {
+        same = strcmp(expected->valuestring, found->valuestring) == 0;
+    } else {
+        same = (expected->type & 0xff) == (found->type & 0xff) && !cJSON_IsObject(expected) &&
+               !cJSON_IsArray(expected) && !cJSON_IsNumber(expected) && !cJSON_IsString(expected);
+    }
+    return same ? 0 : values_differ(f, at->buf, expected, found);
+}
+
+int fault_compare(struct fault *f, const char *at, const cJSON *expected, const cJSON *found)
+{
+    struct strbuf path = STRBUF_INIT;
+    strbuf_adds(&path, at);
+    strbuf_reserve(&path, 64);
+    int rc = compare(f, &path, expected, found);
+    strbuf_release(&path);
+    return rc;
+}
+
+/* ---- texts ---- */
+
+static size_t line_of_difference(const struct strbuf *a, const struct strbuf *b)
+{
+    size_t line = 1;
+    for (size_t i = 0; i < a->len && i < b->len && a->buf[i] == b->buf[i]; i++) {
+        line += a->buf[i] == '\n' ? 1 : 0;
+    }
+    return line;
+}
+
+int fault_compare_text(struct fault *f, const struct strbuf *expected, const struct strbuf *found)
+{
+    cJSON *a = NULL;
+    cJSON *b = NULL;
+    struct err err = {0};
+    if (expected->len == found->len && memcmp(expected->buf, found->buf, found->len) == 0) {
+        return 0;
+    }
+    f->line = line_of_difference(expected, found);
+    if (json_parse(found->buf, found->len, &b, &err) != 0) {
+        return fault_from(f, &err);
+    }
+    int rc = 0;
+    if (json_parse(expected->buf, expected->len, &a, &err) == 0) {
+        rc = fault_compare(f, "", a, b);
+    }
+    if (rc == 0) {
+        rc = fault_says(f, "says the same in other bytes than those it is made of");
+    }
+    cJSON_Delete(a);
+    cJSON_Delete(b);
+    return rc;
+}

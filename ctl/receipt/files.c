@@ -1,0 +1,311 @@
+#include "ctl/receipt/files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+
+#define CHUNK_BYTES ((size_t)256 << 10)
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct receipt_file *)a)->name, ((const struct receipt_file *)b)->name);
+}
+
+static int unreadable(struct fault *f, const char *name, int errnum)
+{
+    struct err err;
+    (void)err_set_errno(&err, errnum, "read %.100s", name);
+    return fault_from(f, &err);
+}
+
+static int take_file(struct receipt_files *files, const char *name, int64_t bytes, struct fault *f)
+{
+    fault_at(f, name, 0);
+    const char *why = layout_refuses(name);
+    if (why != NULL) {
+        return fault_says(f, "%s", why);
+    }
+    if (bytes > layout_bytes_max(name)) {
+        return fault_says(f, "has %lld bytes; %lld are read at most", (long long)bytes,
+                          (long long)layout_bytes_max(name));
+    }
+    files->bytes += bytes;
+    if (files->n == RECEIPT_FILES_MAX || files->bytes > RECEIPT_BYTES_MAX) {
+        return fault_says(f, "too many files, or too many bytes, for a receipt");
+    }
+    ARRAY_GROW(files->items, files->n, files->cap);
+    files->items[files->n++] = (struct receipt_file){.name = xstrdup(name), .bytes = bytes};
+    return 0;
+}
+
+static int list_folder(struct receipt_files *files, int fd, const char *prefix, struct fault *f);
+
+static int list_entry(struct receipt_files *files, int fd, const char *prefix, const char *entry,
+                      struct fault *f)
+{
+    struct stat st;
+    char *name = xasprintf("%s%s", prefix, entry);
+    int rc = 0;
+    fault_at(f, name, 0);
+    if (fstatat(fd, entry, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+        rc = unreadable(f, name, errno);
+    } else if (S_ISREG(st.st_mode)) {
+        rc = take_file(files, name, st.st_size, f);
+    } else if (S_ISDIR(st.st_mode) && prefix[0] == '\0') {
+        char *inner = xasprintf("%s/", name);
+        int sub = openat(fd, entry, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        rc = sub < 0 ? unreadable(f, name, errno) : list_folder(files, sub, inner, f);
+        free(inner);
+    } else {
+        rc = fault_says(f, S_ISLNK(st.st_mode)   ? "is a link: a receipt holds files"
+                           : S_ISDIR(st.st_mode) ? "a receipt has no folder so deep"
+                                                 : "is no file, but a device, pipe or socket");
+    }
+    free(name);
+    return rc;
+}
+
+/* Takes fd over. */
+static int list_folder(struct receipt_files *files, int fd, const char *prefix, struct fault *f)
+{
+    DIR *dir = fdopendir(fd);
+    int rc = 0;
+    if (dir == NULL) {
+        rc = unreadable(f, prefix, errno);
+        (void)close(fd);
+        return rc;
+    }
+    for (;;) {
+        errno = 0;
+        const struct dirent *e = readdir(dir);
+        if (e == NULL) {
+            rc = errno != 0 ? unreadable(f, prefix, errno) : 0;
+            break;
+        }
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
+            continue;
+        }
+        rc = list_entry(files, dirfd(dir), prefix, e->d_name, f);
+        if (rc != 0) {
+            break;
+        }
+    }
+    (void)closedir(dir);
+    return rc;
+}
+
+int files_open(struct receipt_files *files, const char *folder, struct fault *f)
+{
+    *files = (struct receipt_files){.folder = xstrdup(folder)};
+    files->fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    fault_at(f, "", 0);
+    if (files->fd < 0) {
+        return unreadable(f, folder, errno);
+    }
+    int fd = fcntl(files->fd, F_DUPFD_CLOEXEC, 0);
+    int rc = fd < 0 ? unreadable(f, folder, errno) : list_folder(files, fd, "", f);
+    if (files->n > 0) {
+        qsort(files->items, files->n, sizeof(*files->items), by_name);
+    }
+    if (rc == 0) {
+        fault_at(f, "", 0);
+    }
+    return rc;
+}
+
+void files_release(struct receipt_files *files)
+{
+    for (size_t i = 0; i < files->n; i++) {
+        free(files->items[i].name);
+    }
+    free(files->items);
+    free(files->folder);
+    if (files->fd >= 0) {
+        (void)close(files->fd);
+    }
+    *files = (struct receipt_files){.fd = -1};
+}
+
+struct receipt_file *files_find(const struct receipt_files *files, const char *name)
+{
+    size_t low = 0;
+    size_t high = files->n;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        int order = strcmp(files->items[mid].name, name);
+        if (order == 0) {
+            return &files->items[mid];
+        }
+        low = order < 0 ? mid + 1 : low;
+        high = order < 0 ? high : mid;
+    }
+    return NULL;
+}
+
+bool files_have(const struct receipt_files *files, const char *name)
+{
+    return files_find(files, name) != NULL;
+}
+
+char *files_path(const struct receipt_files *files, const char *name)
+{
+    return path_join(files->folder, name);
+}
+
+/* A file of the listing; -1 after a fault. */
+static int open_file(const struct receipt_files *files, const char *name, struct fault *f)
+{
+    struct stat st;
+    fault_at(f, name, 0);
+    if (!files_have(files, name)) {
+        (void)fault_says(f, "is missing");
+        return -1;
+    }
+    int fd = openat(files->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        (void)unreadable(f, name, errno);
+    } else if (!S_ISREG(st.st_mode) || st.st_size > layout_bytes_max(name)) {
+        (void)fault_says(f, "was changed while the receipt was read");
+    } else {
+        return fd;
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return -1;
+}
+
+/* Appends up to a chunk; *ended at the end of the file. */
+static int read_chunk(int fd, struct strbuf *out, bool *ended)
+{
+    ssize_t n;
+    strbuf_reserve(out, CHUNK_BYTES);
+    do {
+        n = read(fd, out->buf + out->len, CHUNK_BYTES);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0) {
+        return -1;
+    }
+    out->len += (size_t)n;
+    out->buf[out->len] = '\0';
+    *ended = n == 0;
+    return 0;
+}
+
+int files_read(const struct receipt_files *files, const char *name, struct strbuf *out,
+               struct fault *f)
+{
+    bool ended = false;
+    int fd = open_file(files, name, f);
+    if (fd < 0) {
+        return f->code;
+    }
+    int rc = 0;
+    const struct receipt_file *file = files_find(files, name);
+    strbuf_reserve(out, (size_t)file->bytes + CHUNK_BYTES);
+    while (rc == 0 && !ended) {
+        if (read_chunk(fd, out, &ended) != 0) {
+            rc = unreadable(f, name, errno);
+        } else if ((int64_t)out->len > layout_bytes_max(name)) {
+            rc = fault_says(f, "was changed while the receipt was read");
+        }
+    }
+    (void)close(fd);
+    return rc;
+}
+
+int files_read_json(const struct receipt_files *files, const char *name, cJSON **out,
+                    struct fault *f)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err err;
+    *out = NULL;
+    int rc = files_read(files, name, &text, f);
+    if (rc == 0 && json_parse(text.buf, text.len, out, &err) != 0) {
+        rc = fault_from(f, &err);
+    }
+    strbuf_release(&text);
+    return rc;
+}
+
+int files_digest(const struct receipt_files *files, struct receipt_file *file, struct fault *f)
+{
+    struct digest_stream s;
+    struct strbuf chunk = STRBUF_INIT;
+    bool ended = false;
+    int fd = open_file(files, file->name, f);
+    if (fd < 0) {
+        return f->code;
+    }
+    int rc = 0;
+    digest_start(&s);
+    while (rc == 0 && !ended) {
+        strbuf_clear(&chunk);
+        rc = read_chunk(fd, &chunk, &ended) != 0 ? unreadable(f, file->name, errno) : 0;
+        digest_add(&s, chunk.buf, chunk.len);
+    }
+    file->digest = digest_finish(&s);
+    strbuf_release(&chunk);
+    (void)close(fd);
+    return rc;
+}
+
+/* ---- lines ---- */
+
+int lines_open(struct receipt_lines *l, const struct receipt_files *files, const char *name,
+               size_t line_max, struct fault *f)
+{
+    *l = (struct receipt_lines){.fd = -1, .line_max = line_max, .buf = STRBUF_INIT};
+    (void)snprintf(l->name, sizeof(l->name), "%s", name);
+    l->fd = open_file(files, name, f);
+    return l->fd < 0 ? f->code : 0;
+}
+
+int lines_next(struct receipt_lines *l, const char **text, size_t *len, struct fault *f)
+{
+    size_t looked = l->from;
+    *text = NULL;
+    for (;;) {
+        char *nl = memchr(l->buf.buf + looked, '\n', l->buf.len - looked);
+        if (nl != NULL) {
+            *text = l->buf.buf + l->from;
+            *len = (size_t)(nl - *text);
+            *nl = '\0';
+            l->from += *len + 1;
+            fault_at(f, l->name, ++l->line);
+            return 0;
+        }
+        if (l->from > 0) {
+            memmove(l->buf.buf, l->buf.buf + l->from, l->buf.len - l->from);
+            l->buf.len -= l->from;
+            l->from = 0;
+        }
+        looked = l->buf.len;
+        fault_at(f, l->name, l->line + 1);
+        if (l->ended) {
+            return l->buf.len == 0 ? 0 : fault_says(f, "the last line is torn: it has no newline");
+        }
+        if (l->buf.len > l->line_max) {
+            return fault_says(f, "a line of more than %zu bytes", l->line_max);
+        }
+        if (read_chunk(l->fd, &l->buf, &l->ended) != 0) {
+            return unreadable(f, l->name, errno);
+        }
+    }
+}
+
+void lines_release(struct receipt_lines *l)
+{
+    if (l->fd >= 0) {
+        (void)close(l->fd);
+    }
+    strbuf_release(&l->buf);
+    l->fd = -1;
+}

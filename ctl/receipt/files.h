@@ -1,0 +1,70 @@
+/*
+ * The files of a receipt's folder: what is there, read without ever following a link. The listing
+ * is taken once; a file that is not in it does not exist for the verifier. Whoever changes the
+ * folder while it is read only harms his own answer: each file is opened as what it was listed as.
+ */
+#ifndef CTL_RECEIPT_FILES_H
+#define CTL_RECEIPT_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/digest.h"
+#include "base/strbuf.h"
+#include "ctl/receipt/fault.h"
+#include "ctl/receipt/layout.h"
+
+struct receipt_file {
+    char *name; /* from the receipt's folder, "amendments/0001.json" */
+    int64_t bytes;
+    struct digest digest; /* after sums_check() and files_digest() */
+};
+
+struct receipt_files {
+    char *folder;
+    int fd;
+    struct receipt_file *items; /* sorted by name, by bytes */
+    size_t n;
+    size_t cap;
+    int64_t bytes;
+};
+
+/* Lists the folder. What no receipt may hold is a fault; links, devices and sockets are. Always
+ * valid to release. */
+int files_open(struct receipt_files *files, const char *folder, struct fault *f) MUST_CHECK;
+void files_release(struct receipt_files *files);
+struct receipt_file *files_find(const struct receipt_files *files, const char *name);
+bool files_have(const struct receipt_files *files, const char *name);
+char *files_path(const struct receipt_files *files, const char *name)
+    __attribute__((returns_nonnull));
+
+/* Appends a whole file. One that is not there is a fault. Sets the fault's place. */
+int files_read(const struct receipt_files *files, const char *name, struct strbuf *out,
+               struct fault *f) MUST_CHECK;
+/* The same, parsed strictly; the caller deletes *out. */
+int files_read_json(const struct receipt_files *files, const char *name, cJSON **out,
+                    struct fault *f) MUST_CHECK;
+/* Takes the digest of one file's bytes into it. */
+int files_digest(const struct receipt_files *files, struct receipt_file *file,
+                 struct fault *f) MUST_CHECK;
+
+/* Line by line, in memory of the longest line. */
+struct receipt_lines {
+    int fd;
+    char name[RECEIPT_NAME_MAX + 1];
+    size_t line_max;
+    struct strbuf buf;
+    size_t from; /* what of buf has been handed out */
+    size_t line; /* the number of the line handed out last */
+    bool ended;
+};
+
+int lines_open(struct receipt_lines *l, const struct receipt_files *files, const char *name,
+               size_t line_max, struct fault *f) MUST_CHECK;
+/* *text is NULL at the end; it lives until the next call and ends with NUL in the place of the
+ * newline. Sets the fault's place to the line. A last line without a newline is a fault. */
+int lines_next(struct receipt_lines *l, const char **text, size_t *len, struct fault *f) MUST_CHECK;
+void lines_release(struct receipt_lines *l);
+
+#endif

@@ -1,0 +1,408 @@
+#include "ctl/receipt/history.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "state/line.h"
+
+struct reading {
+    struct history *h;
+    const struct lock *lock;
+    const char *id; /* "<name>-<first 8 hex of root>" */
+    struct wall_time locked;
+    struct digest prev;
+    struct fault *f;
+};
+
+/* ---- the chain ---- */
+
+/* The text that the hash is of: the line without its "hash". The line is canonical, so the member
+ * stands in it as it is cut out here, with the comma that a first or middle member has after it. */
+static int hash_of_line(const struct reading *r, const char *text, size_t len, const char *said,
+                        struct digest *out)
+{
+    char prev[DIGEST_HEX_SIZE];
+    char *member = xasprintf("\"hash\":\"%s\",", said);
+    const char *at = strstr(text, member);
+    const size_t n = strlen(member);
+    free(member);
+    if (at == NULL) {
+        return fault_says(r->f, "is not in the form in which the daemon writes a row");
+    }
+    struct digest_stream s;
+    digest_start(&s);
+    digest_hex(&r->prev, prev);
+    digest_add(&s, prev, strlen(prev));
+    digest_add(&s, text, (size_t)(at - text));
+    digest_add(&s, at + n, len - (size_t)(at - text) - n);
+    *out = digest_finish(&s);
+    return 0;
+}
+
+static int check_form(const struct reading *r, const cJSON *line, const char *text, size_t len)
+{
+    struct strbuf again = STRBUF_INIT;
+    struct err err;
+    int rc = json_canonical(line, &again, &err) != 0 ? fault_from(r->f, &err) : 0;
+    if (rc == 0 && (again.len != len || memcmp(again.buf, text, len) != 0)) {
+        rc = fault_says(r->f, "is not in the form in which the daemon writes a row");
+    }
+    strbuf_release(&again);
+    return rc;
+}
+
+static int check_chain(struct reading *r, const cJSON *line, const char *text, size_t len)
+{
+    struct history *h = r->h;
+    struct err err;
+    const char *said = NULL;
+    int64_t seq = 0;
+    struct digest hash = {{0}};
+    char hex[DIGEST_HEX_SIZE];
+    if (json_get_string(line, "hash", &said, &err) != 0 ||
+        json_get_int(line, "seq", 1, JSON_INT_MAX, &seq, &err) != 0) {
+        return fault_from(r->f, &err);
+    }
+    if (seq != (int64_t)h->n_rows + 1) {
+        return fault_differs_int(r->f, "the row's number (a row is missing, or out of order)",
+                                 (long long)h->n_rows + 1, seq);
+    }
+    int rc = check_form(r, line, text, len);
+    rc = rc == 0 ? hash_of_line(r, text, len, said, &hash) : rc;
+    if (rc != 0) {
+        return rc;
+    }
+    digest_hex(&hash, hex);
+    if (strcmp(hex, said) != 0) {
+        return fault_differs(r->f, "the row's hash does not follow from the row before and itself",
+                             hex, said);
+    }
+    ARRAY_GROW(h->hashes, h->n_rows, h->cap_rows);
+    h->hashes[h->n_rows++] = hash;
+    r->prev = hash;
+    return 0;
+}
+
+/* ---- the first row ---- */
+
+static int check_submitted(struct reading *r, const cJSON *line)
+{
+    const struct program *p = r->h->program;
+    cJSON *expected = json_object();
+    cJSON *stages = json_array();
+    const char *detail = NULL;
+    struct err err;
+    json_put_int(expected, "cells", (int64_t)p->n_cells);
+    json_put_string(expected, "head", r->lock->root);
+    json_put_string(expected, "id", r->id);
+    json_put_string(expected, "name", p->name);
+    json_put_string(expected, "root", r->lock->root);
+    for (size_t i = 0; i < p->n_stages; i++) {
+        json_push_string(stages, p->stages[i].name);
+    }
+    json_put(expected, "stages", stages);
+    const cJSON *found = json_member(line, "program");
+    int rc = found == NULL ? fault_says(r->f, "names no program")
+                           : fault_compare(r->f, "program", expected, found);
+    cJSON_Delete(expected);
+    if (rc == 0 && json_opt_string(line, "detail", &detail, &err) != 0) {
+        rc = fault_from(r->f, &err);
+    }
+    r->h->unverified = detail != NULL;
+    return rc;
+}
+
+/* ---- rows of tasks ---- */
+
+static int check_names(const struct reading *r, const cJSON *line, size_t task)
+{
+    const struct program *p = r->h->program;
+    const cJSON *part = json_member(line, "task");
+    const char *cell = NULL;
+    const char *stage = NULL;
+    struct err err;
+    if (json_get_string(part, "cell", &cell, &err) != 0 ||
+        json_get_string(part, "stage", &stage, &err) != 0) {
+        return fault_from(r->f, &err);
+    }
+    const char *its_cell = p->cells[task / p->n_stages].name;
+    const char *its_stage = p->stages[task % p->n_stages].name;
+    if (strcmp(cell, its_cell) != 0) {
+        return fault_differs(r->f, "task.cell", its_cell, cell);
+    }
+    return strcmp(stage, its_stage) == 0 ? 0 : fault_differs(r->f, "task.stage", its_stage, stage);
+}
+
+/* What is not journalled because it follows: a waiting task became ready, a started one ran. */
+static bool moved_silently(enum task_state was, enum task_state from)
+{
+    return was == from || (was == TASK_WAITING && from == TASK_READY) ||
+           (was == TASK_STARTING && from == TASK_RUNNING);
+}
+
+static int check_move(const struct reading *r, const struct state_row *row)
+{
+    const struct history_task *t = &r->h->tasks[row->task];
+    if (!moved_silently(t->state, row->from)) {
+        return fault_differs(r->f, "task.from is not where the task was", task_state_name(t->state),
+                             task_state_name(row->from));
+    }
+    bool seen = r->h->status.unsealed || r->h->status.unblinded;
+    if (row->kind == ROW_TASK_RETRIED && seen &&
+        program_stage_is_counted(r->h->program, row->task % r->h->program->n_stages)) {
+        return fault_says(r->f, "a counted task is tried again after its scores could be seen");
+    }
+    if (!state_row_is_legal(row)) {
+        return fault_says(r->f, "%s: from %s to %s is no legal move", row_kind_name(row->kind),
+                          task_state_name(row->from), task_state_name(row->after.state));
+    }
+    return 0;
+}
+
+static int take_start(struct reading *r, const struct state_row *row)
+{
+    struct history *h = r->h;
+    struct history_task *t = &h->tasks[row->task];
+    if (row->attempt.no != t->n_attempts + 1) {
+        return fault_differs_int(r->f, "attempt.no", (long long)t->n_attempts + 1, row->attempt.no);
+    }
+    t->n_attempts++;
+    if (h->first_start.ms == 0 || row->time.ms < h->first_start.ms) {
+        h->first_start = row->time;
+    }
+    ARRAY_GROW(h->attempts, h->n_attempts, h->cap_attempts);
+    h->attempts[h->n_attempts++] = (struct history_attempt){.task = row->task, .row = row->attempt};
+    t->live = h->n_attempts;
+    return 0;
+}
+
+static int take_end(struct reading *r, const struct state_row *row)
+{
+    struct history_task *t = &r->h->tasks[row->task];
+    struct history_attempt *a = t->live == 0 ? NULL : &r->h->attempts[t->live - 1];
+    if (a == NULL || a->row.no != row->attempt.no) {
+        return fault_says(r->f, "attempt %u is not at work: it never started, or has ended",
+                          row->attempt.no);
+    }
+    if (strcmp(a->row.id, row->attempt.id) != 0) {
+        return fault_differs(r->f, "attempt.id", a->row.id, row->attempt.id);
+    }
+    a->row = row->attempt;
+    t->live = 0;
+    t->n_resumes += row->attempt.resumed_from >= 0 ? 1 : 0;
+    if (row->has_result) {
+        t->accepted = row->attempt.no;
+        t->result = row->result_digest;
+    }
+    return 0;
+}
+
+static int take_task_row(struct reading *r, const cJSON *line, const struct state_row *row)
+{
+    struct history *h = r->h;
+    int rc = check_names(r, line, row->task);
+    rc = rc == 0 ? check_move(r, row) : rc;
+    if (rc == 0 && row->kind == ROW_ATTEMPT_STARTED) {
+        rc = take_start(r, row);
+    } else if (rc == 0 && row->kind == ROW_ATTEMPT_ENDED) {
+        rc = take_end(r, row);
+    }
+    struct history_task *t = &h->tasks[row->task];
+    if (rc == 0 && row->after.n_attempts != t->n_attempts) {
+        rc = fault_differs_int(r->f, "task.attempts", t->n_attempts, row->after.n_attempts);
+    }
+    if (rc == 0 && h->verdict_row != 0 && row->kind != ROW_TASK_ENDING) {
+        rc = fault_says(r->f, "a task moves after the verdict (row %zu)", h->verdict_row);
+    }
+    t->state = row->after.state;
+    t->cause = row->after.cause;
+    return rc;
+}
+
+/* ---- rows of the program ---- */
+
+static void take_unblinding(struct history *h, const cJSON *line)
+{
+    const cJSON *time = json_member(line, "time");
+    const cJSON *detail = json_member(line, "detail");
+    char *text =
+        xasprintf("%s: %s", time->valuestring, cJSON_IsString(detail) ? detail->valuestring : "");
+    json_push_string(h->unblindings, text);
+    free(text);
+}
+
+/* What was once so stays so. */
+static int check_status(const struct reading *r, const struct program_row *now)
+{
+    const struct program_row *was = &r->h->status;
+    if ((was->unsealed && !now->unsealed) || (was->unblinded && !now->unblinded) ||
+        (was->verdict && !now->verdict) || (was->reported && !now->reported)) {
+        return fault_says(r->f, "status takes back what was so in a row before");
+    }
+    if (was->verdict && (strcmp(was->outcome, now->outcome) != 0 ||
+                         !digest_equal(&was->verdict_digest, &now->verdict_digest))) {
+        return fault_says(r->f, "status names another verdict than row %zu", r->h->verdict_row);
+    }
+    return 0;
+}
+
+static int take_program_row(struct reading *r, const cJSON *line, const struct state_row *row)
+{
+    struct history *h = r->h;
+    int rc = check_status(r, &row->status);
+    if (rc != 0) {
+        return rc;
+    }
+    if (row->kind == ROW_UNBLINDED) {
+        take_unblinding(h, line);
+    }
+    for (size_t i = 0; row->kind == ROW_VERDICT && i < h->n_tasks; i++) {
+        if (!task_state_is_terminal(h->tasks[i].state)) {
+            return fault_says(r->f, "a verdict while task %zu is %s", i,
+                              task_state_name(h->tasks[i].state));
+        }
+    }
+    const cJSON *amendment = json_member(line, "amendment");
+    if (amendment != NULL) {
+        json_push(h->amended, json_copy(amendment));
+    }
+    if (row->status.verdict && !h->status.verdict) {
+        h->verdict_row = h->n_rows;
+    }
+    h->status = row->status;
+    return 0;
+}
+
+static int take_row(struct reading *r, const cJSON *line)
+{
+    struct state_row row;
+    struct err err;
+    const char *time = NULL;
+    struct wall_time when;
+    if (line_to_row(line, 1, &row, &err) != 0 || json_get_string(line, "time", &time, &err) != 0) {
+        return fault_from(r->f, &err);
+    }
+    if (!clock_wall_parse(time, &when)) {
+        return fault_says(r->f, "\"time\" is no time");
+    }
+    if (when.ms < r->locked.ms) {
+        char locked[WALL_TEXT_SIZE];
+        clock_wall_text(r->locked, locked);
+        return fault_differs(r->f, "the row's time lies before the lock's", locked, time);
+    }
+    if ((row.kind == ROW_SUBMITTED) != (r->h->n_rows == 1)) {
+        return fault_says(r->f, "the submission is the first row, and no other");
+    }
+    if (row.kind == ROW_SUBMITTED) {
+        return check_submitted(r, line);
+    }
+    if (!row_kind_is_of_task(row.kind)) {
+        return take_program_row(r, line, &row);
+    }
+    if (json_member(json_member(line, "task"), "apparatus") != NULL) {
+        return row.task >= r->h->n_tasks
+                   ? 0 /* no task of the grid: the chain covers what is said of it */
+                   : fault_says(r->f, "an apparatus check in the place of a task of the grid");
+    }
+    if (row.task >= r->h->n_tasks) {
+        return fault_says(r->f, "task %u: the plan has %zu", row.task, r->h->n_tasks);
+    }
+    return take_task_row(r, line, &row);
+}
+
+static int take_line(struct reading *r, const char *text, size_t len)
+{
+    cJSON *line = NULL;
+    struct err err;
+    if (json_parse(text, len, &line, &err) != 0) {
+        return fault_from(r->f, &err);
+    }
+    int rc = check_chain(r, line, text, len);
+    rc = rc == 0 ? take_row(r, line) : rc;
+    cJSON_Delete(line);
+    return rc;
+}
+
+/* Stages without dependencies begin ready; the first row's moves rest on that. */
+static void init_tasks(struct history *h)
+{
+    const struct program *p = h->program;
+    h->tasks = xcalloc(h->n_tasks, sizeof(*h->tasks));
+    for (size_t i = 0; i < h->n_tasks; i++) {
+        h->tasks[i].state = p->stages[i % p->n_stages].n_after == 0 ? TASK_READY : TASK_WAITING;
+    }
+}
+
+static int by_task(const void *a, const void *b)
+{
+    const struct history_attempt *x = a;
+    const struct history_attempt *y = b;
+    if (x->task != y->task) {
+        return x->task < y->task ? -1 : 1;
+    }
+    return x->row.no < y->row.no ? -1 : x->row.no > y->row.no;
+}
+
+int history_read(struct history *h, const struct program *p, const struct lock *lock,
+                 const struct receipt_files *files, struct fault *f)
+{
+    struct receipt_lines l;
+    const char *text = NULL;
+    size_t len = 0;
+    char *id = lock_program_id(lock);
+    struct reading r = {.h = h, .lock = lock, .id = id, .f = f};
+    const cJSON *time = json_member(lock->json, "time");
+    *h = (struct history){.program = p, .n_tasks = program_n_tasks(p)};
+    h->amended = json_array();
+    h->unblindings = json_array();
+    init_tasks(h);
+    fault_at(f, RECEIPT_LOCK, 0);
+    int rc = cJSON_IsString(time) && clock_wall_parse(time->valuestring, &r.locked)
+                 ? 0
+                 : fault_says(f, "\"time\" is no time");
+    l = (struct receipt_lines){.fd = -1, .buf = STRBUF_INIT};
+    rc = rc == 0 ? lines_open(&l, files, RECEIPT_JOURNAL, JOURNAL_LINE_MAX, f) : rc;
+    while (rc == 0) {
+        rc = lines_next(&l, &text, &len, f);
+        if (rc != 0 || text == NULL) {
+            break;
+        }
+        rc = take_line(&r, text, len);
+    }
+    if (rc == 0 && h->n_rows == 0) {
+        rc = fault_says(f, "is empty");
+    }
+    if (h->n_attempts > 0) {
+        qsort(h->attempts, h->n_attempts, sizeof(*h->attempts), by_task);
+    }
+    lines_release(&l);
+    free(id);
+    return rc;
+}
+
+void history_release(struct history *h)
+{
+    cJSON_Delete(h->amended);
+    cJSON_Delete(h->unblindings);
+    free(h->tasks);
+    free(h->attempts);
+    free(h->hashes);
+    *h = (struct history){0};
+}
+
+const struct history_attempt *history_attempts_of(const struct history *h, size_t task, size_t *n)
+{
+    size_t low = 0;
+    size_t high = h->n_attempts;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        low = h->attempts[mid].task < task ? mid + 1 : low;
+        high = h->attempts[mid].task < task ? high : mid;
+    }
+    *n = 0;
+    while (low + *n < h->n_attempts && h->attempts[low + *n].task == task) {
+        (*n)++;
+    }
+    return h->attempts + low;
+}

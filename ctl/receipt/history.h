@@ -1,0 +1,63 @@
+/*
+ * What a journal says, row by row, and whether it can have come about: each line is in the form in
+ * which the daemon writes it, its number and hash follow from the line before, it names tasks of
+ * the program, and each task moves from where it was, as state/rows.h allows. Nothing lies before
+ * the lock.
+ *
+ * A journal that was cut at its end still chains: how it must end is for others to hold against it
+ * (provenance.json, coverage.json and amendments/ each say how far it went).
+ */
+#ifndef CTL_RECEIPT_HISTORY_H
+#define CTL_RECEIPT_HISTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ctl/receipt/files.h"
+#include "prereg/lock.h"
+#include "prereg/program.h"
+#include "state/rows.h"
+
+struct history_task {
+    enum task_state state;
+    enum cause cause;
+    uint32_t n_attempts;
+    uint32_t n_resumes; /* attempts that began at a checkpoint of an earlier one */
+    size_t live;        /* 1 + index of the attempt at work, while they stand as they started */
+    uint32_t accepted;  /* done: the attempt whose result it is */
+    struct digest result;
+};
+
+struct history_attempt {
+    uint32_t task;
+    struct attempt_row row; /* as it started, or as it ended */
+};
+
+struct history {
+    const struct program *program;
+    struct history_task *tasks; /* program_n_tasks() of them */
+    size_t n_tasks;
+    struct history_attempt *attempts; /* by task and number */
+    size_t n_attempts;
+    size_t cap_attempts;
+    struct digest *hashes; /* of each row */
+    size_t n_rows;
+    size_t cap_rows;
+    struct program_row status;
+    size_t verdict_row;           /* 0: none */
+    bool unverified;              /* it was made from files after the daemon's own was lost */
+    struct wall_time first_start; /* of an attempt; 0: none */
+    cJSON *amended;               /* array: {"number","head","level"} */
+    cJSON *unblindings;           /* array of texts, as provenance.json has them */
+};
+
+/* Reads journal.jsonl of the files. Always valid to release. */
+int history_read(struct history *h, const struct program *p, const struct lock *lock,
+                 const struct receipt_files *files, struct fault *f) MUST_CHECK;
+void history_release(struct history *h);
+
+/* The attempts of one task, in order. */
+const struct history_attempt *history_attempts_of(const struct history *h, size_t task, size_t *n);
+
+#endif

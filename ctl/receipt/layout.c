@@ -1,0 +1,139 @@
+#include "ctl/receipt/layout.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "base/xalloc.h"
+
+enum need { NEED_NONE = 0, NEED_EXECUTED = 1, NEED_IMPORTED = 2, NEED_ALL = 3 };
+
+static const struct {
+    const char *name;
+    enum need need;
+    enum need of; /* which kinds may have it */
+} files[] = {
+    {RECEIPT_VERIFY, NEED_ALL, NEED_ALL},
+    {RECEIPT_SUMS, NEED_ALL, NEED_ALL},
+    {RECEIPT_STATEMENT, NEED_ALL, NEED_ALL},
+    {RECEIPT_GRID, NEED_ALL, NEED_ALL},
+    {RECEIPT_LOCK, NEED_ALL, NEED_ALL},
+    {RECEIPT_TSQ, NEED_NONE, NEED_ALL},
+    {RECEIPT_TSR, NEED_NONE, NEED_ALL},
+    {RECEIPT_JOURNAL, NEED_EXECUTED, NEED_EXECUTED},
+    {RECEIPT_RECORDS, NEED_EXECUTED, NEED_EXECUTED},
+    {RECEIPT_ENVIRONMENT, NEED_EXECUTED, NEED_EXECUTED},
+    {RECEIPT_IMPORTED, NEED_IMPORTED, NEED_IMPORTED},
+    {RECEIPT_GIVEN, NEED_IMPORTED, NEED_IMPORTED},
+    {RECEIPT_COVERAGE, NEED_ALL, NEED_ALL},
+    {RECEIPT_VERDICT, NEED_ALL, NEED_ALL},
+    {RECEIPT_PROVENANCE, NEED_ALL, NEED_ALL},
+    {RECEIPT_INSTRUMENTS, NEED_NONE, NEED_ALL},
+    {"report.html", NEED_NONE, NEED_ALL},
+    {"report.md", NEED_NONE, NEED_ALL},
+    {"report.json", NEED_NONE, NEED_ALL},
+};
+
+static bool has_prefix(const char *name, const char *prefix)
+{
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+/* What is left between prefix and suffix, its length in *n; NULL when the name has not both. */
+static const char *stem_of(const char *name, const char *prefix, const char *suffix, size_t *n)
+{
+    const size_t len = strlen(name);
+    const size_t a = strlen(prefix);
+    const size_t b = strlen(suffix);
+    if (len <= a + b || !has_prefix(name, prefix) || strcmp(name + len - b, suffix) != 0) {
+        return NULL;
+    }
+    *n = len - a - b;
+    return name + a;
+}
+
+static bool is_amendment(const char *name)
+{
+    size_t n = 0;
+    const char *stem = stem_of(name, "amendments/", ".json", &n);
+    stem = stem != NULL ? stem : stem_of(name, "amendments/", ".toml", &n);
+    return stem != NULL && n == 4 && strspn(stem, "0123456789") == 4;
+}
+
+static bool is_apparatus(const char *name)
+{
+    size_t n = 0;
+    const char *stem = stem_of(name, "apparatus/", ".json", &n);
+    if (stem == NULL || n > 64) {
+        return false;
+    }
+    char *text = xstrndup(stem, n);
+    bool is_name = text_is_name(text);
+    free(text);
+    return is_name;
+}
+
+bool layout_is_signature(const char *name)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    size_t n = 0;
+    const char *stem = stem_of(name, RECEIPT_SIGNATURES, ".sig", &n);
+    return stem != NULL && strspn(stem, letters) == n;
+}
+
+bool layout_is_summed(const char *name)
+{
+    return strcmp(name, RECEIPT_SUMS) != 0 && !has_prefix(name, RECEIPT_SIGNATURES);
+}
+
+const char *layout_refuses(const char *name)
+{
+    const size_t n = strlen(name);
+    if (!text_is_utf8(name, n)) {
+        return "its name is no UTF-8";
+    }
+    if (name[0] == '/' || strcmp(name, "..") == 0 || has_prefix(name, "../") ||
+        strstr(name, "/../") != NULL || (n > 2 && strcmp(name + n - 3, "/..") == 0)) {
+        return "its name leads out of the folder";
+    }
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        if (strcmp(name, files[i].name) == 0) {
+            return NULL;
+        }
+        if (strcasecmp(name, files[i].name) == 0) {
+            return "its name differs from a receipt's file only in the case of letters";
+        }
+    }
+    bool known = n <= RECEIPT_NAME_MAX &&
+                 (is_amendment(name) || is_apparatus(name) || layout_is_signature(name));
+    return known ? NULL : "no receipt of this version has such a file";
+}
+
+int64_t layout_bytes_max(const char *name)
+{
+    bool by_line = strcmp(name, RECEIPT_JOURNAL) == 0 || strcmp(name, RECEIPT_RECORDS) == 0 ||
+                   strcmp(name, RECEIPT_ENVIRONMENT) == 0;
+    return by_line ? RECEIPT_FILE_BYTES_MAX : RECEIPT_WHOLE_MAX;
+}
+
+const char *layout_missing(bool imported, layout_has_fn *has, void *ctx)
+{
+    const enum need kind = imported ? NEED_IMPORTED : NEED_EXECUTED;
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        if ((files[i].need & kind) != 0 && !has(ctx, files[i].name)) {
+            return files[i].name;
+        }
+    }
+    return NULL;
+}
+
+bool layout_is_of_other_kind(bool imported, const char *name)
+{
+    const enum need kind = imported ? NEED_IMPORTED : NEED_EXECUTED;
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        if (strcmp(name, files[i].name) == 0) {
+            return (files[i].of & kind) == 0;
+        }
+    }
+    return imported && is_apparatus(name);
+}

@@ -1,0 +1,63 @@
+/*
+ * What lies in a receipt's folder, and how much of it there may be. Nothing else may lie there: a
+ * file that no sum covers, or that this version does not know, is refused.
+ *
+ *   VERIFY.md SHA256SUMS statement.json signatures/NAME.sig
+ *   grid.toml grid.toml.lock [grid.toml.lock.tsq .tsr] amendments/NNNN.{json,toml}
+ *   executed: journal.jsonl records.jsonl environment.jsonl [apparatus/NAME.json]
+ *   imported: records.json imported.json
+ *   coverage.json verdict.json provenance.json [instruments.json report.html report.md report.json]
+ *
+ * SHA256SUMS covers every file but itself and signatures/; statement.json's subjects are the files
+ * that SHA256SUMS covers, without itself. So whoever signs SHA256SUMS signs all of it.
+ */
+#ifndef CTL_RECEIPT_LAYOUT_H
+#define CTL_RECEIPT_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RECEIPT_SCHEMA 1
+
+#define RECEIPT_VERIFY      "VERIFY.md"
+#define RECEIPT_SUMS        "SHA256SUMS"
+#define RECEIPT_STATEMENT   "statement.json"
+#define RECEIPT_GRID        "grid.toml"
+#define RECEIPT_LOCK        "grid.toml.lock"
+#define RECEIPT_TSQ         "grid.toml.lock.tsq"
+#define RECEIPT_TSR         "grid.toml.lock.tsr"
+#define RECEIPT_JOURNAL     "journal.jsonl"
+#define RECEIPT_RECORDS     "records.jsonl"
+#define RECEIPT_ENVIRONMENT "environment.jsonl"
+#define RECEIPT_IMPORTED    "imported.json"
+#define RECEIPT_GIVEN       "records.json" /* of an imported program */
+#define RECEIPT_COVERAGE    "coverage.json"
+#define RECEIPT_VERDICT     "verdict.json"
+#define RECEIPT_PROVENANCE  "provenance.json"
+#define RECEIPT_INSTRUMENTS "instruments.json"
+#define RECEIPT_SIGNATURES  "signatures/"
+
+/* Limits; over one of them a receipt is refused before it is read. */
+#define RECEIPT_FILES_MAX      ((size_t)25000)     /* two for each of 9999 amendments, and some */
+#define RECEIPT_NAME_MAX       ((size_t)120)       /* bytes */
+#define RECEIPT_FILE_BYTES_MAX ((int64_t)4 << 30)  /* of journal.jsonl and records.jsonl */
+#define RECEIPT_WHOLE_MAX      ((int64_t)1 << 30)  /* of any other: read in one piece */
+#define RECEIPT_BYTES_MAX      ((int64_t)8 << 30)  /* of all files; ustar holds no more of one */
+#define RECEIPT_LINE_MAX       ((size_t)100 << 20) /* six bytes for each of a result's 16 MiB */
+#define RECEIPT_RESULT_MAX     ((size_t)16 << 20)
+
+/* Why no receipt has such a file; NULL when it may. */
+const char *layout_refuses(const char *name);
+bool layout_is_signature(const char *name);
+bool layout_is_summed(const char *name);
+int64_t layout_bytes_max(const char *name);
+
+/* The first file that a receipt of this kind must have and `has` denies; NULL when there is none.
+ */
+typedef bool layout_has_fn(void *ctx, const char *name);
+const char *layout_missing(bool imported, layout_has_fn *has, void *ctx);
+/* A file of the other kind of receipt. */
+bool layout_is_of_other_kind(bool imported, const char *name);
+
+#endif

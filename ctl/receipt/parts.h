@@ -1,0 +1,47 @@
+/*
+ * The parts of a receipt that follow from others: made by export, made again by verify, and held
+ * against each other byte for byte.
+ */
+#ifndef CTL_RECEIPT_PARTS_H
+#define CTL_RECEIPT_PARTS_H
+
+#include <cjson/cJSON.h>
+
+#include "base/strbuf.h"
+#include "ctl/receipt/files.h"
+#include "ctl/receipt/history.h"
+#include "truthtable/evidence.h"
+#include "truthtable/verdict.h"
+
+/* What a receipt says, read and put together; owns nothing but what its parts own. */
+struct receipt {
+    const struct program *program;
+    const struct lock *lock;
+    const struct history *history; /* NULL: imported */
+    const struct evidence *evidence;
+    const struct verdict *verdict;
+};
+
+/* Appends a task's line of records.jsonl, with its newline:
+ *   {"cell","stage","end","cause","attempt","attempts","resumes","sha256","result":TEXT,"items"}
+ * text and result (parsed) are those of its result.json, NULL when it is not done. "items" is the
+ * artifact that the result names as such. */
+void parts_record(struct strbuf *out, const struct history *h, size_t task, const char *text,
+                  const cJSON *result);
+
+/* Appends the lines of environment.jsonl: one for each attempt in provenance.json. */
+void parts_environment(struct strbuf *out, const cJSON *task);
+
+/* coverage.json: planned = done + blocked + never_run, in tasks, records and counted tasks; causes;
+ * attempts and resumes, in all and for each cell; how far the journal goes. */
+int parts_coverage(const struct receipt *r, struct strbuf *out, struct err *err) MUST_CHECK;
+
+/* statement.json, an in-toto Statement v1; the files' digests have been taken. `tool` is the
+ * version that made the receipt. */
+int parts_statement(const struct receipt *r, const struct receipt_files *files, const char *tool,
+                    struct strbuf *out, struct err *err) MUST_CHECK;
+
+/* verdict.json as the daemon and import write it. */
+int parts_verdict(const struct receipt *r, struct strbuf *out, struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,96 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "ctl/receipt/export.h"
+#include "ctl/receipt/layout.h"
+#include "ctl/receipt/tar.h"
+#include "prereg/lock.h"
+#include "prereg/signature.h"
+
+/* "SHA256:ab+/" as a file's name: signatures/ab-_.sig, in base64's alphabet for names. */
+static char *signature_path(const char *folder, const char *fingerprint)
+{
+    const char *colon = strchr(fingerprint, ':');
+    char *path = xasprintf("%s/%s%s.sig", folder, RECEIPT_SIGNATURES,
+                           colon == NULL ? fingerprint : colon + 1);
+    for (char *c = path + strlen(folder) + 1 + strlen(RECEIPT_SIGNATURES); *c != '\0'; c++) {
+        *c = *c == '+' ? '-' : *c == '/' ? '_' : *c;
+    }
+    return path;
+}
+
+/* Nobody signs what does not follow. */
+static int check_holds(const char *folder, struct err *err)
+{
+    const struct verify_spec spec = {.folder = folder};
+    struct verify_answer answer;
+    int rc = receipt_verify(&spec, &answer);
+    if (rc != 0) {
+        (void)fault_to_err(&answer.fault, err);
+        rc = err_wrap(err, "not signed, for it does not follow");
+    }
+    verify_answer_release(&answer);
+    return rc;
+}
+
+static int add_signature(const char *folder, const struct strbuf *sums,
+                         const struct strbuf *armored, char **path, struct err *err)
+{
+    struct signature_check check = {0};
+    char *inner = path_join(folder, "signatures");
+    int rc = signature_check(armored->buf, sums->buf, sums->len, NULL, &check, err);
+    rc = rc == 0 ? dir_make(inner, 0755, err) : rc;
+    if (rc == 0) {
+        *path = signature_path(folder, check.fingerprint);
+        rc = file_write_atomic(*path, armored->buf, armored->len, 0644, err);
+    }
+    signature_check_release(&check);
+    free(inner);
+    return rc;
+}
+
+int receipt_pack(const char *folder, const char *tar_path, struct err *err)
+{
+    struct file_writer w;
+    struct lock *lock = NULL;
+    struct wall_time time = {0};
+    char *path = path_join(folder, RECEIPT_LOCK);
+    int rc = lock_read(path, &lock, err);
+    const cJSON *text = lock != NULL ? json_member(lock->json, "time") : NULL;
+    if (cJSON_IsString(text)) {
+        (void)!clock_wall_parse(text->valuestring, &time);
+    }
+    rc = rc == 0 ? file_writer_open(&w, tar_path, 0644, err) : rc;
+    if (rc == 0) {
+        rc = tar_write(folder, path_name(folder), time, &w, err);
+        rc = rc == 0 ? file_writer_publish(&w, err) : rc;
+        file_writer_release(&w);
+    }
+    lock_free(lock);
+    free(path);
+    return rc;
+}
+
+int receipt_sign(const char *folder, const char *key_path, char **path, struct err *err)
+{
+    struct strbuf sums = STRBUF_INIT;
+    struct strbuf armored = STRBUF_INIT;
+    char *sums_path = path_join(folder, RECEIPT_SUMS);
+    char *tar = xasprintf("%s.tar", folder);
+    *path = NULL;
+    int rc = check_holds(folder, err);
+    rc = rc == 0 ? file_read(sums_path, (size_t)RECEIPT_WHOLE_MAX, &sums, err) : rc;
+    rc = rc == 0 ? signature_make(key_path, sums.buf, sums.len, &armored, err) : rc;
+    rc = rc == 0 ? add_signature(folder, &sums, &armored, path, err) : rc;
+    if (rc == 0 && file_kind_at(tar) == FILE_REGULAR) {
+        rc = receipt_pack(folder, tar, err);
+    }
+    strbuf_release(&sums);
+    strbuf_release(&armored);
+    free(sums_path);
+    free(tar);
+    return rc;
+}

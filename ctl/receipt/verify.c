@@ -1,0 +1,239 @@
+#include "ctl/receipt/verify.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "ctl/receipt/sums.h"
+#include "ctl/receipt/verify_parts.h"
+
+static const char *const LEVELS[LEVEL_NR] = {[LEVEL_NONE] = "nothing",
+                                             [LEVEL_CONSISTENT] = "self-consistent",
+                                             [LEVEL_SIGNED] = "signed",
+                                             [LEVEL_STAMPED] = "time-stamped"};
+
+const char *verify_level_name(enum verify_level level)
+{
+    return LEVELS[level];
+}
+
+struct receipt verifying_receipt(const struct verifying *v)
+{
+    return (struct receipt){.program = v->program,
+                            .lock = v->lock,
+                            .history = v->imported ? NULL : &v->history,
+                            .evidence = &v->evidence,
+                            .verdict = &v->verdict};
+}
+
+void verifying_says(struct verifying *v, const char *fmt, ...)
+{
+    char text[600];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    json_push_string(v->established, text);
+}
+
+/* ---- what must be there ---- */
+
+static bool has_file(void *ctx, const char *name)
+{
+    return files_have(ctx, name);
+}
+
+static int check_kind(struct verifying *v)
+{
+    v->imported = files_have(&v->files, RECEIPT_IMPORTED);
+    const char *missing = layout_missing(v->imported, has_file, &v->files);
+    if (missing != NULL) {
+        fault_at(v->f, missing, 0);
+        return fault_says(v->f, "is missing");
+    }
+    for (size_t i = 0; i < v->files.n; i++) {
+        if (layout_is_of_other_kind(v->imported, v->files.items[i].name)) {
+            fault_at(v->f, v->files.items[i].name, 0);
+            return fault_says(v->f, "an imported program has no such file, or an executed one has "
+                                    "no " RECEIPT_IMPORTED ": a receipt is one or the other");
+        }
+    }
+    return 0;
+}
+
+/* Before anything else is read: a newer version may mean all of it otherwise. */
+static int check_version(struct verifying *v)
+{
+    cJSON *o = NULL;
+    struct err err;
+    int64_t schema = 0;
+    int rc = files_read_json(&v->files, RECEIPT_STATEMENT, &o, v->f);
+    if (rc != 0) {
+        return rc;
+    }
+    const cJSON *predicate = json_member(o, "predicate");
+    const cJSON *tool = json_member(predicate, "tool");
+    const char *version = NULL;
+    if (json_get_int(predicate, "schema", 0, INT32_MAX, &schema, &err) != 0 ||
+        json_get_string(tool, "version", &version, &err) != 0) {
+        rc = fault_from(v->f, &err);
+    } else if (schema > RECEIPT_SCHEMA) {
+        (void)fault_says(v->f, "the receipt has schema %lld; this version (%s) reads %d",
+                         (long long)schema, PREREGD_VERSION, RECEIPT_SCHEMA);
+        rc = v->f->code = ERR_VERSION;
+    } else if (schema < 1 || strlen(version) >= sizeof(v->tool)) {
+        rc = fault_says(v->f, "is of no version that there was");
+    } else {
+        (void)snprintf(v->tool, sizeof(v->tool), "%s", version);
+    }
+    cJSON_Delete(o);
+    return rc;
+}
+
+static int check_files(struct verifying *v)
+{
+    int rc = files_open(&v->files, v->spec->folder, v->f);
+    rc = rc == 0 ? check_kind(v) : rc;
+    rc = rc == 0 ? check_version(v) : rc;
+    return rc == 0 ? sums_check(&v->files, v->f) : rc;
+}
+
+/* ---- the steps that need no file of their own ---- */
+
+static int check_journal(struct verifying *v)
+{
+    if (v->imported) {
+        return 0;
+    }
+    int rc = history_read(&v->history, v->program, v->lock, &v->files, v->f);
+    return rc == 0 ? verify_amended(v) : rc;
+}
+
+static int check_statement(struct verifying *v)
+{
+    struct strbuf expected = STRBUF_INIT;
+    struct strbuf found = STRBUF_INIT;
+    struct err err;
+    const struct receipt r = verifying_receipt(v);
+    fault_at(v->f, RECEIPT_STATEMENT, 0);
+    int rc = parts_statement(&r, &v->files, v->tool, &expected, &err) != 0
+                 ? fault_from(v->f, &err)
+                 : files_read(&v->files, RECEIPT_STATEMENT, &found, v->f);
+    rc = rc == 0 ? fault_compare_text(v->f, &expected, &found) : rc;
+    strbuf_release(&expected);
+    strbuf_release(&found);
+    return rc;
+}
+
+typedef int step_fn(struct verifying *v);
+
+static int run_steps(struct verifying *v)
+{
+    static step_fn *const steps[] = {check_files,     verify_lock,       check_journal,
+                                     verify_records,  verify_verdict,    verify_provenance,
+                                     check_statement, verify_signatures, verify_timestamp};
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        int rc = steps[i](v);
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
+/* ---- the answer ---- */
+
+static cJSON *fault_json(const struct fault *f)
+{
+    cJSON *o = json_object();
+    json_put_string(o, "file", f->file[0] == '\0' ? NULL : f->file);
+    if (f->line > 0) {
+        json_put_int(o, "line", (int64_t)f->line);
+    } else {
+        json_put_null(o, "line");
+    }
+    json_put_string(o, "what", f->what);
+    json_put_string(o, "expected", f->expected[0] == '\0' ? NULL : f->expected);
+    json_put_string(o, "found", f->found[0] == '\0' ? NULL : f->found);
+    return o;
+}
+
+static cJSON *counts_json(const struct verifying *v)
+{
+    cJSON *o = json_object();
+    json_put_int(o, "files", (int64_t)v->files.n);
+    json_put_int(o, "bytes", v->files.bytes);
+    if (v->program != NULL) {
+        json_put_int(o, "tasks", (int64_t)program_n_tasks(v->program));
+    }
+    json_put_int(o, "journal_rows", (int64_t)v->history.n_rows);
+    json_put_int(o, "attempts", (int64_t)v->history.n_attempts);
+    json_put_int(o, "amendments", v->lock == NULL ? 0 : (int64_t)v->lock->n_amendments);
+    return o;
+}
+
+static enum verify_level level_of(const struct verifying *v)
+{
+    return !v->is_signed ? LEVEL_CONSISTENT : !v->is_stamped ? LEVEL_SIGNED : LEVEL_STAMPED;
+}
+
+static void answer(struct verifying *v, int rc)
+{
+    struct verify_answer *out = v->out;
+    const struct verdict *d = &v->verdict;
+    cJSON *tool = json_object();
+    out->level = rc == 0 ? level_of(v) : LEVEL_NONE;
+    json_put_string(out->json, "receipt", v->spec->folder);
+    json_put_bool(out->json, "holds", rc == 0);
+    json_put(out->json, "fault", rc == 0 ? cJSON_CreateNull() : fault_json(v->f));
+    json_put_string(out->json, "level", rc == 0 ? verify_level_name(out->level) : NULL);
+    json_put_string(out->json, "program", v->program == NULL ? NULL : v->program->name);
+    json_put_string(out->json, "root", v->lock == NULL ? NULL : v->lock->root);
+    json_put_string(out->json, "head", v->lock == NULL ? NULL : v->lock->head);
+    json_put_string(out->json, "records", v->imported ? v->evidence.label : "executed");
+    json_put_string(out->json, "outcome",
+                    rc != 0                            ? NULL
+                    : d->kind == VERDICT_VOID          ? "VOID"
+                    : d->kind == VERDICT_INDETERMINATE ? "INDETERMINATE"
+                                                       : v->program->outcomes[d->outcome].name);
+    json_put_string(tool, "made", v->tool);
+    json_put_string(tool, "verified", PREREGD_VERSION);
+    json_put(out->json, "tool", tool);
+    json_put(out->json, "counts", counts_json(v));
+    verify_words(v);
+}
+
+int receipt_verify(const struct verify_spec *spec, struct verify_answer *out)
+{
+    struct verifying v = {.spec = spec, .out = out, .f = &out->fault, .files = {.fd = -1}};
+    *out = (struct verify_answer){.json = json_object()};
+    v.established = json_array();
+    arena_init(&v.arena);
+    int rc = run_steps(&v);
+    if (rc == 0) {
+        fault_clear(&out->fault);
+    }
+    answer(&v, rc);
+    if (v.verdict.json != NULL) {
+        verdict_release(&v.verdict);
+    }
+    if (v.has_evidence) {
+        evidence_release(&v.evidence);
+    }
+    cJSON_Delete(v.established);
+    cJSON_Delete(v.provenance);
+    history_release(&v.history);
+    free(v.places);
+    lock_free(v.lock);
+    program_free(v.program);
+    files_release(&v.files);
+    arena_release(&v.arena);
+    return rc;
+}
+
+void verify_answer_release(struct verify_answer *out)
+{
+    cJSON_Delete(out->json);
+    *out = (struct verify_answer){0};
+}

@@ -1,0 +1,43 @@
+/*
+ * Verifying a receipt: everything is computed again from the records up, and the first thing that
+ * does not follow is named. No daemon, no network; nothing of the folder is executed. ssh-keygen
+ * and openssl, the system's own, look at signatures and time stamps where there are any.
+ *
+ * Order: files, sums, lock and plan, amendments, journal, records, coverage, verdict, provenance
+ * and environment, apparatus and instruments, statement, signatures, time stamp. So what is named
+ * first is nearest to the cause.
+ */
+#ifndef CTL_RECEIPT_VERIFY_H
+#define CTL_RECEIPT_VERIFY_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+#include "ctl/receipt/fault.h"
+
+struct verify_spec {
+    const char *folder;
+    const char *allowed_signers; /* file, or NULL: keys are told, and vouch for nobody */
+    bool must_be_allowed;        /* a lock or amendment by another key is a fault */
+    const char *ca;              /* certificates for the time stamp; NULL: it is not looked at */
+};
+
+/* What could be established, in this order; each rests on those before. */
+enum verify_level { LEVEL_NONE, LEVEL_CONSISTENT, LEVEL_SIGNED, LEVEL_STAMPED, LEVEL_NR };
+
+const char *verify_level_name(enum verify_level level); /* "self-consistent", ... */
+
+struct verify_answer {
+    struct fault fault; /* code 0: everything follows */
+    enum verify_level level;
+    /* {"receipt","holds","fault":{"file","line","what","expected","found"}|null,"level",
+     *  "sentence","program","root","head","records","kind","outcome","tool":{"made","verified"},
+     *  "counts":{...},"established":[TEXT...],"not_shown":[TEXT...]} */
+    cJSON *json;
+};
+
+/* 0, or the fault's code; *out is always valid to release. */
+int receipt_verify(const struct verify_spec *spec, struct verify_answer *out) MUST_CHECK;
+void verify_answer_release(struct verify_answer *out);
+
+#endif

@@ -1,0 +1,128 @@
+/* Lock, amendments and plan; and what the journal says of the amendments. */
+#include <string.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "ctl/receipt/verify_parts.h"
+#include "prereg/amendment.h"
+#include "prereg/imported.h"
+
+/* The first error of the plan, with its line. */
+static int bad_plan(struct verifying *v, const struct diag *diag, const struct err *err)
+{
+    for (size_t i = 0; i < diag->n_items; i++) {
+        if (diag->items[i].level == DIAG_ERROR) {
+            fault_at(v->f, RECEIPT_GRID, diag->items[i].line);
+            return fault_says(v->f, "%s", diag->items[i].msg);
+        }
+    }
+    return fault_from(v->f, err);
+}
+
+static int load_plan(struct verifying *v)
+{
+    struct diag diag;
+    struct err err;
+    char *path = files_path(&v->files, RECEIPT_GRID);
+    diag_init(&diag, RECEIPT_GRID);
+    fault_at(v->f, RECEIPT_GRID, 0);
+    int rc = program_load(path, &v->program, &diag, &err);
+    if (rc != 0) {
+        rc = bad_plan(v, &diag, &err);
+    }
+    diag_release(&diag);
+    free(path);
+    return rc;
+}
+
+static int check_kind(struct verifying *v)
+{
+    fault_at(v->f, RECEIPT_LOCK, 0);
+    if (imported_lock(v->lock) && !v->imported) {
+        return fault_says(v->f, "the lock was made for imported records: nothing ran under it, and "
+                                "no receipt of an executed program goes with it");
+    }
+    return 0;
+}
+
+/* The text that each amendment left, as far as it is here: the last is the present one. */
+static int check_last_text(struct verifying *v)
+{
+    struct strbuf present = STRBUF_INIT;
+    struct strbuf last = STRBUF_INIT;
+    char *name = xasprintf("amendments/%04zu.toml", v->lock->n_amendments);
+    int rc = 0;
+    if (v->lock->n_amendments > 0) {
+        rc = files_read(&v->files, RECEIPT_GRID, &present, v->f);
+        rc = rc == 0 ? files_read(&v->files, name, &last, v->f) : rc;
+        if (rc == 0 && (last.len != present.len || memcmp(last.buf, present.buf, last.len) != 0)) {
+            rc = fault_says(v->f, "is not grid.toml, though it is the last amendment's text");
+        }
+    }
+    strbuf_release(&present);
+    strbuf_release(&last);
+    free(name);
+    return rc;
+}
+
+/* What lies in amendments/ beyond the chain belongs to nothing. */
+static int check_nothing_beyond(struct verifying *v)
+{
+    for (size_t i = 0; i < v->files.n; i++) {
+        const char *name = v->files.items[i].name;
+        const char *number = strncmp(name, "amendments/", 11) == 0 ? name + 11 : "0000";
+        if (strtoul(number, NULL, 10) > v->lock->n_amendments) {
+            fault_at(v->f, name, 0);
+            return fault_says(v->f, "the chain of amendments ends before it, at number %zu",
+                              v->lock->n_amendments);
+        }
+    }
+    return 0;
+}
+
+int verify_lock(struct verifying *v)
+{
+    struct err err;
+    int rc = load_plan(v);
+    if (rc != 0) {
+        return rc;
+    }
+    fault_at(v->f, RECEIPT_LOCK, 0);
+    if (lock_read_amended(v->files.folder, &v->lock, &err) != 0) {
+        return fault_from(v->f, &err);
+    }
+    rc = check_kind(v);
+    rc = rc == 0 ? check_nothing_beyond(v) : rc;
+    fault_at(v->f, rc == 0 ? RECEIPT_GRID : v->f->file, 0);
+    if (rc == 0 && lock_verify(v->program, v->lock, LOCK_PLAN, NULL, NULL, &err) != 0) {
+        rc = fault_from(v->f, &err);
+    }
+    return rc == 0 ? check_last_text(v) : rc;
+}
+
+int verify_amended(struct verifying *v)
+{
+    const cJSON *row = v->history.amended->child;
+    const cJSON *file = v->lock->amendments == NULL ? NULL : v->lock->amendments->child;
+    static const char *const keys[] = {"number", "head", "level"};
+    int rc = 0;
+    for (size_t n = 1; rc == 0 && (row != NULL || file != NULL); n++) {
+        char name[40];
+        (void)snprintf(name, sizeof(name), "amendments/%04zu.json", n);
+        fault_at(v->f, file != NULL ? name : RECEIPT_JOURNAL, 0);
+        if (row == NULL || file == NULL) {
+            return file == NULL ? fault_says(v->f, "tells of amendment %zu, which is not here", n)
+                                : fault_says(v->f, "the journal tells of no such amendment");
+        }
+        for (size_t k = 0; rc == 0 && k < ARRAY_LEN(keys); k++) {
+            const cJSON *said = json_member(row, keys[k]);
+            const cJSON *is = json_member(file, keys[k]);
+            rc = said == NULL || is == NULL
+                     ? fault_says(v->f, "has no \"%s\" there or in the journal", keys[k])
+                     : fault_compare(v->f, keys[k], said, is);
+        }
+        row = row->next;
+        file = file->next;
+    }
+    return rc;
+}

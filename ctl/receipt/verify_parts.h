@@ -1,0 +1,51 @@
+/* The steps of a verification, and what they hand to each other; private to verify. Each step
+ * returns 0 or a fault's code. */
+#ifndef CTL_RECEIPT_VERIFY_PARTS_H
+#define CTL_RECEIPT_VERIFY_PARTS_H
+
+#include "base/arena.h"
+#include "ctl/receipt/parts.h"
+#include "ctl/receipt/verify.h"
+
+/* What a result says of where it was made, to be held against provenance.json. */
+struct place_of_result {
+    const char *blas; /* NULL: it does not say */
+    double threads;   /* NaN likewise */
+};
+
+struct verifying {
+    const struct verify_spec *spec;
+    struct verify_answer *out;
+    struct fault *f;
+    struct arena arena;
+    struct receipt_files files;
+    struct program *program;
+    struct lock *lock;
+    bool imported;
+    struct history history;
+    struct place_of_result *places; /* per task */
+    bool has_evidence;
+    struct evidence evidence;
+    struct verdict verdict;
+    cJSON *provenance;
+    cJSON *established; /* of the answer */
+    char tool[40];      /* the version that made the receipt */
+    bool is_signed;     /* the lock and all amendments, by allowed keys */
+    bool is_stamped;
+};
+
+struct receipt verifying_receipt(const struct verifying *v);
+void verifying_says(struct verifying *v, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+int verify_lock(struct verifying *v) MUST_CHECK;       /* lock, amendments, plan */
+int verify_amended(struct verifying *v) MUST_CHECK;    /* the journal's word on amendments */
+int verify_records(struct verifying *v) MUST_CHECK;    /* fills evidence */
+int verify_verdict(struct verifying *v) MUST_CHECK;    /* and coverage */
+int verify_provenance(struct verifying *v) MUST_CHECK; /* and environment, apparatus */
+int verify_signatures(struct verifying *v) MUST_CHECK; /* lock, amendments, reviewers */
+int verify_timestamp(struct verifying *v) MUST_CHECK;
+
+/* The members of the answer that are words: sentence, what is not shown. */
+void verify_words(struct verifying *v);
+
+#endif

@@ -1,0 +1,347 @@
+/* provenance.json and environment.jsonl against the journal and the results; apparatus and
+ * instruments as far as anything here says what they must be. */
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "ctl/receipt/verify_parts.h"
+
+/* ---- attempts ---- */
+
+static void put_time(cJSON *o, const char *key, struct wall_time t)
+{
+    char text[WALL_TEXT_SIZE];
+    clock_wall_text(t, text);
+    json_put_string(o, key, t.ms == 0 ? NULL : text);
+}
+
+static void put_count(cJSON *o, const char *key, int64_t v)
+{
+    if (v < 0) {
+        json_put_null(o, key);
+    } else {
+        json_put_int(o, key, v);
+    }
+}
+
+static void put_text(cJSON *o, const char *key, const char *text)
+{
+    json_put_string(o, key, text[0] == '\0' ? NULL : text);
+}
+
+/* What the journal says of an attempt, in the members of provenance.json. */
+static cJSON *expected_attempt(const struct attempt_row *a)
+{
+    cJSON *o = json_object();
+    json_put_int(o, "no", a->no);
+    json_put_string(o, "id", a->id);
+    put_time(o, "started", a->started);
+    put_time(o, "ended", a->ended);
+    put_text(o, "cause", cause_name(a->cause));
+    put_count(o, "code", a->code);
+    put_count(o, "signal", a->signal == 0 ? -1 : a->signal);
+    put_count(o, "resumed_from", a->resumed_from);
+    put_count(o, "max_rss_bytes", a->max_rss_bytes);
+    put_count(o, "user_ms", a->user_ms);
+    put_count(o, "system_ms", a->system_ms);
+    return o;
+}
+
+static int check_members(struct verifying *v, const char *at, const cJSON *expected,
+                         const cJSON *found)
+{
+    int rc = 0;
+    for (const cJSON *m = expected->child; rc == 0 && m != NULL; m = m->next) {
+        const cJSON *is = json_member(found, m->string);
+        char *path = xasprintf("%s.%s", at, m->string);
+        if (is == NULL) {
+            rc = fault_says(v->f, "%s is missing", path);
+        } else {
+            rc = fault_compare(v->f, path, m, is);
+        }
+        free(path);
+    }
+    return rc;
+}
+
+/* Where the accepted attempt ran, as its result says it. */
+static int check_place(struct verifying *v, const char *at, size_t task, const cJSON *attempt)
+{
+    const struct place_of_result *p = &v->places[task];
+    const cJSON *blas = json_member(attempt, "blas");
+    const cJSON *threads = json_member(attempt, "threads");
+    char *path = NULL;
+    int rc = 0;
+    if (p->blas != NULL && cJSON_IsString(blas) && strcmp(p->blas, blas->valuestring) != 0) {
+        path = xasprintf("%s.blas is not what the result says", at);
+        rc = fault_differs(v->f, path, p->blas, blas->valuestring);
+    } else if (isfinite(p->threads) && cJSON_IsNumber(threads) &&
+               p->threads != threads->valuedouble) {
+        path = xasprintf("%s.threads is not what the result says", at);
+        rc = fault_differs_int(v->f, path, (long long)p->threads, (long long)threads->valuedouble);
+    }
+    free(path);
+    return rc;
+}
+
+static int check_attempts(struct verifying *v, size_t task, const cJSON *found)
+{
+    size_t n = 0;
+    const struct history_attempt *a = history_attempts_of(&v->history, task, &n);
+    const cJSON *list = json_member(found, "attempts");
+    const cJSON *its = cJSON_IsArray(list) ? list->child : NULL;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < n && its != NULL; i++, its = its->next) {
+        char at[64];
+        cJSON *expected = expected_attempt(&a[i].row);
+        (void)snprintf(at, sizeof(at), "tasks[%zu].attempts[%zu]", task, i);
+        rc = check_members(v, at, expected, its);
+        if (rc == 0 && a[i].row.no == v->history.tasks[task].accepted) {
+            rc = check_place(v, at, task, its);
+        }
+        cJSON_Delete(expected);
+    }
+    const size_t said = cJSON_IsArray(list) ? (size_t)cJSON_GetArraySize(list) : 0;
+    if (rc == 0 && said != n) {
+        char what[64];
+        (void)snprintf(what, sizeof(what), "tasks[%zu]: attempts", task);
+        rc = fault_differs_int(v->f, what, (long long)n, (long long)said);
+    }
+    return rc;
+}
+
+/* ---- tasks ---- */
+
+static const char *end_name(const struct verifying *v, size_t task)
+{
+    static const char *const ends[] = {[TASK_END_PENDING] = "no_record",
+                                       [TASK_END_DONE] = "done",
+                                       [TASK_END_BLOCKED] = "blocked",
+                                       [TASK_END_NEVER_RUN] = "never_run"};
+    return v->imported ? ends[v->evidence.tasks[task].end]
+                       : task_state_name(v->history.tasks[task].state);
+}
+
+static int check_task(struct verifying *v, size_t task, const cJSON *found)
+{
+    const struct program *p = v->program;
+    char at[40];
+    cJSON *expected = json_object();
+    json_put_string(expected, "cell", p->cells[task / p->n_stages].name);
+    json_put_string(expected, "stage", p->stages[task % p->n_stages].name);
+    json_put_string(expected, "end", end_name(v, task));
+    json_put_string(expected, "cause", v->evidence.tasks[task].cause);
+    (void)snprintf(at, sizeof(at), "tasks[%zu]", task);
+    int rc = check_members(v, at, expected, found);
+    cJSON_Delete(expected);
+    if (rc != 0) {
+        return rc;
+    }
+    if (v->imported) {
+        const cJSON *list = json_member(found, "attempts");
+        return cJSON_GetArraySize(list) == 0 ? 0 : fault_says(v->f, "%s: nothing was run", at);
+    }
+    return check_attempts(v, task, found);
+}
+
+static int check_tasks(struct verifying *v)
+{
+    const cJSON *list = json_member(v->provenance, "tasks");
+    const cJSON *t = cJSON_IsArray(list) ? list->child : NULL;
+    const size_t n = program_n_tasks(v->program);
+    size_t i = 0;
+    int rc = 0;
+    for (; rc == 0 && i < n && t != NULL; i++, t = t->next) {
+        rc = check_task(v, i, t);
+    }
+    if (rc == 0 && (i != n || t != NULL)) {
+        rc = fault_differs_int(v->f, "tasks", (long long)n, cJSON_GetArraySize(list));
+    }
+    return rc;
+}
+
+/* ---- the head of provenance.json ---- */
+
+/* provenance.json was written when the journal had so many rows; it has them still. */
+static int check_journal(struct verifying *v)
+{
+    const cJSON *part = json_member(v->provenance, "journal");
+    const char *head = NULL;
+    int64_t rows = 0;
+    struct err err;
+    char hex[DIGEST_HEX_SIZE];
+    if (json_get_int(part, "rows", 1, JSON_INT_MAX, &rows, &err) != 0 ||
+        json_get_string(part, "head", &head, &err) != 0) {
+        return fault_from(v->f, &err);
+    }
+    if ((size_t)rows > v->history.n_rows) {
+        return fault_differs_int(v->f, "journal.rows: journal.jsonl was cut at its end", rows,
+                                 (long long)v->history.n_rows);
+    }
+    if ((size_t)rows < v->history.verdict_row) {
+        return fault_says(v->f, "journal.rows: it was written before the verdict");
+    }
+    digest_hex(&v->history.hashes[rows - 1], hex);
+    return strcmp(hex, head) == 0 ? 0 : fault_differs(v->f, "journal.head", hex, head);
+}
+
+static int check_head(struct verifying *v)
+{
+    cJSON *expected = json_object();
+    if (!v->imported) {
+        json_put_string(expected, "program", v->program->name);
+        json_put_string(expected, "root", v->lock->root);
+        json_put_string(expected, "head", v->lock->head);
+        json_put(expected, "unblindings", json_copy(v->history.unblindings));
+        if (v->history.unverified) {
+            json_put_string(expected, "history", "unverified");
+        }
+    } else {
+        json_put_string(expected, "history", "imported");
+    }
+    json_put_int(expected, "schema", 1);
+    json_put(expected, "validity_timing", json_copy(v->verdict.provenance));
+    int rc = 0;
+    for (const cJSON *m = expected->child; rc == 0 && m != NULL; m = m->next) {
+        const cJSON *is = json_member(v->provenance, m->string);
+        rc = is == NULL ? fault_says(v->f, "%s is missing", m->string)
+                        : fault_compare(v->f, m->string, m, is);
+    }
+    cJSON_Delete(expected);
+    return rc == 0 && !v->imported ? check_journal(v) : rc;
+}
+
+/* ---- environment.jsonl ---- */
+
+static int next_environment(struct verifying *v, struct receipt_lines *l, const char *line)
+{
+    const char *text = NULL;
+    size_t len = 0;
+    int rc = lines_next(l, &text, &len, v->f);
+    const size_t at = v->f->line;
+    if (rc != 0) {
+        return rc;
+    }
+    if (text == NULL || line == NULL) {
+        return text == NULL && line == NULL
+                   ? 0
+                   : fault_says(v->f, text == NULL ? "ends before the attempts do"
+                                                   : "a line more than there are attempts");
+    }
+    struct strbuf expected = STRBUF_INIT;
+    const struct strbuf found = {.buf = l->buf.buf + (text - l->buf.buf), .len = len, .cap = 0};
+    strbuf_adds(&expected, line);
+    rc = fault_compare_text(v->f, &expected, &found);
+    v->f->line = at;
+    strbuf_release(&expected);
+    return rc;
+}
+
+static int check_environment(struct verifying *v)
+{
+    struct receipt_lines l;
+    struct strbuf lines = STRBUF_INIT;
+    const cJSON *t = NULL;
+    int rc = lines_open(&l, &v->files, RECEIPT_ENVIRONMENT, RECEIPT_LINE_MAX, v->f);
+    cJSON_ArrayForEach(t, json_member(v->provenance, "tasks"))
+    {
+        strbuf_clear(&lines);
+        parts_environment(&lines, t);
+        char *save = NULL;
+        for (char *line = strtok_r(lines.buf, "\n", &save); rc == 0 && line != NULL;
+             line = strtok_r(NULL, "\n", &save)) {
+            rc = next_environment(v, &l, line);
+        }
+    }
+    rc = rc == 0 ? next_environment(v, &l, NULL) : rc;
+    strbuf_release(&lines);
+    lines_release(&l);
+    return rc;
+}
+
+/* ---- apparatus, instruments ---- */
+
+static const cJSON *named(const cJSON *list, const char *name, size_t len)
+{
+    const cJSON *o = NULL;
+    cJSON_ArrayForEach(o, list)
+    {
+        const cJSON *its = json_member(o, "name");
+        if (cJSON_IsString(its) && strlen(its->valuestring) == len &&
+            strncmp(its->valuestring, name, len) == 0) {
+            return o;
+        }
+    }
+    return NULL;
+}
+
+static int check_apparatus_file(struct verifying *v, const char *name, size_t *n_files)
+{
+    static const char prefix[] = "apparatus/";
+    if (strncmp(name, prefix, strlen(prefix)) != 0) {
+        return 0;
+    }
+    cJSON *found = NULL;
+    const char *stem = name + strlen(prefix);
+    const cJSON *expected =
+        named(json_member(v->provenance, "apparatus"), stem, strlen(stem) - strlen(".json"));
+    int rc = files_read_json(&v->files, name, &found, v->f);
+    if (rc == 0) {
+        rc = expected == NULL ? fault_says(v->f, "provenance.json knows no such check")
+                              : fault_compare(v->f, "", expected, found);
+    }
+    (*n_files)++;
+    cJSON_Delete(found);
+    return rc;
+}
+
+static int check_apparatus(struct verifying *v)
+{
+    size_t n = 0;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < v->files.n; i++) {
+        rc = check_apparatus_file(v, v->files.items[i].name, &n);
+    }
+    const int said = cJSON_GetArraySize(json_member(v->provenance, "apparatus"));
+    if (rc == 0 && (size_t)said != n) {
+        fault_at(v->f, "apparatus/", 0);
+        rc = fault_differs_int(v->f, "files, one for each check in provenance.json", said,
+                               (long long)n);
+    }
+    return rc;
+}
+
+static int check_instruments(struct verifying *v)
+{
+    cJSON *found = NULL;
+    if (!files_have(&v->files, RECEIPT_INSTRUMENTS)) {
+        return 0;
+    }
+    int rc = files_read_json(&v->files, RECEIPT_INSTRUMENTS, &found, v->f);
+    cJSON *expected = json_object();
+    json_put_string(expected, "program", v->program->name);
+    json_put_string(expected, "root", v->lock->root);
+    json_put_string(expected, "head", v->lock->head);
+    json_put_bool(expected, "binds", false);
+    for (const cJSON *m = expected->child; rc == 0 && m != NULL; m = m->next) {
+        const cJSON *is = json_member(found, m->string);
+        rc = is == NULL ? fault_says(v->f, "%s is missing", m->string)
+                        : fault_compare(v->f, m->string, m, is);
+    }
+    cJSON_Delete(expected);
+    cJSON_Delete(found);
+    return rc;
+}
+
+int verify_provenance(struct verifying *v)
+{
+    int rc = files_read_json(&v->files, RECEIPT_PROVENANCE, &v->provenance, v->f);
+    rc = rc == 0 ? check_head(v) : rc;
+    rc = rc == 0 ? check_tasks(v) : rc;
+    if (!v->imported) {
+        rc = rc == 0 ? check_environment(v) : rc;
+        rc = rc == 0 ? check_apparatus(v) : rc;
+    }
+    return rc == 0 ? check_instruments(v) : rc;
+}

@@ -1,0 +1,224 @@
+/* Records, line by line, and what follows from them: coverage and verdict. */
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "ctl/receipt/verify_parts.h"
+#include "truthtable/replay.h"
+
+/* ---- of an executed program ---- */
+
+static void keep_place(struct verifying *v, size_t task, const cJSON *result)
+{
+    const cJSON *facts = json_member(result, "facts");
+    const cJSON *blas = json_member(facts, "blas");
+    const cJSON *threads = json_member(facts, "threads");
+    struct place_of_result *p = &v->places[task];
+    p->threads = cJSON_IsNumber(threads) ? threads->valuedouble : (double)NAN;
+    if (cJSON_IsString(blas)) { /* most say the same */
+        const char *before = task == 0 ? NULL : v->places[task - 1].blas;
+        p->blas = before != NULL && strcmp(before, blas->valuestring) == 0
+                      ? before
+                      : arena_strdup(&v->arena, blas->valuestring);
+    }
+}
+
+static int take_result(struct verifying *v, size_t task, const char *text, cJSON **result)
+{
+    const size_t n_stages = v->program->n_stages;
+    const struct digest found = digest_bytes(text, strlen(text));
+    const struct digest *want = &v->history.tasks[task].result;
+    struct err err;
+    if (!digest_equal(&found, want)) {
+        char a[DIGEST_HEX_SIZE];
+        char b[DIGEST_HEX_SIZE];
+        digest_hex(want, a);
+        digest_hex(&found, b);
+        return fault_differs(v->f, "the result is not the one that the journal accepted", a, b);
+    }
+    if (json_parse_lax(text, strlen(text), result, &err) != 0 ||
+        evidence_add_result(&v->evidence, task / n_stages, task % n_stages, *result, &err) != 0) {
+        return fault_from(v->f, &err);
+    }
+    keep_place(v, task, *result);
+    return 0;
+}
+
+/* Everything beside the result's text follows from the journal and that text. */
+static int check_line(struct verifying *v, size_t task, const cJSON *line,
+                      const struct strbuf *found)
+{
+    struct strbuf expected = STRBUF_INIT;
+    cJSON *result = NULL;
+    const cJSON *text = json_member(line, "result");
+    const bool done = v->history.tasks[task].state == TASK_DONE;
+    const size_t at = v->f->line;
+    int rc = 0;
+    if (done && cJSON_IsString(text)) {
+        rc = take_result(v, task, text->valuestring, &result);
+    }
+    if (rc == 0) {
+        parts_record(&expected, &v->history, task,
+                     done && result != NULL ? text->valuestring : NULL, result);
+        expected.buf[--expected.len] = '\0'; /* the newline */
+        rc = fault_compare_text(v->f, &expected, found);
+        v->f->line = at;
+    }
+    if (rc == 0 && done && result == NULL) {
+        rc = fault_says(v->f, "the task is done, and its result is missing");
+    }
+    cJSON_Delete(result);
+    strbuf_release(&expected);
+    return rc;
+}
+
+static void set_end(struct verifying *v, size_t task)
+{
+    const struct history_task *t = &v->history.tasks[task];
+    const size_t n_stages = v->program->n_stages;
+    enum task_end end = t->state == TASK_DONE        ? TASK_END_DONE
+                        : t->state == TASK_BLOCKED   ? TASK_END_BLOCKED
+                        : t->state == TASK_NEVER_RUN ? TASK_END_NEVER_RUN
+                                                     : TASK_END_PENDING;
+    evidence_set_task(&v->evidence, task / n_stages, task % n_stages, end,
+                      end == TASK_END_DONE || end == TASK_END_PENDING ? NULL
+                                                                      : cause_name(t->cause));
+}
+
+static int take_line(struct verifying *v, size_t task, char *text, size_t len)
+{
+    cJSON *line = NULL;
+    struct err err;
+    const struct strbuf found = {.buf = text, .len = len, .cap = 0};
+    if (task >= v->history.n_tasks) {
+        return fault_says(v->f, "a line more than the %zu tasks of the plan", v->history.n_tasks);
+    }
+    if (json_parse(text, len, &line, &err) != 0) {
+        return fault_from(v->f, &err);
+    }
+    set_end(v, task);
+    int rc = check_line(v, task, line, &found);
+    cJSON_Delete(line);
+    return rc;
+}
+
+static int executed_records(struct verifying *v)
+{
+    struct receipt_lines l;
+    const char *text = NULL;
+    size_t len = 0;
+    size_t task = 0;
+    v->places = xcalloc(v->history.n_tasks, sizeof(*v->places));
+    int rc = lines_open(&l, &v->files, RECEIPT_RECORDS, RECEIPT_LINE_MAX, v->f);
+    while (rc == 0) {
+        rc = lines_next(&l, &text, &len, v->f);
+        if (rc != 0 || text == NULL) {
+            break;
+        }
+        rc = take_line(v, task++, l.buf.buf + (text - l.buf.buf), len);
+    }
+    if (rc == 0 && task != v->history.n_tasks) {
+        rc = fault_differs_int(v->f, "lines, one for each planned task",
+                               (long long)v->history.n_tasks, (long long)task);
+    }
+    lines_release(&l);
+    return rc;
+}
+
+/* ---- of an imported one ---- */
+
+static int imported_records(struct verifying *v)
+{
+    cJSON *given = NULL;
+    cJSON *imported = NULL;
+    struct err err;
+    int rc = files_read_json(&v->files, RECEIPT_GIVEN, &given, v->f);
+    if (rc == 0 && evidence_read_records(&v->evidence, given, &err) != 0) {
+        rc = fault_from(v->f, &err);
+    }
+    rc = rc == 0 ? files_read_json(&v->files, RECEIPT_IMPORTED, &imported, v->f) : rc;
+    if (rc == 0) {
+        cJSON *expected = json_object();
+        cJSON *found = json_object();
+        json_put_string(expected, "program", v->program->name);
+        json_put_string(expected, "root", v->lock->root);
+        json_put_string(expected, "label", v->evidence.label);
+        for (const cJSON *m = expected->child; m != NULL; m = m->next) {
+            const cJSON *is = json_member(imported, m->string);
+            json_put(found, m->string, is == NULL ? cJSON_CreateNull() : json_copy(is));
+        }
+        rc = fault_compare(v->f, "", expected, found);
+        cJSON_Delete(expected);
+        cJSON_Delete(found);
+    }
+    cJSON_Delete(given);
+    cJSON_Delete(imported);
+    return rc;
+}
+
+int verify_records(struct verifying *v)
+{
+    evidence_init(&v->evidence, v->program);
+    v->has_evidence = true;
+    return v->imported ? imported_records(v) : executed_records(v);
+}
+
+/* ---- what follows ---- */
+
+static int compare_file(struct verifying *v, const char *name, const struct strbuf *expected)
+{
+    struct strbuf found = STRBUF_INIT;
+    int rc = files_read(&v->files, name, &found, v->f);
+    rc = rc == 0 ? fault_compare_text(v->f, expected, &found) : rc;
+    strbuf_release(&found);
+    return rc;
+}
+
+static int check_journalled(struct verifying *v, const struct strbuf *text)
+{
+    const struct program_row *said = &v->history.status;
+    const struct verdict *d = &v->verdict;
+    char want[DIGEST_HEX_SIZE];
+    char have[DIGEST_HEX_SIZE];
+    const char *outcome = d->kind == VERDICT_VOID ? "VOID"
+                          : d->kind == VERDICT_INDETERMINATE
+                              ? "INDETERMINATE"
+                              : v->program->outcomes[d->outcome].name;
+    fault_at(v->f, RECEIPT_JOURNAL, v->history.verdict_row);
+    if (v->history.verdict_row == 0) {
+        return fault_says(v->f, "has no row of the verdict: it is not whole");
+    }
+    const struct digest digest = digest_bytes(text->buf, text->len);
+    digest_hex(&digest, want);
+    digest_hex(&said->verdict_digest, have);
+    if (strcmp(want, have) != 0) {
+        return fault_differs(v->f, "status.verdict_digest", want, have);
+    }
+    return strcmp(outcome, said->outcome) == 0
+               ? 0
+               : fault_differs(v->f, "status.outcome", outcome, said->outcome);
+}
+
+int verify_verdict(struct verifying *v)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err err;
+    fault_at(v->f, RECEIPT_VERDICT, 0);
+    if (verdict_compute(&v->evidence, v->lock->root, v->lock->head, &v->verdict, &err) != 0) {
+        return fault_from(v->f, &err);
+    }
+    const struct receipt r = verifying_receipt(v);
+    int rc = parts_coverage(&r, &text, &err) != 0 ? fault_from(v->f, &err) : 0;
+    rc = rc == 0 ? compare_file(v, RECEIPT_COVERAGE, &text) : rc;
+    strbuf_clear(&text);
+    if (rc == 0 && parts_verdict(&r, &text, &err) != 0) {
+        rc = fault_from(v->f, &err);
+    }
+    rc = rc == 0 ? compare_file(v, RECEIPT_VERDICT, &text) : rc;
+    if (rc == 0 && !v->imported) {
+        rc = check_journalled(v, &text);
+    }
+    strbuf_release(&text);
+    return rc;
+}

@@ -1,0 +1,182 @@
+/* Who signed what, and when a third party saw the lock. */
+#include <string.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "ctl/receipt/verify_parts.h"
+#include "prereg/amendment.h"
+#include "prereg/lock_sign.h"
+#include "prereg/signature.h"
+#include "prereg/timestamp.h"
+
+/* One signature of a lock or an amendment. `what` begins the sentence about it. */
+static int check_one(struct verifying *v, const char *what, const cJSON *signature,
+                     const struct strbuf *text)
+{
+    struct signature_check check = {0};
+    struct err err;
+    int rc = signature_json_check(signature, text->buf, text->len, v->spec->allowed_signers, &check,
+                                  &err);
+    if (rc == 0 && check.allowed) {
+        verifying_says(v, "%s is signed by %s (%s), an allowed signer", what,
+                       check.principal != NULL ? check.principal : "a key", check.fingerprint);
+    } else if (rc == 0 || rc == ERR_REFUSED) {
+        v->is_signed = false;
+        verifying_says(v, "%s is signed by the key %s, for whom nothing here vouches", what,
+                       check.fingerprint != NULL ? check.fingerprint : "?");
+        rc = rc == ERR_REFUSED && v->spec->must_be_allowed ? fault_from(v->f, &err) : 0;
+    } else {
+        rc = fault_from(v->f, &err);
+    }
+    signature_check_release(&check);
+    return rc;
+}
+
+static int unsigned_part(struct verifying *v, const char *what)
+{
+    v->is_signed = false;
+    return v->program->sign_required
+               ? fault_says(v->f, "%s is not signed, and the plan demands it", what)
+               : 0;
+}
+
+static bool is_unsigned(const cJSON *o)
+{
+    const cJSON *signature = json_member(o, "signature");
+    return signature == NULL || cJSON_IsNull(signature);
+}
+
+static int check_lock(struct verifying *v)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err err;
+    fault_at(v->f, RECEIPT_LOCK, 0);
+    if (is_unsigned(v->lock->json)) {
+        return unsigned_part(v, "the lock");
+    }
+    int rc = lock_text(v->lock, &text, &err) != 0
+                 ? fault_from(v->f, &err)
+                 : check_one(v, "the lock", json_member(v->lock->json, "signature"), &text);
+    strbuf_release(&text);
+    return rc;
+}
+
+static int check_amendment(struct verifying *v, const cJSON *amendment, size_t number)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err err;
+    char what[40];
+    char name[40];
+    (void)snprintf(what, sizeof(what), "amendment %zu", number);
+    (void)snprintf(name, sizeof(name), "amendments/%04zu.json", number);
+    fault_at(v->f, name, 0);
+    if (is_unsigned(amendment)) {
+        return unsigned_part(v, what);
+    }
+    int rc = amendment_text(amendment, &text, &err) != 0
+                 ? fault_from(v->f, &err)
+                 : check_one(v, what, json_member(amendment, "signature"), &text);
+    strbuf_release(&text);
+    return rc;
+}
+
+/* A reviewer's, over SHA256SUMS: who is not among the allowed is told, and no fault. */
+static int check_reviewer(struct verifying *v, const char *name, const struct strbuf *sums)
+{
+    struct signature_check check = {0};
+    struct strbuf armored = STRBUF_INIT;
+    struct err err;
+    int rc = files_read(&v->files, name, &armored, v->f);
+    if (rc == 0) {
+        rc = signature_check(armored.buf, sums->buf, sums->len, v->spec->allowed_signers, &check,
+                             &err);
+        if (rc == 0 || rc == ERR_REFUSED) {
+            rc = 0;
+            verifying_says(v, "the whole receipt is signed by %s (%s)%s",
+                           check.principal != NULL ? check.principal : "a key",
+                           check.fingerprint != NULL ? check.fingerprint : "?",
+                           check.allowed ? ", an allowed signer"
+                                         : ", for whom nothing here vouches");
+        } else {
+            rc = fault_from(v->f, &err);
+        }
+    }
+    signature_check_release(&check);
+    strbuf_release(&armored);
+    return rc;
+}
+
+int verify_signatures(struct verifying *v)
+{
+    struct strbuf sums = STRBUF_INIT;
+    const cJSON *list = v->lock->amendments;
+    const cJSON *a = list == NULL ? NULL : list->child;
+    v->is_signed = true;
+    int rc = check_lock(v);
+    for (size_t n = 1; rc == 0 && a != NULL; n++, a = a->next) {
+        rc = check_amendment(v, a, n);
+    }
+    rc = rc == 0 ? files_read(&v->files, RECEIPT_SUMS, &sums, v->f) : rc;
+    for (size_t i = 0; rc == 0 && i < v->files.n; i++) {
+        if (layout_is_signature(v->files.items[i].name)) {
+            rc = check_reviewer(v, v->files.items[i].name, &sums);
+        }
+    }
+    strbuf_release(&sums);
+    return rc;
+}
+
+/* "2026-11-21T03:04:22Z" of a stamp; the journal counts milliseconds. */
+static bool stamp_time(const char *text, struct wall_time *out)
+{
+    const size_t n = strlen(text);
+    char *whole = xasprintf("%.*s.000Z", n == 0 ? 0 : (int)n - 1, text);
+    bool ok = clock_wall_parse(whole, out);
+    free(whole);
+    return ok;
+}
+
+static void judge_stamp(struct verifying *v, const struct timestamp_check *check)
+{
+    struct wall_time t = {0};
+    const char *by = check->authority != NULL ? check->authority : "an authority";
+    if (v->imported) {
+        verifying_says(v, "%s saw the lock at %s; when the records were made nobody here knows", by,
+                       check->time);
+    } else if (!stamp_time(check->time, &t) ||
+               (v->history.first_start.ms != 0 && t.ms > v->history.first_start.ms)) {
+        verifying_says(v, "%s saw the lock at %s, which is after the first attempt started", by,
+                       check->time);
+    } else {
+        v->is_stamped = true;
+        verifying_says(v, "%s saw the lock at %s, before the first attempt started", by,
+                       check->time);
+    }
+}
+
+int verify_timestamp(struct verifying *v)
+{
+    struct timestamp_check check = {0};
+    struct err err;
+    if (!files_have(&v->files, RECEIPT_TSR)) {
+        return 0;
+    }
+    if (v->spec->ca == NULL) {
+        verifying_says(v, "a time stamp is there and was not looked at: --ca FILE says whose to "
+                          "believe");
+        return 0;
+    }
+    char *of = files_path(&v->files, RECEIPT_LOCK);
+    char *tsr = files_path(&v->files, RECEIPT_TSR);
+    fault_at(v->f, RECEIPT_TSR, 0);
+    int rc = 0;
+    if (timestamp_check(of, tsr, v->spec->ca, &check, &err) != 0) {
+        rc = fault_from(v->f, &err);
+    } else {
+        judge_stamp(v, &check);
+    }
+    timestamp_check_release(&check);
+    free(of);
+    free(tsr);
+    return rc;
+}

@@ -1,0 +1,72 @@
+/* What a verification says in words: the sentence of architecture.md §7, and what the receipt does
+ * not show, as far as this one's facts go. */
+#include <string.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "ctl/receipt/verify_parts.h"
+#include "prereg/imported.h"
+
+#define SENTENCE                                                                                   \
+    "Nothing proves that no data existed before the lock: a run by hand or a second state folder " \
+    "leaves no trace here."
+
+static void about_records(const struct verifying *v, cJSON *list)
+{
+    if (v->imported) {
+        json_push_string(list, "Nothing was run by preregd: the records are as the files said that "
+                               "were imported.");
+        if (imported_lock(v->lock)) {
+            json_push_string(list, "The plan was locked when its records were already there: this "
+                                   "is no pre-registration.");
+        }
+        return;
+    }
+    json_push_string(list, "That the workers which the lock pins gave these results: only running "
+                           "a cell again shows it (`preregctl rerun`).");
+    json_push_string(list, "Hosts, processors, kernels and memory of attempts are the daemon's "
+                           "word; what a result says of its BLAS and threads was compared.");
+    json_push_string(list, "That nobody read a sealed score in the files: that leaves no trace.");
+    if (v->history.unverified) {
+        json_push_string(list, "UNVERIFIED HISTORY: the journal was made anew from the cells' "
+                               "files after the daemon's own was lost or broken.");
+    }
+    if (v->history.status.unblinded) {
+        json_push_string(list, "That the plan's later steps were blind: the scores were opened "
+                               "before the end, which the journal says.");
+    }
+}
+
+static void about_maker(const struct verifying *v, cJSON *list)
+{
+    if (!v->is_signed) {
+        json_push_string(
+            list, "Who made it: without a signature of an allowed signer anyone can make another "
+                  "set of these files, journal, records and sums together, that follows as well.");
+    }
+    if (!v->is_stamped) {
+        json_push_string(list, "When it was made: the times are its maker's word.");
+    }
+}
+
+static cJSON *not_shown(const struct verifying *v)
+{
+    cJSON *list = json_array();
+    if (v->has_evidence && v->lock != NULL) {
+        about_maker(v, list);
+        about_records(v, list);
+    }
+    json_push_string(list, "The items behind the scores, the data and the workers: only their "
+                           "digests are here.");
+    json_push_string(list, "Report and instruments are covered by sums alone and were not made "
+                           "again; they do not bind.");
+    return list;
+}
+
+void verify_words(struct verifying *v)
+{
+    cJSON *o = v->out->json;
+    json_put_string(o, "sentence", SENTENCE);
+    json_put(o, "established", json_copy(v->established));
+    json_put(o, "not_shown", not_shown(v));
+}

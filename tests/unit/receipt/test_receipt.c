@@ -1,0 +1,146 @@
+/* Receipts as a whole: made, verified, packed and taken out again; what is refused, and why. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h wants those four before it */
+#include <cmocka.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "ctl/receipt/export.h"
+#include "ctl/receipt/tar.h"
+#include "tests/unit/receipt/fixture.h"
+
+struct world {
+    char folder[64];
+    char *program;
+    struct export_made made;
+};
+
+static int set_up(void **state)
+{
+    static const struct fixture f = {.n_seeds = 2, .n_evals = 2, .n_metrics = 2};
+    struct world *w = xcalloc(1, sizeof(*w));
+    struct err err = {0};
+    (void)snprintf(w->folder, sizeof(w->folder), "receipt-XXXXXX");
+    assert_non_null(mkdtemp(w->folder));
+    char *out = path_join(w->folder, "out");
+    int rc = fixture_make(&f, w->folder, &w->program, &err);
+    if (rc == 0) {
+        rc = receipt_export(&(struct export_spec){w->program, out}, &w->made, &err);
+    }
+    if (rc != 0) {
+        print_error("%s\n", err.msg);
+    }
+    free(out);
+    *state = w;
+    return rc;
+}
+
+static int tear_down(void **state)
+{
+    struct world *w = *state;
+    struct err err;
+    int rc = dir_remove(w->folder, &err);
+    export_made_release(&w->made);
+    free(w->program);
+    free(w);
+    return rc;
+}
+
+static void test_whole(void **state)
+{
+    struct world *w = *state;
+    const struct verify_spec spec = {.folder = w->made.folder};
+    struct verify_answer a;
+    assert_int_equal(receipt_verify(&spec, &a), 0);
+    assert_int_equal(a.level, LEVEL_CONSISTENT);
+    assert_true(cJSON_IsTrue(json_member(a.json, "holds")));
+    assert_string_equal(json_member(a.json, "records")->valuestring, "executed");
+    assert_true(cJSON_GetArraySize(json_member(a.json, "not_shown")) > 4);
+    verify_answer_release(&a);
+}
+
+/* What is signed must not depend on who packs it, or when. */
+static void test_same_bytes(void **state)
+{
+    struct world *w = *state;
+    struct export_made again;
+    struct err err = {0};
+    struct digest a;
+    struct digest b;
+    char *out = path_join(w->folder, "again");
+    assert_int_equal(receipt_export(&(struct export_spec){w->program, out}, &again, &err), 0);
+    assert_string_equal(again.sums, w->made.sums);
+    assert_int_equal(digest_file(again.tar, &a, NULL, &err), 0);
+    assert_int_equal(digest_file(w->made.tar, &b, NULL, &err), 0);
+    assert_true(digest_equal(&a, &b));
+    assert_int_equal(dir_remove(out, &err), 0);
+    export_made_release(&again);
+    free(out);
+}
+
+static void test_not_replaced(void **state)
+{
+    struct world *w = *state;
+    struct export_made again;
+    struct err err = {0};
+    char *out = path_join(w->folder, "out");
+    assert_int_equal(receipt_export(&(struct export_spec){w->program, out}, &again, &err),
+                     ERR_EXISTS);
+    export_made_release(&again);
+    free(out);
+}
+
+static void test_tar(void **state)
+{
+    struct world *w = *state;
+    struct fault f = {0};
+    struct err err;
+    char *to = path_join(w->folder, "taken");
+    assert_int_equal(dir_make(to, 0700, &err), 0);
+    assert_int_equal(tar_read(w->made.tar, to, &f), 0);
+    const struct verify_spec spec = {.folder = to};
+    struct verify_answer a;
+    assert_int_equal(receipt_verify(&spec, &a), 0);
+    verify_answer_release(&a);
+    assert_int_equal(dir_remove(to, &err), 0);
+    free(to);
+}
+
+static void test_sealed_is_refused(void **state)
+{
+    struct world *w = *state;
+    struct export_made made;
+    struct err err = {0};
+    char *verdict = path_join(w->program, "report/verdict.json");
+    char *away = path_join(w->folder, "verdict.json");
+    char *out = path_join(w->folder, "sealed");
+    assert_int_equal(rename(verdict, away), 0);
+    assert_int_equal(receipt_export(&(struct export_spec){w->program, out}, &made, &err),
+                     ERR_REFUSED);
+    assert_int_equal(file_kind_at(out), FILE_ABSENT);
+    export_made_release(&made);
+    assert_int_equal(rename(away, verdict), 0);
+    free(out);
+    free(away);
+    free(verdict);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_not_replaced),
+        cmocka_unit_test(test_tar),
+        cmocka_unit_test(test_sealed_is_refused),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
