@@ -102,7 +102,7 @@ struct gamma_tails gamma_regularised(double a, double x)
         t.ln_p = fmin(0, ln + log(series(a, x)));
         t.p = exp(t.ln_p);
         t.q = -expm1(t.ln_p);
-        t.ln_q = log(t.q);
+        t.ln_q = log1p(-t.p);
     } else {
         t.ln_q = fmin(0, ln + log(fraction(a, x)));
         t.q = exp(t.ln_q);
