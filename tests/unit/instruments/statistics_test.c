@@ -142,9 +142,9 @@ static void test_bayes_reading(void **state)
         enum bayes_reading reading;
         const char *text;
     } cases[] = {
-        {-1.2, BAYES_FOR_NULL, "for the null"},    {-1.0, BAYES_NEITHER, "neither"},
-        {1.09, BAYES_NEITHER, "neither"},          {1.1, BAYES_AGAINST_NULL, "against the null"},
-        {NAN, BAYES_UNDETERMINED, "undetermined"},
+        {-1.2, BAYES_FOR_NULL, "for the null"},     {-1.0, BAYES_NEITHER, "neither"},
+        {1.09, BAYES_NEITHER, "neither"},           {1.1, BAYES_AGAINST_NULL, "against the null"},
+        {NONE, BAYES_UNDETERMINED, "undetermined"},
     };
     enum bayes_reading same[] = {BAYES_FOR_NULL, BAYES_FOR_NULL};
     enum bayes_reading mixed[] = {BAYES_FOR_NULL, BAYES_NEITHER};
@@ -249,7 +249,7 @@ static void test_dispersion_why(void **state)
     } cases[] = {
         {{0.5, 0.5}, {10, 10}, 1, "fewer than two cells have a score"},
         {{0.5, 1.5}, {10, 10}, 2, "a score lies outside 0..1"},
-        {{0.5, NAN}, {10, 10}, 2, "a score lies outside 0..1"},
+        {{0.5, NONE}, {10, 10}, 2, "a score lies outside 0..1"},
         {{0.5, 0.5}, {10, 0}, 2, "a score's number of items is not known"},
         {{1, 1}, {10, 10}, 2, "all scores are 0 or all are 1: the sampling variance is none"},
     };
