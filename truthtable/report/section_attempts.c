@@ -156,74 +156,6 @@ static void add_ended_early(struct doc *d, const struct report_model *m)
     }
 }
 
-static const char *machine_of(struct arena *a, const cJSON *attempt)
-{
-    static const char *const keys[] = {"host", "cpu", "blas"};
-    const char *text = "";
-    for (size_t i = 0; i < 3; i++) {
-        const char *v = member_text(attempt, keys[i]);
-        if (v != NULL && v[0] != '\0') {
-            text = arena_printf(a, "%s%s%s", text, text[0] == '\0' ? "" : ", ", v);
-        }
-    }
-    double threads = member_number(attempt, "threads");
-    if (isfinite(threads)) {
-        text = arena_printf(a, "%s%s%s", text, text[0] == '\0' ? "" : ", ",
-                            fmt_plural(a, (int64_t)threads, "thread", "threads"));
-    }
-    return text;
-}
-
-#define MACHINES_MAX ((size_t)32)
-
-struct machines {
-    const char *names[MACHINES_MAX];
-    size_t n;
-};
-
-static void see_machine(struct machines *seen, const char *name)
-{
-    for (size_t i = 0; i < seen->n; i++) {
-        if (strcmp(seen->names[i], name) == 0) {
-            return;
-        }
-    }
-    if (name[0] != '\0' && seen->n < MACHINES_MAX) {
-        seen->names[seen->n++] = name;
-    }
-}
-
-/* Attempts that left no result do not say which library they used: they count only when `all` do.
- */
-static void see_attempts(struct arena *a, const struct report_model *m, bool all,
-                         struct machines *seen)
-{
-    const cJSON *task = NULL;
-    cJSON_ArrayForEach(task, member(m->provenance, "tasks"))
-    {
-        const cJSON *attempt = NULL;
-        cJSON_ArrayForEach(attempt, member(task, "attempts"))
-        {
-            if (all || member_text(attempt, "blas") != NULL) {
-                see_machine(seen, machine_of(a, attempt));
-            }
-        }
-    }
-}
-
-static void add_machines(struct doc *d, const struct report_model *m)
-{
-    struct machines seen = {.n = 0};
-    see_attempts(&d->arena, m, false, &seen);
-    if (seen.n == 0) {
-        see_attempts(&d->arena, m, true, &seen);
-    }
-    struct doc_list *list = seen.n == 0 ? NULL : doc_facts(d);
-    for (size_t i = 0; i < seen.n; i++) {
-        (void)doc_item(d, list, i == 0 ? "Ran on" : "and on", seen.names[i]);
-    }
-}
-
 void section_attempts(struct doc *d, const struct report_model *m)
 {
     if (m->imported != NULL) {
@@ -239,6 +171,5 @@ void section_attempts(struct doc *d, const struct report_model *m)
         return;
     }
     add_cells(d, m);
-    add_machines(d, m);
     add_ended_early(d, m);
 }

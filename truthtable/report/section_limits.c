@@ -3,6 +3,7 @@
 
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/sections.h"
+#include "truthtable/report/show.h"
 #include "truthtable/report/verdict_words.h"
 
 /* Every line here is computed from the program, its lock, the verdict or the provenance; none is a
@@ -13,46 +14,65 @@ static void limit(struct doc *d, struct doc_list *list, const char *text)
     (void)doc_item(d, list, NULL, text);
 }
 
-static void add_not_computed(struct doc *d, const struct report_model *m, struct doc_list *list)
+/* A fault of the apparatus that shifts every score alike shows in nothing but this. */
+static void add_apparatus(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
     const struct program *p = m->program;
     struct arena *a = &d->arena;
-    if (p->n_instruments > 0) {
-        const char **names = arena_array(a, p->n_instruments, sizeof(*names));
-        for (size_t i = 0; i < p->n_instruments; i++) {
-            names[i] = p->instruments[i].name;
-        }
-        limit(
-            d, list,
-            arena_printf(a,
-                         "Declared, but not computed by this version of preregd: %s %s. "
-                         "Instruments inform and never bind; the verdict does not depend on them.",
-                         p->n_instruments == 1 ? "the instrument" : "the instruments",
-                         words_join(a, names, p->n_instruments, " and ")));
-    }
-    if (p->n_forecasts > 0) {
-        limit(d, list,
-              arena_printf(a, "Declared, but not scored by this version: %s.",
-                           fmt_plural(a, (int64_t)p->n_forecasts, "forecast", "forecasts")));
-    }
-    if (p->n_apparatus > 0) {
-        limit(d, list,
-              arena_printf(
-                  a,
-                  "Declared, but not enforced by this version: %s. No reference measurement was "
-                  "taken before the counted evaluations, so a fault of the apparatus that shifts "
-                  "every score alike would not show.",
-                  fmt_plural(a, (int64_t)p->n_apparatus, "apparatus check", "apparatus checks")));
-    } else {
+    if (p->n_apparatus == 0) {
         limit(d, list,
               "No reference measurement of the apparatus was declared: a fault that shifts every "
               "score alike would not show.");
+        return;
+    }
+    size_t n_held = 0;
+    const cJSON *check = NULL;
+    cJSON_ArrayForEach(check, member(m->provenance, "apparatus"))
+    {
+        n_held += cJSON_IsTrue(member(check, "holds")) ? 1 : 0;
+    }
+    if (n_held < p->n_apparatus) {
+        limit(d, list,
+              arena_printf(a,
+                           "%s declared, %zu of them on record as held: a fault of the apparatus "
+                           "that shifts every score alike would not show.",
+                           fmt_plural(a, (int64_t)p->n_apparatus, "apparatus check was",
+                                      "apparatus checks were"),
+                           n_held));
+    }
+}
+
+static void add_amendments(struct doc *d, const struct report_model *m, struct doc_list *list)
+{
+    size_t n_seen = 0;
+    size_t n_sealed = 0;
+    const cJSON *amendment = NULL;
+    cJSON_ArrayForEach(amendment, m->amendments)
+    {
+        const char *level = words_member(amendment, "level");
+        n_seen += strcmp(level, "seen") == 0 ? 1 : 0;
+        n_sealed += strcmp(level, "sealed") == 0 ? 1 : 0;
+    }
+    if (n_seen > 0) {
+        limit(d, list,
+              arena_printf(
+                  &d->arena,
+                  "%s made when scores had been seen; what it changed is marked post hoc.",
+                  fmt_plural(&d->arena, (int64_t)n_seen, "amendment was", "amendments were")));
+    }
+    if (n_sealed > 0) {
+        limit(d, list,
+              arena_printf(
+                  &d->arena,
+                  "%s made when scores existed, sealed: through preregd nobody had seen "
+                  "them.",
+                  fmt_plural(&d->arena, (int64_t)n_sealed, "amendment was", "amendments were")));
     }
     const char *head = member_text(m->verdict, "head");
-    if (head != NULL && strcmp(head, m->lock->root) != 0) {
+    if (head != NULL && strcmp(head, m->lock->head) != 0) {
         limit(d, list,
-              "Head and root digest differ: amendments are on file. This version does not print "
-              "them.");
+              "The verdict was read under an earlier head than the present one: what was amended "
+              "since had no part in it.");
     }
 }
 
@@ -216,9 +236,27 @@ static void add_history(struct doc *d, const struct report_model *m, struct doc_
               arena_printf(a, "Scores were opened %s before the verdict.",
                            n == 1 ? "once" : arena_printf(a, "%zu times", n)));
     }
-    if (cJSON_IsNull(member(m->lock->json, "signature")) ||
-        member(m->lock->json, "signature") == NULL) {
-        limit(d, list, "The lock is not signed, and no third party saw it before the run.");
+}
+
+static void add_lock(struct doc *d, const struct report_model *m, struct doc_list *list)
+{
+    const cJSON *git = member(m->lock->json, "git");
+    const bool is_signed = cJSON_IsObject(member(m->lock->json, "signature"));
+    if (!is_signed && !m->stamp_response) {
+        limit(d, list,
+              "The lock is neither signed nor time-stamped: who made it, and when, is its own "
+              "word.");
+    } else if (!is_signed) {
+        limit(d, list, "The lock is not signed: who made it is its own word.");
+    } else if (!m->stamp_response) {
+        limit(d, list,
+              "The lock has no time stamp of a third party: when it was made is its signer's "
+              "word.");
+    }
+    if (cJSON_IsFalse(member(git, "clean"))) {
+        limit(d, list,
+              "The git working tree was not clean when the program was locked: the commit on "
+              "record does not hold everything that was locked.");
     }
 }
 
@@ -243,8 +281,11 @@ void section_limits(struct doc *d, const struct report_model *m)
     add_floors(d, m, list);
     add_power(d, m, list);
     add_resolution(d, m, list);
-    add_not_computed(d, m, list);
+    limits_of_instruments(d, m, list);
+    add_apparatus(d, m, list);
     add_pins(d, m, list);
+    add_lock(d, m, list);
+    add_amendments(d, m, list);
     add_history(d, m, list);
     add_curves(d, m, list);
 }

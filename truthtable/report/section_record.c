@@ -1,24 +1,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/strbuf.h"
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/sections.h"
 #include "truthtable/report/verdict_words.h"
-
-/* A value of any JSON kind as one line of text. */
-static const char *value_text(struct arena *a, const cJSON *v)
-{
-    if (cJSON_IsString(v)) {
-        return v->valuestring;
-    }
-    struct strbuf text = STRBUF_INIT;
-    struct err ignored = {0};
-    const char *kept = json_line(v, &text, &ignored) == 0 ? arena_strdup(a, text.buf) : FMT_NONE;
-    strbuf_release(&text);
-    return kept;
-}
 
 static void add_settings(struct doc *d, struct doc_list *list, const cJSON *settings,
                          const char *prefix)
@@ -33,11 +18,11 @@ static void add_settings(struct doc *d, struct doc_list *list, const cJSON *sett
             {
                 (void)doc_item(d, list,
                                arena_printf(&d->arena, "%s%s.%s", prefix, key, inner->string),
-                               value_text(&d->arena, inner));
+                               words_value(&d->arena, inner));
             }
         } else {
             (void)doc_item(d, list, arena_printf(&d->arena, "%s%s", prefix, key),
-                           value_text(&d->arena, v));
+                           words_value(&d->arena, v));
         }
     }
 }
@@ -55,23 +40,6 @@ static void add_run(struct doc *d, const struct report_model *m)
     add_settings(d, doc_facts(d), run, "run.");
 }
 
-static void add_unblindings(struct doc *d, const struct report_model *m)
-{
-    const cJSON *list = member(m->provenance, "unblindings");
-    doc_subsection(d, "Unblindings");
-    if (cJSON_GetArraySize(list) == 0) {
-        doc_paragraph(d, "None through preregd. Reading the files oneself is possible and leaves "
-                         "no trace here.");
-        return;
-    }
-    struct doc_list *out = doc_list(d);
-    const cJSON *v = NULL;
-    cJSON_ArrayForEach(v, list)
-    {
-        doc_item(d, out, NULL, value_text(&d->arena, v))->tone = TONE_WARN;
-    }
-}
-
 static void add_code(struct doc *d, struct doc_list *list, const char *name, const char *text)
 {
     doc_item(d, list, name, text == NULL ? FMT_NONE : text)->code = text != NULL;
@@ -82,8 +50,6 @@ static void add_digests(struct doc *d, const struct report_model *m)
     doc_subsection(d, "Digests");
     struct doc_list *list = doc_facts(d);
     const cJSON *journal = member(m->provenance, "journal");
-    add_code(d, list, "root (the locked program)", m->lock->root);
-    add_code(d, list, "head (root and amendments)", member_text(m->verdict, "head"));
     add_code(d, list, "journal head", member_text(journal, "head"));
     (void)doc_item(d, list, "journal rows", words_count(&d->arena, journal, "rows"));
     (void)doc_item(d, list, "history",
@@ -99,16 +65,6 @@ static void add_digests(struct doc *d, const struct report_model *m)
     cJSON_ArrayForEach(v, m->lock->files)
     {
         add_code(d, list, arena_printf(&d->arena, "file %s", v->string), cJSON_GetStringValue(v));
-    }
-    const cJSON *tool = member(m->lock->json, "tool");
-    const char *name = member_text(tool, "name");
-    const char *version = member_text(tool, "version");
-    if (name != NULL && version != NULL) {
-        (void)doc_item(d, list, "locked with", arena_printf(&d->arena, "%s %s", name, version));
-    }
-    const char *time = member_text(m->lock->json, "time");
-    if (time != NULL) {
-        (void)doc_item(d, list, "locked at, by its own clock", time);
     }
 }
 
@@ -131,8 +87,7 @@ void section_record(struct doc *d, const struct report_model *m)
     add_assurance(d, m);
     add_digests(d, m);
     if (m->imported != NULL) {
-        return; /* no run, and no seal to open */
+        return; /* nothing was run */
     }
-    add_unblindings(d, m);
     add_run(d, m);
 }

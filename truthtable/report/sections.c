@@ -2,6 +2,7 @@
 
 void sections_build(struct doc *d, const struct report_model *m)
 {
+    /* What binds ... */
     section_banner(d, m);
     section_table(d, m);
     section_coverage(d, m);
@@ -9,12 +10,18 @@ void sections_build(struct doc *d, const struct report_model *m)
     section_contrasts(d, m);
     section_matrix(d, m);
     section_validity(d, m);
+    /* ... what does not ... */
+    section_instruments(d, m);
+    section_priors(d, m);
     section_contract(d, m);
     section_curves(d, m);
     section_router(d, m);
-    section_priors(d, m);
-    section_proof(d, m);
+    /* ... how it came about, and what to make of it. */
+    section_apparatus(d, m);
     section_attempts(d, m);
+    section_lock(d, m);
+    section_proof(d, m);
+    section_amendments(d, m);
     section_limits(d, m);
     section_record(d, m);
 }

@@ -21,6 +21,10 @@ void section_curves(struct doc *d, const struct report_model *m);
 void section_router(struct doc *d, const struct report_model *m);
 void section_attempts(struct doc *d, const struct report_model *m);
 void section_imported(struct doc *d, const struct report_model *m); /* in place of attempts */
+void section_amendments(struct doc *d, const struct report_model *m);
+void section_lock(struct doc *d, const struct report_model *m);
+void section_apparatus(struct doc *d, const struct report_model *m);
+void section_instruments(struct doc *d, const struct report_model *m);
 void section_limits(struct doc *d, const struct report_model *m);
 void section_record(struct doc *d, const struct report_model *m);
 

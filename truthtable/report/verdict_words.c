@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/strbuf.h"
 #include "truthtable/report/fmt.h"
 
@@ -71,6 +72,40 @@ const char *words_join(struct arena *a, const char *const *parts, size_t n, cons
     const char *kept = arena_strdup(a, text.buf);
     strbuf_release(&text);
     return kept;
+}
+
+const char *words_member(const cJSON *obj, const char *key)
+{
+    const char *text = member_text(obj, key);
+    return text == NULL ? FMT_NONE : text;
+}
+
+const char *words_value(struct arena *a, const cJSON *v)
+{
+    if (cJSON_IsString(v)) {
+        return v->valuestring;
+    }
+    if (v == NULL) {
+        return FMT_NONE;
+    }
+    struct strbuf text = STRBUF_INIT;
+    struct err ignored = {0};
+    const char *kept = json_line(v, &text, &ignored) == 0 ? arena_strdup(a, text.buf) : FMT_NONE;
+    strbuf_release(&text);
+    return kept;
+}
+
+const char *words_list(struct arena *a, const cJSON *list)
+{
+    const char *text = "";
+    const cJSON *v = NULL;
+    cJSON_ArrayForEach(v, list)
+    {
+        if (cJSON_IsString(v)) {
+            text = arena_printf(a, "%s%s%s", text, text[0] == '\0' ? "" : ", ", v->valuestring);
+        }
+    }
+    return text[0] == '\0' ? FMT_NONE : text;
 }
 
 const char *words_count(struct arena *a, const cJSON *obj, const char *key)

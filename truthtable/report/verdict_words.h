@@ -22,6 +22,12 @@ const char *words_reading(struct arena *a, const struct report_model *m);
 const char *words_count(struct arena *a, const cJSON *obj, const char *key);
 /* [2, 2] -> "2", [0, 3] -> "0 to 3" */
 const char *words_interval(struct arena *a, const cJSON *pair);
+/* A member's text, or an em dash: a cell of a table is never without a text. */
+const char *words_member(const cJSON *obj, const char *key);
+/* A value of any JSON kind on one line. */
+const char *words_value(struct arena *a, const cJSON *v);
+/* Strings of a list as "a, b"; an em dash for none. */
+const char *words_list(struct arena *a, const cJSON *list);
 /* "a, b and c" */
 const char *words_join(struct arena *a, const char *const *parts, size_t n, const char *last);
 

@@ -24,4 +24,16 @@ struct fixture {
 /* folder is made; it must not exist. */
 int fixture_make(const struct fixture *f, const char *folder, struct err *err) MUST_CHECK;
 
+/* Amends a made folder's program: a part of its text is replaced, as of a level of access. */
+struct fixture_change {
+    const char *from;
+    const char *to;
+    const char *level;
+};
+int fixture_amend(const char *folder, const struct fixture_change *change,
+                  struct err *err) MUST_CHECK;
+/* Sets a member of a JSON file of the folder. */
+int fixture_put(const char *folder, const char *file, const char *key, const char *json,
+                struct err *err) MUST_CHECK;
+
 #endif

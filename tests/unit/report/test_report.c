@@ -38,7 +38,7 @@ static const struct report_case cases[] = {
       .n_blocked = 12},
      {"Below the measurement floor", "None of the 3 counted measures clears its floor",
       "rows 4, 8, 12 and 16 of the table can fire", "0.17 (2.556 bits)", "48 of 60",
-      "18 differences between conditions", "Declared, but not computed by this version",
+      "18 differences between conditions", "the plan that was locked is the plan that was run",
       "self-consistent", "Nothing proves that no data existed before the lock"},
      {"class=\"banner plain\"", "<tr class=\"lit\"><th scope=\"row\" class=\"num plain\">4</th>",
       "12 \xc3\x97 not_<wbr>measurable", "+5.47\xcf\x83", "2,560,000", "loss during train",

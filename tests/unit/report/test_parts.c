@@ -1,0 +1,384 @@
+/* Parts of a report that not every program has: instruments, amendments, what a lock may hold, the
+ * apparatus, what attempts ran on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/rng.h"
+#include "base/xalloc.h"
+#include "tests/unit/report/fixture.h"
+#include "truthtable/report/render.h"
+#include "truthtable/report/report_model.h"
+#include "truthtable/report/sections.h"
+
+#define INSTRUMENTS TEST_SOURCE_DIR "/tests/unit/report/fixtures/instruments.json"
+#define MUTATIONS   120
+
+static const struct fixture floor_program = {
+    .toml = "floor.toml", .height = 0.3, .no_curves = true};
+static char *scratch;
+
+struct page {
+    struct strbuf html;
+    struct strbuf md;
+    struct strbuf json;
+};
+
+static struct page render(const struct report_model *m)
+{
+    struct doc doc;
+    struct page page = {STRBUF_INIT, STRBUF_INIT, STRBUF_INIT};
+    doc_init(&doc);
+    sections_build(&doc, m);
+    render_html(&doc, &page.html);
+    render_md(&doc, &page.md);
+    render_json(&doc, &page.json);
+    doc_release(&doc);
+    return page;
+}
+
+static void page_release(struct page *page)
+{
+    strbuf_release(&page->html);
+    strbuf_release(&page->md);
+    strbuf_release(&page->json);
+}
+
+static void assert_says(const struct strbuf *text, const char *words)
+{
+    if (strstr(text->buf, words) == NULL) {
+        fail_msg("the page does not say \"%s\"", words);
+    }
+}
+
+static void assert_never_says(const struct strbuf *text, const char *words)
+{
+    if (strstr(text->buf, words) != NULL) {
+        fail_msg("the page says \"%s\"", words);
+    }
+}
+
+static char *make(const char *name)
+{
+    struct err err = {0};
+    char *folder = path_join(scratch, name);
+    if (fixture_make(&floor_program, folder, &err) != 0) {
+        fail_msg("%s: %s", name, err.msg);
+    }
+    return folder;
+}
+
+static void read_model(struct report_model *m, const char *folder)
+{
+    struct err err = {0};
+    if (report_model_read(m, folder, &err) != 0) {
+        fail_msg("%s: %s", folder, err.msg);
+    }
+}
+
+static cJSON *read_instruments(const struct report_model *m)
+{
+    struct err err = {0};
+    cJSON *json = NULL;
+    if (json_read_file(INSTRUMENTS, (size_t)1 << 20, &json, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    cJSON_DeleteItemFromObjectCaseSensitive(json, "root");
+    json_put_string(json, "root", m->lock->root);
+    return json;
+}
+
+static void test_every_kind_of_instrument_is_shown(void **state)
+{
+    static const char *const html[] = {
+        "Instruments: nothing here binds</h2>",
+        "<h3>Bayes factors</h3>",
+        "0.0898 \xe2\x97\x8b",
+        "for no difference</td>",
+        "depends on the prior</td>",
+        "mmlu, hellaswag: the fit is singular: fact.train.router_load is the same in every row;",
+        "fact.train.router_occupancy is a combination of intercept; \xce\xb8 lies at its boundary",
+        "Mixed model \xc2\xb7 supplementary (discussion only) (POST HOC)</h3>",
+        "Discussion only: declared in advance",
+        "not fitted (3 rows for 3 columns)",
+        "CASE-A \xe2\x86\x92 the loss rung shows a gap",
+        "+47.4 % perplexity",
+        "Limit of identification: the gap of the whole mix",
+        "a ratio of 1.474 against 1.5, so the trigger does not fire",
+        "Clusters are by subject",
+        "pinned: no variance to fit",
+        "Source of the anchors: table 3 of a paper",
+        "no picture of that kind of instrument",
+        "(\xe2\x88\x92"
+        "10.79\xcf\x83)",
+        "P(as tight)",
+        "Low power: these observed differences",
+        "The anchors (table 3 of a paper) were measured elsewhere",
+        "came true</td>",
+        "not known: not scored</td>",
+        "2 of 3 scored: mean Brier 0.3663, 2.889 bits together",
+        "id=\"figure-bayes-title\"",
+        "id=\"figure-connector-gaps-title\"",
+        "id=\"figure-mixed-shares-title\"",
+        "id=\"figure-dispersion-title\"",
+    };
+    static const char *const json[] = {
+        "{\"kind\":\"table\",\"id\":\"bayes\",", "{\"kind\":\"table\",\"id\":\"mixed\",",
+        "{\"kind\":\"table\",\"id\":\"forecasts\",", "\"value\":0.0898,\"ln\":-2.41",
+        "{\"kind\":\"table\",\"id\":\"connector-ladder\","};
+    struct report_model m;
+    (void)state;
+    char *folder = make("instruments");
+    read_model(&m, folder);
+    report_model_set_instruments(&m, read_instruments(&m), NULL);
+    struct page page = render(&m);
+    for (size_t i = 0; i < ARRAY_LEN(html); i++) {
+        assert_says(&page.html, html[i]);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(json); i++) {
+        assert_says(&page.json, json[i]);
+    }
+    assert_says(&page.md, "Instruments: nothing here binds");
+    assert_never_says(&page.html, "(null)");
+    page_release(&page);
+    report_model_release(&m);
+    free(folder);
+}
+
+static void test_without_instruments_the_page_is_whole(void **state)
+{
+    static const struct {
+        const char *text; /* of the file; NULL: none */
+        const char *says;
+    } cases[] = {
+        {NULL, "No instrument is shown: there is no instruments.json beside the verdict."},
+        {"{\"root\":", "No instrument is shown: "},
+        {"{\"root\":\"another\"}",
+         "No instrument is shown: instruments.json is not of this program."},
+        {"[]", "No instrument is shown: instruments.json is not of this program."},
+    };
+    (void)state;
+    char *folder = make("without");
+    char *path = path_join(folder, "report/instruments.json");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct report_model m;
+        struct err err = {0};
+        if (cases[i].text != NULL) {
+            assert_int_equal(
+                file_write_atomic(path, cases[i].text, strlen(cases[i].text), 0644, &err), 0);
+        }
+        read_model(&m, folder);
+        struct page page = render(&m);
+        assert_says(&page.html, cases[i].says);
+        assert_says(&page.html, "id=\"record\"");
+        assert_says(&page.html, "The verdict does not depend on them.");
+        page_release(&page);
+        report_model_release(&m);
+    }
+    free(path);
+    free(folder);
+}
+
+/* One node, chosen at random, becomes something else. */
+static void mutate(cJSON *tree, struct rng *rng)
+{
+    static const char *const others[] = {"null", "\"<x>\"",  "-1e300", "[]",
+                                         "{}",   "[null,1]", "true"};
+    struct err err = {0};
+    cJSON *at = tree;
+    while (cJSON_GetArraySize(at) > 0 && (at == tree || rng_unit(rng) < 0.85)) {
+        size_t n = (size_t)cJSON_GetArraySize(at);
+        at = cJSON_GetArrayItem(at, (int)((double)n * rng_unit(rng)));
+        at = at->string != NULL && strcmp(at->string, "root") == 0 ? tree : at;
+    }
+    cJSON *other = NULL;
+    const char *text = others[(size_t)((double)ARRAY_LEN(others) * rng_unit(rng))];
+    assert_int_equal(json_parse(text, strlen(text), &other, &err), 0);
+    /* In place: the kind and what hangs on it change, the name and the neighbours stay. */
+    cJSON_Delete(at->child);
+    at->child = other->child;
+    other->child = NULL;
+    if (at->valuestring != NULL && (at->type & 0xff) == cJSON_String) {
+        cJSON_free(at->valuestring);
+    }
+    at->valuestring = other->valuestring;
+    other->valuestring = NULL;
+    at->valuedouble = other->valuedouble;
+    at->valueint = other->valueint;
+    at->type = other->type;
+    cJSON_Delete(other);
+}
+
+static void test_a_file_of_another_hand_breaks_nothing(void **state)
+{
+    struct report_model m;
+    struct rng rng;
+    (void)state;
+    char *folder = make("mutated");
+    read_model(&m, folder);
+    rng_seed(&rng, 20261121);
+    for (int i = 0; i < MUTATIONS; i++) {
+        cJSON *tree = read_instruments(&m);
+        for (int k = 0; k < 3; k++) {
+            mutate(cJSON_GetArrayItem(tree, (int)(5 + 4 * rng_unit(&rng))), &rng);
+        }
+        report_model_set_instruments(&m, tree, NULL);
+        struct page page = render(&m);
+        struct err err = {0};
+        cJSON *json = NULL;
+        if (json_parse(page.json.buf, page.json.len, &json, &err) != 0) {
+            fail_msg("mutation %d: %s", i, err.msg);
+        }
+        assert_never_says(&page.html, "(null)");
+        assert_never_says(&page.html, "<x>");
+        assert_never_says(&page.html, " nan");
+        assert_says(&page.html, "id=\"record\"");
+        cJSON_Delete(json);
+        page_release(&page);
+    }
+    report_model_release(&m);
+    free(folder);
+}
+
+static void test_amendments_are_told_value_by_value(void **state)
+{
+    static const struct {
+        const char *level;
+        const char *says[3];
+        const char *never;
+    } cases[] = {
+        {"nothing_run",
+         {"nothing has run", "in advance</td>", "forecast.dense_<wbr>ahead.confidence"},
+         "POST HOC"},
+        {"seen",
+         {"scores have been seen", "POST HOC</td>",
+          "1 amendment was made when scores had been seen"},
+         "in advance</td>"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct report_model m;
+        struct err err = {0};
+        const struct fixture_change change = {"confidence = 0.85", "confidence = 0.75",
+                                              cases[i].level};
+        char *folder = make(cases[i].level);
+        if (fixture_amend(folder, &change, &err) != 0) {
+            fail_msg("%s", err.msg);
+        }
+        read_model(&m, folder);
+        struct page page = render(&m);
+        for (size_t k = 0; k < 3; k++) {
+            assert_says(&page.html, cases[i].says[k]);
+        }
+        assert_says(&page.html, ">0.85</td>");
+        assert_says(&page.html, ">0.75</td>");
+        assert_says(&page.html, "a &lt;slip&gt; of the pen");
+        assert_says(&page.html, "read under an earlier head");
+        assert_says(&page.json, "\"post_hoc\":");
+        assert_never_says(&page.html, cases[i].never);
+        page_release(&page);
+        report_model_release(&m);
+        free(folder);
+    }
+}
+
+static void test_a_broken_chain_is_refused(void **state)
+{
+    struct report_model m;
+    struct err err = {0};
+    const struct fixture_change change = {"confidence = 0.85", "confidence = 0.75", "sealed"};
+    (void)state;
+    char *folder = make("broken");
+    assert_int_equal(fixture_amend(folder, &change, &err), 0);
+    assert_int_equal(fixture_put(folder, "amendments/0001.json", "reason", "\"another\"", &err), 0);
+    assert_int_equal(report_model_read(&m, folder, &err), ERR_LOCK);
+    report_model_release(&m);
+    free(folder);
+}
+
+static void test_what_the_lock_and_the_provenance_may_hold(void **state)
+{
+    static const struct {
+        const char *file;
+        const char *key;
+        const char *json;
+        const char *says[3];
+    } cases[] = {
+        {"grid.toml.lock",
+         "git",
+         "{\"commit\":\"0123456789abcdef0123456789abcdef01234567\",\"clean\":false}",
+         {"0123456789abcdef0123456789abcdef01234567", "NOT CLEAN",
+          "working tree was not clean when the program was locked"}},
+        {"grid.toml.lock",
+         "git",
+         "{\"commit\":\"0123456789abcdef0123456789abcdef01234567\",\"clean\":true}",
+         {"clean: the commit holds what was locked", "neither signed nor time-stamped", ""}},
+        {"report/provenance.json",
+         "tasks",
+         "[{\"cell\":\"arch=dense,lr=0.001,seed=42\",\"stage\":\"train\",\"end\":\"done\","
+         "\"cause\":null,\"attempts\":[{\"no\":1,\"host\":\"h\",\"cpu\":\"c\",\"kernel\":\"Linux "
+         "6.1\",\"blas\":\"OpenBLAS\",\"core\":\"Haswell\",\"threads\":2,\"worker\":"
+         "\"0123456789abcdef\"},{\"no\":2,\"host\":\"other\",\"threads\":null}]}]",
+         {"Linux 6.1", "OpenBLAS, core Haswell", "0123456789a\xe2\x80\xa6"}},
+        {"report/provenance.json",
+         "apparatus",
+         "[]",
+         {"asks for no measurement of a reference model", "No reference measurement", ""}},
+    };
+    (void)state;
+    char *folder = make("facts");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct report_model m;
+        struct err err = {0};
+        if (fixture_put(folder, cases[i].file, cases[i].key, cases[i].json, &err) != 0) {
+            fail_msg("%s", err.msg);
+        }
+        read_model(&m, folder);
+        struct page page = render(&m);
+        for (size_t k = 0; k < 3; k++) {
+            assert_says(&page.html, cases[i].says[k]);
+        }
+        page_release(&page);
+        report_model_release(&m);
+    }
+    free(folder);
+}
+
+static int make_scratch(void **state)
+{
+    (void)state;
+    char template[] = "/tmp/preregd-parts-XXXXXX";
+    scratch = xstrdup(mkdtemp(template) == NULL ? "" : template);
+    return scratch[0] == '\0' ? -1 : 0;
+}
+
+static int drop_scratch(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    int rc = dir_remove(scratch, &err);
+    free(scratch);
+    return rc;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_kind_of_instrument_is_shown),
+        cmocka_unit_test(test_without_instruments_the_page_is_whole),
+        cmocka_unit_test(test_a_file_of_another_hand_breaks_nothing),
+        cmocka_unit_test(test_amendments_are_told_value_by_value),
+        cmocka_unit_test(test_a_broken_chain_is_refused),
+        cmocka_unit_test(test_what_the_lock_and_the_provenance_may_hold),
+    };
+    return cmocka_run_group_tests(tests, make_scratch, drop_scratch);
+}

@@ -1,0 +1,147 @@
+#include <string.h>
+
+#include "prereg/access.h"
+#include "prereg/amendment.h"
+#include "truthtable/report/fmt.h"
+#include "truthtable/report/sections.h"
+#include "truthtable/report/verdict_words.h"
+
+#define VALUE_CHARS  ((size_t)160) /* of a value in the table; the amendment's file has it whole */
+#define DIGEST_CHARS ((size_t)12)
+#define ARROW        "\xe2\x86\x92"
+
+static const char *level_words(const cJSON *amendment)
+{
+    const char *name = member_text(amendment, "level");
+    return name == NULL ? FMT_NONE : access_level_words(access_level_from_name(name));
+}
+
+static const char *signer_of(const cJSON *amendment)
+{
+    const char *fingerprint = member_text(member(amendment, "signature"), "fingerprint");
+    return fingerprint == NULL ? "not signed" : fingerprint;
+}
+
+static bool is_post_hoc(const cJSON *amendment)
+{
+    const cJSON *change = NULL;
+    cJSON_ArrayForEach(change, member(amendment, "changes"))
+    {
+        if (cJSON_IsTrue(member(change, "post_hoc"))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_list(struct doc *d, const struct report_model *m)
+{
+    static const struct doc_column columns[] = {{"No.", ALIGN_NUMBER},
+                                                {"When", ALIGN_TEXT},
+                                                {"What was known then", ALIGN_TEXT},
+                                                {"Reason, as given", ALIGN_TEXT},
+                                                {"Signed by", ALIGN_TEXT},
+                                                {"Head after it", ALIGN_TEXT}};
+    struct doc_table *t = doc_table(d, "amendments",
+                                    "The amendments, each a link of the chain that leads from the "
+                                    "root to the head. What was known is as the daemon that owns "
+                                    "the data knew it.",
+                                    columns, 6);
+    const cJSON *amendment = NULL;
+    cJSON_ArrayForEach(amendment, m->amendments)
+    {
+        struct doc_row *row = doc_row(d, t);
+        double number = member_number(amendment, "number");
+        const char *head = words_member(amendment, "head");
+        doc_number(d, &row->cells[0], words_count(&d->arena, amendment, "number"), number);
+        row->cells[1].text = words_member(amendment, "time");
+        row->cells[2].text = level_words(amendment);
+        row->cells[3].text = words_member(amendment, "reason");
+        row->cells[4].text = signer_of(amendment);
+        row->cells[5].text = fmt_cut(&d->arena, head, DIGEST_CHARS);
+        row->tone = is_post_hoc(amendment) ? TONE_WARN : TONE_PLAIN;
+    }
+}
+
+/* "plan.measure.mmlu.metric" without the plan, which nearly all begin with. */
+static const char *path_of(struct arena *a, const cJSON *change)
+{
+    struct strbuf text = STRBUF_INIT;
+    amendment_path_text(change, &text);
+    bool in_plan = strncmp(text.buf, "plan.", 5) == 0;
+    const char *kept = arena_strdup(a, text.buf + (in_plan ? 5 : 0));
+    strbuf_release(&text);
+    return kept;
+}
+
+static const char *value_of(struct arena *a, const cJSON *change, const char *key)
+{
+    const cJSON *v = member(change, key);
+    return v == NULL ? "nothing" : fmt_cut(a, words_value(a, v), VALUE_CHARS);
+}
+
+static void add_changes(struct doc *d, const struct report_model *m)
+{
+    static const struct doc_column columns[] = {{"No.", ALIGN_NUMBER},
+                                                {"Value", ALIGN_TEXT},
+                                                {"From", ALIGN_TEXT},
+                                                {ARROW " To", ALIGN_TEXT},
+                                                {"Standing", ALIGN_TEXT}};
+    struct arena *a = &d->arena;
+    struct doc_table *t =
+        doc_table(d, "amendment-changes", "What they changed, value by value.", columns, 5);
+    const cJSON *amendment = NULL;
+    cJSON_ArrayForEach(amendment, m->amendments)
+    {
+        const cJSON *change = NULL;
+        cJSON_ArrayForEach(change, member(amendment, "changes"))
+        {
+            const bool post_hoc = cJSON_IsTrue(member(change, "post_hoc"));
+            struct doc_row *row = doc_row(d, t);
+            doc_number(d, &row->cells[0], words_count(a, amendment, "number"),
+                       member_number(amendment, "number"));
+            row->cells[1].text = path_of(a, change);
+            row->cells[2].text = value_of(a, change, "from");
+            row->cells[3].text = value_of(a, change, "to");
+            row->cells[4].text = post_hoc ? "POST HOC" : "in advance";
+            doc_flag(d, &row->cells[4], "post_hoc", post_hoc ? 1 : 0);
+            row->tone = post_hoc ? TONE_WARN : TONE_PLAIN;
+        }
+    }
+}
+
+static void add_unblindings(struct doc *d, const struct report_model *m)
+{
+    const cJSON *list = member(m->provenance, "unblindings");
+    doc_subsection(d, "Unblindings");
+    if (m->imported != NULL) {
+        doc_paragraph(d, "There was no seal to open: the records came from elsewhere.");
+        return;
+    }
+    if (cJSON_GetArraySize(list) == 0) {
+        doc_paragraph(d, "None through preregd. Reading the files oneself is possible and leaves "
+                         "no trace here.");
+        return;
+    }
+    struct doc_list *out = doc_list(d);
+    const cJSON *v = NULL;
+    cJSON_ArrayForEach(v, list)
+    {
+        doc_item(d, out, NULL, words_value(&d->arena, v))->tone = TONE_WARN;
+    }
+}
+
+void section_amendments(struct doc *d, const struct report_model *m)
+{
+    doc_section(d, "amendments", "Amendments and unblindings");
+    if (m->program->supersedes != NULL) {
+        doc_paragraph(d, "This program says that it supersedes %s.", m->program->supersedes);
+    }
+    if (cJSON_GetArraySize(m->amendments) == 0) {
+        doc_paragraph(d, "No amendment: the plan that was locked is the plan that was run.");
+    } else {
+        add_list(d, m);
+        add_changes(d, m);
+    }
+    add_unblindings(d, m);
+}

@@ -1,0 +1,162 @@
+#include <math.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "truthtable/report/fmt.h"
+#include "truthtable/report/sections.h"
+#include "truthtable/report/show.h"
+#include "truthtable/report/verdict_words.h"
+
+static const struct kind {
+    const char *kind;
+    const char *title;
+    void (*show)(struct doc *d, const struct report_model *m, const cJSON *instrument);
+} kinds[] = {
+    {"anchors", "Anchors: other models' scores", show_anchors},
+    {"apparatus", "Apparatus check", NULL}, /* its table stands under Apparatus */
+    {"bayes", "Bayes factors", show_bayes},
+    {"connector", "Connector: on which rung the gap shows", show_connector},
+    {"detectable", "Detectable differences", show_detectable},
+    {"dispersion", "Dispersion of the cells", show_dispersion},
+    {"items", "Item by item", show_items},
+    {"margins", "Margins to the floors", show_margins},
+    {"mixed", "Mixed model", show_mixed},
+    {"router", "Router health, as a vector", show_router},
+};
+
+static const struct kind *kind_of(const cJSON *instrument)
+{
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        if (strcmp(kinds[i].kind, words_member(instrument, "kind")) == 0) {
+            return &kinds[i];
+        }
+    }
+    return NULL;
+}
+
+static bool is_post_hoc(const cJSON *instrument)
+{
+    return strstr(words_member(instrument, "declared"), "post hoc") != NULL;
+}
+
+/* "Mixed model: supplementary (discussion only)". */
+static const char *title_of(struct arena *a, const cJSON *instrument, const struct kind *kind)
+{
+    const char *name = words_member(instrument, "name");
+    const char *title = kind == NULL ? words_member(instrument, "kind") : kind->title;
+    bool named = strcmp(name, words_member(instrument, "kind")) != 0;
+    return arena_printf(a, "%s%s%s%s%s", title, named ? " \xc2\xb7 " : "", named ? name : "",
+                        cJSON_IsTrue(member(instrument, "discussion_only")) ? " (discussion only)"
+                                                                            : "",
+                        is_post_hoc(instrument) ? " (POST HOC)" : "");
+}
+
+static void add_standing(struct doc *d, const cJSON *instrument)
+{
+    if (cJSON_IsTrue(member(instrument, "discussion_only"))) {
+        doc_notice(d, TONE_PLAIN,
+                   "Discussion only: declared in advance as matter for discussion, "
+                   "and as nothing more.");
+    }
+    if (is_post_hoc(instrument)) {
+        doc_notice(d, TONE_WARN,
+                   "Post hoc: declared or changed by an amendment after scores had been seen.");
+    } else if (strcmp(words_member(instrument, "declared"), "amended") == 0) {
+        doc_paragraph(d, "Declared or changed by an amendment, before anyone had seen scores.");
+    }
+}
+
+static void add_instrument(struct doc *d, const struct report_model *m, const cJSON *instrument)
+{
+    const struct kind *kind = kind_of(instrument);
+    const char *what = member_text(instrument, "what");
+    const char *reading = member_text(instrument, "reading");
+    const char *why = member_text(instrument, "why");
+    doc_subsection(d, title_of(&d->arena, instrument, kind));
+    add_standing(d, instrument);
+    if (what != NULL) {
+        doc_paragraph(d, "%s", what);
+    }
+    if (reading != NULL) {
+        doc_notice(d, TONE_PLAIN, "%s", reading);
+    }
+    if (why != NULL) {
+        doc_notice(d, TONE_WARN, "Undetermined: %s.", why);
+    }
+    if (kind == NULL) {
+        doc_paragraph(d, "This version of preregd has no picture of that kind of instrument; its "
+                         "figures stand in instruments.json.");
+    } else if (kind->show != NULL && why == NULL) {
+        kind->show(d, m, instrument);
+    } else if (kind->show == NULL) {
+        doc_paragraph(d, "The table stands under Apparatus.");
+    }
+}
+
+static void add_forecast(struct doc *d, struct doc_table *t, const cJSON *forecast)
+{
+    static const struct show_words words = {"came true", "did not", "not known: not scored"};
+    struct doc_row *row = doc_row(d, t);
+    const cJSON *outcome = member(forecast, "outcome");
+    row->cells[0].text = words_member(forecast, "name");
+    row->cells[1].text = words_member(forecast, "condition");
+    show_short(d, &row->cells[2], forecast, "confidence", 4);
+    show_flag(d, &row->cells[3], forecast, "outcome", &words);
+    row->cells[3].tone = cJSON_IsTrue(outcome)    ? TONE_GOOD
+                         : cJSON_IsFalse(outcome) ? TONE_PLAIN
+                                                  : TONE_WARN;
+    double brier = member_number(forecast, "brier");
+    double bits = member_number(forecast, "bits");
+    doc_number(d, &row->cells[4], fmt_fixed(&d->arena, brier, 4), brier);
+    doc_number(d, &row->cells[5], fmt_fixed(&d->arena, bits, 3), bits);
+    row->cells[6].text = show_why(forecast);
+}
+
+static void add_forecasts(struct doc *d, const struct report_model *m)
+{
+    static const struct doc_column columns[] = {
+        {"Forecast", ALIGN_TEXT},     {"Condition, as stated", ALIGN_TEXT},
+        {"Confidence", ALIGN_NUMBER}, {"Came true?", ALIGN_TEXT},
+        {"Brier", ALIGN_NUMBER},      {"Bits", ALIGN_NUMBER},
+        {"Why", ALIGN_TEXT}};
+    const cJSON *list = member(m->instruments, "forecasts");
+    const cJSON *score = member(m->instruments, "forecast_score");
+    if (cJSON_GetArraySize(list) == 0) {
+        return;
+    }
+    doc_subsection(d, "Forecasts");
+    struct doc_table *t =
+        doc_table(d, "forecasts",
+                  "What was forecast, with what confidence, and what came. Brier: "
+                  "the squared distance of the confidence from what came (0 is "
+                  "best, 1 worst); bits: its surprise.",
+                  columns, 7);
+    const cJSON *forecast = NULL;
+    cJSON_ArrayForEach(forecast, list)
+    {
+        add_forecast(d, t, forecast);
+    }
+    doc_paragraph(d, "%s of %s scored: mean Brier %s, %s bits together.",
+                  words_count(&d->arena, score, "scored"), words_count(&d->arena, score, "stated"),
+                  fmt_fixed(&d->arena, member_number(score, "brier"), 4),
+                  fmt_fixed(&d->arena, member_number(score, "bits"), 3));
+}
+
+void section_instruments(struct doc *d, const struct report_model *m)
+{
+    doc_section(d, "instruments", "Instruments: nothing here binds");
+    doc_paragraph(d, "What the data say beside the verdict. The truth table has not read any of "
+                     "it, and could not: instruments are computed when the verdict stands.");
+    const char *why =
+        m->instruments == NULL ? m->instruments_why : member_text(m->instruments, "why");
+    if (why != NULL) {
+        doc_notice(d, TONE_WARN, "No instrument is shown: %s.", why);
+        return;
+    }
+    const cJSON *instrument = NULL;
+    cJSON_ArrayForEach(instrument, member(m->instruments, "instruments"))
+    {
+        add_instrument(d, m, instrument);
+    }
+    add_forecasts(d, m);
+}

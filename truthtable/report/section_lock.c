@@ -1,0 +1,61 @@
+#include <string.h>
+
+#include "truthtable/report/fmt.h"
+#include "truthtable/report/sections.h"
+#include "truthtable/report/verdict_words.h"
+
+/* What the lock says of itself. That a signature is by a key to be trusted, and a stamp by an
+ * authority to be believed, is for `preregctl verify` to establish: it knows whom its user trusts.
+ */
+
+static void add_signature(struct doc *d, const struct report_model *m, struct doc_list *list)
+{
+    const char *fingerprint = member_text(member(m->lock->json, "signature"), "fingerprint");
+    if (fingerprint == NULL) {
+        doc_item(d, list, "signature", "none")->tone = TONE_WARN;
+        return;
+    }
+    doc_item(d, list, "signed by the SSH key", fingerprint)->code = true;
+}
+
+static void add_git(struct doc *d, const struct report_model *m, struct doc_list *list)
+{
+    const cJSON *git = member(m->lock->json, "git");
+    const char *commit = member_text(git, "commit");
+    if (commit == NULL) {
+        (void)doc_item(d, list, "git commit", "none on record");
+        return;
+    }
+    doc_item(d, list, "git commit", commit)->code = true;
+    const bool clean = cJSON_IsTrue(member(git, "clean"));
+    doc_item(d, list, "git working tree",
+             clean ? "clean: the commit holds what was locked"
+                   : "NOT CLEAN: changes were there that the commit does not hold")
+        ->tone = clean ? TONE_PLAIN : TONE_WARN;
+}
+
+static void add_stamp(struct doc *d, const struct report_model *m, struct doc_list *list)
+{
+    struct doc_item *item =
+        doc_item(d, list, "time stamp (RFC 3161)",
+                 m->stamp_response  ? "a response lies beside the lock (preregctl verify checks it)"
+                 : m->stamp_request ? "requested; no response lies beside the lock"
+                                    : "none");
+    item->tone = m->stamp_response ? TONE_PLAIN : TONE_WARN;
+}
+
+void section_lock(struct doc *d, const struct report_model *m)
+{
+    const cJSON *tool = member(m->lock->json, "tool");
+    doc_section(d, "lock", "The lock");
+    struct doc_list *list = doc_facts(d);
+    (void)doc_item(d, list, "locked at, by its own clock", words_member(m->lock->json, "time"));
+    (void)doc_item(d, list, "locked with",
+                   arena_printf(&d->arena, "%s %s", words_member(tool, "name"),
+                                words_member(tool, "version")));
+    doc_item(d, list, "root (the locked program)", m->lock->root)->code = true;
+    doc_item(d, list, "head (root and amendments)", m->lock->head)->code = true;
+    add_signature(d, m, list);
+    add_git(d, m, list);
+    add_stamp(d, m, list);
+}

@@ -1,0 +1,149 @@
+#include <math.h>
+#include <string.h>
+
+#include "truthtable/report/fmt.h"
+#include "truthtable/report/plot.h"
+#include "truthtable/report/show.h"
+#include "truthtable/report/verdict_words.h"
+
+#define PRIORS_MAX ((size_t)8)
+#define MINUS_INF  (-(double)INFINITY)
+
+static const char *reading_words(const char *reading)
+{
+    return strcmp(reading, "null") == 0     ? "for no difference"
+           : strcmp(reading, "effect") == 0 ? "for a difference"
+                                            : reading;
+}
+
+/* Which side of the bounds the factor lies on, beside the number. */
+static void factor_cell(struct doc *d, struct doc_cell *cell, const cJSON *factor)
+{
+    const char *reading = words_member(factor, "reading");
+    double bf10 = member_number(factor, "bf10");
+    const char *mark = strcmp(reading, "null") == 0     ? " \xe2\x97\x8b"
+                       : strcmp(reading, "effect") == 0 ? " \xe2\x97\x8f"
+                                                        : "";
+    doc_number(d, cell,
+               isfinite(bf10) ? arena_printf(&d->arena, "%s%s", fmt_short(&d->arena, bf10, 4), mark)
+                              : FMT_NONE,
+               bf10);
+    doc_datum(d, cell, "ln", member_number(factor, "ln_bf10"));
+}
+
+static void add_row(struct doc *d, struct doc_table *t, const cJSON *measure, size_t n_priors)
+{
+    static const struct show_words robust = {"robust", "depends on the prior", FMT_NONE};
+    struct doc_row *row = doc_row(d, t);
+    const char *reading = member_text(measure, "reading");
+    row->cells[0].text = words_member(measure, "measure");
+    show_estimate(d, &row->cells[1], member_number(measure, "estimate"),
+                  member_number(measure, "se"));
+    for (size_t i = 0; i < n_priors; i++) {
+        factor_cell(d, &row->cells[2 + i], cJSON_GetArrayItem(member(measure, "cells"), (int)i));
+    }
+    row->cells[2 + n_priors].text = reading == NULL ? "undetermined" : reading_words(reading);
+    show_flag(d, &row->cells[3 + n_priors], measure, "robust", &robust);
+    row->cells[4 + n_priors].text = show_why(measure);
+}
+
+static void add_matrix(struct doc *d, const cJSON *instrument)
+{
+    struct arena *a = &d->arena;
+    const cJSON *priors = member(instrument, "priors");
+    size_t n = member_count(instrument, "priors");
+    n = n < PRIORS_MAX ? n : PRIORS_MAX;
+    struct doc_column columns[PRIORS_MAX + 5] = {{"Measure", ALIGN_TEXT}};
+    columns[1] = (struct doc_column){words_member(instrument, "estimate_of"), ALIGN_NUMBER};
+    for (size_t i = 0; i < n; i++) {
+        const cJSON *prior = cJSON_GetArrayItem(priors, (int)i);
+        columns[2 + i] =
+            (struct doc_column){arena_printf(a, "%s, \xcf\x84 = %s", words_member(prior, "name"),
+                                             fmt_short(a, member_number(prior, "sd"), 4)),
+                                ALIGN_NUMBER};
+    }
+    columns[2 + n] = (struct doc_column){"Reads", ALIGN_TEXT};
+    columns[3 + n] = (struct doc_column){"Over the priors", ALIGN_TEXT};
+    columns[4 + n] = (struct doc_column){"Remark", ALIGN_TEXT};
+    const cJSON *bounds = member(instrument, "bounds");
+    const cJSON *low = cJSON_GetArrayItem(bounds, 0);
+    const cJSON *high = cJSON_GetArrayItem(bounds, 1);
+    struct doc_table *t = doc_table(
+        d, show_id(d, instrument, ""),
+        arena_printf(
+            a,
+            "Bayes factors BF10 of a difference against none, measure by prior; \xcf\x84: "
+            "standard deviation of the effect under each prior. \xe2\x97\x8b under %s: for "
+            "no difference; \xe2\x97\x8f over %s: for a difference; else neither.",
+            fmt_short(a, cJSON_IsNumber(low) ? low->valuedouble : (double)NAN, 3),
+            fmt_short(a, cJSON_IsNumber(high) ? high->valuedouble : (double)NAN, 3)),
+        columns, n + 5);
+    const cJSON *measure = NULL;
+    cJSON_ArrayForEach(measure, member(instrument, "measures"))
+    {
+        add_row(d, t, measure, n);
+    }
+}
+
+static struct plot_row figure_row(struct arena *a, const cJSON *measure, size_t series)
+{
+    size_t n = member_count(measure, "cells");
+    struct plot_mark *marks = arena_array(a, n + 1, sizeof(*marks));
+    for (size_t i = 0; i < n; i++) {
+        const cJSON *factor = cJSON_GetArrayItem(member(measure, "cells"), (int)i);
+        marks[i] = (struct plot_mark){
+            .value = member_number(factor, "ln_bf10"), .low = (double)NAN, .high = (double)NAN};
+        marks[i].tooltip = arena_printf(a, "%s under %s: BF10 %s", words_member(measure, "measure"),
+                                        words_member(factor, "prior"),
+                                        fmt_short(a, member_number(factor, "bf10"), 4));
+    }
+    return (struct plot_row){
+        .label = words_member(measure, "measure"), .series = series, .marks = marks, .n_marks = n};
+}
+
+static void add_figure(struct doc *d, const cJSON *instrument)
+{
+    struct arena *a = &d->arena;
+    size_t n = member_count(instrument, "measures");
+    struct plot_row *rows = arena_array(a, n + 1, sizeof(*rows));
+    double most = MINUS_INF;
+    for (size_t i = 0; i < n; i++) {
+        rows[i] = figure_row(a, cJSON_GetArrayItem(member(instrument, "measures"), (int)i), i);
+        for (size_t k = 0; k < rows[i].n_marks; k++) {
+            most = isfinite(rows[i].marks[k].value) ? fmax(most, rows[i].marks[k].value) : most;
+        }
+    }
+    const cJSON *low = cJSON_GetArrayItem(member(instrument, "bounds"), 0);
+    const cJSON *high = cJSON_GetArrayItem(member(instrument, "bounds"), 1);
+    if (!isfinite(most) || !cJSON_IsNumber(low) || !cJSON_IsNumber(high) ||
+        !(low->valuedouble > 0) || !(high->valuedouble > 0)) {
+        return;
+    }
+    const struct plot_rule rules[] = {{log(low->valuedouble), "for no difference", "chance"},
+                                      {log(high->valuedouble), "for a difference", "best"}};
+    const char *id = NULL;
+    const char *summary = "The factors stand in the table.";
+    struct doc_figure *f = doc_figure(
+        d, show_id(d, instrument, ""),
+        "Bayes factors on a logarithmic scale, one mark a prior, from top to bottom as the table "
+        "has them from left to right. Left of the first line they read for no difference, right of "
+        "the second for one.",
+        summary, &id);
+    struct plot_dots plot = {.head = {.id = id,
+                                      .title = "Bayes factors by measure and prior",
+                                      .desc = summary,
+                                      .x_title = "ln BF10"},
+                             .rows = rows,
+                             .n_rows = n,
+                             .rules = rules,
+                             .n_rules = 2,
+                             .band_from = (double)NAN};
+    plot_dots(&f->svg, &plot);
+}
+
+void show_bayes(struct doc *d, const struct report_model *m, const cJSON *instrument)
+{
+    (void)m;
+    add_matrix(d, instrument);
+    add_figure(d, instrument);
+}
