@@ -124,6 +124,20 @@ static int update_program(struct store *store, const struct state_row *row, stru
                              : rc;
 }
 
+static int amend_program(struct store *store, const struct state_row *row, struct err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    char hex[DIGEST_HEX_SIZE];
+    int rc = store_stmt(store, STMT_PROGRAM_AMEND, &stmt, err);
+    if (rc != 0) {
+        return rc;
+    }
+    digest_hex(&row->amendment.head, hex);
+    sql_bind_int(stmt, 1, row->program);
+    sql_bind_text(stmt, 2, hex);
+    return sql_run(stmt, NULL, err);
+}
+
 static int journal_row(struct store *store, const struct state_row *row, struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
@@ -162,7 +176,8 @@ static int journal_row(struct store *store, const struct state_row *row, struct 
 static int apply_tables(struct store *store, const struct state_row *row, struct err *err)
 {
     if (!row_kind_is_of_task(row->kind)) {
-        return update_program(store, row, err);
+        int rc = update_program(store, row, err);
+        return rc == 0 && row->kind == ROW_AMENDED ? amend_program(store, row, err) : rc;
     }
     if (!store->replaying && !state_row_is_legal(row)) {
         return err_set(err, ERR_CORRUPT, "%s: from %s to %s is no legal move",

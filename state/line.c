@@ -173,6 +173,15 @@ static cJSON *status_part(const struct program_row *p)
     return obj;
 }
 
+static cJSON *amendment_part(const struct amendment_row *a)
+{
+    cJSON *obj = json_object();
+    json_put_int(obj, "number", a->number);
+    put_digest(obj, "head", &a->head);
+    json_put_string(obj, "level", access_level_name(a->level));
+    return obj;
+}
+
 /* For people, and from anywhere: a text that is no text must not keep the row it explains from
  * being written. */
 static void put_detail(cJSON *obj, const char *detail)
@@ -195,6 +204,9 @@ cJSON *line_from_row(const struct state_row *row, const char *cell, const char *
         }
     } else {
         json_put(obj, "status", status_part(&row->status));
+    }
+    if (row->kind == ROW_AMENDED) {
+        json_put(obj, "amendment", amendment_part(&row->amendment));
     }
     if (row->has_result) {
         cJSON *result = json_object();
@@ -311,15 +323,39 @@ static int status_of_line(const cJSON *obj, struct program_row *p, struct err *e
     return get_digest(obj, "verdict_digest", &p->verdict_digest, err);
 }
 
+static int amendment_of_line(const cJSON *line, struct amendment_row *a, struct err *err)
+{
+    const cJSON *obj = NULL;
+    const char *level = NULL;
+    int64_t number = 0;
+    if (json_get_object(line, "amendment", &obj, err) != 0 ||
+        json_get_int(obj, "number", 1, UINT32_MAX, &number, err) != 0 ||
+        get_digest(obj, "head", &a->head, err) != 0 ||
+        json_get_string(obj, "level", &level, err) != 0) {
+        return err->code;
+    }
+    a->number = (uint32_t)number;
+    a->level = access_level_from_name(level);
+    return a->level == ACCESS_NR ? bad_name("level", level, err) : 0;
+}
+
+static int program_of_line(const cJSON *line, struct state_row *row, struct err *err)
+{
+    const cJSON *part = NULL;
+    int rc = json_get_object(line, "status", &part, err);
+    if (rc == 0) {
+        rc = status_of_line(part, &row->status, err);
+    }
+    return rc == 0 && row->kind == ROW_AMENDED ? amendment_of_line(line, &row->amendment, err) : rc;
+}
+
 static int parts_of_line(const cJSON *line, struct state_row *row, struct err *err)
 {
     const cJSON *attempt = json_member(line, "attempt");
     const cJSON *result = json_member(line, "result");
     const cJSON *part = NULL;
     if (!row_kind_is_of_task(row->kind)) {
-        return json_get_object(line, "status", &part, err) != 0
-                   ? err->code
-                   : status_of_line(part, &row->status, err);
+        return program_of_line(line, row, err);
     }
     if (json_get_object(line, "task", &part, err) != 0 || task_of_line(part, row, err) != 0) {
         return err->code;

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "prereg/amendment.h"
 #include "prereg/imported.h"
 #include "state/apparatus.h"
 #include "state/rebuild_internal.h"
@@ -67,7 +68,6 @@ static int load_program(struct rebuilding *r, struct err *err)
     struct strbuf text = STRBUF_INIT;
     struct diag diag;
     char *path = path_join(r->folder, "grid.toml");
-    char *lock_path = path_join(r->folder, "grid.toml.lock");
     char *origin = origin_of(r, path);
     diag_init(&diag, path);
     int rc = file_read(path, PROGRAM_MAX, &text, err);
@@ -75,7 +75,7 @@ static int load_program(struct rebuilding *r, struct err *err)
         rc = program_parse(text.buf, text.len, origin, &r->program, &diag, err);
     }
     if (rc == 0) {
-        rc = lock_read(lock_path, &r->lock, err);
+        rc = lock_read_amended(r->folder, &r->lock, err);
     }
     if (rc == 0) {
         rc = lock_verify(r->program, r->lock, LOCK_PLAN, NULL, NULL, err);
@@ -90,7 +90,6 @@ static int load_program(struct rebuilding *r, struct err *err)
     diag_release(&diag);
     strbuf_release(&text);
     free(origin);
-    free(lock_path);
     free(path);
     return rc;
 }
@@ -129,7 +128,10 @@ static int create(struct rebuilding *r, struct err *err)
         .unverified_history = r->unverified,
     };
     int rc = digest_from_hex(r->lock->root, &sp.root, err);
-    sp.head = sp.root;
+    /* A replayed journal comes to its head by its own rows. */
+    if (rc == 0) {
+        rc = digest_from_hex(r->store->replaying ? r->lock->root : r->lock->head, &sp.head, err);
+    }
     if (rc == 0) {
         rc = create_tables(r->store, r->program, &sp, &r->no, err);
     }
@@ -183,6 +185,24 @@ static int replay_lines(struct rebuilding *r, const struct strbuf *text, size_t 
     return rc;
 }
 
+/* The amendments that the journal knows are those that are there. */
+static int check_head(struct rebuilding *r, struct err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    bool found = false;
+    int rc = sql_prepare(r->store->db, "SELECT head FROM programs WHERE no=?1", &stmt, err);
+    if (rc == 0) {
+        sql_bind_int(stmt, 1, r->no);
+        rc = sql_step(stmt, &found, err);
+    }
+    if (rc == 0 && strcmp(sql_col_text(stmt, 0), r->lock->head) != 0) {
+        rc = err_set(err, ERR_CORRUPT, "its last amendment is %.16s, that of the files %.16s",
+                     sql_col_text(stmt, 0), r->lock->head);
+    }
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
 /* The whole journal in one transaction; a torn last line never took effect and is cut. */
 static int replay(struct rebuilding *r, const char *path, const struct strbuf *text,
                   struct err *err)
@@ -196,6 +216,9 @@ static int replay(struct rebuilding *r, const char *path, const struct strbuf *t
     rc = create(r, err);
     if (rc == 0) {
         rc = replay_lines(r, text, &n_taken, err);
+    }
+    if (rc == 0) {
+        rc = check_head(r, err);
     }
     if (rc == 0) {
         rc = apply_settle(r->store, r->no, err);

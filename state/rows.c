@@ -59,6 +59,7 @@ static const struct {
     [ROW_VERDICT_REFUSED] = {"verdict_refused", true, false},
     [ROW_REPORTED] = {"reported", true, false},
     [ROW_RUN_SETTINGS] = {"run_settings", true, false},
+    [ROW_AMENDED] = {"amended", true, false},
 };
 
 /* Allowed moves; the diagram is in rows.h. A move to itself is no move and always refused. */
@@ -205,6 +206,7 @@ bool state_row_is_legal(const struct state_row *row)
     case ROW_VERDICT_REFUSED:
     case ROW_REPORTED:
     case ROW_RUN_SETTINGS:
+    case ROW_AMENDED:
     case ROW_KIND_NR: break;
     }
     return false;

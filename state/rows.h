@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/uuid.h"
+#include "prereg/access.h"
 #include "prereg/cause.h"
 
 /*
@@ -159,6 +160,7 @@ enum row_kind {
     ROW_VERDICT_REFUSED,
     ROW_REPORTED,
     ROW_RUN_SETTINGS, /* the program was submitted again with another [run] */
+    ROW_AMENDED,      /* .amendment; its files are there already */
     ROW_KIND_NR
 };
 
@@ -167,6 +169,12 @@ enum row_kind row_kind_from_name(const char *name);
 bool row_kind_is_journalled(enum row_kind k);
 bool row_kind_is_of_task(
     enum row_kind k); /* task and, where it has a number, attempt hold; else program */
+
+struct amendment_row {
+    uint32_t number; /* 1, 2, ... */
+    struct digest head;
+    enum access_level level;
+};
 
 struct state_row {
     enum row_kind kind;
@@ -186,6 +194,7 @@ struct state_row {
     const char *stage;     /* likewise: its stage */
     const char *detail; /* for people, or JSON for RUN_SETTINGS; may be NULL; owned by whoever made
                            the row */
+    struct amendment_row amendment; /* of AMENDED */
 };
 
 /* Whether a row of a task makes a move that its kind may make; false for rows of a program. */

@@ -161,6 +161,7 @@ static void on_program(struct core *c, struct program *p, const struct core_even
     case CORE_PAUSE: program_pause(c, p, PAUSE_PERSON, ev->text); break;
     case CORE_RESUME: request_resume(c, p, ev->text); break;
     case CORE_UNBLIND: request_unblind(c, p, ev->text); break;
+    case CORE_AMEND: program_amend(c, p, ev); break;
     case CORE_DISK: on_disk(c, p, ev); break;
     case CORE_MENDED: on_mended(c, p, ev); break;
     case CORE_RECORDS_OPENED: on_records(c, p); break;

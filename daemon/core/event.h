@@ -31,6 +31,20 @@ struct core_live { /* an attempt that the store does not know the end of */
     struct attempt_row attempt;
 };
 
+struct core_access { /* what an amendment was judged by */
+    enum access_level level;
+    uint64_t started; /* a bit per stage: some task of it has had an attempt */
+    uint32_t n_done;  /* tasks of the grid */
+};
+
+struct core_amendment {
+    uint32_t number;
+    struct digest head;
+    struct core_access access;
+    uint64_t params_of; /* a bit per stage whose params it changes */
+    bool by_results;    /* the results that there were have been looked at */
+};
+
 /* One per event kind that an attempt sends. */
 enum core_health { HEALTH_ALIVE, HEALTH_DEAD, HEALTH_UNKNOWN };
 enum core_start_failure {
@@ -62,6 +76,7 @@ enum core_event_kind {
     CORE_PAUSE,
     CORE_RESUME,  /* lifts every pause */
     CORE_UNBLIND, /* .text: who and why */
+    CORE_AMEND,   /* .amendment, .text: the reason; its files lie in the program's folder */
     CORE_MACHINE, /* .machine: slots, cores or memory changed */
     CORE_DISK,    /* .program, .disk_full, .text */
     CORE_MENDED,  /* .program, .text: data that were missing are there; the lock that refused the
@@ -123,6 +138,7 @@ struct core_event {
             uint32_t cores;
             int64_t memory_bytes;
         } machine;
+        struct core_amendment amendment;
         enum core_start_failure start_failure;
         enum core_health health;
         bool disk_full;

@@ -80,6 +80,9 @@ void program_add(struct core *c, const struct core_event *ev);
 void program_set_run(struct core *c, struct program *p, const struct core_event *ev);
 void program_pause(struct core *c, struct program *p, unsigned bit, const char *why);
 void program_free_all(struct core *c);
+
+/* amend.c */
+void program_amend(struct core *c, struct program *p, const struct core_event *ev);
 /* Unsealing, verdict and report, as far as they have come. */
 void program_advance(struct core *c, struct program *p);
 

@@ -24,6 +24,7 @@ static const char *const EVENTS[CORE_EVENT_NR] = {
     [CORE_PAUSE] = "pause",
     [CORE_RESUME] = "resume",
     [CORE_UNBLIND] = "unblind",
+    [CORE_AMEND] = "amend",
     [CORE_MACHINE] = "machine",
     [CORE_DISK] = "disk",
     [CORE_MENDED] = "mended",

@@ -1,0 +1,143 @@
+/* What an amendment is judged by, and that it is refused when that is no longer so. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/core/amend.h"
+#include "tests/unit/core/driver.h"
+
+static const uint32_t AFTER[1] = {0};
+static const struct core_stage STAGES[2] = {
+    {.counted = true, .threads = 1, .crashes = 3, .attempts = 9},
+    {.after = AFTER,
+     .n_after = 1,
+     .counted = true,
+     .sealed = true,
+     .threads = 1,
+     .crashes = 3,
+     .attempts = 9},
+};
+static const struct core_plan PLAN = {.n_cells = 2, .n_stages = 2, .stages = STAGES};
+
+static struct core_access access_now(const struct driver *d)
+{
+    struct core_access a = {0};
+    assert_true(core_access_get(d->core, 1, &a));
+    assert_false(core_access_get(d->core, 2, &a) && core_access_get(d->core, 99, &a));
+    assert_true(core_access_get(d->core, 1, &a));
+    return a;
+}
+
+static struct core_event amend_of(struct core_access access)
+{
+    struct core_event ev = {.kind = CORE_AMEND, .program = 1, .text = "because"};
+    ev.amendment.number = 7;
+    ev.amendment.head.bytes[0] = 42;
+    ev.amendment.access = access;
+    return ev;
+}
+
+static void expect_taken(struct driver *d, enum access_level level)
+{
+    struct core_access a = access_now(d);
+    assert_int_equal(a.level, level);
+    driver_step(d, amend_of(a));
+    assert_null(d->out.refusal);
+    assert_int_equal(d->out.n_rows, 1);
+    const struct state_row *row = &d->out.rows[0];
+    assert_int_equal(row->kind, ROW_AMENDED);
+    assert_int_equal(row->amendment.number, 7);
+    assert_int_equal(row->amendment.head.bytes[0], 42);
+    assert_int_equal(row->amendment.level, level);
+    assert_string_equal(row->detail, "because");
+    for (unsigned i = 0; i < ACCESS_NR; i++) { /* judged by any other level: refused */
+        a.level = (enum access_level)i;
+        if (a.level != level) {
+            driver_step(d, amend_of(a));
+            assert_non_null(d->out.refusal);
+            assert_int_equal(d->out.n_rows, 0);
+        }
+    }
+}
+
+static void complete(struct driver *d, uint32_t task)
+{
+    driver_at(d, CORE_ATTEMPT_UP, task, 1);
+    driver_probed(d, task, 1, HEALTH_ALIVE);
+    driver_exit(d, task, 1, 0);
+    driver_checked(d, task, 1, RESULT_VALID);
+    driver_at(d, CORE_LINKED, task, 0);
+}
+
+static void test_levels(void **state)
+{
+    (void)state;
+    struct driver d;
+    driver_init(&d, 1);
+    struct core_event ev = {.kind = CORE_PROGRAM_ADDED, .program = 1};
+    const struct program_row paused = {.paused = PAUSE_PERSON};
+    ev.added.plan = PLAN;
+    ev.added.status = &paused;
+    driver_step(&d, ev);
+    expect_taken(&d, ACCESS_NOTHING_RUN);
+    driver_at(&d, CORE_RESUME, 0, 0);
+    expect_taken(&d, ACCESS_NOTHING_SCORED);
+    assert_int_equal(access_now(&d).started, 1);
+    complete(&d, 0); /* the sealed stage of the first cell begins at once */
+    expect_taken(&d, ACCESS_SEALED);
+    assert_int_equal(access_now(&d).started, 3);
+    assert_int_equal(access_now(&d).n_done, 1);
+    driver_exit(&d, 1, 1, 64); /* it ended without a score: there is none */
+    expect_taken(&d, ACCESS_NOTHING_SCORED);
+    complete(&d, 2);
+    complete(&d, 3);
+    expect_taken(&d, ACCESS_SEEN); /* all counted tasks have ended */
+    driver_release(&d);
+}
+
+static void test_unblinded_is_seen(void **state)
+{
+    (void)state;
+    struct driver d;
+    driver_init(&d, 1);
+    driver_add(&d, 1, &PLAN);
+    driver_at(&d, CORE_UNBLIND, 0, 0);
+    expect_taken(&d, ACCESS_SEEN);
+    driver_release(&d);
+}
+
+static void test_what_has_happened_since(void **state)
+{
+    (void)state;
+    struct driver d;
+    driver_init(&d, 2);
+    driver_add(&d, 1, &PLAN);
+    struct core_event ev = amend_of(access_now(&d));
+    complete(&d, 0);
+    complete(&d, 1);
+    ev.amendment.access.level = ACCESS_SEALED;
+    ev.amendment.params_of = 2;
+    driver_step(&d, ev); /* a task of the second stage has been started */
+    assert_non_null(strstr(d.out.refusal, "started since"));
+    ev.amendment.params_of = 0;
+    ev.amendment.by_results = true;
+    driver_step(&d, ev);
+    assert_non_null(strstr(d.out.refusal, "ended since"));
+    ev.amendment.by_results = false;
+    driver_step(&d, ev);
+    assert_null(d.out.refusal);
+    driver_release(&d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_unblinded_is_seen),
+        cmocka_unit_test(test_what_has_happened_since),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
