@@ -243,7 +243,7 @@ static const char *disagreement(const struct evidence *e, const struct instrumen
     const char *why = NULL;
     if (verdict_compute(e, in->lock->root, in->lock->head, &v, &err) != 0) {
         verdict_release(&v);
-        return "the evidence gives no verdict";
+        return "outcome";
     }
     for (size_t i = 0; i < ARRAY_LEN(members) && why == NULL; i++) {
         if (!cJSON_Compare(json_member(v.json, members[i]), json_member(in->verdict, members[i]),
@@ -274,30 +274,35 @@ static cJSON *evaluate(const struct instruments_input *in, const struct evidence
     return o;
 }
 
-cJSON *instruments_compute(const struct instruments_input *in)
+cJSON *instruments_of_evidence(const struct instruments_input *in, const struct evidence *e)
 {
-    struct evidence e;
     struct rules rules;
     struct diag diag;
     struct err err = {0};
     cJSON *o = NULL;
     diag_init(&diag, in->program->path);
-    evidence_init(&e, in->program);
-    int rc = rules_compile(in->program, &rules, &diag, &err);
-    if (rc == 0) {
-        rc = folder_evidence(&e, in->folder, in->provenance, &err);
-    }
-    if (rc != 0) {
+    if (rules_compile(in->program, &rules, &diag, &err) != 0) {
         o = failed(in, err.msg);
     } else {
-        const char *off = disagreement(&e, in);
+        const char *off = disagreement(e, in);
         char text[128];
         (void)snprintf(text, sizeof(text), "the evidence does not give the verdict's %s",
                        off == NULL ? "" : off);
-        o = off == NULL ? evaluate(in, &e, &rules) : failed(in, text);
+        o = off == NULL ? evaluate(in, e, &rules) : failed(in, text);
     }
     rules_release(&rules);
-    evidence_release(&e);
     diag_release(&diag);
+    return o;
+}
+
+cJSON *instruments_compute(const struct instruments_input *in)
+{
+    struct evidence e;
+    struct err err = {0};
+    evidence_init(&e, in->program);
+    cJSON *o = folder_evidence(&e, in->folder, in->provenance, &err) == 0
+                   ? instruments_of_evidence(in, &e)
+                   : failed(in, err.msg);
+    evidence_release(&e);
     return o;
 }

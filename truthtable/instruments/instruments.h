@@ -13,6 +13,7 @@
 
 #include "prereg/lock.h"
 #include "prereg/program.h"
+#include "truthtable/evidence.h"
 
 #define INSTRUMENTS_SCHEMA 1
 #define INSTRUMENTS_FILE   "instruments.json"
@@ -29,7 +30,11 @@ struct instruments_input {
     const cJSON *amendments; /* array of the amendments' files in order, or NULL */
 };
 
-/* Never NULL; the caller deletes it. What keeps everything from being computed is its "why". */
+/* Never NULL; the caller deletes it. What keeps everything from being computed is its "why". The
+ * folder is looked into for items alone. */
+cJSON *instruments_of_evidence(const struct instruments_input *in, const struct evidence *e)
+    __attribute__((returns_nonnull));
+/* The same with the evidence of the folder. */
 cJSON *instruments_compute(const struct instruments_input *in) __attribute__((returns_nonnull));
 /* The same in a child process with a time limit: whatever becomes of it, the caller goes on. */
 cJSON *instruments_compute_apart(const struct instruments_input *in)
