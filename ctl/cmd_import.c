@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
+#include "ctl/importing.h"
 #include "ctl/load.h"
 #include "ctl/out.h"
 #include "ctl/run_report.h"
@@ -20,6 +21,7 @@
 
 struct importing {
     const struct ctl_options *o;
+    const char *replayed; /* records.json of a replay; NULL: an import */
     struct program *program;
     struct lock *lock;
     struct map map;
@@ -125,6 +127,11 @@ static int take_map(struct importing *in, struct err *err)
 {
     const struct ctl_options *o = in->o;
     int rc = 0;
+    if (in->replayed != NULL) {
+        in->map.label_of_records = true;
+        map_add_records(&in->map, NULL, in->replayed);
+        return 0;
+    }
     if (o->n_args < 2 && o->pattern == NULL && o->records == NULL) {
         return err_set(err, ERR_USAGE, "import needs a MAP.JSON, --pattern or --records");
     }
@@ -171,8 +178,9 @@ static int say(const struct importing *in, struct err *err)
     }
     struct term t = term_of_stdout();
     struct strbuf sb = STRBUF_INIT;
-    strbuf_addf(&sb, "IMPORTED PROGRAM: %d records of %d files (%s); nothing was executed\n",
-                cJSON_GetArraySize(in->import.list), cJSON_GetArraySize(in->import.receipts),
+    int n_files = cJSON_GetArraySize(in->import.receipts);
+    strbuf_addf(&sb, "IMPORTED PROGRAM: %d records of %d file%s (%s); nothing was executed\n",
+                cJSON_GetArraySize(in->import.list), n_files, n_files == 1 ? "" : "s",
                 answer_text(in->verdict.json, "records", "imported"));
     cJSON_ArrayForEach(w, in->import.warnings)
     {
@@ -209,12 +217,10 @@ static int import_all(struct importing *in, enum exit_code *code, struct err *er
     return rc;
 }
 
-int cmd_import(const struct ctl_options *o, enum exit_code *code, struct err *err)
+int import_to_folder(const struct ctl_options *o, const char *replayed, enum exit_code *code,
+                     struct err *err)
 {
-    struct importing in = {.o = o};
-    if (o->out == NULL) {
-        return err_set(err, ERR_USAGE, "import needs --out FOLDER");
-    }
+    struct importing in = {.o = o, .replayed = replayed};
     int rc = load_program(o->args[0], &in.program, err);
     if (rc != 0) {
         return rc;
@@ -230,4 +236,10 @@ int cmd_import(const struct ctl_options *o, enum exit_code *code, struct err *er
     lock_free(in.lock);
     program_free(in.program);
     return rc;
+}
+
+int cmd_import(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    return o->out == NULL ? err_set(err, ERR_USAGE, "import needs --out FOLDER")
+                          : import_to_folder(o, NULL, code, err);
 }

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
+#include "ctl/importing.h"
 #include "ctl/load.h"
 #include "ctl/out.h"
 #include "ctl/verdict_text.h"
@@ -53,6 +54,12 @@ static int replay(const struct ctl_options *o, const struct program *p, enum exi
 int cmd_replay(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     struct program *p = NULL;
+    if (o->out != NULL) {
+        return import_to_folder(o, o->args[1], code, err);
+    }
+    if (o->replace) {
+        return err_set(err, ERR_USAGE, "--replace goes with --out");
+    }
     int rc = load_program(o->args[0], &p, err);
     rc = rc == 0 ? replay(o, p, code, err) : rc;
     program_free(p);

@@ -64,15 +64,16 @@ const struct ctl_command ctl_commands[] = {
      CTL_JSON, 0, 1, cmd_rebuild},
     {"replay", "GRID.TOML RECORDS.JSON", "read a verdict off records from elsewhere",
      "Runs gates, counters, contrasts and the table over the records given; executes nothing.\n"
+     "With --out an imported program's folder is written, with its report and instruments.\n"
      "The exit code is that of `verdict`.",
-     CTL_JSON, 2, 2, cmd_replay},
+     CTL_JSON | CTL_REPLACE | CTL_OUT, 2, 2, cmd_replay},
     {"import", "GRID.TOML [MAP.JSON]", "a program of lm-eval's results files",
      "Makes an imported program of results files (and samples files) of lm-evaluation-harness: "
      "what\n"
      "can be recomputed is, what disagrees is refused, and the verdict is read off the program's\n"
      "table. Executes nothing; an executed program is never touched. MAP.JSON: docs/import.md.\n"
      "The exit code is that of `verdict`.",
-     CTL_JSON | CTL_REPLACE | CTL_IMPORT, 1, 2, cmd_import},
+     CTL_JSON | CTL_REPLACE | CTL_IMPORT | CTL_OUT, 1, 2, cmd_import},
     {"stop", "", "stop the daemon; what runs goes on and is adopted later",
      "With --kill running attempts are told to checkpoint and are ended.", CTL_JSON | CTL_KILL, 0,
      0, cmd_stop},

@@ -27,19 +27,20 @@ enum ctl_option {
     CTL_REPLACE = 1 << 8,
     CTL_ALL = 1 << 9,
     CTL_LINES = 1 << 10,    /* --lines, --attempt */
-    CTL_IMPORT = 1 << 11,   /* --out, --pattern, --samples, --records, --label */
+    CTL_IMPORT = 1 << 11,   /* --pattern, --samples, --records, --label */
     CTL_KEY = 1 << 12,      /* --key */
     CTL_SIGNERS = 1 << 13,  /* --allowed-signers, --ca */
     CTL_STAMP = 1 << 14,    /* --timestamp, --verify */
     CTL_TEMPLATE = 1 << 15, /* --template, --list */
+    CTL_OUT = 1 << 16,      /* --out */
 };
 
 struct ctl_options {
     const char *state; /* --state; NULL: as rpc_state_folder() */
     const char *program;
     const char *reason;
-    const char *out; /* of import, as all down to label */
-    const char *pattern;
+    const char *out;
+    const char *pattern; /* of import, as all down to label */
     const char *samples;
     const char *records;
     const char *label;

@@ -52,7 +52,7 @@ static const struct option_row option_rows[] = {
     {"kill", OPT_KILL, NULL, CTL_KILL, "end running attempts as well"},
     {"replace", OPT_REPLACE, NULL, CTL_REPLACE,
      "give up what is there: a lock of another root, an import"},
-    {"out", 'o', "FOLDER", CTL_IMPORT, "the folder to write"},
+    {"out", 'o', "FOLDER", CTL_OUT, "the folder to write"},
     {"pattern", OPT_PATTERN, "GLOB", CTL_IMPORT,
      "results of each cell: 'r/{arch}_{seed}/results_*.json'"},
     {"samples", OPT_SAMPLES, "GLOB", CTL_IMPORT, "the samples beside them"},

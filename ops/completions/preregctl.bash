@@ -18,6 +18,7 @@ _preregctl() {
         case "$command:$cur" in
         check:-*) words="--json --no-run --explain --help" ;;
         lock:-*) words="--json --key --timestamp --replace --verify --allowed-signers --ca --help" ;;
+        replay:-*) words="--json --out --replace --state --help" ;;
         import:-*) words="--json --out --pattern --samples --records --label --replace --state --help" ;;
         status:-*) words="--json --watch --interval --all --state --help" ;;
         logs:-*) words="--json --follow --lines --attempt --program --state --help" ;;

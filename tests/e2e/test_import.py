@@ -645,6 +645,7 @@ def test_the_paper(place):
         paper = json.load(f)
     by_hand = [r for r in paper["records"] if r["stage"] in ("train", "gsm8k")]
     place.write("hand.json", json.dumps({**paper, "records": by_hand}))
+    items = {"mmlu": 14042, "hellaswag": 10042, "winogrande": 1267}
     cells = {}
     for r in paper["records"]:
         if r["stage"] not in ("train", "gsm8k"):
@@ -655,10 +656,10 @@ def test_the_paper(place):
             results[stage] = {"alias": stage}
             for metric, v in metrics.items():
                 results[stage][f"{metric},none"] = v["value"]
-                results[stage][f"{metric}_stderr,none"] = math.sqrt(v["value"] * (1 - v["value"]) / (v["n"] - 1))
+                results[stage][f"{metric}_stderr,none"] = math.sqrt(v["value"] * (1 - v["value"]) / (items[stage] - 1))
         arch, lr, seed = (part.split("=")[1] for part in cell.split(","))
         text = json.dumps({"results": results, "n-shot": {"mmlu": 5, "hellaswag": 0, "winogrande": 0}, "n-samples": {
-            s: {"original": n, "effective": n} for s, n in (("mmlu", 14042), ("hellaswag", 10042), ("winogrande", 1267))},
+            s: {"original": n, "effective": n} for s, n in items.items()},
             "config": {"model": "hf", "model_args": f"pretrained=/ckpt/{cell.replace(',', '_').replace('=', '')}", "limit": None}})
         place.write(f"eval/{arch}-lr{lr}-s{seed}/results_2025-01-01T00-00-00.json", text)
     arguments = ("--pattern", "eval/{arch}-lr{lr}-s{seed}/results_*.json", "--records", "hand.json")

@@ -357,6 +357,10 @@ static int take_records(struct import *im, const char *path, struct err *err)
     if (rc == 0) {
         cJSON *receipt = import_receipt(im, "records", path, &digest, n_bytes);
         json_put_string(receipt, "label", e.label);
+        if (im->map->label_of_records) {
+            cJSON_DeleteItemFromObjectCaseSensitive(im->records, "label");
+            json_put_string(im->records, "label", e.label);
+        }
     }
     const cJSON *list = json_member(file, "records");
     for (const cJSON *v = rc == 0 ? list->child : NULL; rc == 0 && v != NULL; v = v->next) {

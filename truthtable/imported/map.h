@@ -24,8 +24,9 @@ struct map_source {
 struct map {
     struct arena arena;
     const struct program *program;
-    cJSON *json;       /* the map file, or NULL */
-    const char *label; /* where the records come from, or NULL */
+    cJSON *json;           /* the map file, or NULL */
+    const char *label;     /* where the records come from, or NULL */
+    bool label_of_records; /* the one file of records says it, as it stands there */
     struct map_source *sources;
     size_t n_sources;
     size_t cap_sources;
