@@ -1,7 +1,10 @@
 /* ACT_VERIFY: result.json is checked off the loop; what was found valid waits with the attempt
  * until its row is committed. */
+#include <stdio.h>
+
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "daemon/apparatus.h"
 #include "daemon/attempts.h"
 #include "daemon/result.h"
 
@@ -11,9 +14,10 @@ struct verify_job {
     struct attempt_key key;
     struct bundle *bundle;
     size_t stage;
+    const struct apparatus *check; /* of the bundle; NULL: a task of the grid */
     char *folder;
     char id[UUID_TEXT_SIZE];
-    struct result_check check;
+    struct result_check found;
 };
 
 static void on_verify_work(struct job *job)
@@ -22,33 +26,45 @@ static void on_verify_work(struct job *job)
     struct result_source source = {.program = j->bundle->program,
                                    .lock = j->bundle->lock,
                                    .stage = j->stage,
+                                   .check = j->check,
                                    .folder = j->folder,
                                    .attempt = j->id};
-    result_verify(&source, &j->check);
+    result_verify(&source, &j->found);
+    if (j->check == NULL || j->found.unread || j->found.verdict != RESULT_VALID) {
+        return;
+    }
+    double value = 0;
+    if (!apparatus_is_current(j->check, j->folder)) {
+        j->found.verdict = RESULT_STALE;
+        (void)snprintf(j->found.why, sizeof(j->found.why), "what is checked was amended meanwhile");
+    } else {
+        j->found.verdict =
+            apparatus_judge(j->check, j->found.json, &value, j->found.why, sizeof(j->found.why));
+    }
 }
 
 static void on_verified(struct job *job)
 {
     struct verify_job *j = (struct verify_job *)job;
     struct attempt *a = j->shell->stopping ? NULL : attempt_find(j->shell, &j->key);
-    if (a != NULL && j->check.unread) {
+    if (a != NULL && j->found.unread) {
         a->verifying = false; /* unknown is not bad: the core asks again (S4) */
-        log_warn("%s: %s", j->folder, j->check.why);
+        log_warn("%s: %s", j->folder, j->found.why);
     } else if (a != NULL) {
         struct core_event ev = {.kind = CORE_RESULT_CHECKED,
                                 .program = j->key.program,
                                 .task = j->key.task,
                                 .attempt_no = j->key.no,
-                                .text = j->check.verdict == RESULT_VALID ? NULL : j->check.why};
-        ev.check.result = j->check.verdict;
-        ev.check.digest = j->check.digest;
+                                .text = j->found.why[0] == '\0' ? NULL : j->found.why};
+        ev.check.result = j->found.verdict;
+        ev.check.digest = j->found.digest;
         cJSON_Delete(a->result);
-        a->result = j->check.json;
-        j->check.json = NULL;
+        a->result = j->found.json;
+        j->found.json = NULL;
         a->verifying = false;
         pump_post(j->shell->pump, &ev);
     }
-    cJSON_Delete(j->check.json);
+    cJSON_Delete(j->found.json);
     bundle_unref(j->bundle);
     free(j->folder);
     free(j);
@@ -70,6 +86,7 @@ void shell_verify_attempt(struct shell *sh, const struct core_act *act)
     j->key = key;
     j->bundle = bundle_ref(h->bundle);
     j->stage = hosted_stage(h, act->task);
+    j->check = hosted_is_check(h, act->task) ? apparatus_of(h, j->bundle, act->task) : NULL;
     j->folder = xstrdup(a->folder);
     memcpy(j->id, a->row.id, sizeof(j->id));
     job_start(&sh->loop, &j->job);

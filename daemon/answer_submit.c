@@ -204,7 +204,7 @@ static int change_run(struct submit_job *j, struct hosted *h)
     int rc = json_canonical(p->run.covered == NULL ? none : p->run.covered, &text, &j->err);
     cJSON_Delete(none);
     if (rc == 0) {
-        plan_init(&ev.added.plan, p);
+        plan_init(&ev.added.plan, p, h);
         ev.text = text.buf;
         rc = pump_request(j->shell->pump, &ev, &j->err);
         plan_release(&ev.added.plan);

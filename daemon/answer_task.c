@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "daemon/answer.h"
+#include "daemon/apparatus.h"
 #include "daemon/attempts.h"
 #include "daemon/core/explain.h"
 #include "daemon/prepare.h"
@@ -141,6 +142,7 @@ static const char *why_code(const struct core_explanation *e)
     case WHY_ENDING: return "running";
     case WHY_DEPENDENCY: return "dependency";
     case WHY_PAUSED: return (e->paused & PAUSE_DISK) != 0 ? "disk" : "paused";
+    case WHY_APPARATUS: return "apparatus";
     case WHY_BACKOFF: return "backoff";
     case WHY_SLOTS: break;
     }
@@ -169,7 +171,7 @@ static void put_dependencies(cJSON *o, const struct hosted *h, uint32_t task)
     const struct stage *s = &p->stages[hosted_stage(h, task)];
     uint32_t first = task - task % (uint32_t)p->n_stages;
     cJSON *list = json_array();
-    for (size_t i = 0; i < s->n_after; i++) {
+    for (size_t i = 0; i < s->n_after && !hosted_is_check(h, task); i++) {
         const struct task_row *t = &h->tasks[first + s->after[i]];
         if (t->state == TASK_DONE) {
             continue;
@@ -292,10 +294,14 @@ int answer_explain(struct answer_context *ctx, const cJSON *params, cJSON **resu
     cJSON *o = json_object();
     struct attempts_list l = {.hosted = h, .list = json_array()};
     put_task(o, ctx->shell, h, task);
-    json_put_string(o, "cell", p->cells[hosted_cell(h, task)].name);
-    json_put_bool(o, "counted", program_stage_is_counted(p, stage));
+    bool of_grid = !hosted_is_check(h, task);
+    json_put_string(o, "cell", of_grid ? p->cells[hosted_cell(h, task)].name : NULL);
+    cJSON *check = of_grid ? NULL : apparatus_json(h, h->bundle, task, &h->tasks[task]);
+    json_put(o, "apparatus", check != NULL ? check : cJSON_CreateNull());
+    json_put_bool(o, "counted", of_grid && program_stage_is_counted(p, stage));
     json_put_bool(o, "sealed",
-                  program_stage_is_sealed(p, stage) && !h->status.unsealed && !h->status.unblinded);
+                  of_grid && program_stage_is_sealed(p, stage) && !h->status.unsealed &&
+                      !h->status.unblinded);
     put_why(o, &e);
     put_dependencies(o, h, task);
     put_budgets(o, h, task);

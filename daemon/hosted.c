@@ -8,6 +8,8 @@
 #include "base/file.h"
 #include "base/xalloc.h"
 
+#define CHECK_CELL "apparatus" /* stands where a task's name has its cell: no cell is called so */
+
 /* ---- bundle ---- */
 
 static int parse_program(const char *program_path, const char *origin, struct program **out,
@@ -69,7 +71,20 @@ void bundle_unref(struct bundle *b)
 
 /* ---- plan ---- */
 
-void plan_init(struct core_plan *plan, const struct program *p)
+static struct core_apparatus *plan_checks(const struct program *p, const struct hosted *h)
+{
+    struct core_apparatus *list = xcalloc(h->n_checks + 1, sizeof(*list));
+    for (size_t i = 0; i < h->n_checks; i++) {
+        const struct hosted_check *c = &h->checks[i];
+        list[i] = (struct core_apparatus){
+            .name = c->name,
+            .stage = (uint32_t)(c->stage < p->n_stages ? c->stage : p->n_stages),
+            .declared = c->declared};
+    }
+    return list;
+}
+
+void plan_init(struct core_plan *plan, const struct program *p, const struct hosted *h)
 {
     struct core_stage *stages = xcalloc(p->n_stages, sizeof(*stages));
     for (size_t i = 0; i < p->n_stages; i++) {
@@ -95,7 +110,9 @@ void plan_init(struct core_plan *plan, const struct program *p)
     *plan = (struct core_plan){.n_cells = (uint32_t)p->n_cells,
                                .n_stages = (uint32_t)p->n_stages,
                                .slots = (uint32_t)p->run.slots,
-                               .stages = stages};
+                               .stages = stages,
+                               .apparatus = plan_checks(p, h),
+                               .n_apparatus = (uint32_t)h->n_checks};
 }
 
 void plan_release(struct core_plan *plan)
@@ -112,6 +129,11 @@ void plan_release(struct core_plan *plan)
         void *out;
     } stages = {.in = plan->stages};
     free(stages.out);
+    union {
+        const struct core_apparatus *in;
+        void *out;
+    } checks = {.in = plan->apparatus};
+    free(checks.out);
     *plan = (struct core_plan){0};
 }
 
@@ -143,11 +165,22 @@ void hosted_free(struct hosted *h)
         free(h->paused_why[i]);
     }
     free(h->refused_why);
+    hosted_forget_checks(h);
     free(h->tasks);
     free(h->times);
     free(h->folder);
     free(h->id);
     free(h);
+}
+
+void hosted_forget_checks(struct hosted *h)
+{
+    for (size_t i = 0; i < h->n_checks; i++) {
+        free(h->checks[i].name);
+    }
+    free(h->checks);
+    h->checks = NULL;
+    h->n_checks = 0;
 }
 
 void hosted_set_tasks(struct hosted *h, struct task_row *rows, size_t n)
@@ -158,18 +191,23 @@ void hosted_set_tasks(struct hosted *h, struct task_row *rows, size_t n)
         h->plan = bundle_ref(h->bundle);
     }
     h->tasks = rows;
-    h->n_tasks = n;
+    h->n_tasks = program_n_tasks(h->plan->program);
+    assert(n == h->n_tasks + h->n_checks);
     h->times = xcalloc(h->bundle->program->n_stages, sizeof(*h->times));
     memset(h->by_state, 0, sizeof(h->by_state));
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < h->n_tasks; i++) {
         h->by_state[rows[i].state]++;
     }
 }
 
 static void apply_task(struct hosted *h, const struct state_row *row)
 {
-    assert(row->task < h->n_tasks);
+    assert(row->task < h->n_tasks + h->n_checks);
     struct task_row *t = &h->tasks[row->task];
+    if (hosted_is_check(h, row->task)) {
+        *t = row->after;
+        return;
+    }
     h->by_state[t->state]--;
     *t = row->after;
     h->by_state[t->state]++;
@@ -205,8 +243,11 @@ void hosted_set_paused_why(struct hosted *h, enum pause_bit bit, const char *why
 static const struct pause {
     enum pause_bit bit;
     const char *by;
-} PAUSES[PAUSE_NR] = {
-    {PAUSE_LOCK, "lock"}, {PAUSE_DISK, "no_space"}, {PAUSE_PERSON, "user"}, {PAUSE_DATA, "data"}};
+} PAUSES[PAUSE_NR] = {{PAUSE_LOCK, "lock"},
+                      {PAUSE_APPARATUS, "apparatus"},
+                      {PAUSE_DISK, "no_space"},
+                      {PAUSE_PERSON, "user"},
+                      {PAUSE_DATA, "data"}};
 
 static const struct pause *first_pause(const struct hosted *h)
 {
@@ -237,7 +278,7 @@ void hosted_apply(struct hosted *h, const struct state_row *row)
         apply_task(h, row);
         if (row->kind == ROW_ATTEMPT_ENDED) {
             h->malformed += row->attempt.malformed;
-            if (row->has_result) {
+            if (row->has_result && !hosted_is_check(h, row->task)) {
                 struct stage_times *t = &h->times[hosted_stage(h, row->task)];
                 t->n++;
                 t->sum_ms += row->attempt.ended.ms - row->attempt.started.ms;
@@ -256,6 +297,11 @@ void hosted_apply(struct hosted *h, const struct state_row *row)
     }
 }
 
+bool hosted_is_check(const struct hosted *h, uint32_t task)
+{
+    return task >= h->n_tasks;
+}
+
 size_t hosted_cell(const struct hosted *h, uint32_t task)
 {
     return task / h->plan->program->n_stages;
@@ -263,12 +309,16 @@ size_t hosted_cell(const struct hosted *h, uint32_t task)
 
 size_t hosted_stage(const struct hosted *h, uint32_t task)
 {
-    return task % h->plan->program->n_stages;
+    return hosted_is_check(h, task) ? h->checks[task - h->n_tasks].stage
+                                    : task % h->plan->program->n_stages;
 }
 
 char *hosted_task_folder(const struct hosted *h, uint32_t task)
 {
     const struct program *p = h->plan->program;
+    if (hosted_is_check(h, task)) {
+        return xasprintf("%s/apparatus/%s", h->folder, h->checks[task - h->n_tasks].name);
+    }
     return xasprintf("%s/cells/%s/%s", h->folder, p->cells[hosted_cell(h, task)].folder,
                      p->stages[hosted_stage(h, task)].name);
 }
@@ -284,12 +334,28 @@ char *hosted_attempt_folder(const struct hosted *h, uint32_t task, uint32_t no, 
 char *hosted_task_name(const struct hosted *h, uint32_t task)
 {
     const struct program *p = h->plan->program;
+    if (hosted_is_check(h, task)) {
+        return xasprintf("%s/%s", CHECK_CELL, h->checks[task - h->n_tasks].name);
+    }
     return xasprintf("%s/%s", p->cells[hosted_cell(h, task)].name,
                      p->stages[hosted_stage(h, task)].name);
 }
 
+static uint32_t find_check(const struct hosted *h, const char *name)
+{
+    for (size_t i = 0; i < h->n_checks; i++) {
+        if (strcmp(h->checks[i].name, name) == 0 && h->checks[i].stage != INDEX_NONE) {
+            return (uint32_t)(h->n_tasks + i);
+        }
+    }
+    return UINT32_MAX;
+}
+
 uint32_t hosted_find_task(const struct hosted *h, const char *name)
 {
+    if (strncmp(name, CHECK_CELL "/", sizeof(CHECK_CELL)) == 0) {
+        return find_check(h, name + sizeof(CHECK_CELL));
+    }
     const struct program *p = h->plan->program;
     const char *slash = strrchr(name, '/');
     if (slash == NULL) {

@@ -37,8 +37,10 @@ int bundle_load(const char *program_path, const char *lock_path, const char *ori
 struct bundle *bundle_ref(struct bundle *b);
 void bundle_unref(struct bundle *b); /* NULL is fine */
 
-/* What the core must know of a program; free with plan_release. */
-void plan_init(struct core_plan *plan, const struct program *p);
+struct hosted;
+/* What the core must know of a program, with the apparatus checks that h has; free with
+ * plan_release. */
+void plan_init(struct core_plan *plan, const struct program *p, const struct hosted *h);
 void plan_release(struct core_plan *plan);
 
 struct report_process;
@@ -46,6 +48,12 @@ struct report_process;
 struct stage_times { /* of tasks that are done, for the estimate of what is left */
     int64_t n;
     int64_t sum_ms;
+};
+
+struct hosted_check { /* an apparatus check: task n_tasks + its place (daemon/apparatus.h) */
+    char *name;
+    size_t stage; /* INDEX_NONE: the program has it no longer */
+    bool declared;
 };
 
 struct hosted {
@@ -62,18 +70,20 @@ struct hosted {
     struct wall_time finished; /* 0: not yet */
     struct program_row status; /* as committed */
     bool unverified;           /* the history: see store_program */
-    struct task_row *tasks;    /* as committed; n_tasks of them */
-    size_t n_tasks;
-    uint32_t by_state[TASK_STATE_NR];
-    struct stage_times *times;  /* per stage */
-    int64_t malformed;          /* lines, over all ended attempts */
-    char *paused_why[PAUSE_NR]; /* of each bit of status.paused; or NULL */
-    char *refused_why;          /* of the verdict, when it was last asked for; or NULL */
-    char *verdict_text;         /* verdict.json's bytes once computed here; or NULL */
-    cJSON *verdict_timing;      /* validity that rests on timings; or NULL */
-    bool verdict_waits;         /* the lock refused it: asked for again once that holds */
-    bool looked_at;             /* a job looks whether what was missing is there */
-    bool report_ready;          /* prereg-report has ended well */
+    struct task_row *tasks;    /* as committed; n_tasks of the grid, then those of the checks */
+    size_t n_tasks;            /* of the grid */
+    struct hosted_check *checks;
+    size_t n_checks;
+    uint32_t by_state[TASK_STATE_NR]; /* of the grid */
+    struct stage_times *times;        /* per stage */
+    int64_t malformed;                /* lines, over all ended attempts */
+    char *paused_why[PAUSE_NR];       /* of each bit of status.paused; or NULL */
+    char *refused_why;                /* of the verdict, when it was last asked for; or NULL */
+    char *verdict_text;               /* verdict.json's bytes once computed here; or NULL */
+    cJSON *verdict_timing;            /* validity that rests on timings; or NULL */
+    bool verdict_waits;               /* the lock refused it: asked for again once that holds */
+    bool looked_at;                   /* a job looks whether what was missing is there */
+    bool report_ready;                /* prereg-report has ended well */
     bool report_running;
     struct report_process *report; /* of act_report.c, while prereg-report runs */
     uint64_t version;              /* counts changes, for subscribers */
@@ -81,7 +91,8 @@ struct hosted {
 
 struct hosted *hosted_new(uint32_t no, const char *state, const char *id);
 void hosted_free(struct hosted *h);
-/* Takes the rows over (malloc'd, n of them) and counts. */
+void hosted_forget_checks(struct hosted *h);
+/* Takes the rows over (malloc'd, n of them, the checks' last) and counts. */
 void hosted_set_tasks(struct hosted *h, struct task_row *rows, size_t n);
 /* From these pauses to those: what is new has this reason, of what is over it goes. */
 void hosted_note_pauses(struct hosted *h, unsigned before, unsigned after, const char *why);
@@ -95,13 +106,14 @@ const char *hosted_paused_why(const struct hosted *h);
 /* Mirrors one committed row. */
 void hosted_apply(struct hosted *h, const struct state_row *row);
 
-size_t hosted_cell(const struct hosted *h, uint32_t task);
+bool hosted_is_check(const struct hosted *h, uint32_t task);
+size_t hosted_cell(const struct hosted *h, uint32_t task); /* of the grid alone */
 size_t hosted_stage(const struct hosted *h, uint32_t task);
-/* Heap strings: cells/<cell>/<stage>, and the attempt's folder in it. */
+/* Heap strings: cells/<cell>/<stage> or apparatus/<name>, and the attempt's folder in it. */
 char *hosted_task_folder(const struct hosted *h, uint32_t task) __attribute__((returns_nonnull));
 char *hosted_attempt_folder(const struct hosted *h, uint32_t task, uint32_t no, const char *id)
     __attribute__((returns_nonnull));
-/* "CELL/STAGE" */
+/* "CELL/STAGE", or "apparatus/NAME" */
 char *hosted_task_name(const struct hosted *h, uint32_t task) __attribute__((returns_nonnull));
 /* UINT32_MAX when there is none. */
 uint32_t hosted_find_task(const struct hosted *h, const char *name);

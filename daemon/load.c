@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "daemon/apparatus.h"
 
 #define ORIGIN_MAX ((size_t)64 * 1024)
 
@@ -56,7 +57,7 @@ static int take_times(void *ctx, uint32_t task, const struct attempt_row *a, str
     (void)err;
     if (a->state == ATTEMPT_ENDED) {
         h->malformed += a->malformed;
-        if (a->cause == CAUSE_NONE) {
+        if (a->cause == CAUSE_NONE && !hosted_is_check(h, task)) {
             struct stage_times *t = &h->times[hosted_stage(h, task)];
             t->n++;
             t->sum_ms += a->ended.ms - a->started.ms;
@@ -92,11 +93,14 @@ int load_mirror(struct store *store, struct hosted *h, const struct store_progra
     struct task_row *rows = NULL;
     size_t n = 0;
     const struct program *p = h->bundle->program;
-    int rc = store_task_rows(store, h->no, &rows, &n, err);
-    if (rc == 0 && n != p->n_cells * p->n_stages) {
+    int rc = apparatus_load(store, h, row->status.verdict, err);
+    if (rc == 0) {
+        rc = store_task_rows(store, h->no, &rows, &n, err);
+    }
+    if (rc == 0 && n != program_n_tasks(p) + h->n_checks) {
         free(rows);
         rc = err_set(err, ERR_CORRUPT, "the store has %zu tasks, the program %zu", n,
-                     p->n_cells * p->n_stages);
+                     program_n_tasks(p) + h->n_checks);
     }
     if (rc != 0) {
         return rc;

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "daemon/apparatus.h"
 #include "daemon/shim/files.h"
 #include "prereg/object.h"
 #include "prereg/pinned.h"
@@ -180,24 +181,41 @@ static int write_line(const char *folder, const char *name, const cJSON *o, stru
     return rc;
 }
 
-static int write_task(const struct prepare *p, struct err *err)
+/* One for every stage it comes after: its accepted result, or the reference model in its place. */
+static int find_inputs(const struct prepare *p, const struct apparatus *check, char **inputs,
+                       struct err *err)
 {
     const struct program *prog = p->bundle->program;
     const struct stage *s = &prog->stages[hosted_stage(p->hosted, p->task)];
     uint32_t first = p->task - p->task % (uint32_t)prog->n_stages;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < s->n_after; i++) {
+        rc = check != NULL
+                 ? apparatus_model_path(prog, check, &inputs[i], err)
+                 : input_folder(p->hosted, first + (uint32_t)s->after[i], &inputs[i], err);
+    }
+    return rc;
+}
+
+static int write_task(const struct prepare *p, struct err *err)
+{
+    const struct program *prog = p->bundle->program;
+    const struct stage *s = &prog->stages[hosted_stage(p->hosted, p->task)];
+    bool of_grid = !hosted_is_check(p->hosted, p->task);
+    const struct apparatus *check = of_grid ? NULL : apparatus_of(p->hosted, p->bundle, p->task);
     char **inputs = xcalloc(s->n_after + 1, sizeof(*inputs));
     char **resume = NULL;
     size_t n_resume = 0;
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < s->n_after; i++) {
-        rc = input_folder(p->hosted, first + (uint32_t)s->after[i], &inputs[i], err);
-    }
+    int rc = of_grid || check != NULL
+                 ? find_inputs(p, check, inputs, err)
+                 : err_set(err, ERR_NOT_FOUND, "the program has this check no longer");
     if (rc == 0) {
         rc = resume_folders(p, &resume, &n_resume, err);
     }
     if (rc == 0) {
-        struct task_attempt a = {.cell = hosted_cell(p->hosted, p->task),
+        struct task_attempt a = {.cell = of_grid ? hosted_cell(p->hosted, p->task) : 0,
                                  .stage = hosted_stage(p->hosted, p->task),
+                                 .apparatus = check,
                                  .id = p->id,
                                  .no = p->no,
                                  .input_folders = (const char *const *)inputs,
@@ -254,8 +272,12 @@ static void add_environment(struct shim_spec *spec, const struct prepare *p, con
 static int write_spec(const struct prepare *p, char *const *argv, struct err *err)
 {
     const struct stage *s = &p->bundle->program->stages[hosted_stage(p->hosted, p->task)];
-    struct shim_spec spec = {
-        .exec = xstrdup(argv[0]), .memory_bytes = s->run.memory_bytes, .grace_ms = p->grace_ms};
+    struct shim_spec spec = {.exec = xstrdup(argv[0]),
+                             .memory_bytes = s->run.memory_bytes,
+                             .grace_ms = p->grace_ms,
+                             .threads = s->threads};
+    const char *worker = lock_file_digest(p->bundle->lock, s->command[0]);
+    (void)snprintf(spec.worker, sizeof(spec.worker), "%s", worker == NULL ? "" : worker);
     memcpy(spec.attempt, p->id, sizeof(spec.attempt));
     shim_spec_add_arg(&spec, s->command[0]); /* its own name, though a copy is run */
     for (size_t i = 1; argv[i] != NULL; i++) {

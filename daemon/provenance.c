@@ -7,10 +7,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "daemon/apparatus.h"
 #include "daemon/result.h"
 #include "daemon/shim/files.h"
-
-#define CPUINFO_MAX ((size_t)4 * 1024 * 1024)
 
 /* ---- from the store ---- */
 
@@ -63,12 +62,8 @@ int provenance_collect(struct shell *sh, const struct hosted *h, struct provenan
 {
     *out = (struct provenance){.hosted = h, .bundle = h->bundle, .unblindings = json_array()};
     out->timing = h->verdict_timing == NULL ? json_array() : json_copy(h->verdict_timing);
-    out->states = xcalloc(h->n_tasks, sizeof(*out->states));
-    out->causes = xcalloc(h->n_tasks, sizeof(*out->causes));
-    for (size_t i = 0; i < h->n_tasks; i++) {
-        out->states[i] = h->tasks[i].state;
-        out->causes[i] = h->tasks[i].cause;
-    }
+    out->rows = xcalloc(h->n_tasks + h->n_checks, sizeof(*out->rows));
+    memcpy(out->rows, h->tasks, (h->n_tasks + h->n_checks) * sizeof(*out->rows));
     int rc = store_attempts(sh->store, h->no, UINT32_MAX, take_attempt, out, err);
     if (rc == 0) {
         rc = store_journal(sh->store, h->no, 1, take_line, out, err);
@@ -86,36 +81,11 @@ void provenance_release(struct provenance *p)
     cJSON_Delete(p->unblindings);
     cJSON_Delete(p->timing);
     free(p->attempts);
-    free(p->states);
-    free(p->causes);
+    free(p->rows);
     *p = (struct provenance){0};
 }
 
 /* ---- where it ran ---- */
-
-struct machine {
-    char host[256];
-    char cpu[128];
-};
-
-static void machine_here(struct machine *m)
-{
-    struct strbuf text = STRBUF_INIT;
-    struct err err;
-    *m = (struct machine){0};
-    if (gethostname(m->host, sizeof(m->host) - 1) != 0) {
-        m->host[0] = '\0';
-    }
-    if (file_read("/proc/cpuinfo", CPUINFO_MAX, &text, &err) == 0) {
-        const char *line = strstr(text.buf, "model name");
-        const char *colon = line == NULL ? NULL : strchr(line, ':');
-        if (colon != NULL) {
-            colon += strspn(colon, ": \t");
-            (void)snprintf(m->cpu, sizeof(m->cpu), "%.*s", (int)strcspn(colon, "\n"), colon);
-        }
-    }
-    strbuf_release(&text);
-}
 
 static void put_text_or_null(cJSON *o, const char *key, const char *text)
 {
@@ -138,41 +108,56 @@ static void put_time_or_null(cJSON *o, const char *key, struct wall_time t)
     put_text_or_null(o, key, t.ms == 0 ? NULL : text);
 }
 
-static void put_result_facts(cJSON *o, const char *folder)
+/* The kernel that a BLAS chose for this processor: "OpenBLAS 0.3.21 ..., core Haswell". */
+static void put_core(cJSON *o, const char *blas)
+{
+    static const char *const marks[] = {"core ", "kernels "};
+    const char *at = NULL;
+    for (size_t i = 0; blas != NULL && at == NULL && i < ARRAY_LEN(marks); i++) {
+        at = strstr(blas, marks[i]);
+        at = at == NULL ? NULL : at + strlen(marks[i]);
+    }
+    char *core = at == NULL ? NULL : xstrndup(at, strcspn(at, ",; "));
+    put_text_or_null(o, "core", core);
+    free(core);
+}
+
+/* What the worker itself says it computed with; threads: else those it was given. */
+static void put_result_facts(cJSON *o, const char *folder, int64_t threads)
 {
     cJSON *result = NULL;
     struct err err;
     const char *blas = NULL;
-    int64_t threads = -1;
     char *path = path_join(folder, RESULT_FILE);
     if (json_read_file_lax(path, RESULT_BYTES_MAX, &result, &err) == 0) {
         const cJSON *facts = json_member(result, "facts");
         const cJSON *b = json_member(facts, "blas");
         const cJSON *t = json_member(facts, "threads");
         blas = cJSON_IsString(b) ? b->valuestring : NULL;
-        threads = cJSON_IsNumber(t) ? (int64_t)t->valuedouble : -1;
+        threads = cJSON_IsNumber(t) ? (int64_t)t->valuedouble : threads;
     }
     put_text_or_null(o, "blas", blas);
+    put_core(o, blas);
     put_count_or_null(o, "threads", threads);
     cJSON_Delete(result);
     free(path);
 }
 
-static void put_place(cJSON *o, const struct provenance *p, const struct provenance_attempt *a,
-                      const struct machine *here)
+static void put_place(cJSON *o, const struct provenance *p, const struct provenance_attempt *a)
 {
     struct shim_start start;
     struct err err;
     char *folder = hosted_attempt_folder(p->hosted, a->task, a->row.no, a->row.id);
     bool known = shim_start_read(folder, a->row.id, &start, &err) == 0;
     put_text_or_null(o, "host", known ? start.host : NULL);
-    put_text_or_null(o, "cpu", known && strcmp(start.host, here->host) == 0 ? here->cpu : NULL);
-    put_result_facts(o, folder);
+    put_text_or_null(o, "kernel", known ? start.kernel : NULL);
+    put_text_or_null(o, "cpu", known ? start.cpu : NULL);
+    put_text_or_null(o, "worker", known ? start.worker : NULL);
+    put_result_facts(o, folder, known ? start.threads : -1);
     free(folder);
 }
 
-static cJSON *attempt_json(const struct provenance *p, const struct provenance_attempt *a,
-                           const struct machine *here)
+static cJSON *attempt_json(const struct provenance *p, const struct provenance_attempt *a)
 {
     const struct attempt_row *r = &a->row;
     cJSON *o = json_object();
@@ -184,29 +169,50 @@ static cJSON *attempt_json(const struct provenance *p, const struct provenance_a
     put_count_or_null(o, "code", r->code);
     put_count_or_null(o, "signal", r->signal == 0 ? -1 : r->signal);
     put_count_or_null(o, "resumed_from", r->resumed_from);
-    put_place(o, p, a, here);
+    put_place(o, p, a);
     put_count_or_null(o, "max_rss_bytes", r->max_rss_bytes);
     put_count_or_null(o, "user_ms", r->user_ms);
     put_count_or_null(o, "system_ms", r->system_ms);
     return o;
 }
 
-static cJSON *tasks_json(const struct provenance *p)
+/* Attempts of one task; *next is the first that is not its own. */
+static cJSON *attempts_json(const struct provenance *p, uint32_t task, size_t *next)
 {
-    struct machine here;
+    cJSON *attempts = json_array();
+    for (; *next < p->n_attempts && p->attempts[*next].task == task; ++*next) {
+        json_push(attempts, attempt_json(p, &p->attempts[*next]));
+    }
+    return attempts;
+}
+
+static cJSON *tasks_json(const struct provenance *p, size_t *next)
+{
     cJSON *list = json_array();
-    size_t next = 0;
-    machine_here(&here);
     const struct program *prog = p->bundle->program;
     for (uint32_t t = 0; t < prog->n_cells * prog->n_stages; t++) {
         cJSON *o = json_object();
-        cJSON *attempts = json_array();
         json_put_string(o, "cell", prog->cells[hosted_cell(p->hosted, t)].name);
         json_put_string(o, "stage", prog->stages[hosted_stage(p->hosted, t)].name);
-        json_put_string(o, "end", task_state_name(p->states[t]));
-        put_text_or_null(o, "cause", cause_name(p->causes[t]));
-        for (; next < p->n_attempts && p->attempts[next].task == t; next++) {
-            json_push(attempts, attempt_json(p, &p->attempts[next], &here));
+        json_put_string(o, "end", task_state_name(p->rows[t].state));
+        put_text_or_null(o, "cause", cause_name(p->rows[t].cause));
+        json_put(o, "attempts", attempts_json(p, t, next));
+        json_push(list, o);
+    }
+    return list;
+}
+
+/* Behind the grid's tasks; those that an amendment took away are left out. */
+static cJSON *checks_json(const struct provenance *p, size_t *next)
+{
+    cJSON *list = json_array();
+    for (size_t i = 0; i < p->hosted->n_checks; i++) {
+        uint32_t task = (uint32_t)(p->hosted->n_tasks + i);
+        cJSON *attempts = attempts_json(p, task, next);
+        cJSON *o = apparatus_json(p->hosted, p->bundle, task, &p->rows[task]);
+        if (o == NULL) {
+            cJSON_Delete(attempts);
+            continue;
         }
         json_put(o, "attempts", attempts);
         json_push(list, o);
@@ -233,7 +239,9 @@ int provenance_write(const struct provenance *p, const char *path, struct err *e
     json_put(o, "validity_timing", json_copy(p->timing));
     json_put(o, "run", prog->run.covered == NULL ? json_object() : json_copy(prog->run.covered));
     json_put(o, "unblindings", json_copy(p->unblindings));
-    json_put(o, "tasks", tasks_json(p));
+    size_t next = 0;
+    json_put(o, "tasks", tasks_json(p, &next));
+    json_put(o, "apparatus", checks_json(p, &next));
     int rc = json_write_file(path, o, 0600, err);
     cJSON_Delete(o);
     return rc;

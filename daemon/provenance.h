@@ -19,8 +19,7 @@ struct provenance {
     struct provenance_attempt *attempts; /* by task, then number */
     size_t n_attempts;
     size_t cap_attempts;
-    enum task_state *states; /* per task */
-    enum cause *causes;
+    struct task_row *rows; /* of every task, those of apparatus checks last */
     struct digest journal_head;
     int64_t journal_rows;
     bool unverified_history;

@@ -64,8 +64,14 @@ static int check_metric(const cJSON *m, struct err *err)
     return 0;
 }
 
-static int check_metrics(const struct program *p, size_t stage, const cJSON *o, struct err *err)
+static bool is_named(const struct result_source *s, const struct measure *m)
 {
+    return m->stage == s->stage && s->check == NULL;
+}
+
+static int check_metrics(const struct result_source *s, const cJSON *o, struct err *err)
+{
+    const struct program *p = s->program;
     const cJSON *metrics = NULL;
     int rc = json_get_object(o, "metrics", &metrics, err);
     const cJSON *m;
@@ -77,10 +83,14 @@ static int check_metrics(const struct program *p, size_t stage, const cJSON *o, 
     }
     for (size_t i = 0; rc == 0 && i < p->n_measures; i++) {
         const struct measure *measure = &p->measures[i];
-        if (measure->stage == stage && json_member(metrics, measure->metric) == NULL) {
+        if (is_named(s, measure) && json_member(metrics, measure->metric) == NULL) {
             rc = err_set(err, ERR_PROTOCOL, "the plan names metric \"%s\", which is missing",
                          measure->metric);
         }
+    }
+    if (rc == 0 && s->check != NULL && json_member(metrics, s->check->metric) == NULL) {
+        rc = err_set(err, ERR_PROTOCOL, "the check is of metric \"%s\", which is missing",
+                     s->check->metric);
     }
     return rc;
 }
@@ -191,7 +201,7 @@ static int verify(const struct result_source *source, struct result_check *out, 
     }
     strbuf_release(&text);
     if (rc == 0 && (rc = check_header(out->json, source->attempt, err)) == 0 &&
-        (rc = check_metrics(source->program, source->stage, out->json, err)) == 0 &&
+        (rc = check_metrics(source, out->json, err)) == 0 &&
         (rc = check_artifacts(out->json, source->folder, err)) == 0) {
         rc = check_read(source->lock, out->json, err);
     }

@@ -20,8 +20,9 @@ struct result_source {
     const struct program *program;
     const struct lock *lock;
     size_t stage;
-    const char *folder;  /* of the attempt */
-    const char *attempt; /* its id */
+    const struct apparatus *check; /* an apparatus check: its metric alone must be there; or NULL */
+    const char *folder;            /* of the attempt */
+    const char *attempt;           /* its id */
 };
 
 struct result_check {

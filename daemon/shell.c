@@ -32,7 +32,8 @@ static int on_committing(void *ctx, const struct state_row *rows, size_t n, stru
     struct shell *sh = ctx;
     for (size_t i = 0; i < n; i++) {
         const struct state_row *r = &rows[i];
-        if (r->kind != ROW_ATTEMPT_ENDED || !r->has_result || r->sealed) {
+        if (r->kind != ROW_ATTEMPT_ENDED || !r->has_result || r->sealed ||
+            hosted_is_check(shell_program(sh, r->program), r->task)) {
             continue;
         }
         struct attempt_key key = {.program = r->program, .task = r->task, .no = r->attempt.no};
@@ -156,7 +157,7 @@ int shell_add_program(struct shell *sh, struct hosted *h, const struct store_pro
                 .program = h->no, .task = live.items[i].task, .no = live.items[i].attempt.no};
             (void)attempt_add(sh, &key, &live.items[i].attempt);
         }
-        plan_init(&ev.added.plan, h->bundle->program);
+        plan_init(&ev.added.plan, h->bundle->program, h);
         ev.added.tasks = h->tasks;
         ev.added.live = live.items;
         ev.added.n_live = live.n;

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "daemon/answer.h"
+#include "daemon/apparatus.h"
 #include "daemon/attempts.h"
 #include "daemon/core/explain.h"
 #include "daemon/verdict_job.h"
@@ -43,7 +44,8 @@ static void estimate_stages(const struct shell *sh, const struct hosted *h, stru
         e->total_ms[s] = cJSON_IsNumber(seconds) ? seconds->valuedouble * 1000 : (double)NAN;
     }
     for (const struct attempt *a = sh->attempts; a != NULL; a = a->next) {
-        if (a->key.program == h->no && a->row.done > 0 && a->row.total > a->row.done) {
+        if (a->key.program == h->no && a->row.done > 0 && a->row.total > a->row.done &&
+            !hosted_is_check(h, a->key.task)) {
             double spent = (double)(now.ms - a->row.started.ms);
             e->total_ms[hosted_stage(h, a->key.task)] =
                 spent * (double)a->row.total / (double)a->row.done;
@@ -85,7 +87,7 @@ static double eta_ms(const struct shell *sh, const struct hosted *h)
     }
     for (const struct attempt *a = sh->attempts; a != NULL; a = a->next) {
         if (a->key.program == h->no && a->row.done > 0 && a->row.total >= a->row.done &&
-            a->row.total > 0) {
+            a->row.total > 0 && !hosted_is_check(h, a->key.task)) {
             size_t s = hosted_stage(h, a->key.task);
             left -=
                 e.total_ms[s] / side_by_side(sh, p, s) * (double)a->row.done / (double)a->row.total;
@@ -203,7 +205,8 @@ static cJSON *not_running_json(const struct shell *sh, const struct hosted *h)
     struct core_counts c = {0};
     cJSON *list = json_array();
     (void)core_counts_get(sh->core, h->no, &c);
-    uint32_t ready = c.by_state[TASK_READY] - c.backoff;
+    uint32_t ready = c.by_state[TASK_READY] - c.backoff - c.held;
+    push_why(list, "apparatus", c.held);
     push_why(list, "dependency", c.by_state[TASK_WAITING]);
     push_why(list, "backoff", c.backoff);
     struct err why;
@@ -214,6 +217,21 @@ static cJSON *not_running_json(const struct shell *sh, const struct hosted *h)
 }
 
 /* ---- the whole ---- */
+
+static cJSON *checks_json(const struct hosted *h)
+{
+    cJSON *list = json_array();
+    for (size_t i = 0; i < h->n_checks; i++) {
+        uint32_t task = (uint32_t)(h->n_tasks + i);
+        cJSON *o = apparatus_json(h, h->bundle, task, &h->tasks[task]);
+        if (o != NULL) {
+            json_put_string(o, "state", summary_task_state(&h->tasks[task], clock_wall()));
+            json_put_int(o, "attempts", h->tasks[task].n_attempts);
+            json_push(list, o);
+        }
+    }
+    return list;
+}
 
 static const char *state_word(const struct shell *sh, const struct hosted *h)
 {
@@ -303,6 +321,7 @@ cJSON *summary_json(const struct shell *sh, const struct hosted *h)
     json_put(o, "stages", stages);
     json_put(o, "tasks", tasks_json(sh, h));
     json_put(o, "counted", counted_json(h));
+    json_put(o, "apparatus", checks_json(h));
     json_put(o, "causes", causes_json(h, &n_attempts));
     json_put_int(o, "attempts", n_attempts);
     json_put_int(o, "garbage_lines", malformed);

@@ -6,8 +6,10 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "daemon/apparatus.h"
 #include "daemon/prepare.h"
 #include "daemon/result.h"
+#include "state/apparatus.h"
 #include "truthtable/verdict.h"
 
 #define OUTCOME_INDETERMINATE "INDETERMINATE"
@@ -91,6 +93,10 @@ static int compute(struct verdict_job *j)
         j->refused_by_lock = true;
         return rc;
     }
+    rc = apparatus_verify_all(j->hosted, j->bundle, j->rows, j->checks, &j->err);
+    if (rc != 0) {
+        return rc;
+    }
     evidence_init(&e, p);
     for (uint32_t t = 0; rc == 0 && t < p->n_cells * p->n_stages; t++) {
         rc = add_task(j, &e, t);
@@ -121,6 +127,8 @@ static void on_verdict_done(struct job *job)
     bundle_unref(j->bundle);
     cJSON_Delete(j->timing);
     free(j->ends);
+    free(j->rows);
+    free(j->checks);
     free(j->text);
     free(j);
 }
@@ -134,6 +142,20 @@ static int take_end(void *ctx, const struct store_task *t, struct err *err)
     return 0;
 }
 
+static int take_checks(struct shell *sh, const struct hosted *h, struct verdict_job *j)
+{
+    bool found = false;
+    int rc = 0;
+    j->rows = xcalloc(h->n_tasks + h->n_checks, sizeof(*j->rows));
+    memcpy(j->rows, h->tasks, (h->n_tasks + h->n_checks) * sizeof(*j->rows));
+    j->checks = xcalloc(h->n_checks + 1, sizeof(*j->checks));
+    for (size_t i = 0; rc == 0 && i < h->n_checks; i++) {
+        rc = store_result_digest(sh->store, h->no, (uint32_t)(h->n_tasks + i), &j->checks[i],
+                                 &found, &j->err);
+    }
+    return rc;
+}
+
 void verdict_job_start(struct shell *sh, struct hosted *h, void (*ready)(struct verdict_job *j))
 {
     struct verdict_job *j = xcalloc(1, sizeof(*j));
@@ -145,5 +167,6 @@ void verdict_job_start(struct shell *sh, struct hosted *h, void (*ready)(struct 
     j->ready = ready;
     j->ends = xcalloc(h->n_tasks, sizeof(*j->ends));
     j->rc = store_tasks(sh->store, h->no, take_end, j, &j->err);
+    j->rc = j->rc != 0 ? j->rc : take_checks(sh, h, j);
     job_start(&sh->loop, &j->job);
 }

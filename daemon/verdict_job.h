@@ -19,7 +19,9 @@ struct verdict_job {
     struct shell *shell;
     struct hosted *hosted;
     struct bundle *bundle;
-    struct verdict_end *ends; /* one a task */
+    struct verdict_end *ends; /* one a task of the grid */
+    struct task_row *rows;    /* of all tasks, and of the checks' results the digests */
+    struct digest *checks;
     void (*ready)(struct verdict_job *j);
     int rc;
     bool refused_by_lock; /* rc: what was locked is not what is there */

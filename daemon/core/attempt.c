@@ -151,7 +151,9 @@ static void fail(struct core *c, struct live *l, enum cause cause, const char *t
     if (j.pause != 0) {
         program_pause(c, p, j.pause, text);
     }
-    if (j.to == TASK_BLOCKED) {
+    if (j.to == TASK_BLOCKED && task_is_apparatus(p, task)) {
+        apparatus_blocked(c, p, task, text);
+    } else if (j.to == TASK_BLOCKED) {
         task_block_dependants(c, p, task);
     } else if (j.delay_ms > 0) {
         timer_set(c, p, task, c->now_ms + j.delay_ms);
@@ -285,7 +287,7 @@ void attempt_ended(struct core *c, struct live *l, const struct core_event *ev)
     end_attempt(c, l, ev->text);
 }
 
-static void finish(struct core *c, struct live *l, const struct digest *digest)
+static void finish(struct core *c, struct live *l, const struct core_event *ev)
 {
     struct program *p = program_at(c, l);
     uint32_t task = l->task;
@@ -293,7 +295,8 @@ static void finish(struct core *c, struct live *l, const struct digest *digest)
     task_move(p, task, TASK_DONE, CAUSE_NONE);
     struct state_row *row = emit_task_row(c, p, task, ROW_ATTEMPT_ENDED, TASK_RUNNING);
     row->has_result = true;
-    row->result_digest = *digest;
+    row->result_digest = ev->check.digest;
+    row->detail = emit_text(c, task_is_apparatus(p, task) ? ev->text : NULL);
     row->sealed = task_stage(p, task)->sealed && !p->status.unsealed && !p->status.unblinded;
     emit_live_act(c, ACT_LINK, l);
     live_free(c, l);
@@ -313,10 +316,16 @@ void attempt_checked(struct core *c, struct live *l, const struct core_event *ev
         return;
     }
     switch (ev->check.result) {
-    case RESULT_VALID: finish(c, l, &ev->check.digest); break;
+    case RESULT_VALID: finish(c, l, ev); break;
     case RESULT_BAD: fail(c, l, CAUSE_BAD_RESULT, ev->text); break;
     case RESULT_DRIFT: fail(c, l, CAUSE_DRIFT, ev->text); break;
     case RESULT_NO_SPACE: fail(c, l, CAUSE_NO_SPACE, ev->text); break;
+    case RESULT_UNEXPECTED: fail(c, l, CAUSE_APPARATUS, ev->text); break;
+    case RESULT_STALE:
+        l->row.reason =
+            END_PREEMPTED; /* it did what it was asked; it is asked something else now */
+        fail(c, l, CAUSE_PREEMPTED, ev->text);
+        break;
     }
 }
 

@@ -19,11 +19,20 @@ struct core_stage {
     int64_t deadline_ms[SECTION_NR]; /* 0: measured */
 };
 
+struct core_apparatus { /* a check outside the grid, by its place: task n_cells * n_stages + i */
+    const char *name;
+    uint32_t stage; /* whose work it does; n_stages or more: the program has it no longer */
+    bool declared;  /* false: an amendment took it away, nothing waits for it */
+    bool changed;   /* apparatus_amend(): what it checks is another now, a result is no answer */
+};
+
 struct core_plan { /* tasks are cell * n_stages + stage; dependencies stay within a cell */
     uint32_t n_cells;
     uint32_t n_stages; /* 1..64 */
     uint32_t slots;    /* [run] slots of this program; 0: no limit of its own */
     const struct core_stage *stages;
+    const struct core_apparatus *apparatus;
+    uint32_t n_apparatus;
 };
 
 struct core_live { /* an attempt that the store does not know the end of */
@@ -56,7 +65,14 @@ enum core_start_failure {
     START_FAILED_USER,     /* the worker cannot be executed: blocked(user_error) */
     START_FAILED_MISSING,  /* data are not there at all: pauses the program until they are */
 };
-enum core_result_check { RESULT_VALID, RESULT_BAD, RESULT_DRIFT, RESULT_NO_SPACE };
+enum core_result_check {
+    RESULT_VALID, /* of an apparatus check: and it holds */
+    RESULT_BAD,
+    RESULT_DRIFT,
+    RESULT_NO_SPACE,
+    RESULT_UNEXPECTED, /* an apparatus check's alone: whole, and not what was expected */
+    RESULT_STALE,      /* likewise: what it was asked has been amended since */
+};
 
 enum core_event_kind {
     CORE_PROGRAM_ADDED,    /* .added: it is in the store already, fresh or recovered */
@@ -66,15 +82,16 @@ enum core_event_kind {
     CORE_START_FAILED,     /* .attempt, .start_failure, .text */
     CORE_WORKER_SAID,      /* .attempt, .said */
     CORE_ATTEMPT_ENDED,    /* .attempt, .ended */
-    CORE_RESULT_CHECKED,   /* .attempt, .check, .text: what is wrong */
-    CORE_PROBED,           /* .attempt, .health */
-    CORE_LINKED,           /* .task */
-    CORE_TIMER,            /* the armed time has come; harmless at any other time */
-    CORE_RETRY,            /* .task; a person's request: core_step answers in .refusal */
-    CORE_CANCEL,           /* .task */
-    CORE_STOP,             /* the whole program: everything not terminal ends as stopped */
+    CORE_RESULT_CHECKED, /* .attempt, .check, .text: what is wrong; of an apparatus check what came
+                          */
+    CORE_PROBED,         /* .attempt, .health */
+    CORE_LINKED,         /* .task */
+    CORE_TIMER,          /* the armed time has come; harmless at any other time */
+    CORE_RETRY,          /* .task; a person's request: core_step answers in .refusal */
+    CORE_CANCEL,         /* .task */
+    CORE_STOP,           /* the whole program: everything not terminal ends as stopped */
     CORE_PAUSE,
-    CORE_RESUME,  /* lifts every pause */
+    CORE_RESUME,  /* lifts every pause; apparatus checks that were blocked are made again */
     CORE_UNBLIND, /* .text: who and why */
     CORE_AMEND,   /* .amendment, .text: the reason; its files lie in the program's folder */
     CORE_MACHINE, /* .machine: slots, cores or memory changed */
@@ -100,7 +117,8 @@ struct core_event {
     union {
         struct {
             struct core_plan plan;
-            const struct task_row *tasks; /* all n_cells * n_stages, or NULL for a fresh program */
+            const struct task_row *tasks; /* all n_cells * n_stages + n_apparatus, or NULL for a
+                                         fresh program */
             const struct core_live *live; /* attempts not ended, at most one per task */
             size_t n_live;
             const struct program_row *status; /* or NULL for a fresh program */

@@ -14,11 +14,14 @@ bool core_counts_get(const struct core *c, uint32_t program, struct core_counts 
         return false;
     }
     *out = (struct core_counts){
-        .planned = p->n_tasks,
+        .planned = p->n_grid,
         .counted = p->n_counted,
         .counted_open = p->n_counted_open,
-        .backoff = p->n_by_state[TASK_READY] - p->n_ready,
+        .backoff = p->n_by_state[TASK_READY] - (p->n_ready - apparatus_n_ready(p)),
     };
+    for (uint32_t i = 0; !p->gate_open && i < p->n_ready; i++) {
+        out->held += task_is_held(p, p->ready[i]);
+    }
     memcpy(out->by_state, p->n_by_state, sizeof(out->by_state));
     return true;
 }
@@ -43,8 +46,9 @@ static enum core_why why_of_live(const struct task *t, const struct live *l)
     return l->kill != KILL_NONE || t->ending != CAUSE_NONE ? WHY_ENDING : WHY_RUNNING;
 }
 
-static enum core_why why_of(const struct program *p, const struct task *t, const struct live *l)
+static enum core_why why_of(const struct program *p, uint32_t task, const struct live *l)
 {
+    const struct task *t = &p->tasks[task];
     if (task_state_is_terminal((enum task_state)t->state)) {
         return WHY_ENDED;
     }
@@ -57,7 +61,10 @@ static enum core_why why_of(const struct program *p, const struct task *t, const
     if (p->status.paused != 0) {
         return WHY_PAUSED;
     }
-    return t->ready_pos == NOWHERE ? WHY_BACKOFF : WHY_SLOTS;
+    if (t->ready_pos == NOWHERE) {
+        return WHY_BACKOFF;
+    }
+    return task_is_held(p, task) ? WHY_APPARATUS : WHY_SLOTS;
 }
 
 static uint32_t left(uint32_t all, uint32_t used)
@@ -89,7 +96,7 @@ bool core_explain(const struct core *c, uint32_t program, uint32_t task,
     }
     const struct task *t = &p->tasks[task];
     const struct live *l = t->live == NOWHERE ? NULL : &c->live[t->live];
-    *out = (struct core_explanation){.why = why_of(p, t, l), .paused = p->status.paused};
+    *out = (struct core_explanation){.why = why_of(p, task, l), .paused = p->status.paused};
     task_snapshot(t, &out->row);
     out->waits_for = t->state == TASK_WAITING ? task_waits_for(p, task) : NOWHERE;
     attempt_row_init(&out->attempt);
@@ -132,6 +139,10 @@ static void text_of_pause(unsigned paused, struct strbuf *out)
         strbuf_addf(out, "%sits lock does not hold", between);
         between = "; ";
     }
+    if ((paused & PAUSE_APPARATUS) != 0) {
+        strbuf_addf(out, "%san apparatus check does not hold", between);
+        between = "; ";
+    }
     if ((paused & PAUSE_DATA) != 0) {
         strbuf_addf(out, "%sdata are not there", between);
     }
@@ -166,6 +177,7 @@ void core_explanation_text(const struct core_explanation *e, struct wall_time no
         break;
     case WHY_ENDING: strbuf_addf(out, "attempt %u is being ended", e->attempt.no); break;
     case WHY_DEPENDENCY: strbuf_adds(out, "waits for the stage before it"); break;
+    case WHY_APPARATUS: strbuf_adds(out, "waits until the apparatus check holds"); break;
     case WHY_PAUSED: text_of_pause(e->paused, out); break;
     case WHY_BACKOFF:
         strbuf_addf(out, "is tried again in %s",

@@ -7,9 +7,10 @@
 #include "daemon/core/core.h"
 
 struct core_counts {
-    uint32_t planned;
+    uint32_t planned;                 /* the grid's: apparatus checks are in none of these */
     uint32_t by_state[TASK_STATE_NR]; /* sums to planned (invariant 4) */
     uint32_t backoff;                 /* of the ready ones */
+    uint32_t held;                    /* likewise: they wait for the apparatus checks */
     uint32_t counted;                 /* planned counted tasks */
     uint32_t counted_open;            /* of them not terminal */
 };
@@ -22,6 +23,7 @@ enum core_why {
     WHY_ENDING,     /* it was cancelled or stopped, or has hung; its attempt is being ended */
     WHY_DEPENDENCY, /* waits for `waits_for` */
     WHY_PAUSED,     /* paused holds */
+    WHY_APPARATUS,  /* ready, but an apparatus check has to hold first */
     WHY_BACKOFF,    /* not_before holds */
     WHY_SLOTS,      /* next in line or behind others: no slot, core or memory free */
 };

@@ -18,8 +18,9 @@ const char *emit_text(struct core *c,
 void emit_refusal(struct core *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* queue.c: the ready queue of a program and the timers of all. */
-void ready_push(struct program *p, uint32_t task);   /* no-op when it is in */
+void ready_push(struct program *p, uint32_t task);   /* no-op when it is in, or not wanted */
 void ready_remove(struct program *p, uint32_t task); /* no-op when it is not */
+void ready_reorder(struct program *p);               /* the order of its tasks has changed */
 void timer_set(struct core *c, const struct program *p, uint32_t task, int64_t at_ms);
 void timer_clear(struct core *c, const struct program *p, uint32_t task);
 void timer_rearm(struct core *c); /* emits ARM when the earliest has changed */
@@ -33,10 +34,33 @@ bool task_dependencies_done(const struct program *p, uint32_t task);
 /* The first stage of its cell it waits for, as a task; NOWHERE when there is none. */
 uint32_t task_waits_for(const struct program *p, uint32_t task);
 
+void task_init(struct task *t, const struct task_row *row);
+/* Its budgets are as new; ready, or waiting for its dependencies. `kind` says why. */
+void task_revive(struct core *c, struct program *p, uint32_t task, enum row_kind kind);
+
 static inline struct stage *task_stage(const struct program *p, uint32_t task)
 {
-    return &p->stages[task % p->n_stages];
+    return task < p->n_grid ? &p->stages[task % p->n_stages]
+                            : &p->stages[p->n_stages + (task - p->n_grid)];
 }
+
+/* apparatus.c */
+bool task_is_apparatus(const struct program *p, uint32_t task);
+/* False for a check that an amendment took away: it is not started any more. */
+bool apparatus_is_wanted(const struct program *p, uint32_t task);
+bool task_is_held(const struct program *p, uint32_t task); /* ready, and not to be started yet */
+/* As the plan has them now: those that are there stay, more may come. For a new program; tasks are
+ * the caller's. */
+void apparatus_set(struct program *p, const struct core_plan *plan);
+/* An amendment: changed ones are made again, a pause that has lost its reason ends. */
+void apparatus_amend(struct core *c, struct program *p, const struct core_plan *plan);
+bool apparatus_holds(const struct program *p);
+void apparatus_look(struct program *p); /* after a check has moved: opens or shuts the gate */
+uint32_t apparatus_n_open(const struct program *p);
+uint32_t apparatus_n_ready(const struct program *p); /* of them in the ready queue */
+void apparatus_blocked(struct core *c, struct program *p, uint32_t task, const char *text);
+void apparatus_revive(struct core *c, struct program *p);
+void apparatus_free(struct program *p);
 
 /* live.c: the pool, slots, deadlines. */
 struct live *live_new(struct core *c, struct program *p, uint32_t task);

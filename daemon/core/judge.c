@@ -1,6 +1,6 @@
 /*
  * Causes and budgets (architecture.md §3):
- *   at once            user_error bad_input not_measurable drift
+ *   at once            user_error bad_input not_measurable drift apparatus
  *   crash budget       crash silent_death hang timeout oom bad_result, and exit 75 without progress
  *   attempts only      preempted host_lost, and a SIGKILL from outside or a silent death (the
  * machine's or a person's doing) once the attempt had carried the work further neither never
@@ -50,7 +50,7 @@ enum cause judge_cause(const struct live *l)
 static bool is_at_once(enum cause cause)
 {
     return cause == CAUSE_USER_ERROR || cause == CAUSE_BAD_INPUT || cause == CAUSE_NOT_MEASURABLE ||
-           cause == CAUSE_DRIFT;
+           cause == CAUSE_DRIFT || cause == CAUSE_APPARATUS;
 }
 
 /* Doubled with every end in a row without progress; half of it is jitter, so that what fell

@@ -76,6 +76,7 @@ struct stage {
     uint32_t order; /* place in the order of preference: deeper first, then as in the program */
     bool counted;
     bool sealed;
+    bool held; /* waits for the apparatus checks: sealed, and after another */
     uint32_t threads;
     int64_t memory_bytes;
     uint32_t crashes;
@@ -85,19 +86,28 @@ struct stage {
     uint32_t n_measured[SECTION_NR];
 };
 
+struct apparatus_slot {
+    char *name;
+    bool declared;
+};
+
 struct program {
     uint32_t no;
     uint32_t n_cells;
     uint32_t n_stages;
-    uint32_t n_tasks;
+    uint32_t n_grid; /* n_cells * n_stages: what is planned and counted */
+    uint32_t n_apparatus;
+    uint32_t n_tasks; /* n_grid + n_apparatus */
     uint32_t slots;
-    struct stage *stages;
+    struct stage *stages; /* n_stages, then one for every apparatus check */
+    struct apparatus_slot *apparatus;
+    bool gate_open; /* every declared check is done: held stages may start */
     struct task *tasks;
     uint32_t *ready; /* heap of task indices */
     uint32_t n_ready;
     uint32_t cap_ready;
     struct program_row status;
-    uint32_t n_by_state[TASK_STATE_NR];
+    uint32_t n_by_state[TASK_STATE_NR]; /* of the grid */
     uint32_t n_counted;
     uint32_t n_counted_open;
     uint32_t n_unlinked; /* done, link not confirmed */

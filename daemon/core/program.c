@@ -41,6 +41,7 @@ static void set_stages(struct program *p, const struct core_plan *plan)
         struct stage *to = &p->stages[s];
         to->counted = from->counted;
         to->sealed = from->sealed;
+        to->held = from->sealed && from->n_after > 0;
         set_run(to, from);
         for (size_t i = 0; i < from->n_after; i++) {
             assert(from->after[i] < s);
@@ -52,27 +53,6 @@ static void set_stages(struct program *p, const struct core_plan *plan)
     set_order(p);
 }
 
-static void set_task(struct task *t, const struct task_row *row)
-{
-    *t = (struct task){
-        .best_done = row->best_done,
-        .best_checkpoint = row->best_checkpoint,
-        .not_before_ms = row->not_before.ms,
-        .n_attempts = row->n_attempts,
-        .spent = row->spent,
-        .crashes = row->crashes,
-        .ready_pos = NOWHERE,
-        .timer_pos = NOWHERE,
-        .live = NOWHERE,
-        .idle = (uint16_t)row->idle,
-        .no_space = (uint16_t)row->no_space,
-        .state = (uint8_t)row->state,
-        .cause = (uint8_t)row->cause,
-        .ending = (uint8_t)row->ending,
-        .linked = row->linked,
-    };
-}
-
 static void set_tasks(struct program *p, const struct task_row *rows)
 {
     p->tasks = xcalloc(p->n_tasks, sizeof(*p->tasks));
@@ -80,9 +60,9 @@ static void set_tasks(struct program *p, const struct task_row *rows)
         const struct stage *s = task_stage(p, i);
         struct task_row fresh;
         task_row_init(&fresh, s->after == 0 ? TASK_READY : TASK_WAITING);
-        set_task(&p->tasks[i], rows != NULL ? &rows[i] : &fresh);
+        task_init(&p->tasks[i], rows != NULL ? &rows[i] : &fresh);
         const struct task *t = &p->tasks[i];
-        p->n_by_state[t->state]++;
+        p->n_by_state[t->state] += !task_is_apparatus(p, i);
         p->n_counted += s->counted;
         p->n_counted_open += s->counted && !task_state_is_terminal((enum task_state)t->state);
         p->n_unlinked += t->state == TASK_DONE && !t->linked;
@@ -168,14 +148,17 @@ void program_add(struct core *c, const struct core_event *ev)
     p->no = ev->program;
     p->n_cells = plan->n_cells;
     p->n_stages = plan->n_stages;
-    p->n_tasks = plan->n_cells * plan->n_stages;
+    p->n_grid = plan->n_cells * plan->n_stages;
+    p->n_tasks = p->n_grid + plan->n_apparatus;
     p->slots = plan->slots;
     p->starved_since = INT64_MIN;
     if (ev->added.status != NULL) {
         p->status = *ev->added.status;
     }
     set_stages(p, plan);
+    apparatus_set(p, plan);
     set_tasks(p, ev->added.tasks);
+    p->gate_open = apparatus_holds(p);
     for (size_t i = 0; i < ev->added.n_live; i++) {
         adopt(c, p, &ev->added.live[i]);
     }
@@ -190,6 +173,7 @@ void program_set_run(struct core *c, struct program *p, const struct core_event 
     for (uint32_t s = 0; s < p->n_stages; s++) {
         set_run(&p->stages[s], &plan->stages[s]);
     }
+    apparatus_set(p, plan);
     (void)emit_program_row(c, p, ROW_RUN_SETTINGS, ev->text);
 }
 
@@ -209,7 +193,7 @@ void program_pause(struct core *c, struct program *p, unsigned bit, const char *
 
 static uint32_t n_open(const struct program *p)
 {
-    return p->n_tasks - p->n_by_state[TASK_DONE] - p->n_by_state[TASK_BLOCKED] -
+    return p->n_grid - p->n_by_state[TASK_DONE] - p->n_by_state[TASK_BLOCKED] -
            p->n_by_state[TASK_NEVER_RUN];
 }
 
@@ -227,7 +211,7 @@ void program_advance(struct core *c, struct program *p)
             emit_act(c, ACT_OPEN_RECORDS, p);
         }
     }
-    if (!s->unsealed || n_open(p) > 0 || p->n_unlinked > 0) {
+    if (!s->unsealed || n_open(p) + apparatus_n_open(p) > 0 || p->n_unlinked > 0) {
         return;
     }
     if (!s->verdict && !p->verdict_asked && !p->verdict_failed) {
@@ -244,6 +228,7 @@ void program_free_all(struct core *c)
 {
     for (uint32_t i = 0; i < c->cap_programs; i++) {
         if (c->programs[i] != NULL) {
+            apparatus_free(c->programs[i]);
             free(c->programs[i]->stages);
             free(c->programs[i]->tasks);
             free(c->programs[i]->ready);

@@ -2,12 +2,18 @@
  * O(log n). */
 #include "daemon/core/internal.h"
 
-/* The order of dispatch within a program (S8): deeper stages first, so that cells finish; then the
- * program's order. */
+#define HELD (UINT64_C(1) << 48) /* more than any order of those that may start */
+
+/* The order of dispatch within a program (S8): apparatus checks first; then deeper stages, so that
+ * cells finish; then the program's order. Behind all of them stands what those checks hold. */
 static uint64_t ready_key(const struct program *p, uint32_t task)
 {
+    if (task_is_apparatus(p, task)) {
+        return task - p->n_grid;
+    }
     uint64_t order = task_stage(p, task)->order;
-    return order * p->n_cells + task / p->n_stages;
+    uint64_t key = p->n_apparatus + order * p->n_cells + task / p->n_stages;
+    return task_is_held(p, task) ? HELD + key : key;
 }
 
 static void ready_place(struct program *p, uint32_t pos, uint32_t task)
@@ -55,7 +61,7 @@ static void ready_down(struct program *p, uint32_t pos)
 
 void ready_push(struct program *p, uint32_t task)
 {
-    if (p->tasks[task].ready_pos != NOWHERE) {
+    if (p->tasks[task].ready_pos != NOWHERE || !apparatus_is_wanted(p, task)) {
         return;
     }
     assert(p->tasks[task].state == TASK_READY);
@@ -78,6 +84,13 @@ void ready_remove(struct program *p, uint32_t task)
     ready_place(p, pos, last);
     ready_up(p, pos);
     ready_down(p, p->tasks[last].ready_pos);
+}
+
+void ready_reorder(struct program *p)
+{
+    for (uint32_t pos = p->n_ready / 2; pos-- > 0;) {
+        ready_down(p, pos);
+    }
 }
 
 static struct task *timer_task(const struct core *c, const struct timer *t)

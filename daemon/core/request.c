@@ -19,23 +19,6 @@ static uint32_t dead_dependency(const struct program *p, uint32_t task)
     return NOWHERE;
 }
 
-static void revive(struct core *c, struct program *p, uint32_t task)
-{
-    struct task *t = &p->tasks[task];
-    enum task_state from = (enum task_state)t->state;
-    t->spent = 0;
-    t->crashes = 0;
-    t->idle = 0;
-    t->no_space = 0;
-    t->not_before_ms = 0;
-    bool ready = task_dependencies_done(p, task);
-    task_move(p, task, ready ? TASK_READY : TASK_WAITING, CAUSE_NONE);
-    (void)emit_task_row(c, p, task, ROW_TASK_RETRIED, from);
-    if (ready) {
-        ready_push(p, task);
-    }
-}
-
 static void revive_dependants(struct core *c, struct program *p, uint32_t task)
 {
     uint32_t first = task - task % p->n_stages;
@@ -46,7 +29,7 @@ static void revive_dependants(struct core *c, struct program *p, uint32_t task)
             dead_dependency(p, first + s) != NOWHERE) {
             continue;
         }
-        revive(c, p, first + s);
+        task_revive(c, p, first + s, ROW_TASK_RETRIED);
         reached |= p->stages[s].dependants;
     }
 }
@@ -56,6 +39,9 @@ const char *request_retry_refusal(const struct program *p, uint32_t task)
     enum task_state state = (enum task_state)p->tasks[task].state;
     if (state != TASK_BLOCKED && state != TASK_NEVER_RUN) {
         return "only what is blocked or was never run can be tried again";
+    }
+    if (task_is_apparatus(p, task) && (p->status.paused & PAUSE_APPARATUS) != 0) {
+        return "its program is paused for it: `preregctl resume` makes the check again";
     }
     if (task_stage(p, task)->counted && scores_seen(p)) {
         return "the verdict depends on it, and scores of its program have been seen: trying again"
@@ -76,7 +62,7 @@ void request_retry(struct core *c, struct program *p, uint32_t task)
         emit_refusal(c, "%s", refusal);
         return;
     }
-    revive(c, p, task);
+    task_revive(c, p, task, ROW_TASK_RETRIED);
     revive_dependants(c, p, task);
 }
 
@@ -98,7 +84,11 @@ static void end_by_person(struct core *c, struct program *p, uint32_t task, enum
     t->not_before_ms = 0;
     task_move(p, task, t->n_attempts > 0 ? TASK_BLOCKED : TASK_NEVER_RUN, cause);
     (void)emit_task_row(c, p, task, ROW_TASK_ENDED, from);
-    task_block_dependants(c, p, task);
+    if (task_is_apparatus(p, task)) {
+        apparatus_blocked(c, p, task, NULL);
+    } else {
+        task_block_dependants(c, p, task);
+    }
 }
 
 void request_cancel(struct core *c, struct program *p, uint32_t task)
@@ -131,6 +121,7 @@ void request_resume(struct core *c, struct program *p, const char *text)
     if (p->status.paused != 0) {
         p->status.paused = 0;
         (void)emit_program_row(c, p, ROW_RESUMED, text);
+        apparatus_revive(c, p);
     }
 }
 

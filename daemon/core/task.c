@@ -18,22 +18,74 @@ void task_snapshot(const struct task *t, struct task_row *out)
     };
 }
 
+void task_init(struct task *t, const struct task_row *row)
+{
+    *t = (struct task){
+        .best_done = row->best_done,
+        .best_checkpoint = row->best_checkpoint,
+        .not_before_ms = row->not_before.ms,
+        .n_attempts = row->n_attempts,
+        .spent = row->spent,
+        .crashes = row->crashes,
+        .ready_pos = NOWHERE,
+        .timer_pos = NOWHERE,
+        .live = NOWHERE,
+        .idle = (uint16_t)row->idle,
+        .no_space = (uint16_t)row->no_space,
+        .state = (uint8_t)row->state,
+        .cause = (uint8_t)row->cause,
+        .ending = (uint8_t)row->ending,
+        .linked = row->linked,
+    };
+}
+
+/* `done` is left by an apparatus check alone, when what it checks was amended (S2). */
+static bool may_move(const struct program *p, uint32_t task, enum task_state from,
+                     enum task_state to)
+{
+    return task_move_is_allowed(from, to) ||
+           (task_is_apparatus(p, task) && from == TASK_DONE && to == TASK_READY);
+}
+
 void task_move(struct program *p, uint32_t task, enum task_state to, enum cause cause)
 {
     struct task *t = &p->tasks[task];
     enum task_state from = (enum task_state)t->state;
-    assert(task_move_is_allowed(from, to));
+    assert(may_move(p, task, from, to));
     assert((cause != CAUSE_NONE) == (to == TASK_BLOCKED || to == TASK_NEVER_RUN));
     assert(to != TASK_NEVER_RUN || t->n_attempts == 0 || cause == CAUSE_DEPENDENCY);
-    p->n_by_state[from]--;
-    p->n_by_state[to]++;
     t->state = (uint8_t)to;
     t->cause = (uint8_t)cause;
+    p->n_unlinked += to == TASK_DONE;
+    if (task_is_apparatus(p, task)) {
+        p->n_unlinked -= from == TASK_DONE && !t->linked;
+        t->linked = t->linked && from != TASK_DONE;
+        apparatus_look(p);
+        return;
+    }
+    p->n_by_state[from]--;
+    p->n_by_state[to]++;
     if (task_stage(p, task)->counted) {
         p->n_counted_open -= !task_state_is_terminal(from);
         p->n_counted_open += !task_state_is_terminal(to);
     }
-    p->n_unlinked += to == TASK_DONE;
+}
+
+void task_revive(struct core *c, struct program *p, uint32_t task, enum row_kind kind)
+{
+    struct task *t = &p->tasks[task];
+    enum task_state from = (enum task_state)t->state;
+    t->spent = 0;
+    t->crashes = 0;
+    t->idle = 0;
+    t->no_space = 0;
+    t->not_before_ms = 0;
+    bool ready = task_dependencies_done(p, task);
+    task_move(p, task, ready ? TASK_READY : TASK_WAITING, CAUSE_NONE);
+    (void)emit_task_row(c, p, task, kind, from);
+    if (ready) {
+        ready_push(p, task);
+    }
 }
 
 static uint32_t cell_start(const struct program *p, uint32_t task)

@@ -91,6 +91,8 @@ int shim_spec_write(const char *folder, const struct shim_spec *s, struct err *e
     json_put(o, "env", strings_json(s->env, s->n_env));
     json_put_int(o, "memory_bytes", s->memory_bytes);
     json_put_int(o, "grace_ms", s->grace_ms);
+    json_put_int(o, "threads", s->threads);
+    json_put_string(o, "worker", s->worker);
     struct strbuf text = STRBUF_INIT;
     int rc = json_line(o, &text, err);
     if (rc == 0) {
@@ -154,6 +156,16 @@ static void copy_text(char *to, size_t size, const char *from)
     text_make_utf8(to);
 }
 
+/* Members that files of older versions lack. */
+static int spec_read_rest(const cJSON *o, struct shim_spec *out, struct err *err)
+{
+    const char *worker = "";
+    int rc = json_opt_int(o, "threads", 0, INT32_MAX, &out->threads, err);
+    rc = rc != 0 ? rc : json_opt_string(o, "worker", &worker, err);
+    copy_text(out->worker, sizeof(out->worker), worker);
+    return rc;
+}
+
 int shim_spec_read(const char *folder, struct shim_spec *out, struct err *err)
 {
     cJSON *o = NULL;
@@ -176,6 +188,9 @@ int shim_spec_read(const char *folder, struct shim_spec *out, struct err *err)
     }
     if (rc == 0) {
         rc = json_get_int(o, "grace_ms", 0, JSON_INT_MAX, &out->grace_ms, err);
+    }
+    if (rc == 0) {
+        rc = spec_read_rest(o, out, err);
     }
     if (rc == 0 && out->n_argv == 0) {
         rc = err_set(err, ERR_SYNTAX, "argv is empty");
@@ -223,10 +238,39 @@ int shim_start_write(const char *folder, const struct shim_start *s, struct err 
     json_put_int(o, "worker_start", s->worker_start);
     json_put_string(o, "boot_id", s->boot_id);
     json_put_string(o, "host", s->host);
+    json_put_string(o, "kernel", s->kernel);
+    json_put_string(o, "cpu", s->cpu);
+    json_put_int(o, "threads", s->threads);
+    json_put_string(o, "worker", s->worker);
     json_put_string(o, "time", now);
     int rc = start_publish(folder, o, err);
     cJSON_Delete(o);
     return rc;
+}
+
+/* Where it ran: for people, so that what is missing or odd loses nothing else. */
+static void start_read_place(const cJSON *o, struct shim_start *out)
+{
+    const struct {
+        const char *key;
+        char *to;
+        size_t size;
+    } texts[] = {
+        {"kernel", out->kernel, sizeof(out->kernel)},
+        {"cpu", out->cpu, sizeof(out->cpu)},
+        {"worker", out->worker, sizeof(out->worker)},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        const cJSON *m = json_member(o, texts[i].key);
+        if (cJSON_IsString(m)) {
+            copy_text(texts[i].to, texts[i].size, m->valuestring);
+        }
+    }
+    struct err ignored;
+    out->threads = -1;
+    if (json_opt_int(o, "threads", 1, INT32_MAX, &out->threads, &ignored) != 0) {
+        out->threads = -1;
+    }
 }
 
 int shim_start_read(const char *folder, const char *attempt, struct shim_start *out,
@@ -252,6 +296,7 @@ int shim_start_read(const char *folder, const char *attempt, struct shim_start *
         copy_text(out->attempt, sizeof(out->attempt), json_member(o, "attempt")->valuestring);
         copy_text(out->boot_id, sizeof(out->boot_id), boot);
         copy_text(out->host, sizeof(out->host), host);
+        start_read_place(o, out);
     }
     cJSON_Delete(o);
     return rc;

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "base/digest.h"
 #include "base/err.h"
 #include "base/uuid.h"
 
@@ -34,8 +35,10 @@ struct shim_spec {
     size_t n_argv;
     char **env; /* NULL-terminated "NAME=value": the whole environment */
     size_t n_env;
-    int64_t memory_bytes; /* 0: no limit */
-    int64_t grace_ms;     /* between SIGTERM and SIGKILL */
+    int64_t memory_bytes;         /* 0: no limit */
+    int64_t grace_ms;             /* between SIGTERM and SIGKILL */
+    int64_t threads;              /* for start.json; 0 unknown, so the next */
+    char worker[DIGEST_HEX_SIZE]; /* digest of the worker's locked executable, or "" */
 };
 
 void shim_spec_release(struct shim_spec *s);
@@ -52,6 +55,10 @@ struct shim_start {
     int64_t worker_start;
     char boot_id[40];
     char host[256];
+    char kernel[256]; /* "" where an older shim did not say; so the next ones */
+    char cpu[128];
+    int64_t threads; /* that the worker was given; -1 unknown */
+    char worker[DIGEST_HEX_SIZE];
 };
 
 int shim_start_write(const char *folder, const struct shim_start *s, struct err *err) MUST_CHECK;

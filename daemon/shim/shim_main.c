@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "daemon/shim/fence.h"
 #include "daemon/shim/files.h"
+#include "daemon/shim/machine.h"
 #include "daemon/shim/pid.h"
 #include "daemon/shim/watch.h"
 #include "daemon/shim/worker.h"
@@ -77,6 +78,10 @@ static int write_start(const struct shim *s, pid_t worker, struct err *err)
     }
     start.shim_start = own.start;
     start.worker_start = its.start;
+    start.threads = s->spec.threads;
+    machine_kernel(start.kernel, sizeof(start.kernel));
+    machine_cpu(start.cpu, sizeof(start.cpu));
+    memcpy(start.worker, s->spec.worker, sizeof(start.worker));
     memcpy(start.attempt, s->spec.attempt, sizeof(start.attempt));
     clock_boot_id(start.boot_id);
     if (gethostname(start.host, sizeof(start.host) - 1) != 0) {

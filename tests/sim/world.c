@@ -170,7 +170,8 @@ static void add_program(struct sim *s, uint32_t no, bool fresh)
             live[n_live++] = (struct core_live){i, t->attempt};
         }
     }
-    ev.added.plan = (struct core_plan){p->n_cells, p->n_stages, p->slots, p->stages};
+    ev.added.plan = (struct core_plan){
+        .n_cells = p->n_cells, .n_stages = p->n_stages, .slots = p->slots, .stages = p->stages};
     ev.added.tasks = fresh ? NULL : rows;
     ev.added.live = live;
     ev.added.n_live = n_live;

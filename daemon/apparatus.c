@@ -1,0 +1,269 @@
+#include "daemon/apparatus.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "daemon/prepare.h"
+#include "prereg/pinned.h"
+#include "prereg/task.h"
+#include "state/apparatus.h"
+
+#define ROUNDING 1e-12 /* of a difference of decimals: 0.2777 lies within 0.004 of 0.2737 */
+
+/* ---- which there are ---- */
+
+static int take_check(void *ctx, const struct store_apparatus *a, struct err *err)
+{
+    struct hosted *h = ctx;
+    (void)err;
+    h->checks = xreallocarray(h->checks, h->n_checks + 1, sizeof(*h->checks));
+    h->checks[h->n_checks++] =
+        (struct hosted_check){.name = xstrdup(a->name),
+                              .stage = program_find_stage(h->bundle->program, a->stage),
+                              .declared = a->declared};
+    return 0;
+}
+
+static int read_checks(struct store *store, struct hosted *h, struct err *err)
+{
+    hosted_forget_checks(h);
+    return store_apparatus(store, h->no, take_check, h, err);
+}
+
+static bool agrees(const struct hosted *h)
+{
+    const struct program *p = h->bundle->program;
+    size_t n = 0;
+    for (size_t i = 0; i < h->n_checks; i++) {
+        size_t a = program_find_apparatus(p, h->checks[i].name);
+        if (h->checks[i].declared != (a != INDEX_NONE) ||
+            (a != INDEX_NONE && p->apparatus[a].stage != h->checks[i].stage)) {
+            return false;
+        }
+        n += a != INDEX_NONE;
+    }
+    return n == p->n_apparatus;
+}
+
+int apparatus_load(struct store *store, struct hosted *h, bool finished, struct err *err)
+{
+    int rc = read_checks(store, h, err);
+    if (rc != 0 || finished || agrees(h)) {
+        return rc; /* what was judged without a check is not checked afterwards */
+    }
+    rc = store_begin(store, err);
+    if (rc == 0) {
+        rc = store_apparatus_sync(store, h->no, h->bundle->program, err);
+        if (rc == 0) {
+            rc = store_commit(store, err);
+        } else {
+            store_rollback(store);
+        }
+    }
+    return rc == 0 ? read_checks(store, h, err) : rc;
+}
+
+const struct apparatus *apparatus_of(const struct hosted *h, const struct bundle *b, uint32_t task)
+{
+    size_t i = program_find_apparatus(b->program, h->checks[task - h->n_tasks].name);
+    return i == INDEX_NONE ? NULL : &b->program->apparatus[i];
+}
+
+int apparatus_model_path(const struct program *p, const struct apparatus *a, char **out,
+                         struct err *err)
+{
+    struct pinned_list files = {0};
+    *out = NULL;
+    int rc = pinned_collect(p, &files, NULL, err);
+    for (size_t i = 0; rc == 0 && i < files.n && *out == NULL; i++) {
+        if (strcmp(files.items[i].name, a->model) == 0) {
+            *out = xstrdup(files.items[i].path);
+        }
+    }
+    pinned_release(&files);
+    return rc != 0 || *out != NULL
+               ? rc
+               : err_set(err, ERR_NOT_FOUND, "apparatus.%s: %s is not pinned", a->name, a->model);
+}
+
+/* ---- what came ---- */
+
+static bool is_within(const struct apparatus *a, double value)
+{
+    double slack = ROUNDING * fmax(1.0, fmax(fabs(value), fabs(a->value)));
+    return fabs(value - a->value) <= a->within + slack;
+}
+
+/* NaN, and in *why what the worker says of it, when there is no number. */
+static double value_of(const struct apparatus *a, const cJSON *result, const char **why)
+{
+    const cJSON *m = json_member(json_member(result, "metrics"), a->metric);
+    const cJSON *value = cJSON_IsObject(m) ? json_member(m, "value") : m;
+    const cJSON *said = cJSON_IsObject(m) ? json_member(m, "why") : NULL;
+    *why = cJSON_IsString(said) ? said->valuestring : "it has no value";
+    return cJSON_IsNumber(value) && isfinite(value->valuedouble) ? value->valuedouble : (double)NAN;
+}
+
+enum core_result_check apparatus_judge(const struct apparatus *a, const cJSON *result,
+                                       double *value, char *text, size_t size)
+{
+    const char *why = NULL;
+    *value = value_of(a, result, &why);
+    if (isnan(*value)) {
+        (void)snprintf(text, size,
+                       "%s: expected %.10g within %.10g, and it was not measured: %.100s",
+                       a->metric_text, a->value, a->within, why);
+        return RESULT_UNEXPECTED;
+    }
+    bool holds = is_within(a, *value);
+    (void)snprintf(text, size, "%s: expected %.10g within %.10g, got %.10g%s", a->metric_text,
+                   a->value, a->within, *value, holds ? ": it holds" : "");
+    return holds ? RESULT_VALID : RESULT_UNEXPECTED;
+}
+
+bool apparatus_is_current(const struct apparatus *a, const char *attempt_folder)
+{
+    cJSON *task = NULL;
+    struct err ignored;
+    char *path = path_join(attempt_folder, TASK_FILE);
+    bool same = false;
+    if (json_read_file(path, HOSTED_FILE_MAX, &task, &ignored) == 0) {
+        const cJSON *asked = json_member(task, "apparatus");
+        same = cJSON_Compare(json_member(asked, "expect"), json_member(a->spec, "expect"), true) &&
+               cJSON_Compare(json_member(asked, "model"), json_member(a->spec, "model"), true);
+    }
+    cJSON_Delete(task);
+    free(path);
+    return same;
+}
+
+/* ---- how it stands ---- */
+
+/* The result that held, or of the last attempt that left one: what is to be shown. */
+static cJSON *last_result(const struct hosted *h, uint32_t task)
+{
+    struct name_list names = {0};
+    struct err ignored;
+    cJSON *result = NULL;
+    char *folder = hosted_task_folder(h, task);
+    if (file_kind_at(folder) == FILE_FOLDER && dir_list(folder, &names, &ignored) == 0) {
+        for (size_t i = names.n; result == NULL && i-- > 0;) {
+            char *path = xasprintf("%s/%s/%s", folder, names.names[i], RESULT_FILE);
+            if (strncmp(names.names[i], "attempt-", 8) == 0 && file_kind_at(path) == FILE_REGULAR &&
+                json_read_file_lax(path, RESULT_BYTES_MAX, &result, &ignored) != 0) {
+                result = NULL;
+            }
+            free(path);
+        }
+    }
+    name_list_release(&names);
+    free(folder);
+    return result;
+}
+
+/* true, false, or null while it is not known. */
+static void put_standing(cJSON *o, const struct apparatus *a, const struct task_row *row,
+                         const cJSON *result)
+{
+    char text[256] = "";
+    double value = (double)NAN;
+    bool ended = row->state == TASK_DONE || row->cause == CAUSE_APPARATUS;
+    if (ended && result != NULL) {
+        (void)apparatus_judge(a, result, &value, text, sizeof(text));
+    }
+    if (isfinite(value)) {
+        json_put_number(o, "value", value);
+    } else {
+        json_put_null(o, "value");
+    }
+    if (row->state == TASK_DONE) {
+        json_put_bool(o, "holds", true);
+        json_put_null(o, "why");
+    } else if (row->cause == CAUSE_APPARATUS) {
+        json_put_bool(o, "holds", false);
+        json_put_string(o, "why", text[0] == '\0' ? cause_name(row->cause) : text);
+    } else {
+        json_put_null(o, "holds");
+        json_put_string(o, "why",
+                        row->cause != CAUSE_NONE ? cause_name(row->cause)
+                                                 : task_state_name(row->state));
+    }
+}
+
+cJSON *apparatus_json(const struct hosted *h, const struct bundle *b, uint32_t task,
+                      const struct task_row *row)
+{
+    const struct apparatus *a = apparatus_of(h, b, task);
+    if (a == NULL) {
+        return NULL;
+    }
+    cJSON *o = json_object();
+    cJSON *result = last_result(h, task);
+    json_put_string(o, "name", a->name);
+    json_put_string(o, "stage", b->program->stages[a->stage].name);
+    json_put_string(o, "metric", a->metric_text);
+    json_put_number(o, "expected", a->value);
+    json_put_number(o, "within", a->within);
+    put_standing(o, a, row, result);
+    cJSON_Delete(result);
+    return o;
+}
+
+/* ---- before the verdict ---- */
+
+/* Some held stage has a result: then it was let go by checks that held. */
+static bool let_go(const struct hosted *h, const struct bundle *b, const struct task_row *rows)
+{
+    const struct program *p = b->program;
+    for (size_t i = 0; i < h->n_tasks; i++) {
+        size_t s = i % p->n_stages;
+        if (rows[i].state == TASK_DONE && p->stages[s].n_after > 0 &&
+            program_stage_is_sealed(p, s)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int verify_one(const struct hosted *h, const struct apparatus *a, uint32_t task,
+                      const struct digest *digest, struct err *err)
+{
+    char text[256];
+    double value = 0;
+    cJSON *result = NULL;
+    char *folder = hosted_task_folder(h, task);
+    char *path = path_join(folder, RESULT_FILE);
+    int rc = result_read_accepted(path, digest, &result, err);
+    if (rc == 0 && apparatus_judge(a, result, &value, text, sizeof(text)) != RESULT_VALID) {
+        rc = err_set(err, ERR_LOCK, "%s", text);
+    }
+    cJSON_Delete(result);
+    free(path);
+    free(folder);
+    return rc == 0 ? 0 : err_wrap(err, "apparatus.%s", a->name);
+}
+
+int apparatus_verify_all(const struct hosted *h, const struct bundle *b,
+                         const struct task_row *rows, const struct digest *digests, struct err *err)
+{
+    int rc = 0;
+    if (!let_go(h, b, rows)) {
+        return 0; /* no evaluation rests on them */
+    }
+    for (size_t i = 0; rc == 0 && i < h->n_checks; i++) {
+        uint32_t task = (uint32_t)(h->n_tasks + i);
+        const struct apparatus *a = apparatus_of(h, b, task);
+        if (a == NULL) {
+            continue;
+        }
+        rc = rows[task].state == TASK_DONE
+                 ? verify_one(h, a, task, &digests[i], err)
+                 : err_set(err, ERR_LOCK, "apparatus.%s does not hold: %s", a->name,
+                           task_state_name(rows[task].state));
+    }
+    return rc;
+}

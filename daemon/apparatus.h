@@ -1,0 +1,47 @@
+/*
+ * Apparatus checks as the shell sees them: which there are (a list that only grows, in the order of
+ * their tasks), where they run, whether what came is what was expected, and how they stand for
+ * status and provenance.
+ *
+ * STATE/programs/<id>/apparatus/<name>/attempt-NNNN-<uuid>, and result.json linked beside them as
+ * for any task; the pinned model's folder takes the place of every stage in `after`.
+ */
+#ifndef DAEMON_APPARATUS_H
+#define DAEMON_APPARATUS_H
+
+#include <cjson/cJSON.h>
+
+#include "daemon/hosted.h"
+#include "daemon/result.h"
+
+/* What the store holds, made to agree with what the program declares: a database of an older
+ * version knows none. What has its verdict (finished) stays as it is. */
+int apparatus_load(struct store *store, struct hosted *h, bool finished,
+                   struct err *err) MUST_CHECK;
+
+/* The declaration of a check; NULL when the program has it no longer. */
+const struct apparatus *apparatus_of(const struct hosted *h, const struct bundle *b, uint32_t task);
+
+/* Absolute path of the pinned model; the caller frees it. */
+int apparatus_model_path(const struct program *p, const struct apparatus *a, char **out,
+                         struct err *err) MUST_CHECK;
+
+/* Judges a result that was found valid: RESULT_VALID when it holds, else RESULT_UNEXPECTED; `text`
+ * (size >= 256) says what was expected and what came. *value is NaN when it was not measured. */
+enum core_result_check apparatus_judge(const struct apparatus *a, const cJSON *result,
+                                       double *value, char *text, size_t size);
+/* True when the attempt was asked what is declared now (its task.json). */
+bool apparatus_is_current(const struct apparatus *a, const char *attempt_folder);
+
+/* A line of provenance.json and status: {"name","stage","metric","expected","within","value",
+ * "holds","why"}. Reads the accepted result; call it off the loop or for a person's question. */
+cJSON *apparatus_json(const struct hosted *h, const struct bundle *b, uint32_t task,
+                      const struct task_row *row);
+
+/* Before the verdict: every check that a held stage waited for still holds, by the digest of its
+ * result. ERR_LOCK names the one that does not. `rows` are those of all tasks. */
+int apparatus_verify_all(const struct hosted *h, const struct bundle *b,
+                         const struct task_row *rows, const struct digest *digests,
+                         struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,184 @@
+/*
+ * Apparatus checks: tasks beyond the grid (index >= n_grid), each with a stage entry of its own
+ * behind the program's stages. All of them must be done before a held stage starts: one whose
+ * results are sealed and that comes after another. `done` means here that it holds; one that does
+ * not, or cannot be made, is blocked and pauses the program.
+ *
+ * They are never counted with the grid (invariant 4), and nothing depends on them by `after`.
+ */
+#include "daemon/core/internal.h"
+
+bool task_is_apparatus(const struct program *p, uint32_t task)
+{
+    return task >= p->n_grid;
+}
+
+bool task_is_held(const struct program *p, uint32_t task)
+{
+    return !p->gate_open && !task_is_apparatus(p, task) && task_stage(p, task)->held;
+}
+
+static const struct apparatus_slot *slot_of(const struct program *p, uint32_t task)
+{
+    return &p->apparatus[task - p->n_grid];
+}
+
+bool apparatus_is_wanted(const struct program *p, uint32_t task)
+{
+    return !task_is_apparatus(p, task) || slot_of(p, task)->declared;
+}
+
+/* What it runs with is that of the stage whose work it does. */
+static void set_slot(struct program *p, uint32_t i, const struct core_apparatus *from)
+{
+    struct apparatus_slot *slot = &p->apparatus[i];
+    struct stage *own = &p->stages[p->n_stages + i];
+    if (slot->name == NULL) {
+        slot->name = xstrdup(from->name);
+    }
+    slot->declared = from->declared;
+    if (from->stage < p->n_stages) {
+        const struct stage *s = &p->stages[from->stage];
+        own->threads = s->threads;
+        own->memory_bytes = s->memory_bytes;
+        own->crashes = s->crashes;
+        own->attempts = s->attempts;
+        memcpy(own->deadline_ms, s->deadline_ms, sizeof(own->deadline_ms));
+    }
+}
+
+void apparatus_set(struct program *p, const struct core_plan *plan)
+{
+    uint32_t n = plan->n_apparatus;
+    assert(n >= p->n_apparatus && n < NOWHERE - p->n_grid);
+    p->stages = xreallocarray(p->stages, p->n_stages + n, sizeof(*p->stages));
+    p->apparatus = xreallocarray(p->apparatus, n + 1, sizeof(*p->apparatus));
+    for (uint32_t i = p->n_apparatus; i < n; i++) {
+        p->stages[p->n_stages + i] = (struct stage){0};
+        p->apparatus[i] = (struct apparatus_slot){0};
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        set_slot(p, i, &plan->apparatus[i]);
+    }
+    p->n_apparatus = n;
+}
+
+bool apparatus_holds(const struct program *p)
+{
+    bool holds = true;
+    for (uint32_t i = 0; i < p->n_apparatus; i++) {
+        holds = holds && (!p->apparatus[i].declared || p->tasks[p->n_grid + i].state == TASK_DONE);
+    }
+    return holds;
+}
+
+void apparatus_look(struct program *p)
+{
+    bool open = apparatus_holds(p);
+    if (open != p->gate_open) {
+        p->gate_open = open;
+        ready_reorder(p);
+    }
+}
+
+uint32_t apparatus_n_open(const struct program *p)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->n_apparatus; i++) {
+        enum task_state state = (enum task_state)p->tasks[p->n_grid + i].state;
+        n += p->apparatus[i].declared && !task_state_is_terminal(state);
+    }
+    return n;
+}
+
+uint32_t apparatus_n_ready(const struct program *p)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->n_apparatus; i++) {
+        n += p->tasks[p->n_grid + i].ready_pos != NOWHERE;
+    }
+    return n;
+}
+
+void apparatus_blocked(struct core *c, struct program *p, uint32_t task, const char *text)
+{
+    const struct apparatus_slot *slot = slot_of(p, task);
+    enum cause cause = (enum cause)p->tasks[task].cause;
+    char why[512];
+    if (!slot->declared || cause == CAUSE_STOPPED) {
+        return; /* nothing waits for it; nothing is left to start */
+    }
+    (void)snprintf(why, sizeof(why), "apparatus.%s: %s", slot->name,
+                   text != NULL ? text : cause_name(cause));
+    program_pause(c, p, PAUSE_APPARATUS, why);
+}
+
+static bool is_blocked(const struct task *t)
+{
+    return t->state == TASK_BLOCKED || t->state == TASK_NEVER_RUN;
+}
+
+void apparatus_revive(struct core *c, struct program *p)
+{
+    for (uint32_t i = 0; i < p->n_apparatus; i++) {
+        uint32_t task = p->n_grid + i;
+        if (p->apparatus[i].declared && is_blocked(&p->tasks[task]) && !p->status.verdict &&
+            !p->verdict_asked) {
+            task_revive(c, p, task, ROW_TASK_RETRIED);
+        }
+    }
+}
+
+/* Tasks of checks that an amendment brought begin ready, as those of a new program do. */
+static void grow_tasks(struct program *p, uint32_t n_before)
+{
+    uint32_t n = p->n_grid + p->n_apparatus;
+    p->tasks = xreallocarray(p->tasks, n, sizeof(*p->tasks));
+    for (uint32_t task = p->n_grid + n_before; task < n; task++) {
+        struct task_row fresh;
+        task_row_init(&fresh, TASK_READY);
+        task_init(&p->tasks[task], &fresh);
+    }
+    p->n_tasks = n;
+    for (uint32_t task = p->n_grid + n_before; task < n; task++) {
+        ready_push(p, task);
+    }
+}
+
+void apparatus_amend(struct core *c, struct program *p, const struct core_plan *plan)
+{
+    uint32_t n_before = p->n_apparatus;
+    bool lifts = (p->status.paused & PAUSE_APPARATUS) != 0;
+    apparatus_set(p, plan);
+    grow_tasks(p, n_before);
+    for (uint32_t i = 0; i < n_before; i++) {
+        uint32_t task = p->n_grid + i;
+        const struct task *t = &p->tasks[task];
+        if (!p->apparatus[i].declared) {
+            ready_remove(p, task);
+            continue;
+        }
+        /* One that lives goes on: what it was asked stands in its task.json, and its result is
+         * taken for what it is (RESULT_STALE). */
+        if (plan->apparatus[i].changed && task_state_is_terminal((enum task_state)t->state)) {
+            task_revive(c, p, task, ROW_APPARATUS_AGAIN);
+        }
+        if (t->state == TASK_READY && t->timer_pos == NOWHERE) {
+            ready_push(p, task); /* it was taken away once, and is declared again */
+        }
+        lifts = lifts && !is_blocked(t);
+    }
+    apparatus_look(p);
+    if (lifts) {
+        p->status.paused &= ~(unsigned)PAUSE_APPARATUS;
+        (void)emit_program_row(c, p, ROW_RESUMED, "the apparatus check was amended");
+    }
+}
+
+void apparatus_free(struct program *p)
+{
+    for (uint32_t i = 0; i < p->n_apparatus; i++) {
+        free(p->apparatus[i].name);
+    }
+    free(p->apparatus);
+}

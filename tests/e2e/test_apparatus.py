@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""The apparatus check: a reference model must score what was locked before any counted evaluation starts; what fails
+pauses the program and says what was expected and what came."""
+
+import json
+import os
+import shutil
+
+import lab
+from lab import OK, equal, expect
+
+GRID = """[program]
+name = "checked"
+schema = 1
+question = "Is the apparatus what it was?"
+[[factor]]
+name = "arm"
+levels = ["a", "b"]
+[[factor]]
+name = "seed"
+levels = [1, 2]
+replicate = true
+[stage.train]
+command = ["./apparatus_worker.py"]
+params = {{ arm = "$arm" }}
+[stage.score]
+after = ["train"]
+command = ["./apparatus_worker.py"]
+params = {{ hold = "{hold}" }}
+[measure]
+acc = {{ metric = "score.acc", items = 100, chance = 0.25, floor = 0.5 }}
+[contrast]
+arm = {{ between = {{ arm = ["a", "b"] }} }}
+[counter]
+k = {{ contrast = "arm", clears = "every_cell", binds = true }}
+[[input]]
+name = "cleared"
+levels = [["yes", "counter.k == 1"], ["no", "counter.k == 0"]]
+[table]
+inputs = ["cleared"]
+rows = [["yes", "up"], ["no", "down"]]
+[outcome]
+up = {{ prior = 0.5, title = "Cleared" }}
+down = {{ prior = 0.4, title = "Not cleared" }}
+[apparatus.reference]
+stage = "score"
+model = "reference"
+expect = {{ metric = "score.acc", value = 0.7, within = 0.01 }}
+[run]
+slots = 2
+"""
+CHECK = "apparatus/reference"
+SCORES = [f"arm={a},seed={s}/score" for a in "ab" for s in (1, 2)]
+TRAINED = [f"arm={a},seed={s}/train" for a in "ab" for s in (1, 2)]
+
+
+def program(place, skill, held=False):
+    """Submitted to a daemon that serves; the reference model scores `skill`."""
+    place.write("checked/reference/model.json", json.dumps({"skill": skill}))
+    shutil.copy2(os.path.join(lab.HERE, "apparatus_worker.py"), place.path("checked"))
+    grid = place.write("checked/grid.toml", GRID.format(hold=place.path("hold")))
+    if held:
+        place.write("hold", "")
+    place.ctl("lock", grid)
+    place.serve()
+    place.must(OK, "preregd", "submit", grid)
+
+
+def states(place, names):
+    tasks = place.tasks()
+    return sorted({tasks[n]["state"] for n in names})
+
+
+def journal(place):
+    with open(os.path.join(place.program_folder(), "journal.jsonl"), encoding="utf-8") as f:
+        return [json.loads(line) for line in f]
+
+
+def check_order(place):
+    """No counted evaluation begins before the row that says that the check holds."""
+    held = False
+    for row in journal(place):
+        task = row.get("task", {})
+        if task.get("apparatus") == "reference" and task["state"] == "done":
+            held = True
+            expect("it holds" in row["detail"] and len(row["result"]["digest"]) == 64, f"the row says {row}")
+        if task.get("stage") == "score" and "cell" in task and row["event"] == "attempt_started":
+            expect(held, "an evaluation began before the apparatus held")
+    expect(held, "the journal has no row that says that it holds")
+
+
+def check_finished(place):
+    place.wait_finished(60)
+    check_order(place)
+    with open(os.path.join(place.program_folder(), "report", "provenance.json"), encoding="utf-8") as f:
+        provenance = json.load(f)
+    (check,) = provenance["apparatus"]
+    equal((check["name"], check["stage"], check["metric"], check["holds"], check["value"], check["expected"]),
+          ("reference", "score", "score.acc", True, 0.7, 0.7), "what provenance says of the check")
+    for attempt in check["attempts"] + provenance["tasks"][0]["attempts"]:
+        expect(attempt["kernel"].startswith("Linux ") and attempt["cpu"] and attempt["threads"] == 1
+               and len(attempt["worker"]) == 64, f"the environment of an attempt: {attempt}")
+    equal(provenance["tasks"][0]["attempts"][0]["core"], "Haswell", "the core of the BLAS")
+    verdict = json.loads(place.verdict_bytes())
+    equal(verdict["coverage"]["tasks"]["planned"], 8, "planned tasks: the grid's alone")
+    equal(place.status()[0]["tasks"]["planned"], 8, "the same in status")
+
+
+def test_holds(place):
+    program(place, 0.7, held=True)
+    place.wait_for(lambda: states(place, TRAINED) == ["done"], 30, "training goes on meanwhile")
+    equal(states(place, SCORES), ["ready"], "the evaluations that are held")
+    equal([w for w in place.status()[0]["not_running"] if w["why"] == "apparatus"], [{"why": "apparatus", "tasks": 4}],
+          "why they are held")
+    expect("apparatus check" in place.ctl("explain", SCORES[0]).stdout, "explain does not say why it is held")
+    equal(place.ctl_json("explain", CHECK)["apparatus"]["holds"], None, "what is known of the check")
+    os.unlink(place.path("hold"))
+    check_finished(place)
+
+
+def test_daemon_killed(place):
+    program(place, 0.7, held=True)
+    place.wait_for(lambda: states(place, TRAINED) == ["done"], 30, "training goes on meanwhile")
+    place.kill_daemon()
+    os.unlink(place.path("hold"))
+    place.serve()
+    check_finished(place)
+    place.end_all()
+    os.unlink(os.path.join(place.state, "preregd.db"))
+    place.ctl("rebuild")
+    place.serve()
+    check_finished(place)
+    equal(place.status()[0]["history"], "verified", "the history after a rebuild")
+
+
+def test_fails(place):
+    program(place, 0.65)
+    place.wait_for(lambda: place.status()[0]["paused_by"] == "apparatus", 30, "the program is paused")
+    why = place.status()[0]["paused_why"]
+    for part in ("apparatus.reference", "score.acc", "0.7", "0.01", "0.65"):
+        expect(part in why, f"the reason does not name {part}: {why}")
+    expect(states(place, SCORES) in (["waiting"], ["ready"], ["ready", "waiting"]), "an evaluation was started")
+    said = place.ctl_json("explain", CHECK)
+    equal((said["state"], said["cause"], said["apparatus"]["holds"], said["apparatus"]["value"]),
+          ("blocked", "apparatus", False, 0.65), "what explain says of the check")
+    place.kill_daemon()
+    place.serve()
+    equal(place.status()[0]["paused_why"], why, "the reason after a restart")
+    place.ctl("resume", "checked")
+    place.wait_for(lambda: place.ctl_json("explain", CHECK)["attempts"] == 2, 30, "it is made again")
+    place.wait_for(lambda: place.status()[0]["paused_by"] == "apparatus", 30, "the program is paused again")
+    equal(states(place, SCORES) == ["done"], False, "evaluations of a program whose check fails")
+
+
+def test_not_measured(place):
+    program(place, None)
+    place.wait_for(lambda: place.status()[0]["paused_by"] == "apparatus", 30, "the program is paused")
+    expect("it says nothing" in place.status()[0]["paused_why"], "the worker's own reason is not named")
+
+
+def test_model_changed(place):
+    program(place, 0.7, held=True)
+    place.wait_for(lambda: states(place, TRAINED) == ["done"], 30, "training goes on meanwhile")
+    os.unlink(place.path("hold"))
+    place.write("checked/reference/model.json", json.dumps({"skill": 0.71}))
+    place.wait_for(lambda: "drift" in json.dumps(place.ctl_json("cells")) or
+                   place.status()[0]["paused_by"] is not None, 30, "the change is found")
+    expect(not os.path.exists(os.path.join(place.program_folder(), "report", "verdict.json")), "a verdict was written")
+
+
+lab.main(test_holds, test_daemon_killed, test_fails, test_not_measured, test_model_changed)
