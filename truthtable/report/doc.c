@@ -174,6 +174,19 @@ struct doc_row *doc_row(struct doc *d, struct doc_table *t)
     return row;
 }
 
+size_t doc_columns_shown(const struct doc_table *t)
+{
+    if (t->n_columns < 2 || t->columns[t->n_columns - 1].align != ALIGN_TEXT || t->n_rows == 0) {
+        return t->n_columns;
+    }
+    for (const struct doc_row *row = t->first; row != NULL; row = row->next) {
+        if (row->cells[t->n_columns - 1].text[0] != '\0') {
+            return t->n_columns;
+        }
+    }
+    return t->n_columns - 1;
+}
+
 static struct doc_datum *datum_add(struct doc *d, struct doc_cell *cell, const char *name)
 {
     struct doc_datum **at = &cell->data;

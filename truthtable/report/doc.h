@@ -141,6 +141,8 @@ struct doc_table *doc_table(struct doc *d, const char *id, const char *caption,
                             const struct doc_column *columns, size_t n_columns);
 /* Cells start out empty. */
 struct doc_row *doc_row(struct doc *d, struct doc_table *t);
+/* Without a last column of remarks that is empty throughout: pages leave it out. */
+size_t doc_columns_shown(const struct doc_table *t);
 /* Adds a value to a cell under a name of its own. */
 void doc_datum(struct doc *d, struct doc_cell *cell, const char *name, double v);
 void doc_flag(struct doc *d, struct doc_cell *cell, const char *name, int flag);

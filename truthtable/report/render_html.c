@@ -6,7 +6,8 @@
 #define CONTENT_POLICY                                                                             \
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
-#define SHORT_ROWS ((size_t)24) /* a table that is kept on one printed page */
+#define WIDE_COLUMNS ((size_t)7)  /* more are set smaller on paper */
+#define SHORT_ROWS   ((size_t)24) /* a table that is kept on one printed page */
 
 static const char *tone_class(enum doc_tone tone)
 {
@@ -55,12 +56,13 @@ static void add_list(struct strbuf *out, const struct doc_list *list)
     strbuf_adds(out, "</ul>\n");
 }
 
-static void add_row(struct strbuf *out, const struct doc_table *t, const struct doc_row *row)
+static void add_row(struct strbuf *out, const struct doc_table *t, size_t n,
+                    const struct doc_row *row)
 {
     static const char *const aligns[] = {
         [ALIGN_TEXT] = "text", [ALIGN_NUMBER] = "num", [ALIGN_MARK] = "mark"};
     strbuf_addf(out, "<tr class=\"%s\">", tone_class(row->tone));
-    for (size_t i = 0; i < t->n_columns; i++) {
+    for (size_t i = 0; i < n; i++) {
         const char *tag = i == 0 ? "th" : "td";
         strbuf_addf(out, "<%s%s class=\"%s %s\">", tag, i == 0 ? " scope=\"row\"" : "",
                     aligns[t->columns[i].align], tone_class(row->cells[i].tone));
@@ -75,21 +77,23 @@ static void add_table(struct strbuf *out, const struct doc_block *b)
     static const char *const aligns[] = {
         [ALIGN_TEXT] = "text", [ALIGN_NUMBER] = "num", [ALIGN_MARK] = "mark"};
     const struct doc_table *t = b->table;
+    const size_t n = doc_columns_shown(t);
     strbuf_addf(out,
-                "<div class=\"scroll%s\" id=\"table-%s\" tabindex=\"0\" role=\"region\" "
+                "<div class=\"scroll%s%s\" id=\"table-%s\" tabindex=\"0\" role=\"region\" "
                 "aria-label=\"Table %u\">\n",
-                t->n_rows <= SHORT_ROWS ? " short" : "", t->id, b->number);
-    strbuf_addf(out, "<table>\n<caption><b>Table %u.</b> ", b->number);
+                t->n_rows <= SHORT_ROWS ? " short" : "", n > WIDE_COLUMNS ? " wide" : "", t->id,
+                b->number);
+    strbuf_addf(out, "<table>\n<caption><span><b>Table %u.</b> ", b->number);
     escape_html(out, t->caption);
-    strbuf_adds(out, "</caption>\n<thead><tr>");
-    for (size_t i = 0; i < t->n_columns; i++) {
+    strbuf_adds(out, "</span></caption>\n<thead><tr>");
+    for (size_t i = 0; i < n; i++) {
         strbuf_addf(out, "<th scope=\"col\" class=\"%s\">", aligns[t->columns[i].align]);
         escape_html_breaking(out, t->columns[i].title);
         strbuf_adds(out, "</th>");
     }
     strbuf_adds(out, "</tr></thead>\n<tbody>\n");
     for (const struct doc_row *row = t->first; row != NULL; row = row->next) {
-        add_row(out, t, row);
+        add_row(out, t, n, row);
     }
     strbuf_adds(out, "</tbody>\n</table>\n</div>\n");
 }

@@ -36,10 +36,11 @@ static void add_items(struct strbuf *out, const struct doc_list *list)
     strbuf_addc(out, '\n');
 }
 
-static void add_row(struct strbuf *out, const struct doc_table *t, const struct doc_row *row)
+static void add_row(struct strbuf *out, const struct doc_table *t, size_t n,
+                    const struct doc_row *row)
 {
     strbuf_addc(out, '|');
-    for (size_t i = 0; i < t->n_columns; i++) {
+    for (size_t i = 0; i < n; i++) {
         bool bold = row->tone == TONE_LIT && row->cells[i].text[0] != '\0';
         strbuf_addc(out, ' ');
         strbuf_adds(out, bold ? "**" : "");
@@ -55,21 +56,22 @@ static void add_table(struct strbuf *out, const struct doc_block *b)
     static const char *const rules[] = {
         [ALIGN_TEXT] = "---|", [ALIGN_NUMBER] = "---:|", [ALIGN_MARK] = ":---:|"};
     const struct doc_table *t = b->table;
+    const size_t n = doc_columns_shown(t);
     strbuf_addf(out, "*Table %u.* ", b->number);
     escape_md(out, t->caption);
     strbuf_adds(out, "\n\n|");
-    for (size_t i = 0; i < t->n_columns; i++) {
+    for (size_t i = 0; i < n; i++) {
         strbuf_addc(out, ' ');
         escape_md(out, t->columns[i].title);
         strbuf_adds(out, " |");
     }
     strbuf_adds(out, "\n|");
-    for (size_t i = 0; i < t->n_columns; i++) {
+    for (size_t i = 0; i < n; i++) {
         strbuf_adds(out, rules[t->columns[i].align]);
     }
     strbuf_addc(out, '\n');
     for (const struct doc_row *row = t->first; row != NULL; row = row->next) {
-        add_row(out, t, row);
+        add_row(out, t, n, row);
     }
     strbuf_addc(out, '\n');
 }

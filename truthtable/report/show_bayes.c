@@ -33,7 +33,7 @@ static void factor_cell(struct doc *d, struct doc_cell *cell, const cJSON *facto
 
 static void add_row(struct doc *d, struct doc_table *t, const cJSON *measure, size_t n_priors)
 {
-    static const struct show_words robust = {"robust", "depends on the prior", FMT_NONE};
+    static const struct show_words robust = {"yes", "no", FMT_NONE};
     struct doc_row *row = doc_row(d, t);
     const char *reading = member_text(measure, "reading");
     row->cells[0].text = words_member(measure, "measure");
@@ -63,7 +63,7 @@ static void add_matrix(struct doc *d, const cJSON *instrument)
                                 ALIGN_NUMBER};
     }
     columns[2 + n] = (struct doc_column){"Reads", ALIGN_TEXT};
-    columns[3 + n] = (struct doc_column){"Over the priors", ALIGN_TEXT};
+    columns[3 + n] = (struct doc_column){"Robust", ALIGN_TEXT};
     columns[4 + n] = (struct doc_column){"Remark", ALIGN_TEXT};
     const cJSON *bounds = member(instrument, "bounds");
     const cJSON *low = cJSON_GetArrayItem(bounds, 0);
@@ -74,7 +74,8 @@ static void add_matrix(struct doc *d, const cJSON *instrument)
             a,
             "Bayes factors BF10 of a difference against none, measure by prior; \xcf\x84: "
             "standard deviation of the effect under each prior. \xe2\x97\x8b under %s: for "
-            "no difference; \xe2\x97\x8f over %s: for a difference; else neither.",
+            "no difference; \xe2\x97\x8f over %s: for a difference; else neither. Robust: the same "
+            "under every prior.",
             fmt_short(a, cJSON_IsNumber(low) ? low->valuedouble : (double)NAN, 3),
             fmt_short(a, cJSON_IsNumber(high) ? high->valuedouble : (double)NAN, 3)),
         columns, n + 5);

@@ -290,11 +290,16 @@ void show_mixed(struct doc *d, const struct report_model *m, const cJSON *instru
     add_sentences(d, instrument, list, say_dropped);
     const cJSON *all = member(instrument, "fits");
     for (const cJSON *fit = all == NULL ? NULL : all->child; fit != NULL; fit = fit->next) {
-        fits[n++] = fit;
-        if (n == FITS_MAX || fit->next == NULL) {
+        if (n == FITS_MAX) {
             add_table(d, instrument, fits, n);
             n = 0;
         }
+        if (member_count(fit, "terms") > 0) { /* of others the list says why there is no fit */
+            fits[n++] = fit;
+        }
+    }
+    if (n > 0) {
+        add_table(d, instrument, fits, n);
     }
     add_forests(d, m, instrument);
 }

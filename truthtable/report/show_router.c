@@ -5,7 +5,6 @@
 #include "truthtable/report/verdict_words.h"
 
 #define COMPONENTS_MAX ((size_t)10)
-#define CONDITIONS_MAX ((size_t)4) /* side by side */
 
 static void vector_cell(struct doc *d, struct doc_cell *cell, const cJSON *component)
 {
@@ -79,66 +78,67 @@ void show_router(struct doc *d, const struct report_model *m, const cJSON *instr
     }
 }
 
-/* Of an anchored measure: each condition's score and difference while they fit side by side. */
-static void anchor_row(struct doc *d, struct doc_table *t, const cJSON *measure, size_t n)
+/* One condition beside the anchor; the anchor itself stands in the measure's first row. */
+static void anchor_row(struct doc *d, struct doc_table *t, const cJSON *measure,
+                       const cJSON *condition, bool first)
 {
     static const struct show_words clears = {" \xe2\x9c\x93", " \xe2\x9c\x97", ""};
     struct arena *a = &d->arena;
     struct doc_row *row = doc_row(d, t);
-    double floor = member_number(measure, "floor");
-    row->cells[0].text = words_member(measure, "measure");
-    show_short(d, &row->cells[1], measure, "value", 5);
-    show_flag(d, &row->cells[2], measure, "clears_floor", &clears);
-    row->cells[2].text = isfinite(floor)
-                             ? arena_printf(a, "%s%s", fmt_short(a, floor, 5), row->cells[2].text)
-                             : FMT_NONE;
-    doc_datum(d, &row->cells[2], "floor", floor);
-    show_short(d, &row->cells[3], measure, "lowest", 5);
-    show_short(d, &row->cells[4], measure, "highest", 5);
-    for (size_t i = 0; i < n; i++) {
-        const cJSON *condition = cJSON_GetArrayItem(member(measure, "conditions"), (int)i);
-        double score = member_number(condition, "score");
-        double difference = member_number(condition, "difference");
-        doc_number(d, &row->cells[5 + i],
-                   isfinite(score) ? arena_printf(a, "%s (%s)", fmt_fixed(a, score, 4),
-                                                  fmt_signed(a, difference, 4))
-                                   : FMT_NONE,
-                   score);
-        doc_datum(d, &row->cells[5 + i], "difference", difference);
+    double score = member_number(condition, "score");
+    double difference = member_number(condition, "difference");
+    if (first) {
+        double floor = member_number(measure, "floor");
+        row->cells[0].text = words_member(measure, "measure");
+        show_short(d, &row->cells[1], measure, "value", 5);
+        show_flag(d, &row->cells[2], measure, "clears_floor", &clears);
+        row->cells[2].text =
+            isfinite(floor) ? arena_printf(a, "%s%s", fmt_short(a, floor, 5), row->cells[2].text)
+                            : FMT_NONE;
+        doc_datum(d, &row->cells[2], "floor", floor);
+    }
+    row->cells[3].text = words_member(condition, "condition");
+    doc_number(d, &row->cells[4], fmt_fixed(a, score, 4), score);
+    doc_number(d, &row->cells[5], fmt_signed(a, difference, 4), difference);
+    row->cells[6].text = show_why(condition);
+}
+
+static void add_anchor(struct doc *d, struct doc_table *t, const cJSON *measure)
+{
+    const cJSON *conditions = member(measure, "conditions");
+    const cJSON *condition = NULL;
+    if (cJSON_GetArraySize(conditions) == 0) {
+        anchor_row(d, t, measure, NULL, true);
+        return;
+    }
+    cJSON_ArrayForEach(condition, conditions)
+    {
+        anchor_row(d, t, measure, condition, condition == conditions->child);
     }
 }
 
 void show_anchors(struct doc *d, const struct report_model *m, const cJSON *instrument)
 {
+    static const struct doc_column columns[] = {
+        {"Measure", ALIGN_TEXT},   {"Anchor", ALIGN_NUMBER}, {"Floor", ALIGN_NUMBER},
+        {"Condition", ALIGN_TEXT}, {"Mean", ALIGN_NUMBER},   {"Difference", ALIGN_NUMBER},
+        {"Remark", ALIGN_TEXT}};
     (void)m;
     doc_paragraph(d, "Source of the anchors: %s.", words_member(instrument, "source"));
     const cJSON *model = NULL;
     cJSON_ArrayForEach(model, member(instrument, "models"))
     {
-        const cJSON *first = cJSON_GetArrayItem(member(model, "measures"), 0);
-        size_t n = member_count(first, "conditions");
-        n = n <= CONDITIONS_MAX ? n : 0;
-        struct doc_column columns[CONDITIONS_MAX + 5] = {{"Measure", ALIGN_TEXT},
-                                                         {"Anchor", ALIGN_NUMBER},
-                                                         {"Floor", ALIGN_NUMBER},
-                                                         {"Lowest cell", ALIGN_NUMBER},
-                                                         {"Highest cell", ALIGN_NUMBER}};
-        for (size_t i = 0; i < n; i++) {
-            const cJSON *condition = cJSON_GetArrayItem(member(first, "conditions"), (int)i);
-            columns[5 + i] =
-                (struct doc_column){words_member(condition, "condition"), ALIGN_NUMBER};
-        }
         struct doc_table *t = doc_table(
             d, show_id(d, instrument, ""),
             arena_printf(&d->arena,
                          "Beside %s, with another apparatus: the conditions' means and their "
                          "differences from it. \xe2\x9c\x93: the anchor itself clears the floor.",
                          words_member(model, "model")),
-            columns, n + 5);
+            columns, 7);
         const cJSON *measure = NULL;
         cJSON_ArrayForEach(measure, member(model, "measures"))
         {
-            anchor_row(d, t, measure, n);
+            add_anchor(d, t, measure);
         }
     }
 }

@@ -12,49 +12,47 @@
 #define SIGMA    "\xcf\x83"
 #define CHI2     "\xcf\x87\xc2\xb2"
 
-static void add_clustered(struct doc *d, struct doc_row *row, size_t at, const cJSON *clustered)
+static void item_row(struct doc *d, struct doc_table *t, const char *name, const cJSON *measure,
+                     const cJSON *error)
 {
-    double se = member_number(clustered, "se");
-    doc_number(d, &row->cells[at], fmt_fixed(&d->arena, se, 5), se);
-    show_interval(d, &row->cells[at + 1], clustered);
-    doc_number(d, &row->cells[at + 2], words_count(&d->arena, clustered, "n_clusters"),
-               member_number(clustered, "n_clusters"));
+    struct doc_row *row = doc_row(d, t);
+    row->cells[0].text = name;
+    show_short(d, &row->cells[1], measure, "n_items", 9);
+    show_short(d, &row->cells[2], measure, "n_pairs", 9);
+    show_short(d, &row->cells[3], measure, "left_out", 9);
+    show_estimate(d, &row->cells[4], member_number(error, "mean"), member_number(error, "se"));
+    show_interval(d, &row->cells[5], error);
+    row->cells[6].text = show_why(measure)[0] != '\0' ? show_why(measure) : show_why(error);
 }
 
 void show_items(struct doc *d, const struct report_model *m, const cJSON *instrument)
 {
     static const struct doc_column columns[] = {
-        {"Measure", ALIGN_TEXT},          {"Items", ALIGN_NUMBER},
-        {"Pairs of cells", ALIGN_NUMBER}, {"Left out", ALIGN_NUMBER},
-        {"Difference", ALIGN_NUMBER},     {"95 % interval", ALIGN_NUMBER},
-        {"Remark", ALIGN_TEXT},           {"Clustered s.e.", ALIGN_NUMBER},
-        {"Clustered 95 %", ALIGN_NUMBER}, {"Clusters", ALIGN_NUMBER}};
+        {"Measure", ALIGN_TEXT},    {"Items", ALIGN_NUMBER},      {"Pairs of cells", ALIGN_NUMBER},
+        {"Left out", ALIGN_NUMBER}, {"Difference", ALIGN_NUMBER}, {"95 % interval", ALIGN_NUMBER},
+        {"Remark", ALIGN_TEXT}};
     struct arena *a = &d->arena;
     const char *cluster = member_text(instrument, "cluster");
     (void)m;
     struct doc_table *t = doc_table(
         d, show_id(d, instrument, ""),
         arena_printf(a,
-                     "%s " FMT_MINUS " %s, item by item: the error is that of sampling items, with "
-                     "the trainings as they are.%s",
+                     "%s " FMT_MINUS " %s, item by item: the error is that of sampling items%s, "
+                     "with the trainings as they are.",
                      words_member(instrument, "a"), words_member(instrument, "b"),
-                     cluster == NULL ? "" : arena_printf(a, " Clusters are by %s.", cluster)),
-        columns, cluster == NULL ? 7 : 10);
+                     cluster == NULL ? "" : ", alone and in clusters"),
+        columns, 7);
     const cJSON *measure = NULL;
     cJSON_ArrayForEach(measure, member(instrument, "measures"))
     {
-        const cJSON *paired = member(measure, "paired");
-        struct doc_row *row = doc_row(d, t);
-        row->cells[0].text = words_member(measure, "measure");
-        show_short(d, &row->cells[1], measure, "n_items", 9);
-        show_short(d, &row->cells[2], measure, "n_pairs", 9);
-        show_short(d, &row->cells[3], measure, "left_out", 9);
-        show_estimate(d, &row->cells[4], member_number(paired, "mean"),
-                      member_number(paired, "se"));
-        show_interval(d, &row->cells[5], paired);
-        row->cells[6].text = show_why(measure)[0] != '\0' ? show_why(measure) : show_why(paired);
-        if (cluster != NULL) {
-            add_clustered(d, row, 7, member(measure, "clustered"));
+        const char *name = words_member(measure, "measure");
+        const cJSON *clustered = member(measure, "clustered");
+        item_row(d, t, name, measure, member(measure, "paired"));
+        if (cluster != NULL && cJSON_IsObject(clustered)) {
+            item_row(d, t,
+                     arena_printf(a, "%s, in %s clusters by %s", name,
+                                  words_count(a, clustered, "n_clusters"), cluster),
+                     measure, clustered);
         }
     }
 }

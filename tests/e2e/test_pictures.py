@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+"""Reports as a browser shows them: nothing overflows, every text has contrast, headings and tables are in order, on wide and
+narrow screens, light and dark, and on paper, where the verdict stands on the first page.
+
+usage: test_pictures.py BIN [REPORT.html ...]
+
+Drives headless Chromium through its debugging pipe (Python's standard library alone). Part of ops/check --long: skipped
+without PREREGD_LONG=1 or files to look at, and where there is no Chromium. PREREGD_PICTURES=FOLDER keeps the pictures.
+"""
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+SCHEMES = ("light", "dark")
+WIDTHS = (1280, 390)
+PAPER_PX = 672  # 178 mm of A4 between its margins, in CSS pixels
+PIXELS_MAX = 16000  # of a picture's height
+
+# What is wrong with the page, as a list of sentences.
+LAYOUT = """(() => {
+  const wrong = [];
+  const root = document.documentElement;
+  const name = e => e.tagName.toLowerCase() + (e.id ? '#' + e.id : '') + ' "' + e.textContent.trim().slice(0, 40) + '"';
+  if (root.scrollWidth > root.clientWidth) wrong.push(`the page is ${root.scrollWidth} wide, the window ${root.clientWidth}`);
+  for (const e of document.querySelectorAll('main *:not(svg *)')) {
+    if (e.closest('.scroll') && !matchMedia('print').matches) continue;
+    const box = e.getBoundingClientRect();
+    if (box.width > 0 && box.right > root.clientWidth + 1) wrong.push(`${name(e)} ends at ${Math.round(box.right)}`);
+  }
+  for (const e of document.querySelectorAll('caption > span'))
+    if (e.getBoundingClientRect().width > root.clientWidth) wrong.push(`${name(e)} is wider than the window`);
+  for (const e of document.querySelectorAll('svg text')) {
+    const box = e.getBoundingClientRect(), of = e.ownerSVGElement.getBoundingClientRect();
+    if (box.left < of.left - 2 || box.right > of.right + 2 || box.top < of.top - 2 || box.bottom > of.bottom + 2)
+      wrong.push(`${name(e)} leaves its figure`);
+  }
+  return wrong.slice(0, 8);
+})()"""
+
+CONTRAST = """(() => {
+  const wrong = [];
+  const parse = c => { const n = c.match(/[\\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
+  const light = c => { const l = c.slice(0, 3).map(v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * l[0] + 0.7152 * l[1] + 0.0722 * l[2]; };
+  const behind = e => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor);
+    if (c[3] > 0) return c; } return [255, 255, 255, 1]; };
+  for (const e of document.querySelectorAll('body *')) {
+    const own = [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim());
+    if (!own || ['STYLE', 'TITLE', 'title', 'desc'].includes(e.tagName)) continue;
+    const style = getComputedStyle(e), svg = e.closest('svg');
+    const ink = light(parse(svg ? style.fill : style.color));
+    const paper = light(behind(svg ? svg.parentElement : e));
+    if (svg && e.classList.contains('in-block')) continue; // stands on its block, not on the page
+    const ratio = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+    if (ratio < 4.5) wrong.push(`"${e.textContent.trim().slice(0, 30)}" has contrast ${ratio.toFixed(2)}`);
+  }
+  return [...new Set(wrong)].slice(0, 8);
+})()"""
+
+STRUCTURE = """(() => {
+  const wrong = [], all = s => [...document.querySelectorAll(s)];
+  for (const [s, n] of [['main', 1], ['main > header', 1], ['main > nav', 1], ['h1', 1], ['script', 0], ['img', 0], ['link', 0]])
+    if (all(s).length !== n) wrong.push(`${all(s).length} of ${s}`);
+  let level = 0;
+  for (const h of all('h1, h2, h3, h4')) {
+    const now = Number(h.tagName[1]);
+    if (now > level + 1) wrong.push(`"${h.textContent}" skips a level of headings`);
+    level = now;
+  }
+  for (const t of all('table')) {
+    if (!t.caption || !t.caption.textContent.trim()) wrong.push('a table without a caption');
+    if (t.querySelector('th:not([scope])')) wrong.push('a heading of a table without a scope');
+  }
+  for (const r of all('[role=region]'))
+    if (r.tabIndex !== 0 || !r.getAttribute('aria-label')) wrong.push('a region out of reach of the keyboard');
+  for (const s of all('svg'))
+    if (!s.querySelector('title').textContent || !s.querySelector('desc').textContent) wrong.push('a figure without words');
+  const ids = all('[id]').map(e => e.id);
+  for (const id of ids) if (ids.indexOf(id) !== ids.lastIndexOf(id)) wrong.push(`two elements are called ${id}`);
+  for (const a of all('a[href^="#"]'))
+    if (!document.getElementById(a.getAttribute('href').slice(1))) wrong.push(`${a.getAttribute('href')} leads nowhere`);
+  return [...new Set(wrong)].slice(0, 8);
+})()"""
+
+
+class Chromium:
+    """One page of one browser, over --remote-debugging-pipe: messages end with a zero byte."""
+
+    def __init__(self, program, home):
+        to_browser, self.output = os.pipe()
+        self.input, from_browser = os.pipe()
+
+        def wire():
+            # The browser reads on 3 and writes on 4, whatever numbers the pipes have here.
+            first, second = os.dup(to_browser), os.dup(from_browser)
+            os.dup2(first, 3)
+            os.dup2(second, 4)
+
+        self.process = subprocess.Popen(
+            [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
+             "--disable-background-networking", f"--user-data-dir={home}", "--remote-debugging-pipe", "about:blank"],
+            preexec_fn=wire, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.close(to_browser)
+        os.close(from_browser)
+        self.n_sent = 0
+        self.pending = b""
+        self.session = None
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.call("Page.enable")
+
+    def close(self):
+        os.close(self.output)
+        os.close(self.input)
+        self.process.terminate()
+        self.process.wait(30)
+
+    def receive(self):
+        while b"\0" not in self.pending:
+            more = os.read(self.input, 1 << 20)
+            if not more:
+                raise RuntimeError("the browser went away")
+            self.pending += more
+        message, self.pending = self.pending.split(b"\0", 1)
+        return json.loads(message)
+
+    def call(self, method, **params):
+        self.n_sent += 1
+        message = {"id": self.n_sent, "method": method, "params": params}
+        if self.session:
+            message["sessionId"] = self.session
+        data = json.dumps(message).encode() + b"\0"
+        while data:
+            data = data[os.write(self.output, data):]
+        while True:
+            answer = self.receive()
+            if answer.get("id") == self.n_sent:
+                if "error" in answer:
+                    raise RuntimeError(f"{method}: {answer['error']}")
+                return answer["result"]
+
+    def open(self, path):
+        self.call("Page.navigate", url="file://" + path)
+        for _ in range(600):
+            if self.ask("document.readyState === 'complete' && location.protocol === 'file:'"):
+                return
+        raise RuntimeError(f"{path} does not load")
+
+    def ask(self, expression):
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        if "exceptionDetails" in answer:
+            raise RuntimeError(str(answer["exceptionDetails"]))
+        return answer["result"].get("value")
+
+    def show(self, width, scheme, media="screen"):
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        self.call("Emulation.setEmulatedMedia", media=media, features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    def picture(self, path):
+        height = min(int(self.ask("document.documentElement.scrollHeight")), PIXELS_MAX)
+        width = int(self.ask("document.documentElement.clientWidth"))
+        shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True,
+                         clip={"x": 0, "y": 0, "width": width, "height": height, "scale": 1})
+        with open(path, "wb") as f:
+            f.write(base64.b64decode(shot["data"]))
+
+    def print(self, path):
+        pdf = self.call("Page.printToPDF", preferCSSPageSize=True, printBackground=True)
+        with open(path, "wb") as f:
+            f.write(base64.b64decode(pdf["data"]))
+
+
+def first_page(pdf):
+    if shutil.which("pdftotext") is None:
+        return None
+    text = subprocess.run(["pdftotext", "-f", "1", "-l", "1", pdf, "-"], capture_output=True, text=True, check=True)
+    return " ".join(text.stdout.split())
+
+
+def look_at(browser, page, name, out):
+    """What is wrong with one page, in every way in which it is looked at."""
+    wrong = []
+    browser.show(WIDTHS[0], "light")
+    browser.open(page)
+    wrong += [f"{name}: {w}" for w in browser.ask(STRUCTURE)]
+    papers = set()
+    for width in WIDTHS:
+        for scheme in SCHEMES:
+            browser.show(width, scheme)
+            where = f"{name}, {width} px, {scheme}"
+            wrong += [f"{where}: {w}" for w in browser.ask(LAYOUT) + browser.ask(CONTRAST)]
+            papers.add((scheme, browser.ask("getComputedStyle(document.body).backgroundColor")))
+            browser.picture(os.path.join(out, f"{name}-{width}-{scheme}.png"))
+    if len(papers) != 2 or len({colour for _, colour in papers}) != 2:
+        wrong.append(f"{name}: light and dark look alike: {sorted(papers)}")
+    browser.show(PAPER_PX, "light", "print")
+    wrong += [f"{name}, on paper: {w}" for w in browser.ask(LAYOUT) + browser.ask(CONTRAST)]
+    verdict = " ".join(browser.ask("document.querySelector('h1').innerText").split())
+    browser.show(WIDTHS[0], "dark", "")
+    pdf = os.path.join(out, f"{name}.pdf")
+    browser.print(pdf)
+    text = first_page(pdf)
+    if text is not None and verdict not in text:
+        wrong.append(f"{name}: \"{verdict}\" is not on the first page of paper")
+    return wrong
+
+
+def main():
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    pages = [(f"page-{i}", os.path.abspath(p)) for i, p in enumerate(sys.argv[2:])]
+    if os.environ.get("PREREGD_LONG") != "1" and not pages:
+        print("skipped: pictures are looked at by ops/check --long (PREREGD_LONG=1)")
+        return SKIPPED
+    if program is None:
+        print("skipped: there is no Chromium here")
+        return SKIPPED
+    with tempfile.TemporaryDirectory(prefix="prereg-pictures-") as scratch:
+        out = os.environ.get("PREREGD_PICTURES") or os.path.join(scratch, "pictures")
+        os.makedirs(out, exist_ok=True)
+        if not pages:
+            made = os.path.join(scratch, "pages")
+            os.mkdir(made)
+            subprocess.run([os.path.join(sys.argv[1], "../tests/report_pages"), made], check=True)
+            pages = [(n, os.path.join(made, n, "report.html")) for n in sorted(os.listdir(made))]
+        browser = Chromium(program, os.path.join(scratch, "home"))
+        try:
+            wrong = [w for name, page in pages for w in look_at(browser, page, name, out)]
+        finally:
+            browser.close()
+    for w in wrong:
+        print(w)
+    print(f"{len(pages)} pages, {len(wrong)} faults")
+    return 1 if wrong else 0
+
+
+sys.exit(main())
