@@ -36,8 +36,7 @@ static void add_items(struct strbuf *out, const struct doc_list *list)
     strbuf_addc(out, '\n');
 }
 
-static void add_row(struct strbuf *out, const struct doc_table *t, size_t n,
-                    const struct doc_row *row)
+static void add_row(struct strbuf *out, size_t n, const struct doc_row *row)
 {
     strbuf_addc(out, '|');
     for (size_t i = 0; i < n; i++) {
@@ -71,7 +70,7 @@ static void add_table(struct strbuf *out, const struct doc_block *b)
     }
     strbuf_addc(out, '\n');
     for (const struct doc_row *row = t->first; row != NULL; row = row->next) {
-        add_row(out, t, n, row);
+        add_row(out, n, row);
     }
     strbuf_addc(out, '\n');
 }
