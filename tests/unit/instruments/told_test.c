@@ -86,7 +86,9 @@ static void test_bayes_undetermined(void **state)
     told_expect_null(told, "instruments.bayes.measures.1.cells.0.bf10");
     told_expect_text(told, "instruments.bayes.measures.1.why", "the record is missing");
     told_expect_null(told, "instruments.bayes.fields.robust");
+    told_expect_null(told, "instruments.bayes.fields.all_null");
     told_expect_truth(told, "instruments.bayes.fields.any_null", true);
+    told_expect_null(told, "instruments.bayes.fields.any_against");
     told_expect_null(told, "instruments.bayes.fields.max_bf10");
     told_expect_null(told, "forecasts.robust.outcome");
     told_expect_null(told, "forecasts.robust.brier");
@@ -351,6 +353,8 @@ static void test_always(void **state)
     const cJSON *whole = told_at(told, "instruments.dispersion.measures.0.whole");
     told_expect(whole, "chi2", 1.75 / (0.245 * 0.755), EXACT);
     told_expect(whole, "df", 5, 0);
+    told_expect(whole, "sd", sqrt(0.00175 / 5), EXACT);
+    told_expect(whole, "sd_binomial", sqrt(0.245 * 0.755 / 1000), EXACT);
     told_expect(told, "instruments.dispersion.measures.0.conditions.0.df", 2, 0);
     const cJSON *power = told_at(told, "instruments.detectable.contrasts.0.measures.0");
     told_expect(power, "observed", 0.03, EXACT);
