@@ -173,9 +173,12 @@ static cJSON *counts_json(const struct verifying *v)
     return o;
 }
 
+/* A signed lock alone says who planned: whoever holds it could still put other records to it. */
 static enum verify_level level_of(const struct verifying *v)
 {
-    return !v->is_signed ? LEVEL_CONSISTENT : !v->is_stamped ? LEVEL_SIGNED : LEVEL_STAMPED;
+    return !v->is_signed || !v->is_vouched ? LEVEL_CONSISTENT
+           : !v->is_stamped                ? LEVEL_SIGNED
+                                           : LEVEL_STAMPED;
 }
 
 static void answer(struct verifying *v, int rc)

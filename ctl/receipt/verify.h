@@ -22,7 +22,8 @@ struct verify_spec {
     const char *ca;              /* certificates for the time stamp; NULL: it is not looked at */
 };
 
-/* What could be established, in this order; each rests on those before. */
+/* What could be established, in this order; each rests on those before. Signed: the lock, every
+ * amendment and SHA256SUMS, each by an allowed signer. */
 enum verify_level { LEVEL_NONE, LEVEL_CONSISTENT, LEVEL_SIGNED, LEVEL_STAMPED, LEVEL_NR };
 
 const char *verify_level_name(enum verify_level level); /* "self-consistent", ... */

@@ -31,6 +31,7 @@ struct verifying {
     cJSON *established; /* of the answer */
     char tool[40];      /* the version that made the receipt */
     bool is_signed;     /* the lock and all amendments, by allowed keys */
+    bool is_vouched;    /* SHA256SUMS, and so the records, by one of them */
     bool is_stamped;
 };
 

@@ -86,6 +86,22 @@ static void set_end(struct verifying *v, size_t task)
                                                                       : cause_name(t->cause));
 }
 
+/* Before what it says: a line that is missing or out of place is named as that. */
+static int check_task(struct verifying *v, size_t task, const cJSON *line)
+{
+    const struct program *p = v->program;
+    const char *const names[2][2] = {{"cell", p->cells[task / p->n_stages].name},
+                                     {"stage", p->stages[task % p->n_stages].name}};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const cJSON *is = json_member(line, names[i][0]);
+        const char *found = cJSON_IsString(is) ? is->valuestring : NULL;
+        if (found == NULL || strcmp(found, names[i][1]) != 0) {
+            return fault_differs(v->f, names[i][0], names[i][1], found);
+        }
+    }
+    return 0;
+}
+
 static int take_line(struct verifying *v, size_t task, char *text, size_t len)
 {
     cJSON *line = NULL;
@@ -98,7 +114,8 @@ static int take_line(struct verifying *v, size_t task, char *text, size_t len)
         return fault_from(v->f, &err);
     }
     set_end(v, task);
-    int rc = check_line(v, task, line, &found);
+    int rc = check_task(v, task, line);
+    rc = rc == 0 ? check_line(v, task, line, &found) : rc;
     cJSON_Delete(line);
     return rc;
 }

@@ -92,6 +92,7 @@ static int check_reviewer(struct verifying *v, const char *name, const struct st
                              &err);
         if (rc == 0 || rc == ERR_REFUSED) {
             rc = 0;
+            v->is_vouched |= check.allowed;
             verifying_says(v, "the whole receipt is signed by %s (%s)%s",
                            check.principal != NULL ? check.principal : "a key",
                            check.fingerprint != NULL ? check.fingerprint : "?",

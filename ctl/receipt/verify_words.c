@@ -40,9 +40,13 @@ static void about_records(const struct verifying *v, cJSON *list)
 static void about_maker(const struct verifying *v, cJSON *list)
 {
     if (!v->is_signed) {
-        json_push_string(
-            list, "Who made it: without a signature of an allowed signer anyone can make another "
-                  "set of these files, journal, records and sums together, that follows as well.");
+        json_push_string(list, "Who made the plan: lock and amendments do not all carry the "
+                               "signature of an allowed signer.");
+    }
+    if (!v->is_vouched) {
+        json_push_string(list, "Who made the records: as long as no allowed signer signed "
+                               "SHA256SUMS, anyone can make another set of these files, journal, "
+                               "records, verdict and sums together, that follows as well.");
     }
     if (!v->is_stamped) {
         json_push_string(list, "When it was made: the times are its maker's word.");
