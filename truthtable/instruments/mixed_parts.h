@@ -45,11 +45,9 @@ struct mixed_profile {
     double *sizes;       /* n_groups */
     struct linalg_qr qr; /* n_groups + p + 1 rows, p + 1 columns */
     double *beta, *row;  /* p each */
-    double *first;       /* n_groups each: scratch */
-    unsigned char *seen;
-    size_t within_df;   /* rows - rank of the columns and the groups together */
-    size_t between_df;  /* rank of the columns and the groups together - p */
-    double within_left; /* of y within groups, unexplained: a length */
+    size_t within_df;    /* rows - rank of the columns and the groups together */
+    size_t between_df;   /* rank of the columns and the groups together - p */
+    double within_left;  /* of y within groups, unexplained: a length */
 };
 
 void mixed_profile_init(struct mixed_profile *m, const struct mixed_columns *c, struct arena *a);

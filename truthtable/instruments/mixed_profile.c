@@ -9,27 +9,14 @@
 #define GRID_FIRST (-64)
 #define GRID_LAST  84
 
-enum { GROUP_EMPTY, GROUP_SAME, GROUP_VARIES };
-
-/* Splits one column into its group means (into the rows of m->means) and what is left (v). A column
- * that is the same in all rows of a group leaves exactly nothing there, however its mean is
- * rounded. */
+/* Splits one column into its group means (a column of m->means) and what is left of it (v). */
 static void centre(struct mixed_profile *m, const struct mixed_columns *c, size_t k, double *v)
 {
     const double *x = k < c->rank ? c->x + k * c->n : c->y;
     size_t width = m->p + 1;
     double *mean = m->means + k;
-    memset(m->seen, 0, m->n_groups * sizeof(*m->seen));
     for (size_t i = 0; i < c->n; i++) {
-        size_t g = c->group[i];
-        mean[g * width] += x[i] / m->sizes[g];
-        m->first[g] = m->seen[g] == GROUP_EMPTY ? x[i] : m->first[g];
-        m->seen[g] = m->seen[g] == GROUP_EMPTY || (m->seen[g] == GROUP_SAME && x[i] == m->first[g])
-                         ? GROUP_SAME
-                         : GROUP_VARIES;
-    }
-    for (size_t g = 0; g < m->n_groups; g++) {
-        mean[g * width] = m->seen[g] == GROUP_SAME ? m->first[g] : mean[g * width];
+        mean[c->group[i] * width] += x[i] / m->sizes[c->group[i]];
     }
     for (size_t i = 0; i < c->n; i++) {
         v[i] = x[i] - mean[c->group[i] * width];
@@ -80,8 +67,6 @@ void mixed_profile_init(struct mixed_profile *m, const struct mixed_columns *c, 
     m->within = arena_array(a, width * width, sizeof(*m->within));
     m->means = arena_array(a, m->n_groups * width, sizeof(*m->means));
     m->sizes = arena_array(a, m->n_groups, sizeof(*m->sizes));
-    m->first = arena_array(a, m->n_groups, sizeof(*m->first));
-    m->seen = arena_array(a, m->n_groups, sizeof(*m->seen));
     m->beta = arena_array(a, width, sizeof(*m->beta));
     m->row = arena_array(a, width, sizeof(*m->row));
     linalg_qr_init(&m->qr, m->n_groups + width, width, a);
