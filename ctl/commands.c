@@ -53,6 +53,19 @@ const struct ctl_command ctl_commands[] = {
      "Needs --reason. It stands in the journal and in the report, and counted tasks cannot be\n"
      "retried after it.",
      CTL_JSON | CTL_REASON, 0, 1, cmd_unblind},
+    {"amend", "GRID.TOML", "change what may still be changed of a submitted program",
+     "Hands the edited program to the daemon, which says by section what may change at the level "
+     "of
+"
+     "access that it knows, and chains the difference to the lock. Needs --reason; --dry-run only
+"
+     "shows it. What is sealed for good is refused by name: that is a new program (supersedes).",
+     CTL_JSON | CTL_REASON | CTL_PROGRAM | CTL_KEY | CTL_NO_RUN | CTL_DRY_RUN, 1, 1, cmd_amend},
+    {"diff", "[PROGRAM|GRID.TOML]", "a program against its lock and every amendment",
+     "Every amendment with its time, level, reason and signature; of a file also what is neither
+"
+     "locked nor amended. Reads the state folder; needs no daemon.",
+     CTL_JSON, 0, 1, cmd_diff},
     {"verdict", "[PROGRAM]", "the verdict; its exit code says what kind",
      "Exit 0: an outcome binds; 4: INDETERMINATE; 7: VOID; 1: there is none yet.", CTL_JSON, 0, 1,
      cmd_verdict},
@@ -74,6 +87,21 @@ const struct ctl_command ctl_commands[] = {
      "table. Executes nothing; an executed program is never touched. MAP.JSON: docs/import.md.\n"
      "The exit code is that of `verdict`.",
      CTL_JSON | CTL_REPLACE | CTL_IMPORT | CTL_OUT, 1, 2, cmd_import},
+    {"export", "[PROGRAM|FOLDER]", "a receipt that a stranger can verify",
+     "Writes <name>-<digest8>-receipt and its .tar into --out (default: here): plan and lock,\n"
+     "journal, records, environment, coverage, verdict, an in-toto statement, SHA256SUMS, "
+     "VERIFY.md.\n"
+     "Reads the program's folder alone. Refused without a verdict, and while scores are sealed.",
+     CTL_JSON | CTL_OUT, 0, 1, cmd_export},
+    {"verify", "FOLDER|FILE.tar", "hold a receipt against itself",
+     "Computes everything again from the records up and names the first thing that does not "
+     "follow\n"
+     "(exit 3). Needs no daemon and no network, executes nothing of the receipt, and says which\n"
+     "level of assurance it could establish and what the receipt does not show.",
+     CTL_JSON | CTL_SIGNERS, 1, 1, cmd_verify},
+    {"sign", "FOLDER", "sign a receipt, as its maker or reviewer",
+     "Verifies it first; then signatures/<key>.sig over its SHA256SUMS, with --key.",
+     CTL_JSON | CTL_KEY, 1, 1, cmd_sign},
     {"stop", "", "stop the daemon; what runs goes on and is adopted later",
      "With --kill running attempts are told to checkpoint and are ended.", CTL_JSON | CTL_KILL, 0,
      0, cmd_stop},

@@ -35,6 +35,8 @@ enum ctl_option {
     CTL_OUT = 1 << 16,      /* --out */
 };
 
+#define CTL_DRY_RUN (1U << 20) /* --dry-run */
+
 struct ctl_options {
     const char *state; /* --state; NULL: as rpc_state_folder() */
     const char *program;
@@ -58,6 +60,7 @@ struct ctl_options {
     bool explain;
     bool kill;
     bool replace;
+    bool dry_run;
     bool all;
     bool help;
     int64_t interval_ms; /* of --watch */
@@ -105,8 +108,13 @@ int cmd_unblind(const struct ctl_options *o, enum exit_code *code, struct err *e
 int cmd_verdict(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_report(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_rebuild(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_export(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_verify(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_sign(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_import(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_replay(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_amend(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_diff(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_stop(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_help(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_version(const struct ctl_options *o, enum exit_code *code, struct err *err);

@@ -1,0 +1,81 @@
+/* export: a receipt of a program. Only its folder is read; the daemon is not asked. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "ctl/ask.h"
+#include "ctl/ctl.h"
+#include "ctl/out.h"
+#include "ctl/receipt/export.h"
+#include "state/store.h"
+
+static int folder_of_program(const struct ctl_options *o, const char *name, char **folder,
+                             struct err *err)
+{
+    struct store *store = NULL;
+    struct store_program p;
+    struct arena texts;
+    char *state = NULL;
+    int rc = 0;
+    if (o->state != NULL) {
+        state = path_absolute(NULL, o->state);
+    } else {
+        rc = rpc_state_folder(&state, err);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    arena_init(&texts);
+    rc = store_open(state, STORE_READER, &store, err);
+    rc = rc == 0 ? store_program_find(store, name, &texts, &p, err) : rc;
+    if (rc == 0) {
+        *folder = xasprintf("%s/programs/%s", state, p.id);
+    }
+    store_close(store);
+    arena_release(&texts);
+    free(state);
+    return rc;
+}
+
+static int find_folder(const struct ctl_options *o, char **folder, struct err *err)
+{
+    const char *name = o->n_args > 0 ? o->args[0] : NULL;
+    if (name != NULL) {
+        char *lock = path_join(name, "grid.toml.lock");
+        bool is_folder = file_kind_at(lock) == FILE_REGULAR;
+        free(lock);
+        if (is_folder) {
+            *folder = path_absolute(NULL, name);
+            return 0;
+        }
+    }
+    return folder_of_program(o, name, folder, err);
+}
+
+int cmd_export(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    struct export_made made = {0};
+    char *folder = NULL;
+    *code = EXIT_OK;
+    int rc = find_folder(o, &folder, err);
+    if (rc == 0) {
+        const struct export_spec spec = {.program_folder = folder,
+                                         .out = o->out != NULL ? o->out : "."};
+        rc = receipt_export(&spec, &made, err);
+    }
+    if (rc == 0 && o->json) {
+        cJSON *answer = json_object();
+        json_put_string(answer, "folder", made.folder);
+        json_put_string(answer, "tar", made.tar);
+        json_put_string(answer, "sums_sha256", made.sums);
+        rc = out_json(answer, err);
+        cJSON_Delete(answer);
+    } else if (rc == 0) {
+        printf("%s\n%s\nSHA-256 of SHA256SUMS: %s\n", made.folder, made.tar, made.sums);
+    }
+    export_made_release(&made);
+    free(folder);
+    return rc;
+}

@@ -1,0 +1,41 @@
+/* sign: a reviewer's signature over a receipt that verifies. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "ctl/ctl.h"
+#include "ctl/out.h"
+#include "ctl/receipt/export.h"
+
+int cmd_sign(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    char *path = NULL;
+    *code = EXIT_OK;
+    if (o->key == NULL) {
+        return err_set(err, ERR_USAGE, "sign needs --key FILE");
+    }
+    if (file_kind_at(o->args[0]) != FILE_FOLDER) {
+        return err_set(err, ERR_USAGE,
+                       "%s is no folder: a receipt is signed in its folder, and "
+                       "the .tar beside it is packed anew",
+                       o->args[0]);
+    }
+    char *folder = path_absolute(NULL, o->args[0]);
+    for (size_t n = strlen(folder); n > 1 && folder[n - 1] == '/'; n--) {
+        folder[n - 1] = '\0'; /* the tar lies beside it */
+    }
+    int rc = receipt_sign(folder, o->key, &path, err);
+    if (rc == 0 && o->json) {
+        cJSON *answer = json_object();
+        json_put_string(answer, "signature", path);
+        rc = out_json(answer, err);
+        cJSON_Delete(answer);
+    } else if (rc == 0) {
+        printf("%s\n", path);
+    }
+    free(path);
+    free(folder);
+    return rc;
+}

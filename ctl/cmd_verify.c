@@ -1,0 +1,143 @@
+/* verify: holds a receipt against itself. A tar is taken out into a private folder that goes away.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "ctl/ask.h"
+#include "ctl/ctl.h"
+#include "ctl/out.h"
+#include "ctl/receipt/tar.h"
+#include "ctl/receipt/verify.h"
+#include "prereg/signature.h"
+
+static void add_list(struct strbuf *sb, const struct term *t, const char *heading,
+                     const cJSON *list)
+{
+    const cJSON *o = NULL;
+    if (cJSON_GetArraySize(list) == 0) {
+        return;
+    }
+    strbuf_addc(sb, '\n');
+    out_styled(sb, t, STYLE_BOLD, heading);
+    strbuf_addc(sb, '\n');
+    cJSON_ArrayForEach(o, list)
+    {
+        strbuf_addf(sb, "  - %s\n", o->valuestring);
+    }
+}
+
+static void add_fault(struct strbuf *sb, const struct term *t, const struct verify_answer *a)
+{
+    const struct fault *f = &a->fault;
+    out_styled(sb, t, STYLE_RED, "DOES NOT FOLLOW");
+    strbuf_addf(sb, "  %s", f->file[0] == '\0' ? "the receipt" : f->file);
+    if (f->line > 0) {
+        strbuf_addf(sb, ":%zu", f->line);
+    }
+    strbuf_addf(sb, ": %s\n", f->what);
+    if (f->expected[0] != '\0' || f->found[0] != '\0') {
+        strbuf_addf(sb, "  expected %s\n  found    %s\n", f->expected, f->found);
+    }
+}
+
+static void say(const struct verify_answer *a)
+{
+    struct term t = term_of_stdout();
+    struct strbuf sb = STRBUF_INIT;
+    const cJSON *tool = json_member(a->json, "tool");
+    if (a->fault.code != 0) {
+        add_fault(&sb, &t, a);
+    } else {
+        out_styled(&sb, &t, STYLE_GREEN, verify_level_name(a->level));
+        strbuf_addf(&sb, "  %s: %s, root %.16s, records: %s\n",
+                    answer_text(a->json, "program", "?"), answer_text(a->json, "outcome", "?"),
+                    answer_text(a->json, "root", "?"), answer_text(a->json, "records", "?"));
+        strbuf_addf(&sb, "%s\n", answer_text(a->json, "sentence", ""));
+    }
+    if (strcmp(answer_text(tool, "made", ""), answer_text(tool, "verified", "")) != 0) {
+        strbuf_addf(&sb, "made by preregd %s, verified by %s\n", answer_text(tool, "made", "?"),
+                    answer_text(tool, "verified", "?"));
+    }
+    add_list(&sb, &t, "established besides", json_member(a->json, "established"));
+    add_list(&sb, &t, "not shown", json_member(a->json, "not_shown"));
+    out_text(&sb);
+    strbuf_release(&sb);
+}
+
+static int tell(const struct ctl_options *o, const struct verify_answer *a, enum exit_code *code,
+                struct err *err)
+{
+    int rc = 0;
+    if (o->json) {
+        cJSON_ReplaceItemInObjectCaseSensitive(a->json, "receipt", cJSON_CreateString(o->args[0]));
+        rc = out_json(a->json, err);
+    } else {
+        say(a);
+    }
+    *code = err_exit_code(a->fault.code);
+    return rc;
+}
+
+/* Takes a tar out into a new folder under $TMPDIR; *folder is the caller's to remove. */
+static int take_out(const char *path, char **folder, struct fault *f, struct err *err)
+{
+    const char *tmp = getenv("TMPDIR");
+    *folder = xasprintf("%s/preregctl-verify.XXXXXX", tmp != NULL && tmp[0] != '\0' ? tmp : "/tmp");
+    if (mkdtemp(*folder) == NULL) {
+        int rc = err_set_errno(err, errno, "make a folder to take %s out into", path);
+        free(*folder);
+        *folder = NULL;
+        return rc;
+    }
+    (void)!tar_read(path, *folder, f);
+    return 0;
+}
+
+static int verify_at(const struct ctl_options *o, const char *folder, const struct fault *taken,
+                     enum exit_code *code, struct err *err)
+{
+    char *allowed = NULL;
+    struct verify_answer a;
+    int rc = signature_allowed_signers(o->allowed_signers, &allowed, err);
+    if (rc == 0 && taken->code != 0) {
+        rc = fault_to_err(taken, err);
+    } else if (rc == 0) {
+        const struct verify_spec spec = {.folder = folder,
+                                         .allowed_signers = allowed,
+                                         .must_be_allowed = o->allowed_signers != NULL,
+                                         .ca = o->ca};
+        int fault = receipt_verify(&spec, &a);
+        /* what could not be looked at says nothing about the receipt */
+        rc = fault == 0 || fault == ERR_LOCK ? tell(o, &a, code, err) : fault_to_err(&a.fault, err);
+        verify_answer_release(&a);
+    }
+    free(allowed);
+    return rc;
+}
+
+int cmd_verify(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    const char *path = o->args[0];
+    struct fault taken = {0};
+    char *folder = NULL;
+    enum file_kind kind = file_kind_at(path);
+    int rc = 0;
+    if (kind == FILE_ABSENT) {
+        return err_set(err, ERR_NOT_FOUND, "there is no %s", path);
+    }
+    if (kind != FILE_FOLDER) {
+        rc = take_out(path, &folder, &taken, err);
+    }
+    rc = rc == 0 ? verify_at(o, folder != NULL ? folder : path, &taken, code, err) : rc;
+    struct err ignored;
+    if (folder != NULL && dir_remove(folder, &ignored) != 0) {
+        (void)fprintf(stderr, "preregctl: %s is left behind\n", folder);
+    }
+    free(folder);
+    return rc;
+}
