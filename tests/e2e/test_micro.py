@@ -21,8 +21,11 @@ def test_to_verdict(place):
     run = place.must(OK, "preregd", "submit", grid, "--wait")
     expect("preregd" in run.stdout + run.stderr, "submit says nothing of the daemon it started")
     folder = place.program_folder()
-    for name in ("verdict.json", "provenance.json", "report.html", "report.md", "SHA256SUMS"):
+    for name in ("verdict.json", "provenance.json", "instruments.json", "report.html", "report.md", "SHA256SUMS"):
         expect(os.path.isfile(os.path.join(folder, "report", name)), f"report/{name} is missing")
+    with open(os.path.join(folder, "report", "instruments.json"), encoding="utf-8") as file:
+        told = json.load(file)
+    equal(told["why"], None, "why nothing was computed of the instruments")
     verdict = json.loads(place.verdict_bytes())
     equal(verdict["coverage"]["tasks"], {"planned": 18, "done": 18, "blocked": 0, "never_run": 0}, "coverage")
     equal(len(verdict["gates"]), 12, "gates")

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/xalloc.h"
 #include "truthtable/instruments/instruments.h"
 
 static cJSON *none(const struct instruments_input *in, const char *why)
@@ -32,7 +33,10 @@ __attribute__((noreturn)) static void run_child(const struct instruments_input *
 {
     struct strbuf text = STRBUF_INIT;
     struct err err = {0};
-    (void)signal(SIGALRM, SIG_DFL);
+    static const int fatal[] = {SIGALRM, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    for (size_t i = 0; i < ARRAY_LEN(fatal); i++) {
+        (void)signal(fatal[i], SIG_DFL); /* the caller's handlers are not for here */
+    }
     (void)alarm(INSTRUMENTS_SECONDS_MAX);
     cJSON *o = instruments_compute(in);
     int rc = json_line(o, &text, &err);

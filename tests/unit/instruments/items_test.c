@@ -296,6 +296,35 @@ static void test_other_verdict(void **state)
     told_close(&t);
 }
 
+/* A child that dies, here by an assertion on a kind that cannot be, takes nothing along: what is
+ * missing is said. */
+static void test_crash(void **state)
+{
+    struct told_program t;
+    struct evidence none;
+    struct verdict v;
+    struct lock lock = {0};
+    struct err err = {0};
+    (void)state;
+    told_open(&t, TOLD_PROGRAM "[instrument.router]\nstage = \"train\"\n");
+    evidence_init(&none, t.p);
+    assert_int_equal(verdict_compute(&none, lock.root, lock.head, &v, &err), 0);
+    const struct instruments_input in = {
+        .folder = "empty", .program = t.p, .lock = &lock, .verdict = v.json};
+    cJSON *told = instruments_compute_apart(&in);
+    told_expect_null(told, "why");
+    cJSON_Delete(told);
+    t.p->instruments[0].kind = "nothing";
+    told = instruments_compute_apart(&in);
+    told_expect_text(told, "why", "the instruments were ended by signal 6");
+    assert_int_equal(cJSON_GetArraySize(told_at(told, "instruments")), 0);
+    assert_int_equal(cJSON_GetArraySize(told_at(told, "forecasts")), 0);
+    cJSON_Delete(told);
+    verdict_release(&v);
+    evidence_release(&none);
+    told_close(&t);
+}
+
 int main(void)
 {
     char folder[] = "/tmp/instruments-items-XXXXXX";
@@ -304,6 +333,7 @@ int main(void)
         cmocka_unit_test(test_lines),         cmocka_unit_test(test_long_line),
         cmocka_unit_test(test_many),          cmocka_unit_test(test_folder),
         cmocka_unit_test(test_folder_faults), cmocka_unit_test(test_other_verdict),
+        cmocka_unit_test(test_crash),
     };
     if (mkdtemp(folder) == NULL || chdir(folder) != 0) {
         return 1;
