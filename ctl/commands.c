@@ -54,16 +54,13 @@ const struct ctl_command ctl_commands[] = {
      "retried after it.",
      CTL_JSON | CTL_REASON, 0, 1, cmd_unblind},
     {"amend", "GRID.TOML", "change what may still be changed of a submitted program",
-     "Hands the edited program to the daemon, which says by section what may change at the level "
-     "of
-"
-     "access that it knows, and chains the difference to the lock. Needs --reason; --dry-run only
-"
-     "shows it. What is sealed for good is refused by name: that is a new program (supersedes).",
+     "Hands the edited program to the daemon, which says by section what may change at the level\n"
+     "of access that it knows, and chains the difference to the lock. Needs --reason; --dry-run\n"
+     "only shows it. What is sealed for good is refused by name: that is a new program\n"
+     "(supersedes).",
      CTL_JSON | CTL_REASON | CTL_PROGRAM | CTL_KEY | CTL_NO_RUN | CTL_DRY_RUN, 1, 1, cmd_amend},
     {"diff", "[PROGRAM|GRID.TOML]", "a program against its lock and every amendment",
-     "Every amendment with its time, level, reason and signature; of a file also what is neither
-"
+     "Every amendment with its time, level, reason and signature; of a file also what is neither\n"
      "locked nor amended. Reads the state folder; needs no daemon.",
      CTL_JSON, 0, 1, cmd_diff},
     {"verdict", "[PROGRAM]", "the verdict; its exit code says what kind",
@@ -102,6 +99,11 @@ const struct ctl_command ctl_commands[] = {
     {"sign", "FOLDER", "sign a receipt, as its maker or reviewer",
      "Verifies it first; then signatures/<key>.sig over its SHA256SUMS, with --key.",
      CTL_JSON | CTL_KEY, 1, 1, cmd_sign},
+    {"calibration", "[FOLDER…]", "a lab's outcomes against its priors",
+     "Over all programs of the state folder, and the imported ones given: what was given to what\n"
+     "came (bits, Brier), forecasts by their confidence. Reads files alone; a verdict that is not\n"
+     "its lock's and its journal's is listed and not scored (exit 3).",
+     CTL_JSON, 0, 1000, cmd_calibration},
     {"stop", "", "stop the daemon; what runs goes on and is adopted later",
      "With --kill running attempts are told to checkpoint and are ended.", CTL_JSON | CTL_KILL, 0,
      0, cmd_stop},

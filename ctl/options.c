@@ -15,6 +15,7 @@ enum {
     OPT_REASON,
     OPT_KILL,
     OPT_REPLACE,
+    OPT_DRY_RUN,
     OPT_ATTEMPT,
     OPT_INTERVAL,
     OPT_PATTERN,
@@ -49,6 +50,7 @@ static const struct option_row option_rows[] = {
     {"explain", OPT_EXPLAIN, NULL, CTL_EXPLAIN, "say what each line means"},
     {"reason", 'r', "TEXT", CTL_REASON, "why (journalled)"},
     {"program", 'p', "PROGRAM", CTL_PROGRAM, "which program, when there are several"},
+    {"dry-run", OPT_DRY_RUN, NULL, CTL_DRY_RUN, "show what would be done, and do nothing"},
     {"kill", OPT_KILL, NULL, CTL_KILL, "end running attempts as well"},
     {"replace", OPT_REPLACE, NULL, CTL_REPLACE,
      "give up what is there: a lock of another root, an import"},
@@ -137,6 +139,7 @@ static int apply(struct ctl_options *o, int value, const char *operand, struct e
     case OPT_EXPLAIN: o->explain = true; return 0;
     case OPT_KILL: o->kill = true; return 0;
     case OPT_REPLACE: o->replace = true; return 0;
+    case OPT_DRY_RUN: o->dry_run = true; return 0;
     case 'o': o->out = operand; return 0;
     case OPT_PATTERN: o->pattern = operand; return 0;
     case OPT_SAMPLES: o->samples = operand; return 0;

@@ -446,7 +446,7 @@ int answer_request(struct answer_context *ctx, const struct rpc_request *request
         [RPC_PAUSE] = answer_pause,     [RPC_RESUME] = answer_resume,
         [RPC_UNBLIND] = answer_unblind, [RPC_VERDICT] = answer_verdict,
         [RPC_REPORT] = answer_report,   [RPC_SUBSCRIBE] = answer_subscribe,
-        [RPC_STOP] = answer_stop,
+        [RPC_STOP] = answer_stop,       [RPC_AMEND] = answer_amend,
     };
     *result = NULL;
     return methods[request_->method](ctx, request_->params, result, err);

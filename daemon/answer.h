@@ -35,6 +35,8 @@ int answer_logs(struct answer_context *ctx, const cJSON *params, cJSON **result,
                 struct err *err) MUST_CHECK;
 int answer_submit(struct answer_context *ctx, const cJSON *params, cJSON **result,
                   struct err *err) MUST_CHECK;
+int answer_amend(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                 struct err *err) MUST_CHECK; /* answer_amend.c */
 
 /* summary.c: SUMMARY of docs/rpc.md, and the state of a task in its words. */
 cJSON *summary_json(const struct shell *sh, const struct hosted *h);

@@ -264,7 +264,7 @@ static cJSON *submitted_json(const struct submit_job *j, const struct hosted *h,
     cJSON *o = json_object();
     json_put_string(o, "program", h->id);
     json_put_string(o, "root", h->bundle->lock->root);
-    json_put_string(o, "head", h->bundle->lock->root);
+    json_put_string(o, "head", h->bundle->lock->head);
     json_put_bool(o, "new", is_new);
     json_put_bool(o, "run_changed", run_changed);
     json_put_int(o, "tasks", (int64_t)h->n_tasks);

@@ -7,6 +7,8 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/xalloc.h"
+#include "daemon/amended.h"
+#include "prereg/amendment.h"
 
 #define CHECK_CELL "apparatus" /* stands where a task's name has its cell: no cell is called so */
 
@@ -25,6 +27,42 @@ static int parse_program(const char *program_path, const char *origin, struct pr
     diag_release(&diag);
     strbuf_release(&text);
     return rc;
+}
+
+int bundle_parse(const char *program_path, const char *origin, struct bundle **out,
+                 struct err *err)
+{
+    struct bundle *b = xcalloc(1, sizeof(*b));
+    b->refs = 1;
+    b->origin = xstrdup(origin);
+    int rc = parse_program(program_path, origin, &b->program, err);
+    if (rc != 0) {
+        bundle_unref(b);
+        b = NULL;
+    }
+    *out = b;
+    return rc;
+}
+
+int bundle_load_own(const char *folder, const char *origin, struct bundle **out, struct err *err)
+{
+    struct bundle *b = NULL;
+    char *program_path = path_join(folder, HOSTED_PROGRAM_FILE);
+    *out = NULL;
+    int rc = bundle_parse(program_path, origin, &b, err);
+    if (rc == 0) {
+        rc = lock_read_amended(folder, &b->lock, err);
+    }
+    if (rc == 0) {
+        rc = lock_verify(b->program, b->lock, LOCK_PLAN, NULL, NULL, err);
+    }
+    free(program_path);
+    if (rc != 0) {
+        bundle_unref(b);
+        return rc;
+    }
+    *out = b;
+    return 0;
 }
 
 int bundle_load(const char *program_path, const char *lock_path, const char *origin,
@@ -159,6 +197,7 @@ void hosted_free(struct hosted *h)
     bundle_unref(h->plan);
     pin_cache_free(h->pins);
     (void)pthread_mutex_destroy(&h->pins_mutex);
+    amend_prepared_free(h->amend);
     cJSON_Delete(h->verdict_timing);
     free(h->verdict_text);
     for (size_t i = 0; i < PAUSE_NR; i++) {
@@ -291,6 +330,7 @@ void hosted_apply(struct hosted *h, const struct state_row *row)
     if (row->kind == ROW_VERDICT_REFUSED) {
         keep_text(&h->refused_why, row->detail);
     } else if (row->kind == ROW_VERDICT) {
+        memcpy(h->verdict_head, h->bundle->lock->head, sizeof(h->verdict_head));
         keep_text(&h->refused_why, NULL);
     } else if (row->kind == ROW_REPORTED) {
         h->finished = row->time;

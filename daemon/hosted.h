@@ -34,6 +34,12 @@ struct bundle {
  * the plan is the locked one. `why` collects what is wrong with an invalid program. */
 int bundle_load(const char *program_path, const char *lock_path, const char *origin,
                 struct bundle **out, struct err *err) MUST_CHECK;
+/* The same of a folder below STATE/programs, as amended. */
+int bundle_load_own(const char *folder, const char *origin, struct bundle **out,
+                    struct err *err) MUST_CHECK;
+/* A program without its lock. */
+int bundle_parse(const char *program_path, const char *origin, struct bundle **out,
+                 struct err *err) MUST_CHECK;
 struct bundle *bundle_ref(struct bundle *b);
 void bundle_unref(struct bundle *b); /* NULL is fine */
 
@@ -65,7 +71,10 @@ struct hosted {
                                it, in jobs too */
     struct pin_cache *pins; /* under pins_mutex */
     pthread_mutex_t pins_mutex;
-    struct digest good_copies[2]; /* of program and lock in STATE, when last found good; likewise */
+    struct digest good_copies[3]; /* of program, lock and amendments in STATE, when last found good;
+                                     likewise */
+    struct amend_prepared *amend; /* waits for its signature; or NULL */
+    char verdict_head[DIGEST_HEX_SIZE]; /* once the verdict is out: what it was computed with */
     struct wall_time submitted;
     struct wall_time finished; /* 0: not yet */
     struct program_row status; /* as committed */

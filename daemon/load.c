@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "daemon/amended.h"
 #include "daemon/apparatus.h"
 
 #define ORIGIN_MAX ((size_t)64 * 1024)
@@ -109,7 +110,8 @@ int load_mirror(struct store *store, struct hosted *h, const struct store_progra
     h->status = row->status;
     h->unverified = row->unverified_history;
     h->submitted = row->submitted;
-    rc = store_attempts(store, h->no, UINT32_MAX, take_times, h, err);
+    rc = amended_verdict_head(store, h, h->verdict_head, err);
+    rc = rc != 0 ? rc : store_attempts(store, h->no, UINT32_MAX, take_times, h, err);
     rc = rc != 0 ? rc : load_pauses(store, h, err);
     return rc != 0 ? rc : store_live_attempts(store, h->no, take_attempt, live, err);
 }
@@ -140,16 +142,17 @@ static int load_bundle(struct hosted *h, const struct store_program *row, struct
     char *origin = NULL;
     int rc = load_origin(h->folder, &origin, err);
     if (rc == 0) {
-        char *program_path = path_join(h->folder, HOSTED_PROGRAM_FILE);
-        char *lock_path = path_join(h->folder, HOSTED_LOCK_FILE);
         char root[DIGEST_HEX_SIZE];
-        rc = bundle_load(program_path, lock_path, origin, &h->bundle, err);
+        char head[DIGEST_HEX_SIZE];
         digest_hex(&row->root, root);
+        digest_hex(&row->head, head);
+        rc = amended_heal(h->folder, head, err);
+        if (rc == 0) {
+            rc = bundle_load_own(h->folder, origin, &h->bundle, err);
+        }
         if (rc == 0 && strcmp(root, h->bundle->lock->root) != 0) {
             rc = err_set(err, ERR_LOCK, "the lock in %s is of another program", h->folder);
         }
-        free(program_path);
-        free(lock_path);
     }
     free(origin);
     return rc;

@@ -11,6 +11,7 @@
 #include "base/xalloc.h"
 #include "daemon/apparatus.h"
 #include "daemon/shim/files.h"
+#include "prereg/amendment.h"
 #include "prereg/object.h"
 #include "prereg/pinned.h"
 #include "prereg/task.h"
@@ -22,25 +23,23 @@
 /* The copies in STATE, read again through the cache of digests: a change of one byte is seen. */
 static int check_copies(struct hosted *h, const struct bundle *b, struct err *err)
 {
-    char *program_path = path_join(h->folder, HOSTED_PROGRAM_FILE);
-    char *lock_path = path_join(h->folder, HOSTED_LOCK_FILE);
     struct bundle *now = NULL;
-    int rc = bundle_load(program_path, lock_path, b->origin, &now, err);
+    int rc = bundle_load_own(h->folder, b->origin, &now, err);
     if (rc == 0 && strcmp(now->lock->root, b->lock->root) != 0) {
-        rc = err_set(err, ERR_LOCK, "%s is the lock of another program", lock_path);
+        rc = err_set(err, ERR_LOCK, "%s holds the lock of another program", h->folder);
+    } else if (rc == 0 && strcmp(now->lock->head, b->lock->head) != 0) {
+        rc = err_set(err, ERR_LOCK, "%s: its amendments are not those that took effect", h->folder);
     }
     if (rc != 0) {
         err->code = ERR_LOCK;
         rc = err_wrap(err, "the state folder's copy");
     }
     bundle_unref(now);
-    free(program_path);
-    free(lock_path);
     return rc;
 }
 
 /* True when neither copy has changed since it was last found good. */
-static bool copies_are_known(struct hosted *h, struct digest sum[2], struct err *err)
+static bool copies_are_known(struct hosted *h, struct digest sum[3], struct err *err)
 {
     char *program_path = path_join(h->folder, HOSTED_PROGRAM_FILE);
     char *lock_path = path_join(h->folder, HOSTED_LOCK_FILE);
@@ -48,6 +47,13 @@ static bool copies_are_known(struct hosted *h, struct digest sum[2], struct err 
                  pin_digest_own(h->pins, lock_path, &sum[1], err) == 0 &&
                  digest_equal(&sum[0], &h->good_copies[0]) &&
                  digest_equal(&sum[1], &h->good_copies[1]);
+    char *amendments = path_join(h->folder, AMENDMENT_FOLDER);
+    sum[2] = (struct digest){0};
+    if (known && file_kind_at(amendments) != FILE_ABSENT) {
+        known = pin_digest_own(h->pins, amendments, &sum[2], err) == 0;
+    }
+    known = known && digest_equal(&sum[2], &h->good_copies[2]);
+    free(amendments);
     free(program_path);
     free(lock_path);
     return known;
@@ -81,7 +87,7 @@ static enum core_start_failure failure_of_data(int rc)
 int prepare_check_lock(struct hosted *h, const struct bundle *b, enum core_start_failure *why,
                        struct err *err)
 {
-    struct digest sum[2];
+    struct digest sum[3];
     struct err ignored;
     (void)pthread_mutex_lock(&h->pins_mutex);
     int rc = 0;

@@ -232,7 +232,7 @@ int provenance_write(const struct provenance *p, const char *path, struct err *e
     json_put_int(o, "schema", 1);
     json_put_string(o, "program", prog->name);
     json_put_string(o, "root", p->bundle->lock->root);
-    json_put_string(o, "head", p->bundle->lock->root);
+    json_put_string(o, "head", p->bundle->lock->head);
     json_put(o, "journal", journal);
     json_put_string(o, "history", p->unverified_history ? "unverified" : "verified");
     json_put_string(o, "assurance", "self-consistent");

@@ -274,7 +274,9 @@ static void put_identity(cJSON *o, const struct hosted *h)
     json_put_string(o, "name", p->name);
     json_put_string(o, "question", p->question);
     json_put_string(o, "root", h->bundle->lock->root);
-    json_put_string(o, "head", h->bundle->lock->root);
+    json_put_string(o, "head", h->bundle->lock->head);
+    json_put_int(o, "amendments", (int64_t)h->bundle->lock->n_amendments);
+    json_put_string(o, "supersedes", p->supersedes);
     json_put_string(o, "folder", h->folder);
     json_put_string(o, "work", real == NULL ? work : real);
     free(real);

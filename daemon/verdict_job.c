@@ -102,7 +102,10 @@ static int compute(struct verdict_job *j)
         rc = add_task(j, &e, t);
     }
     if (rc == 0) {
-        rc = verdict_compute(&e, j->bundle->lock->root, j->bundle->lock->root, &v, &j->err);
+        rc = verdict_compute(&e, j->bundle->lock->root,
+                             j->hosted->status.verdict ? j->hosted->verdict_head
+                                                       : j->bundle->lock->head,
+                             &v, &j->err);
         if (rc == 0) {
             rc = keep_verdict(j, &v);
             verdict_release(&v);

@@ -103,8 +103,7 @@ static int add_files(const struct program *p, cJSON *locked, struct err *err)
     return rc;
 }
 
-/* condition -> stage -> params, of whatever the workers solved. */
-static cJSON *solved_of(const cJSON *describe)
+cJSON *lock_solved(const cJSON *describe)
 {
     cJSON *solved = json_object();
     for (const cJSON *c = describe == NULL ? NULL : describe->child; c != NULL; c = c->next) {
@@ -181,7 +180,7 @@ int lock_build(const struct program *p, const cJSON *describe, const cJSON *proo
         cJSON_Delete(locked);
         return rc;
     }
-    json_put(locked, "solved", solved_of(describe));
+    json_put(locked, "solved", lock_solved(describe));
     return build(locked, describe, proof, out, err);
 }
 

@@ -85,6 +85,10 @@ int lock_verify(const struct program *p, const struct lock *lock, unsigned parts
 int lock_verify_path(struct pin_cache *cache, const char *locked, const char *path,
                      struct err *err) MUST_CHECK;
 
+/* condition -> stage -> params, of whatever the workers solved (struct describe's json, or NULL).
+ * The caller deletes it. */
+cJSON *lock_solved(const cJSON *describe);
+
 /* "<name>-<first 8 hex digits of the root>": the program's folder under STATE/programs. */
 char *lock_program_id(const struct lock *lock) __attribute__((returns_nonnull));
 

@@ -159,7 +159,7 @@ static void put_identity(cJSON *task, const struct program *p, const struct lock
     }
     if (lock != NULL) {
         json_put_string(task, "root", root);
-        json_put_string(task, "head", root);
+        json_put_string(task, "head", lock->head);
     }
     json_put_string(task, "stage", p->stages[a->stage].name);
 }

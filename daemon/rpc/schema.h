@@ -42,6 +42,7 @@ enum rpc_method {
     RPC_REPORT,
     RPC_SUBSCRIBE,
     RPC_STOP,
+    RPC_AMEND,
     RPC_METHOD_NR
 };
 

@@ -1,0 +1,153 @@
+/* amend: the daemon prepares the amendment of an edited program, a key may sign it here, the daemon
+ * commits it. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "ctl/ask.h"
+#include "ctl/changes.h"
+#include "ctl/out.h"
+#include "ctl/proof.h"
+#include "prereg/amendment.h"
+#include "prereg/signature.h"
+
+/* Which program: --program, or the root of the lock beside the file. */
+static int put_program(const struct ctl_options *o, cJSON *params, struct err *err)
+{
+    if (o->program != NULL) {
+        json_put_string(params, "program", o->program);
+        return 0;
+    }
+    struct lock *lock = NULL;
+    char *path = lock_path_of(o->args[0]);
+    int rc = lock_read(path, &lock, err);
+    if (rc == ERR_NOT_FOUND) {
+        rc = err_set(err, ERR_NOT_FOUND,
+                     "there is no %s to say which program it amends: name it with --program", path);
+    } else if (rc == 0) {
+        json_put_string(params, "program", lock->root);
+    }
+    lock_free(lock);
+    free(path);
+    return rc;
+}
+
+static int prepare(const struct ctl_options *o, cJSON **answer, struct err *err)
+{
+    struct proof proof;
+    cJSON *params = json_object();
+    char *path = path_absolute(NULL, o->args[0]);
+    int rc = proof_run(o->args[0], o->no_run, &proof, err);
+    if (rc != 0) {
+        diag_print(&proof.diag, stderr);
+    }
+    if (rc == 0) {
+        rc = put_program(o, params, err);
+    }
+    if (rc != 0) {
+        cJSON_Delete(params);
+    } else {
+        json_put_string(params, "path", path);
+        json_put_string(params, "reason", o->reason);
+        if (proof.described) {
+            json_put(params, "describe", json_copy(proof.describe.json));
+        }
+        rc = ask(o, "amend", params, answer, err);
+        if (rc == ERR_NOT_FOUND && o->program == NULL) {
+            rc = err_wrap(err, "nothing to amend (not submitted? then change it and lock it anew)");
+        }
+    }
+    proof_release(&proof);
+    free(path);
+    return rc;
+}
+
+static int sign(const struct ctl_options *o, const cJSON *amendment, cJSON *params, struct err *err)
+{
+    if (o->key == NULL) {
+        return 0;
+    }
+    struct strbuf text = STRBUF_INIT;
+    cJSON *signature = NULL;
+    int rc = amendment_text(amendment, &text, err);
+    if (rc == 0) {
+        rc = signature_json_make(o->key, text.buf, text.len, &signature, err);
+    }
+    if (rc == 0) {
+        json_put(params, "signature", signature);
+    }
+    strbuf_release(&text);
+    return rc;
+}
+
+static int commit(const struct ctl_options *o, const cJSON *prepared, struct err *err)
+{
+    const cJSON *amendment = json_member(prepared, "amendment");
+    cJSON *params = json_object();
+    cJSON *answer = NULL;
+    json_put_string(params, "program", answer_text(prepared, "program", ""));
+    json_put_string(params, "commit", answer_text(amendment, "head", ""));
+    int rc = sign(o, amendment, params, err);
+    if (rc != 0) {
+        cJSON_Delete(params);
+        return rc;
+    }
+    rc = ask(o, "amend", params, &answer, err);
+    if (rc == 0 && o->json) {
+        json_put(answer, "amendment", json_copy(amendment));
+        rc = out_json(answer, err);
+    } else if (rc == 0) {
+        printf("%s: amendment %lld took effect, head %s\n", answer_text(answer, "program", "?"),
+               (long long)answer_int(answer, "number", 0), answer_text(answer, "head", "?"));
+    }
+    cJSON_Delete(answer);
+    return rc;
+}
+
+/* What the level does not allow, each by name. */
+static int say_refused(const struct ctl_options *o, const cJSON *prepared, struct err *err)
+{
+    const cJSON *refused = json_member(prepared, "refused");
+    const cJSON *r;
+    if (o->json) {
+        int rc = out_json(prepared, err);
+        return rc != 0 ? rc : err_set(err, ERR_REFUSED, "refused");
+    }
+    cJSON_ArrayForEach(r, refused)
+    {
+        (void)fprintf(stderr, "%s (%s): %s\n", answer_text(r, "path", "?"),
+                      answer_text(r, "section", "?"), answer_text(r, "why", "?"));
+    }
+    return err_set(err, ERR_REFUSED, "not amended: %d of %d changes are refused at this level (%s)",
+                   cJSON_GetArraySize(refused),
+                   cJSON_GetArraySize(json_member(prepared, "changes")),
+                   answer_text(prepared, "level", "?"));
+}
+
+int cmd_amend(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    cJSON *prepared = NULL;
+    *code = EXIT_OK;
+    if (o->reason == NULL || o->reason[0] == '\0') {
+        return err_set(err, ERR_USAGE,
+                       "say why with --reason; it stands in the amendment and the report");
+    }
+    int rc = prepare(o, &prepared, err);
+    if (rc == 0 && !cJSON_IsObject(json_member(prepared, "amendment"))) {
+        rc = say_refused(o, prepared, err);
+    } else if (rc == 0) {
+        if (!o->json) {
+            changes_print(json_member(prepared, "changes"), stdout);
+        }
+        if (!o->dry_run) {
+            rc = commit(o, prepared, err);
+        } else if (o->json) {
+            rc = out_json(prepared, err);
+        } else {
+            printf("nothing was amended (--dry-run)\n");
+        }
+    }
+    cJSON_Delete(prepared);
+    return rc;
+}

@@ -1,0 +1,419 @@
+/*
+ * amend: prepared off the loop (the new text is read, data of another path hashed, results looked
+ * at), committed on it, in one go: signature, files, the journal's row, grid.toml. Between the two
+ * a person may sign; what the amendment was judged by must still be so then.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "daemon/amended.h"
+#include "daemon/answer.h"
+#include "daemon/core/amend.h"
+#include "daemon/result.h"
+#include "daemon/server.h"
+#include "prereg/amend_rules.h"
+#include "prereg/amendment.h"
+#include "prereg/signature.h"
+
+struct amend_job {
+    struct job job;
+    struct shell *shell;
+    uint64_t connection;
+    struct hosted *hosted;
+    struct bundle *now;
+    char *path;
+    char *reason;
+    cJSON *describe; /* or NULL */
+    bool *done;      /* per task: it has a result */
+    size_t n_tasks;
+    struct amend_prepared *prepared;
+    cJSON *changes;
+    cJSON *refused;
+    int rc;
+    struct err err;
+};
+
+/* ---- off the loop ---- */
+
+static int read_then(struct amend_job *j)
+{
+    struct amend_prepared *p = j->prepared;
+    int rc = file_read(j->path, HOSTED_FILE_MAX, &p->text, &j->err);
+    if (rc == 0) {
+        rc = bundle_parse(j->path, j->now->origin, &p->bundle, &j->err);
+    }
+    const cJSON *a = j->now->program->run.covered;
+    const cJSON *b = rc == 0 ? p->bundle->program->run.covered : NULL;
+    if (rc == 0 && !((a == NULL && b == NULL) || cJSON_Compare(a, b, true))) {
+        rc =
+            err_set(&j->err, ERR_REFUSED,
+                    "its [run] differs, too: that is no amendment, `preregd submit` of the present "
+                    "program changes it");
+    }
+    return rc;
+}
+
+/* condition -> stage -> solved params, of what the workers said. */
+static cJSON *solved_of(const cJSON *describe)
+{
+    return describe == NULL ? NULL : lock_solved(describe);
+}
+
+static void note_params(struct amend_job *j)
+{
+    const cJSON *c;
+    cJSON_ArrayForEach(c, j->changes)
+    {
+        const cJSON *path = json_member(c, "path");
+        const cJSON *part = cJSON_GetArrayItem(path, 0);
+        bool solved = cJSON_IsString(part) && strcmp(part->valuestring, "solved") == 0;
+        const cJSON *section = cJSON_GetArrayItem(path, 1);
+        const cJSON *stage = cJSON_GetArrayItem(path, 2);
+        if (cJSON_IsString(stage) && (solved || strcmp(section->valuestring, "stage") == 0)) {
+            size_t s = program_find_stage(j->now->program, stage->valuestring);
+            j->prepared->core.params_of |= s < 64 ? UINT64_C(1) << s : 0;
+        }
+    }
+}
+
+/* A done task of the stage must have the metric, or its measure would silently be undetermined. */
+static int check_result(struct amend_job *j, uint32_t task, const struct measure *m)
+{
+    cJSON *result = NULL;
+    char *folder = hosted_task_folder(j->hosted, task);
+    char *path = path_join(folder, RESULT_FILE);
+    int rc = json_read_file_lax(path, RESULT_BYTES_MAX, &result, &j->err);
+    if (rc == 0 && json_member(json_member(result, "metrics"), m->metric) == NULL) {
+        char *name = hosted_task_name(j->hosted, task);
+        rc = err_set(&j->err, ERR_REFUSED,
+                     "measure.%.60s.metric: the result of %.100s has no \"%.40s\", and is not made "
+                     "again",
+                     m->name, name, m->metric);
+        free(name);
+    }
+    cJSON_Delete(result);
+    free(path);
+    free(folder);
+    return rc;
+}
+
+static int check_results(struct amend_job *j)
+{
+    const struct program *now = j->now->program;
+    const struct program *then = j->prepared->bundle->program;
+    for (size_t i = 0; i < then->n_measures && i < now->n_measures; i++) {
+        const struct measure *m = &then->measures[i];
+        if (strcmp(m->metric_text, now->measures[i].metric_text) == 0) {
+            continue;
+        }
+        j->prepared->core.by_results = true;
+        for (size_t cell = 0; cell < now->n_cells; cell++) {
+            size_t task = cell * now->n_stages + m->stage;
+            if (task < j->n_tasks && j->done[task] && check_result(j, (uint32_t)task, m) != 0) {
+                return j->err.code;
+            }
+        }
+    }
+    return 0;
+}
+
+static int build_amendment(struct amend_job *j)
+{
+    struct amend_prepared *p = j->prepared;
+    struct strbuf text = STRBUF_INIT;
+    char time[WALL_TEXT_SIZE];
+    char hex[DIGEST_HEX_SIZE];
+    cJSON *a = json_object();
+    clock_wall_text(clock_wall(), time);
+    json_put_int(a, "schema", AMENDMENT_SCHEMA);
+    json_put_int(a, "number", p->core.number);
+    json_put_string(a, "program", j->now->program->name);
+    json_put_string(a, "root", j->now->lock->root);
+    json_put_string(a, "previous", j->now->lock->head);
+    json_put_string(a, "time", time);
+    json_put_string(a, "level", access_level_name(p->core.access.level));
+    json_put_string(a, "reason", j->reason);
+    json_put(a, "changes", json_copy(j->changes));
+    if (j->describe != NULL) {
+        json_put(a, "describe", json_copy(j->describe));
+    }
+    json_put_null(a, "signature");
+    int rc = amendment_text(a, &text, &j->err);
+    p->core.head = digest_bytes(text.buf, text.len);
+    digest_hex(&p->core.head, hex);
+    json_put_string(a, "head", hex);
+    p->amendment = a;
+    strbuf_release(&text);
+    return rc;
+}
+
+/* What workers say counts only where their stages' params are others now. */
+static int weigh_describe(struct amend_job *j)
+{
+    cJSON *plan = program_covered(j->prepared->bundle->program);
+    cJSON *changes =
+        amendment_changes(json_member(j->now->lock->plan, "stage"), json_member(plan, "stage"));
+    int rc = 0;
+    if (changes->child == NULL) {
+        cJSON_Delete(j->describe);
+        j->describe = NULL;
+    } else if (j->describe == NULL && j->now->lock->solved->child != NULL) {
+        rc = err_set(&j->err, ERR_REFUSED,
+                     "its workers solve params, and were not asked: amend without --no-run");
+    }
+    cJSON_Delete(changes);
+    cJSON_Delete(plan);
+    return rc;
+}
+
+static int prepare(struct amend_job *j)
+{
+    cJSON *locked = NULL;
+    cJSON *solved = NULL;
+    int rc = read_then(j);
+    if (rc == 0) {
+        rc = weigh_describe(j);
+        solved = solved_of(j->describe);
+    }
+    if (rc == 0) {
+        struct amend_state s = {j->now->program, j->prepared->bundle->program,
+                                j->prepared->core.access.level, j->prepared->core.access.started};
+        rc = amend_build_locked(j->now->lock, &s, solved, &locked, &j->err);
+        if (rc == 0) {
+            j->changes = amendment_changes(j->now->lock->locked, locked);
+            amend_classify(&s, j->changes, j->refused);
+        }
+    }
+    cJSON_Delete(locked);
+    cJSON_Delete(solved);
+    if (rc != 0 || j->refused->child != NULL) {
+        return rc;
+    }
+    if (j->changes->child == NULL) {
+        return err_set(&j->err, ERR_REFUSED, "nothing differs from the program as it is");
+    }
+    note_params(j);
+    rc = check_results(j);
+    return rc == 0 ? build_amendment(j) : rc;
+}
+
+static void on_prepare_work(struct job *job)
+{
+    struct amend_job *j = (struct amend_job *)job;
+    j->rc = prepare(j);
+}
+
+/* ---- on the loop ---- */
+
+static cJSON *prepared_json(const struct amend_job *j)
+{
+    cJSON *o = json_object();
+    enum access_level level = j->prepared->core.access.level;
+    json_put_string(o, "program", j->hosted->id);
+    json_put_string(o, "level", access_level_name(level));
+    json_put_bool(o, "sign_required", j->now->program->sign_required);
+    json_put(o, "changes", json_copy(j->changes));
+    json_put(o, "refused", json_copy(j->refused));
+    json_put(o, "amendment",
+             j->prepared->amendment == NULL ? cJSON_CreateNull()
+                                            : json_copy(j->prepared->amendment));
+    return o;
+}
+
+static void on_prepared(struct job *job)
+{
+    struct amend_job *j = (struct amend_job *)job;
+    if (!j->shell->stopping && j->rc != 0) {
+        log_warn("%s: amend: %s", j->hosted->id, j->err.msg);
+        server_answer(j->shell->server, j->connection, NULL, &j->err);
+    } else if (!j->shell->stopping) {
+        cJSON *result = prepared_json(j);
+        server_answer(j->shell->server, j->connection, result, NULL);
+        cJSON_Delete(result);
+        if (j->prepared->amendment != NULL) {
+            amend_prepared_free(j->hosted->amend);
+            j->hosted->amend = j->prepared;
+            j->prepared = NULL;
+        }
+    }
+    amend_prepared_free(j->prepared);
+    bundle_unref(j->now);
+    cJSON_Delete(j->changes);
+    cJSON_Delete(j->refused);
+    cJSON_Delete(j->describe);
+    free(j->done);
+    free(j->reason);
+    free(j->path);
+    free(j);
+}
+
+static int check_reason(const char *reason, struct err *err)
+{
+    if (reason[strspn(reason, " \t\n")] == '\0') {
+        return err_set(err, ERR_USAGE, "an amendment needs a reason: it is journalled and printed");
+    }
+    return strlen(reason) <= AMENDMENT_REASON_MAX
+               ? 0
+               : err_set(err, ERR_USAGE, "the reason is longer than %d bytes",
+                         AMENDMENT_REASON_MAX);
+}
+
+static int start_prepare(struct answer_context *ctx, struct hosted *h, const cJSON *params,
+                         struct err *err)
+{
+    const char *path = NULL;
+    const char *reason = NULL;
+    const cJSON *describe = json_member(params, "describe");
+    struct core_access access = {0};
+    if (json_get_string(params, "path", &path, err) != 0 ||
+        json_get_string(params, "reason", &reason, err) != 0 || check_reason(reason, err) != 0) {
+        return err->code;
+    }
+    if (path[0] != '/' || (describe != NULL && !cJSON_IsObject(describe))) {
+        return err_set(err, ERR_USAGE, "\"path\" is not absolute, or \"describe\" no object");
+    }
+    if (!core_access_get(ctx->shell->core, h->no, &access)) {
+        return err_set(err, ERR_NOT_FOUND, "there is no such program");
+    }
+    struct amend_job *j = xcalloc(1, sizeof(*j));
+    *j = (struct amend_job){.job = {.work = on_prepare_work, .done = on_prepared},
+                            .shell = ctx->shell,
+                            .connection = ctx->connection,
+                            .hosted = h,
+                            .now = bundle_ref(h->bundle),
+                            .path = xstrdup(path),
+                            .reason = xstrdup(reason),
+                            .describe = describe == NULL ? NULL : json_copy(describe),
+                            .done = xcalloc(h->n_tasks, sizeof(bool)),
+                            .n_tasks = h->n_tasks,
+                            .prepared = xcalloc(1, sizeof(struct amend_prepared)),
+                            .refused = json_array()};
+    for (size_t i = 0; i < h->n_tasks; i++) {
+        j->done[i] = h->tasks[i].state == TASK_DONE;
+    }
+    strbuf_init(&j->prepared->text);
+    j->prepared->core.access = access;
+    j->prepared->core.number = (uint32_t)h->bundle->lock->n_amendments + 1;
+    ctx->later = true;
+    job_start(&ctx->shell->loop, &j->job);
+    return 0;
+}
+
+/* Signed by whom it must be; the signature becomes part of the amendment. */
+static int take_signature(const struct hosted *h, const cJSON *signature, struct err *err)
+{
+    cJSON *a = h->amend->amendment;
+    if (signature == NULL || cJSON_IsNull(signature)) {
+        return h->bundle->program->sign_required
+                   ? err_set(err, ERR_REFUSED,
+                             "[lock] sign = \"required\": an amendment needs a key, too")
+                   : 0;
+    }
+    struct strbuf text = STRBUF_INIT;
+    struct signature_check check = {0};
+    char *allowed = NULL;
+    int rc = signature_allowed_signers(NULL, &allowed, err);
+    if (rc == 0) {
+        rc = amendment_text(a, &text, err);
+    }
+    if (rc == 0) {
+        rc = signature_json_check(signature, text.buf, text.len, allowed, &check, err);
+        signature_check_release(&check);
+    }
+    if (rc == 0) {
+        cJSON_DeleteItemFromObjectCaseSensitive(a, "signature");
+        json_put(a, "signature", json_copy(signature));
+    }
+    strbuf_release(&text);
+    free(allowed);
+    return rc;
+}
+
+/* The bundle that takes the place of the present one: its lock is read from what was written. */
+static int take_effect(struct answer_context *ctx, struct hosted *h, struct err *err)
+{
+    struct amend_prepared *p = h->amend;
+    struct core_event ev = {.kind = CORE_AMEND, .program = h->no};
+    const cJSON *reason = json_member(p->amendment, "reason");
+    struct lock *lock = NULL;
+    ev.text = reason->valuestring;
+    ev.amendment = p->core;
+    int rc = amended_write(h->folder, p, err);
+    if (rc == 0) {
+        rc = lock_read_amended(h->folder, &lock, err);
+    }
+    if (rc == 0) {
+        rc = lock_verify(p->bundle->program, lock, LOCK_PLAN, NULL, NULL, err);
+    }
+    if (rc == 0) {
+        rc = pump_request(ctx->shell->pump, &ev, err);
+    }
+    if (rc != 0) {
+        /* A commit that failed is tried again with the same row: then the files must be there. */
+        if (rc == ERR_REFUSED || lock == NULL) {
+            amended_take_back(h->folder, p->core.number);
+        }
+        lock_free(lock);
+        return rc;
+    }
+    struct err why;
+    if (amended_put_in_place(h->folder, p->core.number, &why) != 0) {
+        log_error("%s: %s: it is put in place when the daemon starts again", h->id, why.msg);
+    }
+    p->bundle->lock = lock;
+    bundle_unref(h->bundle);
+    h->bundle = bundle_ref(p->bundle);
+    h->version++;
+    return 0;
+}
+
+static int commit(struct answer_context *ctx, struct hosted *h, const cJSON *params, cJSON **result,
+                  struct err *err)
+{
+    const char *head = NULL;
+    const char *prepared = NULL;
+    const char *previous = NULL;
+    int rc = json_get_string(params, "commit", &head, err);
+    if (rc != 0) {
+        return rc;
+    }
+    if (h->amend == NULL || json_get_string(h->amend->amendment, "head", &prepared, err) != 0 ||
+        strcmp(prepared, head) != 0) {
+        return err_set(err, ERR_REFUSED, "no amendment %.16s is prepared: amend again", head);
+    }
+    if (json_get_string(h->amend->amendment, "previous", &previous, err) != 0 ||
+        strcmp(previous, h->bundle->lock->head) != 0) {
+        return err_set(err, ERR_REFUSED, "it was amended by another meanwhile: amend again");
+    }
+    rc = take_signature(h, json_member(params, "signature"), err);
+    if (rc == 0) {
+        rc = take_effect(ctx, h, err);
+    }
+    if (rc == 0) {
+        *result = json_object();
+        json_put_string(*result, "program", h->id);
+        json_put_string(*result, "head", h->bundle->lock->head);
+        json_put_int(*result, "number", h->amend->core.number);
+        json_put_bool(*result, "amended", true);
+    }
+    if (rc == 0 || rc == ERR_REFUSED) {
+        amend_prepared_free(h->amend);
+        h->amend = NULL;
+    }
+    return rc;
+}
+
+int answer_amend(struct answer_context *ctx, const cJSON *params, cJSON **result, struct err *err)
+{
+    struct hosted *h = NULL;
+    int rc = answer_find_program(ctx->shell, params, &h, err);
+    if (rc != 0) {
+        return rc;
+    }
+    return json_member(params, "commit") != NULL ? commit(ctx, h, params, result, err)
+                                                 : start_prepare(ctx, h, params, err);
+}
