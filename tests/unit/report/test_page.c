@@ -336,8 +336,8 @@ static void test_json_is_the_document_as_data(void **state)
         "{\"kind\":\"paragraph\",\"text\":\"2 <words>\"},"
         "{\"kind\":\"notice\",\"text\":\"Careful\",\"tone\":\"bad\"},",
         "\"columns\":[{\"title\":\"Name\",\"holds\":\"text\"},",
-        "{\"cells\":[{\"text\":\"a|b\"},{\"text\":\"0.10\",\"value\":0.1,\"se\":null,"
-        "\"clears\":null,\"counts\":true}],\"tone\":\"lit\"}",
+        ("{\"cells\":[{\"text\":\"a|b\"},{\"text\":\"0.10\",\"value\":0.1,\"se\":null,"
+         "\"clears\":null,\"counts\":true}],\"tone\":\"lit\"}"),
         "{\"kind\":\"figure\",\"id\":\"loss-x\",\"number\":1,",
         "{\"kind\":\"table\",\"id\":\"t-2\",\"number\":2,\"caption\":\"Bad ?\",",
         "{\"id\":\"second-2\",\"number\":3,\"title\":\"Second again\",\"blocks\":[]}]}",

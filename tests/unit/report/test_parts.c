@@ -118,8 +118,8 @@ static void test_every_kind_of_instrument_is_shown(void **state)
         "pinned: no variance to fit",
         "Source of the anchors: table 3 of a paper",
         "no picture of that kind of instrument",
-        "(\xe2\x88\x92"
-        "10.79\xcf\x83)",
+        ("(\xe2\x88\x92"
+         "10.79\xcf\x83)"),
         "P(as tight)",
         "Low power: these observed differences",
         "The anchors (table 3 of a paper) were measured elsewhere",
