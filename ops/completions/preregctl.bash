@@ -12,7 +12,7 @@ _preregctl() {
     local cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]-} words=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words="init check lock status cells explain logs retry cancel pause resume unblind verdict report rebuild replay import stop
+        words="init check lock status cells explain logs retry cancel pause resume unblind verdict report rebuild replay import calibration stop
             help version"
     else
         case "$command:$cur" in
@@ -34,7 +34,7 @@ _preregctl() {
             ;;
         status:* | cells:* | pause:* | resume:* | unblind:* | verdict:* | report:*) words=$(_preregctl_programs) ;;
         explain:* | logs:* | retry:* | cancel:*) words=$(_preregctl_tasks) ;;
-        help:*) words="init check lock status cells explain logs retry cancel pause resume unblind verdict report rebuild replay import stop" ;;
+        help:*) words="init check lock status cells explain logs retry cancel pause resume unblind verdict report rebuild replay import calibration stop" ;;
         esac
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")

@@ -1,0 +1,332 @@
+#include "ctl/calibration.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "prereg/amendment.h"
+#include "prereg/imported.h"
+#include "state/line.h"
+#include "truthtable/scoring.h"
+
+#define VERDICT_BYTES_MAX ((size_t)1 << 30)
+#define JOURNAL_BYTES_MAX ((size_t)1 << 30)
+
+/* ---- one program ---- */
+
+struct reading_of {
+    const char *folder;
+    struct lock *lock;
+    cJSON *verdict; /* NULL: there is none yet */
+    struct digest digest;
+    cJSON *row;
+};
+
+static const char *text_of(const cJSON *o, const char *key)
+{
+    const cJSON *m = json_member(o, key);
+    return cJSON_IsString(m) ? m->valuestring : "";
+}
+
+/* The chain from its first line to its last; *last is the digest of the verdict it ends with. */
+static int read_journal(const struct reading_of *r, struct digest *last, bool *has, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct digest prev = {0};
+    char *path = path_join(r->folder, "journal.jsonl");
+    int rc = file_read(path, JOURNAL_BYTES_MAX, &text, err);
+    size_t row = 0;
+    for (const char *at = text.buf; rc == 0 && *at != '\0';) {
+        const char *end = strchr(at, '\n');
+        size_t len = end == NULL ? strlen(at) : (size_t)(end - at);
+        cJSON *line = NULL;
+        struct digest hash;
+        char hex[DIGEST_HEX_SIZE];
+        row++;
+        rc = json_parse(at, len, &line, err);
+        rc = rc == 0 ? line_hash(&prev, line, &hash, err) : rc;
+        if (rc == 0) {
+            digest_hex(&hash, hex);
+            const cJSON *status = json_member(line, "status");
+            const char *said = text_of(status, "verdict_digest");
+            if (strcmp(hex, text_of(line, "hash")) != 0) {
+                rc = err_set(err, ERR_LOCK, "journal.jsonl:%zu: the chain does not hold", row);
+            } else if (said[0] != '\0') {
+                *has = true;
+                rc = digest_from_hex(said, last, err);
+            }
+            prev = hash;
+        }
+        cJSON_Delete(line);
+        at += len + (end == NULL ? 0 : 1);
+    }
+    strbuf_release(&text);
+    free(path);
+    return rc;
+}
+
+static int check_verdict(struct reading_of *r, bool executed, struct err *err)
+{
+    struct digest said;
+    bool has = false;
+    if (strcmp(text_of(r->verdict, "root"), r->lock->root) != 0 ||
+        strcmp(text_of(r->verdict, "head"), r->lock->head) != 0) {
+        return err_set(err, ERR_LOCK, "verdict.json is not of this lock");
+    }
+    if (!executed) {
+        return 0;
+    }
+    int rc = read_journal(r, &said, &has, err);
+    if (rc == 0 && (!has || !digest_equal(&said, &r->digest))) {
+        rc = err_set(err, ERR_LOCK, "verdict.json is not the one that the journal ends with");
+    }
+    return rc;
+}
+
+static int read_files(struct reading_of *r, bool executed, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    char *path = path_join(r->folder, "report/verdict.json");
+    int rc = lock_read_amended(r->folder, &r->lock, err);
+    if (rc == 0) {
+        json_put_string(r->row, "program", text_of(json_member(r->lock->plan, "program"), "name"));
+        json_put_string(r->row, "root", r->lock->root);
+    }
+    if (rc == 0 && file_kind_at(path) != FILE_ABSENT) {
+        rc = file_read(path, VERDICT_BYTES_MAX, &text, err);
+        rc = rc == 0 ? json_parse(text.buf, text.len, &r->verdict, err) : rc;
+        if (rc == 0) {
+            r->digest = digest_bytes(text.buf, text.len);
+            rc = check_verdict(r, executed, err);
+        }
+    }
+    strbuf_release(&text);
+    free(path);
+    return rc;
+}
+
+/* Bits and Brier score from the lock's priors, and every stated prior with what became of it. */
+static const char *put_scores(const struct reading_of *r)
+{
+    const char *outcome = text_of(r->verdict, "outcome");
+    const cJSON *outcomes = json_member(r->lock->plan, "outcome");
+    const size_t n = (size_t)cJSON_GetArraySize(outcomes);
+    double *priors = xcalloc(n + 1, sizeof(*priors));
+    size_t hit = n;
+    size_t i = 0;
+    cJSON *stated = json_array();
+    const cJSON *o = NULL;
+    cJSON_ArrayForEach(o, outcomes)
+    {
+        const cJSON *prior = json_member(o, "prior");
+        priors[i] = cJSON_IsNumber(prior) ? prior->valuedouble : (double)NAN;
+        hit = strcmp(o->string, outcome) == 0 ? i : hit;
+        cJSON *one = json_object();
+        json_put_number(one, "prior", priors[i]);
+        json_put_bool(one, "held", hit == i);
+        json_push(stated, one);
+        i++;
+    }
+    const bool bound = hit < n;
+    if (bound) {
+        json_put_number(r->row, "prior", priors[hit]);
+        json_put_number(r->row, "bits", scoring_bits(priors[hit]));
+        json_put_number(r->row, "brier", scoring_prior_brier(priors, n, hit));
+        json_put(r->row, "stated", stated);
+    } else {
+        cJSON_Delete(stated);
+    }
+    free(priors);
+    return bound                                   ? "scored"
+           : strcmp(outcome, "VOID") == 0          ? "void"
+           : strcmp(outcome, "INDETERMINATE") == 0 ? "indeterminate"
+                                                   : "unverified";
+}
+
+/* As prereg-report computed them for this root; none when there is no such file. */
+static void put_forecasts(const struct reading_of *r)
+{
+    struct err ignored;
+    cJSON *file = NULL;
+    cJSON *list = json_array();
+    char *path = path_join(r->folder, "report/instruments.json");
+    if (file_kind_at(path) == FILE_REGULAR &&
+        json_read_file(path, VERDICT_BYTES_MAX, &file, &ignored) == 0 &&
+        strcmp(text_of(file, "root"), r->lock->root) == 0) {
+        const cJSON *f = NULL;
+        cJSON_ArrayForEach(f, json_member(file, "forecasts"))
+        {
+            cJSON *one = json_object();
+            json_put_string(one, "name", text_of(f, "name"));
+            json_put(one, "confidence", json_copy(json_member(f, "confidence")));
+            json_put(one, "outcome", json_copy(json_member(f, "outcome")));
+            json_push(list, one);
+        }
+    }
+    json_put(r->row, "forecasts", list);
+    cJSON_Delete(file);
+    free(path);
+}
+
+cJSON *calibration_program(const char *folder)
+{
+    struct reading_of r = {.folder = folder, .row = json_object()};
+    struct err err = {0};
+    const bool executed = !imported_is_folder(folder);
+    const char *status = "no verdict";
+    json_put_string(r.row, "folder", folder);
+    json_put_string(r.row, "history", executed ? "executed" : "imported");
+    if (read_files(&r, executed, &err) != 0) {
+        status = "unverified";
+        json_put_string(r.row, "why", err.msg);
+    } else if (r.verdict != NULL) {
+        json_put_string(r.row, "outcome", text_of(r.verdict, "outcome"));
+        status = put_scores(&r);
+        put_forecasts(&r);
+    }
+    if (r.lock != NULL) {
+        const char *old = text_of(json_member(r.lock->plan, "program"), "supersedes");
+        json_put_string(r.row, "supersedes", old[0] == '\0' ? NULL : old);
+    }
+    json_put_string(r.row, "status", status);
+    cJSON_Delete(r.verdict);
+    lock_free(r.lock);
+    return r.row;
+}
+
+/* ---- all of them ---- */
+
+struct bin {
+    size_t n;
+    size_t held;
+    double said;
+};
+
+static void bin_add(struct bin *bins, double said, bool held)
+{
+    size_t i = said >= 1 ? CALIBRATION_BINS - 1 : (size_t)(said * CALIBRATION_BINS);
+    bins[i].n++;
+    bins[i].held += held ? 1 : 0;
+    bins[i].said += said;
+}
+
+static cJSON *bins_json(const struct bin *bins)
+{
+    cJSON *list = json_array();
+    for (size_t i = 0; i < CALIBRATION_BINS; i++) {
+        cJSON *o = json_object();
+        json_put_number(o, "from", (double)i / CALIBRATION_BINS);
+        json_put_number(o, "to", (double)(i + 1) / CALIBRATION_BINS);
+        json_put_int(o, "n", (int64_t)bins[i].n);
+        json_put_int(o, "held", (int64_t)bins[i].held);
+        json_put_number(o, "said", bins[i].n == 0 ? (double)NAN : bins[i].said / (double)bins[i].n);
+        json_put_number(o, "share",
+                        bins[i].n == 0 ? (double)NAN : (double)bins[i].held / (double)bins[i].n);
+        json_push(list, o);
+    }
+    return list;
+}
+
+/* Named by root, by its first digits (eight or more), or by the program's name. */
+static bool names(const char *old, const cJSON *row)
+{
+    const size_t n = strlen(old);
+    return strcmp(old, text_of(row, "program")) == 0 ||
+           (n >= 8 && strncmp(old, text_of(row, "root"), n) == 0);
+}
+
+static void mark_superseded(cJSON *rows)
+{
+    cJSON *row = NULL;
+    cJSON_ArrayForEach(row, rows)
+    {
+        const cJSON *by = NULL;
+        bool superseded = false;
+        cJSON_ArrayForEach(by, rows)
+        {
+            const char *old = text_of(by, "supersedes");
+            superseded = superseded || (by != row && old[0] != '\0' && names(old, row));
+        }
+        if (superseded && strcmp(text_of(row, "status"), "unverified") != 0) {
+            cJSON_DeleteItemFromObjectCaseSensitive(row, "status");
+            json_put_string(row, "status", "superseded");
+        }
+    }
+}
+
+struct score {
+    size_t n;
+    double bits;
+    double brier;
+};
+
+static cJSON *score_json(const struct score *s, const struct bin *bins)
+{
+    const double n = (double)s->n;
+    cJSON *o = json_object();
+    json_put_int(o, "scored", (int64_t)s->n);
+    json_put_number(o, "bits", s->bits);
+    json_put_number(o, "mean_bits", s->n == 0 ? (double)NAN : s->bits / n);
+    json_put_number(o, "mean_brier", s->n == 0 ? (double)NAN : s->brier / n);
+    json_put(o, "bins", bins_json(bins));
+    return o;
+}
+
+static size_t add_forecasts(const cJSON *row, struct score *s, struct bin *bins)
+{
+    const cJSON *f = NULL;
+    size_t stated = 0;
+    cJSON_ArrayForEach(f, json_member(row, "forecasts"))
+    {
+        const cJSON *confidence = json_member(f, "confidence");
+        const cJSON *outcome = json_member(f, "outcome");
+        stated++;
+        if (!cJSON_IsBool(outcome) || !cJSON_IsNumber(confidence) ||
+            !(confidence->valuedouble > 0 && confidence->valuedouble < 1)) {
+            continue;
+        }
+        const bool held = cJSON_IsTrue(outcome);
+        s->n++;
+        s->bits += scoring_forecast_bits(confidence->valuedouble, held);
+        s->brier += scoring_forecast_brier(confidence->valuedouble, held);
+        bin_add(bins, confidence->valuedouble, held);
+    }
+    return stated;
+}
+
+cJSON *calibration_sum(cJSON *rows)
+{
+    struct score outcomes = {0};
+    struct score forecasts = {0};
+    struct bin of_priors[CALIBRATION_BINS] = {0};
+    struct bin of_forecasts[CALIBRATION_BINS] = {0};
+    size_t n_stated = 0;
+    const cJSON *row = NULL;
+    mark_superseded(rows);
+    cJSON_ArrayForEach(row, rows)
+    {
+        if (strcmp(text_of(row, "status"), "scored") != 0) {
+            continue;
+        }
+        const cJSON *one = NULL;
+        outcomes.n++;
+        outcomes.bits += json_member(row, "bits")->valuedouble;
+        outcomes.brier += json_member(row, "brier")->valuedouble;
+        cJSON_ArrayForEach(one, json_member(row, "stated"))
+        {
+            bin_add(of_priors, json_member(one, "prior")->valuedouble,
+                    cJSON_IsTrue(json_member(one, "held")));
+        }
+        n_stated += add_forecasts(row, &forecasts, of_forecasts);
+    }
+    cJSON *answer = json_object();
+    cJSON *said = score_json(&forecasts, of_forecasts);
+    json_put_int(said, "stated", (int64_t)n_stated);
+    json_put(answer, "programs", rows);
+    json_put(answer, "priors", score_json(&outcomes, of_priors));
+    json_put(answer, "forecasts", said);
+    return answer;
+}

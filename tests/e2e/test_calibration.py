@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""`preregctl calibration`: outcomes against priors over programs, from files that must follow from lock and journal."""
+
+import json
+import os
+import shutil
+
+import lab
+from lab import INVALID, LOCK, OK, equal, expect
+
+PROGRAMS = os.path.join(lab.TOP, "ops/programs")
+PAPERS = (("below_the_floor", "below_the_floor/grid.toml"), ("active_vs_total", "active_vs_total/grid.toml"),
+          ("holding_fixed", "holding_fixed/replay/grid.toml"))
+
+
+def near(got, wanted, what):
+    expect(got is not None and abs(got - wanted) < 1e-3, f"{what}: {got}, not {wanted}")
+
+
+def test_imported(place):
+    """Three papers: bits and Brier of each, sums and means, the statements in their bins; few, and it says so."""
+    for name, grid in PAPERS:
+        place.ctl("replay", os.path.join(PROGRAMS, grid), os.path.join(PROGRAMS, name, "replay/records.json"), "--out", place.path(name))
+    folders = [place.path(name) for name, _ in PAPERS]
+    answer = place.ctl_json("calibration", *folders)
+    rows = {r["program"]: r for r in answer["programs"]}
+    equal({n: (r["status"], r["outcome"], r["history"]) for n, r in rows.items()},
+          {"below_the_floor": ("scored", "O4", "imported"), "active_vs_total": ("scored", "split", "imported"),
+           "holding_fixed_published": ("scored", "by_contract", "imported")}, "rows")
+    near(rows["below_the_floor"]["bits"], 2.5564, "bits of O4")
+    near(rows["below_the_floor"]["brier"], 0.31 ** 2 + 0.22 ** 2 + 0.18 ** 2 + 0.83 ** 2 + 0.12 ** 2, "Brier score of O4")
+    near(answer["priors"]["bits"], 2.5564 + 2 * 1.3219, "bits in all")
+    equal((answer["priors"]["scored"], sum(b["n"] for b in answer["priors"]["bins"]), sum(b["held"] for b in answer["priors"]["bins"])),
+          (3, 4 + 5 + 3, 3), "statements, and how many held")
+    equal((answer["forecasts"]["stated"], answer["forecasts"]["scored"]), (2, 2), "forecasts")
+    near(answer["forecasts"]["mean_brier"], (0.01 + 0.0225) / 2, "Brier score of the forecasts")
+    equal(answer["forecasts"]["bins"][4]["n"], 2, "both were said with more than 0.8")
+    text = place.ctl("calibration", *folders).stdout
+    expect("3 are few" in text and "below_the_floor" in text, text)
+
+
+def test_tampered(place):
+    """A verdict of another root, and no imported folder at all."""
+    name, grid = PAPERS[0]
+    out = place.path("out")
+    place.ctl("replay", os.path.join(PROGRAMS, grid), os.path.join(PROGRAMS, name, "replay/records.json"), "--out", out)
+    with open(os.path.join(out, "report/verdict.json"), encoding="utf-8") as f:
+        verdict = json.load(f)
+    verdict["root"] = "0" * 64
+    with open(os.path.join(out, "report/verdict.json"), "w", encoding="utf-8") as f:
+        json.dump(verdict, f)
+    row = place.ctl_json("calibration", out, wanted=LOCK)["programs"][0]
+    equal((row["status"], row["bits"] if "bits" in row else None), ("unverified", None), "not scored")
+    place.ctl("calibration", PROGRAMS, wanted=INVALID)
+
+
+def test_executed(place):
+    """micro through the daemon: scored; a changed verdict, a torn journal: listed and not scored."""
+    grid = place.prepare("micro")
+    place.ctl("lock", grid)
+    place.serve()
+    place.must(OK, "preregd", "submit", grid)
+    place.wait_finished(120)
+    folder = place.program_folder()
+    row = place.ctl_json("calibration")["programs"][0]
+    equal((row["status"], row["history"]), ("scored", "executed"), "micro")
+    for file, change in (("report/verdict.json", lambda b: b.replace(b'"title"', b'"titel"')), ("journal.jsonl", lambda b: b.replace(b"moe", b"mae", 1))):
+        path = os.path.join(folder, file)
+        shutil.copy(path, path + ".kept")
+        with open(path, "rb") as f:
+            text = f.read()
+        with open(path, "wb") as f:
+            f.write(change(text))
+        answer = place.ctl_json("calibration", wanted=LOCK)
+        equal((answer["programs"][0]["status"], answer["priors"]["scored"]), ("unverified", 0), file)
+        os.replace(path + ".kept", path)
+
+
+lab.main(test_imported, test_tampered, test_executed)
