@@ -1,7 +1,7 @@
 /* sign: a reviewer's signature over a receipt that verifies. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -22,9 +22,9 @@ int cmd_sign(const struct ctl_options *o, enum exit_code *code, struct err *err)
                        "the .tar beside it is packed anew",
                        o->args[0]);
     }
-    char *folder = path_absolute(NULL, o->args[0]);
-    for (size_t n = strlen(folder); n > 1 && folder[n - 1] == '/'; n--) {
-        folder[n - 1] = '\0'; /* the tar lies beside it */
+    char *folder = realpath(o->args[0], NULL); /* "." too: the tar lies beside it */
+    if (folder == NULL) {
+        return err_set_errno(err, errno, "find %s", o->args[0]);
     }
     int rc = receipt_sign(folder, o->key, &path, err);
     if (rc == 0 && o->json) {

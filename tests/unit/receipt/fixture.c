@@ -152,6 +152,17 @@ static char *result_text(const struct maker *k, size_t task, const char *attempt
     return strbuf_detach(&s);
 }
 
+/* Not synced: there are thousands of them, and nobody pulls the plug. */
+static int write_quickly(const char *folder, const char *name, const char *text, struct err *err)
+{
+    char *path = path_join(folder, name);
+    FILE *file = fopen(path, "we");
+    bool ok = file != NULL && fputs(text, file) >= 0;
+    ok = file != NULL && fclose(file) == 0 && ok;
+    free(path);
+    return ok ? 0 : err_set(err, ERR_IO, "cannot write a result");
+}
+
 static int put_result(struct maker *k, size_t task, const char *attempt, struct digest *digest)
 {
     const struct program *p = k->program;
@@ -162,7 +173,7 @@ static int put_result(struct maker *k, size_t task, const char *attempt, struct 
         xasprintf("%s/cells/%s/%s", k->folder, p->cells[task / n].name, p->stages[task % n].name);
     *digest = digest_bytes(text, strlen(text));
     int rc = dir_make(folder, 0700, k->err);
-    rc = rc == 0 ? write_text(folder, "result.json", text, 0600, k->err) : rc;
+    rc = rc == 0 ? write_quickly(folder, "result.json", text, k->err) : rc;
     rc = rc == 0 ? json_parse(text, strlen(text), &result, k->err) : rc;
     evidence_set_task(&k->evidence, task / n, task % n, TASK_END_DONE, NULL);
     rc = rc == 0 ? evidence_add_result(&k->evidence, task / n, task % n, result, k->err) : rc;
