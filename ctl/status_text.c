@@ -233,7 +233,43 @@ static const struct {
     {"backoff", "wait before the next attempt"},
     {"paused", "wait because the program is paused"},
     {"disk", "wait for disk space"},
+    {"apparatus", "wait until the apparatus check holds"},
 };
+
+/* A line a check: "apparatus reference: score.acc holds: expected 0.7 within 0.01, got 0.7". */
+static void status_apparatus(struct strbuf *sb, const cJSON *summary)
+{
+    const cJSON *list = json_member(summary, "apparatus");
+    for (const cJSON *a = list ? list->child : NULL; a != NULL; a = a->next) {
+        const cJSON *holds = json_member(a, "holds");
+        const cJSON *value = json_member(a, "value");
+        const cJSON *expected = json_member(a, "expected");
+        const cJSON *within = json_member(a, "within");
+        strbuf_addf(sb, "apparatus %s: %s ", answer_text(a, "name", "?"),
+                    answer_text(a, "metric", "?"));
+        if (cJSON_IsNull(holds)) {
+            strbuf_addf(sb, "is not known yet (%s)", answer_text(a, "state", "?"));
+        } else {
+            strbuf_adds(sb, cJSON_IsTrue(holds) ? "holds" : "DOES NOT HOLD");
+        }
+        if (cJSON_IsNumber(expected) && cJSON_IsNumber(within)) {
+            strbuf_addf(sb, ": expected %.10g within %.10g", expected->valuedouble,
+                        within->valuedouble);
+        }
+        if (cJSON_IsNumber(value)) {
+            strbuf_addf(sb, ", got %.10g", value->valuedouble);
+        }
+        strbuf_addc(sb, '\n');
+    }
+}
+
+static void status_clock(struct strbuf *sb, const cJSON *summary)
+{
+    const char *why = answer_text(summary, "clock", NULL);
+    if (why != NULL) {
+        strbuf_addf(sb, "%s\n", why);
+    }
+}
 
 static void status_not_running(struct strbuf *sb, const struct term *t, const cJSON *summary)
 {
@@ -325,7 +361,9 @@ void status_program(struct strbuf *sb, const struct term *t, const cJSON *summar
     }
     status_line(sb, t, summary);
     status_history(sb, summary);
+    status_clock(sb, summary);
     status_counted(sb, t, summary);
+    status_apparatus(sb, summary);
     status_not_running(sb, t, summary);
     status_paused(sb, t, summary);
     int64_t garbage = answer_int(summary, "garbage_lines", 0);

@@ -17,6 +17,7 @@
 #include "daemon/server.h"
 #include "prereg/imported.h"
 #include "prereg/lock_sign.h"
+#include "prereg/lock_time.h"
 #include "prereg/object.h"
 
 struct submit_job {
@@ -76,6 +77,7 @@ static int check_submitted(struct submit_job *j)
     char *lock_path = lock_path_of(j->path);
     int rc = bundle_load(j->path, lock_path, j->path, &j->bundle, &j->err);
     free(lock_path);
+    rc = rc == 0 ? lock_check_time(j->bundle->lock, clock_wall(), &j->err) : rc;
     rc = rc == 0 ? check_signer(j) : rc;
     if (rc == 0) {
         rc = lock_verify(j->bundle->program, j->bundle->lock, LOCK_ALL, NULL, &j->notes, &j->err);

@@ -215,6 +215,15 @@ cJSON *apparatus_json(const struct hosted *h, const struct bundle *b, uint32_t t
 
 /* ---- before the verdict ---- */
 
+static bool has_task(const struct hosted *h, const char *name)
+{
+    bool found = false;
+    for (size_t i = 0; i < h->n_checks; i++) {
+        found = found || strcmp(h->checks[i].name, name) == 0;
+    }
+    return found;
+}
+
 /* Some held stage has a result: then it was let go by checks that held. */
 static bool let_go(const struct hosted *h, const struct bundle *b, const struct task_row *rows)
 {
@@ -253,6 +262,12 @@ int apparatus_verify_all(const struct hosted *h, const struct bundle *b,
     int rc = 0;
     if (!let_go(h, b, rows)) {
         return 0; /* no evaluation rests on them */
+    }
+    for (size_t i = 0; rc == 0 && i < b->program->n_apparatus; i++) {
+        const char *name = b->program->apparatus[i].name;
+        if (!has_task(h, name)) {
+            rc = err_set(err, ERR_LOCK, "apparatus.%s was never checked", name);
+        }
     }
     for (size_t i = 0; rc == 0 && i < h->n_checks; i++) {
         uint32_t task = (uint32_t)(h->n_tasks + i);

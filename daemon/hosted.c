@@ -203,6 +203,7 @@ void hosted_free(struct hosted *h)
     for (size_t i = 0; i < PAUSE_NR; i++) {
         free(h->paused_why[i]);
     }
+    free(h->clock_why);
     free(h->refused_why);
     hosted_forget_checks(h);
     free(h->tasks);

@@ -87,6 +87,7 @@ struct hosted {
     struct stage_times *times;        /* per stage */
     int64_t malformed;                /* lines, over all ended attempts */
     char *paused_why[PAUSE_NR];       /* of each bit of status.paused; or NULL */
+    char *clock_why;            /* the clock was behind its journal at the start; or NULL */
     char *refused_why;                /* of the verdict, when it was last asked for; or NULL */
     char *verdict_text;               /* verdict.json's bytes once computed here; or NULL */
     cJSON *verdict_timing;            /* validity that rests on timings; or NULL */

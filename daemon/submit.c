@@ -10,6 +10,7 @@
 #include "base/xalloc.h"
 #include "daemon/hosted.h"
 #include "daemon/rpc/client.h"
+#include "prereg/lock_time.h"
 
 #define SUBMIT_LIMIT_MS ((int64_t)6 * 60 * 60 * 1000) /* hashing terabytes takes a while */
 #define SPARSE_MS       15000
@@ -219,6 +220,7 @@ static int look_first(const char *path, struct err *err)
     char *lock = lock_path_of(absolute);
     int rc = bundle_load(absolute, lock, absolute, &b, err);
     if (rc == 0) {
+        rc = lock_check_time(b->lock, clock_wall(), err);
         bundle_unref(b);
     }
     free(lock);

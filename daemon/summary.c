@@ -294,6 +294,7 @@ static void put_life(cJSON *o, const struct shell *sh, const struct hosted *h)
     summary_put_time(o, "finished", h->finished);
     json_put_bool(o, "sealed", !h->status.unsealed && !h->status.unblinded);
     json_put_bool(o, "unblinded", h->status.unblinded);
+    json_put_string(o, "clock", h->clock_why);
     json_put_string(o, "history", h->unverified ? "unverified" : "verified");
     json_put_int(o, "elapsed_ms", end.ms > h->submitted.ms ? end.ms - h->submitted.ms : 0);
     double eta = eta_ms(sh, h);

@@ -7,7 +7,7 @@ import os
 import shutil
 
 import lab
-from lab import OK, equal, expect
+from lab import LOCK, OK, equal, expect
 
 GRID = """[program]
 name = "checked"
@@ -168,4 +168,22 @@ def test_model_changed(place):
     expect(not os.path.exists(os.path.join(place.program_folder(), "report", "verdict.json")), "a verdict was written")
 
 
-lab.main(test_holds, test_daemon_killed, test_fails, test_not_measured, test_model_changed)
+def test_clock(place):
+    """A lock from the future is refused before anything is started for it."""
+    place.write("checked/reference/model.json", json.dumps({"skill": 0.7}))
+    shutil.copy2(os.path.join(lab.HERE, "apparatus_worker.py"), place.path("checked"))
+    grid = place.write("checked/grid.toml", GRID.format(hold=place.path("hold")))
+    place.ctl("lock", grid)
+    with open(grid + ".lock", encoding="utf-8") as f:
+        lock = json.load(f)
+    lock["time"] = "2199-01-01T00:00:00.000Z"
+    os.chmod(grid + ".lock", 0o644)
+    with open(grid + ".lock", "w", encoding="utf-8") as f:
+        json.dump(lock, f)
+    place.serve()
+    said = place.must(LOCK, "preregd", "submit", grid).stderr
+    expect("2199-01-01" in said and "clock" in said, f"what is said of it: {said}")
+    equal(place.status(), [], "programs of the daemon")
+
+
+lab.main(test_clock, test_holds, test_daemon_killed, test_fails, test_not_measured, test_model_changed)
