@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "ctl/calibration.h"
 #include "ctl/ctl.h"
