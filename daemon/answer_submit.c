@@ -15,6 +15,7 @@
 #include "daemon/answer.h"
 #include "daemon/load.h"
 #include "daemon/server.h"
+#include "prereg/amendment.h"
 #include "prereg/imported.h"
 #include "prereg/lock_sign.h"
 #include "prereg/lock_time.h"
@@ -128,6 +129,21 @@ static int check_same_root(const struct submit_job *j, const char *lock_path, st
                          "%s is the folder of another program, whose root begins alike", j->folder);
 }
 
+/* The text that is submitted is the root's: over an amended one it would be half of each. */
+static int check_not_amended(const struct submit_job *j, struct err *err)
+{
+    char *amendments = path_join(j->folder, AMENDMENT_FOLDER);
+    char *first = amendment_file(amendments, 1, "json");
+    int rc = file_kind_at(first) == FILE_ABSENT
+                 ? 0
+                 : err_set(err, ERR_LOCK,
+                           "it has been amended (`preregctl diff`): it cannot be submitted as it "
+                           "was locked");
+    free(first);
+    free(amendments);
+    return rc;
+}
+
 static int copy_files(struct submit_job *j)
 {
     char *program_path = path_join(j->folder, HOSTED_PROGRAM_FILE);
@@ -136,6 +152,9 @@ static int copy_files(struct submit_job *j)
     int rc = dir_make(j->folder, 0700, &j->err);
     if (rc == 0) {
         rc = check_same_root(j, lock_path, &j->err);
+    }
+    if (rc == 0) {
+        rc = check_not_amended(j, &j->err);
     }
     if (rc == 0) {
         rc = load_save_origin(j->folder, j->path, &j->err);

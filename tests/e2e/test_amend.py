@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Amendments through the daemon: the first paper's own two, what each level refuses, what a crash leaves, what tampering gets."""
+
+import json
+import os
+import shutil
+
+import lab
+from lab import ANY, LOCK, OK, equal, expect
+
+BAND = "0.85 <= ratio(fact.train.step_seconds, arm, 'b', 'a') <= 1.20"
+GRID = """[program]
+name = "amended"
+schema = 1
+question = "Which?"
+[[factor]]
+name = "arm"
+levels = ["a", "b"]
+[stage.train]
+command = ["./amend_worker.py"]
+params = {{ gates = "{gates}" }}
+[stage.score]
+after = ["train"]
+command = ["./amend_worker.py"]
+params = {{ gates = "{gates}", shots = 5 }}
+[measure]
+winogrande = {{ metric = "score.acc_norm", items = 100, chance = 0.25, floor = 0.54 }}
+[contrast]
+arm = {{ between = {{ arm = ["b", "a"] }} }}
+[counter]
+k = {{ contrast = "arm", clears = "every_cell", binds = true }}
+[[input]]
+name = "cleared"
+levels = [["yes", "counter.k == 1"], ["no", "otherwise"]]
+[table]
+inputs = ["cleared"]
+rows = [["yes", "up"], ["no", "down"]]
+[outcome]
+up = {{ prior = 0.5, title = "Cleared" }}
+down = {{ prior = 0.4, title = "Not cleared" }}
+[validity]
+compute_match = {{ condition = "{band}", on_fail = "flag", timing = true }}
+[instrument.bayes]
+kind = "bayes"
+contrast = "arm"
+priors = {{ wide = 0.02 }}
+"""
+
+
+def submitted(place):
+    shutil.copy2(os.path.join(lab.HERE, "amend_worker.py"), place.write("p/none", "") and place.path("p"))
+    grid = place.write("p/grid.toml", GRID.format(gates=place.path("gates"), band=BAND))
+    os.makedirs(place.path("gates"), exist_ok=True)
+    place.ctl("lock", grid)
+    place.serve()
+    place.must(OK, "preregd", "submit", grid)
+    return grid
+
+
+def gate(place, stage):
+    place.write(f"gates/{stage}.go", "")
+
+
+def amend(place, grid, *more, wanted=OK):
+    return place.ctl("amend", grid, "--reason", "as published", *more, wanted=wanted)
+
+
+def read(*parts):
+    with open(os.path.join(*parts), encoding="utf-8") as f:
+        return json.load(f)
+
+
+def refused(place, grid, old, new, *words):
+    """The edit is refused by name, and taken back."""
+    place.edit(grid, old, new)
+    run = amend(place, grid, wanted=ANY)
+    for word in words:
+        expect(word in run.stderr, f"{new}: {run.stderr!r} does not say {word!r}")
+    place.edit(grid, new, old)
+
+
+def test_two_amendments(place):
+    """Step-time refresh and acc_norm -> acc: the verdict is that of the amended table, under the root and the present head."""
+    grid = submitted(place)
+    place.edit(grid, "<= 1.20", "<= 1.30")
+    dry = amend(place, grid, "--dry-run").stdout
+    expect("validity.compute_match" in dry and "nothing was amended" in dry, dry)
+    expect(not os.path.exists(os.path.join(place.program_folder(), "amendments")), "--dry-run wrote")
+    amend(place, grid)
+    gate(place, "train")
+    place.wait_for(lambda: all(t["state"] == "running" for n, t in place.tasks().items() if n.endswith("/score")), 30, "score runs")
+    refused(place, grid, "<= 1.30", "<= 1.40", "plan.validity.compute_match", "there are scores, sealed")
+    refused(place, grid, "floor = 0.54", "floor = 0.5", "plan.measure.winogrande.floor", "floors", "open a new program (supersedes)")
+    refused(place, grid, "shots = 5", "shots = 4", "plan.stage.score.params.shots", "a task of stage score has been started")
+    place.edit(grid, "score.acc_norm", "score.acc")
+    amend(place, grid)
+    folder = place.program_folder()
+    shown = place.ctl_json("diff", grid)
+    equal([a["level"] for a in shown["amendments"]], ["nothing_scored", "sealed"], "levels")
+    equal(shown["unlocked"], [], "what is in the file alone")
+    gate(place, "score")
+    place.wait_finished(60)
+    verdict = read(folder, "report", "verdict.json")
+    equal(verdict["root"], shown["root"], "root")
+    equal(verdict["head"], shown["head"], "head of the verdict")
+    equal(place.ctl_json("verdict")["outcome"], "down", "outcome by acc (0.50), not by acc_norm (0.56)")
+    heads = {read(d, "task.json")["head"] for d, _, files in os.walk(os.path.join(folder, "cells")) if "task.json" in files}
+    expect(shown["root"] in heads and len(heads) == 2, f"attempts keep the heads they began with: {heads}")
+    post_hoc(place, grid, verdict)
+
+
+def post_hoc(place, grid, verdict):
+    """After the verdict: instruments alone, marked so; the verdict stays, over a restart too."""
+    refused(place, grid, "score.acc\"", "score.acc_norm\"", "plan.measure.winogrande.metric", "scores have been seen")
+    place.edit(grid, "wide = 0.02", "wide = 0.03")
+    expect("post hoc" in amend(place, grid).stdout, "not marked as post hoc")
+    path = os.path.join(place.program_folder(), "report", "verdict.json")
+    os.remove(path)  # it is computed again, with the head it had
+    place.ctl("stop")
+    place.wait_for(lambda: place.daemon.poll() is not None, 30, "the daemon stops")
+    place.serve()
+    place.wait_for(lambda: os.path.exists(path), 30, "verdict.json is written again")
+    equal(read(path), verdict, "the verdict after a post hoc amendment")
+    place.kill_daemon()
+    place.ctl("rebuild")
+    place.serve()
+    equal(place.status()[0]["amendments"], 3, "amendments after a rebuild")
+
+
+def test_crashes(place):
+    """Files without a row are put aside; a row whose grid.toml was not replaced is completed."""
+    grid = submitted(place)
+    place.edit(grid, "<= 1.20", "<= 1.30")
+    amend(place, grid)
+    folder = place.program_folder()
+    amendments = os.path.join(folder, "amendments")
+    first = read(amendments, "0001.json")
+    place.kill_daemon()
+    shutil.copy2(os.path.join(amendments, "0000.toml"), os.path.join(folder, "grid.toml"))
+    place.write(os.path.join(amendments, "0002.json"), json.dumps({**first, "number": 2}))
+    place.write(os.path.join(amendments, "0002.toml"), "half")
+    place.serve()
+    equal(place.status()[0]["head"], first["head"], "head after a crash")
+    expect("<= 1.30" in open(os.path.join(folder, "grid.toml"), encoding="utf-8").read(), "grid.toml was not completed")
+    equal(sorted(os.listdir(amendments)), ["0000.toml", "0001.json", "0001.toml", "0002.json.aside", "0002.toml.aside"], "files")
+    gate(place, "train")
+    gate(place, "score")
+    place.wait_finished(60)
+
+
+def test_tampering(place):
+    """A chain that was touched is refused at the start and by diff, with exit 3 and the file's name."""
+    grid = submitted(place)
+    place.edit(grid, "<= 1.20", "<= 1.30")
+    amend(place, grid)
+    place.kill_daemon()
+    path = os.path.join(place.program_folder(), "amendments", "0001.json")
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    for old, new in (("as published", "as it suits"), ('"nothing_run"', '"sealed"'), ('"nothing_scored"', '"nothing_run"')):
+        if old in text:
+            place.write(path, text.replace(old, new))
+            expect("0001.json" in place.ctl("diff", grid, wanted=LOCK).stderr, "diff does not name the file")
+    os.remove(path)
+    place.serve()
+    unloaded = place.ctl_json("status")["unloaded"]
+    expect(len(unloaded) == 1 and "is missing" in unloaded[0]["why"], f"a removed amendment: {unloaded}")
+
+
+def test_stale(place):
+    """Prepared from a head that is no longer the present one, or with nothing changed, without a reason, unknown: refused."""
+    grid = submitted(place)
+    expect("nothing differs" in amend(place, grid, wanted=ANY).stderr, "an empty amendment")
+    place.ctl("amend", grid, wanted=lab.USAGE)
+    place.edit(grid, "<= 1.20", "<= 1.30")
+    amend(place, grid)
+    expect("nothing differs" in amend(place, grid, wanted=ANY).stderr, "the same again")
+    place.must(LOCK, "preregd", "submit", grid)
+    place.edit(grid, "<= 1.30", "<= 1.20")  # what was locked would put half of each program in place
+    expect("has been amended" in place.must(LOCK, "preregd", "submit", grid).stderr, "the root's text over an amended program")
+
+
+lab.main(test_two_amendments, test_crashes, test_tampering, test_stale)
