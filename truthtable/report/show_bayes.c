@@ -11,9 +11,9 @@
 
 static const char *reading_words(const char *reading)
 {
-    return strcmp(reading, "null") == 0     ? "for no difference"
-           : strcmp(reading, "effect") == 0 ? "for a difference"
-                                            : reading;
+    return strcmp(reading, "for the null") == 0       ? "for no difference"
+           : strcmp(reading, "against the null") == 0 ? "for a difference"
+                                                      : reading;
 }
 
 /* Which side of the bounds the factor lies on, beside the number. */
@@ -21,9 +21,9 @@ static void factor_cell(struct doc *d, struct doc_cell *cell, const cJSON *facto
 {
     const char *reading = words_member(factor, "reading");
     double bf10 = member_number(factor, "bf10");
-    const char *mark = strcmp(reading, "null") == 0     ? " \xe2\x97\x8b"
-                       : strcmp(reading, "effect") == 0 ? " \xe2\x97\x8f"
-                                                        : "";
+    const char *mark = strcmp(reading, "for the null") == 0       ? " \xe2\x97\x8b"
+                       : strcmp(reading, "against the null") == 0 ? " \xe2\x97\x8f"
+                                                                  : "";
     doc_number(d, cell,
                isfinite(bf10) ? arena_printf(&d->arena, "%s%s", fmt_short(&d->arena, bf10, 4), mark)
                               : FMT_NONE,
