@@ -87,13 +87,13 @@ struct hosted {
     struct stage_times *times;        /* per stage */
     int64_t malformed;                /* lines, over all ended attempts */
     char *paused_why[PAUSE_NR];       /* of each bit of status.paused; or NULL */
-    char *clock_why;            /* the clock was behind its journal at the start; or NULL */
-    char *refused_why;                /* of the verdict, when it was last asked for; or NULL */
-    char *verdict_text;               /* verdict.json's bytes once computed here; or NULL */
-    cJSON *verdict_timing;            /* validity that rests on timings; or NULL */
-    bool verdict_waits;               /* the lock refused it: asked for again once that holds */
-    bool looked_at;                   /* a job looks whether what was missing is there */
-    bool report_ready;                /* prereg-report has ended well */
+    char *clock_why;       /* this machine's clock was behind its journal at the start; or NULL */
+    char *refused_why;     /* of the verdict, when it was last asked for; or NULL */
+    char *verdict_text;    /* verdict.json's bytes once computed here; or NULL */
+    cJSON *verdict_timing; /* validity that rests on timings; or NULL */
+    bool verdict_waits;    /* the lock refused it: asked for again once that holds */
+    bool looked_at;        /* a job looks whether what was missing is there */
+    bool report_ready;     /* prereg-report has ended well */
     bool report_running;
     struct report_process *report; /* of act_report.c, while prereg-report runs */
     uint64_t version;              /* counts changes, for subscribers */

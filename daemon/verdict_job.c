@@ -93,8 +93,7 @@ static int compute(struct verdict_job *j)
         j->refused_by_lock = true;
         return rc;
     }
-    rc = j->again ? 0
-                  : apparatus_verify_all(j->hosted, j->bundle, j->rows, j->checks, &j->err);
+    rc = j->again ? 0 : apparatus_verify_all(j->hosted, j->bundle, j->rows, j->checks, &j->err);
     if (rc != 0) {
         return rc;
     }
