@@ -97,4 +97,27 @@ def test_bad_records(place):
     place.ctl("replay", place.write("no.toml", "[program]\n"), records(place), wanted=INVALID)
 
 
-lab.main(test_the_paper, test_bound, test_indeterminate, test_a_loss_that_ran_away, test_void, test_bad_records)
+def test_values(place):
+    """Values that are none leave their gate open and say why; what the file cannot mean is an error that names it."""
+    for value, why in (({"value": 1.2, "n": 60}, "outside 0..1"), ({"value": 0.5, "n": -3}, "n is not a count"),
+                       ({"value": 0.5, "n": 59.5}, "n is not a count"), ({"value": 0.5, "n": 59}, "on 59 items, the plan says 60"),
+                       ({"value": None}, "null or NaN, without a reason"),
+                       (float("nan"), "null or NaN, without a reason"), ("0.5", "not a number")):
+        def change(cell, stage, record, value=value):
+            if (cell, stage) == ("arch=moe,seed=2", "grammar"):
+                record["metrics"] = {"acc": value}
+            return record
+        verdict = place.ctl_json("replay", MICRO, records(place, change), wanted=INDETERMINATE)["verdict"]
+        gate = [g for g in verdict["gates"] if (g["measure"], g["cell"]) == ("grammar", "arch=moe,seed=2")][0]
+        equal((gate["cleared"], gate["why"]), (None, why), f"gate of {value}")
+    with open(records(place), encoding="utf-8") as f:
+        good = f.read()
+    for old, new, word in (('"value": 0.6', '"value": 0.6.', "records.json"), ('"program": "micro"', '"program": "other"', "other"),
+                           ('"stage": "giving"', '"stage": "taking"', "taking"), ('"end": "done"', '"end": "blocked"', "cause")):
+        bad = place.write("records.json", good.replace(old, new, 1))
+        run = place.run("preregctl", "replay", MICRO, bad, "--out", place.path("out"))
+        expect(run.returncode > 0 and word in run.stderr, f"{new}: exit {run.returncode}, {run.stderr}")
+        expect(not os.path.exists(place.path("out")), f"{new}: a folder was written")
+
+
+lab.main(test_values, test_the_paper, test_bound, test_indeterminate, test_a_loss_that_ran_away, test_void, test_bad_records)
