@@ -12,13 +12,16 @@ _preregctl() {
     local cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]-} words=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words="init check lock status cells explain logs retry cancel pause resume unblind verdict report rebuild replay import calibration stop
+        words="init check lock status cells explain logs retry cancel pause resume unblind verdict report rebuild replay import export verify sign calibration stop
             help version"
     else
         case "$command:$cur" in
         check:-*) words="--json --no-run --explain --help" ;;
         lock:-*) words="--json --key --timestamp --replace --verify --allowed-signers --ca --help" ;;
         replay:-*) words="--json --out --replace --state --help" ;;
+        export:-*) words="--json --out --state --help" ;;
+        verify:-*) words="--json --allowed-signers --ca --state --help" ;;
+        sign:-*) words="--json --key --state --help" ;;
         import:-*) words="--json --out --pattern --samples --records --label --replace --state --help" ;;
         status:-*) words="--json --watch --interval --all --state --help" ;;
         logs:-*) words="--json --follow --lines --attempt --program --state --help" ;;
@@ -34,7 +37,7 @@ _preregctl() {
             ;;
         status:* | cells:* | pause:* | resume:* | unblind:* | verdict:* | report:*) words=$(_preregctl_programs) ;;
         explain:* | logs:* | retry:* | cancel:*) words=$(_preregctl_tasks) ;;
-        help:*) words="init check lock status cells explain logs retry cancel pause resume unblind verdict report rebuild replay import calibration stop" ;;
+        help:*) words="init check lock status cells explain logs retry cancel pause resume unblind verdict report rebuild replay import export verify sign calibration stop" ;;
         esac
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
