@@ -2,19 +2,25 @@
 
 #include "state/internal.h"
 
-static int run_bound(struct store *store, const char *sql, const int64_t args[2], const char *name,
-                     const char *stage, int *n_changed, struct err *err)
+struct bound {       /* ?1 and, where they are given, ?2 to ?4 */
+    int64_t args[2]; /* program, task (-1: none) */
+    const char *name;
+    const char *stage;
+};
+
+static int run_bound(struct store *store, const char *sql, const struct bound *b, int *n_changed,
+                     struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
     int rc = sql_prepare(store->db, sql, &stmt, err);
     if (rc == 0) {
-        sql_bind_int(stmt, 1, args[0]);
-        if (args[1] >= 0) {
-            sql_bind_int(stmt, 2, args[1]);
+        sql_bind_int(stmt, 1, b->args[0]);
+        if (b->args[1] >= 0) {
+            sql_bind_int(stmt, 2, b->args[1]);
         }
-        if (name != NULL) {
-            sql_bind_text(stmt, 3, name);
-            sql_bind_text(stmt, 4, stage);
+        if (b->name != NULL) {
+            sql_bind_text(stmt, 3, b->name);
+            sql_bind_text(stmt, 4, b->stage);
         }
         rc = sql_run(stmt, n_changed, err);
     }
@@ -55,14 +61,14 @@ static int grid_size(struct store *store, uint32_t program, int64_t *out, struct
 /* One task more, behind all others; nothing is declared of it yet. */
 static int append(struct store *store, uint32_t program, int64_t task, struct err *err)
 {
-    const int64_t args[2] = {program, task};
+    const struct bound args = {.args = {program, task}};
     int rc = run_bound(store, "INSERT INTO tasks(program, task, state) VALUES(?1, ?2, 'ready')",
-                       args, NULL, NULL, NULL, err);
+                       &args, NULL, err);
     return rc != 0 ? rc
                    : run_bound(store,
                                "INSERT INTO apparatus(program, task, name, stage, declared)"
                                " VALUES(?1, ?2, ?3, ?4, 0)",
-                               args, "", "", NULL, err);
+                               &(struct bound){{args.args[0], args.args[1]}, "", ""}, NULL, err);
 }
 
 static int next_free(struct store *store, uint32_t program, int64_t *out, struct err *err)
@@ -100,19 +106,20 @@ int store_apparatus_sync(struct store *store, uint32_t program, const struct pro
                          struct err *err)
 {
     assert(store->open_transaction);
-    const int64_t all[2] = {program, -1};
-    int rc = run_bound(store, "UPDATE apparatus SET declared=0 WHERE program=?1", all, NULL, NULL,
-                       NULL, err);
+    const struct bound all = {.args = {program, -1}};
+    int rc = run_bound(store, "UPDATE apparatus SET declared=0 WHERE program=?1", &all, NULL, err);
     for (size_t i = 0; rc == 0 && i < p->n_apparatus; i++) {
         const struct apparatus *a = &p->apparatus[i];
         int64_t task = -1;
         rc = find_or_append(store, program, a->name, &task, err);
         if (rc == 0) {
-            const int64_t args[2] = {program, task};
-            rc = run_bound(store,
-                           "UPDATE apparatus SET declared=1, name=?3, stage=?4"
-                           " WHERE program=?1 AND task=?2",
-                           args, a->name, p->stages[a->stage].name, NULL, err);
+            const struct bound args = {.args = {program, task}};
+            rc = run_bound(
+                store,
+                "UPDATE apparatus SET declared=1, name=?3, stage=?4"
+                " WHERE program=?1 AND task=?2",
+                &(struct bound){{args.args[0], args.args[1]}, a->name, p->stages[a->stage].name},
+                NULL, err);
         }
     }
     return rc;
@@ -170,7 +177,7 @@ int apparatus_take_line(struct store *store, const struct state_row *row, struct
 {
     int64_t grid = 0;
     int64_t next = 0;
-    const int64_t args[2] = {row->program, row->task};
+    const struct bound args = {.args = {row->program, row->task}};
     int rc = grid_size(store, row->program, &grid, err);
     if (rc == 0 && (row->task < grid || row->task - grid >= STORE_APPARATUS_MAX)) {
         rc = err_set(err, ERR_CORRUPT, "task %u cannot be apparatus check \"%.60s\"", row->task,
@@ -187,20 +194,23 @@ int apparatus_take_line(struct store *store, const struct state_row *row, struct
                ? rc
                : run_bound(store,
                            "UPDATE apparatus SET name=?3, stage=?4 WHERE program=?1 AND task=?2",
-                           args, row->apparatus, row->stage == NULL ? "" : row->stage, NULL, err);
+                           &(struct bound){{args.args[0], args.args[1]},
+                                           row->apparatus,
+                                           row->stage == NULL ? "" : row->stage},
+                           NULL, err);
 }
 
 int apparatus_forget_result(struct store *store, const struct state_row *row, struct err *err)
 {
-    const int64_t args[2] = {row->program, row->task};
+    const struct bound args = {.args = {row->program, row->task}};
     int n = 0;
-    int rc = run_bound(store, "UPDATE apparatus SET name=name WHERE program=?1 AND task=?2", args,
-                       NULL, NULL, &n, err);
+    int rc = run_bound(store, "UPDATE apparatus SET name=name WHERE program=?1 AND task=?2", &args,
+                       &n, err);
     if (rc == 0 && n != 1) {
         rc = err_set(err, ERR_CORRUPT, "task %u of program %u is no apparatus check", row->task,
                      row->program);
     }
     return rc != 0 ? rc
-                   : run_bound(store, "DELETE FROM results WHERE program=?1 AND task=?2", args,
-                               NULL, NULL, NULL, err);
+                   : run_bound(store, "DELETE FROM results WHERE program=?1 AND task=?2", &args,
+                               NULL, err);
 }
