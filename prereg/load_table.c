@@ -8,7 +8,7 @@
 #define INPUTS_MAX       ((size_t)32)
 #define INPUT_LEVELS_MAX ((size_t)64)
 #define OUTCOMES_MAX     ((size_t)1024)
-#define ROWS_MAX         ((size_t)100000)
+#define ROWS_MAX         ((size_t)1 << 18)
 #define OUTCOME_NAME_MAX ((size_t)64)
 /* Priors are decimals: 0.1 ten times is a whole, whatever doubles make of it. */
 #define PRIOR_SLACK 1e-9

@@ -18,7 +18,7 @@
 #include "base/diag.h"
 #include "base/err.h"
 
-#define TOML_BYTES_MAX     ((size_t)4 << 20)
+#define TOML_BYTES_MAX     ((size_t)32 << 20)
 #define TOML_DEPTH_MAX     32
 #define TOML_KEY_PARTS_MAX 16
 

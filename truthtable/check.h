@@ -39,6 +39,13 @@ struct row_proof {
     enum reach reach;
     bool alone;       /* witnessed by scores that fire no other row */
     uint64_t witness; /* number of the search's trial */
+    size_t conflict;  /* REACH_IMPOSSIBLE: which; else INDEX_NONE */
+};
+
+/* Levels of a few inputs that no complete set of records makes possible together; without any one
+ * of them the rest is not proved impossible. */
+struct conflict {
+    const size_t *levels; /* [table input]; INDEX_NONE: that input has no part in it */
 };
 
 struct outcome_proof {
@@ -89,7 +96,11 @@ struct check_report {
     struct arena arena;
     const struct program *program;
     struct table_proof table;
-    struct row_proof *rows;         /* [row] */
+    struct row_proof *rows;     /* [row] */
+    struct conflict *conflicts; /* what the impossible rows run against */
+    size_t n_conflicts;
+    uint64_t n_proofs; /* attempts at a contradiction */
+    bool proofs_ended; /* at their limit: rows without a witness may be impossible, too */
     struct outcome_proof *outcomes; /* [outcome] */
     uint64_t n_trials;
     struct measure_proof *measures; /* [measure] */

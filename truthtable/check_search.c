@@ -12,7 +12,7 @@
 #include "truthtable/evaluation.h"
 
 #define SEARCH_SEED     UINT64_C(0x70726572656764) /* any; printed programs must not change with it */
-#define SEARCH_WORK     5e7 /* cells x measures x contrasts + rows, summed over trials */
+#define SEARCH_WORK     3e7 /* cells x measures x contrasts + rows / 16, summed over trials */
 #define TRIALS_MAX      20000.0
 #define TRIALS_MIN      16.0
 #define MAGNITUDES_MAX  64
@@ -170,8 +170,8 @@ static double condition_mean(const struct reading *r, const struct rules *rules,
     return sum / (double)l->n_replicates;
 }
 
-static const char *scores_text(const struct reading *reading, const struct rules *rules,
-                               struct arena *arena)
+const char *search_scores(const struct reading *reading, const struct rules *rules,
+                          struct arena *arena)
 {
     const struct program *p = rules->program;
     struct strbuf sb = STRBUF_INIT;
@@ -199,14 +199,13 @@ static void mark(struct searching *s, const struct evaluation *ev, const struct 
     struct check_report *r = s->report;
     const struct program *p = r->program;
     size_t binds = evaluation_outcome(ev);
-    for (size_t k = 0; k < p->n_rows; k++) {
+    for (size_t i = 0; i < ev->n_fired; i++) {
+        size_t k = ev->fired[i];
         struct row_proof *row = &r->rows[k];
         struct outcome_proof *o = &r->outcomes[p->rows[k].outcome];
-        if (!ev->fired[k]) {
-            continue;
-        }
         if (row->reach != REACH_WITNESSED) {
-            *row = (struct row_proof){.reach = REACH_WITNESSED, .witness = trial};
+            row->reach = REACH_WITNESSED;
+            row->witness = trial;
             s->n_open--;
         }
         if (ev->n_fired == 1 && !row->alone) {
@@ -217,7 +216,7 @@ static void mark(struct searching *s, const struct evaluation *ev, const struct 
             bool was_binding = o->binds;
             o->reach = REACH_WITNESSED;
             o->binds = binds == p->rows[k].outcome;
-            o->scores = scores_text(reading, s->rules, &r->arena);
+            o->scores = search_scores(reading, s->rules, &r->arena);
             s->n_open -= o->binds && !was_binding ? 1 : 0;
         }
     }
@@ -226,7 +225,7 @@ static void mark(struct searching *s, const struct evaluation *ev, const struct 
 void search_run(struct check_report *r, const struct rules *rules)
 {
     const struct program *p = r->program;
-    double work = (double)(p->n_cells * p->n_measures * (p->n_contrasts + 1) + p->n_rows);
+    double work = (double)(p->n_cells * p->n_measures * (p->n_contrasts + 1) + p->n_rows / 16);
     uint64_t n_trials = (uint64_t)fmin(TRIALS_MAX, fmax(TRIALS_MIN, SEARCH_WORK / work));
     struct searching s = {.report = r, .rules = rules, .n_open = p->n_rows + p->n_outcomes};
     for (r->n_trials = 0; r->n_trials < n_trials && s.n_open > 0; r->n_trials++) {

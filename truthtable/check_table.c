@@ -92,12 +92,17 @@ static uint16_t join(uint16_t a, uint16_t b)
     return b == OUTCOME_NONE ? a : OUTCOME_MIXED;
 }
 
+static size_t n_sets_of(const struct program *p, size_t table_input)
+{
+    return ((size_t)1 << n_levels_of(p, table_input)) - 1;
+}
+
 /* Replaces one axis of levels by one of their non-empty sets (mask - 1): a set is its lowest level
  * and the rest. */
-static uint16_t *widen(const uint16_t *from, size_t n_outer, size_t n_levels, size_t n_inner)
+static void widen(uint16_t *to, const uint16_t *from, size_t n_outer, size_t n_levels,
+                  size_t n_inner)
 {
     size_t n_sets = ((size_t)1 << n_levels) - 1;
-    uint16_t *to = xreallocarray(NULL, n_outer * n_sets * n_inner, sizeof(*to));
     for (size_t o = 0; o < n_outer; o++) {
         const uint16_t *levels = &from[o * n_levels * n_inner];
         uint16_t *sets = &to[o * n_sets * n_inner];
@@ -110,7 +115,6 @@ static uint16_t *widen(const uint16_t *from, size_t n_outer, size_t n_levels, si
             }
         }
     }
-    return to;
 }
 
 static const char *state_text(const struct program *p, uint64_t index, struct arena *arena)
@@ -153,6 +157,29 @@ static uint64_t count_states(const struct program *p)
     return n > STATES_MAX || p->n_outcomes >= OUTCOME_MIXED ? 0 : n;
 }
 
+/* Outcomes by the sets of all inputs but the last, and by the levels of that; the caller frees it.
+ */
+static uint16_t *widen_all_but_last(const struct check_report *r, const size_t *row_of)
+{
+    const struct program *p = r->program;
+    size_t n_inner = (size_t)r->table.n_combinations;
+    size_t n_outer = 1;
+    uint16_t *outcomes = xreallocarray(NULL, n_inner, sizeof(*outcomes));
+    for (size_t i = 0; i < n_inner; i++) {
+        outcomes[i] = row_of[i] == INDEX_NONE ? OUTCOME_NONE : (uint16_t)p->rows[row_of[i]].outcome;
+    }
+    for (size_t i = 0; i + 1 < p->n_table_inputs; i++) {
+        n_inner /= n_levels_of(p, i);
+        uint16_t *wider = xreallocarray(NULL, n_outer * n_sets_of(p, i) * n_inner, sizeof(*wider));
+        widen(wider, outcomes, n_outer, n_levels_of(p, i), n_inner);
+        free(outcomes);
+        outcomes = wider;
+        n_outer *= n_sets_of(p, i);
+    }
+    return outcomes;
+}
+
+/* The last input's sets, which are most of the states, are never all in memory. */
 static void walk_states(struct check_report *r, const size_t *row_of)
 {
     const struct program *p = r->program;
@@ -161,29 +188,19 @@ static void walk_states(struct check_report *r, const size_t *row_of)
     if (n_states == 0) {
         return;
     }
-    uint16_t *outcomes = xreallocarray(NULL, (size_t)t->n_combinations, sizeof(*outcomes));
-    for (size_t i = 0; i < t->n_combinations; i++) {
-        outcomes[i] = row_of[i] == INDEX_NONE ? OUTCOME_NONE : (uint16_t)p->rows[row_of[i]].outcome;
-    }
-    size_t n_outer = 1;
-    size_t n_inner = (size_t)t->n_combinations;
-    for (size_t i = 0; i < p->n_table_inputs; i++) {
-        size_t n_levels = n_levels_of(p, i);
-        n_inner /= n_levels;
-        uint16_t *wider = widen(outcomes, n_outer, n_levels, n_inner);
-        free(outcomes);
-        outcomes = wider;
-        n_outer *= ((size_t)1 << n_levels) - 1;
-    }
+    uint16_t *outcomes = widen_all_but_last(r, row_of);
+    uint16_t sets[((size_t)1 << LEVELS_MAX) - 1];
+    size_t last = p->n_table_inputs - 1;
+    size_t n_levels = n_levels_of(p, last);
+    size_t n_sets = n_sets_of(p, last);
     t->states_counted = true;
     t->n_partial = n_states - t->n_combinations;
-    for (uint64_t i = 0; i < n_states; i++) {
-        if (outcomes[i] != OUTCOME_MIXED) {
-            continue;
-        }
-        t->n_indeterminate++;
-        if (t->n_listed < CHECK_LISTED_MAX) {
-            t->indeterminate[t->n_listed++] = state_text(p, i, &r->arena);
+    for (uint64_t o = 0; o < n_states / n_sets; o++) {
+        widen(sets, &outcomes[o * n_levels], 1, n_levels, 1);
+        for (size_t s = 0; s < n_sets; s++) {
+            if (sets[s] == OUTCOME_MIXED && t->n_indeterminate++ < CHECK_LISTED_MAX) {
+                t->indeterminate[t->n_listed++] = state_text(p, o * n_sets + s, &r->arena);
+            }
         }
     }
     free(outcomes);

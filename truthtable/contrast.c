@@ -235,7 +235,8 @@ static struct number bf10(const struct prior_sds *priors, struct number d, struc
 }
 
 /* sd, se and interval from the differences d_i of the replicates that are left. */
-static void spread_fields(struct figure *f, const double *d, size_t n, bool points)
+static void spread_fields(struct figure *f, const struct rules *rules, const double *d, size_t n,
+                          bool points)
 {
     const char *why = points ? "one replicate has no spread" : "a replicate is undetermined";
     for (size_t i = FIELD_SD; i <= FIELD_CI_HIGH; i++) {
@@ -246,7 +247,9 @@ static void spread_fields(struct figure *f, const double *d, size_t n, bool poin
     }
     double sd = stat_sd(d, n);
     double se = sd / sqrt((double)n);
-    struct number half = number_point(stat_t_quantile(0.975, (unsigned)(n - 1)) * se);
+    double t =
+        n == rules->layout.n_replicates ? rules->t_full : stat_t_quantile(0.975, (unsigned)(n - 1));
+    struct number half = number_point(t * se);
     f->fields[FIELD_SD] = number_point(sd);
     f->fields[FIELD_SE] = number_point(se);
     f->fields[FIELD_CI_LOW] = number_sub(f->fields[FIELD_MEAN], half);
@@ -301,7 +304,7 @@ static void figure_of_measure(struct contrasting *ct, size_t contrast, size_t me
         }
     }
     f->fields[FIELD_N] = number_point((double)n);
-    spread_fields(f, d, n, points);
+    spread_fields(f, rules, d, n, points);
     f->fields[FIELD_BF10] =
         bf10(&rules->prior_sds[contrast], f->fields[FIELD_MEAN], f->fields[FIELD_SE]);
     free(d);

@@ -51,7 +51,7 @@ struct evaluation {
     struct figure *per_measure; /* [contrast * n_measures + measure] */
     struct figure *pooled;      /* [contrast] */
     struct input_state *inputs; /* [input] */
-    bool *fired;                /* [row] */
+    const size_t *fired;        /* rows, ascending */
     size_t n_fired;
     /* [instrument][field]; NULL, as always in a verdict: nothing is known of them */
     const struct instrument_answer *const *instruments;

@@ -25,7 +25,7 @@ static bool solve_branch(struct prover *pr, const struct goal *g, const struct l
     struct prover *saved = xmalloc(sizeof(*saved));
     struct linear_system *system = xmalloc(sizeof(*system));
     *saved = *pr;
-    *system = *pr->system;
+    system_copy(system, pr->system);
     bool may = true;
     if (g == NULL || push(pr, *g)) {
         if (row != NULL) {
@@ -37,7 +37,7 @@ static bool solve_branch(struct prover *pr, const struct goal *g, const struct l
         free(pr->vars[i].name);
     }
     size_t n_steps = pr->n_steps;
-    *pr->system = *system;
+    system_copy(pr->system, system);
     *pr = *saved;
     pr->n_steps = n_steps;
     free(system);

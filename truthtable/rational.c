@@ -200,6 +200,13 @@ static bool common_denominator(const struct linear *e, i128 *out)
     return true;
 }
 
+void system_copy(struct linear_system *to, const struct linear_system *from)
+{
+    memcpy(to->rows, from->rows, from->n * sizeof(from->rows[0]));
+    memcpy(to->integer, from->integer, sizeof(from->integer));
+    to->n = from->n;
+}
+
 void system_add(struct linear_system *s, const struct linear *e, bool strict)
 {
     struct inequality q = {.strict = strict};
@@ -282,7 +289,7 @@ static void eliminate(struct linear_system *s, size_t var)
             }
         }
     }
-    *s = *next;
+    system_copy(s, next);
     free(next);
 }
 
@@ -304,7 +311,7 @@ static bool has_contradiction(const struct linear_system *s)
 bool system_may_hold(const struct linear_system *s)
 {
     struct linear_system *work = xmalloc(sizeof(*work));
-    *work = *s;
+    system_copy(work, s);
     bool contradiction = has_contradiction(work);
     size_t var = cheapest_variable(work);
     while (!contradiction && var < LINEAR_VARS_MAX) {

@@ -52,6 +52,8 @@ struct linear_system {
     bool integer[LINEAR_VARS_MAX]; /* variables that take integer values only */
 };
 
+/* The rows that are there: a system is large, and proofs copy many. */
+void system_copy(struct linear_system *to, const struct linear_system *from);
 /* Appends e >= 0 (e > 0 when strict). A row that does not fit is left out, which only weakens the
  * system. */
 void system_add(struct linear_system *s, const struct linear *e, bool strict);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "truthtable/stats.h"
 
 bool rules_in_counters(const struct rules *r, size_t measure)
 {
@@ -91,6 +92,24 @@ static void check_cleared(const struct rules *r, struct diag *diag)
     }
 }
 
+/* Which rows fire is then a matter of whole words: tables may have 2^18 rows. */
+static void mask_rows(struct rules *r)
+{
+    const struct program *p = r->program;
+    r->n_row_words = (p->n_rows + 63) / 64;
+    r->row_masks = arena_array(&r->arena, p->n_table_inputs, sizeof(*r->row_masks));
+    for (size_t i = 0; i < p->n_table_inputs; i++) {
+        size_t n_levels = p->inputs[p->table_inputs[i]].n_levels;
+        r->row_masks[i] = arena_array(&r->arena, n_levels, sizeof(**r->row_masks));
+        for (size_t l = 0; l < n_levels; l++) {
+            r->row_masks[i][l] = arena_array(&r->arena, r->n_row_words, sizeof(uint64_t));
+        }
+        for (size_t k = 0; k < p->n_rows; k++) {
+            r->row_masks[i][p->rows[k].levels[i]][k / 64] |= UINT64_C(1) << (k % 64);
+        }
+    }
+}
+
 int rules_compile(const struct program *p, struct rules *out, struct diag *diag, struct err *err)
 {
     size_t n_errors = diag->n_errors;
@@ -100,6 +119,10 @@ int rules_compile(const struct program *p, struct rules *out, struct diag *diag,
     layout_init(&out->layout, p, &out->arena, diag);
     compile_conditions(out, diag);
     compile_thresholds(out);
+    mask_rows(out);
+    if (out->layout.n_replicates > 1) {
+        out->t_full = stat_t_quantile(0.975, (unsigned)(out->layout.n_replicates - 1));
+    }
     check_cleared(out, diag);
     out->prior_sds = arena_array(&out->arena, p->n_contrasts, sizeof(*out->prior_sds));
     for (size_t k = 0; k < p->n_contrasts; k++) {

@@ -6,6 +6,8 @@
 #ifndef TRUTHTABLE_RULES_H
 #define TRUTHTABLE_RULES_H
 
+#include <stdint.h>
+
 #include "base/arena.h"
 #include "base/diag.h"
 #include "base/err.h"
@@ -36,6 +38,9 @@ struct rules {
     struct threshold *floors;      /* [measure]; meaningful where has_floor */
     struct threshold *best_arms;   /* [measure]; meaningful where has_best_arm */
     struct prior_sds *prior_sds;   /* [contrast] */
+    double t_full;                 /* t(0.975, replicates - 1): of figures with every replicate */
+    uint64_t ***row_masks;         /* [table input][level]: a bit for each row that has the level */
+    size_t n_row_words;
 };
 
 /* Reports every error of every condition in one go; ERR_INVALID when there was any. */

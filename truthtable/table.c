@@ -49,37 +49,56 @@ static void evaluate_input(struct evaluation *ev, size_t index)
     }
 }
 
+/* The rows of which each level is possible. */
+static void find_fired(struct evaluation *ev)
+{
+    const struct rules *rules = ev->rules;
+    const struct program *p = rules->program;
+    uint64_t *words = arena_array(ev->arena, rules->n_row_words, sizeof(*words));
+    for (size_t w = 0; w < rules->n_row_words; w++) {
+        words[w] = ~UINT64_C(0);
+        for (size_t i = 0; i < p->n_table_inputs && words[w] != 0; i++) {
+            const struct input *in = &p->inputs[p->table_inputs[i]];
+            uint64_t any = 0;
+            for (size_t l = 0; l < in->n_levels; l++) {
+                bool possible = ev->inputs[p->table_inputs[i]].possible[l];
+                any |= possible ? rules->row_masks[i][l][w] : 0;
+            }
+            words[w] &= any;
+        }
+        ev->n_fired += (size_t)__builtin_popcountll(words[w]);
+    }
+    size_t *fired = arena_array(ev->arena, ev->n_fired, sizeof(*fired));
+    size_t n = 0;
+    for (size_t w = 0; w < rules->n_row_words; w++) {
+        for (uint64_t left = words[w]; left != 0; left &= left - 1) {
+            fired[n++] = 64 * w + (size_t)__builtin_ctzll(left);
+        }
+    }
+    ev->fired = fired;
+}
+
 void evaluate_table(struct evaluation *ev)
 {
     const struct program *p = ev->rules->program;
     ev->inputs = arena_array(ev->arena, p->n_inputs, sizeof(*ev->inputs));
-    ev->fired = arena_array(ev->arena, p->n_rows, sizeof(*ev->fired));
     ev->n_fired = 0;
     for (size_t i = 0; i < p->n_inputs; i++) {
         evaluate_input(ev, i);
     }
-    for (size_t r = 0; r < p->n_rows; r++) {
-        bool fires = true;
-        for (size_t i = 0; i < p->n_table_inputs && fires; i++) {
-            fires = ev->inputs[p->table_inputs[i]].possible[p->rows[r].levels[i]];
-        }
-        ev->fired[r] = fires;
-        ev->n_fired += fires ? 1 : 0;
-    }
+    find_fired(ev);
 }
 
 size_t evaluation_outcome(const struct evaluation *ev)
 {
     const struct program *p = ev->rules->program;
     size_t outcome = INDEX_NONE;
-    for (size_t r = 0; r < p->n_rows; r++) {
-        if (!ev->fired[r]) {
-            continue;
-        }
-        if (outcome != INDEX_NONE && outcome != p->rows[r].outcome) {
+    for (size_t i = 0; i < ev->n_fired; i++) {
+        size_t of_row = p->rows[ev->fired[i]].outcome;
+        if (outcome != INDEX_NONE && outcome != of_row) {
             return INDEX_NONE;
         }
-        outcome = p->rows[r].outcome;
+        outcome = of_row;
     }
     return outcome;
 }

@@ -93,10 +93,8 @@ static void put_prior(cJSON *o, const struct verdict *v, const struct program *p
 static cJSON *fired_rows(const struct evaluation *ev)
 {
     cJSON *rows = json_array();
-    for (size_t r = 0; r < ev->rules->program->n_rows; r++) {
-        if (ev->fired[r]) {
-            json_push_number(rows, (double)(r + 1));
-        }
+    for (size_t i = 0; i < ev->n_fired; i++) {
+        json_push_number(rows, (double)(ev->fired[i] + 1));
     }
     return rows;
 }
