@@ -121,6 +121,26 @@ static int check_results(struct amend_job *j)
     return 0;
 }
 
+/* The checks are tasks of the core: as long as it is not told of others, none may come or go, and
+ * what one does may not change under it. */
+static int check_apparatus(struct amend_job *j)
+{
+    const struct program *now = j->now->program;
+    cJSON *changes =
+        amendment_changes(json_member(j->now->lock->plan, "apparatus"),
+                          json_member(j->prepared->bundle->program->tree, "apparatus"));
+    bool differs = changes->child != NULL;
+    cJSON_Delete(changes);
+    for (size_t i = 0; i < now->n_apparatus; i++) {
+        differs |= (j->prepared->core.params_of >> now->apparatus[i].stage & 1) != 0;
+    }
+    return differs
+               ? err_set(&j->err, ERR_REFUSED,
+                         "[apparatus], or params of a stage that it checks: not amended by this "
+                         "version, open a new program (supersedes)")
+               : 0;
+}
+
 static int build_amendment(struct amend_job *j)
 {
     struct amend_prepared *p = j->prepared;
@@ -197,7 +217,10 @@ static int prepare(struct amend_job *j)
         return err_set(&j->err, ERR_REFUSED, "nothing differs from the program as it is");
     }
     note_params(j);
-    rc = check_results(j);
+    rc = check_apparatus(j);
+    if (rc == 0) {
+        rc = check_results(j);
+    }
     return rc == 0 ? build_amendment(j) : rc;
 }
 

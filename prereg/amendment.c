@@ -45,9 +45,11 @@ static bool same_value(const cJSON *a, const cJSON *b)
     struct strbuf x = STRBUF_INIT;
     struct strbuf y = STRBUF_INIT;
     struct err err;
-    bool same = a != NULL && b != NULL && json_canonical(a, &x, &err) == 0 &&
-                json_canonical(b, &y, &err) == 0 && x.len == y.len &&
-                memcmp(x.buf, y.buf, x.len) == 0;
+    if (a == NULL || b == NULL) {
+        return a == b;
+    }
+    bool same = json_canonical(a, &x, &err) == 0 && json_canonical(b, &y, &err) == 0 &&
+                x.len == y.len && memcmp(x.buf, y.buf, x.len) == 0;
     strbuf_release(&x);
     strbuf_release(&y);
     return same;

@@ -12,7 +12,7 @@ _preregctl() {
     local cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]-} words=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words="init check lock status cells explain logs retry cancel pause resume unblind verdict report rebuild replay import export verify sign calibration stop
+        words="init check lock amend diff status cells explain logs retry cancel pause resume unblind verdict report rebuild replay import export verify sign calibration stop
             help version"
     else
         case "$command:$cur" in
@@ -27,6 +27,8 @@ _preregctl() {
         logs:-*) words="--json --follow --lines --attempt --program --state --help" ;;
         explain:-* | retry:-*) words="--json --program --state --help" ;;
         cancel:-*) words="--json --program --all --state --help" ;;
+        amend:-*) words="--json --reason --program --key --no-run --dry-run --state --help" ;;
+        diff:-*) words="--json --state --help" ;;
         unblind:-*) words="--json --reason --state --help" ;;
         stop:-*) words="--json --kill --state --help" ;;
         *:-*) words="--json --state --help" ;;
@@ -37,7 +39,7 @@ _preregctl() {
             ;;
         status:* | cells:* | pause:* | resume:* | unblind:* | verdict:* | report:*) words=$(_preregctl_programs) ;;
         explain:* | logs:* | retry:* | cancel:*) words=$(_preregctl_tasks) ;;
-        help:*) words="init check lock status cells explain logs retry cancel pause resume unblind verdict report rebuild replay import export verify sign calibration stop" ;;
+        help:*) words="init check lock amend diff status cells explain logs retry cancel pause resume unblind verdict report rebuild replay import export verify sign calibration stop" ;;
         esac
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
