@@ -109,7 +109,12 @@ void outcome_add_line(const struct outcome *o, const struct judge *j, size_t ind
 {
     const struct item *it = &j->set->items[index];
     const struct task_spec *spec = item_spec(j->set, index);
+    const char *group = j->set->groups[it->group].name;
     strbuf_addf(out, "{\"item\":%zu,\"line\":%u", index, it->line);
+    if (group[0] != '\0') {
+        strbuf_adds(out, ",\"group\":");
+        json_add_string(out, group);
+    }
     if (o->fault[0] != '\0') {
         strbuf_adds(out, ",\"fault\":");
         json_add_string(out, o->fault);

@@ -12,9 +12,9 @@
 #include "base/err.h"
 #include "worker/report/task.h"
 
-/* What outcomes follow from besides model, parameters and data; changed whenever a score may
- * change. */
-#define EVAL_ENGINE "prereg-eval 3"
+/* What outcomes follow from besides model, parameters and data; changed whenever a score or
+ * the form of a line may change. */
+#define EVAL_ENGINE "prereg-eval 4"
 
 /* ERR_BUSY when asked to stop: what is done so far is on disk. */
 int eval_run(const struct task *task, struct err *err) MUST_CHECK;

@@ -12,11 +12,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const struct {
     const char *task;
     const char *record;
+    const char *group; /* "" for a task without groups */
 } cases[] = {
-    {"choices", "{\"query\":\"q\",\"choices\":[\"a\",\"bb\",\"c\"],\"gold\":0}"},
-    {"gsm8k", "{\"question\":\"q\",\"answer\":\"#### 2\"}"},
-    {"lambada_openai", "{\"text\":\"a b\"}"},
-    {"wikitext", "{\"page\":\"a b\"}"},
+    {"choices", "{\"query\":\"q\",\"choices\":[\"a\",\"bb\",\"c\"],\"gold\":0}", ""},
+    {"choices", "{\"query\":\"q\",\"choices\":[\"a\",\"bb\",\"c\"],\"gold\":0}", "a/b"},
+    {"gsm8k", "{\"question\":\"q\",\"answer\":\"#### 2\"}", ""},
+    {"lambada_openai", "{\"text\":\"a b\"}", ""},
+    {"wikitext", "{\"page\":\"a b\"}", ""},
 };
 
 #define N_CASES (sizeof(cases) / sizeof(cases[0]))
@@ -32,8 +34,10 @@ static void make_judges(void)
         item_set_init(&sets[i]);
         if (task_builtin_read(cases[i].task, &spec, &err) != 0 ||
             item_set_parse_jsonl(&sets[i], spec, cases[i].record, strlen(cases[i].record), &err) !=
-                0 ||
-            judge_init(&judges[i], &sets[i], NULL, &err) != 0)
+                0)
+            abort();
+        sets[i].groups[0].name = cases[i].group;
+        if (judge_init(&judges[i], &sets[i], NULL, &err) != 0)
             abort();
     }
 }

@@ -15,6 +15,8 @@
 #include "base/xalloc.h"
 #include "tests/unit/worker_eval/run_job.h"
 #include "tests/unit/worker_eval/scratch.h"
+#include "truthtable/instruments/items_error.h"
+#include "truthtable/instruments/items_table.h"
 
 #define SUMS                                                                                       \
     "{\"task\":\"gsm8k\",\"data\":\"manysums\",\"shots\":0,\"max_tokens\":40,\"viability\":"       \
@@ -117,6 +119,71 @@ static void test_groups(void **state)
     assert_null(run_read_metric("groups", "acc:humanities")); /* not chosen */
 }
 
+#define N_SUBJECTS 3
+#define N_ASKED    12
+
+/* The table's side of the file, and every item's acc as its line says it. */
+static void take_side(struct items_table *t, const char *folder, double sign, int acc[N_ASKED])
+{
+    struct strbuf text = STRBUF_INIT;
+    struct items_stream s;
+    struct err err;
+    run_read_text(folder, "items.jsonl", &text);
+    items_stream_init(&s, "acc", "group", items_table_take, t);
+    items_table_begin(t, sign);
+    assert_int_equal(items_stream_add(&s, text.buf, text.len, &err), 0);
+    assert_int_equal(items_stream_end(&s, &err), 0);
+    items_stream_release(&s);
+    const char *at = text.buf;
+    for (size_t i = 0; i < N_ASKED; i++) {
+        at = strstr(at, ",\"acc\":");
+        assert_non_null(at);
+        acc[i] = at[strlen(",\"acc\":")] - '0';
+        at++;
+    }
+    assert_null(strstr(at, ",\"acc\":"));
+    strbuf_release(&text);
+}
+
+/* The error that subjects as clusters give two models is that of the sums by hand. */
+static void test_groups_as_clusters(void **state)
+{
+    static const size_t sizes[N_SUBJECTS] = {3, 4, 5};
+    static const char *const names[N_SUBJECTS] = {"anatomy", "astronomy", "marketing"};
+    const struct job sides[] = {{.folder = "side-a", .params = GROUPS "}"},
+                                {.folder = "side-b", .params = GROUPS "}", .model = "model-b"}};
+    int acc[2][N_ASKED];
+    double diff[N_ASKED];
+    size_t cluster[N_ASKED];
+    struct items_table t;
+    struct item_error got;
+    (void)state;
+    items_table_init(&t);
+    for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
+        assert_int_equal(run_job(&sides[i]).code, 0);
+        take_side(&t, sides[i].folder, i == 0 ? 1 : -1, acc[i]);
+    }
+    assert_int_equal(t.unclustered, -1);
+    assert_int_equal(t.n_clusters, N_SUBJECTS);
+    assert_int_equal(items_table_collect(&t, 1, diff, cluster), N_ASKED);
+    items_clustered(diff, cluster, N_ASKED, t.n_clusters, &got);
+    double mean = 0;
+    double squares = 0;
+    for (size_t i = 0; i < N_ASKED; i++)
+        mean += (acc[0][i] - acc[1][i]) / (double)N_ASKED;
+    for (size_t g = 0, i = 0; g < N_SUBJECTS; g++) {
+        double sum = 0;
+        assert_string_equal(t.clusters[g], names[g]);
+        for (size_t k = 0; k < sizes[g]; k++, i++)
+            sum += acc[0][i] - acc[1][i] - mean;
+        squares += sum * sum;
+    }
+    assert_true(squares > 0);
+    assert_true(fabs(got.mean - mean) < 1e-12);
+    assert_true(fabs(got.se - sqrt(3.0 / 2.0 * squares) / N_ASKED) < 1e-12);
+    items_table_release(&t);
+}
+
 /* The first so many of each subject, as the harness counts; drawn ones of all together. */
 static void test_group_limits(void **state)
 {
@@ -131,7 +198,7 @@ static void test_group_limits(void **state)
     assert_true(number_of("groups-2", "acc:anatomy", "n") == 3.0);
     assert_true(number_of("groups-2", "acc:marketing", "n") == 4.0);
     run_read_text("groups-2", "items.jsonl", &items);
-    assert_non_null(strstr(items.buf, "\n{\"item\":10,\"line\":4,"));
+    assert_non_null(strstr(items.buf, "\n{\"item\":10,\"line\":4,\"group\":\"marketing\","));
     assert_null(strstr(items.buf, "{\"item\":11,"));
     strbuf_release(&items);
     assert_int_equal(run_job(&drawn).code, 0); /* 0, 1, 2 and 4 */
@@ -317,6 +384,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stopped_while_generating),
         cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_groups_as_clusters),
         cmocka_unit_test(test_group_limits),
         cmocka_unit_test(test_missing_groups),
         cmocka_unit_test(test_second_key),
