@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -31,6 +32,16 @@ static void apply(struct hosted *h, const struct change *c)
     same(hosted_paused_why(h), c->why);
 }
 
+/* As much of a bundle as a verdict's row looks at. */
+static struct bundle *bundle_of_head(const char *head)
+{
+    struct bundle *b = xcalloc(1, sizeof(*b));
+    b->refs = 1;
+    b->lock = xcalloc(1, sizeof(*b->lock));
+    memcpy(b->lock->head, head, strlen(head) + 1);
+    return b;
+}
+
 static void test_reasons(void **state)
 {
     (void)state;
@@ -48,11 +59,13 @@ static void test_reasons(void **state)
         {ROW_VERDICT, 0, NULL, NULL, NULL},
     };
     struct hosted *h = hosted_new(1, "/nowhere", "little-00000000");
+    h->bundle = bundle_of_head("5a");
     for (size_t i = 0; i < ARRAY_LEN(CHANGES); i++) {
         apply(h, &CHANGES[i]);
     }
     hosted_set_paused_why(h, PAUSE_DATA, "of no pause");
     same(hosted_paused_why(h), NULL);
+    assert_string_equal(h->verdict_head, "5a");
     hosted_free(h);
 }
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/xalloc.h"
+#include "prereg/toml.h"
 #include "tests/unit/prereg/support.h"
 
 static const struct {
@@ -557,11 +558,13 @@ static void test_too_large(void **state)
 {
     (void)state;
     struct strbuf text = STRBUF_INIT;
-    while (text.len <= ((size_t)4 << 20)) {
+    while (text.len <= TOML_BYTES_MAX) {
         strbuf_adds(&text, "# nothing to see on this line at all\n");
     }
     char *found = diagnostics_of(text.buf);
-    assert_string_equal(found, "grid.toml: error: larger than 4194304 bytes\n");
+    char *wanted = xasprintf("grid.toml: error: larger than %zu bytes\n", TOML_BYTES_MAX);
+    assert_string_equal(found, wanted);
+    free(wanted);
     free(found);
     strbuf_release(&text);
 }
