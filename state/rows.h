@@ -22,16 +22,10 @@
 #include "prereg/cause.h"
 
 /*
- * waiting --deps done--> ready --slot--> starting --shim lock seen--> running --result valid-->
- * done |                    ^  |               |                          | |                    |
- * |               +------ attempt ended -----+ |                    +--|---- backoff
- * ----------------| |                       | cancelled / stopped         | budget spent, not worth
- * retrying, cancelled
- *    +--> never_run(cause) <-+                             +--> blocked(cause)
- *
- * `ready` with not_before set is a task in backoff. A task that has had an attempt ends blocked,
- * never never_run. `retry` takes blocked and never_run back to waiting or ready; nothing leaves
- * done.
+ * waiting -> ready (dependencies done) -> starting (slot) -> running (shim lock seen) -> done
+ * starting, running -> ready (backoff: not_before is set) or blocked(cause) when the attempt ended
+ * waiting, ready -> never_run(cause), or blocked(cause) when it has had an attempt
+ * blocked, never_run -> waiting, ready by `retry`; nothing leaves done but ROW_APPARATUS_AGAIN.
  */
 enum task_state {
     TASK_WAITING,
@@ -178,8 +172,7 @@ struct amendment_row {
 
 struct state_row {
     enum row_kind kind;
-    bool lazy; /* may wait for the next row that may not, a second at most: losing it costs nothing
-                */
+    bool lazy; /* may wait a second for the next row that may not: losing it costs nothing */
     uint32_t program;
     uint32_t task; /* rows of a task */
     struct wall_time time;
