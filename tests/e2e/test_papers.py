@@ -138,6 +138,9 @@ def test_floor_connector(place):
     equal(connector["loss"]["worse"], "moe", "the arm with the higher loss")
     equal(connector["trigger"]["fires"], False, "the perplexity trigger")
     expect(connector["limit"], "the identification limit is not given")
+    equal([(x["source"], x["gap"], x["why"]) for x in connector["sources"]],
+          [(source, None, "the record is missing") for source in ("stories", "python", "math")], "gaps by source, which the paper has not")
+    equal(connector["sources_agree"], None, "whether sources agree")
     forecasts = {f["name"]: f for f in r.instruments["forecasts"]}
     equal({n: f["outcome"] for n, f in forecasts.items()}, {"singular": True, "dense_ahead": True}, "forecasts")
     near(forecasts["singular"]["brier"], 0.01, 1e-12, "Brier of the first")
@@ -145,6 +148,21 @@ def test_floor_connector(place):
     near(r.instruments["priors"]["bits"], 2.556, 5e-4, "bits of O4")
     tails = {m["measure"]: m["whole"]["p_lower"] for m in r.instrument("dispersion")["measures"]}
     expect(tails["mmlu"] < 0.001 and tails["hellaswag"] < 0.001, f"under-dispersion: {tails}")
+
+
+def test_floor_anchors(place):
+    """Scores of the earlier, larger models beside the means of each condition."""
+    p, r = published("below_the_floor")["results"], floor(place)
+    anchors = r.instrument("anchors")
+    equal({m["model"]: {x["measure"]: x["value"] for x in m["measures"]} for m in anchors["models"]},
+          {"dense, 50M": p["anchors"]["dense-50m"], "moe, 62.99M total": p["anchors"]["moe-63m"]}, "anchors")
+    expect("another version of the apparatus" in anchors["source"], f"the source does not say it: {anchors['source']}")
+    for model in anchors["models"]:
+        of = {m["measure"]: m for m in model["measures"]}
+        equal({m: x["clears_floor"] for m, x in of.items()}, {"mmlu": True, "hellaswag": False, "gsm8k": True, "winogrande": False}, "clearing")
+        below = [-c["difference"] for c in of["mmlu"]["conditions"]]
+        expect(len(below) == 4 and all(0.04 <= d <= 0.0601 for d in below), f"MMLU is 4 to 6 points under {model['model']}: {below}")
+        equal([c["difference"] for c in of["gsm8k"]["conditions"]], [None] * 4, "GSM8K was not measured")
 
 
 # ── the two others ───────────────────────────────────────────────────────────────────────────────────
@@ -193,4 +211,4 @@ def test_holding_fixed(place):
           "rankings by contract")
 
 
-lab.main(test_floor_verdict, test_floor_bayes, test_floor_fits, test_floor_connector, test_active_vs_total, test_holding_fixed)
+lab.main(test_floor_verdict, test_floor_bayes, test_floor_fits, test_floor_connector, test_floor_anchors, test_active_vs_total, test_holding_fixed)
