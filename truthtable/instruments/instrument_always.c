@@ -91,17 +91,22 @@ void instrument_margins(const struct work *w, cJSON *out)
     cJSON *list = json_array();
     size_t n = 0;
     size_t n_cleared = 0;
+    size_t n_open = 0;
     for (size_t m = 0; m < w->p->n_measures; m++) {
         if (w->p->measures[m].has_floor) {
             cJSON *o = margin_json(w, m);
             n += w->p->n_cells;
             n_cleared += (size_t)json_member(o, "cleared")->valuedouble;
+            n_open += (size_t)json_member(o, "open")->valuedouble;
             json_push(list, o);
         }
     }
     json_put(out, "measures", list);
     told_words(out, "How far the scores lie from their floors, in binomial standard errors.",
-               arena_printf(w->arena, "%zu of %zu gates are cleared.", n_cleared, n));
+               n_open == 0
+                   ? arena_printf(w->arena, "%zu of %zu gates are cleared.", n_cleared, n)
+                   : arena_printf(w->arena, "%zu of %zu gates are cleared, %zu are undetermined.",
+                                  n_cleared, n, n_open));
 }
 
 /* Over the cells of one condition, or all (INDEX_NONE). */
@@ -154,44 +159,67 @@ static cJSON *dispersion_json(const struct work *w, size_t m)
     return o;
 }
 
+/* Measures that are tighter than binomial, and those of which it is not known. */
+static const char *dispersion_sentence(const struct work *w, const cJSON *list)
+{
+    const char **tight = arena_array(w->arena, w->p->n_measures, sizeof(*tight));
+    const char **open = arena_array(w->arena, w->p->n_measures, sizeof(*open));
+    size_t n_tight = 0;
+    size_t n_open = 0;
+    const cJSON *o = NULL;
+    cJSON_ArrayForEach(o, list)
+    {
+        const cJSON *p = json_member(json_member(o, "whole"), "p_lower");
+        const char *name = json_member(o, "measure")->valuestring;
+        if (!cJSON_IsNumber(p)) {
+            open[n_open++] = name;
+        } else if (p->valuedouble < ALPHA) {
+            tight[n_tight++] = name;
+        }
+    }
+    const char *text = arena_printf(w->arena, "Tighter than binomial (lower tail under 5 %%): %s.",
+                                    work_join(w->arena, tight, n_tight));
+    return n_open == 0 ? text
+                       : arena_printf(w->arena, "%s Undetermined: %s.", text,
+                                      work_join(w->arena, open, n_open));
+}
+
 void instrument_dispersion(const struct work *w, cJSON *out)
 {
     cJSON *list = json_array();
-    const char **tight = arena_array(w->arena, w->p->n_measures, sizeof(*tight));
-    size_t n_tight = 0;
     for (size_t m = 0; m < w->p->n_measures; m++) {
-        if (!work_is_share(&w->p->measures[m])) {
-            continue;
+        if (work_is_share(&w->p->measures[m])) {
+            json_push(list, dispersion_json(w, m));
         }
-        cJSON *o = dispersion_json(w, m);
-        const cJSON *p = json_member(json_member(o, "whole"), "p_lower");
-        if (cJSON_IsNumber(p) && p->valuedouble < ALPHA) {
-            tight[n_tight++] = w->p->measures[m].name;
-        }
-        json_push(list, o);
     }
     json_put(out, "measures", list);
     told_words(out,
                "The spread of the cells' scores against what the sampling of items alone would "
                "make of equal models.",
-               n_tight == 0 ? "No measure's cells are tighter than binomial (lower tail under 5 %)."
-                            : arena_printf(w->arena,
-                                           "Tighter than binomial (lower tail under "
-                                           "5 %%): %s.",
-                                           work_join(w->arena, tight, n_tight)));
+               dispersion_sentence(w, list));
 }
 
-/* The cells of one arm that are left, and the mean of their scores. */
-static size_t arm_cells(const struct work *w, size_t contrast)
+/* The pairs of cells that are left: as many cells in either arm. */
+static size_t pairs_left(const struct work *w, size_t contrast, size_t measure)
 {
     const struct layout *l = &w->ev->rules->layout;
-    return l->contrasts[contrast].n_settings * l->n_replicates;
+    size_t left = 0;
+    for (size_t i = 0; i < l->contrasts[contrast].n_settings * l->n_replicates; i++) {
+        size_t s = i / l->n_replicates;
+        size_t r = i % l->n_replicates;
+        left += !work_score(w, measure, layout_pair_a(l, contrast, s, r))->excluded &&
+                        !work_score(w, measure, layout_pair_b(l, contrast, s, r))->excluded
+                    ? 1
+                    : 0;
+    }
+    return left;
 }
 
 static cJSON *by_items_json(const struct work *w, size_t k, size_t m)
 {
     const struct measure *me = &w->p->measures[m];
     bool two_arms = !w->p->contrasts[k].is_difference;
+    size_t cells = two_arms ? pairs_left(w, k, m) : 0;
     double n = common_items(w, m);
     double arms[2] = {(double)NAN, (double)NAN};
     const char *why = NULL;
@@ -211,16 +239,18 @@ static cJSON *by_items_json(const struct work *w, size_t k, size_t m)
                              .power = POWER,
                              .var_a = arms[0] * (1 - arms[0]),
                              .var_b = arms[1] * (1 - arms[1]),
-                             .k_a = (double)arm_cells(w, k),
-                             .k_b = (double)arm_cells(w, k)};
+                             .k_a = (double)cells,
+                             .k_b = (double)cells};
+    if (why == NULL && !(d.var_a + d.var_b > 0)) {
+        why = "the scores have no variance";
+    }
     double difference = why == NULL ? power_difference(&d, n) : (double)NAN;
     cJSON *o = json_object();
     json_put_number(o, "difference", difference);
     json_put_number(o, "n_items", work_is_share(me) ? n : (double)NAN);
-    json_put_int(o, "cells_a", two_arms ? (int64_t)arm_cells(w, k) : 0);
-    json_put_int(o, "cells_b", two_arms ? (int64_t)arm_cells(w, k) : 0);
-    json_put_string(o, "why",
-                    why == NULL && !isfinite(difference) ? "the scores have no variance" : why);
+    json_put_int(o, "cells_a", (int64_t)cells);
+    json_put_int(o, "cells_b", (int64_t)cells);
+    json_put_string(o, "why", why == NULL && !isfinite(difference) ? "no pair is left" : why);
     return o;
 }
 
@@ -229,7 +259,8 @@ static cJSON *by_replicates_json(const struct work *w, size_t k, size_t m)
     const struct figure *f = work_figure(w, k, m);
     double se = point_or_nan(&f->fields[FIELD_SE]);
     double n = point_or_nan(&f->fields[FIELD_N]);
-    bool ok = isfinite(se) && n >= 2;
+    bool ok = se > 0 && n >= 2;
+    const char *why = point_why(&f->fields[FIELD_SE]);
     cJSON *o = json_object();
     json_put_number(o, "difference",
                     ok ? (student_quantile(1 - ALPHA / 2, (size_t)n - 1) +
@@ -238,7 +269,7 @@ static cJSON *by_replicates_json(const struct work *w, size_t k, size_t m)
                        : (double)NAN);
     json_put_number(o, "se", se);
     json_put_number(o, "n", n);
-    json_put_string(o, "why", ok ? NULL : point_why(&f->fields[FIELD_SE]));
+    json_put_string(o, "why", !ok && why == NULL ? "the replicates agree to the last digit" : why);
     return o;
 }
 

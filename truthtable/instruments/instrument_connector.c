@@ -10,6 +10,8 @@
     "A gap of the whole mix is not attributed to the architecture unless the gaps of its sources " \
     "agree in sign: "
 
+#define BEYOND "the ratio is beyond double"
+
 struct gap { /* a - b in one loss */
     const char *measure;
     double mean, se, low, high, n;
@@ -21,7 +23,8 @@ struct rung { /* the benchmarks together */
     enum truth clears_any, shows;
     int favours; /* 1: arm a, -1: arm b, 0: those that show one disagree, or none does */
     bool disagree;
-    const char *why;
+    const char *why;        /* why some measure may or may not show one */
+    const char *clears_why; /* why some measure may or may not clear */
     size_t n;
 };
 
@@ -194,6 +197,9 @@ static cJSON *benchmark_json(struct connector *c, size_t m)
     if (shows == TRUTH_UNKNOWN && r->why == NULL) {
         r->why = arena_printf(c->w->arena, "%s: %s", measure->name, why);
     }
+    if (cleared == TRUTH_UNKNOWN && r->clears_why == NULL) {
+        r->clears_why = arena_printf(c->w->arena, "%s: %s", measure->name, why);
+    }
     r->n++;
     return o;
 }
@@ -213,6 +219,7 @@ static void put_benchmarks(struct connector *c)
         r->clears_any = TRUTH_UNKNOWN;
         r->shows = TRUTH_UNKNOWN;
         r->why = "no benchmark is counted";
+        r->clears_why = r->why;
     }
     if (r->disagree) {
         r->favours = 0;
@@ -239,19 +246,22 @@ static struct verdict_case case_with_gap(const struct connector *c)
             .name = "CASE-A",
             .why = "The loss rung shows the gap; no counted benchmark clears its floor."};
     }
-    if (r->shows == TRUTH_UNKNOWN || r->clears_any == TRUTH_UNKNOWN) {
+    if (r->shows == TRUTH_UNKNOWN) {
         return (struct verdict_case){.why = r->why, .open = true};
+    }
+    if (r->clears_any == TRUTH_UNKNOWN) {
+        return (struct verdict_case){.why = r->clears_why, .open = true};
     }
     if (r->shows == TRUTH_FALSE) {
         return (struct verdict_case){.why = "The loss rung shows a gap; benchmarks clear their "
                                             "floors and show none: none of the four cases."};
     }
-    if (r->why != NULL) { /* another one might yet disagree */
-        return (struct verdict_case){.why = r->why, .open = true};
-    }
     if (r->disagree) {
         return (struct verdict_case){
             .why = "Benchmarks that clear favour different arms: none of the four cases."};
+    }
+    if (r->why != NULL) { /* another one might yet disagree */
+        return (struct verdict_case){.why = r->why, .open = true};
     }
     bool same = r->favours == (c->whole.mean < 0 ? 1 : -1);
     return same ? (struct verdict_case){.name = "CASE-B",
@@ -291,28 +301,36 @@ static enum truth put_trigger(struct connector *c, const char **why)
     }
     double at = json_member(trigger, "perplexity_ratio")->valuedouble;
     double ratio = exp(fabs(c->whole.mean));
-    enum truth fires = isfinite(ratio) ? truth_of(ratio >= at) : TRUTH_UNKNOWN;
+    enum truth fires = isnan(ratio) ? TRUTH_UNKNOWN : truth_of(ratio >= at);
     cJSON *o = json_object();
     *why = fires == TRUTH_UNKNOWN ? c->whole.why : NULL;
     json_put_number(o, "perplexity_ratio", at);
     json_put_number(o, "ratio", ratio);
     put_truth(o, "fires", fires);
-    json_put_string(o, "why", *why);
+    json_put_string(o, "why", isinf(ratio) ? BEYOND : *why);
     json_put(c->t->json, "trigger", o);
     return fires;
 }
 
 static void answer(const struct connector *c, const struct verdict_case *which)
 {
-    static const struct {
+    /* While it is open which case it is, one that a rung rules out is false all the same. */
+    enum truth both = truth_and(c->whole.shows, c->bench.shows);
+    const struct {
         const char *field;
         const char *name;
+        enum truth possible;
     } cases[] = {
-        {"case_a", "CASE-A"}, {"case_b", "CASE-B"}, {"case_c", "CASE-C"}, {"case_d", "CASE-D"}};
+        {"case_a", "CASE-A", truth_and(c->whole.shows, truth_not(c->bench.clears_any))},
+        {"case_b", "CASE-B", both},
+        {"case_c", "CASE-C", both},
+        {"case_d", "CASE-D", truth_and(truth_not(c->whole.shows), truth_not(c->bench.shows))}};
     struct told *t = c->t;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         bool is = which->name != NULL && strcmp(which->name, cases[i].name) == 0;
-        told_truth(t, cases[i].field, which->open ? TRUTH_UNKNOWN : truth_of(is), which->why);
+        told_truth(t, cases[i].field,
+                   which->open ? truth_and(cases[i].possible, TRUTH_UNKNOWN) : truth_of(is),
+                   which->why);
     }
     told_truth(t, "shows", c->whole.shows, c->whole.why);
     told_truth(t, "sources_agree", c->agree, c->agree_why);
@@ -320,7 +338,7 @@ static void answer(const struct connector *c, const struct verdict_case *which)
     told_number(t, "gap_se", c->whole.se, c->whole.why);
     told_number(t, "gap_low", c->whole.low, c->whole.why);
     told_number(t, "gap_high", c->whole.high, c->whole.why);
-    told_number(t, "inflation", expm1(c->whole.mean), c->whole.why);
+    told_number(t, "inflation", expm1(c->whole.mean), c->whole.why != NULL ? c->whole.why : BEYOND);
 }
 
 static const char *sentence(const struct connector *c, const struct verdict_case *which)

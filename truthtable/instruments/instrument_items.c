@@ -21,6 +21,7 @@ struct items {
     struct spread mean, size, se;
     const char **shown;
     size_t n_shown;
+    size_t n_open;
     size_t n;
     const char *why;
 };
@@ -151,6 +152,7 @@ static void add_up(struct items *it, const char *measure, const struct item_erro
     spread_add(&it->size, ok ? fabs(e->mean) : (double)NAN, e->why);
     spread_add(&it->se, ok ? e->se : (double)NAN, e->why);
     it->why = it->why != NULL ? it->why : e->why;
+    it->n_open += ok ? 0 : 1;
     if (out == TRUTH_TRUE) {
         it->shown[it->n_shown++] = measure;
     }
@@ -244,7 +246,10 @@ void instrument_items(struct told *t)
     told_words(t->json,
                "The error of the arms' difference that comes from sampling items, paired item by "
                "item, the trainings taken as they are.",
-               arena_printf(w->arena, "%zu of %zu intervals leave 0 out%s%s.", it.n_shown, it.n,
+               arena_printf(w->arena, "%zu of %zu intervals leave 0 out%s%s%s.", it.n_shown, it.n,
                             it.n_shown == 0 ? "" : ": ",
-                            it.n_shown == 0 ? "" : work_join(w->arena, it.shown, it.n_shown)));
+                            it.n_shown == 0 ? "" : work_join(w->arena, it.shown, it.n_shown),
+                            it.n_open == 0
+                                ? ""
+                                : arena_printf(w->arena, "; %zu are undetermined", it.n_open)));
 }

@@ -27,7 +27,7 @@ struct model {
 
 struct mixed_sum { /* over fits */
     enum truth singular, any_singular, deficient, boundary;
-    size_t n_singular;
+    size_t n_singular, n_open, n_fitted;
     struct spread rows, theta, marginal, conditional;
     const char *why;
 };
@@ -251,7 +251,8 @@ static void put_fit(cJSON *o, const struct mixed_fit *fit)
     put_truth(o, "singular", is_singular(fit));
 }
 
-static void add_up(struct mixed_sum *s, const struct mixed_fit *fit, size_t n_rows)
+/* `why` is that of the fit, with its response. */
+static void add_up(struct mixed_sum *s, const struct mixed_fit *fit, size_t n_rows, const char *why)
 {
     bool deficient = false;
     bool boundary = false;
@@ -269,12 +270,14 @@ static void add_up(struct mixed_sum *s, const struct mixed_fit *fit, size_t n_ro
                                                               : TRUTH_UNKNOWN);
     s->boundary = truth_and(s->boundary, fit->why == NULL ? truth_of(boundary) : TRUTH_UNKNOWN);
     s->n_singular += singular == TRUTH_TRUE ? 1 : 0;
-    s->why = s->why != NULL ? s->why : fit->why;
     bool ok = fit->why == NULL;
+    s->n_fitted += ok ? 1 : 0;
+    s->n_open += singular == TRUTH_UNKNOWN ? 1 : 0;
+    s->why = s->why != NULL || ok ? s->why : why;
     spread_add(&s->rows, (double)n_rows, NULL);
-    spread_add(&s->theta, ok ? fit->theta : (double)NAN, fit->why);
-    spread_add(&s->marginal, ok ? fit->r2_marginal : (double)NAN, fit->why);
-    spread_add(&s->conditional, ok ? fit->r2_conditional : (double)NAN, fit->why);
+    spread_add(&s->theta, ok ? fit->theta : (double)NAN, why);
+    spread_add(&s->marginal, ok ? fit->r2_marginal : (double)NAN, why);
+    spread_add(&s->conditional, ok ? fit->r2_conditional : (double)NAN, why);
 }
 
 static cJSON *fit_json(const struct model *m, size_t response, struct mixed_sum *sum)
@@ -299,7 +302,9 @@ static cJSON *fit_json(const struct model *m, size_t response, struct mixed_sum 
     }
     json_put(o, "constant_by_dropping", constant);
     json_put_string(o, "why", fit.why);
-    add_up(sum, &fit, rows.n);
+    add_up(sum, &fit, rows.n,
+           arena_printf(m->w->arena, "%s: %s", m->w->p->measures[response].name,
+                        fit.why == NULL ? "fitted" : fit.why));
     return o;
 }
 
@@ -340,13 +345,17 @@ static const char *sentence(const struct told *t, const struct mixed_sum *s, siz
     double high = spread_high(&s->marginal);
     const char *text = arena_printf(a, "%zu of %zu fits %s singular", s->n_singular, n,
                                     s->n_singular == 1 ? "is" : "are");
+    if (s->n_open > 0) {
+        text = arena_printf(a, "%s, of %zu it is not known", text, s->n_open);
+    }
     if (s->deficient == TRUTH_TRUE) {
         text = arena_printf(a, "%s; columns carry no variance of their own in every fit", text);
     }
     if (isfinite(low)) {
         text = arena_printf(a, "%s; marginal R2 %.4g to %.4g", text, low, high);
     } else {
-        text = arena_printf(a, "%s; not fitted: %s", text, spread_why(&s->marginal));
+        text = arena_printf(a, "%s; %zu not fitted, the first is %s", text, n - s->n_fitted,
+                            spread_why(&s->marginal));
     }
     return arena_printf(a, "%s.", text);
 }

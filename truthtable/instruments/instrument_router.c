@@ -21,7 +21,8 @@ struct router {
     const char *open; /* why a component is neither */
 };
 
-/* The values of a fact over the cells of a condition, or all (INDEX_NONE), that have one. */
+/* The values of a fact over the cells of a condition, or all (INDEX_NONE), that have one; none when
+ * it is undetermined in one of them: a part of the cells does not speak for all. */
 static size_t values_of(const struct router *r, const char *fact, size_t condition, double *out,
                         const char **why)
 {
@@ -33,6 +34,12 @@ static size_t values_of(const struct router *r, const char *fact, size_t conditi
         bool done = r->w->e->tasks[c * p->n_stages + r->stage].end == TASK_END_DONE;
         if (condition != INDEX_NONE && p->cells[c].condition != condition) {
             continue;
+        }
+        if (done && (v->state == VALUE_CENSORED || v->state == VALUE_DOUBLED)) {
+            *why = arena_printf(r->w->arena, "%s: %s", p->cells[c].name,
+                                v->state == VALUE_DOUBLED ? "recorded more than once"
+                                                          : "known only as a bound");
+            return 0;
         }
         if (done && v->state == VALUE_KNOWN) {
             out[n++] = v->value;
@@ -77,10 +84,10 @@ static cJSON *component_json(struct router *r, const char *name, double *scratch
     return o;
 }
 
-static double mean_of(const struct router *r, const char *fact, size_t condition, double *scratch)
+static double mean_of(const struct router *r, const char *fact, size_t condition, double *scratch,
+                      const char **why)
 {
-    const char *why = NULL;
-    size_t n = values_of(r, fact, condition, scratch, &why);
+    size_t n = values_of(r, fact, condition, scratch, why);
     return n > 0 ? stat_mean(scratch, n) : (double)NAN;
 }
 
@@ -91,6 +98,7 @@ static cJSON *condition_json(const struct router *r, size_t condition, double *s
     cJSON *vector = json_array();
     size_t n_cells = 0;
     const char *first_why = NULL;
+    const char *unused = NULL;
     for (size_t c = 0; c < p->n_cells; c++) {
         n_cells += p->cells[c].condition == condition ? 1 : 0;
     }
@@ -109,8 +117,9 @@ static cJSON *condition_json(const struct router *r, size_t condition, double *s
     json_put_string(o, "condition", p->conditions[condition].name);
     json_put_int(o, "n_cells", (int64_t)n_cells);
     json_put(o, "vector", vector);
-    json_put_number(o, "effective_experts", mean_of(r, "router_effective", condition, scratch));
-    json_put_number(o, "entropy_share", mean_of(r, "router_entropy", condition, scratch));
+    json_put_number(o, "effective_experts",
+                    mean_of(r, "router_effective", condition, scratch, &unused));
+    json_put_number(o, "entropy_share", mean_of(r, "router_entropy", condition, scratch, &unused));
     json_put_string(o, "why", first_why);
     return o;
 }
@@ -145,6 +154,7 @@ static cJSON *strings(const char *const *names, size_t n)
 static void answer(const struct router *r, double *scratch)
 {
     struct told *t = r->t;
+    struct arena *a = r->w->arena;
     bool open = r->open != NULL;
     enum truth rest = open ? TRUTH_UNKNOWN : TRUTH_TRUE;
     told_truth(t, "all_pinned", truth_and(truth_of(r->n_varying == 0), rest), r->open);
@@ -152,10 +162,11 @@ static void answer(const struct router *r, double *scratch)
                truth_or(truth_of(r->n_pinned > 0), open ? TRUTH_UNKNOWN : TRUTH_FALSE), r->open);
     told_number(t, "n_pinned", open ? (double)NAN : (double)r->n_pinned, r->open);
     told_number(t, "n_varying", open ? (double)NAN : (double)r->n_varying, r->open);
-    told_number(t, "effective_experts", mean_of(r, "router_effective", INDEX_NONE, scratch),
-                "no cell has router_effective");
-    told_number(t, "entropy_share", mean_of(r, "router_entropy", INDEX_NONE, scratch),
-                "no cell has router_entropy");
+    const char *why = NULL;
+    double mean = mean_of(r, "router_effective", INDEX_NONE, scratch, &why);
+    told_number(t, "effective_experts", mean, arena_printf(a, "router_effective: %s", why));
+    mean = mean_of(r, "router_entropy", INDEX_NONE, scratch, &why);
+    told_number(t, "entropy_share", mean, arena_printf(a, "router_entropy: %s", why));
 }
 
 void instrument_router(struct told *t)
@@ -180,10 +191,12 @@ void instrument_router(struct told *t)
     json_put(t->json, "pinned", strings(r.pinned, r.n_pinned));
     json_put(t->json, "varying", strings(r.varying, r.n_varying));
     answer(&r, scratch);
-    told_words(t->json,
-               "Router health of the cells that have a router, condition by condition, and which "
-               "of its components differ between cells at all.",
-               arena_printf(a, "The same in every cell: %s. Different: %s.",
-                            work_join(a, r.pinned, r.n_pinned),
-                            work_join(a, r.varying, r.n_varying)));
+    told_words(
+        t->json,
+        "Router health of the cells that have a router, condition by condition, and which "
+        "of its components differ between cells at all.",
+        arena_printf(a, "The same in every cell that has it: %s. Different: %s.%s",
+                     work_join(a, r.pinned, r.n_pinned), work_join(a, r.varying, r.n_varying),
+                     r.open == NULL ? ""
+                                    : arena_printf(a, " Undetermined, the first as %s.", r.open)));
 }
