@@ -1,5 +1,6 @@
 /* Writers of base/json.h: RFC 8785 canonical, one line, pretty. One walk, three styles. */
 #include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,24 +28,36 @@ static uint64_t rounded_digits(double v, int n, int *exponent)
     return m;
 }
 
+/* Whether m * 10^exponent is v once rounded to a double. */
 static bool reads_back(uint64_t m, int exponent, double v)
 {
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     char text[40];
+    if (m <= (uint64_t)JSON_INT_MAX && abs(exponent) < (int)ARRAY_LEN(powers)) {
+        /* Both operands are exact, so that one operation rounds as reading does. */
+        double whole = (double)m;
+        return (exponent < 0 ? whole / powers[-exponent] : whole * powers[exponent]) == v;
+    }
     (void)snprintf(text, sizeof(text), "%llue%d", (unsigned long long)m, exponent);
     return strtod(text, NULL) == v;
 }
 
 /* The shortest digits of v > 0 that read back as v: digits without a point, and the exponent of the
  * first one. Of n digits the nearest decimal comes first; at a power of two doubles lie twice as
- * far apart above as below, so the one above may read back where the nearest, below, does not. */
+ * far apart above as below, so the one above may read back where the nearest, below, does not.
+ *
+ * Where doubles are normal, at most one decimal of DBL_DIG digits reads back as v, and it is the
+ * nearest; a shorter one is the same with zeros at its end. So the search begins there. */
 static void shortest_digits(double v, char digits[24], int *exponent)
 {
     uint64_t m = 0;
-    int n = 0;
+    int n = v >= DBL_MIN ? DBL_DIG - 1 : 0;
     bool found = false;
-    while (!found && n < 17) {
+    while (!found) {
         m = rounded_digits(v, ++n, exponent);
-        found = reads_back(m, *exponent - n + 1, v);
+        found = n == DBL_DECIMAL_DIG || reads_back(m, *exponent - n + 1, v);
         if (!found && reads_back(m + 1, *exponent - n + 1, v)) {
             m++;
             found = true;
@@ -89,26 +102,44 @@ void json_number_text(double v, char text[JSON_NUMBER_MAX])
     }
 }
 
+/* The letter behind the backslash; 0 when c has none of its own. */
+static char escape_letter(unsigned char c)
+{
+    switch (c) {
+    case '"':
+    case '\\': return (char)c;
+    case '\b': return 'b';
+    case '\f': return 'f';
+    case '\n': return 'n';
+    case '\r': return 'r';
+    case '\t': return 't';
+    default: return 0;
+    }
+}
+
 void json_add_string(struct strbuf *out, const char *s)
 {
     static const char hex[] = "0123456789abcdef";
+    const char *plain = s; /* not yet appended */
     strbuf_addc(out, '"');
     for (; *s != '\0'; s++) {
         unsigned char c = (unsigned char)*s;
-        const char *special = strchr("\"\"\\\\\bb\ff\nn\rr\tt", c);
-        if (c == '"' || c == '\\' || c == '\b' || c == '\f' || c == '\n' || c == '\r' ||
-            c == '\t') {
-            /* the escape letter stands behind the character in the table */
-            strbuf_addc(out, '\\');
-            strbuf_addc(out, special[1]);
-        } else if (c < 0x20) {
-            strbuf_adds(out, "\\u00");
+        if (c >= 0x20 && c != '"' && c != '\\') {
+            continue;
+        }
+        strbuf_add(out, plain, (size_t)(s - plain));
+        plain = s + 1;
+        char letter = escape_letter(c);
+        strbuf_addc(out, '\\');
+        if (letter != 0) {
+            strbuf_addc(out, letter);
+        } else {
+            strbuf_adds(out, "u00");
             strbuf_addc(out, hex[c >> 4]);
             strbuf_addc(out, hex[c & 15U]);
-        } else {
-            strbuf_addc(out, (char)c);
         }
     }
+    strbuf_add(out, plain, (size_t)(s - plain));
     strbuf_addc(out, '"');
 }
 
@@ -132,8 +163,11 @@ static int by_utf16(const void *a, const void *b)
 
 static void indent(struct strbuf *out, enum style style, int depth)
 {
+    char line[1 + 2 * (JSON_DEPTH_MAX + 1)];
     if (style == STYLE_PRETTY) {
-        strbuf_addf(out, "\n%*s", 2 * depth, "");
+        line[0] = '\n';
+        memset(line + 1, ' ', 2 * (size_t)depth);
+        strbuf_add(out, line, 1 + 2 * (size_t)depth);
     }
 }
 
@@ -154,35 +188,63 @@ static int write_member(const cJSON *m, enum style style, int depth, struct strb
     return write_value(m, style, depth, out, err);
 }
 
-static int write_members(const cJSON *v, enum style style, int depth, struct strbuf *out,
-                         struct err *err)
+/* The members of an object by key; the caller frees them. */
+static const cJSON **sorted_members(const cJSON *v, size_t *n)
 {
-    bool object = cJSON_IsObject(v);
+    *n = 0;
+    for (const cJSON *m = v->child; m != NULL; m = m->next) {
+        (*n)++;
+    }
+    const cJSON **members = xcalloc(*n, sizeof(*members));
+    size_t i = 0;
+    for (const cJSON *m = v->child; m != NULL; m = m->next) {
+        members[i++] = m;
+    }
+    if (*n > 1) {
+        qsort(members, *n, sizeof(*members), by_utf16);
+    }
+    return members;
+}
+
+static int write_sorted(const cJSON *v, int depth, struct strbuf *out, struct err *err)
+{
     size_t n = 0;
-    for (const cJSON *m = v->child; m != NULL; m = m->next) {
-        n++;
-    }
-    const cJSON **members = xcalloc(n, sizeof(*members));
-    n = 0;
-    for (const cJSON *m = v->child; m != NULL; m = m->next) {
-        members[n++] = m;
-    }
-    if (object && style == STYLE_CANONICAL && n > 1) {
-        qsort(members, n, sizeof(*members), by_utf16);
-    }
+    const cJSON **members = sorted_members(v, &n);
     int rc = 0;
-    strbuf_addc(out, object ? '{' : '[');
     for (size_t i = 0; rc == 0 && i < n; i++) {
         if (i > 0) {
             strbuf_addc(out, ',');
         }
-        rc = write_member(members[i], style, depth + 1, out, err);
+        rc = write_member(members[i], STYLE_CANONICAL, depth, out, err);
     }
-    if (n > 0) {
+    free(members);
+    return rc;
+}
+
+static int write_in_order(const cJSON *v, enum style style, int depth, struct strbuf *out,
+                          struct err *err)
+{
+    int rc = 0;
+    for (const cJSON *m = v->child; rc == 0 && m != NULL; m = m->next) {
+        if (m != v->child) {
+            strbuf_addc(out, ',');
+        }
+        rc = write_member(m, style, depth, out, err);
+    }
+    return rc;
+}
+
+static int write_members(const cJSON *v, enum style style, int depth, struct strbuf *out,
+                         struct err *err)
+{
+    bool object = cJSON_IsObject(v);
+    strbuf_addc(out, object ? '{' : '[');
+    int rc = object && style == STYLE_CANONICAL ? write_sorted(v, depth + 1, out, err)
+                                                : write_in_order(v, style, depth + 1, out, err);
+    if (v->child != NULL) {
         indent(out, style, depth);
     }
     strbuf_addc(out, object ? '}' : ']');
-    free(members);
     return rc;
 }
 
