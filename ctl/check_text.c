@@ -1,6 +1,7 @@
 #include "ctl/check_text.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -76,34 +77,92 @@ static void add_table(struct strbuf *sb, const cJSON *table, bool whole)
     }
 }
 
-/* Row number, its levels, its outcome, whether it was reached. */
-static void add_rows(struct strbuf *sb, const struct term *t, const struct program *p,
-                     const cJSON *reach)
+/* "a, b, c" of an array of texts or numbers. */
+static void add_joined(struct strbuf *sb, const cJSON *list)
 {
-    static const struct out_column columns[] = {{"row", "row", OUT_COUNT},
-                                                {"levels", "levels", OUT_TEXT},
-                                                {"outcome", "outcome", OUT_TEXT},
-                                                {"reach", "reach", OUT_TEXT}};
-    const cJSON *said = json_member(reach, "rows");
-    cJSON *rows = json_array();
-    for (size_t i = 0; i < p->n_rows; i++) {
-        struct strbuf levels = STRBUF_INIT;
-        cJSON *row = json_object();
-        for (size_t k = 0; k < p->n_table_inputs; k++) {
-            const struct input *in = &p->inputs[p->table_inputs[k]];
-            strbuf_addf(&levels, "%s%s", k > 0 ? ", " : "", in->levels[p->rows[i].levels[k]].name);
+    for (const cJSON *v = list ? list->child : NULL; v != NULL; v = v->next) {
+        strbuf_adds(sb, v == list->child ? "" : ", ");
+        if (cJSON_IsString(v)) {
+            strbuf_adds(sb, v->valuestring);
+        } else {
+            strbuf_addf(sb, "%g", v->valuedouble);
         }
-        const cJSON *word = cJSON_GetArrayItem(said, (int)i);
-        json_put_int(row, "row", (int64_t)i + 1);
-        json_put_string(row, "levels", levels.buf);
-        json_put_string(row, "outcome", p->outcomes[p->rows[i].outcome].name);
-        json_put_string(row, "reach", cJSON_IsString(word) ? word->valuestring : NULL);
-        json_push(rows, row);
-        strbuf_release(&levels);
+    }
+}
+
+/* What reached the row, or why nothing can. */
+static void add_reach(struct strbuf *sb, const cJSON *row)
+{
+    const cJSON *with = json_member(row, "fires_with");
+    strbuf_addf(sb, "    %s", answer_text(row, "reach", "?"));
+    if (with != NULL && with->child != NULL) {
+        strbuf_adds(sb, " (with rows ");
+        add_joined(sb, with);
+        strbuf_addc(sb, ')');
+    }
+    if (cJSON_IsString(json_member(row, "scores"))) {
+        strbuf_addf(sb, ": %s", answer_text(row, "scores", ""));
+    } else if (cJSON_IsString(json_member(row, "why"))) {
+        strbuf_addf(sb, ": %s", answer_text(row, "why", ""));
     }
     strbuf_addc(sb, '\n');
-    out_table(sb, t, rows, columns, ARRAY_LEN(columns));
-    cJSON_Delete(rows);
+}
+
+static void add_row(struct strbuf *sb, const struct term *t, const cJSON *row)
+{
+    char head[32];
+    const cJSON *needs = json_member(row, "needs");
+    (void)snprintf(head, sizeof(head), "  row %lld", (long long)answer_int(row, "row", 0));
+    out_styled(sb, t, STYLE_BOLD, head);
+    strbuf_adds(sb, "  ");
+    add_joined(sb, json_member(row, "levels"));
+    strbuf_addf(sb, " -> %s\n", answer_text(row, "outcome", "?"));
+    add_reach(sb, row);
+    if (cJSON_IsArray(needs) && needs->child != NULL) {
+        strbuf_adds(sb, "    open alone, each of these leaves INDETERMINATE: ");
+        add_joined(sb, needs);
+        strbuf_addc(sb, '\n');
+    } else if (cJSON_IsArray(needs)) {
+        strbuf_adds(sb, "    binds still when any one input is open\n");
+    }
+}
+
+static void add_rows(struct strbuf *sb, const struct term *t, const struct program *p,
+                     const cJSON *explained)
+{
+    const cJSON *rows = json_member(explained, "rows");
+    int64_t left = answer_int(explained, "total", 0) - cJSON_GetArraySize(rows);
+    strbuf_adds(sb, "\nthe rows, by their levels of ");
+    for (size_t i = 0; i < p->n_table_inputs; i++) {
+        strbuf_addf(sb, "%s%s", i > 0 ? ", " : "", p->inputs[p->table_inputs[i]].name);
+    }
+    strbuf_adds(sb, "; scores are means of the conditions, in their order\n");
+    for (const cJSON *row = rows ? rows->child : NULL; row != NULL; row = row->next) {
+        add_row(sb, t, row);
+    }
+    const cJSON *first = rows ? rows->child : NULL;
+    if (first != NULL && cJSON_IsNumber(json_member(first, "states"))) {
+        strbuf_addf(sb, "each row fires in %lld partial states\n",
+                    (long long)answer_int(first, "states", 0));
+    }
+    if (left > 0) {
+        strbuf_addf(sb, "%lld more rows; --json has them all\n", (long long)left);
+    }
+}
+
+/* How many rows of each kind, of the report's own words. */
+static void add_row_counts(struct strbuf *sb, const cJSON *reach)
+{
+    static const char *const words[] = {"witnessed alone", "witnessed", "impossible", "not shown"};
+    size_t n[ARRAY_LEN(words)] = {0};
+    const cJSON *rows = json_member(reach, "rows");
+    for (const cJSON *r = rows ? rows->child : NULL; r != NULL; r = r->next) {
+        for (size_t i = 0; i < ARRAY_LEN(words) && cJSON_IsString(r); i++) {
+            n[i] += strcmp(r->valuestring, words[i]) == 0 ? 1 : 0;
+        }
+    }
+    strbuf_addf(sb, "rows: %zu witnessed alone, %zu with others, %zu impossible, %zu not shown\n",
+                n[0], n[1], n[2], n[3]);
 }
 
 static void add_outcomes(struct strbuf *sb, const struct term *t, const struct program *p,
@@ -232,13 +291,15 @@ static void add_fixed(struct strbuf *sb, const struct term *t, const cJSON *fixe
 }
 
 void check_text(struct strbuf *sb, const struct term *t, const struct program *p,
-                const cJSON *proof, bool whole)
+                const cJSON *proof, const cJSON *explained)
 {
+    bool whole = explained != NULL;
     const cJSON *reach = json_member(proof, "reach");
     add_plan(sb, t, p, json_member(proof, "plan"));
     add_table(sb, json_member(proof, "table"), whole);
+    add_row_counts(sb, reach);
     if (whole) {
-        add_rows(sb, t, p, reach);
+        add_rows(sb, t, p, explained);
     }
     add_outcomes(sb, t, p, proof);
     if (whole) {

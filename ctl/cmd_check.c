@@ -6,6 +6,9 @@
 #include "ctl/load.h"
 #include "ctl/out.h"
 #include "ctl/proof.h"
+#include "truthtable/check_explain.h"
+
+#define ROWS_TOLD 16 /* of each kind; a table may have 2^18 */
 
 static const char explanation[] =
     "\nWhat these lines mean\n"
@@ -17,7 +20,9 @@ static const char explanation[] =
     "                fire, and the verdict binds only where they agree\n"
     "  witnessed     scores were found, by a seeded search, that fire the row, alone or with "
     "others;\n"
-    "                impossible: none can, which for an outcome is an error; not shown: neither\n"
+    "                impossible: no complete set of records can, which for an outcome is an "
+    "error:\n"
+    "                the conditions named contradict each other; not shown: neither was found\n"
     "  above chance  how far the floor lies above chance, in binomial standard errors of the "
     "items\n"
     "  detects       the smallest difference of two arms that is seen at 80 % power, from the\n"
@@ -61,7 +66,9 @@ static int say(const struct ctl_options *o, const struct proof *proof)
     struct term t = term_of_stdout();
     struct strbuf sb = STRBUF_INIT;
     cJSON *json = check_json(&proof->report);
-    check_text(&sb, &t, proof->program, json, o->explain);
+    cJSON *explained = o->explain ? check_explain(&proof->report, ROWS_TOLD) : NULL;
+    check_text(&sb, &t, proof->program, json, explained);
+    cJSON_Delete(explained);
     cJSON_Delete(json);
     if (o->no_run) {
         strbuf_adds(&sb,
@@ -104,6 +111,9 @@ int cmd_check(const struct ctl_options *o, enum exit_code *code, struct err *err
     if (o->json) {
         struct err failure = {0};
         cJSON *answer = proof_json(&proof);
+        if (o->explain && proof.has_report) {
+            json_put(answer, "table", check_explain(&proof.report, SIZE_MAX));
+        }
         if (proof.program != NULL) {
             put_lock(answer, proof.program, code);
         }

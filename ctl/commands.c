@@ -14,7 +14,8 @@ const struct ctl_command ctl_commands[] = {
      "follows\n"
      "from the plan before there is any data: the table's totality, which outcomes can fire, the\n"
      "floors against chance, what is held fixed, how long it takes.\n"
-     "With --no-run no worker is executed. --explain says what each line means.",
+     "With --no-run no worker is executed. --explain prints the table row by\n"
+     "row, with what can reach each, and says what each line means.",
      CTL_JSON | CTL_NO_RUN | CTL_EXPLAIN, 1, 1, cmd_check},
     {"lock", "GRID.TOML", "check a program and write its lock",
      "Writes GRID.TOML.lock: every value that can influence the answer, the digests of data and\n"

@@ -12,6 +12,7 @@ int check_run(const struct program *p, const cJSON *describe, struct check_repor
     if (rc == 0) {
         check_table(out, diag);
         check_reach(out, &rules, diag);
+        check_use(out, &rules, diag);
         check_measures(out, &rules);
         check_fixed(out, &rules, describe);
         check_plan(out, describe);

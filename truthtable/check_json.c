@@ -42,6 +42,8 @@ static cJSON *reach_json(const struct check_report *r)
     cJSON *rows = json_array();
     cJSON *outcomes = json_array();
     json_put_int(o, "trials", (int64_t)r->n_trials);
+    json_put_int(o, "proofs", (int64_t)r->n_proofs);
+    json_put_bool(o, "proofs_ended_early", r->proofs_ended);
     for (size_t k = 0; k < p->n_rows; k++) {
         json_push_string(rows, r->rows[k].alone ? "witnessed alone" : reach_name(r->rows[k].reach));
     }

@@ -9,6 +9,7 @@
 #include "ctl/check_text.h"
 #include "ctl/proof.h"
 #include "ctl/starter.h"
+#include "truthtable/check_explain.h"
 
 static const struct term plain = {.columns = 80};
 
@@ -32,7 +33,9 @@ static void check_starter(struct checked *c, bool whole)
     }
     c->proof.has_report = true;
     cJSON *json = check_json(&c->proof.report);
-    check_text(&c->text, &plain, c->proof.program, json, whole);
+    cJSON *explained = whole ? check_explain(&c->proof.report, 16) : NULL;
+    check_text(&c->text, &plain, c->proof.program, json, explained);
+    cJSON_Delete(explained);
     cJSON_Delete(json);
 }
 
@@ -70,8 +73,10 @@ static void test_whole(void **state)
     struct checked c;
     check_starter(&c, true);
     has(&c, "scores that bind an outcome");
-    has(&c, "row  levels        outcome     reach\n");
-    has(&c, "  1  yes, moe      mixture     witnessed");
+    has(&c, "rows: 3 witnessed alone, 3 with others, 0 impossible, 0 not shown\n");
+    has(&c, "  row 1  yes, moe -> mixture\n    witnessed alone: grammar: 0.");
+    has(&c, "open alone, each of these leaves INDETERMINATE: ");
+    has(&c, "partial states\n");
     release(&c);
 }
 
