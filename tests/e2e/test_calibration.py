@@ -39,6 +39,75 @@ def test_imported(place):
     expect("3 are few" in text and "below_the_floor" in text, text)
 
 
+MADE_UP = """[program]
+name = "{name}"
+schema = 1
+{more}
+[[factor]]
+name = "arch"
+levels = ["x", "y"]
+[[factor]]
+name = "seed"
+levels = [1, 2]
+replicate = true
+[stage.train]
+command = ["./w"]
+params = {{ a = "$arch", s = "$seed" }}
+[measure]
+q = {{ metric = "train.q", items = 100, chance = 0.25, floor = 0.3 }}
+[contrast]
+c = {{ between = {{ arch = ["x", "y"] }} }}
+[[input]]
+name = "ahead"
+levels = [["x", "contrast.c.mean > 0"], ["y", "otherwise"]]
+[table]
+inputs = ["ahead"]
+rows = [["x", "X"], ["y", "Y"]]
+[outcome]
+X = {{ prior = 0.6, title = "x" }}
+Y = {{ prior = 0.3, title = "y" }}
+[validity]
+same_size = {{ condition = "ratio(fact.train.size, arch, 'x', 'y') within 0.01", on_fail = "void" }}
+[forecast]
+ahead = {{ condition = "contrast.c.mean > 0", confidence = 0.7 }}
+"""
+
+
+def made_up(place, name, more="", size=1, known=True):
+    """A program of four cells in which x is ahead: an imported folder. A size of y other than 1 makes it VOID, a score that is
+    not known INDETERMINATE."""
+    grid = place.path(f"{name}.toml")
+    place.write(f"{name}.toml", MADE_UP.format(name=name, more=more))
+    cells = [{"cell": f"arch={arch},seed={seed}", "stage": "train", "facts": {"size": 1 if arch == "x" else size},
+              "metrics": {"q": {"value": (0.5 if arch == "x" else 0.4) if known or seed == 1 else None, "n": 100}}}
+             for arch in "xy" for seed in (1, 2)]
+    place.write(f"{name}.json", json.dumps({"schema": 1, "program": name, "label": "made up", "records": cells}))
+    place.run("preregctl", "replay", grid, place.path(f"{name}.json"), "--out", place.path(name))
+    return place.path(name)
+
+
+def test_not_scored(place):
+    """VOID, INDETERMINATE and superseded programs are listed with their outcome, and stand in no sum and no bin."""
+    plain = made_up(place, "plain")
+    alone = place.ctl_json("calibration", plain)
+    near(alone["priors"]["bits"], 0.737, "bits of X")
+    near(alone["priors"]["mean_brier"], 0.4 ** 2 + 0.3 ** 2 + 0.1 ** 2, "Brier score of X")
+    equal((alone["forecasts"]["stated"], alone["forecasts"]["scored"]), (1, 1), "forecasts")
+    folders = [plain, made_up(place, "unequal", size=2), made_up(place, "unknown", known=False), made_up(place, "first")]
+    root = place.ctl_json("calibration", folders[-1])["programs"][0]["root"]
+    folders += [made_up(place, "by_root", f'supersedes = "{root[:8]}"'), made_up(place, "by_name", 'supersedes = "by_root"')]
+    answer = place.ctl_json("calibration", *folders)
+    equal({r["program"]: (r["status"], r.get("outcome")) for r in answer["programs"]},
+          {"plain": ("scored", "X"), "unequal": ("void", "VOID"), "unknown": ("indeterminate", "INDETERMINATE"),
+           "first": ("superseded", "X"), "by_root": ("superseded", "X"), "by_name": ("scored", "X")}, "rows")
+    expect(not any("bits" in r for r in answer["programs"] if r["status"] in ("void", "indeterminate")), "bits without an outcome")
+    for part in ("priors", "forecasts"):
+        equal((answer[part]["scored"], answer[part]["mean_brier"]), (2, alone[part]["mean_brier"]), part)
+        near(answer[part]["bits"], 2 * alone[part]["bits"], f"bits of {part}")
+    equal(([b["n"] for b in answer["priors"]["bins"]], [b["held"] for b in answer["priors"]["bins"]]), ([0, 2, 0, 2, 0], [0, 0, 0, 2, 0]), "bins")
+    equal(answer["forecasts"]["stated"], 2, "forecasts of the scored ones alone")
+
+
 def test_tampered(place):
     """A verdict of another root, and no imported folder at all."""
     name, grid = PAPERS[0]
@@ -76,4 +145,4 @@ def test_executed(place):
         os.replace(path + ".kept", path)
 
 
-lab.main(test_imported, test_tampered, test_executed)
+lab.main(test_imported, test_not_scored, test_tampered, test_executed)
