@@ -245,7 +245,7 @@ static int push_attempt(void *ctx, uint32_t task, const struct attempt_row *a, s
     if (l->files) {
         put_file(o, "stdout", folder, SHIM_STDOUT_FILE);
         put_file(o, "stderr", folder, SHIM_STDERR_FILE);
-        put_file(o, "events", folder, EVENTS_FILE);
+        put_file(o, "events", folder, TASK_EVENTS_FILE);
     } else {
         put_ending(o, a);
     }

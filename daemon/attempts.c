@@ -44,7 +44,7 @@ static void post(struct attempt *a, struct core_event *ev)
 
 static ssize_t read_events(const struct attempt *a, char *buffer)
 {
-    char *path = path_join(a->folder, EVENTS_FILE);
+    char *path = path_join(a->folder, TASK_EVENTS_FILE);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     free(path);
     if (fd < 0) {
@@ -142,7 +142,7 @@ void attempt_listen(struct attempt *a)
     if (a->has_watch || a->closing) {
         return;
     }
-    char *path = path_join(a->folder, EVENTS_FILE);
+    char *path = path_join(a->folder, TASK_EVENTS_FILE);
     if (uv_fs_event_init(&a->shell->loop, &a->watch) == 0) {
         a->watch.data = a;
         a->has_watch = true;

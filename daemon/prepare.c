@@ -14,9 +14,6 @@
 #include "prereg/amendment.h"
 #include "prereg/object.h"
 #include "prereg/pinned.h"
-#include "prereg/task.h"
-
-#define WORKER_PATH "/usr/local/bin:/usr/bin:/bin"
 
 /* ---- the lock ---- */
 
@@ -239,40 +236,9 @@ static int write_task(const struct prepare *p, struct err *err)
 
 /* ---- shim.json ---- */
 
-/* The whole environment of a worker: this list and the stage's own, locked one, which wins. */
-static void add_environment(struct shim_spec *spec, const struct prepare *p, const struct stage *s)
+static void add_variable(void *ctx, const char *name, const char *value)
 {
-    char threads[24];
-    char *task = path_join(p->folder, TASK_FILE);
-    char *events = path_join(p->folder, EVENTS_FILE);
-    (void)snprintf(threads, sizeof(threads), "%lld", (long long)s->threads);
-    const struct {
-        const char *name;
-        const char *value;
-    } list[] = {
-        {"PATH", WORKER_PATH},
-        {"HOME", p->folder}, /* nothing of the user's own settings reaches a worker */
-        {"LANG", "C.UTF-8"},
-        {"TZ", "UTC"},
-        {"OMP_NUM_THREADS", threads},
-        {"OPENBLAS_NUM_THREADS", threads},
-        {"PREREG_TASK", task},
-        {"PREREG_EVENTS", events},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(list); i++) {
-        if (json_member(s->env, list[i].name) == NULL) {
-            shim_spec_add_env(spec, list[i].name, list[i].value);
-        }
-    }
-    const cJSON *own;
-    cJSON_ArrayForEach(own, s->env)
-    {
-        if (cJSON_IsString(own)) {
-            shim_spec_add_env(spec, own->string, own->valuestring);
-        }
-    }
-    free(task);
-    free(events);
+    shim_spec_add_env(ctx, name, value);
 }
 
 static int write_spec(const struct prepare *p, char *const *argv, struct err *err)
@@ -289,7 +255,7 @@ static int write_spec(const struct prepare *p, char *const *argv, struct err *er
     for (size_t i = 1; argv[i] != NULL; i++) {
         shim_spec_add_arg(&spec, argv[i]);
     }
-    add_environment(&spec, p, s);
+    task_environment(s, p->folder, add_variable, &spec);
     int rc = shim_spec_write(p->folder, &spec, err);
     shim_spec_release(&spec);
     return rc;
@@ -334,7 +300,7 @@ int prepare_attempt(const struct prepare *p, enum core_start_failure *why, struc
             rc = write_task(p, err);
         }
         if (rc == 0) {
-            rc = write_line(p->folder, EVENTS_FILE, NULL, err);
+            rc = write_line(p->folder, TASK_EVENTS_FILE, NULL, err);
         }
         if (rc == 0) {
             rc = write_spec(p, argv, err);

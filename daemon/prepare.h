@@ -7,12 +7,11 @@
 #define DAEMON_PREPARE_H
 
 #include "daemon/hosted.h"
+#include "prereg/task.h"
 
 #define DISK_RESERVE_BYTES                                                                         \
     ((int64_t)64 * 1024 * 1024) /* less than this: the disk counts as full                         \
                                  */
-#define EVENTS_FILE "events.jsonl"
-#define TASK_FILE   "task.json"
 
 struct prepare {
     const char *state;     /* STATE */

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/machine.h"
 #include "base/xalloc.h"
 #include "daemon/apparatus.h"
 #include "daemon/result.h"
@@ -108,20 +109,6 @@ static void put_time_or_null(cJSON *o, const char *key, struct wall_time t)
     put_text_or_null(o, key, t.ms == 0 ? NULL : text);
 }
 
-/* The kernel that a BLAS chose for this processor: "OpenBLAS 0.3.21 ..., core Haswell". */
-static void put_core(cJSON *o, const char *blas)
-{
-    static const char *const marks[] = {"core ", "kernels "};
-    const char *at = NULL;
-    for (size_t i = 0; blas != NULL && at == NULL && i < ARRAY_LEN(marks); i++) {
-        at = strstr(blas, marks[i]);
-        at = at == NULL ? NULL : at + strlen(marks[i]);
-    }
-    char *core = at == NULL ? NULL : xstrndup(at, strcspn(at, ",; "));
-    put_text_or_null(o, "core", core);
-    free(core);
-}
-
 /* What the worker itself says it computed with; threads: else those it was given. */
 static void put_result_facts(cJSON *o, const char *folder, int64_t threads)
 {
@@ -137,7 +124,9 @@ static void put_result_facts(cJSON *o, const char *folder, int64_t threads)
         threads = cJSON_IsNumber(t) ? (int64_t)t->valuedouble : threads;
     }
     put_text_or_null(o, "blas", blas);
-    put_core(o, blas);
+    char *core = machine_blas_core(blas);
+    put_text_or_null(o, "core", core);
+    free(core);
     put_count_or_null(o, "threads", threads);
     cJSON_Delete(result);
     free(path);

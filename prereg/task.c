@@ -1,12 +1,16 @@
 #include "prereg/task.h"
 
 #include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "prereg/load.h"
 
 #define TASK_PROTOCOL    1
+#define WORKER_PATH      "/usr/local/bin:/usr/bin:/bin"
 #define PEERS_LEVELS_MAX ((size_t)64)
 
 static cJSON *cell_factors(const struct program *p, size_t cell)
@@ -208,4 +212,39 @@ cJSON *task_json_build(const struct program *p, const struct lock *lock,
         json_put_string(task, "checkpoint", "auto");
     }
     return task;
+}
+
+void task_environment(const struct stage *s, const char *folder, task_variable_fn *fn, void *ctx)
+{
+    char threads[24];
+    char *task = path_join(folder, TASK_FILE);
+    char *events = path_join(folder, TASK_EVENTS_FILE);
+    (void)snprintf(threads, sizeof(threads), "%lld", (long long)s->threads);
+    const struct {
+        const char *name;
+        const char *value;
+    } list[] = {
+        {"PATH", WORKER_PATH},
+        {"HOME", folder}, /* nothing of the user's own settings reaches a worker */
+        {"LANG", "C.UTF-8"},
+        {"TZ", "UTC"},
+        {"OMP_NUM_THREADS", threads},
+        {"OPENBLAS_NUM_THREADS", threads},
+        {"PREREG_TASK", task},
+        {"PREREG_EVENTS", events},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(list); i++) {
+        if (json_member(s->env, list[i].name) == NULL) {
+            fn(ctx, list[i].name, list[i].value);
+        }
+    }
+    const cJSON *own;
+    cJSON_ArrayForEach(own, s->env)
+    {
+        if (cJSON_IsString(own)) {
+            fn(ctx, own->string, own->valuestring);
+        }
+    }
+    free(task);
+    free(events);
 }

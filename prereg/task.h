@@ -12,6 +12,10 @@
 #include "prereg/lock.h"
 #include "prereg/program.h"
 
+#define TASK_FILE        "task.json" /* of an attempt's folder, as these */
+#define TASK_EVENTS_FILE "events.jsonl"
+#define TASK_RESULT_FILE "result.json"
+
 struct task_attempt {
     size_t cell;
     size_t stage;
@@ -40,6 +44,11 @@ cJSON *task_json_build(const struct program *p, const struct lock *lock,
 
 /* The params of a task as it will be run: level overrides, $factor, solved values. */
 cJSON *task_params(const struct program *p, const struct lock *lock, size_t cell, size_t stage);
+
+/* The whole environment of a worker whose attempt lies in `folder`, variable by variable: this list
+ * and the stage's own, locked one, which wins. */
+typedef void task_variable_fn(void *ctx, const char *name, const char *value);
+void task_environment(const struct stage *s, const char *folder, task_variable_fn *fn, void *ctx);
 
 /* A cell's identity: SHA-256 of the canonical {"factors":{...},"root":HEX}, in hex. */
 void task_cell_id(const struct program *p, const char *root, size_t cell,

@@ -17,10 +17,10 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/text.h"
 #include "daemon/shim/fence.h"
 #include "daemon/shim/files.h"
-#include "daemon/shim/machine.h"
 #include "daemon/shim/pid.h"
 #include "daemon/shim/watch.h"
 #include "daemon/shim/worker.h"

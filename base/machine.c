@@ -1,10 +1,11 @@
-#include "daemon/shim/machine.h"
+#include "base/machine.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 
 #include "base/text.h"
+#include "base/xalloc.h"
 
 void machine_kernel(char *out, size_t size)
 {
@@ -33,4 +34,15 @@ void machine_cpu(char *out, size_t size)
     if (f != NULL) {
         (void)fclose(f);
     }
+}
+
+char *machine_blas_core(const char *blas)
+{
+    static const char *const marks[] = {"core ", "kernels "};
+    const char *at = NULL;
+    for (size_t i = 0; blas != NULL && at == NULL && i < ARRAY_LEN(marks); i++) {
+        at = strstr(blas, marks[i]);
+        at = at == NULL ? NULL : at + strlen(marks[i]);
+    }
+    return at == NULL ? NULL : xstrndup(at, strcspn(at, ",; "));
 }

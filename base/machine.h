@@ -1,6 +1,6 @@
 /* What a result may depend on besides the worker: the kernel and processor of this machine. */
-#ifndef DAEMON_SHIM_MACHINE_H
-#define DAEMON_SHIM_MACHINE_H
+#ifndef BASE_MACHINE_H
+#define BASE_MACHINE_H
 
 #include <stddef.h>
 
@@ -8,5 +8,9 @@
  * be told. */
 void machine_kernel(char *out, size_t size);
 void machine_cpu(char *out, size_t size);
+
+/* The kernels that a BLAS chose for this processor, out of what a worker says of it ("OpenBLAS
+ * 0.3.21 ..., core Haswell"). The caller frees it; NULL when it does not say. */
+char *machine_blas_core(const char *blas);
 
 #endif
