@@ -1,4 +1,6 @@
 /* ACT_START: the folder is prepared off the loop, then the executor starts the shim. */
+#include <string.h>
+
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/attempts.h"
@@ -36,6 +38,12 @@ static void on_prepare_work(struct job *job)
     j->rc = prepare_attempt(&j->prepare, &j->why, &j->err);
 }
 
+static bool is_outdated(const struct start_job *j)
+{
+    const struct hosted *h = j->prepare.hosted;
+    return h->amending != NULL || strcmp(h->bundle->lock->head, j->prepare.bundle->lock->head) != 0;
+}
+
 static void hand_over(struct start_job *j)
 {
     struct shell *sh = j->shell;
@@ -49,6 +57,9 @@ static void hand_over(struct start_job *j)
         attempt_place(a, &place);
         j->rc = sh->executor->ops->start(sh->executor, &place, &j->err);
         j->why = START_FAILED_HOST;
+    }
+    if (j->rc != 0 && is_outdated(j)) {
+        j->why = START_FAILED_HOST; /* amended meanwhile: what was found says nothing, try again */
     }
     if (j->rc != 0) {
         start_failed(sh, &j->key, j->why, &j->err);

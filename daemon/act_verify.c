@@ -1,6 +1,7 @@
 /* ACT_VERIFY: result.json is checked off the loop; what was found valid waits with the attempt
  * until its row is committed. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/xalloc.h"
@@ -34,7 +35,7 @@ static void on_verify_work(struct job *job)
         return;
     }
     double value = 0;
-    if (!apparatus_is_current(j->check, j->folder)) {
+    if (!apparatus_is_current(j->check, j->bundle, j->folder)) {
         j->found.verdict = RESULT_STALE;
         (void)snprintf(j->found.why, sizeof(j->found.why), "what is checked was amended meanwhile");
     } else {
@@ -43,11 +44,25 @@ static void on_verify_work(struct job *job)
     }
 }
 
+/* Judged by a program that was amended meanwhile: again, by what it is now. */
+static bool is_outdated(const struct verify_job *j)
+{
+    const struct hosted *h = shell_program(j->shell, j->key.program);
+    return strcmp(h->bundle->lock->head, j->bundle->lock->head) != 0;
+}
+
 static void on_verified(struct job *job)
 {
     struct verify_job *j = (struct verify_job *)job;
     struct attempt *a = j->shell->stopping ? NULL : attempt_find(j->shell, &j->key);
-    if (a != NULL && j->found.unread) {
+    if (a != NULL && is_outdated(j)) {
+        struct core_act again = {.kind = ACT_VERIFY,
+                                 .program = j->key.program,
+                                 .task = j->key.task,
+                                 .attempt_no = j->key.no};
+        a->verifying = false;
+        shell_verify_attempt(j->shell, &again);
+    } else if (a != NULL && j->found.unread) {
         a->verifying = false; /* unknown is not bad: the core asks again (S4) */
         log_warn("%s: %s", j->folder, j->found.why);
     } else if (a != NULL) {

@@ -9,7 +9,9 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "daemon/apparatus.h"
 #include "prereg/amendment.h"
+#include "state/apparatus.h"
 
 void amend_prepared_free(struct amend_prepared *p)
 {
@@ -17,6 +19,7 @@ void amend_prepared_free(struct amend_prepared *p)
         cJSON_Delete(p->amendment);
         strbuf_release(&p->text);
         bundle_unref(p->bundle);
+        free(p->checks);
         free(p);
     }
 }
@@ -60,7 +63,7 @@ void amended_take_back(const char *folder, uint32_t number)
     free(amendments);
 }
 
-int amended_put_in_place(const char *folder, uint32_t number, struct err *err)
+static int put_in_place(const char *folder, uint32_t number, struct err *err)
 {
     char *amendments = path_join(folder, AMENDMENT_FOLDER);
     char *from = amendment_file(amendments, number, "toml");
@@ -70,6 +73,28 @@ int amended_put_in_place(const char *folder, uint32_t number, struct err *err)
     free(from);
     free(amendments);
     return rc;
+}
+
+/* ---- the row ---- */
+
+int amended_commit(struct store *store, const struct hosted *h, struct err *err)
+{
+    return store_apparatus_sync(store, h->no, h->amending->bundle->program, err);
+}
+
+void amended_take_effect(struct hosted *h)
+{
+    struct amend_prepared *p = h->amending;
+    struct err why;
+    if (put_in_place(h->folder, p->core.number, &why) != 0) {
+        log_error("%s: %s: it is put in place when the daemon starts again", h->id, why.msg);
+    }
+    apparatus_follow(h, p->checks, p->n_checks);
+    bundle_unref(h->bundle);
+    h->bundle = bundle_ref(p->bundle);
+    h->version++;
+    h->amending = NULL;
+    amend_prepared_free(p);
 }
 
 /* ---- after a crash ---- */
@@ -148,7 +173,7 @@ static int heal(const char *folder, const struct lock *lock, const char *head, s
         if (rc == 0 && before != NULL && is_of_plan(program, before, program)) {
             log_warn("%s: amendment %zu had taken effect: its program is put in place", folder,
                      chain.n);
-            rc = amended_put_in_place(folder, (uint32_t)chain.n, err);
+            rc = put_in_place(folder, (uint32_t)chain.n, err);
         }
     }
     amendments_release(&chain);

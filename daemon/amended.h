@@ -4,7 +4,8 @@
  * Order: 0000.toml (what was submitted), NNNN.toml, NNNN.json, each synced; then the journal's row
  * `amended`, which makes it take effect; then grid.toml. So a crash leaves the old program or the
  * new one: files without a row are put aside when the daemon starts, a grid.toml that is still the
- * one before is replaced then.
+ * one before is replaced then. A row whose commit failed is tried again by the pump: until it lands
+ * the program is the old one and h->amending waits.
  */
 #ifndef DAEMON_AMENDED_H
 #define DAEMON_AMENDED_H
@@ -16,6 +17,8 @@ struct amend_prepared {    /* waits for its signature; forgotten with the daemon
     struct strbuf text;    /* of grid.toml */
     struct bundle *bundle; /* its program; the lock is the one before */
     struct core_amendment core;
+    struct core_apparatus *checks; /* as they are then: apparatus_amended() */
+    uint32_t n_checks;
 };
 
 void amend_prepared_free(struct amend_prepared *p); /* NULL is fine */
@@ -28,8 +31,10 @@ int amended_heal(const char *folder, const char *head, struct err *err) MUST_CHE
 int amended_write(const char *folder, const struct amend_prepared *p, struct err *err) MUST_CHECK;
 /* Takes back what amended_write wrote, as the row was refused. */
 void amended_take_back(const char *folder, uint32_t number);
-/* The row is committed: grid.toml becomes the amended one. */
-int amended_put_in_place(const char *folder, uint32_t number, struct err *err) MUST_CHECK;
+/* Within the transaction of its row: what the store must know of h->amending. */
+int amended_commit(struct store *store, const struct hosted *h, struct err *err) MUST_CHECK;
+/* The row is committed: h->amending is the program now, and grid.toml becomes its text. */
+void amended_take_effect(struct hosted *h);
 
 /* The head that the verdict was computed with: later amendments do not change it. */
 int amended_verdict_head(struct store *store, const struct hosted *h, char head[DIGEST_HEX_SIZE],

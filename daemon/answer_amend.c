@@ -12,6 +12,7 @@
 #include "base/xalloc.h"
 #include "daemon/amended.h"
 #include "daemon/answer.h"
+#include "daemon/apparatus.h"
 #include "daemon/core/amend.h"
 #include "daemon/result.h"
 #include "daemon/server.h"
@@ -121,26 +122,6 @@ static int check_results(struct amend_job *j)
     return 0;
 }
 
-/* The checks are tasks of the core: as long as it is not told of others, none may come or go, and
- * what one does may not change under it. */
-static int check_apparatus(struct amend_job *j)
-{
-    const struct program *now = j->now->program;
-    cJSON *changes =
-        amendment_changes(json_member(j->now->lock->plan, "apparatus"),
-                          json_member(j->prepared->bundle->program->tree, "apparatus"));
-    bool differs = changes->child != NULL;
-    cJSON_Delete(changes);
-    for (size_t i = 0; i < now->n_apparatus; i++) {
-        differs |= (j->prepared->core.params_of >> now->apparatus[i].stage & 1) != 0;
-    }
-    return differs
-               ? err_set(&j->err, ERR_REFUSED,
-                         "[apparatus], or params of a stage that it checks: not amended by this "
-                         "version, open a new program (supersedes)")
-               : 0;
-}
-
 static int build_amendment(struct amend_job *j)
 {
     struct amend_prepared *p = j->prepared;
@@ -217,10 +198,7 @@ static int prepare(struct amend_job *j)
         return err_set(&j->err, ERR_REFUSED, "nothing differs from the program as it is");
     }
     note_params(j);
-    rc = check_apparatus(j);
-    if (rc == 0) {
-        rc = check_results(j);
-    }
+    rc = check_results(j);
     return rc == 0 ? build_amendment(j) : rc;
 }
 
@@ -356,42 +334,57 @@ static int take_signature(const struct hosted *h, const cJSON *signature, struct
     return rc;
 }
 
-/* The bundle that takes the place of the present one: its lock is read from what was written. */
-static int take_effect(struct answer_context *ctx, struct hosted *h, struct err *err)
+/* The core is asked; from its row on the program is the amended one (amended_take_effect). */
+static int ask_core(struct shell *sh, struct hosted *h, struct err *err)
+{
+    struct amend_prepared *p = h->amending;
+    const cJSON *reason = json_member(p->amendment, "reason");
+    struct core_event ev = {.kind = CORE_AMEND, .program = h->no, .text = reason->valuestring};
+    struct core_plan plan;
+    plan_init(&plan, p->bundle->program, h);
+    const struct core_apparatus *as_they_are = plan.apparatus;
+    plan.apparatus = p->checks;
+    plan.n_apparatus = p->n_checks;
+    ev.amendment = p->core;
+    ev.amendment.plan = &plan;
+    int rc = pump_request(sh->pump, &ev, err);
+    plan.apparatus = as_they_are;
+    plan_release(&plan);
+    return rc;
+}
+
+static int write_files(struct hosted *h, struct err *err)
 {
     struct amend_prepared *p = h->amend;
-    struct core_event ev = {.kind = CORE_AMEND, .program = h->no};
-    const cJSON *reason = json_member(p->amendment, "reason");
-    struct lock *lock = NULL;
-    ev.text = reason->valuestring;
-    ev.amendment = p->core;
-    int rc = amended_write(h->folder, p, err);
+    int rc =
+        apparatus_amended(h, p->bundle->program, p->core.params_of, &p->checks, &p->n_checks, err);
+    rc = rc != 0 ? rc : amended_write(h->folder, p, err);
+    rc = rc != 0 ? rc : lock_read_amended(h->folder, &p->bundle->lock, err);
+    return rc != 0 ? rc
+                   : lock_verify(p->bundle->program, p->bundle->lock, LOCK_PLAN, NULL, NULL, err);
+}
+
+/* What was prepared is used up, whatever comes of it. */
+static int take_effect(struct shell *sh, struct hosted *h, struct err *err)
+{
+    uint32_t number = h->amend->core.number;
+    int rc = pump_is_well(sh->pump, err) ? write_files(h, err) : err->code;
     if (rc == 0) {
-        rc = lock_read_amended(h->folder, &lock, err);
-    }
-    if (rc == 0) {
-        rc = lock_verify(p->bundle->program, lock, LOCK_PLAN, NULL, NULL, err);
-    }
-    if (rc == 0) {
-        rc = pump_request(ctx->shell->pump, &ev, err);
+        h->amending = h->amend;
+        h->amend = NULL;
+        rc = ask_core(sh, h, err);
+        if (rc != 0 && rc != ERR_REFUSED) {
+            /* The pump tries it again: then the files must be there, and it takes effect. */
+            return err_wrap(err, "amendment %u takes effect when the state can be written again",
+                            number);
+        }
     }
     if (rc != 0) {
-        /* A commit that failed is tried again with the same row: then the files must be there. */
-        if (rc == ERR_REFUSED || lock == NULL) {
-            amended_take_back(h->folder, p->core.number);
-        }
-        lock_free(lock);
-        return rc;
+        amended_take_back(h->folder, number);
+        amend_prepared_free(h->amending != NULL ? h->amending : h->amend);
+        h->amending = h->amend = NULL;
     }
-    struct err why;
-    if (amended_put_in_place(h->folder, p->core.number, &why) != 0) {
-        log_error("%s: %s: it is put in place when the daemon starts again", h->id, why.msg);
-    }
-    p->bundle->lock = lock;
-    bundle_unref(h->bundle);
-    h->bundle = bundle_ref(p->bundle);
-    h->version++;
-    return 0;
+    return rc;
 }
 
 static int commit(struct answer_context *ctx, struct hosted *h, const cJSON *params, cJSON **result,
@@ -404,6 +397,9 @@ static int commit(struct answer_context *ctx, struct hosted *h, const cJSON *par
     if (rc != 0) {
         return rc;
     }
+    if (h->amending != NULL) {
+        return err_set(err, ERR_REFUSED, "another amendment is being written: amend again");
+    }
     if (h->amend == NULL || json_get_string(h->amend->amendment, "head", &prepared, err) != 0 ||
         strcmp(prepared, head) != 0) {
         return err_set(err, ERR_REFUSED, "no amendment %.16s is prepared: amend again", head);
@@ -412,20 +408,17 @@ static int commit(struct answer_context *ctx, struct hosted *h, const cJSON *par
         strcmp(previous, h->bundle->lock->head) != 0) {
         return err_set(err, ERR_REFUSED, "it was amended by another meanwhile: amend again");
     }
+    uint32_t number = h->amend->core.number;
     rc = take_signature(h, json_member(params, "signature"), err);
     if (rc == 0) {
-        rc = take_effect(ctx, h, err);
+        rc = take_effect(ctx->shell, h, err);
     }
     if (rc == 0) {
         *result = json_object();
         json_put_string(*result, "program", h->id);
         json_put_string(*result, "head", h->bundle->lock->head);
-        json_put_int(*result, "number", h->amend->core.number);
+        json_put_int(*result, "number", number);
         json_put_bool(*result, "amended", true);
-    }
-    if (rc == 0 || rc == ERR_REFUSED) {
-        amend_prepared_free(h->amend);
-        h->amend = NULL;
     }
     return rc;
 }

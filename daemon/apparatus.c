@@ -19,12 +19,10 @@
 static int take_check(void *ctx, const struct store_apparatus *a, struct err *err)
 {
     struct hosted *h = ctx;
-    (void)err;
-    h->checks = xreallocarray(h->checks, h->n_checks + 1, sizeof(*h->checks));
-    h->checks[h->n_checks++] =
-        (struct hosted_check){.name = xstrdup(a->name),
-                              .stage = program_find_stage(h->bundle->program, a->stage),
-                              .declared = a->declared};
+    if (h->n_checks == STORE_APPARATUS_MAX) {
+        return err_set(err, ERR_CORRUPT, "more than %u apparatus checks", STORE_APPARATUS_MAX);
+    }
+    hosted_add_check(h, a->name, program_find_stage(h->bundle->program, a->stage), a->declared);
     return 0;
 }
 
@@ -65,6 +63,82 @@ int apparatus_load(struct store *store, struct hosted *h, bool finished, struct 
         }
     }
     return rc == 0 ? read_checks(store, h, err) : rc;
+}
+
+/* ---- amended ---- */
+
+/* Its place in the list: its own, one that has no name yet, or a new one. */
+static uint32_t place_of(const struct core_apparatus *list, uint32_t n, const char *name)
+{
+    uint32_t at = 0;
+    while (at < n && strcmp(list[at].name, name) != 0) {
+        at++;
+    }
+    for (uint32_t i = 0; at == n && i < n; i++) {
+        at = list[i].name[0] == '\0' ? i : n;
+    }
+    return at;
+}
+
+static bool differs(const struct program *now, const struct apparatus *then, uint64_t params_of)
+{
+    size_t i = program_find_apparatus(now, then->name);
+    return i == INDEX_NONE || (params_of >> then->stage & 1) != 0 ||
+           !cJSON_Compare(now->apparatus[i].spec, then->spec, true);
+}
+
+int apparatus_amended(const struct hosted *h, const struct program *then, uint64_t params_of,
+                      struct core_apparatus **list, uint32_t *n, struct err *err)
+{
+    const struct program *now = h->bundle->program;
+    struct core_apparatus *out = xcalloc(h->n_checks + then->n_apparatus + 1, sizeof(*out));
+    uint32_t count = (uint32_t)h->n_checks;
+    for (size_t i = 0; i < h->n_checks; i++) {
+        const struct hosted_check *c = &h->checks[i];
+        out[i] = (struct core_apparatus){
+            .name = c->name,
+            .stage = (uint32_t)(c->stage < now->n_stages ? c->stage : now->n_stages)};
+    }
+    for (size_t i = 0; i < then->n_apparatus; i++) {
+        const struct apparatus *a = &then->apparatus[i];
+        uint32_t at = place_of(out, count, a->name);
+        count += at == count;
+        out[at] = (struct core_apparatus){.name = a->name,
+                                          .stage = (uint32_t)a->stage,
+                                          .declared = true,
+                                          .changed = differs(now, a, params_of)};
+    }
+    *list = out;
+    *n = count;
+    return count <= STORE_APPARATUS_MAX
+               ? 0
+               : err_set(err, ERR_REFUSED,
+                         "more than %u apparatus checks, counting those that "
+                         "were taken away",
+                         STORE_APPARATUS_MAX);
+}
+
+void apparatus_follow(struct hosted *h, const struct core_apparatus *list, uint32_t n)
+{
+    size_t before = h->n_checks;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct core_apparatus *c = &list[i];
+        size_t stage = c->stage < h->bundle->program->n_stages ? c->stage : INDEX_NONE;
+        if (i >= before) {
+            hosted_add_check(h, c->name, stage, c->declared);
+            continue;
+        }
+        if (strcmp(h->checks[i].name, c->name) != 0) { /* it had none: no job knows of it */
+            free(h->checks[i].name);
+            h->checks[i].name = xstrdup(c->name);
+        }
+        h->checks[i].stage = stage;
+        h->checks[i].declared = c->declared;
+    }
+    h->tasks = xreallocarray(h->tasks, h->n_tasks + h->n_checks + 1, sizeof(*h->tasks));
+    for (size_t i = before; i < h->n_checks; i++) {
+        task_row_init(&h->tasks[h->n_tasks + i], TASK_READY);
+    }
 }
 
 const struct apparatus *apparatus_of(const struct hosted *h, const struct bundle *b, uint32_t task)
@@ -125,7 +199,8 @@ enum core_result_check apparatus_judge(const struct apparatus *a, const cJSON *r
     return holds ? RESULT_VALID : RESULT_UNEXPECTED;
 }
 
-bool apparatus_is_current(const struct apparatus *a, const char *attempt_folder)
+bool apparatus_is_current(const struct apparatus *a, const struct bundle *b,
+                          const char *attempt_folder)
 {
     cJSON *task = NULL;
     struct err ignored;
@@ -133,8 +208,13 @@ bool apparatus_is_current(const struct apparatus *a, const char *attempt_folder)
     bool same = false;
     if (json_read_file(path, HOSTED_FILE_MAX, &task, &ignored) == 0) {
         const cJSON *asked = json_member(task, "apparatus");
+        const cJSON *stage = json_member(task, "stage");
+        cJSON *params = task_params(b->program, b->lock, 0, a->stage);
         same = cJSON_Compare(json_member(asked, "expect"), json_member(a->spec, "expect"), true) &&
-               cJSON_Compare(json_member(asked, "model"), json_member(a->spec, "model"), true);
+               cJSON_Compare(json_member(asked, "model"), json_member(a->spec, "model"), true) &&
+               cJSON_Compare(json_member(task, "params"), params, true) && cJSON_IsString(stage) &&
+               strcmp(stage->valuestring, b->program->stages[a->stage].name) == 0;
+        cJSON_Delete(params);
     }
     cJSON_Delete(task);
     free(path);

@@ -19,6 +19,14 @@
 int apparatus_load(struct store *store, struct hosted *h, bool finished,
                    struct err *err) MUST_CHECK;
 
+/* The checks of h as an amendment makes them, in the order that store_apparatus_sync() gives them:
+ * *n of them, `changed` where what was found answers another question now. The caller frees the
+ * list; names are those of h and of the amended program. ERR_RANGE: too many. */
+int apparatus_amended(const struct hosted *h, const struct program *then, uint64_t params_of,
+                      struct core_apparatus **list, uint32_t *n, struct err *err) MUST_CHECK;
+/* Its row is committed: h has them, too. */
+void apparatus_follow(struct hosted *h, const struct core_apparatus *list, uint32_t n);
+
 /* The declaration of a check; NULL when the program has it no longer. */
 const struct apparatus *apparatus_of(const struct hosted *h, const struct bundle *b, uint32_t task);
 
@@ -31,7 +39,8 @@ int apparatus_model_path(const struct program *p, const struct apparatus *a, cha
 enum core_result_check apparatus_judge(const struct apparatus *a, const cJSON *result,
                                        double *value, char *text, size_t size);
 /* True when the attempt was asked what is declared now (its task.json). */
-bool apparatus_is_current(const struct apparatus *a, const char *attempt_folder);
+bool apparatus_is_current(const struct apparatus *a, const struct bundle *b,
+                          const char *attempt_folder);
 
 /* A line of provenance.json and status: {"name","stage","metric","expected","within","value",
  * "holds","why"}. Reads the accepted result; call it off the loop or for a person's question. */

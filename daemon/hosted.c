@@ -9,6 +9,7 @@
 #include "base/xalloc.h"
 #include "daemon/amended.h"
 #include "prereg/amendment.h"
+#include "state/apparatus.h"
 
 #define CHECK_CELL "apparatus" /* stands where a task's name has its cell: no cell is called so */
 
@@ -29,8 +30,7 @@ static int parse_program(const char *program_path, const char *origin, struct pr
     return rc;
 }
 
-int bundle_parse(const char *program_path, const char *origin, struct bundle **out,
-                 struct err *err)
+int bundle_parse(const char *program_path, const char *origin, struct bundle **out, struct err *err)
 {
     struct bundle *b = xcalloc(1, sizeof(*b));
     b->refs = 1;
@@ -198,6 +198,7 @@ void hosted_free(struct hosted *h)
     pin_cache_free(h->pins);
     (void)pthread_mutex_destroy(&h->pins_mutex);
     amend_prepared_free(h->amend);
+    amend_prepared_free(h->amending);
     cJSON_Delete(h->verdict_timing);
     free(h->verdict_text);
     for (size_t i = 0; i < PAUSE_NR; i++) {
@@ -221,6 +222,16 @@ void hosted_forget_checks(struct hosted *h)
     free(h->checks);
     h->checks = NULL;
     h->n_checks = 0;
+}
+
+void hosted_add_check(struct hosted *h, const char *name, size_t stage, bool declared)
+{
+    if (h->checks == NULL) {
+        h->checks = xcalloc(STORE_APPARATUS_MAX, sizeof(*h->checks));
+    }
+    assert(h->n_checks < STORE_APPARATUS_MAX);
+    h->checks[h->n_checks++] =
+        (struct hosted_check){.name = xstrdup(name), .stage = stage, .declared = declared};
 }
 
 void hosted_set_tasks(struct hosted *h, struct task_row *rows, size_t n)

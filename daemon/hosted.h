@@ -74,14 +74,15 @@ struct hosted {
     struct digest good_copies[3]; /* of program, lock and amendments in STATE, when last found good;
                                      likewise */
     struct amend_prepared *amend; /* waits for its signature; or NULL */
+    struct amend_prepared *amending;    /* takes effect when its row is committed; or NULL */
     char verdict_head[DIGEST_HEX_SIZE]; /* once the verdict is out: what it was computed with */
     struct wall_time submitted;
-    struct wall_time finished; /* 0: not yet */
-    struct program_row status; /* as committed */
-    bool unverified;           /* the history: see store_program */
-    struct task_row *tasks;    /* as committed; n_tasks of the grid, then those of the checks */
-    size_t n_tasks;            /* of the grid */
-    struct hosted_check *checks;
+    struct wall_time finished;   /* 0: not yet */
+    struct program_row status;   /* as committed */
+    bool unverified;             /* the history: see store_program */
+    struct task_row *tasks;      /* as committed; n_tasks of the grid, then those of the checks */
+    size_t n_tasks;              /* of the grid */
+    struct hosted_check *checks; /* NULL, or room for all there may ever be: jobs read names */
     size_t n_checks;
     uint32_t by_state[TASK_STATE_NR]; /* of the grid */
     struct stage_times *times;        /* per stage */
@@ -102,6 +103,7 @@ struct hosted {
 struct hosted *hosted_new(uint32_t no, const char *state, const char *id);
 void hosted_free(struct hosted *h);
 void hosted_forget_checks(struct hosted *h);
+void hosted_add_check(struct hosted *h, const char *name, size_t stage, bool declared);
 /* Takes the rows over (malloc'd, n of them, the checks' last) and counts. */
 void hosted_set_tasks(struct hosted *h, struct task_row *rows, size_t n);
 /* From these pauses to those: what is new has this reason, of what is over it goes. */

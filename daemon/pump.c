@@ -204,6 +204,15 @@ static void do_verify_acts(struct pump *p)
     p->out.n_acts = kept;
 }
 
+/* Rows of tasks that an amendment brings need what goes with its row. */
+static size_t part_end(const struct core_out *o, size_t from)
+{
+    while (from < o->n_rows && o->rows[from].kind != ROW_AMENDED) {
+        from++;
+    }
+    return from < o->n_rows ? from + 1 : from;
+}
+
 static int commit_rows(struct pump *p, struct err *err)
 {
     const struct core_out *o = &p->out;
@@ -214,9 +223,12 @@ static int commit_rows(struct pump *p, struct err *err)
     if (rc != 0) {
         return rc;
     }
-    rc = store_apply(p->store, o->rows, o->n_rows, err);
-    if (rc == 0) {
-        rc = p->listener.committing(p->listener.ctx, o->rows, o->n_rows, err);
+    for (size_t from = 0, to; rc == 0 && from < o->n_rows; from = to) {
+        to = part_end(o, from);
+        rc = store_apply(p->store, o->rows + from, to - from, err);
+        if (rc == 0) {
+            rc = p->listener.committing(p->listener.ctx, o->rows + from, to - from, err);
+        }
     }
     if (rc == 0) {
         rc = store_commit(p->store, err);
@@ -341,7 +353,7 @@ int pump_request(struct pump *p, struct core_event *ev, struct err *err)
     if (p->out.n_rows > 0 || p->out.n_acts > 0) {
         if (commit(p)) {
             do_acts(p);
-        } else {
+        } else if (rc == 0) { /* what was refused is not done later either */
             *err = p->why;
             rc = err->code;
         }

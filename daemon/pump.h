@@ -18,7 +18,9 @@ struct pump;
 
 struct pump_listener {
     void *ctx;
-    /* Inside the transaction, after the rows were applied: what else must go with them. */
+    /* Inside the transaction, after the rows were applied: what else must go with them. Rows that
+     * come after an amendment's are applied after it has been told of that, in a call of their own.
+     */
     int (*committing)(void *ctx, const struct state_row *rows, size_t n, struct err *err);
     /* After the commit, before the acts. */
     void (*committed)(void *ctx, const struct state_row *rows, size_t n);

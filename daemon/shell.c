@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "daemon/amended.h"
 #include "daemon/attempts.h"
 #include "daemon/load.h"
 #include "daemon/local.h"
@@ -26,12 +27,19 @@ struct hosted *shell_program(const struct shell *sh, uint32_t no)
 
 /* ---- what the pump asks ---- */
 
-/* With the row that makes a task done goes its result, unless it is sealed (invariant 8). */
+/* With the row that makes a task done goes its result, unless it is sealed (invariant 8); with that
+ * of an amendment go its apparatus checks. */
 static int on_committing(void *ctx, const struct state_row *rows, size_t n, struct err *err)
 {
     struct shell *sh = ctx;
     for (size_t i = 0; i < n; i++) {
         const struct state_row *r = &rows[i];
+        if (r->kind == ROW_AMENDED) {
+            int rc = amended_commit(sh->store, shell_program(sh, r->program), err);
+            if (rc != 0) {
+                return rc;
+            }
+        }
         if (r->kind != ROW_ATTEMPT_ENDED || !r->has_result || r->sealed ||
             hosted_is_check(shell_program(sh, r->program), r->task)) {
             continue;
@@ -84,6 +92,9 @@ static void on_committed(void *ctx, const struct state_row *rows, size_t n)
     for (size_t i = 0; i < n; i++) {
         struct hosted *h = shell_program(sh, rows[i].program);
         hosted_apply(h, &rows[i]);
+        if (rows[i].kind == ROW_AMENDED) {
+            amended_take_effect(h);
+        }
         log_row(h, &rows[i]);
         if (row_kind_is_of_task(rows[i].kind) && rows[i].attempt.no != 0) {
             mirror_attempt(sh, &rows[i]);

@@ -58,5 +58,8 @@ void program_amend(struct core *c, struct program *p, const struct core_event *e
         struct state_row *row = emit_program_row(c, p, ROW_AMENDED, ev->text);
         row->amendment =
             (struct amendment_row){.number = a->number, .head = a->head, .level = now.level};
+        if (a->plan != NULL) {
+            apparatus_amend(c, p, a->plan);
+        }
     }
 }

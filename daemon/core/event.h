@@ -50,8 +50,9 @@ struct core_amendment {
     uint32_t number;
     struct digest head;
     struct core_access access;
-    uint64_t params_of; /* a bit per stage whose params it changes */
-    bool by_results;    /* the results that there were have been looked at */
+    uint64_t params_of;           /* a bit per stage whose params it changes */
+    bool by_results;              /* the results that there were have been looked at */
+    const struct core_plan *plan; /* apparatus checks as they are then; NULL: as they were */
 };
 
 /* One per event kind that an attempt sends. */

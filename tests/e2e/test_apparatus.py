@@ -7,7 +7,7 @@ import os
 import shutil
 
 import lab
-from lab import LOCK, OK, equal, expect
+from lab import ANY, LOCK, OK, equal, expect
 
 GRID = """[program]
 name = "checked"
@@ -168,6 +168,66 @@ def test_model_changed(place):
     expect(not os.path.exists(os.path.join(place.program_folder(), "report", "verdict.json")), "a verdict was written")
 
 
+def amend(place, *edits, wanted=OK):
+    grid = place.path("checked/grid.toml")
+    for old, new in edits:
+        place.edit(grid, old, new)
+    return place.ctl("amend", grid, "--reason", "mended", wanted=wanted)
+
+
+def rebuild(place):
+    """From the folders alone: the same checks, at the same places."""
+    before = place.status()[0]["apparatus"]
+    place.kill_daemon()
+    os.unlink(os.path.join(place.state, "preregd.db"))
+    place.ctl("rebuild")
+    place.serve()
+    equal(place.status()[0]["apparatus"], before, "the checks after a rebuild")
+    equal(place.status()[0]["history"], "verified", "the history after a rebuild")
+
+
+def test_amended(place):
+    """A check that failed is amended, another is declared: both are made before any evaluation, and hold."""
+    program(place, 0.65)
+    place.wait_for(lambda: place.status()[0]["paused_by"] == "apparatus", 30, "the program is paused")
+    place.write("checked/second/model.json", json.dumps({"skill": 0.3}))
+    more = GRID.format(hold="").split("[apparatus.reference]")[1].split("[run]")[0]
+    more = "[apparatus.second]" + more.replace('"reference"', '"second"').replace("0.7,", "0.3,")
+    amend(place, ("value = 0.7,", "value = 0.65,"), ("[run]", more + "[run]"))
+    place.wait_finished(60)
+    equal([(c["name"], c["state"], c["attempts"]) for c in place.status()[0]["apparatus"]],
+          [("reference", "done", 2), ("second", "done", 1)], "the checks")
+    held = [r["task"]["apparatus"] for r in journal(place) if r.get("task", {}).get("state") == "done" and "apparatus" in r["task"]]
+    equal(sorted(held), ["reference", "second"], "what held")
+    rows = [r for r in journal(place) if r["event"] in ("amended", "apparatus_again", "resumed")]
+    equal([r["event"] for r in rows], ["amended", "apparatus_again", "resumed"], "what the journal says of it")
+    expect("seen" in amend(place, ("value = 0.65,", "value = 0.66,"), wanted=ANY).stderr, "amended after scores were seen")
+    rebuild(place)
+
+
+def test_amended_while_it_runs(place):
+    """Params of the stage that a check runs: what it finds with the old ones is no answer. Then it is taken away."""
+    program(place, 0.65, held=True)
+    place.wait_for(lambda: place.ctl_json("explain", CHECK)["state"] == "running", 30, "the check runs")
+    place.wait_for(lambda: states(place, TRAINED) == ["done"], 30, "training goes on meanwhile")
+    amend(place, (place.path("hold"), place.path("hold2")))
+    place.write("hold2", "")
+    os.unlink(place.path("hold"))
+    place.wait_for(lambda: place.ctl_json("explain", CHECK)["attempts"] == 2, 30, "it is made again")
+    (first,) = [r for r in journal(place) if r["event"] == "attempt_ended" and r["task"].get("apparatus")]
+    equal((first["attempt"]["cause"], first["detail"]), ("preempted", "what is checked was amended meanwhile"), "how it ended")
+    place.kill_daemon()
+    place.serve()
+    os.unlink(place.path("hold2"))
+    place.wait_for(lambda: place.status()[0]["paused_by"] == "apparatus", 30, "it fails")
+    text = GRID.format(hold="")
+    gone = "[apparatus.reference]" + text.split("[apparatus.reference]")[1].split("[run]")[0]
+    amend(place, (gone, ""))
+    place.wait_finished(60)
+    equal(place.status()[0].get("apparatus", []), [], "checks that are left")
+    rebuild(place)
+
+
 def test_clock(place):
     """A lock from the future is refused before anything is started for it."""
     place.write("checked/reference/model.json", json.dumps({"skill": 0.7}))
@@ -186,4 +246,4 @@ def test_clock(place):
     equal(place.status(), [], "programs of the daemon")
 
 
-lab.main(test_clock, test_holds, test_daemon_killed, test_fails, test_not_measured, test_model_changed)
+lab.main(test_clock, test_amended, test_amended_while_it_runs, test_holds, test_daemon_killed, test_fails, test_not_measured, test_model_changed)
