@@ -15,6 +15,8 @@
 #include "prereg/amendment.h"
 #include "prereg/imported.h"
 
+#define ORIGIN_MAX ((size_t)64 * 1024)
+
 /* ---- what is copied ---- */
 
 static int copy(const char *from_folder, const char *from, const char *to_folder, const char *to,
@@ -56,6 +58,39 @@ static int copy_amendments(const struct exporting *x, struct err *err)
     return rc;
 }
 
+/* An authority's answer comes when the program may have been submitted long ago: it lies beside the
+ * lock that was submitted, and goes with it as long as that lock is still the same bytes. */
+static int copy_stamp(const struct exporting *x, struct err *err)
+{
+    static const char *const stamps[] = {RECEIPT_TSQ, RECEIPT_TSR};
+    struct digest a = {{0}};
+    struct digest b = {{1}};
+    cJSON *o = NULL;
+    const char *grid = NULL;
+    struct err ignored;
+    char *origin = path_join(x->from, "origin.json");
+    char *here = path_join(x->from, RECEIPT_LOCK);
+    int rc = 0;
+    if (json_read_file(origin, ORIGIN_MAX, &o, &ignored) == 0 &&
+        json_get_string(o, "path", &grid, &ignored) == 0) {
+        char *there = lock_path_of(grid);
+        char *folder = path_folder(grid);
+        bool same = digest_file(here, &a, NULL, &ignored) == 0 &&
+                    digest_file(there, &b, NULL, &ignored) == 0 && digest_equal(&a, &b);
+        for (size_t i = 0; rc == 0 && same && i < ARRAY_LEN(stamps); i++) {
+            char *from = xasprintf("%s%s", there, stamps[i] + strlen(RECEIPT_LOCK));
+            rc = copy_if_there(folder, path_name(from), x->to, stamps[i], err);
+            free(from);
+        }
+        free(there);
+        free(folder);
+    }
+    cJSON_Delete(o);
+    free(here);
+    free(origin);
+    return rc;
+}
+
 /* name in the program's folder, name in the receipt */
 static int copy_all(const struct exporting *x, struct err *err)
 {
@@ -63,8 +98,8 @@ static int copy_all(const struct exporting *x, struct err *err)
                                           {"grid.toml.lock", RECEIPT_LOCK},
                                           {"report/verdict.json", RECEIPT_VERDICT},
                                           {"report/provenance.json", RECEIPT_PROVENANCE}};
-    static const char *const may[][2] = {{"grid.toml.lock.tsq", RECEIPT_TSQ},
-                                         {"grid.toml.lock.tsr", RECEIPT_TSR},
+    static const char *const may[][2] = {{RECEIPT_TSQ, RECEIPT_TSQ},
+                                         {RECEIPT_TSR, RECEIPT_TSR},
                                          {"report/instruments.json", RECEIPT_INSTRUMENTS},
                                          {"report/report.html", "report.html"},
                                          {"report/report.md", "report.md"},
@@ -84,6 +119,7 @@ static int copy_all(const struct exporting *x, struct err *err)
         const char *const *pair = x->imported ? imported[i] : executed[i];
         rc = copy(x->from, pair[0], x->to, pair[1], err);
     }
+    rc = rc == 0 && !x->imported ? copy_stamp(x, err) : rc;
     return rc == 0 ? copy_amendments(x, err) : rc;
 }
 

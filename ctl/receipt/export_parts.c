@@ -202,7 +202,10 @@ static int write_rest(struct making *m)
                               .history = m->x->imported ? NULL : &m->history,
                               .evidence = &m->evidence,
                               .verdict = &m->verdict};
-    int rc = verdict_compute(&m->evidence, m->x->lock->root, m->x->lock->head, &m->verdict, m->err);
+    const struct lock *lock = m->x->lock;
+    const char *head =
+        m->x->imported ? lock->head : history_head_at(&m->history, lock, m->history.verdict_row);
+    int rc = verdict_compute(&m->evidence, lock->root, head, &m->verdict, m->err);
     rc = rc == 0 ? parts_coverage(&r, &text, m->err) : rc;
     rc = rc == 0 ? write_text(m, RECEIPT_COVERAGE, &text) : rc;
     strbuf_clear(&text);

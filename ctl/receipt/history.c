@@ -264,8 +264,14 @@ static int take_program_row(struct reading *r, const cJSON *line, const struct s
         }
     }
     const cJSON *amendment = json_member(line, "amendment");
+    if (amendment != NULL &&
+        (!cJSON_IsObject(amendment) || json_member(amendment, "row") != NULL)) {
+        return fault_says(r->f, "\"amendment\" is not what a row says of one");
+    }
     if (amendment != NULL) {
-        json_push(h->amended, json_copy(amendment));
+        cJSON *copy = json_copy(amendment);
+        json_put_int(copy, "row", (int64_t)h->n_rows);
+        json_push(h->amended, copy);
     }
     if (row->status.verdict && !h->status.verdict) {
         h->verdict_row = h->n_rows;
@@ -389,6 +395,19 @@ void history_release(struct history *h)
     free(h->attempts);
     free(h->hashes);
     *h = (struct history){0};
+}
+
+const char *history_head_at(const struct history *h, const struct lock *lock, size_t row)
+{
+    const char *head = lock->root;
+    const cJSON *a = NULL;
+    cJSON_ArrayForEach(a, h->amended)
+    {
+        const cJSON *its = json_member(a, "head");
+        bool before = json_member(a, "row")->valuedouble <= (double)row;
+        head = before && cJSON_IsString(its) ? its->valuestring : head;
+    }
+    return head;
 }
 
 const struct history_attempt *history_attempts_of(const struct history *h, size_t task, size_t *n)

@@ -48,7 +48,7 @@ struct history {
     size_t verdict_row;           /* 0: none */
     bool unverified;              /* it was made from files after the daemon's own was lost */
     struct wall_time first_start; /* of an attempt; 0: none */
-    cJSON *amended;               /* array: {"number","head","level"} */
+    cJSON *amended;               /* array: {"number","head","level"}, and "row" of the journal */
     cJSON *unblindings;           /* array of texts, as provenance.json has them */
 };
 
@@ -56,6 +56,10 @@ struct history {
 int history_read(struct history *h, const struct program *p, const struct lock *lock,
                  const struct receipt_files *files, struct fault *f) MUST_CHECK;
 void history_release(struct history *h);
+
+/* The head of lock and amendments when the journal had so many rows: instruments may be amended
+ * after the verdict, which keeps the head that it was computed with. */
+const char *history_head_at(const struct history *h, const struct lock *lock, size_t row);
 
 /* The attempts of one task, in order. */
 const struct history_attempt *history_attempts_of(const struct history *h, size_t task, size_t *n);

@@ -221,8 +221,10 @@ int verify_verdict(struct verifying *v)
 {
     struct strbuf text = STRBUF_INIT;
     struct err err;
+    const char *head =
+        v->imported ? v->lock->head : history_head_at(&v->history, v->lock, v->history.verdict_row);
     fault_at(v->f, RECEIPT_VERDICT, 0);
-    if (verdict_compute(&v->evidence, v->lock->root, v->lock->head, &v->verdict, &err) != 0) {
+    if (verdict_compute(&v->evidence, v->lock->root, head, &v->verdict, &err) != 0) {
         return fault_from(v->f, &err);
     }
     const struct receipt r = verifying_receipt(v);

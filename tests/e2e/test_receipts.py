@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""Receipts through the executables: made of programs that ran, were amended, signed and stamped, and of imported ones; verified as
+folder and tar, tampered with, and signed by reviewers."""
+
+import json
+import os
+import shutil
+
+import lab
+import signers
+from lab import ANY, LOCK, OK, equal, expect
+
+GRID = """[program]
+name = "receipted"
+schema = 1
+question = "Does it follow?"
+[[factor]]
+name = "arm"
+levels = ["a", "b"]
+[[factor]]
+name = "seed"
+levels = [1, 2]
+replicate = true
+[stage.train]
+command = ["./apparatus_worker.py"]
+params = {{ arm = "$arm" }}
+[stage.score]
+after = ["train"]
+command = ["./apparatus_worker.py"]
+params = {{ hold = "{hold}" }}
+[measure]
+acc = {{ metric = "score.acc", items = 100, chance = 0.25, floor = 0.5 }}
+[contrast]
+arm = {{ between = {{ arm = ["a", "b"] }} }}
+[counter]
+k = {{ contrast = "arm", clears = "every_cell", binds = true }}
+[[input]]
+name = "cleared"
+levels = [["yes", "counter.k == 1"], ["no", "counter.k == 0"]]
+[table]
+inputs = ["cleared"]
+rows = [["yes", "up"], ["no", "down"]]
+[outcome]
+up = {{ prior = 0.5, title = "Cleared" }}
+down = {{ prior = 0.4, title = "Not cleared" }}
+[validity]
+threads_match = {{ condition = "ratio(fact.train.threads, arm, 'b', 'a') <= 1.20", on_fail = "flag" }}
+[instrument.bayes]
+kind = "bayes"
+contrast = "arm"
+priors = {{ wide = 0.02 }}
+[apparatus.reference]
+stage = "score"
+model = "reference"
+expect = {{ metric = "score.acc", value = 0.7, within = 0.01 }}
+"""
+MICRO = os.path.join(lab.TOP, "ops/programs/micro/grid.toml")
+
+
+def prepare(place):
+    """The path of a grid.toml; evaluations are held back until the file `hold` is gone. No signers of the user's own."""
+    place.env["XDG_CONFIG_HOME"] = place.path("config")
+    for name in ("PREREGD_ALLOWED_SIGNERS", "SSH_AUTH_SOCK", "SSH_ASKPASS_REQUIRE"):
+        place.env.pop(name, None)
+    place.write("p/reference/model.json", json.dumps({"skill": 0.705}))
+    shutil.copy2(os.path.join(lab.HERE, "apparatus_worker.py"), place.path("p"))
+    place.write("hold", "")
+    return place.write("p/grid.toml", GRID.format(hold=place.path("hold")))
+
+
+def finish(place):
+    os.unlink(place.path("hold"))
+    place.wait_finished(60)
+
+
+def export(place, *more, out="out"):
+    answer = place.ctl_json("export", *more, "--out", place.path(out))
+    equal(len(answer["sums_sha256"]), 64, "digest of SHA256SUMS")
+    return answer["folder"], answer["tar"]
+
+
+def verify(place, path, *more, level, outcome="up"):
+    answer = place.ctl_json("verify", path, *more)
+    equal((answer["holds"], answer["fault"], answer["level"], answer["outcome"]), (True, None, level, outcome), f"verify {path}")
+    return answer
+
+
+def fault(place, path, *more, file, what):
+    answer = place.ctl_json("verify", path, *more, wanted=LOCK)
+    equal((answer["holds"], answer["level"], answer["outcome"]), (False, None, None), "what is said beside a fault")
+    expect(answer["fault"]["file"] == file and what in answer["fault"]["what"], f"wanted {file}: {what}: {answer['fault']}")
+
+
+def tampered(place, folder, name, old, new):
+    """A copy in which one file says something else."""
+    copy = place.path("copy")
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(folder, copy)
+    place.edit(os.path.join(copy, name), old, new)
+    return copy
+
+
+def test_executed(place):
+    """Signed, stamped and amended, with an apparatus check: each level with what establishes it."""
+    grid = prepare(place)
+    alice, bob = signers.key(place, "alice"), signers.key(place, "bob")
+    trust = ("--allowed-signers", signers.allow(place, "alice"))
+    place.ctl("lock", grid, "--key", alice, "--timestamp")
+    place.serve()
+    place.must(OK, "preregd", "submit", grid)
+    place.wait_for(lambda: all(t["state"] == "done" for n, t in place.tasks().items() if n.endswith("/train")), 30, "trained")
+    place.edit(grid, "<= 1.20", "<= 1.30")
+    place.ctl("amend", grid, "--reason", "steps are measured anew", "--key", alice)
+    expect("scores" in place.ctl("export", "--out", place.path("early"), wanted=ANY).stderr, "sealed scores are exported")
+    expect(not os.path.exists(place.path("early")), "something was written of sealed scores")
+    finish(place)
+    folder, tar = export(place)
+    for path in (folder, tar):
+        answer = verify(place, path, level="self-consistent")
+        equal((answer["counts"]["tasks"], answer["counts"]["amendments"], answer["records"]), (8, 1, "executed"), "counts")
+    expect("is not replaced" in place.ctl("export", "--out", place.path("out"), wanted=ANY).stderr, "a receipt is replaced")
+    verify(place, folder, *trust, level="self-consistent")  # nobody vouches for the records yet
+    check_tampering(place, folder)
+    for key in (bob, alice):
+        signature = place.ctl_json("sign", folder, "--key", key)["signature"]
+        expect(os.path.exists(signature), f"no {signature}")
+    for path in (folder, tar):
+        said = verify(place, path, *trust, level="signed")["established"]
+        expect(any("alice@lab" in s and "whole receipt" in s for s in said), f"alice's signature: {said}")
+        expect(any("nothing here vouches" in s for s in said), f"bob's signature: {said}")
+    only_bob = ("--allowed-signers", signers.allow(place, "bob", file="only_bob"))
+    fault(place, folder, *only_bob, file="grid.toml.lock", what="not among the allowed")
+    check_post_hoc(place, grid, alice, folder)
+
+
+def check_tampering(place, folder):
+    copy = tampered(place, folder, "records.jsonl", '"stage":"score"', '"stage":"scare"')
+    fault(place, copy, file="records.jsonl", what="SHA-256")
+    run = place.ctl("sign", copy, "--key", place.path("alice"), wanted=LOCK)
+    expect("records.jsonl" in run.stderr, f"signing what does not follow: {run.stderr}")
+    expect(not os.path.exists(os.path.join(copy, "signatures")), "it was signed")
+    expect("DOES NOT FOLLOW" in place.ctl("verify", copy, wanted=LOCK).stdout, "the text of a fault")
+
+
+def check_post_hoc(place, grid, key, before):
+    """An instrument amended after the verdict: a receipt of its own, and the verdict keeps the head that it had."""
+    with open(os.path.join(before, "verdict.json"), "rb") as f:
+        verdict = f.read()
+    place.edit(grid, "wide = 0.02", "wide = 0.03")
+    place.ctl("amend", grid, "--reason", "another prior", "--key", key)
+    place.wait_finished(30)
+    folder, tar = export(place, out="after")
+    with open(os.path.join(folder, "verdict.json"), "rb") as f:
+        equal(f.read(), verdict, "verdict.json after an amendment post hoc")
+    for path in (folder, tar):
+        equal(verify(place, path, level="self-consistent")["counts"]["amendments"], 2, "amendments")
+    verify(place, before, level="self-consistent")
+
+
+def test_stamped(place):
+    """The authority's answer came after the submission, and lies beside the lock that was submitted."""
+    if not shutil.which("openssl"):
+        print("skipped in part: no openssl here")
+        return
+    grid = prepare(place)
+    alice = signers.key(place, "alice")
+    trust = ("--allowed-signers", signers.allow(place, "alice"), "--ca", signers.authority(place))
+    place.ctl("lock", grid, "--key", alice, "--timestamp")
+    signers.stamp(place, grid)
+    place.serve()
+    place.must(OK, "preregd", "submit", grid)
+    finish(place)
+    folder, tar = export(place)
+    place.ctl("sign", folder, "--key", alice)
+    for path in (folder, tar):
+        said = verify(place, path, *trust, level="time-stamped")["established"]
+        expect(any("Test authority" in s and "before the first attempt" in s for s in said), f"the stamp: {said}")
+    verify(place, folder, *trust[:2], level="signed")
+    os.rename(grid + ".lock.tsr", grid + ".lock.tsr.away")
+    unstamped, _ = export(place, out="unstamped")
+    expect(not os.path.exists(os.path.join(unstamped, "grid.toml.lock.tsr")), "a stamp from nowhere")
+
+
+def test_imported(place):
+    """Records from elsewhere go into a receipt that never says that they were executed."""
+    found = []
+    for arch in ("dense", "moe"):
+        for seed in (1, 2, 3):
+            score = {"acc": {"value": 0.6 if arch == "moe" else 0.5, "n": 60}}
+            for stage, metrics, facts in (("train", {"val_loss": 2.0}, {"params_active": 100}), ("grammar", score, {}), ("giving", score, {})):
+                found.append({"cell": f"arch={arch},seed={seed}", "stage": stage, "end": "done", "metrics": metrics, "facts": facts})
+    records = place.write("records.json", json.dumps({"schema": 1, "program": "micro", "label": "made up", "records": found}))
+    outcome = place.ctl_json("replay", MICRO, records, "--out", place.path("replayed"))["verdict"]["outcome"]
+    folder, tar = export(place, place.path("replayed"))
+    for path in (folder, tar):
+        answer = verify(place, path, level="self-consistent", outcome=outcome)
+        equal(answer["records"], "made up", "what the records are called")
+        expect(any("Nothing was run by preregd" in s for s in answer["not_shown"]), f"{answer['not_shown']}")
+    expect(not os.path.exists(os.path.join(folder, "journal.jsonl")), "an imported program has no journal")
+    fault(place, tampered(place, folder, "records.json", "0.6", "0.7"), file="records.json", what="SHA-256")
+
+
+if not shutil.which("ssh-keygen"):
+    lab.skip("no ssh-keygen here")
+lab.main(test_executed, test_stamped, test_imported)
