@@ -51,8 +51,8 @@ static void add_matrix(struct doc *d, const cJSON *instrument)
 {
     struct arena *a = &d->arena;
     const cJSON *priors = member(instrument, "priors");
-    size_t n = member_count(instrument, "priors");
-    n = n < PRIORS_MAX ? n : PRIORS_MAX;
+    size_t n_all = member_count(instrument, "priors");
+    size_t n = n_all < PRIORS_MAX ? n_all : PRIORS_MAX;
     struct doc_column columns[PRIORS_MAX + 5] = {{"Measure", ALIGN_TEXT}};
     columns[1] = (struct doc_column){words_member(instrument, "estimate_of"), ALIGN_NUMBER};
     for (size_t i = 0; i < n; i++) {
@@ -83,6 +83,10 @@ static void add_matrix(struct doc *d, const cJSON *instrument)
     cJSON_ArrayForEach(measure, member(instrument, "measures"))
     {
         add_row(d, t, measure, n);
+    }
+    if (n < n_all) {
+        doc_paragraph(d, "Of %zu priors the first %zu are shown; the reading is over all of them.",
+                      n_all, n);
     }
 }
 

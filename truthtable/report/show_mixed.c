@@ -10,6 +10,7 @@
 #define FITS_MAX    ((size_t)5) /* side by side */
 #define ROWS_MAX    ((size_t)60)
 #define NAMES_CHARS ((size_t)240)
+#define NAMES_BYTES (4 * NAMES_CHARS) /* as many as the characters may have */
 #define TWO_ERRORS  2.0
 #define SIGMA       "\xcf\x83"
 #define THETA       "\xce\xb8"
@@ -155,7 +156,10 @@ static const char *dropped_words(struct arena *a, const cJSON *fit)
     cJSON_ArrayForEach(row, member(fit, "dropped"))
     {
         why = why == NULL ? words_member(row, "why") : why;
-        names = arena_printf(a, "%s%s%s", names, n == 0 ? "" : "; ", words_member(row, "cell"));
+        if (strlen(names) <=
+            NAMES_BYTES) { /* what is behind is cut off: large programs drop many */
+            names = arena_printf(a, "%s%s%s", names, n == 0 ? "" : "; ", words_member(row, "cell"));
+        }
         n++;
     }
     if (n == 0) {

@@ -22,8 +22,8 @@ static void vector_cell(struct doc *d, struct doc_cell *cell, const cJSON *compo
 static void add_vectors(struct doc *d, const cJSON *instrument)
 {
     const cJSON *components = member(instrument, "components");
-    size_t n = member_count(instrument, "components");
-    n = n < COMPONENTS_MAX ? n : COMPONENTS_MAX;
+    size_t n_all = member_count(instrument, "components");
+    size_t n = n_all < COMPONENTS_MAX ? n_all : COMPONENTS_MAX;
     struct doc_column columns[COMPONENTS_MAX + 4] = {{"Condition", ALIGN_TEXT},
                                                      {"Cells", ALIGN_NUMBER}};
     for (size_t i = 0; i < n; i++) {
@@ -50,6 +50,9 @@ static void add_vectors(struct doc *d, const cJSON *instrument)
         show_short(d, &row->cells[2 + n], condition, "effective_experts", 4);
         show_short(d, &row->cells[3 + n], condition, "entropy_share", 4);
         row->tone = member_number(condition, "n_cells") > 0 ? TONE_PLAIN : TONE_MUTED;
+    }
+    if (n < n_all) {
+        doc_paragraph(d, "Of %zu components the first %zu are shown by condition.", n_all, n);
     }
 }
 

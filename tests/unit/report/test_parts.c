@@ -154,6 +154,59 @@ static void test_every_kind_of_instrument_is_shown(void **state)
     free(folder);
 }
 
+static cJSON *instrument_of(cJSON *told, const char *kind)
+{
+    cJSON *at = NULL;
+    cJSON_ArrayForEach(at, cJSON_GetObjectItemCaseSensitive(told, "instruments"))
+    {
+        if (strcmp(json_member(at, "kind")->valuestring, kind) == 0) {
+            return at;
+        }
+    }
+    fail_msg("no instrument of kind %s", kind);
+    return NULL;
+}
+
+/* What has no room in a table or a line is said to be left out. */
+static void test_what_is_too_much_is_counted(void **state)
+{
+    struct report_model m;
+    (void)state;
+    char *folder = make("much");
+    read_model(&m, folder);
+    cJSON *told = read_instruments(&m);
+    cJSON *priors = json_array();
+    cJSON *components = json_array();
+    cJSON *dropped = json_array();
+    for (int i = 0; i < 2000; i++) {
+        cJSON *o = json_object();
+        json_put_string(o, "cell", "arch=dense,seed=1234567");
+        json_put_string(o, "why", "no router");
+        json_push(dropped, o);
+        if (i < 12) {
+            o = json_object();
+            json_put_string(o, "name", "p");
+            json_push(priors, json_copy(o));
+            json_push(components, o);
+        }
+    }
+    cJSON *fit = cJSON_GetArrayItem(
+        cJSON_GetObjectItemCaseSensitive(instrument_of(told, "mixed"), "fits"), 0);
+    cJSON_ReplaceItemInObjectCaseSensitive(instrument_of(told, "bayes"), "priors", priors);
+    cJSON_ReplaceItemInObjectCaseSensitive(instrument_of(told, "router"), "components", components);
+    cJSON_DeleteItemFromObjectCaseSensitive(fit, "dropped");
+    json_put(fit, "dropped", dropped);
+    report_model_set_instruments(&m, told, NULL);
+    struct page page = render(&m);
+    assert_says(&page.html, "Of 12 priors the first 8 are shown");
+    assert_says(&page.html, "Of 12 components the first 10 are shown");
+    assert_says(&page.html, "cells are left out, the first because no router: arch=dense");
+    assert_says(&page.json, "arch=dense,see\xe2\x80\xa6");
+    page_release(&page);
+    report_model_release(&m);
+    free(folder);
+}
+
 static void test_without_instruments_the_page_is_whole(void **state)
 {
     static const struct {
@@ -374,6 +427,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_kind_of_instrument_is_shown),
+        cmocka_unit_test(test_what_is_too_much_is_counted),
         cmocka_unit_test(test_without_instruments_the_page_is_whole),
         cmocka_unit_test(test_a_file_of_another_hand_breaks_nothing),
         cmocka_unit_test(test_amendments_are_told_value_by_value),
