@@ -325,16 +325,19 @@ static const char *instruments_head(const struct verifying *v, const cJSON *inst
 {
     const cJSON *said = json_member(instruments, "head");
     const cJSON *rows = json_member(json_member(v->provenance, "journal"), "rows");
-    if (v->imported || !cJSON_IsString(said) || !cJSON_IsNumber(rows)) {
+    if (v->imported || !cJSON_IsString(said)) {
         return v->lock->head;
     }
-    for (size_t row = (size_t)rows->valuedouble; row <= v->history.n_rows; row++) {
-        const char *head = history_head_at(&v->history, v->lock, row);
-        if (strcmp(head, said->valuestring) == 0) {
-            return head;
-        }
+    const char *head = history_head_at(&v->history, v->lock, (size_t)rows->valuedouble);
+    bool found = strcmp(head, said->valuestring) == 0;
+    const cJSON *a = NULL;
+    cJSON_ArrayForEach(a, v->history.amended)
+    {
+        const char *its = json_member(a, "head")->valuestring; /* the chain's: verify_amended() */
+        bool later = json_member(a, "row")->valuedouble > rows->valuedouble;
+        found = found || (later && strcmp(its, said->valuestring) == 0);
     }
-    return v->lock->head;
+    return found ? said->valuestring : v->lock->head;
 }
 
 static int check_instruments(struct verifying *v)

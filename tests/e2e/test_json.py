@@ -3,10 +3,12 @@
 
 import json
 import os
+import shutil
 
 import lab
 import rogue
-from lab import OK, equal, expect
+import signers
+from lab import LOCK, OK, equal, expect
 
 MEMBERS = {
     "status": {"daemon", "programs"},
@@ -15,6 +17,10 @@ MEMBERS = {
     "logs": {"task", "attempts"},
     "verdict": {"program", "state", "kind", "outcome", "exit_code", "verdict"},
     "report": {"folder", "html"},
+    "export": {"folder", "tar", "sums_sha256"},
+    "verify": {"receipt", "holds", "fault", "level", "sentence", "program", "root", "head", "records", "outcome", "tool", "counts",
+               "established", "not_shown"},
+    "sign": {"signature"},
 }
 
 
@@ -44,6 +50,7 @@ def test_schemas(place):
     equal(json.dumps(verdict["verdict"], sort_keys=True), json.dumps(json.loads(place.verdict_bytes()), sort_keys=True),
           "verdict --json against verdict.json")
     members(place, "report")
+    receipts(place, verdict["outcome"])
     for command in ("retry", "unblind"):
         run = place.run("preregctl", command, "--json", *(["--reason", "test"] if command == "unblind" else []))
         equal(json.loads(run.stdout)["schema"], 1, f"schema of {command} --json")
@@ -51,6 +58,18 @@ def test_schemas(place):
         run = place.run("preregctl", command, "--json")
         equal(json.loads(run.stdout)["schema"], 1, f"schema of {command} --json")
     place.ctl_json("stop")
+
+
+def receipts(place, outcome):
+    folder = members(place, "export", "--out", place.path("receipts"))["folder"]
+    verified = members(place, "verify", folder)
+    equal((verified["holds"], verified["outcome"], verified["level"]), (True, outcome, "self-consistent"), "verify --json")
+    if shutil.which("ssh-keygen"):
+        members(place, "sign", folder, "--key", signers.key(place, "alice"))
+    place.edit(os.path.join(folder, "coverage.json"), '"done"', '"dune"')
+    broken = members(place, "verify", folder, wanted=LOCK)
+    equal(set(broken["fault"]), {"file", "line", "what", "expected", "found"}, "members of a fault")
+    equal((broken["holds"], broken["level"]), (False, None), "verify --json of what does not follow")
 
 
 def test_watch(place):

@@ -8,44 +8,7 @@ import subprocess
 
 import lab
 from lab import ANY, LOCK, OK, USAGE, equal, expect
-
-AUTHORITY = """[req]
-distinguished_name = dn
-prompt = no
-[dn]
-CN = Test authority
-[v3]
-extendedKeyUsage = critical,timeStamping
-basicConstraints = critical,CA:true
-[tsa]
-default_tsa = t
-[t]
-serial = serial
-signer_cert = ca.pem
-signer_key = ca.key
-signer_digest = sha256
-default_policy = 1.2.3.4.1
-digests = sha256
-ess_cert_id_alg = sha256
-tsa_name = yes
-"""
-
-
-def tool(place, *arguments):
-    subprocess.run(arguments, cwd=place.folder, check=True, capture_output=True, stdin=subprocess.DEVNULL)
-
-
-def key(place, name, passphrase=""):
-    tool(place, "ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-C", f"{name}@lab", "-f", name)
-    return place.path(name)
-
-
-def allow(place, *names):
-    lines = []
-    for name in names:
-        with open(place.path(name + ".pub"), encoding="utf-8") as f:
-            lines.append(f"{name}@lab {' '.join(f.read().split()[:2])}\n")
-    return place.write("allowed_signers", "".join(lines))
+from signers import allow, authority, key, stamp, tool
 
 
 def prepare(place):
@@ -158,14 +121,10 @@ def test_timestamp(place):
     grid = prepare(place)
     run = place.ctl("lock", grid, "--timestamp")
     expect("curl" in run.stdout and os.path.getsize(grid + ".lock.tsq") > 40, run.stdout)
-    place.write("ca.cnf", AUTHORITY)
-    place.write("serial", "01\n")
-    tool(place, "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem", "-days", "2",
-         "-config", "ca.cnf", "-extensions", "v3")
-    reply = ["openssl", "ts", "-reply", "-config", "ca.cnf", "-section", "t", "-queryfile", grid + ".lock.tsq", "-out"]
+    authority(place)
     equal(place.ctl_json("lock", "--verify", grid)["stamped"], None, "stamped")
     place.ctl("lock", "--verify", grid, "--ca", place.path("ca.pem"), wanted=ANY)  # nothing to believe it of
-    tool(place, *reply, grid + ".lock.tsr")
+    stamp(place, grid)
     answer = place.ctl_json("lock", "--verify", grid, "--ca", place.path("ca.pem"))
     expect(answer["stamped"].startswith("20") and "Test authority" in answer["authority"], f"{answer}")
     place.ctl("lock", "--verify", grid, wanted=LOCK)  # nobody knows this authority
