@@ -50,6 +50,23 @@ static struct arena_block *block_new(struct arena *a, size_t size)
     return b;
 }
 
+/* One block that holds as much as all of them did. */
+void arena_clear(struct arena *a)
+{
+    struct arena_block *b = a->head;
+    size_t total = 0;
+    for (const struct arena_block *i = b; i != NULL; i = i->next) {
+        total += i->used;
+    }
+    if (b != NULL && b->next == NULL) {
+        memset(b->data, 0, b->used);
+        b->used = 0;
+    } else if (b != NULL) {
+        arena_release(a);
+        (void)block_new(a, total);
+    }
+}
+
 void *arena_alloc(struct arena *a, size_t size)
 {
     const size_t align = alignof(max_align_t);

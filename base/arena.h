@@ -17,6 +17,9 @@ struct arena {
 
 void arena_init(struct arena *a);
 void arena_release(struct arena *a); /* frees everything; leaves it as after init */
+/* Frees nothing that the same allocations would ask for again: for work that is done many times.
+ */
+void arena_clear(struct arena *a);
 void *arena_alloc(struct arena *a, size_t size) __attribute__((returns_nonnull));
 void *arena_array(struct arena *a, size_t n, size_t size) __attribute__((returns_nonnull));
 char *arena_strdup(struct arena *a, const char *s) __attribute__((returns_nonnull));

@@ -228,14 +228,15 @@ void search_run(struct check_report *r, const struct rules *rules)
     double work = (double)(p->n_cells * p->n_measures * (p->n_contrasts + 1) + p->n_rows / 16);
     uint64_t n_trials = (uint64_t)fmin(TRIALS_MAX, fmax(TRIALS_MIN, SEARCH_WORK / work));
     struct searching s = {.report = r, .rules = rules, .n_open = p->n_rows + p->n_outcomes};
+    struct arena arena;
+    arena_init(&arena);
     for (r->n_trials = 0; r->n_trials < n_trials && s.n_open > 0; r->n_trials++) {
-        struct arena arena;
         struct reading reading;
         struct evaluation ev;
-        arena_init(&arena);
         search_make(&reading, rules, r->n_trials, &arena);
         evaluation_run(&ev, rules, &reading, &arena);
         mark(&s, &ev, &reading, r->n_trials);
-        arena_release(&arena);
+        arena_clear(&arena);
     }
+    arena_release(&arena);
 }

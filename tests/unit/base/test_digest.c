@@ -144,7 +144,17 @@ static void test_arena(void **state)
     }
     assert_string_equal(arena_printf(&a, "%d-%s", 7, "x"), "7-x");
     assert_string_equal(arena_strndup(&a, "abcdef", 3), "abc");
+    for (int round = 0; round < 3; round++) { /* again what was asked for before, zeroed again */
+        arena_clear(&a);
+        for (size_t i = 1; i < 3000; i += 7) {
+            unsigned char *p = arena_alloc(&a, i * 11);
+            assert_int_equal((uintptr_t)p % 16, 0);
+            assert_int_equal(p[0] + p[i * 11 / 2] + p[i * 11 - 1], 0);
+            memset(p, 0xFF, i * 11);
+        }
+    }
     arena_release(&a);
+    arena_clear(&a);
     arena_release(&a);
 }
 
