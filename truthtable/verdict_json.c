@@ -25,18 +25,9 @@ static void put_value(cJSON *obj, const char *key, const struct number *x)
     }
 }
 
-static void put_truth(cJSON *obj, const char *key, enum truth t)
+static cJSON *truth_json(enum truth t)
 {
-    if (t == TRUTH_UNKNOWN) {
-        json_put_null(obj, key);
-    } else {
-        json_put_bool(obj, key, t == TRUTH_TRUE);
-    }
-}
-
-static void push_truth(cJSON *array, enum truth t)
-{
-    json_push(array, t == TRUTH_UNKNOWN ? cJSON_CreateNull() : cJSON_CreateBool(t == TRUTH_TRUE));
+    return t == TRUTH_UNKNOWN ? cJSON_CreateNull() : cJSON_CreateBool(t == TRUTH_TRUE);
 }
 
 cJSON *verdict_json_inputs(const struct evaluation *ev)
@@ -55,7 +46,7 @@ cJSON *verdict_json_inputs(const struct evaluation *ev)
             if (st->possible[l]) {
                 json_push_string(possible, in->levels[l].name);
             }
-            push_truth(holds, st->holds[l]);
+            json_push(holds, truth_json(st->holds[l]));
         }
         json_put(o, "possible", possible);
         json_put_string(o, "why", st->why);
@@ -89,6 +80,12 @@ static const char *no_margin_reason(const struct score *s)
     return "the score is not strictly between 0 and 1";
 }
 
+static cJSON *number_json(double v)
+{
+    return isfinite(v) ? cJSON_CreateNumber(v) : cJSON_CreateNull();
+}
+
+/* There may be a million of them: no key is copied. */
 static cJSON *gate_json(const struct evaluation *ev, size_t measure, size_t cell)
 {
     const struct program *p = ev->rules->program;
@@ -99,29 +96,29 @@ static cJSON *gate_json(const struct evaluation *ev, size_t measure, size_t cell
                    ? stat_gate_margin(s->value.lo, (double)s->n, m->floor)
                    : (double)NAN;
     cJSON *o = json_object();
-    json_put_string(o, "measure", m->name);
-    json_put_string(o, "cell", p->cells[cell].name);
-    put_value(o, "score", &s->value);
-    if (s->has_n) {
-        json_put_int(o, "n", s->n);
+    json_put_constant(o, "measure", cJSON_CreateString(m->name));
+    json_put_constant(o, "cell", cJSON_CreateString(p->cells[cell].name));
+    if (number_is_point(&s->value)) {
+        json_put_constant(o, "score", number_json(s->value.lo));
     } else {
-        json_put_null(o, "n");
+        put_value(o, "score", &s->value);
     }
-    json_put_number(o, "floor", m->floor);
-    json_put_number(o, "z", z);
-    put_truth(o, "cleared", g->cleared);
-    json_put_bool(o, "counted", m->counted);
+    json_put_constant(o, "n", number_json(s->has_n ? (double)s->n : (double)NAN));
+    json_put_constant(o, "floor", number_json(m->floor));
+    json_put_constant(o, "z", number_json(z));
+    json_put_constant(o, "cleared", truth_json(g->cleared));
+    json_put_constant(o, "counted", cJSON_CreateBool(m->counted));
     if (s->excluded) {
-        json_put_bool(o, "excluded", true);
+        json_put_constant(o, "excluded", cJSON_CreateBool(true));
     }
     if (s->n_from_items) {
-        json_put_string(o, "n_from", "items");
+        json_put_constant(o, "n_from", cJSON_CreateString("items"));
     }
     if (g->cleared == TRUTH_UNKNOWN) {
         json_put_string(o, "why", g->why);
     }
     if (!isfinite(z)) {
-        json_put_string(o, "z_why", no_margin_reason(s));
+        json_put_constant(o, "z_why", cJSON_CreateString(no_margin_reason(s)));
     }
     return o;
 }
@@ -338,7 +335,7 @@ cJSON *verdict_json_validity(const struct evaluation *ev, bool timing)
         json_put_string(o, "name", v->name);
         json_put_string(o, "condition", v->condition.text);
         json_put_string(o, "on_fail", v->on_fail == ON_FAIL_VOID ? "void" : "flag");
-        put_truth(o, "holds", t);
+        json_put(o, "holds", truth_json(t));
         json_put_string(o, "why", why);
         json_push(list, o);
     }
