@@ -44,6 +44,7 @@ static void check_document(const char *text)
     struct doc d;
     struct strbuf html = STRBUF_INIT;
     struct strbuf md = STRBUF_INIT;
+    struct strbuf json = STRBUF_INIT;
     doc_init(&d);
     d.banner = (struct doc_banner){.program = text,
                                    .question = text,
@@ -51,24 +52,26 @@ static void check_document(const char *text)
                                    .outcome = text,
                                    .title = text,
                                    .lead = text};
-    doc_section(&d, text);
+    doc_section(&d, "section", text);
     doc_paragraph(&d, "%s", text);
     doc_item(&d, doc_facts(&d), text, text)->code = true;
-    struct doc_table *t = doc_table(&d, text, columns, 2);
+    struct doc_table *t = doc_table(&d, "table", text, columns, 2);
     doc_row(&d, t)->cells[1].text = text;
-    struct doc_figure *f = doc_figure(&d, text, text, &id);
+    struct doc_figure *f = doc_figure(&d, "figure", text, text, &id);
     const struct plot_share share = {.label = text, .share = 1};
     plot_shares(&f->svg, &(struct plot_shares){.head = {.id = id, .title = text, .desc = text},
                                                .shares = &share,
                                                .n_shares = 1});
     render_html(&d, &html);
     render_md(&d, &md);
+    render_json(&d, &json);
     assert(count(html.buf, "<table>") == 1 && count(html.buf, "<script") == 0);
     assert(count(html.buf, "<td") == 1 && count(html.buf, "<h2") == 1 &&
            count(html.buf, "<p>") == 1);
     assert(count(md.buf, "\n| ") == 2);
     strbuf_release(&html);
     strbuf_release(&md);
+    strbuf_release(&json);
     doc_release(&d);
 }
 
