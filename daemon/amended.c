@@ -63,7 +63,7 @@ void amended_take_back(const char *folder, uint32_t number)
     free(amendments);
 }
 
-static int put_in_place(const char *folder, uint32_t number, struct err *err)
+int amended_put_in_place(const char *folder, uint32_t number, struct err *err)
 {
     char *amendments = path_join(folder, AMENDMENT_FOLDER);
     char *from = amendment_file(amendments, number, "toml");
@@ -86,7 +86,7 @@ void amended_take_effect(struct hosted *h)
 {
     struct amend_prepared *p = h->amending;
     struct err why;
-    if (put_in_place(h->folder, p->core.number, &why) != 0) {
+    if (amended_put_in_place(h->folder, p->core.number, &why) != 0) {
         log_error("%s: %s: it is put in place when the daemon starts again", h->id, why.msg);
     }
     apparatus_follow(h, p->checks, p->n_checks);
@@ -173,7 +173,7 @@ static int heal(const char *folder, const struct lock *lock, const char *head, s
         if (rc == 0 && before != NULL && is_of_plan(program, before, program)) {
             log_warn("%s: amendment %zu had taken effect: its program is put in place", folder,
                      chain.n);
-            rc = put_in_place(folder, (uint32_t)chain.n, err);
+            rc = amended_put_in_place(folder, (uint32_t)chain.n, err);
         }
     }
     amendments_release(&chain);

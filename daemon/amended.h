@@ -31,6 +31,8 @@ int amended_heal(const char *folder, const char *head, struct err *err) MUST_CHE
 int amended_write(const char *folder, const struct amend_prepared *p, struct err *err) MUST_CHECK;
 /* Takes back what amended_write wrote, as the row was refused. */
 void amended_take_back(const char *folder, uint32_t number);
+/* grid.toml becomes the text of that amendment. */
+int amended_put_in_place(const char *folder, uint32_t number, struct err *err) MUST_CHECK;
 /* Within the transaction of its row: what the store must know of h->amending. */
 int amended_commit(struct store *store, const struct hosted *h, struct err *err) MUST_CHECK;
 /* The row is committed: h->amending is the program now, and grid.toml becomes its text. */

@@ -1,7 +1,8 @@
 /*
  * submit: the program is read, its lock verified against everything it pins, workers are copied to
  * STATE/objects and the files to STATE/programs/<id>, all off the loop; then, on the loop, it is
- * put into the store and the core. The same root again changes [run] at most.
+ * put into the store and the core. The same root again changes [run] at most, also of what was
+ * amended since (daemon/again.h).
  */
 #include <errno.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "daemon/again.h"
+#include "daemon/amended.h"
 #include "daemon/answer.h"
 #include "daemon/load.h"
 #include "daemon/server.h"
@@ -21,12 +24,20 @@
 #include "prereg/lock_time.h"
 #include "prereg/object.h"
 
+struct known { /* an amended program that this daemon has */
+    struct bundle *bundle;
+    char *folder;
+};
+
 struct submit_job {
     struct job job;
     struct shell *shell;
     uint64_t connection;
     char *path; /* of grid.toml, absolute */
     char *state;
+    struct known *amended; /* all of them, as they were when it was asked */
+    size_t n_amended;
+    struct again again; /* its path is set when it is one of them */
     struct bundle *bundle;
     char *id;
     char *folder;
@@ -52,13 +63,13 @@ static int check_not_imported(struct submit_job *j)
 
 /* A signature that is there holds, is by somebody allowed where that is written down, and is there
  * when [lock] demands it. */
-static int check_signer(struct submit_job *j)
+static int check_signer(struct submit_job *j, const struct lock *lock)
 {
     char *allowed = NULL;
     struct signature_check signer = {0};
     int rc = signature_allowed_signers(NULL, &allowed, &j->err);
     if (rc == 0) {
-        rc = lock_check_signer(j->bundle->program, j->bundle->lock, allowed, &signer, &j->err);
+        rc = lock_check_signer(j->bundle->program, lock, allowed, &signer, &j->err);
     }
     if (rc == 0 && signer.valid && allowed == NULL) {
         strbuf_addf(&j->notes,
@@ -70,16 +81,67 @@ static int check_signer(struct submit_job *j)
     return rc;
 }
 
+static const struct known *find_amended(const struct submit_job *j, const struct lock *lock)
+{
+    for (size_t i = 0; i < j->n_amended; i++) {
+        if (strcmp(j->amended[i].bundle->lock->root, lock->root) == 0) {
+            return &j->amended[i];
+        }
+    }
+    return NULL;
+}
+
+static int read_amended(struct submit_job *j, const struct known *k, const struct lock *lock)
+{
+    struct bundle *submitted = NULL;
+    int rc = bundle_parse(j->path, j->path, &submitted, &j->err);
+    if (rc == 0) {
+        j->again.path = j->path;
+        j->again.folder = k->folder;
+        j->again.head = k->bundle->lock->head;
+        rc = again_read(&j->again, submitted->program, lock, &j->err);
+    }
+    if (rc == 0) {
+        const char *is = j->again.as_locked ? "this is the text as it was locked, what holds is"
+                                            : "this is its present text, as";
+        j->bundle = bundle_ref(j->again.bundle);
+        strbuf_addf(&j->notes, "amended %zu times, head %s: %s %s/%s\n",
+                    j->bundle->lock->n_amendments, j->bundle->lock->head, is, k->folder,
+                    HOSTED_PROGRAM_FILE);
+    }
+    bundle_unref(submitted);
+    return rc;
+}
+
+/* *lock is the one beside it; the caller frees it. */
+static int read_submitted(struct submit_job *j, struct lock **lock)
+{
+    struct err unread;
+    char *lock_path = lock_path_of(j->path);
+    const struct known *k = NULL;
+    int rc = j->n_amended == 0 ? ERR_NOT_FOUND : lock_read(lock_path, lock, &unread);
+    if (rc == 0) {
+        k = find_amended(j, *lock);
+    }
+    rc = k != NULL ? read_amended(j, k, *lock)
+                   : bundle_load(j->path, lock_path, j->path, &j->bundle, &j->err);
+    free(lock_path);
+    return rc;
+}
+
 static int check_submitted(struct submit_job *j)
 {
+    struct lock *beside = NULL;
     if (check_not_imported(j) != 0) {
         return j->err.code;
     }
-    char *lock_path = lock_path_of(j->path);
-    int rc = bundle_load(j->path, lock_path, j->path, &j->bundle, &j->err);
-    free(lock_path);
-    rc = rc == 0 ? lock_check_time(j->bundle->lock, clock_wall(), &j->err) : rc;
-    rc = rc == 0 ? check_signer(j) : rc;
+    int rc = read_submitted(j, &beside);
+    if (rc == 0) {
+        const struct lock *lock = beside != NULL ? beside : j->bundle->lock;
+        rc = lock_check_time(lock, clock_wall(), &j->err);
+        rc = rc == 0 ? check_signer(j, lock) : rc;
+    }
+    lock_free(beside);
     if (rc == 0) {
         rc = lock_verify(j->bundle->program, j->bundle->lock, LOCK_ALL, NULL, &j->notes, &j->err);
     }
@@ -129,7 +191,7 @@ static int check_same_root(const struct submit_job *j, const char *lock_path, st
                          "%s is the folder of another program, whose root begins alike", j->folder);
 }
 
-/* The text that is submitted is the root's: over an amended one it would be half of each. */
+/* What was amended, and cannot be loaded: the root's text over it would be half of each. */
 static int check_not_amended(const struct submit_job *j, struct err *err)
 {
     char *amendments = path_join(j->folder, AMENDMENT_FOLDER);
@@ -137,8 +199,9 @@ static int check_not_amended(const struct submit_job *j, struct err *err)
     int rc = file_kind_at(first) == FILE_ABSENT
                  ? 0
                  : err_set(err, ERR_LOCK,
-                           "it has been amended (`preregctl diff`): it cannot be submitted as it "
-                           "was locked");
+                           "it has been amended (`preregctl diff`), and %s cannot be read as "
+                           "such: see `preregctl status`",
+                           j->folder);
     free(first);
     free(amendments);
     return rc;
@@ -185,7 +248,7 @@ static int prepare_program(struct submit_job *j)
     if (rc == 0) {
         rc = object_store_all(j->bundle->program, j->bundle->lock, j->state, &j->notes, &j->err);
     }
-    if (rc == 0) {
+    if (rc == 0 && j->again.path == NULL) {
         rc = copy_files(j);
     }
     return rc != 0 ? rc : make_cells(j, &j->err);
@@ -294,11 +357,47 @@ static cJSON *submitted_json(const struct submit_job *j, const struct hosted *h,
     return o;
 }
 
+/* Its files, on the loop: no amendment comes in between. */
+static int take_again(struct submit_job *j, const struct hosted *h)
+{
+    char *program_path = path_join(j->folder, HOSTED_PROGRAM_FILE);
+    bool same = h != NULL && h->amending == NULL &&
+                strcmp(h->bundle->lock->head, j->bundle->lock->head) == 0;
+    int rc = same ? load_save_origin(j->folder, j->path, &j->err)
+                  : err_set(&j->err, ERR_REFUSED, "it was amended meanwhile: submit it again");
+    if (rc == 0) {
+        rc = file_write_atomic(program_path, j->again.text.buf, j->again.text.len, 0600, &j->err);
+    }
+    free(program_path);
+    return rc;
+}
+
+/* A first amendment took effect while the files were copied: its text is put back. */
+static int mend_copy(struct submit_job *j, const struct hosted *h)
+{
+    const struct lock *lock = h->bundle->lock;
+    if (lock->n_amendments == 0 && h->amending == NULL) {
+        return 0;
+    }
+    uint32_t number = (uint32_t)lock->n_amendments;
+    int rc = number == 0 ? 0 : amended_put_in_place(h->folder, number, &j->err);
+    return rc != 0 ? rc
+                   : err_set(&j->err, ERR_REFUSED, "it was amended meanwhile: submit it again");
+}
+
 static void take_program(struct submit_job *j)
 {
     struct hosted *h = find_root(j->shell, j->bundle->lock->root);
     bool is_new = false;
     bool run_changed = false;
+    if (j->again.path != NULL) {
+        j->rc = take_again(j, h);
+    } else if (h != NULL) {
+        j->rc = mend_copy(j, h);
+    }
+    if (j->rc != 0) {
+        return;
+    }
     if (h == NULL) {
         j->rc = add_program(j, &h, &is_new);
     } else if (!same_run(h->bundle->program, j->bundle->program)) {
@@ -327,6 +426,12 @@ static void on_submitted(struct job *job)
             server_answer(j->shell->server, j->connection, NULL, &j->err);
         }
     }
+    for (size_t i = 0; i < j->n_amended; i++) {
+        bundle_unref(j->amended[i].bundle);
+        free(j->amended[i].folder);
+    }
+    free(j->amended);
+    again_release(&j->again);
     bundle_unref(j->bundle);
     strbuf_release(&j->notes);
     free(j->folder);
@@ -334,6 +439,19 @@ static void on_submitted(struct job *job)
     free(j->state);
     free(j->path);
     free(j);
+}
+
+static void note_amended(struct submit_job *j)
+{
+    const struct shell *sh = j->shell;
+    j->amended = xcalloc(sh->cap_programs + 1, sizeof(*j->amended));
+    for (size_t i = 0; i < sh->cap_programs; i++) {
+        const struct hosted *h = sh->programs[i];
+        if (h != NULL && h->bundle->lock->n_amendments > 0) {
+            j->amended[j->n_amended++] =
+                (struct known){.bundle = bundle_ref(h->bundle), .folder = xstrdup(h->folder)};
+        }
+    }
 }
 
 int answer_submit(struct answer_context *ctx, const cJSON *params, cJSON **result, struct err *err)
@@ -355,6 +473,8 @@ int answer_submit(struct answer_context *ctx, const cJSON *params, cJSON **resul
     j->path = xstrdup(path);
     j->state = xstrdup(ctx->shell->state);
     strbuf_init(&j->notes);
+    strbuf_init(&j->again.text);
+    note_amended(j);
     ctx->later = true;
     job_start(&ctx->shell->loop, &j->job);
     return 0;

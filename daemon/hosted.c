@@ -15,18 +15,38 @@
 
 /* ---- bundle ---- */
 
+static int parse_text(const struct strbuf *text, const char *origin, struct program **out,
+                      struct err *err)
+{
+    struct diag diag;
+    diag_init(&diag, origin);
+    int rc = program_parse(text->buf, text->len, origin, out, &diag, err);
+    diag_release(&diag);
+    return rc;
+}
+
 static int parse_program(const char *program_path, const char *origin, struct program **out,
                          struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
-    struct diag diag;
-    diag_init(&diag, origin);
     int rc = file_read(program_path, HOSTED_FILE_MAX, &text, err);
-    if (rc == 0) {
-        rc = program_parse(text.buf, text.len, origin, out, &diag, err);
-    }
-    diag_release(&diag);
+    rc = rc != 0 ? rc : parse_text(&text, origin, out, err);
     strbuf_release(&text);
+    return rc;
+}
+
+int bundle_parse_text(const struct strbuf *text, const char *origin, struct bundle **out,
+                      struct err *err)
+{
+    struct bundle *b = xcalloc(1, sizeof(*b));
+    b->refs = 1;
+    b->origin = xstrdup(origin);
+    int rc = parse_text(text, origin, &b->program, err);
+    if (rc != 0) {
+        bundle_unref(b);
+        b = NULL;
+    }
+    *out = b;
     return rc;
 }
 

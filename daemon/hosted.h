@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "base/strbuf.h"
 #include "daemon/core/event.h"
 #include "prereg/lock.h"
 #include "prereg/pin.h"
@@ -40,6 +41,8 @@ int bundle_load_own(const char *folder, const char *origin, struct bundle **out,
 /* A program without its lock. */
 int bundle_parse(const char *program_path, const char *origin, struct bundle **out,
                  struct err *err) MUST_CHECK;
+int bundle_parse_text(const struct strbuf *text, const char *origin, struct bundle **out,
+                      struct err *err) MUST_CHECK;
 struct bundle *bundle_ref(struct bundle *b);
 void bundle_unref(struct bundle *b); /* NULL is fine */
 

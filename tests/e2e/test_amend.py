@@ -175,9 +175,42 @@ def test_stale(place):
     place.edit(grid, "<= 1.20", "<= 1.30")
     amend(place, grid)
     expect("nothing differs" in amend(place, grid, wanted=ANY).stderr, "the same again")
-    place.must(LOCK, "preregd", "submit", grid)
-    place.edit(grid, "<= 1.30", "<= 1.20")  # what was locked would put half of each program in place
-    expect("has been amended" in place.must(LOCK, "preregd", "submit", grid).stderr, "the root's text over an amended program")
 
 
-lab.main(test_two_amendments, test_crashes, test_tampering, test_stale)
+def submit(place, grid, *words, wanted=OK):
+    run = place.must(wanted, "preregd", "submit", grid)
+    for word in words:
+        expect(word in run.stdout + run.stderr, f"submit: {run.stdout!r}{run.stderr!r} do not say {word!r}")
+
+
+def test_again(place):
+    """The same program, submitted again as it was locked or as it is now: its [run] is taken, nothing else; another is refused."""
+    grid = submitted(place)
+    locked = open(grid, encoding="utf-8").read()
+    place.edit(grid, "<= 1.20", "<= 1.30")
+    submit(place, grid, "validity.compute_match", wanted=LOCK)
+    amend(place, grid)
+    submit(place, grid, "already submitted", "amended 1 times", "present text")
+    place.edit(grid, "[instrument.bayes]", "[run]\nslots = 1\n[instrument.bayes]")
+    submit(place, grid, "[run] settings were changed")
+    place.write(grid, locked + "[run]\nslots = 2\n[run.score]\ncrashes = 5\n")
+    submit(place, grid, "[run] settings were changed", "as it was locked")
+    present = os.path.join(place.program_folder(), "grid.toml")
+    text = open(present, encoding="utf-8").read()
+    expect("<= 1.30" in text and "slots = 2" in text and "slots = 1" not in text and "crashes = 5" in text, text)
+    place.write(grid, "run = { slots = 3 }\n" + locked)
+    submit(place, grid, "cannot be put into the amended program", wanted=ANY)
+    place.write(grid, locked.replace("<= 1.20", "<= 1.40"))
+    submit(place, grid, "neither what was locked nor what it was amended to", wanted=LOCK)
+    equal(open(present, encoding="utf-8").read(), text, "grid.toml after what was refused")
+    place.kill_daemon()
+    place.write(grid, locked)
+    submit(place, grid, "[run] settings were changed", "as it was locked")  # starts a daemon
+    expect("slots" not in open(present, encoding="utf-8").read(), "[run] is still there")
+    gate(place, "train")
+    gate(place, "score")
+    place.wait_finished(60)
+    equal(read(place.program_folder(), "report", "verdict.json")["head"], place.status()[0]["head"], "head of the verdict")
+
+
+lab.main(test_two_amendments, test_crashes, test_tampering, test_stale, test_again)

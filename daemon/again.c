@@ -1,0 +1,89 @@
+#include "daemon/again.h"
+
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "prereg/amendment.h"
+#include "prereg/run_text.h"
+
+static bool same_plan(const struct program *p, const struct lock *lock, struct err *err)
+{
+    return lock_verify(p, lock, LOCK_PLAN, NULL, NULL, err) == 0;
+}
+
+/* The present text, with the [run] of the submitted one where that differs. */
+static int make_text(struct again *a, const struct program *submitted, struct err *err)
+{
+    struct strbuf present = STRBUF_INIT;
+    struct strbuf from = STRBUF_INIT;
+    char *path = path_join(a->folder, HOSTED_PROGRAM_FILE);
+    int rc = file_read(path, HOSTED_FILE_MAX, &present, err);
+    rc = rc != 0 ? rc : bundle_parse_text(&present, a->path, &a->bundle, err);
+    if (rc == 0 && cJSON_Compare(a->bundle->program->run.covered, submitted->run.covered, true)) {
+        strbuf_add(&a->text, present.buf, present.len);
+    } else if (rc == 0) {
+        bundle_unref(a->bundle);
+        a->bundle = NULL;
+        rc = file_read(a->path, HOSTED_FILE_MAX, &from, err);
+        if (rc == 0) {
+            run_text_replace(present.buf, from.buf, &a->text);
+            rc = bundle_parse_text(&a->text, a->path, &a->bundle, err);
+        }
+        if (rc == 0 &&
+            !cJSON_Compare(a->bundle->program->run.covered, submitted->run.covered, true)) {
+            rc = err_set(err, ERR_REFUSED, "it is not what was submitted");
+        }
+        if (rc != 0) {
+            (void)err_wrap(err,
+                           "the [run] of %s cannot be put into the amended program: change it "
+                           "in a copy of %s and submit that",
+                           a->path, path);
+        }
+    }
+    free(path);
+    strbuf_release(&present);
+    strbuf_release(&from);
+    return rc;
+}
+
+static int take_text(struct again *a, const struct program *submitted, struct err *err)
+{
+    if (a->as_locked) {
+        return make_text(a, submitted, err);
+    }
+    int rc = file_read(a->path, HOSTED_FILE_MAX, &a->text, err);
+    return rc != 0 ? rc : bundle_parse_text(&a->text, a->path, &a->bundle, err);
+}
+
+int again_read(struct again *a, const struct program *submitted, const struct lock *lock,
+               struct err *err)
+{
+    struct lock *now = NULL;
+    struct err ignored;
+    strbuf_init(&a->text);
+    int rc = lock_read_amended(a->folder, &now, err);
+    if (rc == 0 && strcmp(now->head, a->head) != 0) {
+        rc = err_set(err, ERR_REFUSED, "it was amended meanwhile: submit it again");
+    }
+    if (rc == 0 && !same_plan(submitted, now, err)) {
+        a->as_locked = same_plan(submitted, lock, &ignored);
+        rc = a->as_locked
+                 ? 0
+                 : err_wrap(err, "it is neither what was locked nor what it was amended to "
+                                 "(`preregctl diff`, `preregctl amend`)");
+    }
+    rc = rc != 0 ? rc : take_text(a, submitted, err);
+    if (rc == 0) {
+        a->bundle->lock = now;
+        return same_plan(a->bundle->program, now, err) ? 0 : err->code;
+    }
+    lock_free(now);
+    return rc;
+}
+
+void again_release(struct again *a)
+{
+    bundle_unref(a->bundle);
+    strbuf_release(&a->text);
+}
