@@ -7,8 +7,9 @@
 
 const struct ctl_command ctl_commands[] = {
     {"init", "[FOLDER]", "write a commented starter program",
-     "Writes FOLDER/grid.toml (default: here) and says what to do next. Nothing is overwritten.", 0,
-     0, 1, cmd_init},
+     "Writes FOLDER/grid.toml (default: here) and says what to do next. Nothing is overwritten.\n"
+     "--template starts from one of the designs that --list names instead.",
+     CTL_TEMPLATE, 0, 1, cmd_init},
     {"check", "GRID.TOML", "validate a program and prove its table",
      "Reads the program, asks its workers what they would do (--describe), and prints what "
      "follows\n"

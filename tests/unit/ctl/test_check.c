@@ -8,7 +8,7 @@
 
 #include "ctl/check_text.h"
 #include "ctl/proof.h"
-#include "ctl/starter.h"
+#include "ctl/templates.h"
 #include "truthtable/check_explain.h"
 
 static const struct term plain = {.columns = 80};
@@ -25,8 +25,8 @@ static void check_starter(struct checked *c, bool whole)
     c->proof = (struct proof){0};
     diag_init(&c->proof.diag, "starter.toml");
     strbuf_init(&c->text);
-    int rc = program_parse((const char *)starter_text, starter_len, "starter.toml",
-                           &c->proof.program, &c->proof.diag, &err);
+    int rc = program_parse((const char *)template_files[0].text, template_files[0].len,
+                           "starter.toml", &c->proof.program, &c->proof.diag, &err);
     rc = rc == 0 ? check_run(c->proof.program, NULL, &c->proof.report, &c->proof.diag, &err) : rc;
     if (rc != 0) {
         fail_msg("%s", err.msg);

@@ -1,0 +1,18 @@
+/* The programs that `preregctl init` writes: ctl/starter.toml and ctl/templates/NAME.toml, put into
+ * the executable by the build. The first line of each is a comment that says what it asks;
+ * "starter" stands where the program's name goes. */
+#ifndef CTL_TEMPLATES_H
+#define CTL_TEMPLATES_H
+
+#include <stddef.h>
+
+struct template_file {
+    const char *name; /* "holding_fixed"; "" for the starter */
+    const unsigned char *text;
+    size_t len;
+};
+
+extern const struct template_file template_files[]; /* the starter first */
+extern const size_t n_template_files;
+
+#endif
