@@ -145,10 +145,8 @@ void json_add_string(struct strbuf *out, const char *s)
 
 /* RFC 8785 sorts keys by UTF-16 code units: code points above U+FFFF (surrogates, D800..) before
  * E000..FFFF. */
-static int by_utf16(const void *a, const void *b)
+static int order_utf16(const char *x, const char *y)
 {
-    const char *x = (*(const cJSON *const *)a)->string;
-    const char *y = (*(const cJSON *const *)b)->string;
     while (*x != '\0' && *x == *y) {
         x++;
         y++;
@@ -159,6 +157,21 @@ static int by_utf16(const void *a, const void *b)
         return cx >= 0xF0 ? -1 : 1;
     }
     return cx < cy ? -1 : (cx > cy ? 1 : 0);
+}
+
+static int by_utf16(const void *a, const void *b)
+{
+    return order_utf16((*(const cJSON *const *)a)->string, (*(const cJSON *const *)b)->string);
+}
+
+static bool is_sorted(const cJSON *v)
+{
+    for (const cJSON *m = v->child; m != NULL && m->next != NULL; m = m->next) {
+        if (order_utf16(m->string, m->next->string) > 0) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static void indent(struct strbuf *out, enum style style, int depth)
@@ -239,8 +252,10 @@ static int write_members(const cJSON *v, enum style style, int depth, struct str
 {
     bool object = cJSON_IsObject(v);
     strbuf_addc(out, object ? '{' : '[');
-    int rc = object && style == STYLE_CANONICAL ? write_sorted(v, depth + 1, out, err)
-                                                : write_in_order(v, style, depth + 1, out, err);
+    /* What was written in canonical form before is read in its order. */
+    int rc = object && style == STYLE_CANONICAL && !is_sorted(v)
+                 ? write_sorted(v, depth + 1, out, err)
+                 : write_in_order(v, style, depth + 1, out, err);
     if (v->child != NULL) {
         indent(out, style, depth);
     }

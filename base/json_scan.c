@@ -36,8 +36,11 @@ static int peek(const struct scan *s)
 
 static void skip_space(struct scan *s)
 {
-    while (s->pos < s->len && memchr(" \t\r\n", s->text[s->pos], 4) != NULL) {
-        s->pos++;
+    for (; s->pos < s->len; s->pos++) {
+        const char c = s->text[s->pos];
+        if (c != ' ' && c != '\n' && c != '\t' && c != '\r') {
+            break;
+        }
     }
 }
 
@@ -142,10 +145,22 @@ static int scan_escape(struct scan *s)
     return c == 'u' ? scan_unicode_escape(s) : 0;
 }
 
+/* Over characters that stand for themselves and need no further look. */
+static void skip_plain(struct scan *s)
+{
+    for (; s->pos < s->len; s->pos++) {
+        const unsigned char c = (unsigned char)s->text[s->pos];
+        if (c < 0x20 || c >= 0x80 || c == '"' || c == '\\') {
+            break;
+        }
+    }
+}
+
 static int scan_string(struct scan *s)
 {
     s->pos++;
     for (;;) {
+        skip_plain(s);
         int c = peek(s);
         if (c < 0) {
             return fail(s, ERR_SYNTAX, "string without an end");

@@ -58,14 +58,19 @@ size_t text_utf8_next(const char *s, size_t len, uint32_t *cp)
 bool text_is_utf8(const char *s, size_t len)
 {
     size_t i = 0;
-    while (i < len) {
+    for (;;) {
+        while (i < len && (unsigned char)s[i] < 0x80) {
+            i++;
+        }
+        if (i == len) {
+            return true;
+        }
         size_t n = text_utf8_next(s + i, len - i, NULL);
         if (n == 0) {
             return false;
         }
         i += n;
     }
-    return true;
 }
 
 void text_make_utf8(char *s)
