@@ -41,21 +41,19 @@ static void print_list(void)
 /* NULL: the starter. */
 static const struct template_file *find_template(const char *name, struct err *err)
 {
-    const char *known[16];
-    assert(n_template_files <= ARRAY_LEN(known));
-    for (size_t i = 1; i < n_template_files && name != NULL; i++) {
-        if (strcmp(template_files[i].name, name) == 0) {
-            return &template_files[i];
-        }
-        known[i - 1] = template_files[i].name;
-    }
     if (name == NULL) {
         return &template_files[0];
     }
-    const char *near = text_nearest(name, known, n_template_files - 1);
-    (void)(near != NULL
-               ? err_set(err, ERR_USAGE, "no template \"%s\"; did you mean %s?", name, near)
-               : err_set(err, ERR_USAGE, "no template \"%s\" (see `preregctl init --list`)", name));
+    struct strbuf all = STRBUF_INIT;
+    for (size_t i = 1; i < n_template_files; i++) {
+        if (strcmp(template_files[i].name, name) == 0) {
+            strbuf_release(&all);
+            return &template_files[i];
+        }
+        strbuf_addf(&all, "%s%s", i > 1 ? ", " : "", template_files[i].name);
+    }
+    (void)err_set(err, ERR_USAGE, "no template \"%s\"; there are %s", name, all.buf);
+    strbuf_release(&all);
     return NULL;
 }
 
@@ -77,9 +75,48 @@ static int write_template(const struct template_file *template, const char *path
     return rc;
 }
 
+/* A path as a word of the shell, and never as an option. */
+static void add_shell_word(struct strbuf *out, const char *path)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-";
+    const char *dot = path[0] == '-' ? "./" : "";
+    if (path[strspn(path, plain)] == '\0') {
+        strbuf_addf(out, "%s%s", dot, path);
+        return;
+    }
+    strbuf_addf(out, "'%s", dot);
+    for (const char *c = path; *c != '\0'; c++) {
+        strbuf_add(out, c, 1);
+        strbuf_addf(out, "%s", *c == '\'' ? "\\''" : "");
+    }
+    strbuf_addf(out, "'");
+}
+
+static void print_next(const char *path, const char *folder)
+{
+    struct strbuf cd = STRBUF_INIT;
+    if (strcmp(folder, ".") != 0) {
+        strbuf_addf(&cd, "  cd ");
+        add_shell_word(&cd, folder);
+        strbuf_addf(&cd, "\n");
+    }
+    printf("%s is written. Next:\n"
+           "%s"
+           "  prereg-data demo --seed 1 --out data\n"
+           "  preregctl check grid.toml\n"
+           "  preregctl lock grid.toml\n"
+           "  preregd submit grid.toml --wait\n",
+           path, cd.len > 0 ? cd.buf : "");
+    strbuf_release(&cd);
+}
+
 int cmd_init(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     *code = EXIT_OK;
+    if (o->list && (o->n_args > 0 || o->template_name != NULL)) {
+        return err_set(err, ERR_USAGE, "--list stands alone: it writes nothing");
+    }
     if (o->list) {
         print_list();
         return 0;
@@ -97,13 +134,7 @@ int cmd_init(const struct ctl_options *o, enum exit_code *code, struct err *err)
         rc = write_template(template, path, folder, err);
     }
     if (rc == 0) {
-        printf("%s is written. Next:\n"
-               "  cd %s\n"
-               "  prereg-data demo --seed 1 --out data\n"
-               "  preregctl check grid.toml\n"
-               "  preregctl lock grid.toml\n"
-               "  preregd submit grid.toml --wait\n",
-               path, folder);
+        print_next(path, folder);
     }
     free(path);
     return rc;

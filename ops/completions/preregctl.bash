@@ -16,6 +16,17 @@ _preregctl() {
             help version"
     else
         case "$command:$cur" in
+        init:*)
+            if [ "${COMP_WORDS[COMP_CWORD - 1]}" = --template ]; then
+                words=$(preregctl init --list 2>/dev/null | sed 's/ .*//')
+            elif [[ $cur == -* ]]; then
+                words="--template --list --help"
+            else
+                mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+                compopt -o filenames
+                return
+            fi
+            ;;
         check:-*) words="--json --no-run --explain --help" ;;
         lock:-*) words="--json --key --timestamp --replace --verify --allowed-signers --ca --help" ;;
         replay:-*) words="--json --out --replace --state --help" ;;

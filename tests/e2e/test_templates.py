@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""`preregctl init --template`: a new user follows the first lines of each template, word by word."""
+
+import os
+import re
+import subprocess
+
+import lab
+from lab import ANY, OK, USAGE, equal, expect
+
+NAMES = ["minimal", "below_the_floor", "active_vs_total", "holding_fixed"]
+COMMAND = re.compile(r"^#   ((?:prereg|preregctl|preregd|prereg-data) [^#]*[^# ])", re.MULTILINE)
+
+
+def commands_of(grid):
+    """The commands in the comment on top, in their order."""
+    with open(grid, encoding="utf-8") as f:
+        top = f.read().split("\n\n")[0]
+    commands = COMMAND.findall(top)
+    expect(len(commands) == 4 and commands[0].startswith("prereg-data") and commands[3].endswith("--wait"),
+           f"{grid} does not say what to run: {commands}")
+    return commands
+
+
+def follow(place, folder, commands):
+    env = {**place.env, "PATH": place.bin + os.pathsep + place.env["PATH"]}
+    printed = ""
+    for command in commands:
+        run = subprocess.run(["sh", "-c", command], cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True,
+                             text=True, timeout=300)
+        expect(run.returncode == OK or command.endswith("--wait"), f"{command}: exit {run.returncode}\n{run.stdout}{run.stderr}")
+        printed = run.stdout + run.stderr
+    return run.returncode, printed
+
+
+def made(place, name):
+    place.ctl("init", "--template", name, f"my_{name}")
+    folder = place.path(f"my_{name}")
+    with open(os.path.join(folder, "grid.toml"), encoding="utf-8") as f:
+        text = f.read()
+    expect(f'"my_{name}"' in text and '"starter"' not in text, "init names the program after its folder")
+    return folder
+
+
+def test_check_and_lock(place):
+    impossible = {"holding_fixed": [3, 6]}
+    for name in NAMES:
+        folder = made(place, name)
+        follow(place, folder, commands_of(os.path.join(folder, "grid.toml"))[:3])
+        reach = place.ctl_json("check", os.path.join(folder, "grid.toml"))["proof"]["reach"]
+        rows = [i for i, row in enumerate(reach["rows"], 1) if row == "impossible"]
+        equal(rows, impossible.get(name, []), f"rows of {name} that are impossible")
+        equal([o["name"] for o in reach["outcomes"] if not o["binds"]], [], f"outcomes of {name} that nothing binds")
+
+
+def test_to_the_verdict(place):
+    for name in ("minimal", "active_vs_total"):
+        folder = made(place, name)
+        code, printed = follow(place, folder, commands_of(os.path.join(folder, "grid.toml")))
+        expect(code == OK and "verdict: " in printed, f"{name}: exit {code}\n{printed}")
+
+
+def test_names(place):
+    listed = [line.split()[0] for line in place.ctl("init", "--list").stdout.splitlines()]
+    equal(listed, NAMES, "--list")
+    rows = [(["--template", ""], "there are minimal, below_the_floor"), (["--template", "minmal"], "there are minimal"),
+            (["--template"], "needs a value"), (["--list", "new"], "--list stands alone"),
+            (["--list", "--template", "minimal"], "--list stands alone"), (["new", "old"], "usage: preregctl init")]
+    for words, message in rows:
+        run = place.ctl("init", *words, wanted=USAGE)
+        expect(message in run.stderr, f"init {words}: {run.stderr!r}")
+    expect("the path is empty" in place.ctl("init", "", wanted=ANY).stderr, "an empty folder name")
+    expect(not os.path.exists(place.path("new")), "a refused init wrote something")
+
+
+def test_next_commands_are_shell_words(place):
+    for folder, word in (("it's here", "'it'\\''s here'"), ("-dash", "./-dash"), ("plain/one", "plain/one")):
+        shown = place.ctl("init", "--", folder).stdout
+        expect(f"  cd {word}\n" in shown, shown)
+        run = subprocess.run(["sh", "-c", shown.splitlines()[1] + " && pwd"], cwd=place.folder, capture_output=True, text=True)
+        equal(run.stdout.strip(), place.path(folder), f"cd to {folder}")
+    os.mkdir(place.path("here"))
+    expect("  cd " not in place.ctl("init", cwd=place.path("here")).stdout, "cd to where one is")
+
+
+lab.main(test_check_and_lock, test_to_the_verdict, test_names, test_next_commands_are_shell_words)
