@@ -397,6 +397,20 @@ const char *path_name(const char *path)
     return slash == NULL ? path : slash + 1;
 }
 
+bool path_stays_inside(const char *path)
+{
+    if (path[0] == '\0' || path[0] == '/') {
+        return false;
+    }
+    for (const char *p = path; p != NULL; p = strchr(p, '/')) {
+        p += *p == '/';
+        if (strncmp(p, "..", 2) == 0 && (p[2] == '/' || p[2] == '\0')) {
+            return false;
+        }
+    }
+    return true;
+}
+
 char *path_absolute(const char *base, const char *path)
 {
     if (path[0] == '/') {

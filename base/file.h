@@ -78,6 +78,8 @@ char *path_join(const char *a, const char *b) __attribute__((returns_nonnull));
 /* The folder part ("." when there is none) and the last component. */
 char *path_folder(const char *path) __attribute__((returns_nonnull));
 const char *path_name(const char *path) __attribute__((returns_nonnull));
+/* A relative path whose every step leads further down: what others say lies in a folder of ours. */
+bool path_stays_inside(const char *path);
 /* Absolute form without resolving links; relative paths are taken from base (or the working
  * directory). */
 char *path_absolute(const char *base, const char *path) __attribute__((returns_nonnull));

@@ -11,21 +11,6 @@
 
 #define RESULT_PROTOCOL 1
 
-/* A path that a worker names must stay in its own folder. */
-static bool path_is_inside(const char *path)
-{
-    if (path[0] == '\0' || path[0] == '/') {
-        return false;
-    }
-    for (const char *p = path; p != NULL; p = strchr(p, '/')) {
-        p += *p == '/';
-        if (strncmp(p, "..", 2) == 0 && (p[2] == '/' || p[2] == '\0')) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static int check_header(const cJSON *o, const char *attempt_id, struct err *err)
 {
     int64_t protocol = 0;
@@ -109,7 +94,7 @@ static int check_artifact(const cJSON *a, const char *folder, struct err *err)
         digest_from_hex(hex, &stated, err) != 0) {
         return err_wrap(err, "artifacts");
     }
-    if (!path_is_inside(path)) {
+    if (!path_stays_inside(path)) {
         return err_set(err, ERR_PROTOCOL, "artifact %.100s is outside the attempt", path);
     }
     char *full = path_join(folder, path);
@@ -143,7 +128,7 @@ static int check_artifacts(const cJSON *o, const char *folder, struct err *err)
     int rc = json_opt_string(o, "items", &items, err);
     if (rc == 0 && items != NULL) {
         char *full = path_join(folder, items);
-        if (!path_is_inside(items) || file_kind_at(full) != FILE_REGULAR) {
+        if (!path_stays_inside(items) || file_kind_at(full) != FILE_REGULAR) {
             rc = err_set(err, ERR_PROTOCOL, "items %.100s is not a file of the attempt", items);
         }
         free(full);

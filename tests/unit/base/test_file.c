@@ -297,13 +297,30 @@ static void test_locks(void **state)
     free(path);
 }
 
+static void test_stays_inside(void **state)
+{
+    static const struct {
+        const char *path;
+        bool inside;
+    } rows[] = {{"a", true},       {"a/b.c", true}, {"a/..b", true},  {"...", true},
+                {"", false},       {"/a", false},   {"..", false},    {"../a", false},
+                {"a/../b", false}, {"a/..", false}, {"a//..", false}, {"a/b/../c", false}};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (path_stays_inside(rows[i].path) != rows[i].inside) {
+            fail_msg("\"%s\"", rows[i].path);
+        }
+    }
+}
+
 int main(void)
 {
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_read),    IN_FOLDER(test_atomic_write), IN_FOLDER(test_writer),
-        IN_FOLDER(test_folders), IN_FOLDER(test_paths),        IN_FOLDER(test_locks),
-        IN_FOLDER(test_publish),
+        IN_FOLDER(test_read),    IN_FOLDER(test_atomic_write),
+        IN_FOLDER(test_writer),  IN_FOLDER(test_folders),
+        IN_FOLDER(test_paths),   IN_FOLDER(test_locks),
+        IN_FOLDER(test_publish), cmocka_unit_test(test_stays_inside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
