@@ -1,8 +1,5 @@
 /* Writers of base/json.h: RFC 8785 canonical, one line, pretty. One walk, three styles. */
-#include <assert.h>
-#include <float.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,96 +8,6 @@
 #include "base/xalloc.h"
 
 enum style { STYLE_CANONICAL, STYLE_LINE, STYLE_PRETTY };
-
-/* v rounded to `n` digits as an integer, and the exponent of its first digit. */
-static uint64_t rounded_digits(double v, int n, int *exponent)
-{
-    char text[40];
-    uint64_t m = 0;
-    (void)snprintf(text, sizeof(text), "%.*e", n - 1, v);
-    const char *p = text;
-    for (; *p != '\0' && *p != 'e'; p++) {
-        if (*p != '.') {
-            m = m * 10 + (uint64_t)(*p - '0');
-        }
-    }
-    *exponent = (int)strtol(p + 1, NULL, 10);
-    return m;
-}
-
-/* Whether m * 10^exponent is v once rounded to a double. */
-static bool reads_back(uint64_t m, int exponent, double v)
-{
-    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    char text[40];
-    if (m <= (uint64_t)JSON_INT_MAX && abs(exponent) < (int)ARRAY_LEN(powers)) {
-        /* Both operands are exact, so that one operation rounds as reading does. */
-        double whole = (double)m;
-        return (exponent < 0 ? whole / powers[-exponent] : whole * powers[exponent]) == v;
-    }
-    (void)snprintf(text, sizeof(text), "%llue%d", (unsigned long long)m, exponent);
-    return strtod(text, NULL) == v;
-}
-
-/* The shortest digits of v > 0 that read back as v: digits without a point, and the exponent of the
- * first one. Of n digits the nearest decimal comes first; at a power of two doubles lie twice as
- * far apart above as below, so the one above may read back where the nearest, below, does not.
- *
- * Where doubles are normal, at most one decimal of DBL_DIG digits reads back as v, and it is the
- * nearest; a shorter one is the same with zeros at its end. So the search begins there. */
-static void shortest_digits(double v, char digits[24], int *exponent)
-{
-    uint64_t m = 0;
-    int n = v >= DBL_MIN ? DBL_DIG - 1 : 0;
-    bool found = false;
-    while (!found) {
-        m = rounded_digits(v, ++n, exponent);
-        found = n == DBL_DECIMAL_DIG || reads_back(m, *exponent - n + 1, v);
-        if (!found && reads_back(m + 1, *exponent - n + 1, v)) {
-            m++;
-            found = true;
-        }
-    }
-    (void)snprintf(digits, 24, "%llu", (unsigned long long)m);
-    int len = (int)strlen(digits);
-    *exponent += len - n; /* 99 and one more */
-    while (len > 1 && digits[len - 1] == '0') {
-        digits[--len] = '\0';
-    }
-}
-
-void json_number_text(double v, char text[JSON_NUMBER_MAX])
-{
-    assert(isfinite(v));
-    if (v == 0) {
-        (void)snprintf(text, JSON_NUMBER_MAX, "0");
-        return;
-    }
-    if (floor(v) == v && fabs(v) < 1e15) {
-        (void)snprintf(text, JSON_NUMBER_MAX, "%lld", (long long)v);
-        return;
-    }
-    char digits[24];
-    int e = 0;
-    shortest_digits(fabs(v), digits, &e);
-    const char *sign = v < 0 ? "-" : "";
-    int k = (int)strlen(digits);
-    if (e >= 0 && e < 21 && k <= e + 1) {
-        (void)snprintf(text, JSON_NUMBER_MAX, "%s%s%0*d", sign, digits, e + 1 - k, 0);
-        if (k == e + 1) {
-            (void)snprintf(text, JSON_NUMBER_MAX, "%s%s", sign, digits);
-        }
-    } else if (e >= 0 && e < 21) {
-        (void)snprintf(text, JSON_NUMBER_MAX, "%s%.*s.%s", sign, e + 1, digits, digits + e + 1);
-    } else if (e < 0 && e >= -6) {
-        (void)snprintf(text, JSON_NUMBER_MAX, "%s0.%.*s%s", sign, -e - 1, "00000", digits);
-    } else {
-        (void)snprintf(text, JSON_NUMBER_MAX, "%s%.1s%s%se%+d", sign, digits, k > 1 ? "." : "",
-                       digits + 1, e);
-    }
-}
 
 /* The letter behind the backslash; 0 when c has none of its own. */
 static char escape_letter(unsigned char c)

@@ -19,9 +19,10 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 
-#define JSON_DEPTH_MAX  64
-#define JSON_INT_MAX    9007199254740991LL /* 2^53 - 1 */
-#define JSON_NUMBER_MAX 32                 /* bytes that json_number_text may need */
+#define JSON_DEPTH_MAX       64
+#define JSON_INT_MAX         9007199254740991LL /* 2^53 - 1 */
+#define JSON_NUMBER_MAX      32                 /* bytes that json_number_text may need */
+#define JSON_NUMBER_READ_MAX 63                 /* characters of a number that is read */
 
 /* The caller frees *out with cJSON_Delete. Messages hold line and column. */
 int json_parse(const char *text, size_t len, cJSON **out, struct err *err) MUST_CHECK;
@@ -47,6 +48,9 @@ int json_write_file(const char *path, const cJSON *v, mode_t mode, struct err *e
 
 /* The shortest text that reads back as the same double, in ECMAScript's form. v must be finite. */
 void json_number_text(double v, char text[JSON_NUMBER_MAX]);
+/* The double nearest to a number of the JSON grammar, of 1..JSON_NUMBER_READ_MAX characters;
+ * infinity beyond the range. */
+double json_number_read(const char *text, size_t len);
 /* Appends a JSON string literal of valid UTF-8 text (RFC 8785 escapes), quotes included. */
 void json_add_string(struct strbuf *out, const char *s);
 

@@ -1,12 +1,16 @@
 /* RFC 8785: its own examples, numbers as ECMAScript writes them, keys by UTF-16 code units. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "base/json.h"
+#include "base/rng.h"
 #include "base/xalloc.h"
 
 static void test_numbers(void **state)
@@ -60,6 +64,71 @@ static void test_numbers(void **state)
         json_number_text(v, text);
         assert_string_equal(text, cases[i].text);
     }
+}
+
+/* Of numbers of any size and of those that measures have: what is written reads back, and one digit
+ * less does not. */
+static void test_shortest(void **state)
+{
+    (void)state;
+    struct rng rng;
+    rng_seed(&rng, 7);
+    for (int i = 0; i < 40000; i++) {
+        const uint64_t bits = rng_next(&rng);
+        double v;
+        char text[JSON_NUMBER_MAX];
+        char less[40];
+        memcpy(&v, &bits, sizeof(v));
+        if (i % 2 == 0) {
+            v = (double)(bits % 100000) / (double)(1 + (bits >> 32) % 1000) - 20;
+        }
+        if (!isfinite(v)) {
+            continue;
+        }
+        json_number_text(v, text);
+        assert_true(strtod(text, NULL) == v);
+        assert_true(json_number_read(text, strlen(text)) == v);
+        int n = 0;
+        for (const char *c = text; *c != '\0' && *c != 'e'; c++) {
+            n += *c >= (n == 0 ? '1' : '0') && *c <= '9' ? 1 : 0;
+        }
+        if (n > 1 && floor(v) != v) {
+            (void)snprintf(less, sizeof(less), "%.*e", n - 2, v);
+            assert_false(strtod(less, NULL) == v);
+        }
+    }
+}
+
+static void test_read(void **state)
+{
+    (void)state;
+    static const char *const cases[] = {
+        "0",
+        "-0",
+        "1",
+        "-1.5",
+        "0.1",
+        "0.30000000000000004",
+        "123456789012345678",
+        "9007199254740991",
+        "9007199254740993",
+        "900719925474099.3",
+        "0.0000000000000000000001",
+        "0.00000000000000000000001",
+        "0.12345678901234567890123",
+        "1e23",
+        "1E-5",
+        "4.9e-324",
+        "2.2250738585072011e-308",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const double v = json_number_read(cases[i], strlen(cases[i]));
+        const double want = strtod(cases[i], NULL);
+        assert_memory_equal(&v, &want, sizeof(v));
+    }
+    assert_true(json_number_read("12.5]", 4) == 12.5);
+    const double beyond = json_number_read("1e400", 5);
+    assert_true(isinf(beyond));
 }
 
 static void test_canonical_texts(void **state)
@@ -136,10 +205,9 @@ static void test_other_styles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_canonical_texts),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_other_styles),
+        cmocka_unit_test(test_numbers), cmocka_unit_test(test_shortest),
+        cmocka_unit_test(test_read),    cmocka_unit_test(test_canonical_texts),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_other_styles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
