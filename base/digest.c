@@ -1,6 +1,5 @@
 #include "base/digest.h"
 
-#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,98 +9,33 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/sha256.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
 
 #define FOLDER_DEPTH_MAX 64
-#define BLOCK_BYTES      sizeof(((crypto_hash_sha256_state *)NULL)->buf)
 
-static_assert(BLOCK_BYTES == 64 && sizeof(((crypto_hash_sha256_state *)NULL)->state) == 32,
-              "libsodium's state is as it was");
-
-/* Where the processor does the work the members of libsodium's state are used as what they are
- * named for, count in bytes; libsodium never sees them. */
 void digest_start(struct digest_stream *s)
 {
-    static const uint32_t h[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                                  0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-    if (sha256_in_hardware()) {
-        memcpy(s->state.state, h, sizeof(h));
-        s->state.count = 0;
-    } else {
-        (void)crypto_hash_sha256_init(&s->state);
-    }
-}
-
-static void hardware_add(crypto_hash_sha256_state *s, const unsigned char *data, size_t len)
-{
-    const size_t held = s->count % BLOCK_BYTES;
-    s->count += len;
-    if (held + len < BLOCK_BYTES) {
-        memcpy(s->buf + held, data, len);
-        return;
-    }
-    if (held > 0) {
-        const size_t more = BLOCK_BYTES - held;
-        memcpy(s->buf + held, data, more);
-        sha256_blocks(s->state, s->buf, 1);
-        data += more;
-        len -= more;
-    }
-    const size_t n = len / BLOCK_BYTES;
-    sha256_blocks(s->state, data, n);
-    memcpy(s->buf, data + n * BLOCK_BYTES, len % BLOCK_BYTES);
+    (void)crypto_hash_sha256_init(&s->state);
 }
 
 void digest_add(struct digest_stream *s, const void *data, size_t len)
 {
-    if (len == 0) {
-        return;
-    }
-    if (sha256_in_hardware()) {
-        hardware_add(&s->state, data, len);
-    } else {
-        (void)crypto_hash_sha256_update(&s->state, data, len);
-    }
-}
-
-/* A one, zeros, and the count of bits at the end of a block (FIPS 180-4, section 5.1.1). */
-static struct digest hardware_finish(crypto_hash_sha256_state *s)
-{
-    struct digest d;
-    unsigned char tail[2 * BLOCK_BYTES] = {0};
-    const size_t held = s->count % BLOCK_BYTES;
-    const size_t n = held < BLOCK_BYTES - 8 ? BLOCK_BYTES : sizeof(tail);
-    const uint64_t bits = s->count * 8;
-    memcpy(tail, s->buf, held);
-    tail[held] = 0x80;
-    for (size_t i = 0; i < 8; i++) {
-        tail[n - 1 - i] = (unsigned char)(bits >> (8 * i));
-    }
-    sha256_blocks(s->state, tail, n / BLOCK_BYTES);
-    for (size_t i = 0; i < sizeof(d.bytes); i++) {
-        d.bytes[i] = (unsigned char)(s->state[i / 4] >> (24 - 8 * (i % 4)));
-    }
-    return d;
+    (void)crypto_hash_sha256_update(&s->state, data, len);
 }
 
 struct digest digest_finish(struct digest_stream *s)
 {
     struct digest d;
-    if (sha256_in_hardware()) {
-        return hardware_finish(&s->state);
-    }
     (void)crypto_hash_sha256_final(&s->state, d.bytes);
     return d;
 }
 
 struct digest digest_bytes(const void *data, size_t len)
 {
-    struct digest_stream s;
-    digest_start(&s);
-    digest_add(&s, data, len);
-    return digest_finish(&s);
+    struct digest d;
+    (void)crypto_hash_sha256(d.bytes, data, len);
+    return d;
 }
 
 bool digest_equal(const struct digest *a, const struct digest *b)

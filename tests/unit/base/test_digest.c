@@ -55,32 +55,6 @@ static void assert_hex(const struct digest *d, const char *expected)
     assert_string_equal(hex, expected);
 }
 
-/* Every length around the edges of blocks, at once and in pieces, against libsodium's. */
-static void test_as_libsodium(void **state)
-{
-    static unsigned char data[70000];
-    static const size_t pieces[] = {1, 7, 55, 56, 63, 64, 65, 128, 1000, 65536};
-    (void)state;
-    for (size_t i = 0; i < sizeof(data); i++) {
-        data[i] = (unsigned char)(i * i + 31 * i + (i >> 8));
-    }
-    for (size_t len = 0; len < sizeof(data); len += len < 300 ? 1 : 9973) {
-        struct digest want;
-        assert_int_equal(crypto_hash_sha256(want.bytes, data + 1, len), 0);
-        struct digest got = digest_bytes(data + 1, len);
-        assert_true(digest_equal(&want, &got));
-        for (size_t p = 0; p < ARRAY_LEN(pieces); p++) {
-            struct digest_stream s;
-            digest_start(&s);
-            for (size_t at = 0; at < len; at += pieces[p]) {
-                digest_add(&s, data + 1 + at, len - at < pieces[p] ? len - at : pieces[p]);
-            }
-            got = digest_finish(&s);
-            assert_true(digest_equal(&want, &got));
-        }
-    }
-}
-
 static void test_vectors(void **state)
 {
     (void)state;
@@ -203,7 +177,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_as_libsodium),
         cmocka_unit_test(test_hex),
         cmocka_unit_test_setup_teardown(test_files, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_folder, make_folder, remove_folder),
