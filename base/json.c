@@ -6,42 +6,8 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/json_pull.h"
 #include "base/xalloc.h"
-
-static int by_key(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Refuses an object with two equal keys, anywhere in the tree. Depth is bounded by json_scan. */
-static int check_keys(const cJSON *v, struct err *err)
-{
-    size_t n = 0;
-    for (const cJSON *m = v->child; m != NULL; m = m->next) {
-        int rc = check_keys(m, err);
-        if (rc != 0) {
-            return rc;
-        }
-        n++;
-    }
-    if (!cJSON_IsObject(v) || n < 2) {
-        return 0;
-    }
-    const char **keys = xcalloc(n, sizeof(*keys));
-    n = 0;
-    for (const cJSON *m = v->child; m != NULL; m = m->next) {
-        keys[n++] = m->string;
-    }
-    qsort(keys, n, sizeof(*keys), by_key);
-    int rc = 0;
-    for (size_t i = 1; rc == 0 && i < n; i++) {
-        if (strcmp(keys[i - 1], keys[i]) == 0) {
-            rc = err_set(err, ERR_SYNTAX, "key \"%s\" stands twice in one object", keys[i]);
-        }
-    }
-    free(keys);
-    return rc;
-}
 
 int json_parse(const char *text, size_t len, cJSON **out, struct err *err)
 {
@@ -54,26 +20,7 @@ int json_parse(const char *text, size_t len, cJSON **out, struct err *err)
     if (v == NULL) {
         return err_set(err, ERR_SYNTAX, "not readable as JSON");
     }
-    rc = check_keys(v, err);
-    if (rc != 0) {
-        cJSON_Delete(v);
-        return rc;
-    }
     *out = v;
-    return 0;
-}
-
-/* Length of the token at text that stands for a value that is not finite; 0 when there is none. */
-static size_t not_finite_token(const char *text, size_t len)
-{
-    static const char *const tokens[] = {"NaN", "-NaN", "Infinity", "-Infinity"};
-    for (size_t i = 0; i < ARRAY_LEN(tokens); i++) {
-        size_t n = strlen(tokens[i]);
-        bool ends = n == len || (n < len && memchr(",]} \t\r\n", text[n], 7) != NULL);
-        if (n <= len && ends && memcmp(text, tokens[i], n) == 0) {
-            return n;
-        }
-    }
     return 0;
 }
 
@@ -85,7 +32,7 @@ int json_parse_lax(const char *text, size_t len, cJSON **out, struct err *err)
         return 0; /* nearly always */
     }
     for (size_t i = 0; i < len; i++) {
-        size_t n = in_string ? 0 : not_finite_token(text + i, len - i);
+        size_t n = in_string ? 0 : json_not_finite(text + i, len - i);
         if (n > 0) {
             strbuf_adds(&strict, "null");
             i += n - 1;

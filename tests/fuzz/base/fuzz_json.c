@@ -1,10 +1,10 @@
 /* Whatever json_parse accepts must survive a round trip: canonical text parses again to the same
- * canonical text, and so does the pretty form. */
+ * canonical text, and so does the pretty form. Read token by token it is the same tree. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json_pull.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -20,6 +20,30 @@ static void must_agree(const struct strbuf *text, const struct strbuf *canonical
         abort();
     }
     cJSON_Delete(v);
+    strbuf_release(&again);
+}
+
+static void must_pull(const uint8_t *data, size_t size, const struct strbuf *canonical)
+{
+    struct err err = {0};
+    struct strbuf again = STRBUF_INIT;
+    struct json_pull p;
+    struct arena arena;
+    enum json_token token = JSON_NULL;
+    cJSON *v = NULL;
+    arena_init(&arena);
+    json_pull_init(&p, (const char *)data, size, false);
+    if (json_pull_next(&p, &token, &err) != 0 ||
+        json_pull_value(&p, token, &arena, &v, &err) != 0 ||
+        json_pull_next(&p, &token, &err) != 0 || token != JSON_END ||
+        json_canonical(v, &again, &err) != 0) {
+        abort();
+    }
+    if (again.len != canonical->len || memcmp(again.buf, canonical->buf, again.len) != 0) {
+        abort();
+    }
+    json_pull_release(&p);
+    arena_release(&arena);
     strbuf_release(&again);
 }
 
@@ -44,6 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         must_agree(&canonical, &canonical);
         must_agree(&pretty, &canonical);
         must_agree(&line, &canonical);
+        must_pull(data, size, &canonical);
     }
     strbuf_release(&canonical);
     strbuf_release(&pretty);
