@@ -81,6 +81,18 @@ static int sign(const struct ctl_options *o, const cJSON *amendment, cJSON *para
     return rc;
 }
 
+static void say_signer(const cJSON *answer)
+{
+    const char *key = answer_text(answer, "signed_by", NULL);
+    const char *note = answer_text(answer, "note", NULL);
+    if (key != NULL) {
+        printf("signed by %s (%s)\n", answer_text(answer, "principal", "a key"), key);
+    }
+    if (note != NULL) {
+        printf("%s\n", note);
+    }
+}
+
 static int commit(const struct ctl_options *o, const cJSON *prepared, struct err *err)
 {
     const cJSON *amendment = json_member(prepared, "amendment");
@@ -100,6 +112,7 @@ static int commit(const struct ctl_options *o, const cJSON *prepared, struct err
     } else if (rc == 0) {
         printf("%s: amendment %lld took effect, head %s\n", answer_text(answer, "program", "?"),
                (long long)answer_int(answer, "number", 0), answer_text(answer, "head", "?"));
+        say_signer(answer);
     }
     cJSON_Delete(answer);
     return rc;
@@ -140,7 +153,11 @@ int cmd_amend(const struct ctl_options *o, enum exit_code *code, struct err *err
         if (!o->json) {
             changes_print(json_member(prepared, "changes"), stdout);
         }
-        if (!o->dry_run) {
+        if (!o->dry_run && o->key == NULL && cJSON_IsTrue(json_member(prepared, "sign_required"))) {
+            rc =
+                err_set(err, ERR_REFUSED,
+                        "[lock] sign = \"required\": an amendment must be signed, too: --key FILE");
+        } else if (!o->dry_run) {
             rc = commit(o, prepared, err);
         } else if (o->json) {
             rc = out_json(prepared, err);

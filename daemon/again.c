@@ -20,7 +20,7 @@ static int make_text(struct again *a, const struct program *submitted, struct er
     char *path = path_join(a->folder, HOSTED_PROGRAM_FILE);
     int rc = file_read(path, HOSTED_FILE_MAX, &present, err);
     rc = rc != 0 ? rc : bundle_parse_text(&present, a->path, &a->bundle, err);
-    if (rc == 0 && cJSON_Compare(a->bundle->program->run.covered, submitted->run.covered, true)) {
+    if (rc == 0 && program_same_run(a->bundle->program, submitted)) {
         strbuf_add(&a->text, present.buf, present.len);
     } else if (rc == 0) {
         bundle_unref(a->bundle);
@@ -30,8 +30,7 @@ static int make_text(struct again *a, const struct program *submitted, struct er
             run_text_replace(present.buf, from.buf, &a->text);
             rc = bundle_parse_text(&a->text, a->path, &a->bundle, err);
         }
-        if (rc == 0 &&
-            !cJSON_Compare(a->bundle->program->run.covered, submitted->run.covered, true)) {
+        if (rc == 0 && !program_same_run(a->bundle->program, submitted)) {
             rc = err_set(err, ERR_REFUSED, "it is not what was submitted");
         }
         if (rc != 0) {

@@ -3,9 +3,8 @@
  *
  * Order: 0000.toml (what was submitted), NNNN.toml, NNNN.json, each synced; then the journal's row
  * `amended`, which makes it take effect; then grid.toml. So a crash leaves the old program or the
- * new one: files without a row are put aside when the daemon starts, a grid.toml that is still the
- * one before is replaced then. A row whose commit failed is tried again by the pump: until it lands
- * the program is the old one and h->amending waits.
+ * new one, which prereg/amend_heal.h tells apart when the daemon starts. A row whose commit failed
+ * is tried again by the pump: until it lands the program is the old one and h->amending waits.
  */
 #ifndef DAEMON_AMENDED_H
 #define DAEMON_AMENDED_H
@@ -23,16 +22,10 @@ struct amend_prepared {    /* waits for its signature; forgotten with the daemon
 
 void amend_prepared_free(struct amend_prepared *p); /* NULL is fine */
 
-/* Before the bundle is loaded: `head` is what the store has. ERR_LOCK: amendments that took effect
- * are missing or do not follow. */
-int amended_heal(const char *folder, const char *head, struct err *err) MUST_CHECK;
-
 /* Writes the files of p, whose amendment is whole now. */
 int amended_write(const char *folder, const struct amend_prepared *p, struct err *err) MUST_CHECK;
 /* Takes back what amended_write wrote, as the row was refused. */
 void amended_take_back(const char *folder, uint32_t number);
-/* grid.toml becomes the text of that amendment. */
-int amended_put_in_place(const char *folder, uint32_t number, struct err *err) MUST_CHECK;
 /* Within the transaction of its row: what the store must know of h->amending. */
 int amended_commit(struct store *store, const struct hosted *h, struct err *err) MUST_CHECK;
 /* The row is committed: h->amending is the program now, and grid.toml becomes its text. */

@@ -1,7 +1,7 @@
 /*
  * amend: prepared off the loop (the new text is read, data of another path hashed, results looked
- * at), committed on it, in one go: signature, files, the journal's row, grid.toml. Between the two
- * a person may sign; what the amendment was judged by must still be so then.
+ * at) and kept until it is committed (amend_commit.c). Between the two a person may sign; what the
+ * amendment was judged by must still be so then.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,15 +10,14 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "daemon/amend_commit.h"
 #include "daemon/amended.h"
 #include "daemon/answer.h"
-#include "daemon/apparatus.h"
 #include "daemon/core/amend.h"
 #include "daemon/result.h"
 #include "daemon/server.h"
 #include "prereg/amend_rules.h"
 #include "prereg/amendment.h"
-#include "prereg/signature.h"
 
 struct amend_job {
     struct job job;
@@ -44,12 +43,10 @@ static int read_then(struct amend_job *j)
 {
     struct amend_prepared *p = j->prepared;
     int rc = file_read(j->path, HOSTED_FILE_MAX, &p->text, &j->err);
-    if (rc == 0) {
-        rc = bundle_parse(j->path, j->now->origin, &p->bundle, &j->err);
+    if (rc == 0) { /* what was read, not the file again: it may be under an editor */
+        rc = bundle_parse_text(&p->text, j->now->origin, &p->bundle, &j->err);
     }
-    const cJSON *a = j->now->program->run.covered;
-    const cJSON *b = rc == 0 ? p->bundle->program->run.covered : NULL;
-    if (rc == 0 && !((a == NULL && b == NULL) || cJSON_Compare(a, b, true))) {
+    if (rc == 0 && !program_same_run(p->bundle->program, j->now->program)) {
         rc =
             err_set(&j->err, ERR_REFUSED,
                     "its [run] differs, too: that is no amendment, `preregd submit` of the present "
@@ -304,125 +301,6 @@ static int start_prepare(struct answer_context *ctx, struct hosted *h, const cJS
     return 0;
 }
 
-/* Signed by whom it must be; the signature becomes part of the amendment. */
-static int take_signature(const struct hosted *h, const cJSON *signature, struct err *err)
-{
-    cJSON *a = h->amend->amendment;
-    if (signature == NULL || cJSON_IsNull(signature)) {
-        return h->bundle->program->sign_required
-                   ? err_set(err, ERR_REFUSED,
-                             "[lock] sign = \"required\": an amendment needs a key, too")
-                   : 0;
-    }
-    struct strbuf text = STRBUF_INIT;
-    struct signature_check check = {0};
-    char *allowed = NULL;
-    int rc = signature_allowed_signers(NULL, &allowed, err);
-    if (rc == 0) {
-        rc = amendment_text(a, &text, err);
-    }
-    if (rc == 0) {
-        rc = signature_json_check(signature, text.buf, text.len, allowed, &check, err);
-        signature_check_release(&check);
-    }
-    if (rc == 0) {
-        cJSON_DeleteItemFromObjectCaseSensitive(a, "signature");
-        json_put(a, "signature", json_copy(signature));
-    }
-    strbuf_release(&text);
-    free(allowed);
-    return rc;
-}
-
-/* The core is asked; from its row on the program is the amended one (amended_take_effect). */
-static int ask_core(struct shell *sh, struct hosted *h, struct err *err)
-{
-    struct amend_prepared *p = h->amending;
-    const cJSON *reason = json_member(p->amendment, "reason");
-    struct core_event ev = {.kind = CORE_AMEND, .program = h->no, .text = reason->valuestring};
-    struct core_plan plan;
-    plan_init(&plan, p->bundle->program, h);
-    const struct core_apparatus *as_they_are = plan.apparatus;
-    plan.apparatus = p->checks;
-    plan.n_apparatus = p->n_checks;
-    ev.amendment = p->core;
-    ev.amendment.plan = &plan;
-    int rc = pump_request(sh->pump, &ev, err);
-    plan.apparatus = as_they_are;
-    plan_release(&plan);
-    return rc;
-}
-
-static int write_files(struct hosted *h, struct err *err)
-{
-    struct amend_prepared *p = h->amend;
-    int rc =
-        apparatus_amended(h, p->bundle->program, p->core.params_of, &p->checks, &p->n_checks, err);
-    rc = rc != 0 ? rc : amended_write(h->folder, p, err);
-    rc = rc != 0 ? rc : lock_read_amended(h->folder, &p->bundle->lock, err);
-    return rc != 0 ? rc
-                   : lock_verify(p->bundle->program, p->bundle->lock, LOCK_PLAN, NULL, NULL, err);
-}
-
-/* What was prepared is used up, whatever comes of it. */
-static int take_effect(struct shell *sh, struct hosted *h, struct err *err)
-{
-    uint32_t number = h->amend->core.number;
-    int rc = pump_is_well(sh->pump, err) ? write_files(h, err) : err->code;
-    if (rc == 0) {
-        h->amending = h->amend;
-        h->amend = NULL;
-        rc = ask_core(sh, h, err);
-        if (rc != 0 && rc != ERR_REFUSED) {
-            /* The pump tries it again: then the files must be there, and it takes effect. */
-            return err_wrap(err, "amendment %u takes effect when the state can be written again",
-                            number);
-        }
-    }
-    if (rc != 0) {
-        amended_take_back(h->folder, number);
-        amend_prepared_free(h->amending != NULL ? h->amending : h->amend);
-        h->amending = h->amend = NULL;
-    }
-    return rc;
-}
-
-static int commit(struct answer_context *ctx, struct hosted *h, const cJSON *params, cJSON **result,
-                  struct err *err)
-{
-    const char *head = NULL;
-    const char *prepared = NULL;
-    const char *previous = NULL;
-    int rc = json_get_string(params, "commit", &head, err);
-    if (rc != 0) {
-        return rc;
-    }
-    if (h->amending != NULL) {
-        return err_set(err, ERR_REFUSED, "another amendment is being written: amend again");
-    }
-    if (h->amend == NULL || json_get_string(h->amend->amendment, "head", &prepared, err) != 0 ||
-        strcmp(prepared, head) != 0) {
-        return err_set(err, ERR_REFUSED, "no amendment %.16s is prepared: amend again", head);
-    }
-    if (json_get_string(h->amend->amendment, "previous", &previous, err) != 0 ||
-        strcmp(previous, h->bundle->lock->head) != 0) {
-        return err_set(err, ERR_REFUSED, "it was amended by another meanwhile: amend again");
-    }
-    uint32_t number = h->amend->core.number;
-    rc = take_signature(h, json_member(params, "signature"), err);
-    if (rc == 0) {
-        rc = take_effect(ctx->shell, h, err);
-    }
-    if (rc == 0) {
-        *result = json_object();
-        json_put_string(*result, "program", h->id);
-        json_put_string(*result, "head", h->bundle->lock->head);
-        json_put_int(*result, "number", number);
-        json_put_bool(*result, "amended", true);
-    }
-    return rc;
-}
-
 int answer_amend(struct answer_context *ctx, const cJSON *params, cJSON **result, struct err *err)
 {
     struct hosted *h = NULL;
@@ -430,6 +308,6 @@ int answer_amend(struct answer_context *ctx, const cJSON *params, cJSON **result
     if (rc != 0) {
         return rc;
     }
-    return json_member(params, "commit") != NULL ? commit(ctx, h, params, result, err)
+    return json_member(params, "commit") != NULL ? amend_commit(ctx, h, params, result, err)
                                                  : start_prepare(ctx, h, params, err);
 }

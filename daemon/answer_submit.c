@@ -18,6 +18,7 @@
 #include "daemon/answer.h"
 #include "daemon/load.h"
 #include "daemon/server.h"
+#include "prereg/amend_heal.h"
 #include "prereg/amendment.h"
 #include "prereg/imported.h"
 #include "prereg/lock_sign.h"
@@ -273,20 +274,12 @@ static struct hosted *find_root(const struct shell *sh, const char *root)
     return NULL;
 }
 
-static bool same_run(const struct program *a, const struct program *b)
-{
-    return cJSON_Compare(a->run.covered, b->run.covered, true) != 0 ||
-           (a->run.covered == NULL && b->run.covered == NULL);
-}
-
 static int change_run(struct submit_job *j, struct hosted *h)
 {
     struct core_event ev = {.kind = CORE_PROGRAM_SETTINGS, .program = h->no};
     struct strbuf text = STRBUF_INIT;
     const struct program *p = j->bundle->program;
-    cJSON *none = json_object();
-    int rc = json_canonical(p->run.covered == NULL ? none : p->run.covered, &text, &j->err);
-    cJSON_Delete(none);
+    int rc = json_canonical(p->run.covered, &text, &j->err);
     if (rc == 0) {
         plan_init(&ev.added.plan, p, h);
         ev.text = text.buf;
@@ -380,7 +373,7 @@ static int mend_copy(struct submit_job *j, const struct hosted *h)
         return 0;
     }
     uint32_t number = (uint32_t)lock->n_amendments;
-    int rc = number == 0 ? 0 : amended_put_in_place(h->folder, number, &j->err);
+    int rc = number == 0 ? 0 : amendments_put_in_place(h->folder, number, &j->err);
     return rc != 0 ? rc
                    : err_set(&j->err, ERR_REFUSED, "it was amended meanwhile: submit it again");
 }
@@ -400,7 +393,7 @@ static void take_program(struct submit_job *j)
     }
     if (h == NULL) {
         j->rc = add_program(j, &h, &is_new);
-    } else if (!same_run(h->bundle->program, j->bundle->program)) {
+    } else if (!program_same_run(h->bundle->program, j->bundle->program)) {
         j->rc = change_run(j, h);
         run_changed = true;
     }

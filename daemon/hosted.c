@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "daemon/amended.h"
+#include "prereg/amend_sign.h"
 #include "prereg/amendment.h"
 #include "state/apparatus.h"
 
@@ -64,6 +65,19 @@ int bundle_parse(const char *program_path, const char *origin, struct bundle **o
     return rc;
 }
 
+/* Amendments do not cover their signatures, so a signature could be exchanged or taken away. */
+static int check_signers(const struct bundle *b, struct err *err)
+{
+    char *allowed = NULL;
+    if (!amend_sign_matters(b->program, b->lock)) {
+        return 0;
+    }
+    int rc = signature_allowed_signers(NULL, &allowed, err);
+    rc = rc != 0 ? rc : amendments_check_signers(b->program, b->lock, allowed, err);
+    free(allowed);
+    return rc;
+}
+
 int bundle_load_own(const char *folder, const char *origin, struct bundle **out, struct err *err)
 {
     struct bundle *b = NULL;
@@ -75,6 +89,9 @@ int bundle_load_own(const char *folder, const char *origin, struct bundle **out,
     }
     if (rc == 0) {
         rc = lock_verify(b->program, b->lock, LOCK_PLAN, NULL, NULL, err);
+    }
+    if (rc == 0) {
+        rc = check_signers(b, err);
     }
     free(program_path);
     if (rc != 0) {

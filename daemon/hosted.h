@@ -35,7 +35,7 @@ struct bundle {
  * the plan is the locked one. `why` collects what is wrong with an invalid program. */
 int bundle_load(const char *program_path, const char *lock_path, const char *origin,
                 struct bundle **out, struct err *err) MUST_CHECK;
-/* The same of a folder below STATE/programs, as amended. */
+/* The same of a folder below STATE/programs, as amended; and by whom it must be signed. */
 int bundle_load_own(const char *folder, const char *origin, struct bundle **out,
                     struct err *err) MUST_CHECK;
 /* A program without its lock. */

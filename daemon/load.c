@@ -8,6 +8,7 @@
 #include "base/xalloc.h"
 #include "daemon/amended.h"
 #include "daemon/apparatus.h"
+#include "prereg/amend_heal.h"
 
 #define ORIGIN_MAX     ((size_t)64 * 1024)
 #define CLOCK_SLACK_MS 5000
@@ -187,7 +188,7 @@ static int load_bundle(struct hosted *h, const struct store_program *row, struct
         char head[DIGEST_HEX_SIZE];
         digest_hex(&row->root, root);
         digest_hex(&row->head, head);
-        rc = amended_heal(h->folder, head, err);
+        rc = amendments_heal(h->folder, head, err);
         if (rc == 0) {
             rc = bundle_load_own(h->folder, origin, &h->bundle, err);
         }

@@ -148,17 +148,20 @@ static bool is_model(const struct program *p, const char *name)
     return false;
 }
 
-static struct place_of place_in(const struct amend_state *s, const cJSON *change)
+/* By its path alone. Files come and go with the models of [apparatus]; their contents never change.
+ */
+static struct place_of place_of_path(const cJSON *change)
 {
     const char *part = key_at(change, 0);
     const char *key = key_at(change, 1);
+    bool both = json_member(change, "from") != NULL && json_member(change, "to") != NULL;
     if (strcmp(part, "plan") == 0) {
         return strcmp(key, "order") == 0 ? of_order(change) : of_plan(change, key);
     }
     if (strcmp(part, "solved") == 0 && key_at(change, 2)[0] != '\0') {
         return (struct place_of){KIND_PARAMS, "params of a stage", key_at(change, 2)};
     }
-    if (strcmp(part, "files") == 0 && is_model(s->now, key) != is_model(s->then, key)) {
+    if (strcmp(part, "files") == 0 && key[0] != '\0' && !both) {
         return (struct place_of){KIND_APPARATUS, "apparatus", NULL};
     }
     return (struct place_of){KIND_FIXED,
@@ -166,6 +169,41 @@ static struct place_of place_in(const struct amend_state *s, const cJSON *change
                              : strcmp(part, "files") == 0 ? "workers and pinned files"
                                                           : "what was solved",
                              NULL};
+}
+
+static struct place_of place_in(const struct amend_state *s, const cJSON *change)
+{
+    const char *key = key_at(change, 1);
+    struct place_of of = place_of_path(change);
+    if (strcmp(key_at(change, 0), "files") == 0 &&
+        is_model(s->now, key) == is_model(s->then, key)) {
+        of = (struct place_of){KIND_FIXED, "workers and pinned files", NULL};
+    }
+    return of;
+}
+
+int amend_check_paths(const cJSON *changes, enum access_level level, struct err *err)
+{
+    const cJSON *change;
+    int rc = 0;
+    cJSON_ArrayForEach(change, changes)
+    {
+        struct place_of of = place_of_path(change);
+        struct strbuf path = STRBUF_INIT;
+        amendment_path_text(change, &path);
+        const char *name = path.buf == NULL ? "" : path.buf;
+        if (!ALLOWED[of.kind][level]) {
+            rc = err_set(err, ERR_LOCK, "%.120s (%s) is changed by no amendment when %s", name,
+                         of.section, access_level_words(level));
+        } else if (cJSON_IsTrue(json_member(change, "post_hoc")) != (level == ACCESS_SEEN)) {
+            rc = err_set(err, ERR_LOCK, "%.120s: its \"post_hoc\" is not as its level says", name);
+        }
+        strbuf_release(&path);
+        if (rc != 0) {
+            break;
+        }
+    }
+    return rc;
 }
 
 /* ---- what the level alone does not decide ---- */

@@ -29,6 +29,10 @@ struct amend_state {
  * allowed {"path":TEXT,"section":TEXT,"why":TEXT} into `refused`. */
 void amend_classify(const struct amend_state *state, cJSON *changes, cJSON *refused);
 
+/* What can be told from the file of an amendment alone, whoever made it: no path that is sealed at
+ * that level, and "post_hoc" as the level has it. ERR_LOCK names the first that is not so. */
+int amend_check_paths(const cJSON *changes, enum access_level level, struct err *err) MUST_CHECK;
+
 /* `locked` of the amended program: its plan; digests as they are locked, and taken anew only of
  * data whose path changed and of models of [apparatus] that are new; `solved` is given, or NULL for
  * the present one. The caller deletes *out. */

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "prereg/amend_rules.h"
 
 #define LOCK_NAME "grid.toml.lock"
 
@@ -276,6 +277,13 @@ static int check_parts(const cJSON *locked, struct err *err)
     return 0;
 }
 
+/* By its level, which check_words() found to be one. */
+static int check_rules(const cJSON *a, struct err *err)
+{
+    const char *level = json_member(a, "level")->valuestring;
+    return amend_check_paths(json_member(a, "changes"), access_level_from_name(level), err);
+}
+
 int amendments_append(struct amendment_chain *chain, const char *root, cJSON *amendment,
                       struct err *err)
 {
@@ -290,6 +298,9 @@ int amendments_append(struct amendment_chain *chain, const char *root, cJSON *am
     }
     if (rc == 0) {
         rc = check_parts(locked, err);
+    }
+    if (rc == 0) {
+        rc = check_rules(amendment, err);
     }
     if (rc != 0) {
         cJSON_Delete(locked);

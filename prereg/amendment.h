@@ -13,9 +13,10 @@
  *
  * Invariants. The root is a program's identity for ever: no amendment changes it, nor what cells
  * and tasks are called by it. A chain that was read follows from the lock without a gap: every
- * number, root, previous and head was recomputed, and each "from" is what stood there, so that two
- * amendments of one value are never merged. Whether the last ones are missing cannot be seen from
- * the files alone: the journal's `amended` rows say how many there are.
+ * number, root, previous and head was recomputed, each "from" is what stood there, so that two
+ * amendments of one value are never merged, and no path is one that is sealed at its level. Whether
+ * the last ones are missing cannot be seen from the files alone: the journal's `amended` rows say
+ * how many there are.
  */
 #ifndef PREREG_AMENDMENT_H
 #define PREREG_AMENDMENT_H

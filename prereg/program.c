@@ -221,6 +221,11 @@ cJSON *program_covered(const struct program *p)
     return plan;
 }
 
+bool program_same_run(const struct program *a, const struct program *b)
+{
+    return cJSON_Compare(a->run.covered, b->run.covered, true) != 0;
+}
+
 int program_canonical(const struct program *p, struct strbuf *out, struct err *err)
 {
     cJSON *plan = program_covered(p);

@@ -128,6 +128,8 @@ cJSON *program_task_params(const struct program *p, size_t stage, size_t cell);
  * written, and "order": the names of each section whose order shows in the report. The caller
  * deletes it. */
 cJSON *program_covered(const struct program *p);
+/* Whether their [run] is the same, written in whatever order. */
+bool program_same_run(const struct program *a, const struct program *b);
 /* Appends its RFC 8785 text. */
 int program_canonical(const struct program *p, struct strbuf *out, struct err *err) MUST_CHECK;
 

@@ -314,6 +314,7 @@ static int rebuild_one(struct rebuilding *r, rebuild_fn *fn, void *ctx, struct e
                        "it is an imported program and was never executed: its "
                        "folder does not belong here");
     }
+    rebuild_heal_amendments(r);
     int rc = load_program(r, err);
     if (rc == 0) {
         rc = rebuild_journal(r, err);

@@ -40,6 +40,11 @@ static inline const struct rebuilding_check *rebuild_check_of(const struct rebui
 void rebuild_note(struct rebuilding *r, const char *fmt, ...)
     PRINTF_LIKE(2, 3); /* also: unverified */
 
+/* rebuild_amend.c: as a crash left the files of amendments, so the daemon would have mended them.
+ * What cannot be is left as it lies: it is found out when lock, program and journal are held
+ * against one another. */
+void rebuild_heal_amendments(const struct rebuilding *r);
+
 /* rebuild_files.c: the cells' files against the tasks, and records out of results. Its own
  * transactions. */
 int rebuild_from_files(struct rebuilding *r, struct err *err) MUST_CHECK;

@@ -1,82 +1,13 @@
 #!/usr/bin/env python3
-"""Amendments through the daemon: the first paper's own two, what each level refuses, what a crash leaves, what tampering gets."""
+"""Amendments through the daemon: the first paper's own two, what each level refuses, what tampering gets, submitting again."""
 
 import json
 import os
 import shutil
 
 import lab
+from amending import amend, gate, read, refused, submit, submitted
 from lab import ANY, LOCK, OK, equal, expect
-
-BAND = "0.85 <= ratio(fact.train.step_seconds, arm, 'b', 'a') <= 1.20"
-GRID = """[program]
-name = "amended"
-schema = 1
-question = "Which?"
-[[factor]]
-name = "arm"
-levels = ["a", "b"]
-[stage.train]
-command = ["./amend_worker.py"]
-params = {{ gates = "{gates}" }}
-[stage.score]
-after = ["train"]
-command = ["./amend_worker.py"]
-params = {{ gates = "{gates}", shots = 5 }}
-[measure]
-winogrande = {{ metric = "score.acc_norm", items = 100, chance = 0.25, floor = 0.54 }}
-[contrast]
-arm = {{ between = {{ arm = ["b", "a"] }} }}
-[counter]
-k = {{ contrast = "arm", clears = "every_cell", binds = true }}
-[[input]]
-name = "cleared"
-levels = [["yes", "counter.k == 1"], ["no", "otherwise"]]
-[table]
-inputs = ["cleared"]
-rows = [["yes", "up"], ["no", "down"]]
-[outcome]
-up = {{ prior = 0.5, title = "Cleared" }}
-down = {{ prior = 0.4, title = "Not cleared" }}
-[validity]
-compute_match = {{ condition = "{band}", on_fail = "flag", timing = true }}
-[instrument.bayes]
-kind = "bayes"
-contrast = "arm"
-priors = {{ wide = 0.02 }}
-"""
-
-
-def submitted(place):
-    shutil.copy2(os.path.join(lab.HERE, "amend_worker.py"), place.write("p/none", "") and place.path("p"))
-    grid = place.write("p/grid.toml", GRID.format(gates=place.path("gates"), band=BAND))
-    os.makedirs(place.path("gates"), exist_ok=True)
-    place.ctl("lock", grid)
-    place.serve()
-    place.must(OK, "preregd", "submit", grid)
-    return grid
-
-
-def gate(place, stage):
-    place.write(f"gates/{stage}.go", "")
-
-
-def amend(place, grid, *more, wanted=OK):
-    return place.ctl("amend", grid, "--reason", "as published", *more, wanted=wanted)
-
-
-def read(*parts):
-    with open(os.path.join(*parts), encoding="utf-8") as f:
-        return json.load(f)
-
-
-def refused(place, grid, old, new, *words):
-    """The edit is refused by name, and taken back."""
-    place.edit(grid, old, new)
-    run = amend(place, grid, wanted=ANY)
-    for word in words:
-        expect(word in run.stderr, f"{new}: {run.stderr!r} does not say {word!r}")
-    place.edit(grid, new, old)
 
 
 def test_two_amendments(place):
@@ -175,12 +106,6 @@ def test_stale(place):
     place.edit(grid, "<= 1.20", "<= 1.30")
     amend(place, grid)
     expect("nothing differs" in amend(place, grid, wanted=ANY).stderr, "the same again")
-
-
-def submit(place, grid, *words, wanted=OK):
-    run = place.must(wanted, "preregd", "submit", grid)
-    for word in words:
-        expect(word in run.stdout + run.stderr, f"submit: {run.stdout!r}{run.stderr!r} do not say {word!r}")
 
 
 def test_again(place):

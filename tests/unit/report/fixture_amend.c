@@ -50,7 +50,7 @@ static cJSON *changes_of(const struct lock *old, const struct lock *now, bool po
     cJSON *change = NULL;
     cJSON_ArrayForEach(change, changes)
     {
-        json_put_string(change, "section", "forecasts");
+        json_put_string(change, "section", "instruments");
         json_put_bool(change, "post_hoc", post_hoc);
     }
     return changes;

@@ -310,7 +310,7 @@ static void test_amendments_are_told_value_by_value(void **state)
         const char *never;
     } cases[] = {
         {"nothing_run",
-         {"nothing has run", "in advance</td>", "forecast.dense_<wbr>ahead.confidence"},
+         {"nothing has run", "in advance</td>", "instrument.bayes.priors.flame"},
          "POST HOC"},
         {"seen",
          {"scores have been seen", "POST HOC</td>",
@@ -321,8 +321,7 @@ static void test_amendments_are_told_value_by_value(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct report_model m;
         struct err err = {0};
-        const struct fixture_change change = {"confidence = 0.85", "confidence = 0.75",
-                                              cases[i].level};
+        const struct fixture_change change = {"flame = 0.034", "flame = 0.031", cases[i].level};
         char *folder = make(cases[i].level);
         if (fixture_amend(folder, &change, &err) != 0) {
             fail_msg("%s", err.msg);
@@ -332,8 +331,8 @@ static void test_amendments_are_told_value_by_value(void **state)
         for (size_t k = 0; k < 3; k++) {
             assert_says(&page.html, cases[i].says[k]);
         }
-        assert_says(&page.html, ">0.85</td>");
-        assert_says(&page.html, ">0.75</td>");
+        assert_says(&page.html, ">0.034</td>");
+        assert_says(&page.html, ">0.031</td>");
         assert_says(&page.html, "a &lt;slip&gt; of the pen");
         assert_says(&page.html, "read under an earlier head");
         assert_says(&page.json, "\"post_hoc\":");
@@ -348,7 +347,7 @@ static void test_a_broken_chain_is_refused(void **state)
 {
     struct report_model m;
     struct err err = {0};
-    const struct fixture_change change = {"confidence = 0.85", "confidence = 0.75", "sealed"};
+    const struct fixture_change change = {"flame = 0.034", "flame = 0.031", "sealed"};
     (void)state;
     char *folder = make("broken");
     assert_int_equal(fixture_amend(folder, &change, &err), 0);

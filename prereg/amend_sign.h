@@ -1,0 +1,30 @@
+/*
+ * Who signed the amendments of a program. A signature that is there must hold and, where there is a
+ * file of allowed signers, be by one of them. [lock] sign = "required" demands one of every
+ * amendment; without a file of allowed signers it must then be by the key that signed the lock.
+ */
+#ifndef PREREG_AMEND_SIGN_H
+#define PREREG_AMEND_SIGN_H
+
+#include <cjson/cJSON.h>
+
+#include "base/err.h"
+#include "prereg/lock.h"
+#include "prereg/program.h"
+#include "prereg/signature.h"
+
+/* Whether anything is signed or must be. */
+bool amend_sign_matters(const struct program *p, const struct lock *lock);
+
+/* One amendment, which need not be the lock's yet. ERR_REFUSED: it must be signed, or by another
+ * key; ERR_LOCK: the signature does not hold. *out is empty without one, and always valid to
+ * release. */
+int amendment_check_signer(const struct program *p, const struct lock *lock, const cJSON *amendment,
+                           const char *allowed_signers, struct signature_check *out,
+                           struct err *err) MUST_CHECK;
+
+/* The lock and all amendments that it has taken (lock_read_amended); the message names the file. */
+int amendments_check_signers(const struct program *p, const struct lock *lock,
+                             const char *allowed_signers, struct err *err) MUST_CHECK;
+
+#endif
