@@ -93,8 +93,10 @@ static void on_synced(struct job *job)
         log_error("program %u: %s", j->act.program, j->err.msg);
         link_later(j->shell, &j->act);
     } else {
-        struct core_event ev = {
-            .kind = CORE_LINKED, .program = j->act.program, .task = j->act.task};
+        struct core_event ev = {.kind = CORE_LINKED,
+                                .program = j->act.program,
+                                .task = j->act.task,
+                                .attempt_no = j->act.attempt_no};
         pump_post(j->shell->pump, &ev);
     }
     free(j->folder);

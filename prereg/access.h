@@ -5,7 +5,7 @@
 
 enum access_level {
     ACCESS_NOTHING_RUN,    /* no attempt of any task was ever started */
-    ACCESS_NOTHING_SCORED, /* no task of a sealed stage is done or at work */
+    ACCESS_NOTHING_SCORED, /* no task of a sealed stage was ever started */
     ACCESS_SEALED,         /* results of sealed stages may exist; nobody was shown one */
     ACCESS_SEEN,           /* unsealed or unblinded */
     ACCESS_NR

@@ -5,13 +5,6 @@
 
 #include "daemon/core/internal.h"
 
-/* A task of a sealed stage that is done or at work: its scores may be on a disk. */
-static bool may_have_scores(const struct program *p, uint32_t task)
-{
-    const struct task *t = &p->tasks[task];
-    return task_stage(p, task)->sealed && (t->state == TASK_DONE || t->live != NOWHERE);
-}
-
 static struct core_access access_of(const struct program *p)
 {
     struct core_access a = {.level = ACCESS_NOTHING_RUN};
@@ -24,7 +17,9 @@ static struct core_access access_of(const struct program *p)
         if (of_grid) {
             a.started |= UINT64_C(1) << i % p->n_stages;
             a.n_done += p->tasks[i].state == TASK_DONE;
-            a.level = may_have_scores(p, i) ? ACCESS_SEALED : a.level;
+            /* Whatever became of it: what an evaluation that was killed had scored by then lies on
+             * a disk, and looking at it would not be known. */
+            a.level = task_stage(p, i)->sealed ? ACCESS_SEALED : a.level;
         }
     }
     if (p->status.unsealed || p->status.unblinded || p->status.verdict) {

@@ -84,7 +84,7 @@ static void on_task(struct core *c, struct program *p, const struct core_event *
         request_retry(c, p, ev->task);
     } else if (ev->kind == CORE_CANCEL) {
         request_cancel(c, p, ev->task);
-    } else if (t->state == TASK_DONE && !t->linked) {
+    } else if (t->state == TASK_DONE && !t->linked && ev->attempt_no == t->n_attempts) {
         t->linked = true;
         p->n_unlinked--;
         emit_task_row(c, p, ev->task, ROW_TASK_LINKED, TASK_DONE)->lazy = true;

@@ -86,11 +86,11 @@ enum core_event_kind {
     CORE_RESULT_CHECKED, /* .attempt, .check, .text: what is wrong; of an apparatus check what came
                           */
     CORE_PROBED,         /* .attempt, .health */
-    CORE_LINKED,         /* .task */
-    CORE_TIMER,          /* the armed time has come; harmless at any other time */
-    CORE_RETRY,          /* .task; a person's request: core_step answers in .refusal */
-    CORE_CANCEL,         /* .task */
-    CORE_STOP,           /* the whole program: everything not terminal ends as stopped */
+    CORE_LINKED, /* .attempt: its result is the task's; a check that is made again has another */
+    CORE_TIMER,  /* the armed time has come; harmless at any other time */
+    CORE_RETRY,  /* .task; a person's request: core_step answers in .refusal */
+    CORE_CANCEL, /* .task */
+    CORE_STOP,   /* the whole program: everything not terminal ends as stopped */
     CORE_PAUSE,
     CORE_RESUME,  /* lifts every pause; apparatus checks that were blocked are made again */
     CORE_UNBLIND, /* .text: who and why */

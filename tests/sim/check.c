@@ -3,7 +3,7 @@
 #include <signal.h>
 
 #include "base/xalloc.h"
-#include "tests/sim/world.h"
+#include "tests/sim/parts.h"
 
 static bool dead_end(const struct task_row *r)
 {
@@ -17,7 +17,7 @@ static bool is_live(const struct task_row *r)
 
 static bool dependencies_done(const struct sim_program *p, uint32_t task)
 {
-    const struct core_stage *st = &p->stages[task % p->n_stages];
+    const struct core_stage *st = sim_stage_of(p, task);
     for (size_t i = 0; i < st->n_after; i++) {
         if (p->tasks[task - task % p->n_stages + st->after[i]].row.state != TASK_DONE) {
             return false;
@@ -28,7 +28,7 @@ static bool dependencies_done(const struct sim_program *p, uint32_t task)
 
 static bool dependency_dead(const struct sim_program *p, uint32_t task)
 {
-    const struct core_stage *st = &p->stages[task % p->n_stages];
+    const struct core_stage *st = sim_stage_of(p, task);
     for (size_t i = 0; i < st->n_after; i++) {
         if (dead_end(&p->tasks[task - task % p->n_stages + st->after[i]].row)) {
             return true;
@@ -59,7 +59,7 @@ static bool spends_crash(const struct state_row *row)
 static void check_budgets(struct sim *s, const struct sim_program *p, const struct state_row *row)
 {
     struct sim_task *t = &s->programs[row->program - 1].tasks[row->task];
-    const struct core_stage *st = &p->stages[row->task % p->n_stages];
+    const struct core_stage *st = sim_stage_of(p, row->task);
     bool by_person = row->after.cause == CAUSE_CANCELLED || row->after.cause == CAUSE_STOPPED;
     if (row->has_result || by_person) {
         return;
@@ -84,6 +84,7 @@ static void check_budgets(struct sim *s, const struct sim_program *p, const stru
     case CAUSE_USER_ERROR:
     case CAUSE_BAD_INPUT:
     case CAUSE_NOT_MEASURABLE:
+    case CAUSE_APPARATUS:
         if (row->after.state != TASK_BLOCKED) {
             sim_fail(s, "task %u: %s must end it at once", row->task,
                      cause_name(row->attempt.cause));
@@ -124,6 +125,14 @@ static void check_start(struct sim *s, const struct sim_program *p, const struct
         s->in_step->program == row->program && s->in_step->task == row->task) {
         sim_fail(s, "S4: UNKNOWN made a new attempt of task %u", row->task);
     }
+    amend_check_start(s, p, row);
+}
+
+/* What a check that was taken away says is no matter. */
+static bool may_be_valid(const struct sim_program *p, uint32_t task, const struct sim_attempt *a)
+{
+    return a->fate == FATE_GOOD || (a->fate == FATE_UNEXPECTED && task >= p->n_grid &&
+                                    !p->checks[task - p->n_grid].declared);
 }
 
 static void check_end_row(struct sim *s, const struct sim_program *p, const struct sim_task *t,
@@ -137,7 +146,8 @@ static void check_end_row(struct sim *s, const struct sim_program *p, const stru
     if (began && a->alive) {
         sim_fail(s, "task %u: attempt %u is said to have ended and lives", row->task, a->no);
     }
-    if (row->has_result && (!began || !a->ended_known || a->code != 0 || a->fate != FATE_GOOD)) {
+    if (row->has_result &&
+        (!began || !a->ended_known || a->code != 0 || !may_be_valid(p, row->task, a))) {
         sim_fail(s, "task %u is done without a valid result", row->task);
     }
     if (row->has_result && (row->attempt.reason != END_EXITED || row->attempt.code != 0)) {
@@ -148,8 +158,14 @@ static void check_end_row(struct sim *s, const struct sim_program *p, const stru
         sim_fail(s, "S4: UNKNOWN ended task %u", row->task);
     }
     bool open = p->row.unsealed || p->row.unblinded;
-    if (row->has_result && row->sealed != (p->stages[row->task % p->n_stages].sealed && !open)) {
+    if (row->has_result && row->sealed != (sim_stage_of(p, row->task)->sealed && !open)) {
         sim_fail(s, "task %u: its seal is wrong", row->task);
+    }
+    if (row->has_result) {
+        if (t->accepted != UINT32_MAX) {
+            sim_fail(s, "task %u: two results are counted", row->task);
+        }
+        amend_check_result(s, p, row, a);
     }
     check_budgets(s, p, row);
 }
@@ -163,8 +179,10 @@ static void check_move(struct sim *s, const struct sim_program *p, const struct 
         sim_fail(s, "S2: %s of task %u from %s, but it is %s", row_kind_name(row->kind), row->task,
                  task_state_name(row->from), task_state_name(t->row.state));
     }
+    bool again = row->kind == ROW_APPARATUS_AGAIN && row->task >= p->n_grid;
     if (stays ? row->after.state != row->from
-              : !task_move_is_allowed(row->from, row->after.state)) {
+              : !(again || task_move_is_allowed(row->from, row->after.state)) ||
+                    !state_row_is_legal(row)) {
         sim_fail(s, "S2: task %u from %s to %s", row->task, task_state_name(row->from),
                  task_state_name(row->after.state));
     }
@@ -172,7 +190,7 @@ static void check_move(struct sim *s, const struct sim_program *p, const struct 
         !dependency_dead(p, row->task)) {
         sim_fail(s, "task %u: nothing it depends on has failed", row->task);
     }
-    if (row->kind == ROW_TASK_RETRIED && p->stages[row->task % p->n_stages].counted &&
+    if (row->kind == ROW_TASK_RETRIED && sim_stage_of(p, row->task)->counted &&
         (p->row.unsealed || p->row.unblinded || p->row.verdict)) {
         sim_fail(s, "invariant 8: counted task %u tried again after scores were seen", row->task);
     }
@@ -185,14 +203,19 @@ static void count_move(struct sim_program *p, const struct state_row *row)
 {
     bool was = task_state_is_terminal(row->from);
     bool is = task_state_is_terminal(row->after.state);
+    p->n_unlinked += row->has_result;
+    p->n_unlinked -= row->kind == ROW_TASK_LINKED;
+    if (row->task >= p->n_grid) { /* planned and counted is the grid alone */
+        p->n_unlinked -= row->kind == ROW_APPARATUS_AGAIN && row->from == TASK_DONE &&
+                         !p->tasks[row->task].row.linked;
+        return;
+    }
     p->n_terminal += (uint32_t)is;
     p->n_terminal -= (uint32_t)was;
-    if (p->stages[row->task % p->n_stages].counted) {
+    if (sim_stage_of(p, row->task)->counted) {
         p->n_counted_open += (uint32_t)was;
         p->n_counted_open -= (uint32_t)is;
     }
-    p->n_unlinked += row->has_result;
-    p->n_unlinked -= row->kind == ROW_TASK_LINKED;
 }
 
 static void take_task_row(struct sim *s, const struct state_row *row)
@@ -204,15 +227,31 @@ static void take_task_row(struct sim *s, const struct state_row *row)
         check_start(s, p, t, row);
     } else if (row->kind == ROW_ATTEMPT_ENDED) {
         check_end_row(s, p, t, row);
-    } else if (row->kind == ROW_TASK_RETRIED) {
+        t->accepted = row->has_result ? t->current : t->accepted;
+    } else if (row->kind == ROW_TASK_RETRIED || row->kind == ROW_APPARATUS_AGAIN) {
         t->crashes = 0;
         t->spent = 0;
+        t->accepted = UINT32_MAX;
+        s->amended.n_again += row->kind == ROW_APPARATUS_AGAIN;
+    } else if (row->kind == ROW_TASK_LINKED && s->in_step->attempt_no != t->row.n_attempts) {
+        sim_fail(s, "task %u: the link of attempt %u is taken for that of attempt %u", row->task,
+                 s->in_step->attempt_no, t->row.n_attempts);
     }
+    count_move(p, row);
     t->row = row->after;
     if (row->attempt.no != 0) {
         t->attempt = row->attempt;
     }
-    count_move(p, row);
+}
+
+static bool checks_ended(const struct sim_program *p)
+{
+    bool ended = true;
+    for (uint32_t i = 0; i < p->n_checks; i++) {
+        ended = ended && (!p->checks[i].declared ||
+                          task_state_is_terminal(p->tasks[p->n_grid + i].row.state));
+    }
+    return ended;
 }
 
 static void take_program_row(struct sim *s, const struct state_row *row)
@@ -227,14 +266,21 @@ static void take_program_row(struct sim *s, const struct state_row *row)
     }
     if (row->kind == ROW_VERDICT) {
         p->n_verdicts++;
-        if (p->n_verdicts > 1 || p->n_terminal != p->n_tasks || p->n_unlinked != 0 ||
-            !p->row.unsealed) {
+        if (p->n_verdicts > 1 || p->n_terminal != p->n_grid || p->n_unlinked != 0 ||
+            !p->row.unsealed || !checks_ended(p)) {
             sim_fail(s, "S7: verdict %u with %u of %u tasks ended", p->n_verdicts, p->n_terminal,
-                     p->n_tasks);
+                     p->n_grid);
+        }
+        if (p->verdict_head != p->n_amended) {
+            sim_fail(s, "the verdict was computed with head %u, and the program's is %u",
+                     p->verdict_head, p->n_amended);
         }
     }
     if (row->kind == ROW_REPORTED) {
         p->n_reported++;
+    }
+    if (row->kind == ROW_AMENDED) {
+        amend_take_row(s, row);
     }
     p->row = row->status;
 }
@@ -242,6 +288,7 @@ static void take_program_row(struct sim *s, const struct state_row *row)
 static void make_durable(struct sim *s, const struct state_row *row)
 {
     struct sim_program *p = &s->programs[row->program - 1];
+    journal_take(s, row);
     if (!row_kind_is_of_task(row->kind)) {
         p->durable = row->status;
         return;
@@ -303,7 +350,7 @@ void check_rows(struct sim *s)
 static void check_room(struct sim *s, const struct core_act *act)
 {
     const struct sim_program *p = &s->programs[act->program - 1];
-    const struct core_stage *st = &p->stages[act->task % p->n_stages];
+    const struct core_stage *st = sim_stage_of(p, act->task);
     uint32_t threads = st->threads < s->config.cores ? st->threads : s->config.cores;
     int64_t memory = st->memory_bytes;
     if (s->config.slots > 0 && s->used_slots + 1 > s->config.slots) {
@@ -323,8 +370,11 @@ void check_act(struct sim *s, const struct core_act *act)
         return;
     }
     struct sim_program *p = &s->programs[act->program - 1];
-    if (act->kind == ACT_VERDICT && (p->n_terminal != p->n_tasks || p->n_verdicts > 0)) {
-        sim_fail(s, "S7: a verdict asked for with %u of %u ended", p->n_terminal, p->n_tasks);
+    if (act->kind == ACT_VERDICT && (p->n_terminal != p->n_grid || p->n_verdicts > 0)) {
+        sim_fail(s, "S7: a verdict asked for with %u of %u ended", p->n_terminal, p->n_grid);
+    }
+    if (act->kind == ACT_OPEN_RECORDS && !p->row.unsealed && !p->row.unblinded) {
+        sim_fail(s, "invariant 8: scores are opened that are sealed");
     }
     if (act->kind > ACT_LINK) {
         return;
@@ -356,6 +406,16 @@ void check_early(struct sim *s, const struct core_act *act)
     }
 }
 
+/* Then somebody must hear of it: a check is blocked that the program waits for. */
+static bool is_paused_for_nothing(const struct sim_program *p)
+{
+    bool nothing = (p->row.paused & PAUSE_APPARATUS) != 0;
+    for (uint32_t i = 0; i < p->n_checks; i++) {
+        nothing = nothing && !(p->checks[i].declared && dead_end(&p->tasks[p->n_grid + i].row));
+    }
+    return nothing;
+}
+
 static void check_program(struct sim *s, uint32_t no)
 {
     const struct sim_program *p = &s->programs[no - 1];
@@ -364,14 +424,17 @@ static void check_program(struct sim *s, uint32_t no)
     if (!core_counts_get(s->core, no, &counts)) {
         sim_fail(s, "program %u is gone", no);
     }
+    if (is_paused_for_nothing(p)) {
+        sim_fail(s, "program %u is paused for its apparatus, and no check is blocked", no);
+    }
     for (size_t i = 0; i < TASK_STATE_NR; i++) {
         sum += counts.by_state[i];
     }
     uint32_t ended = counts.by_state[TASK_DONE] + counts.by_state[TASK_BLOCKED] +
                      counts.by_state[TASK_NEVER_RUN];
-    if (sum != p->n_tasks || counts.planned != sum || ended != p->n_terminal ||
+    if (sum != p->n_grid || counts.planned != sum || ended != p->n_terminal ||
         counts.counted_open != p->n_counted_open) {
-        sim_fail(s, "invariant 4: planned %u, states sum to %u, %u ended, committed %u", p->n_tasks,
+        sim_fail(s, "invariant 4: planned %u, states sum to %u, %u ended, committed %u", p->n_grid,
                  sum, ended, p->n_terminal);
     }
 }
@@ -401,6 +464,10 @@ static void check_task(struct sim *s, uint32_t no, uint32_t task)
         sim_fail(s, "task %u: is %s with attempt %u", task, task_state_name(r->state),
                  e.attempt.no);
     }
+    bool held = amend_is_held(p, task) && !amend_holds(p);
+    if (e.why == (held ? WHY_SLOTS : WHY_APPARATUS)) {
+        sim_fail(s, "task %u: said to %s the apparatus", task, held ? "pass" : "wait for");
+    }
 }
 
 void check_step(struct sim *s)
@@ -418,16 +485,17 @@ void check_end(struct sim *s)
     for (uint32_t no = 1; no <= s->n_programs; no++) {
         const struct sim_program *p = &s->programs[no - 1];
         if (p->n_verdicts != 1 || p->n_unsealed != 1 || p->n_reported != 1 ||
-            p->n_terminal != p->n_tasks) {
+            p->n_terminal != p->n_grid) {
             sim_fail(s, "program %u: %u verdicts, %u reports, %u of %u ended", no, p->n_verdicts,
-                     p->n_reported, p->n_terminal, p->n_tasks);
+                     p->n_reported, p->n_terminal, p->n_grid);
         }
         for (uint32_t i = 0; i < p->n_tasks; i++) {
             check_task(s, no, i);
-            if (!task_state_is_terminal(p->tasks[i].row.state)) {
+            if (!task_state_is_terminal(p->tasks[i].row.state) && i < p->n_grid) {
                 sim_fail(s, "task %u is not at its end", i);
             }
         }
+        journal_check(s, p);
     }
     if (core_n_live(s->core) != 0 || s->used_slots != 0) {
         sim_fail(s, "%zu attempts are left, %u really live", core_n_live(s->core), s->used_slots);

@@ -1,4 +1,4 @@
-#include "tests/sim/world.h"
+#include "tests/sim/parts.h"
 
 static struct core_event request(const struct sim *s, enum core_event_kind kind, uint32_t program)
 {
@@ -33,7 +33,7 @@ void people_ask(struct sim *s)
 {
     uint32_t program = 1 + (uint32_t)rng_below(&s->rng, s->n_programs);
     struct core_event ev = request(s, CORE_PAUSE, program);
-    switch (rng_below(&s->rng, 10)) {
+    switch (rng_below(&s->rng, 13)) {
     case 0:
     case 1: ask_of_task(s, CORE_CANCEL, program); break;
     case 2:
@@ -46,6 +46,9 @@ void people_ask(struct sim *s)
         break;
     case 6: ask_of_machine(s); break;
     case 7: fill_disk(s, program); break;
+    case 10:
+    case 11:
+    case 12: amend_ask(s, program); break;
     case 8:
         if (s->full_checks && rng_below(&s->rng, 20) == 0) {
             ev.kind = CORE_STOP;

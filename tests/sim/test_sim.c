@@ -19,6 +19,21 @@ static void report(const char *what, const struct sim *t, int64_t since_ns)
         (unsigned long long)t->n_unknown, (double)(clock_mono_ns() - since_ns) / 1e9);
 }
 
+static void report_amended(const struct sim_amend_totals *a)
+{
+    unsigned long long taken = 0;
+    unsigned long long refused = 0;
+    for (size_t i = 0; i < SIM_AMEND_NR; i++) {
+        taken += a->n_taken[i];
+        refused += a->n_refused[i];
+    }
+    (void)printf("%llu amendments (%llu of a metric while results were verified), %llu refused; "
+                 "checks: %llu unexpected, %llu stale, %llu made again\n",
+                 taken, (unsigned long long)a->n_while_verifying, refused,
+                 (unsigned long long)a->n_unexpected, (unsigned long long)a->n_stale,
+                 (unsigned long long)a->n_again);
+}
+
 /* A fault that never happened proves nothing. */
 static int all_happened(const struct sim *t)
 {
@@ -27,6 +42,18 @@ static int all_happened(const struct sim *t)
             (void)fprintf(stderr, "fate %zu never came\n", i);
             return 1;
         }
+    }
+    for (size_t i = 0; i < SIM_AMEND_NR; i++) {
+        if (t->amended.n_taken[i] == 0 || t->amended.n_refused[i] == 0) {
+            (void)fprintf(stderr, "amendments of kind %zu: none were taken, or none refused\n", i);
+            return 1;
+        }
+    }
+    const struct sim_amend_totals *a = &t->amended;
+    if (a->n_while_verifying == 0 || a->n_again == 0 || a->n_stale == 0 || a->n_unexpected == 0 ||
+        a->n_held == 0) {
+        (void)fprintf(stderr, "of apparatus checks something never came\n");
+        return 1;
     }
     return t->n_restarts == 0 || t->n_kills == 0 || t->n_unknown == 0 || t->n_early == 0;
 }
@@ -39,6 +66,7 @@ static int run_small(uint64_t first, uint64_t n)
         sim_run(&(struct sim_config){.seed = seed, .n_tasks = 200, .full_checks = true}, &totals);
     }
     report("200 tasks", &totals, since_ns);
+    report_amended(&totals.amended);
     return n > 100 ? all_happened(&totals) : 0;
 }
 
@@ -69,7 +97,7 @@ int main(void)
         }
         return run_small((uint64_t)seed, 1);
     }
-    int rc = run_small(1, is_long ? 40000 : 2000);
+    int rc = run_small(1, is_long ? 40000 : 1800);
     run_large(1, is_long ? 20 : 3, 100000);
     if (is_long) {
         run_large(1, 1, 1000000);

@@ -1,7 +1,7 @@
 #include <assert.h>
 
 #include "base/xalloc.h"
-#include "tests/sim/world.h"
+#include "tests/sim/parts.h"
 
 #define LINE_BYTES 100
 
@@ -22,22 +22,31 @@ static enum sim_fate draw_fate(struct sim *s)
                                                        : BAD[rng_below(&s->rng, ARRAY_LEN(BAD))];
 }
 
+static enum sim_fate draw_fate_of(struct sim *s, const struct sim_program *p, uint32_t task)
+{
+    bool of_check = task >= p->n_grid;
+    return of_check && !s->quiet && sim_chance(s, 250) ? FATE_UNEXPECTED : draw_fate(s);
+}
+
 static uint32_t new_attempt(struct sim *s, const struct core_act *act)
 {
     const struct sim_program *p = &s->programs[act->program - 1];
-    const struct core_stage *stage = &p->stages[act->task % p->n_stages];
+    const struct core_stage *stage = sim_stage_of(p, act->task);
     ARRAY_GROW(s->attempts, s->n_attempts, s->cap_attempts);
     struct sim_attempt *a = &s->attempts[s->n_attempts];
     *a = (struct sim_attempt){
         .program = act->program,
         .task = act->task,
         .no = act->attempt_no,
-        .fate = draw_fate(s),
+        .fate = draw_fate_of(s, p, act->task),
         .interval_ms = sim_between(s, 50, 20000),
         .n_lines_left = (int)sim_between(s, 0, 6),
         .threads = stage->threads < s->config.cores ? stage->threads : s->config.cores,
         .memory_bytes = stage->memory_bytes,
         .progress = sim_task_at(s, act->program, act->task)->row.best_done,
+        .head = p->n_amended,
+        .asked = act->task >= p->n_grid ? p->checks[act->task - p->n_grid].version : 0,
+        .metrics = sim_chance(s, 20) && !s->quiet ? 1 : (1u << SIM_METRICS) - 1,
     };
     s->n_by_fate[a->fate]++;
     return s->n_attempts++;
@@ -138,6 +147,7 @@ static void draw_end(struct sim_attempt *a)
 {
     switch (a->fate) {
     case FATE_GOOD:
+    case FATE_UNEXPECTED:
     case FATE_BAD_RESULT: set_exit(a, END_EXITED, 0, 0); break;
     case FATE_AGAIN: set_exit(a, END_EXITED, 75, 0); break;
     case FATE_USER: set_exit(a, END_EXITED, 64, 0); break;

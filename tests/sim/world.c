@@ -1,4 +1,4 @@
-#include "tests/sim/world.h"
+#include "tests/sim/parts.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -103,6 +103,13 @@ static void answer_program(struct sim *s, const struct core_act *act)
 {
     struct core_event ev = {.program = act->program, .text = "scripted"};
     int64_t delay_ms = sim_between(s, 10, 5000);
+    struct sim_program *p = &s->programs[act->program - 1];
+    if (act->kind == ACT_VERDICT) {
+        p->verdict_head = p->n_amended;
+        if (!s->quiet && sim_chance(s, 100)) {
+            amend_ask_late(s, act->program);
+        }
+    }
     if (act->kind == ACT_OPEN_RECORDS) {
         ev.kind = CORE_RECORDS_OPENED;
     } else if (act->kind == ACT_REPORT) {
@@ -128,7 +135,10 @@ static void answer_program(struct sim *s, const struct core_act *act)
 
 static void do_act(struct sim *s, const struct core_act *act)
 {
-    struct core_event ev = {.kind = CORE_LINKED, .program = act->program, .task = act->task};
+    struct core_event ev = {.kind = CORE_LINKED,
+                            .program = act->program,
+                            .task = act->task,
+                            .attempt_no = act->attempt_no};
     check_act(s, act);
     switch (act->kind) {
     case ACT_START: truth_start(s, act); break;
@@ -136,7 +146,9 @@ static void do_act(struct sim *s, const struct core_act *act)
     case ACT_KILL: truth_signal(s, act); break;
     case ACT_PROBE: truth_probe(s, act); break;
     case ACT_VERIFY: truth_verify(s, act); break;
-    case ACT_LINK: sim_tell_surely(s, &ev, sim_between(s, 0, 20)); break;
+    case ACT_LINK:
+        sim_tell_surely(s, &ev, sim_chance(s, s->odds.late) ? 60000 : sim_between(s, 0, 20));
+        break;
     case ACT_ARM:
         s->armed = act->at_ms != INT64_MAX;
         s->armed_ms = act->at_ms;
@@ -170,8 +182,14 @@ static void add_program(struct sim *s, uint32_t no, bool fresh)
             live[n_live++] = (struct core_live){i, t->attempt};
         }
     }
-    ev.added.plan = (struct core_plan){
-        .n_cells = p->n_cells, .n_stages = p->n_stages, .slots = p->slots, .stages = p->stages};
+    struct core_apparatus checks[SIM_CHECKS_MAX];
+    amend_plan_checks(p->checks, p->checks, p->n_checks, checks);
+    ev.added.plan = (struct core_plan){.n_cells = p->n_cells,
+                                       .n_stages = p->n_stages,
+                                       .slots = p->slots,
+                                       .stages = p->stages,
+                                       .apparatus = checks,
+                                       .n_apparatus = p->n_checks};
     ev.added.tasks = fresh ? NULL : rows;
     ev.added.live = live;
     ev.added.n_live = n_live;
@@ -256,6 +274,16 @@ static void verify_early(struct sim *s)
     s->out.n_acts = kept;
 }
 
+static void see_pauses(struct sim *s)
+{
+    for (size_t i = 0; i < s->out.n_rows; i++) {
+        const struct state_row *row = &s->out.rows[i];
+        if (row->kind == ROW_PAUSED && (row->status.paused & PAUSE_APPARATUS) != 0) {
+            amend_see_pause(s, row->program);
+        }
+    }
+}
+
 /* The boundaries at which a daemon can die: before the commit (what is verified without one may
  * have begun), after it, between any two acts, after them. */
 static void step(struct sim *s, struct core_event *ev)
@@ -280,6 +308,7 @@ static void step(struct sim *s, struct core_event *ev)
         return;
     }
     check_rows(s);
+    see_pauses(s);
     size_t n_acts = s->out.n_acts;
     size_t n_done = boundary == 1 ? rng_below(&s->rng, n_acts + 1) : n_acts;
     struct core_act *acts = s->out.acts;
@@ -294,11 +323,27 @@ static void step(struct sim *s, struct core_event *ev)
     s->in_step = NULL;
 }
 
+void sim_add_tasks(struct sim_program *p, uint32_t n_tasks)
+{
+    p->tasks = xreallocarray(p->tasks, n_tasks, sizeof(*p->tasks));
+    for (uint32_t i = p->n_tasks; i < n_tasks; i++) {
+        const struct core_stage *st = sim_stage_of(p, i);
+        struct sim_task *t = &p->tasks[i];
+        *t = (struct sim_task){.current = UINT32_MAX, .accepted = UINT32_MAX};
+        task_row_init(&t->row, st->n_after == 0 ? TASK_READY : TASK_WAITING);
+        t->durable = t->row;
+        attempt_row_init(&t->attempt);
+        t->durable_attempt = t->attempt;
+        p->n_counted_open += st->counted;
+    }
+    p->n_tasks = n_tasks;
+}
+
 static void plan(struct sim *s, struct sim_program *p, uint32_t n_tasks)
 {
     p->n_stages = (uint32_t)sim_between(s, 1, SIM_STAGES_MAX);
     p->n_cells = n_tasks / p->n_stages > 0 ? n_tasks / p->n_stages : 1;
-    p->n_tasks = p->n_cells * p->n_stages;
+    p->n_grid = p->n_cells * p->n_stages;
     p->slots = (uint32_t)sim_between(s, 0, 3);
     for (uint32_t i = 0; i < p->n_stages; i++) {
         struct core_stage *st = &p->stages[i];
@@ -320,16 +365,8 @@ static void plan(struct sim *s, struct sim_program *p, uint32_t n_tasks)
             p->stages[p->after[i][d]].counted = true;
         }
     }
-    p->tasks = xcalloc(p->n_tasks, sizeof(*p->tasks));
-    for (uint32_t i = 0; i < p->n_tasks; i++) {
-        const struct core_stage *st = &p->stages[i % p->n_stages];
-        task_row_init(&p->tasks[i].row, st->n_after == 0 ? TASK_READY : TASK_WAITING);
-        p->tasks[i].durable = p->tasks[i].row;
-        attempt_row_init(&p->tasks[i].attempt);
-        p->tasks[i].durable_attempt = p->tasks[i].attempt;
-        p->tasks[i].current = UINT32_MAX;
-        p->n_counted_open += st->counted;
-    }
+    amend_draw_checks(s, p);
+    sim_add_tasks(p, p->n_grid + p->n_checks);
 }
 
 static void begin(struct sim *s, const struct sim_config *config)
@@ -358,6 +395,8 @@ static void begin(struct sim *s, const struct sim_config *config)
     s->programs = xcalloc(s->n_programs, sizeof(*s->programs));
     for (uint32_t no = 1; no <= s->n_programs; no++) {
         plan(s, &s->programs[no - 1], config->n_tasks / s->n_programs);
+        s->programs[no - 1].journal =
+            config->full_checks && config->seed % 16 == 0 ? journal_new() : NULL;
         add_program(s, no, true);
     }
     step(s, &(struct core_event){.kind = CORE_ALL_ADDED});
@@ -388,14 +427,26 @@ static void note_told(struct sim *s, const struct core_event *ev)
     a->was_told = true;
 }
 
+/* The daemon stands between: what it knows better than the message, it says. */
+static void deliver(struct sim *s, struct core_event *ev)
+{
+    struct core_plan plan;
+    struct core_apparatus checks[SIM_CHECKS_MAX];
+    note_told(s, ev);
+    amend_judge(s, ev);
+    if (ev->kind != CORE_AMEND || amend_deliver(s, ev, &plan, checks)) {
+        step(s, ev);
+        if (ev->kind == CORE_AMEND && s->out.refusal != NULL) {
+            amend_check_refusal(s, ev);
+        }
+    }
+}
+
 static void take(struct sim *s, struct sim_item *it)
 {
     struct core_event timer = {.kind = CORE_TIMER};
     switch (it->kind) {
-    case SIM_EVENT:
-        note_told(s, &it->ev);
-        step(s, &it->ev);
-        break;
+    case SIM_EVENT: deliver(s, &it->ev); break;
     case SIM_LINE: truth_line(s, it->attempt); break;
     case SIM_END: truth_end(s, it->attempt); break;
     case SIM_LAUNCH: truth_launch(s, it->attempt); break;
@@ -429,13 +480,28 @@ static void finish(struct sim *s)
     check_end(s);
     for (uint32_t i = 0; i < s->n_programs; i++) {
         free(s->programs[i].tasks);
+        journal_free(s->programs[i].journal);
     }
     free(s->programs);
     free(s->attempts);
     free(s->items);
     free(s->lazy);
+    free(s->amends);
     core_free(s->core);
     core_out_release(&s->out);
+}
+
+static void add_totals(struct sim_amend_totals *to, const struct sim_amend_totals *from)
+{
+    for (size_t i = 0; i < SIM_AMEND_NR; i++) {
+        to->n_taken[i] += from->n_taken[i];
+        to->n_refused[i] += from->n_refused[i];
+    }
+    to->n_while_verifying += from->n_while_verifying;
+    to->n_again += from->n_again;
+    to->n_stale += from->n_stale;
+    to->n_unexpected += from->n_unexpected;
+    to->n_held += from->n_held;
 }
 
 void sim_run(const struct sim_config *config, struct sim *totals)
@@ -467,6 +533,7 @@ void sim_run(const struct sim_config *config, struct sim *totals)
     totals->n_kills += s.n_kills;
     totals->n_unknown += s.n_unknown;
     totals->n_early += s.n_early;
+    add_totals(&totals->amended, &s.amended);
     for (size_t i = 0; i < FATE_NR; i++) {
         totals->n_by_fate[i] += s.n_by_fate[i];
     }

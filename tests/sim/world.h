@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "daemon/core/core.h"
 #include "daemon/core/explain.h"
+#include "tests/sim/amend.h"
 
 #define SIM_STAGES_MAX 5
 
@@ -43,6 +44,7 @@ enum sim_fate {
     FATE_HOST,
     FATE_HANG,
     FATE_GARBAGE,
+    FATE_UNEXPECTED, /* of an apparatus check: whole, and not what was expected */
     FATE_NR
 };
 
@@ -67,6 +69,9 @@ struct sim_attempt {
     bool was_told;
     uint32_t threads;
     int64_t memory_bytes;
+    uint32_t head;    /* amendments of its program when it began */
+    uint32_t asked;   /* of an apparatus check: its version then */
+    uint32_t metrics; /* that its result has, as bits */
 };
 
 struct sim_task {
@@ -77,12 +82,14 @@ struct sim_task {
     uint32_t current; /* index of the sim_attempt, or UINT32_MAX */
     uint32_t crashes; /* counted here, from causes alone */
     uint32_t spent;
+    uint32_t accepted; /* index of the sim_attempt whose result it has, or UINT32_MAX */
 };
 
 struct sim_program {
     uint32_t n_cells;
     uint32_t n_stages;
-    uint32_t n_tasks;
+    uint32_t n_grid;
+    uint32_t n_tasks; /* with the checks, which lie behind the grid */
     struct core_stage stages[SIM_STAGES_MAX];
     uint32_t after[SIM_STAGES_MAX][SIM_STAGES_MAX];
     uint32_t slots;
@@ -95,6 +102,14 @@ struct sim_program {
     unsigned n_verdicts;
     unsigned n_unsealed;
     unsigned n_reported;
+    struct sim_check checks[SIM_CHECKS_MAX];
+    struct core_stage check_stages[SIM_CHECKS_MAX];
+    uint32_t n_checks;
+    uint32_t metric;
+    uint32_t n_amended;
+    uint32_t verdict_head; /* what the verdict that is being computed reads */
+    unsigned n_mendings;
+    struct sim_journal *journal; /* or NULL */
 };
 
 enum sim_kind { SIM_EVENT, SIM_LINE, SIM_END, SIM_LAUNCH, SIM_TIMER };
@@ -145,6 +160,10 @@ struct sim {
     uint64_t n_early; /* results verified before the rows of that step were committed */
     uint64_t n_by_fate[FATE_NR];
     const struct core_event *in_step;
+    struct sim_amend *amends; /* prepared; an event's task is the place */
+    uint32_t n_amends;
+    uint32_t cap_amends;
+    struct sim_amend_totals amended;
 };
 
 struct sim_config {
@@ -155,46 +174,5 @@ struct sim_config {
 
 /* Runs a world to its end; aborts with seed, step and reason when an invariant does not hold. */
 void sim_run(const struct sim_config *config, struct sim *totals);
-
-/* For the parts of the simulation. */
-void sim_fail(const struct sim *s, const char *fmt, ...) PRINTF_LIKE(2, 3)
-    __attribute__((noreturn));
-bool sim_chance(struct sim *s, unsigned per_mille);
-int64_t sim_between(struct sim *s, int64_t low, int64_t high);
-struct sim_item *sim_push(struct sim *s, int64_t at_ms, enum sim_kind kind);
-/* A message to the core, with the world's chances of loss, doubling and lateness. */
-void sim_tell(struct sim *s, const struct core_event *ev, int64_t delay_ms);
-/* One that cannot get lost while this daemon lives (its own threads and callbacks). */
-void sim_tell_surely(struct sim *s, const struct core_event *ev, int64_t delay_ms);
-
-/* truth.c: attempts as they really are. */
-void truth_start(struct sim *s, const struct core_act *act);
-void truth_launch(struct sim *s, uint32_t attempt);
-void truth_line(struct sim *s, uint32_t attempt);
-void truth_end(struct sim *s, uint32_t attempt);
-void truth_signal(struct sim *s, const struct core_act *act);
-void truth_probe(struct sim *s, const struct core_act *act);
-void truth_verify(struct sim *s, const struct core_act *act);
-
-/* people.c */
-void people_ask(struct sim *s);
-
-/* check.c: invariants. */
-void check_rows(struct sim *s); /* takes the rows of s->out over into the view */
-void check_act(struct sim *s, const struct core_act *act);   /* before it is done */
-void check_early(struct sim *s, const struct core_act *act); /* before it, without a commit */
-void check_step(struct sim *s);                              /* after every step */
-void check_end(struct sim *s);                               /* nothing is left to do */
-void check_settle_lazy(struct sim *s, bool survive);         /* what was lazy is durable, or lost */
-
-static inline struct sim_task *sim_task_at(struct sim *s, uint32_t program, uint32_t task)
-{
-    return &s->programs[program - 1].tasks[task];
-}
-
-static inline uint32_t sim_idle_max(const struct core_stage *stage)
-{
-    return stage->crashes > 3 ? stage->crashes : 3;
-}
 
 #endif

@@ -1,0 +1,61 @@
+/* What the parts of the simulation offer each other. */
+#ifndef TESTS_SIM_PARTS_H
+#define TESTS_SIM_PARTS_H
+
+#include "tests/sim/world.h"
+
+void sim_fail(const struct sim *s, const char *fmt, ...) PRINTF_LIKE(2, 3)
+    __attribute__((noreturn));
+bool sim_chance(struct sim *s, unsigned per_mille);
+int64_t sim_between(struct sim *s, int64_t low, int64_t high);
+struct sim_item *sim_push(struct sim *s, int64_t at_ms, enum sim_kind kind);
+/* A message to the core, with the world's chances of loss, doubling and lateness. */
+void sim_tell(struct sim *s, const struct core_event *ev, int64_t delay_ms);
+/* One that cannot get lost while this daemon lives (its own threads and callbacks). */
+void sim_tell_surely(struct sim *s, const struct core_event *ev, int64_t delay_ms);
+
+/* Tasks up to n_tasks, as new as a program's. */
+void sim_add_tasks(struct sim_program *p, uint32_t n_tasks);
+
+/* truth.c: attempts as they really are. */
+void truth_start(struct sim *s, const struct core_act *act);
+void truth_launch(struct sim *s, uint32_t attempt);
+void truth_line(struct sim *s, uint32_t attempt);
+void truth_end(struct sim *s, uint32_t attempt);
+void truth_signal(struct sim *s, const struct core_act *act);
+void truth_probe(struct sim *s, const struct core_act *act);
+void truth_verify(struct sim *s, const struct core_act *act);
+
+/* people.c */
+void people_ask(struct sim *s);
+
+/* check.c: invariants. */
+void check_rows(struct sim *s); /* takes the rows of s->out over into the view */
+void check_act(struct sim *s, const struct core_act *act);   /* before it is done */
+void check_early(struct sim *s, const struct core_act *act); /* before it, without a commit */
+void check_step(struct sim *s);                              /* after every step */
+void check_end(struct sim *s);                               /* nothing is left to do */
+void check_settle_lazy(struct sim *s, bool survive);         /* what was lazy is durable, or lost */
+
+/* journal.c: the lines that the committed rows make, and what they alone bring back. */
+struct sim_journal *journal_new(void);
+void journal_take(struct sim *s, const struct state_row *row);
+void journal_check(struct sim *s, const struct sim_program *p);
+void journal_free(struct sim_journal *j);
+
+static inline struct sim_task *sim_task_at(struct sim *s, uint32_t program, uint32_t task)
+{
+    return &s->programs[program - 1].tasks[task];
+}
+
+static inline const struct core_stage *sim_stage_of(const struct sim_program *p, uint32_t task)
+{
+    return task < p->n_grid ? &p->stages[task % p->n_stages] : &p->check_stages[task - p->n_grid];
+}
+
+static inline uint32_t sim_idle_max(const struct core_stage *stage)
+{
+    return stage->crashes > 3 ? stage->crashes : 3;
+}
+
+#endif
