@@ -64,6 +64,7 @@ static void say(const struct verify_answer *a)
                     answer_text(tool, "verified", "?"));
     }
     add_list(&sb, &t, "established besides", json_member(a->json, "established"));
+    add_list(&sb, &t, "claimed", json_member(a->json, "claimed"));
     add_list(&sb, &t, "not shown", json_member(a->json, "not_shown"));
     out_text(&sb);
     strbuf_release(&sb);

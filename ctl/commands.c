@@ -101,6 +101,12 @@ const struct ctl_command ctl_commands[] = {
     {"sign", "FOLDER", "sign a receipt, as its maker or reviewer",
      "Verifies it first; then signatures/<key>.sig over its SHA256SUMS, with --key.",
      CTL_JSON | CTL_KEY, 1, 1, cmd_sign},
+    {"rerun", "CELL", "train and score one cell again, and compare",
+     "From the lock, with the workers that it pins, from the beginning, beside the counted data:\n"
+     "metrics and digests of artifacts are held against what was accepted (exit 3: they differ).\n"
+     "Every stage the same is level \"re-executed\" for this cell. Writes a rerun file, which\n"
+     "export carries. Refused while scores are sealed. Needs no daemon. (docs/rerun.md)",
+     CTL_JSON | CTL_PROGRAM | CTL_RERUN | CTL_OUT, 1, 1, cmd_rerun},
     {"calibration", "[FOLDER…]", "a lab's outcomes against its priors",
      "Over all programs of the state folder, and the imported ones given: what was given to what\n"
      "came (bits, Brier), forecasts by their confidence. Reads files alone; a verdict that is not\n"

@@ -33,6 +33,7 @@ enum ctl_option {
     CTL_STAMP = 1 << 14,    /* --timestamp, --verify */
     CTL_TEMPLATE = 1 << 15, /* --template, --list */
     CTL_OUT = 1 << 16,      /* --out */
+    CTL_RERUN = 1 << 17,    /* --stage, --keep */
 };
 
 #define CTL_DRY_RUN (1U << 20) /* --dry-run */
@@ -50,9 +51,11 @@ struct ctl_options {
     const char *allowed_signers; /* --allowed-signers; NULL: as signature_allowed_signers() */
     const char *ca;              /* whom to believe a time stamp */
     const char *template_name;   /* of init */
+    const char *stage;           /* of rerun */
     bool timestamp;              /* of lock, as verify */
     bool verify;
     bool list; /* of init */
+    bool keep; /* of rerun */
     bool json;
     bool watch;
     bool follow;
@@ -116,6 +119,7 @@ int cmd_calibration(const struct ctl_options *o, enum exit_code *code, struct er
 int cmd_replay(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_amend(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_diff(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_rerun(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_stop(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_help(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_version(const struct ctl_options *o, enum exit_code *code, struct err *err);

@@ -29,6 +29,8 @@ enum {
     OPT_VERIFY,
     OPT_TEMPLATE,
     OPT_LIST,
+    OPT_STAGE,
+    OPT_KEEP,
 };
 
 struct option_row {
@@ -70,6 +72,8 @@ static const struct option_row option_rows[] = {
     {"verify", OPT_VERIFY, NULL, CTL_STAMP, "write nothing: check the lock that is there"},
     {"template", OPT_TEMPLATE, "NAME", CTL_TEMPLATE, "start from this design (see --list)"},
     {"list", OPT_LIST, NULL, CTL_TEMPLATE, "print the templates' names and what they ask"},
+    {"stage", OPT_STAGE, "STAGE", CTL_RERUN, "this stage alone, with those it comes after"},
+    {"keep", OPT_KEEP, NULL, CTL_RERUN, "keep what the workers wrote, weights and items"},
     {"all", 'a', NULL, CTL_ALL, "all of them"},
     {"state", OPT_STATE, "FOLDER", 0, "the state folder (default: $PREREGD_STATE)"},
     {"help", 'h', NULL, 0, "this help"},
@@ -153,6 +157,8 @@ static int apply(struct ctl_options *o, int value, const char *operand, struct e
     case OPT_VERIFY: o->verify = true; return 0;
     case OPT_TEMPLATE: o->template_name = operand; return 0;
     case OPT_LIST: o->list = true; return 0;
+    case OPT_STAGE: o->stage = operand; return 0;
+    case OPT_KEEP: o->keep = true; return 0;
     default: return err_set(err, ERR_OTHER, "option %d is in no table", value);
     }
 }

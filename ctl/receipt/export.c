@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/export_parts.h"
+#include "ctl/receipt/rerun_file.h"
 #include "ctl/receipt/sums.h"
 #include "ctl/receipt/tar.h"
 #include "prereg/amendment.h"
@@ -39,18 +40,21 @@ static int copy_if_there(const char *from_folder, const char *from, const char *
     return there ? copy(from_folder, from, to_folder, to, err) : 0;
 }
 
-static int copy_amendments(const struct exporting *x, struct err *err)
+/* The files of a folder that a receipt may have: beside them may lie what a crash left, or what the
+ * workers of a rerun wrote. */
+static int copy_folder(const struct exporting *x, const char *folder, struct err *err)
 {
-    char *from = path_join(x->from, AMENDMENT_FOLDER);
-    char *to = path_join(x->to, AMENDMENT_FOLDER);
+    char *from = path_join(x->from, folder);
+    char *to = path_join(x->to, folder);
     struct name_list names = {0};
-    int rc = 0;
-    if (file_kind_at(from) == FILE_FOLDER) {
-        rc = dir_list(from, &names, err);
-        rc = rc == 0 && names.n > 0 ? dir_make(to, 0755, err) : rc;
-    }
+    int rc = file_kind_at(from) == FILE_FOLDER ? dir_list(from, &names, err) : 0;
     for (size_t i = 0; rc == 0 && i < names.n; i++) {
-        rc = copy(from, names.names[i], to, names.names[i], err);
+        char *name = path_join(folder, names.names[i]);
+        if (layout_refuses(name) == NULL) {
+            rc = dir_make(to, 0755, err);
+            rc = rc == 0 ? copy(from, names.names[i], to, names.names[i], err) : rc;
+        }
+        free(name);
     }
     name_list_release(&names);
     free(from);
@@ -120,7 +124,8 @@ static int copy_all(const struct exporting *x, struct err *err)
         rc = copy(x->from, pair[0], x->to, pair[1], err);
     }
     rc = rc == 0 && !x->imported ? copy_stamp(x, err) : rc;
-    return rc == 0 ? copy_amendments(x, err) : rc;
+    rc = rc == 0 && !x->imported ? copy_folder(x, RERUN_FOLDER, err) : rc;
+    return rc == 0 ? copy_folder(x, AMENDMENT_FOLDER, err) : rc;
 }
 
 /* ---- whether it may be made ---- */

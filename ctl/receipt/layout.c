@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "base/xalloc.h"
+#include "ctl/receipt/rerun_file.h"
 
 enum need { NEED_NONE = 0, NEED_EXECUTED = 1, NEED_IMPORTED = 2, NEED_ALL = 3 };
 
@@ -72,6 +73,12 @@ static bool is_apparatus(const char *name)
     return is_name;
 }
 
+static bool is_rerun(const char *name)
+{
+    static const char prefix[] = RERUN_FOLDER "/";
+    return has_prefix(name, prefix) && rerun_file_is_name(name + sizeof(prefix) - 1);
+}
+
 bool layout_is_signature(const char *name)
 {
     static const char letters[] =
@@ -104,8 +111,8 @@ const char *layout_refuses(const char *name)
             return "its name differs from a receipt's file only in the case of letters";
         }
     }
-    bool known = n <= RECEIPT_NAME_MAX &&
-                 (is_amendment(name) || is_apparatus(name) || layout_is_signature(name));
+    bool known = n <= RECEIPT_NAME_MAX && (is_amendment(name) || is_apparatus(name) ||
+                                           is_rerun(name) || layout_is_signature(name));
     return known ? NULL : "no receipt of this version has such a file";
 }
 
@@ -113,7 +120,9 @@ int64_t layout_bytes_max(const char *name)
 {
     bool by_line = strcmp(name, RECEIPT_JOURNAL) == 0 || strcmp(name, RECEIPT_RECORDS) == 0 ||
                    strcmp(name, RECEIPT_ENVIRONMENT) == 0;
-    return by_line ? RECEIPT_FILE_BYTES_MAX : RECEIPT_WHOLE_MAX;
+    return by_line          ? RECEIPT_FILE_BYTES_MAX
+           : is_rerun(name) ? (int64_t)RERUN_BYTES_MAX
+                            : RECEIPT_WHOLE_MAX;
 }
 
 const char *layout_missing(bool imported, layout_has_fn *has, void *ctx)
@@ -135,5 +144,5 @@ bool layout_is_of_other_kind(bool imported, const char *name)
             return (files[i].of & kind) == 0;
         }
     }
-    return imported && is_apparatus(name);
+    return imported && (is_apparatus(name) || is_rerun(name));
 }

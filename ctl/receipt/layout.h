@@ -4,7 +4,8 @@
  *
  *   VERIFY.md SHA256SUMS statement.json signatures/NAME.sig
  *   grid.toml grid.toml.lock [grid.toml.lock.tsq .tsr] amendments/NNNN.{json,toml}
- *   executed: journal.jsonl records.jsonl environment.jsonl [apparatus/NAME.json]
+ *   executed: journal.jsonl records.jsonl environment.jsonl [apparatus/NAME.json
+ *             reruns/NAME.json]
  *   imported: records.json imported.json
  *   coverage.json verdict.json provenance.json [instruments.json report.html report.md report.json]
  *

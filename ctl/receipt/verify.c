@@ -130,9 +130,9 @@ typedef int step_fn(struct verifying *v);
 
 static int run_steps(struct verifying *v)
 {
-    static step_fn *const steps[] = {check_files,     verify_lock,       check_journal,
-                                     verify_records,  verify_verdict,    verify_provenance,
-                                     check_statement, verify_signatures, verify_timestamp};
+    static step_fn *const steps[] = {
+        check_files,       verify_lock,   check_journal,   verify_records,    verify_verdict,
+        verify_provenance, verify_reruns, check_statement, verify_signatures, verify_timestamp};
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
         int rc = steps[i](v);
         if (rc != 0) {
@@ -204,6 +204,7 @@ static void answer(struct verifying *v, int rc)
     json_put_string(tool, "verified", PREREGD_VERSION);
     json_put(out->json, "tool", tool);
     json_put(out->json, "counts", counts_json(v));
+    json_put(out->json, "reruns", json_copy(v->reruns));
     verify_words(v);
 }
 
@@ -212,6 +213,8 @@ int receipt_verify(const struct verify_spec *spec, struct verify_answer *out)
     struct verifying v = {.spec = spec, .out = out, .f = &out->fault, .files = {.fd = -1}};
     *out = (struct verify_answer){.json = json_object()};
     v.established = json_array();
+    v.reruns = json_array();
+    v.claimed = json_array();
     arena_init(&v.arena);
     int rc = run_steps(&v);
     if (rc == 0) {
@@ -225,6 +228,8 @@ int receipt_verify(const struct verify_spec *spec, struct verify_answer *out)
         evidence_release(&v.evidence);
     }
     cJSON_Delete(v.established);
+    cJSON_Delete(v.reruns);
+    cJSON_Delete(v.claimed);
     cJSON_Delete(v.provenance);
     history_release(&v.history);
     free(v.places);

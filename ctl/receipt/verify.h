@@ -4,8 +4,8 @@
  * and openssl, the system's own, look at signatures and time stamps where there are any.
  *
  * Order: files, sums, lock and plan, amendments, journal, records, coverage, verdict, provenance
- * and environment, apparatus and instruments, statement, signatures, time stamp. So what is named
- * first is nearest to the cause.
+ * and environment, apparatus and instruments, reruns, statement, signatures, time stamp. So what is
+ * named first is nearest to the cause.
  */
 #ifndef CTL_RECEIPT_VERIFY_H
 #define CTL_RECEIPT_VERIFY_H
@@ -19,11 +19,13 @@ struct verify_spec {
     const char *folder;
     const char *allowed_signers; /* file, or NULL: keys are told, and vouch for nobody */
     bool must_be_allowed;        /* a lock or amendment by another key is a fault */
+    const struct fault *taken;   /* what was wrong with the tar that folder is of, or NULL */
     const char *ca;              /* certificates for the time stamp; NULL: it is not looked at */
 };
 
 /* What could be established, in this order; each rests on those before. Signed: the lock, every
- * amendment and SHA256SUMS, each by an allowed signer. */
+ * amendment and SHA256SUMS, each by an allowed signer. That a cell was re-executed is never among
+ * them: it is what rerun files claim, and verifying executes nothing. */
 enum verify_level { LEVEL_NONE, LEVEL_CONSISTENT, LEVEL_SIGNED, LEVEL_STAMPED, LEVEL_NR };
 
 const char *verify_level_name(enum verify_level level); /* "self-consistent", ... */
@@ -33,7 +35,8 @@ struct verify_answer {
     enum verify_level level;
     /* {"receipt","holds","fault":{"file","line","what","expected","found"}|null,"level",
      *  "sentence","program","root","head","records","kind","outcome","tool":{"made","verified"},
-     *  "counts":{...},"established":[TEXT...],"not_shown":[TEXT...]} */
+     *  "counts":{...},"reruns":[{"file","cell","time","claims":"re-executed"|null,"differs":[STAGE],
+     *  "left_out":[STAGE]}],"established":[TEXT...],"claimed":[TEXT...],"not_shown":[TEXT...]} */
     cJSON *json;
 };
 

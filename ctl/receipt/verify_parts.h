@@ -29,9 +29,11 @@ struct verifying {
     struct verdict verdict;
     cJSON *provenance;
     cJSON *established; /* of the answer */
-    char tool[40];      /* the version that made the receipt */
-    bool is_signed;     /* the lock and all amendments, by allowed keys */
-    bool is_vouched;    /* SHA256SUMS, and so the records, by one of them */
+    cJSON *reruns;      /* likewise, as the next */
+    cJSON *claimed;
+    char tool[40];   /* the version that made the receipt */
+    bool is_signed;  /* the lock and all amendments, by allowed keys */
+    bool is_vouched; /* SHA256SUMS, and so the records, by one of them */
     bool is_stamped;
 };
 
@@ -43,6 +45,7 @@ int verify_amended(struct verifying *v) MUST_CHECK;    /* the journal's word on 
 int verify_records(struct verifying *v) MUST_CHECK;    /* fills evidence */
 int verify_verdict(struct verifying *v) MUST_CHECK;    /* and coverage */
 int verify_provenance(struct verifying *v) MUST_CHECK; /* and environment, apparatus */
+int verify_reruns(struct verifying *v) MUST_CHECK;     /* rerun files, and what they claim */
 int verify_signatures(struct verifying *v) MUST_CHECK; /* lock, amendments, reviewers */
 int verify_timestamp(struct verifying *v) MUST_CHECK;
 

@@ -24,6 +24,13 @@ static void about_records(const struct verifying *v, cJSON *list)
     }
     json_push_string(list, "That the workers which the lock pins gave these results: only running "
                            "a cell again shows it (`preregctl rerun`).");
+    if (v->reruns->child != NULL) {
+        json_push_string(list, v->is_vouched
+                                   ? "That the rerun files tell what came out: it is the word of "
+                                     "their writer and of who signed SHA256SUMS."
+                                   : "That the rerun files tell what came out: it is the word of "
+                                     "their writer, whom nobody vouches for.");
+    }
     json_push_string(list, "Hosts, processors, kernels and memory of attempts are the daemon's "
                            "word; what a result says of its BLAS and threads was compared.");
     json_push_string(list, "That nobody read a sealed score in the files: that leaves no trace.");
@@ -72,5 +79,6 @@ void verify_words(struct verifying *v)
     cJSON *o = v->out->json;
     json_put_string(o, "sentence", SENTENCE);
     json_put(o, "established", json_copy(v->established));
+    json_put(o, "claimed", json_copy(v->claimed));
     json_put(o, "not_shown", not_shown(v));
 }

@@ -12,7 +12,7 @@ _preregctl() {
     local cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]-} words=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words="init check lock amend diff status cells explain logs retry cancel pause resume unblind verdict report rebuild replay import export verify sign calibration stop
+        words="init check lock amend diff status cells explain logs retry cancel pause resume unblind verdict report rebuild replay import export verify sign rerun calibration stop
             help version"
     else
         case "$command:$cur" in
@@ -32,6 +32,7 @@ _preregctl() {
         replay:-*) words="--json --out --replace --state --help" ;;
         export:-*) words="--json --out --state --help" ;;
         verify:-*) words="--json --allowed-signers --ca --state --help" ;;
+        rerun:-*) words="--json --program --stage --out --keep --state --help" ;;
         sign:-*) words="--json --key --state --help" ;;
         import:-*) words="--json --out --pattern --samples --records --label --replace --state --help" ;;
         status:-*) words="--json --watch --interval --all --state --help" ;;
@@ -49,8 +50,9 @@ _preregctl() {
             return
             ;;
         status:* | cells:* | pause:* | resume:* | unblind:* | verdict:* | report:*) words=$(_preregctl_programs) ;;
+        rerun:*) words=$(_preregctl_tasks | sed 's|/[^/]*$||' | sort -u) ;;
         explain:* | logs:* | retry:* | cancel:*) words=$(_preregctl_tasks) ;;
-        help:*) words="init check lock amend diff status cells explain logs retry cancel pause resume unblind verdict report rebuild replay import export verify sign calibration stop" ;;
+        help:*) words="init check lock amend diff status cells explain logs retry cancel pause resume unblind verdict report rebuild replay import export verify sign rerun calibration stop" ;;
         esac
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")

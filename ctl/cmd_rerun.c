@@ -1,0 +1,167 @@
+/* rerun: one cell again, from the lock, held against what was accepted. The daemon is not asked. */
+#include <stdio.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "ctl/ask.h"
+#include "ctl/ctl.h"
+#include "ctl/out.h"
+#include "ctl/receipt/rerun_file.h"
+#include "ctl/rerun.h"
+
+#define VALUE_BYTES 100
+
+/* A long training says at least where it is. */
+static void say_begins(const char *stage)
+{
+    (void)fprintf(stderr, "preregctl: %s runs again\n", stage);
+}
+
+static size_t count_same(const cJSON *list)
+{
+    const cJSON *o;
+    size_t n = 0;
+    cJSON_ArrayForEach(o, list)
+    {
+        n += answer_bool(o, "same");
+    }
+    return n;
+}
+
+static void add_value(struct strbuf *sb, const cJSON *value)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err ignored;
+    if (value == NULL || cJSON_IsNull(value) || json_line(value, &text, &ignored) != 0) {
+        strbuf_clear(&text);
+        strbuf_adds(&text, "nothing");
+    }
+    strbuf_addf(sb, "%.*s%s",
+                (int)text_whole_chars(text.buf, text.len < VALUE_BYTES ? text.len : VALUE_BYTES),
+                text.buf, text.len > VALUE_BYTES ? "..." : "");
+    strbuf_release(&text);
+}
+
+static void add_differing(struct strbuf *sb, const cJSON *list, const char *key)
+{
+    const cJSON *o;
+    cJSON_ArrayForEach(o, list)
+    {
+        if (!answer_bool(o, "same")) {
+            strbuf_addf(sb, "  %s\n    accepted  ", answer_text(o, key, "?"));
+            add_value(sb, json_member(o, "accepted"));
+            strbuf_adds(sb, "\n    again     ");
+            add_value(sb, json_member(o, "rerun"));
+            strbuf_addc(sb, '\n');
+        }
+    }
+}
+
+static void add_places(struct strbuf *sb, const cJSON *stage)
+{
+    const cJSON *environment = json_member(stage, "environment");
+    const cJSON *name;
+    cJSON_ArrayForEach(name, json_member(environment, "differs"))
+    {
+        strbuf_addf(sb, "  another %s\n    accepted  ", name->valuestring);
+        add_value(sb, json_member(json_member(environment, "accepted"), name->valuestring));
+        strbuf_adds(sb, "\n    again     ");
+        add_value(sb, json_member(json_member(environment, "rerun"), name->valuestring));
+        strbuf_addc(sb, '\n');
+    }
+}
+
+static void add_stage(struct strbuf *sb, const struct term *t, const cJSON *stage)
+{
+    const cJSON *metrics = json_member(stage, "metrics");
+    const cJSON *artifacts = json_member(stage, "artifacts");
+    const bool same = answer_bool(stage, "same");
+    out_styled(sb, t, same ? STYLE_GREEN : STYLE_RED, same ? "same   " : "DIFFERS");
+    strbuf_addf(sb, "  %s: %zu of %d metrics, %zu of %d artifacts\n",
+                answer_text(stage, "stage", "?"), count_same(metrics), cJSON_GetArraySize(metrics),
+                count_same(artifacts), cJSON_GetArraySize(artifacts));
+    add_differing(sb, metrics, "name");
+    add_differing(sb, artifacts, "path");
+    add_places(sb, stage);
+}
+
+static bool is_same(const cJSON *file)
+{
+    const cJSON *stages = json_member(file, "stages");
+    return (int)count_same(stages) == cJSON_GetArraySize(stages);
+}
+
+static void add_level(struct strbuf *sb, const struct term *t, const cJSON *file)
+{
+    const cJSON *name;
+    if (!cJSON_IsNull(json_member(file, "level"))) {
+        out_styled(sb, t, STYLE_GREEN, RERUN_LEVEL);
+        strbuf_adds(sb, "  every stage of this cell gave the same again\n");
+    } else if (!is_same(file)) {
+        strbuf_adds(sb, "not \"" RERUN_LEVEL "\": something else came out\n");
+    } else {
+        strbuf_adds(sb, "the same as far as it ran; not \"" RERUN_LEVEL "\" without");
+        cJSON_ArrayForEach(name, json_member(file, "left_out"))
+        {
+            strbuf_addf(sb, " %s", name->valuestring);
+        }
+        strbuf_addc(sb, '\n');
+    }
+}
+
+static void say(const struct rerun_made *made)
+{
+    struct term t = term_of_stdout();
+    struct strbuf sb = STRBUF_INIT;
+    const cJSON *stage;
+    strbuf_addf(&sb, "%s of %s, again\n\n", answer_text(made->file, "cell", "?"),
+                answer_text(made->file, "program", "?"));
+    cJSON_ArrayForEach(stage, json_member(made->file, "stages"))
+    {
+        add_stage(&sb, &t, stage);
+    }
+    strbuf_addc(&sb, '\n');
+    add_level(&sb, &t, made->file);
+    strbuf_addf(&sb, "%s\n", made->path);
+    if (made->kept != NULL) {
+        strbuf_addf(&sb, "%s\n", made->kept);
+    }
+    out_text(&sb);
+    strbuf_release(&sb);
+}
+
+/* The file's members, and where it lies. */
+static int say_json(const struct rerun_made *made, struct err *err)
+{
+    cJSON *answer = json_copy(made->file);
+    cJSON_DeleteItemFromObjectCaseSensitive(answer, "schema");
+    json_put_bool(answer, "same", is_same(made->file));
+    json_put_string(answer, "file", made->path);
+    json_put_string(answer, "kept", made->kept);
+    int rc = out_json(answer, err);
+    cJSON_Delete(answer);
+    return rc;
+}
+
+int cmd_rerun(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    struct rerun_source src;
+    struct rerun_made made = {0};
+    const struct rerun_ask ask = {.state = o->state, .program = o->program, .cell = o->args[0]};
+    const struct rerun_spec spec = {
+        .stage = o->stage, .out = o->out, .keep = o->keep, .begins = o->json ? NULL : say_begins};
+    int rc = rerun_source_open(&src, &ask, err);
+    rc = rc == 0 ? rerun_run(&src, &spec, &made, err) : rc;
+    if (rc == 0) {
+        *code = is_same(made.file) ? EXIT_OK : EXIT_LOCK;
+        if (o->json) {
+            rc = say_json(&made, err);
+        } else {
+            say(&made);
+        }
+    }
+    rerun_made_release(&made);
+    rerun_source_release(&src);
+    return rc;
+}

@@ -1,0 +1,418 @@
+#include "ctl/receipt/rerun_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/digest.h"
+#include "base/json.h"
+#include "base/machine.h"
+#include "base/xalloc.h"
+
+#define TOOL_MAX   40
+#define TIME_MAX   40
+#define CELL_BYTES 40 /* of its name in the file's */
+
+/* ---- what a result holds, by name ---- */
+
+struct named {
+    const char *name;
+    const cJSON *value;
+};
+
+struct named_list {
+    struct named *items; /* in the result's order */
+    size_t n;
+    size_t cap;
+    struct named *sorted; /* the same, by name */
+};
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct named *)a)->name, ((const struct named *)b)->name);
+}
+
+static void list_add(struct named_list *l, const char *name, const cJSON *value)
+{
+    ARRAY_GROW(l->items, l->n, l->cap);
+    l->items[l->n++] = (struct named){name, value};
+}
+
+static void list_sort(struct named_list *l)
+{
+    l->sorted = xcalloc(l->n + 1, sizeof(*l->sorted));
+    if (l->n > 0) {
+        memcpy(l->sorted, l->items, l->n * sizeof(*l->items));
+        qsort(l->sorted, l->n, sizeof(*l->sorted), by_name);
+    }
+}
+
+static const cJSON *list_find(const struct named_list *l, const char *name)
+{
+    const struct named key = {name, NULL};
+    const struct named *found =
+        l->n == 0 ? NULL : bsearch(&key, l->sorted, l->n, sizeof(*l->sorted), by_name);
+    return found == NULL ? NULL : found->value;
+}
+
+static void list_release(struct named_list *l)
+{
+    free(l->items);
+    free(l->sorted);
+}
+
+static void list_metrics(struct named_list *l, const cJSON *result)
+{
+    const cJSON *m;
+    cJSON_ArrayForEach(m, json_member(result, "metrics"))
+    {
+        list_add(l, m->string == NULL ? "" : m->string, m);
+    }
+    list_sort(l);
+}
+
+static void list_artifacts(struct named_list *l, const cJSON *result)
+{
+    const cJSON *a;
+    cJSON_ArrayForEach(a, json_member(result, "artifacts"))
+    {
+        const cJSON *path = json_member(a, "path");
+        list_add(l, cJSON_IsString(path) ? path->valuestring : "", json_member(a, "sha256"));
+    }
+    list_sort(l);
+}
+
+/* ---- comparing ---- */
+
+/* As values; nothing equals nothing. */
+static bool is_same(const cJSON *a, const cJSON *b)
+{
+    struct strbuf x = STRBUF_INIT;
+    struct strbuf y = STRBUF_INIT;
+    struct err ignored;
+    bool same = a != NULL && b != NULL && !cJSON_IsNull(a) &&
+                json_canonical(a, &x, &ignored) == 0 && json_canonical(b, &y, &ignored) == 0 &&
+                x.len == y.len && memcmp(x.buf, y.buf, x.len) == 0;
+    strbuf_release(&x);
+    strbuf_release(&y);
+    return same;
+}
+
+/* What was not measured is no measurement that came out again, but for a reason that did. */
+static bool is_same_metric(const cJSON *a, const cJSON *b)
+{
+    const cJSON *value = cJSON_IsObject(a) ? json_member(a, "value") : a;
+    return (cJSON_IsNumber(value) || cJSON_IsString(json_member(a, "why"))) && is_same(a, b);
+}
+
+typedef bool same_fn(const cJSON *a, const cJSON *b);
+
+static void put_value(cJSON *o, const char *key, const cJSON *value)
+{
+    json_put(o, key, value == NULL ? cJSON_CreateNull() : json_copy(value));
+}
+
+static void push_pair(cJSON *list, const char *key, const char *name, const cJSON *const sides[2],
+                      same_fn *same)
+{
+    cJSON *o = json_object();
+    json_put_string(o, key, name);
+    put_value(o, "accepted", sides[0]);
+    put_value(o, "rerun", sides[1]);
+    json_put_bool(o, "same", same(sides[0], sides[1]));
+    json_push(list, o);
+}
+
+/* Whatever either has, in the accepted one's order, then in the other's. */
+static cJSON *compare(const char *key, const struct named_list *was, const struct named_list *now,
+                      same_fn *same)
+{
+    cJSON *list = json_array();
+    for (size_t i = 0; i < was->n; i++) {
+        const struct named *a = &was->items[i];
+        push_pair(list, key, a->name, (const cJSON *[2]){a->value, list_find(now, a->name)}, same);
+    }
+    for (size_t i = 0; i < now->n; i++) {
+        const struct named *b = &now->items[i];
+        if (b->value != NULL && !cJSON_IsNull(b->value) && list_find(was, b->name) == NULL) {
+            push_pair(list, key, b->name, (const cJSON *[2]){NULL, b->value}, same);
+        }
+    }
+    return list;
+}
+
+/* The names in which two environments differ; what either does not know is not among them. */
+static cJSON *differing(const cJSON *accepted, const cJSON *again)
+{
+    const cJSON *m;
+    cJSON *list = json_array();
+    cJSON_ArrayForEach(m, accepted)
+    {
+        const cJSON *other = json_member(again, m->string);
+        if (other != NULL && !cJSON_IsNull(m) && !cJSON_IsNull(other) && !is_same(m, other)) {
+            json_push_string(list, m->string);
+        }
+    }
+    return list;
+}
+
+static bool all_same(const cJSON *list)
+{
+    const cJSON *o;
+    cJSON_ArrayForEach(o, list)
+    {
+        if (!cJSON_IsTrue(json_member(o, "same"))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void add_compared(cJSON *o, const struct rerun_stage *s)
+{
+    struct named_list was = {0};
+    struct named_list now = {0};
+    list_metrics(&was, s->accepted.result);
+    list_metrics(&now, s->again.result);
+    cJSON *metrics = compare("name", &was, &now, is_same_metric);
+    list_release(&was);
+    list_release(&now);
+    was = (struct named_list){0};
+    now = (struct named_list){0};
+    list_artifacts(&was, s->accepted.result);
+    list_artifacts(&now, s->again.result);
+    cJSON *artifacts = compare("path", &was, &now, is_same);
+    list_release(&was);
+    list_release(&now);
+    bool any = metrics->child != NULL || artifacts->child != NULL;
+    json_put_bool(o, "same", any && all_same(metrics) && all_same(artifacts));
+    json_put(o, "metrics", metrics);
+    json_put(o, "artifacts", artifacts);
+}
+
+/* ---- making a file ---- */
+
+cJSON *rerun_file_begin(const struct rerun_head *head)
+{
+    cJSON *o = json_object();
+    json_put_int(o, "schema", RERUN_SCHEMA);
+    json_put_string(o, "tool", head->tool);
+    json_put_string(o, "program", head->program);
+    json_put_string(o, "root", head->root);
+    json_put_string(o, "cell", head->cell);
+    json_put_string(o, "time", head->time);
+    json_put(o, "stages", json_array());
+    return o;
+}
+
+void rerun_file_add(cJSON *file, const struct rerun_stage *s)
+{
+    cJSON *o = json_object();
+    cJSON *environment = json_object();
+    json_put_string(o, "stage", s->name);
+    json_put_string(o, "head", s->head);
+    json_put_string(o, "result", s->digest);
+    add_compared(o, s);
+    put_value(environment, "accepted", s->accepted.environment);
+    put_value(environment, "rerun", s->again.environment);
+    json_put(environment, "differs", differing(s->accepted.environment, s->again.environment));
+    json_put(o, "environment", environment);
+    json_push(cJSON_GetObjectItemCaseSensitive(file, "stages"), o);
+}
+
+void rerun_file_end(cJSON *file, const struct program *p)
+{
+    const cJSON *stages = json_member(file, "stages");
+    const cJSON *next = stages->child;
+    cJSON *left_out = json_array();
+    for (size_t i = 0; i < p->n_stages; i++) {
+        const cJSON *name = json_member(next, "stage");
+        if (cJSON_IsString(name) && strcmp(name->valuestring, p->stages[i].name) == 0) {
+            next = next->next;
+        } else {
+            json_push_string(left_out, p->stages[i].name);
+        }
+    }
+    bool whole = left_out->child == NULL && all_same(stages);
+    json_put(file, "left_out", left_out);
+    json_put_string(file, "level", whole ? RERUN_LEVEL : NULL);
+}
+
+#define N_TEXTS 5 /* of them; threads are a number */
+static const char *const environment_names[] = {"worker", "kernel", "cpu",
+                                                "blas",   "core",   "threads"};
+
+cJSON *rerun_environment(const cJSON *result, const cJSON *start)
+{
+    cJSON *all = json_object();
+    const cJSON *facts = json_member(result, "facts");
+    const cJSON *blas = json_member(facts, "blas");
+    const cJSON *threads = json_member(facts, "threads");
+    char *core = machine_blas_core(cJSON_IsString(blas) ? blas->valuestring : NULL);
+    put_value(all, "worker", json_member(start, "worker"));
+    put_value(all, "kernel", json_member(start, "kernel"));
+    put_value(all, "cpu", json_member(start, "cpu"));
+    put_value(all, "blas", blas);
+    json_put_string(all, "core", core);
+    put_value(all, "threads", cJSON_IsNumber(threads) ? threads : json_member(start, "threads"));
+    cJSON *o = rerun_environment_of(all);
+    cJSON_Delete(all);
+    free(core);
+    return o;
+}
+
+cJSON *rerun_environment_of(const cJSON *place)
+{
+    cJSON *o = json_object();
+    for (size_t i = 0; i < ARRAY_LEN(environment_names); i++) {
+        const cJSON *m = json_member(place, environment_names[i]);
+        bool known =
+            i < N_TEXTS ? cJSON_IsString(m) && m->valuestring[0] != '\0' : cJSON_IsNumber(m);
+        put_value(o, environment_names[i], known ? m : NULL);
+    }
+    return o;
+}
+
+/* ---- reading one ---- */
+
+static int get_text(const cJSON *o, const char *key, size_t max, const char **out, struct err *err)
+{
+    int rc = json_get_string(o, key, out, err);
+    return rc == 0 && strlen(*out) > max ? err_set(err, ERR_SYNTAX, "%s is too long", key) : rc;
+}
+
+int rerun_file_head(const cJSON *file, struct rerun_head *out, struct err *err)
+{
+    int64_t schema = 0;
+    const cJSON *stages = NULL;
+    int rc = json_get_int(file, "schema", 1, INT32_MAX, &schema, err);
+    if (rc == 0 && schema > RERUN_SCHEMA) {
+        rc = err_set(err, ERR_VERSION, "the rerun has schema %lld; this version (%s) reads %d",
+                     (long long)schema, PREREGD_VERSION, RERUN_SCHEMA);
+    }
+    rc = rc == 0 ? get_text(file, "tool", TOOL_MAX, &out->tool, err) : rc;
+    rc = rc == 0 ? json_get_string(file, "program", &out->program, err) : rc;
+    rc = rc == 0 ? json_get_string(file, "root", &out->root, err) : rc;
+    rc = rc == 0 ? json_get_string(file, "cell", &out->cell, err) : rc;
+    rc = rc == 0 ? get_text(file, "time", TIME_MAX, &out->time, err) : rc;
+    return rc == 0 ? json_get_array(file, "stages", &stages, err) : rc;
+}
+
+static int read_metric(const cJSON *pair, cJSON *metrics, struct err *err)
+{
+    const char *name = NULL;
+    const cJSON *value = json_member(pair, "rerun");
+    int rc = json_get_string(pair, "name", &name, err);
+    if (rc != 0 || cJSON_IsNull(value)) {
+        return rc;
+    }
+    if (!cJSON_IsObject(value) && !cJSON_IsNumber(value)) {
+        return err_set(err, ERR_SYNTAX, "metric \"%.60s\" of the rerun has no value", name);
+    }
+    json_put(metrics, name, json_copy(value));
+    return 0;
+}
+
+static int read_artifact(const cJSON *pair, cJSON *artifacts, struct err *err)
+{
+    const char *path = NULL;
+    const char *hex = NULL;
+    struct digest d;
+    int rc = json_get_string(pair, "path", &path, err);
+    rc = rc == 0 ? json_opt_string(pair, "rerun", &hex, err) : rc;
+    if (rc != 0 || hex == NULL) {
+        return rc;
+    }
+    rc = digest_from_hex(hex, &d, err);
+    if (rc == 0) {
+        cJSON *a = json_object();
+        json_put_string(a, "path", path);
+        json_put_string(a, "sha256", hex);
+        json_push(artifacts, a);
+    }
+    return rc;
+}
+
+static int read_environment(const cJSON *stage, const cJSON **out, struct err *err)
+{
+    const cJSON *both = NULL;
+    int rc = json_get_object(stage, "environment", &both, err);
+    rc = rc == 0 ? json_get_object(both, "rerun", out, err) : rc;
+    const cJSON *m = rc == 0 ? (*out)->child : NULL;
+    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(environment_names); i++, m = m->next) {
+        if (m == NULL || strcmp(m->string, environment_names[i]) != 0 ||
+            !(cJSON_IsNull(m) || (i < N_TEXTS ? cJSON_IsString(m) : cJSON_IsNumber(m)))) {
+            return err_set(err, ERR_SYNTAX, "environment.rerun has no \"%s\" in its place",
+                           environment_names[i]);
+        }
+    }
+    return rc == 0 && m != NULL
+               ? err_set(err, ERR_SYNTAX, "environment.rerun has one more: %.60s", m->string)
+               : rc;
+}
+
+int rerun_file_stage(const cJSON *stage, struct rerun_stage *out, cJSON **again, struct err *err)
+{
+    const cJSON *list = NULL;
+    const cJSON *pair;
+    cJSON *metrics = json_object();
+    cJSON *artifacts = json_array();
+    *again = json_object();
+    json_put(*again, "metrics", metrics);
+    json_put(*again, "artifacts", artifacts);
+    int rc = json_get_string(stage, "stage", &out->name, err);
+    rc = rc == 0 ? json_get_string(stage, "head", &out->head, err) : rc;
+    rc = rc == 0 ? json_get_array(stage, "metrics", &list, err) : rc;
+    cJSON_ArrayForEach(pair, list)
+    {
+        rc = rc == 0 ? read_metric(pair, metrics, err) : rc;
+    }
+    rc = rc == 0 ? json_get_array(stage, "artifacts", &list, err) : rc;
+    if (rc == 0) {
+        cJSON_ArrayForEach(pair, list)
+        {
+            rc = rc == 0 ? read_artifact(pair, artifacts, err) : rc;
+        }
+    }
+    rc = rc == 0 ? read_environment(stage, &out->again.environment, err) : rc;
+    out->again.result = *again;
+    return rc;
+}
+
+/* ---- names ---- */
+
+static bool is_plain(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c != '\0' && strchr("._=,+-", c) != NULL);
+}
+
+char *rerun_file_name(const char *cell, const char *time)
+{
+    struct strbuf out = STRBUF_INIT;
+    for (const char *s = cell; *s != '\0' && out.len < CELL_BYTES; s++) {
+        strbuf_addc(&out, is_plain(*s) && !(*s == '.' && out.len == 0) ? *s : '_');
+    }
+    strbuf_addc(&out, '-');
+    for (const char *s = time; *s != '\0' && out.len < RERUN_NAME_MAX; s++) {
+        if (is_plain(*s) && *s != '-' && *s != '.') {
+            strbuf_addc(&out, *s);
+        }
+    }
+    return strbuf_detach(&out);
+}
+
+bool rerun_file_is_name(const char *name)
+{
+    static const char suffix[] = ".json";
+    const size_t n = strlen(name);
+    const size_t m = sizeof(suffix) - 1;
+    if (n <= m || n - m > RERUN_NAME_MAX || name[0] == '.' || strcmp(name + n - m, suffix) != 0) {
+        return false;
+    }
+    for (const char *s = name; *s != '\0'; s++) {
+        if (!is_plain(*s)) {
+            return false;
+        }
+    }
+    return true;
+}

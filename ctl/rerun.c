@@ -1,0 +1,377 @@
+#include "ctl/rerun.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/machine.h"
+#include "base/text.h"
+#include "base/uuid.h"
+#include "base/xalloc.h"
+#include "ctl/receipt/rerun_file.h"
+#include "ctl/rerun_worker.h"
+#include "prereg/object.h"
+#include "prereg/task.h"
+
+#define RESULT_BYTES_MAX ((size_t)16 << 20)
+#define START_BYTES_MAX  ((size_t)1 << 20)
+#define MACHINE_TEXT     256
+
+struct running {
+    struct rerun_source *src;
+    const struct rerun_spec *spec;
+    struct rerun_guard guard;
+    char *name; /* "<cell>-<time>" */
+    char *base; /* the folder that all is put into */
+    char *work; /* base/<name>.work, until it is done */
+    cJSON *file;
+};
+
+/* ---- which stages ---- */
+
+/* Marks a stage and all that it comes after. */
+static void want_stage(const struct program *p, size_t stage, bool *wanted)
+{
+    wanted[stage] = true;
+    for (size_t i = stage + 1; i-- > 0;) { /* stages stand after what they come after */
+        for (size_t k = 0; wanted[i] && k < p->stages[i].n_after; k++) {
+            wanted[p->stages[i].after[k]] = true;
+        }
+    }
+}
+
+static int unknown_stage(const struct program *p, const char *name, struct err *err)
+{
+    const char **names = xcalloc(p->n_stages, sizeof(*names));
+    for (size_t i = 0; i < p->n_stages; i++) {
+        names[i] = p->stages[i].name;
+    }
+    const char *near = text_nearest(name, names, p->n_stages);
+    free(names);
+    return near != NULL
+               ? err_set(err, ERR_NOT_FOUND,
+                         "no stage is called \"%.80s\"; did you mean \"%.64s\"?", name, near)
+               : err_set(err, ERR_NOT_FOUND, "no stage is called \"%.80s\"", name);
+}
+
+static int choose_stages(const struct running *r, bool *wanted, struct err *err)
+{
+    const struct program *p = r->src->program;
+    if (r->spec->stage == NULL) {
+        for (size_t i = 0; i < p->n_stages; i++) {
+            wanted[i] = r->src->accepted[i].done;
+        }
+        return 0;
+    }
+    size_t stage = program_find_stage(p, r->spec->stage);
+    if (stage == INDEX_NONE) {
+        return unknown_stage(p, r->spec->stage, err);
+    }
+    if (!r->src->accepted[stage].done) {
+        return err_set(err, ERR_REFUSED, "%s of this cell is not done: there is nothing to compare",
+                       p->stages[stage].name);
+    }
+    want_stage(p, stage, wanted);
+    return 0;
+}
+
+/* ---- what the worker is given ---- */
+
+struct variables {
+    char **list;
+    size_t n;
+};
+
+static void add_variable(void *ctx, const char *name, const char *value)
+{
+    struct variables *v = ctx;
+    v->list = xreallocarray(v->list, v->n + 2, sizeof(*v->list));
+    v->list[v->n++] = xasprintf("%s=%s", name, value);
+    v->list[v->n] = NULL;
+}
+
+static char *stage_folder(const struct running *r, size_t stage)
+{
+    return path_join(r->work, r->src->program->stages[stage].name);
+}
+
+static int write_task(const struct running *r, size_t stage, const char *id, struct err *err)
+{
+    const struct program *p = r->src->program;
+    const struct stage *s = &p->stages[stage];
+    char **inputs = xcalloc(s->n_after + 1, sizeof(*inputs));
+    for (size_t i = 0; i < s->n_after; i++) {
+        inputs[i] = stage_folder(r, s->after[i]);
+    }
+    const struct task_attempt a = {.cell = r->src->cell,
+                                   .stage = stage,
+                                   .id = id,
+                                   .no = 1,
+                                   .input_folders = (const char *const *)inputs,
+                                   .memory_bytes = s->run.memory_bytes};
+    char *folder = stage_folder(r, stage);
+    char *task = path_join(folder, TASK_FILE);
+    char *events = path_join(folder, TASK_EVENTS_FILE);
+    cJSON *o = task_json_build(p, r->src->lock, &a);
+    int rc = mkdir(folder, 0700) != 0 ? err_set_errno(err, errno, "make %s", folder) : 0;
+    rc = rc == 0 ? json_write_file(task, o, 0600, err) : rc;
+    rc = rc == 0 ? file_write_atomic(events, "", 0, 0600, err) : rc;
+    cJSON_Delete(o);
+    free(events);
+    free(task);
+    free(folder);
+    object_argv_free(inputs);
+    return rc;
+}
+
+/* ---- what it gave ---- */
+
+/* Each file is what the result says of it: its digest is what will be compared. */
+static int check_artifact(const cJSON *a, const char *folder, struct err *err)
+{
+    const char *path = NULL;
+    const char *hex = NULL;
+    struct digest stated;
+    struct digest found;
+    if (json_get_string(a, "path", &path, err) != 0 ||
+        json_get_string(a, "sha256", &hex, err) != 0 || digest_from_hex(hex, &stated, err) != 0) {
+        return err_wrap(err, "artifacts");
+    }
+    if (!path_stays_inside(path)) {
+        return err_set(err, ERR_PROTOCOL, "artifact %.100s is outside the attempt", path);
+    }
+    char *full = path_join(folder, path);
+    int rc = digest_file(full, &found, NULL, err);
+    if (rc == 0 && !digest_equal(&found, &stated)) {
+        rc = err_set(err, ERR_PROTOCOL, "artifact %.100s is not what its digest says", path);
+    }
+    free(full);
+    return rc;
+}
+
+static int check_read(const struct lock *lock, const cJSON *result, struct err *err)
+{
+    const cJSON *r;
+    cJSON_ArrayForEach(r, json_member(result, "read"))
+    {
+        const char *locked = lock_data_digest(lock, r->string);
+        if (!cJSON_IsString(r) || locked == NULL || strcmp(locked, r->valuestring) != 0) {
+            return err_set(err, ERR_LOCK, "it read other \"%.60s\" than was locked", r->string);
+        }
+    }
+    return 0;
+}
+
+static int check_result(const struct running *r, const cJSON *result, const char *folder,
+                        const char *id, struct err *err)
+{
+    const char *attempt = NULL;
+    const cJSON *metrics = NULL;
+    const cJSON *a;
+    int rc = json_get_string(result, "attempt", &attempt, err);
+    rc = rc == 0 ? json_get_object(result, "metrics", &metrics, err) : rc;
+    if (rc == 0 && strcmp(attempt, id) != 0) {
+        rc = err_set(err, ERR_PROTOCOL, "result.json is of another attempt");
+    }
+    cJSON_ArrayForEach(a, json_member(result, "artifacts"))
+    {
+        rc = rc == 0 ? check_artifact(a, folder, err) : rc;
+    }
+    return rc == 0 ? check_read(r->src->lock, result, err) : rc;
+}
+
+/* ---- where it ran ---- */
+
+/* An attempt's: what its worker says, and the shim's start.json. */
+static cJSON *environment_accepted(const struct rerun_accepted *a)
+{
+    cJSON *start = NULL;
+    struct err ignored;
+    char *path = path_join(a->folder, "start.json");
+    if (json_read_file(path, START_BYTES_MAX, &start, &ignored) != 0) {
+        start = NULL;
+    }
+    cJSON *o = rerun_environment(a->result, start);
+    cJSON_Delete(start);
+    free(path);
+    return o;
+}
+
+/* Ours: an object's name is its digest. */
+static cJSON *environment_here(const cJSON *result, const char *object, int64_t threads)
+{
+    char text[MACHINE_TEXT];
+    cJSON *start = json_object();
+    json_put_string(start, "worker", path_name(object));
+    machine_kernel(text, sizeof(text));
+    json_put_string(start, "kernel", text);
+    machine_cpu(text, sizeof(text));
+    json_put_string(start, "cpu", text);
+    json_put_int(start, "threads", threads);
+    cJSON *o = rerun_environment(result, start);
+    cJSON_Delete(start);
+    return o;
+}
+
+/* ---- one stage ---- */
+
+static void add_stage(const struct running *r, size_t stage, const cJSON *result,
+                      const char *object)
+{
+    const struct stage *s = &r->src->program->stages[stage];
+    const struct rerun_accepted *a = &r->src->accepted[stage];
+    char hex[DIGEST_HEX_SIZE];
+    cJSON *was = environment_accepted(a);
+    cJSON *now = environment_here(result, object, s->threads);
+    digest_hex(&a->digest, hex);
+    rerun_file_add(r->file, &(struct rerun_stage){.name = s->name,
+                                                  .head = a->head,
+                                                  .digest = hex,
+                                                  .accepted = {a->result, was},
+                                                  .again = {result, now}});
+    cJSON_Delete(was);
+    cJSON_Delete(now);
+}
+
+static int take_result(const struct running *r, size_t stage, const char *id, const char *object,
+                       struct err *err)
+{
+    cJSON *result = NULL;
+    char *folder = stage_folder(r, stage);
+    char *path = path_join(folder, TASK_RESULT_FILE);
+    int rc = json_read_file_lax(path, RESULT_BYTES_MAX, &result, err);
+    rc = rc == 0 ? check_result(r, result, folder, id, err) : rc;
+    if (rc == 0) {
+        add_stage(r, stage, result, object);
+    } else {
+        (void)err_wrap(err, "%s gave no result", r->src->program->stages[stage].name);
+    }
+    cJSON_Delete(result);
+    free(path);
+    free(folder);
+    return rc;
+}
+
+static int run_stage(const struct running *r, size_t stage, struct err *err)
+{
+    char id[UUID_TEXT_SIZE];
+    char **argv = NULL;
+    struct variables env = {0};
+    uuid_make(id);
+    int rc = rerun_source_at(r->src, r->src->accepted[stage].head, err);
+    const struct program *p = r->src->program;
+    if (rc != 0) {
+        return rc;
+    }
+    const struct object_home home = {
+        .state = r->src->state, .program = p, .lock = r->src->lock, .cache = NULL};
+    rc = object_argv(&home, stage, &argv, err);
+    rc = rc == 0 ? write_task(r, stage, id, err) : rc;
+    if (rc == 0) {
+        char *folder = stage_folder(r, stage);
+        char *object = argv[0];
+        argv[0] = xstrdup(p->stages[stage].command[0]); /* its own name, though a copy is run */
+        task_environment(&p->stages[stage], folder, add_variable, &env);
+        const struct rerun_worker w = {.name = p->stages[stage].name,
+                                       .exec = object,
+                                       .argv = argv,
+                                       .env = env.list,
+                                       .folder = folder};
+        rc = rerun_worker_run(&r->guard, &w, err);
+        rc = rc == 0 ? take_result(r, stage, id, object, err) : rc;
+        free(object);
+        free(folder);
+    }
+    object_argv_free(env.list);
+    object_argv_free(argv);
+    return rc == 0 ? rerun_guard_check(&r->guard, err) : rc;
+}
+
+static int run_stages(const struct running *r, struct err *err)
+{
+    const size_t n = r->src->n_stages;
+    bool *wanted = xcalloc(n, sizeof(*wanted));
+    int rc = choose_stages(r, wanted, err);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        if (wanted[i]) {
+            if (r->spec->begins != NULL) {
+                r->spec->begins(r->src->program->stages[i].name);
+            }
+            rc = run_stage(r, i, err);
+        }
+    }
+    free(wanted);
+    return rc;
+}
+
+/* ---- all of it ---- */
+
+static void begin(struct running *r)
+{
+    char time[WALL_TEXT_SIZE];
+    const struct program *p = r->src->program;
+    const struct rerun_head head = {.tool = PREREGD_VERSION,
+                                    .program = p->name,
+                                    .root = r->src->lock->root,
+                                    .cell = p->cells[r->src->cell].name,
+                                    .time = time};
+    clock_wall_text(clock_wall(), time);
+    r->name = rerun_file_name(head.cell, time);
+    r->base = r->spec->out != NULL ? path_absolute(NULL, r->spec->out)
+                                   : path_join(r->src->folder, RERUN_FOLDER);
+    r->work = xasprintf("%s/%s.work", r->base, r->name);
+    r->file = rerun_file_begin(&head);
+}
+
+static int finish(struct running *r, struct rerun_made *made, struct err *err)
+{
+    made->path = xasprintf("%s/%s.json", r->base, r->name);
+    rerun_file_end(r->file, r->src->program);
+    int rc = json_write_file(made->path, r->file, 0644, err);
+    if (rc == 0 && r->spec->keep) {
+        made->kept = path_join(r->base, r->name);
+        rc = dir_publish(r->work, made->kept, false, err);
+    }
+    made->file = r->file;
+    r->file = NULL;
+    return rc;
+}
+
+int rerun_run(struct rerun_source *src, const struct rerun_spec *spec, struct rerun_made *made,
+              struct err *err)
+{
+    struct running r = {.src = src, .spec = spec, .guard = {.fd = -1}};
+    struct err ignored;
+    *made = (struct rerun_made){0};
+    begin(&r);
+    int rc = rerun_guard_open(&r.guard, err);
+    rc = rc == 0 ? dir_make(r.base, 0700, err) : rc;
+    if (rc == 0 && mkdir(r.work, 0700) != 0) {
+        rc = err_set_errno(err, errno, "make %s", r.work);
+    } else if (rc == 0) {
+        rc = run_stages(&r, err);
+        rc = rc == 0 ? finish(&r, made, err) : rc;
+        if (dir_remove(r.work, &ignored) != 0) {
+            rc = rc != 0 ? err_wrap(err, "%s is left behind", r.work)
+                         : err_set(err, ERR_IO, "%s is left behind: %.120s", r.work, ignored.msg);
+        }
+    }
+    rerun_guard_close(&r.guard);
+    cJSON_Delete(r.file);
+    free(r.work);
+    free(r.base);
+    free(r.name);
+    return rc;
+}
+
+void rerun_made_release(struct rerun_made *made)
+{
+    cJSON_Delete(made->file);
+    free(made->path);
+    free(made->kept);
+    *made = (struct rerun_made){0};
+}

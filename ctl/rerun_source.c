@@ -1,0 +1,269 @@
+/* Where a cell's accepted results, its plan and its lock are taken from: state, read only. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "base/xalloc.h"
+#include "ctl/rerun.h"
+#include "daemon/rpc/client.h"
+#include "prereg/amendment.h"
+#include "prereg/imported.h"
+#include "prereg/task.h"
+#include "state/store.h"
+
+#define RESULT_BYTES_MAX ((size_t)16 << 20)
+#define SMALL_BYTES_MAX  ((size_t)16 << 20)
+
+/* ---- plan and lock ---- */
+
+static int read_origin(struct rerun_source *src, struct err *err)
+{
+    cJSON *o = NULL;
+    const char *path = NULL;
+    char *file = path_join(src->folder, "origin.json");
+    int rc = json_read_file(file, SMALL_BYTES_MAX, &o, err);
+    rc = rc == 0 ? json_get_string(o, "path", &path, err) : rc;
+    if (rc == 0) {
+        src->origin = xstrdup(path);
+    }
+    cJSON_Delete(o);
+    free(file);
+    return rc;
+}
+
+/* The lock with its first amendments, up to the one of this head. */
+static int read_lock(struct rerun_source *src, const char *head, struct err *err)
+{
+    struct amendment_chain all = {0};
+    struct amendment_chain some = {0};
+    char *path = path_join(src->folder, "grid.toml.lock");
+    char *amendments = path_join(src->folder, AMENDMENT_FOLDER);
+    int rc = lock_read(path, &src->lock, err);
+    rc = rc == 0 ? amendments_read(amendments, src->lock, &all, err) : rc;
+    if (rc == 0) {
+        amendments_begin(src->lock, &some);
+        for (size_t i = 0; rc == 0 && i < all.n && strcmp(some.head, head) != 0; i++) {
+            rc = amendments_append(&some, src->lock->root, json_copy(all.list[i]), err);
+        }
+        if (rc == 0 && strcmp(some.head, head) != 0) {
+            rc = err_set(err, ERR_LOCK, "%s: no amendment has the head %.16s", amendments, head);
+        }
+        if (rc == 0) {
+            lock_take_amendments(src->lock, &some);
+        }
+    }
+    amendments_release(&some);
+    amendments_release(&all);
+    free(amendments);
+    free(path);
+    return rc;
+}
+
+static int read_program(struct rerun_source *src, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct diag diag;
+    char *amendments = path_join(src->folder, AMENDMENT_FOLDER);
+    char *path = amendment_file(amendments, src->lock->n_amendments, "toml");
+    if (file_kind_at(path) == FILE_ABSENT && src->lock->n_amendments == 0) {
+        free(path); /* never amended: the text that was submitted lies there alone */
+        path = path_join(src->folder, "grid.toml");
+    }
+    diag_init(&diag, src->origin);
+    int rc = file_read(path, SMALL_BYTES_MAX, &text, err);
+    if (rc == 0) {
+        rc = program_parse(text.buf, text.len, src->origin, &src->program, &diag, err);
+    }
+    diag_release(&diag);
+    strbuf_release(&text);
+    free(path);
+    free(amendments);
+    return rc;
+}
+
+static void forget_plan(struct rerun_source *src)
+{
+    program_free(src->program);
+    lock_free(src->lock);
+    src->program = NULL;
+    src->lock = NULL;
+}
+
+int rerun_source_at(struct rerun_source *src, const char *head, struct err *err)
+{
+    if (src->lock != NULL && strcmp(src->lock->head, head) == 0) {
+        return 0;
+    }
+    forget_plan(src);
+    int rc = read_lock(src, head, err);
+    rc = rc == 0 ? read_program(src, err) : rc;
+    return rc == 0 ? lock_verify(src->program, src->lock, LOCK_PLAN | LOCK_DATA | LOCK_PINS, NULL,
+                                 NULL, err)
+                   : rc;
+}
+
+/* ---- the accepted results ---- */
+
+static int take_result(void *ctx, uint32_t task, uint32_t attempt_no, const struct digest *digest,
+                       struct err *err)
+{
+    struct rerun_source *src = ctx;
+    (void)attempt_no;
+    (void)err;
+    if (task / src->n_stages == src->cell) {
+        src->accepted[task % src->n_stages].done = true;
+        src->accepted[task % src->n_stages].digest = *digest;
+    }
+    return 0;
+}
+
+/* The head of the plan that its worker was given; one that says none was given the root's. */
+static int read_head(struct rerun_source *src, struct rerun_accepted *a, struct err *err)
+{
+    cJSON *task = NULL;
+    const char *head = src->lock->root;
+    char *path = path_join(a->folder, TASK_FILE);
+    int rc = json_read_file(path, SMALL_BYTES_MAX, &task, err);
+    rc = rc == 0 ? json_opt_string(task, "head", &head, err) : rc;
+    if (rc == 0) {
+        (void)snprintf(a->head, sizeof(a->head), "%s", head);
+    }
+    cJSON_Delete(task);
+    free(path);
+    return rc;
+}
+
+static int read_accepted(struct rerun_source *src, size_t stage, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct rerun_accepted *a = &src->accepted[stage];
+    char *path = xasprintf("%s/cells/%s/%s/" TASK_RESULT_FILE, src->folder,
+                           src->program->cells[src->cell].folder, src->program->stages[stage].name);
+    char *real = realpath(path, NULL);
+    int rc = real == NULL ? err_set_errno(err, errno, "read %s", path)
+                          : file_read(real, RESULT_BYTES_MAX, &text, err);
+    if (rc == 0) {
+        const struct digest found = digest_bytes(text.buf, text.len);
+        rc = digest_equal(&found, &a->digest)
+                 ? json_parse_lax(text.buf, text.len, &a->result, err)
+                 : err_set(err, ERR_CORRUPT, "%s was changed after it had been accepted", path);
+    }
+    if (rc == 0) {
+        a->folder = path_folder(real);
+        rc = read_head(src, a, err);
+    }
+    strbuf_release(&text);
+    free(real);
+    free(path);
+    return rc;
+}
+
+static int read_all(struct rerun_source *src, struct err *err)
+{
+    size_t n = 0;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < src->n_stages; i++) {
+        if (src->accepted[i].done) {
+            rc = read_accepted(src, i, err);
+            n++;
+        }
+    }
+    return rc == 0 && n == 0 ? err_set(err, ERR_REFUSED,
+                                       "no stage of %s is done: there is nothing to compare with",
+                                       src->program->cells[src->cell].name)
+                             : rc;
+}
+
+/* ---- opening ---- */
+
+static int find_cell(struct rerun_source *src, const char *name, struct err *err)
+{
+    const struct program *p = src->program;
+    src->cell = program_find_cell(p, name);
+    if (src->cell != INDEX_NONE) {
+        return 0;
+    }
+    const char **names = xcalloc(p->n_cells, sizeof(*names));
+    for (size_t i = 0; i < p->n_cells; i++) {
+        names[i] = p->cells[i].name;
+    }
+    const char *near = text_nearest(name, names, p->n_cells);
+    free(names);
+    return near != NULL
+               ? err_set(err, ERR_NOT_FOUND, "no cell is called \"%.80s\"; did you mean \"%.80s\"?",
+                         name, near)
+               : err_set(err, ERR_NOT_FOUND, "no cell is called \"%.100s\" (see `preregctl cells`)",
+                         name);
+}
+
+static int open_program(struct rerun_source *src, struct store *store,
+                        const struct store_program *p, const char *cell, struct err *err)
+{
+    char root[DIGEST_HEX_SIZE];
+    if (!p->status.unsealed && !p->status.unblinded) {
+        return err_set(err, ERR_REFUSED,
+                       "the scores of %s are sealed: a cell is run again when all counted tasks "
+                       "have ended",
+                       p->id);
+    }
+    src->folder = xasprintf("%s/programs/%s", src->state, p->id);
+    digest_hex(&p->root, root);
+    int rc = read_origin(src, err);
+    rc = rc == 0 ? rerun_source_at(src, root, err) : rc;
+    if (rc == 0 && strcmp(src->lock->root, root) != 0) {
+        rc = err_set(err, ERR_LOCK, "%s holds the lock of another program", src->folder);
+    }
+    rc = rc == 0 ? find_cell(src, cell, err) : rc;
+    if (rc != 0) {
+        return rc;
+    }
+    src->n_stages = src->program->n_stages;
+    src->accepted = xcalloc(src->n_stages, sizeof(*src->accepted));
+    rc = store_results(store, p->no, false, take_result, src, err);
+    return rc == 0 ? read_all(src, err) : rc;
+}
+
+int rerun_source_open(struct rerun_source *src, const struct rerun_ask *ask, struct err *err)
+{
+    struct store *store = NULL;
+    struct store_program p;
+    struct arena texts;
+    int rc = 0;
+    *src = (struct rerun_source){0};
+    if (ask->program != NULL && imported_is_folder(ask->program)) {
+        return err_set(
+            err, ERR_REFUSED,
+            "%.150s was imported: preregd ran none of it, and there is nothing to run again",
+            ask->program);
+    }
+    if (ask->state != NULL) {
+        src->state = path_absolute(NULL, ask->state);
+    } else if ((rc = rpc_state_folder(&src->state, err)) != 0) {
+        return rc;
+    }
+    arena_init(&texts);
+    rc = store_open(src->state, STORE_READER, &store, err);
+    rc = rc == 0 ? store_program_find(store, ask->program, &texts, &p, err) : rc;
+    rc = rc == 0 ? open_program(src, store, &p, ask->cell, err) : rc;
+    store_close(store);
+    arena_release(&texts);
+    return rc;
+}
+
+void rerun_source_release(struct rerun_source *src)
+{
+    for (size_t i = 0; src->accepted != NULL && i < src->n_stages; i++) {
+        free(src->accepted[i].folder);
+        cJSON_Delete(src->accepted[i].result);
+    }
+    free(src->accepted);
+    forget_plan(src);
+    free(src->origin);
+    free(src->folder);
+    free(src->state);
+    *src = (struct rerun_source){0};
+}

@@ -1,0 +1,190 @@
+#include "ctl/rerun_worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
+
+#define GRACE_MS         10000
+#define EXEC_FAILED_CODE 127
+#define WORDS_BYTES      160
+
+/* ---- signals to us ---- */
+
+int rerun_guard_open(struct rerun_guard *g, struct err *err)
+{
+    sigset_t held;
+    (void)sigemptyset(&held);
+    (void)sigaddset(&held, SIGINT);
+    (void)sigaddset(&held, SIGTERM);
+    (void)sigaddset(&held, SIGHUP);
+    g->fd = signalfd(-1, &held, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (g->fd < 0) {
+        return err_set_errno(err, errno, "signalfd");
+    }
+    (void)sigprocmask(SIG_BLOCK, &held, &g->before);
+    return 0;
+}
+
+static int take_signal(const struct rerun_guard *g)
+{
+    struct signalfd_siginfo info;
+    return read(g->fd, &info, sizeof(info)) == (ssize_t)sizeof(info) ? (int)info.ssi_signo : 0;
+}
+
+void rerun_guard_close(struct rerun_guard *g)
+{
+    if (g->fd < 0) {
+        return;
+    }
+    while (take_signal(g) != 0) {
+    }
+    (void)sigprocmask(SIG_SETMASK, &g->before, NULL);
+    (void)close(g->fd);
+    g->fd = -1;
+}
+
+static int stopped(int sig, struct err *err)
+{
+    return err_set(err, ERR_REFUSED, "stopped by signal %d (%s); nothing of it is kept", sig,
+                   strsignal(sig));
+}
+
+int rerun_guard_check(const struct rerun_guard *g, struct err *err)
+{
+    int sig = take_signal(g);
+    return sig == 0 ? 0 : stopped(sig, err);
+}
+
+/* ---- the worker ---- */
+
+static void child_open(const char *name, int flags, int as)
+{
+    int fd = open(name, flags, 0600);
+    if (fd < 0 || dup2(fd, as) < 0) {
+        _exit(EXEC_FAILED_CODE);
+    }
+    if (fd != as) {
+        (void)close(fd);
+    }
+}
+
+static void child_run(const struct rerun_worker *w, pid_t parent)
+{
+    const struct rlimit none = {0, 0};
+    sigset_t mask;
+    /* Both steps, in this order: a parent that died before prctl is noticed by its number. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent || chdir(w->folder) != 0) {
+        _exit(EXEC_FAILED_CODE);
+    }
+    (void)setpgid(0, 0);
+    child_open("/dev/null", O_RDONLY, STDIN_FILENO);
+    child_open("stdout.log", O_WRONLY | O_CREAT | O_APPEND, STDOUT_FILENO);
+    child_open("stderr.log", O_WRONLY | O_CREAT | O_APPEND, STDERR_FILENO);
+    (void)setrlimit(RLIMIT_CORE, &none);
+    (void)sigemptyset(&mask);
+    (void)sigprocmask(SIG_SETMASK, &mask, NULL);
+    (void)execve(w->exec, w->argv, w->env);
+    const char *why = strerror(errno);
+    ssize_t ignored = write(STDERR_FILENO, why, strlen(why));
+    (void)ignored;
+    _exit(EXEC_FAILED_CODE);
+}
+
+/* Until it has ended. The first signal to us, or 0. */
+static int watch(const struct rerun_guard *g, pid_t pid, int pid_fd)
+{
+    int first = 0;
+    int64_t kill_at = 0;
+    for (;;) {
+        struct pollfd fds[2] = {{.fd = pid_fd, .events = POLLIN}, {.fd = g->fd, .events = POLLIN}};
+        int64_t left = first == 0 ? -1 : kill_at - clock_mono().ms;
+        (void)poll(fds, 2, first == 0 ? -1 : left < 0 ? 0 : (int)left);
+        if (fds[0].revents != 0) {
+            return first;
+        }
+        int sig = take_signal(g);
+        if (sig != 0 && first == 0) {
+            first = sig;
+            kill_at = clock_mono().ms + GRACE_MS;
+            (void)kill(-pid, SIGTERM);
+        } else if (sig != 0 || (first != 0 && clock_mono().ms >= kill_at)) {
+            (void)kill(-pid, SIGKILL);
+            kill_at = clock_mono().ms + GRACE_MS;
+        }
+    }
+}
+
+/* The last line that it wrote to standard error, at most WORDS_BYTES of it. */
+static void last_words(const char *folder, char out[WORDS_BYTES + 1])
+{
+    char text[WORDS_BYTES + 1] = "";
+    char *path = path_join(folder, "stderr.log");
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+    off_t from = size > WORDS_BYTES ? size - WORDS_BYTES : 0;
+    ssize_t n = fd < 0 ? 0 : pread(fd, text, WORDS_BYTES, from);
+    text[n < 0 ? 0 : n] = '\0';
+    for (size_t len = strlen(text); len > 0 && text[len - 1] == '\n';) {
+        text[--len] = '\0';
+    }
+    const char *line = strrchr(text, '\n');
+    (void)snprintf(out, WORDS_BYTES + 1, "%s", line == NULL ? text : line + 1);
+    text_make_utf8(out);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    free(path);
+}
+
+static int judge(const struct rerun_worker *w, int status, struct err *err)
+{
+    char words[WORDS_BYTES + 1];
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+        return 0;
+    }
+    last_words(w->folder, words);
+    return WIFEXITED(status)
+               ? err_set(err, ERR_OTHER, "%s ended with code %d: %s", w->name, WEXITSTATUS(status),
+                         words[0] == '\0' ? "it says nothing" : words)
+               : err_set(err, ERR_OTHER, "%s was ended by signal %d: %s", w->name, WTERMSIG(status),
+                         words[0] == '\0' ? "it says nothing" : words);
+}
+
+int rerun_worker_run(const struct rerun_guard *g, const struct rerun_worker *w, struct err *err)
+{
+    const pid_t self = getpid();
+    const pid_t pid = fork();
+    if (pid < 0) {
+        return err_set_errno(err, errno, "fork");
+    }
+    if (pid == 0) {
+        child_run(w, self);
+    }
+    (void)setpgid(pid, pid); /* whoever of the two comes first */
+    int pid_fd = pidfd_open(pid, 0);
+    int sig = pid_fd < 0 ? 0 : watch(g, pid, pid_fd);
+    int rc = pid_fd < 0 ? err_set_errno(err, errno, "watch %s", w->name) : 0;
+    (void)kill(-pid, SIGKILL); /* what it left behind; the number is ours until waitpid() */
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (pid_fd >= 0) {
+        (void)close(pid_fd);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    return sig != 0 ? stopped(sig, err) : judge(w, status, err);
+}

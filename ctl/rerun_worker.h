@@ -1,0 +1,39 @@
+/*
+ * Running one worker to its end for `preregctl rerun`: in its folder, with the environment given
+ * and nothing else, its words in stdout.log and stderr.log.
+ *
+ * SIGINT, SIGTERM and SIGHUP are held while a guard is open: the worker is told SIGTERM, is killed
+ * after the grace time or at the next signal, and the caller can clean up. A worker that is left
+ * when this process is killed dies with it.
+ */
+#ifndef CTL_RERUN_WORKER_H
+#define CTL_RERUN_WORKER_H
+
+#include <signal.h>
+
+#include "base/err.h"
+
+struct rerun_guard {
+    int fd; /* signalfd; -1 closed */
+    sigset_t before;
+};
+
+int rerun_guard_open(struct rerun_guard *g, struct err *err) MUST_CHECK;
+void rerun_guard_close(struct rerun_guard *g); /* signals that came meanwhile are dropped */
+/* ERR_REFUSED when a signal has come. */
+int rerun_guard_check(const struct rerun_guard *g, struct err *err) MUST_CHECK;
+
+struct rerun_worker {
+    const char *name;  /* for messages */
+    const char *exec;  /* absolute */
+    char *const *argv; /* NULL-terminated, as env: "NAME=value" */
+    char *const *env;
+    const char *folder; /* absolute */
+};
+
+/* 0 when it exited with code 0. ERR_REFUSED: it was stopped by a signal to us; ERR_OTHER tells how
+ * else it ended, with its last words. */
+int rerun_worker_run(const struct rerun_guard *g, const struct rerun_worker *w,
+                     struct err *err) MUST_CHECK;
+
+#endif
