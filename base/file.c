@@ -91,9 +91,14 @@ int file_write_all(int fd, const void *data, size_t len, struct err *err)
 
 int file_in_memory(const void *data, size_t len, int *fd, struct err *err)
 {
-    *fd = memfd_create("preregd", MFD_CLOEXEC);
+    int made = memfd_create("preregd", MFD_CLOEXEC);
+    *fd = made < 0 ? -1 : fcntl(made, F_DUPFD_CLOEXEC, 3);
+    int why = errno;
+    if (made >= 0) {
+        (void)close(made);
+    }
     if (*fd < 0) {
-        return err_set_errno(err, errno, "memfd_create");
+        return err_set_errno(err, why, "memfd_create");
     }
     int rc = file_write_all(*fd, data, len, err);
     if (rc == 0 && lseek(*fd, 0, SEEK_SET) != 0) {

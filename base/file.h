@@ -47,7 +47,7 @@ void file_writer_release(struct file_writer *w);
 int file_write_all(int fd, const void *data, size_t len, struct err *err) MUST_CHECK;
 
 /* A file of these bytes that lies on no disk and is gone when it is closed; read from its start.
- * For a child that takes files only. */
+ * For a child that takes files only: never descriptor 0, 1 or 2, even where those are closed. */
 int file_in_memory(const void *data, size_t len, int *fd, struct err *err) MUST_CHECK;
 
 /* Copies a regular file atomically (as file_write_atomic). */

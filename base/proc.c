@@ -1,10 +1,12 @@
 #include "base/proc.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
@@ -24,6 +26,17 @@ struct child {
     int err_fd;
 };
 
+void proc_mend_inherited(void)
+{
+    for (int fd = 0; fd <= 2; fd++) {
+        /* the lowest number that is free is taken: all below are there */
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDONLY) != fd) {
+            abort();
+        }
+    }
+    (void)signal(SIGCHLD, SIG_DFL);
+}
+
 static void close_fd(int *fd)
 {
     if (*fd >= 0) {
@@ -41,7 +54,11 @@ static int spawn_child(const struct proc_spec *spec, const int out[2], const int
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
     sigset_t none;
+    sigset_t ignored_here; /* the daemon's, or inherited: a child expects neither */
     (void)sigemptyset(&none);
+    (void)sigemptyset(&ignored_here);
+    (void)sigaddset(&ignored_here, SIGPIPE);
+    (void)sigaddset(&ignored_here, SIGCHLD);
     (void)posix_spawn_file_actions_init(&actions);
     (void)posix_spawnattr_init(&attr);
     if (spec->in_fd > 0) {
@@ -59,8 +76,9 @@ static int spawn_child(const struct proc_spec *spec, const int out[2], const int
     }
     (void)posix_spawnattr_setpgroup(&attr, 0);
     (void)posix_spawnattr_setsigmask(&attr, &none);
-    (void)posix_spawnattr_setflags(&attr,
-                                   (short)(POSIX_SPAWN_SETSIGMASK | group_flags[spec->place]));
+    (void)posix_spawnattr_setsigdefault(&attr, &ignored_here);
+    (void)posix_spawnattr_setflags(
+        &attr, (short)(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | group_flags[spec->place]));
     /* posix_spawn's prototype lacks const; it changes neither array (POSIX.1-2017, RATIONALE of
      * exec). */
     union {
@@ -171,9 +189,33 @@ static int child_drain(const struct proc_spec *spec, struct child *c, struct pro
     return 0;
 }
 
+/* Whatever became of it, nothing of its group stays behind. While it is ours to wait for, its
+ * number is nobody else's; where the kernel has reaped it (SIGCHLD is ignored), nothing may be sent
+ * there, and how it ended is not known: that must never look like 0. */
+static int child_end(const struct proc_spec *spec, const struct child *c, struct proc_result *r,
+                     int rc, struct err *err)
+{
+    siginfo_t info;
+    int status = 0;
+    if (waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0) {
+        (void)kill(spec->place == PROC_TERMINAL ? c->pid : -c->pid, SIGKILL);
+    }
+    pid_t got;
+    while ((got = waitpid(c->pid, &status, 0)) < 0 && errno == EINTR) {
+    }
+    if (got != c->pid) {
+        return rc != 0 ? rc : err_set_errno(err, errno, "the end of %s", spec->argv[0]);
+    }
+    r->code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    r->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    return rc;
+}
+
 int proc_run(const struct proc_spec *spec, struct proc_result *r, struct err *err)
 {
     struct child c = {.pid = -1, .pid_fd = -1, .out_fd = -1, .err_fd = -1};
+    assert(spec->in_fd == 0 || spec->in_fd > 2);
+    assert(spec->fd3 == 0 || spec->fd3 > 2);
     *r = (struct proc_result){.code = -1, .out = STRBUF_INIT, .err = STRBUF_INIT};
     int rc = child_start(spec, &c, err);
     if (rc != 0) {
@@ -182,17 +224,10 @@ int proc_run(const struct proc_spec *spec, struct proc_result *r, struct err *er
     c.pid_fd = pidfd_open(c.pid, 0);
     rc = c.pid_fd < 0 ? err_set_errno(err, errno, "watch %s", spec->argv[0])
                       : child_drain(spec, &c, r, err);
-    /* Whatever became of it, nothing of its group stays behind; the group's number is ours until
-     * waitpid(). */
-    (void)kill(spec->place == PROC_TERMINAL ? c.pid : -c.pid, SIGKILL);
-    int status = 0;
-    while (waitpid(c.pid, &status, 0) < 0 && errno == EINTR) {
-    }
+    rc = child_end(spec, &c, r, rc, err);
     close_fd(&c.pid_fd);
     close_fd(&c.out_fd);
     close_fd(&c.err_fd);
-    r->code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    r->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     return rc;
 }
 

@@ -10,6 +10,12 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 
+/* What main() of a program that runs children or opens files calls first. Whoever started us may
+ * have closed descriptors 0 to 2: then the next file would get that number, and be read or written
+ * as if it were a standard stream; each that is missing becomes /dev/null (reads end, writes fail).
+ * Or SIGCHLD is ignored: then no child's exit code could be had. */
+void proc_mend_inherited(void);
+
 enum proc_place {
     PROC_OWN_GROUP,   /* whatever it leaves behind ends with it */
     PROC_NO_TERMINAL, /* the same, in a session of its own: it cannot ask anybody anything */
@@ -34,8 +40,8 @@ struct proc_result {
     struct strbuf err; /* the last 4 KiB of stderr */
 };
 
-/* 0 when the child was started and has ended, however it ended. result is always valid to release.
- */
+/* 0 when the child was started and has ended, however it ended; without its exit code, as where
+ * SIGCHLD is ignored, it is an error. result is always valid to release. */
 int proc_run(const struct proc_spec *spec, struct proc_result *result, struct err *err) MUST_CHECK;
 void proc_result_release(struct proc_result *result);
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/proc.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/ctl.h"
@@ -41,6 +42,7 @@ static void move_state_back(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    proc_mend_inherited();
     (void)setlocale(LC_CTYPE, "");
     if (argc < 2) {
         ctl_print_help(NULL);

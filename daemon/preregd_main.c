@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/proc.h"
 #include "base/xalloc.h"
 #include "daemon/rpc/client.h"
 #include "daemon/shell.h"
@@ -104,6 +105,7 @@ static int submit(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    proc_mend_inherited();
     if (argc >= 2 && strcmp(argv[1], "serve") == 0) {
         return serve(argc, argv);
     }

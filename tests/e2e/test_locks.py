@@ -92,6 +92,23 @@ def test_keys(place):
     expect("not among the allowed" in run.stderr, run.stderr)
 
 
+def test_closed_streams(place):
+    """Whoever starts us may have closed the standard streams: what is signed and checked is the lock all the same."""
+    grid = prepare(place)
+    alice = key(place, "alice")
+    start = f"exec '{place.bin}/preregctl' lock"
+    run = subprocess.run(["sh", "-c", f"{start} '{grid}' --key '{alice}' <&-"], env=place.env, capture_output=True, timeout=60)
+    equal(run.returncode, OK, "lock without standard input")
+    place.ctl("lock", "--verify", grid)
+    with open(grid + ".lock", encoding="utf-8") as f:
+        signed = json.load(f)
+    with open(grid + ".lock", "w", encoding="utf-8") as f:
+        json.dump({**signed, "time": "2020-01-01T00:00:00.000Z"}, f)
+    for closed in ("<&-", "<&- >&-"):
+        run = subprocess.run(["sh", "-c", f"{start} --verify '{grid}' {closed}"], env=place.env, capture_output=True, timeout=60)
+        equal(run.returncode, LOCK, f"a tampered lock with {closed}: {run.stderr}")
+
+
 def test_git(place):
     """The commit and whether the tree was clean; nothing outside a repository."""
     if not shutil.which("git"):
@@ -141,4 +158,4 @@ def test_timestamp(place):
 
 if not shutil.which("ssh-keygen"):
     lab.skip("no ssh-keygen here")
-lab.main(test_required, test_not_covered, test_keys, test_git, test_timestamp)
+lab.main(test_required, test_not_covered, test_keys, test_closed_streams, test_git, test_timestamp)

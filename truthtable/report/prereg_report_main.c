@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/proc.h"
 #include "truthtable/report/report.h"
 
 static int usage(void)
@@ -17,6 +18,7 @@ static int usage(void)
 
 int main(int argc, char **argv)
 {
+    proc_mend_inherited();
     const char *folder = NULL;
     const char *out = NULL;
     for (int i = 1; i < argc; i++) {

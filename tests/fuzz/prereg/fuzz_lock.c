@@ -1,5 +1,6 @@
 /* Any bytes are either refused or a whole lock under its own root, of which there is a text to
- * sign; comparing it with a program only ever ends in "equal" or in a named difference. */
+ * sign; comparing it with a program or a clock only ever ends in "equal" or in a named difference.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "prereg/lock_sign.h"
+#include "prereg/lock_time.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -76,6 +78,10 @@ static void try_bytes(const void *data, size_t size)
     }
     if (lock != NULL) {
         rc = lock_verify(program, lock, LOCK_PLAN | LOCK_DATA | LOCK_PINS, NULL, NULL, &err);
+        if (rc != 0 && (rc != ERR_LOCK || err.msg[0] == '\0')) {
+            abort();
+        }
+        rc = lock_check_time(lock, (struct wall_time){.ms = 1}, &err);
         if (rc != 0 && (rc != ERR_LOCK || err.msg[0] == '\0')) {
             abort();
         }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -156,13 +157,88 @@ static void test_output_limits(void **state)
     proc_result_release(&r);
 }
 
+/* A child of ours does what the row's name says and answers 0. */
+static void in_a_child(int (*what)(void))
+{
+    int status = 0;
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        _exit(what());
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* The kernel has taken the exit code away: that is an error, never 0. */
+static int run_with_ignored_ends(void)
+{
+    struct proc_result r;
+    struct err err = {0};
+    (void)signal(SIGCHLD, SIG_IGN);
+    if (run("exit 7", 5000, &r, &err) == 0) {
+        return 1;
+    }
+    proc_result_release(&r);
+    proc_mend_inherited();
+    if (run("exit 7", 5000, &r, &err) != 0 || r.code != 7) {
+        return 2;
+    }
+    proc_result_release(&r);
+    return 0;
+}
+
+/* Bytes for a child lie above its standard streams, whatever is closed here. */
+static int run_with_closed_streams(void)
+{
+    struct proc_result r;
+    struct err err = {0};
+    int in_fd = -1;
+    (void)close(STDIN_FILENO);
+    (void)close(STDOUT_FILENO);
+    if (file_in_memory("bytes", 5, &in_fd, &err) != 0 || in_fd <= 2) {
+        return 1;
+    }
+    proc_mend_inherited();
+    static const char *const argv[] = {"cat", NULL};
+    const struct proc_spec spec = {.argv = argv, .max_out_bytes = 100, .in_fd = in_fd};
+    if (proc_run(&spec, &r, &err) != 0 || strcmp(r.out.buf, "bytes") != 0) {
+        return 2;
+    }
+    proc_result_release(&r);
+    /* reads end, and what is written is not lost without a word */
+    char c;
+    return read(STDIN_FILENO, &c, 1) == 0 && write(STDOUT_FILENO, "x", 1) < 0 ? 0 : 3;
+}
+
+static int run_with_default_signals(void)
+{
+    struct proc_result r;
+    struct err err = {0};
+    (void)signal(SIGPIPE, SIG_IGN);
+    if (run("kill -PIPE $$; exit 3", 5000, &r, &err) != 0 || r.signal != SIGPIPE) {
+        return 1;
+    }
+    proc_result_release(&r);
+    return 0;
+}
+
+static void test_inherited(void **state)
+{
+    (void)state;
+    in_a_child(run_with_ignored_ends);
+    in_a_child(run_with_closed_streams);
+    in_a_child(run_with_default_signals);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_end),        cmocka_unit_test(test_surroundings),
         cmocka_unit_test(test_given_files),   cmocka_unit_test(test_no_such_program),
         cmocka_unit_test(test_time_limit),    cmocka_unit_test(test_left_behind),
-        cmocka_unit_test(test_output_limits),
+        cmocka_unit_test(test_output_limits), cmocka_unit_test(test_inherited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
