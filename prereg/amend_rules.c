@@ -59,6 +59,12 @@ static const char *key_at(const cJSON *change, int n)
     return cJSON_IsString(key) ? key->valuestring : "";
 }
 
+static bool has_both(const cJSON *change)
+{
+    return cJSON_IsString(json_member(change, "from")) && cJSON_IsString(json_member(change, "to"));
+}
+
+/* A metric that is new or gone is another measure. */
 static struct place_of of_measure(const cJSON *change)
 {
     static const struct named keys[] = {
@@ -68,8 +74,9 @@ static struct place_of of_measure(const cJSON *change)
         {"chance", {KIND_SEALED, "chance", NULL}},
         {"items", {KIND_SEALED, "items", NULL}},
     };
-    return find_named(keys, ARRAY_LEN(keys), key_at(change, 3),
-                      (struct place_of){KIND_SEALED, "measures", NULL});
+    struct place_of other = {KIND_SEALED, "measures", NULL};
+    struct place_of of = find_named(keys, ARRAY_LEN(keys), key_at(change, 3), other);
+    return of.kind != KIND_METRIC || has_both(change) ? of : other;
 }
 
 static struct place_of of_outcome(const cJSON *change)
@@ -90,8 +97,7 @@ static struct place_of of_stage(const cJSON *change)
 /* An entry of [data] that is new or gone is no other path. */
 static struct place_of of_data(const cJSON *change)
 {
-    bool both = cJSON_IsString(json_member(change, "from")) &&
-                cJSON_IsString(json_member(change, "to")) && key_at(change, 2)[0] != '\0';
+    bool both = has_both(change) && key_at(change, 2)[0] != '\0';
     return (struct place_of){both ? KIND_DATA : KIND_FIXED, both ? "data path" : "data", NULL};
 }
 
@@ -232,8 +238,7 @@ static char *why_not_metric(const struct amend_state *s, const cJSON *change)
 {
     size_t before = program_find_measure(s->now, key_at(change, 2));
     size_t after = program_find_measure(s->then, key_at(change, 2));
-    if (before == INDEX_NONE || after == INDEX_NONE || json_member(change, "from") == NULL ||
-        json_member(change, "to") == NULL) {
+    if (before == INDEX_NONE || after == INDEX_NONE) {
         return xstrdup("the measures themselves are sealed for good: " AMEND_SUPERSEDE);
     }
     size_t a = s->now->measures[before].stage;

@@ -147,6 +147,9 @@ static int apply_change(cJSON *locked, const cJSON *change, struct err *err)
     if ((now == NULL) != (from == NULL) || (now != NULL && !same_value(now, from))) {
         return refuse_change(change, "is not what it changes from", err);
     }
+    if (same_value(from, to)) {
+        return refuse_change(change, "is changed to what it is", err);
+    }
     if (to == NULL) {
         cJSON_DeleteItemFromObjectCaseSensitive(holder, key);
     } else if (now == NULL) {

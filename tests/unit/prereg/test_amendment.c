@@ -484,6 +484,10 @@ static void test_what_does_not_follow(void **state)
     write_amendment(w, 1, a);
     expect_refused(w, ERR_LOCK, "plan.measure.acc.metric is not what it changes from");
     cJSON_Delete(a);
+    a = amendment_of(w, 1, w->lock->root, (const char *const[2]){STEPS[0], STEPS[0]});
+    write_amendment(w, 1, a);
+    expect_refused(w, ERR_LOCK, "plan.measure.acc.metric is changed to what it is");
+    cJSON_Delete(a);
     a = amendment_of(w, 1, w->lock->root, values);
     cJSON *change = cJSON_GetObjectItemCaseSensitive(a, "changes")->child;
     cJSON_DeleteItemFromObjectCaseSensitive(change, "from"); /* adds what is there */
