@@ -52,6 +52,17 @@ size_t instrument_n_router_facts(void)
     return ARRAY_LEN(INSTRUMENT_ROUTER_FACTS);
 }
 
+bool instrument_name_is_taken(const char *name)
+{
+    static const char *const taken[] = {"margins", "dispersion", "detectable", "apparatus"};
+    for (size_t i = 0; i < ARRAY_LEN(taken); i++) {
+        if (strcmp(name, taken[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 const char *instrument_kind_name(enum instrument_kind k)
 {
     return k < INSTRUMENT_KIND_NR ? KINDS[k].name : "?";

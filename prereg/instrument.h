@@ -31,6 +31,10 @@ const char *instrument_kind_name(enum instrument_kind k);
 enum instrument_kind instrument_kind_find(const char *name);
 const struct instrument_field *instrument_fields(enum instrument_kind k, size_t *n);
 
+/* Those that need no declaration are given under these names: margins, dispersion, detectable,
+ * apparatus. No declared one bears them. */
+bool instrument_name_is_taken(const char *name);
+
 /* `discussion_only` as declared; without the key, an instrument called "supplementary" is. */
 bool instrument_discussion_only(const struct instrument *in);
 

@@ -45,6 +45,11 @@ void load_instruments(struct load *l)
         const struct toml_node *t = section->items[i];
         bool discussion_only = false;
         enum instrument_kind kind = kind_of(l, t);
+        if (instrument_name_is_taken(t->key)) {
+            load_error_key(l, t,
+                           "every report gives an instrument of this name without a declaration: "
+                           "choose another");
+        }
         (void)load_bool(l, t, "discussion_only", &discussion_only);
         if (kind != INSTRUMENT_KIND_NR) {
             checks[kind](l, t);

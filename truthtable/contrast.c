@@ -1,4 +1,5 @@
 /* Contrasts: per measure over settings and replicates, pooled over (setting x measure) pairs. */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -217,6 +218,17 @@ static const struct pairs *pair_any(struct contrasting *ct, size_t contrast, siz
     return out;
 }
 
+/* A factor beyond double is known to lie over the greatest one. */
+static struct number one_bf10(double d, double se, double tau)
+{
+    double ln = stat_ln_bf10(d, se, tau);
+    if (isnan(ln)) {
+        return number_unknown("the logarithm of the factor is beyond double");
+    }
+    double bf = exp(ln);
+    return isinf(bf) ? number_bound(DBL_MAX, true) : number_point(bf);
+}
+
 /* The range of the factor over the locked priors. */
 static struct number bf10(const struct prior_sds *priors, struct number d, struct number se)
 {
@@ -226,9 +238,9 @@ static struct number bf10(const struct prior_sds *priors, struct number d, struc
     if (!number_is_point(&d) || !number_is_point(&se) || !(se.lo > 0)) {
         return number_unknown("needs an estimate and a standard error above 0");
     }
-    struct number out = number_point(stat_bf10(d.lo, se.lo, priors->taus[0]));
+    struct number out = one_bf10(d.lo, se.lo, priors->taus[0]);
     for (size_t i = 1; i < priors->n && out.known; i++) {
-        struct number x = number_point(stat_bf10(d.lo, se.lo, priors->taus[i]));
+        struct number x = one_bf10(d.lo, se.lo, priors->taus[i]);
         out = x.known ? number_range(fmin(out.lo, x.lo), fmax(out.hi, x.hi)) : x;
     }
     return out;

@@ -31,15 +31,19 @@ double stat_detectable_difference(double n, double omega2, double var_a_per_k, d
     return (Z_TWO_SIDED_05 + Z_POWER_80) * sqrt((omega2 + var_a_per_k + var_b_per_k) / n);
 }
 
-double stat_bf10(double d, double se, double tau)
+double stat_ln_bf10(double d, double se, double tau)
 {
-    if (!(se > 0) || !(tau > 0)) {
+    if (!isfinite(d) || !isfinite(se) || !isfinite(tau) || !(se > 0) || !(tau > 0)) {
         return (double)NAN;
     }
-    double se2 = se * se;
-    double tau2 = tau * tau;
-    double z = d / se;
-    return exp(-0.5 * log1p(tau2 / se2) + 0.5 * z * z * tau2 / (se2 + tau2));
+    /* with r = tau / se: -ln sqrt(1 + r^2) + (d / se * r / sqrt(1 + r^2))^2 / 2, which squares
+     * neither se nor tau */
+    double r = tau / se;
+    double root = hypot(1, r);
+    double pull = d / se * (isinf(r) ? 1 : r / root);
+    double log_root = r < 1 ? 0.5 * log1p(r * r) : isinf(r) ? log(tau) - log(se) : log(root);
+    double ln = 0.5 * pull * pull - log_root;
+    return isfinite(ln) ? ln : (double)NAN;
 }
 
 double stat_mean(const double *v, size_t n)

@@ -16,9 +16,11 @@ double stat_floor_above_chance(double floor, double chance, double n);
  * (z_{a/2} + z_b) sqrt((omega2 + var_a / k_a + var_b / k_b) / n), Miller (2024), eq. 9 solved for
  * delta. */
 double stat_detectable_difference(double n, double omega2, double var_a_per_k, double var_b_per_k);
-/* Normal-normal Bayes factor for an estimate d with standard error se and an effect of sd tau under
- * H1. */
-double stat_bf10(double d, double se, double tau);
+/* ln BF10 of the normal-normal Bayes factor for an estimate d with standard error se and an effect
+ * of sd tau under H1: in logarithms, so that no evidence is too strong to be written down. NaN
+ * unless d is finite and se and tau are positive and finite, and where the logarithm itself is
+ * beyond double. */
+double stat_ln_bf10(double d, double se, double tau);
 
 double stat_mean(const double *v, size_t n); /* n > 0 */
 /* Sample sd about the mean, ddof 1; NaN for n < 2. */

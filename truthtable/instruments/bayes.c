@@ -2,21 +2,6 @@
 
 #include <math.h>
 
-double bayes_ln_bf10(double d, double se, double tau)
-{
-    if (!isfinite(d) || !isfinite(se) || !isfinite(tau) || !(se > 0) || !(tau > 0)) {
-        return (double)NAN;
-    }
-    /* with r = tau / se: -ln sqrt(1 + r^2) + (d / se * r / sqrt(1 + r^2))^2 / 2, which squares
-     * neither se nor tau */
-    double r = tau / se;
-    double root = hypot(1, r);
-    double pull = d / se * (isinf(r) ? 1 : r / root);
-    double log_root = r < 1 ? 0.5 * log1p(r * r) : isinf(r) ? log(tau) - log(se) : log(root);
-    double ln = 0.5 * pull * pull - log_root;
-    return isfinite(ln) ? ln : (double)NAN;
-}
-
 enum bayes_reading bayes_read(double ln_bf10, double low, double high)
 {
     if (isnan(ln_bf10)) {

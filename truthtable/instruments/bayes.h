@@ -1,8 +1,4 @@
-/*
- * Normal-normal Bayes factors and how they read: an estimate d with standard error se, H0: no
- * effect, H1: an effect drawn from N(0, tau^2). In logarithms, so that no evidence is too strong to
- * be written down.
- */
+/* How normal-normal Bayes factors (stat_ln_bf10) read: one alone, and under several priors. */
 #ifndef TRUTHTABLE_INSTRUMENTS_BAYES_H
 #define TRUTHTABLE_INSTRUMENTS_BAYES_H
 
@@ -16,9 +12,6 @@ enum bayes_reading {
     BAYES_AGAINST_NULL, /* BF10 > high */
 };
 
-/* ln BF10; NaN unless d is finite and se and tau are positive and finite, and where the logarithm
- * itself is beyond double. */
-double bayes_ln_bf10(double d, double se, double tau);
 /* low < high, bounds of BF10 itself (1/3 and 3). NaN reads as undetermined. */
 enum bayes_reading bayes_read(double ln_bf10, double low, double high);
 /* The same reading, and a determined one, under every prior; n > 0. */

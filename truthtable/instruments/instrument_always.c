@@ -245,9 +245,12 @@ static cJSON *by_items_json(const struct work *w, size_t k, size_t m)
         why = "the scores have no variance";
     }
     double difference = why == NULL ? power_difference(&d, n) : (double)NAN;
+    double observed = fabs(point_or_nan(&work_figure(w, k, m)->fields[FIELD_MEAN]));
     cJSON *o = json_object();
     json_put_number(o, "difference", difference);
     json_put_number(o, "n_items", work_is_share(me) ? n : (double)NAN);
+    json_put_number(o, "items_for_observed",
+                    why == NULL && observed > 0 ? ceil(power_items(&d, observed)) : (double)NAN);
     json_put_int(o, "cells_a", (int64_t)cells);
     json_put_int(o, "cells_b", (int64_t)cells);
     json_put_string(o, "why", why == NULL && !isfinite(difference) ? "no pair is left" : why);
@@ -333,11 +336,12 @@ static cJSON *check_json(const struct work *w, const struct apparatus *a, const 
     json_put_number(o, "value", cJSON_IsNumber(value) ? value->valuedouble : (double)NAN);
     put_truth(o, "holds", cJSON_IsBool(holds) ? truth_of(cJSON_IsTrue(holds)) : TRUTH_UNKNOWN);
     json_put_int(o, "attempts", cJSON_IsArray(attempts) ? cJSON_GetArraySize(attempts) : 0);
-    if (came == NULL) {
-        json_put_string(o, "why", "provenance.json says nothing of it");
-    } else {
-        json_put_string(o, "why", cJSON_IsString(why) ? why->valuestring : NULL);
-    }
+    const char *open = cJSON_IsBool(holds) ? NULL
+                       : came == NULL      ? "provenance.json says nothing of it"
+                       : !cJSON_IsArray(attempts) || cJSON_GetArraySize(attempts) == 0
+                           ? "no attempt was made"
+                           : "no attempt left a score";
+    json_put_string(o, "why", cJSON_IsString(why) ? why->valuestring : open);
     return o;
 }
 

@@ -79,8 +79,8 @@ static const char *why_none(const struct number *mean, const struct number *se)
 static cJSON *bayes_cell(const struct bayes_plan *plan, const cJSON *prior, size_t i,
                          const double estimate[2], struct bayes_sum *sum, const char *why)
 {
-    double ln = bayes_ln_bf10(estimate[0], estimate[1], prior->valuedouble);
-    double bf = stat_bf10(estimate[0], estimate[1], prior->valuedouble);
+    double ln = stat_ln_bf10(estimate[0], estimate[1], prior->valuedouble);
+    double bf = exp(ln);
     cJSON *o = json_object();
     plan->readings[i] = bayes_read(ln, plan->low, plan->high);
     spread_add(&sum->bf10, bf, why != NULL ? why : "the factor is beyond double");

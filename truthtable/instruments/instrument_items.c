@@ -26,13 +26,31 @@ struct items {
     const char *why;
 };
 
+/* Messages name no path: where the program's folder lies has no place in a report, and a long one
+ * would leave no room for the reason. */
+static int read_result(const char *path, cJSON **out, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    int rc = file_kind_at(path) == FILE_REGULAR
+                 ? file_read(path, RESULT_BYTES_MAX, &text, err)
+                 : err_set(err, ERR_NOT_FOUND, "there is no result.json");
+    if (rc == 0) {
+        rc = json_parse_lax(text.buf, text.len, out, err);
+        rc = rc == 0 ? 0 : err_wrap(err, "result.json");
+    } else if (rc != ERR_NOT_FOUND) {
+        rc = err_set(err, rc, "result.json cannot be read");
+    }
+    strbuf_release(&text);
+    return rc;
+}
+
 /* What a result says of its items: the file beside the result itself, and its digest. */
 static int items_named(const char *task_folder, char **path, struct digest *digest, struct err *err)
 {
     char *link = path_join(task_folder, "result.json");
     char *real = realpath(link, NULL);
     cJSON *result = NULL;
-    int rc = json_read_file_lax(link, RESULT_BYTES_MAX, &result, err);
+    int rc = read_result(link, &result, err);
     const cJSON *name = rc == 0 ? json_member(result, "items") : NULL;
     const cJSON *a = NULL;
     const char *hex = NULL;
@@ -76,8 +94,8 @@ static int read_cell(const struct items *it, const struct measure *m, size_t cel
     char *folder = xasprintf("%s/cells/%s/%s", it->w->in->folder, p->cells[cell].folder,
                              p->stages[m->stage].name);
     char *path = NULL;
-    struct digest said;
-    struct digest found;
+    struct digest said = {0};
+    struct digest found = {0};
     struct items_stream s;
     items_stream_init(&s, m->metric, it->cluster, items_table_take, table);
     int rc = items_named(folder, &path, &said, err);
@@ -113,9 +131,7 @@ static const char *read_pairs(const struct items *it, size_t m, struct items_tab
             const char *why = point_why(&work_score(it->w, m, cells[side])->value);
             items_table_begin(table, side == 0 ? 1 : -1);
             if (why == NULL && read_cell(it, &p->measures[m], cells[side], table, &err) != 0) {
-                /* Where the program's folder lies has no place in a report. */
-                const char *tail = strrchr(err.msg, '/');
-                why = tail == NULL ? err.msg : tail + 1;
+                why = err.msg;
             }
             if (why != NULL) {
                 return arena_printf(it->w->arena, "%s: %s", p->cells[cells[side]].name, why);

@@ -29,6 +29,7 @@ static size_t values_of(const struct router *r, const char *fact, size_t conditi
     const struct program *p = r->w->p;
     size_t n = 0;
     *why = "no cell has it";
+    size_t n_done = 0;
     for (size_t c = 0; c < p->n_cells; c++) {
         const struct evidence_value *v = evidence_fact(r->w->e, c, r->stage, fact);
         bool done = r->w->e->tasks[c * p->n_stages + r->stage].end == TASK_END_DONE;
@@ -41,11 +42,15 @@ static size_t values_of(const struct router *r, const char *fact, size_t conditi
                                                           : "known only as a bound");
             return 0;
         }
+        n_done += done ? 1 : 0;
         if (done && v->state == VALUE_KNOWN) {
             out[n++] = v->value;
         } else if (done && v->state == VALUE_NULL && v->why != NULL) {
             *why = v->why;
         }
+    }
+    if (n_done == 0) {
+        *why = "no task of its cells is done";
     }
     return n;
 }
@@ -84,6 +89,19 @@ static cJSON *component_json(struct router *r, const char *name, double *scratch
     return o;
 }
 
+/* Of the cells of a condition, or all (INDEX_NONE): those whose stage did not come to its end, of
+ * which nobody knows what their router did. */
+static size_t not_done(const struct router *r, size_t condition)
+{
+    const struct program *p = r->w->p;
+    size_t n = 0;
+    for (size_t c = 0; c < p->n_cells; c++) {
+        bool is_in = condition == INDEX_NONE || p->cells[c].condition == condition;
+        n += is_in && r->w->e->tasks[c * p->n_stages + r->stage].end != TASK_END_DONE ? 1 : 0;
+    }
+    return n;
+}
+
 static double mean_of(const struct router *r, const char *fact, size_t condition, double *scratch,
                       const char **why)
 {
@@ -116,6 +134,7 @@ static cJSON *condition_json(const struct router *r, size_t condition, double *s
     }
     json_put_string(o, "condition", p->conditions[condition].name);
     json_put_int(o, "n_cells", (int64_t)n_cells);
+    json_put_int(o, "not_done", (int64_t)not_done(r, condition));
     json_put(o, "vector", vector);
     json_put_number(o, "effective_experts",
                     mean_of(r, "router_effective", condition, scratch, &unused));
@@ -186,17 +205,22 @@ void instrument_router(struct told *t)
     for (size_t c = 0; c < t->w->p->n_conditions; c++) {
         json_push(conditions, condition_json(&r, c, scratch));
     }
+    size_t left_out = not_done(&r, INDEX_NONE);
+    json_put_int(t->json, "not_done", (int64_t)left_out);
     json_put(t->json, "components", components);
     json_put(t->json, "conditions", conditions);
     json_put(t->json, "pinned", strings(r.pinned, r.n_pinned));
     json_put(t->json, "varying", strings(r.varying, r.n_varying));
     answer(&r, scratch);
-    told_words(
-        t->json,
-        "Router health of the cells that have a router, condition by condition, and which "
-        "of its components differ between cells at all.",
-        arena_printf(a, "The same in every cell that has it: %s. Different: %s.%s",
-                     work_join(a, r.pinned, r.n_pinned), work_join(a, r.varying, r.n_varying),
-                     r.open == NULL ? ""
-                                    : arena_printf(a, " Undetermined, the first as %s.", r.open)));
+    told_words(t->json,
+               "Router health of the cells that have a router, condition by condition, and which "
+               "of its components differ between cells at all.",
+               arena_printf(
+                   a, "The same in every cell that has it: %s. Different: %s.%s%s",
+                   work_join(a, r.pinned, r.n_pinned), work_join(a, r.varying, r.n_varying),
+                   r.open == NULL ? "" : arena_printf(a, " Undetermined, the first as %s.", r.open),
+                   left_out == 0
+                       ? ""
+                       : arena_printf(a, " Left out: cells of which %s is not done, %zu of %zu.",
+                                      stage, left_out, t->w->p->n_cells)));
 }

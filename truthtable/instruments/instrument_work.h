@@ -43,6 +43,9 @@ void instrument_dispersion(const struct work *w, cJSON *out);
 void instrument_detectable(const struct work *w, cJSON *out);
 void instrument_apparatus(const struct work *w, cJSON *out);
 
+/* How a child that computed instruments was ended by a signal; false when it was not. */
+bool instruments_ended_words(int status, char *why, size_t size);
+
 /* A field of this kind by its name; `why` is taken when the value is unknown (NaN). */
 void told_truth(struct told *t, const char *field, enum truth v, const char *why);
 void told_number(struct told *t, const char *field, double v, const char *why);

@@ -1,5 +1,6 @@
 #include "truthtable/instruments/instruments.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -137,6 +138,7 @@ static void push_always(const struct work *w, cJSON *list)
         json_put_string(o, "declared", "always");
         json_put_bool(o, "discussion_only", false);
         json_put_string(o, "why", NULL);
+        assert(instrument_name_is_taken(always[i].name));
         always[i].compute(w, o);
         json_put(o, "fields", json_object());
         json_push(list, o);
@@ -234,10 +236,38 @@ static cJSON *told_all(const struct work *w)
     return o;
 }
 
+/* A contrast's Bayes factor is over the priors that instruments name. Those may be amended when the
+ * verdict stands, and the verdict keeps what it was computed with. */
+static void forget_bayes_factors(cJSON *contrasts)
+{
+    cJSON *contrast = NULL;
+    cJSON_ArrayForEach(contrast, contrasts)
+    {
+        cJSON *measure = NULL;
+        cJSON_ArrayForEach(measure, cJSON_GetObjectItemCaseSensitive(contrast, "measures"))
+        {
+            cJSON_DeleteItemFromObjectCaseSensitive(measure, "bf10");
+            cJSON_DeleteItemFromObjectCaseSensitive(measure, "bf10_bounds");
+        }
+    }
+}
+
+static bool same_contrasts(const cJSON *a, const cJSON *b)
+{
+    cJSON *x = json_copy(json_member(a, "contrasts"));
+    cJSON *y = json_copy(json_member(b, "contrasts"));
+    forget_bayes_factors(x);
+    forget_bayes_factors(y);
+    bool same = cJSON_Compare(x, y, true);
+    cJSON_Delete(x);
+    cJSON_Delete(y);
+    return same;
+}
+
 /* The evidence gives the verdict that stands: NULL, else what it does not give. */
 static const char *disagreement(const struct evidence *e, const struct instruments_input *in)
 {
-    static const char *const members[] = {"outcome", "gates", "contrasts"};
+    static const char *const members[] = {"outcome", "gates"};
     struct verdict v;
     struct err err = {0};
     const char *why = NULL;
@@ -250,6 +280,9 @@ static const char *disagreement(const struct evidence *e, const struct instrumen
                            true)) {
             why = members[i];
         }
+    }
+    if (why == NULL && !same_contrasts(v.json, in->verdict)) {
+        why = "contrasts";
     }
     verdict_release(&v);
     return why;

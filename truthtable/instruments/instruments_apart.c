@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "truthtable/instruments/instruments.h"
+#include "truthtable/instruments/instrument_work.h"
 
 static cJSON *none(const struct instruments_input *in, const char *why)
 {
@@ -65,16 +65,36 @@ static bool read_all(int fd, struct strbuf *out)
     }
 }
 
+bool instruments_ended_words(int status, char *why, size_t size)
+{
+    if (!WIFSIGNALED(status)) {
+        return false;
+    }
+    int no = WTERMSIG(status);
+    const char *name = sigabbrev_np(no);
+    if (no == SIGALRM) {
+        (void)snprintf(why, size, "they took longer than their limit of %u seconds",
+                       INSTRUMENTS_SECONDS_MAX);
+    } else if (no == SIGABRT) {
+        (void)snprintf(why, size, "they were ended by a fault of their own, or had no memory left");
+    } else if (name == NULL) {
+        (void)snprintf(why, size, "their process was ended by signal %d", no);
+    } else {
+        (void)snprintf(why, size, "their process was ended by SIG%s", name);
+    }
+    return true;
+}
+
 static cJSON *outcome_of(const struct instruments_input *in, int status, bool whole,
                          const struct strbuf *text)
 {
     char why[128];
     struct err err = {0};
     cJSON *o = NULL;
-    if (WIFSIGNALED(status)) {
-        (void)snprintf(why, sizeof(why), "the instruments were ended by signal %d",
-                       WTERMSIG(status));
-    } else if (!whole || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    if (instruments_ended_words(status, why, sizeof(why))) {
+        return none(in, why);
+    }
+    if (!whole || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
         (void)snprintf(why, sizeof(why), "the instruments ended before they had said everything");
     } else if (json_parse(text->buf, text->len, &o, &err) == 0) {
         return o;

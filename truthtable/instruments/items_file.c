@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 
@@ -162,11 +163,11 @@ int items_file_read(struct items_stream *s, const char *path, struct digest *dig
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
-        return err_set_errno(err, errno, "%s", path);
+        return err_set_errno(err, errno, "%s", path_name(path));
     }
     int rc = fstat(fd, &st) == 0 && S_ISREG(st.st_mode)
                  ? read_pieces(s, fd, digest, err)
                  : err_set(err, ERR_INVALID, "not a regular file");
     (void)close(fd);
-    return rc == 0 ? 0 : err_wrap(err, "%s", path);
+    return rc == 0 ? 0 : err_wrap(err, "%s", path_name(path));
 }

@@ -46,7 +46,8 @@ int items_stream_add(struct items_stream *s, const char *data, size_t len,
 /* After the last: a line without its end is an error. */
 int items_stream_end(const struct items_stream *s, struct err *err) MUST_CHECK;
 
-/* A whole file, with the digest of its bytes. */
+/* A whole file, with the digest of its bytes. Messages begin with the file's name, without its
+ * folder. */
 int items_file_read(struct items_stream *s, const char *path, struct digest *digest,
                     struct err *err) MUST_CHECK;
 

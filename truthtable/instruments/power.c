@@ -41,13 +41,3 @@ double power_difference(const struct power_design *d, double n)
     double delta = z_sum(d) * sqrt(item_variance(d) / n);
     return isfinite(delta) ? delta : (double)NAN;
 }
-
-double power_reached(const struct power_design *d, double delta, double n)
-{
-    if (!in_range(d) || !(n > 0) || !isfinite(delta) || !(item_variance(d) > 0)) {
-        return (double)NAN;
-    }
-    double shift = delta / sqrt(item_variance(d) / n);
-    double z = -normal_quantile(d->alpha / 2);
-    return normal_cdf(shift - z) + normal_cdf(-shift - z);
-}

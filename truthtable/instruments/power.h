@@ -19,7 +19,5 @@ struct power_design {
  * variances >= 0, k >= 1. */
 double power_items(const struct power_design *d, double delta);  /* delta > 0 -> n, not rounded */
 double power_difference(const struct power_design *d, double n); /* n > 0 -> delta */
-/* The power to show delta with n items: Phi(delta / se - z) + Phi(-delta / se - z). */
-double power_reached(const struct power_design *d, double delta, double n);
 
 #endif

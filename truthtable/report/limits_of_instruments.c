@@ -51,6 +51,12 @@ static void add_one(struct doc *d, const cJSON *instrument, struct doc_list *lis
     const char *confines = member_text(instrument, "limit");
     if (why != NULL) {
         limit(d, list, arena_printf(a, "The instrument %s is undetermined: %s.", name, why));
+    } else if (strcmp(kind, "router") == 0 && member_number(instrument, "not_done") > 0) {
+        limit(d, list,
+              arena_printf(
+                  a, "The instrument %s leaves out %s of which %s is not done.", name,
+                  fmt_plural(a, (int64_t)member_number(instrument, "not_done"), "cell", "cells"),
+                  words_member(instrument, "stage")));
     } else if (strcmp(kind, "anchors") == 0) {
         limit(d, list,
               arena_printf(a,
@@ -58,7 +64,9 @@ static void add_one(struct doc *d, const cJSON *instrument, struct doc_list *lis
                            "version of it: a difference from them is one of apparatus too.",
                            words_member(instrument, "source")));
     } else if (strcmp(kind, "connector") == 0 && confines != NULL) {
-        limit(d, list, arena_printf(a, "The connector %s: %s", name, confines));
+        limit(d, list,
+              strcmp(name, kind) == 0 ? arena_printf(a, "The connector: %s", confines)
+                                      : arena_printf(a, "The connector %s: %s", name, confines));
     } else if (strcmp(kind, "detectable") == 0) {
         add_power(d, instrument, list);
     }

@@ -46,7 +46,9 @@ static void add_check(struct doc *d, const struct report_model *m, struct doc_ta
     row->cells[6].text = why != NULL                            ? why
                          : check == NULL && m->imported == NULL ? "not on record"
                          : check == NULL                        ? "records were imported"
-                                                                : "";
+                         : cJSON_IsBool(holds)                  ? ""
+                         : member_count(check, "attempts") == 0 ? "no attempt was made"
+                                                                : "no attempt left a score";
 }
 
 static void add_checks(struct doc *d, const struct report_model *m)

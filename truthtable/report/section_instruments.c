@@ -55,8 +55,10 @@ static void add_standing(struct doc *d, const cJSON *instrument)
 {
     if (cJSON_IsTrue(member(instrument, "discussion_only"))) {
         doc_notice(d, TONE_PLAIN,
-                   "Discussion only: declared in advance as matter for discussion, "
-                   "and as nothing more.");
+                   is_post_hoc(instrument)
+                       ? "Discussion only: matter for discussion, and nothing more."
+                       : "Discussion only: declared in advance as matter for discussion, and as "
+                         "nothing more.");
     }
     if (is_post_hoc(instrument)) {
         doc_notice(d, TONE_WARN,

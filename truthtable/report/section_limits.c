@@ -57,7 +57,7 @@ static void add_amendments(struct doc *d, const struct report_model *m, struct d
         limit(d, list,
               arena_printf(
                   &d->arena,
-                  "%s made when scores had been seen; what it changed is marked post hoc.",
+                  "%s made when scores had been seen; what they changed is marked post hoc.",
                   fmt_plural(&d->arena, (int64_t)n_seen, "amendment was", "amendments were")));
     }
     if (n_sealed > 0) {
@@ -229,6 +229,9 @@ static void add_history(struct doc *d, const struct report_model *m, struct doc_
         limit(d, list,
               "The records were imported: who ran what, how often, and what was left out is not "
               "known here. A results file without its samples is taken at its word.");
+        limit(d, list,
+              "Imported records come without their items: the sampling error of a difference, "
+              "paired or clustered, is not computed from items here.");
     }
     size_t n = member_count(m->provenance, "unblindings");
     if (n > 0) {

@@ -131,7 +131,7 @@ void section_banner(struct doc *d, const struct report_model *m)
     if (n_unblindings > 0) {
         doc_notice(
             d, TONE_WARN,
-            "Scores were unsealed before the verdict: %s, listed with the record of the run.",
+            "Scores were unsealed before the verdict: %s, listed under Amendments and unblindings.",
             fmt_plural(&d->arena, (int64_t)n_unblindings, "unblinding", "unblindings"));
     }
 }

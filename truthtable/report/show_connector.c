@@ -48,7 +48,7 @@ static void add_ladder(struct doc *d, const cJSON *instrument)
     const char *case_name = member_text(instrument, "case");
     struct doc_table *t =
         doc_table(d, show_id(d, instrument, "ladder"),
-                  arena_printf(a, "The ladder of two rungs, and where the gap shows: %s %s %s.",
+                  arena_printf(a, "The ladder of two rungs, and where the gap shows: %s %s %s",
                                case_name == NULL ? "no case of the four" : case_name, ARROW,
                                words_member(instrument, "case_why")),
                   columns, 4);
@@ -60,10 +60,11 @@ static void add_ladder(struct doc *d, const cJSON *instrument)
     add_rung(d, t, "2 \xc2\xb7 benchmarks", reads, member(benchmarks, "shows"),
              favours == NULL ? FMT_NONE : favours);
     double gap = member_number(loss, "gap");
+    const bool loss_shows = cJSON_IsTrue(member(loss, "shows"));
     add_rung(d, t, "1 \xc2\xb7 loss",
              arena_printf(a, "%s: a gap of %s nats, %s perplexity", words_member(loss, "measure"),
                           fmt_signed(a, gap, 4), percent(a, member_number(loss, "inflation"))),
-             member(loss, "shows"), loss_favours(instrument));
+             member(loss, "shows"), loss_shows ? loss_favours(instrument) : FMT_NONE);
 }
 
 static void gap_row(struct doc *d, struct doc_table *t, const char *name, const cJSON *gap)
@@ -80,6 +81,27 @@ static void gap_row(struct doc *d, struct doc_table *t, const char *name, const 
     row->cells[4].text = worse == NULL ? FMT_NONE : worse;
     show_flag(d, &row->cells[5], gap, "shows", &shows);
     row->cells[6].text = show_why(gap);
+}
+
+/* One setting's gap: the intervals are those of all settings together. */
+static void setting_row(struct doc *d, struct doc_table *t, const cJSON *setting)
+{
+    struct arena *a = &d->arena;
+    struct doc_row *row = doc_row(d, t);
+    double gap = member_number(setting, "gap");
+    double inflation = member_number(setting, "inflation");
+    row->cells[0].text = arena_printf(a, "whole, at %s", words_member(setting, "setting"));
+    show_estimate(d, &row->cells[1], gap, (double)NAN);
+    row->cells[2].text = FMT_NONE;
+    doc_number(d, &row->cells[3], percent(a, inflation), inflation);
+    row->cells[4].text = FMT_NONE;
+    row->cells[5].text = FMT_NONE;
+    row->cells[6].text = isfinite(gap) ? "no interval of one setting alone" : "undetermined";
+}
+
+static const cJSON *first_of_many(const cJSON *list)
+{
+    return cJSON_GetArraySize(list) > 1 ? list->child : NULL;
 }
 
 static void add_gaps(struct doc *d, const cJSON *instrument)
@@ -105,11 +127,8 @@ static void add_gaps(struct doc *d, const cJSON *instrument)
     {
         gap_row(d, t, words_member(part, "source"), part);
     }
-    if (member_count(instrument, "settings") > 1) {
-        cJSON_ArrayForEach(part, member(instrument, "settings"))
-        {
-            gap_row(d, t, arena_printf(a, "whole, at %s", words_member(part, "setting")), part);
-        }
+    for (part = first_of_many(member(instrument, "settings")); part != NULL; part = part->next) {
+        setting_row(d, t, part);
     }
 }
 

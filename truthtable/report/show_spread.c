@@ -214,7 +214,10 @@ static void detectable_row(struct doc *d, struct doc_table *t, const char *contr
     doc_number(d, &row->cells[2], fmt_signed(&d->arena, observed, 4), observed);
     show_short(d, &row->cells[3], items, "difference", 4);
     show_short(d, &row->cells[4], replicates, "difference", 4);
-    row->cells[5].text = show_why(items)[0] != '\0' ? show_why(items) : show_why(replicates);
+    double needed = member_number(items, "items_for_observed");
+    doc_number(d, &row->cells[5], needed < 1e15 ? fmt_count(&d->arena, (int64_t)needed) : FMT_NONE,
+               needed);
+    row->cells[6].text = show_why(items)[0] != '\0' ? show_why(items) : show_why(replicates);
 }
 
 void show_detectable(struct doc *d, const struct report_model *m, const cJSON *instrument)
@@ -224,6 +227,7 @@ void show_detectable(struct doc *d, const struct report_model *m, const cJSON *i
                                                 {"Observed", ALIGN_NUMBER},
                                                 {"Detectable, by items", ALIGN_NUMBER},
                                                 {"Detectable, by replicates", ALIGN_NUMBER},
+                                                {"Items for the observed", ALIGN_NUMBER},
                                                 {"Remark", ALIGN_TEXT}};
     struct arena *a = &d->arena;
     (void)m;
@@ -232,10 +236,11 @@ void show_detectable(struct doc *d, const struct report_model *m, const cJSON *i
         arena_printf(a,
                      "The smallest true difference that shows with %s %% power at \xce\xb1 = %s: "
                      "from sampling items at the observed scores, and from the spread of the "
-                     "replicates that came.",
+                     "replicates that came. Items for the observed: as many would show a true "
+                     "difference of the size that was observed.",
                      fmt_short(a, member_number(instrument, "power") * 100, 3),
                      fmt_short(a, member_number(instrument, "alpha"), 3)),
-        columns, 6);
+        columns, 7);
     const cJSON *contrast = NULL;
     cJSON_ArrayForEach(contrast, member(instrument, "contrasts"))
     {

@@ -11,6 +11,7 @@
 #include "truthtable/instruments/power.h"
 #include "truthtable/instruments/quantile.h"
 #include "truthtable/scoring.h"
+#include "truthtable/stats.h"
 
 static double number(const cJSON *o, const char *key)
 {
@@ -188,7 +189,7 @@ static void ask_bayes(const cJSON *request, struct arena *a, cJSON *out)
     (void)a;
     json_put_number(
         out, "ln_bf10",
-        bayes_ln_bf10(number(request, "d"), number(request, "se"), number(request, "tau")));
+        stat_ln_bf10(number(request, "d"), number(request, "se"), number(request, "tau")));
 }
 
 static void ask_power(const cJSON *request, struct arena *a, cJSON *out)
@@ -207,7 +208,6 @@ static void ask_power(const cJSON *request, struct arena *a, cJSON *out)
     (void)a;
     json_put_number(out, "items", power_items(&d, delta));
     json_put_number(out, "difference", power_difference(&d, n));
-    json_put_number(out, "reached", power_reached(&d, delta, n));
 }
 
 static void ask_brier(const cJSON *request, struct arena *a, cJSON *out)

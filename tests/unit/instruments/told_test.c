@@ -1,17 +1,21 @@
 /* The instruments of programs with made-up scores, against numbers worked out by hand. */
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/instruments/told.h"
+#include "truthtable/instruments/instrument_work.h"
+#include "truthtable/verdict.h"
 
 #define EXACT 1e-9
 
@@ -358,6 +362,7 @@ static void test_always(void **state)
     told_expect(told, "instruments.dispersion.measures.0.conditions.0.df", 2, 0);
     const cJSON *power = told_at(told, "instruments.detectable.contrasts.0.measures.0");
     told_expect(power, "observed", 0.03, EXACT);
+    told_expect(power, "by_items.items_for_observed", 1075, 0);
     told_expect(power, "by_items.difference",
                 (1.959963984540054 + 0.8416212335729143) *
                     sqrt((0.23 * 0.77 + 0.26 * 0.74) / 3 / 1000),
@@ -395,6 +400,86 @@ static void test_declared(void **state)
     told_close(&t);
 }
 
+/* Priors amended when the verdict stands: the verdict keeps its Bayes factors, the instruments are
+ * those of the amended plan. */
+static void test_priors_after(void **state)
+{
+    static const char *const plans[] = {
+        TOLD_PROGRAM "[instrument.bayes]\ncontrast = \"arch\"\nmeasures = [\"raw\"]\n"
+                     "priors = { wide = 1 }\n",
+        TOLD_PROGRAM "[instrument.bayes]\ncontrast = \"arch\"\nmeasures = [\"raw\"]\n"
+                     "priors = { wide = 2 }\n"};
+    struct told_program t[2];
+    struct verdict v;
+    struct lock lock = {0};
+    struct err err = {0};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        told_open(&t[i], plans[i]);
+        put_estimate(&t[i], "raw", 0, 0.0388);
+    }
+    assert_int_equal(verdict_compute(&t[0].e, lock.root, lock.head, &v, &err), 0);
+    const struct instruments_input in = {
+        .folder = "nowhere", .program = t[1].p, .lock = &lock, .verdict = v.json};
+    cJSON *told = instruments_of_evidence(&in, &t[1].e);
+    told_expect_null(told, "why");
+    told_expect(told, "instruments.bayes.measures.0.cells.0.bf10", 0.01939635033815774, 1e-8);
+    cJSON_Delete(told);
+    /* another score is another matter */
+    told_metric(&t[1], "arch=moe,seed=1", "acc", 0.5);
+    told = instruments_of_evidence(&in, &t[1].e);
+    assert_true(cJSON_IsString(told_at(told, "why")));
+    cJSON_Delete(told);
+    verdict_release(&v);
+    told_close(&t[0]);
+    told_close(&t[1]);
+}
+
+/* A child that was ended: the limit in words, not the number of a signal. */
+static void test_ended(void **state)
+{
+    static const struct {
+        int status;
+        const char *words;
+    } cases[] = {
+        {W_EXITCODE(0, SIGALRM), "they took longer than their limit of 900 seconds"},
+        {W_EXITCODE(0, SIGKILL), "their process was ended by SIGKILL"},
+        {W_EXITCODE(0, SIGABRT), "they were ended by a fault of their own, or had no memory left"},
+        {W_EXITCODE(1, 0), NULL}};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char why[128] = "";
+        assert_int_equal(instruments_ended_words(cases[i].status, why, sizeof(why)),
+                         cases[i].words != NULL);
+        assert_string_equal(why, cases[i].words == NULL ? "" : cases[i].words);
+    }
+}
+
+/* Cells whose training is not done are said, not passed over. */
+static void test_router_not_done(void **state)
+{
+    struct told_program t;
+    (void)state;
+    told_open(&t, TOLD_PROGRAM "[instrument.router]\nstage = \"train\"\n");
+    told_fact(&t, "arch=moe,seed=1", "router_load", 1.5);
+    told_fact(&t, "arch=moe,seed=2", "router_load", 1.25);
+    evidence_set_task(&t.e, program_find_cell(t.p, "arch=moe,seed=3"), 0, TASK_END_BLOCKED,
+                      "crashed");
+    for (size_t c = 0; c < 3; c++) {
+        evidence_set_task(&t.e, c, 0, TASK_END_BLOCKED, "crashed");
+    }
+    cJSON *told = told_compute(&t);
+    told_expect(told, "instruments.router.not_done", 4, 0);
+    told_expect(told, "instruments.router.conditions.0.not_done", 3, 0);
+    told_expect(told, "instruments.router.conditions.1.not_done", 1, 0);
+    told_expect_text(told, "instruments.router.conditions.0.vector.0.why",
+                     "no task of its cells is done");
+    assert_non_null(strstr(told_at(told, "instruments.router.reading")->valuestring,
+                           "Left out: cells of which train is not done, 4 of 6."));
+    cJSON_Delete(told);
+    told_close(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -403,6 +488,8 @@ int main(void)
         cmocka_unit_test(test_connector_cases), cmocka_unit_test(test_connector_paper),
         cmocka_unit_test(test_router),          cmocka_unit_test(test_anchors),
         cmocka_unit_test(test_always),          cmocka_unit_test(test_declared),
+        cmocka_unit_test(test_priors_after),    cmocka_unit_test(test_ended),
+        cmocka_unit_test(test_router_not_done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -365,6 +365,13 @@ static const struct {
      "[run]\n",
      "grid.toml:38:13: error: instrument.own: \"kind\" is missing: \"bayes\" or \"mixed\" or "
      "\"connector\" or \"items\" or \"router\" or \"anchors\"\n"},
+    {"instrument_taken", "[run]\n",
+     "[instrument.margins]\n"
+     "kind = \"router\"\n"
+     "stage = \"train\"\n"
+     "[run]\n",
+     "grid.toml:38:13: error: instrument.margins: every report gives an instrument of this name "
+     "without a declaration: choose another\n"},
     {"instrument_key", "[run]\n",
      "[instrument.items]\n"
      "contrast = \"arch\"\n"

@@ -109,7 +109,7 @@ static void test_every_kind_of_instrument_is_shown(void **state)
         "mmlu, hellaswag: the fit is singular: fact.train.router_load is the same in every row;",
         "fact.train.router_occupancy is a combination of intercept; \xce\xb8 lies at its boundary",
         "Mixed model \xc2\xb7 supplementary (discussion only) (POST HOC)</h3>",
-        "Discussion only: declared in advance",
+        "Discussion only: matter for discussion, and nothing more.",
         "not fitted (3 rows for 3 columns)",
         "CASE-A \xe2\x86\x92 the loss rung shows a gap",
         "+47.4 % perplexity",

@@ -303,12 +303,45 @@ static void test_evaluation(void **state)
     tear_down(&f);
 }
 
+/* Replicates that agree to seven digits: the factor is beyond double, and known to be great. */
+static void test_strong_factor(void **state)
+{
+    static const double q[8] = {1, 2, 3, 4, 2, 3.000001, 4, 5};
+    struct fixture f;
+    struct evidence e;
+    struct rules rules;
+    struct coverage coverage;
+    struct reading reading;
+    struct evaluation ev;
+    const char *why = NULL;
+    (void)state;
+    set_up(&f);
+    evidence_init(&e, f.p);
+    fixture_all_done(&e);
+    fixture_rules(f.p, &rules);
+    struct cond_text t = {.text = "contrast.arch[q].bf10 > 1e300"};
+    const struct cond *cond = cond_parse(&t, f.p, COND_USE_VALIDITY, &rules.facts, &f.diag);
+    assert_non_null(cond);
+    for (size_t c = 0; c < 8; c++) {
+        fixture_score(&e, c, "q", q[c], 0);
+        fixture_score(&e, c, "g", 0.3, 100);
+    }
+    coverage_init(&coverage, &e, &f.arena);
+    reading_of_evidence(&reading, &e, &rules, &coverage, &f.arena);
+    evaluation_run(&ev, &rules, &reading, &f.arena);
+    assert_int_equal(evaluation_truth(&ev, cond, TRUTH_UNKNOWN, &why), TRUTH_TRUE);
+    rules_release(&rules);
+    evidence_release(&e);
+    tear_down(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_structure),      cmocka_unit_test(test_errors),
         cmocka_unit_test(test_place_in_lines), cmocka_unit_test(test_uses),
         cmocka_unit_test(test_limits),         cmocka_unit_test(test_evaluation),
+        cmocka_unit_test(test_strong_factor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

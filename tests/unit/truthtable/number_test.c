@@ -203,7 +203,8 @@ static void test_vectors(void **state)
     const cJSON *c = NULL;
     cJSON_ArrayForEach(c, json_member(v, "bayes_normal"))
     {
-        near(stat_bf10(member(c, "d"), member(c, "se"), member(c, "tau")), member(c, "bf10"));
+        near(exp(stat_ln_bf10(member(c, "d"), member(c, "se"), member(c, "tau"))),
+             member(c, "bf10"));
     }
     cJSON_ArrayForEach(c, json_member(v, "gate_margin"))
     {

@@ -208,7 +208,7 @@ static void test_intervals(void **state)
         const cJSON *f = figure(r->v.json, "arch", published[m].measure);
         const cJSON *bounds = json_member(f, "bf10_bounds");
         for (size_t i = 0; i < 3; i++) {
-            double bf = stat_bf10(100 * number(f, "mean"), 100 * number(f, "se"), sd[i]);
+            double bf = exp(stat_ln_bf10(100 * number(f, "mean"), 100 * number(f, "se"), sd[i]));
             assert_true(fabs(bf - published[m].bf10[i]) <= 0.00005);
         }
         assert_true(fabs(cJSON_GetArrayItem(bounds, 0)->valuedouble - published[m].bf10[2]) <=
