@@ -26,12 +26,12 @@ enum value_state {
 
 struct evidence_value {
     enum value_state state;
-    double value; /* KNOWN */
     bool has_n;
-    int64_t n; /* items behind the value */
     bool has_se;
-    double se;
     bool bound_above; /* CENSORED: true: value > bound; false: value < bound */
+    double value;     /* KNOWN */
+    int64_t n;        /* items behind the value */
+    double se;
     double bound;
     const char *why; /* NULL, DOUBLED, CENSORED; or NULL */
 };
@@ -53,7 +53,8 @@ struct evidence {
     const struct program *program;
     struct evidence_task *tasks; /* program_n_tasks() of them */
     const char *label; /* of imported records ("reconstructed"); NULL for an executed program */
-    void *index;       /* private */
+    struct evidence_index *index; /* private, as is what follows */
+    size_t last_cell;             /* records of one cell mostly stand together */
 };
 
 void evidence_init(struct evidence *e,
@@ -88,5 +89,11 @@ int evidence_add_result(struct evidence *e, size_t cell, size_t stage, const cJS
  *  "end":"done|blocked|never_run","cause":…,"metrics":{NAME:{"value","n","se"}|number},"facts":{…}}]}
  */
 int evidence_read_records(struct evidence *e, const cJSON *records, struct err *err) MUST_CHECK;
+/* The same from a file of at most max_bytes, record by record; NaN and Infinity, which Python
+ * writes, are values without a number. Messages name the file, line and column. */
+int evidence_read_file(struct evidence *e, const char *path, size_t max_bytes,
+                       struct err *err) MUST_CHECK;
+int evidence_read_text(struct evidence *e, const char *text, size_t len,
+                       struct err *err) MUST_CHECK;
 
 #endif

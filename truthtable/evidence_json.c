@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "prereg/cause.h"
-#include "truthtable/evidence.h"
+#include "truthtable/evidence_records.h"
 
 #define RECORDS_SCHEMA 1
 
@@ -144,7 +144,17 @@ static int record_end(const cJSON *record, enum task_end *end, const char **caus
     return 0;
 }
 
-static int add_record(struct evidence *e, const cJSON *record, struct err *err)
+static size_t find_cell(struct evidence *e, const char *name)
+{
+    const struct program *p = e->program;
+    if (e->last_cell < p->n_cells && strcmp(p->cells[e->last_cell].name, name) == 0) {
+        return e->last_cell;
+    }
+    e->last_cell = program_find_cell(p, name);
+    return e->last_cell;
+}
+
+int evidence_add_record(struct evidence *e, const cJSON *record, struct err *err)
 {
     const struct program *p = e->program;
     const char *cell_name = NULL;
@@ -161,7 +171,7 @@ static int add_record(struct evidence *e, const cJSON *record, struct err *err)
     if (rc != 0) {
         return rc;
     }
-    size_t cell = program_find_cell(p, cell_name);
+    size_t cell = find_cell(e, cell_name);
     size_t stage = program_find_stage(p, stage_name);
     if (cell == INDEX_NONE || stage == INDEX_NONE) {
         return err_set(err, ERR_NOT_FOUND, "the program has no %s \"%.80s\"",
@@ -178,33 +188,38 @@ static int add_record(struct evidence *e, const cJSON *record, struct err *err)
     return rc != 0 ? rc : add_members(e, index, record, "facts", evidence_add_fact, err);
 }
 
-int evidence_read_records(struct evidence *e, const cJSON *records, struct err *err)
+int evidence_check_head(const struct evidence *e, const cJSON *head, const char **label,
+                        struct err *err)
 {
     int64_t schema = 0;
     const char *name = NULL;
-    const char *label = "imported";
-    const cJSON *list = NULL;
-    int rc = json_get_int(records, "schema", 0, 1000, &schema, err);
+    *label = "imported";
+    int rc = json_get_int(head, "schema", 0, 1000, &schema, err);
     if (rc == 0 && schema != RECORDS_SCHEMA) {
         rc = err_set(err, ERR_VERSION, "records of schema %lld; this reads %d", (long long)schema,
                      RECORDS_SCHEMA);
     }
     if (rc == 0) {
-        rc = json_get_string(records, "program", &name, err);
+        rc = json_get_string(head, "program", &name, err);
     }
     if (rc == 0 && strcmp(name, e->program->name) != 0) {
         rc = err_set(err, ERR_INVALID, "records of program \"%.64s\", not of \"%s\"", name,
                      e->program->name);
     }
-    if (rc == 0) {
-        rc = json_opt_string(records, "label", &label, err);
-    }
+    return rc == 0 ? json_opt_string(head, "label", label, err) : rc;
+}
+
+int evidence_read_records(struct evidence *e, const cJSON *records, struct err *err)
+{
+    const char *label = NULL;
+    const cJSON *list = NULL;
+    int rc = evidence_check_head(e, records, &label, err);
     if (rc == 0) {
         rc = json_get_array(records, "records", &list, err);
     }
     size_t i = 0;
     for (const cJSON *r = rc == 0 ? list->child : NULL; r != NULL && rc == 0; r = r->next, i++) {
-        rc = add_record(e, r, err);
+        rc = evidence_add_record(e, r, err);
         if (rc != 0) {
             (void)err_wrap(err, "record %zu", i);
         }

@@ -10,15 +10,7 @@
 static int read_records(struct evidence *e, const char *folder, struct err *err)
 {
     char *path = path_join(folder, "records.json");
-    cJSON *records = NULL;
-    int rc = json_read_file(path, FOLDER_RECORDS_BYTES_MAX, &records, err);
-    if (rc == 0) {
-        rc = evidence_read_records(e, records, err);
-        if (rc != 0) {
-            rc = err_wrap(err, "%s", path);
-        }
-    }
-    cJSON_Delete(records);
+    int rc = evidence_read_file(e, path, FOLDER_RECORDS_BYTES_MAX, err);
     free(path);
     return rc;
 }

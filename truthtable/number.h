@@ -19,10 +19,10 @@ enum relop { REL_LT, REL_LE, REL_GT, REL_GE, REL_EQ, REL_NE };
 
 struct number {
     bool known;      /* false: nothing else but why is set */
-    double lo;       /* -infinity: unbounded */
-    double hi;       /* +infinity: unbounded */
     bool lo_open;    /* the value is > lo, not >= lo */
     bool hi_open;    /* the value is < hi */
+    double lo;       /* -infinity: unbounded */
+    double hi;       /* +infinity: unbounded */
     const char *why; /* unknown: the reason, never NULL; borrowed */
 };
 

@@ -14,10 +14,10 @@
 
 struct score {
     struct number value;
-    bool excluded; /* left out with its partner; value is unknown */
-    bool has_n;
     int64_t n;
+    bool has_n;
     bool n_from_items; /* the record had none: the plan's `items` */
+    bool excluded;     /* left out with its partner; value is unknown */
 };
 
 struct reading {

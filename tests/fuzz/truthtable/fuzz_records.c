@@ -1,5 +1,8 @@
 /* records.json, read as replay reads it, NaN as no value: whatever is read gives a verdict, and the
- * same bytes twice. */
+ * same bytes as from a tree of the same text. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/json.h"
 #include "tests/fuzz/truthtable/fuzz_program.h"
 #include "truthtable/verdict.h"
@@ -16,31 +19,52 @@ static void judge(const struct evidence *e, struct strbuf *out)
     verdict_release(&v);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* The verdict of the records; false when they are refused. */
+static bool verdict_of_text(const struct program *p, const char *text, size_t len,
+                            struct strbuf *out)
 {
-    static struct program *p;
+    struct evidence e;
+    struct err err;
+    evidence_init(&e, p);
+    bool read = evidence_read_text(&e, text, len, &err) == 0;
+    if (read) {
+        judge(&e, out);
+    }
+    evidence_release(&e);
+    return read;
+}
+
+static bool verdict_of_tree(const struct program *p, const char *text, size_t len,
+                            struct strbuf *out)
+{
     struct evidence e;
     struct err err;
     cJSON *records = NULL;
-    if (p == NULL) {
-        p = fuzz_program();
-    }
-    if (json_parse_lax((const char *)data, size, &records, &err) != 0) {
-        return 0;
-    }
     evidence_init(&e, p);
-    if (evidence_read_records(&e, records, &err) == 0) {
-        struct strbuf a = STRBUF_INIT;
-        struct strbuf b = STRBUF_INIT;
-        judge(&e, &a);
-        judge(&e, &b);
-        if (strcmp(a.buf, b.buf) != 0) {
-            abort();
-        }
-        strbuf_release(&a);
-        strbuf_release(&b);
+    bool read = json_parse_lax(text, len, &records, &err) == 0 &&
+                evidence_read_records(&e, records, &err) == 0;
+    if (read) {
+        judge(&e, out);
     }
     evidence_release(&e);
     cJSON_Delete(records);
+    return read;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct program *p;
+    struct strbuf a = STRBUF_INIT;
+    struct strbuf b = STRBUF_INIT;
+    if (p == NULL) {
+        p = fuzz_program();
+    }
+    if (verdict_of_text(p, (const char *)data, size, &a) !=
+            verdict_of_tree(p, (const char *)data, size, &b) ||
+        strcmp(a.buf, b.buf) != 0) {
+        abort();
+    }
+    strbuf_release(&a);
+    strbuf_release(&b);
     return 0;
 }

@@ -152,18 +152,90 @@ static void test_records(void **state)
     };
     struct program *p = fixture_program(toml);
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+    for (size_t i = 0; i < 2 * ARRAY_LEN(cases); i++) {
         struct evidence e;
         struct err err = {0};
-        cJSON *records = parse(cases[i].json);
+        const char *text = cases[i / 2].json;
+        cJSON *records = parse(text);
         evidence_init(&e, p);
-        int rc = evidence_read_records(&e, records, &err);
-        if (rc != cases[i].rc || strstr(err.msg, cases[i].message) == NULL) {
-            fail_msg("%s: %d %s", cases[i].json, rc, err.msg);
+        int rc = i % 2 == 0 ? evidence_read_records(&e, records, &err)
+                            : evidence_read_text(&e, text, strlen(text), &err);
+        if (rc != cases[i / 2].rc || strstr(err.msg, cases[i / 2].message) == NULL) {
+            fail_msg("%s: %d %s", text, rc, err.msg);
         }
         evidence_release(&e);
         cJSON_Delete(records);
     }
+    program_free(p);
+}
+
+/* Of a text: what is wrong with it has its place, wherever "records" stands. */
+static void test_records_text(void **state)
+{
+    static const struct {
+        const char *text;
+        int rc;
+        const char *message;
+    } cases[] = {
+        {"{\"records\":[{\"cell\":\"arch=x\",\"stage\":\"exam\",\"metrics\":{\"acc\":0.5}}],\n"
+         "\"note\":[{}],\"program\":\"t\",\"schema\":1}",
+         0, ""},
+        {"{\"records\":[],\"program\":\"u\",\"schema\":1}", ERR_INVALID, "\"u\""},
+        {"{\"program\":\"u\",\"schema\":1,\"records\":[{\"cell\":\"arch=z\"}]}", ERR_INVALID,
+         "\"u\""},
+        {"[1]", ERR_SYNTAX, "an object"},
+        {"{\"schema\":1,\"program\":\"t\",\"records\":{}}", ERR_SYNTAX, "not an array"},
+        {"{\"schema\":1,\"program\":\"t\",\"records\":[]} []", ERR_SYNTAX,
+         "line 1, column 41: text after"},
+        {"{\"schema\":1,\"program\":\"t\",\"records\":[\n"
+         " {\"cell\":\"arch=x\",\"stage\":\"exam\"},\n"
+         " {\"cell\":\"arch=z\",\"stage\":\"exam\"}]}",
+         ERR_NOT_FOUND, "line 3, column 2: record 1: the program has no cell \"arch=z\""},
+        {"{\"schema\":1,\"program\":\"t\",\"records\":[\n"
+         "{\"cell\":\"arch=x\",\"stage\":\"exam\",\"metrics\":{\"acc\":1,\"acc\":1}}]}",
+         ERR_SYNTAX, "line 2, column 52: key \"acc\" stands twice"},
+        {"{\"schema\":1,\"program\":\"t\",\"records\":[{\"cell\":1}]}", ERR_SYNTAX,
+         "line 1, column 38: record 0: \"cell\" is not a string"},
+        {"{\"schema\":1,\"program\":\"t\",\"records\":[1e999]}", ERR_RANGE,
+         "column 43: number outside"},
+    };
+    struct program *p = fixture_program(toml);
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct evidence e;
+        struct err err = {0};
+        evidence_init(&e, p);
+        int rc = evidence_read_text(&e, cases[i].text, strlen(cases[i].text), &err);
+        if (rc != cases[i].rc || strstr(err.msg, cases[i].message) == NULL) {
+            fail_msg("%s: %d %s", cases[i].text, rc, err.msg);
+        }
+        if (i == 0) {
+            assert_true(evidence_metric(&e, 0, 1, "acc")->value == 0.5);
+        }
+        evidence_release(&e);
+    }
+    program_free(p);
+}
+
+/* What Python writes for a value that is not finite is a record without a value. */
+static void test_not_finite(void **state)
+{
+    static const char text[] =
+        "{\"schema\":1,\"program\":\"t\",\"records\":["
+        "{\"cell\":\"arch=x\",\"stage\":\"exam\",\"metrics\":{\"acc\":NaN}},"
+        "{\"cell\":\"arch=y\",\"stage\":\"exam\",\"metrics\":{\"acc\":{\"value\":-Infinity}}}]}";
+    struct program *p = fixture_program(toml);
+    struct evidence e;
+    struct err err;
+    (void)state;
+    evidence_init(&e, p);
+    assert_int_equal(evidence_read_text(&e, text, strlen(text), &err), 0);
+    for (size_t cell = 0; cell < 2; cell++) {
+        const struct evidence_value *v = evidence_metric(&e, cell, 1, "acc");
+        assert_int_equal(v->state, VALUE_NULL);
+        assert_string_equal(v->why, "null or NaN, without a reason");
+    }
+    evidence_release(&e);
     program_free(p);
 }
 
@@ -244,7 +316,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_result_values), cmocka_unit_test(test_index),
-        cmocka_unit_test(test_records),       cmocka_unit_test(test_doubled_record),
+        cmocka_unit_test(test_records),       cmocka_unit_test(test_records_text),
+        cmocka_unit_test(test_not_finite),    cmocka_unit_test(test_doubled_record),
         cmocka_unit_test(test_gather),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
