@@ -183,8 +183,7 @@ static void add_compared(cJSON *o, const struct rerun_stage *s)
     cJSON *artifacts = compare("path", &was, &now, is_same);
     list_release(&was);
     list_release(&now);
-    bool any = metrics->child != NULL || artifacts->child != NULL;
-    json_put_bool(o, "same", any && all_same(metrics) && all_same(artifacts));
+    json_put_bool(o, "same", all_same(metrics) && all_same(artifacts));
     json_put(o, "metrics", metrics);
     json_put(o, "artifacts", artifacts);
 }
@@ -219,6 +218,20 @@ void rerun_file_add(cJSON *file, const struct rerun_stage *s)
     json_push(cJSON_GetObjectItemCaseSensitive(file, "stages"), o);
 }
 
+/* Nothing that came out again shows nothing. */
+static bool gave_any(const cJSON *stages)
+{
+    const cJSON *s;
+    cJSON_ArrayForEach(s, stages)
+    {
+        if (json_member(s, "metrics")->child != NULL ||
+            json_member(s, "artifacts")->child != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void rerun_file_end(cJSON *file, const struct program *p)
 {
     const cJSON *stages = json_member(file, "stages");
@@ -232,7 +245,7 @@ void rerun_file_end(cJSON *file, const struct program *p)
             json_push_string(left_out, p->stages[i].name);
         }
     }
-    bool whole = left_out->child == NULL && all_same(stages);
+    bool whole = left_out->child == NULL && all_same(stages) && gave_any(stages);
     json_put(file, "left_out", left_out);
     json_put_string(file, "level", whole ? RERUN_LEVEL : NULL);
 }
