@@ -53,15 +53,18 @@ static void say(const struct verify_answer *a)
     if (a->fault.code != 0) {
         add_fault(&sb, &t, a);
     } else {
+        char records[200]; /* of an imported program a label of its maker's */
+        fault_show(records, sizeof(records), answer_text(a->json, "records", "?"));
         out_styled(&sb, &t, STYLE_GREEN, verify_level_name(a->level));
         strbuf_addf(&sb, "  %s: %s, root %.16s, records: %s\n",
                     answer_text(a->json, "program", "?"), answer_text(a->json, "outcome", "?"),
-                    answer_text(a->json, "root", "?"), answer_text(a->json, "records", "?"));
+                    answer_text(a->json, "root", "?"), records);
         strbuf_addf(&sb, "%s\n", answer_text(a->json, "sentence", ""));
     }
-    if (strcmp(answer_text(tool, "made", ""), answer_text(tool, "verified", "")) != 0) {
-        strbuf_addf(&sb, "made by preregd %s, verified by %s\n", answer_text(tool, "made", "?"),
-                    answer_text(tool, "verified", "?"));
+    if (strcmp(answer_text(tool, "made", PREREGD_VERSION), PREREGD_VERSION) != 0) {
+        char made[40];
+        fault_show(made, sizeof(made), answer_text(tool, "made", "?"));
+        strbuf_addf(&sb, "made by preregd %s, verified by %s\n", made, PREREGD_VERSION);
     }
     add_list(&sb, &t, "established besides", json_member(a->json, "established"));
     add_list(&sb, &t, "claimed", json_member(a->json, "claimed"));
@@ -105,12 +108,11 @@ static int verify_at(const struct ctl_options *o, const char *folder, const stru
     char *allowed = NULL;
     struct verify_answer a;
     int rc = signature_allowed_signers(o->allowed_signers, &allowed, err);
-    if (rc == 0 && taken->code != 0) {
-        rc = fault_to_err(taken, err);
-    } else if (rc == 0) {
+    if (rc == 0) {
         const struct verify_spec spec = {.folder = folder,
                                          .allowed_signers = allowed,
                                          .must_be_allowed = o->allowed_signers != NULL,
+                                         .taken = taken,
                                          .ca = o->ca};
         int fault = receipt_verify(&spec, &a);
         /* what could not be looked at says nothing about the receipt */

@@ -235,6 +235,22 @@ static int make_in_place(struct exporting *x, struct export_made *made, struct e
     return rc;
 }
 
+/* Absolute, and without steps that lead nowhere: what is printed is read. */
+static char *tidy_path(const char *path)
+{
+    char *out = path_absolute(NULL, path);
+    char *to = out;
+    for (const char *from = out; *from != '\0';) {
+        const size_t n = 1 + strcspn(from + 1, "/");
+        const bool nowhere = n == 1 || (n == 2 && from[1] == '.');
+        memmove(to, from, n);
+        to += nowhere ? 0 : n;
+        from += n;
+    }
+    *to = '\0';
+    return out;
+}
+
 int receipt_export(const struct export_spec *spec, struct export_made *made, struct err *err)
 {
     struct exporting x = {.from = spec->program_folder};
@@ -244,7 +260,7 @@ int receipt_export(const struct export_spec *spec, struct export_made *made, str
     rc = rc == 0 ? load(&x, err) : rc;
     if (rc == 0) {
         char *id = lock_program_id(x.lock);
-        char *out = path_absolute(NULL, spec->out);
+        char *out = tidy_path(spec->out);
         made->folder = xasprintf("%s/%s-receipt", out, id);
         made->tar = xasprintf("%s.tar", made->folder);
         if (file_kind_at(made->folder) != FILE_ABSENT || file_kind_at(made->tar) != FILE_ABSENT) {

@@ -12,22 +12,25 @@ void fault_clear(struct fault *f)
     *f = (struct fault){0};
 }
 
-/* What is shown may come from a hostile file: cut at a character, without control characters. */
-static void show(char *to, size_t size, const char *text)
+void fault_show(char *to, size_t size, const char *text)
 {
     size_t n = strlen(text);
     n = n < size ? n : text_whole_chars(text, size - 1);
     memcpy(to, text, n);
     to[n] = '\0';
     text_make_utf8(to);
-    for (char *c = to; *c != '\0'; c++) {
-        *c = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
+    for (unsigned char *c = (unsigned char *)to; *c != '\0'; c++) {
+        if (*c == 0xc2 && c[1] < 0xa0) { /* U+0080 to U+009F */
+            *c = '?';
+            c[1] = '?';
+        }
+        *c = *c < 0x20 || *c == 0x7f ? '?' : *c;
     }
 }
 
 void fault_at(struct fault *f, const char *file, size_t line)
 {
-    show(f->file, sizeof(f->file), file);
+    fault_show(f->file, sizeof(f->file), file);
     f->line = line;
 }
 
@@ -38,7 +41,7 @@ int fault_says(struct fault *f, const char *fmt, ...)
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    show(f->what, sizeof(f->what), text);
+    fault_show(f->what, sizeof(f->what), text);
     f->expected[0] = '\0';
     f->found[0] = '\0';
     return f->code = ERR_LOCK;
@@ -47,8 +50,8 @@ int fault_says(struct fault *f, const char *fmt, ...)
 int fault_differs(struct fault *f, const char *what, const char *expected, const char *found)
 {
     (void)fault_says(f, "%s", what);
-    show(f->expected, sizeof(f->expected), expected == NULL ? "nothing" : expected);
-    show(f->found, sizeof(f->found), found == NULL ? "nothing" : found);
+    fault_show(f->expected, sizeof(f->expected), expected == NULL ? "nothing" : expected);
+    fault_show(f->found, sizeof(f->found), found == NULL ? "nothing" : found);
     return f->code;
 }
 

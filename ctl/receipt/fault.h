@@ -24,6 +24,9 @@ struct fault {
     char found[160];
 };
 
+/* What is shown may come from a hostile file: cut at a character, without control characters. */
+void fault_show(char *to, size_t size, const char *text);
+
 void fault_clear(struct fault *f);
 /* Where what is said next stands. */
 void fault_at(struct fault *f, const char *file, size_t line);

@@ -280,6 +280,29 @@ static int take_program_row(struct reading *r, const cJSON *line, const struct s
     return 0;
 }
 
+/* An apparatus check is no task of the grid: where it stands now, by its name. */
+static int take_check_row(struct reading *r, const cJSON *line, const struct state_row *row)
+{
+    const char *name = NULL;
+    struct err err;
+    if (row->task < r->h->n_tasks) {
+        return fault_says(r->f, "an apparatus check in the place of a task of the grid");
+    }
+    if (json_get_string(json_member(line, "task"), "apparatus", &name, &err) != 0) {
+        return fault_from(r->f, &err);
+    }
+    if (!state_row_is_legal(row)) {
+        return fault_says(r->f, "%s: from %s to %s is no legal move", row_kind_name(row->kind),
+                          task_state_name(row->from), task_state_name(row->after.state));
+    }
+    cJSON *now = json_object();
+    json_put_string(now, "state", task_state_name(row->after.state));
+    json_put_int(now, "attempts", row->after.n_attempts);
+    cJSON_DeleteItemFromObjectCaseSensitive(r->h->checks, name);
+    json_put(r->h->checks, name, now);
+    return 0;
+}
+
 static int take_row(struct reading *r, const cJSON *line)
 {
     struct state_row row;
@@ -307,9 +330,7 @@ static int take_row(struct reading *r, const cJSON *line)
         return take_program_row(r, line, &row);
     }
     if (json_member(json_member(line, "task"), "apparatus") != NULL) {
-        return row.task >= r->h->n_tasks
-                   ? 0 /* no task of the grid: the chain covers what is said of it */
-                   : fault_says(r->f, "an apparatus check in the place of a task of the grid");
+        return take_check_row(r, line, &row);
     }
     if (row.task >= r->h->n_tasks) {
         return fault_says(r->f, "task %u: the plan has %zu", row.task, r->h->n_tasks);
@@ -362,6 +383,7 @@ int history_read(struct history *h, const struct program *p, const struct lock *
     *h = (struct history){.program = p, .n_tasks = program_n_tasks(p)};
     h->amended = json_array();
     h->unblindings = json_array();
+    h->checks = json_object();
     init_tasks(h);
     fault_at(f, RECEIPT_LOCK, 0);
     int rc = cJSON_IsString(time) && clock_wall_parse(time->valuestring, &r.locked)
@@ -391,6 +413,7 @@ void history_release(struct history *h)
 {
     cJSON_Delete(h->amended);
     cJSON_Delete(h->unblindings);
+    cJSON_Delete(h->checks);
     free(h->tasks);
     free(h->attempts);
     free(h->hashes);

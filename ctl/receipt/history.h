@@ -50,6 +50,7 @@ struct history {
     struct wall_time first_start; /* of an attempt; 0: none */
     cJSON *amended;               /* array: {"number","head","level"}, and "row" of the journal */
     cJSON *unblindings;           /* array of texts, as provenance.json has them */
+    cJSON *checks;                /* of the apparatus, by name: {"state","attempts"} */
 };
 
 /* Reads journal.jsonl of the files. Always valid to release. */

@@ -80,6 +80,23 @@ static int check_nothing_beyond(struct verifying *v)
     return 0;
 }
 
+/* The message begins with the path of the file that it is about: the lock, or an amendment. */
+static int bad_lock(struct verifying *v, struct err *err)
+{
+    const size_t n = strlen(v->files.folder);
+    if (strncmp(err->msg, v->files.folder, n) == 0 && err->msg[n] == '/') {
+        const char *name = err->msg + n + 1;
+        const char *end = strstr(name, ": ");
+        char at[RECEIPT_NAME_MAX + 1];
+        (void)snprintf(at, sizeof(at), "%.*s", end == NULL ? 0 : (int)(end - name), name);
+        if (files_have(&v->files, at)) {
+            fault_at(v->f, at, 0);
+            memmove(err->msg, end + 2, strlen(end + 2) + 1);
+        }
+    }
+    return fault_from(v->f, err);
+}
+
 int verify_lock(struct verifying *v)
 {
     struct err err;
@@ -89,7 +106,7 @@ int verify_lock(struct verifying *v)
     }
     fault_at(v->f, RECEIPT_LOCK, 0);
     if (lock_read_amended(v->files.folder, &v->lock, &err) != 0) {
-        return fault_from(v->f, &err);
+        return bad_lock(v, &err);
     }
     rc = check_kind(v);
     rc = rc == 0 ? check_nothing_beyond(v) : rc;

@@ -35,6 +35,7 @@ struct verifying {
     bool is_signed;  /* the lock and all amendments, by allowed keys */
     bool is_vouched; /* SHA256SUMS, and so the records, by one of them */
     bool is_stamped;
+    bool other_workers; /* than the lock's, as [pin] workers = "record" allows */
 };
 
 struct receipt verifying_receipt(const struct verifying *v);
@@ -44,12 +45,18 @@ int verify_lock(struct verifying *v) MUST_CHECK;       /* lock, amendments, plan
 int verify_amended(struct verifying *v) MUST_CHECK;    /* the journal's word on amendments */
 int verify_records(struct verifying *v) MUST_CHECK;    /* fills evidence */
 int verify_verdict(struct verifying *v) MUST_CHECK;    /* and coverage */
-int verify_provenance(struct verifying *v) MUST_CHECK; /* and environment, apparatus */
+int verify_provenance(struct verifying *v) MUST_CHECK; /* and environment, apparatus, instruments */
 int verify_reruns(struct verifying *v) MUST_CHECK;     /* rerun files, and what they claim */
+int verify_apparatus(struct verifying *v) MUST_CHECK;
 int verify_signatures(struct verifying *v) MUST_CHECK; /* lock, amendments, reviewers */
 int verify_timestamp(struct verifying *v) MUST_CHECK;
 
-/* The members of the answer that are words: sentence, what is not shown. */
-void verify_words(struct verifying *v);
+/* That an attempt at a stage ran what the lock pins; a fault begins with `at`. */
+int verify_worker(struct verifying *v, const char *at, size_t stage,
+                  const cJSON *attempt) MUST_CHECK;
+
+/* The members of the answer that are words: sentence, what is not shown; nothing of either is said
+ * of a receipt that does not follow. */
+void verify_words(struct verifying *v, bool holds);
 
 #endif

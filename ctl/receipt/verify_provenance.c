@@ -1,5 +1,5 @@
-/* provenance.json and environment.jsonl against the journal and the results; apparatus and
- * instruments as far as anything here says what they must be. */
+/* provenance.json and environment.jsonl against lock, journal and results; instruments as far as
+ * anything here says what they must be. */
 #include <math.h>
 #include <string.h>
 
@@ -85,6 +85,25 @@ static int check_place(struct verifying *v, const char *at, size_t task, const c
     return rc;
 }
 
+/* An attempt that left no word of where it ran has null. */
+int verify_worker(struct verifying *v, const char *at, size_t stage, const cJSON *attempt)
+{
+    const char *locked = lock_file_digest(v->lock, v->program->stages[stage].command[0]);
+    const cJSON *said = json_member(attempt, "worker");
+    if (said == NULL || cJSON_IsNull(said) ||
+        (cJSON_IsString(said) && locked != NULL && strcmp(said->valuestring, locked) == 0)) {
+        return 0;
+    }
+    if (v->program->pin_workers_record) {
+        v->other_workers = true;
+        return 0;
+    }
+    char *what = xasprintf("%s.worker is not the one that the lock pins", at);
+    int rc = fault_differs(v->f, what, locked, cJSON_IsString(said) ? said->valuestring : NULL);
+    free(what);
+    return rc;
+}
+
 static int check_attempts(struct verifying *v, size_t task, const cJSON *found)
 {
     size_t n = 0;
@@ -97,6 +116,7 @@ static int check_attempts(struct verifying *v, size_t task, const cJSON *found)
         cJSON *expected = expected_attempt(&a[i].row);
         (void)snprintf(at, sizeof(at), "tasks[%zu].attempts[%zu]", task, i);
         rc = check_members(v, at, expected, its);
+        rc = rc == 0 ? verify_worker(v, at, task % v->program->n_stages, its) : rc;
         if (rc == 0 && a[i].row.no == v->history.tasks[task].accepted) {
             rc = check_place(v, at, task, its);
         }
@@ -201,11 +221,11 @@ static int check_head(struct verifying *v)
         json_put_string(expected, "program", v->program->name);
         json_put_string(expected, "root", v->lock->root);
         json_put(expected, "unblindings", json_copy(v->history.unblindings));
-        if (v->history.unverified) {
-            json_put_string(expected, "history", "unverified");
-        }
+        json_put_string(expected, "history", v->history.unverified ? "unverified" : "verified");
+        json_put_string(expected, "assurance", "self-consistent");
     } else {
         json_put_string(expected, "history", "imported");
+        json_put_string(expected, "assurance", "self-consistent, of imported records");
     }
     json_put_int(expected, "schema", 1);
     json_put(expected, "validity_timing", json_copy(v->verdict.provenance));
@@ -267,57 +287,7 @@ static int check_environment(struct verifying *v)
     return rc;
 }
 
-/* ---- apparatus, instruments ---- */
-
-static const cJSON *named(const cJSON *list, const char *name, size_t len)
-{
-    const cJSON *o = NULL;
-    cJSON_ArrayForEach(o, list)
-    {
-        const cJSON *its = json_member(o, "name");
-        if (cJSON_IsString(its) && strlen(its->valuestring) == len &&
-            strncmp(its->valuestring, name, len) == 0) {
-            return o;
-        }
-    }
-    return NULL;
-}
-
-static int check_apparatus_file(struct verifying *v, const char *name, size_t *n_files)
-{
-    static const char prefix[] = "apparatus/";
-    if (strncmp(name, prefix, strlen(prefix)) != 0) {
-        return 0;
-    }
-    cJSON *found = NULL;
-    const char *stem = name + strlen(prefix);
-    const cJSON *expected =
-        named(json_member(v->provenance, "apparatus"), stem, strlen(stem) - strlen(".json"));
-    int rc = files_read_json(&v->files, name, &found, v->f);
-    if (rc == 0) {
-        rc = expected == NULL ? fault_says(v->f, "provenance.json knows no such check")
-                              : fault_compare(v->f, "", expected, found);
-    }
-    (*n_files)++;
-    cJSON_Delete(found);
-    return rc;
-}
-
-static int check_apparatus(struct verifying *v)
-{
-    size_t n = 0;
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < v->files.n; i++) {
-        rc = check_apparatus_file(v, v->files.items[i].name, &n);
-    }
-    const int said = cJSON_GetArraySize(json_member(v->provenance, "apparatus"));
-    if (rc == 0 && (size_t)said != n) {
-        fault_at(v->f, "apparatus/", 0);
-        rc = fault_differs_int(v->f, "files, one for each check in provenance.json", said,
-                               (long long)n);
-    }
-    return rc;
-}
+/* ---- instruments ---- */
 
 /* Instruments may be amended after the report, and the report be made again or not: the head is
  * that of provenance.json or a later one. What is expected when it is none of them is the last. */
@@ -369,7 +339,7 @@ int verify_provenance(struct verifying *v)
     rc = rc == 0 ? check_tasks(v) : rc;
     if (!v->imported) {
         rc = rc == 0 ? check_environment(v) : rc;
-        rc = rc == 0 ? check_apparatus(v) : rc;
+        rc = rc == 0 ? verify_apparatus(v) : rc;
     }
     return rc == 0 ? check_instruments(v) : rc;
 }

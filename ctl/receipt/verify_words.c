@@ -34,6 +34,11 @@ static void about_records(const struct verifying *v, cJSON *list)
     json_push_string(list, "Hosts, processors, kernels and memory of attempts are the daemon's "
                            "word; what a result says of its BLAS and threads was compared.");
     json_push_string(list, "That nobody read a sealed score in the files: that leaves no trace.");
+    if (v->other_workers) {
+        json_push_string(list,
+                         "That the workers were those of the lock: attempts ran others, which "
+                         "the plan allows ([pin] workers = \"record\").");
+    }
     if (v->history.unverified) {
         json_push_string(list, "UNVERIFIED HISTORY: the journal was made anew from the cells' "
                                "files after the daemon's own was lost or broken.");
@@ -63,10 +68,8 @@ static void about_maker(const struct verifying *v, cJSON *list)
 static cJSON *not_shown(const struct verifying *v)
 {
     cJSON *list = json_array();
-    if (v->has_evidence && v->lock != NULL) {
-        about_maker(v, list);
-        about_records(v, list);
-    }
+    about_maker(v, list);
+    about_records(v, list);
     json_push_string(list, "The items behind the scores, the data and the workers: only their "
                            "digests are here.");
     json_push_string(list, "Report and instruments are covered by sums alone and were not made "
@@ -74,11 +77,11 @@ static cJSON *not_shown(const struct verifying *v)
     return list;
 }
 
-void verify_words(struct verifying *v)
+void verify_words(struct verifying *v, bool holds)
 {
     cJSON *o = v->out->json;
-    json_put_string(o, "sentence", SENTENCE);
-    json_put(o, "established", json_copy(v->established));
-    json_put(o, "claimed", json_copy(v->claimed));
-    json_put(o, "not_shown", not_shown(v));
+    json_put_string(o, "sentence", holds ? SENTENCE : NULL);
+    json_put(o, "established", holds ? json_copy(v->established) : json_array());
+    json_put(o, "claimed", holds ? json_copy(v->claimed) : json_array());
+    json_put(o, "not_shown", holds ? not_shown(v) : json_array());
 }

@@ -273,7 +273,7 @@ static void put_count(cJSON *o, const char *key, int64_t v)
     }
 }
 
-static cJSON *attempt_json(const struct attempt_row *a)
+static cJSON *attempt_json(const struct attempt_row *a, const char *worker)
 {
     char time[WALL_TEXT_SIZE];
     cJSON *o = json_object();
@@ -292,6 +292,7 @@ static cJSON *attempt_json(const struct attempt_row *a)
     json_put_string(o, "blas", a->cause == CAUSE_NONE ? BLAS : NULL);
     put_count(o, "threads", a->cause == CAUSE_NONE ? 1 : -1);
     json_put_string(o, "kernel", "Linux 6.1");
+    json_put_string(o, "worker", worker);
     put_count(o, "max_rss_bytes", a->max_rss_bytes);
     put_count(o, "user_ms", a->user_ms);
     put_count(o, "system_ms", a->system_ms);
@@ -301,6 +302,7 @@ static cJSON *attempt_json(const struct attempt_row *a)
 static cJSON *tasks_json(const struct maker *k, const struct history *h)
 {
     const struct program *p = k->program;
+    const char *worker = lock_file_digest(k->lock, "./worker.sh");
     cJSON *list = json_array();
     for (size_t i = 0; i < h->n_tasks; i++) {
         size_t n = 0;
@@ -312,7 +314,7 @@ static cJSON *tasks_json(const struct maker *k, const struct history *h)
         json_put_string(o, "end", task_state_name(h->tasks[i].state));
         json_put_string(o, "cause", h->tasks[i].state == TASK_BLOCKED ? "crash" : NULL);
         for (size_t k_attempt = 0; k_attempt < n; k_attempt++) {
-            json_push(attempts, attempt_json(&a[k_attempt].row));
+            json_push(attempts, attempt_json(&a[k_attempt].row, worker));
         }
         json_put(o, "attempts", attempts);
         json_push(list, o);
@@ -335,6 +337,7 @@ static int write_provenance(struct maker *k, const struct history *h, const stru
     json_put_string(o, "head", k->lock->head);
     json_put(o, "journal", journal);
     json_put_string(o, "history", "verified");
+    json_put_string(o, "assurance", "self-consistent");
     json_put(o, "validity_timing", json_copy(v->provenance));
     json_put(o, "unblindings", json_array());
     json_put(o, "tasks", tasks_json(k, h));
@@ -371,6 +374,27 @@ static int provenance(struct maker *k, const struct verdict *v)
 
 /* ---- the end ---- */
 
+static int write_instruments(const struct maker *k)
+{
+    cJSON *o = json_object();
+    cJSON *list = json_array();
+    cJSON *one = json_object();
+    char *path = path_join(k->folder, "report/instruments.json");
+    json_put_string(one, "kind", "detectable");
+    json_put_number(one, "difference", 0.125);
+    json_push(list, one);
+    json_put_int(o, "schema", 1);
+    json_put_string(o, "program", k->program->name);
+    json_put_string(o, "root", k->lock->root);
+    json_put_string(o, "head", k->lock->head);
+    json_put_bool(o, "binds", false);
+    json_put(o, "instruments", list);
+    int rc = json_write_file(path, o, 0600, k->err);
+    cJSON_Delete(o);
+    free(path);
+    return rc;
+}
+
 static int finish(struct maker *k)
 {
     struct verdict v = {0};
@@ -392,6 +416,7 @@ static int finish(struct maker *k)
     }
     rc = rc == 0 ? file_write_atomic(path, text.buf, text.len, 0600, k->err) : rc;
     rc = rc == 0 ? provenance(k, &v) : rc;
+    rc = rc == 0 ? write_instruments(k) : rc;
     status.reported = true;
     rc = rc == 0 ? push_status(k, ROW_REPORTED, &status) : rc;
     rc = rc == 0 ? write_text(k->folder, "report/report.md", "# a report\n", 0600, k->err) : rc;

@@ -11,13 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/digest.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/export.h"
-#include "ctl/receipt/sums.h"
+#include "ctl/receipt/files.h"
 #include "tests/unit/receipt/fixture.h"
+#include "tests/unit/receipt/forger.h"
 
 struct world {
     char folder[64];
@@ -188,12 +187,40 @@ static const struct mutation mutations[] = {
      "provenance.json", "user_ms"},
     {"a BLAS", "provenance.json", REPLACE, 0, "core Haswell", "core Zen", "provenance.json",
      "blas is not what the result says"},
+    {"another worker", "environment.jsonl", REPLACE, 0, "\"worker\":\"", "\"worker\":\"0",
+     "environment.jsonl", "worker"},
+    {"a worker that the lock does not pin", "provenance.json", REPLACE, 0, "\"worker\": \"",
+     "\"worker\": \"0", "provenance.json", "is not the one that the lock pins"},
+    {"a resume", "provenance.json", REPLACE, 0, "\"resumed_from\": 100", "\"resumed_from\": null",
+     "provenance.json", "resumed_from"},
+    {"how an attempt ended", "provenance.json", REPLACE, 0, "\"cause\": \"crash\"",
+     "\"cause\": \"oom\"", "provenance.json", "cause"},
+    {"an attempt's id", "provenance.json", REPLACE, 0, "\"id\": \"", "\"id\": \"0",
+     "provenance.json", "id"},
+    {"a task's attempts", "provenance.json", REPLACE, 0, "\"attempts\": [", "\"attempts\": [{},",
+     "provenance.json", "attempts"},
+    {"an unblinding", "provenance.json", REPLACE, 0, "\"unblindings\": []",
+     "\"unblindings\": [\"x\"]", "provenance.json", "unblindings"},
+    {"a level of its own", "provenance.json", REPLACE, 0, "\"assurance\": \"self-consistent\"",
+     "\"assurance\": \"signed\"", "provenance.json", "assurance"},
+    {"where the history is from", "provenance.json", REPLACE, 0, "\"verified\"", "\"sworn\"",
+     "provenance.json", "history"},
+    {"provenance of another program", "provenance.json", REPLACE, 0, "\"program\": \"",
+     "\"program\": \"x", "provenance.json", "program"},
     {"the journal's head", "provenance.json", REPLACE, 0, "\"head\": \"", "\"head\": \"0",
      "provenance.json", "head"},
     {"coverage", "coverage.json", REPLACE, 0, "\"done\": ", "\"done\": 1", "coverage.json",
      "tasks.done"},
     {"the budget", "coverage.json", REPLACE, 0, "\"budget\": ", "\"budget\": 1", "coverage.json",
      "counted.budget"},
+    {"blocked tasks", "coverage.json", REPLACE, 0, "\"blocked\": 1", "\"blocked\": 0",
+     "coverage.json", "tasks.blocked"},
+    {"attempts of a cell", "coverage.json", REPLACE, 0, "\"attempts\": 3", "\"attempts\": 2",
+     "coverage.json", "cells[0].attempts"},
+    {"resumes of a cell", "coverage.json", REPLACE, 0, "\"resumes\": 1", "\"resumes\": 0",
+     "coverage.json", "cells[0].resumes"},
+    {"resumes in all", "coverage.json", REPLACE, 0, "\"resumed\": 1", "\"resumed\": 0",
+     "coverage.json", "attempts.resumed"},
     {"a figure of the verdict", "verdict.json", REPLACE, 0, "\"score\": 0.", "\"score\": 0.1",
      "verdict.json", "score"},
     {"the outcome", "verdict.json", REPLACE, 0, "\"outcome\": ", "\"outcomes\": ", "verdict.json",
@@ -202,9 +229,20 @@ static const struct mutation mutations[] = {
      "statement.json", "predicate.kind"},
     {"the statement's question", "statement.json", REPLACE, 0, "Does it", "Did it",
      "statement.json", "predicate.question"},
+    {"the statement's type", "statement.json", REPLACE, 0, "\"_type\": \"https",
+     "\"_type\": \"http", "statement.json", "_type"},
+    {"the statement's kind of predicate", "statement.json", REPLACE, 0, "\"predicateType\": \"",
+     "\"predicateType\": \"x", "statement.json", "predicateType"},
+    {"the statement's outcome", "statement.json", REPLACE, 0,
+     "\"outcome\": ", "\"outcome\": [],\"x\": ", "statement.json", "predicate.outcome"},
+    {"instruments that bind", "instruments.json", REPLACE, 0, "\"binds\": false", "\"binds\": true",
+     "instruments.json", "binds"},
+    {"instruments of another plan", "instruments.json", REPLACE, 0, "\"root\": \"", "\"root\": \"0",
+     "instruments.json", "root"},
     {"a newer schema", "statement.json", REPLACE, 0, "\"schema\": 1", "\"schema\": 2",
      "statement.json", "this version"},
     /* what a forger can do: none of it binds or is recomputed, and VERIFY.md says so */
+    {"a figure of an instrument", "instruments.json", REPLACE, 0, "0.125", "0.25", NULL, NULL},
     {"a word of the report", "report.md", REPLACE, 0, "report", "forged", NULL, NULL},
     {"a word of VERIFY.md", "VERIFY.md", REPLACE, 0, "sha256sum", "sha512sum", NULL, NULL},
     {"the lock's tool", "grid.toml.lock", REPLACE, 0, "\"name\": \"preregd\"",
@@ -242,42 +280,10 @@ static void mutate(const struct mutation *m, struct strbuf *text)
 
 /* ---- the forger ---- */
 
-static void forge_subjects(cJSON *statement, const struct receipt_files *files)
-{
-    cJSON *s = NULL;
-    cJSON_ArrayForEach(s, cJSON_GetObjectItem(statement, "subject"))
-    {
-        char hex[DIGEST_HEX_SIZE];
-        const struct receipt_file *file =
-            files_find(files, cJSON_GetObjectItem(s, "name")->valuestring);
-        digest_hex(&file->digest, hex);
-        cJSON *digest = cJSON_GetObjectItem(s, "digest");
-        cJSON_DeleteItemFromObject(digest, "sha256");
-        json_put_string(digest, "sha256", hex);
-    }
-}
-
 static void forge(const struct world *w)
 {
-    struct receipt_files files;
-    struct fault f = {0};
     struct err err;
-    struct strbuf text = STRBUF_INIT;
-    cJSON *statement = NULL;
-    assert_int_equal(files_open(&files, w->made.folder, &f), 0);
-    assert_int_equal(sums_make(&files, &text, &f), 0);
-    strbuf_clear(&text);
-    assert_int_equal(files_read_json(&files, "statement.json", &statement, &f), 0);
-    forge_subjects(statement, &files);
-    assert_int_equal(json_pretty(statement, &text, &err), 0);
-    strbuf_addc(&text, '\n');
-    write_file(w, "statement.json", &text);
-    strbuf_clear(&text);
-    assert_int_equal(sums_make(&files, &text, &f), 0);
-    write_file(w, "SHA256SUMS", &text);
-    cJSON_Delete(statement);
-    files_release(&files);
-    strbuf_release(&text);
+    assert_int_equal(forge_sums(w->made.folder, &err), 0);
 }
 
 static void expect(const struct world *w, const char *name, const char *where, const char *what)
@@ -327,7 +333,141 @@ static void test_mutations(void **state)
     strbuf_release(&statement);
 }
 
+/* Whoever makes the chain anew as well: what else says how the journal ends does not go with it. */
+static void test_forged_chain(void **state)
+{
+    static const struct mutation CASES[] = {
+        {"a row's time", "journal.jsonl", REPLACE, 0, "\"time\":\"2", "\"time\":\"3",
+         "coverage.json", "journal.head"},
+        {"a row removed", "journal.jsonl", REMOVE_LINE, 3, NULL, NULL, "journal.jsonl",
+         "task.from"},
+        {"two rows swapped", "journal.jsonl", SWAP_LINES, 2, NULL, NULL, "journal.jsonl",
+         "task.from"},
+        {"a digest of a result", "journal.jsonl", REPLACE, 0, "\"result\":{\"digest\":\"",
+         "\"result\":{\"digest\":\"0", "journal.jsonl", "64"},
+        {"no verdict", "journal.jsonl", REMOVE_LINE, -2, NULL, NULL, "coverage.json", "journal"},
+        {"attempts", "journal.jsonl", REPLACE, 0, "\"attempts\":1", "\"attempts\":2",
+         "journal.jsonl", "task.attempts"},
+        {"another program", "journal.jsonl", REPLACE, 0, "\"name\":\"made_up\"",
+         "\"name\":\"made\"", "journal.jsonl", "program.name"}};
+    const struct world *w = *state;
+    struct strbuf sums = STRBUF_INIT;
+    struct strbuf statement = STRBUF_INIT;
+    struct strbuf old = STRBUF_INIT;
+    read_file(w, "SHA256SUMS", &sums);
+    read_file(w, "statement.json", &statement);
+    read_file(w, "journal.jsonl", &old);
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        struct strbuf now = STRBUF_INIT;
+        strbuf_add(&now, old.buf, old.len);
+        mutate(&CASES[i], &now);
+        forge_chain(&now);
+        write_file(w, "journal.jsonl", &now);
+        forge(w);
+        expect(w, CASES[i].name, CASES[i].where, CASES[i].what);
+        strbuf_release(&now);
+    }
+    write_file(w, "journal.jsonl", &old);
+    write_file(w, "statement.json", &statement);
+    write_file(w, "SHA256SUMS", &sums);
+    expect(w, "restored", NULL, NULL);
+    strbuf_release(&sums);
+    strbuf_release(&statement);
+    strbuf_release(&old);
+}
+
 /* ---- the folder itself ---- */
+
+static bool may_be_missing(const char *name)
+{
+    return strcmp(name, "report.md") == 0 || strcmp(name, "instruments.json") == 0;
+}
+
+/* Each file taken away, or under another name; by the forger too. */
+static void test_missing(void **state)
+{
+    const struct world *w = *state;
+    struct name_list names;
+    struct err err;
+    struct strbuf sums = STRBUF_INIT;
+    struct strbuf statement = STRBUF_INIT;
+    read_file(w, "SHA256SUMS", &sums);
+    read_file(w, "statement.json", &statement);
+    assert_int_equal(dir_list(w->made.folder, &names, &err), 0);
+    for (size_t i = 0; i < names.n; i++) {
+        const char *name = names.names[i];
+        char *path = path_join(w->made.folder, name);
+        char *other = xasprintf("%s.old", path);
+        char *away = path_join(w->folder, "away");
+        char *named = xasprintf("%s.old", name);
+        assert_int_equal(rename(path, other), 0);
+        expect(w, name, named, "no receipt of this version has such a file");
+        assert_int_equal(rename(other, away), 0);
+        expect(w, name, may_be_missing(name) ? "SHA256SUMS" : name, "is missing");
+        if (strcmp(name, "SHA256SUMS") != 0 && strcmp(name, "statement.json") != 0) {
+            forge(w);
+            bool found = !may_be_missing(name);
+            expect(w, name, found ? name : NULL, "is missing");
+        }
+        assert_int_equal(rename(away, path), 0);
+        write_file(w, "statement.json", &statement);
+        write_file(w, "SHA256SUMS", &sums);
+        free(named);
+        free(away);
+        free(other);
+        free(path);
+    }
+    expect(w, "restored", NULL, NULL);
+    name_list_release(&names);
+    strbuf_release(&sums);
+    strbuf_release(&statement);
+}
+
+/* Files that a receipt may have, and this one has not; by the forger. */
+static void test_added(void **state)
+{
+    static const struct {
+        const char *name;
+        const char *text;
+        const char *what;
+    } CASES[] = {{"amendments/0001.json", "{}", ""},
+                 {"amendments/0002.toml", "x = 1\n", "the chain of amendments ends before it"},
+                 {"apparatus/reference.json", "{}", "the plan knows no such check"},
+                 {"signatures/nobody.sig", "x", ""},
+                 {"grid.toml.lock.tsr", "x", NULL}, /* not looked at without --ca, which is told */
+                 {"imported.json", "{}", ""},
+                 {"records.json", "{}", "an imported program"}};
+    const struct world *w = *state;
+    struct strbuf sums = STRBUF_INIT;
+    struct strbuf statement = STRBUF_INIT;
+    read_file(w, "SHA256SUMS", &sums);
+    read_file(w, "statement.json", &statement);
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        struct err err;
+        struct strbuf text = STRBUF_INIT;
+        char *path = path_join(w->made.folder, CASES[i].name);
+        char *parent = path_folder(path);
+        strbuf_adds(&text, CASES[i].text);
+        assert_int_equal(dir_make(parent, 0755, &err), 0);
+        write_file(w, CASES[i].name, &text);
+        forge(w);
+        const bool imported = strcmp(CASES[i].name, "imported.json") == 0;
+        expect(w, CASES[i].name,
+               CASES[i].what == NULL ? NULL
+               : imported            ? "records.json"
+                                     : CASES[i].name,
+               CASES[i].what);
+        assert_int_equal(unlink(path), 0);
+        (void)rmdir(parent);
+        write_file(w, "statement.json", &statement);
+        write_file(w, "SHA256SUMS", &sums);
+        strbuf_release(&text);
+        free(parent);
+        free(path);
+    }
+    strbuf_release(&sums);
+    strbuf_release(&statement);
+}
 
 static void test_other_files(void **state)
 {
@@ -414,6 +554,26 @@ static void test_sums(void **state)
         expect(w, CASES[i].line, CASES[i].where, CASES[i].what);
         strbuf_release(&now);
     }
+    static const struct mutation CHANGES[] = {
+        {"a digest", "SHA256SUMS", REPLACE, 0, "  VERIFY.md", " *VERIFY.md", "SHA256SUMS",
+         "no line of"},
+        {"a line removed", "SHA256SUMS", REMOVE_LINE, 2, NULL, NULL, "environment.jsonl",
+         "is not listed"},
+        {"the last line removed", "SHA256SUMS", REMOVE_LINE, -1, NULL, NULL, "verdict.json",
+         "is not listed"},
+        {"two lines swapped", "SHA256SUMS", SWAP_LINES, 1, NULL, NULL, "coverage.json",
+         "is not listed"},
+        {"a line twice", "SHA256SUMS", DOUBLE_LINE, 1, NULL, NULL, "SHA256SUMS",
+         "twice or out of order"},
+        {"cut off", "SHA256SUMS", CUT_BYTES, 1, NULL, NULL, "SHA256SUMS", "torn"}};
+    for (size_t i = 0; i < ARRAY_LEN(CHANGES); i++) {
+        struct strbuf now = STRBUF_INIT;
+        strbuf_add(&now, old.buf, old.len);
+        mutate(&CHANGES[i], &now);
+        write_file(w, "SHA256SUMS", &now);
+        expect(w, CHANGES[i].name, CHANGES[i].where, CHANGES[i].what);
+        strbuf_release(&now);
+    }
     write_file(w, "SHA256SUMS", &old);
     strbuf_release(&old);
 }
@@ -454,9 +614,10 @@ static void test_every_byte(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mutations),  cmocka_unit_test(test_other_files),
-        cmocka_unit_test(test_no_files),   cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_every_byte),
+        cmocka_unit_test(test_mutations),   cmocka_unit_test(test_forged_chain),
+        cmocka_unit_test(test_missing),     cmocka_unit_test(test_added),
+        cmocka_unit_test(test_other_files), cmocka_unit_test(test_no_files),
+        cmocka_unit_test(test_sums),        cmocka_unit_test(test_every_byte),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

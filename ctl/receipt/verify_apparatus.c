@@ -1,0 +1,136 @@
+/* Apparatus checks: what was to come is the plan's, how they ended the journal's. The value is its
+ * maker's word, but it lies within or beyond the tolerance as it is said to hold or not. */
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "ctl/receipt/verify_parts.h"
+#include "prereg/rules.h"
+
+#define ROUNDING 1e-9 /* of the tolerance: decimals are not exact */
+
+static const struct apparatus *declared(const struct verifying *v, const char *name, size_t len)
+{
+    for (size_t i = 0; i < v->program->n_apparatus; i++) {
+        const struct apparatus *a = &v->program->apparatus[i];
+        if (strlen(a->name) == len && strncmp(a->name, name, len) == 0) {
+            return a;
+        }
+    }
+    return NULL;
+}
+
+static const cJSON *told(const struct verifying *v, const char *name)
+{
+    const cJSON *o = NULL;
+    cJSON_ArrayForEach(o, json_member(v->provenance, "apparatus"))
+    {
+        const cJSON *its = json_member(o, "name");
+        if (cJSON_IsString(its) && strcmp(its->valuestring, name) == 0) {
+            return o;
+        }
+    }
+    return NULL;
+}
+
+static int check_attempts(struct verifying *v, const struct apparatus *a, const cJSON *list, int n)
+{
+    const cJSON *t = NULL;
+    int rc = cJSON_GetArraySize(list) == n
+                 ? 0
+                 : fault_differs_int(v->f, "attempts", n, cJSON_GetArraySize(list));
+    cJSON_ArrayForEach(t, list)
+    {
+        rc = rc == 0 ? verify_worker(v, "an attempt", a->stage, t) : rc;
+    }
+    return rc;
+}
+
+/* It holds when the journal says that its task is done, and then the value is within. */
+static int check_standing(struct verifying *v, const struct apparatus *a, const cJSON *found)
+{
+    const cJSON *row = json_member(v->history.checks, a->name);
+    const cJSON *state = json_member(row, "state");
+    const cJSON *holds = json_member(found, "holds");
+    const cJSON *value = json_member(found, "value");
+    const bool done =
+        cJSON_IsString(state) && strcmp(state->valuestring, task_state_name(TASK_DONE)) == 0;
+    if (cJSON_IsTrue(holds) != done) {
+        return fault_differs(v->f, "holds", done ? "true" : "not true, as the journal has it",
+                             done ? "not true" : "true");
+    }
+    if (cJSON_IsNumber(value) && !cJSON_IsNull(holds)) {
+        const double off = fabs(value->valuedouble - a->value);
+        const double slack = ROUNDING * (fabs(a->value) + a->within);
+        if (done ? off > a->within + slack : off < a->within - slack) {
+            return fault_says(v->f, "value lies %s the tolerance, and so it %s",
+                              done ? "beyond" : "within", done ? "does not hold" : "holds");
+        }
+    }
+    const cJSON *n = json_member(row, "attempts");
+    return check_attempts(v, a, json_member(found, "attempts"), n == NULL ? 0 : n->valueint);
+}
+
+static int check_told(struct verifying *v, const struct apparatus *a, const cJSON *found)
+{
+    cJSON *expected = json_object();
+    int rc = 0;
+    json_put_string(expected, "stage", v->program->stages[a->stage].name);
+    json_put_string(expected, "metric", a->metric_text);
+    json_put_number(expected, "expected", a->value);
+    json_put_number(expected, "within", a->within);
+    for (const cJSON *m = expected->child; rc == 0 && m != NULL; m = m->next) {
+        const cJSON *is = json_member(found, m->string);
+        rc = is == NULL ? fault_says(v->f, "%s is missing", m->string)
+                        : fault_compare(v->f, m->string, m, is);
+    }
+    cJSON_Delete(expected);
+    return rc == 0 ? check_standing(v, a, found) : rc;
+}
+
+static int check_file(struct verifying *v, const char *name)
+{
+    static const char prefix[] = "apparatus/";
+    const char *stem = name + strlen(prefix);
+    if (strncmp(name, prefix, strlen(prefix)) != 0) {
+        return 0;
+    }
+    fault_at(v->f, name, 0);
+    const struct apparatus *a = declared(v, stem, strlen(stem) - strlen(".json"));
+    if (a == NULL) {
+        return fault_says(v->f, "the plan knows no such check");
+    }
+    cJSON *found = NULL;
+    const cJSON *expected = told(v, a->name);
+    int rc = files_read_json(&v->files, name, &found, v->f);
+    if (rc == 0) {
+        rc = expected == NULL ? fault_says(v->f, "provenance.json knows no such check")
+                              : fault_compare(v->f, "", expected, found);
+    }
+    rc = rc == 0 ? check_told(v, a, found) : rc;
+    cJSON_Delete(found);
+    return rc;
+}
+
+int verify_apparatus(struct verifying *v)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < v->files.n; i++) {
+        rc = check_file(v, v->files.items[i].name);
+    }
+    for (size_t i = 0; rc == 0 && i < v->program->n_apparatus; i++) {
+        char *name = xasprintf("apparatus/%s.json", v->program->apparatus[i].name);
+        if (!files_have(&v->files, name)) {
+            fault_at(v->f, name, 0);
+            rc = fault_says(v->f, "is missing, and the plan demands this check");
+        }
+        free(name);
+    }
+    const int said = cJSON_GetArraySize(json_member(v->provenance, "apparatus"));
+    if (rc == 0 && (size_t)said != v->program->n_apparatus) {
+        fault_at(v->f, RECEIPT_PROVENANCE, 0);
+        rc = fault_differs_int(v->f, "apparatus", (long long)v->program->n_apparatus, said);
+    }
+    return rc;
+}
