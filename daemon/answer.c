@@ -60,6 +60,17 @@ static int find_by_name(const struct shell *sh, const char *name, struct hosted 
                : err_set(err, ERR_USAGE, "%zu programs are called \"%.80s\": give the id", n, name);
 }
 
+struct hosted *answer_program_by_root(const struct shell *sh, const char *root)
+{
+    for (size_t i = 0; i < sh->cap_programs; i++) {
+        struct hosted *h = sh->programs[i];
+        if (h != NULL && strcmp(h->bundle->lock->root, root) == 0) {
+            return h;
+        }
+    }
+    return NULL;
+}
+
 int answer_find_program(const struct shell *sh, const cJSON *params, struct hosted **out,
                         struct err *err)
 {

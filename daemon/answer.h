@@ -23,6 +23,8 @@ int answer_request(struct answer_context *ctx, const struct rpc_request *request
 int answer_find_program(const struct shell *sh, const cJSON *params, struct hosted **out,
                         struct err *err) MUST_CHECK;
 
+struct hosted *answer_program_by_root(const struct shell *sh, const char *root); /* or NULL */
+
 cJSON *answer_progress(const struct shell *sh, const struct hosted *h);
 cJSON *answer_verdict_of(const struct hosted *h);
 

@@ -263,17 +263,6 @@ static void on_submit_work(struct job *job)
 
 /* ---- on the loop ---- */
 
-static struct hosted *find_root(const struct shell *sh, const char *root)
-{
-    for (size_t i = 0; i < sh->cap_programs; i++) {
-        struct hosted *h = sh->programs[i];
-        if (h != NULL && strcmp(h->bundle->lock->root, root) == 0) {
-            return h;
-        }
-    }
-    return NULL;
-}
-
 static int change_run(struct submit_job *j, struct hosted *h)
 {
     struct core_event ev = {.kind = CORE_PROGRAM_SETTINGS, .program = h->no};
@@ -378,9 +367,19 @@ static int mend_copy(struct submit_job *j, const struct hosted *h)
                    : err_set(&j->err, ERR_REFUSED, "it was amended meanwhile: submit it again");
 }
 
+/* What it replaces may have been run elsewhere, or not at all: that is said, and no error. */
+static void note_superseded(struct submit_job *j, const struct program *p)
+{
+    if (p->supersedes != NULL) {
+        const struct hosted *old = answer_program_by_root(j->shell, p->supersedes);
+        strbuf_addf(&j->notes, "it supersedes %s%s\n", old != NULL ? old->id : p->supersedes,
+                    old != NULL ? "" : ", which this state folder does not know");
+    }
+}
+
 static void take_program(struct submit_job *j)
 {
-    struct hosted *h = find_root(j->shell, j->bundle->lock->root);
+    struct hosted *h = answer_program_by_root(j->shell, j->bundle->lock->root);
     bool is_new = false;
     bool run_changed = false;
     if (j->again.path != NULL) {
@@ -400,6 +399,7 @@ static void take_program(struct submit_job *j)
     if (j->rc != 0) {
         return;
     }
+    note_superseded(j, h->bundle->program);
     log_info("%s: submitted%s%s", h->id, is_new ? "" : " again",
              run_changed ? " with another [run]" : "");
     cJSON *result = submitted_json(j, h, is_new, run_changed);

@@ -265,6 +265,24 @@ static cJSON *verdict_json(const struct hosted *h)
     return o;
 }
 
+/* Its predecessor's id, when that is here, and its successors'. */
+static void put_succession(cJSON *o, const struct shell *sh, const struct hosted *h)
+{
+    const char *old = h->bundle->program->supersedes;
+    const struct hosted *before = old == NULL ? NULL : answer_program_by_root(sh, old);
+    cJSON *after = json_array();
+    for (size_t i = 0; i < sh->cap_programs; i++) {
+        const struct hosted *other = sh->programs[i];
+        const char *its = other == NULL ? NULL : other->bundle->program->supersedes;
+        if (its != NULL && strcmp(its, h->bundle->lock->root) == 0) {
+            json_push_string(after, other->id);
+        }
+    }
+    json_put_string(o, "supersedes", old);
+    json_put_string(o, "supersedes_program", before == NULL ? NULL : before->id);
+    json_put(o, "superseded_by", after);
+}
+
 static void put_identity(cJSON *o, const struct hosted *h)
 {
     const struct program *p = h->bundle->program;
@@ -276,7 +294,6 @@ static void put_identity(cJSON *o, const struct hosted *h)
     json_put_string(o, "root", h->bundle->lock->root);
     json_put_string(o, "head", h->bundle->lock->head);
     json_put_int(o, "amendments", (int64_t)h->bundle->lock->n_amendments);
-    json_put_string(o, "supersedes", p->supersedes);
     json_put_string(o, "folder", h->folder);
     json_put_string(o, "work", real == NULL ? work : real);
     free(real);
@@ -319,6 +336,7 @@ cJSON *summary_json(const struct shell *sh, const struct hosted *h)
         malformed += a->key.program == h->no ? a->row.malformed : 0;
     }
     put_identity(o, h);
+    put_succession(o, sh, h);
     put_life(o, sh, h);
     json_put_int(o, "n_cells", (int64_t)p->n_cells);
     json_put(o, "stages", stages);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/digest.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
@@ -74,6 +75,24 @@ void load_tree(struct load *l)
     l->p->tree = to_json(l, &root);
 }
 
+/* A root covers this very line, so no program can name its own; a name could be any program's. */
+static void load_supersedes(struct load *l, const struct toml_node *t)
+{
+    struct digest ignored;
+    struct err err;
+    struct program *p = l->p;
+    if (!load_text(l, t, "supersedes", false, &p->supersedes) || p->supersedes == NULL ||
+        digest_from_hex(p->supersedes, &ignored, &err) == 0) {
+        return;
+    }
+    load_error(
+        l, toml_member(t, "supersedes"),
+        "%s is not the root of another program: 64 lower-case hex digits, as `preregctl diff` "
+        "shows them",
+        strcmp(p->supersedes, p->name) == 0 ? "its own name" : "it");
+    p->supersedes = NULL;
+}
+
 void load_head(struct load *l)
 {
     static const char *const keys[] = {"name", "schema", "question", "supersedes"};
@@ -100,5 +119,5 @@ void load_head(struct load *l)
                    (long long)schema->integer);
     }
     (void)load_text(l, t, "question", false, &p->question);
-    (void)load_text(l, t, "supersedes", false, &p->supersedes);
+    load_supersedes(l, t);
 }

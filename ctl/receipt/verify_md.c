@@ -15,6 +15,9 @@ void verify_md(struct strbuf *out, const struct receipt *r)
     if (r->lock->n_amendments > 0) {
         strbuf_addf(out, ", head `%s` after %zu amendments", r->lock->head, r->lock->n_amendments);
     }
+    if (r->program->supersedes != NULL) {
+        strbuf_addf(out, ", superseding the program of root `%s`", r->program->supersedes);
+    }
     if (r->history == NULL) {
         strbuf_addf(out, ". Records: **%s**; nothing was run by preregd.\n",
                     r->evidence->label == NULL ? "imported" : r->evidence->label);

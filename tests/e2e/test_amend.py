@@ -7,7 +7,7 @@ import shutil
 
 import lab
 from amending import amend, gate, read, refused, submit, submitted
-from lab import ANY, LOCK, OK, equal, expect
+from lab import ANY, INVALID, LOCK, OK, equal, expect
 
 
 def test_two_amendments(place):
@@ -56,6 +56,7 @@ def post_hoc(place, grid, verdict):
     place.ctl("rebuild")
     place.serve()
     equal(place.status()[0]["amendments"], 3, "amendments after a rebuild")
+    equal(place.ctl_json("calibration")["programs"][0]["status"], "scored", "calibration: the verdict's head is the one it was computed with")
 
 
 def test_crashes(place):
@@ -138,4 +139,26 @@ def test_again(place):
     equal(read(place.program_folder(), "report", "verdict.json")["head"], place.status()[0]["head"], "head of the verdict")
 
 
-lab.main(test_two_amendments, test_crashes, test_tampering, test_stale, test_again)
+def test_supersedes(place):
+    """Linked both ways where both are here, said where one is not; not by name, and no amendment makes or changes it."""
+    grid = submitted(place)
+    old = place.status()[0]
+    text = open(grid, encoding="utf-8").read()
+    for wrong in ("amended", old["id"], old["root"][:8], old["root"].upper()):
+        place.write("q/grid.toml", text.replace("schema = 1", f'schema = 1\nsupersedes = "{wrong}"'))
+        run = place.ctl("lock", place.path("q/grid.toml"), wanted=INVALID)
+        expect("64 lower-case hex digits" in run.stderr and "supersedes" in run.stderr, run.stderr)
+        expect(not os.path.exists(place.path("q/grid.toml.lock")), "a lock was written")
+    refused(place, grid, "schema = 1", f'schema = 1\nsupersedes = "{old["root"]}"', "plan.program.supersedes", "open a new program (supersedes)")
+    shutil.copy2(place.path("p/amend_worker.py"), place.path("q"))
+    for root, words in (("0" * 64, "which this state folder does not know"), (old["root"], f"it supersedes {old['id']}\n")):
+        place.write("q/grid.toml", text.replace("schema = 1", f'schema = 1\nsupersedes = "{root}"'))
+        place.ctl("lock", place.path("q/grid.toml"), "--replace")
+        submit(place, place.path("q/grid.toml"), words)
+    of = {p["id"]: p for p in place.status()}
+    new = next(p for p in of.values() if p["supersedes"] == old["root"])
+    equal((new["supersedes_program"], of[old["id"]]["superseded_by"], of[old["id"]]["supersedes"]), (old["id"], [new["id"]], None), "links")
+    equal(place.ctl_json("diff", new["id"])["supersedes"], old["root"], "diff")
+
+
+lab.main(test_two_amendments, test_crashes, test_tampering, test_stale, test_again, test_supersedes)

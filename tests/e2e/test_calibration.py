@@ -95,7 +95,9 @@ def test_not_scored(place):
     equal((alone["forecasts"]["stated"], alone["forecasts"]["scored"]), (1, 1), "forecasts")
     folders = [plain, made_up(place, "unequal", size=2), made_up(place, "unknown", known=False), made_up(place, "first")]
     root = place.ctl_json("calibration", folders[-1])["programs"][0]["root"]
-    folders += [made_up(place, "by_root", f'supersedes = "{root[:8]}"'), made_up(place, "by_name", 'supersedes = "by_root"')]
+    folders.append(made_up(place, "by_root", f'supersedes = "{root}"'))
+    root = place.ctl_json("calibration", folders[-1])["programs"][0]["root"]
+    folders.append(made_up(place, "by_name", f'supersedes = "{root}"'))
     answer = place.ctl_json("calibration", *folders)
     equal({r["program"]: (r["status"], r.get("outcome")) for r in answer["programs"]},
           {"plain": ("scored", "X"), "unequal": ("void", "VOID"), "unknown": ("indeterminate", "INDETERMINATE"),

@@ -44,6 +44,8 @@ static const char PROGRAM[] =
     "[forecast]\nahead = { condition = \"contrast.arch.mean > 0\", confidence = 0.8 }\n"
     "[pin]\nworkers = \"record\"\n";
 
+#define ROOT_OF_ANOTHER "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 #define YES  "yyyy" /* allowed at nothing run, nothing scored, sealed, seen */
 #define MID  "yyyn"
 #define HALF "yynn"
@@ -90,7 +92,7 @@ static const struct amend_case {
     /* what says what is run */
     {"name", "name = \"p\"", "name = \"q\"", "the program's name and question", NO},
     {"question", "Which?", "Which one?", "the program's name and question", NO},
-    {"supersedes", "schema = 1", "schema = 1\nsupersedes = \"p-01234567\"",
+    {"supersedes", "schema = 1", "schema = 1\nsupersedes = \"" ROOT_OF_ANOTHER "\"",
      "the program's name and question", NO},
     {"command", "after = [\"train\"]\ncommand = [\"./worker.sh\"]\nparams",
      "after = [\"train\"]\ncommand = [\"./worker.sh\", \"-x\"]\nparams", "stages", NO},

@@ -35,6 +35,18 @@ static const struct {
      "grid.toml:3:10: error: program.schema: 2 is not a schema this version reads; known: 1\n"},
     {"schema_kind", "schema = 1", "schema = \"1\"",
      "grid.toml:3:10: error: program.schema: expected a whole number, found a string\n"},
+    {"supersedes_a_name", "question = \"Which?\"",
+     "question = \"Which?\"\nsupersedes = \"other-01234567\"",
+     "grid.toml:5:14: error: program.supersedes: it is not the root of another program: 64 "
+     "lower-case hex digits, as `preregctl diff` shows them\n"},
+    {"supersedes_itself", "question = \"Which?\"", "question = \"Which?\"\nsupersedes = \"small\"",
+     "grid.toml:5:14: error: program.supersedes: its own name is not the root of another program: "
+     "64 lower-case hex digits, as `preregctl diff` shows them\n"},
+    {"supersedes_upper_case", "question = \"Which?\"",
+     "question = \"Which?\"\nsupersedes = "
+     "\"0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF\"",
+     "grid.toml:5:14: error: program.supersedes: it is not the root of another program: 64 "
+     "lower-case hex digits, as `preregctl diff` shows them\n"},
     {"unknown_key", "question =", "quesiton =",
      "grid.toml:4:1: error: program: unknown key \"quesiton\"; did you mean \"question\"?\n"},
     {"syntax", "[data]\n", "[data\n",
