@@ -1,6 +1,7 @@
 #include "ctl/calibration.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "prereg/amendment.h"
 #include "prereg/imported.h"
 #include "state/line.h"
+#include "state/rows.h"
 #include "truthtable/scoring.h"
 
 #define VERDICT_BYTES_MAX ((size_t)1 << 30)
@@ -31,35 +33,61 @@ static const char *text_of(const cJSON *o, const char *key)
     return cJSON_IsString(m) ? m->valuestring : "";
 }
 
-/* The chain from its first line to its last; *last is the digest of the verdict it ends with. */
-static int read_journal(const struct reading_of *r, struct digest *last, bool *has, struct err *err)
+struct chain { /* what a journal was found to say */
+    struct digest prev;
+    struct digest verdict; /* the last one named */
+    bool has;              /* a verdict was named */
+    bool bound;            /* its row has come: later amendments change nothing of it */
+    char head[DIGEST_HEX_SIZE];
+    char verdict_head[DIGEST_HEX_SIZE];
+};
+
+static int read_row(struct chain *c, size_t row, const cJSON *line, struct err *err)
+{
+    struct digest hash;
+    char hex[DIGEST_HEX_SIZE];
+    const char *event = text_of(line, "event");
+    const char *said = text_of(json_member(line, "status"), "verdict_digest");
+    int rc = line_hash(&c->prev, line, &hash, err);
+    if (rc != 0) {
+        return rc;
+    }
+    digest_hex(&hash, hex);
+    if (strcmp(hex, text_of(line, "hash")) != 0) {
+        return err_set(err, ERR_LOCK, "journal.jsonl:%zu: the chain does not hold", row);
+    }
+    c->prev = hash;
+    if (strcmp(event, row_kind_name(ROW_AMENDED)) == 0) {
+        (void)snprintf(c->head, sizeof(c->head), "%s",
+                       text_of(json_member(line, "amendment"), "head"));
+    } else if (strcmp(event, row_kind_name(ROW_VERDICT)) == 0) {
+        c->bound = true;
+    }
+    if (!c->bound) {
+        memcpy(c->verdict_head, c->head, sizeof(c->head));
+    }
+    if (said[0] != '\0') {
+        c->has = true;
+        rc = digest_from_hex(said, &c->verdict, err);
+    }
+    return rc;
+}
+
+/* The chain from its first line to its last. */
+static int read_journal(const struct reading_of *r, struct chain *c, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
-    struct digest prev = {0};
     char *path = path_join(r->folder, "journal.jsonl");
     int rc = file_read(path, JOURNAL_BYTES_MAX, &text, err);
     size_t row = 0;
+    *c = (struct chain){0};
+    memcpy(c->head, r->lock->root, sizeof(c->head));
     for (const char *at = text.buf; rc == 0 && *at != '\0';) {
         const char *end = strchr(at, '\n');
         size_t len = end == NULL ? strlen(at) : (size_t)(end - at);
         cJSON *line = NULL;
-        struct digest hash;
-        char hex[DIGEST_HEX_SIZE];
-        row++;
         rc = json_parse(at, len, &line, err);
-        rc = rc == 0 ? line_hash(&prev, line, &hash, err) : rc;
-        if (rc == 0) {
-            digest_hex(&hash, hex);
-            const cJSON *status = json_member(line, "status");
-            const char *said = text_of(status, "verdict_digest");
-            if (strcmp(hex, text_of(line, "hash")) != 0) {
-                rc = err_set(err, ERR_LOCK, "journal.jsonl:%zu: the chain does not hold", row);
-            } else if (said[0] != '\0') {
-                *has = true;
-                rc = digest_from_hex(said, last, err);
-            }
-            prev = hash;
-        }
+        rc = rc == 0 ? read_row(c, ++row, line, err) : rc;
         cJSON_Delete(line);
         at += len + (end == NULL ? 0 : 1);
     }
@@ -68,22 +96,30 @@ static int read_journal(const struct reading_of *r, struct digest *last, bool *h
     return rc;
 }
 
+/* Of an executed program the head is the one that held when the verdict was computed: instruments
+ * may be amended after it. */
 static int check_verdict(struct reading_of *r, bool executed, struct err *err)
 {
-    struct digest said;
-    bool has = false;
+    struct chain chain;
+    const char *head = r->lock->head;
+    if (executed) {
+        int rc = read_journal(r, &chain, err);
+        if (rc != 0) {
+            return rc;
+        }
+        if (strcmp(chain.head, r->lock->head) != 0) {
+            return err_set(err, ERR_LOCK, "the amendments are not those of the journal");
+        }
+        if (!chain.has || !digest_equal(&chain.verdict, &r->digest)) {
+            return err_set(err, ERR_LOCK, "verdict.json is not the one that the journal ends with");
+        }
+        head = chain.verdict_head;
+    }
     if (strcmp(text_of(r->verdict, "root"), r->lock->root) != 0 ||
-        strcmp(text_of(r->verdict, "head"), r->lock->head) != 0) {
+        strcmp(text_of(r->verdict, "head"), head) != 0) {
         return err_set(err, ERR_LOCK, "verdict.json is not of this lock");
     }
-    if (!executed) {
-        return 0;
-    }
-    int rc = read_journal(r, &said, &has, err);
-    if (rc == 0 && (!has || !digest_equal(&said, &r->digest))) {
-        rc = err_set(err, ERR_LOCK, "verdict.json is not the one that the journal ends with");
-    }
-    return rc;
+    return 0;
 }
 
 static int read_files(struct reading_of *r, bool executed, struct err *err)
@@ -117,12 +153,14 @@ static const char *put_scores(const struct reading_of *r)
     double *priors = xcalloc(n + 1, sizeof(*priors));
     size_t hit = n;
     size_t i = 0;
+    bool sound = true;
     cJSON *stated = json_array();
     const cJSON *o = NULL;
     cJSON_ArrayForEach(o, outcomes)
     {
         const cJSON *prior = json_member(o, "prior");
         priors[i] = cJSON_IsNumber(prior) ? prior->valuedouble : (double)NAN;
+        sound = sound && priors[i] > 0 && priors[i] < 1;
         hit = strcmp(o->string, outcome) == 0 ? i : hit;
         cJSON *one = json_object();
         json_put_number(one, "prior", priors[i]);
@@ -130,7 +168,7 @@ static const char *put_scores(const struct reading_of *r)
         json_push(stated, one);
         i++;
     }
-    const bool bound = hit < n;
+    const bool bound = sound && hit < n;
     if (bound) {
         json_put_number(r->row, "prior", priors[hit]);
         json_put_number(r->row, "bits", scoring_bits(priors[hit]));
@@ -163,6 +201,7 @@ static void put_forecasts(const struct reading_of *r)
             json_put_string(one, "name", text_of(f, "name"));
             json_put(one, "confidence", json_copy(json_member(f, "confidence")));
             json_put(one, "outcome", json_copy(json_member(f, "outcome")));
+            json_put_bool(one, "post_hoc", cJSON_IsTrue(json_member(f, "post_hoc")));
             json_push(list, one);
         }
     }
@@ -238,21 +277,47 @@ static bool names(const char *old, const cJSON *row)
            (n >= 8 && strncmp(old, text_of(row, "root"), n) == 0);
 }
 
+static void set_status(cJSON *row, const char *status)
+{
+    cJSON_DeleteItemFromObjectCaseSensitive(row, "status");
+    json_put_string(row, "status", status);
+}
+
+/* What a program stated is scored whatever came after it: a successor takes back no outcome. One
+ * that never came to a verdict is its successor's now. */
 static void mark_superseded(cJSON *rows)
 {
     cJSON *row = NULL;
     cJSON_ArrayForEach(row, rows)
     {
         const cJSON *by = NULL;
-        bool superseded = false;
+        const cJSON *found = NULL;
         cJSON_ArrayForEach(by, rows)
         {
             const char *old = text_of(by, "supersedes");
-            superseded = superseded || (by != row && old[0] != '\0' && names(old, row));
+            found = by != row && old[0] != '\0' && names(old, row) ? by : found;
         }
-        if (superseded && strcmp(text_of(row, "status"), "unverified") != 0) {
-            cJSON_DeleteItemFromObjectCaseSensitive(row, "status");
-            json_put_string(row, "status", "superseded");
+        json_put_string(row, "superseded_by", found == NULL ? NULL : text_of(found, "program"));
+        if (found != NULL && strcmp(text_of(row, "status"), "no verdict") == 0) {
+            set_status(row, "superseded");
+        }
+    }
+}
+
+/* The same plan twice, or the same folder: it stated one thing, and is scored once. */
+static void mark_repeated(cJSON *rows)
+{
+    cJSON *row = NULL;
+    cJSON_ArrayForEach(row, rows)
+    {
+        const char *root = text_of(row, "root");
+        const cJSON *before = rows->child;
+        while (before != row && (root[0] == '\0' || strcmp(root, text_of(before, "root")) != 0 ||
+                                 strcmp(text_of(before, "status"), "scored") != 0)) {
+            before = before->next;
+        }
+        if (before != row && strcmp(text_of(row, "status"), "scored") == 0) {
+            set_status(row, "repeated");
         }
     }
 }
@@ -285,7 +350,8 @@ static size_t add_forecasts(const cJSON *row, struct score *s, struct bin *bins)
         const cJSON *outcome = json_member(f, "outcome");
         stated++;
         if (!cJSON_IsBool(outcome) || !cJSON_IsNumber(confidence) ||
-            !(confidence->valuedouble > 0 && confidence->valuedouble < 1)) {
+            !(confidence->valuedouble > 0 && confidence->valuedouble < 1) ||
+            cJSON_IsTrue(json_member(f, "post_hoc"))) {
             continue;
         }
         const bool held = cJSON_IsTrue(outcome);
@@ -306,6 +372,7 @@ cJSON *calibration_sum(cJSON *rows)
     size_t n_stated = 0;
     const cJSON *row = NULL;
     mark_superseded(rows);
+    mark_repeated(rows);
     cJSON_ArrayForEach(row, rows)
     {
         if (strcmp(text_of(row, "status"), "scored") != 0) {

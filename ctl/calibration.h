@@ -4,7 +4,8 @@
  *
  * Reads files alone, each program's folder for itself: the verdict must be of its lock and, of an
  * executed program, have the digest that its journal ends with. What does not follow is listed,
- * never scored; nor are VOID, INDETERMINATE and superseded programs.
+ * never scored; nor are VOID and INDETERMINATE programs. A program that was superseded is: a
+ * successor takes back no outcome.
  */
 #ifndef CTL_CALIBRATION_H
 #define CTL_CALIBRATION_H
@@ -16,12 +17,14 @@
 #define CALIBRATION_BINS 5 /* of confidence, equally wide */
 
 /* One program's row: {"program","folder","history","root","status","outcome","prior","bits",
- * "brier","why","stated":[{"prior","held"}],"forecasts":[{"name","confidence","outcome"}]};
- * status is "scored", "void", "indeterminate", "no verdict", "superseded" or "unverified". */
+ * "brier","why","stated":[{"prior","held"}],"forecasts":[{"name","confidence","outcome",
+ * "post_hoc"}],"supersedes","superseded_by"}; status is "scored", "void", "indeterminate",
+ * "no verdict", "superseded" (without a verdict), "repeated" (its root was scored before) or
+ * "unverified". */
 cJSON *calibration_program(const char *folder) __attribute__((returns_nonnull));
 
 /* {"programs":rows,"priors":{…},"forecasts":{…}}; takes the rows over, and marks the superseded
- * among them. */
+ * and the repeated among them. */
 cJSON *calibration_sum(cJSON *rows) __attribute__((returns_nonnull));
 
 #endif

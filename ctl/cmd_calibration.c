@@ -48,6 +48,9 @@ static int add_state(const struct ctl_options *o, cJSON *rows, struct err *err)
 static int add_imported(const struct ctl_options *o, cJSON *rows, struct err *err)
 {
     for (int i = 0; i < o->n_args; i++) {
+        if (file_kind_at(o->args[i]) == FILE_ABSENT) {
+            return err_set(err, ERR_NOT_FOUND, "%s does not exist", o->args[i]);
+        }
         if (!imported_is_folder(o->args[i])) {
             return err_set(err, ERR_INVALID, "%s is no imported program's folder", o->args[i]);
         }
@@ -73,9 +76,8 @@ static void say_score(struct strbuf *sb, const struct term *t, const char *what,
     if (n > 0) {
         out_table(sb, t, json_member(score, "bins"), columns, ARRAY_LEN(columns));
     }
-    if (n < FEW) {
-        strbuf_addf(sb, "%lld are few: shares of so few say little about calibration\n",
-                    (long long)n);
+    if (n > 0 && n < FEW) {
+        strbuf_adds(sb, "so few say little about calibration\n");
     }
 }
 
@@ -85,7 +87,8 @@ static void say(const cJSON *answer)
         {"program", "program", OUT_TEXT}, {"history", "history", OUT_TEXT},
         {"status", "status", OUT_TEXT},   {"outcome", "outcome", OUT_TEXT},
         {"prior", "prior", OUT_NUMBER},   {"bits", "bits", OUT_NUMBER},
-        {"Brier", "brier", OUT_NUMBER},   {"why", "why", OUT_TEXT},
+        {"Brier", "brier", OUT_NUMBER},   {"superseded by", "superseded_by", OUT_TEXT},
+        {"why", "why", OUT_TEXT},
     };
     struct term t = term_of_stdout();
     struct strbuf sb = STRBUF_INIT;

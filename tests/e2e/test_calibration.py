@@ -6,7 +6,7 @@ import os
 import shutil
 
 import lab
-from lab import INVALID, LOCK, OK, equal, expect
+from lab import ANY, INVALID, LOCK, OK, equal, expect
 
 PROGRAMS = os.path.join(lab.TOP, "ops/programs")
 PAPERS = (("below_the_floor", "below_the_floor/grid.toml"), ("active_vs_total", "active_vs_total/grid.toml"),
@@ -36,7 +36,7 @@ def test_imported(place):
     near(answer["forecasts"]["mean_brier"], (0.01 + 0.0225) / 2, "Brier score of the forecasts")
     equal(answer["forecasts"]["bins"][4]["n"], 2, "both were said with more than 0.8")
     text = place.ctl("calibration", *folders).stdout
-    expect("3 are few" in text and "below_the_floor" in text, text)
+    expect("so few say little" in text and "below_the_floor" in text, text)
 
 
 MADE_UP = """[program]
@@ -87,7 +87,7 @@ def made_up(place, name, more="", size=1, known=True):
 
 
 def test_not_scored(place):
-    """VOID, INDETERMINATE and superseded programs are listed with their outcome, and stand in no sum and no bin."""
+    """VOID and INDETERMINATE programs are listed and stand in no sum and no bin; superseded ones are scored: a successor takes back no outcome."""
     plain = made_up(place, "plain")
     alone = place.ctl_json("calibration", plain)
     near(alone["priors"]["bits"], 0.737, "bits of X")
@@ -101,13 +101,15 @@ def test_not_scored(place):
     answer = place.ctl_json("calibration", *folders)
     equal({r["program"]: (r["status"], r.get("outcome")) for r in answer["programs"]},
           {"plain": ("scored", "X"), "unequal": ("void", "VOID"), "unknown": ("indeterminate", "INDETERMINATE"),
-           "first": ("superseded", "X"), "by_root": ("superseded", "X"), "by_name": ("scored", "X")}, "rows")
+           "first": ("scored", "X"), "by_root": ("scored", "X"), "by_name": ("scored", "X")}, "rows")
+    equal({r["program"]: r["superseded_by"] for r in answer["programs"] if r["superseded_by"]}, {"first": "by_root", "by_root": "by_name"}, "successors")
+    equal([r["status"] for r in place.ctl_json("calibration", plain, plain)["programs"]], ["scored", "repeated"], "the same twice")
     expect(not any("bits" in r for r in answer["programs"] if r["status"] in ("void", "indeterminate")), "bits without an outcome")
     for part in ("priors", "forecasts"):
-        equal((answer[part]["scored"], answer[part]["mean_brier"]), (2, alone[part]["mean_brier"]), part)
-        near(answer[part]["bits"], 2 * alone[part]["bits"], f"bits of {part}")
-    equal(([b["n"] for b in answer["priors"]["bins"]], [b["held"] for b in answer["priors"]["bins"]]), ([0, 2, 0, 2, 0], [0, 0, 0, 2, 0]), "bins")
-    equal(answer["forecasts"]["stated"], 2, "forecasts of the scored ones alone")
+        equal((answer[part]["scored"], answer[part]["mean_brier"]), (4, alone[part]["mean_brier"]), part)
+        near(answer[part]["bits"], 4 * alone[part]["bits"], f"bits of {part}")
+    equal(([b["n"] for b in answer["priors"]["bins"]], [b["held"] for b in answer["priors"]["bins"]]), ([0, 4, 0, 4, 0], [0, 0, 0, 4, 0]), "bins")
+    equal(answer["forecasts"]["stated"], 4, "forecasts of the scored ones alone")
 
 
 def test_tampered(place):
@@ -123,6 +125,7 @@ def test_tampered(place):
     row = place.ctl_json("calibration", out, wanted=LOCK)["programs"][0]
     equal((row["status"], row["bits"] if "bits" in row else None), ("unverified", None), "not scored")
     place.ctl("calibration", PROGRAMS, wanted=INVALID)
+    place.ctl("calibration", place.path("nowhere"), wanted=ANY)
 
 
 def test_executed(place):

@@ -35,18 +35,18 @@ static void test_superseded(void **state)
         const char *status;
         const char *wanted;
     } cases[] = {
-        {"first", "scored", "superseded"},
-        {ROOT, "scored", "superseded"},
-        {"01234567", "scored", "superseded"},
-        {"0123456", "scored", "scored"}, /* too few digits to name a root */
-        {"01234568", "scored", "scored"},
-        {"firs", "scored", "scored"},
-        {ROOT "0", "scored", "scored"},
-        {"", "scored", "scored"},
-        {"second", "scored", "scored"}, /* itself */
-        {"first", "void", "superseded"},
-        {"first", "indeterminate", "superseded"},
         {"first", "no verdict", "superseded"},
+        {ROOT, "no verdict", "superseded"},
+        {"01234567", "no verdict", "superseded"},
+        {"0123456", "no verdict", "no verdict"}, /* too few digits to name a root */
+        {"01234568", "no verdict", "no verdict"},
+        {"firs", "no verdict", "no verdict"},
+        {ROOT "0", "no verdict", "no verdict"},
+        {"", "no verdict", "no verdict"},
+        {"second", "no verdict", "no verdict"}, /* itself */
+        {"first", "scored", "scored"},          /* a successor takes back no outcome */
+        {"first", "void", "void"},
+        {"first", "indeterminate", "indeterminate"},
         {"first", "unverified", "unverified"}, /* what is wrong stays said */
     };
     (void)state;
@@ -71,10 +71,36 @@ static void test_superseded(void **state)
     }
 }
 
+/* A root is scored once, and of several rows the first that is scored. */
+static void test_repeated(void **state)
+{
+    static const struct {
+        const char *first, *second, *root, *wanted;
+    } cases[] = {
+        {"scored", "scored", ROOT, "repeated"},       {"unverified", "scored", ROOT, "scored"},
+        {"scored", "unverified", ROOT, "unverified"}, {"scored", "scored", "fedc", "scored"},
+        {"scored", "no verdict", ROOT, "no verdict"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char rows[512];
+        (void)snprintf(rows, sizeof(rows),
+                       "[{\"program\":\"a\",\"root\":\"" ROOT "\",\"status\":\"%s\",\"bits\":1,"
+                       "\"brier\":1,\"stated\":[]},{\"program\":\"a\",\"root\":\"%s\",\"status\":"
+                       "\"%s\",\"bits\":1,\"brier\":1,\"stated\":[]}]",
+                       cases[i].first, cases[i].root, cases[i].second);
+        cJSON *answer = sum_of(rows);
+        const cJSON *second = json_member(answer, "programs")->child->next;
+        assert_string_equal(json_member(second, "status")->valuestring, cases[i].wanted);
+        cJSON_Delete(answer);
+    }
+}
+
 /* Nothing of a row that is not scored counts, forecasts included. */
 static void test_not_scored(void **state)
 {
-    static const char *const statuses[] = {"void", "indeterminate", "no verdict", "unverified"};
+    static const char *const statuses[] = {"void",       "indeterminate", "no verdict",
+                                           "unverified", "superseded",    "repeated"};
     (void)state;
     for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
         char rows[1024];
@@ -146,6 +172,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_superseded),
+        cmocka_unit_test(test_repeated),
         cmocka_unit_test(test_not_scored),
         cmocka_unit_test(test_forecasts),
     };
