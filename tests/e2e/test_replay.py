@@ -120,4 +120,21 @@ def test_values(place):
         expect(not os.path.exists(place.path("out")), f"{new}: a folder was written")
 
 
-lab.main(test_values, test_the_paper, test_bound, test_indeterminate, test_a_loss_that_ran_away, test_void, test_bad_records)
+def test_the_same_in_a_folder(place):
+    """Records that stand twice, and none at all: --out says what the verdict that is only printed says."""
+    whole = records(place)
+    with open(whole, encoding="utf-8") as f:
+        file = json.load(f)
+    grammar = [r for r in file["records"] if r["stage"] == "grammar"]
+    for name, rows, wanted in (("twice", file["records"] + grammar[:1], INDETERMINATE), ("none", [], VOID)):
+        path = place.write(f"{name}.json", json.dumps({**file, "records": rows}))
+        printed = place.ctl_json("replay", MICRO, path, wanted=wanted)["verdict"]
+        place.ctl("replay", MICRO, path, "--out", place.path(name), wanted=wanted)
+        with open(os.path.join(place.path(name), "report/verdict.json"), encoding="utf-8") as f:
+            written = json.load(f)
+        equal(*[(v["outcome"], v["gates"]) for v in (written, printed)], name)
+        if name == "twice":
+            equal([g["why"] for g in written["gates"] if g["cell"] == grammar[0]["cell"] and g["measure"] == "grammar"], ["recorded more than once"], name)
+
+
+lab.main(test_the_same_in_a_folder, test_values, test_the_paper, test_bound, test_indeterminate, test_a_loss_that_ran_away, test_void, test_bad_records)

@@ -328,10 +328,14 @@ static int take_record(struct import *im, const cJSON *record, const char *path,
     const char *stage = NULL;
     int rc = json_get_string(record, "cell", &cell, err);
     rc = rc == 0 ? json_get_string(record, "stage", &stage, err) : rc;
-    if (rc == 0) {
-        rc = claim(im, program_find_cell(im->program, cell), program_find_stage(im->program, stage),
-                   path, err);
+    if (rc != 0) {
+        return rc;
     }
+    const size_t of_cell = program_find_cell(im->program, cell);
+    const size_t of_stage = program_find_stage(im->program, stage);
+    if (im->owners[of_cell * im->program->n_stages + of_stage] != path) {
+        rc = claim(im, of_cell, of_stage, path, err);
+    } /* else twice in one file: undetermined, as in a verdict that is only printed */
     if (rc == 0) {
         cJSON *copy = json_copy(record);
         cJSON_DeleteItemFromObjectCaseSensitive(copy, "from");
@@ -421,7 +425,7 @@ int import_run(struct import *im, const struct program *p, struct map *map, stru
     for (size_t i = 0; rc == 0 && i < map->n_records; i++) {
         rc = take_records(im, map->records[i], err);
     }
-    if (rc == 0 && im->list->child == NULL) {
+    if (rc == 0 && im->list->child == NULL && map->n_records == 0) {
         rc = err_set(err, ERR_REFUSED, "no file was found for any cell of %s", p->name);
     }
     if (rc == 0) {
