@@ -91,7 +91,8 @@ struct hosted {
     struct stage_times *times;        /* per stage */
     int64_t malformed;                /* lines, over all ended attempts */
     char *paused_why[PAUSE_NR];       /* of each bit of status.paused; or NULL */
-    char *clock_why;       /* this machine's clock was behind its journal at the start; or NULL */
+    struct wall_time latest;          /* of its journal's times */
+    char *clock_why;       /* this machine's clock was behind its journal (clocks.h); or NULL */
     char *refused_why;     /* of the verdict, when it was last asked for; or NULL */
     char *verdict_text;    /* verdict.json's bytes once computed here; or NULL */
     cJSON *verdict_timing; /* validity that rests on timings; or NULL */

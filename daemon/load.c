@@ -8,10 +8,10 @@
 #include "base/xalloc.h"
 #include "daemon/amended.h"
 #include "daemon/apparatus.h"
+#include "daemon/clocks.h"
 #include "prereg/amend_heal.h"
 
-#define ORIGIN_MAX     ((size_t)64 * 1024)
-#define CLOCK_SLACK_MS 5000
+#define ORIGIN_MAX ((size_t)64 * 1024)
 
 int load_origin(const char *folder, char **origin, struct err *err)
 {
@@ -90,45 +90,6 @@ static int load_pauses(struct store *store, struct hosted *h, struct err *err)
     return h->status.paused == 0 ? 0 : store_pauses(store, h->no, take_pause, &p, err);
 }
 
-/* ---- the clock ---- */
-
-static int take_time(void *ctx, int64_t seq, const char *line, struct err *err)
-{
-    struct wall_time *last = ctx;
-    cJSON *o = NULL;
-    (void)seq;
-    if (json_parse(line, strlen(line), &o, err) == 0) {
-        const cJSON *time = json_member(o, "time");
-        if (cJSON_IsString(time)) {
-            (void)clock_wall_parse(time->valuestring, last);
-        }
-    }
-    cJSON_Delete(o);
-    return 0;
-}
-
-/* The order of the journal is its own and needs no clock; whoever reads its times must know. */
-static int look_at_clock(struct store *store, struct hosted *h, struct err *err)
-{
-    struct digest head;
-    struct wall_time last = {0};
-    struct wall_time now = clock_wall();
-    char there[WALL_TEXT_SIZE];
-    char here[WALL_TEXT_SIZE];
-    int64_t n = 0;
-    int rc = store_journal_head(store, h->no, &head, &n, err);
-    rc = rc != 0 ? rc : store_journal(store, h->no, n, take_time, &last, err);
-    if (rc == 0 && last.ms - now.ms > CLOCK_SLACK_MS) {
-        clock_wall_text(last, there);
-        clock_wall_text(now, here);
-        h->clock_why = xasprintf("the clock was at %s when the daemon started, its journal at %s: "
-                                 "times in it go back, its order holds",
-                                 here, there);
-        log_warn("%s: %s", h->id, h->clock_why);
-    }
-    return rc;
-}
-
 int load_mirror(struct store *store, struct hosted *h, const struct store_program *row,
                 struct live_list *live, struct err *err)
 {
@@ -154,7 +115,7 @@ int load_mirror(struct store *store, struct hosted *h, const struct store_progra
     rc = amended_verdict_head(store, h, h->verdict_head, err);
     rc = rc != 0 ? rc : store_attempts(store, h->no, UINT32_MAX, take_times, h, err);
     rc = rc != 0 ? rc : load_pauses(store, h, err);
-    rc = rc != 0 ? rc : look_at_clock(store, h, err);
+    rc = rc != 0 ? rc : clocks_at_start(store, h, err);
     return rc != 0 ? rc : store_live_attempts(store, h->no, take_attempt, live, err);
 }
 

@@ -12,6 +12,7 @@
 #include "daemon/apparatus.h"
 #include "daemon/shim/files.h"
 #include "prereg/amendment.h"
+#include "prereg/lock_time.h"
 #include "prereg/object.h"
 #include "prereg/pinned.h"
 
@@ -86,8 +87,12 @@ int prepare_check_lock(struct hosted *h, const struct bundle *b, enum core_start
 {
     struct digest sum[3];
     struct err ignored;
+    int rc = lock_check_time(b->lock, clock_wall(), err);
+    if (rc != 0) {
+        *why = START_FAILED_LOCK;
+        return rc;
+    }
     (void)pthread_mutex_lock(&h->pins_mutex);
-    int rc = 0;
     if (!copies_are_known(h, sum, &ignored)) {
         rc = check_copies(h, b, err);
         if (rc == 0) {

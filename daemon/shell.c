@@ -13,6 +13,7 @@
 #include "base/xalloc.h"
 #include "daemon/amended.h"
 #include "daemon/attempts.h"
+#include "daemon/clocks.h"
 #include "daemon/load.h"
 #include "daemon/local.h"
 #include "daemon/server.h"
@@ -92,6 +93,7 @@ static void on_committed(void *ctx, const struct state_row *rows, size_t n)
     for (size_t i = 0; i < n; i++) {
         struct hosted *h = shell_program(sh, rows[i].program);
         hosted_apply(h, &rows[i]);
+        clocks_at_row(h, rows[i].time);
         if (rows[i].kind == ROW_AMENDED) {
             amended_take_effect(h);
         }

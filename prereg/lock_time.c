@@ -17,6 +17,6 @@ int lock_check_time(const struct lock *lock, struct wall_time now, struct err *e
     return err_set(
         err, ERR_LOCK,
         "the lock was made at %s, and this machine's clock says %s: set the clock right, "
-        "or lock again",
+        "or, when it was the locker's that was wrong, lock again",
         time->valuestring, here);
 }

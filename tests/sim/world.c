@@ -139,6 +139,7 @@ static void do_act(struct sim *s, const struct core_act *act)
                             .program = act->program,
                             .task = act->task,
                             .attempt_no = act->attempt_no};
+    bool late = false;
     check_act(s, act);
     switch (act->kind) {
     case ACT_START: truth_start(s, act); break;
@@ -147,7 +148,8 @@ static void do_act(struct sim *s, const struct core_act *act)
     case ACT_PROBE: truth_probe(s, act); break;
     case ACT_VERIFY: truth_verify(s, act); break;
     case ACT_LINK:
-        sim_tell_surely(s, &ev, sim_chance(s, s->odds.late) ? 60000 : sim_between(s, 0, 20));
+        late = act->task >= s->programs[act->program - 1].n_grid && sim_chance(s, 300);
+        sim_tell_surely(s, &ev, late ? sim_between(s, 1000, 3600000) : sim_between(s, 0, 20));
         break;
     case ACT_ARM:
         s->armed = act->at_ms != INT64_MAX;

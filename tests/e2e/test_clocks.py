@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""A machine's clock before its lock, and behind its journal: at submit, when the daemon starts, while it runs."""
+
+import os
+import sys
+
+import lab
+from lab import LOCK, OK, equal, expect
+
+GRID = """[program]
+name = "clocked"
+schema = 1
+question = "What time is it?"
+[[factor]]
+name = "arm"
+levels = ["a", "b"]
+[stage.train]
+command = ["./worker.py"]
+params = { arm = "$arm", hold = "HOLD" }
+[measure]
+loss = { metric = "train.loss", better = "lower" }
+[contrast]
+arm = { between = { arm = ["a", "b"] } }
+[[input]]
+name = "sign"
+levels = [["up", "contrast.arm[loss].mean > 0"], ["down", "otherwise"]]
+[table]
+inputs = ["sign"]
+rows = [["up", "up"], ["down", "down"]]
+[outcome]
+up = { prior = 0.5, title = "Up" }
+down = { prior = 0.4, title = "Down" }
+[run]
+slots = 1
+"""
+WORKER = """#!/usr/bin/env python3
+import json, os, time
+with open(os.environ["PREREG_TASK"], encoding="utf-8") as f:
+    task = json.load(f)
+while os.path.exists(task["params"]["hold"]):
+    time.sleep(0.05)
+with open("result.json", "w", encoding="utf-8") as f:
+    json.dump({"protocol": 1, "attempt": task["attempt"], "metrics": {"loss": {"value": 1.5}}}, f)
+"""
+HOUR = 3600
+
+
+def shift(place, seconds):
+    """The clock of the daemon and of commands from now on: of those that run, too."""
+    library = os.path.join(os.path.dirname(os.path.abspath(sys.argv[1])), "tests", "clock_shift.so")
+    expect(os.path.exists(library), f"{library} is not there")
+    os.rename(place.write("shift.new", str(seconds)), place.path("shift"))
+    options = os.environ.get("ASAN_OPTIONS", "")
+    place.env.update(LD_PRELOAD=library, CLOCK_SHIFT_FILE=place.path("shift"),
+                     ASAN_OPTIONS=options + (":" if options else "") + "verify_asan_link_order=0")
+
+
+def locked(place):
+    """A program of two tasks, one after the other; the first goes on while `hold` is there."""
+    grid = place.write("clocked/grid.toml", GRID.replace("HOLD", place.path("hold")))
+    place.write("clocked/worker.py", WORKER, 0o755)
+    shift(place, 0)
+    place.ctl("lock", grid)  # asks the worker to describe itself: nothing holds it yet
+    place.write("hold", "")
+    return grid
+
+
+def submitted(place):
+    grid = locked(place)
+    place.serve()
+    place.must(OK, "preregd", "submit", grid)
+    place.wait_for(lambda: "running" in [t["state"] for t in place.tasks().values()], 30, "the first task runs")
+
+
+def check_paused_and_mended(place, when):
+    os.unlink(place.path("hold"))
+    place.wait_for(lambda: place.status()[0]["paused_by"] == "lock", 30, "the program is paused")
+    summary = place.status()[0]
+    for part in ("the lock was made at", "clock"):
+        expect(part in summary["paused_why"], f"why it is paused: {summary['paused_why']}")
+    expect(when in (summary["clock"] or ""), f"what is said of the clock: {summary['clock']}")
+    expect(when in place.ctl("status", "clocked").stdout, "status does not say so to people")
+    equal(sorted(t["state"] for t in place.tasks().values()), ["done", "ready"], "tasks")
+    place.ctl("resume", "clocked")
+    place.wait_for(lambda: place.status()[0]["paused_by"] == "lock", 30, "the program is paused again")
+    shift(place, 0)
+    place.ctl("resume", "clocked")
+    place.wait_finished(60)
+
+
+def test_before_the_lock_at_submit(place):
+    grid = locked(place)
+    os.unlink(place.path("hold"))
+    place.serve()
+    shift(place, -HOUR)
+    said = place.must(LOCK, "preregd", "submit", grid).stderr
+    expect("the lock was made at" in said and "set the clock right" in said, f"what is said of it: {said}")
+    equal(place.status(), [], "programs of the daemon")
+    shift(place, -60)  # two honest machines may differ by that
+    place.must(OK, "preregd", "submit", grid)
+    place.wait_finished(60)
+
+
+def test_before_the_lock_at_start(place):
+    submitted(place)
+    place.kill_daemon()
+    shift(place, -HOUR)
+    place.serve()
+    check_paused_and_mended(place, "when the daemon started")
+
+
+def test_before_the_lock_while_it_runs(place):
+    submitted(place)
+    shift(place, -HOUR)
+    check_paused_and_mended(place, "while the daemon ran")
+
+
+def test_behind_the_journal(place):
+    """After the lock and before what was written down since: it is said, and the work goes on."""
+    grid = locked(place)
+    shift(place, HOUR)
+    place.serve()
+    place.must(OK, "preregd", "submit", grid)
+    place.wait_for(lambda: "running" in [t["state"] for t in place.tasks().values()], 30, "the first task runs")
+    place.kill_daemon()
+    shift(place, 0)
+    place.serve()
+    expect("when the daemon started" in (place.status()[0]["clock"] or ""), "the clock behind the journal is not told of")
+    os.unlink(place.path("hold"))
+    place.wait_finished(60)
+    equal(place.status()[0]["history"], "verified", "the history")
+
+
+lab.main(test_before_the_lock_at_submit, test_before_the_lock_at_start, test_before_the_lock_while_it_runs,
+         test_behind_the_journal)
