@@ -227,13 +227,14 @@ static cJSON *by_items_json(const struct work *w, size_t k, size_t m)
         why = "a difference of contrasts";
     } else if (!work_is_share(me)) {
         why = "not a share of items";
-    } else if (!isfinite(n)) {
-        why = "the number of items is not known, or differs";
     }
     for (size_t i = 0; i < 2 && why == NULL; i++) {
         struct number mean = arm_mean(w->ev, k, m, i == 1);
         arms[i] = point_or_nan(&mean);
         why = point_why(&mean);
+    }
+    if (why == NULL && !isfinite(n)) {
+        why = "the number of items is not known, or differs";
     }
     struct power_design d = {.alpha = ALPHA,
                              .power = POWER,

@@ -8,6 +8,7 @@
 #include "base/xalloc.h"
 
 #define REPLACEMENT "\xef\xbf\xbd"
+#define RUN_MAX     ((size_t)16)
 
 static bool is_harmful(uint32_t cp)
 {
@@ -83,20 +84,39 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
+/* A run without any place to break is a fingerprint or a digest: it gets places of its own. */
+static void escape_run(struct strbuf *out, const char *text, size_t len)
+{
+    bool plain = strcspn(text, " -\t") >= len;
+    while (plain && len > 2 * RUN_MAX) {
+        size_t n = RUN_MAX;
+        while (n > 1 && ((unsigned char)text[n] & 0xc0U) == 0x80U) {
+            n--; /* not inside a character */
+        }
+        char *part = xstrndup(text, n);
+        escape_html(out, part);
+        strbuf_adds(out, "<wbr>");
+        free(part);
+        text += n;
+        len -= n;
+    }
+    char *rest = xstrndup(text, len);
+    escape_html(out, rest);
+    free(rest);
+}
+
 void escape_html_breaking(struct strbuf *out, const char *text)
 {
     char piece[2] = {0};
     const char *from = text;
     for (const char *at = strpbrk(text, ",_/"); at != NULL; at = strpbrk(at + 1, ",_/")) {
-        char *part = xstrndup(from, (size_t)(at - from));
         piece[0] = *at;
-        escape_html(out, part);
+        escape_run(out, from, (size_t)(at - from));
         escape_html(out, piece);
         strbuf_adds(out, is_letter(at[1]) ? "<wbr>" : "");
-        free(part);
         from = at + 1;
     }
-    escape_html(out, from);
+    escape_run(out, from, strlen(from));
 }
 
 static bool ends_marker(char c)

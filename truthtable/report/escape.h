@@ -9,8 +9,8 @@
 /* For element text and double-quoted attributes alike. */
 void escape_html(struct strbuf *out, const char *text);
 
-/* The same, with places (<wbr>) where a long name may be broken: between a comma, an
- * slashes inside it. */
+/* The same, with places (<wbr>) where a long text may be broken: after a comma, an underscore or a
+ * slash inside it, and every so often in a run that has none of them, as a digest. */
 void escape_html_breaking(struct strbuf *out, const char *text);
 
 /* For running text and table cells of GitHub-flavoured Markdown: everything shows as written, on

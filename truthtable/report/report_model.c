@@ -111,14 +111,6 @@ static int read_amendments(struct report_model *m, const char *folder, struct er
     return rc;
 }
 
-static bool is_beside(const char *folder, const char *name)
-{
-    char *path = path_join(folder, name);
-    bool is_there = file_kind_at(path) == FILE_REGULAR;
-    free(path);
-    return is_there;
-}
-
 /* Instruments inform: without them, or with a file that cannot be read, the report is written all
  * the same and says so. */
 static void read_instruments(struct report_model *m, const char *folder)
@@ -252,8 +244,7 @@ int report_model_read(struct report_model *m, const char *folder, struct err *er
     }
     if (rc == 0) {
         read_instruments(m, folder);
-        m->stamp_request = is_beside(folder, "grid.toml.lock.tsq");
-        m->stamp_response = is_beside(folder, "grid.toml.lock.tsr");
+        report_trust_read(&m->trust, folder, m->lock, m->amendments, &m->arena);
         index_gates(m);
     }
     if (rc == 0 && m->imported != NULL) {

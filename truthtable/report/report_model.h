@@ -23,6 +23,7 @@
 #include "base/err.h"
 #include "prereg/lock.h"
 #include "prereg/program.h"
+#include "truthtable/report/report_trust.h"
 
 struct curve { /* one quantity over the steps of one task, attempts joined */
     size_t cell;
@@ -51,8 +52,7 @@ struct report_model {
     cJSON *amendments;           /* array of the amendments' files, in order */
     cJSON *instruments;          /* instruments.json; NULL: none, or none that can be read */
     const char *instruments_why; /* why that is NULL */
-    bool stamp_request;  /* a request for a time stamp, and a response, lie beside the lock; */
-    bool stamp_response; /* whether it holds is for `verify` to say */
+    struct report_trust trust;
     cJSON **results;     /* by task index; NULL: none linked, or not readable */
     size_t n_results;    /* that are there */
     const cJSON **gates; /* of verdict.json by measure * n_cells + cell; NULL: none */

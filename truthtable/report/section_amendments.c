@@ -16,10 +16,23 @@ static const char *level_words(const cJSON *amendment)
     return name == NULL ? FMT_NONE : access_level_words(access_level_from_name(name));
 }
 
-static const char *signer_of(const cJSON *amendment)
+/* A key that signed the lock too is not spelled out again. */
+static const char *signer_of(struct arena *a, const struct report_model *m, size_t i)
 {
-    const char *fingerprint = member_text(member(amendment, "signature"), "fingerprint");
-    return fingerprint == NULL ? "not signed" : fingerprint;
+    const struct signature_seen *s = &m->trust.amendments[i];
+    if (s->state == SIGNATURE_NONE) {
+        return "not signed";
+    }
+    const char *locks = m->trust.lock.fingerprint;
+    bool same = locks != NULL && strcmp(locks, s->fingerprint) == 0;
+    const char *key = same ? "the lock's key" : s->fingerprint;
+    switch (s->state) {
+    case SIGNATURE_HOLDS: return arena_printf(a, "%s; it holds", key);
+    case SIGNATURE_FAILS: return arena_printf(a, "%s: DOES NOT HOLD", key);
+    case SIGNATURE_NONE:
+    case SIGNATURE_UNCHECKED: break;
+    }
+    return arena_printf(a, "%s; not checked", key);
 }
 
 static bool is_post_hoc(const cJSON *amendment)
@@ -45,9 +58,10 @@ static void add_list(struct doc *d, const struct report_model *m)
     struct doc_table *t = doc_table(d, "amendments",
                                     "The amendments, each a link of the chain that leads from the "
                                     "root to the head. What was known is as the daemon that owns "
-                                    "the data knew it.",
+                                    "the data knew it; whose the keys are was not checked here.",
                                     columns, 6);
     const cJSON *amendment = NULL;
+    size_t i = 0;
     cJSON_ArrayForEach(amendment, m->amendments)
     {
         struct doc_row *row = doc_row(d, t);
@@ -57,7 +71,9 @@ static void add_list(struct doc *d, const struct report_model *m)
         row->cells[1].text = words_member(amendment, "time");
         row->cells[2].text = level_words(amendment);
         row->cells[3].text = words_member(amendment, "reason");
-        row->cells[4].text = signer_of(amendment);
+        row->cells[4].text = signer_of(&d->arena, m, i);
+        row->cells[4].tone =
+            m->trust.amendments[i++].state == SIGNATURE_FAILS ? TONE_BAD : TONE_PLAIN;
         row->cells[5].text = fmt_cut(&d->arena, head, DIGEST_CHARS);
         row->tone = is_post_hoc(amendment) ? TONE_WARN : TONE_PLAIN;
     }
@@ -135,7 +151,8 @@ void section_amendments(struct doc *d, const struct report_model *m)
 {
     doc_section(d, "amendments", "Amendments and unblindings");
     if (m->program->supersedes != NULL) {
-        doc_paragraph(d, "This program says that it supersedes %s.", m->program->supersedes);
+        doc_paragraph(d, "This program says that it supersedes the program whose root is %s.",
+                      m->program->supersedes);
     }
     if (cJSON_GetArraySize(m->amendments) == 0) {
         doc_paragraph(d, "No amendment: the plan that was locked is the plan that was run.");

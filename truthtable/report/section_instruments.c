@@ -100,7 +100,11 @@ static void add_forecast(struct doc *d, struct doc_table *t, const cJSON *foreca
     static const struct show_words words = {"came true", "did not", "not known: not scored"};
     struct doc_row *row = doc_row(d, t);
     const cJSON *outcome = member(forecast, "outcome");
-    row->cells[0].text = words_member(forecast, "name");
+    const char *declared = member_text(forecast, "declared");
+    const bool as_locked = declared == NULL || strcmp(declared, "locked") == 0;
+    row->cells[0].text =
+        as_locked ? words_member(forecast, "name")
+                  : arena_printf(&d->arena, "%s (%s)", words_member(forecast, "name"), declared);
     row->cells[1].text = words_member(forecast, "condition");
     show_short(d, &row->cells[2], forecast, "confidence", 4);
     show_flag(d, &row->cells[3], forecast, "outcome", &words);

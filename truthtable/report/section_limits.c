@@ -244,14 +244,22 @@ static void add_history(struct doc *d, const struct report_model *m, struct doc_
 static void add_lock(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
     const cJSON *git = member(m->lock->json, "git");
-    const bool is_signed = cJSON_IsObject(member(m->lock->json, "signature"));
-    if (!is_signed && !m->stamp_response) {
+    const struct signature_seen *signature = &m->trust.lock;
+    const bool is_signed = signature->state != SIGNATURE_NONE;
+    if (signature->state == SIGNATURE_FAILS || signature->state == SIGNATURE_UNCHECKED) {
+        limit(
+            d, list,
+            arena_printf(&d->arena, "The lock's signature %s: %s.",
+                         signature->state == SIGNATURE_FAILS ? "does not hold" : "was not checked",
+                         signature->why));
+    }
+    if (!is_signed && !m->trust.stamp_response) {
         limit(d, list,
               "The lock is neither signed nor time-stamped: who made it, and when, is its own "
               "word.");
     } else if (!is_signed) {
         limit(d, list, "The lock is not signed: who made it is its own word.");
-    } else if (!m->stamp_response) {
+    } else if (!m->trust.stamp_response) {
         limit(d, list,
               "The lock has no time stamp of a third party: when it was made is its signer's "
               "word.");

@@ -4,18 +4,39 @@
 #include "truthtable/report/sections.h"
 #include "truthtable/report/verdict_words.h"
 
-/* What the lock says of itself. That a signature is by a key to be trusted, and a stamp by an
- * authority to be believed, is for `preregctl verify` to establish: it knows whom its user trusts.
- */
+/* What the lock says of itself, and whether its signature holds. That it is by a key to be trusted,
+ * and a stamp by an authority to be believed, is for `preregctl verify` to establish: it knows whom
+ * its user trusts. */
 
 static void add_signature(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
-    const char *fingerprint = member_text(member(m->lock->json, "signature"), "fingerprint");
-    if (fingerprint == NULL) {
+    const struct signature_seen *s = &m->trust.lock;
+    struct arena *a = &d->arena;
+    if (s->state == SIGNATURE_NONE) {
         doc_item(d, list, "signature", "none")->tone = TONE_WARN;
         return;
     }
-    doc_item(d, list, "signed by the SSH key", fingerprint)->code = true;
+    doc_item(d, list, "signed by the SSH key", s->fingerprint)->code = true;
+    switch (s->state) {
+    case SIGNATURE_HOLDS:
+        (void)doc_item(d, list, "the signature",
+                       "holds over this lock, by that key. Whose key it is was not checked here: "
+                       "preregctl lock --verify --allowed-signers FILE GRID.TOML");
+        break;
+    case SIGNATURE_FAILS:
+        doc_item(d, list, "the signature", arena_printf(a, "DOES NOT HOLD: %s", s->why))->tone =
+            TONE_BAD;
+        break;
+    case SIGNATURE_UNCHECKED:
+    case SIGNATURE_NONE:
+        doc_item(d, list, "the signature",
+                 arena_printf(a,
+                              "NOT CHECKED (%s). To check it: preregctl lock --verify "
+                              "--allowed-signers FILE GRID.TOML",
+                              s->why))
+            ->tone = TONE_WARN;
+        break;
+    }
 }
 
 static void add_git(struct doc *d, const struct report_model *m, struct doc_list *list)
@@ -38,10 +59,12 @@ static void add_stamp(struct doc *d, const struct report_model *m, struct doc_li
 {
     struct doc_item *item =
         doc_item(d, list, "time stamp (RFC 3161)",
-                 m->stamp_response  ? "a response lies beside the lock (preregctl verify checks it)"
-                 : m->stamp_request ? "requested; no response lies beside the lock"
-                                    : "none");
-    item->tone = m->stamp_response ? TONE_PLAIN : TONE_WARN;
+                 m->trust.stamp_response
+                     ? "an authority's response lies beside the lock. It was not checked here: "
+                       "preregctl lock --verify --ca CERTIFICATES.pem GRID.TOML"
+                 : m->trust.stamp_request ? "requested; no response lies beside the lock"
+                                          : "none");
+    item->tone = m->trust.stamp_response ? TONE_PLAIN : TONE_WARN;
 }
 
 void section_lock(struct doc *d, const struct report_model *m)

@@ -104,6 +104,45 @@ static void add_alarms(struct doc *d, const struct report_model *m)
     add_sentences(d, member(m->imported, "warnings"));
 }
 
+static size_t count_level(const struct report_model *m, const char *level)
+{
+    size_t n = 0;
+    const cJSON *amendment = NULL;
+    cJSON_ArrayForEach(amendment, m->amendments)
+    {
+        const char *name = member_text(amendment, "level");
+        n += name != NULL && strcmp(name, level) == 0 ? 1 : 0;
+    }
+    return n;
+}
+
+/* What was run is not word for word what was locked. */
+static void add_amended(struct doc *d, const struct report_model *m)
+{
+    struct arena *a = &d->arena;
+    const size_t n = (size_t)cJSON_GetArraySize(m->amendments);
+    const size_t n_sealed = count_level(m, "sealed");
+    const size_t n_seen = count_level(m, "seen");
+    const char *parts[3];
+    size_t n_parts = 0;
+    if (n == 0) {
+        return;
+    }
+    if (n > n_sealed + n_seen) {
+        parts[n_parts++] = arena_printf(a, "%zu before there were scores", n - n_sealed - n_seen);
+    }
+    if (n_sealed > 0) {
+        parts[n_parts++] = arena_printf(a, "%zu when scores existed, sealed", n_sealed);
+    }
+    if (n_seen > 0) {
+        parts[n_parts++] = arena_printf(a, "%zu post hoc, when scores had been seen", n_seen);
+    }
+    doc_notice(d, TONE_WARN,
+               "The program was amended after its lock: %s, listed under Amendments and "
+               "unblindings.",
+               words_join(a, parts, n_parts, " and "));
+}
+
 void section_banner(struct doc *d, const struct report_model *m)
 {
     enum reading kind = words_kind(m);
@@ -127,6 +166,7 @@ void section_banner(struct doc *d, const struct report_model *m)
                                          : "the journal of this program is missing or short");
     }
     add_alarms(d, m);
+    add_amended(d, m);
     size_t n_unblindings = member_count(m->provenance, "unblindings");
     if (n_unblindings > 0) {
         doc_notice(

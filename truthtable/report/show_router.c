@@ -1,4 +1,5 @@
 #include <math.h>
+#include <string.h>
 
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/show.h"
@@ -27,8 +28,9 @@ static void add_vectors(struct doc *d, const cJSON *instrument)
     struct doc_column columns[COMPONENTS_MAX + 4] = {{"Condition", ALIGN_TEXT},
                                                      {"Cells", ALIGN_NUMBER}};
     for (size_t i = 0; i < n; i++) {
-        columns[2 + i] = (struct doc_column){
-            words_member(cJSON_GetArrayItem(components, (int)i), "name"), ALIGN_NUMBER};
+        const char *name = words_member(cJSON_GetArrayItem(components, (int)i), "name");
+        columns[2 + i] =
+            (struct doc_column){strncmp(name, "router_", 7) == 0 ? name + 7 : name, ALIGN_NUMBER};
     }
     columns[2 + n] = (struct doc_column){"Effective experts", ALIGN_NUMBER};
     columns[3 + n] = (struct doc_column){"Entropy, share", ALIGN_NUMBER};

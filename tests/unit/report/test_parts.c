@@ -15,6 +15,8 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "base/xalloc.h"
+#include "prereg/lock_sign.h"
+#include "tests/unit/prereg/programs.h"
 #include "tests/unit/report/fixture.h"
 #include "truthtable/report/render.h"
 #include "truthtable/report/report_model.h"
@@ -313,7 +315,7 @@ static void test_amendments_are_told_value_by_value(void **state)
          {"nothing has run", "in advance</td>", "instrument.bayes.priors.flame"},
          "POST HOC"},
         {"seen",
-         {"scores have been seen", "POST HOC</td>",
+         {"amended after its lock: 1 post hoc, when scores had been seen", "POST HOC</td>",
           "1 amendment was made when scores had been seen"},
          "in advance</td>"},
     };
@@ -405,6 +407,73 @@ static void test_what_the_lock_and_the_provenance_may_hold(void **state)
     free(folder);
 }
 
+/* Signs the lock on disk. */
+static void sign(const char *folder, const char *key_path)
+{
+    struct lock *lock = NULL;
+    struct err err = {0};
+    char *path = path_join(folder, "grid.toml.lock");
+    assert_int_equal(lock_read(path, &lock, &err), 0);
+    if (lock_sign(lock, key_path, NULL, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    assert_int_equal(json_write_file(path, lock->json, 0644, &err), 0);
+    lock_free(lock);
+    free(path);
+}
+
+static void expect_page(const char *folder, const char *says, const char *never)
+{
+    struct report_model m;
+    read_model(&m, folder);
+    struct page page = render(&m);
+    assert_says(&page.html, says);
+    assert_never_says(&page.html, never);
+    page_release(&page);
+    report_model_release(&m);
+}
+
+/* A signature is held against its key, not only shown; a stamp may lie where the lock came from. */
+static void test_signature_and_stamp(void **state)
+{
+    struct err err = {0};
+    (void)state;
+    if (!program_is_there("ssh-keygen")) {
+        skip();
+    }
+    char *folder = make("signed");
+    char *key = path_join(scratch, "key");
+    program_make_key(scratch, "key", "");
+    expect_page(folder, "neither signed nor time-stamped", "holds over this lock");
+    sign(folder, key);
+    expect_page(folder, "holds over this lock, by that key", "DOES NOT HOLD");
+    char *lock = path_join(folder, "grid.toml.lock");
+    char *origin = path_join(folder, "origin.json");
+    char *grid = path_join(scratch, "elsewhere.toml");
+    char *there = path_join(scratch, "elsewhere.toml.lock");
+    char *stamp = path_join(scratch, "elsewhere.toml.lock.tsr");
+    cJSON *o = json_object();
+    json_put_string(o, "path", grid);
+    assert_int_equal(json_write_file(origin, o, 0644, &err), 0);
+    assert_int_equal(file_copy(lock, there, 0644, &err), 0);
+    assert_int_equal(file_write_atomic(stamp, "x", 1, 0644, &err), 0);
+    expect_page(folder, "response lies beside the lock. It was not checked", "no time stamp");
+    /* the lock there became another one: its stamp is not this one's */
+    assert_int_equal(file_write_atomic(there, "{}", 2, 0644, &err), 0);
+    expect_page(folder, "has no time stamp of a third party", "response lies beside");
+    assert_int_equal(
+        fixture_put(folder, "grid.toml.lock", "time", "\"2020-01-01T00:00:00.000Z\"", &err), 0);
+    expect_page(folder, "DOES NOT HOLD", "holds over this lock");
+    cJSON_Delete(o);
+    free(stamp);
+    free(there);
+    free(grid);
+    free(origin);
+    free(lock);
+    free(key);
+    free(folder);
+}
+
 static int make_scratch(void **state)
 {
     (void)state;
@@ -431,6 +500,7 @@ int main(void)
         cmocka_unit_test(test_a_file_of_another_hand_breaks_nothing),
         cmocka_unit_test(test_amendments_are_told_value_by_value),
         cmocka_unit_test(test_a_broken_chain_is_refused),
+        cmocka_unit_test(test_signature_and_stamp),
         cmocka_unit_test(test_what_the_lock_and_the_provenance_may_hold),
     };
     return cmocka_run_group_tests(tests, make_scratch, drop_scratch);
