@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json_arena.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 
@@ -81,31 +81,36 @@ static bool is_sorted(const cJSON *v)
     return true;
 }
 
-static void indent(struct strbuf *out, enum style style, int depth)
+struct writer {
+    enum style style;
+    struct strbuf *out;
+    const struct json_list *lists;
+    size_t n_lists;
+};
+
+static void indent(const struct writer *w, int depth)
 {
     char line[1 + 2 * (JSON_DEPTH_MAX + 1)];
-    if (style == STYLE_PRETTY) {
+    if (w->style == STYLE_PRETTY) {
         line[0] = '\n';
         memset(line + 1, ' ', 2 * (size_t)depth);
-        strbuf_add(out, line, 1 + 2 * (size_t)depth);
+        strbuf_add(w->out, line, 1 + 2 * (size_t)depth);
     }
 }
 
-static int write_value(const cJSON *v, enum style style, int depth, struct strbuf *out,
-                       struct err *err);
+static int write_value(const struct writer *w, const cJSON *v, int depth, struct err *err);
 
-static int write_member(const cJSON *m, enum style style, int depth, struct strbuf *out,
-                        struct err *err)
+static int write_member(const struct writer *w, const cJSON *m, int depth, struct err *err)
 {
-    indent(out, style, depth);
+    indent(w, depth);
     if (m->string != NULL) {
         if (!text_is_utf8(m->string, strlen(m->string))) {
             return err_set(err, ERR_SYNTAX, "a key is not UTF-8");
         }
-        json_add_string(out, m->string);
-        strbuf_adds(out, style == STYLE_PRETTY ? ": " : ":");
+        json_add_string(w->out, m->string);
+        strbuf_adds(w->out, w->style == STYLE_PRETTY ? ": " : ":");
     }
-    return write_value(m, style, depth, out, err);
+    return write_value(w, m, depth, err);
 }
 
 /* The members of an object by key; the caller frees them. */
@@ -126,47 +131,77 @@ static const cJSON **sorted_members(const cJSON *v, size_t *n)
     return members;
 }
 
-static int write_sorted(const cJSON *v, int depth, struct strbuf *out, struct err *err)
+static int write_sorted(const struct writer *w, const cJSON *v, int depth, struct err *err)
 {
     size_t n = 0;
     const cJSON **members = sorted_members(v, &n);
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < n; i++) {
         if (i > 0) {
-            strbuf_addc(out, ',');
+            strbuf_addc(w->out, ',');
         }
-        rc = write_member(members[i], STYLE_CANONICAL, depth, out, err);
+        rc = write_member(w, members[i], depth, err);
     }
     free(members);
     return rc;
 }
 
-static int write_in_order(const cJSON *v, enum style style, int depth, struct strbuf *out,
-                          struct err *err)
+static int write_in_order(const struct writer *w, const cJSON *v, int depth, struct err *err)
 {
     int rc = 0;
     for (const cJSON *m = v->child; rc == 0 && m != NULL; m = m->next) {
         if (m != v->child) {
-            strbuf_addc(out, ',');
+            strbuf_addc(w->out, ',');
         }
-        rc = write_member(m, style, depth, out, err);
+        rc = write_member(w, m, depth, err);
     }
     return rc;
 }
 
-static int write_members(const cJSON *v, enum style style, int depth, struct strbuf *out,
-                         struct err *err)
+static const struct json_list *list_at(const struct writer *w, const cJSON *v)
 {
-    bool object = cJSON_IsObject(v);
-    strbuf_addc(out, object ? '{' : '[');
-    /* What was written in canonical form before is read in its order. */
-    int rc = object && style == STYLE_CANONICAL && !is_sorted(v)
-                 ? write_sorted(v, depth + 1, out, err)
-                 : write_in_order(v, style, depth + 1, out, err);
-    if (v->child != NULL) {
-        indent(out, style, depth);
+    for (size_t i = 0; i < w->n_lists; i++) {
+        if (w->lists[i].place == v) {
+            return &w->lists[i];
+        }
     }
-    strbuf_addc(out, object ? '}' : ']');
+    return NULL;
+}
+
+static int write_list(const struct writer *w, const struct json_list *list, int depth,
+                      struct err *err)
+{
+    struct arena arena;
+    int rc = 0;
+    arena_init(&arena);
+    for (size_t i = 0; rc == 0 && i < list->n; i++) {
+        arena_clear(&arena);
+        if (i > 0) {
+            strbuf_addc(w->out, ',');
+        }
+        rc = write_member(w, list->element(list->ctx, i, &arena), depth, err);
+    }
+    arena_release(&arena);
+    return rc;
+}
+
+static int write_members(const struct writer *w, const cJSON *v, int depth, struct err *err)
+{
+    const bool object = cJSON_IsObject(v);
+    const struct json_list *list = list_at(w, v);
+    int rc = 0;
+    strbuf_addc(w->out, object ? '{' : '[');
+    if (list != NULL) {
+        rc = write_list(w, list, depth + 1, err);
+    } else if (object && w->style == STYLE_CANONICAL && !is_sorted(v)) {
+        rc = write_sorted(w, v, depth + 1, err);
+    } else {
+        rc = write_in_order(w, v, depth + 1, err);
+    }
+    if (v->child != NULL || (list != NULL && list->n > 0)) {
+        indent(w, depth);
+    }
+    strbuf_addc(w->out, object ? '}' : ']');
     return rc;
 }
 
@@ -181,40 +216,52 @@ static int write_number(double v, struct strbuf *out, struct err *err)
     return 0;
 }
 
-static int write_value(const cJSON *v, enum style style, int depth, struct strbuf *out,
-                       struct err *err)
+static int write_value(const struct writer *w, const cJSON *v, int depth, struct err *err)
 {
     if (depth > JSON_DEPTH_MAX) {
         return err_set(err, ERR_RANGE, "nested deeper than %d levels", JSON_DEPTH_MAX);
     }
     if (cJSON_IsObject(v) || cJSON_IsArray(v)) {
-        return write_members(v, style, depth, out, err);
+        return write_members(w, v, depth, err);
     }
     if (cJSON_IsNumber(v)) {
-        return write_number(v->valuedouble, out, err);
+        return write_number(v->valuedouble, w->out, err);
     }
     if (cJSON_IsString(v)) {
         if (!text_is_utf8(v->valuestring, strlen(v->valuestring))) {
             return err_set(err, ERR_SYNTAX, "a string is not UTF-8");
         }
-        json_add_string(out, v->valuestring);
+        json_add_string(w->out, v->valuestring);
         return 0;
     }
-    strbuf_adds(out, cJSON_IsNull(v) ? "null" : (cJSON_IsTrue(v) ? "true" : "false"));
+    strbuf_adds(w->out, cJSON_IsNull(v) ? "null" : (cJSON_IsTrue(v) ? "true" : "false"));
     return 0;
+}
+
+static int write_styled(const cJSON *v, enum style style, struct strbuf *out, struct err *err)
+{
+    const struct writer w = {.style = style, .out = out};
+    return write_value(&w, v, 0, err);
 }
 
 int json_canonical(const cJSON *v, struct strbuf *out, struct err *err)
 {
-    return write_value(v, STYLE_CANONICAL, 0, out, err);
+    return write_styled(v, STYLE_CANONICAL, out, err);
 }
 
 int json_pretty(const cJSON *v, struct strbuf *out, struct err *err)
 {
-    return write_value(v, STYLE_PRETTY, 0, out, err);
+    return write_styled(v, STYLE_PRETTY, out, err);
 }
 
 int json_line(const cJSON *v, struct strbuf *out, struct err *err)
 {
-    return write_value(v, STYLE_LINE, 0, out, err);
+    return write_styled(v, STYLE_LINE, out, err);
+}
+
+int json_pretty_lists(const cJSON *v, const struct json_list *lists, size_t n_lists,
+                      struct strbuf *out, struct err *err)
+{
+    const struct writer w = {.style = STYLE_PRETTY, .out = out, .lists = lists, .n_lists = n_lists};
+    return write_value(&w, v, 0, err);
 }

@@ -18,4 +18,16 @@ cJSON *json_arena_string(struct arena *a, const char *v);
 /* Appends; the key, NULL in an array, is borrowed. */
 void json_arena_add(cJSON *parent, const char *key, cJSON *value);
 
+/* A list too long to be held: an empty array of a tree stands in its place, and its elements are
+ * made one by one as they are written. */
+struct json_list {
+    const cJSON *place;
+    size_t n;
+    cJSON *(*element)(const void *ctx, size_t i, struct arena *arena);
+    const void *ctx;
+};
+/* json_pretty() with the lists in their places. */
+int json_pretty_lists(const cJSON *v, const struct json_list *lists, size_t n_lists,
+                      struct strbuf *out, struct err *err) MUST_CHECK;
+
 #endif

@@ -164,7 +164,7 @@ static int say_json(const struct importing *in, struct err *err)
     json_put_int(answer, "exit_code", (int64_t)verdict_exit_code(&in->verdict));
     json_put(answer, "warnings", json_copy(in->import.warnings));
     json_put(answer, "files", json_copy(in->import.receipts));
-    json_put(answer, "verdict", json_copy(in->verdict.json));
+    json_put(answer, "verdict", json_copy(verdict_json(&in->verdict)));
     int rc = out_json(answer, err);
     cJSON_Delete(answer);
     return rc;
@@ -181,13 +181,13 @@ static int say(const struct importing *in, struct err *err)
     int n_files = cJSON_GetArraySize(in->import.receipts);
     strbuf_addf(&sb, "IMPORTED PROGRAM: %d records of %d file%s (%s); nothing was executed\n",
                 cJSON_GetArraySize(in->import.list), n_files, n_files == 1 ? "" : "s",
-                answer_text(in->verdict.json, "records", "imported"));
+                answer_text(verdict_summary(&in->verdict), "records", "imported"));
     cJSON_ArrayForEach(w, in->import.warnings)
     {
         strbuf_addf(&sb, "warning: %s\n", w->valuestring);
     }
     strbuf_addc(&sb, '\n');
-    verdict_text(&sb, &t, in->verdict.json);
+    verdict_text_of(&sb, &t, &in->verdict);
     strbuf_addf(&sb, "\n%s/report/report.html\n", in->o->out);
     out_text(&sb);
     strbuf_release(&sb);
@@ -228,7 +228,7 @@ int import_to_folder(const struct ctl_options *o, const char *replayed, enum exi
     map_init(&in.map, in.program);
     rc = take_lock(&in, err);
     rc = rc == 0 ? import_all(&in, code, err) : rc;
-    if (in.verdict.json != NULL) {
+    if (in.verdict.parts != NULL) {
         verdict_release(&in.verdict);
     }
     import_release(&in.import);

@@ -16,7 +16,7 @@ static int say(const struct ctl_options *o, bool locked, const struct verdict *v
         cJSON *answer = json_object();
         json_put_bool(answer, "locked", locked);
         json_put_int(answer, "exit_code", (int64_t)verdict_exit_code(verdict));
-        json_put(answer, "verdict", json_copy(verdict->json));
+        json_put(answer, "verdict", json_copy(verdict_json(verdict)));
         int rc = out_json(answer, err);
         cJSON_Delete(answer);
         return rc;
@@ -24,9 +24,9 @@ static int say(const struct ctl_options *o, bool locked, const struct verdict *v
     struct term t = term_of_stdout();
     struct strbuf sb = STRBUF_INIT;
     strbuf_addf(&sb, "records from %s, %s; nothing was executed%s\n\n", o->args[1],
-                answer_text(verdict->json, "records", "of unknown origin"),
+                answer_text(verdict_summary(verdict), "records", "of unknown origin"),
                 locked ? "" : "; the program is not locked");
-    verdict_text(&sb, &t, verdict->json);
+    verdict_text_of(&sb, &t, verdict);
     out_text(&sb);
     strbuf_release(&sb);
     return 0;

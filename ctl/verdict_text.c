@@ -90,32 +90,42 @@ static void add_counters(struct strbuf *sb, const cJSON *verdict)
 }
 
 struct gate_sum {
-    const char *measure;
+    char *measure; /* NULL: none yet */
     int64_t n, cleared, unknown;
     double low, high;
     double margin; /* the best gate's, in standard errors */
     bool has_margin;
-    const cJSON *floor;
+    double floor;
+    bool has_floor;
+};
+
+/* All gates, met one by one: a row for each measure, and why gates are open. */
+struct gates {
+    cJSON *rows;
+    struct gate_sum sum;
+    struct strbuf open; /* lines, of the first */
+    int n_open;
 };
 
 static void gate_add(struct gate_sum *sum, const cJSON *gate)
 {
     const cJSON *score = json_member(gate, "score");
-    const cJSON *cleared = json_member(gate, "cleared");
+    const cJSON *z = json_member(gate, "z");
+    const cJSON *floor = json_member(gate, "floor");
     if (cJSON_IsNumber(score)) {
         bool first = sum->n == sum->unknown;
         sum->low = first || score->valuedouble < sum->low ? score->valuedouble : sum->low;
         sum->high = first || score->valuedouble > sum->high ? score->valuedouble : sum->high;
     }
-    const cJSON *z = json_member(gate, "z");
     if (cJSON_IsNumber(z) && (!sum->has_margin || z->valuedouble > sum->margin)) {
         sum->margin = z->valuedouble;
         sum->has_margin = true;
     }
     sum->n++;
-    sum->cleared += cJSON_IsTrue(cleared);
+    sum->cleared += cJSON_IsTrue(json_member(gate, "cleared"));
     sum->unknown += !cJSON_IsNumber(score);
-    sum->floor = json_member(gate, "floor");
+    sum->has_floor = cJSON_IsNumber(floor);
+    sum->floor = sum->has_floor ? floor->valuedouble : 0;
 }
 
 static cJSON *gate_row(const struct gate_sum *sum)
@@ -124,7 +134,7 @@ static cJSON *gate_row(const struct gate_sum *sum)
     char text[64];
     (void)snprintf(text, sizeof(text), "%lld of %lld", (long long)sum->cleared, (long long)sum->n);
     json_put_string(row, "measure", sum->measure);
-    json_put(row, "floor", sum->floor ? json_copy(sum->floor) : cJSON_CreateNull());
+    json_put(row, "floor", sum->has_floor ? cJSON_CreateNumber(sum->floor) : cJSON_CreateNull());
     json_put_string(row, "cleared", text);
     if (sum->unknown < sum->n) {
         json_put_number(row, "low", sum->low);
@@ -138,8 +148,46 @@ static cJSON *gate_row(const struct gate_sum *sum)
     return row;
 }
 
-/* One line a measure: the gates of its cells together. They stand measure by measure. */
-static void add_gates(struct strbuf *sb, const struct term *t, const cJSON *verdict)
+static void gates_init(struct gates *g)
+{
+    *g = (struct gates){.rows = json_array()};
+    strbuf_init(&g->open);
+}
+
+static void gates_release(struct gates *g)
+{
+    cJSON_Delete(g->rows);
+    strbuf_release(&g->open);
+    free(g->sum.measure);
+}
+
+/* Ends the row of the measure so far. */
+static void gates_end_row(struct gates *g)
+{
+    if (g->sum.measure != NULL) {
+        json_push(g->rows, gate_row(&g->sum));
+        free(g->sum.measure);
+    }
+    g->sum = (struct gate_sum){0};
+}
+
+/* The gates of one measure come together. */
+static void gates_add(struct gates *g, const cJSON *gate)
+{
+    const char *measure = answer_text(gate, "measure", "?");
+    const char *why = answer_text(gate, "why", NULL);
+    if (g->sum.measure == NULL || strcmp(g->sum.measure, measure) != 0) {
+        gates_end_row(g);
+        g->sum.measure = xstrdup(measure);
+    }
+    gate_add(&g->sum, gate);
+    if (why != NULL && g->n_open++ < UNKNOWN_SHOWN) {
+        strbuf_addf(&g->open, "undetermined: %s of %s: %s\n", measure,
+                    answer_text(gate, "cell", "?"), why);
+    }
+}
+
+static void add_gates(struct strbuf *sb, const struct term *t, struct gates *g)
 {
     static const struct out_column columns[] = {
         {"measure", "measure", OUT_TEXT},
@@ -150,40 +198,16 @@ static void add_gates(struct strbuf *sb, const struct term *t, const cJSON *verd
         {"unknown", "unknown", OUT_COUNT},
         {"cells that clear", "cleared", OUT_TEXT},
     };
-    const cJSON *gates = json_member(verdict, "gates");
-    cJSON *rows = json_array();
-    struct gate_sum sum = {0};
-    for (const cJSON *g = gates ? gates->child : NULL; g != NULL; g = g->next) {
-        const char *measure = answer_text(g, "measure", "?");
-        if (sum.measure != NULL && strcmp(sum.measure, measure) != 0) {
-            json_push(rows, gate_row(&sum));
-            sum = (struct gate_sum){0};
-        }
-        sum.measure = measure;
-        gate_add(&sum, g);
-    }
-    if (sum.measure != NULL) {
-        json_push(rows, gate_row(&sum));
+    gates_end_row(g);
+    if (g->rows->child != NULL) {
         strbuf_addc(sb, '\n');
-        out_table(sb, t, rows, columns, ARRAY_LEN(columns));
+        out_table(sb, t, g->rows, columns, ARRAY_LEN(columns));
     }
-    cJSON_Delete(rows);
-}
-
-/* Why gates are open, the first of them by name. */
-static void add_unknown(struct strbuf *sb, const cJSON *verdict)
-{
-    const cJSON *gates = json_member(verdict, "gates");
-    int n = 0;
-    for (const cJSON *g = gates ? gates->child : NULL; g != NULL; g = g->next) {
-        const char *why = answer_text(g, "why", NULL);
-        if (why != NULL && n++ < UNKNOWN_SHOWN) {
-            strbuf_addf(sb, "%sundetermined: %s of %s: %s\n", n == 1 ? "\n" : "",
-                        answer_text(g, "measure", "?"), answer_text(g, "cell", "?"), why);
-        }
+    if (g->n_open > 0) {
+        strbuf_addf(sb, "\n%s", g->open.buf);
     }
-    if (n > UNKNOWN_SHOWN) {
-        strbuf_addf(sb, "and %d more (`preregctl verdict --json`)\n", n - UNKNOWN_SHOWN);
+    if (g->n_open > UNKNOWN_SHOWN) {
+        strbuf_addf(sb, "and %d more (`preregctl verdict --json`)\n", g->n_open - UNKNOWN_SHOWN);
     }
 }
 
@@ -209,12 +233,39 @@ static void add_coverage(struct strbuf *sb, const cJSON *verdict)
                 (long long)answer_int(counted, "budget", 0));
 }
 
-void verdict_text(struct strbuf *sb, const struct term *t, const cJSON *verdict)
+static void add_all(struct strbuf *sb, const struct term *t, const cJSON *verdict, struct gates *g)
 {
     add_headline(sb, t, verdict);
     add_inputs(sb, t, verdict);
     add_counters(sb, verdict);
-    add_gates(sb, t, verdict);
-    add_unknown(sb, verdict);
+    add_gates(sb, t, g);
     add_coverage(sb, verdict);
+}
+
+void verdict_text(struct strbuf *sb, const struct term *t, const cJSON *verdict)
+{
+    struct gates g;
+    const cJSON *gate = NULL;
+    gates_init(&g);
+    cJSON_ArrayForEach(gate, json_member(verdict, "gates"))
+    {
+        gates_add(&g, gate);
+    }
+    add_all(sb, t, verdict, &g);
+    gates_release(&g);
+}
+
+void verdict_text_of(struct strbuf *sb, const struct term *t, const struct verdict *v)
+{
+    struct gates g;
+    struct arena arena;
+    gates_init(&g);
+    arena_init(&arena);
+    for (size_t i = 0; i < verdict_n_gates(v); i++) {
+        arena_clear(&arena);
+        gates_add(&g, verdict_gate(v, i, &arena));
+    }
+    add_all(sb, t, verdict_summary(v), &g);
+    arena_release(&arena);
+    gates_release(&g);
 }

@@ -6,7 +6,10 @@
 
 #include "base/strbuf.h"
 #include "ctl/out.h"
+#include "truthtable/verdict.h"
 
 void verdict_text(struct strbuf *sb, const struct term *t, const cJSON *verdict);
+/* Of one that was computed here: its gates are made one by one. */
+void verdict_text_of(struct strbuf *sb, const struct term *t, const struct verdict *v);
 
 #endif

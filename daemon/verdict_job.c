@@ -70,7 +70,7 @@ static int keep_verdict(struct verdict_job *j, const struct verdict *v)
                           : v->kind == VERDICT_INDETERMINATE
                               ? OUTCOME_INDETERMINATE
                               : j->bundle->program->outcomes[v->outcome].name;
-    int rc = json_pretty(v->json, &text, &j->err);
+    int rc = verdict_pretty(v, &text, &j->err);
     if (rc == 0) {
         strbuf_addc(&text, '\n');
         j->digest = digest_bytes(text.buf, text.len);

@@ -6,8 +6,15 @@
 #include "base/xalloc.h"
 #include "truthtable/scoring.h"
 #include "truthtable/verdict_json.h"
+#include "truthtable/verdict_lists.h"
 
 #define VERDICT_SCHEMA 1
+
+struct verdict_parts {
+    struct verdict_lists lists;
+    cJSON *summary; /* verdict.json with the lists empty */
+    cJSON *whole;   /* NULL: not asked for yet */
+};
 
 /* Why the comparison is void; NULL when it is not. */
 static const char *void_reason(const struct evaluation *ev, const struct coverage *c,
@@ -99,7 +106,7 @@ static cJSON *fired_rows(const struct evaluation *ev)
     return rows;
 }
 
-static cJSON *verdict_json(const struct verdict *v, const struct evaluation *ev,
+static cJSON *summary_json(const struct verdict *v, const struct evaluation *ev,
                            const struct coverage *c, const struct evidence *e,
                            const char *const digests[2])
 {
@@ -116,12 +123,12 @@ static cJSON *verdict_json(const struct verdict *v, const struct evaluation *ev,
     json_put(o, "rows_fired", fired_rows(ev));
     json_put(o, "inputs", verdict_json_inputs(ev));
     json_put(o, "counters", verdict_json_counters(ev));
-    json_put(o, "gates", verdict_json_gates(ev));
+    json_put(o, "gates", json_array());
     json_put(o, "contrasts", verdict_json_contrasts(ev));
     json_put(o, "pairs", verdict_json_pairs(ev));
     json_put(o, "validity", verdict_json_validity(ev, false));
     json_put(o, "coverage", verdict_json_coverage(c));
-    json_put(o, "undetermined", verdict_json_undetermined(c, e));
+    json_put(o, "undetermined", json_array());
     json_put(o, "notes", verdict_json_notes(ev));
     put_prior(o, v, p);
     return o;
@@ -145,7 +152,9 @@ int verdict_compute(const struct evidence *e, const char *root, const char *head
         reading_of_evidence(&reading, e, &rules, &coverage, &out->arena);
         evaluation_run(&ev, &rules, &reading, &out->arena);
         decide(out, &ev, &coverage);
-        out->json = verdict_json(out, &ev, &coverage, e, digests);
+        out->parts = arena_alloc(&out->arena, sizeof(*out->parts));
+        verdict_lists_init(&out->parts->lists, &ev, &coverage, e, &out->arena);
+        out->parts->summary = summary_json(out, &ev, &coverage, e, digests);
         out->provenance = verdict_json_validity(&ev, true);
     }
     rules_release(&rules);
@@ -155,10 +164,71 @@ int verdict_compute(const struct evidence *e, const char *root, const char *head
 
 void verdict_release(struct verdict *v)
 {
-    cJSON_Delete(v->json);
+    if (v->parts != NULL) {
+        cJSON_Delete(v->parts->summary);
+        cJSON_Delete(v->parts->whole);
+    }
     cJSON_Delete(v->provenance);
     arena_release(&v->arena);
     *v = (struct verdict){.outcome = INDEX_NONE};
+}
+
+#define N_LISTS 2
+
+static void lists_of(const struct verdict_parts *parts, struct json_list lists[N_LISTS])
+{
+    lists[0] = (struct json_list){.place = json_member(parts->summary, "gates"),
+                                  .n = verdict_lists_n_gates(&parts->lists),
+                                  .element = verdict_lists_gate,
+                                  .ctx = &parts->lists};
+    lists[1] = (struct json_list){.place = json_member(parts->summary, "undetermined"),
+                                  .n = parts->lists.n_undetermined,
+                                  .element = verdict_lists_undetermined,
+                                  .ctx = &parts->lists};
+}
+
+int verdict_pretty(const struct verdict *v, struct strbuf *out, struct err *err)
+{
+    struct json_list lists[N_LISTS];
+    lists_of(v->parts, lists);
+    return json_pretty_lists(v->parts->summary, lists, N_LISTS, out, err);
+}
+
+const cJSON *verdict_json(const struct verdict *v)
+{
+    struct verdict_parts *parts = v->parts;
+    struct json_list lists[N_LISTS];
+    if (parts->whole != NULL) {
+        return parts->whole;
+    }
+    parts->whole = json_copy(parts->summary);
+    lists_of(parts, lists);
+    for (size_t k = 0; k < N_LISTS; k++) {
+        struct arena arena;
+        cJSON *to = cJSON_GetObjectItemCaseSensitive(parts->whole, lists[k].place->string);
+        arena_init(&arena);
+        for (size_t i = 0; i < lists[k].n; i++) {
+            arena_clear(&arena);
+            json_push(to, json_copy(lists[k].element(lists[k].ctx, i, &arena)));
+        }
+        arena_release(&arena);
+    }
+    return parts->whole;
+}
+
+const cJSON *verdict_summary(const struct verdict *v)
+{
+    return v->parts->summary;
+}
+
+size_t verdict_n_gates(const struct verdict *v)
+{
+    return verdict_lists_n_gates(&v->parts->lists);
+}
+
+const cJSON *verdict_gate(const struct verdict *v, size_t i, struct arena *arena)
+{
+    return verdict_lists_gate(&v->parts->lists, i, arena);
 }
 
 enum exit_code verdict_exit_code(const struct verdict *v)

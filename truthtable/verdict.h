@@ -9,6 +9,7 @@
 #define TRUTHTABLE_VERDICT_H
 
 #include "base/err.h"
+#include "base/strbuf.h"
 #include "truthtable/evidence.h"
 
 enum verdict_kind {
@@ -21,17 +22,31 @@ enum verdict_kind {
 struct verdict {
     struct arena arena;
     enum verdict_kind kind;
-    size_t outcome;    /* VERDICT_BOUND only; else INDEX_NONE */
-    const char *why;   /* VOID and INDETERMINATE: one sentence */
-    cJSON *json;       /* the whole of verdict.json; docs/truth-table.md describes it */
-    cJSON *provenance; /* array: validity that rests on timings, its part of provenance.json */
+    size_t outcome;              /* VERDICT_BOUND only; else INDEX_NONE */
+    const char *why;             /* VOID and INDETERMINATE: one sentence */
+    struct verdict_parts *parts; /* private; NULL: nothing was computed */
+    cJSON *provenance;           /* array: validity that rests on timings, its part of
+                                    provenance.json */
 };
 
 /* root and head are digests in hex (head == root without amendments). Conditions of p must compile
- * (check proves it); ERR_INVALID otherwise. */
+ * (check proves it); ERR_INVALID otherwise. The program outlives the verdict; the evidence need
+ * not. */
 int verdict_compute(const struct evidence *e, const char *root, const char *head,
                     struct verdict *out, struct err *err) MUST_CHECK;
 void verdict_release(struct verdict *v);
+
+/* Appends the text of verdict.json (docs/truth-table.md describes it) without its last newline. Its
+ * two lists that may have a million elements, "gates" and "undetermined", are not held for it. */
+int verdict_pretty(const struct verdict *v, struct strbuf *out, struct err *err) MUST_CHECK;
+/* The whole of it as a tree, made when it is first asked for; the verdict's own. */
+const cJSON *verdict_json(const struct verdict *v);
+/* The same but for the elements of the two lists; the verdict's own. */
+const cJSON *verdict_summary(const struct verdict *v);
+/* The elements of "gates" one by one; `arena` holds them (base/json_arena.h). */
+size_t verdict_n_gates(const struct verdict *v);
+const cJSON *verdict_gate(const struct verdict *v, size_t i, struct arena *arena);
+
 enum exit_code verdict_exit_code(const struct verdict *v);
 
 #endif

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "truthtable/stats.h"
 
 /* A point as a number; anything else as null, with what is known of a range under "<key>_bounds".
  */
@@ -67,72 +66,6 @@ cJSON *verdict_json_counters(const struct evaluation *ev)
         json_put(o, p->counters[i].name, range);
     }
     return o;
-}
-
-static const char *no_margin_reason(const struct score *s)
-{
-    if (!number_is_point(&s->value)) {
-        return "no score";
-    }
-    if (!s->has_n) {
-        return "the number of items is unknown";
-    }
-    return "the score is not strictly between 0 and 1";
-}
-
-static cJSON *number_json(double v)
-{
-    return isfinite(v) ? cJSON_CreateNumber(v) : cJSON_CreateNull();
-}
-
-/* There may be a million of them: no key is copied. */
-static cJSON *gate_json(const struct evaluation *ev, size_t measure, size_t cell)
-{
-    const struct program *p = ev->rules->program;
-    const struct measure *m = &p->measures[measure];
-    const struct score *s = &ev->reading->scores[measure * p->n_cells + cell];
-    const struct gate *g = &ev->gates[measure * p->n_cells + cell];
-    double z = number_is_point(&s->value) && s->has_n
-                   ? stat_gate_margin(s->value.lo, (double)s->n, m->floor)
-                   : (double)NAN;
-    cJSON *o = json_object();
-    json_put_constant(o, "measure", cJSON_CreateString(m->name));
-    json_put_constant(o, "cell", cJSON_CreateString(p->cells[cell].name));
-    if (number_is_point(&s->value)) {
-        json_put_constant(o, "score", number_json(s->value.lo));
-    } else {
-        put_value(o, "score", &s->value);
-    }
-    json_put_constant(o, "n", number_json(s->has_n ? (double)s->n : (double)NAN));
-    json_put_constant(o, "floor", number_json(m->floor));
-    json_put_constant(o, "z", number_json(z));
-    json_put_constant(o, "cleared", truth_json(g->cleared));
-    json_put_constant(o, "counted", cJSON_CreateBool(m->counted));
-    if (s->excluded) {
-        json_put_constant(o, "excluded", cJSON_CreateBool(true));
-    }
-    if (s->n_from_items) {
-        json_put_constant(o, "n_from", cJSON_CreateString("items"));
-    }
-    if (g->cleared == TRUTH_UNKNOWN) {
-        json_put_string(o, "why", g->why);
-    }
-    if (!isfinite(z)) {
-        json_put_constant(o, "z_why", cJSON_CreateString(no_margin_reason(s)));
-    }
-    return o;
-}
-
-cJSON *verdict_json_gates(const struct evaluation *ev)
-{
-    const struct program *p = ev->rules->program;
-    cJSON *list = json_array();
-    for (size_t m = 0; m < p->n_measures; m++) {
-        for (size_t c = 0; c < p->n_cells && p->measures[m].has_floor; c++) {
-            json_push(list, gate_json(ev, m, c));
-        }
-    }
-    return list;
 }
 
 static cJSON *excluded_json(const struct program *p, const size_t *cells, size_t n)
@@ -290,34 +223,6 @@ cJSON *verdict_json_coverage(const struct coverage *c)
     json_put(o, "records", tally_json(&c->records));
     json_put(o, "counted", counted);
     return o;
-}
-
-static bool is_persons_act(enum cause c)
-{
-    return c == CAUSE_CANCELLED || c == CAUSE_STOPPED;
-}
-
-cJSON *verdict_json_undetermined(const struct coverage *c, const struct evidence *e)
-{
-    const struct program *p = e->program;
-    cJSON *list = json_array();
-    for (int pass = 0; pass < 2; pass++) {
-        for (size_t i = 0; i < program_n_tasks(p); i++) {
-            enum cause root = c->root[i];
-            if (root == CAUSE_NONE || c->excluded[i] || is_persons_act(root) != (pass == 0)) {
-                continue;
-            }
-            cJSON *o = json_object();
-            json_put_string(o, "cell", p->cells[i / p->n_stages].name);
-            json_put_string(o, "stage", p->stages[i % p->n_stages].name);
-            json_put_string(o, "end",
-                            e->tasks[i].end == TASK_END_BLOCKED ? "blocked" : "never_run");
-            json_put_string(o, "cause", e->tasks[i].cause);
-            json_put_bool(o, "by_person", pass == 0);
-            json_push(list, o);
-        }
-    }
-    return list;
 }
 
 cJSON *verdict_json_validity(const struct evaluation *ev, bool timing)

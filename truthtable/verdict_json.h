@@ -12,13 +12,9 @@
 
 cJSON *verdict_json_inputs(const struct evaluation *ev);
 cJSON *verdict_json_counters(const struct evaluation *ev);
-cJSON *verdict_json_gates(const struct evaluation *ev);
 cJSON *verdict_json_contrasts(const struct evaluation *ev);
 cJSON *verdict_json_pairs(const struct evaluation *ev);
 cJSON *verdict_json_coverage(const struct coverage *c);
-/* What has no values though it is over, and is not excluded: first what a person cancelled or
- * stopped. */
-cJSON *verdict_json_undetermined(const struct coverage *c, const struct evidence *e);
 /* Validity conditions that rest on timings, or those that do not. */
 cJSON *verdict_json_validity(const struct evaluation *ev, bool timing);
 /* Sentences a reader should not miss: items taken from the plan, counters that disagree. */

@@ -247,7 +247,7 @@ int export_parts(const struct exporting *x, struct err *err)
         rc = rc == 0 ? write_places(&m) : rc;
     }
     rc = rc == 0 ? write_rest(&m) : rc;
-    if (m.verdict.json != NULL) {
+    if (m.verdict.parts != NULL) {
         verdict_release(&m.verdict);
     }
     evidence_release(&m.evidence);

@@ -304,5 +304,7 @@ int parts_statement(const struct receipt *r, const struct receipt_files *files, 
 
 int parts_verdict(const struct receipt *r, struct strbuf *out, struct err *err)
 {
-    return pretty(r->verdict->json, out, err);
+    int rc = verdict_pretty(r->verdict, out, err);
+    strbuf_addc(out, '\n');
+    return rc;
 }

@@ -227,7 +227,7 @@ int receipt_verify(const struct verify_spec *spec, struct verify_answer *out)
         fault_clear(&out->fault);
     }
     answer(&v, rc);
-    if (v.verdict.json != NULL) {
+    if (v.verdict.parts != NULL) {
         verdict_release(&v.verdict);
     }
     if (v.has_evidence) {

@@ -107,7 +107,7 @@ static int from_evidence(const struct program *p, const char *path, struct err *
     fill(&e);
     int rc = verdict_compute(&e, root, root, &v, err);
     if (rc == 0) {
-        rc = json_pretty(v.json, &text, err);
+        rc = verdict_pretty(&v, &text, err);
         verdict_release(&v);
     }
     strbuf_release(&text);

@@ -188,8 +188,26 @@ static int put_file(const char *folder, const char *name, cJSON *value, struct e
     return rc;
 }
 
+static int put_verdict(const char *folder, const struct verdict *v, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    char *path = path_join(folder, "verdict.json");
+    int rc = verdict_pretty(v, &text, err);
+    strbuf_addc(&text, '\n');
+    rc = rc == 0 ? file_write_atomic(path, text.buf, text.len, 0644, err) : rc;
+    free(path);
+    strbuf_release(&text);
+    return rc;
+}
+
+/* What follows from the records. */
+struct told {
+    const struct verdict *verdict;
+    const cJSON *provenance;
+};
+
 static int fill(const struct folder_spec *spec, const char *to, const struct import *im,
-                cJSON *const reports[2], struct err *err)
+                const struct told *told, struct err *err)
 {
     char *report = path_join(to, "report");
     char *grid = path_join(to, "grid.toml");
@@ -200,8 +218,8 @@ static int fill(const struct folder_spec *spec, const char *to, const struct imp
     cJSON *receipts = imported_json(spec, im);
     rc = rc == 0 ? put_file(to, IMPORTED_FILE, json_copy(receipts), err) : rc;
     rc = rc == 0 ? put_file(report, "receipts.json", json_copy(receipts), err) : rc;
-    rc = rc == 0 ? put_file(report, "verdict.json", json_copy(reports[0]), err) : rc;
-    rc = rc == 0 ? put_file(report, "provenance.json", json_copy(reports[1]), err) : rc;
+    rc = rc == 0 ? put_verdict(report, told->verdict, err) : rc;
+    rc = rc == 0 ? put_file(report, "provenance.json", json_copy(told->provenance), err) : rc;
     cJSON_Delete(receipts);
     free(grid);
     free(report);
@@ -209,7 +227,7 @@ static int fill(const struct folder_spec *spec, const char *to, const struct imp
 }
 
 static int write_whole(const struct folder_spec *spec, const struct import *im,
-                       cJSON *const reports[2], struct err *err)
+                       const struct told *told, struct err *err)
 {
     char *full = path_absolute(NULL, spec->folder);
     for (size_t n = strlen(full); n > 1 && full[n - 1] == '/'; n--) {
@@ -222,7 +240,7 @@ static int write_whole(const struct folder_spec *spec, const struct import *im,
         rc = err_set_errno(err, errno, "make a folder beside %s", spec->folder);
     } else if (rc == 0) {
         (void)chmod(temp, 0755); /* a report is made to be shown */
-        rc = fill(spec, temp, im, reports, err);
+        rc = fill(spec, temp, im, told, err);
         rc = rc == 0 ? folder_check(spec, err) : rc; /* once more: reading took its time */
         rc = rc == 0 ? dir_publish(temp, full, file_kind_at(full) == FILE_FOLDER, err) : rc;
         struct err ignored;
@@ -249,8 +267,8 @@ int folder_write(const struct folder_spec *spec, struct import *im, struct verdi
     }
     if (rc == 0) {
         cJSON *provenance = provenance_json(&e, out);
-        cJSON *const reports[2] = {out->json, provenance};
-        rc = write_whole(spec, im, reports, err);
+        const struct told told = {.verdict = out, .provenance = provenance};
+        rc = write_whole(spec, im, &told, err);
         cJSON_Delete(provenance);
     }
     evidence_release(&e);

@@ -276,12 +276,12 @@ static const char *disagreement(const struct evidence *e, const struct instrumen
         return "outcome";
     }
     for (size_t i = 0; i < ARRAY_LEN(members) && why == NULL; i++) {
-        if (!cJSON_Compare(json_member(v.json, members[i]), json_member(in->verdict, members[i]),
-                           true)) {
+        if (!cJSON_Compare(json_member(verdict_json(&v), members[i]),
+                           json_member(in->verdict, members[i]), true)) {
             why = members[i];
         }
     }
-    if (why == NULL && !same_contrasts(v.json, in->verdict)) {
+    if (why == NULL && !same_contrasts(verdict_json(&v), in->verdict)) {
         why = "contrasts";
     }
     verdict_release(&v);

@@ -61,7 +61,7 @@ static void compute(const struct program *p)
     fill(&e, p);
     if (verdict_compute(&e, lock.root, lock.head, &v, &err) == 0) {
         const struct instruments_input in = {
-            .folder = "/nonexistent", .program = p, .lock = &lock, .verdict = v.json};
+            .folder = "/nonexistent", .program = p, .lock = &lock, .verdict = verdict_json(&v)};
         cJSON *told = instruments_of_evidence(&in, &e);
         must(json_line(told, &text, &err) == 0);
         must(json_parse(text.buf, text.len, &back, &err) == 0);

@@ -113,7 +113,7 @@ static int run_step(enum target t)
     case VERDICT:
         w.verdict = (struct verdict){0};
         rc = verify_verdict(&w);
-        if (w.verdict.json != NULL) {
+        if (w.verdict.parts != NULL) {
             verdict_release(&w.verdict);
         }
         break;

@@ -13,7 +13,7 @@ static void judge(const struct evidence *e, struct strbuf *out)
 {
     struct verdict v;
     struct err err;
-    if (verdict_compute(e, "r", "h", &v, &err) != 0 || json_pretty(v.json, out, &err) != 0) {
+    if (verdict_compute(e, "r", "h", &v, &err) != 0 || verdict_pretty(&v, out, &err) != 0) {
         abort();
     }
     verdict_release(&v);

@@ -12,7 +12,7 @@
 
 static const struct term plain = {.columns = 80};
 
-static const char verdict_json[] =
+static const char sample_json[] =
     "{\"schema\":1,\"program\":\"p\",\"outcome\":\"O4\",\"title\":\"Below\",\"rows_fired\":[4,8,12,"
     "16],"
     "\"inputs\":[{\"name\":\"magnitude\",\"level\":null,\"possible\":[\"decisive\",\"small\"],"
@@ -36,7 +36,7 @@ static void test_bound(void **state)
     (void)state;
     cJSON *v = NULL;
     struct err err = {0};
-    assert_int_equal(json_parse(verdict_json, strlen(verdict_json), &v, &err), 0);
+    assert_int_equal(json_parse(sample_json, strlen(sample_json), &v, &err), 0);
     struct strbuf sb = STRBUF_INIT;
     verdict_text(&sb, &plain, v);
     assert_string_equal(

@@ -217,7 +217,7 @@ static cJSON *told_of_folder(const char *name, const struct folder_case *c)
     }
     assert_int_equal(verdict_compute(&t.e, lock.root, lock.head, &v, &err), 0);
     const struct instruments_input in = {
-        .folder = name, .program = t.p, .lock = &lock, .verdict = v.json};
+        .folder = name, .program = t.p, .lock = &lock, .verdict = verdict_json(&v)};
     cJSON *apart = instruments_compute_apart(&in);
     cJSON *here = instruments_compute(&in);
     assert_true(cJSON_Compare(apart, here, true));
@@ -310,7 +310,7 @@ static void test_crash(void **state)
     evidence_init(&none, t.p);
     assert_int_equal(verdict_compute(&none, lock.root, lock.head, &v, &err), 0);
     const struct instruments_input in = {
-        .folder = "empty", .program = t.p, .lock = &lock, .verdict = v.json};
+        .folder = "empty", .program = t.p, .lock = &lock, .verdict = verdict_json(&v)};
     cJSON *told = instruments_compute_apart(&in);
     told_expect_null(told, "why");
     cJSON_Delete(told);

@@ -77,7 +77,7 @@ cJSON *told_compute(const struct told_program *t)
     const struct instruments_input in = {.folder = t->folder == NULL ? "nowhere" : t->folder,
                                          .program = t->p,
                                          .lock = &lock,
-                                         .verdict = v.json,
+                                         .verdict = verdict_json(&v),
                                          .provenance = t->provenance,
                                          .amendments = t->amendments};
     cJSON *told = instruments_of_evidence(&in, &t->e);

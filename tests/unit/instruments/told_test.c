@@ -420,7 +420,7 @@ static void test_priors_after(void **state)
     }
     assert_int_equal(verdict_compute(&t[0].e, lock.root, lock.head, &v, &err), 0);
     const struct instruments_input in = {
-        .folder = "nowhere", .program = t[1].p, .lock = &lock, .verdict = v.json};
+        .folder = "nowhere", .program = t[1].p, .lock = &lock, .verdict = verdict_json(&v)};
     cJSON *told = instruments_of_evidence(&in, &t[1].e);
     told_expect_null(told, "why");
     told_expect(told, "instruments.bayes.measures.0.cells.0.bf10", 0.01939635033815774, 1e-8);

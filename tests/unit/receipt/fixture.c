@@ -403,7 +403,7 @@ static int finish(struct maker *k)
     char *path = path_join(k->folder, "report/verdict.json");
     int rc = push_status(k, ROW_UNSEALED, &status);
     rc = rc == 0 ? verdict_compute(&k->evidence, k->lock->root, k->lock->head, &v, k->err) : rc;
-    rc = rc == 0 ? json_pretty(v.json, &text, k->err) : rc;
+    rc = rc == 0 ? verdict_pretty(&v, &text, k->err) : rc;
     strbuf_addc(&text, '\n');
     if (rc == 0) {
         status.verdict = true;
@@ -420,7 +420,7 @@ static int finish(struct maker *k)
     status.reported = true;
     rc = rc == 0 ? push_status(k, ROW_REPORTED, &status) : rc;
     rc = rc == 0 ? write_text(k->folder, "report/report.md", "# a report\n", 0600, k->err) : rc;
-    if (v.json != NULL) {
+    if (v.parts != NULL) {
         verdict_release(&v);
     }
     strbuf_release(&text);

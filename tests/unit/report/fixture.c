@@ -327,7 +327,7 @@ static int write_verdict(struct maker *k)
         rc = dir_make(folder, 0755, k->err);
     }
     if (rc == 0) {
-        rc = json_write_file(path, v.json, 0644, k->err);
+        rc = json_write_file(path, verdict_json(&v), 0644, k->err);
     }
     if (rc == 0 && !k->spec->no_provenance) {
         rc = write_provenance(k, v.provenance);

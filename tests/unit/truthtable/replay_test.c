@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -69,7 +70,7 @@ static void expect_line(const cJSON *v, const char *want)
 static void test_verdict(void **state)
 {
     const struct replayed *r = *state;
-    const cJSON *j = r->v.json;
+    const cJSON *j = verdict_json(&r->v);
     assert_int_equal(r->v.kind, VERDICT_BOUND);
     assert_int_equal(verdict_exit_code(&r->v), EXIT_OK);
     assert_string_equal(string(j, "outcome"), "O4");
@@ -88,7 +89,7 @@ static void test_verdict(void **state)
 static void test_inputs(void **state)
 {
     const struct replayed *r = *state;
-    expect_line(json_member(r->v.json, "inputs"),
+    expect_line(json_member(verdict_json(&r->v), "inputs"),
                 "[{\"name\":\"magnitude\",\"level\":null,\"possible\":[\"decisive\",\"small\"],"
                 "\"why\":\"no pairs: no counted measure cleared\",\"holds\":[null,null]},"
                 "{\"name\":\"direction\",\"level\":null,\"possible\":[\"dense\",\"moe\"],"
@@ -122,15 +123,15 @@ static void test_gates(void **state)
     double score = 0;
     double z = 0;
     size_t n = 0;
-    best_gate(r->v.json, "mmlu", &score, &z, &n);
+    best_gate(verdict_json(&r->v), "mmlu", &score, &z, &n);
     assert_int_equal(n, 12);
     assert_true(fabs(score - 0.2316) < 5e-5);
     assert_true(fabs(z + 10.8) < 0.05);
-    best_gate(r->v.json, "gsm8k", &score, &z, &n);
+    best_gate(verdict_json(&r->v), "gsm8k", &score, &z, &n);
     assert_int_equal(n, 12);
     assert_true(score < 0);
     const cJSON *g = NULL;
-    cJSON_ArrayForEach(g, json_member(r->v.json, "gates"))
+    cJSON_ArrayForEach(g, json_member(verdict_json(&r->v), "gates"))
     {
         if (strcmp(string(g, "measure"), "gsm8k") == 0) {
             assert_true(cJSON_IsNull(json_member(g, "cleared")));
@@ -163,7 +164,7 @@ static const cJSON *figure(const cJSON *j, const char *contrast, const char *mea
 static void test_differences(void **state)
 {
     const struct replayed *r = *state;
-    const cJSON *pairs = json_member(r->v.json, "pairs");
+    const cJSON *pairs = json_member(verdict_json(&r->v), "pairs");
     double largest = 0;
     const cJSON *of_largest = NULL;
     const cJSON *pair = NULL;
@@ -183,7 +184,8 @@ static void test_differences(void **state)
     double widest = 0;
     for (size_t m = 0; m < 3; m++) {
         const cJSON *at = NULL;
-        cJSON_ArrayForEach(at, json_member(figure(r->v.json, "arch", measures[m]), "settings"))
+        cJSON_ArrayForEach(
+            at, json_member(figure(verdict_json(&r->v), "arch", measures[m]), "settings"))
         {
             double d = fabs(number(at, "difference"));
             assert_true(d >= 0.000150 && (m == 2 || d < 0.0034205));
@@ -205,7 +207,7 @@ static void test_intervals(void **state)
                      {"winogrande", {0.6726, 0.4136, 0.2581}}};
     static const double sd[] = {1.0, 2.0, 3.4};
     for (size_t m = 0; m < 3; m++) {
-        const cJSON *f = figure(r->v.json, "arch", published[m].measure);
+        const cJSON *f = figure(verdict_json(&r->v), "arch", published[m].measure);
         const cJSON *bounds = json_member(f, "bf10_bounds");
         for (size_t i = 0; i < 3; i++) {
             double bf = exp(stat_ln_bf10(100 * number(f, "mean"), 100 * number(f, "se"), sd[i]));
@@ -216,7 +218,7 @@ static void test_intervals(void **state)
         assert_true(fabs(cJSON_GetArrayItem(bounds, 1)->valuedouble - published[m].bf10[0]) <=
                     0.00005);
     }
-    assert_true(fabs(number(figure(r->v.json, "arch", "loss"), "mean") - 0.388) < 1e-9);
+    assert_true(fabs(number(figure(verdict_json(&r->v), "arch", "loss"), "mean") - 0.388) < 1e-9);
 }
 
 static void test_bytes(void **state)
@@ -228,8 +230,8 @@ static void test_bytes(void **state)
     struct strbuf b = STRBUF_INIT;
     char *path = path_join(TEST_SOURCE_DIR, RECORDS);
     assert_int_equal(replay_run(r->p, NULL, path, &again, &err), 0);
-    assert_int_equal(json_pretty(r->v.json, &a, &err), 0);
-    assert_int_equal(json_pretty(again.json, &b, &err), 0);
+    assert_int_equal(verdict_pretty(&r->v, &a, &err), 0);
+    assert_int_equal(verdict_pretty(&again, &b, &err), 0);
     assert_string_equal(a.buf, b.buf);
     /* Timings stand in the provenance alone. */
     assert_null(strstr(a.buf, "step_seconds"));
@@ -241,12 +243,41 @@ static void test_bytes(void **state)
     free(path);
 }
 
+/* A verdict outlives the records that it was made from. */
+static void test_reasons_stay(void **state)
+{
+    const struct replayed *r = *state;
+    static const char records[] =
+        "{\"schema\":1,\"program\":\"below_the_floor\",\"records\":[{\"cell\":"
+        "\"arch=dense,lr=0.001,seed=42\",\"stage\":\"mmlu\",\"metrics\":"
+        "{\"acc\":{\"value\":null,\"why\":\"a reason of its own\"}}}]}";
+    char path[] = "/tmp/preregd-records-XXXXXX";
+    struct verdict v;
+    struct err err;
+    const cJSON *g = NULL;
+    size_t n = 0;
+    int fd = mkstemp(path);
+    assert_true(fd >= 0 && close(fd) == 0);
+    assert_int_equal(file_write_atomic(path, records, strlen(records), 0600, &err), 0);
+    if (replay_run(r->p, NULL, path, &v, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    cJSON_ArrayForEach(g, json_member(verdict_json(&v), "gates"))
+    {
+        n += strcmp(string(g, "why"), "a reason of its own") == 0 ? 1 : 0;
+    }
+    assert_int_equal(n, 1);
+    assert_int_equal(unlink(path), 0);
+    verdict_release(&v);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_verdict),   cmocka_unit_test(test_inputs),
-        cmocka_unit_test(test_gates),     cmocka_unit_test(test_differences),
-        cmocka_unit_test(test_intervals), cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_verdict),      cmocka_unit_test(test_inputs),
+        cmocka_unit_test(test_gates),        cmocka_unit_test(test_differences),
+        cmocka_unit_test(test_intervals),    cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_reasons_stay),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -138,8 +138,9 @@ static const cJSON *named(const cJSON *list, const char *key, const char *name)
 
 static const cJSON *figure(const struct scene *s, const char *contrast, const char *measure)
 {
-    return named(member(named(member(s->v.json, "contrasts"), "name", contrast), "measures"),
-                 "measure", measure);
+    return named(
+        member(named(member(verdict_json(&s->v), "contrasts"), "name", contrast), "measures"),
+        "measure", measure);
 }
 
 static void expect(const cJSON *v, const char *want)
@@ -168,12 +169,12 @@ static void test_bound(void **state)
     judge(&s);
     assert_int_equal(s.v.kind, VERDICT_BOUND);
     assert_int_equal(s.v.outcome, program_find_outcome(s.p, "M"));
-    expect(member(s.v.json, "rows_fired"), "[1]");
-    expect(member(s.v.json, "counters"), "{\"k\":[1,1],\"k_mean\":[1,1]}");
-    expect(member(s.v.json, "notes"), "[]");
-    expect(member(s.v.json, "undetermined"), "[]");
-    near(member(s.v.json, "surprisal_bits"), -log2(0.4));
-    near(member(s.v.json, "brier"), 0.6 * 0.6 + 0.3 * 0.3 + 0.25 * 0.25 + 0.05 * 0.05);
+    expect(member(verdict_json(&s.v), "rows_fired"), "[1]");
+    expect(member(verdict_json(&s.v), "counters"), "{\"k\":[1,1],\"k_mean\":[1,1]}");
+    expect(member(verdict_json(&s.v), "notes"), "[]");
+    expect(member(verdict_json(&s.v), "undetermined"), "[]");
+    near(member(verdict_json(&s.v), "surprisal_bits"), -log2(0.4));
+    near(member(verdict_json(&s.v), "brier"), 0.6 * 0.6 + 0.3 * 0.3 + 0.25 * 0.25 + 0.05 * 0.05);
     /* d_i = 5, 6, 7 hundredths: mean 6, sd 1, se 1/sqrt 3, t(2) = 4.302653. */
     const cJSON *f = figure(&s, "arch", "exam");
     near(member(f, "n"), 3);
@@ -184,19 +185,20 @@ static void test_bound(void **state)
     assert_true(cJSON_IsNull(member(f, "bf10")));
     expect(member(figure(&s, "arch", "exam"), "excluded"), "[]");
     /* Only exam cleared: the pool holds its two settings. */
-    const cJSON *pooled = member(named(member(s.v.json, "contrasts"), "name", "arch"), "pooled");
+    const cJSON *pooled =
+        member(named(member(verdict_json(&s.v), "contrasts"), "name", "arch"), "pooled");
     near(member(pooled, "n"), 2);
     near(member(pooled, "max_abs"), 0.06);
     /* 4 conditions -> 6 pairs x 2 counted measures */
-    near(member(member(s.v.json, "pairs"), "n"), 12);
+    near(member(member(verdict_json(&s.v), "pairs"), "n"), 12);
     /* side: the floor is reached, but no arm mean reaches 0.6. */
-    const cJSON *g = member(s.v.json, "gates");
+    const cJSON *g = member(verdict_json(&s.v), "gates");
     for (g = g->child; strcmp(cJSON_GetStringValue(member(g, "measure")), "side") != 0;) {
         g = g->next;
     }
     assert_true(cJSON_IsFalse(member(g, "cleared")));
     /* Timings flag outside the verdict. */
-    assert_int_equal(cJSON_GetArraySize(member(s.v.json, "validity")), 1);
+    assert_int_equal(cJSON_GetArraySize(member(verdict_json(&s.v), "validity")), 1);
     assert_true(cJSON_IsFalse(member(s.v.provenance->child, "holds")));
     close_scene(&s);
 }
@@ -210,10 +212,10 @@ static void test_missing_record(void **state)
     judge(&s);
     assert_int_equal(s.v.kind, VERDICT_INDETERMINATE);
     assert_int_equal(verdict_exit_code(&s.v), EXIT_INDETERMINATE);
-    expect(member(s.v.json, "rows_fired"), "[1,2,3,4]");
-    expect(member(s.v.json, "counters"), "{\"k\":[0,1],\"k_mean\":[0,1]}");
-    expect(member(s.v.json, "prior"), "null");
-    const cJSON *in = named(member(s.v.json, "inputs"), "name", "ahead");
+    expect(member(verdict_json(&s.v), "rows_fired"), "[1,2,3,4]");
+    expect(member(verdict_json(&s.v), "counters"), "{\"k\":[0,1],\"k_mean\":[0,1]}");
+    expect(member(verdict_json(&s.v), "prior"), "null");
+    const cJSON *in = named(member(verdict_json(&s.v), "inputs"), "name", "ahead");
     assert_string_equal(cJSON_GetStringValue(member(in, "why")),
                         "whether exam cleared is undetermined");
     assert_string_equal(cJSON_GetStringValue(member(figure(&s, "arch", "exam"), "why")),
@@ -274,7 +276,7 @@ static void test_excluded(void **state)
     /* Whatever else rests on the cell says so too. */
     const cJSON *pair = NULL;
     size_t n_without = 0;
-    cJSON_ArrayForEach(pair, member(member(s.v.json, "pairs"), "list"))
+    cJSON_ArrayForEach(pair, member(member(verdict_json(&s.v), "pairs"), "list"))
     {
         bool touched =
             strcmp(cJSON_GetStringValue(member(pair, "measure")), "exam") == 0 &&
@@ -286,12 +288,12 @@ static void test_excluded(void **state)
     }
     assert_int_equal(n_without, 3);
     /* The gate of an excluded cell stays unknown: exam may or may not clear. */
-    expect(member(s.v.json, "counters"), "{\"k\":[0,1],\"k_mean\":[1,1]}");
+    expect(member(verdict_json(&s.v), "counters"), "{\"k\":[0,1],\"k_mean\":[1,1]}");
     assert_int_equal(s.v.kind, VERDICT_INDETERMINATE);
     expect(
-        member(member(s.v.json, "coverage"), "counted"),
+        member(member(verdict_json(&s.v), "coverage"), "counted"),
         "{\"planned\":24,\"done\":23,\"blocked\":1,\"never_run\":0,\"excluded\":1,\"budget\":3}");
-    const cJSON *note = member(s.v.json, "notes")->child;
+    const cJSON *note = member(verdict_json(&s.v), "notes")->child;
     assert_non_null(strstr(cJSON_GetStringValue(note), "counters disagree"));
     close_scene(&s);
 }
@@ -319,11 +321,11 @@ static void expect_void(struct scene *s, const char *why)
     judge(s);
     assert_int_equal(s->v.kind, VERDICT_VOID);
     assert_int_equal(verdict_exit_code(&s->v), EXIT_VOID);
-    assert_string_equal(cJSON_GetStringValue(member(s->v.json, "outcome")), "VOID");
+    assert_string_equal(cJSON_GetStringValue(member(verdict_json(&s->v), "outcome")), "VOID");
     if (strstr(s->v.why, why) == NULL) {
         fail_msg("%s", s->v.why);
     }
-    expect(member(s->v.json, "surprisal_bits"), "null");
+    expect(member(verdict_json(&s->v), "surprisal_bits"), "null");
     close_scene(s);
 }
 
@@ -354,10 +356,10 @@ static void test_dependency(void **state)
     }
     judge(&s);
     expect(
-        member(member(s.v.json, "coverage"), "counted"),
+        member(member(verdict_json(&s.v), "coverage"), "counted"),
         "{\"planned\":24,\"done\":20,\"blocked\":0,\"never_run\":4,\"excluded\":2,\"budget\":3}");
     /* What a person did is undetermined and stands first. */
-    const cJSON *first = member(s.v.json, "undetermined")->child;
+    const cJSON *first = member(verdict_json(&s.v), "undetermined")->child;
     assert_string_equal(cJSON_GetStringValue(member(first, "cell")), "arch=dense,lr=0.001,seed=2");
     assert_true(cJSON_IsTrue(member(first, "by_person")));
     assert_string_equal(cJSON_GetStringValue(member(figure(&s, "arch", "exam"), "why")),
@@ -417,8 +419,9 @@ static void test_difference(void **state)
     judge(&s);
     near(member(figure(&s, "shift", "exam"), "mean"), 0);
     near(member(figure(&s, "shift", "exam"), "n"), 3);
-    expect(member(named(member(s.v.json, "contrasts"), "name", "shift"), "of"), "\"high\"");
-    expect(member(named(member(s.v.json, "contrasts"), "name", "low"), "where"),
+    expect(member(named(member(verdict_json(&s.v), "contrasts"), "name", "shift"), "of"),
+           "\"high\"");
+    expect(member(named(member(verdict_json(&s.v), "contrasts"), "name", "low"), "where"),
            "{\"lr\":\"0.001\"}");
     close_scene(&s);
 }
@@ -432,9 +435,9 @@ static void test_pending(void **state)
     evidence_init(&s.e, s.p);
     judge(&s);
     assert_int_equal(s.v.kind, VERDICT_VOID); /* its validity is unknown */
-    expect(member(member(s.v.json, "coverage"), "tasks"),
+    expect(member(member(verdict_json(&s.v), "coverage"), "tasks"),
            "{\"planned\":48,\"done\":0,\"blocked\":0,\"never_run\":0,\"pending\":48}");
-    expect(member(s.v.json, "rows_fired"), "[1,2,3,4]");
+    expect(member(verdict_json(&s.v), "rows_fired"), "[1,2,3,4]");
     close_scene(&s);
 }
 
@@ -450,7 +453,7 @@ static void test_excluded_fails(void **state)
     score_all(&s, 4);
     evidence_set_task(&s.e, 4, EXAM, TASK_END_BLOCKED, "oom");
     judge(&s);
-    expect(member(s.v.json, "counters"), "{\"k\":[0,0],\"k_mean\":[1,1]}");
+    expect(member(verdict_json(&s.v), "counters"), "{\"k\":[0,0],\"k_mean\":[1,1]}");
     assert_int_equal(s.v.outcome, program_find_outcome(s.p, "N"));
     close_scene(&s);
     strbuf_release(&text);
@@ -489,7 +492,7 @@ static void test_item_counts_without_end(void **state)
         fixture_score(&s.e, c, "exam", 0.25, (int64_t)1 << 52);
     }
     judge(&s);
-    expect(member(s.v.json, "counters"), "{\"k\":[0,0]}");
+    expect(member(verdict_json(&s.v), "counters"), "{\"k\":[0,0]}");
     assert_int_equal(s.v.outcome, program_find_outcome(s.p, "N"));
     close_scene(&s);
     strbuf_release(&text);
