@@ -47,4 +47,14 @@ int fault_compare(struct fault *f, const char *at, const cJSON *expected, const 
  * line and, where it can be told, the member. */
 int fault_compare_text(struct fault *f, const struct strbuf *expected, const struct strbuf *found);
 
+/* The same for figures that went through exp() and log(), whose last digits depend on the processor
+ * and the library: numbers may lie apart by this part of the greater one. *n_near grows by those
+ * that are not the same. */
+#define FAULT_NEAR 1e-12
+int fault_compare_near(struct fault *f, const char *at, const cJSON *expected, const cJSON *found,
+                       size_t *n_near);
+/* A found text with such numbers is in json_pretty()'s form all the same. */
+int fault_compare_text_near(struct fault *f, const struct strbuf *expected,
+                            const struct strbuf *found, size_t *n_near);
+
 #endif

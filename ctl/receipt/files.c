@@ -159,6 +159,26 @@ char *files_path(const struct receipt_files *files, const char *name)
     return path_join(files->folder, name);
 }
 
+int files_open_one(const struct receipt_files *files, const char *name)
+{
+    static const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    const char *slash = strchr(name, '/'); /* there is one at most: layout_refuses() */
+    if (slash == NULL) {
+        return openat(files->fd, name, flags);
+    }
+    char folder[RECEIPT_NAME_MAX + 1];
+    (void)snprintf(folder, sizeof(folder), "%.*s", (int)(slash - name), name);
+    int sub = openat(files->fd, folder, flags | O_DIRECTORY);
+    if (sub < 0) {
+        return -1;
+    }
+    int fd = openat(sub, slash + 1, flags);
+    const int errnum = errno;
+    (void)close(sub);
+    errno = errnum;
+    return fd;
+}
+
 /* A file of the listing; -1 after a fault. */
 static int open_file(const struct receipt_files *files, const char *name, struct fault *f)
 {
@@ -168,7 +188,7 @@ static int open_file(const struct receipt_files *files, const char *name, struct
         (void)fault_says(f, "is missing");
         return -1;
     }
-    int fd = openat(files->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = files_open_one(files, name);
     if (fd < 0 || fstat(fd, &st) != 0) {
         (void)unreadable(f, name, errno);
     } else if (!S_ISREG(st.st_mode) || st.st_size > layout_bytes_max(name)) {

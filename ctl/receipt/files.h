@@ -39,6 +39,10 @@ bool files_have(const struct receipt_files *files, const char *name);
 char *files_path(const struct receipt_files *files, const char *name)
     __attribute__((returns_nonnull));
 
+/* Of a name in the listing: neither it nor its folder is followed when it has become a link. -1
+ * with errno. */
+int files_open_one(const struct receipt_files *files, const char *name) MUST_CHECK;
+
 /* Appends a whole file. One that is not there is a fault. Sets the fault's place. */
 int files_read(const struct receipt_files *files, const char *name, struct strbuf *out,
                struct fault *f) MUST_CHECK;

@@ -58,7 +58,7 @@ static int add_file(struct writing *t, const struct receipt_files *files, size_t
     static char block[BLOCK_BYTES];
     int64_t left = file->bytes;
     int rc = add_header(t, file->name, file->bytes);
-    int fd = rc == 0 ? openat(files->fd, file->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    int fd = rc == 0 ? files_open_one(files, file->name) : -1;
     if (rc == 0 && fd < 0) {
         rc = err_set_errno(t->err, errno, "open %s", file->name);
     }
@@ -124,7 +124,8 @@ struct unpacking {
     const char *folder;
     char top[256]; /* the one folder that all lies in; "" before the first entry */
     int64_t bytes;
-    size_t n;
+    size_t n;         /* files */
+    size_t n_entries; /* and folders */
     struct fault *f;
 };
 
@@ -174,10 +175,8 @@ static int check_entry(struct unpacking *u, struct archive_entry *e, const char 
                           (long long)layout_bytes_max(name));
     }
     u->bytes += bytes;
-    if (++u->n > RECEIPT_FILES_MAX || u->bytes > RECEIPT_BYTES_MAX) {
-        return fault_says(u->f, "too many files, or too many bytes, for a receipt");
-    }
-    return 0;
+    u->n++;
+    return u->bytes <= RECEIPT_BYTES_MAX ? 0 : fault_says(u->f, "too many bytes for a receipt");
 }
 
 static int copy_data(struct unpacking *u, int fd, int64_t bytes)
@@ -226,6 +225,9 @@ static int take_entry(struct unpacking *u, struct archive_entry *e)
     const char *name = inner_name(u, archive_entry_pathname(e), &rc);
     if (rc != 0) {
         return rc;
+    }
+    if (++u->n_entries > RECEIPT_FILES_MAX) {
+        return fault_says(u->f, "more entries than a receipt has files");
     }
     if (archive_entry_filetype(e) == AE_IFDIR) {
         return 0; /* made where a file needs it */

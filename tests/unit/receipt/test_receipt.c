@@ -133,6 +133,37 @@ static void test_sealed_is_refused(void **state)
     free(verdict);
 }
 
+/* The last digits of an exponential are another library's; nothing else is. */
+static void test_near(void **state)
+{
+    static const struct {
+        const char *expected;
+        const char *found;
+        bool near;
+    } CASES[] = {
+        {"{\n  \"a\": 0.026491128763790287\n}\n", "{\n  \"a\": 0.026491128763790273\n}\n", true},
+        {"{\n  \"a\": 1000000\n}\n", "{\n  \"a\": 1000001\n}\n", false},
+        {"{\n  \"a\": 0.5\n}\n", "{\n  \"a\": 0.500000000001\n}\n", false},
+        {"{\n  \"a\": 0\n}\n", "{\n  \"a\": 1e-300\n}\n", false},
+        {"{\n  \"a\": 1\n}\n", "{\n  \"a\": null\n}\n", false},
+        {"{\n  \"a\": 0.5\n}\n", "{\"a\": 0.5}", false},
+        {"{\n  \"a\": 0.026491128763790287\n}\n", "{\"a\":0.026491128763790273}", false}};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        struct strbuf expected = STRBUF_INIT;
+        struct strbuf found = STRBUF_INIT;
+        struct fault f = {0};
+        size_t n = 0;
+        strbuf_adds(&expected, CASES[i].expected);
+        strbuf_adds(&found, CASES[i].found);
+        assert_int_equal(fault_compare_text_near(&f, &expected, &found, &n) == 0, CASES[i].near);
+        assert_int_equal(n, CASES[i].near || i == 6 ? 1 : 0);
+        assert_int_equal(fault_compare_text(&f, &expected, &found), ERR_LOCK);
+        strbuf_release(&expected);
+        strbuf_release(&found);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -141,6 +172,7 @@ int main(void)
         cmocka_unit_test(test_not_replaced),
         cmocka_unit_test(test_tar),
         cmocka_unit_test(test_sealed_is_refused),
+        cmocka_unit_test(test_near),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
