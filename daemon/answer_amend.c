@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -18,6 +19,7 @@
 #include "daemon/server.h"
 #include "prereg/amend_rules.h"
 #include "prereg/amendment.h"
+#include "truthtable/rules.h"
 
 struct amend_job {
     struct job job;
@@ -39,12 +41,28 @@ struct amend_job {
 
 /* ---- off the loop ---- */
 
+/* Conditions are read by their own grammar: one that does not hold would be found at the verdict.
+ */
+static int check_conditions(const struct program *p, struct err *err)
+{
+    struct rules rules = {0};
+    struct diag diag;
+    diag_init(&diag, p->path);
+    int rc = rules_compile(p, &rules, &diag, err);
+    rules_release(&rules);
+    diag_release(&diag);
+    return rc;
+}
+
 static int read_then(struct amend_job *j)
 {
     struct amend_prepared *p = j->prepared;
     int rc = file_read(j->path, HOSTED_FILE_MAX, &p->text, &j->err);
     if (rc == 0) { /* what was read, not the file again: it may be under an editor */
         rc = bundle_parse_text(&p->text, j->now->origin, &p->bundle, &j->err);
+    }
+    if (rc == 0) {
+        rc = check_conditions(p->bundle->program, &j->err);
     }
     if (rc == 0 && !program_same_run(p->bundle->program, j->now->program)) {
         rc =

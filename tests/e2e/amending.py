@@ -49,9 +49,9 @@ priors = {{ wide = 0.02 }}
 """
 
 
-def submitted(place, *lock, more=""):
+def submitted(place, *lock, more="", edit=("", "")):
     shutil.copy2(os.path.join(lab.HERE, "amend_worker.py"), place.write("p/none", "") and place.path("p"))
-    grid = place.write("p/grid.toml", GRID.format(gates=place.path("gates"), band=BAND) + more)
+    grid = place.write("p/grid.toml", GRID.format(gates=place.path("gates"), band=BAND).replace(*edit) + more)
     os.makedirs(place.path("gates"), exist_ok=True)
     place.env["XDG_CONFIG_HOME"] = place.path("config")
     place.ctl("lock", grid, *lock)

@@ -6,7 +6,7 @@ import os
 import shutil
 
 import lab
-from amending import amend, gate, read, refused, submit, submitted
+from amending import amend, gate, raw, raw_prepare, read, refused, submit, submitted
 from lab import ANY, INVALID, LOCK, OK, equal, expect
 
 
@@ -161,4 +161,79 @@ def test_supersedes(place):
     equal(place.ctl_json("diff", new["id"])["supersedes"], old["root"], "diff")
 
 
-lab.main(test_two_amendments, test_crashes, test_tampering, test_stale, test_again, test_supersedes)
+def test_contradictory(place):
+    """Two at once, one that rests on what is no more, one back to what was, one that takes what another needs: refused by name, or
+    taken as what it is; whatever is refused has written nothing."""
+    grid = submitted(place)
+    amendments = os.path.join(place.program_folder(), "amendments")
+
+    def commit(prepared):
+        return raw(place, {"commit": prepared["amendment"]["head"]})
+
+    def prepared(edit):
+        place.edit(grid, *edit)
+        answer = raw_prepare(place, grid)
+        place.edit(grid, *reversed(edit))
+        return answer
+    one, other = prepared(("<= 1.20", "<= 1.30")), prepared(("<= 1.20", "<= 1.40"))
+    answer = commit(one)  # two at once: the second took the first one's place
+    expect(answer["name"] == "refused" and "another was prepared since" in answer["message"], f"the first of two: {answer}")
+    expect(not os.path.exists(amendments), "something was written")
+    equal(commit(other).get("number"), 1, "the second of two")
+    answer = commit(other)
+    expect(answer["name"] == "refused" and "no amendment" in answer["message"], f"the same twice: {answer}")
+    place.edit(grid, "<= 1.20", "<= 1.40")
+    stale = prepared(("wide = 0.02", "wide = 0.03"))
+    with open(grid, "a", encoding="utf-8") as f:
+        f.write("[run]\nslots = 1\n")
+    submit(place, grid, "[run] settings were changed")
+    answer = commit(stale)
+    expect(answer["name"] == "refused" and "[run] was changed meanwhile" in answer["message"], f"another [run]: {answer}")
+    listed = sorted(os.listdir(amendments))
+    equal(listed, ["0000.toml", "0001.json", "0001.toml"], "files")
+    gate(place, "train")  # what it was judged by is no more: tasks start in between
+    late = prepared(("<= 1.40", "<= 1.50"))
+    place.wait_for(lambda: any(t["state"] == "running" for n, t in place.tasks().items() if n.endswith("/score")), 30, "score runs")
+    answer = commit(late)
+    expect(answer["name"] == "refused" and "something has happened since: there are scores, sealed" in answer["message"], f"the level rose: {answer}")
+    equal(sorted(os.listdir(amendments)), listed, "files after a refusal")
+    needs(place, grid, amendments)
+
+
+def needs(place, grid, amendments):
+    """An instrument and what rests on it; and back to what was, which is an amendment like any other."""
+    amended = ("wide = 0.02", "wide = 0.03")
+    place.edit(grid, *amended)
+    amend(place, grid)
+    equal(read(amendments, "0002.json")["changes"][0]["to"], 0.03, "changed")
+    place.edit(grid, *reversed(amended))
+    amend(place, grid)
+    last = read(amendments, "0003.json")
+    equal((last["changes"][0]["from"], last["changes"][0]["to"]), (0.03, 0.02), "and back: both stand in the chain")
+    expect("nothing differs" in amend(place, grid, wanted=ANY).stderr, "back to what it is")
+    gate(place, "score")
+    place.wait_finished(60)
+
+
+def test_what_another_needs(place):
+    """An amendment that leaves a forecast without its instrument, or a stage without its data, is no program any more: exit 5."""
+    grid = submitted(place)
+    place.edit(grid, "priors = { wide = 0.02 }", 'priors = { wide = 0.02 }\n[forecast]\nbig = { condition = "instrument.bayes.max_bf10 > 3", confidence = 0.5 }')
+    amend(place, grid)
+    with open(grid, encoding="utf-8") as f:
+        text = f.read()
+    place.write(grid, text[:text.index("[instrument.bayes]")] + text[text.index("[forecast]"):])
+    run = amend(place, grid, wanted=INVALID)
+    expect('there is no instrument "bayes"' in run.stderr and "grid.toml:33:" in run.stderr, run.stderr)
+    equal(sorted(os.listdir(os.path.join(place.program_folder(), "amendments"))), ["0000.toml", "0001.json", "0001.toml"], "files")
+    answer = raw_prepare(place, grid)  # past preregctl's own check
+    expect(answer["name"] == "invalid" and "no instrument" in answer["message"], f"{answer}")
+    place.write(grid, text)
+    copy = read(place.program_folder(), "amendments", "0001.json")
+    place.kill_daemon()
+    place.write(os.path.join(place.program_folder(), "amendments", "0002.json"), json.dumps(copy))  # the same number twice
+    expect("0002.json: its number is 1, not 2" in place.ctl("diff", grid, wanted=LOCK).stderr, "the same number twice")
+
+
+lab.main(test_two_amendments, test_crashes, test_tampering, test_stale, test_again, test_supersedes, test_contradictory,
+         test_what_another_needs)
