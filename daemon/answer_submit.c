@@ -1,7 +1,7 @@
 /*
- * submit: the program is read, its lock verified against everything it pins, workers are copied to
- * STATE/objects and the files to STATE/programs/<id>, all off the loop; then, on the loop, it is
- * put into the store and the core. The same root again changes [run] at most, also of what was
+ * submit: the program is read, its lock verified against everything it pins and copied, workers are
+ * copied to STATE/objects, all off the loop; then, on the loop, its text is written and it is put
+ * into the store and the core. The same root again changes [run] at most, also of what was
  * amended since (daemon/again.h).
  */
 #include <errno.h>
@@ -18,7 +18,6 @@
 #include "daemon/answer.h"
 #include "daemon/load.h"
 #include "daemon/server.h"
-#include "prereg/amend_heal.h"
 #include "prereg/amendment.h"
 #include "prereg/imported.h"
 #include "prereg/lock_sign.h"
@@ -38,6 +37,7 @@ struct submit_job {
     char *state;
     struct known *amended; /* all of them, as they were when it was asked */
     size_t n_amended;
+    struct strbuf text; /* of grid.toml, unless it is one of them */
     struct again again; /* its path is set when it is one of them */
     struct bundle *bundle;
     char *id;
@@ -124,8 +124,12 @@ static int read_submitted(struct submit_job *j, struct lock **lock)
     if (rc == 0) {
         k = find_amended(j, *lock);
     }
-    rc = k != NULL ? read_amended(j, k, *lock)
-                   : bundle_load(j->path, lock_path, j->path, &j->bundle, &j->err);
+    if (k != NULL) {
+        rc = read_amended(j, k, *lock);
+    } else { /* its text is read once: it may be under an editor */
+        rc = file_read(j->path, HOSTED_FILE_MAX, &j->text, &j->err);
+        rc = rc != 0 ? rc : bundle_load_text(&j->text, lock_path, j->path, &j->bundle, &j->err);
+    }
     free(lock_path);
     return rc;
 }
@@ -208,11 +212,25 @@ static int check_not_amended(const struct submit_job *j, struct err *err)
     return rc;
 }
 
-static int copy_files(struct submit_job *j)
+/* What was copied is what was read before, and nothing that was put in its place meanwhile. */
+static int copy_lock(const struct submit_job *j, const char *to, struct err *err)
 {
-    char *program_path = path_join(j->folder, HOSTED_PROGRAM_FILE);
+    struct lock *copy = NULL;
+    char *from = lock_path_of(j->path);
+    int rc = file_copy(from, to, 0600, err);
+    rc = rc != 0 ? rc : lock_read(to, &copy, err);
+    if (rc == 0 && strcmp(copy->root, j->bundle->lock->root) != 0) {
+        rc = err_set(err, ERR_LOCK, "%s was changed while it was submitted: submit it again", from);
+        (void)unlink(to);
+    }
+    lock_free(copy);
+    free(from);
+    return rc;
+}
+
+static int make_folder(struct submit_job *j)
+{
     char *lock_path = path_join(j->folder, HOSTED_LOCK_FILE);
-    char *from_lock = lock_path_of(j->path);
     int rc = dir_make(j->folder, 0700, &j->err);
     if (rc == 0) {
         rc = check_same_root(j, lock_path, &j->err);
@@ -220,18 +238,10 @@ static int copy_files(struct submit_job *j)
     if (rc == 0) {
         rc = check_not_amended(j, &j->err);
     }
-    if (rc == 0) {
-        rc = load_save_origin(j->folder, j->path, &j->err);
-    }
     if (rc == 0 && file_kind_at(lock_path) == FILE_ABSENT) {
-        rc = file_copy(from_lock, lock_path, 0600, &j->err);
+        rc = copy_lock(j, lock_path, &j->err);
     }
-    if (rc == 0) {
-        rc = file_copy(j->path, program_path, 0600, &j->err);
-    }
-    free(from_lock);
     free(lock_path);
-    free(program_path);
     return rc;
 }
 
@@ -250,7 +260,7 @@ static int prepare_program(struct submit_job *j)
         rc = object_store_all(j->bundle->program, j->bundle->lock, j->state, &j->notes, &j->err);
     }
     if (rc == 0 && j->again.path == NULL) {
-        rc = copy_files(j);
+        rc = make_folder(j);
     }
     return rc != 0 ? rc : make_cells(j, &j->err);
 }
@@ -339,32 +349,25 @@ static cJSON *submitted_json(const struct submit_job *j, const struct hosted *h,
     return o;
 }
 
-/* Its files, on the loop: no amendment comes in between. */
-static int take_again(struct submit_job *j, const struct hosted *h)
+/* No amendment came in between; h may be NULL. */
+static int check_head(struct submit_job *j, const struct hosted *h)
 {
-    char *program_path = path_join(j->folder, HOSTED_PROGRAM_FILE);
-    bool same = h != NULL && h->amending == NULL &&
-                strcmp(h->bundle->lock->head, j->bundle->lock->head) == 0;
-    int rc = same ? load_save_origin(j->folder, j->path, &j->err)
-                  : err_set(&j->err, ERR_REFUSED, "it was amended meanwhile: submit it again");
-    if (rc == 0) {
-        rc = file_write_atomic(program_path, j->again.text.buf, j->again.text.len, 0600, &j->err);
-    }
-    free(program_path);
-    return rc;
+    bool again = j->again.path != NULL;
+    const char *head = again ? j->bundle->lock->head : j->bundle->lock->root;
+    bool same =
+        h == NULL ? !again : h->amending == NULL && strcmp(h->bundle->lock->head, head) == 0;
+    return same ? 0 : err_set(&j->err, ERR_REFUSED, "it was amended meanwhile: submit it again");
 }
 
-/* A first amendment took effect while the files were copied: its text is put back. */
-static int mend_copy(struct submit_job *j, const struct hosted *h)
+/* On the loop: no amendment, and no other submission, comes in between. */
+static int put_text(struct submit_job *j)
 {
-    const struct lock *lock = h->bundle->lock;
-    if (lock->n_amendments == 0 && h->amending == NULL) {
-        return 0;
-    }
-    uint32_t number = (uint32_t)lock->n_amendments;
-    int rc = number == 0 ? 0 : amendments_put_in_place(h->folder, number, &j->err);
-    return rc != 0 ? rc
-                   : err_set(&j->err, ERR_REFUSED, "it was amended meanwhile: submit it again");
+    const struct strbuf *text = j->again.path != NULL ? &j->again.text : &j->text;
+    char *path = path_join(j->folder, HOSTED_PROGRAM_FILE);
+    int rc = load_save_origin(j->folder, j->path, &j->err);
+    rc = rc != 0 ? rc : file_write_atomic(path, text->buf, text->len, 0600, &j->err);
+    free(path);
+    return rc;
 }
 
 /* What it replaces may have been run elsewhere, or not at all: that is said, and no error. */
@@ -382,11 +385,8 @@ static void take_program(struct submit_job *j)
     struct hosted *h = answer_program_by_root(j->shell, j->bundle->lock->root);
     bool is_new = false;
     bool run_changed = false;
-    if (j->again.path != NULL) {
-        j->rc = take_again(j, h);
-    } else if (h != NULL) {
-        j->rc = mend_copy(j, h);
-    }
+    j->rc = check_head(j, h);
+    j->rc = j->rc != 0 ? j->rc : put_text(j);
     if (j->rc != 0) {
         return;
     }
@@ -425,6 +425,7 @@ static void on_submitted(struct job *job)
     }
     free(j->amended);
     again_release(&j->again);
+    strbuf_release(&j->text);
     bundle_unref(j->bundle);
     strbuf_release(&j->notes);
     free(j->folder);
@@ -466,6 +467,7 @@ int answer_submit(struct answer_context *ctx, const cJSON *params, cJSON **resul
     j->path = xstrdup(path);
     j->state = xstrdup(ctx->shell->state);
     strbuf_init(&j->notes);
+    strbuf_init(&j->text);
     strbuf_init(&j->again.text);
     note_amended(j);
     ctx->later = true;

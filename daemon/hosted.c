@@ -102,14 +102,12 @@ int bundle_load_own(const char *folder, const char *origin, struct bundle **out,
     return 0;
 }
 
-int bundle_load(const char *program_path, const char *lock_path, const char *origin,
-                struct bundle **out, struct err *err)
+int bundle_load_text(const struct strbuf *text, const char *lock_path, const char *origin,
+                     struct bundle **out, struct err *err)
 {
-    struct bundle *b = xcalloc(1, sizeof(*b));
-    b->refs = 1;
-    b->origin = xstrdup(origin);
+    struct bundle *b = NULL;
+    int rc = bundle_parse_text(text, origin, &b, err);
     *out = NULL;
-    int rc = parse_program(program_path, origin, &b->program, err);
     if (rc == 0) {
         rc = lock_read(lock_path, &b->lock, err);
         if (rc == ERR_NOT_FOUND) {
@@ -125,6 +123,17 @@ int bundle_load(const char *program_path, const char *lock_path, const char *ori
     }
     *out = b;
     return 0;
+}
+
+int bundle_load(const char *program_path, const char *lock_path, const char *origin,
+                struct bundle **out, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    *out = NULL;
+    int rc = file_read(program_path, HOSTED_FILE_MAX, &text, err);
+    rc = rc != 0 ? rc : bundle_load_text(&text, lock_path, origin, out, err);
+    strbuf_release(&text);
+    return rc;
 }
 
 struct bundle *bundle_ref(struct bundle *b)

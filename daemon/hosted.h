@@ -31,8 +31,10 @@ struct bundle {
     char *origin; /* where grid.toml was submitted from: relative paths are taken from there */
 };
 
-/* Parses program text as if it lay at `origin`, and reads the lock beside `lock_path`. Checks that
- * the plan is the locked one. `why` collects what is wrong with an invalid program. */
+/* Parses a program's text as if it lay at `origin`, and reads its lock. Checks that the plan is the
+ * locked one. */
+int bundle_load_text(const struct strbuf *text, const char *lock_path, const char *origin,
+                     struct bundle **out, struct err *err) MUST_CHECK;
 int bundle_load(const char *program_path, const char *lock_path, const char *origin,
                 struct bundle **out, struct err *err) MUST_CHECK;
 /* The same of a folder below STATE/programs, as amended; and by whom it must be signed. */
