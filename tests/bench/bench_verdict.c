@@ -1,5 +1,8 @@
-/* A verdict from as many records as a program can have, and how it grows: 10^3 .. 10^6 records of
- * ten benchmarks, each size in a process of its own, so that its memory is its own. */
+/* A verdict from as many records as a program can have, and how it grows: 10^4 .. 10^6 records of
+ * ten benchmarks. Made in memory, to the digest of verdict.json, as the daemon goes about it; and
+ * `preregctl replay` of a file, whole. Each in a process of its own, so that its memory is its own.
+ */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,12 +10,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/digest.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/xalloc.h"
-#include "truthtable/replay.h"
+#include "truthtable/verdict.h"
 
+#define PROGRAM      "many.toml"
+#define RECORDS      "many.json"
+#define RECORDS_MAX  ((size_t)1000000)
 #define N_MEASURES   10
 #define N_CONDITIONS 10
 
@@ -45,13 +50,14 @@ static void put_program(struct strbuf *sb, size_t n_seeds)
             "dense = { prior = 0.4, title = \"dense\" }\n");
 }
 
-static int make_program(size_t n_seeds, struct program **out, struct err *err)
+static int make_program(size_t n_records, struct program **out, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
     struct diag diag;
-    diag_init(&diag, "many.toml");
-    put_program(&text, n_seeds);
-    int rc = program_parse(text.buf, text.len, "many.toml", out, &diag, err);
+    diag_init(&diag, PROGRAM);
+    put_program(&text, n_records / N_MEASURES / N_CONDITIONS);
+    int rc = program_parse(text.buf, text.len, PROGRAM, out, &diag, err);
+    rc = rc == 0 ? file_write_atomic(PROGRAM, text.buf, text.len, 0600, err) : rc;
     diag_print(&diag, stderr);
     diag_release(&diag);
     strbuf_release(&text);
@@ -80,29 +86,26 @@ static void fill(struct evidence *e)
     }
 }
 
-static double cpu_ms(void)
+static double cpu_ms(const struct rusage *u)
+{
+    return (double)(u->ru_utime.tv_sec + u->ru_stime.tv_sec) * 1e3 +
+           (double)(u->ru_utime.tv_usec + u->ru_stime.tv_usec) / 1e3;
+}
+
+static double own_cpu_ms(void)
 {
     struct rusage u;
     (void)getrusage(RUSAGE_SELF, &u);
-    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e3 +
-           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e3;
+    return cpu_ms(&u);
 }
 
-static double peak_mb(void)
-{
-    struct rusage u;
-    (void)getrusage(RUSAGE_SELF, &u);
-    return (double)u.ru_maxrss / 1024;
-}
-
-/* Records to the bytes of verdict.json, as the daemon goes about it. */
-static int from_evidence(const struct program *p, const char *path, struct err *err)
+/* Records to the digest of verdict.json. */
+static int compute(const struct program *p, struct err *err)
 {
     static const char root[] = "0000000000000000000000000000000000000000000000000000000000000000";
     struct evidence e;
     struct verdict v;
     struct strbuf text = STRBUF_INIT;
-    (void)path;
     evidence_init(&e, p);
     fill(&e);
     int rc = verdict_compute(&e, root, root, &v, err);
@@ -110,22 +113,16 @@ static int from_evidence(const struct program *p, const char *path, struct err *
         rc = verdict_pretty(&v, &text, err);
         verdict_release(&v);
     }
+    if (rc == 0) {
+        const struct digest d = digest_bytes(text.buf, text.len);
+        rc = digest_is_zero(&d) ? err_set(err, ERR_INVALID, "no digest") : 0;
+    }
     strbuf_release(&text);
     evidence_release(&e);
     return rc;
 }
 
-static int from_file(const struct program *p, const char *path, struct err *err)
-{
-    struct verdict v;
-    int rc = replay_run(p, NULL, path, &v, err);
-    if (rc == 0) {
-        verdict_release(&v);
-    }
-    return rc;
-}
-
-static int write_records(const struct program *p, const char *path, struct err *err)
+static int write_records(const struct program *p, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
     strbuf_adds(&text, "{\"schema\":1,\"program\":\"many\",\"label\":\"made up\",\"records\":[\n");
@@ -139,9 +136,58 @@ static int write_records(const struct program *p, const char *path, struct err *
                     score(cell, stage, p->n_cells));
     }
     strbuf_adds(&text, "]}\n");
-    int rc = file_write_atomic(path, text.buf, text.len, 0600, err);
+    int rc = file_write_atomic(RECORDS, text.buf, text.len, 0600, err);
     strbuf_release(&text);
     return rc;
+}
+
+/* ---- what runs in a child; each gives the milliseconds that count, or a negative number ---- */
+
+typedef double child_fn(size_t n_records);
+
+static double say(const struct err *err)
+{
+    fprintf(stderr, "bench_verdict: %s\n", err->msg);
+    return -1;
+}
+
+/* PROGRAM and RECORDS. */
+static double child_files(size_t n_records)
+{
+    struct err err;
+    struct program *p = NULL;
+    int rc = make_program(n_records, &p, &err);
+    rc = rc == 0 ? write_records(p, &err) : rc;
+    program_free(p);
+    return rc == 0 ? 0 : say(&err);
+}
+
+static double child_verdict(size_t n_records)
+{
+    struct err err;
+    struct program *p = NULL;
+    if (make_program(n_records, &p, &err) != 0) {
+        return say(&err);
+    }
+    const double from = own_cpu_ms();
+    int rc = compute(p, &err);
+    const double ms = own_cpu_ms() - from;
+    program_free(p);
+    return rc == 0 ? ms : say(&err);
+}
+
+/* Replaced by preregctl: all of its time counts. */
+static double child_replay(size_t n_records)
+{
+    (void)n_records;
+    const char *build = getenv("PREREGD_BUILD");
+    char *path = path_join(build == NULL ? "." : build, "bin/preregctl");
+    int out = open("/dev/null", O_WRONLY);
+    if (out >= 0 && dup2(out, STDOUT_FILENO) >= 0) {
+        (void)execl(path, "preregctl", "replay", PROGRAM, RECORDS, (char *)NULL);
+    }
+    fprintf(stderr, "bench_verdict: %s does not start; PREREGD_BUILD names the build\n", path);
+    return -1;
 }
 
 struct run {
@@ -150,53 +196,51 @@ struct run {
     bool done;
 };
 
-typedef int way_fn(const struct program *p, const char *path, struct err *err);
-
-/* In a process of its own; what it says comes back through a pipe. */
-static struct run run_once(size_t n_records, way_fn *way)
+/* The parent holds next to nothing, for a child begins with its parent's peak. */
+static struct run run_once(size_t n_records, child_fn *child)
 {
     struct run run = {0};
+    struct rusage u;
+    double ms = 0;
+    int status = 0;
     int ends[2];
-    if (pipe(ends) != 0) {
+    if (pipe2(ends, O_CLOEXEC) != 0) {
         return run;
     }
     pid_t pid = fork();
     if (pid == 0) {
-        struct err err;
-        struct program *p = NULL;
-        int rc = make_program(n_records / N_MEASURES / N_CONDITIONS, &p, &err);
-        double from = cpu_ms();
-        rc = rc == 0 ? way(p, "many.json", &err) : rc;
-        run = (struct run){.ms = cpu_ms() - from, .mb = peak_mb(), .done = rc == 0};
-        if (rc != 0) {
-            fprintf(stderr, "bench_verdict: %s\n", err.msg);
-        }
-        bool told = write(ends[1], &run, sizeof(run)) == (ssize_t)sizeof(run);
-        _exit(told ? 0 : 1);
+        ms = child(n_records);
+        bool told = write(ends[1], &ms, sizeof(ms)) == (ssize_t)sizeof(ms);
+        _exit(told && ms >= 0 ? 0 : 1);
     }
     (void)close(ends[1]);
-    if (pid < 0 || read(ends[0], &run, sizeof(run)) != (ssize_t)sizeof(run)) {
-        run.done = false;
-    }
+    bool told = pid > 0 && read(ends[0], &ms, sizeof(ms)) == (ssize_t)sizeof(ms);
     (void)close(ends[0]);
-    (void)waitpid(pid, NULL, 0);
+    if (pid > 0 && wait4(pid, &status, 0, &u) == pid) {
+        run.done = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        run.ms = told ? ms : cpu_ms(&u);
+        run.mb = (double)u.ru_maxrss / 1024;
+    }
     return run;
 }
 
 #define RUNS_MAX 20
 
-static int measure(const char *what, size_t n, int repetitions, way_fn *way, const char *aims[2])
+static int measure(const char *what, size_t n, int repetitions, child_fn *child)
 {
+    static const char *const aims[2] = {",\"aim\":2000,\"limit\":20000",
+                                        ",\"aim\":500,\"limit\":4000"};
     struct run runs[RUNS_MAX];
     for (int i = 0; i < repetitions; i++) {
-        runs[i] = run_once(n, way);
+        runs[i] = run_once(n, child);
         if (!runs[i].done) {
             return -1;
         }
     }
     for (int k = 0; k < 2; k++) {
         printf("{\"figure\":\"%s, %zu records, %s\",\"unit\":\"%s\"%s,\"values\":[", what, n,
-               k == 0 ? "processor time" : "peak memory", k == 0 ? "ms" : "MB", aims[k]);
+               k == 0 ? "processor time" : "peak memory", k == 0 ? "ms" : "MB",
+               n == RECORDS_MAX ? aims[k] : "");
         for (int i = 0; i < repetitions; i++) {
             printf("%s%.1f", i == 0 ? "" : ",", k == 0 ? runs[i].ms : runs[i].mb);
         }
@@ -208,24 +252,13 @@ static int measure(const char *what, size_t n, int repetitions, way_fn *way, con
 
 int main(int argc, char **argv)
 {
+    static const size_t sizes[] = {10000, 100000, 300000, RECORDS_MAX};
     const int repetitions = argc > 1 && strcmp(argv[1], "--long") == 0 ? 9 : 3;
-    static const char *const none[2] = {"", ""};
-    static const char *const aim[2] = {",\"aim\":2000,\"limit\":20000",
-                                       ",\"aim\":500,\"limit\":4000"};
     int rc = 0;
-    for (size_t n = 1000; rc == 0 && n <= 1000000; n *= 10) {
-        struct err err;
-        struct program *p = NULL;
-        const char *aims[2] = {n == 1000000 ? aim[0] : none[0], n == 1000000 ? aim[1] : none[1]};
-        rc = measure("verdict", n, repetitions, from_evidence, aims);
-        if (rc == 0 && (make_program(n / N_MEASURES / N_CONDITIONS, &p, &err) != 0 ||
-                        write_records(p, "many.json", &err) != 0)) {
-            fprintf(stderr, "bench_verdict: %s\n", err.msg);
-            rc = -1;
-        }
-        program_free(p);
-        const char *no_aims[2] = {none[0], none[1]};
-        rc = rc == 0 ? measure("replay of a file", n, repetitions, from_file, no_aims) : rc;
+    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(sizes); i++) {
+        rc = measure("verdict", sizes[i], repetitions, child_verdict);
+        rc = rc == 0 && !run_once(sizes[i], child_files).done ? -1 : rc;
+        rc = rc == 0 ? measure("preregctl replay", sizes[i], repetitions, child_replay) : rc;
     }
     return rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
