@@ -195,11 +195,15 @@ static void add_outcomes(struct strbuf *sb, const struct term *t, const struct p
 static void add_witnesses(struct strbuf *sb, const cJSON *reach)
 {
     strbuf_addf(
-        sb, "\nscores that bind an outcome (means of the conditions, in their order; %lld tried)\n",
+        sb, "\nscores that fire an outcome (means of the conditions, in their order; %lld tried)\n",
         (long long)answer_int(reach, "trials", 0));
     const cJSON *outcomes = json_member(reach, "outcomes");
     for (const cJSON *o = outcomes ? outcomes->child : NULL; o != NULL; o = o->next) {
-        strbuf_addf(sb, "  %s: %s\n", answer_text(o, "name", "?"),
+        bool found = cJSON_IsString(json_member(o, "scores"));
+        strbuf_addf(sb, "  %s%s: %s\n", answer_text(o, "name", "?"),
+                    !found                    ? ""
+                    : answer_bool(o, "binds") ? ", which binds"
+                                              : ", beside others",
                     answer_text(o, "scores", "none found"));
     }
 }

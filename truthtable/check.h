@@ -102,6 +102,7 @@ struct check_report {
     uint64_t n_proofs; /* attempts at a contradiction */
     bool proofs_ended; /* at their limit: rows without a witness may be impossible, too */
     struct outcome_proof *outcomes; /* [outcome] */
+    const char **uncovered;         /* [input]: scores under which none of its levels holds; NULL */
     uint64_t n_trials;
     struct measure_proof *measures; /* [measure] */
     double prior_sum;
@@ -114,7 +115,8 @@ struct check_report {
 };
 
 /* Adds what it finds to diag: conditions that do not compile, holes, clashes and impossible
- * outcomes are errors, impossible rows notes. ERR_INVALID when conditions do not compile (out is
+ * outcomes are errors, impossible rows notes; so are inputs that some scores leave without a level,
+ * and outcomes that none bind are warnings. ERR_INVALID when conditions do not compile (out is
  * then empty but releasable); errors about the table leave a full report and return 0: ask diag. */
 int check_run(const struct program *p, const cJSON *describe, struct check_report *out,
               struct diag *diag, struct err *err) MUST_CHECK;
@@ -124,5 +126,9 @@ void check_release(struct check_report *r);
 cJSON *check_json(const struct check_report *r) __attribute__((returns_nonnull));
 
 const char *fixed_column_name(enum fixed_column c);
+
+/* What is held fixed alone, of a plan as it was locked or amended: what check_json() gives as
+ * "fixed". The caller deletes it; NULL when conditions do not compile. */
+cJSON *check_fixed_json(const struct program *p, const cJSON *describe, struct err *err) MUST_CHECK;
 
 #endif

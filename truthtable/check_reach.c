@@ -294,11 +294,42 @@ static void note_impossible_rows(const struct check_report *r, struct diag *diag
     }
 }
 
+/* What is not wrong, and seldom meant. */
+static void warn_of_outcomes(const struct check_report *r, struct diag *diag)
+{
+    const struct program *p = r->program;
+    for (size_t o = 0; o < p->n_outcomes; o++) {
+        const struct outcome_proof *proof = &r->outcomes[o];
+        if (proof->reach != REACH_IMPOSSIBLE && !proof->binds) {
+            diag_add(diag, DIAG_WARNING, p->outcomes[o].place.line, p->outcomes[o].place.column,
+                     proof->reach == REACH_WITNESSED
+                         ? "outcome %s: no scores were found that bind it; its rows fired only "
+                           "beside those of others"
+                         : "outcome %s: no scores were found that fire a row of it",
+                     p->outcomes[o].name);
+        }
+    }
+}
+
+static void note_uncovered_inputs(const struct check_report *r, struct diag *diag)
+{
+    const struct program *p = r->program;
+    for (size_t i = 0; i < p->n_inputs; i++) {
+        if (r->uncovered[i] != NULL) {
+            diag_add(diag, DIAG_NOTE, p->inputs[i].place.line, p->inputs[i].place.column,
+                     "input %s: none of its levels holds under some scores, and then all stay "
+                     "possible (%.300s)",
+                     p->inputs[i].name, r->uncovered[i]);
+        }
+    }
+}
+
 void check_reach(struct check_report *r, const struct rules *rules, struct diag *diag)
 {
     const struct program *p = r->program;
     r->rows = arena_array(&r->arena, p->n_rows, sizeof(*r->rows));
     r->outcomes = arena_array(&r->arena, p->n_outcomes, sizeof(*r->outcomes));
+    r->uncovered = arena_array(&r->arena, p->n_inputs, sizeof(*r->uncovered));
     r->conflicts = arena_array(&r->arena, CONFLICTS_MAX, sizeof(*r->conflicts));
     for (size_t k = 0; k < p->n_rows; k++) {
         r->rows[k].conflict = INDEX_NONE;
@@ -306,5 +337,7 @@ void check_reach(struct check_report *r, const struct rules *rules, struct diag 
     search_run(r, rules);
     prove_rows(r, rules);
     judge_outcomes(r, diag);
+    warn_of_outcomes(r, diag);
     note_impossible_rows(r, diag);
+    note_uncovered_inputs(r, diag);
 }

@@ -199,6 +199,11 @@ static void mark(struct searching *s, const struct evaluation *ev, const struct 
     struct check_report *r = s->report;
     const struct program *p = r->program;
     size_t binds = evaluation_outcome(ev);
+    for (size_t i = 0; i < p->n_inputs; i++) {
+        if (ev->inputs[i].no_level && r->uncovered[i] == NULL) {
+            r->uncovered[i] = search_scores(reading, s->rules, &r->arena);
+        }
+    }
     for (size_t i = 0; i < ev->n_fired; i++) {
         size_t k = ev->fired[i];
         struct row_proof *row = &r->rows[k];

@@ -62,7 +62,7 @@ static void test_short(void **state)
     has(&c, "unmeasured    0.2  witnessed, binds");
     has(&c, "grammar    288    0.25   0.35  3.92 s.e.");
     has(&c, "unknown: P_total");
-    assert_null(strstr(c.text.buf, "scores that bind"));
+    assert_null(strstr(c.text.buf, "scores that fire"));
     assert_null(strstr(c.text.buf, "equal (the contract)"));
     release(&c);
 }
@@ -72,7 +72,7 @@ static void test_whole(void **state)
     (void)state;
     struct checked c;
     check_starter(&c, true);
-    has(&c, "scores that bind an outcome");
+    has(&c, "scores that fire an outcome");
     has(&c, "rows: 3 witnessed alone, 3 with others, 0 impossible, 0 not shown\n");
     has(&c, "  row 1  yes, moe -> mixture\n    witnessed alone: grammar: 0.");
     has(&c, "open alone, each of these leaves INDETERMINATE: ");

@@ -228,6 +228,40 @@ static void test_use(void **state)
     }
 }
 
+/* Levels that leave a gap, so that an outcome fires beside another and never alone. */
+static void test_uncovered(void **state)
+{
+    static const struct {
+        const char *levels;
+        size_t n_uncovered;
+        size_t n_beside; /* outcomes that no scores bind */
+        size_t n_unfired;
+    } cases[] = {
+        {"[\"a\", \"contrast.c[q].mean > 0\"], [\"b\", \"otherwise\"]", 0, 0, 0},
+        {"[\"a\", \"contrast.c[q].mean > 0\"], [\"b\", \"contrast.c[q].mean <= 0\"]", 0, 0, 0},
+        {"[\"a\", \"counter.k >= 2\"], [\"b\", \"counter.k == 0\"]", 1, 1, 0}, /* one measure */
+        {"[\"a\", \"contrast.c[q].mean * contrast.c[q].mean < -1\"], [\"b\", \"otherwise\"]", 0, 0,
+         1},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct checked c;
+        char *rest = xasprintf("[[input]]\nname = \"i\"\nlevels = [%s]\n[table]\ninputs = [\"i\"]\n"
+                               "rows = [[\"a\", \"O1\"], [\"b\", \"O2\"]]\n",
+                               cases[i].levels);
+        run(&c, program_of(rest, true));
+        assert_int_equal(count_words(&c, "input i: none of its levels holds under some scores"),
+                         cases[i].n_uncovered);
+        assert_int_equal(count_words(&c, "outcome O1: no scores were found that bind it"),
+                         cases[i].n_beside);
+        assert_int_equal(count_words(&c, "outcome O1: no scores were found that fire"),
+                         cases[i].n_unfired);
+        assert_int_equal(count_words(&c, "outcome O2"), 0);
+        free(rest);
+        finish(&c);
+    }
+}
+
 static void expect_line(const cJSON *v, const char *wanted)
 {
     struct strbuf line = STRBUF_INIT;
@@ -281,9 +315,10 @@ static void test_not_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_conflict), cmocka_unit_test(test_thresholds),
-        cmocka_unit_test(test_groups),   cmocka_unit_test(test_use),
-        cmocka_unit_test(test_paper),    cmocka_unit_test(test_not_whole),
+        cmocka_unit_test(test_conflict),  cmocka_unit_test(test_thresholds),
+        cmocka_unit_test(test_groups),    cmocka_unit_test(test_use),
+        cmocka_unit_test(test_paper),     cmocka_unit_test(test_not_whole),
+        cmocka_unit_test(test_uncovered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
