@@ -44,13 +44,14 @@ static uint64_t power_of(uint64_t base, int e)
 }
 
 /* v rounded to `n` digits in whole numbers: v is m * 2^-s, so v * 10^k is m * 5^k * 2^(k-s). False
- * where that does not fit, or where rounding carries into one more digit. */
+ * where that does not fit, or where rounding carries into one more digit. *exponent is that of the
+ * first digit, or one more. */
 static bool rounded_digits_whole(double v, int n, uint64_t *digits, int *exponent)
 {
+    int e = *exponent;
     int binary = 0;
     const uint64_t m = (uint64_t)ldexp(frexp(v, &binary), DBL_MANT_DIG);
     const u128 least = power_of(10, n - 1);
-    int e = (int)floor(log10(v)); /* or one more, next to a power of ten */
     for (int i = 0; i < 2; i++, e--) {
         const int k = n - 1 - e;
         const int shift = DBL_MANT_DIG - binary - k;
@@ -70,7 +71,8 @@ static bool rounded_digits_whole(double v, int n, uint64_t *digits, int *exponen
     return false;
 }
 
-/* v rounded to `n` digits as an integer, and the exponent of its first digit. */
+/* v rounded to `n` digits as an integer, and the exponent of its first digit: given as it is, or
+ * one more. */
 static uint64_t rounded_digits(double v, int n, int *exponent)
 {
     char text[40];
@@ -115,6 +117,7 @@ static int shortest_digits(double v, char digits[DIGITS_MAX], int *exponent)
     uint64_t m = 0;
     int n = v >= DBL_MIN ? DBL_DIG - 1 : 0;
     bool found = false;
+    *exponent = (int)floor(log10(v)); /* one more next to a power of ten, where it rounds */
     while (!found) {
         m = rounded_digits(v, ++n, exponent);
         found = n == DBL_DECIMAL_DIG || reads_back(m, *exponent - n + 1, v);
