@@ -21,6 +21,24 @@ int check_run(const struct program *p, const cJSON *describe, struct check_repor
     return rc;
 }
 
+cJSON *check_fixed_json(const struct program *p, const cJSON *describe, struct err *err)
+{
+    struct rules rules;
+    struct diag diag;
+    struct check_report r = {.program = p};
+    cJSON *o = NULL;
+    arena_init(&r.arena);
+    diag_init(&diag, p->path);
+    if (rules_compile(p, &rules, &diag, err) == 0) {
+        check_fixed(&r, &rules, describe);
+        o = check_fixed_object(&r);
+    }
+    rules_release(&rules);
+    diag_release(&diag);
+    check_release(&r);
+    return o;
+}
+
 void check_release(struct check_report *r)
 {
     arena_release(&r->arena);

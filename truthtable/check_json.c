@@ -1,6 +1,7 @@
 /* The report of check as JSON; ctl/ words it for people. */
 #include "base/json.h"
 #include "truthtable/check.h"
+#include "truthtable/check_parts.h"
 
 static const char *reach_name(enum reach r)
 {
@@ -81,7 +82,7 @@ static void put_words(cJSON *o, const struct fixed_words *w)
     json_put_string(o, "unknown", w->unknown);
 }
 
-static cJSON *fixed_json(const struct check_report *r)
+cJSON *check_fixed_object(const struct check_report *r)
 {
     const struct program *p = r->program;
     cJSON *o = json_object();
@@ -121,7 +122,7 @@ cJSON *check_json(const struct check_report *r)
     json_put_number(priors, "sum", r->prior_sum);
     json_put_number(priors, "remainder", r->prior_remainder);
     json_put(o, "priors", priors);
-    json_put(o, "fixed", fixed_json(r));
+    json_put(o, "fixed", check_fixed_object(r));
     json_put_int(plan, "cells", (int64_t)r->plan.n_cells);
     json_put_int(plan, "tasks", (int64_t)r->plan.n_tasks);
     json_put_number(plan, "petaflops", r->plan.flops / 1e15); /* beyond 2^53 as a whole number */

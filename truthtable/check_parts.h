@@ -13,6 +13,7 @@ void check_reach(struct check_report *r, const struct rules *rules, struct diag 
 void check_use(const struct check_report *r, const struct rules *rules, struct diag *diag);
 void check_measures(struct check_report *r, const struct rules *rules);
 void check_fixed(struct check_report *r, const struct rules *rules, const cJSON *describe);
+cJSON *check_fixed_object(const struct check_report *r);
 void check_plan(struct check_report *r, const cJSON *describe);
 
 /* Made-up records, all there, that the seeded search tries: trial t of a program is always the

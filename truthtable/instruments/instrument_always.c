@@ -159,12 +159,14 @@ static cJSON *dispersion_json(const struct work *w, size_t m)
     return o;
 }
 
-/* Measures that are tighter than binomial, and those of which it is not known. */
+/* Measures that are tighter or looser than binomial, and those of which it is not known. */
 static const char *dispersion_sentence(const struct work *w, const cJSON *list)
 {
     const char **tight = arena_array(w->arena, w->p->n_measures, sizeof(*tight));
     const char **open = arena_array(w->arena, w->p->n_measures, sizeof(*open));
+    const char **loose = arena_array(w->arena, w->p->n_measures, sizeof(*loose));
     size_t n_tight = 0;
+    size_t n_loose = 0;
     size_t n_open = 0;
     const cJSON *o = NULL;
     cJSON_ArrayForEach(o, list)
@@ -175,10 +177,16 @@ static const char *dispersion_sentence(const struct work *w, const cJSON *list)
             open[n_open++] = name;
         } else if (p->valuedouble < ALPHA) {
             tight[n_tight++] = name;
+        } else if (p->valuedouble > 1 - ALPHA) {
+            loose[n_loose++] = name;
         }
     }
     const char *text = arena_printf(w->arena, "Tighter than binomial (lower tail under 5 %%): %s.",
                                     work_join(w->arena, tight, n_tight));
+    if (n_loose > 0) {
+        text = arena_printf(w->arena, "%s Looser than binomial (upper tail under 5 %%): %s.", text,
+                            work_join(w->arena, loose, n_loose));
+    }
     return n_open == 0 ? text
                        : arena_printf(w->arena, "%s Undetermined: %s.", text,
                                       work_join(w->arena, open, n_open));

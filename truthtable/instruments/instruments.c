@@ -11,6 +11,8 @@
 #include "truthtable/scoring.h"
 #include "truthtable/verdict.h"
 
+#define POST_HOC "amended, post hoc"
+
 /* An empty instruments.json. */
 static cJSON *envelope(const struct instruments_input *in)
 {
@@ -36,11 +38,11 @@ static cJSON *failed(const struct instruments_input *in, const char *why)
     return o;
 }
 
-/* Whether a change of an amendment touches the instrument, or all of them. */
-static bool touches(const cJSON *change, const char *name)
+/* Whether a change of an amendment touches the member of a section, or all of them. */
+static bool touches(const cJSON *change, const char *section, const char *name)
 {
     const cJSON *path = json_member(change, "path");
-    const char *const want[] = {"plan", "instrument", name};
+    const char *const want[] = {"plan", section, name};
     for (int i = 0; i < (int)ARRAY_LEN(want) && i < cJSON_GetArraySize(path); i++) {
         const cJSON *key = cJSON_GetArrayItem(path, i);
         if (!cJSON_IsString(key) || strcmp(key->valuestring, want[i]) != 0) {
@@ -50,7 +52,8 @@ static bool touches(const cJSON *change, const char *name)
     return cJSON_GetArraySize(path) > 1;
 }
 
-static const char *declared(const struct instruments_input *in, const char *name)
+static const char *declared(const struct instruments_input *in, const char *section,
+                            const char *name)
 {
     const char *how = "locked";
     const cJSON *amendment = NULL;
@@ -61,11 +64,11 @@ static const char *declared(const struct instruments_input *in, const char *name
         const cJSON *change = NULL;
         cJSON_ArrayForEach(change, json_member(amendment, "changes"))
         {
-            if (!touches(change, name)) {
+            if (!touches(change, section, name)) {
                 continue;
             }
             if (seen || cJSON_IsTrue(json_member(change, "post_hoc"))) {
-                return "amended, post hoc";
+                return POST_HOC;
             }
             how = "amended";
         }
@@ -113,7 +116,7 @@ static cJSON *declared_json(const struct work *w, size_t i, struct instrument_an
     *fields = t.fields;
     json_put_string(t.json, "name", spec->name);
     json_put_string(t.json, "kind", spec->kind);
-    json_put_string(t.json, "declared", declared(w->in, spec->name));
+    json_put_string(t.json, "declared", declared(w->in, "instrument", spec->name));
     json_put_bool(t.json, "discussion_only", instrument_discussion_only(spec));
     json_put_string(t.json, "why", NULL);
     kinds[t.kind](&t);
@@ -150,7 +153,8 @@ struct forecast_sum {
     double brier, bits;
 };
 
-static cJSON *forecast_json(const struct evaluation *ev, size_t i, struct forecast_sum *sum)
+static cJSON *forecast_json(const struct work *w, const struct evaluation *ev, size_t i,
+                            struct forecast_sum *sum)
 {
     const struct forecast *f = &ev->rules->program->forecasts[i];
     const char *why = "undetermined";
@@ -160,6 +164,9 @@ static cJSON *forecast_json(const struct evaluation *ev, size_t i, struct foreca
     double bits = known ? scoring_forecast_bits(f->confidence, t == TRUTH_TRUE) : (double)NAN;
     cJSON *o = json_object();
     json_put_string(o, "name", f->name);
+    const char *how = declared(w->in, "forecast", f->name);
+    json_put_string(o, "declared", how);
+    json_put_bool(o, "post_hoc", strcmp(how, POST_HOC) == 0);
     json_put_string(o, "condition", f->condition.text);
     json_put_number(o, "confidence", f->confidence);
     put_truth(o, "outcome", t);
@@ -174,14 +181,14 @@ static cJSON *forecast_json(const struct evaluation *ev, size_t i, struct foreca
     return o;
 }
 
-static void put_forecasts(cJSON *out, const struct evaluation *ev)
+static void put_forecasts(cJSON *out, const struct work *w, const struct evaluation *ev)
 {
     size_t n = ev->rules->program->n_forecasts;
     struct forecast_sum sum = {0};
     cJSON *list = json_array();
     cJSON *score = json_object();
     for (size_t i = 0; i < n; i++) {
-        json_push(list, forecast_json(ev, i, &sum));
+        json_push(list, forecast_json(w, ev, i, &sum));
     }
     bool any = sum.scored > 0;
     json_put(out, "forecasts", list);
@@ -231,7 +238,7 @@ static cJSON *told_all(const struct work *w)
     json_put(o, "instruments", list);
     struct evaluation with = *w->ev;
     with.instruments = (const struct instrument_answer *const *)answers;
-    put_forecasts(o, &with);
+    put_forecasts(o, w, &with);
     put_priors(o, w->in->verdict);
     return o;
 }

@@ -63,8 +63,10 @@ static void add_row(struct strbuf *out, const struct doc_table *t, size_t n,
         [ALIGN_TEXT] = "text", [ALIGN_NUMBER] = "num", [ALIGN_MARK] = "mark"};
     strbuf_addf(out, "<tr class=\"%s\">", tone_class(row->tone));
     for (size_t i = 0; i < n; i++) {
-        const char *tag = i == 0 ? "th" : "td";
-        strbuf_addf(out, "<%s%s class=\"%s %s\">", tag, i == 0 ? " scope=\"row\"" : "",
+        /* a name that stands in the row above is not said again: no head without a name */
+        bool heads = i == 0 && row->cells[0].text != NULL && row->cells[0].text[0] != '\0';
+        const char *tag = heads ? "th" : "td";
+        strbuf_addf(out, "<%s%s class=\"%s %s\">", tag, heads ? " scope=\"row\"" : "",
                     aligns[t->columns[i].align], tone_class(row->cells[i].tone));
         escape_html_breaking(out, row->cells[i].text);
         strbuf_addf(out, "</%s>", tag);

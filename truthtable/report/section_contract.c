@@ -1,8 +1,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "prereg/describe.h"
-#include "prereg/task.h"
+#include "truthtable/check.h"
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/sections.h"
 #include "truthtable/report/verdict_words.h"
@@ -40,6 +41,20 @@ static struct fact_row *fact_add(struct contract *k, struct arena *a, const stru
     return f;
 }
 
+/* Facts of the model that check's table has under names of its own. */
+static bool is_in_check(const char *fact)
+{
+    static const char *const names[] = {"params_total", "params_active",     "active_ffn",
+                                        "tokens",       "tokens_per_expert", "flops_per_token",
+                                        "steps"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (strcmp(fact, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void see_condition(struct contract *k, struct arena *a, const struct report_model *m,
                           size_t stage, size_t condition)
 {
@@ -48,60 +63,36 @@ static void see_condition(struct contract *k, struct arena *a, const struct repo
     const cJSON *fact = NULL;
     cJSON_ArrayForEach(fact, facts)
     {
-        struct fact_row *f = cJSON_IsNumber(fact) && fact->string != NULL
-                                 ? fact_add(k, a, m->program, fact->string)
-                                 : NULL;
+        struct fact_row *f =
+            cJSON_IsNumber(fact) && fact->string != NULL && !is_in_check(fact->string)
+                ? fact_add(k, a, m->program, fact->string)
+                : NULL;
         if (f != NULL) {
             f->values[condition] = fact->valuedouble;
         }
     }
 }
 
-static const struct fact_row *fact_find(const struct contract *k, const char *name)
+/* What check's table has (check_fixed_json) of every condition. */
+static void see_fixed(struct contract *k, struct arena *a, const struct program *p,
+                      const cJSON *fixed)
 {
-    for (size_t i = 0; i < k->n; i++) {
-        if (strcmp(k->facts[i].name, name) == 0) {
-            return &k->facts[i];
-        }
-    }
-    return NULL;
-}
-
-static void add_ratio(struct contract *k, struct arena *a, const struct program *p,
-                      const char *name, const char *const parts[2])
-{
-    const struct fact_row *above = fact_find(k, parts[0]);
-    const struct fact_row *below = fact_find(k, parts[1]);
-    if (above == NULL || below == NULL || fact_find(k, name) != NULL) {
-        return;
-    }
-    struct fact_row *f = fact_add(k, a, p, name);
-    for (size_t c = 0; f != NULL && c < p->n_conditions; c++) {
-        f->values[c] = above->values[c] / below->values[c];
-    }
-}
-
-/* K/E of the tokens (model.md, "Counting"); conditions without experts have none. */
-static void add_tokens_per_expert(struct contract *k, struct arena *a, const struct report_model *m,
-                                  size_t stage)
-{
-    const struct fact_row *tokens = fact_find(k, "tokens");
-    if (tokens == NULL || fact_find(k, "tokens_per_expert") != NULL) {
-        return;
-    }
-    struct fact_row *f = NULL;
-    for (size_t c = 0; c < m->program->n_conditions; c++) {
-        cJSON *params =
-            task_params(m->program, m->lock, m->program->conditions[c].first_cell, stage);
-        double experts = member_number(params, "experts");
-        double share = member_number(params, "top_k") / experts;
-        if (experts > 0 && isfinite(share)) {
-            f = f == NULL ? fact_add(k, a, m->program, "tokens_per_expert") : f;
+    const cJSON *one = NULL;
+    size_t condition = 0;
+    cJSON_ArrayForEach(one, member(fixed, "conditions"))
+    {
+        const cJSON *v = NULL;
+        cJSON_ArrayForEach(v, one)
+        {
+            struct fact_row *f =
+                cJSON_IsNumber(v) && v->string != NULL && condition < p->n_conditions
+                    ? fact_add(k, a, p, v->string)
+                    : NULL;
             if (f != NULL) {
-                f->values[c] = tokens->values[c] * share;
+                f->values[condition] = v->valuedouble;
             }
         }
-        cJSON_Delete(params);
+        condition++;
     }
 }
 
@@ -216,7 +207,7 @@ static const char *group_label(struct arena *a, const struct program *p, const s
 }
 
 static void add_wide(struct doc *d, const struct program *p, const struct contract *k,
-                     const char *caption)
+                     const char *id, const char *caption)
 {
     struct arena *a = &d->arena;
     struct groups g = groups_of(p, k);
@@ -225,7 +216,7 @@ static void add_wide(struct doc *d, const struct program *p, const struct contra
         columns[c + 1] = (struct doc_column){group_label(a, p, k, g.first[c]), ALIGN_NUMBER};
     }
     columns[g.n + 1] = (struct doc_column){"Across conditions", ALIGN_TEXT};
-    struct doc_table *t = doc_table(d, "held-fixed", caption, columns, g.n + 2);
+    struct doc_table *t = doc_table(d, id, caption, columns, g.n + 2);
     for (size_t i = 0; i < k->n; i++) {
         const struct fact_row *f = &k->facts[i];
         struct doc_row *row = doc_row(d, t);
@@ -240,7 +231,7 @@ static void add_wide(struct doc *d, const struct program *p, const struct contra
 }
 
 static void add_long(struct doc *d, const struct program *p, const struct contract *k,
-                     const char *caption)
+                     const char *id, const char *caption)
 {
     struct arena *a = &d->arena;
     struct doc_column columns[FACTS_MAX + 1] = {{"Condition", ALIGN_TEXT}};
@@ -255,7 +246,7 @@ static void add_long(struct doc *d, const struct program *p, const struct contra
     if (n == 0) {
         return;
     }
-    struct doc_table *t = doc_table(d, "held-fixed", caption, columns, n + 1);
+    struct doc_table *t = doc_table(d, id, caption, columns, n + 1);
     for (size_t c = 0; c < p->n_conditions; c++) {
         struct doc_row *row = doc_row(d, t);
         row->cells[0].text = p->conditions[c].name;
@@ -266,25 +257,60 @@ static void add_long(struct doc *d, const struct program *p, const struct contra
     }
 }
 
-/* The contract in one line: what is equal and what is not. */
-static void add_line(struct doc *d, const struct program *p, const struct contract *k,
-                     const char *stage)
+static const char *text_or_empty(const cJSON *words, const char *key)
+{
+    const char *text = member_text(words, key);
+    return text == NULL ? "" : text;
+}
+
+static void add_words(struct doc *d, const char *over, const cJSON *words)
+{
+    const char *equal = text_or_empty(words, "equal");
+    const char *differ = text_or_empty(words, "not_equal");
+    const char *unknown = text_or_empty(words, "unknown");
+    if (equal[0] == '\0' && differ[0] == '\0') {
+        return;
+    }
+    doc_paragraph(d, "%s: equal (the contract): %s. Not equal: %s.%s%s%s", over,
+                  equal[0] == '\0' ? "nothing" : equal, differ[0] == '\0' ? "nothing" : differ,
+                  unknown[0] == '\0' ? "" : " Not known in all: ", unknown,
+                  unknown[0] == '\0' ? "" : ".");
+}
+
+static void add_table(struct doc *d, const struct program *p, const struct contract *k,
+                      const char *id, const char *caption)
+{
+    if (groups_of(p, k).n <= CONDITIONS_WIDE) {
+        add_wide(d, p, k, id, caption);
+    } else {
+        add_long(d, p, k, id, caption);
+    }
+}
+
+/* The same table and the same words as check's, of the plan as it is now. */
+static bool add_fixed(struct doc *d, const struct report_model *m)
 {
     struct arena *a = &d->arena;
-    const char *equal[FACTS_MAX];
-    const char *differs[FACTS_MAX];
-    size_t n_equal = 0;
-    size_t n_differs = 0;
-    for (size_t i = 0; i < k->n; i++) {
-        if (is_equal(&k->facts[i], p->n_conditions)) {
-            equal[n_equal++] = fact_label(a, k->facts[i].name);
-        } else {
-            differs[n_differs++] = fact_label(a, k->facts[i].name);
+    struct contract k = {.n = 0};
+    struct err err = {0};
+    cJSON *fixed = check_fixed_json(m->program, m->lock->describe, &err);
+    see_fixed(&k, a, m->program, fixed);
+    bool any = k.n > 0;
+    if (any) {
+        const cJSON *contrast = NULL;
+        add_words(d, "Over all conditions", fixed);
+        cJSON_ArrayForEach(contrast, member(fixed, "contrasts"))
+        {
+            add_words(d,
+                      arena_printf(a, "Between the arms of %s", words_member(contrast, "contrast")),
+                      contrast);
         }
+        add_table(d, m->program, &k, "held-fixed",
+                  "As the worker described it when the program was locked. Conditions that agree "
+                  "in every fact share a column.");
     }
-    doc_paragraph(d, "Stage %s. Equal in every condition: %s. Not equal: %s.", stage,
-                  n_equal == 0 ? "nothing" : words_join(a, equal, n_equal, ", "),
-                  n_differs == 0 ? "nothing" : words_join(a, differs, n_differs, ", "));
+    cJSON_Delete(fixed);
+    return any;
 }
 
 /* A stage that is the same everywhere needs no table. */
@@ -304,33 +330,20 @@ static void add_values(struct doc *d, const struct program *p, const struct cont
 
 static bool add_stage(struct doc *d, const struct report_model *m, size_t stage)
 {
-    static const char *const per_total[2] = {"tokens", "params_total"};
-    static const char *const per_active[2] = {"tokens", "params_active"};
     const struct program *p = m->program;
-    struct arena *a = &d->arena;
     struct contract k = {.n = 0};
     for (size_t c = 0; c < p->n_conditions; c++) {
-        see_condition(&k, a, m, stage, c);
+        see_condition(&k, &d->arena, m, stage, c);
     }
     if (k.n == 0) {
         return false;
     }
-    add_ratio(&k, a, p, "tokens_per_total_parameter", per_total);
-    add_ratio(&k, a, p, "tokens_per_active_parameter", per_active);
-    add_tokens_per_expert(&k, a, m, stage);
-    const size_t n_groups = groups_of(p, &k).n;
-    if (n_groups == 1 && p->n_conditions > 1) {
+    if (groups_of(p, &k).n == 1 && p->n_conditions > 1) {
         add_values(d, p, &k, p->stages[stage].name);
-        return true;
-    }
-    add_line(d, p, &k, p->stages[stage].name);
-    const char *caption =
-        "As the worker described it when the program was locked. Conditions that agree in every "
-        "fact share a column.";
-    if (n_groups <= CONDITIONS_WIDE) {
-        add_wide(d, p, &k, caption);
     } else {
-        add_long(d, p, &k, caption);
+        add_table(d, p, &k, "described",
+                  arena_printf(&d->arena, "What else the worker of %s described.",
+                               p->stages[stage].name));
     }
     return true;
 }
@@ -338,7 +351,7 @@ static bool add_stage(struct doc *d, const struct report_model *m, size_t stage)
 void section_contract(struct doc *d, const struct report_model *m)
 {
     doc_section(d, "held-fixed", "What is held fixed");
-    bool any = false;
+    bool any = add_fixed(d, m);
     for (size_t s = 0; s < m->program->n_stages; s++) {
         any = add_stage(d, m, s) || any;
     }

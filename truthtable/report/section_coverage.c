@@ -9,9 +9,9 @@
 static void add_counts(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {
-        {"", ALIGN_TEXT},          {"Planned", ALIGN_NUMBER},   {"Done", ALIGN_NUMBER},
-        {"Blocked", ALIGN_NUMBER}, {"Never run", ALIGN_NUMBER}, {"Excluded", ALIGN_NUMBER},
-        {"Budget", ALIGN_NUMBER},  {"No record", ALIGN_NUMBER}};
+        {"Counted in", ALIGN_TEXT}, {"Planned", ALIGN_NUMBER},   {"Done", ALIGN_NUMBER},
+        {"Blocked", ALIGN_NUMBER},  {"Never run", ALIGN_NUMBER}, {"Excluded", ALIGN_NUMBER},
+        {"Budget", ALIGN_NUMBER},   {"No record", ALIGN_NUMBER}};
     static const struct {
         const char *key;
         const char *label;

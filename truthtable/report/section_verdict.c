@@ -286,7 +286,7 @@ static void add_rows(struct doc *d, const struct report_model *m)
         columns[i + 1] = (struct doc_column){p->inputs[p->table_inputs[i]].name, ALIGN_TEXT};
     }
     columns[n_columns - 2] = (struct doc_column){"Outcome", ALIGN_TEXT};
-    columns[n_columns - 1] = (struct doc_column){"", ALIGN_TEXT};
+    columns[n_columns - 1] = (struct doc_column){"Reading", ALIGN_TEXT};
     struct doc_table *t = doc_table(d, "truth-table",
                                     "The truth table as locked. A row fires when each of its "
                                     "levels is possible; the outcome binds when all rows "

@@ -184,7 +184,7 @@ void show_dispersion(struct doc *d, const struct report_model *m, const cJSON *i
     struct doc_table *t = doc_table(
         d, show_id(d, instrument, ""),
         "The spread of the cells' scores against that of sampling items. A small P (as tight): the "
-        "cells agree more than binomial draws would.",
+        "cells agree more than binomial draws would; near 1: less.",
         columns, 9);
     const cJSON *measure = NULL;
     cJSON_ArrayForEach(measure, member(instrument, "measures"))

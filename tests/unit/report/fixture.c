@@ -210,6 +210,9 @@ static cJSON *describe_of(const struct program *p)
         json_put_number(facts, "params_total", is_moe ? 62956032 : 34611712);
         json_put_number(facts, "params_active", is_moe ? 34644480 : 34611712);
         json_put_number(facts, "active_ffn", 768);
+        if (is_moe) {
+            json_put_number(facts, "tokens_per_expert", 2560000);
+        }
         json_put_number(facts, "tokens", 10240000);
         json_put_number(facts, "steps", 5000);
         json_put_number(facts, "memory_bytes", is_moe ? 1.9e9 : 1.1e9);

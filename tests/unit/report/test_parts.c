@@ -116,6 +116,7 @@ static void test_every_kind_of_instrument_is_shown(void **state)
         "CASE-A \xe2\x86\x92 the loss rung shows a gap",
         "+47.4 % perplexity",
         "Limit of identification: the gap of the whole mix",
+        "Between the arms of arch: equal (the contract)",
         "a ratio of 1.474 against 1.5, so the trigger does not fire",
         "pinned: no variance to fit",
         "Source of the anchors: table 3 of a paper",
