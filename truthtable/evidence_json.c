@@ -66,8 +66,8 @@ static struct evidence_value object_value(const cJSON *obj)
         return null_value("n is not a count");
     }
     v.n = (int64_t)n;
-    if (!side_number(obj, "se", &v.has_se, &v.se)) {
-        return null_value("se is not a number");
+    if (!side_number(obj, "se", &v.has_se, &v.se) || v.se < 0) {
+        return null_value("se is no number from 0 up");
     }
     return v;
 }
