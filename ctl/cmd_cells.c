@@ -13,6 +13,18 @@ static const struct out_column columns[] = {
     {"left", "eta_ms", OUT_SPAN},
 };
 
+/* Behind the grid's: they are none of it. */
+static void add_checks(cJSON *rows, const cJSON *checks)
+{
+    for (const cJSON *check = checks ? checks->child : NULL; check != NULL; check = check->next) {
+        cJSON *row = json_copy(check);
+        char *name = xasprintf("apparatus/%s", answer_text(check, "name", "?"));
+        json_put_string(row, "task", name);
+        free(name);
+        json_push(rows, row);
+    }
+}
+
 /* One row a task, named as `explain` and `logs` want it. */
 static cJSON *rows_of(const cJSON *answer)
 {
@@ -29,6 +41,7 @@ static cJSON *rows_of(const cJSON *answer)
             json_push(rows, row);
         }
     }
+    add_checks(rows, json_member(answer, "apparatus"));
     return rows;
 }
 

@@ -6,6 +6,7 @@
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
 #include "ctl/out.h"
+#include "ctl/status_text.h"
 
 static const struct out_column attempt_columns[] = {
     {"no", "no", OUT_COUNT},
@@ -114,14 +115,42 @@ static void say_endings(struct strbuf *sb, const cJSON *attempts)
     }
 }
 
+static void say_name(struct strbuf *sb, const struct term *t, const cJSON *answer)
+{
+    const cJSON *check = json_member(answer, "apparatus");
+    bool of_grid = cJSON_IsString(json_member(answer, "cell"));
+    out_styled(sb, t, STYLE_BOLD, of_grid ? answer_text(answer, "cell", "?") : "apparatus");
+    strbuf_addf(sb, "/%s is ",
+                of_grid ? answer_text(answer, "stage", "?") : answer_text(check, "name", "?"));
+}
+
+/* What the verdict makes of it; a check is no part of the grid. */
+static void say_part(struct strbuf *sb, const cJSON *answer)
+{
+    const cJSON *check = json_member(answer, "apparatus");
+    if (!cJSON_IsObject(check)) {
+        strbuf_addf(sb, "  %s%s\n",
+                    answer_bool(answer, "counted")
+                        ? "counted: the verdict depends on it"
+                        : "not counted: the verdict does not depend on it",
+                    answer_bool(answer, "sealed") ? "; its scores are sealed" : "");
+        return;
+    }
+    strbuf_adds(sb, "  ");
+    status_check(sb, check);
+    strbuf_addf(sb,
+                "  no evaluation of a sealed stage starts before it holds; it runs stage %s on the "
+                "reference model\n",
+                answer_text(check, "stage", "?"));
+}
+
 static void say(const cJSON *answer)
 {
     struct term t = term_of_stdout();
     struct strbuf sb = STRBUF_INIT;
     const char *state = answer_text(answer, "state", "?");
     const char *cause = answer_text(answer, "cause", NULL);
-    out_styled(&sb, &t, STYLE_BOLD, answer_text(answer, "cell", "?"));
-    strbuf_addf(&sb, "/%s is ", answer_text(answer, "stage", "?"));
+    say_name(&sb, &t, answer);
     out_styled(&sb, &t, out_state_style(state), state);
     strbuf_addf(&sb, "%s%s%s: %s\n", cause ? " (" : "", cause ? cause : "", cause ? ")" : "",
                 why_words(answer_text(answer, "why", "?")));
@@ -134,10 +163,7 @@ static void say(const cJSON *answer)
     }
     say_retry(&sb, answer);
     say_times(&sb, answer);
-    strbuf_addf(&sb, "  %s%s\n",
-                answer_bool(answer, "counted") ? "counted: the verdict depends on it"
-                                               : "not counted: the verdict does not depend on it",
-                answer_bool(answer, "sealed") ? "; its scores are sealed" : "");
+    say_part(&sb, answer);
     const cJSON *budgets = json_member(answer, "budgets");
     say_budget(&sb, budgets, "crashes", "crashes");
     say_budget(&sb, budgets, "attempts", "attempts");

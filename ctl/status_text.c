@@ -236,30 +236,37 @@ static const struct {
     {"apparatus", "wait until the apparatus check holds"},
 };
 
-/* A line a check: "apparatus reference: score.acc holds: expected 0.7 within 0.01, got 0.7". */
+void status_check(struct strbuf *sb, const cJSON *check)
+{
+    const cJSON *holds = json_member(check, "holds");
+    const cJSON *value = json_member(check, "value");
+    const cJSON *expected = json_member(check, "expected");
+    const cJSON *within = json_member(check, "within");
+    const char *cause = answer_text(check, "cause", NULL);
+    strbuf_addf(sb, "apparatus %s: %s ", answer_text(check, "name", "?"),
+                answer_text(check, "metric", "?"));
+    if (cJSON_IsNull(holds) && cause != NULL) {
+        strbuf_addf(sb, "could not be measured (%s)", cause);
+    } else if (cJSON_IsNull(holds)) {
+        strbuf_addf(sb, "is not known yet (%s)", answer_text(check, "state", "?"));
+    } else {
+        strbuf_adds(sb, cJSON_IsTrue(holds) ? "holds" : "DOES NOT HOLD");
+    }
+    if (cJSON_IsNumber(expected) && cJSON_IsNumber(within)) {
+        strbuf_addf(sb, ": expected %.10g within %.10g", expected->valuedouble,
+                    within->valuedouble);
+    }
+    if (cJSON_IsNumber(value)) {
+        strbuf_addf(sb, ", got %.10g", value->valuedouble);
+    }
+    strbuf_addc(sb, '\n');
+}
+
 static void status_apparatus(struct strbuf *sb, const cJSON *summary)
 {
     const cJSON *list = json_member(summary, "apparatus");
     for (const cJSON *a = list ? list->child : NULL; a != NULL; a = a->next) {
-        const cJSON *holds = json_member(a, "holds");
-        const cJSON *value = json_member(a, "value");
-        const cJSON *expected = json_member(a, "expected");
-        const cJSON *within = json_member(a, "within");
-        strbuf_addf(sb, "apparatus %s: %s ", answer_text(a, "name", "?"),
-                    answer_text(a, "metric", "?"));
-        if (cJSON_IsNull(holds)) {
-            strbuf_addf(sb, "is not known yet (%s)", answer_text(a, "state", "?"));
-        } else {
-            strbuf_adds(sb, cJSON_IsTrue(holds) ? "holds" : "DOES NOT HOLD");
-        }
-        if (cJSON_IsNumber(expected) && cJSON_IsNumber(within)) {
-            strbuf_addf(sb, ": expected %.10g within %.10g", expected->valuedouble,
-                        within->valuedouble);
-        }
-        if (cJSON_IsNumber(value)) {
-            strbuf_addf(sb, ", got %.10g", value->valuedouble);
-        }
-        strbuf_addc(sb, '\n');
+        status_check(sb, a);
     }
 }
 

@@ -29,6 +29,10 @@ void status_line(struct strbuf *sb, const struct term *t, const cJSON *summary);
 /* The daemon's own line. */
 void status_daemon(struct strbuf *sb, const struct term *t, const cJSON *ping);
 
+/* A line: "apparatus reference: score.acc holds: expected 0.7 within 0.01, got 0.7". Of explain's
+ * and of status's. */
+void status_check(struct strbuf *sb, const cJSON *check);
+
 /* A line when the history is unverified (of a summary, or of the answer to verdict); else nothing.
  */
 void status_history(struct strbuf *sb, const cJSON *answer);

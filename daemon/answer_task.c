@@ -5,7 +5,6 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "daemon/answer.h"
-#include "daemon/apparatus.h"
 #include "daemon/attempts.h"
 #include "daemon/core/explain.h"
 #include "daemon/prepare.h"
@@ -110,6 +109,7 @@ int answer_cells(struct answer_context *ctx, const cJSON *params, cJSON **result
     json_put_int(*result, "offset", offset);
     json_put(*result, "stages", stages);
     json_put(*result, "cells", cells);
+    json_put(*result, "apparatus", summary_checks(h));
     return 0;
 }
 
@@ -296,7 +296,7 @@ int answer_explain(struct answer_context *ctx, const cJSON *params, cJSON **resu
     put_task(o, ctx->shell, h, task);
     bool of_grid = !hosted_is_check(h, task);
     json_put_string(o, "cell", of_grid ? p->cells[hosted_cell(h, task)].name : NULL);
-    cJSON *check = of_grid ? NULL : apparatus_json(h, h->bundle, task, &h->tasks[task]);
+    cJSON *check = of_grid ? NULL : summary_check(h, task);
     json_put(o, "apparatus", check != NULL ? check : cJSON_CreateNull());
     json_put_bool(o, "counted", of_grid && program_stage_is_counted(p, stage));
     json_put_bool(o, "sealed",

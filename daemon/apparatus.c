@@ -1,13 +1,18 @@
 #include "daemon/apparatus.h"
 
+#include <ctype.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "daemon/prepare.h"
+#include "daemon/shim/files.h"
 #include "prereg/pinned.h"
 #include "prereg/task.h"
 #include "state/apparatus.h"
@@ -219,6 +224,30 @@ bool apparatus_is_current(const struct apparatus *a, const struct bundle *b,
     cJSON_Delete(task);
     free(path);
     return same;
+}
+
+void apparatus_last_words(const char *attempt_folder, char *text, size_t size)
+{
+    char tail[2048];
+    char *path = path_join(attempt_folder, SHIM_STDERR_FILE);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    off_t end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+    off_t from = end > (off_t)sizeof(tail) ? end - (off_t)sizeof(tail) : 0;
+    ssize_t n = fd < 0 ? 0 : pread(fd, tail, sizeof(tail), from);
+    size_t to = n > 0 ? (size_t)n : 0;
+    while (to > 0 && isspace((unsigned char)tail[to - 1])) {
+        to--;
+    }
+    size_t begin = to;
+    while (begin > 0 && tail[begin - 1] != '\n') {
+        begin--;
+    }
+    (void)snprintf(text, size, "%.*s", (int)(to - begin), tail + begin);
+    text_make_utf8(text);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    free(path);
 }
 
 /* ---- how it stands ---- */

@@ -42,6 +42,10 @@ enum core_result_check apparatus_judge(const struct apparatus *a, const cJSON *r
 bool apparatus_is_current(const struct apparatus *a, const struct bundle *b,
                           const char *attempt_folder);
 
+/* The last line that a check's worker left on standard error, for people; "" when there is none. A
+ * reference model's scores are nobody's secret. */
+void apparatus_last_words(const char *attempt_folder, char *text, size_t size);
+
 /* A line of provenance.json and status: {"name","stage","metric","expected","within","value",
  * "holds","why"}. Reads the accepted result; call it off the loop or for a person's question. */
 cJSON *apparatus_json(const struct hosted *h, const struct bundle *b, uint32_t task,

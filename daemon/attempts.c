@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "daemon/apparatus.h"
 #include "daemon/prepare.h"
 #include "daemon/shim/files.h"
 
@@ -236,7 +237,12 @@ void attempts_on_ended(void *ctx, const struct attempt_key *key, const struct at
     ev.ended.user_ms = end->user_ms;
     ev.ended.system_ms = end->system_ms;
     ev.ended.max_rss_bytes = end->max_rss_bytes;
-    ev.text = end->detail[0] == '\0' ? NULL : end->detail;
+    char words[300] = "";
+    if (end->detail[0] == '\0' && !(end->reason == END_EXITED && end->code == 0) &&
+        hosted_is_check(shell_program(a->shell, key->program), key->task)) {
+        apparatus_last_words(a->folder, words, sizeof(words)); /* why it cannot be made */
+    }
+    ev.text = end->detail[0] != '\0' ? end->detail : words[0] != '\0' ? words : NULL;
     post(a, &ev);
 }
 

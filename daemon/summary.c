@@ -218,15 +218,24 @@ static cJSON *not_running_json(const struct shell *sh, const struct hosted *h)
 
 /* ---- the whole ---- */
 
-static cJSON *checks_json(const struct hosted *h)
+cJSON *summary_check(const struct hosted *h, uint32_t task)
+{
+    const struct task_row *row = &h->tasks[task];
+    cJSON *o = apparatus_json(h, h->bundle, task, row);
+    if (o != NULL) {
+        json_put_string(o, "state", summary_task_state(row, clock_wall()));
+        json_put_string(o, "cause", row->cause != CAUSE_NONE ? cause_name(row->cause) : NULL);
+        json_put_int(o, "attempts", row->n_attempts);
+    }
+    return o;
+}
+
+cJSON *summary_checks(const struct hosted *h)
 {
     cJSON *list = json_array();
     for (size_t i = 0; i < h->n_checks; i++) {
-        uint32_t task = (uint32_t)(h->n_tasks + i);
-        cJSON *o = apparatus_json(h, h->bundle, task, &h->tasks[task]);
+        cJSON *o = summary_check(h, (uint32_t)(h->n_tasks + i));
         if (o != NULL) {
-            json_put_string(o, "state", summary_task_state(&h->tasks[task], clock_wall()));
-            json_put_int(o, "attempts", h->tasks[task].n_attempts);
             json_push(list, o);
         }
     }
@@ -342,7 +351,7 @@ cJSON *summary_json(const struct shell *sh, const struct hosted *h)
     json_put(o, "stages", stages);
     json_put(o, "tasks", tasks_json(sh, h));
     json_put(o, "counted", counted_json(h));
-    json_put(o, "apparatus", checks_json(h));
+    json_put(o, "apparatus", summary_checks(h));
     json_put(o, "causes", causes_json(h, &n_attempts));
     json_put_int(o, "attempts", n_attempts);
     json_put_int(o, "garbage_lines", malformed);

@@ -108,8 +108,13 @@ void apparatus_blocked(struct core *c, struct program *p, uint32_t task, const c
     if (!slot->declared || cause == CAUSE_STOPPED) {
         return; /* nothing waits for it; nothing is left to start */
     }
-    (void)snprintf(why, sizeof(why), "apparatus.%s: %s", slot->name,
-                   text != NULL ? text : cause_name(cause));
+    if (cause == CAUSE_APPARATUS) {
+        (void)snprintf(why, sizeof(why), "apparatus.%s: %s", slot->name,
+                       text != NULL ? text : cause_name(cause));
+    } else {
+        (void)snprintf(why, sizeof(why), "apparatus.%s could not be made (%s)%s%s", slot->name,
+                       cause_name(cause), text != NULL ? ": " : "", text != NULL ? text : "");
+    }
     program_pause(c, p, PAUSE_APPARATUS, why);
 }
 
