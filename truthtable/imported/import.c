@@ -353,11 +353,9 @@ static int take_records(struct import *im, const char *path, struct err *err)
     cJSON *file = NULL;
     evidence_init(&e, im->program);
     int rc = digest_file(path, &digest, &n_bytes, err);
+    /* whole and of this program */
+    rc = rc == 0 ? evidence_read_file(&e, path, REPLAY_RECORDS_BYTES_MAX, err) : rc;
     rc = rc == 0 ? json_read_file_lax(path, REPLAY_RECORDS_BYTES_MAX, &file, err) : rc;
-    if (rc == 0) {
-        rc = evidence_read_records(&e, file, err); /* whole and of this program */
-        rc = rc == 0 ? 0 : err_wrap(err, "%s", path);
-    }
     if (rc == 0) {
         cJSON *receipt = import_receipt(im, "records", path, &digest, n_bytes);
         json_put_string(receipt, "label", e.label);
