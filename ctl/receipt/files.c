@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/json_pull.h"
 #include "base/xalloc.h"
 
 #define CHUNK_BYTES ((size_t)256 << 10)
@@ -249,6 +250,34 @@ int files_read_json(const struct receipt_files *files, const char *name, cJSON *
     *out = NULL;
     int rc = files_read(files, name, &text, f);
     if (rc == 0 && json_parse(text.buf, text.len, out, &err) != 0) {
+        rc = fault_from(f, &err);
+    }
+    strbuf_release(&text);
+    return rc;
+}
+
+int tree_parse(const char *text, size_t len, bool lax, struct arena *arena, cJSON **out,
+               struct err *err)
+{
+    struct json_pull p;
+    enum json_token token = JSON_END;
+    *out = NULL;
+    json_pull_init(&p, text, len, lax);
+    int rc = json_pull_next(&p, &token, err);
+    rc = rc == 0 ? json_pull_value(&p, token, arena, out, err) : rc;
+    rc = rc == 0 ? json_pull_next(&p, &token, err) : rc; /* that nothing comes after it */
+    json_pull_release(&p);
+    return rc;
+}
+
+int files_read_tree(const struct receipt_files *files, const char *name, struct arena *arena,
+                    cJSON **out, struct fault *f)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err err;
+    *out = NULL;
+    int rc = files_read(files, name, &text, f);
+    if (rc == 0 && tree_parse(text.buf, text.len, false, arena, out, &err) != 0) {
         rc = fault_from(f, &err);
     }
     strbuf_release(&text);

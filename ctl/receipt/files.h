@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/digest.h"
 #include "base/strbuf.h"
 #include "ctl/receipt/fault.h"
@@ -49,6 +50,12 @@ int files_read(const struct receipt_files *files, const char *name, struct strbu
 /* The same, parsed strictly; the caller deletes *out. */
 int files_read_json(const struct receipt_files *files, const char *name, cJSON **out,
                     struct fault *f) MUST_CHECK;
+/* The same as a tree that lives in the arena: much quicker, and never for cJSON_Delete. */
+int files_read_tree(const struct receipt_files *files, const char *name, struct arena *arena,
+                    cJSON **out, struct fault *f) MUST_CHECK;
+/* One JSON text as such a tree; lax: as json_parse_lax() reads. */
+int tree_parse(const char *text, size_t len, bool lax, struct arena *arena, cJSON **out,
+               struct err *err) MUST_CHECK;
 /* Takes the digest of one file's bytes into it. */
 int files_digest(const struct receipt_files *files, struct receipt_file *file,
                  struct fault *f) MUST_CHECK;

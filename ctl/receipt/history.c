@@ -12,6 +12,8 @@ struct reading {
     const char *id; /* "<name>-<first 8 hex of root>" */
     struct wall_time locked;
     struct digest prev;
+    struct strbuf again;  /* a line as it is written; reused */
+    struct arena of_line; /* its tree; likewise */
     struct fault *f;
 };
 
@@ -40,16 +42,16 @@ static int hash_of_line(const struct reading *r, const char *text, size_t len, c
     return 0;
 }
 
-static int check_form(const struct reading *r, const cJSON *line, const char *text, size_t len)
+static int check_form(struct reading *r, const cJSON *line, const char *text, size_t len)
 {
-    struct strbuf again = STRBUF_INIT;
     struct err err;
-    int rc = json_canonical(line, &again, &err) != 0 ? fault_from(r->f, &err) : 0;
-    if (rc == 0 && (again.len != len || memcmp(again.buf, text, len) != 0)) {
-        rc = fault_says(r->f, "is not in the form in which the daemon writes a row");
+    strbuf_clear(&r->again);
+    if (json_canonical(line, &r->again, &err) != 0) {
+        return fault_from(r->f, &err);
     }
-    strbuf_release(&again);
-    return rc;
+    return r->again.len == len && memcmp(r->again.buf, text, len) == 0
+               ? 0
+               : fault_says(r->f, "is not in the form in which the daemon writes a row");
 }
 
 static int check_chain(struct reading *r, const cJSON *line, const char *text, size_t len)
@@ -342,13 +344,12 @@ static int take_line(struct reading *r, const char *text, size_t len)
 {
     cJSON *line = NULL;
     struct err err;
-    if (json_parse(text, len, &line, &err) != 0) {
+    arena_clear(&r->of_line);
+    if (tree_parse(text, len, false, &r->of_line, &line, &err) != 0) {
         return fault_from(r->f, &err);
     }
     int rc = check_chain(r, line, text, len);
-    rc = rc == 0 ? take_row(r, line) : rc;
-    cJSON_Delete(line);
-    return rc;
+    return rc == 0 ? take_row(r, line) : rc;
 }
 
 /* Stages without dependencies begin ready; the first row's moves rest on that. */
@@ -378,12 +379,13 @@ int history_read(struct history *h, const struct program *p, const struct lock *
     const char *text = NULL;
     size_t len = 0;
     char *id = lock_program_id(lock);
-    struct reading r = {.h = h, .lock = lock, .id = id, .f = f};
+    struct reading r = {.h = h, .lock = lock, .id = id, .again = STRBUF_INIT, .f = f};
     const cJSON *time = json_member(lock->json, "time");
     *h = (struct history){.program = p, .n_tasks = program_n_tasks(p)};
     h->amended = json_array();
     h->unblindings = json_array();
     h->checks = json_object();
+    arena_init(&r.of_line);
     init_tasks(h);
     fault_at(f, RECEIPT_LOCK, 0);
     int rc = cJSON_IsString(time) && clock_wall_parse(time->valuestring, &r.locked)
@@ -405,6 +407,8 @@ int history_read(struct history *h, const struct program *p, const struct lock *
         qsort(h->attempts, h->n_attempts, sizeof(*h->attempts), by_task);
     }
     lines_release(&l);
+    arena_release(&r.of_line);
+    strbuf_release(&r.again);
     free(id);
     return rc;
 }

@@ -236,7 +236,6 @@ int receipt_verify(const struct verify_spec *spec, struct verify_answer *out)
     cJSON_Delete(v.established);
     cJSON_Delete(v.reruns);
     cJSON_Delete(v.claimed);
-    cJSON_Delete(v.provenance);
     history_release(&v.history);
     free(v.places);
     lock_free(v.lock);

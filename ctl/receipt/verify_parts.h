@@ -27,7 +27,7 @@ struct verifying {
     bool has_evidence;
     struct evidence evidence;
     struct verdict verdict;
-    cJSON *provenance;
+    cJSON *provenance;  /* in the arena */
     cJSON *established; /* of the answer */
     cJSON *reruns;      /* likewise, as the next */
     cJSON *claimed;

@@ -24,7 +24,8 @@ static void keep_place(struct verifying *v, size_t task, const cJSON *result)
     }
 }
 
-static int take_result(struct verifying *v, size_t task, const char *text, cJSON **result)
+static int take_result(struct verifying *v, size_t task, const char *text, struct arena *arena,
+                       cJSON **result)
 {
     const size_t n_stages = v->program->n_stages;
     const struct digest found = digest_bytes(text, strlen(text));
@@ -37,7 +38,7 @@ static int take_result(struct verifying *v, size_t task, const char *text, cJSON
         digest_hex(&found, b);
         return fault_differs(v->f, "the result is not the one that the journal accepted", a, b);
     }
-    if (json_parse_lax(text, strlen(text), result, &err) != 0 ||
+    if (tree_parse(text, strlen(text), true, arena, result, &err) != 0 ||
         evidence_add_result(&v->evidence, task / n_stages, task % n_stages, *result, &err) != 0) {
         return fault_from(v->f, &err);
     }
@@ -46,7 +47,7 @@ static int take_result(struct verifying *v, size_t task, const char *text, cJSON
 }
 
 /* Everything beside the result's text follows from the journal and that text. */
-static int check_line(struct verifying *v, size_t task, const cJSON *line,
+static int check_line(struct verifying *v, size_t task, const cJSON *line, struct arena *arena,
                       const struct strbuf *found)
 {
     struct strbuf expected = STRBUF_INIT;
@@ -56,7 +57,7 @@ static int check_line(struct verifying *v, size_t task, const cJSON *line,
     const size_t at = v->f->line;
     int rc = 0;
     if (done && cJSON_IsString(text)) {
-        rc = take_result(v, task, text->valuestring, &result);
+        rc = take_result(v, task, text->valuestring, arena, &result);
     }
     if (rc == 0) {
         parts_record(&expected, &v->history, task,
@@ -68,7 +69,6 @@ static int check_line(struct verifying *v, size_t task, const cJSON *line,
     if (rc == 0 && done && result == NULL) {
         rc = fault_says(v->f, "the task is done, and its result is missing");
     }
-    cJSON_Delete(result);
     strbuf_release(&expected);
     return rc;
 }
@@ -102,7 +102,7 @@ static int check_task(struct verifying *v, size_t task, const cJSON *line)
     return 0;
 }
 
-static int take_line(struct verifying *v, size_t task, char *text, size_t len)
+static int take_line(struct verifying *v, size_t task, struct arena *arena, char *text, size_t len)
 {
     cJSON *line = NULL;
     struct err err;
@@ -110,14 +110,13 @@ static int take_line(struct verifying *v, size_t task, char *text, size_t len)
     if (task >= v->history.n_tasks) {
         return fault_says(v->f, "a line more than the %zu tasks of the plan", v->history.n_tasks);
     }
-    if (json_parse(text, len, &line, &err) != 0) {
+    arena_clear(arena);
+    if (tree_parse(text, len, false, arena, &line, &err) != 0) {
         return fault_from(v->f, &err);
     }
     set_end(v, task);
     int rc = check_task(v, task, line);
-    rc = rc == 0 ? check_line(v, task, line, &found) : rc;
-    cJSON_Delete(line);
-    return rc;
+    return rc == 0 ? check_line(v, task, line, arena, &found) : rc;
 }
 
 static int executed_records(struct verifying *v)
@@ -126,6 +125,8 @@ static int executed_records(struct verifying *v)
     const char *text = NULL;
     size_t len = 0;
     size_t task = 0;
+    struct arena of_line;
+    arena_init(&of_line);
     v->places = xcalloc(v->history.n_tasks, sizeof(*v->places));
     int rc = lines_open(&l, &v->files, RECEIPT_RECORDS, RECEIPT_LINE_MAX, v->f);
     while (rc == 0) {
@@ -133,13 +134,14 @@ static int executed_records(struct verifying *v)
         if (rc != 0 || text == NULL) {
             break;
         }
-        rc = take_line(v, task++, l.buf.buf + (text - l.buf.buf), len);
+        rc = take_line(v, task++, &of_line, l.buf.buf + (text - l.buf.buf), len);
     }
     if (rc == 0 && task != v->history.n_tasks) {
         rc = fault_differs_int(v->f, "lines, one for each planned task",
                                (long long)v->history.n_tasks, (long long)task);
     }
     lines_release(&l);
+    arena_release(&of_line);
     return rc;
 }
 

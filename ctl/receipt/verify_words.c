@@ -31,8 +31,9 @@ static void about_records(const struct verifying *v, cJSON *list)
                                    : "That the rerun files tell what came out: it is the word of "
                                      "their writer, whom nobody vouches for.");
     }
-    json_push_string(list, "Hosts, processors, kernels, memory and times of attempts are the "
-                           "daemon's word; what a result says of its BLAS and threads was compared.");
+    json_push_string(list,
+                     "Hosts, processors, kernels, memory and times of attempts are the "
+                     "daemon's word; what a result says of its BLAS and threads was compared.");
     json_push_string(list, "That nobody read a sealed score in the files: that leaves no trace.");
     if (v->other_workers) {
         json_push_string(list,

@@ -46,7 +46,6 @@ static void clean_up(void)
     struct err ignored;
     verdict_release(&v.verdict);
     evidence_release(&v.evidence);
-    cJSON_Delete(v.provenance);
     history_release(&v.history);
     free(v.places);
     lock_free(v.lock);
@@ -123,7 +122,6 @@ static int run_step(enum target t)
     default:
         w.provenance = NULL;
         rc = verify_provenance(&w);
-        cJSON_Delete(w.provenance);
         break;
     }
     arena_release(&w.arena);
