@@ -55,7 +55,10 @@ static void on_verified(struct job *job)
 {
     struct verify_job *j = (struct verify_job *)job;
     struct attempt *a = j->shell->stopping ? NULL : attempt_find(j->shell, &j->key);
-    if (a != NULL && is_outdated(j)) {
+    if (a != NULL && shell_program(j->shell, j->key.program)->amending != NULL) {
+        a->verifying = false; /* the core has the amendment already */
+        a->judge_again = true;
+    } else if (a != NULL && is_outdated(j)) {
         struct core_act again = {.kind = ACT_VERIFY,
                                  .program = j->key.program,
                                  .task = j->key.task,
@@ -83,6 +86,20 @@ static void on_verified(struct job *job)
     bundle_unref(j->bundle);
     free(j->folder);
     free(j);
+}
+
+void shell_verify_again(struct shell *sh, uint32_t program)
+{
+    for (struct attempt *a = sh->attempts; a != NULL; a = a->next) {
+        struct core_act act = {.kind = ACT_VERIFY,
+                               .program = a->key.program,
+                               .task = a->key.task,
+                               .attempt_no = a->key.no};
+        if (a->key.program == program && a->judge_again) {
+            a->judge_again = false;
+            shell_verify_attempt(sh, &act);
+        }
+    }
 }
 
 void shell_verify_attempt(struct shell *sh, const struct core_act *act)

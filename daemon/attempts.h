@@ -20,11 +20,12 @@ struct attempt {
     char *folder;
     int64_t offset; /* of events.jsonl: taken in and posted */
     char unit[EVENTS_UNIT_SIZE];
-    bool preparing; /* a job makes its folder: neither alive nor dead yet */
-    bool up;        /* start.json was seen */
-    bool ended;     /* the executor said so */
-    bool dirty;     /* events.jsonl was written to */
-    bool verifying; /* a job is at it */
+    bool preparing;   /* a job makes its folder: neither alive nor dead yet */
+    bool up;          /* start.json was seen */
+    bool ended;       /* the executor said so */
+    bool dirty;       /* events.jsonl was written to */
+    bool verifying;   /* a job is at it */
+    bool judge_again; /* verified while an amendment waited to be written: again once it is */
     bool closing;
     bool has_watch;
     uv_fs_event_t watch;

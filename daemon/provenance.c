@@ -12,6 +12,8 @@
 #include "daemon/result.h"
 #include "daemon/shim/files.h"
 
+#define THREADS_MAX 65536 /* more is no number of threads */
+
 /* ---- from the store ---- */
 
 static int take_attempt(void *ctx, uint32_t task, const struct attempt_row *a, struct err *err)
@@ -119,9 +121,9 @@ static void put_result_facts(cJSON *o, const char *folder, int64_t threads)
     if (json_read_file_lax(path, RESULT_BYTES_MAX, &result, &err) == 0) {
         const cJSON *facts = json_member(result, "facts");
         const cJSON *b = json_member(facts, "blas");
-        const cJSON *t = json_member(facts, "threads");
+        int64_t said = 0;
         blas = cJSON_IsString(b) ? b->valuestring : NULL;
-        threads = cJSON_IsNumber(t) ? (int64_t)t->valuedouble : threads;
+        threads = json_get_int(facts, "threads", 1, THREADS_MAX, &said, &err) == 0 ? said : threads;
     }
     put_text_or_null(o, "blas", blas);
     char *core = machine_blas_core(blas);

@@ -96,6 +96,7 @@ static void on_committed(void *ctx, const struct state_row *rows, size_t n)
         clocks_at_row(h, rows[i].time);
         if (rows[i].kind == ROW_AMENDED) {
             amended_take_effect(h);
+            shell_verify_again(sh, rows[i].program);
         }
         log_row(h, &rows[i]);
         if (row_kind_is_of_task(rows[i].kind) && rows[i].attempt.no != 0) {

@@ -70,10 +70,12 @@ int shell_serve(const char *state, struct err *err) MUST_CHECK;
 /* ---- what the acts come to; each is one file ---- */
 void shell_start_attempt(struct shell *sh, const struct core_act *act);  /* act_start.c */
 void shell_verify_attempt(struct shell *sh, const struct core_act *act); /* act_verify.c */
-void shell_link_result(struct shell *sh, const struct core_act *act);    /* act_link.c */
-void shell_open_records(struct shell *sh, uint32_t program);             /* act_records.c */
-void shell_compute_verdict(struct shell *sh, uint32_t program);          /* act_verdict.c */
-void shell_write_report(struct shell *sh, uint32_t program);             /* act_report.c */
+/* An amendment of the program has taken effect: what was verified while it waited. */
+void shell_verify_again(struct shell *sh, uint32_t program);          /* act_verify.c */
+void shell_link_result(struct shell *sh, const struct core_act *act); /* act_link.c */
+void shell_open_records(struct shell *sh, uint32_t program);          /* act_records.c */
+void shell_compute_verdict(struct shell *sh, uint32_t program);       /* act_verdict.c */
+void shell_write_report(struct shell *sh, uint32_t program);          /* act_report.c */
 /* Stopping does not wait for prereg-report, which goes on. */
 void shell_close_report(struct hosted *h); /* act_report.c */
 void shell_watch_disk(struct shell *sh);   /* disk.c; looks for what may have been mended, too */

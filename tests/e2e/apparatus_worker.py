@@ -15,6 +15,7 @@ with open(os.environ["PREREG_EVENTS"], "ab", buffering=0) as events:
     events.write(b'{"type":"section","name":"step"}\n')
 result = {"protocol": 1, "attempt": task["attempt"], "facts": {"threads": 1, "blas": "OpenBLAS 0.3, core Haswell"}}
 if stage == "train":
+    result["facts"]["threads"] = 1e300  # no number of threads: not believed
     with open("model.json", "w", encoding="utf-8") as f:
         json.dump({"skill": 0.6}, f)
     with open("model.json", "rb") as f:
