@@ -9,6 +9,10 @@
 #include "truthtable/instruments/mixed.h"
 
 #define INTERCEPT "intercept"
+/* A factor may have as many levels as there are cells: what is beyond these is no model but a way
+ * to take the memory and the time of all instruments. */
+#define NUMBERS_MAX ((size_t)1 << 22) /* columns times cells */
+#define STEP_MAX    1.4e8             /* (groups + columns) columns^2, of one step of the search */
 
 struct column {
     const char *name;      /* "lr[0.002]", "fact.train.router_load" */
@@ -91,6 +95,33 @@ static void add_fact(struct model *m, const char *term)
     free(stage_name);
 }
 
+static size_t count_columns(const struct model *m)
+{
+    size_t n = 1;
+    const cJSON *term = NULL;
+    cJSON_ArrayForEach(term, json_member(m->spec, "fixed"))
+    {
+        size_t factor = program_find_factor(m->w->p, term->valuestring);
+        n += factor == INDEX_NONE ? 1 : m->w->p->factors[factor].n_levels - 1;
+    }
+    return n;
+}
+
+/* NULL: small enough to be fitted. */
+static const char *too_large(const struct model *m)
+{
+    size_t n = count_columns(m);
+    size_t groups = m->w->p->factors[m->random].n_levels;
+    double step = ((double)groups + (double)n) * (double)n * (double)n;
+    if (n <= NUMBERS_MAX / m->w->p->n_cells && step <= STEP_MAX) {
+        return NULL;
+    }
+    return arena_printf(m->w->arena,
+                        "the fixed terms make %zu columns over %zu cells, with %zu groups: more "
+                        "than is fitted here",
+                        n, m->w->p->n_cells, groups);
+}
+
 static void make_columns(struct model *m)
 {
     struct column *one = add_column(m, INTERCEPT, INTERCEPT);
@@ -130,10 +161,10 @@ struct rows {
     cJSON *dropped;
 };
 
-static struct rows keep_rows(const struct model *m, size_t response)
+static struct rows keep_rows(const struct model *m, size_t response, struct arena *a)
 {
     const struct program *p = m->w->p;
-    struct rows r = {arena_array(m->w->arena, p->n_cells, sizeof(size_t)), 0, json_array()};
+    struct rows r = {arena_array(a, p->n_cells, sizeof(size_t)), 0, json_array()};
     for (size_t i = 0; i < p->n_cells; i++) {
         const char *why = why_dropped(m, response, i);
         if (why == NULL) {
@@ -148,9 +179,9 @@ static struct rows keep_rows(const struct model *m, size_t response)
     return r;
 }
 
-static struct mixed_data data_of(const struct model *m, const struct rows *r, size_t response)
+static struct mixed_data data_of(const struct model *m, const struct rows *r, size_t response,
+                                 struct arena *a)
 {
-    struct arena *a = m->w->arena;
     double *x = arena_array(a, r->n * m->n, sizeof(*x));
     double *y = arena_array(a, r->n, sizeof(*y));
     size_t *group = arena_array(a, r->n, sizeof(*group));
@@ -282,10 +313,12 @@ static void add_up(struct mixed_sum *s, const struct mixed_fit *fit, size_t n_ro
 
 static cJSON *fit_json(const struct model *m, size_t response, struct mixed_sum *sum)
 {
-    struct rows rows = keep_rows(m, response);
-    struct mixed_data data = data_of(m, &rows, response);
+    struct arena arena; /* of this fit alone: there may be many responses */
     struct mixed_fit fit = {0};
-    (void)mixed_fit(&data, m->w->arena, &fit); /* what failed is fit.why */
+    arena_init(&arena);
+    struct rows rows = keep_rows(m, response, &arena);
+    struct mixed_data data = data_of(m, &rows, response, &arena);
+    (void)mixed_fit(&data, &arena, &fit); /* what failed is fit.why */
     cJSON *o = json_object();
     cJSON *constant = json_array();
     json_put_string(o, "response", m->w->p->measures[response].name);
@@ -305,6 +338,7 @@ static cJSON *fit_json(const struct model *m, size_t response, struct mixed_sum 
     add_up(sum, &fit, rows.n,
            arena_printf(m->w->arena, "%s: %s", m->w->p->measures[response].name,
                         fit.why == NULL ? "fitted" : fit.why));
+    arena_release(&arena);
     return o;
 }
 
@@ -360,6 +394,22 @@ static const char *sentence(const struct told *t, const struct mixed_sum *s, siz
     return arena_printf(a, "%s.", text);
 }
 
+/* Nothing is fitted: the instrument says why, and so does every field. */
+static void refuse(struct told *t, const char *why)
+{
+    size_t n = 0;
+    const struct instrument_field *known = instrument_fields(INSTRUMENT_MIXED, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (known[i].is_truth) {
+            told_truth(t, known[i].name, TRUTH_UNKNOWN, why);
+        } else {
+            told_number(t, known[i].name, (double)NAN, why);
+        }
+    }
+    cJSON_DeleteItemFromObjectCaseSensitive(t->json, "why");
+    json_put_string(t->json, "why", why);
+}
+
 void instrument_mixed(struct told *t)
 {
     struct model m = {.w = t->w, .spec = t->spec->spec};
@@ -368,19 +418,26 @@ void instrument_mixed(struct told *t)
                             .deficient = TRUTH_TRUE,
                             .boundary = TRUTH_TRUE};
     m.random = program_find_factor(t->w->p, json_member(m.spec, "random")->valuestring);
-    make_columns(&m);
+    const char *why = too_large(&m);
+    if (why == NULL) {
+        make_columns(&m);
+    } else {
+        refuse(t, why);
+    }
     put_model(t, &m);
     cJSON *fits = json_array();
     struct measure_list responses = work_measures(t->w, m.spec, "response");
-    for (size_t i = 0; i < responses.n; i++) {
+    for (size_t i = 0; why == NULL && i < responses.n; i++) {
         json_push(fits, fit_json(&m, responses.items[i], &sum));
     }
     json_put(t->json, "fits", fits);
-    answer(t, &sum);
+    if (why == NULL) {
+        answer(t, &sum);
+    }
     told_words(t->json,
                arena_printf(t->w->arena,
                             "Linear mixed model by REML, cells as rows, with a random intercept "
                             "for each level of %s; a fit for each response.",
                             t->w->p->factors[m.random].name),
-               sentence(t, &sum, responses.n));
+               why == NULL ? sentence(t, &sum, responses.n) : NULL);
 }

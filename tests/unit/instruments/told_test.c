@@ -455,6 +455,42 @@ static void test_ended(void **state)
     }
 }
 
+/* A factor of very many levels takes no memory by the gigabyte: it is not fitted, and says so. */
+static void test_mixed_too_large(void **state)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct told_program t;
+    (void)state;
+    strbuf_adds(&text, "[program]\nname = \"wide\"\nschema = 1\n[[factor]]\nname = \"arch\"\n"
+                       "levels = [\"a\", \"b\"]\n[[factor]]\nname = \"many\"\nlevels = [0");
+    for (int i = 1; i < 2000; i++) {
+        strbuf_addf(&text, ", %d", i);
+    }
+    strbuf_adds(
+        &text,
+        "]\n[stage.train]\ncommand = [\"./w\"]\n[measure]\nraw = { metric = \"train.raw\" }\n"
+        "[contrast]\narch = { between = { arch = [\"a\", \"b\"] } }\n"
+        "[[input]]\nname = \"i\"\nlevels = [[\"a\", \"contrast.arch.mean > 0\"], "
+        "[\"b\", \"otherwise\"]]\n[table]\ninputs = [\"i\"]\n"
+        "rows = [[\"a\", \"A\"], [\"b\", \"B\"]]\n[outcome]\n"
+        "A = { prior = 0.5, title = \"a\" }\nB = { prior = 0.4, title = \"b\" }\n"
+        "[instrument.mixed]\nresponse = [\"raw\"]\nfixed = [\"many\"]\nrandom = \"arch\"\n"
+        "[forecast]\nsingular = { condition = \"instrument.mixed.singular\", confidence = "
+        "0.9 }\n");
+    told_open(&t, text.buf);
+    cJSON *told = told_compute(&t);
+    static const char why[] =
+        "the fixed terms make 2000 columns over 4000 cells, with 2 groups: more "
+        "than is fitted here";
+    told_expect_text(told, "instruments.mixed.why", why);
+    told_expect_null(told, "instruments.mixed.fields.singular");
+    told_expect_text(told, "forecasts.singular.why", why);
+    assert_int_equal(cJSON_GetArraySize(told_at(told, "instruments.mixed.fits")), 0);
+    cJSON_Delete(told);
+    told_close(&t);
+    strbuf_release(&text);
+}
+
 /* Cells whose training is not done are said, not passed over. */
 static void test_router_not_done(void **state)
 {
@@ -489,7 +525,7 @@ int main(void)
         cmocka_unit_test(test_router),          cmocka_unit_test(test_anchors),
         cmocka_unit_test(test_always),          cmocka_unit_test(test_declared),
         cmocka_unit_test(test_priors_after),    cmocka_unit_test(test_ended),
-        cmocka_unit_test(test_router_not_done),
+        cmocka_unit_test(test_router_not_done), cmocka_unit_test(test_mixed_too_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
