@@ -14,10 +14,16 @@ static int say(const struct ctl_options *o, bool locked, const struct verdict *v
 {
     if (o->json) {
         cJSON *answer = json_object();
+        struct strbuf text = STRBUF_INIT;
+        json_put_int(answer, "schema", 1);
         json_put_bool(answer, "locked", locked);
         json_put_int(answer, "exit_code", (int64_t)verdict_exit_code(verdict));
-        json_put(answer, "verdict", json_copy(verdict_json(verdict)));
-        int rc = out_json(answer, err);
+        int rc = verdict_pretty_in(verdict, answer, &text, err);
+        strbuf_addc(&text, '\n');
+        if (rc == 0) {
+            out_text(&text);
+        }
+        strbuf_release(&text);
         cJSON_Delete(answer);
         return rc;
     }

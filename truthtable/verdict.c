@@ -194,6 +194,16 @@ int verdict_pretty(const struct verdict *v, struct strbuf *out, struct err *err)
     return json_pretty_lists(v->parts->summary, lists, N_LISTS, out, err);
 }
 
+int verdict_pretty_in(const struct verdict *v, cJSON *answer, struct strbuf *out, struct err *err)
+{
+    struct json_list lists[N_LISTS];
+    lists_of(v->parts, lists);
+    if (!cJSON_AddItemReferenceToObject(answer, "verdict", v->parts->summary)) {
+        abort();
+    }
+    return json_pretty_lists(answer, lists, N_LISTS, out, err);
+}
+
 const cJSON *verdict_json(const struct verdict *v)
 {
     struct verdict_parts *parts = v->parts;

@@ -39,6 +39,10 @@ void verdict_release(struct verdict *v);
 /* Appends the text of verdict.json (docs/truth-table.md describes it) without its last newline. Its
  * two lists that may have a million elements, "gates" and "undetermined", are not held for it. */
 int verdict_pretty(const struct verdict *v, struct strbuf *out, struct err *err) MUST_CHECK;
+/* Appends the answer as json_pretty() does, with verdict.json as its member "verdict", which is put
+ * into it. */
+int verdict_pretty_in(const struct verdict *v, cJSON *answer, struct strbuf *out,
+                      struct err *err) MUST_CHECK;
 /* The whole of it as a tree, made when it is first asked for; the verdict's own. */
 const cJSON *verdict_json(const struct verdict *v);
 /* The same but for the elements of the two lists; the verdict's own. */
