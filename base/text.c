@@ -111,6 +111,28 @@ static size_t char_columns(uint32_t cp)
     return wide ? 2 : 1;
 }
 
+static bool is_plain(uint32_t cp)
+{
+    bool control = cp < 0x20 || (cp >= 0x7F && cp < 0xA0) || cp == 0x2028 || cp == 0x2029;
+    bool turns = (cp >= 0x202A && cp <= 0x202E) || (cp >= 0x2066 && cp <= 0x2069);
+    return !control && !turns;
+}
+
+bool text_is_plain(const char *s)
+{
+    size_t left = strlen(s);
+    while (left > 0) {
+        uint32_t cp = 0;
+        size_t n = text_utf8_next(s, left, &cp);
+        if (n == 0 || !is_plain(cp)) {
+            return false;
+        }
+        s += n;
+        left -= n;
+    }
+    return true;
+}
+
 size_t text_columns(const char *s)
 {
     size_t len = strlen(s);

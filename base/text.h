@@ -15,6 +15,9 @@ void text_make_utf8(char *s);
 size_t text_whole_chars(const char *s, size_t len);
 /* Bytes of the well-formed character at s (1..4), 0 when malformed or len is 0; *cp may be NULL. */
 size_t text_utf8_next(const char *s, size_t len, uint32_t *cp);
+/* Well-formed, without control characters (line ends are such, too) and marks that turn the direction
+ * of what follows: safe to print, on one line. */
+bool text_is_plain(const char *s);
 /* Terminal columns of a UTF-8 string (combining marks 0, wide East Asian 2). */
 size_t text_columns(const char *s);
 

@@ -267,17 +267,6 @@ static void on_prepared(struct job *job)
     free(j);
 }
 
-static int check_reason(const char *reason, struct err *err)
-{
-    if (reason[strspn(reason, " \t\n")] == '\0') {
-        return err_set(err, ERR_USAGE, "an amendment needs a reason: it is journalled and printed");
-    }
-    return strlen(reason) <= AMENDMENT_REASON_MAX
-               ? 0
-               : err_set(err, ERR_USAGE, "the reason is longer than %d bytes",
-                         AMENDMENT_REASON_MAX);
-}
-
 static int start_prepare(struct answer_context *ctx, struct hosted *h, const cJSON *params,
                          struct err *err)
 {
@@ -286,7 +275,8 @@ static int start_prepare(struct answer_context *ctx, struct hosted *h, const cJS
     const cJSON *describe = json_member(params, "describe");
     struct core_access access = {0};
     if (json_get_string(params, "path", &path, err) != 0 ||
-        json_get_string(params, "reason", &reason, err) != 0 || check_reason(reason, err) != 0) {
+        json_get_string(params, "reason", &reason, err) != 0 ||
+        amendment_check_reason(reason, err) != 0) {
         return err->code;
     }
     if (path[0] != '/' || (describe != NULL && !cJSON_IsObject(describe))) {

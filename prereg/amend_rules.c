@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "prereg/amend_reads.h"
 #include "prereg/amendment.h"
 
 enum kind {
@@ -188,28 +189,55 @@ static struct place_of place_in(const struct amend_state *s, const cJSON *change
     return of;
 }
 
-int amend_check_paths(const cJSON *changes, enum access_level level, struct err *err)
+/* NULL: it is allowed. Heap. */
+static char *why_not_instrument(const cJSON *before, const cJSON *after, const cJSON *change)
+{
+    const char *reader = amend_bf10_reader(before, after, change);
+    return reader == NULL
+               ? NULL
+               : xasprintf(
+                     "the condition \"%.80s\" reads bf10 under its priors, so they are sealed "
+                     "like the table: " AMEND_SUPERSEDE,
+                     reader);
+}
+
+/* A forecast may rest on what lay open when nothing was scored yet. */
+static bool is_marked(const cJSON *change, enum kind kind, enum access_level level)
+{
+    bool post_hoc = cJSON_IsTrue(json_member(change, "post_hoc"));
+    return post_hoc == (level == ACCESS_SEEN) ||
+           (kind == KIND_FORECASTS && level == ACCESS_NOTHING_SCORED);
+}
+
+static char *why_not_path(const struct amend_file *f, const cJSON *change, enum kind kind)
+{
+    if (!ALLOWED[kind][f->level]) {
+        return xasprintf("is changed by no amendment when %s", access_level_words(f->level));
+    }
+    if (!is_marked(change, kind, f->level)) {
+        return xstrdup("its \"post_hoc\" is not as its level says");
+    }
+    return kind == KIND_INSTRUMENTS ? why_not_instrument(f->before, f->after, change) : NULL;
+}
+
+int amend_check_file(const struct amend_file *f, struct err *err)
 {
     const cJSON *change;
-    int rc = 0;
-    cJSON_ArrayForEach(change, changes)
+    cJSON_ArrayForEach(change, f->changes)
     {
         struct place_of of = place_of_path(change);
-        struct strbuf path = STRBUF_INIT;
-        amendment_path_text(change, &path);
-        const char *name = path.buf == NULL ? "" : path.buf;
-        if (!ALLOWED[of.kind][level]) {
-            rc = err_set(err, ERR_LOCK, "%.120s (%s) is changed by no amendment when %s", name,
-                         of.section, access_level_words(level));
-        } else if (cJSON_IsTrue(json_member(change, "post_hoc")) != (level == ACCESS_SEEN)) {
-            rc = err_set(err, ERR_LOCK, "%.120s: its \"post_hoc\" is not as its level says", name);
-        }
-        strbuf_release(&path);
-        if (rc != 0) {
-            break;
+        char *why = why_not_path(f, change, of.kind);
+        if (why != NULL) {
+            struct strbuf path = STRBUF_INIT;
+            amendment_path_text(change, &path);
+            int rc = err_set(err, ERR_LOCK, "%.100s (%s): %s", path.buf == NULL ? "" : path.buf,
+                             of.section, why);
+            strbuf_release(&path);
+            free(why);
+            return rc;
         }
     }
-    return rc;
+    return 0;
 }
 
 /* ---- what the level alone does not decide ---- */
@@ -276,7 +304,51 @@ static char *why_not(const struct amend_state *s, const cJSON *change, const str
     if (of->kind == KIND_METRIC) {
         return why_not_metric(s, change);
     }
+    if (of->kind == KIND_INSTRUMENTS) {
+        return why_not_instrument(s->now->tree, s->then->tree, change);
+    }
     return of->kind == KIND_PARAMS ? why_not_params(s, of->stage) : NULL;
+}
+
+/* ---- forecasts of what lies open ---- */
+
+static bool reads_open(const struct amend_state *s, const char *condition)
+{
+    for (size_t i = 0; i < s->now->n_stages; i++) {
+        if (!is_open(s, i)) {
+            continue;
+        }
+        if (amend_text_names(condition, s->now->stages[i].name) ||
+            amend_text_names(condition, "instrument")) {
+            return true;
+        }
+        for (size_t m = 0; m < s->now->n_measures; m++) {
+            const struct measure *of = &s->now->measures[m];
+            if (of->stage == i && amend_text_names(condition, of->name)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Of one forecast, or of all where the whole section comes. */
+static bool is_about_open(const struct amend_state *s, const cJSON *change)
+{
+    const char *name = key_at(change, 2);
+    bool of_one = strcmp(key_at(change, 1), "forecast") == 0 && name[0] != '\0';
+    for (size_t i = 0; i < s->then->n_forecasts; i++) {
+        const struct forecast *f = &s->then->forecasts[i];
+        if ((!of_one || strcmp(f->name, name) == 0) && reads_open(s, f->condition.text)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_post_hoc(const struct amend_state *s, const cJSON *change, enum kind kind)
+{
+    return s->level == ACCESS_SEEN || (kind == KIND_FORECASTS && is_about_open(s, change));
 }
 
 void amend_classify(const struct amend_state *state, cJSON *changes, cJSON *refused)
@@ -287,7 +359,7 @@ void amend_classify(const struct amend_state *state, cJSON *changes, cJSON *refu
         struct place_of of = place_in(state, change);
         char *why = why_not(state, change, &of);
         json_put_string(change, "section", of.section);
-        json_put_bool(change, "post_hoc", state->level == ACCESS_SEEN);
+        json_put_bool(change, "post_hoc", is_post_hoc(state, change, of.kind));
         if (why != NULL) {
             struct strbuf path = STRBUF_INIT;
             cJSON *o = json_object();

@@ -5,6 +5,10 @@
  * counters, contrasts, inputs, table, outcomes and the budget are sealed for good at every level;
  * so is what says what is run (name, stages but for their params, workers, contents of data, [pin],
  * [lock]). Whatever the table does not name is refused: nothing is open because it was forgotten.
+ *
+ * Two sections are judged by what conditions read as well: the priors of a bayes instrument are
+ * sealed like the table where a condition of it (or of a validity) reads the bf10 that follows from
+ * them, and a forecast of what lies open is post hoc whatever is sealed.
  */
 #ifndef PREREG_AMEND_RULES_H
 #define PREREG_AMEND_RULES_H
@@ -29,9 +33,16 @@ struct amend_state {
  * allowed {"path":TEXT,"section":TEXT,"why":TEXT} into `refused`. */
 void amend_classify(const struct amend_state *state, cJSON *changes, cJSON *refused);
 
+struct amend_file {
+    const cJSON *changes;
+    enum access_level level;
+    const cJSON *before; /* plans */
+    const cJSON *after;
+};
+
 /* What can be told from the file of an amendment alone, whoever made it: no path that is sealed at
  * that level, and "post_hoc" as the level has it. ERR_LOCK names the first that is not so. */
-int amend_check_paths(const cJSON *changes, enum access_level level, struct err *err) MUST_CHECK;
+int amend_check_file(const struct amend_file *f, struct err *err) MUST_CHECK;
 
 /* `locked` of the amended program: its plan; digests as they are locked, and taken anew only of
  * data whose path changed and of models of [apparatus] that are new; `solved` is given, or NULL for

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "prereg/amend_rules.h"
 
@@ -24,6 +25,21 @@ void amendment_path_text(const cJSON *change, struct strbuf *out)
         strbuf_addf(out, "%s%s", key == path->child ? "" : ".",
                     cJSON_IsString(key) ? key->valuestring : "?");
     }
+}
+
+int amendment_check_reason(const char *reason, struct err *err)
+{
+    if (reason[strspn(reason, " ")] == '\0') {
+        return err_set(err, ERR_USAGE, "an amendment needs a reason: it is journalled and printed");
+    }
+    if (strlen(reason) > AMENDMENT_REASON_MAX) {
+        return err_set(err, ERR_USAGE, "the reason is longer than %d bytes", AMENDMENT_REASON_MAX);
+    }
+    return text_is_plain(reason)
+               ? 0
+               : err_set(err, ERR_USAGE,
+                         "the reason is not plain text on one line: it has control characters, or "
+                         "is not UTF-8");
 }
 
 int amendment_text(const cJSON *amendment, struct strbuf *out, struct err *err)
@@ -217,10 +233,14 @@ static int check_words(const cJSON *a, struct err *err)
     }
     if (json_get_string(a, "time", &text, err) != 0 ||
         json_get_string(a, "program", &text, err) != 0 ||
-        json_get_string(a, "reason", &text, err) != 0 || text[0] == '\0' ||
+        json_get_string(a, "reason", &text, err) != 0 ||
         (describe != NULL && !cJSON_IsObject(describe)) ||
         (signature != NULL && !cJSON_IsObject(signature) && !cJSON_IsNull(signature))) {
         return err_set(err, ERR_LOCK, "it is not a whole amendment");
+    }
+    if (amendment_check_reason(text, err) != 0) {
+        err->code = ERR_LOCK;
+        return ERR_LOCK;
     }
     return 0;
 }
@@ -281,10 +301,15 @@ static int check_parts(const cJSON *locked, struct err *err)
 }
 
 /* By its level, which check_words() found to be one. */
-static int check_rules(const cJSON *a, struct err *err)
+static int check_rules(const cJSON *a, const cJSON *before, const cJSON *after, struct err *err)
 {
-    const char *level = json_member(a, "level")->valuestring;
-    return amend_check_paths(json_member(a, "changes"), access_level_from_name(level), err);
+    struct amend_file f = {
+        .changes = json_member(a, "changes"),
+        .level = access_level_from_name(json_member(a, "level")->valuestring),
+        .before = json_member(before, "plan"),
+        .after = json_member(after, "plan"),
+    };
+    return amend_check_file(&f, err);
 }
 
 int amendments_append(struct amendment_chain *chain, const char *root, cJSON *amendment,
@@ -303,7 +328,7 @@ int amendments_append(struct amendment_chain *chain, const char *root, cJSON *am
         rc = check_parts(locked, err);
     }
     if (rc == 0) {
-        rc = check_rules(amendment, err);
+        rc = check_rules(amendment, chain->locked, locked, err);
     }
     if (rc != 0) {
         cJSON_Delete(locked);

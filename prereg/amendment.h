@@ -61,6 +61,9 @@ cJSON *amendment_changes(const cJSON *from, const cJSON *to);
 /* "plan.measure.mmlu.metric" */
 void amendment_path_text(const cJSON *change, struct strbuf *out);
 
+/* A reason is something, short enough, and plain text on one line; ERR_USAGE. */
+int amendment_check_reason(const char *reason, struct err *err) MUST_CHECK;
+
 /* What the head is of and the signature over; ERR_LOCK when there is no such text. */
 int amendment_text(const cJSON *amendment, struct strbuf *out, struct err *err) MUST_CHECK;
 /* A chain of no amendments; release it. */

@@ -19,11 +19,13 @@ static const char PROGRAM[] =
     "[stage.s]\ncommand = [\"c\"]\nparams = { shots = 5 }\n"
     "[measure]\nm = { metric = \"s.x\", floor = 0.3 }\n"
     "[contrast]\nk = { between = { a = [\"x\", \"y\"] } }\n"
-    "[[input]]\nname = \"i\"\nlevels = [[\"y\", \"otherwise\"]]\n"
-    "[table]\ninputs = [\"i\"]\nrows = [[\"y\", \"O\"]]\n[outcome]\nO = { prior = 0.5, title = "
+    "[[input]]\nname = \"i\"\nlevels = [[\"y\", \"contrast.k.bf10 > 1\"], [\"n\", \"otherwise\"]]\n"
+    "[table]\ninputs = [\"i\"]\nrows = [[\"y\", \"O\"], [\"n\", \"O\"]]\n[outcome]\nO = { prior = "
+    "0.5, title = "
     "\"t\" }\n"
     "[validity]\nv = { condition = \"contrast.k.mean < 1\", on_fail = \"flag\" }\n"
     "[instrument.b]\nkind = \"bayes\"\ncontrast = \"k\"\npriors = { wide = 0.02 }\n"
+    "[instrument.m]\nkind = \"items\"\ncontrast = \"k\"\n"
     "[forecast]\nf = { condition = \"contrast.k.mean > 0\", confidence = 0.8 }\n";
 
 static struct lock *lock;
@@ -121,6 +123,10 @@ static void check_sealed(const cJSON *locked)
     must(cJSON_GetArraySize(m) == 2 && cJSON_GetArraySize(json_member(is, "measure")) == 1);
     must(strcmp(json_member(s, "command")->child->valuestring, "c") == 0);
     must(same(json_member(json_member(locked, "files"), "c"), json_member(lock->files, "c")));
+    const cJSON *all = json_member(is, "instrument"); /* the table reads bf10 under b's priors */
+    const cJSON *b = json_member(all, "b");
+    must(cJSON_GetArraySize(all) > 2 ||
+         json_member(json_member(b, "priors"), "wide")->valuedouble == 0.02);
 }
 
 /* What came of it, said as changes, leads there too. */

@@ -1,0 +1,143 @@
+#include "prereg/amend_reads.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "prereg/amendment.h"
+
+static bool is_of_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+bool amend_text_names(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = strstr(text, name); at != NULL; at = strstr(at + 1, name)) {
+        if ((at == text || !is_of_name(at[-1])) && !is_of_name(at[n])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- priors ---- */
+
+static const char *text_of(const cJSON *o, const char *key, const char *other)
+{
+    const cJSON *v = json_member(o, key);
+    return cJSON_IsString(v) ? v->valuestring : other;
+}
+
+struct source { /* of a contrast's bf10 */
+    const char *instrument;
+    const cJSON *priors; /* NULL: there is none */
+};
+
+static bool is_source(const cJSON *spec, const char *name, const char *contrast)
+{
+    return cJSON_IsObject(spec) && strcmp(text_of(spec, "kind", name), "bayes") == 0 &&
+           strcmp(text_of(spec, "contrast", ""), contrast) == 0 &&
+           cJSON_IsObject(json_member(spec, "priors"));
+}
+
+/* The first in the order of the file: of a lock's plan, "order" has it. */
+static struct source source_of(const cJSON *plan, const char *contrast)
+{
+    const cJSON *all = json_member(plan, "instrument");
+    const cJSON *order = json_member(json_member(plan, "order"), "instrument");
+    bool listed = cJSON_IsArray(order);
+    const cJSON *at = listed ? order->child : cJSON_IsObject(all) ? all->child : NULL;
+    for (; at != NULL; at = at->next) {
+        const char *name = !listed ? at->string : cJSON_IsString(at) ? at->valuestring : "";
+        const cJSON *spec = json_member(all, name);
+        if (is_source(spec, name, contrast)) {
+            return (struct source){name, json_member(spec, "priors")};
+        }
+    }
+    return (struct source){"", NULL};
+}
+
+static bool same_priors(const cJSON *a, const cJSON *b)
+{
+    if (a == NULL || b == NULL) {
+        return a == b;
+    }
+    cJSON *changes = amendment_changes(a, b);
+    bool same = changes->child == NULL;
+    cJSON_Delete(changes);
+    return same;
+}
+
+/* ---- conditions that bind ---- */
+
+static bool reads_bf10(const cJSON *condition, const char *contrast)
+{
+    return cJSON_IsString(condition) && amend_text_names(condition->valuestring, "bf10") &&
+           amend_text_names(condition->valuestring, contrast);
+}
+
+static const char *find_input(const cJSON *plan, const char *contrast)
+{
+    const cJSON *input;
+    cJSON_ArrayForEach(input, json_member(plan, "input"))
+    {
+        const cJSON *level;
+        cJSON_ArrayForEach(level, json_member(input, "levels"))
+        {
+            const cJSON *condition = cJSON_GetArrayItem(level, 1);
+            if (reads_bf10(condition, contrast)) {
+                return condition->valuestring;
+            }
+        }
+    }
+    return NULL;
+}
+
+static const char *find_reader(const cJSON *plan, const char *contrast)
+{
+    const char *found = find_input(plan, contrast);
+    const cJSON *validity;
+    cJSON_ArrayForEach(validity, json_member(plan, "validity"))
+    {
+        const cJSON *condition = json_member(validity, "condition");
+        if (found == NULL && reads_bf10(condition, contrast)) {
+            found = condition->valuestring;
+        }
+    }
+    return found;
+}
+
+/* ---- both ---- */
+
+/* A change of another instrument is not what makes these priors others; one of all instruments, or
+ * of their order, may be. */
+static bool touches(const cJSON *change, const char *before, const char *after)
+{
+    const cJSON *path = json_member(change, "path");
+    const cJSON *part = cJSON_GetArrayItem(path, 1);
+    const cJSON *name = cJSON_GetArrayItem(path, 2);
+    bool of_one = cJSON_IsString(part) && strcmp(part->valuestring, "instrument") == 0 &&
+                  cJSON_IsString(name);
+    return !of_one || strcmp(name->valuestring, before) == 0 ||
+           strcmp(name->valuestring, after) == 0;
+}
+
+const char *amend_bf10_reader(const cJSON *before, const cJSON *after, const cJSON *change)
+{
+    const cJSON *contrast;
+    cJSON_ArrayForEach(contrast, json_member(before, "contrast"))
+    {
+        struct source was = source_of(before, contrast->string);
+        struct source is = source_of(after, contrast->string);
+        if (same_priors(was.priors, is.priors) || !touches(change, was.instrument, is.instrument)) {
+            continue;
+        }
+        const char *reader = find_reader(before, contrast->string);
+        reader = reader != NULL ? reader : find_reader(after, contrast->string);
+        if (reader != NULL) {
+            return reader;
+        }
+    }
+    return NULL;
+}
