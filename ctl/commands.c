@@ -36,7 +36,8 @@ const struct ctl_command ctl_commands[] = {
     {"cells", "[PROGRAM]", "every cell with the state of its tasks", NULL, CTL_JSON, 0, 1,
      cmd_cells},
     {"explain", "TASK", "why a task is in the state it is in",
-     "TASK is CELL/STAGE as `cells` prints it.", CTL_JSON | CTL_PROGRAM, 1, 1, cmd_explain},
+     "TASK is CELL/STAGE or apparatus/NAME, as `cells` prints it.", CTL_JSON | CTL_PROGRAM, 1, 1,
+     cmd_explain},
     {"logs", "TASK", "the last lines of a task's attempt",
      "Standard error and output of the newest attempt (or of --attempt N), at most --lines of "
      "each.\n"

@@ -50,7 +50,7 @@ _preregctl() {
             return
             ;;
         status:* | cells:* | pause:* | resume:* | unblind:* | verdict:* | report:*) words=$(_preregctl_programs) ;;
-        rerun:*) words=$(_preregctl_tasks | sed 's|/[^/]*$||' | sort -u) ;;
+        rerun:*) words=$(_preregctl_tasks | sed '/^apparatus\//d; s|/[^/]*$||' | sort -u) ;;
         explain:* | logs:* | retry:* | cancel:*) words=$(_preregctl_tasks) ;;
         help:*) words="init check lock amend diff status cells explain logs retry cancel pause resume unblind verdict report rebuild replay import export verify sign rerun calibration stop" ;;
         esac
