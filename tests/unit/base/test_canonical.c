@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "base/json.h"
+#include "base/json_arena.h"
 #include "base/rng.h"
 #include "base/xalloc.h"
 
@@ -202,12 +202,58 @@ static void test_other_styles(void **state)
     cJSON_Delete(v);
 }
 
+static cJSON *square(const void *ctx, size_t i, struct arena *arena)
+{
+    const size_t *offset = ctx;
+    cJSON *o = json_arena_new(arena, cJSON_Object);
+    json_arena_add(o, "i", json_arena_number(arena, (double)i));
+    json_arena_add(o, "square", json_arena_number(arena, (double)(i * i + *offset)));
+    return o;
+}
+
+/* What is made while it is written is written as if it had been in the tree. */
+static void test_lists(void **state)
+{
+    static const size_t lengths[] = {0, 1, 3};
+    const size_t offset = 7;
+    (void)state;
+    for (size_t k = 0; k < ARRAY_LEN(lengths); k++) {
+        struct strbuf got = STRBUF_INIT;
+        struct strbuf want = STRBUF_INIT;
+        struct arena arena;
+        struct err err = {0};
+        cJSON *root = json_object();
+        cJSON *inner = json_object();
+        cJSON *place = json_array();
+        json_put(inner, "list", place);
+        json_put(root, "inner", inner);
+        json_put(root, "other", json_array());
+        const struct json_list list = {
+            .place = place, .n = lengths[k], .element = square, .ctx = &offset};
+        assert_int_equal(json_pretty_lists(root, &list, 1, &got, &err), 0);
+        arena_init(&arena);
+        for (size_t i = 0; i < lengths[k]; i++) {
+            json_push(place, json_copy(square(&offset, i, &arena)));
+        }
+        assert_int_equal(json_pretty(root, &want, &err), 0);
+        assert_string_equal(got.buf, want.buf);
+        arena_release(&arena);
+        cJSON_Delete(root);
+        strbuf_release(&got);
+        strbuf_release(&want);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers), cmocka_unit_test(test_shortest),
-        cmocka_unit_test(test_read),    cmocka_unit_test(test_canonical_texts),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_other_styles),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_shortest),
+        cmocka_unit_test(test_read),
+        cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_canonical_texts),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_other_styles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
