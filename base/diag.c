@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "base/xalloc.h"
 
 void diag_init(struct diag *d, const char *file)
@@ -35,6 +36,7 @@ void diag_add(struct diag *d, enum diag_level level, unsigned line, unsigned col
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
+    text_make_line(text);
     ARRAY_GROW(d->items, d->n_items, d->cap);
     d->items[d->n_items++] =
         (struct diag_item){.level = level, .line = line, .column = column, .msg = xstrdup(text)};

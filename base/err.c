@@ -9,7 +9,7 @@
 #include "base/text.h"
 
 /* One line of valid UTF-8, whatever was put in and wherever it was cut: a message goes to journals
- * and sockets, which refuse anything else. */
+ * and sockets, which refuse anything else, and to terminals, which would do what it says. */
 static void msg_tidy(char *msg, size_t size)
 {
     size_t len = strlen(msg);
@@ -17,12 +17,7 @@ static void msg_tidy(char *msg, size_t size)
         len = text_whole_chars(msg, len);
         msg[len] = '\0';
     }
-    for (size_t i = 0; i < len; i++) {
-        if (msg[i] == '\n' || msg[i] == '\r') {
-            msg[i] = ' ';
-        }
-    }
-    text_make_utf8(msg);
+    text_make_line(msg);
 }
 
 int err_set(struct err *err, int code, const char *fmt, ...)

@@ -86,6 +86,20 @@ void text_make_utf8(char *s)
     }
 }
 
+void text_make_line(char *s)
+{
+    size_t len = strlen(s);
+    for (size_t i = 0; i < len;) {
+        uint32_t cp = 0;
+        size_t n = text_utf8_next(s + i, len - i, &cp);
+        if (n == 0 || cp < 0x20 || (cp >= 0x7F && cp < 0xA0)) {
+            n = n == 0 ? 1 : n;
+            memset(s + i, cp == '\n' || cp == '\r' || cp == '\t' ? ' ' : '?', n);
+        }
+        i += n;
+    }
+}
+
 size_t text_whole_chars(const char *s, size_t len)
 {
     size_t start = len;

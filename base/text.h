@@ -11,12 +11,15 @@
 bool text_is_utf8(const char *s, size_t len);
 /* Puts '?' for every byte that is not of a character. */
 void text_make_utf8(char *s);
+/* One line that a terminal shows and does not obey: the same, '?' for every byte of a control
+ * character too, a blank for ends of lines and tabs. */
+void text_make_line(char *s);
 /* How much of s[0..len) is left without a last character that was cut in half. */
 size_t text_whole_chars(const char *s, size_t len);
 /* Bytes of the well-formed character at s (1..4), 0 when malformed or len is 0; *cp may be NULL. */
 size_t text_utf8_next(const char *s, size_t len, uint32_t *cp);
-/* Well-formed, without control characters (line ends are such, too) and marks that turn the direction
- * of what follows: safe to print, on one line. */
+/* Well-formed, without control characters (line ends are such, too) and marks that turn the
+ * direction of what follows: safe to print, on one line. */
 bool text_is_plain(const char *s);
 /* Terminal columns of a UTF-8 string (combining marks 0, wide East Asian 2). */
 size_t text_columns(const char *s);

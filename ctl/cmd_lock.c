@@ -46,30 +46,44 @@ static int build(const struct ctl_options *o, const struct proof *proof, struct 
     return rc;
 }
 
+/* The lock of before, which stays where it is of the same values: not with a signature that does
+ * not hold, and not with another where it is stamped. */
+static int look_at_old(const struct program *p, const struct lock *lock,
+                       const struct lock_paths *paths, struct err *err)
+{
+    struct lock *old = NULL;
+    struct signature_check signer = {0};
+    bool stamped = file_kind_at(paths->tsr) != FILE_ABSENT;
+    int rc = lock_read(paths->lock, &old, err);
+    if (rc != 0) {
+        return rc;
+    }
+    if (stamped && (strcmp(old->root, lock->root) != 0 ||
+                    (old->signature == NULL && lock->signature != NULL))) {
+        rc = err_set(err, ERR_EXISTS, "%s is the time stamp of the lock that is there", paths->tsr);
+    } else if (old->signature != NULL && strcmp(old->root, lock->root) == 0) {
+        rc = lock_check_signer(p, old, NULL, &signer, err);
+        signature_check_release(&signer);
+    }
+    lock_free(old);
+    return rc;
+}
+
 /* A time stamp is of a lock's bytes: a lock that has one is not replaced in passing, and a request
  * of the old bytes does not stay beside the new ones. */
-static int write_lock(const struct ctl_options *o, const struct lock *lock,
+static int write_lock(const struct ctl_options *o, const struct program *p, const struct lock *lock,
                       const struct lock_paths *paths, struct err *err)
 {
     struct digest before = {0};
     struct digest after = {0};
     bool was_there = file_kind_at(paths->lock) == FILE_REGULAR;
-    bool stamped = file_kind_at(paths->tsr) != FILE_ABSENT;
     int rc = was_there ? digest_file(paths->lock, &before, NULL, err) : 0;
-    if (rc == 0 && stamped && !o->replace) {
-        struct lock *old = NULL;
-        rc = lock_read(paths->lock, &old, err);
-        if (rc == 0 && (strcmp(old->root, lock->root) != 0 ||
-                        (old->signature == NULL && lock->signature != NULL))) {
-            rc = err_set(err, ERR_EXISTS, "%s is the time stamp of the lock that is there",
-                         paths->tsr);
-        }
-        lock_free(old);
+    if (rc == 0 && was_there && !o->replace) {
+        rc = look_at_old(p, lock, paths, err);
     }
     rc = rc == 0 ? lock_write(lock, paths->lock, o->replace, err) : rc;
-    if (rc == ERR_EXISTS) {
-        return err_wrap(
-            err, "the program was locked before with other values (--replace gives that up)");
+    if (rc != 0 && was_there && !o->replace) {
+        return err_wrap(err, "the program is locked already (--replace gives that lock up)");
     }
     rc = rc == 0 ? digest_file(paths->lock, &after, NULL, err) : rc;
     if (rc == 0 && !digest_equal(&before, &after)) {
@@ -89,7 +103,7 @@ static int make(const struct ctl_options *o, const struct proof *proof, struct e
     struct lock_paths paths;
     lock_paths_init(&paths, o->args[0]);
     int rc = build(o, proof, &lock, err);
-    rc = rc == 0 ? write_lock(o, lock, &paths, err) : rc;
+    rc = rc == 0 ? write_lock(o, proof->program, lock, &paths, err) : rc;
     /* what lies there now, which may be the lock of before */
     rc = rc == 0 ? lock_read(paths.lock, &written, err) : rc;
     rc = rc == 0 ? lock_say_written(o, written, &paths, err) : rc;
@@ -111,7 +125,7 @@ int cmd_lock(const struct ctl_options *o, enum exit_code *code, struct err *err)
         return lock_say_verified(o, err);
     }
     int rc = proof_run(o->args[0], false, &proof, err);
-    if (!o->json) {
+    if (!o->json && (rc == 0 || rc == ERR_INVALID)) { /* else it is said once, as the error */
         diag_print(&proof.diag, stderr);
     }
     rc = rc == 0 ? make(o, &proof, err) : rc;

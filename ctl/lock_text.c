@@ -11,6 +11,7 @@
 #include "ctl/out.h"
 #include "prereg/imported.h"
 #include "prereg/lock_sign.h"
+#include "prereg/lock_time.h"
 #include "prereg/timestamp.h"
 
 void lock_paths_init(struct lock_paths *paths, const char *program_path)
@@ -132,6 +133,7 @@ static int verify(const struct ctl_options *o, struct verified *v, struct err *e
         unsigned parts = imported_lock(v->lock) ? LOCK_PLAN : LOCK_ALL;
         rc = lock_verify(v->program, v->lock, parts, NULL, NULL, err);
     }
+    rc = rc == 0 ? lock_check_time(v->lock, clock_wall(), err) : rc;
     rc = rc == 0 ? verify_signer(o, v, err) : rc;
     return rc == 0 ? verify_stamp(o, v, err) : rc;
 }

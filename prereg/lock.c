@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "prereg/imported.h"
+#include "prereg/lock_time.h"
 #include "prereg/pinned.h"
 #include "prereg/signature.h"
 
@@ -225,6 +226,7 @@ static int look_at_old(const struct lock *lock, const char *path, bool *keep, st
     } else if (had != NULL && has != NULL && strcmp(had, has) != 0) {
         rc = err_set(err, ERR_EXISTS, "%s is there and is signed by the key %s", path, had);
     } else {
+        rc = lock_check_time(old, clock_wall(), err);
         *keep = has == NULL || had != NULL;
     }
     lock_free(old);
@@ -240,7 +242,13 @@ int lock_write(const struct lock *lock, const char *path, bool replace, struct e
             return rc;
         }
     }
-    return keep ? 0 : json_write_file(path, lock->json, 0644, err);
+    return keep && !replace ? 0 : json_write_file(path, lock->json, 0644, err);
+}
+
+static bool is_commit(const cJSON *v)
+{
+    size_t len = cJSON_IsString(v) ? strlen(v->valuestring) : 0;
+    return (len == 40 || len == 64) && strspn(v->valuestring, "0123456789abcdef") == len;
 }
 
 /* Whether "git" and "signature", which the root does not cover, are what they may be. */
@@ -249,7 +257,7 @@ static int take_rest(struct lock *lock, const char *path, struct err *err)
     const cJSON *git = json_member(lock->json, "git");
     const cJSON *signature = json_member(lock->json, "signature");
     if (git != NULL && !cJSON_IsNull(git)) {
-        if (!cJSON_IsObject(git) || !cJSON_IsString(json_member(git, "commit")) ||
+        if (!cJSON_IsObject(git) || !is_commit(json_member(git, "commit")) ||
             !cJSON_IsBool(json_member(git, "clean"))) {
             return err_set(err, ERR_LOCK, "%s: \"git\" says no commit", path);
         }

@@ -56,7 +56,8 @@ void lock_set_git(struct lock *lock, cJSON *git);
 
 /* Writes it atomically. When path holds a lock of another root, ERR_EXISTS unless `replace`; the
  * same root is left as it is, so that locking twice changes no byte, except that a signed lock
- * takes the place of an unsigned one. One that somebody else signed is ERR_EXISTS, too. */
+ * takes the place of an unsigned one. One that somebody else signed is ERR_EXISTS, too, and
+ * ERR_LOCK one whose time has not come. With `replace` the new one is written whatever is there. */
 int lock_write(const struct lock *lock, const char *path, bool replace, struct err *err) MUST_CHECK;
 
 /* ERR_NOT_FOUND; ERR_VERSION for another schema; ERR_LOCK when the root does not follow from what

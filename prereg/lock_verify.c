@@ -259,6 +259,77 @@ static int verify_pins(const struct program *p, const struct lock *lock, struct 
     return rc;
 }
 
+static bool is_data(const struct program *p, const char *name)
+{
+    for (size_t i = 0; i < p->n_data; i++) {
+        if (strcmp(p->data[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_file(const struct program *p, const char *name)
+{
+    bool found = false;
+    for (size_t i = 0; i < p->n_stages; i++) {
+        for (size_t k = 0; k < p->stages[i].n_command; k++) {
+            found = found || strcmp(p->stages[i].command[k], name) == 0;
+        }
+    }
+    for (size_t i = 0; i < p->n_pin_files; i++) {
+        found = found || strcmp(p->pin_files[i], name) == 0;
+    }
+    for (size_t i = 0; i < p->n_apparatus; i++) {
+        found = found || strcmp(p->apparatus[i].model, name) == 0;
+    }
+    return found;
+}
+
+static bool is_condition(const struct program *p, const char *name)
+{
+    for (size_t i = 0; i < p->n_conditions; i++) {
+        if (strcmp(p->conditions[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_part(const struct program *p, const char *name)
+{
+    static const char *const known[] = {"plan", "data", "files", "solved", "imported"};
+    (void)p;
+    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+        if (strcmp(known[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What stands in a lock and is of nothing in the plan: it was put there by hand. */
+static int verify_names(const struct program *p, const struct lock *lock, struct err *err)
+{
+    const struct {
+        const cJSON *table;
+        const char *what;
+        bool (*is_of)(const struct program *p, const char *name);
+    } rows[] = {{lock->locked, "locked", is_part},
+                {lock->data, "data", is_data},
+                {lock->files, "files", is_file},
+                {lock->solved, "solved", is_condition}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        for (const cJSON *m = rows[i].table->child; m != NULL; m = m->next) {
+            if (!rows[i].is_of(p, m->string)) {
+                return err_set(err, ERR_LOCK, "%s.%.80s: locked, and nothing in the program is it",
+                               rows[i].what, m->string);
+            }
+        }
+    }
+    return 0;
+}
+
 int lock_verify(const struct program *p, const struct lock *lock, unsigned parts,
                 struct pin_cache *cache, struct strbuf *notes, struct err *err)
 {
@@ -270,6 +341,7 @@ int lock_verify(const struct program *p, const struct lock *lock, unsigned parts
     }
     if ((parts & LOCK_PLAN) != 0) {
         rc = verify_plan(p, lock, err);
+        rc = rc == 0 ? verify_names(p, lock, err) : rc;
     }
     if (rc == 0 && (parts & LOCK_DATA) != 0) {
         rc = verify_data(p, lock, (parts & LOCK_TELL_ABSENT) != 0, cache, err);

@@ -274,12 +274,24 @@ static bool is_text(const cJSON *signature, const char *key, const char *wanted)
     return cJSON_IsString(v) && (wanted == NULL || strcmp(v->valuestring, wanted) == 0);
 }
 
+/* "SHA256:" and the 43 letters of base64 that 32 bytes take. */
+static bool is_fingerprint(const cJSON *v)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static const char kind[] = "SHA256:";
+    size_t len = strlen(kind);
+    return cJSON_IsString(v) && strncmp(v->valuestring, kind, len) == 0 &&
+           strlen(v->valuestring) == len + 43 && strspn(v->valuestring + len, letters) == 43;
+}
+
 int signature_json_shape(const cJSON *signature, struct err *err)
 {
     bool whole = cJSON_IsObject(signature) && cJSON_GetArraySize(signature) == 4 &&
                  is_text(signature, "format", "sshsig") &&
                  is_text(signature, "namespace", SIGNATURE_NAMESPACE) &&
-                 is_text(signature, "fingerprint", NULL) && is_text(signature, "armored", NULL) &&
+                 is_fingerprint(json_member(signature, "fingerprint")) &&
+                 is_text(signature, "armored", NULL) &&
                  is_armored(json_member(signature, "armored")->valuestring);
     return whole ? 0
                  : err_set(err, ERR_LOCK,

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Signed and stamped locks through the executables: what `lock` writes and verifies, what `submit` refuses."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -76,6 +77,46 @@ def test_not_covered(place):
     for run in (place.ctl("lock", "--verify", grid, wanted=ANY), place.must(ANY, "preregd", "submit", grid)):
         expect("schema 2" in run.stderr and "reads 1" in run.stderr, f"of a newer version: {run.stderr}")
     place.ctl("stop")
+
+
+def test_by_hand(place):
+    """Unsigned locks that were put together by hand, root and all: told by name, and nothing is written over them in passing."""
+    grid = prepare(place)
+    place.ctl("lock", grid)
+    with open(grid + ".lock", encoding="utf-8") as f:
+        good = json.load(f)
+
+    def locked(**changes):
+        inner = {**good["locked"], **changes}
+        text = json.dumps(inner, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return {**good, "locked": inner, "root": hashlib.sha256(text.encode()).hexdigest()}
+
+    rows = [(good, None, OK), (locked(), None, OK), (locked(other=1), "locked.other", LOCK),
+            (locked(data={**good["locked"]["data"], "extra": "0" * 64}), "data.extra", LOCK),
+            (locked(files={**good["locked"]["files"], "sh": "0" * 64}), "files.sh", LOCK),
+            (locked(solved={"none=1": {}}), "solved.none=1", LOCK), ({**good, "time": "2999-01-01T00:00:00.000Z"}, "2999", LOCK),
+            ({**good, "git": {"commit": "\x1b[31m", "clean": True}}, "git", LOCK),
+            (locked(data={**good["locked"]["data"], "\x1b]0;x\x07": "0" * 64}), "data.?]0;x?", LOCK)]
+    for lock, word, code in rows:
+        text = json.dumps(lock)
+        place.write(os.path.relpath(grid + ".lock", place.folder), text)
+        run = place.ctl("lock", "--verify", grid, wanted=code)
+        expect(word is None or (word in run.stderr and "\x1b" not in run.stderr), f"{word}: {run.stderr!r}")
+        if code != OK:
+            place.must(LOCK, "preregd", "submit", grid)
+            run = place.run("preregctl", "lock", grid, "--timestamp")
+            expect(run.returncode in (ANY, LOCK) and "--replace" in run.stderr, f"{word}: {run.returncode} {run.stderr}")
+            expect(not os.path.exists(grid + ".lock.tsq"), f"{word}: a request was written")
+        with open(grid + ".lock", encoding="utf-8") as f:
+            equal(f.read(), text, f"the lock ({word}) as it lay there")
+    place.ctl("lock", grid, "--replace")
+    place.ctl("lock", "--verify", grid)
+    signed = place.ctl_json("lock", grid, "--key", key(place, "alice"), "--replace")
+    with open(grid + ".lock", encoding="utf-8") as f:
+        text = f.read().replace(good["tool"]["version"], "9.9.9")
+    place.write(os.path.relpath(grid + ".lock", place.folder), text)
+    run = place.ctl("lock", grid, wanted=LOCK)  # nothing to keep: the signature does not hold
+    expect("signature does not hold" in run.stderr and signed["signed_by"], run.stderr)
 
 
 def test_keys(place):
@@ -158,4 +199,4 @@ def test_timestamp(place):
 
 if not shutil.which("ssh-keygen"):
     lab.skip("no ssh-keygen here")
-lab.main(test_required, test_not_covered, test_keys, test_closed_streams, test_git, test_timestamp)
+lab.main(test_required, test_not_covered, test_by_hand, test_keys, test_closed_streams, test_git, test_timestamp)

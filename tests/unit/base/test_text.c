@@ -82,6 +82,35 @@ static void test_made_utf8(void **state)
     }
 }
 
+/* What a stranger's file says in a message is shown, never obeyed. */
+static void test_made_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *in;
+        const char *out;
+    } cases[] = {
+        {"", ""},
+        {"a b~", "a b~"},
+        {"a\nb\tc\r", "a b c "},
+        {"\x1B]0;title\x07", "?]0;title?"},
+        {"\x7F\x01", "??"},
+        {"\xC2\x9B"
+         "31m",
+         "??31m"}, /* CSI of eight bits */
+        {"\xC2\xA0\xC3\xA9\xFF", "\xC2\xA0\xC3\xA9?"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char text[16];
+        struct err err;
+        memcpy(text, cases[i].in, strlen(cases[i].in) + 1);
+        text_make_line(text);
+        assert_string_equal(text, cases[i].out);
+        (void)err_set(&err, ERR_OTHER, "%s", cases[i].in);
+        assert_string_equal(err.msg, cases[i].out);
+    }
+}
+
 static void test_names(void **state)
 {
     (void)state;
@@ -282,11 +311,12 @@ static void test_plain(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),     cmocka_unit_test(test_utf8),
-        cmocka_unit_test(test_made_utf8), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_nearest),   cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_units),     cmocka_unit_test(test_strbuf),
-        cmocka_unit_test(test_errors),    cmocka_unit_test(test_diagnostics),
+        cmocka_unit_test(test_plain),       cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_made_utf8),   cmocka_unit_test(test_made_line),
+        cmocka_unit_test(test_names),       cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_numbers),     cmocka_unit_test(test_units),
+        cmocka_unit_test(test_strbuf),      cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_diagnostics),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

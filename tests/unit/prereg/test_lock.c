@@ -351,6 +351,51 @@ static void test_tampering(void **state)
     program_free(p);
 }
 
+/* What somebody put in by hand, root and all: nothing in the program is of that name. */
+static void test_names_of_nothing(void **state)
+{
+    const struct world *w = *state;
+    static const char *const tables[] = {"data", "files", "solved", NULL};
+    struct program *p = program_of(SMALL_PROGRAM, w->folder);
+    for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
+        struct err err = {0};
+        struct lock *lock = lock_of(p);
+        cJSON *locked = cJSON_GetObjectItemCaseSensitive(lock->json, "locked");
+        cJSON *table =
+            tables[i] == NULL ? locked : cJSON_GetObjectItemCaseSensitive(locked, tables[i]);
+        assert_int_equal(lock_verify(p, lock, LOCK_PLAN, NULL, NULL, &err), 0);
+        json_put_string(table, "another", "0");
+        assert_int_equal(lock_verify(p, lock, LOCK_PLAN, NULL, NULL, &err), ERR_LOCK);
+        assert_non_null(strstr(err.msg, ".another: locked, and nothing in the program is it"));
+        lock_free(lock);
+    }
+    program_free(p);
+}
+
+/* A lock whose time has not come is nothing to keep. */
+static void test_a_time_to_come(void **state)
+{
+    const struct world *w = *state;
+    struct err err = {0};
+    struct program *p = program_of(SMALL_PROGRAM, w->folder);
+    struct lock *lock = lock_of(p);
+    struct lock *late = lock_of(p);
+    cJSON_DeleteItemFromObjectCaseSensitive(late->json, "time");
+    json_put_string(late->json, "time", "2999-01-01T00:00:00.000Z");
+    assert_int_equal(lock_write(late, w->lock_path, false, &err), 0);
+    assert_int_equal(lock_write(lock, w->lock_path, false, &err), ERR_LOCK);
+    char *left = read_text(w->lock_path);
+    assert_non_null(strstr(left, "2999"));
+    free(left);
+    assert_int_equal(lock_write(lock, w->lock_path, true, &err), 0);
+    left = read_text(w->lock_path);
+    assert_null(strstr(left, "2999"));
+    free(left);
+    lock_free(late);
+    lock_free(lock);
+    program_free(p);
+}
+
 static void test_other_versions(void **state)
 {
     const struct world *w = *state;
@@ -413,6 +458,8 @@ int main(void)
         IN_WORLD(test_pinned_files),
         IN_WORLD(test_absence),
         IN_WORLD(test_tampering),
+        IN_WORLD(test_names_of_nothing),
+        IN_WORLD(test_a_time_to_come),
         IN_WORLD(test_other_versions),
         IN_WORLD(test_solved_params),
     };

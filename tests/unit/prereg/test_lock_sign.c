@@ -210,6 +210,7 @@ static void test_what_replaces_what(void **state)
         {w->alice, w->alice, false, 0, w->alice},
         {w->alice, w->bob, false, ERR_EXISTS, w->alice},
         {w->alice, w->bob, true, 0, w->bob},
+        {w->alice, NULL, true, 0, NULL},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct lock *first = lock_by(w, cases[i].first);
