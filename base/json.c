@@ -289,7 +289,23 @@ void json_push_number(cJSON *array, double value)
     json_push(array, number_or_null(value));
 }
 
+/* cJSON_Duplicate() lends keys that are constant, which those of an arena are said to be. */
+static void own_keys(cJSON *v)
+{
+    cJSON *m;
+    cJSON_ArrayForEach(m, v)
+    {
+        if ((m->type & cJSON_StringIsConst) != 0) {
+            m->string = xstrdup(m->string);
+            m->type &= ~cJSON_StringIsConst;
+        }
+        own_keys(m);
+    }
+}
+
 cJSON *json_copy(const cJSON *v)
 {
-    return checked(cJSON_Duplicate(v, true));
+    cJSON *copy = checked(cJSON_Duplicate(v, true));
+    own_keys(copy);
+    return copy;
 }

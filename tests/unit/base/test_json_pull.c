@@ -148,6 +148,11 @@ static void test_trees(void **state)
         assert_int_equal(json_pretty(theirs, &b, &err), 0);
         assert_string_equal(a.buf, b.buf);
         assert_true(cJSON_Compare(ours, theirs, true));
+        cJSON *copy = json_copy(ours); /* keys too: it outlives the arena */
+        arena_clear(&arena);
+        memset(arena_alloc(&arena, 4096), 'x', 4096);
+        assert_true(cJSON_Compare(copy, theirs, true));
+        cJSON_Delete(copy);
         cJSON_Delete(theirs);
         strbuf_release(&a);
         strbuf_release(&b);
