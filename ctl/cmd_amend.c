@@ -9,6 +9,7 @@
 #include "ctl/changes.h"
 #include "ctl/out.h"
 #include "ctl/proof.h"
+#include "prereg/access.h"
 #include "prereg/amendment.h"
 #include "prereg/signature.h"
 
@@ -63,19 +64,21 @@ static int prepare(const struct ctl_options *o, cJSON **answer, struct err *err)
     return rc;
 }
 
-static int sign(const struct ctl_options *o, const cJSON *amendment, cJSON *params, struct err *err)
+/* The signature becomes part of the amendment. */
+static int sign(const struct ctl_options *o, cJSON *amendment, struct err *err)
 {
+    struct strbuf text = STRBUF_INIT;
+    cJSON *signature = NULL;
     if (o->key == NULL) {
         return 0;
     }
-    struct strbuf text = STRBUF_INIT;
-    cJSON *signature = NULL;
     int rc = amendment_text(amendment, &text, err);
     if (rc == 0) {
         rc = signature_json_make(o->key, text.buf, text.len, &signature, err);
     }
     if (rc == 0) {
-        json_put(params, "signature", signature);
+        cJSON_DeleteItemFromObjectCaseSensitive(amendment, "signature");
+        json_put(amendment, "signature", signature);
     }
     strbuf_release(&text);
     return rc;
@@ -95,17 +98,18 @@ static void say_signer(const cJSON *answer)
 
 static int commit(const struct ctl_options *o, const cJSON *prepared, struct err *err)
 {
-    const cJSON *amendment = json_member(prepared, "amendment");
+    cJSON *amendment = json_copy(json_member(prepared, "amendment"));
     cJSON *params = json_object();
     cJSON *answer = NULL;
     json_put_string(params, "program", answer_text(prepared, "program", ""));
     json_put_string(params, "commit", answer_text(amendment, "head", ""));
-    int rc = sign(o, amendment, params, err);
+    int rc = sign(o, amendment, err);
     if (rc != 0) {
         cJSON_Delete(params);
-        return rc;
+    } else {
+        json_put(params, "signature", json_copy(json_member(amendment, "signature")));
+        rc = ask(o, "amend", params, &answer, err);
     }
-    rc = ask(o, "amend", params, &answer, err);
     if (rc == 0 && o->json) {
         json_put(answer, "amendment", json_copy(amendment));
         rc = out_json(answer, err);
@@ -114,8 +118,26 @@ static int commit(const struct ctl_options *o, const cJSON *prepared, struct err
                (long long)answer_int(answer, "number", 0), answer_text(answer, "head", "?"));
         say_signer(answer);
     }
+    cJSON_Delete(amendment);
     cJSON_Delete(answer);
     return rc;
+}
+
+static const char *level_words(const cJSON *prepared)
+{
+    return access_level_words(access_level_from_name(answer_text(prepared, "level", "?")));
+}
+
+static bool needs_key(const cJSON *prepared)
+{
+    return cJSON_IsTrue(json_member(prepared, "sign_required"));
+}
+
+static void say_dry_run(const struct ctl_options *o, const cJSON *prepared)
+{
+    printf("as of now %s; all of it may be amended%s\nnothing was amended (--dry-run)\n",
+           level_words(prepared),
+           needs_key(prepared) && o->key == NULL ? ", with a signature (--key FILE)" : "");
 }
 
 /* What the level does not allow, each by name. */
@@ -132,10 +154,10 @@ static int say_refused(const struct ctl_options *o, const cJSON *prepared, struc
         (void)fprintf(stderr, "%s (%s): %s\n", answer_text(r, "path", "?"),
                       answer_text(r, "section", "?"), answer_text(r, "why", "?"));
     }
-    return err_set(err, ERR_REFUSED, "not amended: %d of %d changes are refused at this level (%s)",
+    return err_set(err, ERR_REFUSED,
+                   "not amended: %d of %d changes are refused (%s), so none is made",
                    cJSON_GetArraySize(refused),
-                   cJSON_GetArraySize(json_member(prepared, "changes")),
-                   answer_text(prepared, "level", "?"));
+                   cJSON_GetArraySize(json_member(prepared, "changes")), level_words(prepared));
 }
 
 int cmd_amend(const struct ctl_options *o, enum exit_code *code, struct err *err)
@@ -146,6 +168,9 @@ int cmd_amend(const struct ctl_options *o, enum exit_code *code, struct err *err
         return err_set(err, ERR_USAGE,
                        "say why with --reason; it stands in the amendment and the report");
     }
+    if (amendment_check_reason(o->reason, err) != 0) {
+        return err->code;
+    }
     int rc = prepare(o, &prepared, err);
     if (rc == 0 && !cJSON_IsObject(json_member(prepared, "amendment"))) {
         rc = say_refused(o, prepared, err);
@@ -153,16 +178,16 @@ int cmd_amend(const struct ctl_options *o, enum exit_code *code, struct err *err
         if (!o->json) {
             changes_print(json_member(prepared, "changes"), stdout);
         }
-        if (!o->dry_run && o->key == NULL && cJSON_IsTrue(json_member(prepared, "sign_required"))) {
+        if (o->dry_run && o->json) {
+            rc = out_json(prepared, err);
+        } else if (o->dry_run) {
+            say_dry_run(o, prepared);
+        } else if (o->key == NULL && needs_key(prepared)) {
             rc =
                 err_set(err, ERR_REFUSED,
                         "[lock] sign = \"required\": an amendment must be signed, too: --key FILE");
-        } else if (!o->dry_run) {
-            rc = commit(o, prepared, err);
-        } else if (o->json) {
-            rc = out_json(prepared, err);
         } else {
-            printf("nothing was amended (--dry-run)\n");
+            rc = commit(o, prepared, err);
         }
     }
     cJSON_Delete(prepared);

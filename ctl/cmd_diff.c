@@ -12,12 +12,18 @@
 #include "ctl/load.h"
 #include "ctl/out.h"
 #include "daemon/rpc/client.h"
+#include "prereg/access.h"
 #include "prereg/amendment.h"
 
 struct diff {
-    char *folder; /* STATE/programs/<id>, or NULL: not submitted here */
+    const char *file; /* grid.toml, or a copy; NULL: none was given */
+    char *id;         /* NULL: not submitted here */
+    char *folder;     /* STATE/programs/<id>; likewise */
     struct lock *lock;
-    struct program *program; /* of the file; NULL: none was given */
+    struct program *program; /* of the file */
+    cJSON *changes;          /* of the file: neither locked nor amended */
+    bool as_locked;          /* what it lacks is the amendments, all of them */
+    bool other_run;          /* its [run] is not the one that was submitted */
 };
 
 static int state_of(const struct ctl_options *o, char **state, struct err *err)
@@ -29,22 +35,30 @@ static int state_of(const struct ctl_options *o, char **state, struct err *err)
     return rpc_state_folder(state, err);
 }
 
-/* A file: its lock lies beside it, its amendments in the state folder when it was submitted. */
-static int open_file(struct diff *d, const char *path, const char *state, struct err *err)
+static int open_folder(struct diff *d, const char *state, const char *id, struct err *err)
 {
-    int rc = load_program(path, &d->program, err);
-    char *lock_path = lock_path_of(path);
-    if (rc == 0) {
-        rc = lock_read(lock_path, &d->lock, err);
-    }
-    if (rc == 0) {
+    d->id = xstrdup(id);
+    d->folder = xasprintf("%s/programs/%s", state, id);
+    return lock_read_amended(d->folder, &d->lock, err);
+}
+
+/* Its lock lies beside it, its amendments in the state folder when it was submitted. */
+static int open_beside(struct diff *d, const char *state, struct err *err)
+{
+    char *lock_path = lock_path_of(d->file);
+    int rc = lock_read(lock_path, &d->lock, err);
+    if (rc == ERR_NOT_FOUND) {
+        rc = err_set(err, ERR_LOCK,
+                     "there is no %s to say what it was locked as: lock it, or name a submitted "
+                     "program with --program",
+                     lock_path);
+    } else if (rc == 0) {
         char *id = lock_program_id(d->lock);
         char *folder = xasprintf("%s/programs/%s", state, id);
         if (file_kind_at(folder) == FILE_FOLDER) {
             lock_free(d->lock);
             d->lock = NULL;
-            d->folder = xstrdup(folder);
-            rc = lock_read_amended(folder, &d->lock, err);
+            rc = open_folder(d, state, id, err);
         }
         free(folder);
         free(id);
@@ -80,44 +94,76 @@ static int open_named(struct diff *d, const char *name, const char *state, struc
                     : err_set(err, ERR_USAGE, "%zu programs could be meant: give the id", n);
     }
     if (rc == 0) {
-        d->folder = path_join(programs, found);
-        rc = lock_read_amended(d->folder, &d->lock, err);
+        rc = open_folder(d, state, found, err);
     }
     name_list_release(&names);
     free(programs);
     return rc;
 }
 
-static cJSON *differing(const struct diff *d)
+/* ---- what the file has that the program has not ---- */
+
+static cJSON *changes_to(const struct program *p, const cJSON *plan)
 {
-    if (d->program == NULL) {
-        return json_array();
-    }
     cJSON *now = json_object();
     cJSON *was = json_object();
-    json_put(now, "plan", program_covered(d->program));
-    json_put(was, "plan", json_copy(d->lock->plan));
+    json_put(now, "plan", program_covered(p));
+    json_put(was, "plan", json_copy(plan));
     cJSON *changes = amendment_changes(was, now);
     cJSON_Delete(was);
     cJSON_Delete(now);
     return changes;
 }
 
+static bool has_other_run(const struct diff *d)
+{
+    struct program *submitted = NULL;
+    struct diag diag;
+    struct err ignored;
+    char *path = path_join(d->folder, "grid.toml");
+    diag_init(&diag, path);
+    bool other = program_load(path, &submitted, &diag, &ignored) == 0 &&
+                 !program_same_run(submitted, d->program);
+    program_free(submitted);
+    diag_release(&diag);
+    free(path);
+    return other;
+}
+
+static void compare_file(struct diff *d)
+{
+    if (d->program == NULL) {
+        d->changes = json_array();
+        return;
+    }
+    const cJSON *locked = json_member(json_member(d->lock->json, "locked"), "plan");
+    cJSON *of_root = changes_to(d->program, locked);
+    d->changes = changes_to(d->program, d->lock->plan);
+    d->as_locked = d->lock->n_amendments > 0 && of_root->child == NULL;
+    d->other_run = d->folder != NULL && has_other_run(d);
+    cJSON_Delete(of_root);
+}
+
+/* ---- said ---- */
+
 static const char *supersedes_of(const struct lock *lock)
 {
     return answer_text(json_member(lock->plan, "program"), "supersedes", NULL);
 }
 
-static int say_json(const struct diff *d, const cJSON *changes, struct err *err)
+static int say_json(const struct diff *d, struct err *err)
 {
     cJSON *o = json_object();
+    json_put_string(o, "program", d->id);
     json_put_string(o, "root", d->lock->root);
     json_put_string(o, "head", d->lock->head);
     json_put_string(o, "supersedes", supersedes_of(d->lock));
     json_put_bool(o, "submitted", d->folder != NULL);
     json_put(o, "amendments",
              d->lock->amendments == NULL ? json_array() : json_copy(d->lock->amendments));
-    json_put(o, "unlocked", json_copy(changes));
+    json_put(o, "unlocked", json_copy(d->changes));
+    json_put_bool(o, "as_locked", d->as_locked);
+    json_put_bool(o, "other_run", d->other_run);
     int rc = out_json(o, err);
     cJSON_Delete(o);
     return rc;
@@ -125,59 +171,108 @@ static int say_json(const struct diff *d, const cJSON *changes, struct err *err)
 
 static void say_amendment(const cJSON *a)
 {
-    printf("\namendment %lld, %s, %s%s\n  head %s\n  reason: %s\n",
+    const char *level = answer_text(a, "level", "?");
+    const char *key = answer_text(json_member(a, "signature"), "fingerprint", NULL);
+    printf("\namendment %lld, %s: %s\n  head %s\n  %s%s\n  reason: %s\n",
            (long long)answer_int(a, "number", 0), answer_text(a, "time", "?"),
-           answer_text(a, "level", "?"),
-           cJSON_IsObject(json_member(a, "signature")) ? ", signed" : ", not signed",
-           answer_text(a, "head", "?"), answer_text(a, "reason", "?"));
+           access_level_words(access_level_from_name(level)), answer_text(a, "head", "?"),
+           key == NULL ? "not signed" : "signed by the key ", key == NULL ? "" : key,
+           answer_text(a, "reason", "?"));
     changes_print(json_member(a, "changes"), stdout);
 }
 
-static void say_text(const struct diff *d, const cJSON *changes)
+static void say_file(const struct diff *d)
+{
+    if (d->as_locked) {
+        printf("\n%s is the program as it was locked: it has none of the amendments\n", d->file);
+    } else if (d->changes->child != NULL) {
+        printf("\nin %s, neither locked nor amended:\n", d->file);
+        changes_print(d->changes, stdout);
+        printf("%s\n",
+               d->folder != NULL
+                   ? "`preregctl amend` with --reason asks for that (--dry-run: whether it may)"
+                   : "`preregctl lock --replace` locks it so");
+    } else {
+        printf("\n%s is the program %s\n", d->file,
+               d->lock->n_amendments > 0 ? "as it was amended" : "as it was locked");
+    }
+    if (d->other_run) {
+        printf("its [run] is not the one that was submitted: `preregd submit` takes it over\n");
+    }
+}
+
+static void say_text(const struct diff *d)
 {
     const cJSON *a;
+    size_t n = d->lock->n_amendments;
+    printf("%s: ", d->id != NULL ? d->id : "not submitted here");
+    if (n == 0) {
+        printf("no amendments\n");
+    } else {
+        printf("%zu amendment%s\n", n, n == 1 ? "" : "s");
+    }
     printf("root %s\nhead %s\n", d->lock->root, d->lock->head);
     if (supersedes_of(d->lock) != NULL) {
         printf("supersedes %s\n", supersedes_of(d->lock));
-    }
-    if (d->folder == NULL) {
-        printf("not submitted here\n");
     }
     cJSON_ArrayForEach(a, d->lock->amendments)
     {
         say_amendment(a);
     }
-    if (changes->child != NULL) {
-        printf("\nin the file, neither locked nor amended:\n");
-        changes_print(changes, stdout);
-    } else if (d->lock->n_amendments == 0) {
-        printf("no amendments\n");
+    if (d->file != NULL) {
+        say_file(d);
     }
+}
+
+static bool is_path(const char *what)
+{
+    size_t n = strlen(what);
+    return strchr(what, '/') != NULL || (n > 5 && strcmp(what + n - 5, ".toml") == 0);
+}
+
+static int open_all(struct diff *d, const struct ctl_options *o, const char *state, struct err *err)
+{
+    const char *what = o->n_args > 0 ? o->args[0] : NULL;
+    bool file = what != NULL && (is_path(what) || file_kind_at(what) == FILE_REGULAR);
+    if (what != NULL && !file && o->program != NULL) {
+        return err_set(err, ERR_USAGE, "%s and --program both name a program", what);
+    }
+    if (!file) {
+        return open_named(d, what != NULL ? what : o->program, state, err);
+    }
+    if (file_kind_at(what) == FILE_ABSENT) {
+        return err_set(err, ERR_NOT_FOUND, "there is no file %s", what);
+    }
+    d->file = what;
+    int rc = load_program(what, &d->program, err);
+    if (rc != 0) {
+        return rc;
+    }
+    return o->program != NULL ? open_named(d, o->program, state, err) : open_beside(d, state, err);
 }
 
 int cmd_diff(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     struct diff d = {0};
     char *state = NULL;
-    const char *what = o->n_args > 0 ? o->args[0] : NULL;
     *code = EXIT_OK;
     int rc = state_of(o, &state, err);
     if (rc == 0) {
-        rc = what != NULL && file_kind_at(what) == FILE_REGULAR ? open_file(&d, what, state, err)
-                                                                : open_named(&d, what, state, err);
+        rc = open_all(&d, o, state, err);
     }
     if (rc == 0) {
-        cJSON *changes = differing(&d);
+        compare_file(&d);
         if (o->json) {
-            rc = say_json(&d, changes, err);
+            rc = say_json(&d, err);
         } else {
-            say_text(&d, changes);
+            say_text(&d);
         }
-        cJSON_Delete(changes);
     }
+    cJSON_Delete(d.changes);
     program_free(d.program);
     lock_free(d.lock);
     free(d.folder);
+    free(d.id);
     free(state);
     return rc;
 }

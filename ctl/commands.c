@@ -64,8 +64,9 @@ const struct ctl_command ctl_commands[] = {
      CTL_JSON | CTL_REASON | CTL_PROGRAM | CTL_KEY | CTL_NO_RUN | CTL_DRY_RUN, 1, 1, cmd_amend},
     {"diff", "[PROGRAM|GRID.TOML]", "a program against its lock and every amendment",
      "Every amendment with its time, level, reason and signature; of a file also what is neither\n"
-     "locked nor amended. Reads the state folder; needs no daemon.",
-     CTL_JSON, 0, 1, cmd_diff},
+     "locked nor amended. Reads the state folder; needs no daemon. --program says which one an\n"
+     "edited copy is of, where no lock lies beside it.",
+     CTL_JSON | CTL_PROGRAM, 0, 1, cmd_diff},
     {"verdict", "[PROGRAM]", "the verdict; its exit code says what kind",
      "Exit 0: an outcome binds; 4: INDETERMINATE; 7: VOID; 1: there is none yet.", CTL_JSON, 0, 1,
      cmd_verdict},

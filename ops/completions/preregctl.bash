@@ -40,12 +40,21 @@ _preregctl() {
         explain:-* | retry:-*) words="--json --program --state --help" ;;
         cancel:-*) words="--json --program --all --state --help" ;;
         amend:-*) words="--json --reason --program --key --no-run --dry-run --state --help" ;;
-        diff:-*) words="--json --state --help" ;;
+        diff:-*) words="--json --program --state --help" ;;
         unblind:-*) words="--json --reason --state --help" ;;
         stop:-*) words="--json --kill --state --help" ;;
         *:-*) words="--json --state --help" ;;
         check:* | lock:* | replay:* | import:*)
             mapfile -t COMPREPLY < <(compgen -f -X '!*.@(toml|json)' -- "$cur")
+            compopt -o filenames
+            return
+            ;;
+        amend:* | diff:*)
+            mapfile -t COMPREPLY < <(
+                compgen -f -X '!*.toml' -- "$cur"
+                compgen -d -- "$cur"
+                [ "$command" = amend ] || compgen -W "$(_preregctl_programs)" -- "$cur"
+            )
             compopt -o filenames
             return
             ;;

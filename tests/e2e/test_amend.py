@@ -161,6 +161,43 @@ def test_supersedes(place):
     equal(place.ctl_json("diff", new["id"])["supersedes"], old["root"], "diff")
 
 
+def test_diff(place):
+    """What a person sees: not locked, locked, submitted, edited, amended, as locked, with another [run], a copy; and no file."""
+    grid = submitted(place)
+    locked = open(grid, encoding="utf-8").read()
+    copy = place.write("elsewhere/copy.toml", locked.replace("<= 1.20", "<= 1.30"))
+
+    def diff(*arguments, wanted=OK):
+        run = place.ctl("diff", *arguments, wanted=wanted)
+        return run.stdout + run.stderr
+    text = diff(grid)
+    expect("no amendments" in text and "is the program as it was locked" in text, text)
+    expect("--program" in diff(copy, wanted=LOCK), "what a copy needs is not said")
+    text = diff(copy, "--program", "amended")
+    expect("neither locked nor amended" in text and "preregctl amend" in text and "<= 1.30" in text, text)
+    expect("there is no file nosuch.toml" in diff("nosuch.toml", wanted=ANY), "no such file")
+    expect('no program is called "nosuch"' in diff("nosuch", wanted=ANY), "no such program")
+    place.ctl("diff", "amended", "--program", "amended", wanted=lab.USAGE)
+    place.edit(grid, "<= 1.20", "<= 1.30")
+    dry = amend(place, grid, "--dry-run").stdout
+    expect("as of now nothing has been scored; all of it may be amended" in dry or "as of now nothing has run" in dry, dry)
+    for wrong in ("\x1b[31mred", "two\nlines", "\u202eturned", " "):
+        expect("reason" in place.ctl("amend", grid, "--reason", wrong, wanted=lab.USAGE).stderr, repr(wrong))
+        equal(raw(place, {"path": grid, "reason": wrong})["name"], "usage", repr(wrong))
+    amend(place, grid)
+    text = diff(grid)
+    expect("1 amendment\n" in text and "not signed" in text and "is the program as it was amended" in text, text)
+    place.write(grid, locked)
+    text = diff(grid)
+    expect("it has none of the amendments" in text and "neither locked nor amended" not in text, text)
+    shown = place.ctl_json("diff", grid)
+    equal((shown["as_locked"], shown["other_run"], shown["program"]), (True, False, place.status()[0]["id"]), "as JSON")
+    place.write(grid, locked.replace("<= 1.20", "<= 1.30") + "[run]\nslots = 1\n")
+    expect("its [run] is not the one that was submitted" in diff(grid), "another [run]")
+    place.write(grid, "nonsense = [")
+    diff(grid, wanted=INVALID)
+
+
 def test_contradictory(place):
     """Two at once, one that rests on what is no more, one back to what was, one that takes what another needs: refused by name, or
     taken as what it is; whatever is refused has written nothing."""
@@ -235,5 +272,5 @@ def test_what_another_needs(place):
     expect("0002.json: its number is 1, not 2" in place.ctl("diff", grid, wanted=LOCK).stderr, "the same number twice")
 
 
-lab.main(test_two_amendments, test_crashes, test_tampering, test_stale, test_again, test_supersedes, test_contradictory,
+lab.main(test_two_amendments, test_crashes, test_tampering, test_stale, test_again, test_supersedes, test_diff, test_contradictory,
          test_what_another_needs)

@@ -95,18 +95,22 @@ def test_signed_without_a_list(place):
 def test_signed_by_choice(place):
     """Nothing demands it: unsigned and signed by anybody; one that does not hold is refused all the same."""
     eve = key(place, "eve")
+    other = fingerprints(place, key(place, "other"))[0].split()[1]
     grid = submitted(place)
     place.edit(grid, "<= 1.20", "<= 1.30")
     amend(place, grid)
     place.edit(grid, "<= 1.30", "<= 1.40")
-    expect("no file of allowed signers" in amend(place, grid, "--key", eve).stdout, "who vouches is not said")
+    told = json.loads(amend(place, grid, "--key", eve, "--json").stdout)
+    expect("no file of allowed signers" in told["note"], "who vouches is not said")
+    equal(told["amendment"]["signature"]["fingerprint"], told["signed_by"], "the amendment as it was signed")
+    expect(f"signed by the key {told['signed_by']}" in place.ctl("diff", grid).stdout, "diff says by whom")
     path = os.path.join(place.program_folder(), "amendments", "0002.json")
     signed = read(path)
     equal(signed["signature"]["fingerprint"], [line.split()[1] for line in fingerprints(place, eve)][0], "fingerprint")
     place.kill_daemon()
-    place.write(path, json.dumps({**signed, "signature": {**signed["signature"], "fingerprint": "SHA256:another"}}))
+    place.write(path, json.dumps({**signed, "signature": {**signed["signature"], "fingerprint": other}}))
     place.serve()
-    expect("0002.json" in unloaded(place) and "SHA256:another" in unloaded(place), unloaded(place))
+    expect("0002.json" in unloaded(place) and other in unloaded(place), unloaded(place))
 
 
 lab.main(test_signed, test_signed_without_a_list, test_signed_by_choice)
