@@ -9,6 +9,7 @@
 #include "ctl/ctl.h"
 #include "ctl/out.h"
 #include "ctl/receipt/export.h"
+#include "prereg/imported.h"
 #include "state/store.h"
 
 static int folder_of_program(const struct ctl_options *o, const char *name, char **folder,
@@ -39,17 +40,24 @@ static int folder_of_program(const struct ctl_options *o, const char *name, char
     return rc;
 }
 
+/* Of a program, executed or imported; where one was only locked is none. */
+static bool is_program_folder(const char *path)
+{
+    char *journal = path_join(path, "journal.jsonl");
+    char *lock = path_join(path, "grid.toml.lock");
+    bool is = file_kind_at(lock) == FILE_REGULAR &&
+              (file_kind_at(journal) == FILE_REGULAR || imported_is_folder(path));
+    free(lock);
+    free(journal);
+    return is;
+}
+
 static int find_folder(const struct ctl_options *o, char **folder, struct err *err)
 {
     const char *name = o->n_args > 0 ? o->args[0] : NULL;
-    if (name != NULL) {
-        char *lock = path_join(name, "grid.toml.lock");
-        bool is_folder = file_kind_at(lock) == FILE_REGULAR;
-        free(lock);
-        if (is_folder) {
-            *folder = path_absolute(NULL, name);
-            return 0;
-        }
+    if (name != NULL && is_program_folder(name)) {
+        *folder = path_absolute(NULL, name);
+        return 0;
     }
     return folder_of_program(o, name, folder, err);
 }

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/verify_parts.h"
+#include "truthtable/coverage.h"
 #include "truthtable/replay.h"
 
 /* ---- of an executed program ---- */
@@ -237,6 +238,28 @@ static int check_verdict(struct verifying *v, const struct strbuf *expected)
     return rc;
 }
 
+/* What is easily passed over: what was lost, and what a person gave up. */
+static void say_coverage(struct verifying *v)
+{
+    struct coverage c;
+    struct arena arena;
+    size_t n_cancelled = 0;
+    arena_init(&arena);
+    coverage_init(&c, &v->evidence, &arena);
+    for (size_t i = 0; i < program_n_tasks(v->program); i++) {
+        const char *cause = v->evidence.tasks[i].cause;
+        n_cancelled += cause != NULL && strcmp(cause, cause_name(CAUSE_CANCELLED)) == 0 ? 1 : 0;
+    }
+    verifying_says(v,
+                   "planned %zu = done %zu + blocked %zu + never run %zu%s; of %zu counted tasks "
+                   "%zu are excluded (budget %zu)%s",
+                   c.tasks.planned, c.tasks.done, c.tasks.blocked, c.tasks.never_run,
+                   c.tasks.pending > 0 ? " + without a record" : "", c.counted.planned,
+                   c.n_excluded, c.budget,
+                   n_cancelled > 0 ? "; tasks were cancelled by a person" : "");
+    arena_release(&arena);
+}
+
 int verify_verdict(struct verifying *v)
 {
     struct strbuf text = STRBUF_INIT;
@@ -255,6 +278,9 @@ int verify_verdict(struct verifying *v)
         rc = fault_from(v->f, &err);
     }
     rc = rc == 0 ? check_verdict(v, &text) : rc;
+    if (rc == 0) {
+        say_coverage(v);
+    }
     strbuf_release(&text);
     return rc;
 }

@@ -228,6 +228,70 @@ def test_imported(place):
     fault(place, tampered(place, folder, "records.json", "0.6", "0.7"), file="records.json", what="SHA-256")
 
 
+KINDS_WORKER = """#!/usr/bin/env python3
+import json, os, sys, time
+if "--describe" in sys.argv:
+    sys.exit(1)
+with open(os.environ["PREREG_TASK"], encoding="utf-8") as f:
+    task = json.load(f)
+p, score = task["params"], {"value": 0.6, "n": 100}
+if task["stage"] == "score":
+    while os.path.exists(p["hold"]):
+        time.sleep(0.05)
+    if (p["arm"], p["seed"]) == ("b", 2):
+        if p["last"] == "crashes":
+            sys.exit(1)
+        if p["last"] == "null":
+            score = {"value": None, "why": "it says nothing"}
+result = {"protocol": 1, "attempt": task["attempt"], "facts": {"threads": 1}, "metrics": {"acc": score, "loss": {"value": 3.0}}}
+with open("result.tmp", "w", encoding="utf-8") as f:
+    json.dump(result, f)
+os.replace("result.tmp", "result.json")
+"""
+
+
+def kind_of_program(place, name, last="scores", within=1.2, on_fail="flag"):
+    """A finished-to-be program whose last cell's score comes as `last` says; scores are held back."""
+    place.write(f"{name}/worker.py", KINDS_WORKER, 0o755)
+    place.write("hold", "")
+    text = GRID.format(hold=place.path("hold")).split("[apparatus.")[0].replace("./apparatus_worker.py", "./worker.py")
+    text = text.replace('name = "receipted"', f'name = "{name}"').replace("<= 1.20", f"<= {within}").replace('on_fail = "flag"', f'on_fail = "{on_fail}"')
+    text = text.replace("params = { hold =", f'params = {{ arm = "$arm", seed = "$seed", last = "{last}", hold =')
+    grid = place.write(f"{name}/grid.toml", text + "[exclusion]\nbudget = 0.5\n[run.score]\ncrashes = 1\n")
+    place.ctl("lock", grid)
+    place.must(OK, "preregd", "submit", grid)
+
+
+def test_kinds(place):
+    """Whatever became of a program, its receipt follows and says what was lost, given up or opened."""
+    place.env["XDG_CONFIG_HOME"] = place.path("config")
+    place.serve()
+    for name, more, act, outcome, said in (
+        ("void", {"within": 0.5, "on_fail": "void"}, None, "VOID", "done 8"),
+        ("unknown", {"last": "null"}, None, "INDETERMINATE", "done 8"),
+        ("excluded", {"last": "crashes"}, None, None, "blocked 1 + never run 0; of 4 counted tasks 1 are excluded (budget 2)"),
+        ("cancelled", {}, ("cancel", "arm=b,seed=2/score"), "INDETERMINATE", "0 are excluded (budget 2); tasks were cancelled by a person"),
+        ("unblinded", {}, ("unblind", "--reason", "a look"), "up", "done 8"),
+    ):
+        kind_of_program(place, name, **more)
+        of = () if name == "unblinded" else ("--program", name)
+        if act is not None:
+            place.ctl(*act[:1], *((name,) if name == "unblinded" else ()), *act[1:], *of)
+        finish(place)
+        folder, tar = export(place, name)
+        for path in (folder, tar):
+            answer = place.ctl_json("verify", path)
+            equal((answer["holds"], answer["level"]), (True, "self-consistent"), name)
+            expect(outcome is None or answer["outcome"] == outcome, f"{name}: {answer['outcome']}")
+            expect(any(said in s for s in answer["established"]), f"{name}: {answer['established']}")
+            opened = any("the scores were opened before the end" in s for s in answer["not_shown"])
+            equal(opened, name == "unblinded", f"{name}: {answer['not_shown']}")
+        again, tar_again = export(place, name, out="again")
+        for a, b in ((tar, tar_again), (os.path.join(folder, "SHA256SUMS"), os.path.join(again, "SHA256SUMS"))):
+            with open(a, "rb") as f, open(b, "rb") as g:
+                expect(f.read() == g.read(), f"{name}: exported twice, and not the same bytes")
+
+
 if not shutil.which("ssh-keygen"):
     lab.skip("no ssh-keygen here")
-lab.main(test_executed, test_stamped, test_imported)
+lab.main(test_executed, test_stamped, test_imported, test_kinds)
