@@ -24,7 +24,7 @@ struct commit_job {
     struct bundle *now;
     cJSON *amendment; /* with its signature: a copy */
     struct signature_check signer;
-    bool has_list; /* of allowed signers */
+    char *allowed; /* the file of allowed signers; or NULL */
     int rc;
     struct err err;
 };
@@ -109,9 +109,11 @@ static int take_effect(struct shell *sh, struct hosted *h, struct err *err)
     return rc;
 }
 
-static cJSON *answer_of(const struct hosted *h, const struct signature_check *signer, bool has_list)
+static cJSON *answer_of(const struct hosted *h, const struct signature_check *signer,
+                        const char *allowed)
 {
     cJSON *o = json_object();
+    char *listed = allowed == NULL ? NULL : xasprintf("allowed by the daemon's %s", allowed);
     json_put_string(o, "program", h->id);
     json_put_string(o, "head", h->bundle->lock->head);
     json_put_int(o, "number", (int64_t)h->bundle->lock->n_amendments);
@@ -119,8 +121,10 @@ static cJSON *answer_of(const struct hosted *h, const struct signature_check *si
     json_put_string(o, "signed_by", signer->fingerprint);
     json_put_string(o, "principal", signer->principal);
     json_put_string(o, "note",
-                    signer->valid && !has_list ? "no file of allowed signers says whose key that is"
-                                               : NULL);
+                    listed != NULL  ? listed
+                    : signer->valid ? "no file of allowed signers says whose key that is"
+                                    : NULL);
+    free(listed);
     return o;
 }
 
@@ -129,14 +133,11 @@ static cJSON *answer_of(const struct hosted *h, const struct signature_check *si
 static void on_sign_work(struct job *job)
 {
     struct commit_job *j = (struct commit_job *)job;
-    char *allowed = NULL;
-    j->rc = signature_allowed_signers(NULL, &allowed, &j->err);
+    j->rc = signature_allowed_signers(NULL, &j->allowed, &j->err);
     if (j->rc == 0) {
-        j->has_list = allowed != NULL;
-        j->rc = amendment_check_signer(j->now->program, j->now->lock, j->amendment, allowed,
+        j->rc = amendment_check_signer(j->now->program, j->now->lock, j->amendment, j->allowed,
                                        &j->signer, &j->err);
     }
-    free(allowed);
 }
 
 /* The signature becomes part of what was prepared, and that takes effect. */
@@ -152,7 +153,7 @@ static int commit_signed(struct commit_job *j, cJSON **answer)
         rc = take_effect(j->shell, h, &j->err);
     }
     if (rc == 0) {
-        *answer = answer_of(h, &j->signer, j->has_list);
+        *answer = answer_of(h, &j->signer, j->allowed);
     }
     return rc;
 }
@@ -171,6 +172,7 @@ static void on_signed(struct job *job)
     cJSON_Delete(answer);
     cJSON_Delete(j->amendment);
     signature_check_release(&j->signer);
+    free(j->allowed);
     bundle_unref(j->now);
     free(j);
 }
@@ -210,7 +212,7 @@ int amend_commit(struct answer_context *ctx, struct hosted *h, const cJSON *para
     }
     rc = rc != 0 ? rc : take_effect(ctx->shell, h, err);
     if (rc == 0) {
-        *result = answer_of(h, &nobody, false);
+        *result = answer_of(h, &nobody, NULL);
     }
     return rc;
 }

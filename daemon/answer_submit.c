@@ -72,9 +72,14 @@ static int check_signer(struct submit_job *j, const struct lock *lock)
     if (rc == 0) {
         rc = lock_check_signer(j->bundle->program, lock, allowed, &signer, &j->err);
     }
-    if (rc == 0 && signer.valid && allowed == NULL) {
+    if (rc == 0 && signer.valid && allowed != NULL) {
+        strbuf_addf(&j->notes, "the lock is signed by %s (%s), allowed by the daemon's %s\n",
+                    signer.principal != NULL ? signer.principal : "a key", signer.fingerprint,
+                    allowed);
+    } else if (rc == 0 && signer.valid) {
         strbuf_addf(&j->notes,
-                    "the lock is signed by %s; no file of allowed signers says whose key that is\n",
+                    "the lock is signed by %s; the daemon has no file of allowed signers to say "
+                    "whose key that is\n",
                     signer.fingerprint);
     }
     signature_check_release(&signer);

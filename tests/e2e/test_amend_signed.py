@@ -27,7 +27,8 @@ def test_signed(place):
         expect(word in amend(place, grid, *arguments, wanted=ANY).stderr, word)
         expect(not os.path.exists(amendments), f"{word}: something was written")
     equal(raw_amend(place, grid)["name"], "refused", "unsigned, by the socket")
-    expect("signed by bob@lab (SHA256:" in amend(place, grid, "--key", bob).stdout, "who signed it is not said")
+    text = amend(place, grid, "--key", bob).stdout
+    expect("signed by bob@lab (SHA256:" in text and place.env["PREREGD_ALLOWED_SIGNERS"] in text, f"who signed it is not said: {text}")
     path = os.path.join(amendments, "0001.json")
     good = open(path, encoding="utf-8").read()
     signed = json.loads(good)
