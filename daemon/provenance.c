@@ -1,5 +1,6 @@
 #include "daemon/provenance.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "base/machine.h"
 #include "base/xalloc.h"
 #include "daemon/apparatus.h"
+#include "daemon/prepare.h"
 #include "daemon/result.h"
 #include "daemon/shim/files.h"
 
@@ -111,25 +113,62 @@ static void put_time_or_null(cJSON *o, const char *key, struct wall_time t)
     put_text_or_null(o, key, t.ms == 0 ? NULL : text);
 }
 
-/* What the worker itself says it computed with; threads: else those it was given. */
-static void put_result_facts(cJSON *o, const char *folder, int64_t threads)
+/* The first line of events.jsonl, where a worker may say what it computes with; NULL when it says
+ * nothing. */
+static cJSON *said_at_start(const char *folder)
+{
+    char head[4096];
+    cJSON *line = NULL;
+    struct err ignored;
+    char *path = path_join(folder, TASK_EVENTS_FILE);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    ssize_t n = fd < 0 ? 0 : pread(fd, head, sizeof(head), 0);
+    const char *end = n > 0 ? memchr(head, '\n', (size_t)n) : NULL;
+    if (end != NULL && json_parse(head, (size_t)(end - head), &line, &ignored) == 0) {
+        const cJSON *type = json_member(line, "type");
+        if (!cJSON_IsString(type) || strcmp(type->valuestring, "environment") != 0) {
+            cJSON_Delete(line);
+            line = NULL;
+        }
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    free(path);
+    return line;
+}
+
+static void take_said(const cJSON *said, const char **blas, int64_t *threads)
+{
+    const cJSON *b = json_member(said, "blas");
+    int64_t n = 0;
+    struct err ignored;
+    *blas = cJSON_IsString(b) ? b->valuestring : *blas;
+    *threads = json_get_int(said, "threads", 1, THREADS_MAX, &n, &ignored) == 0 ? n : *threads;
+}
+
+/* What the worker itself says it computed with, at its start and in the end; threads: else those it
+ * was given. */
+static void put_said(cJSON *o, const char *folder, int64_t threads)
 {
     cJSON *result = NULL;
-    struct err err;
+    struct err ignored;
     const char *blas = NULL;
     char *path = path_join(folder, RESULT_FILE);
-    if (json_read_file_lax(path, RESULT_BYTES_MAX, &result, &err) == 0) {
-        const cJSON *facts = json_member(result, "facts");
-        const cJSON *b = json_member(facts, "blas");
-        int64_t said = 0;
-        blas = cJSON_IsString(b) ? b->valuestring : NULL;
-        threads = json_get_int(facts, "threads", 1, THREADS_MAX, &said, &err) == 0 ? said : threads;
+    cJSON *start = said_at_start(folder);
+    if (start != NULL) {
+        take_said(start, &blas, &threads);
+    }
+    if (json_read_file_lax(path, RESULT_BYTES_MAX, &result, &ignored) == 0 &&
+        cJSON_IsObject(json_member(result, "facts"))) {
+        take_said(json_member(result, "facts"), &blas, &threads);
     }
     put_text_or_null(o, "blas", blas);
     char *core = machine_blas_core(blas);
     put_text_or_null(o, "core", core);
     free(core);
     put_count_or_null(o, "threads", threads);
+    cJSON_Delete(start);
     cJSON_Delete(result);
     free(path);
 }
@@ -144,7 +183,7 @@ static void put_place(cJSON *o, const struct provenance *p, const struct provena
     put_text_or_null(o, "kernel", known ? start.kernel : NULL);
     put_text_or_null(o, "cpu", known ? start.cpu : NULL);
     put_text_or_null(o, "worker", known ? start.worker : NULL);
-    put_result_facts(o, folder, known ? start.threads : -1);
+    put_said(o, folder, known ? start.threads : -1);
     free(folder);
 }
 

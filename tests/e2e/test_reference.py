@@ -186,7 +186,7 @@ def test_interrupted(place):
 
     def answered():
         texts = [os.path.join(folder, n, "events.jsonl") for n in os.listdir(folder)] if os.path.isdir(folder) else []
-        for text in texts:
+        for text in filter(os.path.exists, texts):
             with open(text, encoding="utf-8") as f:
                 return any(json.loads(line).get("done", 0) > 0 for line in f if line.endswith("}\n"))
         return False
@@ -204,6 +204,11 @@ def test_interrupted(place):
     place.wait_finished(240)
     check_order(place, ["arc_easy"])
     check_value(place, "arc_easy")
+    with open(os.path.join(place.program_folder(), "report", "provenance.json"), encoding="utf-8") as f:
+        attempts = json.load(f)["apparatus"][0]["attempts"]
+    for attempt in attempts:  # those that left no result, too
+        for key in ("host", "kernel", "cpu", "blas", "core", "threads", "worker"):
+            expect(attempt[key], f"where attempt {attempt['no']} ran: no {key} in {attempt}")
     last = ended(place)[-1]
     expect(last["attempt"]["resumed_from"] > 0, f"it began again at the beginning: {last}")
 

@@ -187,6 +187,7 @@ int eval_run(const struct task *task, struct err *err)
         evaluation_release(&e);
         return rc;
     }
+    events_environment(&e.events, SCORE_THREADS, model_kernels_text());
     events_section(&e.events, SECTION_SETUP);
     rc = run(&e, err);
     if (rc == ERR_REFUSED)

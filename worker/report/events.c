@@ -136,6 +136,15 @@ void events_resumed(struct events *ev, int64_t step)
     say(ev, &line);
 }
 
+void events_environment(struct events *ev, int threads, const char *blas)
+{
+    struct strbuf line = STRBUF_INIT;
+
+    strbuf_addf(&line, "{\"type\":\"environment\",\"threads\":%d,\"blas\":", threads);
+    json_add_string(&line, blas);
+    say(ev, &line);
+}
+
 void events_note(struct events *ev, const char *fmt, ...)
 {
     struct strbuf line = STRBUF_INIT;

@@ -28,6 +28,9 @@ int events_open(struct events *ev, struct err *err) MUST_CHECK;
 void events_close(struct events *ev);
 int events_result(const struct events *ev, struct err *err) MUST_CHECK;
 
+/* What this attempt computes with, said before anything that can fail: one that ends without a
+ * result has nowhere else to say it. */
+void events_environment(struct events *ev, int threads, const char *blas);
 /* Says so only when the section changes. */
 void events_section(struct events *ev, enum section section);
 /* At most two lines a second, except the first and the last (done == total). */

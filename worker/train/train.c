@@ -263,6 +263,7 @@ int train_run(const struct task *task, struct err *err)
     if (rc < 0)
         return rc;
     gemm_set_threads(task->threads);
+    events_environment(&a.events, task->threads, gemm_blas_text());
     events_section(&a.events, SECTION_SETUP);
     rc = set_up(&a, err);
     if (rc == 0)

@@ -112,6 +112,7 @@ static void test_events(void **state)
 {
     (void)state;
     static const char expected[] =
+        "{\"type\":\"environment\",\"threads\":2,\"blas\":\"Some \\\"BLAS\\\"\"}\n"
         "{\"type\":\"section\",\"name\":\"setup\"}\n"
         "{\"type\":\"section\",\"name\":\"step\"}\n"
         "{\"type\":\"progress\",\"done\":1,\"total\":9,\"unit\":\"step\"}\n"
@@ -128,6 +129,7 @@ static void test_events(void **state)
 
     assert_int_equal(setenv("PREREG_EVENTS", "events.jsonl", 1), 0);
     assert_int_equal(events_open(&ev, &err), 0);
+    events_environment(&ev, 2, "Some \"BLAS\"");
     events_section(&ev, SECTION_SETUP);
     events_section(&ev, SECTION_STEP);
     events_section(&ev, SECTION_STEP);
