@@ -200,7 +200,10 @@ static void answer(struct verifying *v, int rc)
     json_put_string(out->json, "program", v->program == NULL ? NULL : v->program->name);
     json_put_string(out->json, "root", v->lock == NULL ? NULL : v->lock->root);
     json_put_string(out->json, "head", v->lock == NULL ? NULL : v->lock->head);
-    json_put_string(out->json, "records", v->imported ? v->evidence.label : "executed");
+    json_put_string(out->json, "records",
+                    rc != 0       ? NULL
+                    : v->imported ? v->evidence.label
+                                  : "executed");
     json_put_string(out->json, "outcome",
                     rc != 0                            ? NULL
                     : d->kind == VERDICT_VOID          ? "VOID"

@@ -1,7 +1,6 @@
 /* How long it takes to verify a receipt of 10,000 records (2,000 results of five metrics each),
- * with
- * --long of 100,000, how that grows, and in how much memory. The program is made up through the
- * store. */
+ * with --long of 100,000, how that grows, and in how much memory. The program is made up through
+ * the store. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +77,9 @@ int main(int argc, char **argv)
     bool is_long = argc > 1 && strcmp(argv[1], "--long") == 0;
     int rc = measure(25, "", &err);
     rc = rc == 0 ? measure(250, "\"aim\":0.2,\"limit\":5,", &err) : rc;
+    rc = rc == 0 && is_long ? measure(750, "", &err) : rc;
     rc = rc == 0 && is_long ? measure(2500, "\"aim\":2,\"limit\":30,", &err) : rc;
+    rc = rc == 0 && is_long ? measure(7500, "", &err) : rc;
     if (rc != 0) {
         (void)fprintf(stderr, "bench_receipt: %s\n", err.msg);
         return EXIT_FAILURE;
