@@ -11,6 +11,7 @@ struct start_job {
     struct shell *shell;
     struct attempt_key key;
     struct prepare prepare;
+    uint32_t amend_writes; /* when it began */
     char id[UUID_TEXT_SIZE];
     char *folder;
     int rc;
@@ -41,7 +42,8 @@ static void on_prepare_work(struct job *job)
 static bool is_outdated(const struct start_job *j)
 {
     const struct hosted *h = j->prepare.hosted;
-    return h->amending != NULL || strcmp(h->bundle->lock->head, j->prepare.bundle->lock->head) != 0;
+    return h->amending != NULL || h->amend_writes != j->amend_writes ||
+           strcmp(h->bundle->lock->head, j->prepare.bundle->lock->head) != 0;
 }
 
 static void hand_over(struct start_job *j)
@@ -94,6 +96,7 @@ void shell_start_attempt(struct shell *sh, const struct core_act *act)
         a->preparing = true;
     }
     memcpy(j->id, act->attempt_id, sizeof(j->id));
+    j->amend_writes = h->amend_writes;
     j->folder = hosted_attempt_folder(h, act->task, act->attempt_no, act->attempt_id);
     j->prepare = (struct prepare){.state = sh->state,
                                   .hosted = h,

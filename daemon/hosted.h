@@ -79,6 +79,7 @@ struct hosted {
     struct digest good_copies[3]; /* of program, lock and amendments in STATE, when last found good;
                                      likewise */
     struct amend_prepared *amend; /* waits for its signature; or NULL */
+    uint32_t amend_writes;        /* how often files of amendments were written */
     struct amend_prepared *amending;    /* takes effect when its row is committed; or NULL */
     char verdict_head[DIGEST_HEX_SIZE]; /* once the verdict is out: what it was computed with */
     struct wall_time submitted;
