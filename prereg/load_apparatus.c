@@ -6,6 +6,24 @@
 
 #define APPARATUS_MAX ((size_t)64)
 
+/* Of a metric that a measure reads as a share: 27.37 for 0.2737 would never hold, and a tolerance
+ * of one always. */
+static void check_share(struct load *l, const struct apparatus *a, const struct toml_node *t)
+{
+    const struct measure *share = NULL;
+    for (size_t i = 0; i < l->p->n_measures; i++) {
+        const struct measure *m = &l->p->measures[i];
+        if (strcmp(m->metric_text, a->metric_text) == 0 && (m->has_chance || m->has_floor)) {
+            share = m;
+        }
+    }
+    if (share != NULL && !(a->value >= 0 && a->value <= 1)) {
+        load_error(l, toml_member(t, "value"), "%.17g is outside 0..1", a->value);
+    } else if (share != NULL && a->value - a->within <= 0 && a->value + a->within >= 1) {
+        load_error(l, toml_member(t, "within"), "every score would hold");
+    }
+}
+
 static void load_expect(struct load *l, struct apparatus *a, const struct toml_node *t)
 {
     static const char *const keys[] = {"metric", "value", "within"};
@@ -27,6 +45,7 @@ static void load_expect(struct load *l, struct apparatus *a, const struct toml_n
         !(a->within >= 0)) {
         load_error(l, toml_member(t, "within"), "a tolerance is not negative");
     }
+    check_share(l, a, t);
 }
 
 /* The "$factor" in it, at any depth; NULL: none. */

@@ -462,6 +462,18 @@ static const struct {
      "grid.toml:41:21: error: apparatus.r.expect.metric: \"score.acc\" is not a metric of stage "
      "\"train\"\n"
      "grid.toml:41:54: error: apparatus.r.expect.within: a tolerance is not negative\n"},
+    {"apparatus_share", "[run]\n",
+     "[apparatus.r]\n"
+     "stage = \"score\"\n"
+     "model = \"m\"\n"
+     "expect = { metric = \"score.acc\", value = 27.37, within = 0.01 }\n"
+     "[apparatus.s]\n"
+     "stage = \"score\"\n"
+     "model = \"m\"\n"
+     "expect = { metric = \"score.acc\", value = 0.5, within = 0.5 }\n"
+     "[run]\n",
+     "grid.toml:41:42: error: apparatus.r.expect.value: 27.370000000000001 is outside 0..1\n"
+     "grid.toml:45:56: error: apparatus.s.expect.within: every score would hold\n"},
     {"run_key", "slots = 2", "slot = 2",
      "grid.toml:39:1: error: run: unknown key \"slot\"; did you mean \"slots\"?\n"},
     {"run_stage", "[run.train]", "[run.trian]",
