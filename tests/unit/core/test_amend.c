@@ -134,12 +134,52 @@ static void test_what_has_happened_since(void **state)
     driver_release(&d);
 }
 
+static void amend_check(struct driver *d, struct core_apparatus check)
+{
+    struct core_plan plan = PLAN;
+    struct core_event ev = amend_of(access_now(d));
+    plan.apparatus = &check;
+    plan.n_apparatus = 1;
+    ev.amendment.plan = &plan;
+    driver_step(d, ev);
+    assert_null(d->out.refusal);
+}
+
+/* Taken away while it was ready, then declared again: it is in line once more. */
+static void test_check_declared_again(void **state)
+{
+    (void)state;
+    struct driver d;
+    const struct core_apparatus away = {.name = "a", .stage = 1};
+    const struct core_apparatus there = {
+        .name = "a", .stage = 1, .declared = true, .changed = true};
+    const struct program_row paused = {.paused = PAUSE_PERSON};
+    const uint32_t check = PLAN.n_cells * PLAN.n_stages;
+    bool started = false;
+    driver_init(&d, 1);
+    struct core_event ev = {.kind = CORE_PROGRAM_ADDED, .program = 1};
+    ev.added.plan = PLAN;
+    ev.added.plan.apparatus = &there;
+    ev.added.plan.n_apparatus = 1;
+    ev.added.status = &paused;
+    driver_step(&d, ev);
+    amend_check(&d, away);
+    amend_check(&d, there);
+    driver_at(&d, CORE_RESUME, 0, 0);
+    for (size_t i = 0; i < d.out.n_acts; i++) {
+        started = started || (d.out.acts[i].kind == ACT_START && d.out.acts[i].task == check);
+    }
+    assert_true(started);
+    driver_release(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_unblinded_is_seen),
         cmocka_unit_test(test_what_has_happened_since),
+        cmocka_unit_test(test_check_declared_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
