@@ -345,6 +345,24 @@ static void status_verdict(struct strbuf *sb, const struct term *t, const cJSON 
     strbuf_addf(sb, "report:  %s\n", answer_text(summary, "report", "is being written"));
 }
 
+/* What it is beside what was locked, and what came before and after it. */
+static void status_identity(struct strbuf *sb, const cJSON *summary)
+{
+    long long n = (long long)answer_int(summary, "amendments", 0);
+    const char *old = answer_text(summary, "supersedes", NULL);
+    const cJSON *by = json_member(summary, "superseded_by");
+    if (n > 0) {
+        strbuf_addf(sb, "amended %lld time%s, head %.16s (`preregctl diff`)\n", n,
+                    n == 1 ? "" : "s", answer_text(summary, "head", "?"));
+    }
+    if (old != NULL) {
+        strbuf_addf(sb, "supersedes %s\n", answer_text(summary, "supersedes_program", old));
+    }
+    for (const cJSON *id = by == NULL ? NULL : by->child; id != NULL; id = id->next) {
+        strbuf_addf(sb, "superseded by %s\n", cJSON_IsString(id) ? id->valuestring : "?");
+    }
+}
+
 void status_program(struct strbuf *sb, const struct term *t, const cJSON *summary,
                     const cJSON *cells, size_t max_cells)
 {
@@ -361,6 +379,7 @@ void status_program(struct strbuf *sb, const struct term *t, const cJSON *summar
         out_styled(sb, t, STYLE_DIM, question);
         strbuf_addc(sb, '\n');
     }
+    status_identity(sb, summary);
     if (cells != NULL) {
         strbuf_addc(sb, '\n');
         status_grid(sb, t, summary, cells, max_cells);

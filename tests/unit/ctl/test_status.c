@@ -83,6 +83,25 @@ static void test_whole(void **state)
     cJSON_Delete(cells);
 }
 
+static void test_amended_and_superseded(void **state)
+{
+    (void)state;
+    cJSON *summary = parse("{\"id\":\"b-2\",\"state\":\"running\",\"root\":\"22\",\"head\":\"33\","
+                           "\"amendments\":2,\"supersedes\":\"11\",\"supersedes_program\":\"a-1\","
+                           "\"superseded_by\":[\"c-3\",\"d-4\"]}");
+    struct strbuf sb = STRBUF_INIT;
+    status_program(&sb, &utf8, summary, NULL, 0);
+    assert_non_null(strstr(sb.buf, "amended 2 times, head 33 (`preregctl diff`)\nsupersedes a-1\n"
+                                   "superseded by c-3\nsuperseded by d-4\n"));
+    cJSON_DeleteItemFromObjectCaseSensitive(summary, "supersedes_program");
+    json_put_null(summary, "supersedes_program"); /* it is not here */
+    strbuf_clear(&sb);
+    status_program(&sb, &utf8, summary, NULL, 0);
+    assert_non_null(strstr(sb.buf, "supersedes 11\n"));
+    strbuf_release(&sb);
+    cJSON_Delete(summary);
+}
+
 static void test_without_utf8(void **state)
 {
     (void)state;
@@ -186,6 +205,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_amended_and_superseded),
         cmocka_unit_test(test_without_utf8),
         cmocka_unit_test(test_colour_only_where_asked),
         cmocka_unit_test(test_paused_and_finished),
