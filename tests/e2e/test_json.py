@@ -19,7 +19,8 @@ MEMBERS = {
     "report": {"folder", "html"},
     "export": {"folder", "tar", "sums_sha256"},
     "verify": {"receipt", "holds", "fault", "level", "sentence", "program", "root", "head", "records", "outcome", "tool", "counts",
-               "established", "not_shown"},
+               "reruns", "established", "claimed", "not_shown"},
+    "rerun": {"tool", "program", "root", "cell", "time", "stages", "left_out", "level", "same", "file", "kept"},
     "sign": {"signature"},
 }
 
@@ -50,6 +51,7 @@ def test_schemas(place):
     equal(json.dumps(verdict["verdict"], sort_keys=True), json.dumps(json.loads(place.verdict_bytes()), sort_keys=True),
           "verdict --json against verdict.json")
     members(place, "report")
+    rerun(place, task.split("/", maxsplit=1)[0])
     receipts(place, verdict["outcome"])
     for command in ("retry", "unblind"):
         run = place.run("preregctl", command, "--json", *(["--reason", "test"] if command == "unblind" else []))
@@ -58,6 +60,12 @@ def test_schemas(place):
         run = place.run("preregctl", command, "--json")
         equal(json.loads(run.stdout)["schema"], 1, f"schema of {command} --json")
     place.ctl_json("stop")
+
+
+def rerun(place, cell):
+    """The shipped workers give the same again."""
+    again = members(place, "rerun", cell)
+    equal((again["level"], [s["same"] for s in again["stages"]]), ("re-executed", [True, True, True]), "rerun --json")
 
 
 def receipts(place, outcome):
