@@ -266,6 +266,14 @@ static void note_items(const struct evaluation *ev, cJSON *notes)
     }
 }
 
+static void counter_text(const struct number *k, char out[static 64])
+{
+    int n = snprintf(out, 64, "%.0f", k->lo);
+    if (k->hi > k->lo) {
+        (void)snprintf(out + n, 64 - (size_t)n, " to %.0f", k->hi);
+    }
+}
+
 static void note_counters(const struct evaluation *ev, cJSON *notes)
 {
     const struct program *p = ev->rules->program;
@@ -273,11 +281,14 @@ static void note_counters(const struct evaluation *ev, cJSON *notes)
         const struct number *own = &ev->counters[i];
         const struct number *binding = &ev->counters[p->binding_counter];
         if (own->lo != binding->lo || own->hi != binding->hi) {
-            char text[256];
+            char text[512];
+            char here[64];
+            char there[64];
+            counter_text(own, here);
+            counter_text(binding, there);
             (void)snprintf(text, sizeof(text),
-                           "counters disagree: %s is %.0f..%.0f, %s (which binds) is %.0f..%.0f",
-                           p->counters[i].name, own->lo, own->hi,
-                           p->counters[p->binding_counter].name, binding->lo, binding->hi);
+                           "counters disagree: %s is %s, %s (which binds) is %s",
+                           p->counters[i].name, here, p->counters[p->binding_counter].name, there);
             json_push_string(notes, text);
         }
     }

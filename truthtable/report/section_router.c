@@ -140,13 +140,23 @@ static void add_stage(struct doc *d, const struct report_model *m, size_t stage,
         arena_printf(a, "What the routers of the mixtures did, as the workers report it.%s",
                      glossary(a, &facts)),
         columns, facts.n + 1);
-    size_t left_out = 0;
+    size_t without_router = 0;
+    size_t without_result = 0;
     for (size_t c = 0; c < m->program->n_cells; c++) {
-        left_out += add_cell(d, m, t, stage, &facts, c) ? 0 : 1;
+        if (!add_cell(d, m, t, stage, &facts, c)) {
+            bool is_done = m->results[c * m->program->n_stages + stage] != NULL;
+            without_router += is_done ? 1 : 0;
+            without_result += is_done ? 0 : 1;
+        }
     }
-    if (left_out > 0) {
-        doc_paragraph(d, "%s without a router, or without a result, and not in this table.",
-                      fmt_plural(a, (int64_t)left_out, "cell is", "cells are"));
+    if (without_router > 0) {
+        doc_paragraph(d, "%s no router and are not in this table.",
+                      fmt_plural(a, (int64_t)without_router, "cell has", "cells have"));
+    }
+    if (without_result > 0) {
+        doc_paragraph(d, "%s no result of %s: what their routers did is not known.",
+                      fmt_plural(a, (int64_t)without_result, "cell has", "cells have"),
+                      m->program->stages[stage].name);
     }
     const char *constant = constant_facts(a, m, stage, &facts);
     if (constant != NULL) {
