@@ -10,7 +10,7 @@
 /* What a result says of where it was made, to be held against provenance.json. */
 struct place_of_result {
     const char *blas; /* NULL: it does not say */
-    double threads;   /* NaN likewise */
+    int64_t threads;  /* -1 likewise */
 };
 
 struct verifying {

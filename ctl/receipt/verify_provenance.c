@@ -1,6 +1,5 @@
 /* provenance.json and environment.jsonl against lock, journal and results; instruments as far as
  * anything here says what they must be. */
-#include <math.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -76,10 +75,14 @@ static int check_place(struct verifying *v, const char *at, size_t task, const c
     if (p->blas != NULL && cJSON_IsString(blas) && strcmp(p->blas, blas->valuestring) != 0) {
         path = xasprintf("%s.blas is not what the result says", at);
         rc = fault_differs(v->f, path, p->blas, blas->valuestring);
-    } else if (isfinite(p->threads) && cJSON_IsNumber(threads) &&
-               p->threads != threads->valuedouble) {
+    } else if (p->threads >= 0 && cJSON_IsNumber(threads) &&
+               (double)p->threads != threads->valuedouble) {
+        char found[JSON_NUMBER_MAX];
+        char expected[JSON_NUMBER_MAX];
+        json_number_text((double)p->threads, expected);
+        json_number_text(threads->valuedouble, found);
         path = xasprintf("%s.threads is not what the result says", at);
-        rc = fault_differs_int(v->f, path, (long long)p->threads, (long long)threads->valuedouble);
+        rc = fault_differs(v->f, path, expected, found);
     }
     free(path);
     return rc;

@@ -1,5 +1,4 @@
 /* Records, line by line, and what follows from them: coverage and verdict. */
-#include <math.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -8,15 +7,20 @@
 #include "truthtable/coverage.h"
 #include "truthtable/replay.h"
 
+#define THREADS_MAX 65536 /* more is no number of threads, and provenance.json has what was given  \
+                           */
+
 /* ---- of an executed program ---- */
 
 static void keep_place(struct verifying *v, size_t task, const cJSON *result)
 {
     const cJSON *facts = json_member(result, "facts");
     const cJSON *blas = json_member(facts, "blas");
-    const cJSON *threads = json_member(facts, "threads");
     struct place_of_result *p = &v->places[task];
-    p->threads = cJSON_IsNumber(threads) ? threads->valuedouble : (double)NAN;
+    int64_t threads = 0;
+    struct err ignored;
+    bool believed = json_get_int(facts, "threads", 1, THREADS_MAX, &threads, &ignored) == 0;
+    p->threads = believed ? threads : -1;
     if (cJSON_IsString(blas)) { /* most say the same */
         const char *before = task == 0 ? NULL : v->places[task - 1].blas;
         p->blas = before != NULL && strcmp(before, blas->valuestring) == 0

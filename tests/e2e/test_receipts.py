@@ -2,6 +2,7 @@
 """Receipts through the executables: made of programs that ran, were amended, signed and stamped, and of imported ones; verified as
 folder and tar, tampered with, and signed by reviewers."""
 
+import hashlib
 import json
 import os
 import re
@@ -180,6 +181,7 @@ def test_stamped(place):
         said = verify(place, path, *trust, level="time-stamped")["established"]
         expect(any("Test authority" in s and "before the first attempt" in s for s in said), f"the stamp: {said}")
     verify(place, folder, *trust[:2], level="signed")
+    forged_signatures(place, folder, trust)
     if shutil.which("jq") and shutil.which("bash"):
         by_hand(place, folder, trust[1], trust[3])
     else:
@@ -187,6 +189,99 @@ def test_stamped(place):
     os.rename(grid + ".lock.tsr", grid + ".lock.tsr.away")
     unstamped, _ = export(place, out="unstamped")
     expect(not os.path.exists(os.path.join(unstamped, "grid.toml.lock.tsr")), "a stamp from nowhere")
+
+
+def forge(folder):
+    """Subjects of the statement and sums made anew by whoever changed something."""
+
+    def names():
+        found = (os.path.relpath(os.path.join(at, name), folder) for at, _, files in os.walk(folder) for name in files)
+        return sorted(n for n in found if n != "SHA256SUMS" and not n.startswith("signatures/"))
+
+    def sha256(name):
+        with open(os.path.join(folder, name), "rb") as f:
+            return hashlib.sha256(f.read()).hexdigest()
+
+    path = os.path.join(folder, "statement.json")
+    with open(path, encoding="utf-8") as f:
+        statement = json.load(f)
+    statement["subject"] = [{"name": n, "digest": {"sha256": sha256(n)}} for n in names() if n != "statement.json"]
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(json.dumps(statement, indent=2, ensure_ascii=False) + "\n")
+    with open(os.path.join(folder, "SHA256SUMS"), "w", encoding="utf-8") as f:
+        f.writelines(f"{sha256(n)}  {n}\n" for n in names())
+
+
+def changed(place, folder, name, change):
+    """A copy, forged, without the reviewers' signatures, in which `change` was made of a file's bytes."""
+    copy = place.path("copy")
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("signatures"))
+    path = os.path.join(copy, name)
+    with open(path, "rb") as f:
+        old = f.read()
+    new = change(old)
+    expect(new != old, f"nothing was changed in {name}")
+    with open(path, "wb") as f:
+        f.write(new)
+    forge(copy)
+    return copy
+
+
+def of_json(change):
+    def do(text):
+        o = json.loads(text)
+        change(o)
+        return (json.dumps(o, indent=2, ensure_ascii=False) + "\n").encode()
+
+    return do
+
+
+def other_letter(text):
+    """The armored signature with one letter of its last bytes changed."""
+    lines = text.split("\n")
+    row = lines.index("-----END SSH SIGNATURE-----") - 2
+    lines[row] = lines[row][:8] + ("B" if lines[row][8] != "B" else "C") + lines[row][9:]
+    return "\n".join(lines)
+
+
+def forged_signatures(place, folder, trust):
+    """Signatures and stamps that are not what they were, by a forger who makes the sums anew."""
+
+    def spoilt(o):
+        o["signature"]["armored"] = other_letter(o["signature"]["armored"])
+
+    first = "amendments/0001.json"
+    with open(os.path.join(folder, first), encoding="utf-8") as f:
+        amendments = json.load(f)["signature"]
+    for name, change, what in (
+        ("grid.toml.lock", of_json(spoilt), "signature"),
+        ("grid.toml.lock", of_json(lambda o: o.update(signature=amendments)), "signature"),
+        ("grid.toml.lock", of_json(lambda o: o.update(time="2020-01-01T00:00:00.000Z")), "signature"),
+        ("grid.toml.lock", of_json(lambda o: o["tool"].update(name="another")), "signature"),
+        (first, of_json(spoilt), "signature"),
+        (first, of_json(lambda o: o.update(reason="another")), "changed after it was made"),
+        (first, of_json(lambda o: o.update(level="nothing_run")), "changed after it was made"),
+        ("grid.toml.lock.tsr", lambda b: b[:-9] + bytes([b[-9] ^ 1]) + b[-8:], ""),
+        ("grid.toml.lock.tsr", lambda b: b[: len(b) // 2], ""),
+    ):
+        fault(place, changed(place, folder, name, change), *trust, file=name, what=what)
+    unsigned = changed(place, folder, "grid.toml.lock", of_json(lambda o: o.update(signature=None)))
+    said = place.ctl("verify", unsigned, *trust[:2], wanted=OK).stdout
+    expect(said.startswith("self-consistent") and "Who made the plan" in said, f"a lock without its signature: {said}")
+    mine = os.path.join(folder, "signatures", os.listdir(os.path.join(folder, "signatures"))[0])
+    with open(mine, encoding="utf-8") as f:
+        signature = f.read()
+    for text in (other_letter(signature), "", amendments["armored"]):
+        with open(mine, "w", encoding="utf-8") as f:
+            f.write(text)
+        fault(place, folder, *trust, file=os.path.relpath(mine, folder), what="")
+    with open(mine, "w", encoding="utf-8") as f:
+        f.write(signature)
+    os.rename(mine, mine + ".away")
+    os.rename(mine + ".away", os.path.join(folder, "signatures", "another-name.sig"))
+    verify(place, folder, *trust, level="time-stamped")  # the name says nothing; whose it is, is in it
+    os.rename(os.path.join(folder, "signatures", "another-name.sig"), mine)
 
 
 def by_hand(place, folder, allowed, ca):
