@@ -198,7 +198,8 @@ def test_interrupted(place):
     place.wait_for(lambda: len(ended(place)) >= 1, 60, "the attempt ends")
     first = ended(place)[0]
     equal((first["attempt"]["cause"], first["attempt"]["code"], first["task"]["crashes"]), ("preempted", 75, 0), "how it ended")
-    place.wait_for(lambda: len(os.listdir(folder)) >= 2, 60, "it is tried again")
+    place.wait_for(lambda: sum(os.path.exists(os.path.join(folder, n, "start.json")) for n in os.listdir(folder)) >= 2, 60,
+                   "it is tried again")
     place.kill_daemon()
     place.serve()
     place.wait_finished(240)
@@ -206,7 +207,7 @@ def test_interrupted(place):
     check_value(place, "arc_easy")
     with open(os.path.join(place.program_folder(), "report", "provenance.json"), encoding="utf-8") as f:
         attempts = json.load(f)["apparatus"][0]["attempts"]
-    for attempt in attempts:  # those that left no result, too
+    for attempt in attempts:  # the one that left no result, too
         for key in ("host", "kernel", "cpu", "blas", "core", "threads", "worker"):
             expect(attempt[key], f"where attempt {attempt['no']} ran: no {key} in {attempt}")
     last = ended(place)[-1]
