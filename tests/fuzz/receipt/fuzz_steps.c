@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/export.h"
 #include "ctl/receipt/verify_parts.h"
@@ -46,6 +47,7 @@ static void clean_up(void)
     struct err ignored;
     verdict_release(&v.verdict);
     evidence_release(&v.evidence);
+    cJSON_Delete(v.established);
     history_release(&v.history);
     free(v.places);
     lock_free(v.lock);
@@ -72,6 +74,7 @@ static void make_once(void)
     free(program);
     spec.folder = made.folder;
     arena_init(&v.arena);
+    v.established = json_array();
     must(files_open(&v.files, made.folder, v.f) == 0 && verify_lock(&v) == 0);
     must(history_read(&v.history, v.program, v.lock, &v.files, v.f) == 0);
     must(verify_records(&v) == 0 && verify_verdict(&v) == 0 && verify_provenance(&v) == 0);
@@ -98,6 +101,7 @@ static int run_step(enum target t)
     struct verifying w = v;
     int rc;
     arena_init(&w.arena);
+    w.established = json_array();
     switch (t) {
     case JOURNAL:
         rc = history_read(&w.history, v.program, v.lock, &v.files, v.f);
@@ -124,6 +128,7 @@ static int run_step(enum target t)
         rc = verify_provenance(&w);
         break;
     }
+    cJSON_Delete(w.established);
     arena_release(&w.arena);
     return rc;
 }
