@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/export.h"
+#include "ctl/receipt/files.h"
 #include "ctl/receipt/tar.h"
 #include "tests/unit/receipt/fixture.h"
 
@@ -133,6 +134,54 @@ static void test_sealed_is_refused(void **state)
     free(verdict);
 }
 
+/* Whoever changes the folder while it is read: nothing that became a link is followed, neither a
+ * file nor its folder, and what is gone or grew is told. */
+static void test_changed_meanwhile(void **state)
+{
+    struct world *w = *state;
+    struct err err;
+    struct strbuf text = STRBUF_INIT;
+    struct receipt_files files = {.fd = -1};
+    struct fault f = {0};
+    char *folder = path_join(w->folder, "changing");
+    char *inner = path_join(folder, "amendments");
+    char *one = path_join(inner, "0001.json");
+    char *grid = path_join(folder, "grid.toml");
+    char *secret = path_join(w->folder, "secret");
+    assert_int_equal(dir_make(inner, 0700, &err), 0);
+    assert_int_equal(dir_make(secret, 0700, &err), 0);
+    char *theirs = path_join(secret, "0001.json");
+    const char *const paths[] = {one, grid, theirs};
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        assert_int_equal(file_write_atomic(paths[i], "{}", 2, 0600, &err), 0);
+    }
+    assert_int_equal(files_open(&files, folder, &f), 0);
+    assert_int_equal(files_read(&files, "amendments/0001.json", &text, &f), 0);
+    assert_int_equal(dir_remove(inner, &err), 0);
+    assert_int_not_equal(files_read(&files, "amendments/0001.json", &text, &f), 0);
+    assert_int_equal(symlink("../secret", inner), 0);
+    assert_int_not_equal(files_read(&files, "amendments/0001.json", &text, &f), 0);
+    assert_int_equal(unlink(grid), 0);
+    assert_int_equal(symlink("../secret/0001.json", grid), 0);
+    assert_int_not_equal(files_read(&files, "grid.toml", &text, &f), 0);
+    assert_int_equal(unlink(grid), 0);
+    assert_int_equal(mkfifo(grid, 0600), 0);
+    assert_int_equal(files_read(&files, "grid.toml", &text, &f), ERR_LOCK);
+    assert_string_equal(f.what, "was changed while the receipt was read");
+    assert_int_equal(unlink(grid), 0);
+    assert_int_equal(file_write_atomic(grid, "{}", 2, 0600, &err), 0);
+    assert_int_equal(truncate(grid, RECEIPT_WHOLE_MAX + 1), 0);
+    assert_int_equal(files_read(&files, "grid.toml", &text, &f), ERR_LOCK);
+    files_release(&files);
+    strbuf_release(&text);
+    free(theirs);
+    free(secret);
+    free(grid);
+    free(one);
+    free(inner);
+    free(folder);
+}
+
 /* The last digits of an exponential are another library's; nothing else is. */
 static void test_near(void **state)
 {
@@ -172,6 +221,7 @@ int main(void)
         cmocka_unit_test(test_not_replaced),
         cmocka_unit_test(test_tar),
         cmocka_unit_test(test_sealed_is_refused),
+        cmocka_unit_test(test_changed_meanwhile),
         cmocka_unit_test(test_near),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
