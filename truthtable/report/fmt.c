@@ -101,6 +101,11 @@ const char *fmt_count(struct arena *a, int64_t v)
     return v < 0 ? arena_printf(a, FMT_MINUS "%s", text) : text;
 }
 
+const char *fmt_whole(struct arena *a, double v)
+{
+    return fabs(v) < 1e15 ? fmt_count(a, (int64_t)v) : fmt_short(a, v, 5);
+}
+
 const char *fmt_magnitude(struct arena *a, double v)
 {
     static const struct {

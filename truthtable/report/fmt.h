@@ -19,6 +19,8 @@ const char *fmt_signed(struct arena *a, double v, int decimals);
 const char *fmt_short(struct arena *a, double v, int digits);
 /* "62,956,032" */
 const char *fmt_count(struct arena *a, int64_t v);
+/* The same of a count that was read as a double; one that no count can be prints as fmt_short. */
+const char *fmt_whole(struct arena *a, double v);
 /* 62956032 -> "63.0M" */
 const char *fmt_magnitude(struct arena *a, double v);
 /* "1 task", "3 tasks" */

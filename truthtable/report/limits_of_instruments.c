@@ -53,10 +53,9 @@ static void add_one(struct doc *d, const cJSON *instrument, struct doc_list *lis
         limit(d, list, arena_printf(a, "The instrument %s is undetermined: %s.", name, why));
     } else if (strcmp(kind, "router") == 0 && member_number(instrument, "not_done") > 0) {
         limit(d, list,
-              arena_printf(
-                  a, "The instrument %s leaves out %s of which %s is not done.", name,
-                  fmt_plural(a, (int64_t)member_number(instrument, "not_done"), "cell", "cells"),
-                  words_member(instrument, "stage")));
+              arena_printf(a, "The instrument %s leaves out %s of the cells: their %s is not done.",
+                           name, words_count(a, instrument, "not_done"),
+                           words_member(instrument, "stage")));
     } else if (strcmp(kind, "anchors") == 0) {
         limit(d, list,
               arena_printf(a,

@@ -66,7 +66,7 @@ double axis_tick(const struct axis *x, size_t i)
 const char *axis_tick_text(const struct axis *x, struct arena *a, double tick)
 {
     if (x->step >= 1 && (x->step >= 1000 || fmax(fabs(x->low), fabs(x->high)) >= 1000)) {
-        return fmt_count(a, (int64_t)llround(tick));
+        return fmt_whole(a, round(tick));
     }
     return x->decimals > 6 ? fmt_short(a, tick, 3) : fmt_fixed(a, tick, x->decimals);
 }

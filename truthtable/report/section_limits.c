@@ -76,6 +76,12 @@ static void add_amendments(struct doc *d, const struct report_model *m, struct d
     }
 }
 
+/* As fmt_plural, of a number that a file holds. */
+static const char *count_of(struct arena *a, double n, const char *one, const char *many)
+{
+    return arena_printf(a, "%s %s", fmt_whole(a, n), n == 1 ? one : many);
+}
+
 static void add_losses(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
     struct arena *a = &d->arena;
@@ -85,7 +91,7 @@ static void add_losses(struct doc *d, const struct report_model *m, struct doc_l
     double blocked = member_number(tasks, "blocked");
     double never_run = member_number(tasks, "never_run");
     double budget = member_number(member(coverage, "counted"), "budget");
-    const char *lost = fmt_plural(a, (int64_t)excluded, "counted task was", "counted tasks were");
+    const char *lost = count_of(a, excluded, "counted task was", "counted tasks were");
     if (excluded > budget) {
         limit(d, list,
               arena_printf(a, "%s lost for mechanical causes, more than the budget of %.0f.", lost,
@@ -100,13 +106,12 @@ static void add_losses(struct doc *d, const struct report_model *m, struct doc_l
     if (blocked > 0) {
         limit(d, list,
               arena_printf(a, "%s blocked; the causes stand under coverage.",
-                           fmt_plural(a, (int64_t)blocked, "task ended", "tasks ended")));
+                           count_of(a, blocked, "task ended", "tasks ended")));
     }
     if (never_run > 0) {
         limit(d, list,
-              arena_printf(
-                  a, "%s never run.",
-                  fmt_plural(a, (int64_t)never_run, "planned task was", "planned tasks were")));
+              arena_printf(a, "%s never run.",
+                           count_of(a, never_run, "planned task was", "planned tasks were")));
     }
 }
 

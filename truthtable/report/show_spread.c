@@ -215,8 +215,7 @@ static void detectable_row(struct doc *d, struct doc_table *t, const char *contr
     show_short(d, &row->cells[3], items, "difference", 4);
     show_short(d, &row->cells[4], replicates, "difference", 4);
     double needed = member_number(items, "items_for_observed");
-    doc_number(d, &row->cells[5], needed < 1e15 ? fmt_count(&d->arena, (int64_t)needed) : FMT_NONE,
-               needed);
+    doc_number(d, &row->cells[5], fmt_whole(&d->arena, needed), needed);
     row->cells[6].text = show_why(items)[0] != '\0' ? show_why(items) : show_why(replicates);
 }
 

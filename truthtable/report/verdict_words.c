@@ -110,8 +110,7 @@ const char *words_list(struct arena *a, const cJSON *list)
 
 const char *words_count(struct arena *a, const cJSON *obj, const char *key)
 {
-    double n = member_number(obj, key);
-    return isfinite(n) ? fmt_count(a, (int64_t)n) : FMT_NONE;
+    return fmt_whole(a, member_number(obj, key));
 }
 
 const char *words_interval(struct arena *a, const cJSON *pair)
@@ -121,11 +120,11 @@ const char *words_interval(struct arena *a, const cJSON *pair)
     if (!cJSON_IsNumber(low) || !cJSON_IsNumber(high)) {
         return FMT_NONE;
     }
-    const char *from = fmt_count(a, (int64_t)low->valuedouble);
+    const char *from = fmt_whole(a, low->valuedouble);
     if (low->valuedouble >= high->valuedouble) {
         return from;
     }
-    return arena_printf(a, "%s to %s", from, fmt_count(a, (int64_t)high->valuedouble));
+    return arena_printf(a, "%s to %s", from, fmt_whole(a, high->valuedouble));
 }
 
 const char *words_rows_fired(struct arena *a, const struct report_model *m)
@@ -138,7 +137,7 @@ const char *words_rows_fired(struct arena *a, const struct report_model *m)
     const char **parts = arena_array(a, n, sizeof(*parts));
     for (size_t i = 0; i < n; i++) {
         const cJSON *row = cJSON_GetArrayItem(fired, (int)i);
-        parts[i] = cJSON_IsNumber(row) ? fmt_count(a, (int64_t)row->valuedouble) : FMT_NONE;
+        parts[i] = cJSON_IsNumber(row) ? fmt_whole(a, row->valuedouble) : FMT_NONE;
     }
     return words_join(a, parts, n, " and ");
 }

@@ -84,6 +84,9 @@ static void test_numbers(void **state)
     assert_string_equal(fmt_fixed(&a, (double)INFINITY, 3), FMT_NONE);
     assert_string_equal(fmt_signed(&a, 0.5, 2), "+0.50");
     assert_string_equal(fmt_signed(&a, 0, 2), "0.00");
+    assert_string_equal(fmt_whole(&a, 14042), "14,042");
+    assert_string_equal(fmt_whole(&a, 1e300), "1.0000e+300");
+    assert_string_equal(fmt_whole(&a, (double)NAN), FMT_NONE);
     assert_string_equal(fmt_short(&a, 0.25, 4), "0.25");
     assert_string_equal(fmt_short(&a, 1.73625, 5), "1.7363");
     assert_string_equal(fmt_short(&a, 34611712, 3), "34,611,712");
