@@ -1,5 +1,4 @@
-/* Amendments: every cell of the table of what may change when, and the chain that follows from the
- * lock or is refused. */
+/* The chain of amendments that follows from the lock or is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -14,363 +13,20 @@
 #include "base/xalloc.h"
 #include "prereg/amend_rules.h"
 #include "prereg/amendment.h"
+#include "tests/unit/prereg/amending.h"
 #include "tests/unit/prereg/support.h"
-
-static const char PROGRAM[] =
-    "[program]\nname = \"p\"\nschema = 1\nquestion = \"Which?\"\n"
-    "[[factor]]\nname = \"arch\"\nlevels = [\"dense\", \"moe\"]\n"
-    "[[factor]]\nname = \"seed\"\nlevels = [1, 2]\nreplicate = true\n"
-    "[data]\ncorpus = \"corpus.txt\"\n"
-    "[stage.train]\ncommand = [\"./worker.sh\"]\nthreads = 2\nparams = { lr = 1e-3, data = "
-    "\"corpus\" }\n"
-    "[stage.train.when.arch]\nmoe = { experts = 4 }\n"
-    "[stage.score]\nafter = [\"train\"]\ncommand = [\"./worker.sh\"]\nparams = { shots = 5 }\n"
-    "[stage.other]\nafter = [\"train\"]\ncommand = [\"./worker.sh\"]\nenv = { MODE = \"a\" }\n"
-    "[measure]\n"
-    "acc = { metric = \"score.acc_norm\", items = 100, chance = 0.25, floor = 0.3, best_arm = 0.31 "
-    "}\n"
-    "more = { metric = \"other.acc\", chance = 0.25, floor = 0.3 }\n"
-    "loss = { metric = \"train.val_loss\", better = \"lower\", counted = false }\n"
-    "[contrast]\narch = { between = { arch = [\"moe\", \"dense\"] } }\n"
-    "[counter]\nk = { contrast = \"arch\", clears = \"every_cell\", binds = true }\n"
-    "[[input]]\nname = \"cleared\"\nlevels = [[\"yes\", \"counter.k >= 1\"], [\"no\", "
-    "\"otherwise\"]]\n"
-    "[table]\ninputs = [\"cleared\"]\nrows = [[\"yes\", \"O1\"], [\"no\", \"O2\"]]\n"
-    "[outcome]\nO1 = { prior = 0.4, title = \"cleared\" }\nO2 = { prior = 0.5, title = \"not\" }\n"
-    "[exclusion]\nbudget = 0.1\n"
-    "[validity]\nstep = { condition = \"0.85 <= ratio(fact.train.step_seconds, arch, 'moe', "
-    "'dense') <= 1.2\", on_fail = \"flag\", timing = true }\n"
-    "[instrument.bayes]\nkind = \"bayes\"\ncontrast = \"arch\"\npriors = { wide = 0.02 }\n"
-    "[forecast]\nahead = { condition = \"contrast.arch.mean > 0\", confidence = 0.8 }\n"
-    "[pin]\nworkers = \"record\"\n";
-
-#define ROOT_OF_ANOTHER "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-
-#define YES  "yyyy" /* allowed at nothing run, nothing scored, sealed, seen */
-#define MID  "yyyn"
-#define HALF "yynn"
-#define NO   "nnnn"
-
-static const struct amend_case {
-    const char *what;
-    const char *from;
-    const char *to;
-    const char *section; /* of a change that is refused, or any */
-    const char *allowed;
-} CELLS[] = {
-    /* sealed for good */
-    {"factor", "levels = [1, 2]", "levels = [1, 2, 3]", "factors", NO},
-    {"order of factors' levels", "[\"dense\", \"moe\"]\n[[f", "[\"moe\", \"dense\"]\n[[f",
-     "factors", NO},
-    {"floor", "floor = 0.3, best", "floor = 0.29, best", "floors", NO},
-    {"best arm", "best_arm = 0.31", "best_arm = 0.3", "floors", NO},
-    {"chance", "chance = 0.25, floor = 0.3, b", "chance = 0.2, floor = 0.3, b", "chance", NO},
-    {"items", "items = 100", "items = 99", "items", NO},
-    {"items gone", "items = 100, ", "", "items", NO},
-    {"better", "better = \"lower\"", "better = \"higher\"", "measures", NO},
-    {"counted", "counted = false", "counted = true", "measures", NO},
-    {"a new measure", "[contrast]", "fresh = { metric = \"other.x\" }\n[contrast]", "measures", NO},
-    {"a measure less",
-     "loss = { metric = \"train.val_loss\", better = \"lower\", counted = false }", "", "measures",
-     NO},
-    {"order of measures",
-     "more = { metric = \"other.acc\", chance = 0.25, floor = 0.3 }\nloss = { "
-     "metric = \"train.val_loss\", better = \"lower\", counted = false }",
-     "loss = { metric = \"train.val_loss\", better = \"lower\", counted = false }\nmore = { metric "
-     "= "
-     "\"other.acc\", chance = 0.25, floor = 0.3 }",
-     "measures", NO},
-    {"counter", "every_cell", "arm_means", "counters", NO},
-    {"contrast", "[\"moe\", \"dense\"] } }", "[\"dense\", \"moe\"] } }", "contrasts", NO},
-    {"input", "counter.k >= 1", "counter.k >= 2", "inputs", NO},
-    {"table", "[\"no\", \"O2\"]]", "[\"no\", \"O1\"]]", "table", NO},
-    {"outcome's title", "title = \"cleared\"", "title = \"Cleared\"", "outcomes", NO},
-    {"prior", "prior = 0.4", "prior = 0.45", "priors", NO},
-    {"budget", "budget = 0.1", "budget = 0.2", "budget", NO},
-    {"what an excluded cell does", "budget = 0.1", "budget = 0.1\nevery_cell = \"fails\"", "budget",
-     NO},
-    /* what says what is run */
-    {"name", "name = \"p\"", "name = \"q\"", "the program's name and question", NO},
-    {"question", "Which?", "Which one?", "the program's name and question", NO},
-    {"supersedes", "schema = 1", "schema = 1\nsupersedes = \"" ROOT_OF_ANOTHER "\"",
-     "the program's name and question", NO},
-    {"command", "after = [\"train\"]\ncommand = [\"./worker.sh\"]\nparams",
-     "after = [\"train\"]\ncommand = [\"./worker.sh\", \"-x\"]\nparams", "stages", NO},
-    {"threads", "threads = 2", "threads = 1", "stages", NO},
-    {"env", "MODE = \"a\"", "MODE = \"b\"", "stages", NO},
-    {"after", "[stage.other]\nafter = [\"train\"]", "[stage.other]\nafter = [\"train\", \"score\"]",
-     "stages", NO},
-    {"a new stage", "[measure]", "[stage.extra]\ncommand = [\"./worker.sh\"]\n[measure]", "stages",
-     NO},
-    {"new data", "[stage.train]", "fresh = \"worker.sh\"\n[stage.train]", "contents of data", NO},
-    {"other data under another path", "corpus = \"corpus.txt\"", "corpus = \"worker.sh\"",
-     "contents of data", NO},
-    {"pin", "workers = \"record\"", "workers = \"refuse\"", "[pin]", NO},
-    {"lock", "[pin]", "[lock]\nsign = \"required\"\n[pin]", "[lock]", NO},
-    /* what may change */
-    {"metric", "score.acc_norm", "score.acc", "metric of a measure", MID},
-    {"metric of a stage that is not sealed", "score.acc_norm", "train.acc", "metric of a measure",
-     NO},
-    {"metric that unseals a stage", "score.acc_norm", "other.acc", "metric of a measure", NO},
-    {"params", "shots = 5", "shots = 4", "params of a stage", MID},
-    {"params that are new", "shots = 5", "shots = 5, seed = 1", "params of a stage", MID},
-    {"params of a level", "experts = 4", "experts = 8", "params of a stage", MID},
-    {"data path", "corpus = \"corpus.txt\"", "corpus = \"copy.txt\"", "data path", MID},
-    {"validity", "<= 1.2\"", "<= 1.3\"", "validity", HALF},
-    {"validity voids", "on_fail = \"flag\", timing = true", "on_fail = \"void\"", "validity", HALF},
-    {"validity gone",
-     "[validity]\nstep = { condition = \"0.85 <= ratio(fact.train.step_seconds, "
-     "arch, 'moe', 'dense') <= 1.2\", on_fail = \"flag\", timing = true }\n",
-     "", "validity", HALF},
-    {"new apparatus", "[pin]",
-     "[apparatus.ref]\nstage = \"other\"\nmodel = \"corpus.txt\"\nexpect = { metric = "
-     "\"other.acc\", value = 0.27, within = 0.1 }\n[pin]",
-     "apparatus", HALF},
-    {"forecast", "confidence = 0.8", "confidence = 0.7", "forecasts", HALF},
-    {"new forecast", "confidence = 0.8 }",
-     "confidence = 0.8 }\nsmall = { condition = \"contrast.arch.mean < 1\", confidence = 0.5 }",
-     "forecasts", HALF},
-    {"instrument", "wide = 0.02", "wide = 0.03", "instruments", YES},
-    {"new instrument", "[forecast]",
-     "[instrument.again]\nkind = \"bayes\"\ncontrast = \"arch\"\npriors = { narrow = 0.01 "
-     "}\n[forecast]",
-     "instruments", YES},
-    {"instrument gone",
-     "[instrument.bayes]\nkind = \"bayes\"\ncontrast = \"arch\"\npriors = { wide = 0.02 }\n", "",
-     "instruments", YES},
-};
-
-struct world {
-    char *folder;
-    char *amendments;
-    struct program *program;
-    struct lock *lock;
-};
-
-static int world_make(void **state)
-{
-    struct world *w = xcalloc(1, sizeof(*w));
-    struct err err = {0};
-    w->folder = scratch_make();
-    w->amendments = path_join(w->folder, AMENDMENT_FOLDER);
-    free(scratch_write(w->folder, "corpus.txt", "once upon a time\n", 0600));
-    free(scratch_write(w->folder, "copy.txt", "once upon a time\n", 0600));
-    free(scratch_write(w->folder, "worker.sh", "#!/bin/sh\nexit 0\n", 0700));
-    w->program = program_of(PROGRAM, w->folder);
-    assert_int_equal(lock_build(w->program, NULL, NULL, &w->lock, &err), 0);
-    char *path = path_join(w->folder, "grid.toml.lock");
-    assert_int_equal(lock_write(w->lock, path, false, &err), 0);
-    free(path);
-    *state = w;
-    return 0;
-}
-
-static int world_remove(void **state)
-{
-    struct world *w = *state;
-    lock_free(w->lock);
-    program_free(w->program);
-    scratch_remove(w->folder);
-    free(w->amendments);
-    free(w);
-    return 0;
-}
-
-struct judged {
-    cJSON *changes;
-    cJSON *refused;
-};
-
-static struct judged judge(const struct world *w, const char *text, enum access_level level,
-                           uint64_t started)
-{
-    struct judged j = {.refused = json_array()};
-    struct program *then = program_of(text, w->folder);
-    struct amend_state s = {w->program, then, level, started};
-    cJSON *locked = NULL;
-    struct err err = {0};
-    if (amend_build_locked(w->lock, &s, NULL, &locked, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
-    j.changes = amendment_changes(w->lock->locked, locked);
-    amend_classify(&s, j.changes, j.refused);
-    cJSON_Delete(locked);
-    program_free(then);
-    return j;
-}
-
-static void judged_release(struct judged *j)
-{
-    cJSON_Delete(j->changes);
-    cJSON_Delete(j->refused);
-}
-
-static const char *text_of(const cJSON *o, const char *key)
-{
-    const char *text = NULL;
-    struct err err;
-    assert_int_equal(json_get_string(o, key, &text, &err), 0);
-    return text;
-}
-
-static void check_refusal(const struct amend_case *c, const cJSON *refused)
-{
-    const char *why = text_of(refused, "why");
-    bool too_late = strstr(why, access_level_words(ACCESS_SEEN)) != NULL;
-    if (strcmp(c->allowed, NO) == 0 && !too_late && strstr(why, AMEND_SUPERSEDE) == NULL) {
-        fail_msg("%s: \"%s\" does not name the way out", c->what, why);
-    }
-    assert_true(strlen(text_of(refused, "path")) > 0);
-}
-
-/* Stages of which a task has begun, as there must be some at each level: none, train, train and one
- * more that is not changed. */
-static void test_every_cell_of_the_table(void **state)
-{
-    static const uint64_t started[ACCESS_NR] = {0, 0, 4, 4};
-    const struct world *w = *state;
-    for (size_t i = 0; i < ARRAY_LEN(CELLS); i++) {
-        char *text = text_replace(PROGRAM, CELLS[i].from, CELLS[i].to);
-        for (unsigned level = 0; level < ACCESS_NR; level++) {
-            struct judged j = judge(w, text, (enum access_level)level, started[level]);
-            bool ok = cJSON_GetArraySize(j.refused) == 0;
-            if (j.changes->child == NULL) {
-                fail_msg("%s: no change was seen", CELLS[i].what);
-            }
-            if (ok != (CELLS[i].allowed[level] == 'y')) {
-                fail_msg("%s at %s: %s", CELLS[i].what, access_level_name((enum access_level)level),
-                         ok ? "allowed" : "refused");
-            }
-            const cJSON *shown = ok ? j.changes->child : j.refused->child->prev; /* the last */
-            assert_string_equal(text_of(shown, "section"), CELLS[i].section);
-            assert_true(cJSON_IsTrue(json_member(j.changes->child, "post_hoc")) ==
-                        (level == ACCESS_SEEN));
-            if (!ok) {
-                check_refusal(&CELLS[i], shown);
-            }
-            judged_release(&j);
-        }
-        free(text);
-    }
-}
-
-static bool is_allowed(const struct world *w, const char *from, const char *to, uint64_t started)
-{
-    char *text = text_replace(PROGRAM, from, to);
-    struct judged j = judge(w, text, ACCESS_NOTHING_SCORED, started);
-    bool ok = j.refused->child == NULL;
-    judged_release(&j);
-    free(text);
-    return ok;
-}
-
-static void test_what_has_begun_is_fixed(void **state)
-{
-    const struct world *w = *state;
-    assert_true(is_allowed(w, "shots = 5", "shots = 4", 1));
-    assert_false(is_allowed(w, "lr = 1e-3", "lr = 2e-3", 1));
-    assert_false(is_allowed(w, "experts = 4", "experts = 8", 1));
-    assert_true(is_allowed(w, "lr = 1e-3", "lr = 2e-3", 2));
-    assert_false(is_allowed(w, "shots = 5", "shots = 4", 2));
-    /* an open value is seen, whatever else is sealed */
-    assert_true(is_allowed(w, "train.val_loss", "train.loss", 0));
-    assert_false(is_allowed(w, "train.val_loss", "train.loss", 1));
-}
-
-static void test_what_differs_in_the_lock_alone_is_refused(void **state)
-{
-    static const char *const paths[][3] = {
-        {"data", "corpus", NULL}, {"files", "./worker.sh", NULL}, {"imported", NULL, NULL}};
-    const struct world *w = *state;
-    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
-        cJSON *changed = json_copy(w->lock->locked);
-        cJSON *holder = changed;
-        const char *key = paths[i][0];
-        if (paths[i][1] != NULL) {
-            holder = cJSON_GetObjectItemCaseSensitive(changed, key);
-            key = paths[i][1];
-        }
-        cJSON_DeleteItemFromObjectCaseSensitive(holder, key);
-        json_put_string(holder, key, "another");
-        cJSON *changes = amendment_changes(w->lock->locked, changed);
-        cJSON *refused = json_array();
-        struct amend_state s = {w->program, w->program, ACCESS_NOTHING_RUN, 0};
-        amend_classify(&s, changes, refused);
-        assert_int_equal(cJSON_GetArraySize(changes), 1);
-        assert_int_equal(cJSON_GetArraySize(refused), 1);
-        cJSON_Delete(refused);
-        cJSON_Delete(changes);
-        cJSON_Delete(changed);
-    }
-}
-
-/* ---- the chain ---- */
-
-static void put_head(cJSON *a)
-{
-    struct strbuf text = STRBUF_INIT;
-    struct err err = {0};
-    char hex[DIGEST_HEX_SIZE];
-    cJSON_DeleteItemFromObjectCaseSensitive(a, "head");
-    assert_int_equal(amendment_text(a, &text, &err), 0);
-    struct digest d = digest_bytes(text.buf, text.len);
-    digest_hex(&d, hex);
-    json_put_string(a, "head", hex);
-    strbuf_release(&text);
-}
-
-/* The number-th amendment: the band of validity from one to another. */
-static cJSON *amendment_of(const struct world *w, int number, const char *previous,
-                           const char *const values[2])
-{
-    cJSON *a = json_object();
-    json_put_int(a, "schema", 1);
-    json_put_int(a, "number", number);
-    json_put_string(a, "program", "p");
-    json_put_string(a, "root", w->lock->root);
-    json_put_string(a, "previous", previous);
-    json_put_string(a, "time", "2026-01-01T00:00:00.000Z");
-    json_put_string(a, "level", "nothing_run");
-    json_put_string(a, "reason", "because");
-    cJSON *path = json_array();
-    json_push_string(path, "plan");
-    json_push_string(path, "measure");
-    json_push_string(path, "acc");
-    json_push_string(path, "metric");
-    cJSON *change = json_object();
-    json_put(change, "path", path);
-    json_put_string(change, "section", "metric of a measure");
-    json_put_string(change, "from", values[0]);
-    json_put_string(change, "to", values[1]);
-    json_put_bool(change, "post_hoc", false);
-    cJSON *changes = json_array();
-    json_push(changes, change);
-    json_put(a, "changes", changes);
-    json_put_null(a, "signature");
-    put_head(a);
-    return a;
-}
-
-static void write_amendment(const struct world *w, size_t number, const cJSON *a)
-{
-    struct err err = {0};
-    char *path = amendment_file(w->amendments, number, "json");
-    assert_int_equal(dir_make(w->amendments, 0700, &err), 0);
-    assert_int_equal(json_write_file(path, a, 0600, &err), 0);
-    free(path);
-}
 
 static const char *const STEPS[4] = {"score.acc_norm", "score.acc", "score.f1", "score.em"};
 
 /* Three of them; list[i] is the caller's. */
-static void write_chain(const struct world *w, cJSON *list[3])
+static void write_chain(const struct amending_world *w, cJSON *list[3])
 {
     const char *previous = w->lock->root;
     for (int i = 0; i < 3; i++) {
         const char *const values[2] = {STEPS[i], STEPS[i + 1]};
-        list[i] = amendment_of(w, i + 1, previous, values);
-        write_amendment(w, (size_t)i + 1, list[i]);
-        previous = text_of(list[i], "head");
+        list[i] = amending_amendment_of(w, i + 1, previous, values);
+        amending_write_amendment(w, (size_t)i + 1, list[i]);
+        previous = amending_text_of(list[i], "head");
     }
 }
 
@@ -383,7 +39,7 @@ static void free_chain(cJSON *list[3])
 
 static void test_an_amended_lock(void **state)
 {
-    const struct world *w = *state;
+    const struct amending_world *w = *state;
     struct lock *lock = NULL;
     struct err err = {0};
     cJSON *list[3];
@@ -395,10 +51,10 @@ static void test_an_amended_lock(void **state)
     assert_int_equal(lock_read_amended(w->folder, &lock, &err), 0);
     assert_int_equal(lock->n_amendments, 3);
     assert_string_equal(lock->root, w->lock->root);
-    assert_string_equal(lock->head, text_of(list[2], "head"));
+    assert_string_equal(lock->head, amending_text_of(list[2], "head"));
     const cJSON *acc = json_member(json_member(lock->plan, "measure"), "acc");
-    assert_string_equal(text_of(acc, "metric"), STEPS[3]);
-    char *text = text_replace(PROGRAM, STEPS[0], STEPS[3]);
+    assert_string_equal(amending_text_of(acc, "metric"), STEPS[3]);
+    char *text = text_replace(amending_program, STEPS[0], STEPS[3]);
     struct program *then = program_of(text, w->folder);
     assert_int_equal(lock_verify(then, lock, LOCK_ALL, NULL, NULL, &err), 0);
     assert_int_equal(lock_verify(w->program, lock, LOCK_PLAN, NULL, NULL, &err), ERR_LOCK);
@@ -408,50 +64,33 @@ static void test_an_amended_lock(void **state)
     free_chain(list);
 }
 
-static void expect_refused(const struct world *w, int code, const char *word)
-{
-    struct lock *lock = NULL;
-    struct err err = {0};
-    assert_int_equal(lock_read_amended(w->folder, &lock, &err), code);
-    assert_null(lock);
-    if (strstr(err.msg, word) == NULL) {
-        fail_msg("\"%s\" does not say \"%s\"", err.msg, word);
-    }
-}
-
-static void set_text(cJSON *a, const char *key, const char *value)
-{
-    cJSON_DeleteItemFromObjectCaseSensitive(a, key);
-    json_put_string(a, key, value);
-}
-
 static void test_tampering_is_named(void **state)
 {
     static const char *const keys[] = {"program", "time", "reason", "level"};
-    const struct world *w = *state;
+    const struct amending_world *w = *state;
     cJSON *list[3];
     write_chain(w, list);
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) { /* edited, the head left as it was */
         cJSON *a = json_copy(list[1]);
-        set_text(a, keys[i], "sealed");
-        write_amendment(w, 2, a);
-        expect_refused(w, ERR_LOCK, "0002.json: it was changed after it was made");
-        put_head(a); /* and made to fit: then what follows does not */
-        write_amendment(w, 2, a);
-        expect_refused(w, ERR_LOCK, "0003.json: it follows");
+        amending_set_text(a, keys[i], "sealed");
+        amending_write_amendment(w, 2, a);
+        amending_expect_refused(w, ERR_LOCK, "0002.json: it was changed after it was made");
+        amending_put_head(a); /* and made to fit: then what follows does not */
+        amending_write_amendment(w, 2, a);
+        amending_expect_refused(w, ERR_LOCK, "0003.json: it follows");
         cJSON_Delete(a);
     }
-    write_amendment(w, 1, list[1]); /* two exchanged */
-    write_amendment(w, 2, list[0]);
-    expect_refused(w, ERR_LOCK, "0001.json: its number is 2");
-    write_amendment(w, 1, list[0]);
+    amending_write_amendment(w, 1, list[1]); /* two exchanged */
+    amending_write_amendment(w, 2, list[0]);
+    amending_expect_refused(w, ERR_LOCK, "0001.json: its number is 2");
+    amending_write_amendment(w, 1, list[0]);
     char *path = amendment_file(w->amendments, 2, "json"); /* one taken out */
     assert_int_equal(unlink(path), 0);
-    expect_refused(w, ERR_LOCK, "0002.json is missing");
+    amending_expect_refused(w, ERR_LOCK, "0002.json is missing");
     free(scratch_write(w->amendments, "0002.json", "{\"schema\":1,", 0600));
-    expect_refused(w, ERR_LOCK, "0002.json");
+    amending_expect_refused(w, ERR_LOCK, "0002.json");
     free(scratch_write(w->amendments, "0002.json", "{\"schema\":2}", 0600));
-    expect_refused(w, ERR_VERSION, "schema 2");
+    amending_expect_refused(w, ERR_VERSION, "schema 2");
     free(path);
     free_chain(list);
 }
@@ -478,282 +117,88 @@ static void test_what_does_not_follow(void **state)
         {"signature", "yes", "not a whole amendment"},
         {"describe", "much", "not a whole amendment"},
     };
-    const struct world *w = *state;
+    const struct amending_world *w = *state;
     const char *const values[2] = {STEPS[0], STEPS[1]};
     const char *const stale[2] = {STEPS[2], STEPS[3]};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        cJSON *a = amendment_of(w, 1, w->lock->root, values);
-        set_text(a, cases[i].key, cases[i].value);
-        put_head(a);
-        write_amendment(w, 1, a);
-        expect_refused(w, ERR_LOCK, cases[i].word);
+        cJSON *a = amending_amendment_of(w, 1, w->lock->root, values);
+        amending_set_text(a, cases[i].key, cases[i].value);
+        amending_put_head(a);
+        amending_write_amendment(w, 1, a);
+        amending_expect_refused(w, ERR_LOCK, cases[i].word);
         cJSON_Delete(a);
     }
-    cJSON *a = amendment_of(w, 1, w->lock->root, stale); /* from a value that never stood there */
-    write_amendment(w, 1, a);
-    expect_refused(w, ERR_LOCK, "plan.measure.acc.metric is not what it changes from");
+    cJSON *a =
+        amending_amendment_of(w, 1, w->lock->root, stale); /* from a value that never stood there */
+    amending_write_amendment(w, 1, a);
+    amending_expect_refused(w, ERR_LOCK, "plan.measure.acc.metric is not what it changes from");
     cJSON_Delete(a);
-    a = amendment_of(w, 1, w->lock->root, (const char *const[2]){STEPS[0], STEPS[0]});
-    write_amendment(w, 1, a);
-    expect_refused(w, ERR_LOCK, "plan.measure.acc.metric is changed to what it is");
+    a = amending_amendment_of(w, 1, w->lock->root, (const char *const[2]){STEPS[0], STEPS[0]});
+    amending_write_amendment(w, 1, a);
+    amending_expect_refused(w, ERR_LOCK, "plan.measure.acc.metric is changed to what it is");
     cJSON_Delete(a);
-    a = amendment_of(w, 1, w->lock->root, values);
+    a = amending_amendment_of(w, 1, w->lock->root, values);
     cJSON *change = cJSON_GetObjectItemCaseSensitive(a, "changes")->child;
     cJSON_DeleteItemFromObjectCaseSensitive(change, "from"); /* adds what is there */
-    put_head(a);
-    write_amendment(w, 1, a);
-    expect_refused(w, ERR_LOCK, "is not what it changes from");
+    amending_put_head(a);
+    amending_write_amendment(w, 1, a);
+    amending_expect_refused(w, ERR_LOCK, "is not what it changes from");
     cJSON_ReplaceItemInArray(cJSON_GetObjectItemCaseSensitive(change, "path"), 1,
                              cJSON_CreateString("nowhere"));
-    put_head(a);
-    write_amendment(w, 1, a);
-    expect_refused(w, ERR_LOCK, "leads to nothing");
+    amending_put_head(a);
+    amending_write_amendment(w, 1, a);
+    amending_expect_refused(w, ERR_LOCK, "leads to nothing");
     cJSON_Delete(a);
 }
 
 /* Two made from the same head, each setting the same value: the second does not follow. */
 static void test_contradictory_amendments(void **state)
 {
-    const struct world *w = *state;
+    const struct amending_world *w = *state;
     const char *const one[2] = {STEPS[0], STEPS[1]};
     const char *const other[2] = {STEPS[0], STEPS[2]};
-    cJSON *first = amendment_of(w, 1, w->lock->root, one);
-    cJSON *stale = amendment_of(w, 2, w->lock->root, other);
-    write_amendment(w, 1, first);
-    write_amendment(w, 2, stale);
-    expect_refused(w, ERR_LOCK, "0002.json: it follows");
-    set_text(stale, "previous", text_of(first, "head"));
-    put_head(stale);
-    write_amendment(w, 2, stale);
-    expect_refused(w, ERR_LOCK, "is not what it changes from");
+    cJSON *first = amending_amendment_of(w, 1, w->lock->root, one);
+    cJSON *stale = amending_amendment_of(w, 2, w->lock->root, other);
+    amending_write_amendment(w, 1, first);
+    amending_write_amendment(w, 2, stale);
+    amending_expect_refused(w, ERR_LOCK, "0002.json: it follows");
+    amending_set_text(stale, "previous", amending_text_of(first, "head"));
+    amending_put_head(stale);
+    amending_write_amendment(w, 2, stale);
+    amending_expect_refused(w, ERR_LOCK, "is not what it changes from");
     cJSON_Delete(stale);
     cJSON_Delete(first);
-}
-
-static cJSON *amendment_with(const struct world *w, const cJSON *changes, enum access_level level)
-{
-    const char *const none[2] = {"", ""};
-    cJSON *a = amendment_of(w, 1, w->lock->root, none);
-    cJSON_DeleteItemFromObjectCaseSensitive(a, "changes");
-    json_put(a, "changes", json_copy(changes));
-    set_text(a, "level", access_level_name(level));
-    put_head(a);
-    return a;
-}
-
-/* A chain that was made by hand is held to the table as well, as far as a file tells: metrics of
- * open stages and of those that are unsealed so need the program. */
-static void test_files_keep_the_table(void **state)
-{
-    const struct world *w = *state;
-    for (size_t i = 0; i < ARRAY_LEN(CELLS); i++) {
-        char *text = text_replace(PROGRAM, CELLS[i].from, CELLS[i].to);
-        for (unsigned level = 0; level < ACCESS_NR; level++) {
-            struct judged j = judge(w, text, (enum access_level)level, 0);
-            struct amendment_chain chain;
-            struct err err = {0};
-            cJSON *a = amendment_with(w, j.changes, (enum access_level)level);
-            bool of_metric = strcmp(CELLS[i].section, "metric of a measure") == 0;
-            bool wanted = of_metric ? level < ACCESS_SEEN : CELLS[i].allowed[level] == 'y';
-            amendments_begin(w->lock, &chain);
-            bool taken = amendments_append(&chain, w->lock->root, a, &err) == 0;
-            if (taken != wanted) {
-                fail_msg("%s at %s: %s", CELLS[i].what, access_level_name((enum access_level)level),
-                         taken ? "taken" : err.msg);
-            }
-            if (!taken) {
-                assert_int_equal(err.code, ERR_LOCK);
-                assert_non_null(strstr(err.msg, "is changed by no amendment when"));
-                cJSON_Delete(a);
-            }
-            amendments_release(&chain);
-            judged_release(&j);
-        }
-        free(text);
-    }
-}
-
-#define BAYES                                                                                      \
-    "[instrument.bayes]\nkind = \"bayes\"\ncontrast = \"arch\"\npriors = { wide = 0.02 }\n"
-#define NARROW                                                                                     \
-    "[instrument.narrow]\nkind = \"bayes\"\ncontrast = \"arch\"\npriors = { narrow = 0.01 }\n"
-
-/* What gives the priors of a bf10 that the table or a validity reads is sealed with it. */
-static void test_priors_that_a_condition_reads(void **state)
-{
-    static const struct {
-        const char *what;
-        const char *from;
-        const char *to;
-        bool sealed;
-    } cases[] = {
-        {"priors", "wide = 0.02", "wide = 0.03", true},
-        {"one prior more", "wide = 0.02", "wide = 0.02, w = 0.1", true},
-        {"gone", BAYES, "", true},
-        {"another kind", BAYES, "[instrument.bayes]\nkind = \"items\"\ncontrast = \"arch\"\n",
-         true},
-        {"before it", BAYES, NARROW BAYES, true},
-        {"after it", BAYES, BAYES NARROW, false},
-        {"the same priors, another name", "[instrument.bayes]", "[instrument.bayesian]", false},
-        {"bounds", "wide = 0.02 }\n", "wide = 0.02 }\nbounds = [0.3, 3.0]\n", false},
-        {"another instrument", "[forecast]",
-         "[instrument.m]\nkind = \"items\"\ncontrast = \"arch\"\n[forecast]", false},
-    };
-    static const char *const readers[][2] = {
-        {"\"counter.k >= 1\"", "\"contrast.arch[acc].bf10 > 1\""},
-        {"on_fail = \"flag\", timing = true }",
-         "on_fail = \"flag\", timing = true }\n"
-         "b = { condition = \"1 < contrast.arch[acc].bf10\", "
-         "on_fail = \"void\" }"}};
-    const struct world *w = *state;
-    for (size_t r = 0; r < ARRAY_LEN(readers); r++) {
-        struct err err = {0};
-        struct world other = *w;
-        char *base = text_replace(PROGRAM, readers[r][0], readers[r][1]);
-        other.program = program_of(base, w->folder);
-        assert_int_equal(lock_build(other.program, NULL, NULL, &other.lock, &err), 0);
-        for (size_t i = 0; i < ARRAY_LEN(cases) * ACCESS_NR; i++) {
-            enum access_level level = (enum access_level)(i % ACCESS_NR);
-            char *text = text_replace(base, cases[i / ACCESS_NR].from, cases[i / ACCESS_NR].to);
-            struct judged j = judge(&other, text, level, 0);
-            struct amendment_chain chain;
-            bool sealed = cases[i / ACCESS_NR].sealed;
-            if ((j.refused->child != NULL) != sealed) {
-                fail_msg("%s at %s", cases[i / ACCESS_NR].what, access_level_name(level));
-            }
-            if (sealed) {
-                assert_non_null(
-                    strstr(text_of(j.refused->child, "why"), "contrast.arch[acc].bf10"));
-                assert_non_null(strstr(text_of(j.refused->child, "why"), AMEND_SUPERSEDE));
-            }
-            cJSON *a = amendment_with(&other, j.changes, level); /* by the file alone, too */
-            amendments_begin(other.lock, &chain);
-            assert_int_equal(amendments_append(&chain, other.lock->root, a, &err),
-                             sealed ? ERR_LOCK : 0);
-            if (sealed) {
-                cJSON_Delete(a);
-            }
-            amendments_release(&chain);
-            judged_release(&j);
-            free(text);
-        }
-        lock_free(other.lock);
-        program_free(other.program);
-        free(base);
-    }
-}
-
-/* Nothing is scored, and yet train's results lie open: what is said of them now is no forecast. */
-static void test_forecasts_of_what_lies_open(void **state)
-{
-    static const struct {
-        const char *condition;
-        uint64_t started;
-        bool post_hoc;
-    } cases[] = {
-        {"contrast.arch[loss].mean > 0", 0, false}, {"contrast.arch[loss].mean > 0", 1, true},
-        {"contrast.arch[acc].mean > 0", 1, false},  {"contrast.arch.mean > 0", 1, false},
-        {"fact.train.step_seconds > 1", 1, true},   {"fact.score.seconds > 1", 1, false},
-        {"measure.loss['moe'].mean < 3", 1, true},  {"instrument.bayes.robust", 1, true},
-        {"instrument.bayes.robust", 0, false},      {"contrast.lossless.mean > 0", 1, false},
-    };
-    const struct world *w = *state;
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        char *new = xasprintf("confidence = 0.8 }\nnew = { condition = \"%s\", confidence = 0.5 }",
-                              cases[i].condition);
-        char *text = text_replace(PROGRAM, "confidence = 0.8 }", new);
-        struct judged j = judge(w, text, ACCESS_NOTHING_SCORED, cases[i].started);
-        struct amendment_chain chain;
-        struct err err = {0};
-        bool found = false;
-        assert_null(j.refused->child);
-        const cJSON *c;
-        cJSON_ArrayForEach(c, j.changes)
-        {
-            struct strbuf path = STRBUF_INIT;
-            amendment_path_text(c, &path);
-            if (strcmp(path.buf, "plan.forecast.new") == 0) {
-                found = cJSON_IsTrue(json_member(c, "post_hoc")) == cases[i].post_hoc;
-            }
-            strbuf_release(&path);
-        }
-        if (!found) {
-            fail_msg("%s, started %d", cases[i].condition, (int)cases[i].started);
-        }
-        cJSON *a = amendment_with(w, j.changes, ACCESS_NOTHING_SCORED);
-        amendments_begin(w->lock, &chain);
-        assert_int_equal(amendments_append(&chain, w->lock->root, a, &err), 0);
-        amendments_release(&chain);
-        judged_release(&j);
-        free(text);
-        free(new);
-    }
 }
 
 static void test_post_hoc_is_as_the_level_says(void **state)
 {
     static const enum access_level levels[] = {ACCESS_SEEN, ACCESS_SEALED};
-    const struct world *w = *state;
-    char *text = text_replace(PROGRAM, "wide = 0.02", "wide = 0.03");
+    const struct amending_world *w = *state;
+    char *text = text_replace(amending_program, "wide = 0.02", "wide = 0.03");
     for (size_t i = 0; i < ARRAY_LEN(levels); i++) {
-        struct judged j = judge(w, text, levels[i], 0);
-        cJSON *a = amendment_with(w, j.changes, levels[1 - i]);
-        write_amendment(w, 1, a);
-        expect_refused(w, ERR_LOCK, "\"post_hoc\" is not as its level says");
+        struct amending_judged j = amending_judge(w, text, levels[i], 0);
+        cJSON *a = amending_amendment_with(w, j.changes, levels[1 - i]);
+        amending_write_amendment(w, 1, a);
+        amending_expect_refused(w, ERR_LOCK, "\"post_hoc\" is not as its level says");
         cJSON_Delete(a);
-        judged_release(&j);
+        amending_judged_release(&j);
     }
     free(text);
-}
-
-/* Whatever differs, applying the changes gives the other. */
-static void test_changes_lead_from_one_to_the_other(void **state)
-{
-    const struct world *w = *state;
-    struct err err = {0};
-    for (size_t i = 0; i < ARRAY_LEN(CELLS); i++) {
-        if (CELLS[i].allowed[0] != 'y') {
-            continue;
-        }
-        char *text = text_replace(PROGRAM, CELLS[i].from, CELLS[i].to);
-        struct judged j = judge(w, text, ACCESS_NOTHING_RUN, 0);
-        struct amendment_chain chain;
-        cJSON *a = amendment_with(w, j.changes, ACCESS_NOTHING_RUN);
-        amendments_begin(w->lock, &chain);
-        if (amendments_append(&chain, w->lock->root, a, &err) != 0) {
-            fail_msg("%s: %s", CELLS[i].what, err.msg);
-        }
-        struct program *then = program_of(text, w->folder);
-        struct lock *lock = NULL;
-        assert_int_equal(lock_read_amended(w->folder, &lock, &err), 0);
-        lock_take_amendments(lock, &chain);
-        assert_int_equal(lock_verify(then, lock, LOCK_PLAN, NULL, NULL, &err), 0);
-        lock_free(lock);
-        program_free(then);
-        judged_release(&j);
-        free(text);
-    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_every_cell_of_the_table, world_make, world_remove),
-        cmocka_unit_test_setup_teardown(test_what_has_begun_is_fixed, world_make, world_remove),
-        cmocka_unit_test_setup_teardown(test_what_differs_in_the_lock_alone_is_refused, world_make,
-                                        world_remove),
-        cmocka_unit_test_setup_teardown(test_an_amended_lock, world_make, world_remove),
-        cmocka_unit_test_setup_teardown(test_tampering_is_named, world_make, world_remove),
-        cmocka_unit_test_setup_teardown(test_what_does_not_follow, world_make, world_remove),
-        cmocka_unit_test_setup_teardown(test_contradictory_amendments, world_make, world_remove),
-        cmocka_unit_test_setup_teardown(test_files_keep_the_table, world_make, world_remove),
-        cmocka_unit_test_setup_teardown(test_priors_that_a_condition_reads, world_make,
-                                        world_remove),
-        cmocka_unit_test_setup_teardown(test_forecasts_of_what_lies_open, world_make, world_remove),
-        cmocka_unit_test_setup_teardown(test_post_hoc_is_as_the_level_says, world_make,
-                                        world_remove),
-        cmocka_unit_test_setup_teardown(test_changes_lead_from_one_to_the_other, world_make,
-                                        world_remove),
+        cmocka_unit_test_setup_teardown(test_an_amended_lock, amending_world_make,
+                                        amending_world_remove),
+        cmocka_unit_test_setup_teardown(test_tampering_is_named, amending_world_make,
+                                        amending_world_remove),
+        cmocka_unit_test_setup_teardown(test_what_does_not_follow, amending_world_make,
+                                        amending_world_remove),
+        cmocka_unit_test_setup_teardown(test_contradictory_amendments, amending_world_make,
+                                        amending_world_remove),
+        cmocka_unit_test_setup_teardown(test_post_hoc_is_as_the_level_says, amending_world_make,
+                                        amending_world_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
