@@ -27,6 +27,9 @@ def test_signed(place):
         expect(word in amend(place, grid, *arguments, wanted=ANY).stderr, word)
         expect(not os.path.exists(amendments), f"{word}: something was written")
     equal(raw_amend(place, grid)["name"], "refused", "unsigned, by the socket")
+    for wrong in (lock_signature(grid), {**lock_signature(grid), "fingerprint": "none"}, {}, "signed", 1):
+        equal(raw_amend(place, grid, signature=wrong)["name"], "lock", f"a signature over another text, or none: {wrong!r:.40}")
+    expect(not os.path.exists(amendments), "something was written")
     text = amend(place, grid, "--key", bob).stdout
     expect("signed by bob@lab (SHA256:" in text and place.env["PREREGD_ALLOWED_SIGNERS"] in text, f"who signed it is not said: {text}")
     path = os.path.join(amendments, "0001.json")
