@@ -86,6 +86,42 @@ static int check_chain(struct reading *r, const cJSON *line, const char *text, s
     return 0;
 }
 
+/* ---- [run] ---- */
+
+static void take_run(struct history *h, const cJSON *run)
+{
+    cJSON *o = json_object();
+    json_put_int(o, "row", (int64_t)h->n_rows);
+    json_put(o, "run", json_copy(run));
+    json_push(h->runs, o);
+}
+
+/* A row of another [run] has it as text. */
+static int take_other_run(struct reading *r, const cJSON *line)
+{
+    const char *text = NULL;
+    cJSON *run = NULL;
+    struct err err;
+    if (json_get_string(line, "detail", &text, &err) != 0 ||
+        tree_parse(text, strlen(text), false, &r->of_line, &run, &err) != 0) {
+        return fault_from(r->f, &err);
+    }
+    take_run(r->h, run);
+    return 0;
+}
+
+const cJSON *history_run_at(const struct history *h, size_t row)
+{
+    const cJSON *found = NULL;
+    const cJSON *o = NULL;
+    cJSON_ArrayForEach(o, h->runs)
+    {
+        bool before = json_member(o, "row")->valuedouble <= (double)row;
+        found = before ? json_member(o, "run") : found;
+    }
+    return found;
+}
+
 /* ---- the first row ---- */
 
 static int check_submitted(struct reading *r, const cJSON *line)
@@ -112,6 +148,10 @@ static int check_submitted(struct reading *r, const cJSON *line)
         rc = fault_from(r->f, &err);
     }
     r->h->unverified = detail != NULL;
+    const cJSON *run = json_member(line, "run");
+    if (rc == 0 && run != NULL) {
+        take_run(r->h, run);
+    }
     return rc;
 }
 
@@ -259,6 +299,10 @@ static int take_program_row(struct reading *r, const cJSON *line, const struct s
     if (row->kind == ROW_UNBLINDED) {
         take_unblinding(h, line);
     }
+    rc = row->kind == ROW_RUN_SETTINGS ? take_other_run(r, line) : 0;
+    if (rc != 0) {
+        return rc;
+    }
     for (size_t i = 0; row->kind == ROW_VERDICT && i < h->n_tasks; i++) {
         if (!task_state_is_terminal(h->tasks[i].state)) {
             return fault_says(r->f, "a verdict while task %zu is %s", i,
@@ -385,6 +429,7 @@ int history_read(struct history *h, const struct program *p, const struct lock *
     h->amended = json_array();
     h->unblindings = json_array();
     h->checks = json_object();
+    h->runs = json_array();
     arena_init(&r.of_line);
     init_tasks(h);
     fault_at(f, RECEIPT_LOCK, 0);
@@ -418,6 +463,7 @@ void history_release(struct history *h)
     cJSON_Delete(h->amended);
     cJSON_Delete(h->unblindings);
     cJSON_Delete(h->checks);
+    cJSON_Delete(h->runs);
     free(h->tasks);
     free(h->attempts);
     free(h->hashes);

@@ -50,6 +50,7 @@ struct history {
     struct wall_time first_start; /* of an attempt; 0: none */
     cJSON *amended;               /* array: {"number","head","level"}, and "row" of the journal */
     cJSON *unblindings;           /* array of texts, as provenance.json has them */
+    cJSON *runs;                  /* array of [run] as it was set: {"row","run"} */
     cJSON *checks;                /* of the apparatus, by name: {"state","attempts"} */
 };
 
@@ -61,6 +62,9 @@ void history_release(struct history *h);
 /* The head of lock and amendments when the journal had so many rows: instruments may be amended
  * after the verdict, which keeps the head that it was computed with. */
 const char *history_head_at(const struct history *h, const struct lock *lock, size_t row);
+
+/* The [run] that held when the journal had so many rows; NULL when it does not say. */
+const cJSON *history_run_at(const struct history *h, size_t row);
 
 /* The attempts of one task, in order. */
 const struct history_attempt *history_attempts_of(const struct history *h, size_t task, size_t *n);

@@ -214,7 +214,12 @@ static int check_journal(struct verifying *v)
     if (json_get_string(v->provenance, "head", &said, &err) != 0) {
         return fault_from(v->f, &err);
     }
-    return strcmp(said, expected) == 0 ? 0 : fault_differs(v->f, "head", expected, said);
+    if (strcmp(said, expected) != 0) {
+        return fault_differs(v->f, "head", expected, said);
+    }
+    const cJSON *run = history_run_at(&v->history, (size_t)rows);
+    const cJSON *its = json_member(v->provenance, "run");
+    return run == NULL || its == NULL ? 0 : fault_compare(v->f, "run", run, its);
 }
 
 static int check_head(struct verifying *v)

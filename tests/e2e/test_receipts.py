@@ -355,6 +355,7 @@ def kind_of_program(place, name, last="scores", within=1.2, on_fail="flag"):
     grid = place.write(f"{name}/grid.toml", text + "[exclusion]\nbudget = 0.5\n[run.score]\ncrashes = 1\n")
     place.ctl("lock", grid)
     place.must(OK, "preregd", "submit", grid)
+    return grid
 
 
 def test_kinds(place):
@@ -368,10 +369,13 @@ def test_kinds(place):
         ("cancelled", {}, ("cancel", "arm=b,seed=2/score"), "INDETERMINATE", "0 are excluded (budget 2); tasks were cancelled by a person"),
         ("unblinded", {}, ("unblind", "--reason", "a look"), "up", "done 8"),
     ):
-        kind_of_program(place, name, **more)
+        grid = kind_of_program(place, name, **more)
         of = () if name == "unblinded" else ("--program", name)
         if act is not None:
             place.ctl(*act[:1], *((name,) if name == "unblinded" else ()), *act[1:], *of)
+        if name == "unblinded":  # and run otherwise from here on
+            place.edit(grid, "crashes = 1", "crashes = 2")
+            place.must(OK, "preregd", "submit", grid)
         finish(place)
         folder, tar = export(place, name)
         for path in (folder, tar):

@@ -67,7 +67,7 @@ static char *plan_text(const struct fixture *f)
                     "[\"no\", \"otherwise\"]]\n[table]\ninputs = [\"cleared\"]\nrows = [[\"yes\", "
                     "\"O1\"], [\"no\", \"O2\"]]\n[outcome]\nO1 = { prior = 0.4, title = "
                     "\"cleared\" }\nO2 = { prior = 0.5, title = \"not\" }\n[exclusion]\nbudget = "
-                    "0.5\n");
+                    "0.5\n[run.train]\ncrashes = 7\n");
     return strbuf_detach(&s);
 }
 
@@ -338,6 +338,8 @@ static int write_provenance(struct maker *k, const struct history *h, const stru
     json_put(o, "journal", journal);
     json_put_string(o, "history", "verified");
     json_put_string(o, "assurance", "self-consistent");
+    json_put(o, "run",
+             k->program->run.covered != NULL ? json_copy(k->program->run.covered) : json_object());
     json_put(o, "validity_timing", json_copy(v->provenance));
     json_put(o, "unblindings", json_array());
     json_put(o, "tasks", tasks_json(k, h));

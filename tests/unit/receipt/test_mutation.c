@@ -201,6 +201,8 @@ static const struct mutation mutations[] = {
      "provenance.json", "attempts"},
     {"an unblinding", "provenance.json", REPLACE, 0, "\"unblindings\": []",
      "\"unblindings\": [\"x\"]", "provenance.json", "unblindings"},
+    {"how it was run", "provenance.json", REPLACE, 0, "\"crashes\": 7", "\"crashes\": 3",
+     "provenance.json", "run.train.crashes"},
     {"a level of its own", "provenance.json", REPLACE, 0, "\"assurance\": \"self-consistent\"",
      "\"assurance\": \"signed\"", "provenance.json", "assurance"},
     {"where the history is from", "provenance.json", REPLACE, 0, "\"verified\"", "\"sworn\"",
