@@ -7,8 +7,9 @@
 #include "truthtable/coverage.h"
 #include "truthtable/replay.h"
 
-#define THREADS_MAX 65536 /* more is no number of threads, and provenance.json has what was given  \
-                           */
+#define THREADS_MAX                                                                                \
+    65536 /* more is no number of threads, and provenance.json has what was given                  \
+           */
 
 /* ---- of an executed program ---- */
 
