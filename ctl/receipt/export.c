@@ -17,6 +17,7 @@
 #include "prereg/imported.h"
 
 #define ORIGIN_MAX ((size_t)64 * 1024)
+#define STAMP_MAX  ((size_t)1 << 20)
 
 /* ---- what is copied ---- */
 
@@ -95,6 +96,30 @@ static int copy_stamp(const struct exporting *x, struct err *err)
     return rc;
 }
 
+/* Whoever believes the authority would find it later: a stamp of the lock holds its SHA-256, which
+ * is what timestamp_request() asks for. */
+static int check_stamp(const struct exporting *x, struct err *err)
+{
+    struct strbuf stamp = STRBUF_INIT;
+    struct digest d;
+    char *tsr = path_join(x->to, RECEIPT_TSR);
+    char *lock = path_join(x->to, RECEIPT_LOCK);
+    int rc = 0;
+    if (file_kind_at(tsr) == FILE_REGULAR) {
+        rc = file_read(tsr, STAMP_MAX, &stamp, err);
+        rc = rc == 0 ? digest_file(lock, &d, NULL, err) : rc;
+        if (rc == 0 && memmem(stamp.buf, stamp.len, d.bytes, sizeof(d.bytes)) == NULL) {
+            rc = err_set(err, ERR_LOCK,
+                         RECEIPT_TSR " is no time stamp of this " RECEIPT_LOCK
+                                     "'s bytes: take it away, or ask for another");
+        }
+    }
+    strbuf_release(&stamp);
+    free(lock);
+    free(tsr);
+    return rc;
+}
+
 /* name in the program's folder, name in the receipt */
 static int copy_all(const struct exporting *x, struct err *err)
 {
@@ -124,6 +149,7 @@ static int copy_all(const struct exporting *x, struct err *err)
         rc = copy(x->from, pair[0], x->to, pair[1], err);
     }
     rc = rc == 0 && !x->imported ? copy_stamp(x, err) : rc;
+    rc = rc == 0 ? check_stamp(x, err) : rc;
     rc = rc == 0 && !x->imported ? copy_folder(x, RERUN_FOLDER, err) : rc;
     return rc == 0 ? copy_folder(x, AMENDMENT_FOLDER, err) : rc;
 }

@@ -7,9 +7,8 @@
 #include "truthtable/coverage.h"
 #include "truthtable/replay.h"
 
-#define THREADS_MAX                                                                                \
-    65536 /* more is no number of threads, and provenance.json has what was given                  \
-           */
+/* More is no number of threads, and provenance.json has what was given. */
+#define THREADS_MAX 65536
 
 /* ---- of an executed program ---- */
 
