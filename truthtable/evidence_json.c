@@ -61,6 +61,9 @@ static struct evidence_value object_value(const cJSON *obj)
     if (!cJSON_IsNumber(value)) {
         return null_value("not a number");
     }
+    if (string_member(obj, "bound") != NULL) {
+        return null_value("both a value and a bound");
+    }
     v.value = value->valuedouble;
     if (!side_number(obj, "n", &v.has_n, &n) || (v.has_n && (n < 1 || n != floor(n) || n > 9e15))) {
         return null_value("n is not a count");
@@ -137,11 +140,18 @@ static int record_end(const cJSON *record, enum task_end *end, const char **caus
         return err_set(err, ERR_SYNTAX, "\"end\" is \"%.40s\", not done, blocked or never_run",
                        text);
     }
-    if (*cause == NULL || cause_from_name(*cause) == CAUSE_NR) {
+    const enum cause known = *cause == NULL ? CAUSE_NR : cause_from_name(*cause);
+    if (known == CAUSE_NR || known == CAUSE_NONE) {
         return err_set(err, ERR_SYNTAX, "a task that is %s needs a \"cause\" of the closed list",
                        text);
     }
     return 0;
+}
+
+/* A cause decides what is excluded: of two, neither may stand because it came last. */
+static bool ends_alike(const struct evidence_task *t, enum task_end end, const char *cause)
+{
+    return t->end == end && (end == TASK_END_DONE || strcmp(t->cause, cause) == 0);
 }
 
 static size_t find_cell(struct evidence *e, const char *name)
@@ -179,7 +189,7 @@ int evidence_add_record(struct evidence *e, const cJSON *record, struct err *err
                        cell == INDEX_NONE ? cell_name : stage_name);
     }
     const struct evidence_task *task = &e->tasks[cell * p->n_stages + stage];
-    if (task->end != TASK_END_PENDING && task->end != end) {
+    if (task->end != TASK_END_PENDING && !ends_alike(task, end, cause)) {
         return err_set(err, ERR_SYNTAX, "%s %s ends in two ways", cell_name, stage_name);
     }
     evidence_set_task(e, cell, stage, end, cause);

@@ -58,6 +58,8 @@ static void test_result_values(void **state)
          "not_reached"},
         {"{\"value\":null,\"bound\":\"4864\"}", VALUE_NULL, "the bound is not readable"},
         {"{\"value\":null,\"bound\":\">x\"}", VALUE_NULL, "the bound is not readable"},
+        {"{\"value\":5000,\"bound\":\">4864\"}", VALUE_NULL, "both a value and a bound"},
+        {"{\"value\":5000,\"bound\":null}", VALUE_KNOWN, NULL},
         {"{\"value\":\"0.5\"}", VALUE_NULL, "not a number"},
         {"{}", VALUE_NULL, "the record has no value"},
         {"null", VALUE_NULL, "null or NaN, without a reason"},
@@ -145,11 +147,22 @@ static void test_records(void **state)
          "\"end\":\"blocked\",\"cause\":\"sloth\"}]}",
          ERR_SYNTAX, "needs a \"cause\""},
         {"{\"schema\":1,\"program\":\"t\",\"records\":[{\"cell\":\"arch=x\",\"stage\":\"exam\","
+         "\"end\":\"blocked\",\"cause\":\"\"}]}",
+         ERR_SYNTAX, "needs a \"cause\""},
+        {"{\"schema\":1,\"program\":\"t\",\"records\":[{\"cell\":\"arch=x\",\"stage\":\"exam\","
          "\"metrics\":3}]}",
          ERR_PROTOCOL, "not an object"},
         {"{\"schema\":1,\"program\":\"t\",\"records\":[{\"cell\":\"arch=x\",\"stage\":\"exam\"},"
          "{\"cell\":\"arch=x\",\"stage\":\"exam\",\"end\":\"blocked\",\"cause\":\"oom\"}]}",
          ERR_SYNTAX, "record 1: arch=x exam ends in two ways"},
+        {"{\"schema\":1,\"program\":\"t\",\"records\":[{\"cell\":\"arch=x\",\"stage\":\"exam\","
+         "\"end\":\"blocked\",\"cause\":\"cancelled\"},{\"cell\":\"arch=x\",\"stage\":\"exam\","
+         "\"end\":\"blocked\",\"cause\":\"oom\"}]}",
+         ERR_SYNTAX, "record 1: arch=x exam ends in two ways"},
+        {"{\"schema\":1,\"program\":\"t\",\"records\":[{\"cell\":\"arch=x\",\"stage\":\"exam\","
+         "\"end\":\"blocked\",\"cause\":\"oom\"},{\"cell\":\"arch=x\",\"stage\":\"exam\","
+         "\"end\":\"blocked\",\"cause\":\"oom\"}]}",
+         0, ""},
     };
     struct program *p = fixture_program(toml);
     (void)state;
@@ -306,6 +319,13 @@ static void test_gather(void **state)
     evidence_init(&e, p);
     assert_int_equal(gather_evidence(&e, folder, NULL, &err), ERR_SYNTAX);
     assert_non_null(strstr(err.msg, "arch=y/exam/result.json"));
+    evidence_release(&e);
+    /* So is one that leads nowhere: it is no task without a result. */
+    assert_int_equal(unlink(link), 0);
+    assert_int_equal(symlink("attempt-0009/result.json", link), 0);
+    evidence_init(&e, p);
+    assert_int_equal(gather_evidence(&e, folder, NULL, &err), ERR_NOT_FOUND);
+    assert_non_null(strstr(err.msg, "arch=x/train/result.json"));
     evidence_release(&e);
     assert_int_equal(dir_remove(folder, &err), 0);
     cJSON_Delete(ends);
