@@ -10,8 +10,6 @@
 #define OUTCOMES_MAX     ((size_t)1024)
 #define ROWS_MAX         ((size_t)1 << 18)
 #define OUTCOME_NAME_MAX ((size_t)64)
-/* Priors are decimals: 0.1 ten times is a whole, whatever doubles make of it. */
-#define PRIOR_SLACK 1e-9
 
 static bool is_printable(const char *s)
 {
@@ -149,7 +147,7 @@ void load_outcomes(struct load *l)
             sum += p->outcomes[p->n_outcomes - 1].prior;
         }
     }
-    if (sum > 1 + PRIOR_SLACK) {
+    if (sum > 1 + PRIORS_SUM_SLACK) {
         load_error_key(l, section, "the priors sum to %.6g, more than 1", sum);
     }
 }

@@ -82,6 +82,9 @@ struct table_row {
     struct place place;
 };
 
+/* Priors are decimals: 0.1 ten times is a whole, whatever doubles make of it. */
+#define PRIORS_SUM_SLACK 1e-9
+
 struct outcome {
     const char *name;
     const char *title;

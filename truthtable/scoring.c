@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#define SUM_SLACK 1e-12 /* decimals that add up to one do not quite, as doubles */
+#include "prereg/rules.h"
 
 double scoring_bits(double p)
 {
@@ -35,7 +35,7 @@ double scoring_prior_brier(const double *priors, size_t n, size_t hit)
         sum += off * off;
         rest -= priors[i];
     }
-    if (rest < -SUM_SLACK) {
+    if (rest < -PRIORS_SUM_SLACK) {
         return (double)NAN;
     }
     double off = (rest < 0 ? 0 : rest) - (hit >= n ? 1 : 0);

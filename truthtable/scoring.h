@@ -17,7 +17,7 @@ double scoring_forecast_brier(double confidence, bool held); /* (confidence - he
 
 /* Over outcomes that exclude one another, the unassigned remainder 1 - sum as one more; `hit` is
  * the outcome that came, n for one that was not stated. NaN unless every prior is in [0, 1] and
- * their sum is no more than 1 (to 1e-12). */
+ * their sum is no more than 1 (to PRIORS_SUM_SLACK, as of a program). */
 double scoring_prior_brier(const double *priors, size_t n, size_t hit);
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/xalloc.h"
+#include "prereg/rules.h"
 #include "tests/unit/instruments/ask.h"
 #include "truthtable/instruments/bayes.h"
 #include "truthtable/instruments/dispersion.h"
@@ -174,6 +175,9 @@ static void test_undetermined(void **state)
                 isnan(stat_ln_bf10(NONE, 1, 1)) && isnan(stat_ln_bf10(1e300, 1e-300, 1)));
     assert_true(isnan(scoring_bits(0)) && isnan(scoring_bits(1.1)) && isnan(scoring_bits(NONE)));
     assert_true(isnan(scoring_prior_brier((double[]){0.8, 0.3}, 2, 0)));
+    /* What a program may state has a score: priors that exceed a whole by a rounding, too. */
+    near("", "a rounding too many",
+         scoring_prior_brier((double[]){0.5, 0.5 + 0.9 * PRIORS_SUM_SLACK}, 2, 0), 0.5, 1e-8);
     assert_true(isnan(scoring_prior_brier((double[]){-0.1}, 1, 0)));
     assert_true(isnan(scoring_forecast_brier(1.5, true)));
     assert_true(isnan(normal_quantile(0)) && isnan(normal_quantile(1)) &&
