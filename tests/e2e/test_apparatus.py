@@ -202,6 +202,11 @@ def test_amended(place):
     rows = [r for r in journal(place) if r["event"] in ("amended", "apparatus_again", "resumed")]
     equal([r["event"] for r in rows], ["amended", "apparatus_again", "resumed"], "what the journal says of it")
     expect("seen" in amend(place, ("value = 0.65,", "value = 0.66,"), wanted=ANY).stderr, "amended after scores were seen")
+    with open(os.path.join(place.program_folder(), "report", "report.md"), encoding="utf-8") as f:
+        report = f.read()
+    for words in ("changed plan.apparatus.reference.expect.value from 0.7 to 0.65 when 1 attempt of that check had ended",
+                  "that it holds was not laid down in advance", "| reference | 1 | "):
+        expect(words in report, f"the report does not say {words!r}")
     rebuild(place)
 
 

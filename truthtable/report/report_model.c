@@ -244,6 +244,7 @@ int report_model_read(struct report_model *m, const char *folder, struct err *er
     }
     if (rc == 0) {
         read_instruments(m, folder);
+        report_apparatus_read(m, folder);
         report_trust_read(&m->trust, folder, m->lock, m->amendments, &m->arena);
         index_gates(m);
     }

@@ -51,6 +51,38 @@ static void add_check(struct doc *d, const struct report_model *m, struct doc_ta
                                                                 : "no attempt left a score";
 }
 
+/* Only where a check was made more than once. */
+static void add_check_attempts(struct doc *d, const struct report_model *m)
+{
+    static const struct doc_column columns[] = {{"Check", ALIGN_TEXT},
+                                                {"Attempt", ALIGN_NUMBER},
+                                                {"Ended", ALIGN_TEXT},
+                                                {"Came", ALIGN_NUMBER}};
+    struct doc_table *t = NULL;
+    for (size_t i = 0; i < m->program->n_apparatus; i++) {
+        const char *name = m->program->apparatus[i].name;
+        const cJSON *attempts = member(check_of(m, name), "attempts");
+        const cJSON *several = cJSON_GetArraySize(attempts) > 1 ? attempts : NULL;
+        const cJSON *attempt = NULL;
+        cJSON_ArrayForEach(attempt, several)
+        {
+            if (t == NULL) {
+                t = doc_table(d, "apparatus-attempts",
+                              "Every attempt of a check that was made more than once, and what it "
+                              "scored.",
+                              columns, 4);
+            }
+            struct doc_row *row = doc_row(d, t);
+            double came = member_number(attempt, "came");
+            row->cells[0].text = name;
+            doc_number(d, &row->cells[1], words_count(&d->arena, attempt, "no"),
+                       member_number(attempt, "no"));
+            row->cells[2].text = words_member(attempt, "ended");
+            doc_number(d, &row->cells[3], fmt_short(&d->arena, came, 6), came);
+        }
+    }
+}
+
 static void add_checks(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {{"Check", ALIGN_TEXT},      {"Metric", ALIGN_TEXT},
@@ -69,6 +101,12 @@ static void add_checks(struct doc *d, const struct report_model *m)
     for (size_t i = 0; i < m->program->n_apparatus; i++) {
         add_check(d, m, t, &m->program->apparatus[i]);
     }
+    const char *amended = report_apparatus_amended(&d->arena, m);
+    if (amended != NULL) {
+        doc_notice(d, TONE_WARN, "What is required above is not what was required at first. %s",
+                   amended);
+    }
+    add_check_attempts(d, m);
 }
 
 /* What an attempt ran on, as far as it is known. Attempts that left no result know no library. */

@@ -25,6 +25,14 @@ static void add_apparatus(struct doc *d, const struct report_model *m, struct do
               "score alike would not show.");
         return;
     }
+    const char *amended = report_apparatus_amended(a, m);
+    if (amended != NULL) {
+        limit(d, list,
+              arena_printf(a,
+                           "What an apparatus check requires was changed when it had been made: "
+                           "that it holds was not laid down in advance. %s",
+                           amended));
+    }
     size_t n_held = 0;
     const cJSON *check = NULL;
     cJSON_ArrayForEach(check, member(m->provenance, "apparatus"))

@@ -1,0 +1,130 @@
+/* What every attempt of an apparatus check scored, and whether its requirement was changed after
+ * that could be known. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "prereg/amendment.h"
+#include "truthtable/report/fmt.h"
+#include "truthtable/report/verdict_words.h"
+
+#define RESULT_BYTES_MAX ((size_t)16 << 20)
+#define ATTEMPTS_MAX     9999
+
+/* The metric of the result that lies in the attempt's folder; NAN without one. */
+static double came(const char *folder, const struct apparatus *check, const cJSON *attempt)
+{
+    const char *id = member_text(attempt, "id");
+    double no = member_number(attempt, "no");
+    const char *metric = strchr(check->metric_text, '.');
+    struct err ignored = {0};
+    cJSON *result = NULL;
+    double value = (double)NAN;
+    if (id == NULL || strchr(id, '/') != NULL || !(no >= 1 && no <= ATTEMPTS_MAX) ||
+        metric == NULL) {
+        return value;
+    }
+    char *path =
+        xasprintf("%s/apparatus/%s/attempt-%04d-%s/result.json", folder, check->name, (int)no, id);
+    if (file_kind_at(path) == FILE_REGULAR &&
+        json_read_file_lax(path, RESULT_BYTES_MAX, &result, &ignored) == 0) {
+        const cJSON *v = member(member(result, "metrics"), metric + 1);
+        value = cJSON_IsNumber(v) ? v->valuedouble : member_number(v, "value");
+    }
+    cJSON_Delete(result);
+    free(path);
+    return value;
+}
+
+static const cJSON *check_of(const struct report_model *m, const char *name)
+{
+    const cJSON *check = NULL;
+    cJSON_ArrayForEach(check, member(m->provenance, "apparatus"))
+    {
+        if (strcmp(words_member(check, "name"), name) == 0) {
+            return check;
+        }
+    }
+    return NULL;
+}
+
+void report_apparatus_read(struct report_model *m, const char *folder)
+{
+    for (size_t i = 0; i < m->program->n_apparatus; i++) {
+        const struct apparatus *check = &m->program->apparatus[i];
+        cJSON *attempt = NULL;
+        cJSON_ArrayForEach(attempt, member(check_of(m, check->name), "attempts"))
+        {
+            json_put_number(attempt, "came", came(folder, check, attempt));
+        }
+    }
+}
+
+/* "plan.apparatus.NAME..." */
+static bool is_of(const cJSON *change, const char *name)
+{
+    const cJSON *path = member(change, "path");
+    const char *const want[] = {"plan", "apparatus", name};
+    for (int i = 0; i < (int)ARRAY_LEN(want); i++) {
+        const char *key = cJSON_GetStringValue(cJSON_GetArrayItem(path, i));
+        if (key == NULL || strcmp(key, want[i]) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Attempts that had ended by then; times of one form compare as texts. */
+static size_t ended_before(const cJSON *check, const char *time)
+{
+    size_t n = 0;
+    const cJSON *attempt = NULL;
+    cJSON_ArrayForEach(attempt, member(check, "attempts"))
+    {
+        const char *ended = member_text(attempt, "ended");
+        n += ended != NULL && strcmp(ended, time) < 0 ? 1 : 0;
+    }
+    return n;
+}
+
+static const char *change_words(struct arena *a, const cJSON *amendment, const cJSON *change,
+                                size_t n_before)
+{
+    struct strbuf path = STRBUF_INIT;
+    const cJSON *from = member(change, "from");
+    const cJSON *to = member(change, "to");
+    amendment_path_text(change, &path);
+    const char *text =
+        arena_printf(a, "Amendment %s changed %s from %s to %s when %s of that check had ended.",
+                     words_count(a, amendment, "number"), path.buf,
+                     from == NULL ? "nothing" : words_value(a, from),
+                     to == NULL ? "nothing" : words_value(a, to),
+                     fmt_plural(a, (int64_t)n_before, "attempt", "attempts"));
+    strbuf_release(&path);
+    return text;
+}
+
+const char *report_apparatus_amended(struct arena *a, const struct report_model *m)
+{
+    const char *text = "";
+    const cJSON *amendment = NULL;
+    cJSON_ArrayForEach(amendment, m->amendments)
+    {
+        const char *time = member_text(amendment, "time");
+        const cJSON *change = NULL;
+        cJSON_ArrayForEach(change, member(amendment, "changes"))
+        {
+            for (size_t i = 0; time != NULL && i < m->program->n_apparatus; i++) {
+                const char *name = m->program->apparatus[i].name;
+                size_t n = is_of(change, name) ? ended_before(check_of(m, name), time) : 0;
+                text = n == 0 ? text
+                              : arena_printf(a, "%s%s%s", text, text[0] == '\0' ? "" : " ",
+                                             change_words(a, amendment, change, n));
+            }
+        }
+    }
+    return text[0] == '\0' ? NULL : text;
+}
