@@ -100,10 +100,12 @@ static void indent(const struct writer *w, int depth)
 
 static int write_value(const struct writer *w, const cJSON *v, int depth, struct err *err);
 
-static int write_member(const struct writer *w, const cJSON *m, int depth, struct err *err)
+/* An element of an array may still have the key of the object that it was in. */
+static int write_member(const struct writer *w, bool of_object, const cJSON *m, int depth,
+                        struct err *err)
 {
     indent(w, depth);
-    if (m->string != NULL) {
+    if (of_object) {
         if (!text_is_utf8(m->string, strlen(m->string))) {
             return err_set(err, ERR_SYNTAX, "a key is not UTF-8");
         }
@@ -140,7 +142,7 @@ static int write_sorted(const struct writer *w, const cJSON *v, int depth, struc
         if (i > 0) {
             strbuf_addc(w->out, ',');
         }
-        rc = write_member(w, members[i], depth, err);
+        rc = write_member(w, true, members[i], depth, err);
     }
     free(members);
     return rc;
@@ -153,7 +155,7 @@ static int write_in_order(const struct writer *w, const cJSON *v, int depth, str
         if (m != v->child) {
             strbuf_addc(w->out, ',');
         }
-        rc = write_member(w, m, depth, err);
+        rc = write_member(w, cJSON_IsObject(v), m, depth, err);
     }
     return rc;
 }
@@ -179,7 +181,7 @@ static int write_list(const struct writer *w, const struct json_list *list, int 
         if (i > 0) {
             strbuf_addc(w->out, ',');
         }
-        rc = write_member(w, list->element(list->ctx, i, &arena), depth, err);
+        rc = write_member(w, false, list->element(list->ctx, i, &arena), depth, err);
     }
     arena_release(&arena);
     return rc;

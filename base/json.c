@@ -306,6 +306,11 @@ static void own_keys(cJSON *v)
 cJSON *json_copy(const cJSON *v)
 {
     cJSON *copy = checked(cJSON_Duplicate(v, true));
+    if ((copy->type & cJSON_StringIsConst) == 0) {
+        cJSON_free(copy->string);
+    }
+    copy->string = NULL;
+    copy->type &= ~cJSON_StringIsConst;
     own_keys(copy);
     return copy;
 }

@@ -80,7 +80,7 @@ const cJSON *json_member(const cJSON *obj, const char *key);
 cJSON *json_object(void);
 cJSON *json_array(void);
 void json_put(cJSON *obj, const char *key, cJSON *value); /* takes value over */
-/* The key is not copied: a literal, or what outlives the value and its copies. */
+/* The key is not copied: a literal, or what outlives the value. */
 void json_put_constant(cJSON *obj, const char *key, cJSON *value);
 void json_put_string(cJSON *obj, const char *key, const char *value); /* NULL becomes null */
 void json_put_number(cJSON *obj, const char *key, double value);
@@ -90,6 +90,7 @@ void json_put_null(cJSON *obj, const char *key);
 void json_push(cJSON *array, cJSON *value); /* takes value over */
 void json_push_string(cJSON *array, const char *value);
 void json_push_number(cJSON *array, double value);
+/* Whatever v lies in; its own key, which is its parent's, is left out. */
 cJSON *json_copy(const cJSON *v);
 
 #endif

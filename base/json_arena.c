@@ -17,7 +17,9 @@ cJSON *json_arena_bool(struct arena *a, bool v)
 cJSON *json_arena_number(struct arena *a, double v)
 {
     cJSON *out = json_arena_new(a, isfinite(v) ? cJSON_Number : cJSON_NULL);
-    out->valuedouble = isfinite(v) ? v : 0;
+    if (isfinite(v)) {
+        (void)cJSON_SetNumberHelper(out, v); /* as whole number, too */
+    }
     return out;
 }
 

@@ -86,13 +86,20 @@ void text_make_utf8(char *s)
     }
 }
 
+static bool is_plain(uint32_t cp)
+{
+    bool control = cp < 0x20 || (cp >= 0x7F && cp < 0xA0) || cp == 0x2028 || cp == 0x2029;
+    bool turns = (cp >= 0x202A && cp <= 0x202E) || (cp >= 0x2066 && cp <= 0x2069);
+    return !control && !turns;
+}
+
 void text_make_line(char *s)
 {
     size_t len = strlen(s);
     for (size_t i = 0; i < len;) {
         uint32_t cp = 0;
         size_t n = text_utf8_next(s + i, len - i, &cp);
-        if (n == 0 || cp < 0x20 || (cp >= 0x7F && cp < 0xA0)) {
+        if (n == 0 || !is_plain(cp)) {
             n = n == 0 ? 1 : n;
             memset(s + i, cp == '\n' || cp == '\r' || cp == '\t' ? ' ' : '?', n);
         }
@@ -123,13 +130,6 @@ static size_t char_columns(uint32_t cp)
                 (cp >= 0xFF00 && cp <= 0xFF60) || (cp >= 0x1F300 && cp <= 0x1FAFF) ||
                 (cp >= 0x20000 && cp <= 0x3FFFD);
     return wide ? 2 : 1;
-}
-
-static bool is_plain(uint32_t cp)
-{
-    bool control = cp < 0x20 || (cp >= 0x7F && cp < 0xA0) || cp == 0x2028 || cp == 0x2029;
-    bool turns = (cp >= 0x202A && cp <= 0x202E) || (cp >= 0x2066 && cp <= 0x2069);
-    return !control && !turns;
 }
 
 bool text_is_plain(const char *s)

@@ -11,8 +11,8 @@
 bool text_is_utf8(const char *s, size_t len);
 /* Puts '?' for every byte that is not of a character. */
 void text_make_utf8(char *s);
-/* One line that a terminal shows and does not obey: the same, '?' for every byte of a control
- * character too, a blank for ends of lines and tabs. */
+/* One line that is text_is_plain(): the same, '?' for every byte of what is not plain, a blank for
+ * ends of lines and tabs. */
 void text_make_line(char *s);
 /* How much of s[0..len) is left without a last character that was cut in half. */
 size_t text_whole_chars(const char *s, size_t len);

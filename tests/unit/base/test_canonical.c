@@ -212,6 +212,29 @@ static cJSON *square(const void *ctx, size_t i, struct arena *arena)
 }
 
 /* What is made while it is written is written as if it had been in the tree. */
+/* What was a member of an object, and is an element now, has no key. */
+static void test_element_with_a_key(void **state)
+{
+    static int (*const writers[])(const cJSON *v, struct strbuf *out,
+                                  struct err *err) = {json_canonical, json_line};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(writers); i++) {
+        struct strbuf out = STRBUF_INIT;
+        struct err err;
+        cJSON *list = json_array();
+        cJSON *object = json_object();
+        json_put_int(object, "one", 1);
+        json_put_int(object, "two", 2);
+        json_push(list, cJSON_DetachItemFromObjectCaseSensitive(object, "one"));
+        json_push(list, json_copy(json_member(object, "two")));
+        assert_int_equal(writers[i](list, &out, &err), 0);
+        assert_string_equal(out.buf, "[1,2]");
+        cJSON_Delete(object);
+        cJSON_Delete(list);
+        strbuf_release(&out);
+    }
+}
+
 static void test_lists(void **state)
 {
     static const size_t lengths[] = {0, 1, 3};
@@ -251,6 +274,7 @@ int main(void)
         cmocka_unit_test(test_shortest),
         cmocka_unit_test(test_read),
         cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_element_with_a_key),
         cmocka_unit_test(test_canonical_texts),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_other_styles),

@@ -161,12 +161,42 @@ static void test_trees(void **state)
     }
 }
 
+/* A member of a tree in an arena, copied alone: nothing of the copy lies in the arena. A number is
+ * whole, too, where cJSON's is. */
+static void test_member_of_a_tree(void **state)
+{
+    static const char text[] = "{\"key\":{\"a\":[7,-1.5,1e300,-1e300]}}";
+    static const int whole[] = {7, -1, INT32_MAX, INT32_MIN};
+    struct json_pull p;
+    struct arena arena;
+    enum json_token token;
+    struct err err = {0};
+    cJSON *tree = NULL;
+    (void)state;
+    arena_init(&arena);
+    json_pull_init(&p, text, strlen(text), false);
+    assert_int_equal(json_pull_next(&p, &token, &err), 0);
+    assert_int_equal(json_pull_value(&p, token, &arena, &tree, &err), 0);
+    cJSON *copy = json_copy(json_member(tree, "key"));
+    assert_null(copy->string);
+    const cJSON *list = json_member(copy, "a");
+    for (size_t i = 0; i < ARRAY_LEN(whole); i++) {
+        const cJSON *in_arena = json_member(json_member(tree, "key"), "a");
+        assert_int_equal(cJSON_GetArrayItem(in_arena, (int)i)->valueint, whole[i]);
+        assert_int_equal(cJSON_GetArrayItem(list, (int)i)->valueint, whole[i]);
+    }
+    json_pull_release(&p);
+    arena_release(&arena);
+    assert_string_equal(json_member(copy, "a")->string, "a");
+    cJSON_Delete(copy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tokens), cmocka_unit_test(test_lax),
         cmocka_unit_test(test_keys),   cmocka_unit_test(test_skip_and_place),
-        cmocka_unit_test(test_trees),
+        cmocka_unit_test(test_trees),  cmocka_unit_test(test_member_of_a_tree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

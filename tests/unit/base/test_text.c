@@ -99,6 +99,10 @@ static void test_made_line(void **state)
          "31m",
          "??31m"}, /* CSI of eight bits */
         {"\xC2\xA0\xC3\xA9\xFF", "\xC2\xA0\xC3\xA9?"},
+        {"a\xE2\x80\xAE"
+         "b\xE2\x81\xA6",
+         "a???b???"}, /* what turns the direction */
+        {"a\xE2\x80\xA8z", "a???z"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char text[16];
@@ -106,6 +110,7 @@ static void test_made_line(void **state)
         memcpy(text, cases[i].in, strlen(cases[i].in) + 1);
         text_make_line(text);
         assert_string_equal(text, cases[i].out);
+        assert_true(text_is_plain(text));
         (void)err_set(&err, ERR_OTHER, "%s", cases[i].in);
         assert_string_equal(err.msg, cases[i].out);
     }
