@@ -1,192 +1,97 @@
 #include "truthtable/impossible.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/xalloc.h"
 #include "truthtable/prover.h"
 
-#define STEPS_MAX 20000 /* branches of one proof; beyond, nothing is proved */
+#define STEPS_MAX 20000 /* sets of goals looked at in one proof; beyond, nothing is proved */
 
-static bool solve(struct prover *pr);
-
-static bool push(struct prover *pr, struct goal g)
+/* What does not fit is not demanded, which only weakens the proof. */
+static void push(struct prover *pr, struct goal g)
 {
-    if (pr->n_pending == PENDING_MAX) {
+    if (pr->n_demanded < GOALS_MAX) {
+        pr->demanded[pr->n_demanded++] = g;
+    }
+}
+
+static struct goal level_goal(const struct prover *pr, const struct goal *of, size_t level,
+                              bool want)
+{
+    return (struct goal){
+        .kind = GOAL_CONDITION,
+        .c = pr->rules->inputs[of->input][level],
+        .want = want,
+        .input = of->input,
+        .level = level,
+    };
+}
+
+/* What a goal asks for when it is one comparison of two numbers. */
+struct comparison {
+    struct linear a_over_b;
+    struct linear b_over_a;
+    enum relop op;
+};
+
+/* False when it may be undetermined, or is not linear: it then constrains nothing. */
+static bool comparison_of(struct prover *pr, const struct goal *g, struct comparison *out)
+{
+    static const enum relop negated[] = {REL_GE, REL_GT, REL_LE, REL_LT, REL_NE, REL_EQ};
+    struct linear a;
+    struct linear b;
+    if (!linear_of(pr, g->c->kids[g->link], &a) || !linear_of(pr, g->c->kids[g->link + 1], &b)) {
         return false;
     }
-    pr->pending[pr->n_pending++] = g;
+    struct linear minus_a = linear_scale(&a, rational_of_int(-1));
+    struct linear minus_b = linear_scale(&b, rational_of_int(-1));
+    out->a_over_b = linear_add(&a, &minus_b);
+    out->b_over_a = linear_add(&b, &minus_a);
+    out->op = g->want ? g->c->ops[g->link] : negated[g->c->ops[g->link]];
     return true;
 }
 
-/* One side of a disjunction: solve with the extra goal or row, then restore what was there. */
-static bool solve_branch(struct prover *pr, const struct goal *g, const struct linear *row,
-                         bool strict)
-{
-    struct prover *saved = xmalloc(sizeof(*saved));
-    struct linear_system *system = xmalloc(sizeof(*system));
-    *saved = *pr;
-    system_copy(system, pr->system);
-    bool may = true;
-    if (g == NULL || push(pr, *g)) {
-        if (row != NULL) {
-            require(pr, row, strict);
-        }
-        may = solve(pr);
-    }
-    for (size_t i = saved->n_vars; i < pr->n_vars; i++) {
-        free(pr->vars[i].name);
-    }
-    size_t n_steps = pr->n_steps;
-    system_copy(pr->system, system);
-    *pr = *saved;
-    pr->n_steps = n_steps;
-    free(system);
-    free(saved);
-    return may;
-}
-
-/* Each of two rows alone. */
-static bool solve_either(struct prover *pr, const struct linear *a, const struct linear *b)
-{
-    return solve_branch(pr, NULL, a, true) || solve_branch(pr, NULL, b, true);
-}
-
-static bool solve_comparison(struct prover *pr, const struct cond *chain, size_t i, bool want)
-{
-    struct linear a;
-    struct linear b;
-    enum relop op = chain->ops[i];
-    if (!linear_of(pr, chain->kids[i], &a) || !linear_of(pr, chain->kids[i + 1], &b)) {
-        return solve(pr);
-    }
-    static const enum relop negated[] = {REL_GE, REL_GT, REL_LE, REL_LT, REL_NE, REL_EQ};
-    op = want ? op : negated[op];
-    struct linear minus_a = linear_scale(&a, rational_of_int(-1));
-    struct linear minus_b = linear_scale(&b, rational_of_int(-1));
-    struct linear a_over_b = linear_add(&a, &minus_b);
-    struct linear b_over_a = linear_add(&b, &minus_a);
-    switch (op) {
-    case REL_GT:
-    case REL_GE: require(pr, &a_over_b, op == REL_GT); break;
-    case REL_LT:
-    case REL_LE: require(pr, &b_over_a, op == REL_LT); break;
-    case REL_EQ:
-        require(pr, &a_over_b, false);
-        require(pr, &b_over_a, false);
-        break;
-    case REL_NE: return solve_either(pr, &a_over_b, &b_over_a);
-    }
-    return solve(pr);
-}
-
-/* A chain of two is a comparison; a longer one is the conjunction of its links. */
-static bool solve_chain(struct prover *pr, const struct goal *g)
-{
-    size_t n_links = g->c->n_kids - 1;
-    if (n_links == 1) {
-        return solve_comparison(pr, g->c, 0, g->want);
-    }
-    for (size_t i = 0; i < n_links; i++) {
-        struct cond *link = xcalloc(1, sizeof(*link));
-        *link = *g->c;
-        link->kids = &g->c->kids[i];
-        link->ops = &g->c->ops[i];
-        link->n_kids = 2;
-        struct goal one = {.c = link, .want = g->want};
-        bool may = g->want ? true : solve_branch(pr, &one, NULL, false);
-        if (g->want) {
-            struct linear a;
-            struct linear b;
-            /* All links hold: as rows, here and now; != cannot be a row and is left out. */
-            if (link->ops[0] != REL_NE && linear_of(pr, link->kids[0], &a) &&
-                linear_of(pr, link->kids[1], &b)) {
-                bool up = link->ops[0] == REL_LT || link->ops[0] == REL_LE;
-                bool strict = link->ops[0] == REL_LT || link->ops[0] == REL_GT;
-                require_order(pr, up ? &b : &a, up ? &a : &b, strict);
-                if (link->ops[0] == REL_EQ) {
-                    require_order(pr, &b, &a, false);
-                }
-            }
-        }
-        free(link);
-        if (!g->want && may) {
-            return true;
-        }
-    }
-    return g->want ? solve(pr) : false;
-}
-
-static bool solve_within(struct prover *pr, const struct goal *g)
+/* |x - 1| <= t as x - 1 - t and 1 - x - t: both <= 0, or one > 0. */
+static bool excess_of(struct prover *pr, const struct cond *within, struct linear *above,
+                      struct linear *below)
 {
     struct linear x;
-    if (!linear_of(pr, g->c->kids[0], &x)) {
-        return solve(pr);
-    }
-    struct linear one = linear_constant(rational_of_int(1));
-    struct linear t = linear_constant(rational_of_double(g->c->number));
-    struct linear minus_one = linear_scale(&one, rational_of_int(-1));
-    struct linear off = linear_add(&x, &minus_one);
-    struct linear minus_off = linear_scale(&off, rational_of_int(-1));
-    if (g->want) {
-        require_order(pr, &t, &off, false);
-        require_order(pr, &t, &minus_off, false);
-        return solve(pr);
-    }
-    struct linear minus_t = linear_scale(&t, rational_of_int(-1));
-    struct linear above = linear_add(&off, &minus_t);
-    struct linear below = linear_add(&minus_off, &minus_t);
-    return solve_either(pr, &above, &below);
-}
-
-/* All kids with the same wish, or any one of them. */
-static bool solve_kids(struct prover *pr, const struct goal *g, bool all)
-{
-    for (size_t i = 0; i < g->c->n_kids; i++) {
-        struct goal kid = *g;
-        kid.c = g->c->kids[i];
-        if (all ? !push(pr, kid) : solve_branch(pr, &kid, NULL, false)) {
-            return true;
-        }
-    }
-    return all ? solve(pr) : false;
-}
-
-/* `otherwise` is that every level before is false. */
-static bool solve_otherwise(struct prover *pr, const struct goal *g)
-{
-    for (size_t l = 0; l < g->level; l++) {
-        struct goal earlier = {
-            .c = pr->rules->inputs[g->input][l], .want = !g->want, .input = g->input, .level = l};
-        if (g->want ? !push(pr, earlier) : solve_branch(pr, &earlier, NULL, false)) {
-            return true;
-        }
-    }
-    return g->want ? solve(pr) : false;
-}
-
-/* Whether the rows and all pending goals may hold together. */
-static bool solve(struct prover *pr)
-{
-    if (++pr->n_steps > STEPS_MAX) {
-        return true;
-    }
-    if (!system_may_hold(pr->system)) {
+    if (!linear_of(pr, within->kids[0], &x)) {
         return false;
     }
-    if (pr->n_pending == 0) {
-        return true;
+    struct linear one = linear_constant(rational_of_int(1));
+    struct linear t = linear_constant(rational_of_double(within->number));
+    struct linear minus_one = linear_scale(&one, rational_of_int(-1));
+    struct linear minus_t = linear_scale(&t, rational_of_int(-1));
+    struct linear off = linear_add(&x, &minus_one);
+    struct linear minus_off = linear_scale(&off, rational_of_int(-1));
+    *above = linear_add(&off, &minus_t);
+    *below = linear_add(&minus_off, &minus_t);
+    return true;
+}
+
+static bool is_unequal(const struct goal *g)
+{
+    return g->c->ops[g->link] == (g->want ? REL_NE : REL_EQ);
+}
+
+/* In how many ways a goal can be met; 1: what it asks for can be demanded at once. */
+static size_t n_ways(const struct goal *g)
+{
+    if (g->kind == GOAL_LEVEL) {
+        return 2;
     }
-    struct goal g = pr->pending[--pr->n_pending];
-    switch (g.c->kind) {
-    case COND_OR: return solve_kids(pr, &g, !g.want);
-    case COND_AND: return solve_kids(pr, &g, g.want);
+    if (g->kind == GOAL_LINK) {
+        return is_unequal(g) ? 2 : 1;
+    }
+    switch (g->c->kind) {
+    case COND_OR: return g->want ? g->c->n_kids : 1;
+    case COND_AND: return g->want ? 1 : g->c->n_kids;
+    case COND_CHAIN: return g->want ? 1 : g->c->n_kids - 1;
+    case COND_WITHIN: return g->want ? 1 : 2;
+    case COND_OTHERWISE: return g->want ? 1 : g->level;
     case COND_NOT:
-        g.c = g.c->kids[0];
-        g.want = !g.want;
-        return push(pr, g) ? solve(pr) : true;
-    case COND_CHAIN: return solve_chain(pr, &g);
-    case COND_WITHIN: return solve_within(pr, &g);
-    case COND_OTHERWISE: return solve_otherwise(pr, &g);
     case COND_NUMBER:
     case COND_ADD:
     case COND_SUB:
@@ -203,42 +108,177 @@ static bool solve(struct prover *pr)
     case COND_FACT:
     case COND_INSTRUMENT: break;
     }
-    return solve(pr);
+    return 1;
 }
 
-static struct goal level_goal(const struct rules *rules, size_t input, size_t level, bool want)
+static void demand_comparison(struct prover *pr, const struct goal *g, size_t way)
 {
-    return (struct goal){
-        .c = rules->inputs[input][level], .want = want, .input = input, .level = level};
+    struct comparison k;
+    if (!comparison_of(pr, g, &k)) {
+        return;
+    }
+    switch (k.op) {
+    case REL_GT:
+    case REL_GE: require(pr, &k.a_over_b, k.op == REL_GT); break;
+    case REL_LT:
+    case REL_LE: require(pr, &k.b_over_a, k.op == REL_LT); break;
+    case REL_EQ:
+        require(pr, &k.a_over_b, false);
+        require(pr, &k.b_over_a, false);
+        break;
+    case REL_NE: require(pr, way == 0 ? &k.a_over_b : &k.b_over_a, true); break;
+    }
 }
 
-/* Goes through the table's inputs: a level is possible by its own condition, or because all levels
- * are false. */
-static bool inputs_may(struct prover *pr, const size_t *levels, size_t i)
+static void demand_within(struct prover *pr, const struct goal *g, size_t way)
 {
-    const struct rules *rules = pr->rules;
-    const struct program *p = rules->program;
-    while (i < p->n_table_inputs && levels[i] == INDEX_NONE) {
-        i++;
+    struct linear above;
+    struct linear below;
+    if (!excess_of(pr, g->c, &above, &below)) {
+        return;
     }
-    if (i == p->n_table_inputs) {
-        return solve_branch(pr, NULL, NULL, false);
+    if (g->want) {
+        above = linear_scale(&above, rational_of_int(-1));
+        below = linear_scale(&below, rational_of_int(-1));
+        require(pr, &above, false);
+        require(pr, &below, false);
+    } else {
+        require(pr, way == 0 ? &above : &below, true);
     }
-    size_t input = p->table_inputs[i];
-    for (int no_level = 0; no_level < 2; no_level++) {
-        size_t n_pending = pr->n_pending;
-        size_t last = no_level ? p->inputs[input].n_levels - 1 : levels[i];
-        bool fits = true;
-        for (size_t l = 0; l <= last; l++) {
-            fits = fits && push(pr, level_goal(rules, input, l, !no_level && l == last));
+}
+
+/* A level of a table's input is possible by its own condition, none before it being true, or
+ * because all levels are false. */
+static void demand_level(struct prover *pr, const struct goal *g, size_t way)
+{
+    size_t n = way == 0 ? g->level + 1 : pr->rules->program->inputs[g->input].n_levels;
+    for (size_t l = 0; l < n; l++) {
+        push(pr, level_goal(pr, g, l, way == 0 && l == g->level));
+    }
+}
+
+/* The parts of a goal: all of them, or the one that is this way of meeting it. */
+static void demand_parts(struct prover *pr, const struct goal *g, size_t way)
+{
+    bool all = n_ways(g) == 1;
+    size_t n = g->c->kind == COND_OTHERWISE ? g->level
+               : g->c->kind == COND_CHAIN   ? g->c->n_kids - 1
+                                            : g->c->n_kids;
+    for (size_t i = all ? 0 : way; i < (all ? n : way + 1); i++) {
+        struct goal part = *g;
+        if (g->c->kind == COND_OTHERWISE) { /* every level before is false */
+            part = level_goal(pr, g, i, !g->want);
+        } else if (g->c->kind == COND_CHAIN) {
+            part.kind = GOAL_LINK;
+            part.link = i;
+        } else {
+            part.c = g->c->kids[i];
+            part.want = g->c->kind == COND_NOT ? !g->want : g->want;
         }
-        bool may = !fits || inputs_may(pr, levels, i + 1);
-        pr->n_pending = n_pending;
-        if (may) {
-            return true;
+        push(pr, part);
+    }
+}
+
+static void demand(struct prover *pr, const struct goal *g, size_t way)
+{
+    if (g->kind == GOAL_LEVEL) {
+        demand_level(pr, g, way);
+    } else if (g->kind == GOAL_LINK) {
+        demand_comparison(pr, g, way);
+    } else if (g->c->kind == COND_WITHIN) {
+        demand_within(pr, g, way);
+    } else if (g->c->kind == COND_OR || g->c->kind == COND_AND || g->c->kind == COND_NOT ||
+               g->c->kind == COND_CHAIN || g->c->kind == COND_OTHERWISE) {
+        demand_parts(pr, g, way);
+    }
+}
+
+/* Turns what is demanded into rows as far as it can be met in one way only; what can be met in
+ * several becomes open. False when the rows contradict each other. */
+static bool propagate(struct prover *pr)
+{
+    bool may = true;
+    pr->n_steps++;
+    while (pr->n_demanded > 0) {
+        struct goal g = pr->demanded[--pr->n_demanded];
+        size_t n = n_ways(&g);
+        may = may && n > 0;
+        if (n == 1) {
+            demand(pr, &g, 0);
+        } else if (n > 1 && pr->n_open < GOALS_MAX) {
+            pr->open[pr->n_open++] = g;
         }
     }
-    return false;
+    return may && system_may_hold(pr->system, pr->work);
+}
+
+struct saved {
+    struct linear_system system;
+    struct goal open[GOALS_MAX];
+    size_t n_open;
+    size_t n_vars;
+};
+
+static struct saved *save(const struct prover *pr)
+{
+    struct saved *s = xmalloc(sizeof(*s));
+    system_copy(&s->system, pr->system);
+    memcpy(s->open, pr->open, pr->n_open * sizeof(pr->open[0]));
+    s->n_open = pr->n_open;
+    s->n_vars = pr->n_vars;
+    return s;
+}
+
+static void restore(struct prover *pr, const struct saved *s)
+{
+    system_copy(pr->system, &s->system);
+    memcpy(pr->open, s->open, s->n_open * sizeof(pr->open[0]));
+    pr->n_open = s->n_open;
+    pr->n_vars = s->n_vars;
+}
+
+/* Meets an open goal in one of its ways; false when that contradicts what is demanded already. */
+static bool meet(struct prover *pr, size_t goal, size_t way)
+{
+    struct goal g = pr->open[goal];
+    pr->open[goal] = pr->open[--pr->n_open];
+    demand(pr, &g, way);
+    return propagate(pr);
+}
+
+/* Which open goal to branch on: one that can be met in no way or in one, or else the first. */
+static size_t narrowest(struct prover *pr, const struct saved *s)
+{
+    for (size_t i = 0; i < s->n_open; i++) {
+        size_t n = n_ways(&s->open[i]);
+        size_t n_met = 0;
+        for (size_t way = 0; way < n && n_met < 2; way++) {
+            n_met += meet(pr, i, way) ? 1 : 0;
+            restore(pr, s);
+        }
+        if (n_met < 2) {
+            return i;
+        }
+    }
+    return 0;
+}
+
+/* Whether the rows and all open goals may hold together. */
+static bool solve(struct prover *pr)
+{
+    if (pr->n_open == 0 || pr->n_steps > STEPS_MAX) {
+        return true;
+    }
+    struct saved *s = save(pr);
+    size_t goal = narrowest(pr, s);
+    size_t n = n_ways(&s->open[goal]);
+    bool may = false;
+    for (size_t way = 0; way < n && !may; way++) {
+        may = meet(pr, goal, way) && solve(pr);
+        restore(pr, s);
+    }
+    free(s);
+    return may;
 }
 
 static bool has_floorless(const struct program *p)
@@ -260,10 +300,17 @@ static bool case_may(const struct rules *rules, const size_t *levels, bool poole
         return false; /* a counted measure without a floor always counts as cleared */
     }
     /* The prover refers to it as long as it lives. */
-    const struct cond k = {.kind = COND_COUNTER, .index = p->binding_counter};
+    const struct cond k = {.kind = COND_COUNTER,
+                           .index = p->binding_counter,
+                           .measure = INDEX_NONE,
+                           .fact = INDEX_NONE,
+                           .factor = INDEX_NONE,
+                           .level_a = INDEX_NONE,
+                           .level_b = INDEX_NONE};
     struct linear v;
     struct prover *pr = xcalloc(1, sizeof(*pr));
     pr->system = xcalloc(1, sizeof(*pr->system));
+    pr->work = xcalloc(2, sizeof(*pr->work));
     pr->rules = rules;
     pr->pooled_known = pooled_known;
     if (p->binding_counter != INDEX_NONE && prover_variable(pr, &k, &v)) {
@@ -273,11 +320,15 @@ static bool case_may(const struct rules *rules, const size_t *levels, bool poole
             require_at_least(pr, 0, 1);
         }
     }
-    bool may = inputs_may(pr, levels, 0);
-    for (size_t i = 0; i < pr->n_vars; i++) {
-        free(pr->vars[i].name);
+    for (size_t i = 0; i < p->n_table_inputs; i++) {
+        if (levels[i] != INDEX_NONE) {
+            push(pr, (struct goal){
+                         .kind = GOAL_LEVEL, .input = p->table_inputs[i], .level = levels[i]});
+        }
     }
+    bool may = propagate(pr) && solve(pr);
     free(pr->system);
+    free(pr->work);
     free(pr);
     return may;
 }

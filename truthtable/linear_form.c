@@ -90,7 +90,7 @@ static bool is_mean(const struct cond *c, size_t contrast, size_t measure)
 static void relate_differences(struct prover *pr)
 {
     for (size_t d = 0; d < pr->n_vars; d++) {
-        const struct cond *c = pr->vars[d].c;
+        const struct cond *c = pr->vars[d];
         if (!(c->kind == COND_CONTRAST && c->field == FIELD_MEAN && c->measure != INDEX_NONE &&
               pr->rules->program->contrasts[c->index].is_difference)) {
             continue;
@@ -99,8 +99,8 @@ static void relate_differences(struct prover *pr)
         for (size_t a = 0; a < pr->n_vars; a++) {
             for (size_t b = 0; b < pr->n_vars; b++) {
                 bool newest = a == pr->n_vars - 1 || b == pr->n_vars - 1 || d == pr->n_vars - 1;
-                if (newest && is_mean(pr->vars[a].c, k->of, c->measure) &&
-                    is_mean(pr->vars[b].c, k->minus, c->measure)) {
+                if (newest && is_mean(pr->vars[a], k->of, c->measure) &&
+                    is_mean(pr->vars[b], k->minus, c->measure)) {
                     struct linear of = linear_variable(a);
                     struct linear minus = linear_variable(b);
                     struct linear diff = linear_variable(d);
@@ -137,8 +137,7 @@ static void relate(struct prover *pr, size_t i, size_t k)
         {FIELD_CI_HIGH, FIELD_CI_LOW, 1},   {FIELD_SD, FIELD_SE, 1},
     };
     for (size_t r = 0; r < ARRAY_LEN(relations); r++) {
-        if (pr->vars[i].c->field == relations[r].large &&
-            pr->vars[k].c->field == relations[r].small) {
+        if (pr->vars[i]->field == relations[r].large && pr->vars[k]->field == relations[r].small) {
             struct linear large = linear_variable(i);
             struct linear small = linear_variable(k);
             struct linear scaled = linear_scale(&small, rational_of_int(relations[r].by));
@@ -181,7 +180,7 @@ static void bound_variable(struct prover *pr, size_t var, const struct cond *c)
     } else if (c->kind == COND_CONTRAST) {
         bound_contrast(pr, var, c);
         for (size_t k = 0; k < var; k++) {
-            if (same_figure(pr->vars[k].c, c)) {
+            if (same_figure(pr->vars[k], c)) {
                 relate(pr, var, k);
                 relate(pr, k, var);
             }
@@ -193,27 +192,34 @@ static void bound_variable(struct prover *pr, size_t var, const struct cond *c)
     }
 }
 
+static bool same_expression(const struct cond *a, const struct cond *b)
+{
+    bool same =
+        a == b || (a->kind == b->kind && a->n_kids == b->n_kids && a->index == b->index &&
+                   a->measure == b->measure && a->field == b->field && a->fact == b->fact &&
+                   a->factor == b->factor && a->level_a == b->level_a && a->level_b == b->level_b &&
+                   a->number >= b->number && a->number <= b->number);
+    for (size_t i = 0; i < a->n_kids && same && a != b; i++) {
+        same = same_expression(a->kids[i], b->kids[i]);
+    }
+    return same;
+}
+
 bool prover_variable(struct prover *pr, const struct cond *c, struct linear *out)
 {
-    struct strbuf name = STRBUF_INIT;
-    cond_print(c, pr->rules->program, &pr->rules->facts, &name);
     size_t i = 0;
-    while (i < pr->n_vars && strcmp(pr->vars[i].name, name.buf) != 0) {
+    while (i < pr->n_vars && !same_expression(pr->vars[i], c)) {
         i++;
     }
-    bool is_new = i == pr->n_vars;
     if (i == LINEAR_VARS_MAX) {
-        strbuf_release(&name);
         return false;
     }
     *out = linear_variable(i);
-    if (!is_new) {
-        strbuf_release(&name);
-        return true;
+    if (i == pr->n_vars) {
+        pr->vars[pr->n_vars++] = c;
+        bound_variable(pr, i, c);
+        relate_differences(pr);
     }
-    pr->vars[pr->n_vars++] = (struct variable){.name = strbuf_detach(&name), .c = c};
-    bound_variable(pr, i, c);
-    relate_differences(pr);
     return true;
 }
 

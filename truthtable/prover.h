@@ -1,4 +1,4 @@
-/* What a proof of impossibility knows: its variables, its rows, its open goals. Private to
+/* What a proof of impossibility knows: its variables, its rows, its goals. Private to
  * impossible.c and linear_form.c. */
 #ifndef TRUTHTABLE_PROVER_H
 #define TRUTHTABLE_PROVER_H
@@ -6,29 +6,34 @@
 #include "truthtable/rational.h"
 #include "truthtable/rules.h"
 
-#define PENDING_MAX 512
+#define GOALS_MAX 512
 
-/* A formula that must be possible (want) or possibly not hold (!want). */
+enum goal_kind {
+    GOAL_CONDITION, /* a formula must be possible (want) or possibly not hold (!want) */
+    GOAL_LINK,      /* so must one comparison of a chain */
+    GOAL_LEVEL,     /* a level of a table's input must be possible */
+};
+
 struct goal {
+    enum goal_kind kind;
     const struct cond *c;
     bool want;
+    size_t link;  /* GOAL_LINK: between kids[link] and the next */
     size_t input; /* what `otherwise` means: none of the levels before this one */
     size_t level;
 };
 
-struct variable {
-    char *name; /* cond_print's text */
-    const struct cond *c;
-};
-
 struct prover {
     const struct rules *rules;
-    bool pooled_known; /* this case: some counted measure cleared */
-    struct variable vars[LINEAR_VARS_MAX];
+    bool pooled_known;                        /* this case: some counted measure cleared */
+    const struct cond *vars[LINEAR_VARS_MAX]; /* what each stands for */
     size_t n_vars;
     struct linear_system *system;
-    struct goal pending[PENDING_MAX];
-    size_t n_pending;
+    struct linear_system *work;      /* two, for the elimination */
+    struct goal demanded[GOALS_MAX]; /* to be turned into rows and open goals */
+    size_t n_demanded;
+    struct goal open[GOALS_MAX]; /* each can be met in several ways */
+    size_t n_open;
     size_t n_steps;
 };
 

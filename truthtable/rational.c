@@ -1,23 +1,33 @@
 #include "truthtable/rational.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "base/xalloc.h"
 
-static i128 gcd_of(i128 a, i128 b)
+static uint64_t gcd_of_small(uint64_t a, uint64_t b)
 {
-    a = a < 0 ? -a : a;
-    b = b < 0 ? -b : b;
     while (b != 0) {
-        i128 t = a % b;
+        uint64_t t = a % b;
         a = b;
         b = t;
     }
     return a;
 }
 
+static i128 gcd_of(i128 a, i128 b)
+{
+    a = a < 0 ? -a : a;
+    b = b < 0 ? -b : b;
+    /* 128-bit division is a function call; most numbers are small. */
+    while (b != 0 && (a > UINT64_MAX || b > UINT64_MAX)) {
+        i128 t = a % b;
+        a = b;
+        b = t;
+    }
+    return b == 0 ? a : (i128)gcd_of_small((uint64_t)a, (uint64_t)b);
+}
 static const struct rational overflowed = {.num = 0, .den = 1, .ok = false};
 
 /* Kept well inside 128 bits, so that negation and comparison never overflow. */
@@ -31,6 +41,9 @@ static struct rational normal(i128 num, i128 den)
 {
     if (den == 0 || !is_small(num) || !is_small(den)) {
         return overflowed;
+    }
+    if (den == 1) {
+        return (struct rational){.num = num, .den = 1, .ok = true};
     }
     i128 g = gcd_of(num, den);
     g = den < 0 ? -g : g;
@@ -77,6 +90,9 @@ struct rational rational_add(struct rational a, struct rational b)
     i128 right;
     i128 num;
     i128 den;
+    if (a.ok && b.ok && (a.num == 0 || b.num == 0)) {
+        return a.num == 0 ? b : a;
+    }
     if (!a.ok || !b.ok || __builtin_mul_overflow(a.num, b.den, &left) ||
         __builtin_mul_overflow(b.num, a.den, &right) || __builtin_add_overflow(left, right, &num) ||
         __builtin_mul_overflow(a.den, b.den, &den)) {
@@ -89,6 +105,9 @@ struct rational rational_mul(struct rational a, struct rational b)
 {
     i128 num;
     i128 den;
+    if (a.ok && b.ok && (a.num == 0 || b.num == 0)) {
+        return rational_of_int(0);
+    }
     if (!a.ok || !b.ok || __builtin_mul_overflow(a.num, b.num, &num) ||
         __builtin_mul_overflow(a.den, b.den, &den)) {
         return overflowed;
@@ -156,19 +175,19 @@ bool linear_is_constant(const struct linear *a)
 
 /* Divides by the common divisor of the coefficients. Where a single integer variable is left, the
  * bound is rounded to the next integer: k > 2 is k >= 3. */
-static void tighten(struct inequality *q, const bool *integer)
+static void tighten(struct inequality *q, const struct linear_system *s)
 {
     i128 g = 0;
     size_t n_vars = 0;
     size_t var = 0;
-    for (size_t i = 0; i < LINEAR_VARS_MAX; i++) {
+    for (size_t i = 0; i < s->n_vars; i++) {
         if (q->coef[i] != 0) {
             g = gcd_of(g, q->coef[i]);
             n_vars++;
             var = i;
         }
     }
-    if (n_vars == 1 && integer[var]) {
+    if (n_vars == 1 && s->integer[var]) {
         /* g k + c >= 0 is k >= -c / g; with a strict sign, g k + c >= 1 for an integer k and
          * integer c. */
         i128 c = q->strict ? q->constant - 1 : q->constant;
@@ -180,7 +199,7 @@ static void tighten(struct inequality *q, const bool *integer)
     g = gcd_of(g, q->constant);
     if (g > 1) {
         q->constant /= g;
-        for (size_t i = 0; i < LINEAR_VARS_MAX; i++) {
+        for (size_t i = 0; i < s->n_vars; i++) {
             q->coef[i] /= g;
         }
     }
@@ -191,6 +210,9 @@ static bool common_denominator(const struct linear *e, i128 *out)
     i128 lcm = 1;
     for (size_t i = 0; i <= LINEAR_VARS_MAX; i++) {
         const struct rational *r = i < LINEAR_VARS_MAX ? &e->coef[i] : &e->constant;
+        if (r->ok && r->den == 1) {
+            continue;
+        }
         if (!r->ok || __builtin_mul_overflow(lcm / gcd_of(lcm, r->den), r->den, &lcm) ||
             !is_small(lcm)) {
             return false;
@@ -205,42 +227,87 @@ void system_copy(struct linear_system *to, const struct linear_system *from)
     memcpy(to->rows, from->rows, from->n * sizeof(from->rows[0]));
     memcpy(to->integer, from->integer, sizeof(from->integer));
     to->n = from->n;
+    to->n_vars = from->n_vars;
+}
+
+/* Whether both bound the same single variable from the same side; then a says as much as b, or
+ * more, when *tighter. */
+static bool same_bound(const struct inequality *a, const struct inequality *b, size_t n_vars,
+                       bool *tighter)
+{
+    i128 at_a;
+    i128 at_b;
+    size_t n = 0;
+    for (size_t i = 0; i < n_vars; i++) {
+        if (a->coef[i] == 0 && b->coef[i] == 0) {
+            continue;
+        }
+        if (n++ > 0 || a->coef[i] == 0 || b->coef[i] == 0 || (a->coef[i] > 0) != (b->coef[i] > 0) ||
+            __builtin_mul_overflow(a->constant, b->coef[i], &at_a) ||
+            __builtin_mul_overflow(b->constant, a->coef[i], &at_b)) {
+            return false;
+        }
+        /* coef x + c >= 0: the smaller c / |coef|, the tighter. */
+        at_a = a->coef[i] > 0 ? at_a : -at_a;
+        at_b = a->coef[i] > 0 ? at_b : -at_b;
+        *tighter = at_a < at_b || (at_a == at_b && (a->strict || !b->strict));
+    }
+    return n == 1;
+}
+
+/* A bound takes the place of a looser one. */
+static void add_row(struct linear_system *s, const struct inequality *q)
+{
+    for (size_t r = 0; r < s->n; r++) {
+        bool tighter = false;
+        if (same_bound(&s->rows[r], q, s->n_vars, &tighter)) {
+            s->rows[r] = tighter ? s->rows[r] : *q;
+            return;
+        }
+    }
+    if (s->n < LINEAR_INEQUALITIES_MAX) {
+        s->rows[s->n++] = *q;
+    }
 }
 
 void system_add(struct linear_system *s, const struct linear *e, bool strict)
 {
     struct inequality q = {.strict = strict};
     i128 lcm = 1;
-    if (s->n == LINEAR_INEQUALITIES_MAX || !common_denominator(e, &lcm)) {
+    if (!common_denominator(e, &lcm)) {
         return;
     }
     for (size_t i = 0; i <= LINEAR_VARS_MAX; i++) {
         const struct rational *r = i < LINEAR_VARS_MAX ? &e->coef[i] : &e->constant;
         i128 *to = i < LINEAR_VARS_MAX ? &q.coef[i] : &q.constant;
-        if (__builtin_mul_overflow(r->num, lcm / r->den, to) || !is_small(*to)) {
+        if (r->num != 0 && (__builtin_mul_overflow(r->num, lcm / r->den, to) || !is_small(*to))) {
             return;
         }
     }
-    tighten(&q, s->integer);
-    s->rows[s->n++] = q;
+    for (size_t i = s->n_vars; i < LINEAR_VARS_MAX; i++) {
+        s->n_vars = q.coef[i] != 0 ? i + 1 : s->n_vars;
+    }
+    tighten(&q, s);
+    add_row(s, &q);
 }
 
 /* low has a positive, high a negative coefficient of the variable: their positive combination
  * without it. */
 static bool combine(const struct inequality *low, const struct inequality *high, size_t var,
-                    struct inequality *out)
+                    size_t n_vars, struct inequality *out)
 {
     i128 by_low = -high->coef[var];
     i128 by_high = low->coef[var];
-    for (size_t i = 0; i <= LINEAR_VARS_MAX; i++) {
-        i128 a = i < LINEAR_VARS_MAX ? low->coef[i] : low->constant;
-        i128 b = i < LINEAR_VARS_MAX ? high->coef[i] : high->constant;
+    memset(out, 0, sizeof(*out));
+    for (size_t i = 0; i <= n_vars; i++) {
+        i128 a = i < n_vars ? low->coef[i] : low->constant;
+        i128 b = i < n_vars ? high->coef[i] : high->constant;
         i128 sum;
         if (__builtin_mul_overflow(a, by_low, &a) || __builtin_mul_overflow(b, by_high, &b) ||
             __builtin_add_overflow(a, b, &sum) || !is_small(sum)) {
             return false;
         }
-        *(i < LINEAR_VARS_MAX ? &out->coef[i] : &out->constant) = sum;
+        *(i < n_vars ? &out->coef[i] : &out->constant) = sum;
     }
     out->strict = low->strict || high->strict;
     return true;
@@ -251,7 +318,7 @@ static size_t cheapest_variable(const struct linear_system *s)
 {
     size_t best = LINEAR_VARS_MAX;
     size_t best_cost = 0;
-    for (size_t v = 0; v < LINEAR_VARS_MAX; v++) {
+    for (size_t v = 0; v < s->n_vars; v++) {
         size_t n_low = 0;
         size_t n_high = 0;
         for (size_t r = 0; r < s->n; r++) {
@@ -269,10 +336,10 @@ static size_t cheapest_variable(const struct linear_system *s)
 
 /* Rows without the variable stay, pairs of the others are combined. What does not fit is left out.
  */
-static void eliminate(struct linear_system *s, size_t var)
+static void eliminate(const struct linear_system *s, size_t var, struct linear_system *next)
 {
-    struct linear_system *next = xmalloc(sizeof(*next));
     next->n = 0;
+    next->n_vars = s->n_vars;
     memcpy(next->integer, s->integer, sizeof(next->integer));
     for (size_t r = 0; r < s->n; r++) {
         if (s->rows[r].coef[var] == 0) {
@@ -283,14 +350,12 @@ static void eliminate(struct linear_system *s, size_t var)
         for (size_t b = 0; b < s->n && next->n < LINEAR_INEQUALITIES_MAX; b++) {
             struct inequality q;
             if (s->rows[a].coef[var] > 0 && s->rows[b].coef[var] < 0 &&
-                combine(&s->rows[a], &s->rows[b], var, &q)) {
-                tighten(&q, s->integer);
-                next->rows[next->n++] = q;
+                combine(&s->rows[a], &s->rows[b], var, s->n_vars, &q)) {
+                tighten(&q, s);
+                add_row(next, &q);
             }
         }
     }
-    system_copy(s, next);
-    free(next);
 }
 
 static bool has_contradiction(const struct linear_system *s)
@@ -298,7 +363,7 @@ static bool has_contradiction(const struct linear_system *s)
     for (size_t r = 0; r < s->n; r++) {
         const struct inequality *q = &s->rows[r];
         bool constant = true;
-        for (size_t i = 0; i < LINEAR_VARS_MAX && constant; i++) {
+        for (size_t i = 0; i < s->n_vars && constant; i++) {
             constant = q->coef[i] == 0;
         }
         if (constant && (q->constant < 0 || (q->constant == 0 && q->strict))) {
@@ -308,17 +373,17 @@ static bool has_contradiction(const struct linear_system *s)
     return false;
 }
 
-bool system_may_hold(const struct linear_system *s)
+bool system_may_hold(const struct linear_system *s, struct linear_system work[2])
 {
-    struct linear_system *work = xmalloc(sizeof(*work));
-    system_copy(work, s);
-    bool contradiction = has_contradiction(work);
-    size_t var = cheapest_variable(work);
+    size_t side = 0;
+    bool contradiction = has_contradiction(s);
+    size_t var = cheapest_variable(s);
     while (!contradiction && var < LINEAR_VARS_MAX) {
-        eliminate(work, var);
-        contradiction = has_contradiction(work);
-        var = cheapest_variable(work);
+        eliminate(s, var, &work[side]);
+        s = &work[side];
+        side = 1 - side;
+        contradiction = has_contradiction(s);
+        var = cheapest_variable(s);
     }
-    free(work);
     return !contradiction;
 }

@@ -49,15 +49,17 @@ struct inequality {
 struct linear_system {
     struct inequality rows[LINEAR_INEQUALITIES_MAX];
     size_t n;
+    size_t n_vars;                 /* variables from here on are in no row */
     bool integer[LINEAR_VARS_MAX]; /* variables that take integer values only */
 };
 
 /* The rows that are there: a system is large, and proofs copy many. */
 void system_copy(struct linear_system *to, const struct linear_system *from);
-/* Appends e >= 0 (e > 0 when strict). A row that does not fit is left out, which only weakens the
- * system. */
+/* Adds e >= 0 (e > 0 when strict), or nothing where a row says as much already. A row that does not
+ * fit is left out, which only weakens the system. */
 void system_add(struct linear_system *s, const struct linear *e, bool strict);
-/* False only when the system provably has no solution (Fourier and Motzkin's elimination). */
-bool system_may_hold(const struct linear_system *s);
+/* False only when the system provably has no solution (Fourier and Motzkin's elimination, in the
+ * two systems that the caller lends: a proof asks thousands of times). */
+bool system_may_hold(const struct linear_system *s, struct linear_system work[2]);
 
 #endif
