@@ -82,14 +82,15 @@ static int read_journal(const struct reading_of *r, struct chain *c, struct err 
     size_t row = 0;
     *c = (struct chain){0};
     memcpy(c->head, r->lock->root, sizeof(c->head));
-    for (const char *at = text.buf; rc == 0 && *at != '\0';) {
-        const char *end = strchr(at, '\n');
-        size_t len = end == NULL ? strlen(at) : (size_t)(end - at);
+    for (size_t at = 0; rc == 0 && at < text.len;) {
+        const char *end = memchr(text.buf + at, '\n', text.len - at);
+        size_t len = end == NULL ? text.len - at : (size_t)(end - text.buf) - at;
         cJSON *line = NULL;
-        rc = json_parse(at, len, &line, err);
-        rc = rc == 0 ? read_row(c, ++row, line, err) : rc;
+        row++;
+        rc = json_parse(text.buf + at, len, &line, err);
+        rc = rc == 0 ? read_row(c, row, line, err) : err_wrap(err, "journal.jsonl:%zu", row);
         cJSON_Delete(line);
-        at += len + (end == NULL ? 0 : 1);
+        at += len + 1;
     }
     strbuf_release(&text);
     free(path);
@@ -144,6 +145,21 @@ static int read_files(struct reading_of *r, bool executed, struct err *err)
     return rc;
 }
 
+/* Of an outcome that is none of the lock's, or cannot be scored by its priors. */
+static const char *status_without_score(const struct reading_of *r, const char *outcome, bool sound)
+{
+    if (strcmp(outcome, "VOID") == 0) {
+        return "void";
+    }
+    if (strcmp(outcome, "INDETERMINATE") == 0) {
+        return "indeterminate";
+    }
+    json_put_string(r->row, "why",
+                    sound ? "the lock does not state the outcome of verdict.json"
+                          : "the lock's priors are no probabilities of its outcomes");
+    return "unverified";
+}
+
 /* Bits and Brier score from the lock's priors, and every stated prior with what became of it. */
 static const char *put_scores(const struct reading_of *r)
 {
@@ -168,43 +184,62 @@ static const char *put_scores(const struct reading_of *r)
         json_push(stated, one);
         i++;
     }
+    const double brier = scoring_prior_brier(priors, n, hit);
+    sound = sound && isfinite(brier);
     const bool bound = sound && hit < n;
     if (bound) {
         json_put_number(r->row, "prior", priors[hit]);
         json_put_number(r->row, "bits", scoring_bits(priors[hit]));
-        json_put_number(r->row, "brier", scoring_prior_brier(priors, n, hit));
+        json_put_number(r->row, "brier", brier);
         json_put(r->row, "stated", stated);
     } else {
         cJSON_Delete(stated);
     }
     free(priors);
-    return bound                                   ? "scored"
-           : strcmp(outcome, "VOID") == 0          ? "void"
-           : strcmp(outcome, "INDETERMINATE") == 0 ? "indeterminate"
-                                                   : "unverified";
+    return bound ? "scored" : status_without_score(r, outcome, sound);
 }
 
-/* As prereg-report computed them for this root; none when there is no such file. */
+/* What prereg-report found of a forecast of the plan; NULL when that is not what it was asked. */
+static const cJSON *forecast_told(const cJSON *file, const cJSON *stated)
+{
+    const cJSON *f = NULL;
+    cJSON_ArrayForEach(f, json_member(file, "forecasts"))
+    {
+        if (strcmp(text_of(f, "name"), stated->string) == 0) {
+            const bool same =
+                strcmp(text_of(f, "condition"), text_of(stated, "condition")) == 0 &&
+                cJSON_Compare(json_member(f, "confidence"), json_member(stated, "confidence"), 1);
+            return same ? f : NULL;
+        }
+    }
+    return NULL;
+}
+
+/* The plan's, each with the truth that prereg-report computed for this root: null without one, so
+ * that none is unsaid by a file that is not there. */
 static void put_forecasts(const struct reading_of *r)
 {
-    struct err ignored;
+    struct err err = {0};
     cJSON *file = NULL;
     cJSON *list = json_array();
     char *path = path_join(r->folder, "report/instruments.json");
-    if (file_kind_at(path) == FILE_REGULAR &&
-        json_read_file(path, VERDICT_BYTES_MAX, &file, &ignored) == 0 &&
-        strcmp(text_of(file, "root"), r->lock->root) == 0) {
-        const cJSON *f = NULL;
-        cJSON_ArrayForEach(f, json_member(file, "forecasts"))
-        {
-            cJSON *one = json_object();
-            json_put_string(one, "name", text_of(f, "name"));
-            json_put(one, "confidence", json_copy(json_member(f, "confidence")));
-            json_put(one, "outcome", json_copy(json_member(f, "outcome")));
-            json_put_bool(one, "post_hoc", cJSON_IsTrue(json_member(f, "post_hoc")));
-            json_push(list, one);
-        }
+    int rc = json_read_file(path, VERDICT_BYTES_MAX, &file, &err);
+    if (rc == 0 && strcmp(text_of(file, "root"), r->lock->root) != 0) {
+        rc = err_set(&err, ERR_LOCK, "instruments.json is not of this lock");
     }
+    const cJSON *stated = NULL;
+    cJSON_ArrayForEach(stated, json_member(r->lock->plan, "forecast"))
+    {
+        const cJSON *told = rc == 0 ? forecast_told(file, stated) : NULL;
+        const cJSON *outcome = json_member(told, "outcome");
+        cJSON *one = json_object();
+        json_put_string(one, "name", stated->string);
+        json_put(one, "confidence", json_copy(json_member(stated, "confidence")));
+        json_put(one, "outcome", outcome == NULL ? cJSON_CreateNull() : json_copy(outcome));
+        json_put_bool(one, "post_hoc", cJSON_IsTrue(json_member(told, "post_hoc")));
+        json_push(list, one);
+    }
+    json_put_string(r->row, "forecasts_why", rc != 0 && list->child != NULL ? err.msg : NULL);
     json_put(r->row, "forecasts", list);
     cJSON_Delete(file);
     free(path);
@@ -269,14 +304,6 @@ static cJSON *bins_json(const struct bin *bins)
     return list;
 }
 
-/* Named by root, by its first digits (eight or more), or by the program's name. */
-static bool names(const char *old, const cJSON *row)
-{
-    const size_t n = strlen(old);
-    return strcmp(old, text_of(row, "program")) == 0 ||
-           (n >= 8 && strncmp(old, text_of(row, "root"), n) == 0);
-}
-
 static void set_status(cJSON *row, const char *status)
 {
     cJSON_DeleteItemFromObjectCaseSensitive(row, "status");
@@ -295,7 +322,8 @@ static void mark_superseded(cJSON *rows)
         cJSON_ArrayForEach(by, rows)
         {
             const char *old = text_of(by, "supersedes");
-            found = by != row && old[0] != '\0' && names(old, row) ? by : found;
+            const bool named = old[0] != '\0' && strcmp(old, text_of(row, "root")) == 0;
+            found = by != row && named ? by : found;
         }
         json_put_string(row, "superseded_by", found == NULL ? NULL : text_of(found, "program"));
         if (found != NULL && strcmp(text_of(row, "status"), "no verdict") == 0) {

@@ -8,6 +8,7 @@
 #include "ctl/ask.h"
 #include "ctl/calibration.h"
 #include "ctl/ctl.h"
+#include "ctl/load.h"
 #include "ctl/out.h"
 #include "prereg/imported.h"
 
@@ -17,12 +18,7 @@ static int add_state(const struct ctl_options *o, cJSON *rows, struct err *err)
 {
     char *state = NULL;
     struct name_list names = {0};
-    int rc = 0;
-    if (o->state != NULL) {
-        state = path_absolute(NULL, o->state);
-    } else {
-        rc = rpc_state_folder(&state, err);
-    }
+    int rc = load_state_folder(o->state, &state, err);
     if (rc != 0) {
         return rc;
     }
@@ -65,7 +61,11 @@ static void say_score(struct strbuf *sb, const struct term *t, const char *what,
         {"from", "from", OUT_NUMBER}, {"to", "to", OUT_NUMBER},    {"said", "said", OUT_NUMBER},
         {"n", "n", OUT_COUNT},        {"held", "held", OUT_COUNT}, {"share", "share", OUT_NUMBER}};
     const int64_t n = answer_int(score, "scored", 0);
+    const int64_t n_stated = answer_int(score, "stated", n);
     strbuf_addf(sb, "\n%s: %lld scored", what, (long long)n);
+    if (n_stated > n) {
+        strbuf_addf(sb, " of %lld stated", (long long)n_stated);
+    }
     if (n > 0) {
         strbuf_addf(sb, ", %.4g bits in all, %.4g each; mean Brier score %.4g",
                     json_member(score, "bits")->valuedouble,

@@ -57,12 +57,7 @@ static int check_state(const struct importing *in, struct err *err)
 {
     char *state = NULL;
     struct name_list names = {0};
-    int rc = 0;
-    if (in->o->state != NULL) {
-        state = path_absolute(NULL, in->o->state);
-    } else {
-        rc = rpc_state_folder(&state, err);
-    }
+    int rc = load_state_folder(in->o->state, &state, err);
     if (rc != 0) {
         return rc;
     }
@@ -158,14 +153,14 @@ static int take_map(struct importing *in, struct err *err)
 static int say_json(const struct importing *in, struct err *err)
 {
     cJSON *answer = json_object();
+    json_put_int(answer, "schema", 1);
     json_put_string(answer, "folder", in->o->out);
     json_put_string(answer, "root", in->lock->root);
     json_put_bool(answer, "locked_before", !imported_lock(in->lock));
     json_put_int(answer, "exit_code", (int64_t)verdict_exit_code(&in->verdict));
     json_put(answer, "warnings", json_copy(in->import.warnings));
     json_put(answer, "files", json_copy(in->import.receipts));
-    json_put(answer, "verdict", json_copy(verdict_json(&in->verdict)));
-    int rc = out_json(answer, err);
+    int rc = verdict_print_json(&in->verdict, answer, err);
     cJSON_Delete(answer);
     return rc;
 }
@@ -179,12 +174,15 @@ static int say(const struct importing *in, struct err *err)
     struct term t = term_of_stdout();
     struct strbuf sb = STRBUF_INIT;
     int n_files = cJSON_GetArraySize(in->import.receipts);
-    strbuf_addf(&sb, "IMPORTED PROGRAM: %d records of %d file%s (%s); nothing was executed\n",
-                cJSON_GetArraySize(in->import.list), n_files, n_files == 1 ? "" : "s",
-                answer_text(verdict_summary(&in->verdict), "records", "imported"));
+    strbuf_addf(&sb, "IMPORTED PROGRAM: %d records of %d file%s (",
+                cJSON_GetArraySize(in->import.list), n_files, n_files == 1 ? "" : "s");
+    out_line(&sb, answer_text(verdict_summary(&in->verdict), "records", "imported"));
+    strbuf_adds(&sb, "); nothing was executed\n");
     cJSON_ArrayForEach(w, in->import.warnings)
     {
-        strbuf_addf(&sb, "warning: %s\n", w->valuestring);
+        strbuf_adds(&sb, "warning: ");
+        out_line(&sb, w->valuestring);
+        strbuf_addc(&sb, '\n');
     }
     strbuf_addc(&sb, '\n');
     verdict_text_of(&sb, &t, &in->verdict);

@@ -6,6 +6,7 @@
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
+#include "ctl/load.h"
 #include "ctl/out.h"
 #include "state/rebuild.h"
 
@@ -50,20 +51,10 @@ static void say(const char *state, const cJSON *programs)
     strbuf_release(&sb);
 }
 
-static int find_state(const struct ctl_options *o, char **state, struct err *err)
-{
-    const char *named = o->n_args > 0 ? o->args[0] : o->state;
-    if (named == NULL) {
-        return rpc_state_folder(state, err);
-    }
-    *state = path_absolute(NULL, named);
-    return 0;
-}
-
 int cmd_rebuild(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     char *state = NULL;
-    int rc = find_state(o, &state, err);
+    int rc = load_state_folder(o->n_args > 0 ? o->args[0] : o->state, &state, err);
     if (rc != 0) {
         return rc;
     }

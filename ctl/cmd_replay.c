@@ -14,24 +14,18 @@ static int say(const struct ctl_options *o, bool locked, const struct verdict *v
 {
     if (o->json) {
         cJSON *answer = json_object();
-        struct strbuf text = STRBUF_INIT;
         json_put_int(answer, "schema", 1);
         json_put_bool(answer, "locked", locked);
         json_put_int(answer, "exit_code", (int64_t)verdict_exit_code(verdict));
-        int rc = verdict_pretty_in(verdict, answer, &text, err);
-        strbuf_addc(&text, '\n');
-        if (rc == 0) {
-            out_text(&text);
-        }
-        strbuf_release(&text);
+        int rc = verdict_print_json(verdict, answer, err);
         cJSON_Delete(answer);
         return rc;
     }
     struct term t = term_of_stdout();
     struct strbuf sb = STRBUF_INIT;
-    strbuf_addf(&sb, "records from %s, %s; nothing was executed%s\n\n", o->args[1],
-                answer_text(verdict_summary(verdict), "records", "of unknown origin"),
-                locked ? "" : "; the program is not locked");
+    strbuf_addf(&sb, "records from %s, ", o->args[1]);
+    out_line(&sb, answer_text(verdict_summary(verdict), "records", "of unknown origin"));
+    strbuf_addf(&sb, "; nothing was executed%s\n\n", locked ? "" : "; the program is not locked");
     verdict_text_of(&sb, &t, verdict);
     out_text(&sb);
     strbuf_release(&sb);

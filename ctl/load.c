@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/file.h"
+#include "daemon/rpc/client.h"
+
 int load_program(const char *path, struct program **out, struct err *err)
 {
     struct diag diag;
@@ -29,4 +32,13 @@ int load_lock(const struct program *p, struct lock **out, struct err *err)
         *out = NULL;
     }
     return rc;
+}
+
+int load_state_folder(const char *named, char **out, struct err *err)
+{
+    if (named == NULL) {
+        return rpc_state_folder(out, err);
+    }
+    *out = path_absolute(NULL, named);
+    return 0;
 }

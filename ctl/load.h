@@ -1,4 +1,4 @@
-/* Reading a program, and the lock beside it, for the commands that need no daemon. */
+/* Finding a program, its lock and the state folder, for the commands that need no daemon. */
 #ifndef CTL_LOAD_H
 #define CTL_LOAD_H
 
@@ -12,5 +12,8 @@ int load_program(const char *path, struct program **out, struct err *err) MUST_C
 /* The lock beside the program: *out is NULL when there is none. ERR_LOCK when it is not one, or
  * when the plan has changed since. */
 int load_lock(const struct program *p, struct lock **out, struct err *err) MUST_CHECK;
+
+/* The state folder: the one that was named, NULL: the user's own. */
+int load_state_folder(const char *named, char **out, struct err *err) MUST_CHECK;
 
 #endif

@@ -245,7 +245,7 @@ void ctl_print_help(const struct ctl_command *c)
     }
     printf("usage: preregctl COMMAND [OPTION…] [ARGUMENT…]\n\n");
     for (size_t i = 0; i < ctl_n_commands; i++) {
-        printf("  %-8s %-23s %s\n", ctl_commands[i].name, ctl_commands[i].args,
+        printf("  %-11s %-23s %s\n", ctl_commands[i].name, ctl_commands[i].args,
                ctl_commands[i].summary);
     }
     printf("\nPROGRAM is an id, a root digest or a name; without one, the only program or the "

@@ -74,6 +74,13 @@ enum style out_state_style(const char *state)
     return STYLE_NONE;
 }
 
+void out_line(struct strbuf *sb, const char *text)
+{
+    const size_t from = sb->len;
+    strbuf_adds(sb, text);
+    text_make_line(sb->buf + from);
+}
+
 /* The member as text, without style. */
 static void member_text(struct strbuf *sb, const struct term *t, const cJSON *v, enum out_kind kind)
 {
@@ -81,7 +88,7 @@ static void member_text(struct strbuf *sb, const struct term *t, const cJSON *v,
     if (v == NULL || cJSON_IsNull(v)) {
         strbuf_adds(sb, t->utf8 ? "–" : "-");
     } else if (cJSON_IsString(v)) {
-        strbuf_adds(sb, v->valuestring);
+        out_line(sb, v->valuestring);
     } else if (cJSON_IsBool(v)) {
         strbuf_adds(sb, cJSON_IsTrue(v) ? "yes" : "no");
     } else if (cJSON_IsNumber(v) && kind == OUT_SPAN) {

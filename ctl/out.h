@@ -48,6 +48,8 @@ struct out_column {
 
 struct term term_of_stdout(void);
 void out_styled(struct strbuf *sb, const struct term *t, enum style style, const char *text);
+/* Appends text of anywhere as a part of one line that a terminal shows and does not obey. */
+void out_line(struct strbuf *sb, const char *text);
 /* One line per element of `rows`, under headings; the last column is not padded. */
 void out_table(struct strbuf *sb, const struct term *t, const cJSON *rows,
                const struct out_column *columns, size_t n_columns);

@@ -32,10 +32,13 @@ static void add_headline(struct strbuf *sb, const struct term *t, const cJSON *v
     const char *outcome = answer_text(verdict, "outcome", "no outcome");
     const char *title = answer_text(verdict, "title", NULL);
     out_styled(sb, t, STYLE_BOLD, outcome);
-    strbuf_addf(sb, "%s%s\n", title ? "  " : "", title ? title : "");
+    strbuf_adds(sb, title ? "  " : "");
+    out_line(sb, title ? title : "");
+    strbuf_addc(sb, '\n');
     const char *why = answer_text(verdict, "why", NULL);
     if (why != NULL) {
-        strbuf_addf(sb, "%s\n", why);
+        out_line(sb, why);
+        strbuf_addc(sb, '\n');
     }
     const cJSON *fired = json_member(verdict, "rows_fired");
     if (fired != NULL && fired->child != NULL) {
@@ -81,11 +84,15 @@ static void add_counters(struct strbuf *sb, const cJSON *verdict)
 {
     const cJSON *counters = json_member(verdict, "counters");
     for (const cJSON *c = counters ? counters->child : NULL; c != NULL; c = c->next) {
-        double low = cJSON_IsArray(c) && c->child ? c->child->valuedouble : 0;
-        double high =
-            cJSON_IsArray(c) && c->child && c->child->next ? c->child->next->valuedouble : low;
+        const cJSON *low = cJSON_GetArrayItem(c, 0);
+        const cJSON *high = cJSON_GetArrayItem(c, 1);
         strbuf_addf(sb, "%scounter %s = ", c == counters->child ? "\n" : "", c->string);
-        strbuf_addf(sb, low < high ? "%g to %g\n" : "%g\n", low, high);
+        if (!cJSON_IsNumber(low) || !cJSON_IsNumber(high)) {
+            strbuf_adds(sb, "unknown\n");
+            continue;
+        }
+        strbuf_addf(sb, low->valuedouble < high->valuedouble ? "%g to %g\n" : "%g\n",
+                    low->valuedouble, high->valuedouble);
     }
 }
 
@@ -182,8 +189,9 @@ static void gates_add(struct gates *g, const cJSON *gate)
     }
     gate_add(&g->sum, gate);
     if (why != NULL && g->n_open++ < UNKNOWN_SHOWN) {
-        strbuf_addf(&g->open, "undetermined: %s of %s: %s\n", measure,
-                    answer_text(gate, "cell", "?"), why);
+        strbuf_addf(&g->open, "undetermined: %s of %s: ", measure, answer_text(gate, "cell", "?"));
+        out_line(&g->open, why);
+        strbuf_addc(&g->open, '\n');
     }
 }
 
@@ -227,7 +235,7 @@ static void add_coverage(struct strbuf *sb, const cJSON *verdict)
         strbuf_addf(sb, "%lld of them have no record\n",
                     (long long)answer_int(tasks, "pending", 0));
     }
-    strbuf_addf(sb, "%lld counted records planned, %lld excluded of %lld allowed\n",
+    strbuf_addf(sb, "%lld counted tasks planned, %lld excluded of %lld allowed\n",
                 (long long)answer_int(counted, "planned", 0),
                 (long long)answer_int(counted, "excluded", 0),
                 (long long)answer_int(counted, "budget", 0));
@@ -268,4 +276,16 @@ void verdict_text_of(struct strbuf *sb, const struct term *t, const struct verdi
     add_all(sb, t, verdict_summary(v), &g);
     arena_release(&arena);
     gates_release(&g);
+}
+
+int verdict_print_json(const struct verdict *v, cJSON *answer, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    int rc = verdict_pretty_in(v, answer, &text, err);
+    strbuf_addc(&text, '\n');
+    if (rc == 0) {
+        out_text(&text);
+    }
+    strbuf_release(&text);
+    return rc;
 }

@@ -1,4 +1,5 @@
-/* What `verdict` and `replay` draw of verdict.json; pure, so that tests can look at the text. */
+/* What `verdict`, `replay` and `import` show of verdict.json. The text is pure, so that tests can
+ * look at it. */
 #ifndef CTL_VERDICT_TEXT_H
 #define CTL_VERDICT_TEXT_H
 
@@ -11,5 +12,8 @@
 void verdict_text(struct strbuf *sb, const struct term *t, const cJSON *verdict);
 /* Of one that was computed here: its gates are made one by one. */
 void verdict_text_of(struct strbuf *sb, const struct term *t, const struct verdict *v);
+/* Prints the answer as out_json() does, the verdict as its last member; "schema" is the caller's.
+ * The verdict is written as it is made: it may be of a million records. */
+int verdict_print_json(const struct verdict *v, cJSON *answer, struct err *err) MUST_CHECK;
 
 #endif

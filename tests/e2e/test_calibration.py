@@ -37,6 +37,30 @@ def test_imported(place):
     equal(answer["forecasts"]["bins"][4]["n"], 2, "both were said with more than 0.8")
     text = place.ctl("calibration", *folders).stdout
     expect("so few say little" in text and "below_the_floor" in text, text)
+    check_forecasts(place, place.path("below_the_floor"))
+
+
+def check_forecasts(place, folder):
+    """The plan's stand whatever the report's file says: of another confidence or condition, of another root, or gone."""
+    path = os.path.join(folder, "report/instruments.json")
+    with open(path, encoding="utf-8") as f:
+        whole = f.read()
+    first = json.loads(whole)["forecasts"][0]
+    for change, scored in ((lambda o: o["forecasts"][0].update(confidence=0.99), 1), (lambda o: o["forecasts"][0].update(condition="counter.k == 0"), 1),
+                           (lambda o: o["forecasts"].clear(), 0), (lambda o: o.update(root="0" * 64), 0), (None, 0)):
+        made = json.loads(whole)
+        if change:
+            change(made)
+            with open(path, "w", encoding="utf-8") as f:
+                json.dump(made, f)
+        else:
+            os.remove(path)
+        answer = place.ctl_json("calibration", folder)
+        equal((answer["forecasts"]["stated"], answer["forecasts"]["scored"]), (2, scored), "forecasts of a changed file")
+        row = answer["programs"][0]
+        equal({f["name"]: f["confidence"] for f in row["forecasts"]}[first["name"]], first["confidence"], "the plan's confidence")
+        equal(row["forecasts_why"] is None, change is not None and made["root"] != "0" * 64, f"said: {row['forecasts_why']}")
+    expect("0 scored of 2 stated" in place.ctl("calibration", folder).stdout, "it is not said that forecasts have no truth")
 
 
 MADE_UP = """[program]
@@ -138,7 +162,8 @@ def test_executed(place):
     folder = place.program_folder()
     row = place.ctl_json("calibration")["programs"][0]
     equal((row["status"], row["history"]), ("scored", "executed"), "micro")
-    for file, change in (("report/verdict.json", lambda b: b.replace(b'"title"', b'"titel"')), ("journal.jsonl", lambda b: b.replace(b"moe", b"mae", 1))):
+    for file, change in (("report/verdict.json", lambda b: b.replace(b'"title"', b'"titel"')), ("journal.jsonl", lambda b: b.replace(b"moe", b"mae", 1)),
+                         ("journal.jsonl", lambda b: b + b"\0\n"), ("journal.jsonl", lambda b: b[:-9])):
         path = os.path.join(folder, file)
         shutil.copy(path, path + ".kept")
         with open(path, "rb") as f:

@@ -46,6 +46,21 @@ static void test_table(void **state)
     cJSON_Delete(rows);
 }
 
+static void test_text_of_anywhere(void **state)
+{
+    (void)state;
+    static const struct out_column columns[] = {{"a", "a", OUT_TEXT}, {"b", "b", OUT_TEXT}};
+    cJSON *rows = parse("[{\"a\":\"x\\u001b[31m\\ny\",\"b\":\"é\"}]");
+    struct strbuf sb = STRBUF_INIT;
+    out_table(&sb, &plain, rows, columns, ARRAY_LEN(columns));
+    assert_string_equal(sb.buf, "a         b\nx?[31m y  é\n");
+    strbuf_clear(&sb);
+    out_fields(&sb, &plain, rows->child, columns, ARRAY_LEN(columns));
+    assert_string_equal(sb.buf, "a  x?[31m y\nb  é\n");
+    strbuf_release(&sb);
+    cJSON_Delete(rows);
+}
+
 static void test_fields(void **state)
 {
     (void)state;
@@ -63,6 +78,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),
+        cmocka_unit_test(test_text_of_anywhere),
         cmocka_unit_test(test_fields),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

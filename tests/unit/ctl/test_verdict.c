@@ -58,7 +58,7 @@ static void test_bound(void **state)
                 "undetermined: copa of a: outside 0..1\n"
                 "\n"
                 "60 tasks planned = 48 done + 12 blocked + 0 never run\n"
-                "36 counted records planned, 0 excluded of 3 allowed\n");
+                "36 counted tasks planned, 0 excluded of 3 allowed\n");
     strbuf_release(&sb);
     cJSON_Delete(v);
 }
@@ -79,11 +79,35 @@ static void test_void(void **state)
     cJSON_Delete(v);
 }
 
+/* What is no pair of numbers is not shown as one, and what a record says is not obeyed. */
+static void test_hostile(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"outcome\":\"O1\",\"title\":\"a\\u001b[2Jb\",\"why\":\"c\\nd\","
+                               "\"counters\":{\"k\":[0],\"l\":null,\"m\":[1,2]},"
+                               "\"gates\":[{\"measure\":\"q\",\"cell\":\"x\",\"score\":null,"
+                               "\"floor\":0.5,\"cleared\":null,"
+                               "\"why\":\"e\\u001b]0;f\\u0007\"}]}";
+    cJSON *v = NULL;
+    struct err err = {0};
+    assert_int_equal(json_parse(text, strlen(text), &v, &err), 0);
+    struct strbuf sb = STRBUF_INIT;
+    verdict_text(&sb, &plain, v);
+    assert_non_null(strstr(sb.buf, "O1  a?[2Jb\nc d\n"));
+    assert_non_null(
+        strstr(sb.buf, "counter k = unknown\ncounter l = unknown\ncounter m = 1 to 2\n"));
+    assert_non_null(strstr(sb.buf, "undetermined: q of x: e?]0;f?\n"));
+    assert_null(strchr(sb.buf, '\033'));
+    strbuf_release(&sb);
+    cJSON_Delete(v);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bound),
         cmocka_unit_test(test_void),
+        cmocka_unit_test(test_hostile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
