@@ -18,9 +18,9 @@
 
 /* One program's row: {"program","folder","history","root","status","outcome","prior","bits",
  * "brier","why","stated":[{"prior","held"}],"forecasts_why","forecasts":[{"name",
- * "confidence","outcome","post_hoc"}],"supersedes","superseded_by"}; status is "scored", "void", "indeterminate",
- * "no verdict", "superseded" (without a verdict), "repeated" (its root was scored before) or
- * "unverified". */
+ * "confidence","outcome","post_hoc"}],"supersedes","superseded_by"}; status is "scored", "void",
+ * "indeterminate", "no verdict", "superseded" (without a verdict), "repeated" (its root was scored
+ * before) or "unverified". */
 cJSON *calibration_program(const char *folder) __attribute__((returns_nonnull));
 
 /* {"programs":rows,"priors":{…},"forecasts":{…}}; takes the rows over, and marks the superseded
