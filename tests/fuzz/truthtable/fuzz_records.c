@@ -1,5 +1,5 @@
-/* records.json, read as replay reads it, NaN as no value: whatever is read gives a verdict, and the
- * same bytes as from a tree of the same text. */
+/* records.json, read as replay reads it, NaN as no value: whatever is read gives a verdict, the
+ * same bytes as from a tree of the same text, and as the verdict's own tree. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,9 +13,12 @@ static void judge(const struct evidence *e, struct strbuf *out)
 {
     struct verdict v;
     struct err err;
-    if (verdict_compute(e, "r", "h", &v, &err) != 0 || verdict_pretty(&v, out, &err) != 0) {
+    struct strbuf tree = STRBUF_INIT;
+    if (verdict_compute(e, "r", "h", &v, &err) != 0 || verdict_pretty(&v, out, &err) != 0 ||
+        json_pretty(verdict_json(&v), &tree, &err) != 0 || strcmp(tree.buf, out->buf) != 0) {
         abort();
     }
+    strbuf_release(&tree);
     verdict_release(&v);
 }
 

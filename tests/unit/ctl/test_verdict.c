@@ -2,13 +2,16 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/verdict_text.h"
+#include "truthtable/replay.h"
 
 static const struct term plain = {.columns = 80};
 
@@ -102,12 +105,42 @@ static void test_hostile(void **state)
     cJSON_Delete(v);
 }
 
+/* Of a verdict that was computed here the text is that of its verdict.json. */
+static void test_computed(void **state)
+{
+    (void)state;
+    char *grid = path_join(TEST_SOURCE_DIR, "tests/unit/prereg/fixtures/below_the_floor.toml");
+    char *records = path_join(TEST_SOURCE_DIR, "ops/programs/below_the_floor/replay/records.json");
+    struct program *p = NULL;
+    struct diag diag;
+    struct verdict v;
+    struct err err = {0};
+    struct strbuf of_tree = STRBUF_INIT;
+    struct strbuf one_by_one = STRBUF_INIT;
+    diag_init(&diag, grid);
+    assert_int_equal(program_load(grid, &p, &diag, &err), 0);
+    assert_int_equal(replay_run(p, NULL, records, &v, &err), 0);
+    verdict_text(&of_tree, &plain, verdict_json(&v));
+    verdict_text_of(&one_by_one, &plain, &v);
+    assert_non_null(strstr(of_tree.buf, "mmlu"));
+    assert_non_null(strstr(of_tree.buf, "undetermined: gsm8k of "));
+    assert_string_equal(one_by_one.buf, of_tree.buf);
+    strbuf_release(&of_tree);
+    strbuf_release(&one_by_one);
+    verdict_release(&v);
+    diag_release(&diag);
+    program_free(p);
+    free(records);
+    free(grid);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bound),
         cmocka_unit_test(test_void),
         cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_computed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -233,6 +233,10 @@ static void test_bytes(void **state)
     assert_int_equal(verdict_pretty(&r->v, &a, &err), 0);
     assert_int_equal(verdict_pretty(&again, &b, &err), 0);
     assert_string_equal(a.buf, b.buf);
+    /* The lists made one by one are those of the tree. */
+    strbuf_clear(&b);
+    assert_int_equal(json_pretty(verdict_json(&again), &b, &err), 0);
+    assert_string_equal(a.buf, b.buf);
     /* Timings stand in the provenance alone. */
     assert_null(strstr(a.buf, "step_seconds"));
     assert_int_equal(cJSON_GetArraySize(again.provenance), 1);
