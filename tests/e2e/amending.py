@@ -70,7 +70,11 @@ def amend(place, grid, *more, wanted=OK):
 
 def read(*parts):
     with open(os.path.join(*parts), encoding="utf-8") as f:
-        return json.load(f)
+        text = f.read()
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise lab.Failed(f"{os.path.join(*parts)}: {error}: {text[:200]!r}") from error
 
 
 def raw(place, params):

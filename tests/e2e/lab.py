@@ -164,7 +164,10 @@ class Lab:
     def ctl_json(self, *arguments, wanted=OK):
         """An answer of --json; every one of them carries its schema."""
         run = self.ctl(*arguments, "--json", wanted=wanted)
-        answer = json.loads(run.stdout)
+        try:
+            answer = json.loads(run.stdout)
+        except ValueError as error:
+            raise Failed(f"{arguments[0]} --json: {error}: {run.stdout!r} {run.stderr!r}") from error
         equal(answer.get("schema"), 1, f"schema of {arguments[0]} --json")
         return answer
 
