@@ -237,14 +237,6 @@ static cJSON *number_or_null(double value)
     return isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull();
 }
 
-void json_put_constant(cJSON *obj, const char *key, cJSON *value)
-{
-    assert(cJSON_IsObject(obj));
-    if (!cJSON_AddItemToObjectCS(obj, key, checked(value))) {
-        abort();
-    }
-}
-
 void json_put_string(cJSON *obj, const char *key, const char *value)
 {
     json_put(obj, key, string_or_null(value));

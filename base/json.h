@@ -80,8 +80,6 @@ const cJSON *json_member(const cJSON *obj, const char *key);
 cJSON *json_object(void);
 cJSON *json_array(void);
 void json_put(cJSON *obj, const char *key, cJSON *value); /* takes value over */
-/* The key is not copied: a literal, or what outlives the value. */
-void json_put_constant(cJSON *obj, const char *key, cJSON *value);
 void json_put_string(cJSON *obj, const char *key, const char *value); /* NULL becomes null */
 void json_put_number(cJSON *obj, const char *key, double value);
 void json_put_int(cJSON *obj, const char *key, int64_t value);
