@@ -102,6 +102,7 @@ void shell_start_attempt(struct shell *sh, const struct core_act *act)
                                   .hosted = h,
                                   .bundle = bundle_ref(h->bundle),
                                   .task = act->task,
+                                  .stage = hosted_stage(h, act->task),
                                   .no = act->attempt_no,
                                   .id = j->id,
                                   .folder = j->folder,

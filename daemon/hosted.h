@@ -61,6 +61,9 @@ struct stage_times { /* of tasks that are done, for the estimate of what is left
     int64_t sum_ms;
 };
 
+/* What a program is, in STATE; of amendments that are not there the digest is zero. */
+enum { COPY_PROGRAM, COPY_LOCK, COPY_AMENDMENTS, COPIES_NR };
+
 struct hosted_check { /* an apparatus check: task n_tasks + its place (daemon/apparatus.h) */
     char *name;
     size_t stage; /* INDEX_NONE: the program has it no longer */
@@ -76,12 +79,11 @@ struct hosted {
                                it, in jobs too */
     struct pin_cache *pins; /* under pins_mutex */
     pthread_mutex_t pins_mutex;
-    struct digest good_copies[3]; /* of program, lock and amendments in STATE, when last found good;
-                                     likewise */
-    struct amend_prepared *amend; /* waits for its signature; or NULL */
-    uint32_t amend_writes;        /* how often files of amendments were written */
-    struct amend_prepared *amending;    /* takes effect when its row is committed; or NULL */
-    char verdict_head[DIGEST_HEX_SIZE]; /* once the verdict is out: what it was computed with */
+    struct digest good_copies[COPIES_NR]; /* in STATE, when last found good; likewise */
+    struct amend_prepared *amend;         /* waits for its signature; or NULL */
+    uint32_t amend_writes;                /* how often files of amendments were written */
+    struct amend_prepared *amending;      /* takes effect when its row is committed; or NULL */
+    char verdict_head[DIGEST_HEX_SIZE];   /* once the verdict is out: what it was computed with */
     struct wall_time submitted;
     struct wall_time finished;   /* 0: not yet */
     struct program_row status;   /* as committed */
@@ -117,8 +119,8 @@ void hosted_set_tasks(struct hosted *h, struct task_row *rows, size_t n);
 void hosted_note_pauses(struct hosted *h, unsigned before, unsigned after, const char *why);
 /* Why it is paused for that, as found out since; a copy is kept. */
 void hosted_set_paused_why(struct hosted *h, enum pause_bit bit, const char *why);
-/* The pause that a person must hear of first, and its reason: by lock, disk, person, data. The last
- * goes on by itself when it alone is left. NULL: not paused. */
+/* The pause that a person must hear of first, and its reason: by lock, apparatus, disk, person,
+ * data. The last goes on by itself when it alone is left. NULL: not paused. */
 const char *hosted_paused_by(const struct hosted *h);
 /* NULL: none is known. What is not paused may have been refused its verdict. */
 const char *hosted_paused_why(const struct hosted *h);

@@ -36,24 +36,24 @@ static int check_copies(struct hosted *h, const struct bundle *b, struct err *er
     return rc;
 }
 
-/* True when neither copy has changed since it was last found good. */
-static bool copies_are_known(struct hosted *h, struct digest sum[3], struct err *err)
+/* True when none of the copies has changed since they were last found good. Else sum is what they
+ * are now, or zero where that cannot be told, which no digest is. */
+static bool copies_are_known(struct hosted *h, struct digest sum[COPIES_NR], struct err *err)
 {
-    char *program_path = path_join(h->folder, HOSTED_PROGRAM_FILE);
-    char *lock_path = path_join(h->folder, HOSTED_LOCK_FILE);
-    bool known = pin_digest_own(h->pins, program_path, &sum[0], err) == 0 &&
-                 pin_digest_own(h->pins, lock_path, &sum[1], err) == 0 &&
-                 digest_equal(&sum[0], &h->good_copies[0]) &&
-                 digest_equal(&sum[1], &h->good_copies[1]);
-    char *amendments = path_join(h->folder, AMENDMENT_FOLDER);
-    sum[2] = (struct digest){0};
-    if (known && file_kind_at(amendments) != FILE_ABSENT) {
-        known = pin_digest_own(h->pins, amendments, &sum[2], err) == 0;
+    static const char *const names[COPIES_NR] = {HOSTED_PROGRAM_FILE, HOSTED_LOCK_FILE,
+                                                 AMENDMENT_FOLDER};
+    bool known = true;
+    for (size_t i = 0; i < COPIES_NR; i++) {
+        char *path = path_join(h->folder, names[i]);
+        bool absent = i == COPY_AMENDMENTS && file_kind_at(path) == FILE_ABSENT;
+        sum[i] = (struct digest){0};
+        if (!absent && pin_digest_own(h->pins, path, &sum[i], err) != 0) {
+            sum[i] = (struct digest){0};
+            known = false;
+        }
+        known = known && digest_equal(&sum[i], &h->good_copies[i]);
+        free(path);
     }
-    known = known && digest_equal(&sum[2], &h->good_copies[2]);
-    free(amendments);
-    free(program_path);
-    free(lock_path);
     return known;
 }
 
@@ -85,7 +85,7 @@ static enum core_start_failure failure_of_data(int rc)
 int prepare_check_lock(struct hosted *h, const struct bundle *b, enum core_start_failure *why,
                        struct err *err)
 {
-    struct digest sum[3];
+    struct digest sum[COPIES_NR];
     struct err ignored;
     int rc = lock_check_time(b->lock, clock_wall(), err);
     if (rc != 0) {
@@ -194,7 +194,7 @@ static int find_inputs(const struct prepare *p, const struct apparatus *check, c
                        struct err *err)
 {
     const struct program *prog = p->bundle->program;
-    const struct stage *s = &prog->stages[hosted_stage(p->hosted, p->task)];
+    const struct stage *s = &prog->stages[p->stage];
     uint32_t first = p->task - p->task % (uint32_t)prog->n_stages;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < s->n_after; i++) {
@@ -208,7 +208,7 @@ static int find_inputs(const struct prepare *p, const struct apparatus *check, c
 static int write_task(const struct prepare *p, struct err *err)
 {
     const struct program *prog = p->bundle->program;
-    const struct stage *s = &prog->stages[hosted_stage(p->hosted, p->task)];
+    const struct stage *s = &prog->stages[p->stage];
     bool of_grid = !hosted_is_check(p->hosted, p->task);
     const struct apparatus *check = of_grid ? NULL : apparatus_of(p->hosted, p->bundle, p->task);
     char **inputs = xcalloc(s->n_after + 1, sizeof(*inputs));
@@ -222,7 +222,7 @@ static int write_task(const struct prepare *p, struct err *err)
     }
     if (rc == 0) {
         struct task_attempt a = {.cell = of_grid ? hosted_cell(p->hosted, p->task) : 0,
-                                 .stage = hosted_stage(p->hosted, p->task),
+                                 .stage = p->stage,
                                  .apparatus = check,
                                  .id = p->id,
                                  .no = p->no,
@@ -248,7 +248,7 @@ static void add_variable(void *ctx, const char *name, const char *value)
 
 static int write_spec(const struct prepare *p, char *const *argv, struct err *err)
 {
-    const struct stage *s = &p->bundle->program->stages[hosted_stage(p->hosted, p->task)];
+    const struct stage *s = &p->bundle->program->stages[p->stage];
     struct shim_spec spec = {.exec = xstrdup(argv[0]),
                              .memory_bytes = s->run.memory_bytes,
                              .grace_ms = p->grace_ms,
@@ -280,7 +280,7 @@ static int check_all(const struct prepare *p, char ***argv, enum core_start_fail
                                .program = p->bundle->program,
                                .lock = p->bundle->lock,
                                .cache = p->hosted->pins};
-    rc = object_argv(&home, hosted_stage(p->hosted, p->task), argv, err);
+    rc = object_argv(&home, p->stage, argv, err);
     (void)pthread_mutex_unlock(&p->hosted->pins_mutex);
     if (rc != 0) {
         *why = rc == ERR_LOCK || rc == ERR_NOT_FOUND ? START_FAILED_DRIFT : START_FAILED_HOST;

@@ -9,15 +9,15 @@
 #include "daemon/hosted.h"
 #include "prereg/task.h"
 
-#define DISK_RESERVE_BYTES                                                                         \
-    ((int64_t)64 * 1024 * 1024) /* less than this: the disk counts as full                         \
-                                 */
+/* Less than this: the disk counts as full. */
+#define DISK_RESERVE_BYTES ((int64_t)64 * 1024 * 1024)
 
 struct prepare {
     const char *state;     /* STATE */
     struct hosted *hosted; /* its folder, id and pins are used */
     struct bundle *bundle; /* a reference of the job's own */
     uint32_t task;
+    size_t stage; /* the task's when this began: an amendment may give a check another */
     uint32_t no;
     const char *id;
     const char *folder; /* of the attempt */

@@ -67,6 +67,7 @@ int provenance_collect(struct shell *sh, const struct hosted *h, struct provenan
 {
     *out = (struct provenance){.hosted = h, .bundle = h->bundle, .unblindings = json_array()};
     out->timing = h->verdict_timing == NULL ? json_array() : json_copy(h->verdict_timing);
+    out->n_checks = h->n_checks;
     out->rows = xcalloc(h->n_tasks + h->n_checks, sizeof(*out->rows));
     memcpy(out->rows, h->tasks, (h->n_tasks + h->n_checks) * sizeof(*out->rows));
     int rc = store_attempts(sh->store, h->no, UINT32_MAX, take_attempt, out, err);
@@ -121,7 +122,7 @@ static cJSON *said_at_start(const char *folder)
     cJSON *line = NULL;
     struct err ignored;
     char *path = path_join(folder, TASK_EVENTS_FILE);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     ssize_t n = fd < 0 ? 0 : pread(fd, head, sizeof(head), 0);
     const char *end = n > 0 ? memchr(head, '\n', (size_t)n) : NULL;
     if (end != NULL && json_parse(head, (size_t)(end - head), &line, &ignored) == 0) {
@@ -232,11 +233,11 @@ static cJSON *tasks_json(const struct provenance *p, size_t *next)
     return list;
 }
 
-/* Behind the grid's tasks; those that an amendment took away are left out. */
+/* Behind the grid's tasks; those that an amendment took away are told with what they came to. */
 static cJSON *checks_json(const struct provenance *p, size_t *next)
 {
     cJSON *list = json_array();
-    for (size_t i = 0; i < p->hosted->n_checks; i++) {
+    for (size_t i = 0; i < p->n_checks; i++) {
         uint32_t task = (uint32_t)(p->hosted->n_tasks + i);
         cJSON *attempts = attempts_json(p, task, next);
         cJSON *o = apparatus_json(p->hosted, p->bundle, task, &p->rows[task]);

@@ -20,6 +20,7 @@ struct provenance {
     size_t n_attempts;
     size_t cap_attempts;
     struct task_row *rows; /* of every task, those of apparatus checks last */
+    size_t n_checks;       /* there may be more of them by the time that it is written */
     struct digest journal_head;
     int64_t journal_rows;
     bool unverified_history;

@@ -103,9 +103,8 @@ static int compute(struct verdict_job *j)
     }
     if (rc == 0) {
         rc = verdict_compute(&e, j->bundle->lock->root,
-                             j->hosted->status.verdict ? j->hosted->verdict_head
-                                                       : j->bundle->lock->head,
-                             &v, &j->err);
+                             j->again ? j->hosted->verdict_head : j->bundle->lock->head, &v,
+                             &j->err);
         if (rc == 0) {
             rc = keep_verdict(j, &v);
             verdict_release(&v);
