@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -335,6 +336,9 @@ static int finish(struct running *r, struct rerun_made *made, struct err *err)
     if (rc == 0 && r->spec->keep) {
         made->kept = path_join(r->base, r->name);
         rc = dir_publish(r->work, made->kept, false, err);
+        if (rc != 0) {
+            (void)unlink(made->path);
+        }
     }
     made->file = r->file;
     r->file = NULL;

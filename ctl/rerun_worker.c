@@ -22,13 +22,22 @@
 
 /* ---- signals to us ---- */
 
+/* What is blocked comes even where it is ignored: nohup must go on meaning what it says. */
+static void hold_unless_ignored(sigset_t *held, int sig)
+{
+    struct sigaction now;
+    if (sigaction(sig, NULL, &now) != 0 || now.sa_handler != SIG_IGN) {
+        (void)sigaddset(held, sig);
+    }
+}
+
 int rerun_guard_open(struct rerun_guard *g, struct err *err)
 {
     sigset_t held;
     (void)sigemptyset(&held);
-    (void)sigaddset(&held, SIGINT);
-    (void)sigaddset(&held, SIGTERM);
-    (void)sigaddset(&held, SIGHUP);
+    hold_unless_ignored(&held, SIGINT);
+    hold_unless_ignored(&held, SIGTERM);
+    hold_unless_ignored(&held, SIGHUP);
     g->fd = signalfd(-1, &held, SFD_CLOEXEC | SFD_NONBLOCK);
     if (g->fd < 0) {
         return err_set_errno(err, errno, "signalfd");
@@ -93,6 +102,7 @@ static void child_run(const struct rerun_worker *w, pid_t parent)
     child_open("stdout.log", O_WRONLY | O_CREAT | O_APPEND, STDOUT_FILENO);
     child_open("stderr.log", O_WRONLY | O_CREAT | O_APPEND, STDERR_FILENO);
     (void)setrlimit(RLIMIT_CORE, &none);
+    (void)signal(SIGPIPE, SIG_DFL); /* as the shim gives it */
     (void)sigemptyset(&mask);
     (void)sigprocmask(SIG_SETMASK, &mask, NULL);
     (void)execve(w->exec, w->argv, w->env);
@@ -178,7 +188,11 @@ int rerun_worker_run(const struct rerun_guard *g, const struct rerun_worker *w, 
     int rc = pid_fd < 0 ? err_set_errno(err, errno, "watch %s", w->name) : 0;
     (void)kill(-pid, SIGKILL); /* what it left behind; the number is ours until waitpid() */
     int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    pid_t got;
+    while ((got = waitpid(pid, &status, 0)) < 0 && errno == EINTR) {
+    }
+    if (rc == 0 && got != pid) { /* how it ended is not known: that must never look like 0 */
+        rc = err_set_errno(err, errno, "the end of %s", w->name);
     }
     if (pid_fd >= 0) {
         (void)close(pid_fd);

@@ -2,9 +2,9 @@
  * Running one worker to its end for `preregctl rerun`: in its folder, with the environment given
  * and nothing else, its words in stdout.log and stderr.log.
  *
- * SIGINT, SIGTERM and SIGHUP are held while a guard is open: the worker is told SIGTERM, is killed
- * after the grace time or at the next signal, and the caller can clean up. A worker that is left
- * when this process is killed dies with it.
+ * SIGINT, SIGTERM and SIGHUP, but for those that are ignored (nohup), are held while a guard is
+ * open: the worker is told SIGTERM, is killed after the grace time or at the next signal, and the
+ * caller can clean up. A worker that is left when this process is killed dies with it.
  */
 #ifndef CTL_RERUN_WORKER_H
 #define CTL_RERUN_WORKER_H

@@ -37,7 +37,11 @@ static int by_cell(const void *a, const void *b)
 static int malformed(struct verifying *v, const struct err *err)
 {
     int rc = fault_from(v->f, err);
-    return err->code == ERR_VERSION ? (v->f->code = ERR_VERSION) : rc;
+    if (err->code == ERR_VERSION) {
+        v->f->code = ERR_VERSION;
+        rc = ERR_VERSION;
+    }
+    return rc;
 }
 
 static int take_file(struct reading *r, const char *name)
