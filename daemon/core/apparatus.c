@@ -33,7 +33,8 @@ static void set_slot(struct program *p, uint32_t i, const struct core_apparatus 
 {
     struct apparatus_slot *slot = &p->apparatus[i];
     struct stage *own = &p->stages[p->n_stages + i];
-    if (slot->name == NULL) {
+    if (slot->name == NULL || strcmp(slot->name, from->name) != 0) {
+        free(slot->name); /* one that was rebuilt has "" until an amendment gives it away */
         slot->name = xstrdup(from->name);
     }
     slot->declared = from->declared;

@@ -40,6 +40,9 @@ const char *request_retry_refusal(const struct program *p, uint32_t task)
     if (state != TASK_BLOCKED && state != TASK_NEVER_RUN) {
         return "only what is blocked or was never run can be tried again";
     }
+    if (!apparatus_is_wanted(p, task)) {
+        return "an amendment took this check away";
+    }
     if (task_is_apparatus(p, task) && (p->status.paused & PAUSE_APPARATUS) != 0) {
         return "its program is paused for it: `preregctl resume` makes the check again";
     }
@@ -63,7 +66,9 @@ void request_retry(struct core *c, struct program *p, uint32_t task)
         return;
     }
     task_revive(c, p, task, ROW_TASK_RETRIED);
-    revive_dependants(c, p, task);
+    if (!task_is_apparatus(p, task)) {
+        revive_dependants(c, p, task);
+    }
 }
 
 static void end_by_person(struct core *c, struct program *p, uint32_t task, enum cause cause)

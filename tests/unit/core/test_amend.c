@@ -165,11 +165,44 @@ static void test_check_declared_again(void **state)
     driver_step(&d, ev);
     amend_check(&d, away);
     amend_check(&d, there);
+    driver_at(&d, CORE_CANCEL, check, 0);
+    amend_check(&d, away);
+    driver_at(&d, CORE_RETRY, check, 0); /* nobody would start it */
+    assert_non_null(d.out.refusal);
+    assert_non_null(strstr(d.out.refusal, "took this check away"));
+    amend_check(&d, there);
     driver_at(&d, CORE_RESUME, 0, 0);
     for (size_t i = 0; i < d.out.n_acts; i++) {
         started = started || (d.out.acts[i].kind == ACT_START && d.out.acts[i].task == check);
     }
     assert_true(started);
+    driver_release(&d);
+}
+
+/* A task whose check nobody knows any more (a rebuilt store has it without a name) is given to
+ * another, and is told by that one's name. */
+static void test_check_without_a_name(void **state)
+{
+    (void)state;
+    struct driver d;
+    const struct core_apparatus forgotten = {.name = "", .stage = 1};
+    const struct core_apparatus there = {.name = "b", .stage = 1, .declared = true};
+    const struct program_row paused = {.paused = PAUSE_PERSON};
+    const char *why = NULL;
+    driver_init(&d, 1);
+    struct core_event ev = {.kind = CORE_PROGRAM_ADDED, .program = 1};
+    ev.added.plan = PLAN;
+    ev.added.plan.apparatus = &forgotten;
+    ev.added.plan.n_apparatus = 1;
+    ev.added.status = &paused;
+    driver_step(&d, ev);
+    amend_check(&d, there);
+    driver_at(&d, CORE_CANCEL, PLAN.n_cells * PLAN.n_stages, 0);
+    for (size_t i = 0; i < d.out.n_rows; i++) {
+        why = d.out.rows[i].kind == ROW_PAUSED ? d.out.rows[i].detail : why;
+    }
+    assert_non_null(why);
+    assert_non_null(strstr(why, "apparatus.b could not be made"));
     driver_release(&d);
 }
 
@@ -180,6 +213,7 @@ int main(void)
         cmocka_unit_test(test_unblinded_is_seen),
         cmocka_unit_test(test_what_has_happened_since),
         cmocka_unit_test(test_check_declared_again),
+        cmocka_unit_test(test_check_without_a_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
