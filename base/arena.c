@@ -2,6 +2,7 @@
 
 #include <stdalign.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,7 +11,8 @@
 
 #include "base/xalloc.h"
 
-#define BLOCK_BYTES ((size_t)16 * 1024)
+#define BLOCK_BYTES     ((size_t)16 * 1024)
+#define BLOCK_BYTES_MAX ((size_t)1024 * 1024) /* blocks double up to here: a large tree has few */
 
 struct arena_block {
     struct arena_block *next;
@@ -35,12 +37,19 @@ void arena_release(struct arena *a)
     a->head = NULL;
 }
 
+static size_t next_block_bytes(const struct arena *a)
+{
+    size_t doubled = a->head == NULL ? BLOCK_BYTES : 2 * a->head->size;
+    return doubled < BLOCK_BYTES_MAX ? doubled : BLOCK_BYTES_MAX;
+}
+
 static struct arena_block *block_new(struct arena *a, size_t size)
 {
+    bool oversized = size > next_block_bytes(a);
     struct arena_block *b = xcalloc(1, sizeof(*b) + size);
     b->size = size;
     /* An over-sized block goes behind the head, so that the head's free room stays in use. */
-    if (a->head != NULL && size > BLOCK_BYTES) {
+    if (a->head != NULL && oversized) {
         b->next = a->head->next;
         a->head->next = b;
     } else {
@@ -76,7 +85,8 @@ void *arena_alloc(struct arena *a, size_t size)
     size = (size + align - 1) / align * align;
     struct arena_block *b = a->head;
     if (b == NULL || b->size - b->used < size) {
-        b = block_new(a, size > BLOCK_BYTES ? size : BLOCK_BYTES);
+        size_t regular = next_block_bytes(a);
+        b = block_new(a, size > regular ? size : regular);
     }
     void *out = b->data + b->used;
     b->used += size;

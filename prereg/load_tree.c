@@ -52,7 +52,10 @@ static cJSON *to_json(struct load *l, struct toml_node *n)
     switch (n->kind) {
     case TOML_TABLE:
     case TOML_ARRAY: out = members_to_json(l, n); break;
-    case TOML_STRING: out = cJSON_CreateString(n->string); break;
+    case TOML_STRING:
+        /* The program owns both trees; its arena outlives the JSON. */
+        out = cJSON_CreateStringReference(n->string);
+        break;
     case TOML_INTEGER:
     case TOML_FLOAT:
         check_number(l, n);

@@ -32,17 +32,18 @@ enum toml_kind {
     TOML_DATE, /* any of the four date and time types */
 };
 
+/* A large table is a million of these: members stand so that none leaves a gap. */
 struct toml_node {
     enum toml_kind kind;
-    const char *key;   /* NULL at the root and in arrays */
+    bool boolean;      /* TOML_BOOLEAN */
     unsigned line;     /* of the value; 1-based */
     unsigned column;   /* in characters; 1-based */
     unsigned key_line; /* of the key; of the value where there is no key */
     unsigned key_column;
+    const char *key;          /* NULL at the root and in arrays */
     const char *string;       /* TOML_STRING: never NULL, holds no NUL */
     int64_t integer;          /* TOML_INTEGER */
     double real;              /* TOML_FLOAT, and TOML_INTEGER rounded */
-    bool boolean;             /* TOML_BOOLEAN */
     struct toml_node **items; /* TOML_TABLE, TOML_ARRAY */
     size_t n_items;
     const struct toml_node *parent; /* NULL at the root */

@@ -255,9 +255,27 @@ static bool same_bound(const struct inequality *a, const struct inequality *b, s
     return n == 1;
 }
 
-/* A bound takes the place of a looser one. */
+static bool is_constant(const struct inequality *q, size_t n_vars)
+{
+    for (size_t i = 0; i < n_vars; i++) {
+        if (q->coef[i] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_contradiction(const struct inequality *q, size_t n_vars)
+{
+    return (q->constant < 0 || (q->constant == 0 && q->strict)) && is_constant(q, n_vars);
+}
+
+/* A bound takes the place of a looser one; what holds of any values is left out. */
 static void add_row(struct linear_system *s, const struct inequality *q)
 {
+    if (is_constant(q, s->n_vars) && !is_contradiction(q, s->n_vars)) {
+        return;
+    }
     for (size_t r = 0; r < s->n; r++) {
         bool tighter = false;
         if (same_bound(&s->rows[r], q, s->n_vars, &tighter)) {
@@ -347,10 +365,12 @@ static void eliminate(const struct linear_system *s, size_t var, struct linear_s
         }
     }
     for (size_t a = 0; a < s->n; a++) {
-        for (size_t b = 0; b < s->n && next->n < LINEAR_INEQUALITIES_MAX; b++) {
+        if (s->rows[a].coef[var] <= 0) {
+            continue;
+        }
+        for (size_t b = 0; b < s->n; b++) {
             struct inequality q;
-            if (s->rows[a].coef[var] > 0 && s->rows[b].coef[var] < 0 &&
-                combine(&s->rows[a], &s->rows[b], var, s->n_vars, &q)) {
+            if (s->rows[b].coef[var] < 0 && combine(&s->rows[a], &s->rows[b], var, s->n_vars, &q)) {
                 tighten(&q, s);
                 add_row(next, &q);
             }
@@ -361,12 +381,7 @@ static void eliminate(const struct linear_system *s, size_t var, struct linear_s
 static bool has_contradiction(const struct linear_system *s)
 {
     for (size_t r = 0; r < s->n; r++) {
-        const struct inequality *q = &s->rows[r];
-        bool constant = true;
-        for (size_t i = 0; i < s->n_vars && constant; i++) {
-            constant = q->coef[i] == 0;
-        }
-        if (constant && (q->constant < 0 || (q->constant == 0 && q->strict))) {
+        if (is_contradiction(&s->rows[r], s->n_vars)) {
             return true;
         }
     }

@@ -1,6 +1,9 @@
 /* How long `check` takes by the size of the table, part by part: reading the TOML, loading it into
  * a program, the proofs, the report as JSON. Tables of 2^8 to 2^18 rows: inputs of two levels, all
- * their combinations, three outcomes. User CPU time of this process. */
+ * their combinations, three outcomes. Three shapes of inputs: each about a quantity of its own;
+ * nested thresholds on one quantity, where all but n + 1 of 2^n rows are impossible; and the same
+ * with a gap between the levels, where an input may have no level. CPU time of this process, the
+ * kernel's included. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +24,34 @@ static const char HEAD[] =
     "[outcome]\nO1 = { prior = 0.3, title = \"one\" }\nO2 = { prior = 0.3, title = \"two\" }\n"
     "O3 = { prior = 0.3, title = \"three\" }\n";
 
-static void write_program(struct strbuf *sb, unsigned n_inputs)
+enum shape { SHAPE_APART, SHAPE_NESTED, SHAPE_GAPS, SHAPE_NR };
+
+static const char *const shape_names[SHAPE_NR] = {"", ", nested thresholds",
+                                                  ", nested thresholds with gaps"};
+
+static void write_input(struct strbuf *sb, enum shape shape, unsigned i)
+{
+    int percent = -85 + 10 * (int)i; /* 18 of them within -1..1 */
+    strbuf_addf(sb, "[[input]]\nname = \"i%u\"\nlevels = [[\"a\", ", i);
+    switch (shape) {
+    case SHAPE_NESTED:
+        strbuf_addf(sb, "\"contrast.c[m0].mean > %.2f\"], [\"b\", \"otherwise\"]]\n",
+                    percent / 100.0);
+        break;
+    case SHAPE_GAPS:
+        strbuf_addf(sb,
+                    "\"contrast.c[m0].mean > %.2f\"], [\"b\", \"contrast.c[m0].mean < "
+                    "%.2f\"]]\n",
+                    percent / 100.0, (percent - 5) / 100.0);
+        break;
+    case SHAPE_APART:
+    case SHAPE_NR:
+        strbuf_addf(sb, "\"contrast.c[m%u].mean > 0.0%u\"], [\"b\", \"otherwise\"]]\n", i, i + 1);
+        break;
+    }
+}
+
+static void write_program(struct strbuf *sb, enum shape shape, unsigned n_inputs)
 {
     strbuf_adds(sb, HEAD);
     strbuf_adds(sb, "[measure]\n");
@@ -29,11 +59,7 @@ static void write_program(struct strbuf *sb, unsigned n_inputs)
         strbuf_addf(sb, "m%u = { metric = \"train.m%u\", chance = 0.25, items = 1000 }\n", i, i);
     }
     for (unsigned i = 0; i < n_inputs; i++) {
-        strbuf_addf(
-            sb,
-            "[[input]]\nname = \"i%u\"\nlevels = [[\"a\", \"contrast.c[m%u].mean > 0.0%u\"], "
-            "[\"b\", \"otherwise\"]]\n",
-            i, i, i + 1);
+        write_input(sb, shape, i);
     }
     strbuf_adds(sb, "[table]\ninputs = [");
     for (unsigned i = 0; i < n_inputs; i++) {
@@ -103,15 +129,15 @@ static int by_value(const void *a, const void *b)
 }
 
 /* One line a part: the figure of all parts has the aim. */
-static int measure(unsigned n_inputs, int n, struct err *err)
+static int measure(enum shape shape, unsigned n_inputs, int n, struct err *err)
 {
     static const char *const names[PART_NR] = {"TOML", "loading", "proofs", "JSON", "all"};
     struct strbuf text = STRBUF_INIT;
     double ms[PART_NR][16];
     int rc = 0;
-    write_program(&text, n_inputs);
+    write_program(&text, shape, n_inputs);
     for (int i = 0; rc == 0 && i < n; i++) {
-        double one[PART_NR];
+        double one[PART_NR] = {0};
         rc = check_once(&text, one, err);
         for (int k = 0; k < PART_NR; k++) {
             ms[k][i] = one[k];
@@ -119,12 +145,12 @@ static int measure(unsigned n_inputs, int n, struct err *err)
     }
     for (int k = 0; rc == 0 && k + 1 < PART_NR; k++) {
         qsort(ms[k], (size_t)n, sizeof(double), by_value);
-        printf("  2^%u rows, %.1f MB: %s %.1f ms\n", n_inputs, (double)text.len / 1e6, names[k],
-               ms[k][n / 2]);
+        printf("  2^%u rows%s, %.1f MB: %s %.1f ms\n", n_inputs, shape_names[shape],
+               (double)text.len / 1e6, names[k], ms[k][n / 2]);
     }
     if (rc == 0) {
-        printf("{\"figure\":\"check of 2^%u rows\",\"unit\":\"ms of CPU\"%s,\"values\":[", n_inputs,
-               n_inputs == 16 ? ",\"aim\":1000,\"limit\":10000" : "");
+        printf("{\"figure\":\"check of 2^%u rows%s\",\"unit\":\"ms of CPU\"%s,\"values\":[",
+               n_inputs, shape_names[shape], n_inputs == 16 ? ",\"aim\":1000,\"limit\":10000" : "");
         for (int i = 0; i < n; i++) {
             printf("%s%.3f", i == 0 ? "" : ",", ms[PART_ALL][i]);
         }
@@ -138,10 +164,12 @@ int main(int argc, char **argv)
 {
     struct err err = {0};
     int n = argc > 1 && strcmp(argv[1], "--long") == 0 ? 11 : 3;
-    for (unsigned n_inputs = 8; n_inputs <= 18; n_inputs += 2) {
-        if (measure(n_inputs, n, &err) != 0) {
-            fprintf(stderr, "bench_check: 2^%u rows: %s\n", n_inputs, err.msg);
-            return EXIT_FAILURE;
+    for (enum shape shape = 0; shape < SHAPE_NR; shape++) {
+        for (unsigned n_inputs = 8; n_inputs <= 18; n_inputs += 2) {
+            if (measure(shape, n_inputs, n, &err) != 0) {
+                fprintf(stderr, "bench_check: 2^%u rows: %s\n", n_inputs, err.msg);
+                return EXIT_FAILURE;
+            }
         }
     }
     return EXIT_SUCCESS;

@@ -374,6 +374,50 @@ static void test_linear_systems(void **state)
     }
 }
 
+/* Thresholds on one quantity, with room between the two levels of each input: every combination is
+ * a row, and all but those that a single number can fire are proved impossible, by pairs of levels.
+ */
+static void test_nested_thresholds(void **state)
+{
+    enum { N = 16 };
+    struct strbuf sb = STRBUF_INIT;
+    struct checked c;
+    size_t n_impossible = 0;
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        strbuf_addf(&sb,
+                    "[[input]]\nname = \"i%d\"\nlevels = [[\"a\", \"contrast.c[q].mean > %.2f\"], "
+                    "[\"b\", \"contrast.c[q].mean < %.2f\"]]\n",
+                    i, 0.1 * i - 0.8, 0.1 * i - 0.85);
+    }
+    strbuf_adds(&sb, "[table]\ninputs = [");
+    for (int i = 0; i < N; i++) {
+        strbuf_addf(&sb, "%s\"i%d\"", i > 0 ? ", " : "", i);
+    }
+    strbuf_adds(&sb, "]\nrows = [\n");
+    for (unsigned r = 0; r < 1U << N; r++) {
+        strbuf_adds(&sb, "[");
+        for (unsigned i = 0; i < N; i++) {
+            strbuf_adds(&sb, (r >> i & 1U) != 0 ? "\"a\"," : "\"b\",");
+        }
+        strbuf_adds(&sb, (r & 1U) != 0 ? "\"O1\"],\n" : "\"O2\"],\n");
+    }
+    strbuf_adds(&sb, "]\n" OUTCOMES);
+    run(&c, program_of(sb.buf), NULL);
+    for (unsigned r = 0; r < 1U << N; r++) {
+        bool nested = (r & (r + 1)) == 0; /* the lowest thresholds are passed, and no other */
+        n_impossible += c.r.rows[r].reach == REACH_IMPOSSIBLE ? 1 : 0;
+        if (nested == (c.r.rows[r].reach == REACH_IMPOSSIBLE)) {
+            fail_msg("row %u", r);
+        }
+    }
+    assert_int_equal(n_impossible, (1U << N) - N - 1);
+    assert_int_equal(c.r.n_conflicts, N - 1); /* of neighbours: they close all others */
+    assert_false(c.r.proofs_ended);
+    finish(&c);
+    strbuf_release(&sb);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -384,6 +428,7 @@ int main(void)
         cmocka_unit_test(test_paper),
         cmocka_unit_test(test_indeterminate_count),
         cmocka_unit_test(test_large_table),
+        cmocka_unit_test(test_nested_thresholds),
         cmocka_unit_test(test_fixed),
         cmocka_unit_test(test_bad_conditions),
         cmocka_unit_test(test_linear_systems),
