@@ -12,6 +12,7 @@
 #include "prereg/imported.h"
 #include "state/line.h"
 #include "state/rows.h"
+#include "truthtable/replay.h"
 #include "truthtable/scoring.h"
 
 #define VERDICT_BYTES_MAX ((size_t)1 << 30)
@@ -97,6 +98,33 @@ static int read_journal(const struct reading_of *r, struct chain *c, struct err 
     return rc;
 }
 
+/* The records of an imported program are beside its verdict: the outcome is read off them again. */
+static int check_imported(const struct reading_of *r, struct err *err)
+{
+    char *grid = path_join(r->folder, "grid.toml");
+    char *records = path_join(r->folder, "records.json");
+    struct program *p = NULL;
+    struct diag diag;
+    struct verdict v;
+    diag_init(&diag, grid);
+    int rc = program_load(grid, &p, &diag, err);
+    rc = rc == 0 ? lock_verify(p, r->lock, LOCK_PLAN, NULL, NULL, err) : rc;
+    rc = rc == 0 ? replay_run(p, r->lock->root, records, &v, err) : rc;
+    if (rc == 0) {
+        const char *outcome = text_of(verdict_summary(&v), "outcome");
+        if (strcmp(text_of(r->verdict, "outcome"), outcome) != 0) {
+            rc = err_set(err, ERR_LOCK, "verdict.json is not that of records.json, which is %.64s",
+                         outcome);
+        }
+        verdict_release(&v);
+    }
+    program_free(p);
+    diag_release(&diag);
+    free(records);
+    free(grid);
+    return rc;
+}
+
 /* Of an executed program the head is the one that held when the verdict was computed: instruments
  * may be amended after it. */
 static int check_verdict(struct reading_of *r, bool executed, struct err *err)
@@ -120,7 +148,7 @@ static int check_verdict(struct reading_of *r, bool executed, struct err *err)
         strcmp(text_of(r->verdict, "head"), head) != 0) {
         return err_set(err, ERR_LOCK, "verdict.json is not of this lock");
     }
-    return 0;
+    return executed ? 0 : check_imported(r, err);
 }
 
 static int read_files(struct reading_of *r, bool executed, struct err *err)

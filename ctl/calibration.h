@@ -2,10 +2,10 @@
  * A lab's outcomes against its priors, over all its programs: what was given to what came, and how
  * often what was said with a confidence held.
  *
- * Reads files alone, each program's folder for itself: the verdict must be of its lock and, of an
- * executed program, have the digest that its journal ends with. What does not follow is listed,
- * never scored; nor are VOID and INDETERMINATE programs. A program that was superseded is: a
- * successor takes back no outcome.
+ * Reads files alone, each program's folder for itself: the verdict must be of its lock and have, of
+ * an executed program, the digest that its journal ends with, of an imported one the outcome that
+ * its records give. What does not follow is listed, never scored; nor are VOID and INDETERMINATE
+ * programs. A program that was superseded is: a successor takes back no outcome.
  */
 #ifndef CTL_CALIBRATION_H
 #define CTL_CALIBRATION_H

@@ -148,6 +148,11 @@ def test_tampered(place):
         json.dump(verdict, f)
     row = place.ctl_json("calibration", out, wanted=LOCK)["programs"][0]
     equal((row["status"], row["bits"] if "bits" in row else None), ("unverified", None), "not scored")
+    verdict.update(root=row["root"], outcome="O1")
+    with open(os.path.join(out, "report/verdict.json"), "w", encoding="utf-8") as f:
+        json.dump(verdict, f)
+    row = place.ctl_json("calibration", out, wanted=LOCK)["programs"][0]
+    equal((row["status"], "O4" in row["why"]), ("unverified", True), "an outcome that the records do not give")
     place.ctl("calibration", PROGRAMS, wanted=INVALID)
     place.ctl("calibration", place.path("nowhere"), wanted=ANY)
 
