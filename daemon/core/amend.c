@@ -28,6 +28,19 @@ static struct core_access access_of(const struct program *p)
     return a;
 }
 
+/* Of what has been started since: a stage whose params change, or one whose results lie open, for
+ * metrics, forecasts and validity are judged by what could be looked at. */
+static bool is_overtaken(const struct program *p, const struct core_amendment *a, uint64_t started)
+{
+    uint64_t since = started & ~a->access.started;
+    for (uint32_t i = 0; i < p->n_stages; i++) {
+        if ((since >> i & 1) != 0 && ((a->params_of >> i & 1) != 0 || !p->stages[i].sealed)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool core_access_get(const struct core *c, uint32_t program, struct core_access *out)
 {
     const struct program *p = program < c->cap_programs ? c->programs[program] : NULL;
@@ -43,8 +56,8 @@ void program_amend(struct core *c, struct program *p, const struct core_event *e
     struct core_access now = access_of(p);
     if (now.level != a->access.level) {
         emit_refusal(c, "something has happened since: %s", access_level_words(now.level));
-    } else if ((now.started & a->params_of & ~a->access.started) != 0) {
-        emit_refusal(c, "a task of a stage whose params it changes has been started since");
+    } else if (is_overtaken(p, a, now.started)) {
+        emit_refusal(c, "a stage that it was judged by has been started since: amend again");
     } else if (a->by_results && now.n_done != a->access.n_done) {
         emit_refusal(c, "a task has ended since: amend again");
     } else if (p->verdict_asked) {

@@ -134,6 +134,31 @@ static void test_what_has_happened_since(void **state)
     driver_release(&d);
 }
 
+/* Metrics, forecasts and validity are judged by which open stages had begun. */
+static void test_an_open_stage_has_begun_since(void **state)
+{
+    (void)state;
+    static const uint32_t after_open[1] = {1};
+    struct core_stage stages[3] = {STAGES[0], STAGES[1], STAGES[1]};
+    struct core_plan plan = {.n_cells = 1, .n_stages = 3, .stages = stages};
+    struct driver d;
+    stages[1].sealed = false;
+    stages[2].after = after_open;
+    driver_init(&d, 1);
+    driver_add(&d, 1, &plan);
+    struct core_event ev = amend_of(access_now(&d));
+    assert_int_equal(access_now(&d).level, ACCESS_NOTHING_SCORED);
+    complete(&d, 0);
+    assert_int_equal(access_now(&d).level, ACCESS_NOTHING_SCORED);
+    assert_int_equal(access_now(&d).started, 3);
+    driver_step(&d, ev);
+    assert_non_null(d.out.refusal);
+    assert_non_null(strstr(d.out.refusal, "started since"));
+    assert_int_equal(d.out.n_rows, 0);
+    expect_taken(&d, ACCESS_NOTHING_SCORED);
+    driver_release(&d);
+}
+
 static void amend_check(struct driver *d, struct core_apparatus check)
 {
     struct core_plan plan = PLAN;
@@ -212,6 +237,7 @@ int main(void)
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_unblinded_is_seen),
         cmocka_unit_test(test_what_has_happened_since),
+        cmocka_unit_test(test_an_open_stage_has_begun_since),
         cmocka_unit_test(test_check_declared_again),
         cmocka_unit_test(test_check_without_a_name),
     };
