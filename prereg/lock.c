@@ -109,7 +109,8 @@ cJSON *lock_solved(const cJSON *describe)
     cJSON *solved = json_object();
     for (const cJSON *c = describe == NULL ? NULL : describe->child; c != NULL; c = c->next) {
         cJSON *stages = json_object();
-        for (const cJSON *s = c->child; s != NULL; s = s->next) {
+        /* It may come from a client: an array's elements have no names. */
+        for (const cJSON *s = cJSON_IsObject(c) ? c->child : NULL; s != NULL; s = s->next) {
             const cJSON *params = json_member(s, "params");
             if (cJSON_IsObject(params) && params->child != NULL) {
                 json_put(stages, s->string, json_copy(params));
@@ -298,23 +299,45 @@ static int check_read(struct lock *lock, const char *path, struct err *err)
     return take_rest(lock, path, err);
 }
 
-int lock_read(const char *path, struct lock **out, struct err *err)
+/* Takes the tree over, whatever becomes of it. */
+static int take_tree(cJSON *tree, const char *path, struct lock **out, struct err *err)
 {
     struct lock *lock = xcalloc(1, sizeof(*lock));
-    *out = NULL;
-    int rc = json_read_file(path, LOCK_BYTES_MAX, &lock->json, err);
-    if (rc == ERR_SYNTAX) {
-        rc = ERR_LOCK;
-        err->code = ERR_LOCK;
-    } else if (rc == 0) {
-        rc = check_read(lock, path, err);
-    }
+    lock->json = tree;
+    int rc = check_read(lock, path, err);
     if (rc != 0) {
         lock_free(lock);
         return rc;
     }
     *out = lock;
     return 0;
+}
+
+int lock_read(const char *path, struct lock **out, struct err *err)
+{
+    cJSON *tree = NULL;
+    *out = NULL;
+    int rc = json_read_file(path, LOCK_BYTES_MAX, &tree, err);
+    if (rc == ERR_SYNTAX) {
+        err->code = ERR_LOCK;
+        return ERR_LOCK;
+    }
+    return rc == 0 ? take_tree(tree, path, out, err) : rc;
+}
+
+int lock_parse(const char *text, size_t len, const char *path, struct lock **out, struct err *err)
+{
+    cJSON *tree = NULL;
+    *out = NULL;
+    if (len > LOCK_BYTES_MAX) {
+        return err_set(err, ERR_LOCK, "%s has %zu bytes; a lock has %zu at most", path, len,
+                       (size_t)LOCK_BYTES_MAX);
+    }
+    if (json_parse(text, len, &tree, err) != 0) {
+        err->code = ERR_LOCK;
+        return err_wrap(err, "%s", path);
+    }
+    return take_tree(tree, path, out, err);
 }
 
 char *lock_program_id(const struct lock *lock)

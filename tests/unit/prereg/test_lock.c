@@ -421,6 +421,7 @@ static void test_solved_params(void **state)
     const struct world *w = *state;
     static const char answer[] = "{\"arch=dense\":{\"train\":{\"params\":{\"ffn\":1152},\"facts\":{"
                                  "\"x\":1}},\"score\":null},"
+                                 "\"arch=none\":[{\"params\":{\"ffn\":1}}],\"arch=word\":\"x\","
                                  "\"arch=moe\":{\"train\":{\"params\":{}},\"score\":{}}}";
     struct program *p = program_of(SMALL_PROGRAM, w->folder);
     struct lock *plain = lock_of(p);
