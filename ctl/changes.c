@@ -2,6 +2,8 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "ctl/ask.h"
+#include "prereg/amend_known.h"
 #include "prereg/amendment.h"
 
 static void add_value(struct strbuf *line, const cJSON *value)
@@ -29,6 +31,32 @@ void changes_print(const cJSON *changes, FILE *to)
             strbuf_adds(&line, "  (post hoc)");
         }
         (void)fprintf(to, "  %s\n", line.buf);
+        strbuf_release(&line);
+    }
+}
+
+void changes_add_result(struct strbuf *sb, const cJSON *result)
+{
+    long long amendment = (long long)answer_int(result, "amendment", 0);
+    strbuf_addf(sb, "attempt %lld, ", (long long)answer_int(result, "attempt", 0));
+    if (amendment == 0) {
+        strbuf_adds(sb, "as locked");
+    } else {
+        strbuf_addf(sb, "after amendment %lld", amendment);
+    }
+    strbuf_addf(sb, ": %s%s", answer_text(result, "text", "?"),
+                answer_bool(result, "holds") ? "" : ": DOES NOT HOLD");
+}
+
+void changes_print_known(const cJSON *amendment, FILE *to)
+{
+    const cJSON *result;
+    cJSON_ArrayForEach(result, json_member(amendment, AMENDMENT_KNOWN))
+    {
+        struct strbuf line = STRBUF_INIT;
+        changes_add_result(&line, result);
+        (void)fprintf(to, "  known then of apparatus.%s: %s\n", answer_text(result, "check", "?"),
+                      line.buf);
         strbuf_release(&line);
     }
 }

@@ -177,6 +177,7 @@ int cmd_amend(const struct ctl_options *o, enum exit_code *code, struct err *err
     } else if (rc == 0) {
         if (!o->json) {
             changes_print(json_member(prepared, "changes"), stdout);
+            changes_print_known(json_member(prepared, "amendment"), stdout);
         }
         if (o->dry_run && o->json) {
             rc = out_json(prepared, err);

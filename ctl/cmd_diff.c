@@ -179,6 +179,7 @@ static void say_amendment(const cJSON *a)
            key == NULL ? "not signed" : "signed by the key ", key == NULL ? "" : key,
            answer_text(a, "reason", "?"));
     changes_print(json_member(a, "changes"), stdout);
+    changes_print_known(a, stdout);
 }
 
 static void say_file(const struct diff *d)

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
+#include "ctl/changes.h"
 
 struct state_mark {
     const char *state;
@@ -236,6 +237,20 @@ static const struct {
     {"apparatus", "wait until the apparatus check holds"},
 };
 
+/* Every result in order, where there are more than `n`. */
+static void status_results(struct strbuf *sb, const cJSON *check, int n)
+{
+    const cJSON *results = json_member(check, "results");
+    if (cJSON_GetArraySize(results) <= n) {
+        return;
+    }
+    for (const cJSON *r = results->child; r != NULL; r = r->next) {
+        strbuf_adds(sb, "  ");
+        changes_add_result(sb, r);
+        strbuf_addc(sb, '\n');
+    }
+}
+
 void status_check(struct strbuf *sb, const cJSON *check)
 {
     const cJSON *holds = json_member(check, "holds");
@@ -243,8 +258,13 @@ void status_check(struct strbuf *sb, const cJSON *check)
     const cJSON *expected = json_member(check, "expected");
     const cJSON *within = json_member(check, "within");
     const char *cause = answer_text(check, "cause", NULL);
-    strbuf_addf(sb, "apparatus %s: %s ", answer_text(check, "name", "?"),
-                answer_text(check, "metric", "?"));
+    strbuf_addf(sb, "apparatus %s: ", answer_text(check, "name", "?"));
+    if (cJSON_IsFalse(json_member(check, "declared"))) {
+        strbuf_addf(sb, "%s\n", answer_text(check, "why", "?"));
+        status_results(sb, check, 0);
+        return;
+    }
+    strbuf_addf(sb, "%s ", answer_text(check, "metric", "?"));
     if (cJSON_IsNull(holds) && cause != NULL) {
         strbuf_addf(sb, "could not be measured (%s)", cause);
     } else if (cJSON_IsNull(holds)) {
@@ -260,6 +280,7 @@ void status_check(struct strbuf *sb, const cJSON *check)
         strbuf_addf(sb, ", got %.10g", value->valuedouble);
     }
     strbuf_addc(sb, '\n');
+    status_results(sb, check, 1);
 }
 
 static void status_apparatus(struct strbuf *sb, const cJSON *summary)

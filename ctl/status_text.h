@@ -30,7 +30,7 @@ void status_line(struct strbuf *sb, const struct term *t, const cJSON *summary);
 void status_daemon(struct strbuf *sb, const struct term *t, const cJSON *ping);
 
 /* A line: "apparatus reference: score.acc holds: expected 0.7 within 0.01, got 0.7". Of explain's
- * and of status's. */
+ * and of status's. Where it was made more than once every result follows, in order. */
 void status_check(struct strbuf *sb, const cJSON *check);
 
 /* A line when the history is unverified (of a summary, or of the answer to verdict); else nothing.

@@ -51,9 +51,15 @@ static int check_prepared(const struct hosted *h, const char *head, struct err *
                        "it was amended by another meanwhile (head %.16s, not %.16s): amend again",
                        h->bundle->lock->head, previous == NULL ? "none" : previous);
     }
-    return program_same_run(h->amend->bundle->program, h->bundle->program)
-               ? 0
-               : err_set(err, ERR_REFUSED, "its [run] was changed meanwhile: amend again");
+    if (!program_same_run(h->amend->bundle->program, h->bundle->program)) {
+        return err_set(err, ERR_REFUSED, "its [run] was changed meanwhile: amend again");
+    }
+    cJSON *results = apparatus_all_results(h, h->bundle->lock);
+    bool same = cJSON_GetArraySize(results) == h->amend->n_results;
+    cJSON_Delete(results);
+    return same ? 0
+                : err_set(err, ERR_REFUSED,
+                          "an apparatus check came to a result meanwhile: amend again");
 }
 
 /* The core is asked; from its row on the program is the amended one (amended_take_effect). */

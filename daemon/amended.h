@@ -18,6 +18,7 @@ struct amend_prepared {    /* waits for its signature; forgotten with the daemon
     struct core_amendment core;
     struct core_apparatus *checks; /* as they are then: apparatus_amended() */
     uint32_t n_checks;
+    int n_results; /* of checks, that were there: their number */
 };
 
 void amend_prepared_free(struct amend_prepared *p); /* NULL is fine */

@@ -14,9 +14,11 @@
 #include "daemon/amend_commit.h"
 #include "daemon/amended.h"
 #include "daemon/answer.h"
+#include "daemon/apparatus.h"
 #include "daemon/core/amend.h"
 #include "daemon/result.h"
 #include "daemon/server.h"
+#include "prereg/amend_known.h"
 #include "prereg/amend_rules.h"
 #include "prereg/amendment.h"
 #include "truthtable/rules.h"
@@ -35,6 +37,7 @@ struct amend_job {
     struct amend_prepared *prepared;
     cJSON *changes;
     cJSON *refused;
+    cJSON *known; /* every result of an apparatus check */
     int rc;
     struct err err;
 };
@@ -154,6 +157,10 @@ static int build_amendment(struct amend_job *j)
     json_put_string(a, "level", access_level_name(p->core.access.level));
     json_put_string(a, "reason", j->reason);
     json_put(a, "changes", json_copy(j->changes));
+    cJSON *known = amend_known_of(j->known, j->changes);
+    if (known != NULL) {
+        json_put(a, AMENDMENT_KNOWN, known);
+    }
     if (j->describe != NULL) {
         json_put(a, "describe", json_copy(j->describe));
     }
@@ -196,8 +203,11 @@ static int prepare(struct amend_job *j)
         solved = solved_of(j->describe);
     }
     if (rc == 0) {
+        j->known = apparatus_all_results(j->hosted, j->now->lock);
+        j->prepared->n_results = cJSON_GetArraySize(j->known);
         struct amend_state s = {j->now->program, j->prepared->bundle->program,
-                                j->prepared->core.access.level, j->prepared->core.access.started};
+                                j->prepared->core.access.level, j->prepared->core.access.started,
+                                j->known};
         rc = amend_build_locked(j->now->lock, &s, solved, &locked, &j->err);
         if (rc == 0) {
             j->changes = amendment_changes(j->now->lock->locked, locked);
@@ -260,6 +270,7 @@ static void on_prepared(struct job *job)
     bundle_unref(j->now);
     cJSON_Delete(j->changes);
     cJSON_Delete(j->refused);
+    cJSON_Delete(j->known);
     cJSON_Delete(j->describe);
     free(j->done);
     free(j->reason);

@@ -230,7 +230,7 @@ void apparatus_last_words(const char *attempt_folder, char *text, size_t size)
 {
     char tail[2048];
     char *path = path_join(attempt_folder, SHIM_STDERR_FILE);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     off_t end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
     off_t from = end > (off_t)sizeof(tail) ? end - (off_t)sizeof(tail) : 0;
     ssize_t n = fd < 0 ? 0 : pread(fd, tail, sizeof(tail), from);
@@ -303,22 +303,44 @@ static void put_standing(cJSON *o, const struct apparatus *a, const struct task_
     }
 }
 
+/* As it was asked last; nothing waits for it. */
+static void put_taken_away(cJSON *o, const cJSON *results)
+{
+    static const char *const keys[] = {"stage", "metric", "expected", "within", "value", "holds"};
+    const cJSON *last = cJSON_GetArrayItem(results, cJSON_GetArraySize(results) - 1);
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        const cJSON *v = last == NULL ? NULL : json_member(last, keys[i]);
+        json_put(o, keys[i], v == NULL ? cJSON_CreateNull() : json_copy(v));
+    }
+    json_put_string(o, "why", "an amendment took it away");
+}
+
 cJSON *apparatus_json(const struct hosted *h, const struct bundle *b, uint32_t task,
                       const struct task_row *row)
 {
     const struct apparatus *a = apparatus_of(h, b, task);
-    if (a == NULL) {
+    const char *name = h->checks[task - h->n_tasks].name;
+    if (a == NULL && row->n_attempts == 0) {
         return NULL;
     }
+    char *folder = hosted_task_folder(h, task);
     cJSON *o = json_object();
-    cJSON *result = last_result(h, task);
-    json_put_string(o, "name", a->name);
-    json_put_string(o, "stage", b->program->stages[a->stage].name);
-    json_put_string(o, "metric", a->metric_text);
-    json_put_number(o, "expected", a->value);
-    json_put_number(o, "within", a->within);
-    put_standing(o, a, row, result);
-    cJSON_Delete(result);
+    cJSON *results = apparatus_results(b->lock, name, folder);
+    json_put_string(o, "name", name);
+    json_put_bool(o, "declared", a != NULL);
+    if (a == NULL) {
+        put_taken_away(o, results);
+    } else {
+        cJSON *result = last_result(h, task);
+        json_put_string(o, "stage", b->program->stages[a->stage].name);
+        json_put_string(o, "metric", a->metric_text);
+        json_put_number(o, "expected", a->value);
+        json_put_number(o, "within", a->within);
+        put_standing(o, a, row, result);
+        cJSON_Delete(result);
+    }
+    json_put(o, "results", results);
+    free(folder);
     return o;
 }
 

@@ -34,8 +34,11 @@ const struct apparatus *apparatus_of(const struct hosted *h, const struct bundle
 int apparatus_model_path(const struct program *p, const struct apparatus *a, char **out,
                          struct err *err) MUST_CHECK;
 
+#define APPARATUS_TEXT_SIZE 256
+
 /* Judges a result that was found valid: RESULT_VALID when it holds, else RESULT_UNEXPECTED; `text`
- * (size >= 256) says what was expected and what came. *value is NaN when it was not measured. */
+ * (APPARATUS_TEXT_SIZE) says what was expected and what came. *value is NaN when it was not
+ * measured. Only the metric, the value and the tolerance of `a` are looked at. */
 enum core_result_check apparatus_judge(const struct apparatus *a, const cJSON *result,
                                        double *value, char *text, size_t size);
 /* True when the attempt was asked what is declared now (its task.json). */
@@ -46,8 +49,15 @@ bool apparatus_is_current(const struct apparatus *a, const struct bundle *b,
  * reference model's scores are nobody's secret. */
 void apparatus_last_words(const char *attempt_folder, char *text, size_t size);
 
-/* A line of provenance.json and status: {"name","stage","metric","expected","within","value",
- * "holds","why"}. Reads the accepted result; call it off the loop or for a person's question. */
+/* Every result that the attempts in a check's folder left, in order, whatever was asked of them:
+ * amend_known.h has their shape. Of all checks of h, taken away or not. */
+cJSON *apparatus_results(const struct lock *lock, const char *name, const char *folder);
+cJSON *apparatus_all_results(const struct hosted *h, const struct lock *lock);
+
+/* A line of provenance.json and status: {"name","declared","stage","metric","expected","within",
+ * "value","holds","why","results"}. One that an amendment took away is told while it has attempts:
+ * not declared, as it was asked last. NULL: nothing is to be told. Reads the results; call it off
+ * the loop or for a person's question. */
 cJSON *apparatus_json(const struct hosted *h, const struct bundle *b, uint32_t task,
                       const struct task_row *row);
 

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "prereg/amend_known.h"
 #include "prereg/amend_reads.h"
 #include "prereg/amendment.h"
 
@@ -202,11 +203,11 @@ static char *why_not_instrument(const cJSON *before, const cJSON *after, const c
 }
 
 /* A forecast may rest on what lay open when nothing was scored yet. */
-static bool is_marked(const cJSON *change, enum kind kind, enum access_level level)
+static bool is_marked(const struct amend_file *f, const cJSON *change, enum kind kind)
 {
     bool post_hoc = cJSON_IsTrue(json_member(change, "post_hoc"));
-    return post_hoc == (level == ACCESS_SEEN) ||
-           (kind == KIND_FORECASTS && level == ACCESS_NOTHING_SCORED);
+    return post_hoc == (f->level == ACCESS_SEEN || amend_is_known(f->known, change)) ||
+           (kind == KIND_FORECASTS && f->level == ACCESS_NOTHING_SCORED);
 }
 
 static char *why_not_path(const struct amend_file *f, const cJSON *change, enum kind kind)
@@ -214,8 +215,8 @@ static char *why_not_path(const struct amend_file *f, const cJSON *change, enum 
     if (!ALLOWED[kind][f->level]) {
         return xasprintf("is changed by no amendment when %s", access_level_words(f->level));
     }
-    if (!is_marked(change, kind, f->level)) {
-        return xstrdup("its \"post_hoc\" is not as its level says");
+    if (!is_marked(f, change, kind)) {
+        return xstrdup("its \"post_hoc\" is not as its level says, or what was known then");
     }
     return kind == KIND_INSTRUMENTS ? why_not_instrument(f->before, f->after, change) : NULL;
 }
@@ -348,7 +349,8 @@ static bool is_about_open(const struct amend_state *s, const cJSON *change)
 
 static bool is_post_hoc(const struct amend_state *s, const cJSON *change, enum kind kind)
 {
-    return s->level == ACCESS_SEEN || (kind == KIND_FORECASTS && is_about_open(s, change));
+    return s->level == ACCESS_SEEN || amend_is_known(s->known, change) ||
+           (kind == KIND_FORECASTS && is_about_open(s, change));
 }
 
 void amend_classify(const struct amend_state *state, cJSON *changes, cJSON *refused)

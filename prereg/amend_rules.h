@@ -8,7 +8,8 @@
  *
  * Two sections are judged by what conditions read as well: the priors of a bayes instrument are
  * sealed like the table where a condition of it (or of a validity) reads the bf10 that follows from
- * them, and a forecast of what lies open is post hoc whatever is sealed.
+ * them, and a forecast of what lies open is post hoc whatever is sealed. So is what changes an
+ * apparatus check whose result is known (amend_known.h).
  */
 #ifndef PREREG_AMEND_RULES_H
 #define PREREG_AMEND_RULES_H
@@ -26,7 +27,8 @@ struct amend_state {
     const struct program *now;  /* as amended so far */
     const struct program *then; /* as it is to be */
     enum access_level level;
-    uint64_t started; /* a bit per stage: some task of it has had an attempt */
+    uint64_t started;   /* a bit per stage: some task of it has had an attempt */
+    const cJSON *known; /* results of apparatus checks; or NULL */
 };
 
 /* Puts "section" and "post_hoc" into every change (amendment_changes()), and for each that is not
@@ -36,6 +38,7 @@ void amend_classify(const struct amend_state *state, cJSON *changes, cJSON *refu
 struct amend_file {
     const cJSON *changes;
     enum access_level level;
+    const cJSON *known;  /* of the amendment; or NULL */
     const cJSON *before; /* plans */
     const cJSON *after;
 };

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
+#include "prereg/amend_known.h"
 #include "prereg/amend_rules.h"
 
 #define LOCK_NAME "grid.toml.lock"
@@ -242,7 +243,7 @@ static int check_words(const cJSON *a, struct err *err)
         err->code = ERR_LOCK;
         return ERR_LOCK;
     }
-    return 0;
+    return amend_check_known(json_member(a, AMENDMENT_KNOWN), err);
 }
 
 /* Its own head, recomputed. */
@@ -306,6 +307,7 @@ static int check_rules(const cJSON *a, const cJSON *before, const cJSON *after, 
     struct amend_file f = {
         .changes = json_member(a, "changes"),
         .level = access_level_from_name(json_member(a, "level")->valuestring),
+        .known = json_member(a, AMENDMENT_KNOWN),
         .before = json_member(before, "plan"),
         .after = json_member(after, "plan"),
     };

@@ -4,12 +4,14 @@
  *
  *   {"schema":1,"number":1,"program":NAME,"root":HEX,"previous":HEX,"time":TEXT,"level":LEVEL,
  *    "reason":TEXT,"changes":[{"path":[KEY,...],"section":TEXT,"from":VALUE,"to":VALUE,
- *    "post_hoc":bool}],"describe":{...}|absent,"signature":{...}|null,"head":HEX}
+ *    "post_hoc":bool}],"known":[...]|absent,"describe":{...}|absent,"signature":{...}|null,
+ *    "head":HEX}
  *
  * head = SHA-256 of the RFC 8785 text of all members but "head" and "signature"; the signature is
  * over the same text. "previous" is the head before, of the first the root. "from" is absent where
  * the member was not there before, "to" where it is not there after. Paths lead through objects
- * only, from `locked`; a list is changed as a whole.
+ * only, from `locked`; a list is changed as a whole. "known" has the results of apparatus checks
+ * that it changes, as they were known then (amend_known.h).
  *
  * Invariants. The root is a program's identity for ever: no amendment changes it, nor what cells
  * and tasks are called by it. A chain that was read follows from the lock without a gap: every

@@ -326,6 +326,22 @@ static int take_program_row(struct reading *r, const cJSON *line, const struct s
     return 0;
 }
 
+/* An attempt that was judged: it held or did not. */
+static void take_check_result(struct reading *r, const cJSON *line, const struct state_row *row,
+                              cJSON *results)
+{
+    const cJSON *detail = json_member(line, "detail");
+    if (row->kind != ROW_ATTEMPT_ENDED ||
+        (row->after.state != TASK_DONE && row->after.cause != CAUSE_APPARATUS)) {
+        return;
+    }
+    cJSON *one = json_object();
+    json_put_int(one, "row", (int64_t)r->h->n_rows);
+    json_put_int(one, "attempt", row->attempt.no);
+    json_put_string(one, "text", cJSON_IsString(detail) ? detail->valuestring : NULL);
+    json_push(results, one);
+}
+
 /* An apparatus check is no task of the grid: where it stands now, by its name. */
 static int take_check_row(struct reading *r, const cJSON *line, const struct state_row *row)
 {
@@ -341,11 +357,16 @@ static int take_check_row(struct reading *r, const cJSON *line, const struct sta
         return fault_says(r->f, "%s: from %s to %s is no legal move", row_kind_name(row->kind),
                           task_state_name(row->from), task_state_name(row->after.state));
     }
+    cJSON *was = cJSON_DetachItemFromObjectCaseSensitive(r->h->checks, name);
+    cJSON *results = cJSON_DetachItemFromObjectCaseSensitive(was, "results");
+    results = results != NULL ? results : json_array();
+    take_check_result(r, line, row, results);
     cJSON *now = json_object();
     json_put_string(now, "state", task_state_name(row->after.state));
     json_put_int(now, "attempts", row->after.n_attempts);
-    cJSON_DeleteItemFromObjectCaseSensitive(r->h->checks, name);
+    json_put(now, "results", results);
     json_put(r->h->checks, name, now);
+    cJSON_Delete(was);
     return 0;
 }
 

@@ -51,7 +51,8 @@ struct history {
     cJSON *amended;               /* array: {"number","head","level"}, and "row" of the journal */
     cJSON *unblindings;           /* array of texts, as provenance.json has them */
     cJSON *runs;                  /* array of [run] as it was set: {"row","run"} */
-    cJSON *checks;                /* of the apparatus, by name: {"state","attempts"} */
+    cJSON *checks; /* of the apparatus, by name: {"state","attempts","results":[{"row","attempt",
+                      "text":TEXT|null}]}: what held and what did not, in order */
 };
 
 /* Reads journal.jsonl of the files. Always valid to release. */

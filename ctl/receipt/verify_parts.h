@@ -48,6 +48,9 @@ int verify_verdict(struct verifying *v) MUST_CHECK;    /* and coverage */
 int verify_provenance(struct verifying *v) MUST_CHECK; /* and environment, apparatus, instruments */
 int verify_reruns(struct verifying *v) MUST_CHECK;     /* rerun files, and what they claim */
 int verify_apparatus(struct verifying *v) MUST_CHECK;
+/* Every result of a check against the journal and the plan that it was asked by; and whether the
+ * amendments say what was known when they were made. */
+int verify_check_results(struct verifying *v) MUST_CHECK;
 int verify_signatures(struct verifying *v) MUST_CHECK; /* lock, amendments, reviewers */
 int verify_timestamp(struct verifying *v) MUST_CHECK;
 

@@ -168,11 +168,11 @@ def test_model_changed(place):
     expect(not os.path.exists(os.path.join(place.program_folder(), "report", "verdict.json")), "a verdict was written")
 
 
-def amend(place, *edits, wanted=OK):
+def amend(place, *edits, wanted=OK, dry=False):
     grid = place.path("checked/grid.toml")
     for old, new in edits:
         place.edit(grid, old, new)
-    return place.ctl("amend", grid, "--reason", "mended", wanted=wanted)
+    return place.ctl("amend", grid, "--reason", "mended", *(["--dry-run"] if dry else []), wanted=wanted)
 
 
 def rebuild(place):
@@ -186,6 +186,28 @@ def rebuild(place):
     equal(place.status()[0]["history"], "verified", "the history after a rebuild")
 
 
+def check_failure_told(place, failed):
+    """A check that failed, was amended and holds: both results are told, and that the first was known."""
+    check = place.status()[0]["apparatus"][0]
+    equal([(r["attempt"], r["amendment"], r["expected"], r["value"], r["holds"]) for r in check["results"]],
+          [(1, 0, 0.7, 0.65, False), (2, 1, 0.65, 0.65, True)], "its results")
+    for said in (place.ctl("status").stdout, place.ctl("explain", CHECK).stdout, place.ctl("diff").stdout):
+        expect(failed in said, f"the failure is told nowhere in: {said}")
+    report = os.path.join(place.program_folder(), "report")
+    for name in ("provenance.json", "instruments.json"):
+        with open(os.path.join(report, name), encoding="utf-8") as f:
+            told = json.load(f)
+        told = told["apparatus"][0] if name == "provenance.json" else next(i for i in told["instruments"] if i["kind"] == "apparatus")["checks"][0]
+        equal(told["results"], check["results"], f"results in {name}")
+    equal(place.ctl_json("cells")["apparatus"][0]["results"], check["results"], "results in cells")
+    with open(os.path.join(place.program_folder(), "amendments", "0001.json"), encoding="utf-8") as f:
+        amendment = json.load(f)
+    equal(amendment["known"], check["results"][:1], "what the amendment says was known")
+    equal([c["path"][2] for c in amendment["changes"] if c["post_hoc"]], ["reference"], "what is post hoc")
+    receipt = place.ctl_json("export", "checked", "--out", place.path("receipt"))["folder"]
+    expect("apparatus.reference: " + failed + "; amendment 1 changed" in place.ctl("verify", receipt).stdout, "what verify says")
+
+
 def test_amended(place):
     """A check that failed is amended, another is declared: both are made before any evaluation, and hold."""
     program(place, 0.65)
@@ -193,8 +215,12 @@ def test_amended(place):
     place.write("checked/second/model.json", json.dumps({"skill": 0.3}))
     more = GRID.format(hold="").split("[apparatus.reference]")[1].split("[run]")[0]
     more = "[apparatus.second]" + more.replace('"reference"', '"second"').replace("0.7,", "0.3,")
-    amend(place, ("value = 0.7,", "value = 0.65,"), ("[run]", more + "[run]"))
+    failed = "attempt 1, as locked: score.acc: expected 0.7 within 0.01, got 0.65: DOES NOT HOLD"
+    dry = amend(place, ("value = 0.7,", "value = 0.65,"), ("[run]", more + "[run]"), dry=True).stdout
+    expect(f"known then of apparatus.reference: {failed}" in dry and dry.count("(post hoc)") == 1, f"what --dry-run says: {dry}")
+    expect(failed in amend(place).stdout, "amend does not say that it failed")
     place.wait_finished(60)
+    check_failure_told(place, failed)
     equal([(c["name"], c["state"], c["attempts"]) for c in place.status()[0]["apparatus"]],
           [("reference", "done", 2), ("second", "done", 1)], "the checks")
     held = [r["task"]["apparatus"] for r in journal(place) if r.get("task", {}).get("state") == "done" and "apparatus" in r["task"]]
@@ -229,7 +255,11 @@ def test_amended_while_it_runs(place):
     gone = "[apparatus.reference]" + text.split("[apparatus.reference]")[1].split("[run]")[0]
     amend(place, (gone, ""))
     place.wait_finished(60)
-    equal(place.status()[0].get("apparatus", []), [], "checks that are left")
+    (gone,) = place.status()[0]["apparatus"]
+    equal((gone["declared"], [(r["attempt"], r["holds"]) for r in gone["results"]]), (False, [(1, False), (2, False)]), "the check that is gone")
+    expect("an amendment took it away" in place.ctl("status").stdout, "status does not say that a check is gone")
+    receipt = place.ctl_json("export", "checked", "--out", place.path("receipt"))["folder"]
+    expect("amendment 2 changed" in place.ctl("verify", receipt).stdout, "what verify says of a check that was taken away")
     rebuild(place)
 
 

@@ -351,7 +351,32 @@ static cJSON *check_json(const struct work *w, const struct apparatus *a, const 
                            ? "no attempt was made"
                            : "no attempt left a score";
     json_put_string(o, "why", cJSON_IsString(why) ? why->valuestring : open);
+    const cJSON *results = came_with(came, "results");
+    json_put(o, "results", cJSON_IsArray(results) ? json_copy(results) : json_array());
     return o;
+}
+
+/* Checks that an amendment took away, as provenance.json has them; and how many results of all did
+ * not hold, whatever was demanded then. */
+static cJSON *taken_away(const cJSON *list, size_t *n_failed)
+{
+    cJSON *gone = json_array();
+    const cJSON *check = NULL;
+    cJSON_ArrayForEach(check, list)
+    {
+        const cJSON *result = NULL;
+        cJSON_ArrayForEach(result, json_member(check, "results"))
+        {
+            *n_failed += cJSON_IsFalse(json_member(result, "holds")) ? 1 : 0;
+        }
+        if (cJSON_IsFalse(json_member(check, "declared"))) {
+            cJSON *o = json_object();
+            json_put(o, "name", json_copy(json_member(check, "name")));
+            json_put(o, "results", json_copy(json_member(check, "results")));
+            json_push(gone, o);
+        }
+    }
+    return gone;
 }
 
 void instrument_apparatus(const struct work *w, cJSON *out)
@@ -359,15 +384,22 @@ void instrument_apparatus(const struct work *w, cJSON *out)
     const cJSON *list = came_with(w->in->provenance, "apparatus");
     cJSON *checks = json_array();
     size_t n_held = 0;
+    size_t n_failed = 0;
     for (size_t i = 0; i < w->p->n_apparatus; i++) {
         cJSON *o = check_json(w, &w->p->apparatus[i], check_named(list, w->p->apparatus[i].name));
         n_held += cJSON_IsTrue(json_member(o, "holds")) ? 1 : 0;
         json_push(checks, o);
     }
     json_put(out, "checks", checks);
-    told_words(
-        out,
-        "A reference model must score what the program says before any counted evaluation "
-        "starts.",
-        arena_printf(w->arena, "%zu of %zu checks are known to hold.", n_held, w->p->n_apparatus));
+    json_put(out, "taken_away", taken_away(list, &n_failed));
+    const char *text =
+        arena_printf(w->arena, "%zu of %zu checks are known to hold.", n_held, w->p->n_apparatus);
+    if (n_failed > 0) {
+        text = arena_printf(w->arena, "%s Results that did not hold, as was demanded then: %zu.",
+                            text, n_failed);
+    }
+    told_words(out,
+               "A reference model must score what the program says before any counted evaluation "
+               "starts.",
+               text);
 }

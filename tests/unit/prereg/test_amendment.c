@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "prereg/amend_known.h"
 #include "prereg/amend_rules.h"
 #include "prereg/amendment.h"
 #include "tests/unit/prereg/amending.h"
@@ -186,6 +187,134 @@ static void test_post_hoc_is_as_the_level_says(void **state)
     free(text);
 }
 
+/* A result by which params of stage "other" were changed, as the file of an amendment bears it. */
+static cJSON *known_result(const char *stage)
+{
+    cJSON *known = json_array();
+    cJSON *r = json_object();
+    json_put_string(r, "check", "ref");
+    json_put_string(r, "stage", stage);
+    json_put_string(r, "model", "corpus.txt");
+    json_put_string(r, "metric", "other.x");
+    json_put_string(r, "text", "it did not hold");
+    json_put_int(r, "attempt", 1);
+    json_put_int(r, "amendment", 0);
+    json_put_number(r, "expected", 0.1);
+    json_put_number(r, "within", 0.01);
+    json_put_number(r, "value", 0.667);
+    json_put_bool(r, "holds", false);
+    json_push(known, r);
+    return known;
+}
+
+/* What was known of a check and what is post hoc go together, whoever wrote the file. */
+static void test_post_hoc_is_as_what_was_known_says(void **state)
+{
+    static const struct {
+        const char *stage; /* NULL: nothing was known */
+        bool post_hoc;
+        const char *refused; /* NULL: it is taken */
+    } cases[] = {{"other", true, NULL},
+                 {"other", false, "or what was known then"},
+                 {"score", false, NULL},
+                 {"score", true, "or what was known then"},
+                 {NULL, true, "or what was known then"},
+                 {NULL, false, NULL}};
+    const struct amending_world *w = *state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct lock *lock = NULL;
+        struct err err = {0};
+        struct amending_judged j = {.changes = json_array(), .refused = json_array()};
+        cJSON *change = json_object();
+        cJSON *path = json_array();
+        static const char *const keys[] = {"plan", "stage", "other", "params"};
+        for (size_t k = 0; k < ARRAY_LEN(keys); k++) {
+            json_push_string(path, keys[k]);
+        }
+        json_put(change, "path", path);
+        json_put(change, "to", json_object());
+        const cJSON *plan = json_member(w->lock->locked, "plan");
+        const cJSON *was = json_member(json_member(json_member(plan, "stage"), "other"), "params");
+        if (was != NULL) {
+            json_put(change, "from", json_copy(was));
+            json_put_int(cJSON_GetObjectItemCaseSensitive(change, "to"), "more", 1);
+        }
+        json_put_bool(change, "post_hoc", cases[i].post_hoc);
+        json_push(j.changes, change);
+        cJSON *a = amending_amendment_with(w, j.changes, ACCESS_NOTHING_SCORED);
+        if (cases[i].stage != NULL) {
+            json_put(a, AMENDMENT_KNOWN, known_result(cases[i].stage));
+            amending_put_head(a);
+        }
+        amending_write_amendment(w, 1, a);
+        if (cases[i].refused != NULL) {
+            amending_expect_refused(w, ERR_LOCK, cases[i].refused);
+        } else if (lock_read_amended(w->folder, &lock, &err) != 0) {
+            fail_msg("case %zu: %s", i, err.msg);
+        }
+        lock_free(lock);
+        cJSON_Delete(a);
+        amending_judged_release(&j);
+    }
+}
+
+static cJSON *parsed(const char *text)
+{
+    cJSON *v = NULL;
+    struct err err;
+    assert_int_equal(json_parse(text, strlen(text), &v, &err), 0);
+    return v;
+}
+
+static void test_what_touches_a_check(void **state)
+{
+    static const struct {
+        const char *change;
+        bool touches;
+    } cases[] = {
+        {"{\"path\":[\"plan\",\"apparatus\",\"ref\",\"expect\",\"value\"]}", true},
+        {"{\"path\":[\"plan\",\"apparatus\",\"ref\"],\"from\":{}}", true},
+        {"{\"path\":[\"plan\",\"apparatus\",\"reference\"]}", false},
+        {"{\"path\":[\"plan\",\"apparatus\"],\"from\":{\"ref\":{}}}", true},
+        {"{\"path\":[\"plan\",\"apparatus\"],\"to\":{\"other\":{}}}", false},
+        {"{\"path\":[\"plan\",\"order\",\"apparatus\"]}", false},
+        {"{\"path\":[\"plan\",\"stage\",\"other\",\"params\",\"limit\"]}", true},
+        {"{\"path\":[\"plan\",\"stage\",\"score\",\"params\"]}", false},
+        {"{\"path\":[\"solved\",\"arch=a\",\"other\",\"ffn\"]}", true},
+        {"{\"path\":[\"files\",\"corpus.txt\"]}", true},
+        {"{\"path\":[\"files\",\"another\"]}", false},
+        {"{\"path\":[\"plan\",\"validity\",\"ref\"]}", false},
+        {"{}", false},
+    };
+    (void)state;
+    cJSON *known = known_result("other");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cJSON *change = parsed(cases[i].change);
+        if (amend_is_known(known, change) != cases[i].touches) {
+            fail_msg("%s", cases[i].change);
+        }
+        cJSON_Delete(change);
+    }
+    cJSON_Delete(known);
+}
+
+static void test_known_is_a_list_of_results(void **state)
+{
+    static const char *const cases[] = {"[]",  "{}",   "[{}]",
+                                        "[1]", "null", "[{\"check\":\"ref\",\"attempt\":0}]"};
+    struct err err;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cJSON *known = parsed(cases[i]);
+        assert_int_equal(amend_check_known(known, &err), ERR_LOCK);
+        cJSON_Delete(known);
+    }
+    cJSON *known = known_result("other");
+    assert_int_equal(amend_check_known(known, &err), 0);
+    assert_int_equal(amend_check_known(NULL, &err), 0);
+    cJSON_Delete(known);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +328,10 @@ int main(void)
                                         amending_world_remove),
         cmocka_unit_test_setup_teardown(test_post_hoc_is_as_the_level_says, amending_world_make,
                                         amending_world_remove),
+        cmocka_unit_test_setup_teardown(test_post_hoc_is_as_what_was_known_says,
+                                        amending_world_make, amending_world_remove),
+        cmocka_unit_test(test_what_touches_a_check),
+        cmocka_unit_test(test_known_is_a_list_of_results),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

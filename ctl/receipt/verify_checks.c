@@ -1,0 +1,288 @@
+/* Results of apparatus checks, of every version that was ever asked: none that the journal has is
+ * missing, each is what the plan of its time makes of its value, and an amendment that changes a
+ * check says what was known of it. What failed is told of a receipt that holds as well. */
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "ctl/receipt/verify_parts.h"
+#include "prereg/amend_known.h"
+#include "prereg/amendment.h"
+
+#define ROUNDING 1e-9 /* of the tolerance: decimals are not exact */
+
+static double number_of(const cJSON *o, const char *key)
+{
+    const cJSON *v = json_member(o, key);
+    return cJSON_IsNumber(v) ? v->valuedouble : (double)NAN;
+}
+
+static const char *text_of(const cJSON *o, const char *key)
+{
+    const cJSON *v = json_member(o, key);
+    return cJSON_IsString(v) ? v->valuestring : "";
+}
+
+static const cJSON *find_attempt(const cJSON *list, const char *check, double attempt)
+{
+    const cJSON *o = NULL;
+    cJSON_ArrayForEach(o, list)
+    {
+        if (number_of(o, "attempt") == attempt &&
+            (check == NULL || strcmp(text_of(o, "check"), check) == 0)) {
+            return o;
+        }
+    }
+    return NULL;
+}
+
+static const cJSON *find_told(const struct verifying *v, const char *check)
+{
+    const cJSON *o = NULL;
+    cJSON_ArrayForEach(o, json_member(v->provenance, "apparatus"))
+    {
+        if (strcmp(text_of(o, "name"), check) == 0) {
+            return o;
+        }
+    }
+    return NULL;
+}
+
+/* ---- against the journal ---- */
+
+static int check_journal(struct verifying *v)
+{
+    const cJSON *check = NULL;
+    cJSON_ArrayForEach(check, v->history.checks)
+    {
+        const cJSON *results = json_member(find_told(v, check->string), "results");
+        const cJSON *row = NULL;
+        cJSON_ArrayForEach(row, json_member(check, "results"))
+        {
+            const char *said = text_of(row, "text");
+            const double no = number_of(row, "attempt");
+            const cJSON *r = find_attempt(results, check->string, no);
+            fault_at(v->f, RECEIPT_PROVENANCE, 0);
+            if (r == NULL) {
+                return fault_says(v->f, "apparatus.%.60s: the result of attempt %.0f is missing",
+                                  check->string, no);
+            }
+            if (!v->history.unverified && strcmp(said, text_of(r, "text")) != 0) {
+                return fault_differs(v->f, "a result's text is not the journal's", said,
+                                     text_of(r, "text"));
+            }
+        }
+    }
+    return 0;
+}
+
+/* ---- against the plan that it was asked by ---- */
+
+static int compare_text(struct verifying *v, const char *key, const cJSON *asked, const cJSON *r)
+{
+    const char *expected = text_of(asked, key);
+    return strcmp(expected, text_of(r, key)) == 0
+               ? 0
+               : fault_differs(v->f, key, expected, text_of(r, key));
+}
+
+static int check_arithmetic(struct verifying *v, const cJSON *r)
+{
+    const double value = number_of(r, "value");
+    const double within = number_of(r, "within");
+    const double off = fabs(value - number_of(r, "expected"));
+    const double slack = ROUNDING * (fabs(number_of(r, "expected")) + within);
+    const bool holds = cJSON_IsTrue(json_member(r, "holds"));
+    if (holds ? !(off <= within + slack) : off < within - slack) {
+        return fault_says(v->f,
+                          "a result of apparatus.%.60s is said %s hold, which its value "
+                          "does not bear out",
+                          text_of(r, "check"), holds ? "to" : "not to");
+    }
+    return 0;
+}
+
+static int check_asked(struct verifying *v, const cJSON *r, const cJSON *plan)
+{
+    const cJSON *asked = json_member(json_member(plan, "apparatus"), text_of(r, "check"));
+    const cJSON *expect = json_member(asked, "expect");
+    fault_at(v->f, RECEIPT_PROVENANCE, 0);
+    if (!cJSON_IsObject(expect)) {
+        return fault_says(v->f,
+                          "apparatus.%.60s was not declared when it is said to have come to "
+                          "a result",
+                          text_of(r, "check"));
+    }
+    int rc = compare_text(v, "stage", asked, r);
+    rc = rc != 0 ? rc : compare_text(v, "model", asked, r);
+    rc = rc != 0 ? rc : compare_text(v, "metric", expect, r);
+    if (rc == 0 && (number_of(expect, "value") != number_of(r, "expected") ||
+                    number_of(expect, "within") != number_of(r, "within"))) {
+        rc = fault_says(v->f,
+                        "a result of apparatus.%.60s was asked for another value or "
+                        "tolerance, as the plan was then",
+                        text_of(r, "check"));
+    }
+    return rc == 0 ? check_arithmetic(v, r) : rc;
+}
+
+/* Those that were asked when `n` amendments were in force. */
+static int check_version(struct verifying *v, const cJSON *plan, size_t n)
+{
+    const cJSON *check = NULL;
+    cJSON_ArrayForEach(check, json_member(v->provenance, "apparatus"))
+    {
+        const cJSON *r = NULL;
+        cJSON_ArrayForEach(r, json_member(check, "results"))
+        {
+            if (number_of(r, "amendment") == (double)n) {
+                int rc = check_asked(v, r, plan);
+                if (rc != 0) {
+                    return rc;
+                }
+            }
+        }
+    }
+    return 0;
+}
+
+static int check_versions(struct verifying *v)
+{
+    struct err err;
+    struct amendment_chain chain;
+    amendments_begin(v->lock, &chain); /* of the lock as amended: back to what was locked */
+    cJSON_Delete(chain.locked);
+    chain.locked = json_copy(json_member(v->lock->json, "locked"));
+    int rc = check_version(v, json_member(chain.locked, "plan"), 0);
+    for (size_t n = 1; rc == 0 && n <= v->lock->n_amendments; n++) {
+        cJSON *a = json_copy(cJSON_GetArrayItem(v->lock->amendments, (int)n - 1));
+        if (amendments_append(&chain, v->lock->root, a, &err) != 0) {
+            cJSON_Delete(a);
+            rc = fault_from(v->f, &err);
+        }
+        rc = rc != 0 ? rc : check_version(v, json_member(chain.locked, "plan"), n);
+    }
+    amendments_release(&chain);
+    return rc;
+}
+
+/* ---- what was known when it was amended ---- */
+
+static bool is_of(const cJSON *amendment, const cJSON *result)
+{
+    const cJSON *change = NULL;
+    cJSON_ArrayForEach(change, json_member(amendment, "changes"))
+    {
+        if (amend_touches(change, result)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int check_amendment(struct verifying *v, size_t number, double row)
+{
+    const cJSON *amendment = cJSON_GetArrayItem(v->lock->amendments, (int)number - 1);
+    const cJSON *check = NULL;
+    cJSON_ArrayForEach(check, v->history.checks)
+    {
+        const cJSON *results = json_member(find_told(v, check->string), "results");
+        const cJSON *j = NULL;
+        cJSON_ArrayForEach(j, json_member(check, "results"))
+        {
+            const double no = number_of(j, "attempt");
+            const cJSON *r = find_attempt(results, check->string, no);
+            const cJSON *known = json_member(amendment, AMENDMENT_KNOWN);
+            if (number_of(j, "row") > row || !is_of(amendment, r)) {
+                continue;
+            }
+            const cJSON *told = find_attempt(known, check->string, no);
+            char *file = amendment_file(AMENDMENT_FOLDER, number, "json");
+            fault_at(v->f, file, 0);
+            free(file);
+            if (told == NULL) {
+                return fault_says(v->f,
+                                  "it changes apparatus.%.60s, whose attempt %.0f had a "
+                                  "result, and does not say so",
+                                  check->string, no);
+            }
+            int rc = fault_compare(v->f, AMENDMENT_KNOWN, r, told);
+            if (rc != 0) {
+                return rc;
+            }
+        }
+    }
+    return 0;
+}
+
+static int check_amendments(struct verifying *v)
+{
+    int rc = 0;
+    const cJSON *amended = NULL;
+    cJSON_ArrayForEach(amended, v->history.amended)
+    {
+        const double number = number_of(amended, "number");
+        if (rc == 0 && number >= 1 && number <= (double)v->lock->n_amendments) {
+            rc = check_amendment(v, (size_t)number, number_of(amended, "row"));
+        }
+    }
+    return rc;
+}
+
+/* ---- told ---- */
+
+/* 0: none was made when it was known. */
+static size_t changed_by(const struct verifying *v, const cJSON *result)
+{
+    size_t n = 0;
+    const cJSON *a = NULL;
+    cJSON_ArrayForEach(a, v->lock->amendments)
+    {
+        n++;
+        if (find_attempt(json_member(a, AMENDMENT_KNOWN), text_of(result, "check"),
+                         number_of(result, "attempt")) != NULL) {
+            return n;
+        }
+    }
+    return 0;
+}
+
+static void tell_failure(struct verifying *v, const cJSON *r)
+{
+    const double asked = number_of(r, "amendment");
+    char *by = asked == 0 ? xstrdup("as locked") : xasprintf("after amendment %.0f", asked);
+    const size_t n = changed_by(v, r);
+    char *then = n == 0 ? xstrdup("")
+                        : xasprintf("; amendment %zu changed the check when that was known", n);
+    verifying_says(v, "apparatus.%s: attempt %.0f, %s: %s: DOES NOT HOLD%s", text_of(r, "check"),
+                   number_of(r, "attempt"), by, text_of(r, "text"), then);
+    free(then);
+    free(by);
+}
+
+static void tell_failures(struct verifying *v)
+{
+    const cJSON *check = NULL;
+    cJSON_ArrayForEach(check, json_member(v->provenance, "apparatus"))
+    {
+        const cJSON *r = NULL;
+        cJSON_ArrayForEach(r, json_member(check, "results"))
+        {
+            if (!cJSON_IsTrue(json_member(r, "holds"))) {
+                tell_failure(v, r);
+            }
+        }
+    }
+}
+
+int verify_check_results(struct verifying *v)
+{
+    int rc = check_journal(v);
+    rc = rc != 0 ? rc : check_versions(v);
+    rc = rc != 0 ? rc : check_amendments(v);
+    if (rc == 0) {
+        tell_failures(v);
+    }
+    return rc;
+}
