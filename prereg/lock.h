@@ -56,13 +56,17 @@ void lock_set_git(struct lock *lock, cJSON *git);
 
 /* Writes it atomically. When path holds a lock of another root, ERR_EXISTS unless `replace`; the
  * same root is left as it is, so that locking twice changes no byte, except that a signed lock
- * takes the place of an unsigned one. One that somebody else signed is ERR_EXISTS, too, and
- * ERR_LOCK one whose time has not come. With `replace` the new one is written whatever is there. */
+ * takes the place of an unsigned one. One that somebody else signed is ERR_EXISTS, too,
+ * ERR_LOCK one whose time has not come, and what cannot be read as a lock is what lock_read() says
+ * of it. With `replace` the new one is written whatever is there. */
 int lock_write(const struct lock *lock, const char *path, bool replace, struct err *err) MUST_CHECK;
 
 /* ERR_NOT_FOUND; ERR_VERSION for another schema; ERR_LOCK when the root does not follow from what
  * it covers, or the file is not a lock. */
 int lock_read(const char *path, struct lock **out, struct err *err) MUST_CHECK;
+/* The same of its text; `path` is what messages call it. */
+int lock_parse(const char *text, size_t len, const char *path, struct lock **out,
+               struct err *err) MUST_CHECK;
 void lock_free(struct lock *lock); /* NULL is fine */
 
 enum lock_part {
