@@ -19,10 +19,19 @@
 #include "prereg/lock_sign.h"
 #include "prereg/timestamp.h"
 
-/* The lock as it is built, signed when there is a key; what git says stands in it. */
-static int build(const struct ctl_options *o, const struct proof *proof, struct lock **out,
-                 struct err *err)
+static const char *name_of(const char *path)
 {
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+/* The lock as it is built, signed when there is a key; what git says stands in it, whatever this
+ * command wrote before. */
+static int build(const struct ctl_options *o, const struct proof *proof,
+                 const struct lock_paths *paths, struct lock **out, struct err *err)
+{
+    const char *const own[] = {name_of(paths->lock), name_of(paths->tsq), name_of(paths->tsr),
+                               NULL};
     const struct program *p = proof->program;
     struct strbuf note = STRBUF_INIT;
     char *allowed = NULL;
@@ -34,7 +43,7 @@ static int build(const struct ctl_options *o, const struct proof *proof, struct 
     int rc = lock_build(p, proof->describe.json, summary, out, err);
     cJSON_Delete(summary);
     if (rc == 0) {
-        lock_set_git(*out, git_state(p->folder, &note));
+        lock_set_git(*out, git_state(p->folder, own, &note));
         (void)fputs(note.buf, stderr);
     }
     if (rc == 0 && o->key != NULL) {
@@ -69,6 +78,22 @@ static int look_at_old(const struct program *p, const struct lock *lock,
     return rc;
 }
 
+/* What stands in the way of a new lock, by what lies there; anything else says so itself. */
+static int say_why_kept(int rc, struct err *err)
+{
+    if (rc == ERR_EXISTS) {
+        return err_wrap(err, "the program is locked already (--replace gives that lock up)");
+    }
+    if (rc == ERR_VERSION) {
+        return err_wrap(err, "another version locked the program (--replace gives that lock up)");
+    }
+    if (rc == ERR_LOCK) {
+        return err_wrap(err, "what lies where the lock belongs does not hold (--replace gives it "
+                             "up)");
+    }
+    return rc;
+}
+
 /* A time stamp is of a lock's bytes: a lock that has one is not replaced in passing, and a request
  * of the old bytes does not stay beside the new ones. */
 static int write_lock(const struct ctl_options *o, const struct program *p, const struct lock *lock,
@@ -83,7 +108,7 @@ static int write_lock(const struct ctl_options *o, const struct program *p, cons
     }
     rc = rc == 0 ? lock_write(lock, paths->lock, o->replace, err) : rc;
     if (rc != 0 && was_there && !o->replace) {
-        return err_wrap(err, "the program is locked already (--replace gives that lock up)");
+        return say_why_kept(rc, err);
     }
     rc = rc == 0 ? digest_file(paths->lock, &after, NULL, err) : rc;
     if (rc == 0 && !digest_equal(&before, &after)) {
@@ -102,7 +127,7 @@ static int make(const struct ctl_options *o, const struct proof *proof, struct e
     struct lock *written = NULL;
     struct lock_paths paths;
     lock_paths_init(&paths, o->args[0]);
-    int rc = build(o, proof, &lock, err);
+    int rc = build(o, proof, &paths, &lock, err);
     rc = rc == 0 ? write_lock(o, proof->program, lock, &paths, err) : rc;
     /* what lies there now, which may be the lock of before */
     rc = rc == 0 ? lock_read(paths.lock, &written, err) : rc;

@@ -161,18 +161,41 @@ static int read_commit(const char *folder, const struct settings *s, char **comm
     return rc;
 }
 
-static int read_clean(const char *folder, const struct settings *s, bool *clean, struct err *err)
+/* Every change in the tree, wherever the folder lies in it, but for the own files of the folder. */
+static int run_status(const char *folder, const char *const *own, const struct settings *s,
+                      struct proc_result *r, struct err *err)
 {
-    static const char *const argv[] = {"git",
-                                       "status",
-                                       "--porcelain",
-                                       "-z",
-                                       "--untracked-files=normal",
-                                       "--ignore-submodules=all",
-                                       "--no-renames",
-                                       NULL};
+    const char *argv[16 + GIT_OWN_MAX] = {"git",
+                                          "status",
+                                          "--porcelain",
+                                          "-z",
+                                          "--untracked-files=normal",
+                                          "--ignore-submodules=all",
+                                          "--no-renames",
+                                          "--",
+                                          ":(top)"};
+    char *except[GIT_OWN_MAX];
+    size_t n = 0;
+    size_t n_args = 0;
+    while (argv[n_args] != NULL) {
+        n_args++;
+    }
+    for (; n < GIT_OWN_MAX && own[n] != NULL; n++) {
+        except[n] = xasprintf(":(exclude,literal)%s", own[n]);
+        argv[n_args++] = except[n];
+    }
+    int rc = git_run(folder, s, argv, r, err);
+    while (n > 0) {
+        free(except[--n]);
+    }
+    return rc;
+}
+
+static int read_clean(const char *folder, const char *const *own, const struct settings *s,
+                      bool *clean, struct err *err)
+{
     struct proc_result r;
-    int rc = git_run(folder, s, argv, &r, err);
+    int rc = run_status(folder, own, s, &r, err);
     if (rc == ERR_RANGE) { /* more changes than are read */
         *clean = false;
         rc = 0;
@@ -185,7 +208,7 @@ static int read_clean(const char *folder, const struct settings *s, bool *clean,
     return rc;
 }
 
-cJSON *git_state(const char *folder, struct strbuf *note)
+cJSON *git_state(const char *folder, const char *const *own, struct strbuf *note)
 {
     struct settings *s = xmalloc(sizeof(*s));
     struct err err;
@@ -195,7 +218,7 @@ cJSON *git_state(const char *folder, struct strbuf *note)
     int rc = read_commit(folder, s, &commit, &err);
     if (rc == 0 && commit != NULL) {
         rc = overrule_filters(folder, s, &err);
-        rc = rc == 0 ? read_clean(folder, s, &clean, &err) : rc;
+        rc = rc == 0 ? read_clean(folder, own, s, &clean, &err) : rc;
     }
     cJSON *state = NULL;
     if (rc != 0) {

@@ -13,10 +13,14 @@
 
 #include "base/strbuf.h"
 
+#define GIT_OWN_MAX 8
+
 /* {"commit":HEX,"clean":bool}; null outside a repository, before the first commit, and when git is
  * not there or does not answer in time: the reason is then appended to `note`, a line. Clean: no
  * tracked file differs (its bytes as they are, unfiltered) and none is untracked that is not
- * ignored. The caller deletes it. */
-cJSON *git_state(const char *folder, struct strbuf *note) __attribute__((returns_nonnull));
+ * ignored, but for the files in the folder that `own` names (ended by NULL; GIT_OWN_MAX at most):
+ * what locking itself writes. The caller deletes it. */
+cJSON *git_state(const char *folder, const char *const *own, struct strbuf *note)
+    __attribute__((returns_nonnull));
 
 #endif

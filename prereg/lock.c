@@ -218,14 +218,15 @@ static int look_at_old(const struct lock *lock, const char *path, bool *keep, st
     struct lock *old = NULL;
     int rc = lock_read(path, &old, err);
     if (rc != 0) {
-        return err_set(err, ERR_EXISTS, "%s is there and is no lock of this version", path);
+        return rc;
     }
     const char *had = signer_of(old);
     const char *has = signer_of(lock);
     if (strcmp(old->root, lock->root) != 0) {
-        rc = err_set(err, ERR_EXISTS, "%s is there and locks another program", path);
+        rc = err_set(err, ERR_EXISTS, "%s locks other values, under the root %.16s%s%s", path,
+                     old->root, had != NULL ? ", signed by the key " : "", had != NULL ? had : "");
     } else if (had != NULL && has != NULL && strcmp(had, has) != 0) {
-        rc = err_set(err, ERR_EXISTS, "%s is there and is signed by the key %s", path, had);
+        rc = err_set(err, ERR_EXISTS, "%s is signed by the key %s, not by %s", path, had, has);
     } else {
         rc = lock_check_time(old, clock_wall(), err);
         *keep = has == NULL || had != NULL;
@@ -320,7 +321,7 @@ int lock_read(const char *path, struct lock **out, struct err *err)
     int rc = json_read_file(path, LOCK_BYTES_MAX, &tree, err);
     if (rc == ERR_SYNTAX) {
         err->code = ERR_LOCK;
-        return ERR_LOCK;
+        return err_wrap(err, "not a lock");
     }
     return rc == 0 ? take_tree(tree, path, out, err) : rc;
 }

@@ -133,6 +133,42 @@ def test_keys(place):
     expect("not among the allowed" in run.stderr, run.stderr)
 
 
+def test_in_the_way(place):
+    """Whatever lies where the lock belongs stays, byte by byte, and its own cause is named; --replace gives it up."""
+    grid = prepare(place)
+    alice, bob = key(place, "alice"), key(place, "bob")
+    signer = place.ctl_json("lock", grid, "--key", alice)["signed_by"]
+    with open(grid + ".lock", encoding="utf-8") as f:
+        good = f.read()
+    lock = json.loads(good)
+    other = json.loads(good)
+    other["locked"]["plan"]["program"]["question"] = "Another?"
+    cases = (
+        ("another's signature", good, 1, signer),
+        ("no JSON", "garbage\n", LOCK, "not a lock"),
+        ("empty", "", LOCK, "not a lock"),
+        ("JSON of something else", "{}", LOCK, "is not a lock"),
+        ("a newer version", json.dumps({**lock, "schema": 2}), 1, "another version"),
+        ("changed by hand", json.dumps(other), LOCK, "changed after locking"),
+        ("a signature of other bytes", json.dumps({**lock, "time": "2020-01-01T00:00:00.000Z"}), LOCK, "signature does not hold"),
+        ("from the future", json.dumps({**lock, "time": "2199-01-01T00:00:00.000Z", "signature": None}), LOCK, "clock"),
+    )
+    for what, lies_there, code, word in cases:
+        place.write(grid + ".lock", lies_there)
+        run = place.ctl("lock", grid, "--key", bob, wanted=code)
+        expect(word in run.stderr and "--replace" in run.stderr, f"{what}: {run.stderr}")
+        expect(("locked already" in run.stderr) == (what == "another's signature"), f"{what}: {run.stderr}")
+        with open(grid + ".lock", encoding="utf-8") as f:
+            equal(f.read(), lies_there, what)
+        expect(place.ctl_json("lock", grid, "--key", bob, "--replace")["signed_by"] not in (None, signer), what)
+    place.write(grid + ".lock", good)
+    with open(grid, encoding="utf-8") as f:
+        plan = f.read()
+    place.write(grid, plan.replace('question = "', 'question = "Another: ', 1))
+    run = place.ctl("lock", grid, wanted=1)
+    expect("other values" in run.stderr and signer in run.stderr, run.stderr)
+
+
 def test_closed_streams(place):
     """Whoever starts us may have closed the standard streams: what is signed and checked is the lock all the same."""
     grid = prepare(place)
@@ -165,6 +201,8 @@ def test_git(place):
     tool(place, *git, "commit", "-q", "-m", "all")
     head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
     equal(place.ctl_json("lock", grid)["git"], {"commit": head, "clean": True}, "git of a clean tree")
+    answer = place.ctl_json("lock", grid, "--timestamp", "--key", key(place, "alice"))
+    equal(answer["git"], {"commit": head, "clean": True}, "git beside the lock of before")
     with open(grid, "a", encoding="utf-8") as f:
         f.write("# a comment\n")
     os.remove(grid + ".lock")
@@ -199,4 +237,4 @@ def test_timestamp(place):
 
 if not shutil.which("ssh-keygen"):
     lab.skip("no ssh-keygen here")
-lab.main(test_required, test_not_covered, test_by_hand, test_keys, test_closed_streams, test_git, test_timestamp)
+lab.main(test_required, test_not_covered, test_by_hand, test_keys, test_in_the_way, test_closed_streams, test_git, test_timestamp)

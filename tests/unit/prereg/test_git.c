@@ -46,10 +46,13 @@ static char *folder_of(void **state)
     return *state;
 }
 
+/* What the caller wrote itself; a name is no pattern. */
+static const char *const own[] = {"g[1].lock", "g[1].lock.tsq", NULL};
+
 /* "clean", "not clean" or "null"; the commit must be git's own HEAD. */
 static const char *state_of(const char *folder, struct strbuf *note)
 {
-    cJSON *state = git_state(folder, note);
+    cJSON *state = git_state(folder, own, note);
     const char *text = "null";
     if (cJSON_IsObject(state)) {
         text = cJSON_IsTrue(json_member(state, "clean")) ? "clean" : "not clean";
@@ -96,6 +99,26 @@ static void test_states(void **state)
     free(folder);
 }
 
+static void test_own_files(void **state)
+{
+    char *folder = path_join(folder_of(state), "own");
+    struct err err;
+    assert_int_equal(dir_make(folder, 0700, &err), 0);
+    program_run(folder,
+                GIT "init -q; mkdir d; echo a > a; echo b > d/b; git add .;" GIT "commit -q -m a");
+    assert_state(folder, "echo x > 'g[1].lock'; echo x > 'g[1].lock.tsq'", "clean");
+    assert_state(folder, "echo x > g1.lock", "not clean");
+    assert_state(folder, "rm g1.lock; git add .; " GIT "commit -q -m lock", "clean");
+    assert_state(folder, "echo y > 'g[1].lock'", "clean");
+    assert_state(folder, "echo y >> a", "not clean");
+    assert_state(folder, "git checkout -q .", "clean");
+    char *inner = path_join(folder, "d");
+    assert_state(inner, "echo x > 'g[1].lock'", "clean");
+    assert_state(inner, "echo y > '../g[1].lock'", "not clean"); /* of another folder */
+    free(inner);
+    free(folder);
+}
+
 /* Each way in which a repository can name a program that a plain `git status` would run. */
 static void test_hostile_repository(void **state)
 {
@@ -137,7 +160,7 @@ static void test_no_answer(void **state)
     strbuf_clear(&note);
     char *path = xstrdup(getenv("PATH"));
     assert_int_equal(setenv("PATH", folder, 1), 0);
-    cJSON *got = git_state(folder, &note);
+    cJSON *got = git_state(folder, own, &note);
     assert_int_equal(setenv("PATH", path, 1), 0);
     assert_true(cJSON_IsNull(got));
     assert_true(note.len > 0);
@@ -151,6 +174,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_states),
+        cmocka_unit_test(test_own_files),
         cmocka_unit_test(test_hostile_repository),
         cmocka_unit_test(test_no_answer),
     };

@@ -109,7 +109,7 @@ static void test_another_lock_is_not_overwritten(void **state)
     assert_int_equal(lock_write(changed, w->lock_path, false, &err), ERR_EXISTS);
     assert_int_equal(lock_write(changed, w->lock_path, true, &err), 0);
     free(scratch_write(w->folder, "grid.toml.lock", "not a lock", 0600));
-    assert_int_equal(lock_write(lock, w->lock_path, false, &err), ERR_EXISTS);
+    assert_int_equal(lock_write(lock, w->lock_path, false, &err), ERR_LOCK);
     lock_free(changed);
     lock_free(lock);
     program_free(other);
