@@ -3,10 +3,12 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/text.h"
+#include "base/xalloc.h"
 
 void fault_clear(struct fault *f)
 {
@@ -130,19 +132,51 @@ static int compare_member(struct comparing *c, const char *key, size_t index,
     return rc;
 }
 
+/* An object's members by name: objects may come from anywhere, with any number of members. */
+struct members {
+    const cJSON **list;
+    size_t n;
+};
+
+static int by_key(const void *a, const void *b)
+{
+    return strcmp((*(const cJSON *const *)a)->string, (*(const cJSON *const *)b)->string);
+}
+
+static void members_of(struct members *m, const cJSON *o)
+{
+    m->n = 0;
+    m->list = xcalloc((size_t)cJSON_GetArraySize(o) + 1, sizeof(const cJSON *));
+    for (const cJSON *child = o->child; child != NULL; child = child->next) {
+        m->list[m->n++] = child;
+    }
+    qsort(m->list, m->n, sizeof(const cJSON *), by_key);
+}
+
+static const cJSON *find_member(const struct members *m, const cJSON *like)
+{
+    const cJSON **at = bsearch(&like, m->list, m->n, sizeof(const cJSON *), by_key);
+    return at == NULL ? NULL : *at;
+}
+
 static int compare_objects(struct comparing *c, const cJSON *expected, const cJSON *found)
 {
+    struct members of[2];
     int rc = 0;
+    members_of(&of[0], expected);
+    members_of(&of[1], found);
     for (const cJSON *m = expected->child; rc == 0 && m != NULL; m = m->next) {
-        const cJSON *pair[2] = {m, json_member(found, m->string)};
+        const cJSON *pair[2] = {m, find_member(&of[1], m)};
         rc = compare_member(c, m->string, 0, pair);
     }
     for (const cJSON *m = found->child; rc == 0 && m != NULL; m = m->next) {
-        if (json_member(expected, m->string) == NULL) {
+        if (find_member(&of[0], m) == NULL) {
             const cJSON *pair[2] = {NULL, m};
             rc = compare_member(c, m->string, 0, pair);
         }
     }
+    free(of[0].list);
+    free(of[1].list);
     return rc;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "ctl/receipt/history_rules.h"
 #include "state/line.h"
 
 struct reading {
@@ -210,9 +211,6 @@ static int take_start(struct reading *r, const struct state_row *row)
         return fault_differs_int(r->f, "attempt.no", (long long)t->n_attempts + 1, row->attempt.no);
     }
     t->n_attempts++;
-    if (h->first_start.ms == 0 || row->time.ms < h->first_start.ms) {
-        h->first_start = row->time;
-    }
     ARRAY_GROW(h->attempts, h->n_attempts, h->cap_attempts);
     h->attempts[h->n_attempts++] = (struct history_attempt){.task = row->task, .row = row->attempt};
     t->live = h->n_attempts;
@@ -229,6 +227,10 @@ static int take_end(struct reading *r, const struct state_row *row)
     }
     if (strcmp(a->row.id, row->attempt.id) != 0) {
         return fault_differs(r->f, "attempt.id", a->row.id, row->attempt.id);
+    }
+    int rc = history_check_attempt(r->h, r->locked, row, &a->row, r->f);
+    if (rc != 0) {
+        return rc;
     }
     a->row = row->attempt;
     t->live = 0;
@@ -293,6 +295,7 @@ static int take_program_row(struct reading *r, const cJSON *line, const struct s
 {
     struct history *h = r->h;
     int rc = check_status(r, &row->status);
+    rc = rc == 0 ? history_check_program(h, row, r->f) : rc;
     if (rc != 0) {
         return rc;
     }
@@ -310,8 +313,7 @@ static int take_program_row(struct reading *r, const cJSON *line, const struct s
         }
     }
     const cJSON *amendment = json_member(line, "amendment");
-    if (amendment != NULL &&
-        (!cJSON_IsObject(amendment) || json_member(amendment, "row") != NULL)) {
+    if (amendment != NULL && (row->kind != ROW_AMENDED || json_member(amendment, "row") != NULL)) {
         return fault_says(r->f, "\"amendment\" is not what a row says of one");
     }
     if (amendment != NULL) {
@@ -395,6 +397,13 @@ static int take_row(struct reading *r, const cJSON *line)
     }
     if (!row_kind_is_of_task(row.kind)) {
         return take_program_row(r, line, &row);
+    }
+    if (row.kind == ROW_ATTEMPT_STARTED) {
+        int rc = history_check_attempt(r->h, r->locked, &row, NULL, r->f);
+        if (rc != 0) {
+            return rc;
+        }
+        history_note_start(r->h, &row);
     }
     if (json_member(json_member(line, "task"), "apparatus") != NULL) {
         return take_check_row(r, line, &row);

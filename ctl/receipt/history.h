@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "ctl/receipt/files.h"
+#include "prereg/access.h"
 #include "prereg/lock.h"
 #include "prereg/program.h"
 #include "state/rows.h"
@@ -47,7 +48,8 @@ struct history {
     struct program_row status;
     size_t verdict_row;           /* 0: none */
     bool unverified;              /* it was made from files after the daemon's own was lost */
-    struct wall_time first_start; /* of an attempt; 0: none */
+    struct wall_time first_start; /* of an attempt, checks of the apparatus too; 0: none */
+    enum access_level access;     /* that the attempts so far amount to */
     cJSON *amended;               /* array: {"number","head","level"}, and "row" of the journal */
     cJSON *unblindings;           /* array of texts, as provenance.json has them */
     cJSON *runs;                  /* array of [run] as it was set: {"row","run"} */

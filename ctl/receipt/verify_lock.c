@@ -19,18 +19,20 @@ static int bad_plan(struct verifying *v, const struct diag *diag, const struct e
     return fault_from(v->f, err);
 }
 
+/* Out of the listing, like all else here; the path is for messages. */
 static int load_plan(struct verifying *v)
 {
     struct diag diag;
     struct err err;
+    struct strbuf text = STRBUF_INIT;
     char *path = files_path(&v->files, RECEIPT_GRID);
     diag_init(&diag, RECEIPT_GRID);
-    fault_at(v->f, RECEIPT_GRID, 0);
-    int rc = program_load(path, &v->program, &diag, &err);
-    if (rc != 0) {
+    int rc = files_read(&v->files, RECEIPT_GRID, &text, v->f);
+    if (rc == 0 && program_parse(text.buf, text.len, path, &v->program, &diag, &err) != 0) {
         rc = bad_plan(v, &diag, &err);
     }
     diag_release(&diag);
+    strbuf_release(&text);
     free(path);
     return rc;
 }
@@ -80,41 +82,89 @@ static int check_nothing_beyond(struct verifying *v)
     return 0;
 }
 
-/* The message begins with the path of the file that it is about: the lock, or an amendment. */
+/* The message begins with the name of the file that it is about. */
 static int bad_lock(struct verifying *v, struct err *err)
 {
-    const size_t n = strlen(v->files.folder);
-    if (strncmp(err->msg, v->files.folder, n) == 0 && err->msg[n] == '/') {
-        const char *name = err->msg + n + 1;
-        const char *end = strstr(name, ": ");
-        char at[RECEIPT_NAME_MAX + 1];
-        (void)snprintf(at, sizeof(at), "%.*s", end == NULL ? 0 : (int)(end - name), name);
-        if (files_have(&v->files, at)) {
-            fault_at(v->f, at, 0);
-            memmove(err->msg, end + 2, strlen(end + 2) + 1);
-        }
+    static const char prefix[] = RECEIPT_LOCK ": ";
+    const size_t n = sizeof(prefix) - 1;
+    if (strncmp(err->msg, prefix, n) == 0) {
+        memmove(err->msg, err->msg + n, strlen(err->msg + n) + 1);
     }
     return fault_from(v->f, err);
+}
+
+static int read_lock(struct verifying *v)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err err;
+    int rc = files_read(&v->files, RECEIPT_LOCK, &text, v->f);
+    if (rc == 0 && lock_parse(text.buf, text.len, RECEIPT_LOCK, &v->lock, &err) != 0) {
+        rc = bad_lock(v, &err);
+    }
+    strbuf_release(&text);
+    return rc;
+}
+
+/* The highest number that a file of amendments/ has. */
+static size_t last_amendment(const struct verifying *v)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < v->files.n; i++) {
+        const char *name = v->files.items[i].name;
+        const size_t len = strlen(name);
+        if (strncmp(name, "amendments/", 11) == 0 && strcmp(name + len - 5, ".json") == 0) {
+            n = strtoul(name + 11, NULL, 10); /* they are in order */
+        }
+    }
+    return n;
+}
+
+static int read_amendment(struct verifying *v, struct amendment_chain *chain)
+{
+    struct err err;
+    cJSON *amendment = NULL;
+    char *name = amendment_file(AMENDMENT_FOLDER, chain->n + 1, "json");
+    int rc = files_read_json(&v->files, name, &amendment, v->f);
+    if (rc == 0 && amendments_append(chain, v->lock->root, amendment, &err) != 0) {
+        cJSON_Delete(amendment);
+        rc = fault_from(v->f, &err);
+    }
+    free(name);
+    return rc;
+}
+
+static int read_amendments(struct verifying *v)
+{
+    struct amendment_chain chain;
+    const size_t n = last_amendment(v);
+    int rc = 0;
+    amendments_begin(v->lock, &chain);
+    while (rc == 0 && chain.n < n) {
+        rc = read_amendment(v, &chain);
+    }
+    if (rc == 0) {
+        lock_take_amendments(v->lock, &chain);
+    }
+    amendments_release(&chain);
+    return rc;
 }
 
 int verify_lock(struct verifying *v)
 {
     struct err err;
     int rc = load_plan(v);
+    rc = rc == 0 ? read_lock(v) : rc;
+    rc = rc == 0 ? read_amendments(v) : rc;
+    rc = rc == 0 ? check_kind(v) : rc;
+    rc = rc == 0 ? check_nothing_beyond(v) : rc;
     if (rc != 0) {
         return rc;
     }
-    fault_at(v->f, RECEIPT_LOCK, 0);
-    if (lock_read_amended(v->files.folder, &v->lock, &err) != 0) {
-        return bad_lock(v, &err);
+    fault_at(v->f, RECEIPT_GRID, 0);
+    if (lock_verify(v->program, v->lock, LOCK_PLAN, NULL, NULL, &err) != 0) {
+        return fault_from(v->f, &err);
     }
-    rc = check_kind(v);
-    rc = rc == 0 ? check_nothing_beyond(v) : rc;
-    fault_at(v->f, rc == 0 ? RECEIPT_GRID : v->f->file, 0);
-    if (rc == 0 && lock_verify(v->program, v->lock, LOCK_PLAN, NULL, NULL, &err) != 0) {
-        rc = fault_from(v->f, &err);
-    }
-    return rc == 0 ? check_last_text(v) : rc;
+    return check_last_text(v);
 }
 
 int verify_amended(struct verifying *v)

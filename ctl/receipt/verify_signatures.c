@@ -1,5 +1,6 @@
 /* Who signed what, and when a third party saw the lock. */
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/xalloc.h"
@@ -155,6 +156,16 @@ static void judge_stamp(struct verifying *v, const struct timestamp_check *check
     }
 }
 
+/* The message begins with the path, which is none of the receipt's. */
+static int bad_stamp(struct verifying *v, const char *path, struct err *err)
+{
+    const size_t n = strlen(path);
+    if (strncmp(err->msg, path, n) == 0 && strncmp(err->msg + n, ": ", 2) == 0) {
+        memmove(err->msg, err->msg + n + 2, strlen(err->msg + n + 2) + 1);
+    }
+    return fault_from(v->f, err);
+}
+
 int verify_timestamp(struct verifying *v)
 {
     struct timestamp_check check = {0};
@@ -167,17 +178,28 @@ int verify_timestamp(struct verifying *v)
                           "believe");
         return 0;
     }
-    char *of = files_path(&v->files, RECEIPT_LOCK);
-    char *tsr = files_path(&v->files, RECEIPT_TSR);
-    fault_at(v->f, RECEIPT_TSR, 0);
+    /* what is checked is what was opened, whatever stands at its name by now */
+    const int lock = files_open_one(&v->files, RECEIPT_LOCK);
+    const int stamp = files_open_one(&v->files, RECEIPT_TSR);
+    char *of = xasprintf("/proc/self/fd/%d", lock);
+    char *tsr = xasprintf("/proc/self/fd/%d", stamp);
     int rc = 0;
-    if (timestamp_check(of, tsr, v->spec->ca, &check, &err) != 0) {
-        rc = fault_from(v->f, &err);
+    fault_at(v->f, RECEIPT_TSR, 0);
+    if (lock < 0 || stamp < 0) {
+        rc = fault_says(v->f, "was changed while the receipt was read");
+    } else if (timestamp_check(of, tsr, v->spec->ca, &check, &err) != 0) {
+        rc = bad_stamp(v, tsr, &err);
     } else {
         judge_stamp(v, &check);
     }
     timestamp_check_release(&check);
     free(of);
     free(tsr);
+    if (lock >= 0) {
+        (void)close(lock);
+    }
+    if (stamp >= 0) {
+        (void)close(stamp);
+    }
     return rc;
 }

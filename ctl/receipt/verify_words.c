@@ -63,6 +63,9 @@ static void about_maker(const struct verifying *v, cJSON *list)
     }
     if (!v->is_stamped) {
         json_push_string(list, "When it was made: the times are its maker's word.");
+    } else {
+        json_push_string(list, "That the first attempt started after the time stamp: when attempts "
+                               "started is their maker's word.");
     }
 }
 

@@ -404,6 +404,7 @@ static int finish(struct maker *k)
     struct program_row status = {.unsealed = true};
     char *path = path_join(k->folder, "report/verdict.json");
     int rc = push_status(k, ROW_UNSEALED, &status);
+    rc = rc == 0 ? push_status(k, ROW_PAUSED, &status) : rc;
     rc = rc == 0 ? verdict_compute(&k->evidence, k->lock->root, k->lock->head, &v, k->err) : rc;
     rc = rc == 0 ? verdict_pretty(&v, &text, k->err) : rc;
     strbuf_addc(&text, '\n');
