@@ -40,7 +40,7 @@ static int prepare(const struct ctl_options *o, cJSON **answer, struct err *err)
     cJSON *params = json_object();
     char *path = path_absolute(NULL, o->args[0]);
     int rc = proof_run(o->args[0], o->no_run, &proof, err);
-    if (rc != 0) {
+    if (rc != 0 || o->no_run) {
         diag_print(&proof.diag, stderr);
     }
     if (rc == 0) {

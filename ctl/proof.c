@@ -31,6 +31,9 @@ static int prove(struct proof *proof, bool no_run, struct err *err)
         }
         describe_check_metrics(p, proof->describe.json, &proof->diag);
     }
+    if (no_run || proof->described) {
+        describe_check_items(p, no_run ? NULL : proof->describe.json, &proof->diag);
+    }
     const cJSON *said = proof->described ? proof->describe.json : NULL;
     int rc = check_run(p, said, &proof->report, &proof->diag, err);
     proof->has_report = rc == 0;

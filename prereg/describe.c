@@ -319,3 +319,37 @@ void describe_check_metrics(const struct program *p, const cJSON *json, struct d
         }
     }
 }
+
+/* Said of the first condition that is otherwise. */
+static void check_items(const struct program *p, const cJSON *json, const struct measure *m,
+                        struct diag *diag)
+{
+    const bool of_group = strchr(m->metric, ':') != NULL;
+    for (size_t c = 0; c < p->n_conditions; c++) {
+        double items = 0;
+        if (!describe_fact(describe_find(json, p, c, m->stage), "items", &items)) {
+            continue;
+        }
+        if (of_group ? (double)m->items > items : (double)m->items != items) {
+            diag_add(diag, DIAG_ERROR, m->items_place.line, m->items_place.column,
+                     "measure.%s: %lld items, and stage \"%s\" scores %.15g (at %s)", m->name,
+                     (long long)m->items, p->stages[m->stage].name, items, p->conditions[c].name);
+            return;
+        }
+    }
+}
+
+void describe_check_items(const struct program *p, const cJSON *json, struct diag *diag)
+{
+    for (size_t i = 0; i < p->n_measures; i++) {
+        const struct measure *m = &p->measures[i];
+        if (m->has_items && json == NULL) {
+            diag_add(diag, DIAG_NOTE, m->items_place.line, m->items_place.column,
+                     "the items of measures were not checked: no worker was asked (--no-run)");
+            return;
+        }
+        if (m->has_items) {
+            check_items(p, json, m, diag);
+        }
+    }
+}

@@ -75,6 +75,9 @@ static void load_measure(struct load *l, const struct toml_node *t)
         m->metric = metric == NULL ? "" : metric;
     }
     m->has_items = load_int(l, t, "items", (int64_t[]){1, JSON_INT_MAX}, &m->items);
+    if (m->has_items) {
+        m->items_place = load_place(toml_member(t, "items"));
+    }
     (void)load_bool(l, t, "counted", &m->counted);
     size_t word = 0;
     (void)load_word(l, t, "better", better, &word);

@@ -26,6 +26,7 @@ struct measure {
     bool counted;      /* default true */
     bool lower_better; /* better = "lower" */
     struct place place;
+    struct place items_place;
 };
 
 struct setting { /* a factor pinned to a level */

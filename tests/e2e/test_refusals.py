@@ -51,6 +51,17 @@ def test_bad_toml(place):
         place.ctl("check", "--no-run", bad, wanted=INVALID)
 
 
+def test_items(place):
+    """Fewer items than the measure says would end undetermined: check and amend say so before, with the place."""
+    grid = place.prepare("micro")
+    note = place.ctl("check", "--no-run", grid).stderr
+    expect("note: the items of measures were not checked" in note, f"--no-run says nothing of items: {note}")
+    place.edit(grid, 'data = "grammar", limit = 60', 'data = "grammar", limit = 50')
+    for command in (["check", grid], ["lock", grid], ["amend", grid, "--reason", "fewer"]):
+        said = place.ctl(*command, wanted=INVALID).stderr
+        expect(any(line.startswith(grid + ":") and "60 items" in line and "scores 50" in line for line in said.splitlines()), said)
+
+
 def test_absurd_programs(place):
     """10^6 cells, a factor without levels, a hole and a clash in the table, a floor under chance."""
     cases = {
@@ -68,6 +79,7 @@ def test_absurd_programs(place):
         "missing worker": ('["prereg-train"]', '["prereg-trane"]'),
         "bad parameter": ("heads        = 4", "heads        = 5"),
         "unknown metric": ("grammar.acc", "grammar.accuracy"),
+        "other items": ('data = "grammar", limit = 60', 'data = "grammar", limit = 50'),
     }
     for name, (old, new) in cases.items():
         folder = place.path(name.replace(" ", "_"))
@@ -186,6 +198,6 @@ def test_output_to_a_full_disk(place):
     equal(run.returncode, ANY, "exit code of a command whose output went nowhere")
 
 
-lab.main(test_usage, test_no_daemon, test_bad_toml, test_absurd_programs, test_wrong_things_in_the_way,
+lab.main(test_usage, test_no_daemon, test_bad_toml, test_items, test_absurd_programs, test_wrong_things_in_the_way,
          test_init_does_not_overwrite, test_lock, test_two_daemons, test_state_of_another_version, test_socket,
          test_output_to_a_full_disk)

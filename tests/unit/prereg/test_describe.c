@@ -84,6 +84,48 @@ static void test_a_metric_that_is_not_there(void **state)
     answer_release(&a);
 }
 
+static void test_items(void **state)
+{
+    static const struct {
+        const char *metric;
+        const char *script;
+        const char *said; /* NULL: nothing */
+    } cases[] = {
+        {"score.acc", "echo '{\"facts\":{\"items\":60}}'", NULL},
+        {"score.acc", "echo '{\"facts\":{\"items\":50}}'",
+         "measure.acc: 60 items, and stage \"score\" scores 50 (at arch=dense)"},
+        {"score.acc", "echo '{\"facts\":{\"items\":70}}'",
+         "measure.acc: 60 items, and stage \"score\" scores 70 (at arch=dense)"},
+        {"score.acc:stem", "echo '{\"facts\":{\"items\":70}}'", NULL},
+        {"score.acc:stem", "echo '{\"facts\":{\"items\":50}}'",
+         "measure.acc: 60 items, and stage \"score\" scores 50 (at arch=dense)"},
+        {"score.acc", "echo '{\"facts\":{\"items\":\"60\"}}'", NULL},
+        {"score.acc", "echo '{}'", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct answer a = ask(cases[i].script, 0);
+        struct measure *m = &a.p->measures[0];
+        m->metric_text = cases[i].metric;
+        m->metric = cases[i].metric + strlen("score.");
+        m->has_items = true;
+        m->items = 60;
+        m->items_place = (struct place){7, 9};
+        describe_check_items(a.p, a.describe.json, &a.diag);
+        assert_int_equal(a.diag.n_errors, cases[i].said == NULL ? 0 : 1);
+        if (cases[i].said != NULL) {
+            assert_string_equal(a.diag.items[0].msg, cases[i].said);
+            assert_int_equal(a.diag.items[0].line, 7);
+            assert_int_equal(a.diag.items[0].column, 9);
+        }
+        size_t before = a.diag.n_items;
+        describe_check_items(a.p, NULL, &a.diag);
+        assert_int_equal(a.diag.n_items, before + 1);
+        assert_int_equal(a.diag.items[before].level, DIAG_NOTE);
+        answer_release(&a);
+    }
+}
+
 static void test_answers(void **state)
 {
     (void)state;
@@ -155,8 +197,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_good_worker), cmocka_unit_test(test_a_metric_that_is_not_there),
-        cmocka_unit_test(test_answers),       cmocka_unit_test(test_said_once),
-        cmocka_unit_test(test_no_worker),
+        cmocka_unit_test(test_items),         cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_said_once),     cmocka_unit_test(test_no_worker),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
