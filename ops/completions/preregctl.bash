@@ -8,63 +8,75 @@ _preregctl_tasks() {
     preregctl cells 2>/dev/null | sed -n '2,$s/^\([^ ]*\/[^ ]*\) .*/\1/p'
 }
 
+_preregctl_commands() {
+    preregctl help 2>/dev/null | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p'
+}
+
+# What may stand where the help says $1, of what begins with $2; 1 for a word that nobody knows. Sets `files` where these
+# are names of files.
+_preregctl_offer() {
+    local words='' ending=${1##*.}
+    case "$1" in
+    COMMAND) words=$(_preregctl_commands) ;;
+    PROGRAM) words=$(_preregctl_programs) ;;
+    TASK) words=$(_preregctl_tasks) ;;
+    CELL) words=$(_preregctl_tasks | sed '/^apparatus\//d; s|/[^/]*$||' | sort -u) ;;
+    STAGE) words=$(_preregctl_tasks | sed '/^apparatus\//d; s|.*/||' | sort -u) ;;
+    NAME) words=$(preregctl init --list 2>/dev/null | sed 's/ .*//') ;;
+    N | TIME | TEXT) ;;
+    FOLDER | STATE) files=yes ;;
+    FILE | GLOB)
+        files=yes
+        mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$2")
+        return 0
+        ;;
+    *.TOML | *.JSON | *.tar)
+        files=yes
+        mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -X "!*.${ending,,}" -- "$2")
+        ;;
+    *) return 1 ;;
+    esac
+    if [ -n "$files" ]; then
+        mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -d -- "$2")
+    fi
+    mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$words" -- "$2")
+}
+
+# Options and arguments are read off `preregctl help COMMAND`: no list of them stands here that could be older.
 _preregctl() {
-    local cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]-} words=
+    local cur=${COMP_WORDS[COMP_CWORD]} help value='' kinds='' files='' i place=0 kind
+    local -a arguments
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words="init check lock amend diff status cells explain logs retry cancel pause resume unblind verdict report rebuild replay import export verify sign rerun calibration stop
-            help version"
-    else
-        case "$command:$cur" in
-        init:*)
-            if [ "${COMP_WORDS[COMP_CWORD - 1]}" = --template ]; then
-                words=$(preregctl init --list 2>/dev/null | sed 's/ .*//')
-            elif [[ $cur == -* ]]; then
-                words="--template --list --help"
-            else
-                mapfile -t COMPREPLY < <(compgen -d -- "$cur")
-                compopt -o filenames
-                return
-            fi
-            ;;
-        check:-*) words="--json --no-run --explain --help" ;;
-        lock:-*) words="--json --key --timestamp --replace --verify --allowed-signers --ca --help" ;;
-        replay:-*) words="--json --out --replace --state --help" ;;
-        export:-*) words="--json --out --state --help" ;;
-        verify:-*) words="--json --allowed-signers --ca --state --help" ;;
-        rerun:-*) words="--json --program --stage --out --keep --state --help" ;;
-        sign:-*) words="--json --key --state --help" ;;
-        import:-*) words="--json --out --pattern --samples --records --label --replace --state --help" ;;
-        status:-*) words="--json --watch --interval --all --state --help" ;;
-        logs:-*) words="--json --follow --lines --attempt --program --state --help" ;;
-        explain:-* | retry:-*) words="--json --program --state --help" ;;
-        cancel:-*) words="--json --program --all --state --help" ;;
-        amend:-*) words="--json --reason --program --key --no-run --dry-run --state --help" ;;
-        diff:-*) words="--json --program --state --help" ;;
-        unblind:-*) words="--json --reason --state --help" ;;
-        stop:-*) words="--json --kill --state --help" ;;
-        *:-*) words="--json --state --help" ;;
-        check:* | lock:* | replay:* | import:*)
-            mapfile -t COMPREPLY < <(compgen -f -X '!*.@(toml|json)' -- "$cur")
-            compopt -o filenames
-            return
-            ;;
-        amend:* | diff:*)
-            mapfile -t COMPREPLY < <(
-                compgen -f -X '!*.toml' -- "$cur"
-                compgen -d -- "$cur"
-                [ "$command" = amend ] || compgen -W "$(_preregctl_programs)" -- "$cur"
-            )
-            compopt -o filenames
-            return
-            ;;
-        status:* | cells:* | pause:* | resume:* | unblind:* | verdict:* | report:*) words=$(_preregctl_programs) ;;
-        rerun:*) words=$(_preregctl_tasks | sed '/^apparatus\//d; s|/[^/]*$||' | sort -u) ;;
-        explain:* | logs:* | retry:* | cancel:*) words=$(_preregctl_tasks) ;;
-        help:*) words="init check lock amend diff status cells explain logs retry cancel pause resume unblind verdict report rebuild replay import export verify sign rerun calibration stop" ;;
-        esac
+        _preregctl_offer COMMAND "$cur"
+        return
     fi
-    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+    help=$(preregctl help "${COMP_WORDS[1]}" 2>/dev/null) || return
+    for ((i = 2; i < COMP_CWORD; i++)); do
+        value=
+        if [[ ${COMP_WORDS[i]} =~ ^--?[a-z-]+$ ]]; then
+            value=$(sed -n "s/^  .*${COMP_WORDS[i]},\{0,1\} \(--[a-z-]* \)\{0,1\}\([A-Z][A-Z]*\) .*/\2/p" <<<"$help")
+            [ -z "$value" ] || i=$((i + 1))
+        else
+            place=$((place + 1))
+        fi
+    done
+    if [ "$i" -gt "$COMP_CWORD" ]; then
+        kinds=$value
+    elif [[ $cur == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$(sed -n 's/^  \(-., \|    \)\(--[a-z-]*\) .*/\2/p' <<<"$help")" -- "$cur")
+        return
+    else
+        read -r -a arguments < <(sed -n '1s/^usage: preregctl [a-z]* \(.*\)\[OPTION….*/\1/p' <<<"$help" | tr -d '[]')
+        if [ "$place" -ge "${#arguments[@]}" ] && [[ ${arguments[*]} == *… ]]; then
+            place=$((${#arguments[@]} - 1))
+        fi
+        kinds=${arguments[place]-}
+    fi
+    for kind in ${kinds//|/ }; do
+        _preregctl_offer "${kind%…}" "$cur"
+    done
+    [ -z "$files" ] || compopt -o filenames
 }
 # "=" and "," are part of a task's name.
 COMP_WORDBREAKS=${COMP_WORDBREAKS//=/}

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""What preregctl says of its commands, held against what the completion offers and what the manual page tells."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import lab
+from lab import equal, expect
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+COMPLETION = os.path.join(ROOT, "ops", "completions", "preregctl.bash")
+MANUAL = os.path.join(ROOT, "ops", "man", "preregctl.1")
+
+
+def commands(place):
+    """name -> (arguments of the usage line, {option: (letter or None, operand or None)})"""
+    found = {}
+    for name in re.findall(r"^  ([a-z]+) ", place.ctl("help").stdout, re.M):
+        text = place.ctl("help", name).stdout
+        usage = re.match(rf"usage: preregctl {name}( .*)? \[OPTION…\]\n", text)
+        options = re.findall(r"^  (?:-(.), |    )--([a-z-]+) ([A-Z]+ )?", text, re.M)
+        found[name] = ((usage[1] or "").split(), {o: (letter or None, value.strip() or None) for letter, o, value in options})
+    expect(len(found) > 20, f"{len(found)} commands")
+    return found
+
+
+def bash(place, script, *arguments):
+    text = f"compopt() {{ :; }}; complete() {{ :; }}; . '{COMPLETION}'; {script}"
+    env = {**place.env, "PATH": f"{place.bin}:{place.env['PATH']}"}
+    os.makedirs(place.path("here"), exist_ok=True)
+    return subprocess.run(["bash", "-c", text, "bash", *arguments], cwd=place.path("here"), env=env, capture_output=True, text=True, timeout=60)
+
+
+def complete(place, *words):
+    """What the completion offers for the last of the words."""
+    run = bash(place, 'COMP_WORDS=(preregctl "$@"); COMP_CWORD=$#; _preregctl; printf "%s\\n" "${COMPREPLY[@]}"', *words)
+    equal(run.stderr, "", f"completing {words}")
+    return sorted(set(run.stdout.split("\n")) - {""})
+
+
+def test_options(place):
+    known = commands(place)
+    equal(complete(place, ""), sorted(known), "commands")
+    equal(complete(place, "help", ""), sorted(known), "commands of help")
+    for name, (_, options) in known.items():
+        equal(complete(place, name, "--"), sorted("--" + o for o in options), f"options of {name}")
+
+
+def test_arguments(place):
+    """Every word that stands for a value is one that the completion knows; and the values are of its kind."""
+    known = commands(place)
+    words = {w for arguments, _ in known.values() for a in arguments for w in re.split(r"[|\[\]…]+", a)}
+    words |= {value for _, options in known.values() for _, value in options.values()}
+    for word in sorted(words - {"", None}):
+        run = bash(place, 'COMPREPLY=(); files=; _preregctl_offer "$1" ""', word)
+        equal((run.returncode, run.stderr), (0, ""), f"the completion on {word}")
+    expect(bash(place, 'COMPREPLY=(); files=; _preregctl_offer "$1" ""', "NONSENSE").returncode != 0, "any word is known")
+    for name in ("a.toml", "b.json", "c.tar", "d.txt", "folder/e"):
+        place.write(os.path.join("here", name), "")
+    equal(complete(place, "check", "a"), ["a.toml"], "check")
+    expect("b.json" in complete(place, "replay", "a.toml", ""), "the second argument of replay")
+    expect("a.toml" not in complete(place, "replay", "a.toml", ""), "the second argument of replay")
+    equal(complete(place, "replay", "a.toml", "b.json", ""), [], "there is no third")
+    equal(complete(place, "lock", "--key", "d"), ["d.txt"], "a key")
+    equal(complete(place, "import", "--label", "x", "a"), ["a.toml"], "the first argument behind an option with a value")
+    equal(complete(place, "verify", "c"), ["c.tar"], "a receipt")
+    equal(complete(place, "calibration", "x", "y", "fold"), ["folder"], "one more of many")
+    expect("minimal" in complete(place, "init", "--template", ""), "templates")
+    equal(complete(place, "status", "--interval", ""), [], "a time")
+    equal(complete(place, "stop", ""), [], "a command without arguments")
+    equal(complete(place, "nonsense", ""), [], "no command")
+    grid = place.prepare("micro")
+    place.ctl("lock", grid)
+    place.must(lab.OK, "preregd", "submit", grid)
+    program = place.ctl_json("status")["programs"][0]["id"]
+    for words in (["status", ""], ["cells", ""], ["logs", "-p", ""], ["logs", "--program", ""]):
+        equal(complete(place, *words), [program], f"programs of {words}")
+    expect("arch=moe,seed=1/train" in complete(place, "logs", "arch=moe"), "tasks")
+    expect("arch=moe,seed=1" in complete(place, "rerun", "arch=moe"), "cells")
+    equal(complete(place, "rerun", "--stage", "t"), ["train"], "stages")
+
+
+def sections():
+    """name -> the text of its entry under COMMANDS; "" for the common options."""
+    with open(MANUAL, encoding="utf-8") as f:
+        text = f.read().replace("\\-", "-")
+    told = {"": text.split(".SH OPTIONS")[1].split(".SH ")[0]}
+    for entry in text.split(".SH COMMANDS")[1].split(".SH OPTIONS")[0].split("\n.TP\n")[1:]:
+        head = entry.split("\n")[0]
+        for name in re.findall(r'(?:^\.BI? |, " ?)([a-z]+)', re.sub(r"\\f.", "", head)):
+            told[name] = entry
+    return told
+
+
+def test_manual(place):
+    known, told = commands(place), sections()
+    equal(sorted(set(told) - {""}), sorted(known), "commands in the manual page")
+    for name, (_, options) in known.items():
+        named = set(re.findall(r"--([a-z][a-z-]*)", told[name]))
+        equal(named - set(options), set(), f"options of the entry of {name} that it does not take")
+        common = set(re.findall(r"--([a-z][a-z-]*)", told[""]))
+        equal(set(options) - named - common, set(), f"options of {name} that the manual page leaves out")
+
+
+if not shutil.which("bash"):
+    lab.skip("no bash here")
+lab.main(test_options, test_arguments, test_manual)
