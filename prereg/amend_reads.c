@@ -94,18 +94,28 @@ static const char *find_input(const cJSON *plan, const char *contrast)
     return NULL;
 }
 
-static const char *find_reader(const cJSON *plan, const char *contrast)
+static const char *find_in(const cJSON *section, const char *contrast)
 {
-    const char *found = find_input(plan, contrast);
-    const cJSON *validity;
-    cJSON_ArrayForEach(validity, json_member(plan, "validity"))
+    const cJSON *one;
+    cJSON_ArrayForEach(one, section)
     {
-        const cJSON *condition = json_member(validity, "condition");
-        if (found == NULL && reads_bf10(condition, contrast)) {
-            found = condition->valuestring;
+        const cJSON *condition = json_member(one, "condition");
+        if (reads_bf10(condition, contrast)) {
+            return condition->valuestring;
         }
     }
-    return found;
+    return NULL;
+}
+
+static const char *find_binding(const cJSON *plan, const char *contrast)
+{
+    const char *found = find_input(plan, contrast);
+    return found != NULL ? found : find_in(json_member(plan, "validity"), contrast);
+}
+
+static const char *find_forecast(const cJSON *plan, const char *contrast)
+{
+    return find_in(json_member(plan, "forecast"), contrast);
 }
 
 /* ---- both ---- */
@@ -123,7 +133,10 @@ static bool touches(const cJSON *change, const char *before, const char *after)
            strcmp(name->valuestring, after) == 0;
 }
 
-const char *amend_bf10_reader(const cJSON *before, const cJSON *after, const cJSON *change)
+typedef const char *find_fn(const cJSON *plan, const char *contrast);
+
+static const char *find_reader(const cJSON *before, const cJSON *after, const cJSON *change,
+                               find_fn *find)
 {
     const cJSON *contrast;
     cJSON_ArrayForEach(contrast, json_member(before, "contrast"))
@@ -133,11 +146,91 @@ const char *amend_bf10_reader(const cJSON *before, const cJSON *after, const cJS
         if (same_priors(was.priors, is.priors) || !touches(change, was.instrument, is.instrument)) {
             continue;
         }
-        const char *reader = find_reader(before, contrast->string);
-        reader = reader != NULL ? reader : find_reader(after, contrast->string);
+        const char *reader = find(before, contrast->string);
+        reader = reader != NULL ? reader : find(after, contrast->string);
         if (reader != NULL) {
             return reader;
         }
     }
     return NULL;
+}
+
+const char *amend_bf10_reader(const cJSON *before, const cJSON *after, const cJSON *change)
+{
+    return find_reader(before, after, change, find_binding);
+}
+
+const char *amend_forecast_reader(const cJSON *before, const cJSON *after, const cJSON *change)
+{
+    const cJSON *path = json_member(change, "path");
+    const cJSON *part = cJSON_GetArrayItem(path, 1);
+    const cJSON *name = cJSON_GetArrayItem(path, 2);
+    bool of_one = cJSON_IsString(part) && strcmp(part->valuestring, "instrument") == 0 &&
+                  cJSON_IsString(name);
+    const cJSON *forecast;
+    cJSON_ArrayForEach(forecast, json_member(before, "forecast"))
+    {
+        const cJSON *condition = json_member(forecast, "condition");
+        if (of_one && cJSON_IsString(condition) &&
+            amend_text_names(condition->valuestring, "instrument") &&
+            amend_text_names(condition->valuestring, name->valuestring)) {
+            return condition->valuestring;
+        }
+    }
+    return find_reader(before, after, change, find_forecast);
+}
+
+/* ---- measures and files ---- */
+
+const char *amend_metric_owner(const cJSON *plan, const cJSON *change)
+{
+    const cJSON *own = cJSON_GetArrayItem(json_member(change, "path"), 2);
+    const cJSON *metric = json_member(change, "to");
+    const cJSON *measure;
+    cJSON_ArrayForEach(measure, json_member(plan, "measure"))
+    {
+        if (cJSON_IsString(own) && cJSON_IsString(metric) &&
+            strcmp(measure->string, own->valuestring) != 0 &&
+            strcmp(text_of(measure, "metric", ""), metric->valuestring) == 0) {
+            return measure->string;
+        }
+    }
+    return NULL;
+}
+
+bool amend_names_model(const cJSON *plan, const char *file)
+{
+    const cJSON *check;
+    cJSON_ArrayForEach(check, json_member(plan, "apparatus"))
+    {
+        if (strcmp(text_of(check, "model", ""), file) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_text(const cJSON *list, const char *text)
+{
+    const cJSON *one;
+    cJSON_ArrayForEach(one, list)
+    {
+        if (cJSON_IsString(one) && strcmp(one->valuestring, text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool amend_names_file(const cJSON *plan, const char *file)
+{
+    const cJSON *stage;
+    cJSON_ArrayForEach(stage, json_member(plan, "stage"))
+    {
+        if (has_text(json_member(stage, "command"), file)) {
+            return true;
+        }
+    }
+    return has_text(json_member(json_member(plan, "pin"), "files"), file) ||
+           amend_names_model(plan, file);
 }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "prereg/amend_known.h"
@@ -146,16 +145,6 @@ static struct place_of of_order(const cJSON *change)
     return of_plan(change, section);
 }
 
-static bool is_model(const struct program *p, const char *name)
-{
-    for (size_t i = 0; i < p->n_apparatus; i++) {
-        if (strcmp(p->apparatus[i].model, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* By its path alone. Files come and go with the models of [apparatus]; their contents never change.
  */
 static struct place_of place_of_path(const cJSON *change)
@@ -184,41 +173,78 @@ static struct place_of place_in(const struct amend_state *s, const cJSON *change
     const char *key = key_at(change, 1);
     struct place_of of = place_of_path(change);
     if (strcmp(key_at(change, 0), "files") == 0 &&
-        is_model(s->now, key) == is_model(s->then, key)) {
+        amend_names_model(s->now->tree, key) == amend_names_model(s->then->tree, key)) {
         of = (struct place_of){KIND_FIXED, "workers and pinned files", NULL};
     }
     return of;
 }
 
+struct seen_plans {
+    const cJSON *before;
+    const cJSON *after;
+    bool stated; /* forecasts are not changed any more as if nothing were known */
+};
+
 /* NULL: it is allowed. Heap. */
-static char *why_not_instrument(const cJSON *before, const cJSON *after, const cJSON *change)
+static char *why_not_instrument(const struct seen_plans *plans, const cJSON *change)
 {
-    const char *reader = amend_bf10_reader(before, after, change);
-    return reader == NULL
-               ? NULL
-               : xasprintf(
-                     "the condition \"%.80s\" reads bf10 under its priors, so they are sealed "
-                     "like the table: " AMEND_SUPERSEDE,
-                     reader);
+    const char *reader = amend_bf10_reader(plans->before, plans->after, change);
+    if (reader != NULL) {
+        return xasprintf("the condition \"%.80s\" reads bf10 under its priors, so they are sealed "
+                         "like the table: " AMEND_SUPERSEDE,
+                         reader);
+    }
+    reader = plans->stated ? amend_forecast_reader(plans->before, plans->after, change) : NULL;
+    return reader == NULL ? NULL
+                          : xasprintf("the forecast \"%.80s\" reads it, and would be another: "
+                                      "declare a new instrument after it",
+                                      reader);
 }
 
-/* A forecast may rest on what lay open when nothing was scored yet. */
+static char *why_not_owner(const cJSON *plan, const cJSON *change)
+{
+    const char *owner = plan == NULL ? NULL : amend_metric_owner(plan, change);
+    return owner == NULL ? NULL
+                         : xasprintf("it is the metric of measure.%.60s, whose floor is locked: it "
+                                     "would be held to another",
+                                     owner);
+}
+
+/* A forecast or a validity may rest on what lay open when nothing was scored yet. */
 static bool is_marked(const struct amend_file *f, const cJSON *change, enum kind kind)
 {
     bool post_hoc = cJSON_IsTrue(json_member(change, "post_hoc"));
     return post_hoc == (f->level == ACCESS_SEEN || amend_is_known(f->known, change)) ||
-           (kind == KIND_FORECASTS && f->level == ACCESS_NOTHING_SCORED);
+           ((kind == KIND_FORECASTS || kind == KIND_VALIDITY) && f->level == ACCESS_NOTHING_SCORED);
+}
+
+/* Digests come and go with the models of [apparatus] alone. */
+static bool is_of_model(const struct amend_file *f, const cJSON *change)
+{
+    const char *file = key_at(change, 1);
+    bool comes = json_member(change, "to") != NULL;
+    return comes ? amend_names_model(f->after, file)
+                 : amend_names_model(f->before, file) && !amend_names_file(f->after, file);
 }
 
 static char *why_not_path(const struct amend_file *f, const cJSON *change, enum kind kind)
 {
+    const struct seen_plans plans = {f->before, f->after, f->level >= ACCESS_SEALED};
     if (!ALLOWED[kind][f->level]) {
         return xasprintf("is changed by no amendment when %s", access_level_words(f->level));
     }
     if (!is_marked(f, change, kind)) {
         return xstrdup("its \"post_hoc\" is not as its level says, or what was known then");
     }
-    return kind == KIND_INSTRUMENTS ? why_not_instrument(f->before, f->after, change) : NULL;
+    if (kind == KIND_APPARATUS && strcmp(key_at(change, 0), "files") == 0 &&
+        !is_of_model(f, change)) {
+        return xstrdup("is no reference model that came or went: no amendment changes it");
+    }
+    if (kind == KIND_METRIC) {
+        char *why = why_not_owner(f->before, change);
+        return why != NULL ? why : why_not_owner(f->locked, change);
+    }
+    return kind == KIND_INSTRUMENTS ? why_not_instrument(&plans, change) : NULL;
 }
 
 int amend_check_file(const struct amend_file *f, struct err *err)
@@ -254,6 +280,15 @@ static bool is_open(const struct amend_state *s, size_t stage)
     return !program_stage_is_sealed(s->now, stage) && has_begun(s, stage);
 }
 
+static bool is_any_open(const struct amend_state *s)
+{
+    bool any = false;
+    for (size_t i = 0; i < s->now->n_stages; i++) {
+        any = any || is_open(s, i);
+    }
+    return any;
+}
+
 static bool same_seals(const struct amend_state *s)
 {
     bool same = s->now->n_stages == s->then->n_stages;
@@ -276,6 +311,10 @@ static char *why_not_metric(const struct amend_state *s, const cJSON *change)
     if (open != INDEX_NONE) {
         return xasprintf("the results of stage %s lie open: it could be chosen by what they are",
                          s->now->stages[open].name);
+    }
+    char *owned = why_not_owner(s->now->tree, change);
+    if (owned != NULL) {
+        return owned;
     }
     return same_seals(s) ? NULL
                          : xstrdup("it would change which stages are sealed: " AMEND_SUPERSEDE);
@@ -306,12 +345,14 @@ static char *why_not(const struct amend_state *s, const cJSON *change, const str
         return why_not_metric(s, change);
     }
     if (of->kind == KIND_INSTRUMENTS) {
-        return why_not_instrument(s->now->tree, s->then->tree, change);
+        const struct seen_plans plans = {s->now->tree, s->then->tree,
+                                         s->level >= ACCESS_SEALED || is_any_open(s)};
+        return why_not_instrument(&plans, change);
     }
     return of->kind == KIND_PARAMS ? why_not_params(s, of->stage) : NULL;
 }
 
-/* ---- forecasts of what lies open ---- */
+/* ---- conditions on what lies open ---- */
 
 static bool reads_open(const struct amend_state *s, const char *condition)
 {
@@ -333,15 +374,22 @@ static bool reads_open(const struct amend_state *s, const char *condition)
     return false;
 }
 
-/* Of one forecast, or of all where the whole section comes. */
-static bool is_about_open(const struct amend_state *s, const cJSON *change)
+/* Of one entry of the section, or of all where the whole section comes or goes; as it was or as it
+ * is to be. */
+static bool is_about_open(const struct amend_state *s, const cJSON *change, const char *section)
 {
     const char *name = key_at(change, 2);
-    bool of_one = strcmp(key_at(change, 1), "forecast") == 0 && name[0] != '\0';
-    for (size_t i = 0; i < s->then->n_forecasts; i++) {
-        const struct forecast *f = &s->then->forecasts[i];
-        if ((!of_one || strcmp(f->name, name) == 0) && reads_open(s, f->condition.text)) {
-            return true;
+    bool of_one = strcmp(key_at(change, 1), section) == 0 && name[0] != '\0';
+    const cJSON *trees[] = {s->now->tree, s->then->tree};
+    for (size_t i = 0; i < ARRAY_LEN(trees); i++) {
+        const cJSON *one;
+        cJSON_ArrayForEach(one, json_member(trees[i], section))
+        {
+            const cJSON *condition = json_member(one, "condition");
+            if ((!of_one || strcmp(one->string, name) == 0) && cJSON_IsString(condition) &&
+                reads_open(s, condition->valuestring)) {
+                return true;
+            }
         }
     }
     return false;
@@ -350,7 +398,8 @@ static bool is_about_open(const struct amend_state *s, const cJSON *change)
 static bool is_post_hoc(const struct amend_state *s, const cJSON *change, enum kind kind)
 {
     return s->level == ACCESS_SEEN || amend_is_known(s->known, change) ||
-           (kind == KIND_FORECASTS && is_about_open(s, change));
+           (kind == KIND_FORECASTS && is_about_open(s, change, "forecast")) ||
+           (kind == KIND_VALIDITY && is_about_open(s, change, "validity"));
 }
 
 void amend_classify(const struct amend_state *state, cJSON *changes, cJSON *refused)
@@ -374,112 +423,4 @@ void amend_classify(const struct amend_state *state, cJSON *changes, cJSON *refu
         }
         free(why);
     }
-}
-
-/* ---- locked, as amended ---- */
-
-static int put_digest(cJSON *out, const char *name, const char *path, struct err *err)
-{
-    struct digest d;
-    char hex[DIGEST_HEX_SIZE];
-    if (digest_path(path, &d, err) != 0) {
-        return err_wrap(err, "%s", name);
-    }
-    digest_hex(&d, hex);
-    json_put_string(out, name, hex);
-    return 0;
-}
-
-static const char *path_of_data(const struct program *p, const char *name)
-{
-    for (size_t i = 0; i < p->n_data; i++) {
-        if (strcmp(p->data[i].name, name) == 0) {
-            return p->data[i].path;
-        }
-    }
-    return NULL;
-}
-
-static int build_data(const struct lock *lock, const struct amend_state *s, cJSON *out,
-                      struct err *err)
-{
-    for (size_t i = 0; i < s->then->n_data; i++) {
-        const struct data_input *d = &s->then->data[i];
-        const char *before = path_of_data(s->now, d->name);
-        const char *digest = lock_data_digest(lock, d->name);
-        if (before != NULL && digest != NULL && strcmp(before, d->path) == 0) {
-            json_put_string(out, d->name, digest);
-        } else if (put_digest(out, d->name, d->abs_path, err) != 0) {
-            return err_wrap(err, "[data]");
-        }
-    }
-    return 0;
-}
-
-/* Whether the lock still needs its digest. */
-static bool is_pinned(const struct program *p, const char *name)
-{
-    for (size_t i = 0; i < p->n_stages; i++) {
-        for (size_t k = 0; k < p->stages[i].n_command; k++) {
-            if (strcmp(p->stages[i].command[k], name) == 0) {
-                return true;
-            }
-        }
-    }
-    for (size_t i = 0; i < p->n_pin_files; i++) {
-        if (strcmp(p->pin_files[i], name) == 0) {
-            return true;
-        }
-    }
-    return is_model(p, name);
-}
-
-static int build_files(const struct lock *lock, const struct amend_state *s, cJSON *out,
-                       struct err *err)
-{
-    for (const cJSON *m = lock->files->child; m != NULL; m = m->next) {
-        if (!is_model(s->now, m->string) || is_pinned(s->then, m->string)) {
-            json_put(out, m->string, json_copy(m));
-        }
-    }
-    for (size_t i = 0; i < s->then->n_apparatus; i++) {
-        const char *model = s->then->apparatus[i].model;
-        if (json_member(out, model) != NULL) {
-            continue;
-        }
-        char *path = path_absolute(s->then->folder, model);
-        int rc = put_digest(out, model, path, err);
-        free(path);
-        if (rc != 0) {
-            return err_wrap(err, "[apparatus.%s]", s->then->apparatus[i].name);
-        }
-    }
-    return 0;
-}
-
-int amend_build_locked(const struct lock *lock, const struct amend_state *state,
-                       const cJSON *solved, cJSON **out, struct err *err)
-{
-    cJSON *data = json_object();
-    cJSON *files = json_object();
-    cJSON *locked = json_copy(lock->locked);
-    *out = NULL;
-    int rc = build_data(lock, state, data, err);
-    if (rc == 0) {
-        rc = build_files(lock, state, files, err);
-    }
-    const char *const parts[] = {"plan", "data", "files", "solved"};
-    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-        cJSON_DeleteItemFromObjectCaseSensitive(locked, parts[i]);
-    }
-    json_put(locked, "plan", program_covered(state->then));
-    json_put(locked, "data", data);
-    json_put(locked, "files", files);
-    json_put(locked, "solved", json_copy(solved == NULL ? lock->solved : solved));
-    if (rc != 0) {
-        cJSON_Delete(locked);
-        return rc;
-    }
-    *out = locked;
-    return 0;
 }

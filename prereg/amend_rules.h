@@ -39,7 +39,8 @@ struct amend_file {
     const cJSON *changes;
     enum access_level level;
     const cJSON *known;  /* of the amendment; or NULL */
-    const cJSON *before; /* plans */
+    const cJSON *locked; /* plans: as locked, before it and after it */
+    const cJSON *before;
     const cJSON *after;
 };
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -197,7 +198,10 @@ static int apply_changes(cJSON *locked, const cJSON *amendment, struct err *err)
 
 void amendments_begin(const struct lock *lock, struct amendment_chain *chain)
 {
-    *chain = (struct amendment_chain){.locked = json_copy(lock->locked)};
+    *chain = (struct amendment_chain){
+        .locked = json_copy(lock->locked),
+        .as_locked = json_member(json_member(lock->json, "locked"), "plan"),
+    };
     memcpy(chain->head, lock->root, sizeof(chain->head));
 }
 
@@ -229,11 +233,14 @@ static int check_words(const cJSON *a, struct err *err)
     const char *text = NULL;
     const cJSON *describe = json_member(a, "describe");
     const cJSON *signature = json_member(a, "signature");
+    struct wall_time made = {0};
     if (json_get_string(a, "level", &text, err) != 0 || access_level_from_name(text) == ACCESS_NR) {
         return err_set(err, ERR_LOCK, "its \"level\" is none");
     }
-    if (json_get_string(a, "time", &text, err) != 0 ||
-        json_get_string(a, "program", &text, err) != 0 ||
+    if (json_get_string(a, "time", &text, err) != 0 || !clock_wall_parse(text, &made)) {
+        return err_set(err, ERR_LOCK, "its \"time\" is none");
+    }
+    if (json_get_string(a, "program", &text, err) != 0 ||
         json_get_string(a, "reason", &text, err) != 0 ||
         (describe != NULL && !cJSON_IsObject(describe)) ||
         (signature != NULL && !cJSON_IsObject(signature) && !cJSON_IsNull(signature))) {
@@ -301,14 +308,28 @@ static int check_parts(const cJSON *locked, struct err *err)
     return 0;
 }
 
+/* Nothing that was looked at is forgotten. */
+static int check_level(const struct amendment_chain *chain, const cJSON *a, struct err *err)
+{
+    const cJSON *last = chain->n == 0 ? NULL : json_member(chain->list[chain->n - 1], "level");
+    const char *level = json_member(a, "level")->valuestring;
+    if (last == NULL ||
+        access_level_from_name(level) >= access_level_from_name(last->valuestring)) {
+        return 0;
+    }
+    return err_set(err, ERR_LOCK, "its \"level\" is %s, after one of %s", level, last->valuestring);
+}
+
 /* By its level, which check_words() found to be one. */
-static int check_rules(const cJSON *a, const cJSON *before, const cJSON *after, struct err *err)
+static int check_rules(const struct amendment_chain *chain, const cJSON *a, const cJSON *after,
+                       struct err *err)
 {
     struct amend_file f = {
         .changes = json_member(a, "changes"),
         .level = access_level_from_name(json_member(a, "level")->valuestring),
         .known = json_member(a, AMENDMENT_KNOWN),
-        .before = json_member(before, "plan"),
+        .locked = chain->as_locked,
+        .before = json_member(chain->locked, "plan"),
         .after = json_member(after, "plan"),
     };
     return amend_check_file(&f, err);
@@ -322,7 +343,7 @@ int amendments_append(struct amendment_chain *chain, const char *root, cJSON *am
     int rc = check_schema(amendment, err);
     if (rc == 0 && (rc = check_head(amendment, head, err)) == 0 &&
         (rc = check_place(chain, root, amendment, err)) == 0 &&
-        (rc = check_words(amendment, err)) == 0) {
+        (rc = check_words(amendment, err)) == 0 && (rc = check_level(chain, amendment, err)) == 0) {
         locked = json_copy(chain->locked);
         rc = apply_changes(locked, amendment, err);
     }
@@ -330,7 +351,7 @@ int amendments_append(struct amendment_chain *chain, const char *root, cJSON *am
         rc = check_parts(locked, err);
     }
     if (rc == 0) {
-        rc = check_rules(amendment, chain->locked, locked, err);
+        rc = check_rules(chain, amendment, locked, err);
     }
     if (rc != 0) {
         cJSON_Delete(locked);

@@ -4,8 +4,7 @@
  *
  *   {"schema":1,"number":1,"program":NAME,"root":HEX,"previous":HEX,"time":TEXT,"level":LEVEL,
  *    "reason":TEXT,"changes":[{"path":[KEY,...],"section":TEXT,"from":VALUE,"to":VALUE,
- *    "post_hoc":bool}],"known":[...]|absent,"describe":{...}|absent,"signature":{...}|null,
- *    "head":HEX}
+ *    "post_hoc":bool}],"known":[...]|absent,"describe":{...}|absent,"signature":{...}|null,"head":HEX}
  *
  * head = SHA-256 of the RFC 8785 text of all members but "head" and "signature"; the signature is
  * over the same text. "previous" is the head before, of the first the root. "from" is absent where
@@ -42,6 +41,7 @@ struct amendment_chain {
     cJSON **list; /* each file whole, in order */
     size_t n;
     cJSON *locked;              /* the lock's, with all of them applied */
+    const cJSON *as_locked;     /* the lock's plan; the lock outlives the chain */
     char head[DIGEST_HEX_SIZE]; /* the root's when n is 0 */
 };
 

@@ -58,7 +58,8 @@ static void write_amendment(struct world *w, size_t number)
     (void)snprintf(
         json, sizeof(json),
         "{\"schema\":1,\"number\":%zu,\"program\":\"p\",\"root\":\"%s\",\"previous\":\"%s\","
-        "\"time\":\"t\",\"level\":\"nothing_run\",\"reason\":\"r\",\"changes\":[{\"path\":["
+        "\"time\":\"2026-01-01T00:00:00.000Z\",\"level\":\"nothing_run\",\"reason\":\"r\","
+        "\"changes\":[{\"path\":["
         "\"plan\",\"stage\",\"s\",\"params\",\"shots\"],\"from\":%zu,\"to\":%zu,"
         "\"post_hoc\":false}],\"signature\":null}",
         number, w->lock->root, w->heads[number - 1], 6 - number, 5 - number);

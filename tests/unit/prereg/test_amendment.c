@@ -67,7 +67,7 @@ static void test_an_amended_lock(void **state)
 
 static void test_tampering_is_named(void **state)
 {
-    static const char *const keys[] = {"program", "time", "reason", "level"};
+    static const char *const keys[] = {"program", "reason", "level"};
     const struct amending_world *w = *state;
     cJSON *list[3];
     write_chain(w, list);
@@ -96,6 +96,29 @@ static void test_tampering_is_named(void **state)
     free_chain(list);
 }
 
+/* Nobody un-sees: a level never falls. */
+static void test_levels_never_fall(void **state)
+{
+    static const char *const levels[][2] = {
+        {"sealed", "nothing_run"}, {"sealed", "nothing_scored"}, {"nothing_scored", "nothing_run"}};
+    const struct amending_world *w = *state;
+    for (size_t i = 0; i < ARRAY_LEN(levels); i++) {
+        const char *previous = w->lock->root;
+        cJSON *list[2];
+        for (int k = 0; k < 2; k++) {
+            const char *const values[2] = {STEPS[k], STEPS[k + 1]};
+            list[k] = amending_amendment_of(w, k + 1, previous, values);
+            amending_set_text(list[k], "level", levels[i][k]);
+            amending_put_head(list[k]);
+            amending_write_amendment(w, (size_t)k + 1, list[k]);
+            previous = amending_text_of(list[k], "head");
+        }
+        amending_expect_refused(w, ERR_LOCK, "0002.json: its \"level\" is nothing_");
+        cJSON_Delete(list[0]);
+        cJSON_Delete(list[1]);
+    }
+}
+
 static void test_what_does_not_follow(void **state)
 {
     static const struct {
@@ -104,6 +127,8 @@ static void test_what_does_not_follow(void **state)
         const char *word;
     } cases[] = {
         {"level", "unknown", "\"level\""},
+        {"time", "today", "\"time\""},
+        {"time", "\x1b[31m2026-01-01T00:00:00.000Z", "\"time\""},
         {"reason", "", "needs a reason"},
         {"reason", "   ", "needs a reason"},
         {"reason", "\x1b[31mred", "not plain text on one line"},
@@ -321,6 +346,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_an_amended_lock, amending_world_make,
                                         amending_world_remove),
         cmocka_unit_test_setup_teardown(test_tampering_is_named, amending_world_make,
+                                        amending_world_remove),
+        cmocka_unit_test_setup_teardown(test_levels_never_fall, amending_world_make,
                                         amending_world_remove),
         cmocka_unit_test_setup_teardown(test_what_does_not_follow, amending_world_make,
                                         amending_world_remove),
