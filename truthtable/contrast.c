@@ -246,15 +246,20 @@ static struct number bf10(const struct prior_sds *priors, struct number d, struc
     return out;
 }
 
-/* sd, se and interval from the differences d_i of the replicates that are left. */
+/* sd, se and interval from the differences d_i of the replicates that are left. Without a mean, as
+ * where a setting has no pair, what the other settings spread is the spread of something else. */
 static void spread_fields(struct figure *f, const struct rules *rules, const double *d, size_t n,
                           bool points)
 {
+    const struct number *mean = &f->fields[FIELD_MEAN];
     const char *why = points ? "one replicate has no spread" : "a replicate is undetermined";
+    if (points && !mean->known) {
+        why = mean->why;
+    }
     for (size_t i = FIELD_SD; i <= FIELD_CI_HIGH; i++) {
         f->fields[i] = number_unknown(n < 1 ? "no pair is left" : why);
     }
-    if (n < 2 || !points) {
+    if (n < 2 || !points || !mean->known) {
         return;
     }
     double sd = stat_sd(d, n);

@@ -301,6 +301,7 @@ static void test_excluded(void **state)
 
 static void test_setting_without_pair(void **state)
 {
+    static const char *const spread[] = {"sd", "se", "ci_low", "ci_high"};
     struct scene s;
     (void)state;
     open_scene(&s, toml);
@@ -313,6 +314,12 @@ static void test_setting_without_pair(void **state)
     const cJSON *f = figure(&s, "arch", "exam");
     assert_true(cJSON_IsNull(member(f, "mean")));
     assert_string_equal(cJSON_GetStringValue(member(f, "why")), "a setting has no pair left");
+    /* The pairs of the other setting have a spread; it is not that of the contrast. */
+    expect(member(f, "n"), "3");
+    for (size_t i = 0; i < ARRAY_LEN(spread); i++) {
+        assert_true(cJSON_IsNull(member(f, spread[i])));
+    }
+    assert_true(cJSON_IsNumber(member(figure(&s, "low", "exam"), "se")));
     near(member(figure(&s, "low", "exam"), "mean"), 0.06);
     close_scene(&s);
 }
