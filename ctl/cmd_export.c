@@ -7,36 +7,18 @@
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
+#include "ctl/local.h"
 #include "ctl/out.h"
 #include "ctl/receipt/export.h"
 #include "prereg/imported.h"
-#include "state/store.h"
 
 static int folder_of_program(const struct ctl_options *o, const char *name, char **folder,
                              struct err *err)
 {
-    struct store *store = NULL;
-    struct store_program p;
-    struct arena texts;
-    char *state = NULL;
-    int rc = 0;
-    if (o->state != NULL) {
-        state = path_absolute(NULL, o->state);
-    } else {
-        rc = rpc_state_folder(&state, err);
-    }
-    if (rc != 0) {
-        return rc;
-    }
-    arena_init(&texts);
-    rc = store_open(state, STORE_READER, &store, err);
-    rc = rc == 0 ? store_program_find(store, name, &texts, &p, err) : rc;
-    if (rc == 0) {
-        *folder = xasprintf("%s/programs/%s", state, p.id);
-    }
-    store_close(store);
-    arena_release(&texts);
-    free(state);
+    struct local_program p;
+    int rc = local_program_find(o, name, &p, err);
+    *folder = rc == 0 ? xstrdup(p.folder) : NULL;
+    local_program_release(&p);
     return rc;
 }
 

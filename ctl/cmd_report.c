@@ -3,12 +3,30 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
+#include "ctl/local.h"
 #include "ctl/out.h"
 #include "ctl/run_report.h"
 
-/* The program's folder: the argument itself when it is one, else the daemon's word. */
+/* Without a daemon; where nothing lies there the want of one is what is to be said. */
+static int find_local(const struct ctl_options *o, char **folder, struct err *err)
+{
+    struct local_program p;
+    struct err why;
+    int rc = local_program_find(o, o->n_args > 0 ? o->args[0] : NULL, &p, &why);
+    if (rc == 0) {
+        *folder = xstrdup(p.folder);
+    } else {
+        rc = rc == ERR_NOT_FOUND ? ERR_NO_DAEMON : err_set(err, rc, "%s", why.msg);
+    }
+    local_program_release(&p);
+    return rc;
+}
+
+/* The program's folder: the argument itself when it is one, else the daemon's word, else the
+ * store's. */
 static int find_folder(const struct ctl_options *o, char **folder, struct err *err)
 {
     if (o->n_args > 0) {
@@ -22,6 +40,9 @@ static int find_folder(const struct ctl_options *o, char **folder, struct err *e
     }
     cJSON *answer = NULL;
     int rc = ask(o, "report", ask_params(o, true), &answer, err);
+    if (rc == ERR_NO_DAEMON) {
+        return find_local(o, folder, err);
+    }
     const char *text = NULL;
     rc = rc == 0 ? json_get_string(answer, "program_folder", &text, err) : rc;
     if (rc == 0) {

@@ -7,6 +7,7 @@
 #include "ctl/ask.h"
 #include "ctl/cells.h"
 #include "ctl/ctl.h"
+#include "ctl/local.h"
 #include "ctl/out.h"
 #include "ctl/status_text.h"
 
@@ -31,6 +32,20 @@ static int add_cells(const struct ctl_options *o, struct rpc_client *client, cJS
     return rc;
 }
 
+/* What runs only a daemon knows; what has ended can be read without one. */
+static int say_what_lies_there(const struct ctl_options *o, struct err *err)
+{
+    struct err why = *err;
+    size_t n = 0;
+    size_t n_finished = 0;
+    local_count(o, &n, &n_finished);
+    return n == 0 ? why.code
+                  : err_set(err, why.code,
+                            "%s; %zu of %zu programs there have their verdict, which `preregctl "
+                            "verdict`, `report`, `diff` and `export` read without one",
+                            why.msg, n_finished, n);
+}
+
 /* One look: the answer of `status`, with "cells" in every program that is drawn whole. */
 static int look(const struct ctl_options *o, cJSON **answer, struct err *err)
 {
@@ -39,6 +54,8 @@ static int look(const struct ctl_options *o, cJSON **answer, struct err *err)
     int rc = ask_open(o, &client, err);
     if (rc == 0) {
         rc = rpc_call(client, "status", params, answer, err);
+    } else if (rc == ERR_NO_DAEMON) {
+        rc = say_what_lies_there(o, err);
     }
     cJSON *programs = rc == 0 ? cJSON_GetObjectItemCaseSensitive(*answer, "programs") : NULL;
     for (cJSON *p = programs ? programs->child : NULL; p != NULL && rc == 0; p = p->next) {

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
+#include "ctl/local.h"
 #include "ctl/out.h"
 #include "ctl/status_text.h"
 #include "ctl/verdict_text.h"
@@ -24,10 +25,28 @@ static void say(const cJSON *answer)
     strbuf_release(&sb);
 }
 
+/* Without a daemon; where nothing lies there the want of one is what is to be said. */
+static int read_files(const struct ctl_options *o, cJSON **answer, struct err *err)
+{
+    struct local_program p;
+    struct err why;
+    int rc = local_program_find(o, o->n_args > 0 ? o->args[0] : NULL, &p, &why);
+    if (rc == 0) {
+        rc = local_verdict(&p, answer, err);
+    } else {
+        rc = rc == ERR_NOT_FOUND ? ERR_NO_DAEMON : err_set(err, rc, "%s", why.msg);
+    }
+    local_program_release(&p);
+    return rc;
+}
+
 int cmd_verdict(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     cJSON *answer = NULL;
     int rc = ask(o, "verdict", ask_params(o, true), &answer, err);
+    if (rc == ERR_NO_DAEMON) {
+        rc = read_files(o, &answer, err);
+    }
     if (rc == 0 && strcmp(answer_text(answer, "state", ""), "computed") == 0 &&
         !cJSON_IsObject(json_member(answer, "verdict"))) {
         rc = err_set(err, ERR_NOT_FOUND,

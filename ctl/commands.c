@@ -68,10 +68,11 @@ const struct ctl_command ctl_commands[] = {
      "edited copy is of, where no lock lies beside it.",
      CTL_JSON | CTL_PROGRAM, 0, 1, cmd_diff},
     {"verdict", "[PROGRAM]", "the verdict; its exit code says what kind",
-     "Exit 0: an outcome binds; 4: INDETERMINATE; 7: VOID; 1: there is none yet.", CTL_JSON, 0, 1,
-     cmd_verdict},
-    {"report", "[PROGRAM]", "write the report again and print where it lies", NULL, CTL_JSON, 0, 1,
-     cmd_report},
+     "Exit 0: an outcome binds; 4: INDETERMINATE; 7: VOID; 1: there is none yet. Without a daemon\n"
+     "it is read from the state folder (exit 3: it is not the one that the journal ends with).",
+     CTL_JSON, 0, 1, cmd_verdict},
+    {"report", "[PROGRAM]", "write the report again and print where it lies",
+     "Of a program's verdict; without a daemon from the state folder.", CTL_JSON, 0, 1, cmd_report},
     {"rebuild", "[STATE]", "make the database anew from the cell folders",
      "For a lost or torn database, with no daemon running. Journals and cell folders are read,\n"
      "never written; the old database is kept beside the new one.",

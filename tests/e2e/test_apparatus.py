@@ -208,6 +208,22 @@ def check_failure_told(place, failed):
     expect("apparatus.reference: " + failed + "; amendment 1 changed" in place.ctl("verify", receipt).stdout, "what verify says")
 
 
+def without_daemon(place):
+    """What has ended is read from the files: the same answer; a verdict that is not the journal's is refused."""
+    answer = place.ctl_json("verdict")
+    place.kill_daemon()
+    equal(place.ctl_json("verdict"), answer, "the verdict without a daemon")
+    expect(place.ctl("report").stdout.strip().endswith("report.html"), "report without a daemon")
+    said = place.ctl("status", wanted=lab.NO_DAEMON).stderr
+    expect("1 of 1 programs there have their verdict" in said, f"status without a daemon: {said}")
+    with open(answer["path"], encoding="utf-8") as f:
+        text = f.read()
+    os.chmod(answer["path"], 0o644)
+    with open(answer["path"], "w", encoding="utf-8") as f:
+        f.write(text.replace('"up"', '"down"'))
+    place.ctl("verdict", wanted=LOCK)
+
+
 def test_amended(place):
     """A check that failed is amended, another is declared: both are made before any evaluation, and hold."""
     program(place, 0.65)
@@ -234,6 +250,7 @@ def test_amended(place):
                   "that it holds was not laid down in advance", "| reference | 1 | "):
         expect(words in report, f"the report does not say {words!r}")
     rebuild(place)
+    without_daemon(place)
 
 
 def test_amended_while_it_runs(place):

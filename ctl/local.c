@@ -1,0 +1,134 @@
+#include "ctl/local.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "ctl/ask.h"
+#include "state/store.h"
+
+#define VERDICT_BYTES_MAX ((size_t)16 * 1024 * 1024)
+
+static int open_state(const struct ctl_options *o, char **state, struct store **store,
+                      struct err *err)
+{
+    int rc = 0;
+    *state = NULL;
+    *store = NULL;
+    if (o->state != NULL) {
+        *state = path_absolute(NULL, o->state);
+    } else {
+        rc = rpc_state_folder(state, err);
+    }
+    return rc == 0 ? store_open(*state, STORE_READER, store, err) : rc;
+}
+
+int local_program_find(const struct ctl_options *o, const char *name, struct local_program *out,
+                       struct err *err)
+{
+    struct store *store = NULL;
+    struct store_program p;
+    struct arena texts;
+    char *state = NULL;
+    *out = (struct local_program){0};
+    arena_init(&texts);
+    int rc = open_state(o, &state, &store, err);
+    rc = rc == 0 ? store_program_find(store, name, &texts, &p, err) : rc;
+    if (rc == 0) {
+        out->id = xstrdup(p.id);
+        out->folder = xasprintf("%s/programs/%s", state, p.id);
+        out->status = p.status;
+        out->unverified = p.unverified_history;
+    }
+    store_close(store);
+    arena_release(&texts);
+    free(state);
+    return rc;
+}
+
+void local_program_release(struct local_program *p)
+{
+    free(p->id);
+    free(p->folder);
+    *p = (struct local_program){0};
+}
+
+static int read_verdict(const struct local_program *p, const char *path, cJSON **out,
+                        struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    *out = NULL;
+    int rc = file_read(path, VERDICT_BYTES_MAX, &text, err);
+    if (rc == 0) {
+        struct digest d = digest_bytes(text.buf, text.len);
+        rc = digest_equal(&d, &p->status.verdict_digest)
+                 ? json_parse(text.buf, text.len, out, err)
+                 : err_set(err, ERR_LOCK, "%s is not the verdict that the journal ends with", path);
+    }
+    strbuf_release(&text);
+    return rc;
+}
+
+int local_verdict(const struct local_program *p, cJSON **answer, struct err *err)
+{
+    const char *outcome = p->status.outcome;
+    cJSON *verdict = NULL;
+    *answer = NULL;
+    cJSON *o = json_object();
+    json_put_string(o, "program", p->id);
+    if (!p->status.reported) {
+        json_put_string(o, "state", "pending");
+        *answer = o;
+        return 0;
+    }
+    bool is_void = strcmp(outcome, "VOID") == 0;
+    bool is_open = strcmp(outcome, "INDETERMINATE") == 0;
+    char *path = path_join(p->folder, "report/verdict.json");
+    int rc = read_verdict(p, path, &verdict, err);
+    json_put_string(o, "state", "computed");
+    json_put_string(o, "kind", is_void ? "void" : is_open ? "indeterminate" : "bound");
+    json_put_string(o, "outcome", is_void || is_open ? NULL : outcome);
+    json_put_int(o, "exit_code", is_void ? EXIT_VOID : is_open ? EXIT_INDETERMINATE : EXIT_OK);
+    json_put_string(o, "path", path);
+    json_put_string(o, "history", p->unverified ? "unverified" : "verified");
+    if (rc == 0) {
+        json_put(o, "verdict", verdict);
+        *answer = o;
+    } else {
+        cJSON_Delete(o);
+    }
+    free(path);
+    return rc;
+}
+
+struct count {
+    size_t n;
+    size_t n_finished;
+};
+
+static int count_one(void *ctx, const struct store_program *p, struct err *err)
+{
+    struct count *c = ctx;
+    (void)err;
+    c->n++;
+    c->n_finished += p->status.reported ? 1 : 0;
+    return 0;
+}
+
+void local_count(const struct ctl_options *o, size_t *n, size_t *n_finished)
+{
+    struct store *store = NULL;
+    struct count c = {0};
+    struct err ignored;
+    char *state = NULL;
+    if (open_state(o, &state, &store, &ignored) != 0 ||
+        store_programs(store, count_one, &c, &ignored) != 0) {
+        c = (struct count){0}; /* what cannot be read is not spoken of */
+    }
+    store_close(store);
+    free(state);
+    *n = c.n;
+    *n_finished = c.n_finished;
+}

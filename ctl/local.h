@@ -1,0 +1,35 @@
+/*
+ * A program of the state folder as its store and files have it, read only: for commands that ask no
+ * daemon, or that have found none. What is sealed stays so: verdict and report lie there only after
+ * the end.
+ */
+#ifndef CTL_LOCAL_H
+#define CTL_LOCAL_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+#include "ctl/ctl.h"
+#include "state/rows.h"
+
+struct local_program {
+    char *id;
+    char *folder; /* STATE/programs/<id>, absolute */
+    struct program_row status;
+    bool unverified; /* its history */
+};
+
+/* By id, name or a unique prefix of the id; NULL: the latest. ERR_NOT_FOUND also where no state
+ * lies. Always valid to release. */
+int local_program_find(const struct ctl_options *o, const char *name, struct local_program *out,
+                       struct err *err) MUST_CHECK;
+void local_program_release(struct local_program *p);
+
+/* The answer of the daemon's method `verdict` (docs/rpc.md). ERR_LOCK: verdict.json is not the one
+ * that the journal ends with. */
+int local_verdict(const struct local_program *p, cJSON **answer, struct err *err) MUST_CHECK;
+
+/* How many programs lie there, and how many of them have their verdict; 0 where no state lies. */
+void local_count(const struct ctl_options *o, size_t *n, size_t *n_finished);
+
+#endif
