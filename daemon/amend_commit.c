@@ -81,6 +81,19 @@ static int ask_core(struct shell *sh, struct hosted *h, struct err *err)
     return rc;
 }
 
+/* The chain that is read back ends with what was written: nothing was put behind it by hand. */
+static int check_chain(const struct amend_prepared *p, struct err *err)
+{
+    char head[DIGEST_HEX_SIZE];
+    digest_hex(&p->core.head, head);
+    if (strcmp(head, p->bundle->lock->head) != 0) {
+        return err_set(err, ERR_LOCK,
+                       "amendments/ holds what never took effect: its head is %.16s, not %.16s",
+                       p->bundle->lock->head, head);
+    }
+    return lock_verify(p->bundle->program, p->bundle->lock, LOCK_PLAN, NULL, NULL, err);
+}
+
 static int write_files(struct hosted *h, struct err *err)
 {
     struct amend_prepared *p = h->amend;
@@ -89,8 +102,7 @@ static int write_files(struct hosted *h, struct err *err)
         apparatus_amended(h, p->bundle->program, p->core.params_of, &p->checks, &p->n_checks, err);
     rc = rc != 0 ? rc : amended_write(h->folder, p, err);
     rc = rc != 0 ? rc : lock_read_amended(h->folder, &p->bundle->lock, err);
-    return rc != 0 ? rc
-                   : lock_verify(p->bundle->program, p->bundle->lock, LOCK_PLAN, NULL, NULL, err);
+    return rc != 0 ? rc : check_chain(p, err);
 }
 
 /* What was prepared is used up, whatever comes of it. */

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Amendments through the daemon: the first paper's own two, what each level refuses, what tampering gets, submitting again."""
 
+import hashlib
 import json
 import os
 import shutil
 
 import lab
-from amending import amend, gate, raw, raw_prepare, read, refused, submit, submitted
+from amending import amend, gate, raw, raw_prepare, read, refused, submit, submitted, text_of
 from lab import ANY, INVALID, LOCK, OK, equal, expect
 
 
@@ -237,6 +238,27 @@ def test_contradictory(place):
     needs(place, grid, amendments)
 
 
+def test_put_behind(place):
+    """What lies behind the amendment that is committed, however well it is made, is not taken along; nor does nonsense end the daemon."""
+    grid = submitted(place)
+    folder = os.path.join(place.program_folder(), "amendments")
+    place.edit(grid, "<= 1.20", "<= 1.30")
+    answer = raw(place, {"path": grid, "reason": "r", "describe": {"arm=a": [{"params": {"width": 1}}], "arm=b": "none", "c": {"train": []}}})
+    equal([len(answer["refused"]), answer["changes"][0]["section"]], [0, "validity"], "what is no answer of a worker")
+    first = raw_prepare(place, grid)["amendment"]
+    path, there, other = first["changes"][0]["path"], first["changes"][0]["to"], "1 < 2"
+    to_and_fro = [{**first["changes"][0], "from": a, "to": b} for a, b in ((there, other), (other, there))]
+    second = {**first, "number": 2, "previous": first["head"], "changes": to_and_fro, "describe": {"put": "here"}}
+    second["head"] = hashlib.sha256(text_of(second).encode()).hexdigest()
+    place.write(os.path.join(folder, "0002.json"), json.dumps(second))
+    answer = raw(place, {"commit": first["head"]})
+    expect(answer["name"] == "lock" and "what never took effect" in answer["message"], f"{path}: {answer}")
+    equal(sorted(os.listdir(folder)), ["0000.toml", "0002.json"], "files")
+    os.remove(os.path.join(folder, "0002.json"))
+    amend(place, grid)
+    equal(place.status()[0]["amendments"], 1, "amendments")
+
+
 def needs(place, grid, amendments):
     """An instrument and what rests on it; and back to what was, which is an amendment like any other."""
     amended = ("wide = 0.02", "wide = 0.03")
@@ -272,5 +294,5 @@ def test_what_another_needs(place):
     expect("0002.json: its number is 1, not 2" in place.ctl("diff", grid, wanted=LOCK).stderr, "the same number twice")
 
 
-lab.main(test_two_amendments, test_crashes, test_tampering, test_stale, test_again, test_supersedes, test_diff, test_contradictory,
+lab.main(test_two_amendments, test_crashes, test_tampering, test_stale, test_again, test_supersedes, test_diff, test_contradictory, test_put_behind,
          test_what_another_needs)
