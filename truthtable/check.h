@@ -116,8 +116,9 @@ struct check_report {
 
 /* Adds what it finds to diag: conditions that do not compile, holes, clashes and impossible
  * outcomes are errors, impossible rows notes; so are inputs that some scores leave without a level,
- * and outcomes that none bind are warnings. ERR_INVALID when conditions do not compile (out is
- * then empty but releasable); errors about the table leave a full report and return 0: ask diag. */
+ * and stages and [data] that nothing reads; outcomes that none bind are warnings. ERR_INVALID when
+ * conditions do not compile (out is then empty but releasable); errors about the table leave a full
+ * report and return 0: ask diag. */
 int check_run(const struct program *p, const cJSON *describe, struct check_report *out,
               struct diag *diag, struct err *err) MUST_CHECK;
 void check_release(struct check_report *r);

@@ -9,7 +9,8 @@
 void check_table(struct check_report *r, struct diag *diag);
 /* Witnesses, then proofs of impossibility for what has none. */
 void check_reach(struct check_report *r, const struct rules *rules, struct diag *diag);
-/* Warns of levels of factors and inputs that nothing needs; after check_reach(). */
+/* Warns of levels of factors and inputs that nothing needs, and notes such stages and [data]; after
+ * check_reach(). */
 void check_use(const struct check_report *r, const struct rules *rules, struct diag *diag);
 void check_measures(struct check_report *r, const struct rules *rules);
 void check_fixed(struct check_report *r, const struct rules *rules, const cJSON *describe);

@@ -1,12 +1,16 @@
 /*
- * Whether every level has a use. A level of a factor has one when some cell with it is compared
- * (an arm of a contrast), or read by a condition: a level's mean, a ratio, a fact over all cells. A
- * level of an input has one when some records make it possible.
+ * Whether every level, stage and [data] entry has a use. A level of a factor has one when some cell
+ * with it is compared (an arm of a contrast), or read by a condition: a level's mean, a ratio, a
+ * fact over all cells. A level of an input has one when some records make it possible. Whether a
+ * stage or an entry has one is looked for as a word wherever it may stand, so that rather too
+ * little is noted than too much.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/xalloc.h"
+#include "prereg/amend_reads.h"
 #include "truthtable/check_parts.h"
 
 struct use {
@@ -109,6 +113,88 @@ static void check_input_levels(const struct check_report *r, struct diag *diag)
     }
 }
 
+/* Whether any text or key within names it; no tree of a program is deep. */
+static bool is_named(const cJSON *within, const char *name)
+{
+    if (within != NULL && within->string != NULL && amend_text_names(within->string, name)) {
+        return true;
+    }
+    if (cJSON_IsString(within)) {
+        return amend_text_names(within->valuestring, name);
+    }
+    const cJSON *m;
+    cJSON_ArrayForEach(m, within)
+    {
+        if (is_named(m, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool stage_is_read(const struct program *p, const struct rules *rules, size_t stage)
+{
+    bool read = false;
+    for (size_t m = 0; m < p->n_measures; m++) {
+        read = read || p->measures[m].stage == stage;
+    }
+    for (size_t a = 0; a < p->n_apparatus; a++) {
+        read = read || p->apparatus[a].stage == stage;
+    }
+    for (size_t f = 0; f < rules->facts.n; f++) {
+        read = read || rules->facts.refs[f].stage == stage;
+    }
+    for (size_t s = 0; s < p->n_stages; s++) {
+        for (size_t i = 0; i < p->stages[s].n_after; i++) {
+            read = read || p->stages[s].after[i] == stage;
+        }
+    }
+    return read || is_named(json_member(p->tree, "instrument"), p->stages[stage].name);
+}
+
+static void note_stages(const struct program *p, const struct rules *rules, struct diag *diag)
+{
+    for (size_t s = 0; s < p->n_stages; s++) {
+        if (!stage_is_read(p, rules, s)) {
+            diag_add(diag, DIAG_NOTE, p->stages[s].place.line, p->stages[s].place.column,
+                     "stage.%s: no measure, no condition and no other stage reads it: it runs for "
+                     "nothing",
+                     p->stages[s].name);
+        }
+    }
+}
+
+/* Ours read the data that their parameters name; any other may know names by itself. */
+static bool workers_are_ours(const struct program *p)
+{
+    static const char *const names[] = {"prereg-train", "prereg-eval", "prereg-lm-eval"};
+    size_t n = 0;
+    for (size_t s = 0; s < p->n_stages; s++) {
+        const char *slash = strrchr(p->stages[s].command[0], '/');
+        const char *worker = slash == NULL ? p->stages[s].command[0] : slash + 1;
+        for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+            n += strcmp(worker, names[i]) == 0 ? 1 : 0;
+        }
+    }
+    return n == p->n_stages;
+}
+
+/* Parameters name data, or take the name from a level of a factor. */
+static void note_data(const struct program *p, struct diag *diag)
+{
+    static const char *const readers[] = {"stage", "factor", "apparatus"};
+    for (size_t d = 0; d < p->n_data && workers_are_ours(p); d++) {
+        bool named = false;
+        for (size_t i = 0; i < ARRAY_LEN(readers); i++) {
+            named = named || is_named(json_member(p->tree, readers[i]), p->data[d].name);
+        }
+        if (!named) {
+            diag_add(diag, DIAG_NOTE, p->data[d].place.line, p->data[d].place.column,
+                     "data.%s: no stage names it; it is locked all the same", p->data[d].name);
+        }
+    }
+}
+
 void check_use(const struct check_report *r, const struct rules *rules, struct diag *diag)
 {
     const struct program *p = r->program;
@@ -124,5 +210,7 @@ void check_use(const struct check_report *r, const struct rules *rules, struct d
     }
     check_factor_levels(&u, diag);
     check_input_levels(r, diag);
+    note_stages(p, rules, diag);
+    note_data(p, diag);
     free(u.cells);
 }

@@ -61,13 +61,14 @@ static struct program *program_of(const char *rest)
 {
     struct strbuf sb = STRBUF_INIT;
     strbuf_adds(
-        &sb, "[program]\nname = \"t\"\nschema = 1\nquestion = \"?\"\n"
-             "[[factor]]\nname = \"arch\"\nlevels = [\"x\", \"y\"]\n"
-             "[[factor]]\nname = \"seed\"\nlevels = [1, 2]\nreplicate = true\n"
-             "[stage.train]\ncommand = [\"w\"]\nparams = { a = \"$arch\", s = \"$seed\" }\n"
-             "[measure]\nq = { metric = \"train.q\", items = 1000, chance = 0.25, floor = 0.3 }\n"
-             "[contrast]\nc = { between = { arch = [\"x\", \"y\"] }, over = \"cleared\" }\n"
-             "[counter]\nk = { contrast = \"c\", clears = \"every_cell\", binds = true }\n");
+        &sb,
+        "[program]\nname = \"t\"\nschema = 1\nquestion = \"?\"\n"
+        "[[factor]]\nname = \"arch\"\nlevels = [\"x\", \"y\"]\n"
+        "[[factor]]\nname = \"seed\"\nlevels = [1, 2]\nreplicate = true\n"
+        "[stage.train]\ncommand = [\"prereg-train\"]\nparams = { a = \"$arch\", s = \"$seed\" }\n"
+        "[measure]\nq = { metric = \"train.q\", items = 1000, chance = 0.25, floor = 0.3 }\n"
+        "[contrast]\nc = { between = { arch = [\"x\", \"y\"] }, over = \"cleared\" }\n"
+        "[counter]\nk = { contrast = \"c\", clears = \"every_cell\", binds = true }\n");
     strbuf_adds(&sb, rest);
     struct program *p = fixture_program(sb.buf);
     strbuf_release(&sb);
@@ -374,6 +375,50 @@ static void test_linear_systems(void **state)
     }
 }
 
+static size_t count_notes(const struct checked *c, const char *message)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->diag.n_items; i++) {
+        bool is_note = c->diag.items[i].level == DIAG_NOTE;
+        n += is_note && strstr(c->diag.items[i].msg, message) != NULL ? 1 : 0;
+    }
+    return n;
+}
+
+/* Each stage and entry is read in another way but those whose names say so. */
+static void test_unread(void **state)
+{
+    static const char rest[] =
+        "[data]\nin_params = \"a\"\nin_when = \"a\"\nin_level = \"a\"\nin_command = \"a\"\n"
+        "in_key = \"a\"\nunread = \"a\"\n"
+        "[[factor]]\nname = \"of\"\nlevels = [\"in_level\"]\n"
+        "[stage.before]\ncommand = [\"prereg-train\"]\nparams = { of = \"$of\", list = [\"x\", "
+        "\"in_params:5\"] }\n"
+        "[stage.before.when.arch]\nx = { data = \"in_when\" }\ny = { mixture = { in_key = 1 } }\n"
+        "[stage.behind]\nafter = [\"before\"]\ncommand = [\"bin/prereg-eval\", "
+        "\"--data=in_command\"]\n"
+        "[stage.factual]\ncommand = [\"prereg-train\"]\n"
+        "[[input]]\nname = \"i\"\nlevels = [[\"a\", \"counter.k == 1\"], [\"b\", \"otherwise\"]]\n"
+        "[validity]\nv = { condition = \"ratio(fact.factual.n, arch, 'x', 'y') within 0.1\", "
+        "on_fail = \"flag\" }\n"
+        "[table]\ninputs = [\"i\"]\nrows = [[\"a\", \"O1\"], [\"b\", \"O2\"]]\n" OUTCOMES;
+    struct checked c;
+    (void)state;
+    run(&c, program_of(rest), NULL);
+    assert_int_equal(count_notes(&c, "stage.behind: no measure"), 1);
+    assert_int_equal(count_notes(&c, "stage."), 1);
+    assert_int_equal(count_notes(&c, "data.unread: no stage names it"), 1);
+    assert_int_equal(count_notes(&c, "data."), 1);
+    finish(&c);
+    /* A worker that is not ours may know the name by itself. */
+    char *foreign = xasprintf("[stage.foreign]\ncommand = [\"w\"]\n%s", rest);
+    run(&c, program_of(foreign), NULL);
+    assert_int_equal(count_notes(&c, "data."), 0);
+    assert_int_equal(count_notes(&c, "stage."), 2);
+    finish(&c);
+    free(foreign);
+}
+
 /* Thresholds on one quantity, with room between the two levels of each input: every combination is
  * a row, and all but those that a single number can fire are proved impossible, by pairs of levels.
  */
@@ -428,6 +473,7 @@ int main(void)
         cmocka_unit_test(test_paper),
         cmocka_unit_test(test_indeterminate_count),
         cmocka_unit_test(test_large_table),
+        cmocka_unit_test(test_unread),
         cmocka_unit_test(test_nested_thresholds),
         cmocka_unit_test(test_fixed),
         cmocka_unit_test(test_bad_conditions),
