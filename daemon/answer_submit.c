@@ -217,14 +217,15 @@ static int check_not_amended(const struct submit_job *j, struct err *err)
     return rc;
 }
 
-/* What was copied is what was read before, and nothing that was put in its place meanwhile. */
+/* What was copied is what was read and whose signature was looked at before, and nothing that was
+ * put in its place meanwhile. */
 static int copy_lock(const struct submit_job *j, const char *to, struct err *err)
 {
     struct lock *copy = NULL;
     char *from = lock_path_of(j->path);
     int rc = file_copy(from, to, 0600, err);
     rc = rc != 0 ? rc : lock_read(to, &copy, err);
-    if (rc == 0 && strcmp(copy->root, j->bundle->lock->root) != 0) {
+    if (rc == 0 && !cJSON_Compare(copy->json, j->bundle->lock->json, true)) {
         rc = err_set(err, ERR_LOCK, "%s was changed while it was submitted: submit it again", from);
         (void)unlink(to);
     }

@@ -4,9 +4,10 @@
 import json
 import os
 import shutil
+import threading
 
 import lab
-from amending import amend, fingerprints, gate, lock_signature, raw_amend, read, resigned, serve_again, submitted, unloaded
+from amending import BAND, GRID, amend, fingerprints, gate, lock_signature, raw_amend, read, resigned, serve_again, submitted, unloaded
 from lab import ANY, LOCK, OK, equal, expect
 from signers import allow, key
 
@@ -117,4 +118,33 @@ def test_signed_by_choice(place):
     expect("0002.json" in unloaded(place) and other in unloaded(place), unloaded(place))
 
 
-lab.main(test_signed, test_signed_without_a_list, test_signed_by_choice)
+def test_exchanged_while_submitted(place):
+    """The lock is exchanged for an unsigned one, and back, while it is submitted: what is kept is what was looked at."""
+    alice = key(place, "alice")
+    place.env["PREREGD_ALLOWED_SIGNERS"] = allow(place, "alice")
+    submitted(place, "--key", alice, more=REQUIRED)
+    for n in range(6):
+        grid = place.write(f"x{n}/grid.toml", GRID.format(gates=place.path("gates"), band=BAND).replace("Which?", f"Which of {n}?") + REQUIRED)
+        shutil.copy2(place.path("p/amend_worker.py"), place.path(f"x{n}"))
+        place.ctl("lock", grid, "--key", alice)
+        with open(grid + ".lock", encoding="utf-8") as f:
+            signed = json.load(f)
+        stopped = threading.Event()
+
+        def exchange(grid=grid, signed=signed, stopped=stopped):
+            while not stopped.is_set():
+                for lock in ({**signed, "signature": None}, signed):
+                    with open(grid + ".new", "w", encoding="utf-8") as f:
+                        json.dump(lock, f)
+                    os.replace(grid + ".new", grid + ".lock")
+        thread = threading.Thread(target=exchange)
+        thread.start()
+        done = any(place.run("preregd", "submit", grid).returncode == OK for _ in range(100))
+        stopped.set()
+        thread.join()
+        expect(done, "it was never submitted")
+    for name in os.listdir(os.path.join(place.state, "programs")):
+        expect(read(place.state, "programs", name, "grid.toml.lock")["signature"] is not None, f"{name}: an unsigned lock is kept")
+
+
+lab.main(test_signed, test_signed_without_a_list, test_signed_by_choice, test_exchanged_while_submitted)
