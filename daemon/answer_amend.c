@@ -203,8 +203,6 @@ static int prepare(struct amend_job *j)
         solved = solved_of(j->describe);
     }
     if (rc == 0) {
-        j->known = apparatus_all_results(j->hosted, j->now->lock);
-        j->prepared->n_results = cJSON_GetArraySize(j->known);
         struct amend_state s = {j->now->program, j->prepared->bundle->program,
                                 j->prepared->core.access.level, j->prepared->core.access.started,
                                 j->known};
@@ -313,6 +311,9 @@ static int start_prepare(struct answer_context *ctx, struct hosted *h, const cJS
         j->done[i] = h->tasks[i].state == TASK_DONE;
     }
     strbuf_init(&j->prepared->text);
+    /* here, on the loop: another amendment that takes effect may bring checks */
+    j->known = apparatus_all_results(h, h->bundle->lock);
+    j->prepared->n_results = cJSON_GetArraySize(j->known);
     j->prepared->core.access = access;
     j->prepared->core.number = (uint32_t)h->bundle->lock->n_amendments + 1;
     ctx->later = true;
