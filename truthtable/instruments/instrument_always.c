@@ -105,8 +105,8 @@ void instrument_margins(const struct work *w, cJSON *out)
     told_words(out, "How far the scores lie from their floors, in binomial standard errors.",
                n_open == 0
                    ? arena_printf(w->arena, "%zu of %zu gates are cleared.", n_cleared, n)
-                   : arena_printf(w->arena, "%zu of %zu gates are cleared, %zu are undetermined.",
-                                  n_cleared, n, n_open));
+                   : arena_printf(w->arena, "%zu of %zu gates are cleared, %zu %s undetermined.",
+                                  n_cleared, n, n_open, n_open == 1 ? "is" : "are"));
 }
 
 /* Over the cells of one condition, or all (INDEX_NONE). */
@@ -159,6 +159,31 @@ static cJSON *dispersion_json(const struct work *w, size_t m)
     return o;
 }
 
+/* How many single conditions are so; which, the table says. "" when there is nothing to say. */
+static const char *conditions_sentence(struct arena *a, const cJSON *list)
+{
+    size_t n = 0;
+    size_t n_tight = 0;
+    size_t n_loose = 0;
+    const cJSON *o = NULL;
+    cJSON_ArrayForEach(o, list)
+    {
+        const cJSON *c = NULL;
+        cJSON_ArrayForEach(c, json_member(o, "conditions"))
+        {
+            const cJSON *p = json_member(c, "p_lower");
+            n += cJSON_IsNumber(p) ? 1 : 0;
+            n_tight += cJSON_IsNumber(p) && p->valuedouble < ALPHA ? 1 : 0;
+            n_loose += cJSON_IsNumber(p) && p->valuedouble > 1 - ALPHA ? 1 : 0;
+        }
+    }
+    return n_tight + n_loose == 0
+               ? ""
+               : arena_printf(
+                     a, " Single conditions by themselves: tighter in %zu of %zu, looser in %zu.",
+                     n_tight, n, n_loose);
+}
+
 /* Measures that are tighter or looser than binomial, and those of which it is not known. */
 static const char *dispersion_sentence(const struct work *w, const cJSON *list)
 {
@@ -181,12 +206,15 @@ static const char *dispersion_sentence(const struct work *w, const cJSON *list)
             loose[n_loose++] = name;
         }
     }
-    const char *text = arena_printf(w->arena, "Tighter than binomial (lower tail under 5 %%): %s.",
-                                    work_join(w->arena, tight, n_tight));
+    const char *text = arena_printf(
+        w->arena,
+        "All cells of a measure together, tighter than binomial (lower tail under 5 %%): %s.",
+        work_join(w->arena, tight, n_tight));
     if (n_loose > 0) {
         text = arena_printf(w->arena, "%s Looser than binomial (upper tail under 5 %%): %s.", text,
                             work_join(w->arena, loose, n_loose));
     }
+    text = arena_printf(w->arena, "%s%s", text, conditions_sentence(w->arena, list));
     return n_open == 0 ? text
                        : arena_printf(w->arena, "%s Undetermined: %s.", text,
                                       work_join(w->arena, open, n_open));

@@ -267,5 +267,6 @@ void instrument_items(struct told *t)
                             it.n_shown == 0 ? "" : work_join(w->arena, it.shown, it.n_shown),
                             it.n_open == 0
                                 ? ""
-                                : arena_printf(w->arena, "; %zu are undetermined", it.n_open)));
+                                : arena_printf(w->arena, "; %zu %s undetermined", it.n_open,
+                                               it.n_open == 1 ? "is" : "are")));
 }

@@ -8,7 +8,9 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 
-#define ELLIPSIS "\xe2\x80\xa6"
+#define ELLIPSIS   "\xe2\x80\xa6"
+#define PLUS_MINUS "\xc2\xb1"
+#define PLACES_MAX 8
 
 /* Zero that only rounding made negative prints without a sign. */
 static bool is_zero_text(const char *digits)
@@ -92,6 +94,17 @@ const char *fmt_short(struct arena *a, double v, int digits)
         drop_trailing_zeros(text);
     }
     return with_sign(a, v, grouped(a, text), false);
+}
+
+const char *fmt_with_error(struct arena *a, double v, double se)
+{
+    if (!isfinite(v) || !(se > 0) || !isfinite(se)) {
+        return fmt_short(a, v, 5);
+    }
+    int places = 1 - (int)floor(log10(se));
+    places = places < 0 ? 0 : places > PLACES_MAX ? PLACES_MAX : places;
+    return arena_printf(a, "%s " PLUS_MINUS " %s", fmt_fixed(a, v, places),
+                        fmt_fixed(a, se, places));
 }
 
 const char *fmt_count(struct arena *a, int64_t v)

@@ -316,6 +316,17 @@ double report_fact(const struct report_model *m, size_t cell, size_t stage, cons
     return value_number(v);
 }
 
+size_t report_n_by_person(const struct report_model *m)
+{
+    size_t n = 0;
+    const cJSON *task = NULL;
+    cJSON_ArrayForEach(task, member(m->verdict, "undetermined"))
+    {
+        n += cJSON_IsTrue(member(task, "by_person")) ? 1 : 0;
+    }
+    return n;
+}
+
 const cJSON *report_gate(const struct report_model *m, size_t measure, size_t cell)
 {
     return m->gates[measure * m->program->n_cells + cell];

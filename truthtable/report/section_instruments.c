@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "prereg/amend_reads.h"
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/sections.h"
 #include "truthtable/report/show.h"
@@ -148,11 +149,31 @@ static void add_forecasts(struct doc *d, const struct report_model *m)
                   fmt_fixed(&d->arena, member_number(score, "bits"), 3));
 }
 
+/* Of an input or a validity: what binds. */
+static bool reads_bf10(const struct program *p)
+{
+    bool any = false;
+    for (size_t i = 0; i < p->n_inputs; i++) {
+        for (size_t l = 0; l < p->inputs[i].n_levels; l++) {
+            any = any || amend_text_names(p->inputs[i].levels[l].condition.text, "bf10");
+        }
+    }
+    for (size_t i = 0; i < p->n_validity; i++) {
+        any = any || amend_text_names(p->validity[i].condition.text, "bf10");
+    }
+    return any;
+}
+
 void section_instruments(struct doc *d, const struct report_model *m)
 {
     doc_section(d, "instruments", "Instruments: nothing here binds");
-    doc_paragraph(d, "What the data say beside the verdict. The truth table has not read any of "
-                     "it, and could not: instruments are computed when the verdict stands.");
+    doc_paragraph(d,
+                  "What the data say beside the verdict. The truth table has not read any of "
+                  "it, and could not: instruments are computed when the verdict stands.%s",
+                  reads_bf10(m->program)
+                      ? " Where a condition of the plan reads a bf10, the table has computed it by "
+                        "itself from the records and the priors as locked."
+                      : "");
     const char *why =
         m->instruments == NULL ? m->instruments_why : member_text(m->instruments, "why");
     if (why != NULL) {

@@ -116,6 +116,14 @@ static void add_losses(struct doc *d, const struct report_model *m, struct doc_l
               arena_printf(a, "%s blocked; the causes stand under coverage.",
                            count_of(a, blocked, "task ended", "tasks ended")));
     }
+    size_t by_person = report_n_by_person(m);
+    if (by_person > 0) {
+        limit(d, list,
+              arena_printf(
+                  a, "%s by a person, which is no chance loss: what depends on it is undetermined.",
+                  fmt_plural(a, (int64_t)by_person, "task was cancelled or stopped",
+                             "tasks were cancelled or stopped")));
+    }
     if (never_run > 0) {
         limit(d, list,
               arena_printf(a, "%s never run.",

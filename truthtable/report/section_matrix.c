@@ -12,6 +12,7 @@ struct matrix {
     const cJSON *pairs[MEASURES_MAX]; /* the first pair of each measure */
     size_t n;
     size_t n_pairs;
+    size_t n_open; /* differences that are undetermined */
     double largest;
 };
 
@@ -37,6 +38,7 @@ static struct matrix matrix_of(const cJSON *list)
         }
         x.n_pairs += x.n == 1 ? 1 : 0;
         double size = fabs(member_number(pair, "difference"));
+        x.n_open += isfinite(size) ? 0 : 1;
         x.largest = isfinite(size) ? fmax(x.largest, size) : x.largest;
     }
     return x;
@@ -78,7 +80,7 @@ static void add_table(struct doc *d, struct matrix *x)
         doc_table(d, "difference-matrix",
                   "The difference matrix: every pair of conditions on every counted measure, mean "
                   "\xc2\xb1 standard error over replicates. "
-                  "Marked: the largest absolute difference.",
+                  "Marked: the largest absolute difference that is known.",
                   columns, x->n + 1);
     for (size_t i = 0; i < x->n_pairs; i++) {
         struct doc_row *row = doc_row(d, t);
@@ -106,10 +108,17 @@ void section_matrix(struct doc *d, const struct report_model *m)
                       fmt_count(&d->arena, (int64_t)n));
         return;
     }
+    struct arena *a = &d->arena;
+    const char *open = x.n_open == 0 ? ""
+                                     : arena_printf(a, ", %s of them undetermined",
+                                                    fmt_count(a, (int64_t)x.n_open));
+    const char *largest =
+        x.largest < 0 ? ""
+                      : arena_printf(a, "; the largest%s is %s in absolute value",
+                                     x.n_open == 0 ? "" : " known", fmt_fixed(a, x.largest, 4));
     doc_paragraph(d,
-                  "%s between conditions; the largest is %s in absolute value. These inform; only "
-                  "the contrasts above reach the table.",
-                  fmt_plural(&d->arena, (int64_t)n, "difference", "differences"),
-                  x.largest < 0 ? "undetermined" : fmt_fixed(&d->arena, x.largest, 6));
+                  "%s between conditions%s%s. These inform; only the contrasts above reach the "
+                  "table.",
+                  fmt_plural(a, (int64_t)n, "difference", "differences"), open, largest);
     add_table(d, &x);
 }

@@ -12,7 +12,6 @@
 #define CLEARS                "\xe2\x9c\x93"
 #define FAILS                 "\xe2\x9c\x97"
 #define SIGMA                 "\xcf\x83"
-#define PLUS_MINUS            "\xc2\xb1"
 
 /* How far the floor lies above chance, in binomial standard errors. */
 static double height_of(const struct measure *m)
@@ -63,14 +62,9 @@ static void add_summary(struct doc *d, const struct report_model *m)
         {"Nearest margin", ALIGN_NUMBER}};
     struct doc_table *t = doc_table(
         d, "measures",
-        m->imported != NULL
-            ? "The measures, their floors as locked, and how the cells stand to them. " SIGMA
-              ": binomial standard errors, at chance for the floor, at the score for the margin "
-              "nearest to the floor."
-            : "The measures, their floors as locked before any score existed, and how the cells "
-              "stand to them. " SIGMA
-              ": binomial standard errors, at chance for the floor, at the score for the "
-              "margin nearest to the floor.",
+        "The measures, their floors as locked, and how the cells stand to them. " SIGMA
+        ": binomial standard errors, at chance for the floor, at the score for the margin nearest "
+        "to the floor.",
         columns, 9);
     for (size_t i = 0; i < m->program->n_measures; i++) {
         add_summary_row(d, m, t, i);
@@ -91,10 +85,9 @@ static struct plot_mark mark_of(struct arena *a, const struct report_model *m, s
                                   .tooltip = arena_printf(a, "%s: %s", cell_name, r.bound)};
     }
     struct plot_mark mark = {.value = r.score, .low = r.score - r.se, .high = r.score + r.se};
-    mark.tooltip = arena_printf(a, "%s: %s", cell_name, measure_score_text(a, measure, r.score));
-    if (isfinite(r.se)) {
-        mark.tooltip = arena_printf(a, "%s " PLUS_MINUS " %s", mark.tooltip, fmt_short(a, r.se, 2));
-    }
+    mark.tooltip = arena_printf(a, "%s: %s", cell_name,
+                                r.se > 0 ? fmt_with_error(a, r.score, r.se)
+                                         : measure_score_text(a, measure, r.score));
     return mark;
 }
 
@@ -157,6 +150,29 @@ static bool any_bound(const struct report_model *m, size_t index)
     return false;
 }
 
+static bool any_error(const struct report_model *m, size_t index)
+{
+    for (size_t c = 0; c < m->program->n_cells; c++) {
+        if (measure_read(m, index, c).se > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Cells of the conditions span[0]..span[1]-1 that have no mark. */
+static size_t n_without(const struct report_model *m, size_t index, const size_t span[2])
+{
+    size_t n = 0;
+    for (size_t c = 0; c < m->program->n_cells; c++) {
+        const size_t condition = m->program->cells[c].condition;
+        struct measure_reading r = measure_read(m, index, c);
+        const bool inside = condition >= span[0] && condition < span[1];
+        n += inside && r.bound == NULL && !isfinite(r.score) ? 1 : 0;
+    }
+    return n;
+}
+
 /* Of the conditions from..to-1: so many as a printed page has room for. */
 static void add_figure(struct doc *d, const struct report_model *m, size_t index,
                        const size_t span[2])
@@ -172,9 +188,15 @@ static void add_figure(struct doc *d, const struct report_model *m, size_t index
                            ? ""
                            : arena_printf(a, " Conditions %zu to %zu.", span[0] + 1, span[1]);
     const char *caption = arena_printf(
-        a, "%s.%s One mark a cell, with one standard error%s%s.", measure->name, part,
+        a, "%s.%s One mark a cell%s%s%s.", measure->name, part,
+        any_error(m, index) ? ", with one standard error" : "",
         tinted ? "; the tinted part lies at or over the floor" : "",
         any_bound(m, index) ? "; a hollow arrow is a bound that the value lies beyond" : "");
+    const size_t n_lost = n_without(m, index, span);
+    if (n_lost > 0) {
+        caption = arena_printf(a, "%s %s no value and no mark.", caption,
+                               fmt_plural(a, (int64_t)n_lost, "cell has", "cells have"));
+    }
     struct doc_figure *f =
         doc_figure(d, arena_printf(a, "measure-%s", measure->name), caption, summary, &id);
     struct plot_dots plot = {
@@ -205,9 +227,8 @@ static struct doc_cell gate_words(struct arena *a, const struct measure *measure
     }
     const char *score = measure_score_text(a, measure, r->score);
     if (!r->has_gate) {
-        const char *se =
-            isfinite(r->se) ? arena_printf(a, " " PLUS_MINUS " %s", fmt_short(a, r->se, 2)) : "";
-        return (struct doc_cell){.text = arena_printf(a, "%s%s", score, se), .tone = TONE_PLAIN};
+        return (struct doc_cell){.text = r->se > 0 ? fmt_with_error(a, r->score, r->se) : score,
+                                 .tone = TONE_PLAIN};
     }
     const char *z = isfinite(r->z) ? arena_printf(a, " (%s" SIGMA ")", fmt_signed(a, r->z, 1)) : "";
     const char *sign = !r->is_known ? "?" : r->cleared ? CLEARS : FAILS;

@@ -70,7 +70,7 @@ static void add_resolution(struct doc *d, const cJSON *measures)
 void section_proof(struct doc *d, const struct report_model *m)
 {
     const cJSON *proof = m->lock->proof;
-    doc_section(d, "proofs", m->imported != NULL ? "Proved of the plan" : "Proved before any data");
+    doc_section(d, "proofs", "Proved of the plan");
     if (!cJSON_IsObject(proof)) {
         doc_paragraph(d, "The lock holds no proofs: the program was locked without them.");
         return;

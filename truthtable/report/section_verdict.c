@@ -87,12 +87,7 @@ static void add_alarms(struct doc *d, const struct report_model *m)
                    "\xe2\x80\x9c%s\xe2\x80\x9d.",
                    label);
     }
-    size_t n_by_person = 0;
-    const cJSON *task = NULL;
-    cJSON_ArrayForEach(task, member(m->verdict, "undetermined"))
-    {
-        n_by_person += cJSON_IsTrue(member(task, "by_person")) ? 1 : 0;
-    }
+    const size_t n_by_person = report_n_by_person(m);
     if (n_by_person > 0) {
         doc_notice(
             d, TONE_BAD,

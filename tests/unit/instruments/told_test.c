@@ -341,6 +341,23 @@ static void test_anchors(void **state)
     told_close(&t);
 }
 
+/* One arm's cells are all the same, the other's far apart: what holds of all is not said of each.
+ */
+static void test_dispersion_of_conditions(void **state)
+{
+    struct told_program t;
+    (void)state;
+    told_open(&t, TOLD_PROGRAM);
+    told_cells(&t, "acc", (const double[6]){0.25, 0.25, 0.25, 0.20, 0.25, 0.30});
+    cJSON *told = told_compute(&t);
+    told_expect_text(told, "instruments.dispersion.reading",
+                     "All cells of a measure together, tighter than binomial (lower tail under 5 "
+                     "%): nothing. Looser than binomial (upper tail under 5 %): acc. Single "
+                     "conditions by themselves: tighter in 1 of 2, looser in 1.");
+    cJSON_Delete(told);
+    told_close(&t);
+}
+
 /* Scores .22 .. .27 of 1000 items: chi2 = 1000 * .00175 / (.245 * .755). */
 static void test_always(void **state)
 {
@@ -523,9 +540,10 @@ int main(void)
         cmocka_unit_test(test_mixed_paper),     cmocka_unit_test(test_mixed_one_way),
         cmocka_unit_test(test_connector_cases), cmocka_unit_test(test_connector_paper),
         cmocka_unit_test(test_router),          cmocka_unit_test(test_anchors),
-        cmocka_unit_test(test_always),          cmocka_unit_test(test_declared),
-        cmocka_unit_test(test_priors_after),    cmocka_unit_test(test_ended),
-        cmocka_unit_test(test_router_not_done), cmocka_unit_test(test_mixed_too_large),
+        cmocka_unit_test(test_always),          cmocka_unit_test(test_dispersion_of_conditions),
+        cmocka_unit_test(test_declared),        cmocka_unit_test(test_priors_after),
+        cmocka_unit_test(test_ended),           cmocka_unit_test(test_router_not_done),
+        cmocka_unit_test(test_mixed_too_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

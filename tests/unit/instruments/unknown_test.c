@@ -117,11 +117,13 @@ static void test_sentences_without_scores(void **state)
                      "0 of 1 fits are singular, of 1 it is not known; 1 not fitted, the first is "
                      "acc: no row is left.");
     told_expect_text(told, "instruments.items.reading",
-                     "0 of 1 intervals leave 0 out; 1 are undetermined.");
+                     "0 of 1 intervals leave 0 out; 1 is undetermined.");
     told_expect_text(told, "instruments.margins.reading",
                      "0 of 6 gates are cleared, 6 are undetermined.");
-    told_expect_text(told, "instruments.dispersion.reading",
-                     "Tighter than binomial (lower tail under 5 %): nothing. Undetermined: acc.");
+    told_expect_text(
+        told, "instruments.dispersion.reading",
+        "All cells of a measure together, tighter than binomial (lower tail under 5 %): "
+        "nothing. Undetermined: acc.");
     expect_part(told, "instruments.router.reading", "Undetermined, the first as router_load: ");
     cJSON_Delete(told);
     told_close(&t);

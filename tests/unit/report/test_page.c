@@ -92,6 +92,11 @@ static void test_numbers(void **state)
     assert_string_equal(fmt_short(&a, 34611712, 3), "34,611,712");
     assert_string_equal(fmt_short(&a, 0, 3), "0");
     assert_string_equal(fmt_short(&a, -2e-9, 2), FMT_MINUS "2.0e-09");
+    assert_string_equal(fmt_with_error(&a, 1.09764, 0.0183), "1.098 \xc2\xb1 0.018");
+    assert_string_equal(fmt_with_error(&a, -1.4029, 0.02), FMT_MINUS "1.403 \xc2\xb1 0.020");
+    assert_string_equal(fmt_with_error(&a, 1234.5, 210), "1234 \xc2\xb1 210");
+    assert_string_equal(fmt_with_error(&a, 0.5, 0), "0.5");
+    assert_string_equal(fmt_with_error(&a, 0.5, (double)NAN), "0.5");
     assert_string_equal(fmt_count(&a, 999), "999");
     assert_string_equal(fmt_count(&a, -1234567), FMT_MINUS "1,234,567");
     assert_string_equal(fmt_count(&a, INT64_MIN), FMT_MINUS "9,223,372,036,854,775,808");
