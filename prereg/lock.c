@@ -319,7 +319,7 @@ int lock_read(const char *path, struct lock **out, struct err *err)
     cJSON *tree = NULL;
     *out = NULL;
     int rc = json_read_file(path, LOCK_BYTES_MAX, &tree, err);
-    if (rc == ERR_SYNTAX) {
+    if (rc == ERR_SYNTAX || rc == ERR_INVALID) { /* no JSON, or no file at all but a folder */
         err->code = ERR_LOCK;
         return err_wrap(err, "not a lock");
     }
