@@ -21,6 +21,7 @@
 #include "prereg/amend_known.h"
 #include "prereg/amend_rules.h"
 #include "prereg/amendment.h"
+#include "prereg/lock_time.h"
 #include "truthtable/rules.h"
 
 struct amend_job {
@@ -197,7 +198,8 @@ static int prepare(struct amend_job *j)
 {
     cJSON *locked = NULL;
     cJSON *solved = NULL;
-    int rc = read_then(j);
+    int rc = lock_check_time(j->now->lock, clock_wall(), &j->err);
+    rc = rc == 0 ? read_then(j) : rc;
     if (rc == 0) {
         rc = weigh_describe(j);
         solved = solved_of(j->describe);

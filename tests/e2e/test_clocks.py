@@ -112,6 +112,8 @@ def test_before_the_lock_at_start(place):
 def test_before_the_lock_while_it_runs(place):
     submitted(place)
     shift(place, -HOUR)
+    said = place.ctl("amend", place.path("clocked/grid.toml"), "--no-run", "--reason", "early", wanted=LOCK).stderr
+    expect("the lock was made at" in said and "set the clock right" in said, f"what amend says of it: {said}")
     check_paused_and_mended(place, "while the daemon ran")
 
 
