@@ -50,6 +50,7 @@ def test_example(place):
     equal(len(calm), 8, "tasks with a result")
     equal(json.loads(verdict)["coverage"]["tasks"]["done"], 8, "tasks done")
     equal(events_of(place, "resumed"), [], "resumed attempts without a kill")
+    equal([e["threads"] for e in events_of(place, "environment")], [1] * 8, "what each attempt says it computes with")
     place.end_all()
     place.state = place.path("state-killed")
     place.env["PREREGD_STATE"] = place.state

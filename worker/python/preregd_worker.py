@@ -429,6 +429,16 @@ class Items:
         os.fsync(self.fd)
 
 
+def blas_text():
+    """The linear algebra of numpy, where the worker has imported it; None when that is not known."""
+    numpy = sys.modules.get("numpy")
+    try:
+        blas = numpy.__config__.CONFIG["Build Dependencies"]["blas"]
+        return f"{blas['name']} {blas['version']}"
+    except (AttributeError, KeyError, TypeError):
+        return None
+
+
 # ── the worker ───────────────────────────────────────────────────────────────────────────────────
 
 class Worker:
@@ -477,6 +487,13 @@ class Worker:
         return entry["path"]
 
     # what it says
+
+    def environment(self):
+        """The first line: what this attempt computes with, so that it is known of one that leaves no result, too."""
+        known = blas_text()
+        if known:
+            self.facts["blas"] = known
+        self.events.say("environment", threads=self.threads, **({"blas": known} if known else {}))
 
     def point(self, step, name, value):
         """A point of a curve; gates nothing. A value that is not finite becomes null."""
@@ -698,6 +715,7 @@ def run(setup, work, arguments=None):
             raise UsageFault("PREREG_TASK names no task.json; the protocol is in docs/worker-protocol.md")
         worker = Worker(read_task(path), False, arguments)
         _listen(worker)
+        worker.environment()
         worker.section("setup")
         settings = setup(worker)
         worker.params.finish()

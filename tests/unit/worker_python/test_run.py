@@ -83,7 +83,7 @@ class RunTest(place.Case):
         self.assertEqual((code, out, err), (0, "", ""))
         self.assertEqual(self.metrics(), {"sum": {"value": sum(1 / i for i in range(1, 11)), "n": 10}})
         said = [e["type"] for e in place.lines("events.jsonl")]
-        self.assertEqual(said[:2], ["section", "section"])
+        self.assertEqual(said[:3], ["environment", "section", "section"])
         self.assertIn("progress", said)
 
     def test_exit_codes(self):
