@@ -359,6 +359,10 @@ static int take_check_row(struct reading *r, const cJSON *line, const struct sta
         return fault_says(r->f, "%s: from %s to %s is no legal move", row_kind_name(row->kind),
                           task_state_name(row->from), task_state_name(row->after.state));
     }
+    if (json_member(r->h->checks, name) == NULL &&
+        cJSON_GetArraySize(r->h->checks) >= HISTORY_CHECKS_MAX) {
+        return fault_says(r->f, "more than %d checks of the apparatus", HISTORY_CHECKS_MAX);
+    }
     cJSON *was = cJSON_DetachItemFromObjectCaseSensitive(r->h->checks, name);
     cJSON *results = cJSON_DetachItemFromObjectCaseSensitive(was, "results");
     results = results != NULL ? results : json_array();

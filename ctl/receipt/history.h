@@ -20,6 +20,9 @@
 #include "prereg/program.h"
 #include "state/rows.h"
 
+#define HISTORY_CHECKS_MAX                                                                         \
+    1000 /* of the apparatus, by name: a plan has 64, amendments bring more */
+
 struct history_task {
     enum task_state state;
     enum cause cause;

@@ -11,6 +11,7 @@
 #include "ctl/receipt/files.h"
 
 #define BLOCK_BYTES ((size_t)64 << 10)
+#define PADDING_MAX ((size_t)1 << 20) /* the largest record that anybody pads to, by far */
 
 /* ---- writing ---- */
 
@@ -256,6 +257,30 @@ static int take_all(struct unpacking *u)
     return u->n > 0 ? 0 : fault_says(u->f, "the archive holds nothing");
 }
 
+/* What pads the last record may follow, and nothing else: no sum covers it. Of a pipe it cannot be
+ * seen. */
+static int check_rest(struct unpacking *u, int fd)
+{
+    static char block[BLOCK_BYTES];
+    const off_t end = (off_t)archive_filter_bytes(u->a, 0);
+    size_t left = PADDING_MAX + 1;
+    ssize_t n = lseek(fd, 0, SEEK_CUR) < 0 ? 0 : 1;
+    for (off_t at = end; n > 0 && left > 0; at += n, left -= (size_t)n) {
+        n = pread(fd, block, left < sizeof(block) ? left : sizeof(block), at);
+        if (n < 0) {
+            struct err err;
+            (void)err_set_errno(&err, errno, "read the archive's end");
+            return fault_from(u->f, &err);
+        }
+        for (ssize_t i = 0; i < n; i++) {
+            if (block[i] != '\0') {
+                return fault_says(u->f, "something follows after the archive's end");
+            }
+        }
+    }
+    return left > 0 ? 0 : fault_says(u->f, "too many bytes follow after the archive's end");
+}
+
 int tar_read(const char *path, const char *folder, struct fault *f)
 {
     struct unpacking u = {.folder = folder, .f = f};
@@ -273,6 +298,7 @@ int tar_read(const char *path, const char *folder, struct fault *f)
         rc = u.a == NULL ? fault_says(f, "no memory for the archive") : damaged(&u);
     }
     rc = rc == 0 ? take_all(&u) : rc;
+    rc = rc == 0 ? check_rest(&u, fd) : rc;
     (void)archive_read_free(u.a);
     (void)close(fd);
     return rc;

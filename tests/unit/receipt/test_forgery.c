@@ -408,6 +408,34 @@ static void test_forgeries(void **state)
     expect(w, &none);
 }
 
+/* Names of checks are looked up one by one: there may not be any number of them. */
+static void test_many_checks(void **state)
+{
+    const struct world *w = *state;
+    struct strbuf journal = STRBUF_INIT;
+    struct strbuf row = STRBUF_INIT;
+    const char *first = strchr(w->was[0].buf, '\n') + 1; /* task 0 starts */
+    const char *second = strchr(first, '\n') + 1;
+    strbuf_add(&journal, w->was[0].buf, (size_t)(first - w->was[0].buf));
+    for (size_t i = 0; i <= HISTORY_CHECKS_MAX; i++) {
+        char name[40];
+        (void)snprintf(name, sizeof(name), "\"apparatus\":\"c%zu\",\"cell\"", i);
+        strbuf_clear(&row);
+        strbuf_add(&row, first, (size_t)(second - first));
+        assert_int_equal(replace(&row, "\"cell\"", name, 0), 1);
+        assert_int_equal(replace(&row, "\"index\":0,", "\"index\":99,", 0), 1);
+        strbuf_add(&journal, row.buf, row.len);
+    }
+    write_file(w, RECEIPT_JOURNAL, &journal);
+    forge_all(w);
+    expect(w, &(struct forgery){.name = "any number of checks",
+                                .where = RECEIPT_JOURNAL,
+                                .what = "more than 1000 checks"});
+    restore(w);
+    strbuf_release(&row);
+    strbuf_release(&journal);
+}
+
 /* A link that takes a file's place once the folder was listed is not followed, though what it leads
  * to is the very file. */
 static void test_swapped(void **state)
@@ -447,6 +475,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_swapped, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_many_checks, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_forgeries, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

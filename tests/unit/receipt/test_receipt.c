@@ -99,6 +99,46 @@ static void test_not_replaced(void **state)
     free(out);
 }
 
+static void append(const char *path, const char *bytes, size_t n)
+{
+    FILE *file = fopen(path, "ae");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, n, file), n);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* What no sum covers: nothing but the padding of a record may follow. */
+static void test_tar_end(void **state)
+{
+    static const struct {
+        size_t zeros;
+        const char *more;
+        const char *what; /* NULL: it is taken */
+    } cases[] = {{10240, "", NULL},
+                 {0, "more", "something follows"},
+                 {200000, "more", "something follows"},
+                 {(size_t)3 << 20, "", "too many bytes follow"}};
+    struct world *w = *state;
+    char *tar = path_join(w->folder, "longer.tar");
+    char *to = path_join(w->folder, "taken");
+    char *zeros = xcalloc((size_t)3 << 20, 1);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fault f = {0};
+        struct err err;
+        assert_int_equal(file_copy(w->made.tar, tar, 0600, &err), 0);
+        append(tar, zeros, cases[i].zeros);
+        append(tar, cases[i].more, strlen(cases[i].more));
+        assert_int_equal(dir_make(to, 0700, &err), 0);
+        assert_int_equal(tar_read(tar, to, &f), cases[i].what == NULL ? 0 : ERR_LOCK);
+        assert_true(cases[i].what == NULL || strstr(f.what, cases[i].what) != NULL);
+        assert_int_equal(dir_remove(to, &err), 0);
+        assert_int_equal(unlink(tar), 0);
+    }
+    free(zeros);
+    free(to);
+    free(tar);
+}
+
 static void test_tar(void **state)
 {
     struct world *w = *state;
@@ -220,6 +260,7 @@ int main(void)
         cmocka_unit_test(test_same_bytes),
         cmocka_unit_test(test_not_replaced),
         cmocka_unit_test(test_tar),
+        cmocka_unit_test(test_tar_end),
         cmocka_unit_test(test_sealed_is_refused),
         cmocka_unit_test(test_changed_meanwhile),
         cmocka_unit_test(test_near),
