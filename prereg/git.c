@@ -185,8 +185,8 @@ static int run_status(const char *folder, const char *const *own, const struct s
         argv[n_args++] = except[n];
     }
     int rc = git_run(folder, s, argv, r, err);
-    while (n > 0) {
-        free(except[--n]);
+    for (size_t i = 0; i < n; i++) {
+        free(except[i]);
     }
     return rc;
 }
