@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "ctl/ask.h"
+#include "ctl/out.h"
 #include "prereg/amend_known.h"
 #include "prereg/amendment.h"
 
@@ -14,6 +15,15 @@ static void add_value(struct strbuf *line, const cJSON *value)
     } else if (json_line(value, line, &err) != 0) {
         strbuf_adds(line, "?");
     }
+}
+
+/* Files of amendments may be anybody's work: a terminal must not obey what stands in them. */
+static void print_line(const char *line, FILE *to)
+{
+    struct strbuf shown = STRBUF_INIT;
+    out_line(&shown, line);
+    (void)fprintf(to, "  %s\n", shown.buf);
+    strbuf_release(&shown);
 }
 
 void changes_print(const cJSON *changes, FILE *to)
@@ -30,7 +40,7 @@ void changes_print(const cJSON *changes, FILE *to)
         if (cJSON_IsTrue(json_member(change, "post_hoc"))) {
             strbuf_adds(&line, "  (post hoc)");
         }
-        (void)fprintf(to, "  %s\n", line.buf);
+        print_line(line.buf, to);
         strbuf_release(&line);
     }
 }
@@ -54,9 +64,9 @@ void changes_print_known(const cJSON *amendment, FILE *to)
     cJSON_ArrayForEach(result, json_member(amendment, AMENDMENT_KNOWN))
     {
         struct strbuf line = STRBUF_INIT;
+        strbuf_addf(&line, "known then of apparatus.%s: ", answer_text(result, "check", "?"));
         changes_add_result(&line, result);
-        (void)fprintf(to, "  known then of apparatus.%s: %s\n", answer_text(result, "check", "?"),
-                      line.buf);
+        print_line(line.buf, to);
         strbuf_release(&line);
     }
 }

@@ -10,6 +10,7 @@
 #include "base/xalloc.h"
 #include "prereg/amend_known.h"
 #include "prereg/amend_rules.h"
+#include "prereg/signature.h"
 
 #define LOCK_NAME "grid.toml.lock"
 
@@ -245,6 +246,9 @@ static int check_words(const cJSON *a, struct err *err)
         (describe != NULL && !cJSON_IsObject(describe)) ||
         (signature != NULL && !cJSON_IsObject(signature) && !cJSON_IsNull(signature))) {
         return err_set(err, ERR_LOCK, "it is not a whole amendment");
+    }
+    if (cJSON_IsObject(signature) && signature_json_shape(signature, err) != 0) {
+        return err->code;
     }
     if (amendment_check_reason(text, err) != 0) {
         err->code = ERR_LOCK;

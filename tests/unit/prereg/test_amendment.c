@@ -154,8 +154,15 @@ static void test_what_does_not_follow(void **state)
         amending_expect_refused(w, ERR_LOCK, cases[i].word);
         cJSON_Delete(a);
     }
-    cJSON *a =
-        amending_amendment_of(w, 1, w->lock->root, stale); /* from a value that never stood there */
+    cJSON *a = amending_amendment_of(w, 1, w->lock->root, values);
+    cJSON *signature = json_object(); /* whose fingerprint would be printed */
+    json_put_string(signature, "fingerprint", "\x1b[31mred");
+    cJSON_DeleteItemFromObjectCaseSensitive(a, "signature");
+    json_put(a, "signature", signature);
+    amending_write_amendment(w, 1, a);
+    amending_expect_refused(w, ERR_LOCK, "not a whole SSH signature");
+    cJSON_Delete(a);
+    a = amending_amendment_of(w, 1, w->lock->root, stale); /* from a value that never stood there */
     amending_write_amendment(w, 1, a);
     amending_expect_refused(w, ERR_LOCK, "plan.measure.acc.metric is not what it changes from");
     cJSON_Delete(a);
