@@ -37,9 +37,13 @@ static void add_value(struct strbuf *sb, const cJSON *value)
         strbuf_clear(&text);
         strbuf_adds(&text, "nothing");
     }
-    strbuf_addf(sb, "%.*s%s",
-                (int)text_whole_chars(text.buf, text.len < VALUE_BYTES ? text.len : VALUE_BYTES),
-                text.buf, text.len > VALUE_BYTES ? "..." : "");
+    const bool cut = text.len > VALUE_BYTES;
+    if (cut) {
+        text.len = text_whole_chars(text.buf, VALUE_BYTES);
+        text.buf[text.len] = '\0';
+    }
+    out_line(sb, text.buf);
+    strbuf_adds(sb, cut ? "..." : "");
     strbuf_release(&text);
 }
 
@@ -49,7 +53,9 @@ static void add_differing(struct strbuf *sb, const cJSON *list, const char *key)
     cJSON_ArrayForEach(o, list)
     {
         if (!answer_bool(o, "same")) {
-            strbuf_addf(sb, "  %s\n    accepted  ", answer_text(o, key, "?"));
+            strbuf_adds(sb, "  ");
+            out_line(sb, answer_text(o, key, "?")); /* a worker's word */
+            strbuf_adds(sb, "\n    accepted  ");
             add_value(sb, json_member(o, "accepted"));
             strbuf_adds(sb, "\n    again     ");
             add_value(sb, json_member(o, "rerun"));

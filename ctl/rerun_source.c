@@ -8,8 +8,8 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
+#include "ctl/load.h"
 #include "ctl/rerun.h"
-#include "daemon/rpc/client.h"
 #include "prereg/amendment.h"
 #include "prereg/imported.h"
 #include "prereg/task.h"
@@ -232,7 +232,6 @@ int rerun_source_open(struct rerun_source *src, const struct rerun_ask *ask, str
     struct store *store = NULL;
     struct store_program p;
     struct arena texts;
-    int rc = 0;
     *src = (struct rerun_source){0};
     if (ask->program != NULL && imported_is_folder(ask->program)) {
         return err_set(
@@ -240,13 +239,9 @@ int rerun_source_open(struct rerun_source *src, const struct rerun_ask *ask, str
             "%.150s was imported: preregd ran none of it, and there is nothing to run again",
             ask->program);
     }
-    if (ask->state != NULL) {
-        src->state = path_absolute(NULL, ask->state);
-    } else if ((rc = rpc_state_folder(&src->state, err)) != 0) {
-        return rc;
-    }
     arena_init(&texts);
-    rc = store_open(src->state, STORE_READER, &store, err);
+    int rc = load_state_folder(ask->state, &src->state, err);
+    rc = rc != 0 ? rc : store_open(src->state, STORE_READER, &store, err);
     rc = rc == 0 ? store_program_find(store, ask->program, &texts, &p, err) : rc;
     rc = rc == 0 ? open_program(src, store, &p, ask->cell, err) : rc;
     store_close(store);

@@ -31,12 +31,15 @@ def main():
     for folder in (task.get("inputs") or {}).values():
         with open(os.path.join(folder, "weights"), "rb") as f:
             seen += f.read()
-    if os.path.exists(os.path.join(gates, "chance")):
+    chance = os.path.exists(os.path.join(gates, "chance"))
+    if chance:
         seen += os.urandom(8)
     weights = hashlib.sha256(seen).hexdigest().encode()
     write("weights", weights)
     digest = hashlib.sha256(weights).hexdigest()
     metrics = {"acc": {"value": int(digest[:4], 16) / 65536, "n": 100}, "late": {"value": None, "why": "not_reached"}}
+    if chance:
+        metrics["turn\u202e\u009b31m"] = {"value": 1}
     result = {"protocol": 1, "attempt": task["attempt"], "metrics": metrics, "facts": {"threads": 1, "at": time.time()}, "read": {},
               "artifacts": [{"path": "weights", "sha256": digest, "bytes": len(weights)}]}
     for name in task["data"]:
