@@ -80,7 +80,9 @@ static uint32_t place_of(const struct core_apparatus *list, uint32_t n, const ch
         at++;
     }
     for (uint32_t i = 0; at == n && i < n; i++) {
-        at = list[i].name[0] == '\0' ? i : n;
+        if (list[i].name[0] == '\0') {
+            at = i;
+        }
     }
     return at;
 }

@@ -1,0 +1,64 @@
+/* What a check's worker says last: the last line of its stderr.log, whatever lies in its place. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "base/xalloc.h"
+#include "daemon/apparatus.h"
+#include "daemon/shim/files.h"
+
+static void expect_words(const char *folder, const char *wanted)
+{
+    char text[32] = "as it was";
+    (void)alarm(20); /* one that waits for a writer waits for ever */
+    apparatus_last_words(folder, text, sizeof(text));
+    (void)alarm(0);
+    assert_string_equal(text, wanted);
+}
+
+static void test_last_words(void **state)
+{
+    static const char *const cases[][2] = {
+        {"", ""},
+        {"\n\n", ""},
+        {"no such model", "no such model"},
+        {"first\nlast\n\n", "last"},
+        {"bad \xFF\n", "bad ?"},
+        {"0123456789012345678901234567890123456789", "0123456789012345678901234567890"},
+        {"012345678901234567890123456789\xC3\xA9", "012345678901234567890123456789?"},
+    };
+    char folder[] = "/tmp/apparatus_test.XXXXXX";
+    struct err err = {0};
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    char *path = path_join(folder, SHIM_STDERR_FILE);
+    expect_words(folder, ""); /* none */
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(file_write_atomic(path, cases[i][0], strlen(cases[i][0]), 0600, &err), 0);
+        expect_words(folder, cases[i][1]);
+    }
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    expect_words(folder, "");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("/etc/hostname", path), 0);
+    expect_words(folder, "");
+    free(path);
+    assert_int_equal(dir_remove(folder, &err), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_last_words)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
