@@ -10,7 +10,6 @@
 #include "ctl/local.h"
 #include "ctl/out.h"
 #include "ctl/receipt/export.h"
-#include "prereg/imported.h"
 
 static int folder_of_program(const struct ctl_options *o, const char *name, char **folder,
                              struct err *err)
@@ -22,22 +21,10 @@ static int folder_of_program(const struct ctl_options *o, const char *name, char
     return rc;
 }
 
-/* Of a program, executed or imported; where one was only locked is none. */
-static bool is_program_folder(const char *path)
-{
-    char *journal = path_join(path, "journal.jsonl");
-    char *lock = path_join(path, "grid.toml.lock");
-    bool is = file_kind_at(lock) == FILE_REGULAR &&
-              (file_kind_at(journal) == FILE_REGULAR || imported_is_folder(path));
-    free(lock);
-    free(journal);
-    return is;
-}
-
 static int find_folder(const struct ctl_options *o, char **folder, struct err *err)
 {
     const char *name = o->n_args > 0 ? o->args[0] : NULL;
-    if (name != NULL && is_program_folder(name)) {
+    if (name != NULL && local_is_program_folder(name)) {
         *folder = path_absolute(NULL, name);
         return 0;
     }

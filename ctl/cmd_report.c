@@ -29,14 +29,9 @@ static int find_local(const struct ctl_options *o, char **folder, struct err *er
  * store's. */
 static int find_folder(const struct ctl_options *o, char **folder, struct err *err)
 {
-    if (o->n_args > 0) {
-        char *path = path_join(o->args[0], "grid.toml");
-        bool is_folder = file_kind_at(path) == FILE_REGULAR;
-        free(path);
-        if (is_folder) {
-            *folder = path_absolute(NULL, o->args[0]);
-            return 0;
-        }
+    if (o->n_args > 0 && local_is_program_folder(o->args[0])) {
+        *folder = path_absolute(NULL, o->args[0]);
+        return 0;
     }
     cJSON *answer = NULL;
     int rc = ask(o, "report", ask_params(o, true), &answer, err);

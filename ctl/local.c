@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
+#include "prereg/imported.h"
 #include "state/store.h"
 
 #define VERDICT_BYTES_MAX ((size_t)16 * 1024 * 1024)
@@ -53,6 +54,17 @@ void local_program_release(struct local_program *p)
     free(p->id);
     free(p->folder);
     *p = (struct local_program){0};
+}
+
+bool local_is_program_folder(const char *path)
+{
+    char *journal = path_join(path, "journal.jsonl");
+    char *lock = path_join(path, "grid.toml.lock");
+    bool is = file_kind_at(lock) == FILE_REGULAR &&
+              (file_kind_at(journal) == FILE_REGULAR || imported_is_folder(path));
+    free(lock);
+    free(journal);
+    return is;
 }
 
 static int read_verdict(const struct local_program *p, const char *path, cJSON **out,

@@ -25,6 +25,10 @@ int local_program_find(const struct ctl_options *o, const char *name, struct loc
                        struct err *err) MUST_CHECK;
 void local_program_release(struct local_program *p);
 
+/* Of a program, executed or imported: an argument that is one is meant, before any name. Where one
+ * was only written or locked is none. */
+bool local_is_program_folder(const char *path);
+
 /* The answer of the daemon's method `verdict` (docs/rpc.md). ERR_LOCK: verdict.json is not the one
  * that the journal ends with. */
 int local_verdict(const struct local_program *p, cJSON **answer, struct err *err) MUST_CHECK;

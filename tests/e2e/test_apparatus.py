@@ -211,9 +211,11 @@ def check_failure_told(place, failed):
 def without_daemon(place):
     """What has ended is read from the files: the same answer; a verdict that is not the journal's is refused."""
     answer = place.ctl_json("verdict")
+    # the folder that it was submitted from, here, bears its name, too
+    expect(place.ctl("report", "checked").stdout.startswith(place.program_folder()), "report of a name that is a folder's, too")
     place.kill_daemon()
     equal(place.ctl_json("verdict"), answer, "the verdict without a daemon")
-    expect(place.ctl("report").stdout.strip().endswith("report.html"), "report without a daemon")
+    expect(place.ctl("report", "checked").stdout.strip().endswith("report.html"), "report without a daemon")
     said = place.ctl("status", wanted=lab.NO_DAEMON).stderr
     expect("1 of 1 programs there have their verdict" in said, f"status without a daemon: {said}")
     with open(answer["path"], encoding="utf-8") as f:
@@ -261,7 +263,8 @@ def test_amended_while_it_runs(place):
     amend(place, (place.path("hold"), place.path("hold2")))
     place.write("hold2", "")
     os.unlink(place.path("hold"))
-    place.wait_for(lambda: place.ctl_json("explain", CHECK)["attempts"] == 2, 30, "it is made again")
+    place.wait_for(lambda: place.ctl_json("explain", CHECK)["attempts"] == 2 and
+                   place.ctl_json("explain", CHECK)["state"] == "running", 30, "it is made again")
     (first,) = [r for r in journal(place) if r["event"] == "attempt_ended" and r["task"].get("apparatus")]
     equal((first["attempt"]["cause"], first["detail"]), ("preempted", "what is checked was amended meanwhile"), "how it ended")
     place.kill_daemon()
