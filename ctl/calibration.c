@@ -360,6 +360,17 @@ static void mark_superseded(cJSON *rows)
     }
 }
 
+static bool is(const cJSON *row, const char *status)
+{
+    return strcmp(text_of(row, "status"), status) == 0;
+}
+
+/* What it stated can be held against what came. */
+static bool counts(const cJSON *row)
+{
+    return is(row, "scored") || is(row, "indeterminate");
+}
+
 /* The same plan twice, or the same folder: it stated one thing, and is scored once. */
 static void mark_repeated(cJSON *rows)
 {
@@ -368,11 +379,11 @@ static void mark_repeated(cJSON *rows)
     {
         const char *root = text_of(row, "root");
         const cJSON *before = rows->child;
-        while (before != row && (root[0] == '\0' || strcmp(root, text_of(before, "root")) != 0 ||
-                                 strcmp(text_of(before, "status"), "scored") != 0)) {
+        while (before != row &&
+               (root[0] == '\0' || !counts(before) || strcmp(root, text_of(before, "root")) != 0)) {
             before = before->next;
         }
-        if (before != row && strcmp(text_of(row, "status"), "scored") == 0) {
+        if (before != row && counts(row)) {
             set_status(row, "repeated");
         }
     }
@@ -431,10 +442,13 @@ cJSON *calibration_sum(cJSON *rows)
     mark_repeated(rows);
     cJSON_ArrayForEach(row, rows)
     {
-        if (strcmp(text_of(row, "status"), "scored") != 0) {
+        const cJSON *one = NULL;
+        if (counts(row)) {
+            n_stated += add_forecasts(row, &forecasts, of_forecasts);
+        }
+        if (!is(row, "scored")) {
             continue;
         }
-        const cJSON *one = NULL;
         outcomes.n++;
         outcomes.bits += json_member(row, "bits")->valuedouble;
         outcomes.brier += json_member(row, "brier")->valuedouble;
@@ -443,7 +457,6 @@ cJSON *calibration_sum(cJSON *rows)
             bin_add(of_priors, json_member(one, "prior")->valuedouble,
                     cJSON_IsTrue(json_member(one, "held")));
         }
-        n_stated += add_forecasts(row, &forecasts, of_forecasts);
     }
     cJSON *answer = json_object();
     cJSON *said = score_json(&forecasts, of_forecasts);

@@ -133,7 +133,7 @@ def test_not_scored(place):
         equal((answer[part]["scored"], answer[part]["mean_brier"]), (4, alone[part]["mean_brier"]), part)
         near(answer[part]["bits"], 4 * alone[part]["bits"], f"bits of {part}")
     equal(([b["n"] for b in answer["priors"]["bins"]], [b["held"] for b in answer["priors"]["bins"]]), ([0, 4, 0, 4, 0], [0, 0, 0, 4, 0]), "bins")
-    equal(answer["forecasts"]["stated"], 4, "forecasts of the scored ones alone")
+    equal(answer["forecasts"]["stated"], 5, "forecasts of the scored ones, and of the one without an outcome, whose truth is unknown")
 
 
 def test_tampered(place):

@@ -96,8 +96,8 @@ static void test_repeated(void **state)
 /* Nothing of a row that is not scored counts, forecasts included. */
 static void test_not_scored(void **state)
 {
-    static const char *const statuses[] = {"void",       "indeterminate", "no verdict",
-                                           "unverified", "superseded",    "repeated"};
+    static const char *const statuses[] = {"void", "no verdict", "unverified", "superseded",
+                                           "repeated"};
     (void)state;
     for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
         char rows[1024];
@@ -120,6 +120,26 @@ static void test_not_scored(void **state)
         }
         cJSON_Delete(answer);
     }
+}
+
+/* No outcome came, but a forecast can have come true: it is scored, once. */
+static void test_indeterminate(void **state)
+{
+    static const char row[] =
+        "{\"program\":\"p\",\"root\":\"" ROOT "\",\"status\":\"indeterminate\","
+        "\"forecasts\":[{\"name\":\"f\",\"confidence\":0.9,\"outcome\":true},"
+        "{\"name\":\"g\",\"confidence\":0.9,\"outcome\":null}]}";
+    char rows[1024];
+    (void)state;
+    (void)snprintf(rows, sizeof(rows), "[%s,%s]", row, row);
+    cJSON *answer = sum_of(rows);
+    assert_true(number_at(answer, "priors", "scored") == 0);
+    assert_true(number_at(answer, "forecasts", "stated") == 2);
+    assert_true(number_at(answer, "forecasts", "scored") == 1);
+    assert_string_equal(
+        json_member(json_member(answer, "programs")->child->next, "status")->valuestring,
+        "repeated");
+    cJSON_Delete(answer);
 }
 
 /* The bin a confidence lies in; one whose truth or confidence is no such thing is not scored. */
@@ -168,9 +188,8 @@ static void test_forecasts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_superseded),
-        cmocka_unit_test(test_repeated),
-        cmocka_unit_test(test_not_scored),
+        cmocka_unit_test(test_superseded), cmocka_unit_test(test_repeated),
+        cmocka_unit_test(test_not_scored), cmocka_unit_test(test_indeterminate),
         cmocka_unit_test(test_forecasts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
