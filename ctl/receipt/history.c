@@ -111,18 +111,6 @@ static int take_other_run(struct reading *r, const cJSON *line)
     return 0;
 }
 
-const cJSON *history_run_at(const struct history *h, size_t row)
-{
-    const cJSON *found = NULL;
-    const cJSON *o = NULL;
-    cJSON_ArrayForEach(o, h->runs)
-    {
-        bool before = json_member(o, "row")->valuedouble <= (double)row;
-        found = before ? json_member(o, "run") : found;
-    }
-    return found;
-}
-
 /* ---- the first row ---- */
 
 static int check_submitted(struct reading *r, const cJSON *line)
@@ -490,45 +478,4 @@ int history_read(struct history *h, const struct program *p, const struct lock *
     strbuf_release(&r.again);
     free(id);
     return rc;
-}
-
-void history_release(struct history *h)
-{
-    cJSON_Delete(h->amended);
-    cJSON_Delete(h->unblindings);
-    cJSON_Delete(h->checks);
-    cJSON_Delete(h->runs);
-    free(h->tasks);
-    free(h->attempts);
-    free(h->hashes);
-    *h = (struct history){0};
-}
-
-const char *history_head_at(const struct history *h, const struct lock *lock, size_t row)
-{
-    const char *head = lock->root;
-    const cJSON *a = NULL;
-    cJSON_ArrayForEach(a, h->amended)
-    {
-        const cJSON *its = json_member(a, "head");
-        bool before = json_member(a, "row")->valuedouble <= (double)row;
-        head = before && cJSON_IsString(its) ? its->valuestring : head;
-    }
-    return head;
-}
-
-const struct history_attempt *history_attempts_of(const struct history *h, size_t task, size_t *n)
-{
-    size_t low = 0;
-    size_t high = h->n_attempts;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        low = h->attempts[mid].task < task ? mid + 1 : low;
-        high = h->attempts[mid].task < task ? high : mid;
-    }
-    *n = 0;
-    while (low + *n < h->n_attempts && h->attempts[low + *n].task == task) {
-        (*n)++;
-    }
-    return h->attempts + low;
 }
