@@ -43,9 +43,10 @@ bool describe_fact(const cJSON *answer, const char *fact, double *out);
 /* Every measure's (and apparatus') metric must be one that its stage says it yields: errors with
  * the nearest known name. Stages that do not describe are not judged. */
 void describe_check_metrics(const struct program *p, const cJSON *json, struct diag *diag);
-/* A measure's `items` must be the number that its stage scores, where it says so (the fact `items`):
- * a score over others is none of the plan's, and would be undetermined in the end. A metric of a
- * group ("acc:stem") is over no more than that. json NULL: nobody was asked, which is a note. */
+/* A measure's `items` must be the number that its stage scores, where it says so (the fact
+ * `items`): a score over others is none of the plan's, and would be undetermined in the end. A
+ * metric of a group ("acc:stem") is over no more than that. json NULL: nobody was asked, which is a
+ * note. */
 void describe_check_items(const struct program *p, const cJSON *json, struct diag *diag);
 
 #endif
