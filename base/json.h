@@ -79,7 +79,7 @@ const cJSON *json_member(const cJSON *obj, const char *key);
 /* Building; each aborts without memory. Numbers must be finite (null is written for others). */
 cJSON *json_object(void);
 cJSON *json_array(void);
-void json_put(cJSON *obj, const char *key, cJSON *value); /* takes value over */
+void json_put(cJSON *obj, const char *key, cJSON *value);             /* takes value over */
 void json_put_string(cJSON *obj, const char *key, const char *value); /* NULL becomes null */
 void json_put_number(cJSON *obj, const char *key, double value);
 void json_put_int(cJSON *obj, const char *key, int64_t value);
