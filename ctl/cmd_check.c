@@ -124,7 +124,8 @@ int cmd_check(const struct ctl_options *o, enum exit_code *code, struct err *err
         int lock_rc = say(o, &proof);
         *code = rc == 0 && lock_rc != 0 ? err_exit_code(lock_rc) : *code;
         if (rc != 0) {
-            (void)fprintf(stderr, "preregctl check: %zu errors\n", proof.diag.n_errors);
+            (void)fprintf(stderr, "preregctl check: %zu error%s\n", proof.diag.n_errors,
+                          proof.diag.n_errors == 1 ? "" : "s");
         }
         rc = 0;
     }

@@ -187,7 +187,7 @@ static void check_trigger(struct load *l, const struct toml_node *trigger)
     load_check_keys(l, trigger, keys, ARRAY_LEN(keys));
     if (load_need(l, trigger, "perplexity_ratio", TOML_FLOAT) != NULL &&
         load_number(l, trigger, "perplexity_ratio", &ratio) && !(ratio > 1)) {
-        load_error(l, toml_member(trigger, "perplexity_ratio"), "%.17g is not more than 1", ratio);
+        load_error(l, toml_member(trigger, "perplexity_ratio"), "%.15g is not more than 1", ratio);
     }
 }
 
@@ -256,7 +256,7 @@ static void check_anchor(struct load *l, const struct toml_node *n)
     }
     if ((l->p->measures[m].has_chance || l->p->measures[m].has_floor) &&
         !(n->real >= 0 && n->real <= 1)) {
-        load_error(l, n, "%.17g is outside 0..1", n->real);
+        load_error(l, n, "%.15g is outside 0..1", n->real);
     }
 }
 

@@ -13,7 +13,7 @@ static bool load_share(struct load *l, const struct toml_node *t, const char *ke
         return false;
     }
     if (!(*out >= 0 && *out <= 1)) {
-        load_error(l, toml_member(t, key), "%.17g is outside 0..1", *out);
+        load_error(l, toml_member(t, key), "%.15g is outside 0..1", *out);
         return false;
     }
     return true;
@@ -41,7 +41,7 @@ static void load_floors(struct load *l, struct measure *m, const struct toml_nod
     }
     if (m->has_floor && m->has_chance && m->floor < m->chance) {
         load_error(l, toml_member(t, "floor"),
-                   "%s lies under chance, %.17g: guessing would clear it", m->floor_text,
+                   "%s lies under chance, %.15g: guessing would clear it", m->floor_text,
                    m->chance);
     }
     if (m->has_best_arm && toml_member(t, "floor") == NULL) {

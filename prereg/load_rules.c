@@ -20,7 +20,7 @@ static void load_exclusion(struct load *l)
     if (load_number(l, t, "budget", &p->exclusion_budget) &&
         !(p->exclusion_budget >= 0 && p->exclusion_budget < 1)) {
         load_error(l, toml_member(t, "budget"),
-                   "%.17g is not a share of the tasks: 0 or more, less than 1",
+                   "%.15g is not a share of the tasks: 0 or more, less than 1",
                    p->exclusion_budget);
     }
     size_t word = 0;
@@ -76,7 +76,7 @@ void load_forecasts(struct load *l)
         if (load_need(l, t, "confidence", TOML_FLOAT) != NULL &&
             load_number(l, t, "confidence", &f->confidence) &&
             !(f->confidence > 0 && f->confidence < 1)) {
-            load_error(l, toml_member(t, "confidence"), "%.17g is not between 0 and 1",
+            load_error(l, toml_member(t, "confidence"), "%.15g is not between 0 and 1",
                        f->confidence);
         }
     }

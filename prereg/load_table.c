@@ -118,7 +118,7 @@ static void load_outcome(struct load *l, const struct toml_node *t)
     if (load_need(l, t, "prior", TOML_FLOAT) != NULL) {
         (void)load_number(l, t, "prior", &o->prior);
         if (!(o->prior > 0 && o->prior < 1)) {
-            load_error(l, toml_member(t, "prior"), "%.17g is not between 0 and 1", o->prior);
+            load_error(l, toml_member(t, "prior"), "%.15g is not between 0 and 1", o->prior);
         }
     }
 }
