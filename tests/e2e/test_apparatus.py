@@ -7,6 +7,7 @@ import os
 import shutil
 
 import lab
+from forging import forge
 from lab import ANY, LOCK, OK, equal, expect
 
 GRID = """[program]
@@ -206,6 +207,27 @@ def check_failure_told(place, failed):
     equal([c["path"][2] for c in amendment["changes"] if c["post_hoc"]], ["reference"], "what is post hoc")
     receipt = place.ctl_json("export", "checked", "--out", place.path("receipt"))["folder"]
     expect("apparatus.reference: " + failed + "; amendment 1 changed" in place.ctl("verify", receipt).stdout, "what verify says")
+    check_forged(place, receipt)
+
+
+def check_forged(place, receipt):
+    """The failure left out, or told with another tolerance, wherever a receipt has it but for journal and amendments."""
+    for what, change in (("attempt 1 is missing", lambda results: results.pop(0)),
+                         ("another value or tolerance", lambda results: results[0].update(within=0.1)),
+                         ("text", lambda results: results[0].update(text="it holds"))):
+        copy = place.path("forged")
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(receipt, copy)
+        for name in ("provenance.json", "apparatus/reference.json"):
+            path = os.path.join(copy, name)
+            with open(path, encoding="utf-8") as f:
+                told = json.load(f)
+            change((told["apparatus"][0] if "apparatus" in told else told)["results"])
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
+        forge(copy)
+        said = place.ctl("verify", copy, wanted=LOCK)
+        expect(what in said.stdout + said.stderr, f"what verify says: {said.stdout}{said.stderr}")
 
 
 def without_daemon(place):

@@ -2,7 +2,6 @@
 """Receipts through the executables: made of programs that ran, were amended, signed and stamped, and of imported ones; verified as
 folder and tar, tampered with, and signed by reviewers."""
 
-import hashlib
 import json
 import os
 import re
@@ -10,6 +9,7 @@ import shutil
 import subprocess
 
 import lab
+from forging import forge
 import signers
 from lab import ANY, LOCK, OK, equal, expect
 
@@ -194,27 +194,6 @@ def test_stamped(place):
     os.unlink(grid + ".lock.tsr")
     unstamped, _ = export(place, out="unstamped")
     expect(not os.path.exists(os.path.join(unstamped, "grid.toml.lock.tsr")), "a stamp from nowhere")
-
-
-def forge(folder):
-    """Subjects of the statement and sums made anew by whoever changed something."""
-
-    def names():
-        found = (os.path.relpath(os.path.join(at, name), folder) for at, _, files in os.walk(folder) for name in files)
-        return sorted(n for n in found if n != "SHA256SUMS" and not n.startswith("signatures/"))
-
-    def sha256(name):
-        with open(os.path.join(folder, name), "rb") as f:
-            return hashlib.sha256(f.read()).hexdigest()
-
-    path = os.path.join(folder, "statement.json")
-    with open(path, encoding="utf-8") as f:
-        statement = json.load(f)
-    statement["subject"] = [{"name": n, "digest": {"sha256": sha256(n)}} for n in names() if n != "statement.json"]
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(json.dumps(statement, indent=2, ensure_ascii=False) + "\n")
-    with open(os.path.join(folder, "SHA256SUMS"), "w", encoding="utf-8") as f:
-        f.writelines(f"{sha256(n)}  {n}\n" for n in names())
 
 
 def changed(place, folder, name, change):
