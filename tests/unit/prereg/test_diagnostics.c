@@ -442,7 +442,7 @@ static const struct {
      "models = { \"dense-50m\" = { acc = 27.37, ac = 1 }, none = {}, other = 1 }\n"
      "[run]\n",
      "grid.toml:39:10: error: instrument.anchors.source: an empty string\n"
-     "grid.toml:40:34: error: instrument.anchors.models.dense-50m.acc: 27.370000000000001 is "
+     "grid.toml:40:34: error: instrument.anchors.models.dense-50m.acc: 27.37 is "
      "outside 0..1\n"
      "grid.toml:40:41: error: instrument.anchors.models.dense-50m: unknown measure \"ac\"; did you "
      "mean \"acc\"?\n"
@@ -472,7 +472,7 @@ static const struct {
      "model = \"m\"\n"
      "expect = { metric = \"score.acc\", value = 0.5, within = 0.5 }\n"
      "[run]\n",
-     "grid.toml:41:42: error: apparatus.r.expect.value: 27.370000000000001 is outside 0..1\n"
+     "grid.toml:41:42: error: apparatus.r.expect.value: 27.37 is outside 0..1\n"
      "grid.toml:45:56: error: apparatus.s.expect.within: every score would hold\n"},
     {"run_key", "slots = 2", "slot = 2",
      "grid.toml:39:1: error: run: unknown key \"slot\"; did you mean \"slots\"?\n"},
