@@ -90,23 +90,15 @@ static char *value_of(const char *text, const char *key)
 /* "Nov 21 12:42:55 2026 GMT", perhaps with a fraction of the second, which is dropped. */
 static bool parse_time(const char *text, struct timestamp_check *out, time_t *seconds)
 {
-    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
     struct tm tm = {0};
-    char month[4] = "";
-    char zone[4] = "";
-    if (sscanf(text, "%3s %d %d:%d:%d%*[.0-9] %d %3s", month, &tm.tm_mday, &tm.tm_hour, &tm.tm_min,
-               &tm.tm_sec, &tm.tm_year, zone) != 7 &&
-        sscanf(text, "%3s %d %d:%d:%d %d %3s", month, &tm.tm_mday, &tm.tm_hour, &tm.tm_min,
-               &tm.tm_sec, &tm.tm_year, zone) != 7) {
+    const char *rest = strptime(text, "%b %d %H:%M:%S", &tm);
+    if (rest != NULL && rest[0] == '.') {
+        rest += 1 + strspn(rest + 1, "0123456789");
+    }
+    rest = rest == NULL ? NULL : strptime(rest, " %Y GMT", &tm);
+    if (rest == NULL || rest[0] != '\0' || tm.tm_year < 70) {
         return false;
     }
-    const char *at = strlen(month) == 3 ? strstr(months, month) : NULL;
-    if (at == NULL || (at - months) % 3 != 0 || strcmp(zone, "GMT") != 0 || tm.tm_year < 1970 ||
-        tm.tm_year > 9999) {
-        return false;
-    }
-    tm.tm_mon = (int)(at - months) / 3;
-    tm.tm_year -= 1900;
     *seconds = timegm(&tm);
     return strftime(out->time, sizeof(out->time), "%Y-%m-%dT%H:%M:%SZ", &tm) > 0;
 }

@@ -340,9 +340,9 @@ static void test_json_is_the_document_as_data(void **state)
         "{\"schema\":1,\"program\":\"p<\",\"root\":null,",
         "\"label\":null,\"verdict\":{\"outcome\":\"O1\",",
         "\"figures\":[{\"text\":\"1\",\"name\":\"Rows\"}]},\"notices\":[]",
-        "\"sections\":[{\"id\":\"first\",\"number\":1,\"title\":\"First\",\"blocks\":["
-        "{\"kind\":\"paragraph\",\"text\":\"2 <words>\"},"
-        "{\"kind\":\"notice\",\"text\":\"Careful\",\"tone\":\"bad\"},",
+        ("\"sections\":[{\"id\":\"first\",\"number\":1,\"title\":\"First\",\"blocks\":["
+         "{\"kind\":\"paragraph\",\"text\":\"2 <words>\"},"
+         "{\"kind\":\"notice\",\"text\":\"Careful\",\"tone\":\"bad\"},"),
         "\"columns\":[{\"title\":\"Name\",\"holds\":\"text\"},",
         ("{\"cells\":[{\"text\":\"a|b\"},{\"text\":\"0.10\",\"value\":0.1,\"se\":null,"
          "\"clears\":null,\"counts\":true}],\"tone\":\"lit\"}"),
