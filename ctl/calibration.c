@@ -288,6 +288,9 @@ cJSON *calibration_program(const char *folder)
         json_put_string(r.row, "outcome", text_of(r.verdict, "outcome"));
         status = put_scores(&r);
         put_forecasts(&r);
+        if (!executed && imported_lock(r.lock)) {
+            json_put_string(r.row, "why", "locked at import: no pre-registration");
+        }
     }
     if (r.lock != NULL) {
         const char *old = text_of(json_member(r.lock->plan, "program"), "supersedes");

@@ -25,8 +25,8 @@ static int add_state(const struct ctl_options *o, cJSON *rows, struct err *err)
     char *programs = path_join(state, "programs");
     if (file_kind_at(programs) == FILE_FOLDER) {
         rc = dir_list(programs, &names, err);
-    } else if (o->state != NULL) {
-        rc = err_set(err, ERR_NOT_FOUND, "%s is no state folder", state);
+    } else if (o->state != NULL || o->n_args == 0) {
+        rc = err_set(err, ERR_NOT_FOUND, "%s holds no programs, or none that can be read", state);
     }
     for (size_t i = 0; rc == 0 && i < names.n; i++) {
         char *folder = path_join(programs, names.names[i]);

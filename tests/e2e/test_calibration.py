@@ -27,6 +27,7 @@ def test_imported(place):
     equal({n: (r["status"], r["outcome"], r["history"]) for n, r in rows.items()},
           {"below_the_floor": ("scored", "O4", "imported"), "active_vs_total": ("scored", "split", "imported"),
            "holding_fixed_published": ("scored", "by_contract", "imported")}, "rows")
+    equal({r["why"] for r in rows.values()}, {"locked at import: no pre-registration"}, "remarks")
     near(rows["below_the_floor"]["bits"], 2.5564, "bits of O4")
     near(rows["below_the_floor"]["brier"], 0.31 ** 2 + 0.22 ** 2 + 0.18 ** 2 + 0.83 ** 2 + 0.12 ** 2, "Brier score of O4")
     near(answer["priors"]["bits"], 2.5564 + 2 * 1.3219, "bits in all")
@@ -155,6 +156,7 @@ def test_tampered(place):
     equal((row["status"], "O4" in row["why"]), ("unverified", True), "an outcome that the records do not give")
     place.ctl("calibration", PROGRAMS, wanted=INVALID)
     place.ctl("calibration", place.path("nowhere"), wanted=ANY)
+    expect("holds no programs" in place.ctl("calibration", wanted=ANY).stderr, "a state folder without programs")
 
 
 def test_executed(place):
