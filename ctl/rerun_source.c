@@ -38,28 +38,13 @@ static int read_origin(struct rerun_source *src, struct err *err)
 /* The lock with its first amendments, up to the one of this head. */
 static int read_lock(struct rerun_source *src, const char *head, struct err *err)
 {
-    struct amendment_chain all = {0};
-    struct amendment_chain some = {0};
-    char *path = path_join(src->folder, "grid.toml.lock");
-    char *amendments = path_join(src->folder, AMENDMENT_FOLDER);
-    int rc = lock_read(path, &src->lock, err);
-    rc = rc == 0 ? amendments_read(amendments, src->lock, &all, err) : rc;
+    struct lock *last = NULL;
+    int rc = lock_read_amended(src->folder, &last, err);
     if (rc == 0) {
-        amendments_begin(src->lock, &some);
-        for (size_t i = 0; rc == 0 && i < all.n && strcmp(some.head, head) != 0; i++) {
-            rc = amendments_append(&some, src->lock->root, json_copy(all.list[i]), err);
-        }
-        if (rc == 0 && strcmp(some.head, head) != 0) {
-            rc = err_set(err, ERR_LOCK, "%s: no amendment has the head %.16s", amendments, head);
-        }
-        if (rc == 0) {
-            lock_take_amendments(src->lock, &some);
-        }
+        rc = lock_at_head(last, head, &src->lock, err);
+        rc = rc == 0 ? 0 : err_wrap(err, "%s", src->folder);
     }
-    amendments_release(&some);
-    amendments_release(&all);
-    free(amendments);
-    free(path);
+    lock_free(last);
     return rc;
 }
 

@@ -199,9 +199,10 @@ static int apply_changes(cJSON *locked, const cJSON *amendment, struct err *err)
 
 void amendments_begin(const struct lock *lock, struct amendment_chain *chain)
 {
+    const cJSON *locked = json_member(lock->json, "locked");
     *chain = (struct amendment_chain){
-        .locked = json_copy(lock->locked),
-        .as_locked = json_member(json_member(lock->json, "locked"), "plan"),
+        .locked = json_copy(locked),
+        .as_locked = json_member(locked, "plan"),
     };
     memcpy(chain->head, lock->root, sizeof(chain->head));
 }
@@ -444,6 +445,36 @@ void lock_take_amendments(struct lock *lock, struct amendment_chain *chain)
         chain->n = 0;
     }
     amendments_release(chain);
+}
+
+int lock_at_head(const struct lock *lock, const char *head, struct lock **out, struct err *err)
+{
+    struct lock *then = NULL;
+    struct amendment_chain chain = {0};
+    *out = NULL;
+    int rc = lock_copy(lock, &then, err);
+    if (rc == 0) {
+        amendments_begin(then, &chain);
+    }
+    const cJSON *next = lock->amendments == NULL ? NULL : lock->amendments->child;
+    for (; rc == 0 && next != NULL && strcmp(chain.head, head) != 0; next = next->next) {
+        cJSON *amendment = json_copy(next);
+        rc = amendments_append(&chain, then->root, amendment, err);
+        if (rc != 0) {
+            cJSON_Delete(amendment);
+        }
+    }
+    if (rc == 0 && strcmp(chain.head, head) != 0) {
+        rc = err_set(err, ERR_LOCK, "no amendment has the head %.16s", head);
+    }
+    if (rc == 0) {
+        lock_take_amendments(then, &chain);
+        *out = then;
+    } else {
+        lock_free(then);
+    }
+    amendments_release(&chain);
+    return rc;
 }
 
 int lock_read_amended(const char *program_folder, struct lock **out, struct err *err)

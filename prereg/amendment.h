@@ -55,6 +55,10 @@ void amendments_release(struct amendment_chain *chain); /* of a failed read, too
  * files and solved are the present ones, describe where an amendment asked the workers anew; json
  * and root stay the lock's. */
 int lock_read_amended(const char *program_folder, struct lock **out, struct err *err) MUST_CHECK;
+/* The lock as the first of its amendments amend it, up to the one with that head; the root is the
+ * head of none. ERR_LOCK: no amendment has it. */
+int lock_at_head(const struct lock *lock, const char *head, struct lock **out,
+                 struct err *err) MUST_CHECK;
 /* Takes the chain over into a lock that was read, and empties it. */
 void lock_take_amendments(struct lock *lock, struct amendment_chain *chain);
 
@@ -68,7 +72,7 @@ int amendment_check_reason(const char *reason, struct err *err) MUST_CHECK;
 
 /* What the head is of and the signature over; ERR_LOCK when there is no such text. */
 int amendment_text(const cJSON *amendment, struct strbuf *out, struct err *err) MUST_CHECK;
-/* A chain of no amendments; release it. */
+/* A chain of no amendments, whatever the lock has; release it. */
 void amendments_begin(const struct lock *lock, struct amendment_chain *chain);
 /* Whether it follows from the chain; then it is part of it, taken over and applied. */
 int amendments_append(struct amendment_chain *chain, const char *root, cJSON *amendment,

@@ -341,6 +341,12 @@ int lock_parse(const char *text, size_t len, const char *path, struct lock **out
     return take_tree(tree, path, out, err);
 }
 
+int lock_copy(const struct lock *lock, struct lock **out, struct err *err)
+{
+    *out = NULL;
+    return take_tree(json_copy(lock->json), "the lock", out, err);
+}
+
 char *lock_program_id(const struct lock *lock)
 {
     const cJSON *program = json_member(lock->plan, "program");

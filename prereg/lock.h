@@ -67,6 +67,8 @@ int lock_read(const char *path, struct lock **out, struct err *err) MUST_CHECK;
 /* The same of its text; `path` is what messages call it. */
 int lock_parse(const char *text, size_t len, const char *path, struct lock **out,
                struct err *err) MUST_CHECK;
+/* The same as it was locked, without what amendments made of it. */
+int lock_copy(const struct lock *lock, struct lock **out, struct err *err) MUST_CHECK;
 void lock_free(struct lock *lock); /* NULL is fine */
 
 enum lock_part {

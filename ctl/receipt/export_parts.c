@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/parts.h"
+#include "ctl/receipt/plan.h"
 #include "ctl/receipt/sums.h"
 #include "ctl/receipt/verify_md.h"
 #include "truthtable/replay.h"
@@ -15,6 +16,8 @@ struct making {
     const struct exporting *x;
     struct receipt_files files; /* the copies */
     struct history history;
+    const char *head;       /* of the verdict */
+    struct program *judged; /* by that head; NULL: the present one */
     struct evidence evidence;
     struct verdict verdict;
     struct err *err;
@@ -203,9 +206,7 @@ static int write_rest(struct making *m)
                               .evidence = &m->evidence,
                               .verdict = &m->verdict};
     const struct lock *lock = m->x->lock;
-    const char *head =
-        m->x->imported ? lock->head : history_head_at(&m->history, lock, m->history.verdict_row);
-    int rc = verdict_compute(&m->evidence, lock->root, head, &m->verdict, m->err);
+    int rc = verdict_compute(&m->evidence, lock->root, m->head, &m->verdict, m->err);
     rc = rc == 0 ? parts_coverage(&r, &text, m->err) : rc;
     rc = rc == 0 ? write_text(m, RECEIPT_COVERAGE, &text) : rc;
     strbuf_clear(&text);
@@ -234,23 +235,36 @@ static int read_history(struct making *m)
     return rc;
 }
 
+/* The plan as it was amended when the verdict was computed. */
+static int read_judged(struct making *m)
+{
+    struct fault f = {0};
+    const struct lock *lock = m->x->lock;
+    m->head =
+        m->x->imported ? lock->head : history_head_at(&m->history, lock, m->history.verdict_row);
+    return plan_at_head(&m->files, lock, m->head, &m->judged, &f) == 0 ? 0
+                                                                       : fault_to_err(&f, m->err);
+}
+
+static int write_all(struct making *m)
+{
+    evidence_init(&m->evidence, m->judged != NULL ? m->judged : m->x->program);
+    int rc = m->x->imported ? read_given(m) : write_records(m);
+    rc = rc == 0 && !m->x->imported ? write_places(m) : rc;
+    return rc == 0 ? write_rest(m) : rc;
+}
+
 int export_parts(const struct exporting *x, struct err *err)
 {
     struct making m = {.x = x, .files = {.fd = -1}, .err = err};
-    evidence_init(&m.evidence, x->program);
-    int rc = 0;
-    if (x->imported) {
-        rc = read_given(&m);
-    } else {
-        rc = read_history(&m);
-        rc = rc == 0 ? write_records(&m) : rc;
-        rc = rc == 0 ? write_places(&m) : rc;
-    }
-    rc = rc == 0 ? write_rest(&m) : rc;
+    int rc = x->imported ? 0 : read_history(&m);
+    rc = rc == 0 ? read_judged(&m) : rc;
+    rc = rc == 0 ? write_all(&m) : rc;
     if (m.verdict.parts != NULL) {
         verdict_release(&m.verdict);
     }
     evidence_release(&m.evidence);
+    program_free(m.judged);
     history_release(&m.history);
     files_release(&m.files);
     return rc;

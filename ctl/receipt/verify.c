@@ -242,6 +242,7 @@ int receipt_verify(const struct verify_spec *spec, struct verify_answer *out)
     history_release(&v.history);
     free(v.places);
     lock_free(v.lock);
+    program_free(v.judged);
     program_free(v.program);
     files_release(&v.files);
     arena_release(&v.arena);

@@ -151,9 +151,7 @@ static int check_versions(struct verifying *v)
 {
     struct err err;
     struct amendment_chain chain;
-    amendments_begin(v->lock, &chain); /* of the lock as amended: back to what was locked */
-    cJSON_Delete(chain.locked);
-    chain.locked = json_copy(json_member(v->lock->json, "locked"));
+    amendments_begin(v->lock, &chain);
     int rc = check_version(v, json_member(chain.locked, "plan"), 0);
     for (size_t n = 1; rc == 0 && n <= v->lock->n_amendments; n++) {
         cJSON *a = json_copy(cJSON_GetArrayItem(v->lock->amendments, (int)n - 1));

@@ -3,39 +3,10 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "ctl/receipt/plan.h"
 #include "ctl/receipt/verify_parts.h"
 #include "prereg/amendment.h"
 #include "prereg/imported.h"
-
-/* The first error of the plan, with its line. */
-static int bad_plan(struct verifying *v, const struct diag *diag, const struct err *err)
-{
-    for (size_t i = 0; i < diag->n_items; i++) {
-        if (diag->items[i].level == DIAG_ERROR) {
-            fault_at(v->f, RECEIPT_GRID, diag->items[i].line);
-            return fault_says(v->f, "%s", diag->items[i].msg);
-        }
-    }
-    return fault_from(v->f, err);
-}
-
-/* Out of the listing, like all else here; the path is for messages. */
-static int load_plan(struct verifying *v)
-{
-    struct diag diag;
-    struct err err;
-    struct strbuf text = STRBUF_INIT;
-    char *path = files_path(&v->files, RECEIPT_GRID);
-    diag_init(&diag, RECEIPT_GRID);
-    int rc = files_read(&v->files, RECEIPT_GRID, &text, v->f);
-    if (rc == 0 && program_parse(text.buf, text.len, path, &v->program, &diag, &err) != 0) {
-        rc = bad_plan(v, &diag, &err);
-    }
-    diag_release(&diag);
-    strbuf_release(&text);
-    free(path);
-    return rc;
-}
 
 static int check_kind(struct verifying *v)
 {
@@ -152,7 +123,7 @@ static int read_amendments(struct verifying *v)
 int verify_lock(struct verifying *v)
 {
     struct err err;
-    int rc = load_plan(v);
+    int rc = plan_read(&v->files, RECEIPT_GRID, &v->program, v->f);
     rc = rc == 0 ? read_lock(v) : rc;
     rc = rc == 0 ? read_amendments(v) : rc;
     rc = rc == 0 ? check_kind(v) : rc;

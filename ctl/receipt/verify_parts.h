@@ -24,6 +24,7 @@ struct verifying {
     bool imported;
     struct history history;
     struct place_of_result *places; /* per task */
+    struct program *judged; /* with which the verdict was computed; NULL: that is `program` */
     bool has_evidence;
     struct evidence evidence;
     struct verdict verdict;
@@ -43,7 +44,7 @@ void verifying_says(struct verifying *v, const char *fmt, ...) PRINTF_LIKE(2, 3)
 
 int verify_lock(struct verifying *v) MUST_CHECK;       /* lock, amendments, plan */
 int verify_amended(struct verifying *v) MUST_CHECK;    /* the journal's word on amendments */
-int verify_records(struct verifying *v) MUST_CHECK;    /* fills evidence */
+int verify_records(struct verifying *v) MUST_CHECK;    /* fills judged, evidence */
 int verify_verdict(struct verifying *v) MUST_CHECK;    /* and coverage */
 int verify_provenance(struct verifying *v) MUST_CHECK; /* and environment, apparatus, instruments */
 int verify_reruns(struct verifying *v) MUST_CHECK;     /* rerun files, and what they claim */

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "ctl/receipt/plan.h"
 #include "ctl/receipt/verify_parts.h"
 #include "truthtable/coverage.h"
 #include "truthtable/replay.h"
@@ -181,9 +182,21 @@ static int imported_records(struct verifying *v)
     return rc;
 }
 
+static const char *verdict_head(const struct verifying *v)
+{
+    return v->imported ? v->lock->head
+                       : history_head_at(&v->history, v->lock, v->history.verdict_row);
+}
+
+/* Bayes factors of the verdict follow from priors, which may be amended when it stands: it keeps
+ * the plan that it was computed with. */
 int verify_records(struct verifying *v)
 {
-    evidence_init(&v->evidence, v->program);
+    int rc = plan_at_head(&v->files, v->lock, verdict_head(v), &v->judged, v->f);
+    if (rc != 0) {
+        return rc;
+    }
+    evidence_init(&v->evidence, v->judged != NULL ? v->judged : v->program);
     v->has_evidence = true;
     return v->imported ? imported_records(v) : executed_records(v);
 }
@@ -268,10 +281,8 @@ int verify_verdict(struct verifying *v)
 {
     struct strbuf text = STRBUF_INIT;
     struct err err;
-    const char *head =
-        v->imported ? v->lock->head : history_head_at(&v->history, v->lock, v->history.verdict_row);
     fault_at(v->f, RECEIPT_VERDICT, 0);
-    if (verdict_compute(&v->evidence, v->lock->root, head, &v->verdict, &err) != 0) {
+    if (verdict_compute(&v->evidence, v->lock->root, verdict_head(v), &v->verdict, &err) != 0) {
         return fault_from(v->f, &err);
     }
     const struct receipt r = verifying_receipt(v);

@@ -57,6 +57,7 @@ stage = "score"
 model = "reference"
 expect = {{ metric = "score.acc", value = 0.7, within = 0.01 }}
 """
+BAYES = "[instrument.bayes]"
 MICRO = os.path.join(lab.TOP, "ops/programs/micro/grid.toml")
 
 
@@ -321,6 +322,8 @@ if task["stage"] == "score":
             sys.exit(1)
         if p["last"] == "null":
             score = {"value": None, "why": "it says nothing"}
+    if (p["last"], p["arm"]) == ("varies", "b"):
+        score["value"] += 0.02 * p["seed"]
 result = {"protocol": 1, "attempt": task["attempt"], "facts": {"threads": 1}, "metrics": {"acc": score, "loss": {"value": 3.0}}}
 with open("result.tmp", "w", encoding="utf-8") as f:
     json.dump(result, f)
@@ -328,11 +331,12 @@ os.replace("result.tmp", "result.json")
 """
 
 
-def kind_of_program(place, name, last="scores", within=1.2, on_fail="flag"):
-    """A finished-to-be program whose last cell's score comes as `last` says; scores are held back."""
+def kind_of_program(place, name, last="scores", within=1.2, on_fail="flag", bayes=True):
+    """A finished-to-be program whose last cell's score comes as `last` says; scores are held back. Without `bayes`, no prior is locked."""
     place.write(f"{name}/worker.py", KINDS_WORKER, 0o755)
     place.write("hold", "")
     text = GRID.format(hold=place.path("hold")).split("[apparatus.")[0].replace("./apparatus_worker.py", "./worker.py")
+    text = text if bayes else text.split(BAYES)[0]
     text = text.replace('name = "receipted"', f'name = "{name}"').replace("<= 1.20", f"<= {within}").replace('on_fail = "flag"', f'on_fail = "{on_fail}"')
     text = text.replace("params = { hold =", f'params = {{ arm = "$arm", seed = "$seed", last = "{last}", hold =')
     grid = place.write(f"{name}/grid.toml", text + "[exclusion]\nbudget = 0.5\n[run.score]\ncrashes = 1\n")
@@ -374,6 +378,47 @@ def test_kinds(place):
                 expect(f.read() == g.read(), f"{name}: exported twice, and not the same bytes")
 
 
+def another_factor(o):
+    measure = o["contrasts"][0]["measures"][0]
+    measure["bf10"] = 0.71 if measure["bf10"] is None else measure["bf10"] * 1.01
+
+
+def test_priors(place):
+    """Priors named or changed when the verdict stands: its Bayes factors are those of the plan that it was computed with."""
+    place.env["XDG_CONFIG_HOME"] = place.path("config")
+    place.serve()
+    added = '[instrument.bayes]\nkind = "bayes"\ncontrast = "arm"\npriors = { wide = 0.02 }\n'
+    for name, before, after, plan in (
+        ("added", (), [("[exclusion]", added + "[exclusion]")], "amendments/0000.toml"),
+        ("changed", ("wide = 0.02", "wide = 0.03"), [("wide = 0.03", "wide = 0.04"), ("wide = 0.04", "wide = 0.05")], "amendments/0001.toml"),
+    ):
+        grid = kind_of_program(place, name, last="varies", bayes=name != "added")
+        if before:
+            place.edit(grid, *before)
+            place.ctl("amend", grid, "--reason", "another prior")
+        finish(place)
+        first, _ = export(place, name, out="before")
+        for edit in after:
+            place.edit(grid, *edit)
+            expect("post hoc" in place.ctl("amend", grid, "--reason", "other priors").stdout, f"{name}: not marked as post hoc")
+        place.wait_finished(60)
+        folder, tar = export(place, name)
+        with open(os.path.join(folder, "verdict.json"), "rb") as f, open(os.path.join(first, "verdict.json"), "rb") as g:
+            text = f.read()
+            equal(text, g.read(), f"{name}: verdict.json after an amendment post hoc")
+        measure = json.loads(text)["contrasts"][0]["measures"][0]
+        equal(measure["bf10"] is None, name == "added", f"{name}: {measure}")
+        for path in (folder, tar):
+            equal(verify(place, path, level="self-consistent")["counts"]["amendments"], len(before) // 2 + len(after), "amendments")
+        fault(place, changed(place, folder, "verdict.json", of_json(another_factor)), file="verdict.json", what="contrasts[0].measures[0].bf10")
+        # The plan of that time, in whose place no later one comes.
+        fault(place, changed(place, folder, plan, lambda b: b.replace(b"floor = 0.5", b"floor = 0.4")), file=plan, what="floor")
+        copy = changed(place, folder, plan, lambda b: b + b"\n")
+        os.unlink(os.path.join(copy, plan))
+        forge(copy)
+        fault(place, copy, file=plan, what="is missing")
+
+
 if not shutil.which("ssh-keygen"):
     lab.skip("no ssh-keygen here")
-lab.main(test_executed, test_stamped, test_imported, test_kinds)
+lab.main(test_executed, test_stamped, test_imported, test_kinds, test_priors)
