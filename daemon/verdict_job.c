@@ -9,6 +9,7 @@
 #include "daemon/apparatus.h"
 #include "daemon/prepare.h"
 #include "daemon/result.h"
+#include "prereg/amendment.h"
 #include "state/apparatus.h"
 #include "truthtable/verdict.h"
 
@@ -63,13 +64,12 @@ static int add_task(struct verdict_job *j, struct evidence *e, uint32_t task)
     return 0;
 }
 
-static int keep_verdict(struct verdict_job *j, const struct verdict *v)
+static int keep_verdict(struct verdict_job *j, const struct program *p, const struct verdict *v)
 {
     struct strbuf text = STRBUF_INIT;
-    const char *outcome = v->kind == VERDICT_VOID ? OUTCOME_VOID
-                          : v->kind == VERDICT_INDETERMINATE
-                              ? OUTCOME_INDETERMINATE
-                              : j->bundle->program->outcomes[v->outcome].name;
+    const char *outcome = v->kind == VERDICT_VOID            ? OUTCOME_VOID
+                          : v->kind == VERDICT_INDETERMINATE ? OUTCOME_INDETERMINATE
+                                                             : p->outcomes[v->outcome].name;
     int rc = verdict_pretty(v, &text, &j->err);
     if (rc == 0) {
         strbuf_addc(&text, '\n');
@@ -82,11 +82,60 @@ static int keep_verdict(struct verdict_job *j, const struct verdict *v)
     return rc;
 }
 
-static int compute(struct verdict_job *j)
+/* The plan that the verdict was computed with: priors that the table shows and does not read may
+ * have been amended since. */
+static int plan_then(const struct verdict_job *j, struct bundle **out, struct err *err)
+{
+    const struct lock *now = j->bundle->lock;
+    const char *head = j->again ? j->hosted->verdict_head : now->head;
+    struct lock *then = NULL;
+    *out = NULL;
+    if (strcmp(head, now->head) == 0) {
+        *out = bundle_ref(j->bundle);
+        return 0;
+    }
+    int rc = lock_at_head(now, head, &then, err);
+    if (rc != 0) {
+        return rc;
+    }
+    char *folder = path_join(j->hosted->folder, AMENDMENT_FOLDER);
+    char *path = amendment_file(folder, then->n_amendments, "toml");
+    rc = bundle_parse(path, path, out, err);
+    rc = rc == 0 ? lock_verify((*out)->program, then, LOCK_PLAN, NULL, NULL, err) : rc;
+    if (*out != NULL) {
+        (*out)->lock = then;
+    } else {
+        lock_free(then);
+    }
+    free(path);
+    free(folder);
+    return rc;
+}
+
+static int compute_by(struct verdict_job *j, const struct bundle *plan)
 {
     struct evidence e;
     struct verdict v = {0};
-    const struct program *p = j->bundle->program;
+    const struct program *p = plan->program;
+    int rc = 0;
+    evidence_init(&e, p);
+    for (uint32_t t = 0; rc == 0 && t < p->n_cells * p->n_stages; t++) {
+        rc = add_task(j, &e, t);
+    }
+    if (rc == 0) {
+        rc = verdict_compute(&e, plan->lock->root, plan->lock->head, &v, &j->err);
+    }
+    if (rc == 0) {
+        rc = keep_verdict(j, p, &v);
+        verdict_release(&v);
+    }
+    evidence_release(&e);
+    return rc;
+}
+
+static int compute(struct verdict_job *j)
+{
+    struct bundle *plan = NULL;
     enum core_start_failure why = START_FAILED_HOST;
     int rc = prepare_check_lock(j->hosted, j->bundle, &why, &j->err);
     if (rc != 0) {
@@ -97,20 +146,9 @@ static int compute(struct verdict_job *j)
     if (rc != 0) {
         return rc;
     }
-    evidence_init(&e, p);
-    for (uint32_t t = 0; rc == 0 && t < p->n_cells * p->n_stages; t++) {
-        rc = add_task(j, &e, t);
-    }
-    if (rc == 0) {
-        rc = verdict_compute(&e, j->bundle->lock->root,
-                             j->again ? j->hosted->verdict_head : j->bundle->lock->head, &v,
-                             &j->err);
-        if (rc == 0) {
-            rc = keep_verdict(j, &v);
-            verdict_release(&v);
-        }
-    }
-    evidence_release(&e);
+    rc = plan_then(j, &plan, &j->err);
+    rc = rc == 0 ? compute_by(j, plan) : rc;
+    bundle_unref(plan);
     return rc;
 }
 

@@ -417,6 +417,22 @@ def test_priors(place):
         os.unlink(os.path.join(copy, plan))
         forge(copy)
         fault(place, copy, file=plan, what="is missing")
+    programs = os.path.join(place.state, "programs")
+    lost_verdict(place, next(os.path.join(programs, p) for p in os.listdir(programs) if p.startswith(name)))
+
+
+def lost_verdict(place, folder):
+    """The daemon writes the same bytes again, of the plan that held then."""
+    path = os.path.join(folder, "report", "verdict.json")
+    with open(path, "rb") as f:
+        text = f.read()
+    os.remove(path)
+    place.ctl("stop")
+    place.wait_for(lambda: place.daemon.poll() is not None, 30, "the daemon stops")
+    place.serve()
+    place.wait_for(lambda: os.path.exists(path), 30, "verdict.json is written again")
+    with open(path, "rb") as f:
+        equal(f.read(), text, "the verdict that was lost")
 
 
 if not shutil.which("ssh-keygen"):
