@@ -8,6 +8,7 @@
 static void say(const cJSON *answer)
 {
     long long n = (long long)answer_int(answer, "tasks", 0);
+    printf("%s: ", answer_text(answer, "program", "?"));
     if (n == 0) {
         printf("nothing to cancel: every task of it has ended\n");
     } else {

@@ -10,6 +10,7 @@
 #include "ctl/changes.h"
 #include "ctl/ctl.h"
 #include "ctl/load.h"
+#include "ctl/local.h"
 #include "ctl/out.h"
 #include "daemon/rpc/client.h"
 #include "prereg/access.h"
@@ -75,7 +76,20 @@ static bool is_named(const char *id, const char *name)
            (strlen(id) == n + 9 && strncmp(id, name, n) == 0 && id[n] == '-');
 }
 
-static int open_named(struct diff *d, const char *name, const char *state, struct err *err)
+/* As the database has it, where the folder's name alone does not tell. */
+static int open_found(struct diff *d, const struct ctl_options *o, const char *name,
+                      const char *state, struct err *err)
+{
+    struct local_program p;
+    int rc = local_program_find(o, name, &p, err);
+    rc = rc == 0 ? open_folder(d, state, p.id, err) : rc;
+    local_program_release(&p);
+    return rc;
+}
+
+/* NULL: the program that every command takes. */
+static int open_named(struct diff *d, const struct ctl_options *o, const char *name,
+                      const char *state, struct err *err)
 {
     struct name_list names = {0};
     const char *found = NULL;
@@ -88,13 +102,8 @@ static int open_named(struct diff *d, const char *name, const char *state, struc
             n++;
         }
     }
-    if (rc == 0 && n != 1) {
-        rc = n == 0 ? err_set(err, ERR_NOT_FOUND, "no program is called \"%.80s\" in %s",
-                              name == NULL ? "" : name, programs)
-                    : err_set(err, ERR_USAGE, "%zu programs could be meant: give the id", n);
-    }
     if (rc == 0) {
-        rc = open_folder(d, state, found, err);
+        rc = n == 1 ? open_folder(d, state, found, err) : open_found(d, o, name, state, err);
     }
     name_list_release(&names);
     free(programs);
@@ -239,7 +248,7 @@ static int open_all(struct diff *d, const struct ctl_options *o, const char *sta
         return err_set(err, ERR_USAGE, "%s and --program both name a program", what);
     }
     if (!file) {
-        return open_named(d, what != NULL ? what : o->program, state, err);
+        return open_named(d, o, what != NULL ? what : o->program, state, err);
     }
     if (file_kind_at(what) == FILE_ABSENT) {
         return err_set(err, ERR_NOT_FOUND, "there is no file %s", what);
@@ -249,7 +258,8 @@ static int open_all(struct diff *d, const struct ctl_options *o, const char *sta
     if (rc != 0) {
         return rc;
     }
-    return o->program != NULL ? open_named(d, o->program, state, err) : open_beside(d, state, err);
+    return o->program != NULL ? open_named(d, o, o->program, state, err)
+                              : open_beside(d, state, err);
 }
 
 int cmd_diff(const struct ctl_options *o, enum exit_code *code, struct err *err)

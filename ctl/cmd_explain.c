@@ -154,6 +154,7 @@ static void say(const cJSON *answer)
     out_styled(&sb, &t, out_state_style(state), state);
     strbuf_addf(&sb, "%s%s%s: %s\n", cause ? " (" : "", cause ? cause : "", cause ? ")" : "",
                 why_words(answer_text(answer, "why", "?")));
+    strbuf_addf(&sb, "  of %s\n", answer_text(answer, "program", "?"));
     const char *text = answer_text(answer, "why_text", NULL);
     const cJSON *waits_for = json_member(answer, "waits_for");
     if (waits_for != NULL && waits_for->child != NULL) {

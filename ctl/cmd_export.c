@@ -1,6 +1,7 @@
 /* export: a receipt of a program. Only its folder is read; the daemon is not asked. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -41,6 +42,9 @@ int cmd_export(const struct ctl_options *o, enum exit_code *code, struct err *er
         const struct export_spec spec = {.program_folder = folder,
                                          .out = o->out != NULL ? o->out : "."};
         rc = receipt_export(&spec, &made, err);
+        if (rc != 0 && o->n_args == 0) { /* of one that was not named */
+            rc = err_wrap(err, "%s", strrchr(folder, '/') + 1);
+        }
     }
     if (rc == 0 && o->json) {
         cJSON *answer = json_object();

@@ -5,8 +5,8 @@
 
 static void say(const cJSON *answer)
 {
-    printf("%s: nothing more will be started; what runs goes on\n",
-           answer_text(answer, "state", "?"));
+    printf("%s: %s: nothing more will be started; what runs goes on\n",
+           answer_text(answer, "program", "?"), answer_text(answer, "state", "?"));
 }
 
 int cmd_pause(const struct ctl_options *o, enum exit_code *code, struct err *err)

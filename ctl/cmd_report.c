@@ -1,5 +1,6 @@
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -59,7 +60,8 @@ int cmd_report(const struct ctl_options *o, enum exit_code *code, struct err *er
     char *verdict = path_join(report, "verdict.json");
     char *html = path_join(report, "report.html");
     if (file_kind_at(verdict) != FILE_REGULAR) {
-        rc = err_set(err, ERR_REFUSED, "there is no verdict yet, and so no report");
+        rc = err_set(err, ERR_REFUSED, "%.150s: there is no verdict yet, and so no report",
+                     strrchr(folder, '/') + 1); /* an absolute path */
     }
     rc = rc == 0 ? run_report(folder, err) : rc;
     if (rc == 0 && o->json) {

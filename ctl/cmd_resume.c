@@ -5,7 +5,8 @@
 
 static void say(const cJSON *answer)
 {
-    printf("%s: going on\n", answer_text(answer, "state", "?"));
+    printf("%s: %s: going on\n", answer_text(answer, "program", "?"),
+           answer_text(answer, "state", "?"));
 }
 
 int cmd_resume(const struct ctl_options *o, enum exit_code *code, struct err *err)

@@ -6,7 +6,9 @@
 
 static void say(const cJSON *answer)
 {
-    printf("%lld tasks will be tried again\n", (long long)answer_int(answer, "tasks", 0));
+    long long n = (long long)answer_int(answer, "tasks", 0);
+    printf("%s: %lld task%s will be tried again\n", answer_text(answer, "program", "?"), n,
+           n == 1 ? "" : "s");
 }
 
 int cmd_retry(const struct ctl_options *o, enum exit_code *code, struct err *err)

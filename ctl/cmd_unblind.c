@@ -6,9 +6,10 @@
 
 static void say(const cJSON *answer)
 {
-    printf(answer_bool(answer, "already")
-               ? "the scores were open already\n"
-               : "the scores are open; this is in the journal and will be in the report\n");
+    printf("%s: %s\n", answer_text(answer, "program", "?"),
+           answer_bool(answer, "already")
+               ? "the scores were open already"
+               : "the scores are open; this is in the journal and will be in the report");
 }
 
 int cmd_unblind(const struct ctl_options *o, enum exit_code *code, struct err *err)

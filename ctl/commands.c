@@ -31,7 +31,8 @@ const struct ctl_command ctl_commands[] = {
      CTL_JSON | CTL_REPLACE | CTL_KEY | CTL_SIGNERS | CTL_STAMP, 1, 1, cmd_lock},
     {"status", "[PROGRAM]", "what runs, what waits and why, how long it takes",
      "The grid of cells and stages, one line of counts, the time left for all that is left, and\n"
-     "why anything is not running. --watch draws it again until the program has ended.",
+     "why anything is not running; without PROGRAM of all. --watch draws it again until the "
+     "program has ended.",
      CTL_JSON | CTL_WATCH | CTL_ALL, 0, 1, cmd_status},
     {"cells", "[PROGRAM]", "every cell with the state of its tasks", NULL, CTL_JSON, 0, 1,
      cmd_cells},
@@ -44,19 +45,23 @@ const struct ctl_command ctl_commands[] = {
      "--follow prints what comes until the attempt ends.",
      CTL_JSON | CTL_PROGRAM | CTL_FOLLOW | CTL_LINES, 1, 1, cmd_logs},
     {"retry", "[TASK]", "run blocked tasks again with fresh budgets",
-     "Without TASK all blocked ones. Refused for counted tasks once anyone has seen scores.",
+     "Without TASK all blocked ones. Refused for counted tasks once anyone has seen scores.\n"
+     "Where there are several programs --program has to say which: it cannot be taken back.",
      CTL_JSON | CTL_PROGRAM, 0, 1, cmd_retry},
     {"cancel", "TASK|CELL", "give up a task, a cell, or with --all the program",
-     "A task that a person cancelled leaves its measure undetermined; the report says so first.",
+     "A task that a person cancelled leaves its measure undetermined; the report says so first.\n"
+     "Where there are several programs --program has to say which: it cannot be taken back.",
      CTL_JSON | CTL_PROGRAM | CTL_ALL, 0, 1, cmd_cancel},
     {"pause", "[PROGRAM]", "start nothing more; what runs goes on", NULL, CTL_JSON, 0, 1,
      cmd_pause},
     {"resume", "[PROGRAM]", "go on after a pause", NULL, CTL_JSON, 0, 1, cmd_resume},
     {"unblind", "[PROGRAM]", "open the sealed scores before the end (journalled)",
      "Needs --reason. It stands in the journal and in the report, and counted tasks cannot be\n"
-     "retried after it.",
+     "retried after it. Where there are several programs PROGRAM has to be given: it cannot be\n"
+     "taken back.",
      CTL_JSON | CTL_REASON, 0, 1, cmd_unblind},
     {"amend", "GRID.TOML", "change what may still be changed of a submitted program",
+     "Of the program that --program names, else of that of the lock beside it.\n"
      "Hands the edited program to the daemon, which says by section what may change at the level\n"
      "of access that it knows, and chains the difference to the lock. Needs --reason; --dry-run\n"
      "only shows it. What is sealed for good is refused by name: that is a new program\n"

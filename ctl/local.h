@@ -19,8 +19,8 @@ struct local_program {
     bool unverified; /* its history */
 };
 
-/* By id, name or a unique prefix of the id; NULL: the latest. ERR_NOT_FOUND also where no state
- * lies. Always valid to release. */
+/* By id, root, name or a unique prefix of the id; NULL: the newest that is not finished, else the
+ * newest. ERR_NOT_FOUND also where no state lies. Always valid to release. */
 int local_program_find(const struct ctl_options *o, const char *name, struct local_program *out,
                        struct err *err) MUST_CHECK;
 void local_program_release(struct local_program *p);

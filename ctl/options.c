@@ -248,8 +248,10 @@ void ctl_print_help(const struct ctl_command *c)
         printf("  %-11s %-23s %s\n", ctl_commands[i].name, ctl_commands[i].args,
                ctl_commands[i].summary);
     }
-    printf("\nPROGRAM is an id, a root digest or a name; without one, the only program or the "
-           "newest.\n"
+    printf("\nPROGRAM is an id, a root digest or a name; without one the only program is meant, "
+           "else the\n"
+           "newest that is not finished, else the newest; status shows all. What cannot be taken\n"
+           "back (cancel, retry, unblind) needs one where there are several.\n"
            "TASK is CELL/STAGE. `preregctl help COMMAND` says more; exit codes: "
            "docs/exit-codes.md.\n");
 }

@@ -12,6 +12,8 @@
 #include "daemon/verdict_job.h"
 
 #define VERDICT_BYTES_MAX ((size_t)8 * 1024 * 1024)
+#define IDS_SAID_MAX      4
+#define IDS_BYTES_MAX     ((size_t)140) /* the rest of a message is words */
 
 /* ---- which program ---- */
 
@@ -71,6 +73,15 @@ struct hosted *answer_program_by_root(const struct shell *sh, const char *root)
     return NULL;
 }
 
+static int64_t count_programs(const struct shell *sh)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < sh->cap_programs; i++) {
+        n += sh->programs[i] != NULL;
+    }
+    return n;
+}
+
 int answer_find_program(const struct shell *sh, const cJSON *params, struct hosted **out,
                         struct err *err)
 {
@@ -92,21 +103,50 @@ int answer_find_program(const struct shell *sh, const cJSON *params, struct host
     return *out != NULL ? 0 : err_set(err, ERR_NOT_FOUND, "no program has been submitted");
 }
 
+/* "a-01234567, b-01234567 and 3 more": whole ids, newest first, as many as a message holds. */
+static void add_ids(const struct shell *sh, int64_t n, struct strbuf *sb)
+{
+    int64_t said = 0;
+    for (size_t i = sh->cap_programs + sh->n_unloaded; i > 0; i--) {
+        const struct hosted *h = i > sh->n_unloaded ? sh->programs[i - sh->n_unloaded - 1] : NULL;
+        const char *id = i <= sh->n_unloaded ? sh->unloaded[i - 1].id : h == NULL ? NULL : h->id;
+        if (id != NULL && said < IDS_SAID_MAX && sb->len + strlen(id) < IDS_BYTES_MAX) {
+            strbuf_addf(sb, "%s%s", said > 0 ? ", " : "", id);
+            said++;
+        }
+    }
+    if (said < n) {
+        strbuf_addf(sb, "%s%lld more", said > 0 ? " and " : "", (long long)(n - said));
+    }
+}
+
+int answer_find_named(const struct shell *sh, const cJSON *params, struct hosted **out,
+                      struct err *err)
+{
+    struct strbuf ids = STRBUF_INIT;
+    const int64_t n = count_programs(sh) + (int64_t)sh->n_unloaded;
+    int rc = answer_find_program(sh, params, out, err);
+    if (rc == 0 && n > 1 && !cJSON_IsString(json_member(params, "program"))) {
+        add_ids(sh, n, &ids);
+        rc = err_set(err, ERR_USAGE,
+                     "%lld programs are here and this cannot be taken back: say which (%s)",
+                     (long long)n, ids.buf);
+    }
+    strbuf_release(&ids);
+    return rc;
+}
+
 /* ---- ping, status ---- */
 
 static cJSON *ping_json(const struct shell *sh)
 {
     cJSON *o = json_object();
     cJSON *slots = json_object();
-    int64_t n = 0;
-    for (size_t i = 0; i < sh->cap_programs; i++) {
-        n += sh->programs[i] != NULL;
-    }
     json_put_int(o, "pid", getpid());
     json_put_string(o, "version", PREREGD_VERSION);
     json_put_string(o, "state", sh->state);
     summary_put_time(o, "started", sh->started);
-    json_put_int(o, "programs", n);
+    json_put_int(o, "programs", count_programs(sh));
     json_put_int(slots, "total", sh->config.slots > 0 ? sh->config.slots : sh->config.cores);
     json_put_int(slots, "used", (int64_t)core_n_live(sh->core));
     json_put(o, "slots", slots);
@@ -247,9 +287,10 @@ static int request(struct answer_context *ctx, enum core_event_kind kind, const 
     return pump_request(ctx->shell->pump, &ev, err);
 }
 
-static int put_count(cJSON **result, int64_t n)
+static int put_count(cJSON **result, const struct hosted *h, int64_t n)
 {
     *result = json_object();
+    json_put_string(*result, "program", h->id);
     json_put_int(*result, "tasks", n);
     return 0;
 }
@@ -295,7 +336,7 @@ static int request_each(struct answer_context *ctx, enum core_event_kind kind,
         refused |= rc != 0;
         n += rc == 0;
     }
-    return refused && n == 0 ? err->code : put_count(result, n);
+    return refused && n == 0 ? err->code : put_count(result, h, n);
 }
 
 static int answer_retry(struct answer_context *ctx, const cJSON *params, cJSON **result,
@@ -303,7 +344,7 @@ static int answer_retry(struct answer_context *ctx, const cJSON *params, cJSON *
 {
     struct hosted *h = NULL;
     uint32_t task = 0;
-    int rc = answer_find_program(ctx->shell, params, &h, err);
+    int rc = answer_find_named(ctx->shell, params, &h, err);
     if (rc == 0) {
         rc = find_task(h, params, &task, err);
     }
@@ -315,7 +356,7 @@ static int answer_retry(struct answer_context *ctx, const cJSON *params, cJSON *
         return request_each(ctx, CORE_RETRY, h, all, result, err);
     }
     rc = request(ctx, CORE_RETRY, h, task, NULL, err);
-    return rc != 0 ? rc : put_count(result, 1);
+    return rc != 0 ? rc : put_count(result, h, 1);
 }
 
 static int64_t n_open(const struct hosted *h)
@@ -343,7 +384,7 @@ static int answer_cancel(struct answer_context *ctx, const cJSON *params, cJSON 
     struct hosted *h = NULL;
     const char *cell = NULL;
     uint32_t task = 0;
-    int rc = answer_find_program(ctx->shell, params, &h, err);
+    int rc = answer_find_named(ctx->shell, params, &h, err);
     if (rc == 0) {
         rc = find_task(h, params, &task, err);
     }
@@ -358,11 +399,11 @@ static int answer_cancel(struct answer_context *ctx, const cJSON *params, cJSON 
     }
     if (task != UINT32_MAX) {
         rc = request(ctx, CORE_CANCEL, h, task, NULL, err);
-        return rc != 0 ? rc : put_count(result, 1);
+        return rc != 0 ? rc : put_count(result, h, 1);
     }
     int64_t before = n_open(h);
     rc = request(ctx, CORE_STOP, h, 0, NULL, err);
-    return rc != 0 ? rc : put_count(result, before);
+    return rc != 0 ? rc : put_count(result, h, before);
 }
 
 static int answer_pause_resume(struct answer_context *ctx, enum core_event_kind kind,
@@ -382,6 +423,7 @@ static int answer_pause_resume(struct answer_context *ctx, enum core_event_kind 
     }
     if (rc == 0) {
         *result = json_object();
+        json_put_string(*result, "program", h->id);
         json_put_string(*result, "state", h->status.paused != 0 ? "paused" : "running");
     }
     return rc;
@@ -404,7 +446,7 @@ static int answer_unblind(struct answer_context *ctx, const cJSON *params, cJSON
 {
     struct hosted *h = NULL;
     const char *reason = NULL;
-    int rc = answer_find_program(ctx->shell, params, &h, err);
+    int rc = answer_find_named(ctx->shell, params, &h, err);
     if (rc == 0) {
         rc = json_get_string(params, "reason", &reason, err);
     }
@@ -418,6 +460,7 @@ static int answer_unblind(struct answer_context *ctx, const cJSON *params, cJSON
     rc = already ? 0 : request(ctx, CORE_UNBLIND, h, 0, reason, err);
     if (rc == 0) {
         *result = json_object();
+        json_put_string(*result, "program", h->id);
         json_put_bool(*result, "unblinded", true);
         json_put_bool(*result, "already", already);
     }

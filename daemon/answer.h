@@ -22,6 +22,10 @@ int answer_request(struct answer_context *ctx, const struct rpc_request *request
 /* The program that params name; ERR_NOT_FOUND, or ERR_USAGE when several have the name. */
 int answer_find_program(const struct shell *sh, const cJSON *params, struct hosted **out,
                         struct err *err) MUST_CHECK;
+/* The same for what cannot be taken back: where there are several, params have to name one
+ * (ERR_USAGE, with ids to choose from). */
+int answer_find_named(const struct shell *sh, const cJSON *params, struct hosted **out,
+                      struct err *err) MUST_CHECK;
 
 struct hosted *answer_program_by_root(const struct shell *sh, const char *root); /* or NULL */
 

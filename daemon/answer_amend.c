@@ -326,7 +326,7 @@ static int start_prepare(struct answer_context *ctx, struct hosted *h, const cJS
 int answer_amend(struct answer_context *ctx, const cJSON *params, cJSON **result, struct err *err)
 {
     struct hosted *h = NULL;
-    int rc = answer_find_program(ctx->shell, params, &h, err);
+    int rc = answer_find_named(ctx->shell, params, &h, err);
     if (rc != 0) {
         return rc;
     }

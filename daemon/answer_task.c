@@ -293,6 +293,7 @@ int answer_explain(struct answer_context *ctx, const cJSON *params, cJSON **resu
     size_t stage = hosted_stage(h, task);
     cJSON *o = json_object();
     struct attempts_list l = {.hosted = h, .list = json_array()};
+    json_put_string(o, "program", h->id);
     put_task(o, ctx->shell, h, task);
     bool of_grid = !hosted_is_check(h, task);
     json_put_string(o, "cell", of_grid ? p->cells[hosted_cell(h, task)].name : NULL);
@@ -335,6 +336,7 @@ int answer_logs(struct answer_context *ctx, const cJSON *params, cJSON **result,
     }
     char *name = hosted_task_name(h, task);
     *result = json_object();
+    json_put_string(*result, "program", h->id);
     json_put_string(*result, "task", name);
     json_put(*result, "attempts", l.list);
     free(name);

@@ -197,7 +197,7 @@ static const char *paused_by(const struct shell *sh, const struct hosted *h, str
     if (!h->status.reported && !pump_is_well(sh->pump, why)) {
         return why->code == ERR_NO_SPACE ? "no_space" : "state";
     }
-    return hosted_paused_by(h);
+    return h->status.verdict ? NULL : hosted_paused_by(h); /* what has ended cannot go on */
 }
 
 static cJSON *not_running_json(const struct shell *sh, const struct hosted *h)
@@ -315,7 +315,10 @@ static void put_life(cJSON *o, const struct shell *sh, const struct hosted *h)
     json_put_string(o, "state", state_word(sh, h));
     struct err why;
     json_put_string(o, "paused_by", paused_by(sh, h, &why));
-    json_put_string(o, "paused_why", why.msg[0] != '\0' ? why.msg : hosted_paused_why(h));
+    json_put_string(o, "paused_why",
+                    why.msg[0] != '\0'  ? why.msg
+                    : h->status.verdict ? NULL
+                                        : hosted_paused_why(h));
     summary_put_time(o, "submitted", h->submitted);
     summary_put_time(o, "finished", h->finished);
     json_put_bool(o, "sealed", !h->status.unsealed && !h->status.unblinded);

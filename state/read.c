@@ -404,22 +404,32 @@ int store_journal_head(struct store *store, uint32_t program, struct digest *hea
     return rc;
 }
 
-/* Looking for one program among all: there are few. */
+/* Looking for one program among all: there are few. They come oldest first. */
 struct search {
-    const char *name;          /* id, name or prefix of an id; NULL: the latest */
+    const char *name;          /* id, root, name or prefix of an id; NULL: not finished first */
     const struct digest *root; /* or this */
     struct arena *texts;
     struct store_program *out;
-    int rank; /* of the best so far: 3 id, 2 name, 1 prefix, 0 none */
+    int rank; /* of the best so far: 3 id or root, 2 name, 1 prefix, 0 none */
     int n_of_rank;
 };
+
+static bool is_root(const struct digest *root, const char *name)
+{
+    char hex[DIGEST_HEX_SIZE];
+    digest_hex(root, hex);
+    return strcmp(hex, name) == 0;
+}
 
 static int rank_of(const struct search *s, const struct store_program *p)
 {
     if (s->root != NULL) {
         return digest_equal(s->root, &p->root) ? 3 : 0;
     }
-    if (s->name == NULL || strcmp(s->name, p->id) == 0) {
+    if (s->name == NULL) {
+        return p->status.reported ? 2 : 3;
+    }
+    if (strcmp(s->name, p->id) == 0 || is_root(&p->root, s->name)) {
         return 3;
     }
     if (strcmp(s->name, p->name) == 0) {
@@ -454,7 +464,8 @@ int store_program_find(struct store *store, const char *name, struct arena *text
     }
     if (s.rank == 0) {
         return err_set(err, ERR_NOT_FOUND,
-                       name == NULL ? "no program was submitted yet" : "no program called %s",
+                       name == NULL ? "no program was submitted yet%s"
+                                    : "no program is called \"%.80s\"",
                        name == NULL ? "" : name);
     }
     if (name != NULL && s.n_of_rank > 1) {

@@ -95,8 +95,9 @@ int store_put_result(struct store *store, uint32_t program, uint32_t task, const
 typedef int store_program_fn(void *ctx, const struct store_program *p, struct err *err);
 int store_programs(struct store *store, store_program_fn *fn, void *ctx,
                    struct err *err) MUST_CHECK;
-/* By id, name or a unique prefix of the id; name NULL: the latest. ERR_NOT_FOUND, or ERR_USAGE when
- * ambiguous. The strings of *out are copied into `texts`. */
+/* By id, root, name or a unique prefix of the id; name NULL: the newest that is not finished, else
+ * the newest. ERR_NOT_FOUND, or ERR_USAGE when ambiguous. The strings of *out are copied into
+ * `texts`. */
 int store_program_find(struct store *store, const char *name, struct arena *texts,
                        struct store_program *out, struct err *err) MUST_CHECK;
 int store_program_by_root(struct store *store, const struct digest *root, struct arena *texts,

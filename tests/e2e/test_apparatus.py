@@ -153,6 +153,19 @@ def test_fails(place):
     equal(states(place, SCORES) == ["done"], False, "evaluations of a program whose check fails")
 
 
+def test_fails_and_is_cancelled(place):
+    """What has its verdict is not told to be resumed, whatever had stopped it."""
+    program(place, 0.65)
+    place.wait_for(lambda: place.status()[0]["paused_by"] == "apparatus", 30, "the program is paused")
+    expect("`preregctl resume" in place.ctl("status").stdout, "how it goes on is not said")
+    place.ctl("cancel", "--all")
+    place.wait_finished(60)
+    said = place.ctl("status").stdout
+    expect("DOES NOT HOLD" in said and "verdict: " in said, f"what came: {said}")
+    expect("resume" not in said and "paused" not in said, f"a finished program is told to be resumed: {said}")
+    equal([place.status()[0][key] for key in ("paused_by", "paused_why")], [None, None], "status --json")
+
+
 def test_not_measured(place):
     program(place, None)
     place.wait_for(lambda: place.status()[0]["paused_by"] == "apparatus", 30, "the program is paused")
@@ -323,4 +336,4 @@ def test_clock(place):
     equal(place.status(), [], "programs of the daemon")
 
 
-lab.main(test_clock, test_amended, test_amended_while_it_runs, test_holds, test_daemon_killed, test_fails, test_not_measured, test_model_changed)
+lab.main(test_clock, test_amended, test_amended_while_it_runs, test_holds, test_daemon_killed, test_fails, test_fails_and_is_cancelled, test_not_measured, test_model_changed)

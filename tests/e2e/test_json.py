@@ -13,8 +13,8 @@ from lab import LOCK, OK, equal, expect
 MEMBERS = {
     "status": {"daemon", "programs"},
     "cells": {"program", "n_cells", "stages", "cells"},
-    "explain": {"stage", "state", "why", "budgets", "attempt_list", "counted", "sealed"},
-    "logs": {"task", "attempts"},
+    "explain": {"program", "stage", "state", "why", "budgets", "attempt_list", "counted", "sealed"},
+    "logs": {"program", "task", "attempts"},
     "verdict": {"program", "state", "kind", "outcome", "exit_code", "verdict"},
     "report": {"folder", "html"},
     "export": {"folder", "tar", "sums_sha256"},
@@ -56,6 +56,8 @@ def test_schemas(place):
     for command in ("retry", "unblind"):
         run = place.run("preregctl", command, "--json", *(["--reason", "test"] if command == "unblind" else []))
         equal(json.loads(run.stdout)["schema"], 1, f"schema of {command} --json")
+        if run.returncode == OK:
+            equal(json.loads(run.stdout)["program"], status["programs"][0]["id"], f"the program of {command} --json")
     for command in ("pause", "resume"):
         run = place.run("preregctl", command, "--json")
         equal(json.loads(run.stdout)["schema"], 1, f"schema of {command} --json")
