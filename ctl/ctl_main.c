@@ -8,17 +8,30 @@
 #include "ctl/ctl.h"
 #include "ctl/out.h"
 
-static int unknown_command(const char *name)
+/* --json or -j among the words, wherever it stands: for errors of words that were not read to their
+ * end. */
+static bool wants_json(char *const *argv)
 {
+    for (; *argv != NULL && strcmp(*argv, "--") != 0; argv++) {
+        if (strcmp(*argv, "--json") == 0 || strcmp(*argv, "-j") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int unknown_command(const char *name, bool json)
+{
+    struct err err;
     const char **known = xcalloc(ctl_n_commands, sizeof(*known));
     for (size_t i = 0; i < ctl_n_commands; i++) {
         known[i] = ctl_commands[i].name;
     }
     const char *near = text_nearest(name, known, ctl_n_commands);
-    (void)fprintf(stderr,
-                  near ? "preregctl: no command %s; did you mean %s?\n"
-                       : "preregctl: no command %s%s\n",
-                  name, near ? near : " (see `preregctl help`)");
+    (void)err_set(&err, ERR_USAGE,
+                  near ? "no command %.80s; did you mean %s?" : "no command %.80s%s", name,
+                  near ? near : " (see `preregctl help`)");
+    out_error(NULL, json, &err);
     free(known);
     return EXIT_USAGE;
 }
@@ -57,7 +70,7 @@ int main(int argc, char **argv)
     }
     const struct ctl_command *c = ctl_find_command(name);
     if (c == NULL) {
-        return unknown_command(name);
+        return unknown_command(name, wants_json(argv + 1));
     }
     struct ctl_options o;
     struct err err = {0};
@@ -72,7 +85,7 @@ int main(int argc, char **argv)
         rc = out_flush(&err);
     }
     if (rc != 0) {
-        out_error(c->name, o.json, &err);
+        out_error(c->name, o.json || (rc == ERR_USAGE && wants_json(argv + 1)), &err);
         return (int)err_exit_code(rc);
     }
     return (int)code;

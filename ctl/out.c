@@ -248,7 +248,8 @@ int out_flush(struct err *err)
 
 void out_error(const char *command, bool json, const struct err *err)
 {
-    (void)fprintf(stderr, "preregctl %s: %s\n", command, err->msg);
+    (void)fprintf(stderr, "preregctl%s%s: %s\n", command == NULL ? "" : " ",
+                  command == NULL ? "" : command, err->msg);
     if (!json) {
         return;
     }

@@ -66,7 +66,8 @@ void out_text(const struct strbuf *sb);
 int out_json(const cJSON *answer, struct err *err) MUST_CHECK;
 /* ERR_IO when standard output took not everything (a full disk, say). */
 int out_flush(struct err *err) MUST_CHECK;
-/* The message to standard error and, with json, an object to standard output. */
+/* The message to standard error and, with json, an object to standard output. command NULL: it was
+ * about none. */
 void out_error(const char *command, bool json, const struct err *err);
 
 #endif

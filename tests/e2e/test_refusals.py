@@ -3,10 +3,12 @@
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 
 import lab
+import rogue
 from lab import ANY, INVALID, LOCK, NO_DAEMON, OK, USAGE, equal, expect
 
 
@@ -24,6 +26,63 @@ def test_usage(place):
     equal(place.ctl("--version").stdout.split()[0], "preregctl", "--version")
     expect("verdict" in place.ctl("help").stdout, "help lists no verdict")
     expect("--lines" in place.ctl("help", "logs").stdout, "help logs lists no --lines")
+
+
+def test_usage_json(place):
+    """An error of the command line is an object, too, wherever --json stands and whether or not it is taken."""
+    for words in (["verdict", "--bad", "--json"], ["verdict", "-j", "--bad"], ["chekc", "--json"], ["unblind", "--json"],
+                  ["explain", "--json"], ["init", "--list", "--json"], ["logs", "a/b", "--lines", "0", "--json"], ["--json"]):
+        run = place.ctl(*words, wanted=USAGE)
+        answer = json.loads(run.stdout)
+        equal((answer["schema"], answer["error"]["exit_code"]), (1, USAGE), f"the error of {words}")
+        expect(answer["error"]["message"] in run.stderr, f"{words}: another message on standard error: {run.stderr}")
+    equal(place.ctl("verdict", "--bad", wanted=USAGE).stdout, "", "standard output without --json")
+    equal(place.ctl("verdict", "--bad", "--", "--json", wanted=USAGE).stdout, "", "standard output when --json is an argument")
+
+
+def test_which_program(place):
+    """One rule for what is omitted; what cannot be taken back has to be named; every answer names its program."""
+    ids = {}
+    rogue.release(place)
+    place.serve()
+    for name in ("done", "open", "later"):
+        grid = rogue.program(place, ["good", "wait"])
+        place.edit(grid, 'name = "rogue"', f'name = "{name}"')
+        shutil.copytree(place.path("rogue"), place.path(name))
+        place.ctl("lock", "--replace", place.path(name, "grid.toml"))
+        ids[name] = json.loads(place.must(OK, "preregd", "submit", place.path(name, "grid.toml"), "--json").stdout)["program"]
+        if name == "done":
+            equal(place.ctl("diff").stdout.split(":")[0], ids[name], "diff of the only one")
+            equal(place.ctl_json("retry")["program"], ids[name], "retry of the only one")
+            place.wait_finished(60)
+            os.remove(place.path("released"))
+    task = "mode=wait,seed=1/probe"
+    acts = (["unblind", "--reason", "x"], ["cancel", "--all"], ["cancel", task], ["cancel", task.split("/", maxsplit=1)[0]], ["retry"],
+            ["retry", task])
+    for act in acts:
+        said = place.ctl(*act, wanted=USAGE).stderr
+        expect("3 programs" in said and all(i in said for i in ids.values()), f"{act} names no candidates: {said}")
+        equal(place.ctl_json(*act, wanted=USAGE)["error"]["exit_code"], USAGE, f"{act} --json")
+    equal([p["unblinded"] for p in place.status()], [False] * 3, "unblinded")
+    for command in (["cells"], ["verdict"], ["report"], ["explain", task], ["logs", task], ["diff"]):
+        run = place.run("preregctl", *command, "--json")
+        expect(ids["later"] in run.stdout, f"{command} is not of the newest that is not finished: {run.stdout}{run.stderr}")
+    expect(f"  of {ids['later']}" in place.ctl("explain", task).stdout, "explain does not say of which")
+    expect(ids["later"] in place.run("preregctl", "export").stderr, "export is of another")
+    expect(ids["later"] in place.run("preregctl", "rerun", "mode=good,seed=1").stderr, "rerun is of another")
+    for act, of in ((["pause"], []), (["resume"], []), (["unblind", "--reason", "x"], [ids["later"]]),
+                    (["retry"], ["-p", "later"]), (["cancel", "--all"], ["-p", "later"])):
+        equal(place.ctl_json(*act, *of)["program"], ids["later"], f"the program of {act} --json")
+    for act, of in ((["pause"], ["open"]), (["resume"], ["open"]), (["unblind", "--reason", "x"], ["open"]),
+                    (["retry"], ["-p", "open"]), (["cancel", "--all"], ["-p", "open"])):
+        expect(place.ctl(*act, *of).stdout.startswith(ids["open"] + ": "), f"{act} does not name the program")
+    place.wait_finished(60)
+    root = place.status()[1]["root"]
+    equal((place.ctl_json("diff")["program"], place.ctl_json("diff", root)["program"]), (ids["later"], ids["open"]),
+          "the newest of finished ones, and one by its root")
+    place.ctl("stop")
+    place.wait_for(lambda: "preregd" not in place.processes().values(), 20, "the daemon stops")
+    equal(json.loads(place.run("preregctl", "verdict", "--json").stdout)["program"], ids["later"], "the same without a daemon")
 
 
 def test_no_daemon(place):
@@ -198,6 +257,6 @@ def test_output_to_a_full_disk(place):
     equal(run.returncode, ANY, "exit code of a command whose output went nowhere")
 
 
-lab.main(test_usage, test_no_daemon, test_bad_toml, test_items, test_absurd_programs, test_wrong_things_in_the_way,
-         test_init_does_not_overwrite, test_lock, test_two_daemons, test_state_of_another_version, test_socket,
+lab.main(test_usage, test_usage_json, test_which_program, test_no_daemon, test_bad_toml, test_items, test_absurd_programs,
+         test_wrong_things_in_the_way, test_init_does_not_overwrite, test_lock, test_two_daemons, test_state_of_another_version, test_socket,
          test_output_to_a_full_disk)
