@@ -315,6 +315,8 @@ def test_amended_while_it_runs(place):
     expect("an amendment took it away" in place.ctl("status").stdout, "status does not say that a check is gone")
     receipt = place.ctl_json("export", "checked", "--out", place.path("receipt"))["folder"]
     expect("amendment 2 changed" in place.ctl("verify", receipt).stdout, "what verify says of a check that was taken away")
+    with open(os.path.join(place.program_folder(), "report", "report.md"), encoding="utf-8") as f:
+        expect("The apparatus check reference was declared, DID NOT HOLD" in f.read(), "what the report says of it")
     rebuild(place)
 
 

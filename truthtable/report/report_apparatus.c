@@ -1,5 +1,5 @@
-/* What every attempt of an apparatus check scored, and whether its requirement was changed after
- * that could be known. */
+#include "truthtable/report/report_apparatus.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static double came(const char *folder, const struct apparatus *check, const cJSO
     return value;
 }
 
-static const cJSON *check_of(const struct report_model *m, const char *name)
+const cJSON *report_check(const struct report_model *m, const char *name)
 {
     const cJSON *check = NULL;
     cJSON_ArrayForEach(check, member(m->provenance, "apparatus"))
@@ -51,30 +51,68 @@ static const cJSON *check_of(const struct report_model *m, const char *name)
     return NULL;
 }
 
+const cJSON *report_check_result(const cJSON *check, const cJSON *attempt)
+{
+    const double no = member_number(attempt, "no");
+    const cJSON *result = NULL;
+    cJSON_ArrayForEach(result, member(check, "results"))
+    {
+        if (member_number(result, "attempt") == no) {
+            return result;
+        }
+    }
+    return NULL;
+}
+
 void report_apparatus_read(struct report_model *m, const char *folder)
 {
     for (size_t i = 0; i < m->program->n_apparatus; i++) {
         const struct apparatus *check = &m->program->apparatus[i];
         cJSON *attempt = NULL;
-        cJSON_ArrayForEach(attempt, member(check_of(m, check->name), "attempts"))
+        cJSON_ArrayForEach(attempt, member(report_check(m, check->name), "attempts"))
         {
             json_put_number(attempt, "came", came(folder, check, attempt));
         }
     }
 }
 
-/* "plan.apparatus.NAME..." */
+static const char *path_at(const cJSON *change, int i)
+{
+    const char *key = cJSON_GetStringValue(cJSON_GetArrayItem(member(change, "path"), i));
+    return key == NULL ? "" : key;
+}
+
+/* "plan.apparatus" comes or goes as a whole with its only check; else "plan.apparatus.NAME...". */
+static bool is_of_checks(const cJSON *change, bool whole)
+{
+    const bool is_whole = member_count(change, "path") == 2;
+    return strcmp(path_at(change, 0), "plan") == 0 &&
+           strcmp(path_at(change, 1), "apparatus") == 0 && is_whole == whole;
+}
+
 static bool is_of(const cJSON *change, const char *name)
 {
-    const cJSON *path = member(change, "path");
-    const char *const want[] = {"plan", "apparatus", name};
-    for (int i = 0; i < (int)ARRAY_LEN(want); i++) {
-        const char *key = cJSON_GetStringValue(cJSON_GetArrayItem(path, i));
-        if (key == NULL || strcmp(key, want[i]) != 0) {
-            return false;
+    if (is_of_checks(change, true)) {
+        return member(member(change, "from"), name) != NULL ||
+               member(member(change, "to"), name) != NULL;
+    }
+    return is_of_checks(change, false) && strcmp(path_at(change, 2), name) == 0;
+}
+
+bool report_check_is_amended(const struct report_model *m, const char *name)
+{
+    const cJSON *amendment = NULL;
+    cJSON_ArrayForEach(amendment, m->amendments)
+    {
+        const cJSON *change = NULL;
+        cJSON_ArrayForEach(change, member(amendment, "changes"))
+        {
+            if (is_of(change, name)) {
+                return true;
+            }
         }
     }
-    return true;
+    return false;
 }
 
 /* Attempts that had ended by then; times of one form compare as texts. */
@@ -119,7 +157,7 @@ const char *report_apparatus_amended(struct arena *a, const struct report_model 
         {
             for (size_t i = 0; time != NULL && i < m->program->n_apparatus; i++) {
                 const char *name = m->program->apparatus[i].name;
-                size_t n = is_of(change, name) ? ended_before(check_of(m, name), time) : 0;
+                size_t n = is_of(change, name) ? ended_before(report_check(m, name), time) : 0;
                 text = n == 0 ? text
                               : arena_printf(a, "%s%s%s", text, text[0] == '\0' ? "" : " ",
                                              change_words(a, amendment, change, n));

@@ -9,6 +9,7 @@
 #include "base/xalloc.h"
 #include "prereg/amendment.h"
 #include "prereg/imported.h"
+#include "truthtable/report/report_apparatus.h"
 
 #define VERDICT_BYTES_MAX    ((size_t)256 << 20)
 #define PROVENANCE_BYTES_MAX ((size_t)256 << 20)

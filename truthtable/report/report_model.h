@@ -59,12 +59,6 @@ struct report_model {
     struct curve_set curves;
 };
 
-/* Gives every attempt of a check in `provenance` a member "came": what it scored, from its result;
- * null without one. */
-void report_apparatus_read(struct report_model *m, const char *folder);
-/* What amendments changed of a check when attempts of it had ended, in sentences; NULL: nothing. */
-const char *report_apparatus_amended(struct arena *a, const struct report_model *m);
-
 /* Takes over instruments.json as it was just computed; NULL and a reason when it could not be. */
 void report_model_set_instruments(struct report_model *m, cJSON *instruments, const char *why);
 

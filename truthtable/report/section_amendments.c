@@ -1,7 +1,9 @@
 #include <string.h>
 
 #include "prereg/access.h"
+#include "prereg/amend_known.h"
 #include "prereg/amendment.h"
+#include "truthtable/report/amendment_standing.h"
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/sections.h"
 #include "truthtable/report/verdict_words.h"
@@ -10,10 +12,16 @@
 #define DIGEST_CHARS ((size_t)12)
 #define ARROW        "\xe2\x86\x92"
 
-static const char *level_words(const cJSON *amendment)
+static const char *level_words(struct arena *a, const cJSON *amendment)
 {
     const char *name = member_text(amendment, "level");
-    return name == NULL ? FMT_NONE : access_level_words(access_level_from_name(name));
+    const size_t n_known = member_count(amendment, AMENDMENT_KNOWN);
+    const char *words = name == NULL ? FMT_NONE : access_level_words(access_level_from_name(name));
+    return n_known == 0
+               ? words
+               : arena_printf(a, "%s; %s", words,
+                              fmt_plural(a, (int64_t)n_known, "result of an apparatus check",
+                                         "results of apparatus checks"));
 }
 
 /* A key that signed the lock too is not spelled out again. */
@@ -40,7 +48,7 @@ static bool is_post_hoc(const cJSON *amendment)
     const cJSON *change = NULL;
     cJSON_ArrayForEach(change, member(amendment, "changes"))
     {
-        if (cJSON_IsTrue(member(change, "post_hoc"))) {
+        if (amendment_change_is_post_hoc(amendment, change)) {
             return true;
         }
     }
@@ -69,7 +77,7 @@ static void add_list(struct doc *d, const struct report_model *m)
         const char *head = words_member(amendment, "head");
         doc_number(d, &row->cells[0], words_count(&d->arena, amendment, "number"), number);
         row->cells[1].text = words_member(amendment, "time");
-        row->cells[2].text = level_words(amendment);
+        row->cells[2].text = level_words(&d->arena, amendment);
         row->cells[3].text = words_member(amendment, "reason");
         row->cells[4].text = signer_of(&d->arena, m, i);
         row->cells[4].tone =
@@ -112,7 +120,7 @@ static void add_changes(struct doc *d, const struct report_model *m)
         const cJSON *change = NULL;
         cJSON_ArrayForEach(change, member(amendment, "changes"))
         {
-            const bool post_hoc = cJSON_IsTrue(member(change, "post_hoc"));
+            const bool post_hoc = amendment_change_is_post_hoc(amendment, change);
             struct doc_row *row = doc_row(d, t);
             doc_number(d, &row->cells[0], words_count(a, amendment, "number"),
                        member_number(amendment, "number"));

@@ -2,38 +2,29 @@
 #include <string.h>
 
 #include "truthtable/report/fmt.h"
+#include "truthtable/report/report_apparatus.h"
 #include "truthtable/report/sections.h"
 #include "truthtable/report/verdict_words.h"
 
 #define MACHINES_MAX ((size_t)32)
 
-static const cJSON *check_of(const struct report_model *m, const char *name)
+static const char *required(struct arena *a, double value, double within)
 {
-    const cJSON *check = NULL;
-    cJSON_ArrayForEach(check, member(m->provenance, "apparatus"))
-    {
-        if (strcmp(words_member(check, "name"), name) == 0) {
-            return check;
-        }
-    }
-    return NULL;
+    return arena_printf(a, "%s \xc2\xb1 %s", fmt_short(a, value, 6), fmt_short(a, within, 4));
 }
 
 static void add_check(struct doc *d, const struct report_model *m, struct doc_table *t,
                       const struct apparatus *declared)
 {
     struct arena *a = &d->arena;
-    const cJSON *check = check_of(m, declared->name);
+    const cJSON *check = report_check(m, declared->name);
     const cJSON *holds = member(check, "holds");
     const bool held = cJSON_IsTrue(holds);
     const char *why = member_text(check, "why");
     struct doc_row *row = doc_row(d, t);
     row->cells[0].text = declared->name;
     row->cells[1].text = declared->metric_text;
-    doc_number(d, &row->cells[2],
-               arena_printf(a, "%s \xc2\xb1 %s", fmt_short(a, declared->value, 6),
-                            fmt_short(a, declared->within, 4)),
-               declared->value);
+    doc_number(d, &row->cells[2], required(a, declared->value, declared->within), declared->value);
     doc_datum(d, &row->cells[2], "within", declared->within);
     double value = member_number(check, "value");
     doc_number(d, &row->cells[3], fmt_short(a, value, 6), value);
@@ -51,35 +42,85 @@ static void add_check(struct doc *d, const struct report_model *m, struct doc_ta
                                                                 : "no attempt left a score";
 }
 
-/* Only where a check was made more than once. */
+/* What stood in the program when the attempt was made: its result tells it, and where it left none,
+ * a declaration that nothing amended. */
+static void add_demand(struct doc *d, struct doc_row *row, const cJSON *result,
+                       const struct apparatus *fixed)
+{
+    struct arena *a = &d->arena;
+    double value = member_number(result, "expected");
+    double within = member_number(result, "within");
+    const char *metric = words_member(result, "metric");
+    if (result == NULL && fixed != NULL) {
+        value = fixed->value;
+        within = fixed->within;
+        metric = fixed->metric_text;
+    }
+    row->cells[3].text = metric;
+    doc_number(d, &row->cells[4], isfinite(value) ? required(a, value, within) : FMT_NONE, value);
+    doc_datum(d, &row->cells[4], "within", within);
+}
+
+static void add_attempt(struct doc *d, struct doc_table *t, const char *name, const cJSON *attempt,
+                        const cJSON *result)
+{
+    struct doc_row *row = doc_row(d, t);
+    const cJSON *holds = member(result, "holds");
+    const double came =
+        result == NULL ? member_number(attempt, "came") : member_number(result, "value");
+    const bool failed = cJSON_IsFalse(holds) && isfinite(came);
+    row->cells[0].text = name;
+    doc_number(d, &row->cells[1], words_count(&d->arena, attempt, "no"),
+               member_number(attempt, "no"));
+    row->cells[2].text = words_member(attempt, "ended");
+    doc_number(d, &row->cells[5], fmt_short(&d->arena, came, 6), came);
+    row->cells[6].text = cJSON_IsTrue(holds) ? "holds"
+                         : failed            ? "FAILS"
+                         : isfinite(came)    ? "not on record"
+                                             : "not measured";
+    row->cells[6].tone = cJSON_IsTrue(holds) ? TONE_GOOD : failed ? TONE_BAD : TONE_WARN;
+    doc_flag(d, &row->cells[6], "holds", cJSON_IsTrue(holds) ? 1 : cJSON_IsFalse(holds) ? 0 : -1);
+    doc_datum(d, &row->cells[6], "amendment", member_number(result, "amendment"));
+}
+
+/* *t: made with the first row. */
+static void add_attempts_of(struct doc *d, const struct report_model *m, const char *name,
+                            const struct apparatus *fixed, struct doc_table **t)
+{
+    static const struct doc_column columns[] = {
+        {"Check", ALIGN_TEXT},       {"Attempt", ALIGN_NUMBER},       {"Ended", ALIGN_TEXT},
+        {"Metric", ALIGN_TEXT},      {"Required then", ALIGN_NUMBER}, {"Came", ALIGN_NUMBER},
+        {"Reading then", ALIGN_TEXT}};
+    const cJSON *check = report_check(m, name);
+    const cJSON *attempt = NULL;
+    cJSON_ArrayForEach(attempt, member(check, "attempts"))
+    {
+        if (*t == NULL) {
+            *t = doc_table(d, "apparatus-attempts",
+                           "Every attempt of a check that was made more than once or was taken "
+                           "away: what was required when it was made, and what it scored.",
+                           columns, 7);
+        }
+        const cJSON *result = report_check_result(check, attempt);
+        add_attempt(d, *t, name, attempt, result);
+        add_demand(d, (*t)->last, result, fixed);
+    }
+}
+
 static void add_check_attempts(struct doc *d, const struct report_model *m)
 {
-    static const struct doc_column columns[] = {{"Check", ALIGN_TEXT},
-                                                {"Attempt", ALIGN_NUMBER},
-                                                {"Ended", ALIGN_TEXT},
-                                                {"Came", ALIGN_NUMBER}};
     struct doc_table *t = NULL;
+    struct check_gone *gone = NULL;
+    const size_t n_gone = report_apparatus_gone(&d->arena, m, &gone);
     for (size_t i = 0; i < m->program->n_apparatus; i++) {
-        const char *name = m->program->apparatus[i].name;
-        const cJSON *attempts = member(check_of(m, name), "attempts");
-        const cJSON *several = cJSON_GetArraySize(attempts) > 1 ? attempts : NULL;
-        const cJSON *attempt = NULL;
-        cJSON_ArrayForEach(attempt, several)
-        {
-            if (t == NULL) {
-                t = doc_table(d, "apparatus-attempts",
-                              "Every attempt of a check that was made more than once, and what it "
-                              "scored.",
-                              columns, 4);
-            }
-            struct doc_row *row = doc_row(d, t);
-            double came = member_number(attempt, "came");
-            row->cells[0].text = name;
-            doc_number(d, &row->cells[1], words_count(&d->arena, attempt, "no"),
-                       member_number(attempt, "no"));
-            row->cells[2].text = words_member(attempt, "ended");
-            doc_number(d, &row->cells[3], fmt_short(&d->arena, came, 6), came);
+        const struct apparatus *check = &m->program->apparatus[i];
+        if (member_count(report_check(m, check->name), "attempts") > 1) {
+            const bool amended = report_check_is_amended(m, check->name);
+            add_attempts_of(d, m, check->name, amended ? NULL : check, &t);
         }
+    }
+    for (size_t i = 0; i < n_gone; i++) {
+        add_attempts_of(d, m, gone[i].name, NULL, &t);
     }
 }
 
@@ -89,17 +130,25 @@ static void add_checks(struct doc *d, const struct report_model *m)
                                                 {"Required", ALIGN_NUMBER}, {"Came", ALIGN_NUMBER},
                                                 {"Attempts", ALIGN_NUMBER}, {"Reading", ALIGN_TEXT},
                                                 {"Remark", ALIGN_TEXT}};
-    if (m->program->n_apparatus == 0) {
-        doc_paragraph(d, "The program asks for no measurement of a reference model.");
-        return;
-    }
-    struct doc_table *t =
-        doc_table(d, "apparatus",
-                  "What a reference model had to score, on this very apparatus, before any counted "
-                  "evaluation might start.",
-                  columns, 7);
+    struct doc_table *t = NULL;
     for (size_t i = 0; i < m->program->n_apparatus; i++) {
+        if (t == NULL) {
+            t = doc_table(d, "apparatus",
+                          "What a reference model had to score, on this very apparatus, before any "
+                          "counted evaluation might start.",
+                          columns, 7);
+        }
         add_check(d, m, t, &m->program->apparatus[i]);
+    }
+    bool failed = false;
+    const char *gone = report_apparatus_gone_words(&d->arena, m, &failed);
+    if (t == NULL) {
+        doc_paragraph(
+            d, gone == NULL ? "The program asks for no measurement of a reference model."
+                            : "The program asks for no measurement of a reference model any more.");
+    }
+    if (gone != NULL) {
+        doc_notice(d, failed ? TONE_BAD : TONE_WARN, "%s", gone);
     }
     const char *amended = report_apparatus_amended(&d->arena, m);
     if (amended != NULL) {

@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "truthtable/report/amendment_standing.h"
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/sections.h"
 #include "truthtable/report/show.h"
@@ -14,67 +15,27 @@ static void limit(struct doc *d, struct doc_list *list, const char *text)
     (void)doc_item(d, list, NULL, text);
 }
 
-/* A fault of the apparatus that shifts every score alike shows in nothing but this. */
-static void add_apparatus(struct doc *d, const struct report_model *m, struct doc_list *list)
-{
-    const struct program *p = m->program;
-    struct arena *a = &d->arena;
-    if (p->n_apparatus == 0) {
-        limit(d, list,
-              "No reference measurement of the apparatus was declared: a fault that shifts every "
-              "score alike would not show.");
-        return;
-    }
-    const char *amended = report_apparatus_amended(a, m);
-    if (amended != NULL) {
-        limit(d, list,
-              arena_printf(a,
-                           "What an apparatus check requires was changed when it had been made: "
-                           "that it holds was not laid down in advance. %s",
-                           amended));
-    }
-    size_t n_held = 0;
-    const cJSON *check = NULL;
-    cJSON_ArrayForEach(check, member(m->provenance, "apparatus"))
-    {
-        n_held += cJSON_IsTrue(member(check, "holds")) ? 1 : 0;
-    }
-    if (n_held < p->n_apparatus) {
-        limit(d, list,
-              arena_printf(a,
-                           "%s declared, %zu of them on record as held: a fault of the apparatus "
-                           "that shifts every score alike would not show.",
-                           fmt_plural(a, (int64_t)p->n_apparatus, "apparatus check was",
-                                      "apparatus checks were"),
-                           n_held));
-    }
-}
-
 static void add_amendments(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
-    size_t n_seen = 0;
-    size_t n_sealed = 0;
+    static const char *const said[STANDING_NR] = {
+        [STANDING_SEEN] = "when scores had been seen; what they changed is marked post hoc.",
+        [STANDING_SEALED] = "when scores existed, sealed: through preregd nobody had seen them.",
+        [STANDING_KNOWN] = "when results of the apparatus checks changed were known; what was "
+                           "changed of those is marked post hoc."};
+    size_t n[STANDING_NR] = {0};
     const cJSON *amendment = NULL;
     cJSON_ArrayForEach(amendment, m->amendments)
     {
-        const char *level = words_member(amendment, "level");
-        n_seen += strcmp(level, "seen") == 0 ? 1 : 0;
-        n_sealed += strcmp(level, "sealed") == 0 ? 1 : 0;
+        n[amendment_standing(amendment)]++;
     }
-    if (n_seen > 0) {
-        limit(d, list,
-              arena_printf(
-                  &d->arena,
-                  "%s made when scores had been seen; what they changed is marked post hoc.",
-                  fmt_plural(&d->arena, (int64_t)n_seen, "amendment was", "amendments were")));
-    }
-    if (n_sealed > 0) {
-        limit(d, list,
-              arena_printf(
-                  &d->arena,
-                  "%s made when scores existed, sealed: through preregd nobody had seen "
-                  "them.",
-                  fmt_plural(&d->arena, (int64_t)n_sealed, "amendment was", "amendments were")));
+    for (size_t i = STANDING_NR; i-- > 0;) {
+        if (n[i] > 0 && said[i] != NULL) {
+            limit(d, list,
+                  arena_printf(
+                      &d->arena, "%s made %s",
+                      fmt_plural(&d->arena, (int64_t)n[i], "amendment was", "amendments were"),
+                      said[i]));
+        }
     }
     const char *head = member_text(m->verdict, "head");
     if (head != NULL && strcmp(head, m->lock->head) != 0) {
@@ -179,38 +140,6 @@ static void add_power(struct doc *d, const struct report_model *m, struct doc_li
     }
 }
 
-static bool anything_clears(const struct report_model *m, size_t measure)
-{
-    for (size_t c = 0; c < m->program->n_cells; c++) {
-        if (cJSON_IsTrue(member(report_gate(m, measure, c), "cleared"))) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* A score below the floor cannot be read as a difference on the construct. */
-static void add_floors(struct doc *d, const struct report_model *m, struct doc_list *list)
-{
-    const struct program *p = m->program;
-    struct arena *a = &d->arena;
-    const char **silent = arena_array(a, p->n_measures + 1, sizeof(*silent));
-    size_t n = 0;
-    for (size_t i = 0; i < p->n_measures; i++) {
-        if (p->measures[i].has_floor && !anything_clears(m, i)) {
-            silent[n++] = p->measures[i].name;
-        }
-    }
-    if (n > 0) {
-        limit(d, list,
-              arena_printf(a,
-                           "No cell clears the floor of %s: differences between conditions there "
-                           "lie in the near-chance "
-                           "regime and cannot be read as differences on the construct.",
-                           words_join(a, silent, n, " or ")));
-    }
-}
-
 /* A command's words that name no locked file are fine; argv[0] without a digest is an apparatus
  * that nobody pinned. */
 static void add_pins(struct doc *d, const struct report_model *m, struct doc_list *list)
@@ -310,11 +239,11 @@ void section_limits(struct doc *d, const struct report_model *m)
                      "leaves open is for its authors to say.");
     struct doc_list *list = doc_list(d);
     add_losses(d, m, list);
-    add_floors(d, m, list);
+    limits_of_records(d, m, list);
     add_power(d, m, list);
     add_resolution(d, m, list);
     limits_of_instruments(d, m, list);
-    add_apparatus(d, m, list);
+    limits_of_apparatus(d, m, list);
     add_pins(d, m, list);
     add_lock(d, m, list);
     add_amendments(d, m, list);

@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "truthtable/report/amendment_standing.h"
 #include "truthtable/report/fmt.h"
+#include "truthtable/report/report_apparatus.h"
 #include "truthtable/report/sections.h"
 #include "truthtable/report/verdict_words.h"
 
@@ -26,6 +28,11 @@ static const char *kind_title(const struct report_model *m, enum reading kind)
     const char *title = member_text(m->verdict, "title");
     if (title != NULL) {
         return title;
+    }
+    const cJSON *counted = member(member(m->verdict, "coverage"), "counted");
+    if (kind == READ_VOID &&
+        member_number(counted, "excluded") > member_number(counted, "budget")) {
+        return "More counted tasks were lost than the exclusion budget allows";
     }
     return kind == READ_VOID ? "What had to hold for the comparison to be one did not hold"
                              : "The rows that still can fire name different outcomes";
@@ -99,43 +106,43 @@ static void add_alarms(struct doc *d, const struct report_model *m)
     add_sentences(d, member(m->imported, "warnings"));
 }
 
-static size_t count_level(const struct report_model *m, const char *level)
-{
-    size_t n = 0;
-    const cJSON *amendment = NULL;
-    cJSON_ArrayForEach(amendment, m->amendments)
-    {
-        const char *name = member_text(amendment, "level");
-        n += name != NULL && strcmp(name, level) == 0 ? 1 : 0;
-    }
-    return n;
-}
-
 /* What was run is not word for word what was locked. */
 static void add_amended(struct doc *d, const struct report_model *m)
 {
+    static const char *const said[STANDING_NR] = {
+        [STANDING_ADVANCE] = "before there were scores",
+        [STANDING_KNOWN] = "post hoc of apparatus checks, when results of them were known",
+        [STANDING_SEALED] = "when scores existed, sealed",
+        [STANDING_SEEN] = "post hoc, when scores had been seen"};
     struct arena *a = &d->arena;
-    const size_t n = (size_t)cJSON_GetArraySize(m->amendments);
-    const size_t n_sealed = count_level(m, "sealed");
-    const size_t n_seen = count_level(m, "seen");
-    const char *parts[3];
+    size_t n[STANDING_NR] = {0};
+    const char *parts[STANDING_NR];
     size_t n_parts = 0;
-    if (n == 0) {
-        return;
+    const cJSON *amendment = NULL;
+    cJSON_ArrayForEach(amendment, m->amendments)
+    {
+        n[amendment_standing(amendment)]++;
     }
-    if (n > n_sealed + n_seen) {
-        parts[n_parts++] = arena_printf(a, "%zu before there were scores", n - n_sealed - n_seen);
+    for (size_t i = 0; i < STANDING_NR; i++) {
+        if (n[i] > 0) {
+            parts[n_parts++] = arena_printf(a, "%zu %s", n[i], said[i]);
+        }
     }
-    if (n_sealed > 0) {
-        parts[n_parts++] = arena_printf(a, "%zu when scores existed, sealed", n_sealed);
+    if (n_parts > 0) {
+        doc_notice(d, TONE_WARN,
+                   "The program was amended after its lock: %s, listed under Amendments and "
+                   "unblindings.",
+                   words_join(a, parts, n_parts, " and "));
     }
-    if (n_seen > 0) {
-        parts[n_parts++] = arena_printf(a, "%zu post hoc, when scores had been seen", n_seen);
+}
+
+static void add_apparatus_gone(struct doc *d, const struct report_model *m)
+{
+    bool failed = false;
+    const char *gone = report_apparatus_gone_words(&d->arena, m, &failed);
+    if (gone != NULL) {
+        doc_notice(d, failed ? TONE_BAD : TONE_WARN, "%s", gone);
     }
-    doc_notice(d, TONE_WARN,
-               "The program was amended after its lock: %s, listed under Amendments and "
-               "unblindings.",
-               words_join(a, parts, n_parts, " and "));
 }
 
 void section_banner(struct doc *d, const struct report_model *m)
@@ -162,6 +169,7 @@ void section_banner(struct doc *d, const struct report_model *m)
     }
     add_alarms(d, m);
     add_amended(d, m);
+    add_apparatus_gone(d, m);
     size_t n_unblindings = member_count(m->provenance, "unblindings");
     if (n_unblindings > 0) {
         doc_notice(

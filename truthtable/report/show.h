@@ -20,8 +20,11 @@ void show_margins(struct doc *d, const struct report_model *m, const cJSON *inst
 void show_mixed(struct doc *d, const struct report_model *m, const cJSON *instrument);
 void show_router(struct doc *d, const struct report_model *m, const cJSON *instrument);
 
-/* What the instruments leave open, as items of the list of limitations. */
+/* What the instruments leave open, as items of the list of limitations; what the records leave
+ * open, and the apparatus. */
 void limits_of_instruments(struct doc *d, const struct report_model *m, struct doc_list *list);
+void limits_of_records(struct doc *d, const struct report_model *m, struct doc_list *list);
+void limits_of_apparatus(struct doc *d, const struct report_model *m, struct doc_list *list);
 /* The instrument of that kind, the first of them; NULL. */
 const cJSON *show_find(const struct report_model *m, const char *kind);
 

@@ -29,6 +29,7 @@ struct fixture_change {
     const char *from;
     const char *to;
     const char *level;
+    const char *known; /* results of checks, as JSON; NULL: none */
 };
 int fixture_amend(const char *folder, const struct fixture_change *change,
                   struct err *err) MUST_CHECK;

@@ -5,6 +5,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "prereg/amend_known.h"
 #include "prereg/amendment.h"
 #include "prereg/program.h"
 #include "tests/unit/report/fixture.h"
@@ -44,19 +45,21 @@ static int relock(const char *path, const struct lock *old, struct lock **out, s
     return rc;
 }
 
-static cJSON *changes_of(const struct lock *old, const struct lock *now, bool post_hoc)
+static cJSON *changes_of(const struct lock *old, const struct lock *now, const cJSON *known,
+                         bool post_hoc)
 {
     cJSON *changes = amendment_changes(old->locked, now->locked);
     cJSON *change = NULL;
     cJSON_ArrayForEach(change, changes)
     {
         json_put_string(change, "section", "instruments");
-        json_put_bool(change, "post_hoc", post_hoc);
+        json_put_bool(change, "post_hoc", post_hoc || amend_is_known(known, change));
     }
     return changes;
 }
 
-static int write_amendment(const char *folder, const struct lock *old, cJSON *changes,
+/* Takes the two lists over. */
+static int write_amendment(const char *folder, const struct lock *old, cJSON *const lists[2],
                            const char *level, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
@@ -72,7 +75,10 @@ static int write_amendment(const char *folder, const struct lock *old, cJSON *ch
     json_put_string(o, "time", "2026-11-21T03:30:00.000Z");
     json_put_string(o, "level", level);
     json_put_string(o, "reason", "a <slip> of the pen");
-    json_put(o, "changes", changes);
+    json_put(o, "changes", lists[0]);
+    if (lists[1] != NULL) {
+        json_put(o, AMENDMENT_KNOWN, lists[1]);
+    }
     json_put_null(o, "signature");
     int rc = amendment_text(o, &text, err);
     if (rc == 0) {
@@ -104,9 +110,14 @@ int fixture_amend(const char *folder, const struct fixture_change *change, struc
     if (rc == 0) {
         rc = relock(path, old, &now, err);
     }
+    cJSON *known = NULL;
+    if (rc == 0 && change->known != NULL) {
+        rc = json_parse(change->known, strlen(change->known), &known, err);
+    }
     if (rc == 0) {
-        cJSON *changes = changes_of(old, now, strcmp(change->level, "seen") == 0);
-        rc = write_amendment(folder, old, changes, change->level, err);
+        cJSON *const lists[] = {changes_of(old, now, known, strcmp(change->level, "seen") == 0),
+                                known};
+        rc = write_amendment(folder, old, lists, change->level, err);
     }
     lock_free(old);
     lock_free(now);

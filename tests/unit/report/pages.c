@@ -91,7 +91,8 @@ int main(int argc, char **argv)
     struct err err = {0};
     int rc = argc == 2 ? 0 : err_set(&err, ERR_USAGE, "report_pages FOLDER");
     for (size_t i = 0; rc == 0 && i < ARRAY_LEN(pages); i++) {
-        const struct fixture_change change = {"flame = 0.034", "flame = 0.031", pages[i].amended};
+        const struct fixture_change change = {"flame = 0.034", "flame = 0.031", pages[i].amended,
+                                              NULL};
         char *folder = path_join(argv[1], pages[i].name);
         rc = fixture_make(&pages[i].fixture, folder, &err);
         if (rc == 0 && pages[i].amended != NULL) {

@@ -324,7 +324,8 @@ static void test_amendments_are_told_value_by_value(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct report_model m;
         struct err err = {0};
-        const struct fixture_change change = {"flame = 0.034", "flame = 0.031", cases[i].level};
+        const struct fixture_change change = {"flame = 0.034", "flame = 0.031", cases[i].level,
+                                              NULL};
         char *folder = make(cases[i].level);
         if (fixture_amend(folder, &change, &err) != 0) {
             fail_msg("%s", err.msg);
@@ -350,7 +351,7 @@ static void test_a_broken_chain_is_refused(void **state)
 {
     struct report_model m;
     struct err err = {0};
-    const struct fixture_change change = {"flame = 0.034", "flame = 0.031", "sealed"};
+    const struct fixture_change change = {"flame = 0.034", "flame = 0.031", "sealed", NULL};
     (void)state;
     char *folder = make("broken");
     assert_int_equal(fixture_amend(folder, &change, &err), 0);
