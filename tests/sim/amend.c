@@ -253,6 +253,19 @@ bool amend_deliver(struct sim *s, struct core_event *ev, struct core_plan *plan,
     return true;
 }
 
+/* A stage whose results lie open has begun since it was prepared: it was judged by less than could
+ * be looked at. */
+static bool is_overtaken(const struct sim_program *p, const struct sim_amend *a)
+{
+    uint64_t now = true_access(p).started;
+    for (uint32_t i = 0; i < p->n_stages; i++) {
+        if (!p->stages[i].sealed && (now >> i & 1) != 0 && (a->access.started >> i & 1) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void amend_check_refusal(struct sim *s, const struct core_event *ev)
 {
     const struct sim_program *p = &s->programs[ev->program - 1];
@@ -261,7 +274,7 @@ void amend_check_refusal(struct sim *s, const struct core_event *ev)
     bool computing = p->row.unsealed && !p->row.verdict && p->n_terminal == p->n_grid;
     s->amended.n_refused[a->kind]++;
     if (!computing && now.level == a->access.level && (now.started & a->params_of) == 0 &&
-        (a->kind != AMEND_METRIC || now.n_done == a->access.n_done)) {
+        !is_overtaken(p, a) && (a->kind != AMEND_METRIC || now.n_done == a->access.n_done)) {
         sim_fail(s, "amendment %u is refused for nothing: %s", a->based_on + 1, s->out.refusal);
     }
 }
@@ -322,6 +335,9 @@ static void check_amendment(const struct sim *s, const struct sim_program *p,
     if (row->amendment.level != now.level) {
         sim_fail(s, "amendment %u was made at %s, it says %s", row->amendment.number,
                  access_level_name(now.level), access_level_name(row->amendment.level));
+    }
+    if (is_overtaken(p, a)) {
+        sim_fail(s, "amendment %u was judged before an open stage began", row->amendment.number);
     }
     judged.access = now;
     if (!is_allowed(s, p, &judged)) {
