@@ -140,14 +140,16 @@ static void say_dry_run(const struct ctl_options *o, const cJSON *prepared)
            needs_key(prepared) && o->key == NULL ? ", with a signature (--key FILE)" : "");
 }
 
-/* What the level does not allow, each by name. */
-static int say_refused(const struct ctl_options *o, const cJSON *prepared, struct err *err)
+/* What the level does not allow, each by name. With --json the answer itself says it: one object,
+ * and the exit code beside it. */
+static int say_refused(const struct ctl_options *o, const cJSON *prepared, enum exit_code *code,
+                       struct err *err)
 {
     const cJSON *refused = json_member(prepared, "refused");
     const cJSON *r;
     if (o->json) {
-        int rc = out_json(prepared, err);
-        return rc != 0 ? rc : err_set(err, ERR_REFUSED, "refused");
+        *code = err_exit_code(ERR_REFUSED);
+        return out_json(prepared, err);
     }
     cJSON_ArrayForEach(r, refused)
     {
@@ -173,7 +175,7 @@ int cmd_amend(const struct ctl_options *o, enum exit_code *code, struct err *err
     }
     int rc = prepare(o, &prepared, err);
     if (rc == 0 && !cJSON_IsObject(json_member(prepared, "amendment"))) {
-        rc = say_refused(o, prepared, err);
+        rc = say_refused(o, prepared, code, err);
     } else if (rc == 0) {
         if (!o->json) {
             changes_print(json_member(prepared, "changes"), stdout);

@@ -23,6 +23,10 @@ def test_two_amendments(place):
     place.wait_for(lambda: all(t["state"] == "running" for n, t in place.tasks().items() if n.endswith("/score")), 30, "score runs")
     refused(place, grid, "<= 1.30", "<= 1.40", "plan.validity.compute_match", "there are scores, sealed")
     refused(place, grid, "floor = 0.54", "floor = 0.5", "plan.measure.winogrande.floor", "floors", "open a new program (supersedes)")
+    place.edit(grid, "floor = 0.54", "floor = 0.5")
+    answer = place.ctl_json("amend", grid, "--reason", "as published", wanted=ANY)  # one object, and no other behind it
+    equal([r["path"] for r in answer["refused"]], ["plan.measure.winogrande.floor"], "refused, as JSON")
+    place.edit(grid, "floor = 0.5", "floor = 0.54")
     refused(place, grid, "shots = 5", "shots = 4", "plan.stage.score.params.shots", "a task of stage score has been started")
     place.edit(grid, "score.acc_norm", "score.acc")
     amend(place, grid)
