@@ -28,7 +28,8 @@ int json_parse_lax(const char *text, size_t len, cJSON **out, struct err *err)
 {
     struct strbuf strict = STRBUF_INIT;
     bool in_string = false;
-    if (json_parse(text, len, out, err) == 0) {
+    struct err strictly; /* of a text that may be fine: nothing of it is told */
+    if (json_parse(text, len, out, &strictly) == 0) {
         return 0; /* nearly always */
     }
     for (size_t i = 0; i < len; i++) {

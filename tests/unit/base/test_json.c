@@ -131,6 +131,7 @@ static void test_lax(void **state)
         cJSON *v = NULL;
         int rc = json_parse_lax(cases[i].text, strlen(cases[i].text), &v, &err);
         assert_int_equal(rc == 0, cases[i].canonical != NULL);
+        assert_int_equal(rc == 0, err.msg[0] == '\0');
         if (rc == 0) {
             assert_int_equal(json_canonical(v, &text, &err), 0);
             assert_string_equal(text.buf, cases[i].canonical);
