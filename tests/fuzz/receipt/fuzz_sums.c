@@ -61,7 +61,7 @@ static void check_name(const uint8_t *data, size_t size)
 {
     char *name = xstrndup((const char *)data, size);
     if (layout_refuses(name) == NULL) {
-        must(name[0] != '/' && strstr(name, "..") == NULL && strlen(name) <= RECEIPT_NAME_MAX);
+        must(path_stays_inside(name) && strlen(name) <= RECEIPT_NAME_MAX);
     }
     free(name);
 }
