@@ -12,41 +12,20 @@ import lab
 from forging import forge
 import signers
 from lab import ANY, LOCK, OK, equal, expect
+from two_arms import DESIGN, READING
 
 GRID = """[program]
 name = "receipted"
 schema = 1
 question = "Does it follow?"
-[[factor]]
-name = "arm"
-levels = ["a", "b"]
-[[factor]]
-name = "seed"
-levels = [1, 2]
-replicate = true
-[stage.train]
+""" + DESIGN + """[stage.train]
 command = ["./apparatus_worker.py"]
 params = {{ arm = "$arm" }}
 [stage.score]
 after = ["train"]
 command = ["./apparatus_worker.py"]
 params = {{ hold = "{hold}" }}
-[measure]
-acc = {{ metric = "score.acc", items = 100, chance = 0.25, floor = 0.5 }}
-[contrast]
-arm = {{ between = {{ arm = ["a", "b"] }} }}
-[counter]
-k = {{ contrast = "arm", clears = "every_cell", binds = true }}
-[[input]]
-name = "cleared"
-levels = [["yes", "counter.k == 1"], ["no", "counter.k == 0"]]
-[table]
-inputs = ["cleared"]
-rows = [["yes", "up"], ["no", "down"]]
-[outcome]
-up = {{ prior = 0.5, title = "Cleared" }}
-down = {{ prior = 0.4, title = "Not cleared" }}
-[validity]
+""" + READING + """[validity]
 threads_match = {{ condition = "ratio(fact.train.threads, arm, 'b', 'a') <= 1.20", on_fail = "flag" }}
 [instrument.bayes]
 kind = "bayes"

@@ -9,19 +9,13 @@ import subprocess
 
 import lab
 from lab import ANY, LOCK, OK, equal, expect
+from two_arms import DESIGN, READING
 
 GRID = """[program]
 name = "again"
 schema = 1
 question = "Does the same come out again?"
-[[factor]]
-name = "arm"
-levels = ["a", "b"]
-[[factor]]
-name = "seed"
-levels = [1, 2]
-replicate = true
-[data]
+""" + DESIGN + """[data]
 words = "words.txt"
 [stage.train]
 command = ["./rerun_worker.py"]
@@ -30,22 +24,7 @@ params = {{ gates = "{gates}", word = "one" }}
 after = ["train"]
 command = ["./rerun_worker.py"]
 params = {{ gates = "{gates}", word = "two" }}
-[measure]
-acc = {{ metric = "score.acc", items = 100, chance = 0.25, floor = 0.5 }}
-[contrast]
-arm = {{ between = {{ arm = ["a", "b"] }} }}
-[counter]
-k = {{ contrast = "arm", clears = "every_cell", binds = true }}
-[[input]]
-name = "cleared"
-levels = [["yes", "counter.k == 1"], ["no", "counter.k == 0"]]
-[table]
-inputs = ["cleared"]
-rows = [["yes", "up"], ["no", "down"]]
-[outcome]
-up   = {{ prior = 0.5, title = "Cleared" }}
-down = {{ prior = 0.4, title = "Not cleared" }}
-[exclusion]
+""" + READING + """[exclusion]
 budget = 0.9
 """
 CELL = "arm=a,seed=2"

@@ -15,44 +15,13 @@
 #include "base/xalloc.h"
 #include "ctl/receipt/export.h"
 #include "ctl/receipt/files.h"
-#include "tests/unit/receipt/fixture.h"
 #include "tests/unit/receipt/forger.h"
-
-struct world {
-    char folder[64];
-    char *program;
-    struct export_made made;
-};
+#include "tests/unit/receipt/world.h"
 
 static int set_up(void **state)
 {
     static const struct fixture f = {.n_seeds = 2, .n_evals = 1, .n_metrics = 1};
-    struct world *w = xcalloc(1, sizeof(*w));
-    struct err err = {0};
-    (void)snprintf(w->folder, sizeof(w->folder), "mutation-XXXXXX");
-    assert_non_null(mkdtemp(w->folder));
-    char *out = path_join(w->folder, "out");
-    int rc = fixture_make(&f, w->folder, &w->program, &err);
-    if (rc == 0) {
-        rc = receipt_export(&(struct export_spec){w->program, out}, &w->made, &err);
-    }
-    if (rc != 0) {
-        print_error("%s\n", err.msg);
-    }
-    free(out);
-    *state = w;
-    return rc;
-}
-
-static int tear_down(void **state)
-{
-    struct world *w = *state;
-    struct err err;
-    int rc = dir_remove(w->folder, &err);
-    export_made_release(&w->made);
-    free(w->program);
-    free(w);
-    return rc;
+    return world_make(&f, "mutation-XXXXXX", state);
 }
 
 /* ---- changing files ---- */
@@ -675,5 +644,5 @@ int main(void)
         cmocka_unit_test(test_every_byte),
         cmocka_unit_test(test_every_byte_forged),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, world_drop);
 }
