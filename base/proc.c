@@ -85,8 +85,8 @@ static int spawn_child(const struct proc_spec *spec, const int out[2], const int
         const char *const *in;
         char **out;
     } argv = {.in = spec->argv}, env = {.in = spec->env};
-    int rc = posix_spawnp(pid, spec->argv[0], &actions, &attr, argv.out,
-                          spec->env == NULL ? environ : env.out);
+    int rc = posix_spawnp(pid, spec->exec != NULL ? spec->exec : spec->argv[0], &actions, &attr,
+                          argv.out, spec->env == NULL ? environ : env.out);
     (void)posix_spawn_file_actions_destroy(&actions);
     (void)posix_spawnattr_destroy(&attr);
     return rc;

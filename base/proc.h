@@ -23,6 +23,7 @@ enum proc_place {
 };
 
 struct proc_spec {
+    const char *exec;        /* what is executed; NULL: argv[0] */
     const char *const *argv; /* NULL-terminated; argv[0] is a path, or a name looked up in PATH */
     const char *const *env;  /* NULL-terminated; NULL: inherit */
     const char *cwd;         /* NULL: inherit */

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -18,8 +19,10 @@ struct asking {
     const struct program *p;
     struct diag *diag;
     int64_t timeout_ms;
-    char *folder; /* temporary */
+    char *folder; /* temporary; objects/ in it holds the copies of workers */
+    char *work;   /* in it: an attempt's folder, as far as a worker can tell */
     char *task_path;
+    cJSON *copies;  /* path -> copy */
     cJSON *answers; /* question -> answer, so that equal tasks are asked once */
     cJSON *said;    /* faults reported already: one that all conditions share is said once */
     size_t n_asked;
@@ -79,16 +82,49 @@ static void list_release(struct text_list *list)
     free(list->items);
 }
 
-static int build_argv(const struct asking *a, size_t stage, struct text_list *argv, struct err *err)
+/* A copy under its digest's name, made once: a run finds no neighbours of a worker either. Where
+ * files of the temporary folder cannot be executed (mounted noexec), the file itself. */
+static int copy_of(struct asking *a, const char *path, char **out, struct err *err)
+{
+    const cJSON *known = json_member(a->copies, path);
+    if (known == NULL) {
+        struct digest digest;
+        char hex[DIGEST_HEX_SIZE];
+        int rc = object_store(a->folder, path, &digest, err);
+        if (rc != 0) {
+            return rc;
+        }
+        digest_hex(&digest, hex);
+        char *copy = object_path(a->folder, hex);
+        json_put_string(a->copies, path, access(copy, X_OK) == 0 ? copy : path);
+        free(copy);
+        known = json_member(a->copies, path);
+    }
+    *out = xstrdup(known->valuestring);
+    return 0;
+}
+
+/* argv as a run gives it: argv[0] is as written, *exec is what is executed. */
+static int build_argv(struct asking *a, size_t stage, struct text_list *argv, char **exec,
+                      struct err *err)
 {
     const struct stage *s = &a->p->stages[stage];
     for (size_t i = 0; i < s->n_command; i++) {
         char *path = NULL;
+        char *copy = NULL;
         int rc = object_resolve_argument(a->p, stage, i, &path, err);
+        if (rc == 0 && path != NULL) {
+            rc = copy_of(a, path, &copy, err);
+        }
+        free(path);
         if (rc != 0) {
             return rc;
         }
-        list_add(argv, path != NULL ? path : xstrdup(s->command[i]));
+        if (i == 0) {
+            *exec = copy;
+            copy = NULL;
+        }
+        list_add(argv, copy != NULL ? copy : xstrdup(s->command[i]));
     }
     list_add(argv, xstrdup("--describe"));
     list_add(argv, xstrdup(a->task_path));
@@ -96,23 +132,9 @@ static int build_argv(const struct asking *a, size_t stage, struct text_list *ar
     return 0;
 }
 
-/* The environment a worker gets when it runs: a short list, and the stage's own. */
-static void build_env(const struct asking *a, size_t stage, struct text_list *env)
+static void add_variable(void *ctx, const char *name, const char *value)
 {
-    static const char *const kept[] = {"PATH", "HOME", "TMPDIR"};
-    for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
-        const char *value = getenv(kept[i]);
-        if (value != NULL) {
-            list_add(env, xasprintf("%s=%s", kept[i], value));
-        }
-    }
-    list_add(env, xstrdup("LANG=C.UTF-8"));
-    list_add(env, xasprintf("PREREG_TASK=%s", a->task_path));
-    const cJSON *own = a->p->stages[stage].env;
-    for (const cJSON *m = own == NULL ? NULL : own->child; m != NULL; m = m->next) {
-        list_add(env, xasprintf("%s=%s", m->string, m->valuestring));
-    }
-    list_add(env, NULL);
+    list_add(ctx, xasprintf("%s=%s", name, value));
 }
 
 static void say(struct asking *a, enum diag_level level, size_t stage, size_t condition,
@@ -133,19 +155,22 @@ static cJSON *run_one(struct asking *a, size_t stage, size_t condition)
 {
     struct text_list argv = {0};
     struct text_list env = {0};
+    char *exec = NULL;
     struct proc_result r = {.out = STRBUF_INIT, .err = STRBUF_INIT};
     struct err err;
     cJSON *answer = NULL;
-    int rc = build_argv(a, stage, &argv, &err);
+    int rc = build_argv(a, stage, &argv, &exec, &err);
     if (rc == 0) {
-        build_env(a, stage, &env);
+        task_environment(&a->p->stages[stage], a->work, add_variable, &env);
+        list_add(&env, NULL);
         union {
             char **in;
             const char *const *out;
         } args = {.in = argv.items}, envs = {.in = env.items};
-        const struct proc_spec spec = {.argv = args.out,
+        const struct proc_spec spec = {.exec = exec,
+                                       .argv = args.out,
                                        .env = envs.out,
-                                       .cwd = a->folder,
+                                       .cwd = a->work,
                                        .timeout_ms = a->timeout_ms,
                                        .max_out_bytes = DESCRIBE_OUT_BYTES_MAX};
         rc = proc_run(&spec, &r, &err);
@@ -164,6 +189,7 @@ static cJSON *run_one(struct asking *a, size_t stage, size_t condition)
     proc_result_release(&r);
     list_release(&argv);
     list_release(&env);
+    free(exec);
     return answer;
 }
 
@@ -223,10 +249,13 @@ int describe_run(const struct program *p, int64_t timeout_ms, struct describe *o
         free(a.folder);
         return rc;
     }
-    a.task_path = path_join(a.folder, "task.json");
+    a.work = path_join(a.folder, "attempt");
+    a.task_path = path_join(a.work, TASK_FILE);
+    a.copies = json_object();
     a.answers = json_object();
     a.said = json_object();
-    int rc = ask_all(&a, out->json, err);
+    int rc = dir_make(a.work, 0700, err);
+    rc = rc == 0 ? ask_all(&a, out->json, err) : rc;
     struct err cleanup;
     if (dir_remove(a.folder, &cleanup) != 0) {
         diag_add(diag, DIAG_WARNING, 0, 0, "%s", cleanup.msg);
@@ -234,7 +263,9 @@ int describe_run(const struct program *p, int64_t timeout_ms, struct describe *o
     out->n_asked = a.n_asked;
     cJSON_Delete(a.answers);
     cJSON_Delete(a.said);
+    cJSON_Delete(a.copies);
     free(a.task_path);
+    free(a.work);
     free(a.folder);
     return rc;
 }

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "prereg/describe.h"
+#include "prereg/task.h"
 #include "tests/unit/prereg/support.h"
 
 struct answer {
@@ -43,6 +44,84 @@ static void answer_release(struct answer *a)
     diag_release(&a->diag);
     program_free(a->p);
     scratch_remove(a->folder);
+}
+
+struct lines {
+    char *items[32];
+    size_t n;
+};
+
+static void add_line(void *ctx, const char *name, const char *value)
+{
+    struct lines *l = ctx;
+    assert_true(l->n < ARRAY_LEN(l->items));
+    l->items[l->n++] = xasprintf("%s=%s", name, value);
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static char *sorted_text(struct lines *l)
+{
+    struct strbuf text = STRBUF_INIT;
+    qsort(l->items, l->n, sizeof(l->items[0]), compare_lines);
+    for (size_t i = 0; i < l->n; i++) {
+        strbuf_addf(&text, "%s\n", l->items[i]);
+        free(l->items[i]);
+    }
+    return strbuf_detach(&text);
+}
+
+/* Nothing of the caller's environment is there, a stage's variable replaces, and the folder is like
+ * an attempt's: what task_environment() gives, which is what the daemon's spawn gets. */
+static void test_environment_of_a_run(void **state)
+{
+    (void)state;
+    char *folder = scratch_make();
+    struct strbuf found = STRBUF_INIT;
+    struct lines lines = {0};
+    struct describe d;
+    struct diag diag;
+    struct err err = {0};
+    char *script = xasprintf("#!/bin/sh\n"
+                             "test -e \"${0%%/*}/corpus.txt\" && exit 9\n"
+                             "test \"$HOME\" = \"$(pwd -P)\" || exit 8\n"
+                             "test -n \"$MINE\" || exec echo '{}'\n"
+                             "tr '\\0' '\\n' </proc/$$/environ | LC_ALL=C sort >%s/env\n"
+                             "pwd -P >%s/cwd; echo '{}'\n",
+                             folder, folder);
+    char *text = xasprintf("%s\n[stage.score.env]\nPATH = \"/usr/bin:/bin:/own\"\n"
+                           "TZ = \"Asia/Tokyo\"\nMINE = \"1\"\n",
+                           SMALL_PROGRAM);
+    free(scratch_write(folder, "worker.sh", script, 0700));
+    free(scratch_write(folder, "corpus.txt", "x", 0600));
+    assert_int_equal(setenv("PREREG_TEST_LEAK", "1", 1), 0);
+    assert_int_equal(setenv("TZ", "Europe/Paris", 1), 0);
+    struct program *p = program_of(text, folder);
+    diag_init(&diag, "grid.toml");
+    assert_int_equal(describe_run(p, 0, &d, &diag, &err), 0);
+    assert_int_equal(diag.n_items, 0);
+    char *cwd_path = path_join(folder, "cwd");
+    assert_int_equal(file_read(cwd_path, 4096, &found, &err), 0);
+    found.buf[strcspn(found.buf, "\n")] = '\0';
+    task_environment(&p->stages[1], found.buf, add_line, &lines);
+    char *expected = sorted_text(&lines);
+    strbuf_clear(&found);
+    char *env_path = path_join(folder, "env");
+    assert_int_equal(file_read(env_path, 65536, &found, &err), 0);
+    assert_string_equal(found.buf, expected);
+    free(env_path);
+    free(cwd_path);
+    free(expected);
+    strbuf_release(&found);
+    describe_release(&d);
+    diag_release(&diag);
+    program_free(p);
+    free(text);
+    free(script);
+    scratch_remove(folder);
 }
 
 /* The worker of stage train gets "--quick --describe FILE", that of score "--describe FILE". */
@@ -196,9 +275,13 @@ static void test_no_worker(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_good_worker), cmocka_unit_test(test_a_metric_that_is_not_there),
-        cmocka_unit_test(test_items),         cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_said_once),     cmocka_unit_test(test_no_worker),
+        cmocka_unit_test(test_a_good_worker),
+        cmocka_unit_test(test_a_metric_that_is_not_there),
+        cmocka_unit_test(test_items),
+        cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_said_once),
+        cmocka_unit_test(test_no_worker),
+        cmocka_unit_test(test_environment_of_a_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
