@@ -36,7 +36,9 @@ static bool in_support(const struct measure *m, const struct number *x)
     return !m->has_chance || !number_is_point(x) || (x->lo >= 0 && x->lo <= 1);
 }
 
-static struct score score_of(const struct measure *m, const struct evidence_value *v,
+/* Imported records may rest on the plan's `items`, which the verdict notes; a task that ran may
+ * not: its worker could have scored any number of them. */
+static struct score score_of(const struct measure *m, const struct evidence_value *v, bool imported,
                              struct arena *arena)
 {
     struct score s = {.value = number_of(v), .has_n = v->has_n, .n = v->n};
@@ -47,7 +49,10 @@ static struct score score_of(const struct measure *m, const struct evidence_valu
         s.value = number_unknown(arena_printf(arena, "on %lld items, the plan says %lld",
                                               (long long)s.n, (long long)m->items));
     }
-    if (!s.has_n && m->has_items) {
+    if (s.value.known && !s.has_n && m->has_items && !imported) {
+        s.value = number_unknown(
+            arena_printf(arena, "n is not known, the plan says %lld items", (long long)m->items));
+    } else if (!s.has_n && m->has_items) {
         s.has_n = true;
         s.n = m->items;
         s.n_from_items = true;
@@ -68,7 +73,8 @@ void reading_of_evidence(struct reading *r, const struct evidence *e, const stru
         size_t cell = i % p->n_cells;
         size_t task = cell * p->n_stages + m->stage;
         if (e->tasks[task].end == TASK_END_DONE) {
-            r->scores[i] = score_of(m, evidence_metric(e, cell, m->stage, m->metric), arena);
+            r->scores[i] =
+                score_of(m, evidence_metric(e, cell, m->stage, m->metric), e->label != NULL, arena);
         } else {
             r->scores[i].value = number_unknown(end_reason(e, task, coverage, arena));
             r->scores[i].excluded = coverage->excluded[task];

@@ -43,7 +43,10 @@ void told_metric(struct told_program *t, const char *cell, const char *measure, 
     size_t m = program_find_measure(t->p, measure);
     size_t c = program_find_cell(t->p, cell);
     assert_true(m != INDEX_NONE && c != INDEX_NONE);
-    struct evidence_value value = {.state = VALUE_KNOWN, .value = v};
+    struct evidence_value value = {.state = VALUE_KNOWN,
+                                   .value = v,
+                                   .has_n = t->p->measures[m].has_items,
+                                   .n = t->p->measures[m].items};
     evidence_add_metric(&t->e, c, t->p->measures[m].stage, t->p->measures[m].metric, &value);
 }
 

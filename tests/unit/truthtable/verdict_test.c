@@ -240,6 +240,7 @@ static void test_bad_records(void **state)
         {{.state = VALUE_KNOWN, .value = 0.5, .has_n = true, .n = 50},
          false,
          "on 50 items, the plan says 100"},
+        {{.state = VALUE_KNOWN, .value = 0.5}, false, "n is not known, the plan says 100 items"},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
