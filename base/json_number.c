@@ -166,10 +166,7 @@ void json_number_text(double v, char text[JSON_NUMBER_MAX])
 {
     char digits[DIGITS_MAX];
     int e = 0;
-    if (!isfinite(v)) {
-        put_text(text, "null");
-        return;
-    }
+    assert(isfinite(v));
     if (v < 0) {
         *text++ = '-';
         v = -v;

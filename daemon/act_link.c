@@ -1,6 +1,6 @@
-/* ACT_LINK: cells/<cell>/<stage>/result.json -> attempt-NNNN-<uuid>/result.json. Made on the loop:
- * what depends on the task reads its input through the link, and its start is the next act. Synced
- * off it: LINKED, after which nobody makes the link again, waits for that. */
+/* ACT_LINK: cells/<cell>/<stage>/result.json -> attempt-NNNN-<uuid>/result.json. Made on the loop,
+ * for people, the report and rebuild; what depends on the task finds its input by the journal
+ * (inputs.h). Synced off it: LINKED, after which nobody makes the link again, waits for that. */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -36,7 +36,7 @@ static void start_failed(struct shell *sh, const struct attempt_key *key,
 static void on_prepare_work(struct job *job)
 {
     struct start_job *j = (struct start_job *)job;
-    j->rc = prepare_attempt(&j->prepare, &j->why, &j->err);
+    j->rc = j->rc == 0 ? prepare_attempt(&j->prepare, &j->why, &j->err) : j->rc;
 }
 
 static bool is_outdated(const struct start_job *j)
@@ -77,6 +77,7 @@ static void on_prepared(struct job *job)
         hand_over(j);
     }
     bundle_unref(j->prepare.bundle);
+    inputs_release(&j->prepare.inputs);
     free(j->folder);
     free(j);
 }
@@ -107,5 +108,7 @@ void shell_start_attempt(struct shell *sh, const struct core_act *act)
                                   .id = j->id,
                                   .folder = j->folder,
                                   .grace_ms = sh->config.grace_ms};
+    j->why = START_FAILED_LOCK;
+    j->rc = inputs_collect(sh->store, h, act->task, &j->prepare.inputs, &j->err);
     job_start(&sh->loop, &j->job);
 }

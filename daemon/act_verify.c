@@ -7,6 +7,7 @@
 #include "base/xalloc.h"
 #include "daemon/apparatus.h"
 #include "daemon/attempts.h"
+#include "daemon/inputs.h"
 #include "daemon/result.h"
 
 struct verify_job {
@@ -18,6 +19,7 @@ struct verify_job {
     const struct apparatus *check; /* of the bundle; NULL: a task of the grid */
     char *folder;
     char id[UUID_TEXT_SIZE];
+    struct accepted_list inputs;
     struct result_check found;
 };
 
@@ -28,6 +30,7 @@ static void on_verify_work(struct job *job)
                                    .lock = j->bundle->lock,
                                    .stage = j->stage,
                                    .check = j->check,
+                                   .inputs = j->check == NULL ? &j->inputs : NULL,
                                    .folder = j->folder,
                                    .attempt = j->id};
     result_verify(&source, &j->found);
@@ -84,6 +87,7 @@ static void on_verified(struct job *job)
     }
     cJSON_Delete(j->found.json);
     bundle_unref(j->bundle);
+    inputs_release(&j->inputs);
     free(j->folder);
     free(j);
 }
@@ -107,6 +111,7 @@ void shell_verify_attempt(struct shell *sh, const struct core_act *act)
     struct attempt_key key = {.program = act->program, .task = act->task, .no = act->attempt_no};
     struct attempt *a = attempt_find(sh, &key);
     struct hosted *h = shell_program(sh, act->program);
+    struct err err;
     if (a == NULL || a->verifying) {
         return;
     }
@@ -121,5 +126,8 @@ void shell_verify_attempt(struct shell *sh, const struct core_act *act)
     j->check = hosted_is_check(h, act->task) ? apparatus_of(h, j->bundle, act->task) : NULL;
     j->folder = xstrdup(a->folder);
     memcpy(j->id, a->row.id, sizeof(j->id));
+    if (inputs_collect(sh->store, h, act->task, &j->inputs, &err) != 0) {
+        log_warn("%s: %s", a->folder, err.msg); /* what it says that it read is then refused */
+    }
     job_start(&sh->loop, &j->job);
 }

@@ -115,27 +115,6 @@ int prepare_check_lock(struct hosted *h, const struct bundle *b, enum core_start
 
 /* ---- task.json ---- */
 
-/* The folder of a dependency's accepted result: where its link points. */
-static int input_folder(const struct hosted *h, uint32_t task, char **out, struct err *err)
-{
-    char target[512];
-    char *folder = hosted_task_folder(h, task);
-    char *link = path_join(folder, "result.json");
-    ssize_t n = readlink(link, target, sizeof(target) - 1);
-    int rc = 0;
-    if (n <= 0) {
-        rc = err_set_errno(err, errno, "read link %s", link);
-    } else {
-        target[n] = '\0';
-        char *inner = path_folder(target);
-        *out = path_join(folder, inner);
-        free(inner);
-    }
-    free(link);
-    free(folder);
-    return rc;
-}
-
 static bool is_attempt_name(const char *name)
 {
     return strncmp(name, "attempt-", 8) == 0;
@@ -195,12 +174,13 @@ static int find_inputs(const struct prepare *p, const struct apparatus *check, c
 {
     const struct program *prog = p->bundle->program;
     const struct stage *s = &prog->stages[p->stage];
-    uint32_t first = p->task - p->task % (uint32_t)prog->n_stages;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < s->n_after; i++) {
-        rc = check != NULL
-                 ? apparatus_model_path(prog, check, &inputs[i], err)
-                 : input_folder(p->hosted, first + (uint32_t)s->after[i], &inputs[i], err);
+        if (check != NULL) {
+            rc = apparatus_model_path(prog, check, &inputs[i], err);
+        } else {
+            inputs[i] = xstrdup(p->inputs.items[i].folder);
+        }
     }
     return rc;
 }
@@ -284,6 +264,11 @@ static int check_all(const struct prepare *p, char ***argv, enum core_start_fail
     (void)pthread_mutex_unlock(&p->hosted->pins_mutex);
     if (rc != 0) {
         *why = rc == ERR_LOCK || rc == ERR_NOT_FOUND ? START_FAILED_DRIFT : START_FAILED_HOST;
+        return rc;
+    }
+    rc = inputs_verify(&p->inputs, p->hosted->pins, err);
+    if (rc != 0) {
+        *why = rc == ERR_LOCK ? START_FAILED_LOCK : START_FAILED_HOST;
         return rc;
     }
     int64_t room = disk_free_bytes(p->hosted->folder);

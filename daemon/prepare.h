@@ -1,12 +1,13 @@
 /*
- * Getting an attempt's folder ready: the lock is checked (invariant 3), the worker's object too,
- * the disk has room; then task.json, shim.json and an empty events.jsonl. Blocking; runs off the
- * loop.
+ * Getting an attempt's folder ready: the lock is checked (invariant 3), the worker's object and the
+ * accepted results that it reads too, the disk has room; then task.json, shim.json and an empty
+ * events.jsonl. Blocking; runs off the loop.
  */
 #ifndef DAEMON_PREPARE_H
 #define DAEMON_PREPARE_H
 
 #include "daemon/hosted.h"
+#include "daemon/inputs.h"
 #include "prereg/task.h"
 
 /* Less than this: the disk counts as full. */
@@ -18,6 +19,7 @@ struct prepare {
     struct bundle *bundle; /* a reference of the job's own */
     uint32_t task;
     size_t stage; /* the task's when this began: an amendment may give a check another */
+    struct accepted_list inputs; /* what the stages before left, as journalled */
     uint32_t no;
     const char *id;
     const char *folder; /* of the attempt */

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "daemon/inputs.h"
 
 #define RESULT_PROTOCOL 1
 
@@ -80,12 +81,12 @@ static int check_metrics(const struct result_source *s, const cJSON *o, struct e
     return rc;
 }
 
-static int check_artifact(const cJSON *a, const char *folder, struct err *err)
+static int check_artifact(const cJSON *a, const char *folder, struct pin_cache *cache,
+                          struct err *err)
 {
     const char *path = NULL;
     const char *hex = NULL;
     int64_t bytes = -1;
-    int64_t its_bytes = 0;
     struct digest stated;
     struct digest found;
     if (json_get_string(a, "path", &path, err) != 0 ||
@@ -102,15 +103,16 @@ static int check_artifact(const cJSON *a, const char *folder, struct err *err)
     int rc = 0;
     if (lstat(full, &st) != 0 || !S_ISREG(st.st_mode)) {
         rc = err_set(err, ERR_PROTOCOL, "artifact %.100s is not a file", path);
-    } else if ((rc = digest_file(full, &found, &its_bytes, err)) == 0 &&
-               (!digest_equal(&found, &stated) || (bytes >= 0 && bytes != its_bytes))) {
+    } else if ((rc = pin_digest(cache, full, &found, err)) == 0 &&
+               (!digest_equal(&found, &stated) || (bytes >= 0 && bytes != (int64_t)st.st_size))) {
         rc = err_set(err, ERR_PROTOCOL, "artifact %.100s is not what its digest says", path);
     }
     free(full);
     return rc;
 }
 
-static int check_artifacts(const cJSON *o, const char *folder, struct err *err)
+int result_check_artifacts(const cJSON *o, const char *folder, struct pin_cache *cache,
+                           struct err *err)
 {
     const cJSON *list = json_member(o, "artifacts");
     if (list != NULL && !cJSON_IsArray(list)) {
@@ -119,7 +121,7 @@ static int check_artifacts(const cJSON *o, const char *folder, struct err *err)
     const cJSON *a;
     cJSON_ArrayForEach(a, list)
     {
-        int rc = check_artifact(a, folder, err);
+        int rc = check_artifact(a, folder, cache, err);
         if (rc != 0) {
             return rc;
         }
@@ -159,6 +161,53 @@ static int check_read(const struct lock *lock, const cJSON *o, struct err *err)
     return 0;
 }
 
+/* Whether the accepted result of an input has an artifact of that digest. */
+static int find_artifact(const struct accepted *in, const char *hex, struct err *err)
+{
+    cJSON *result = NULL;
+    bool found = false;
+    int rc = input_read(in, &result, err);
+    const cJSON *a;
+    cJSON_ArrayForEach(a, json_member(result, "artifacts"))
+    {
+        const cJSON *sha256 = json_member(a, "sha256");
+        found = found || (cJSON_IsString(sha256) && strcmp(sha256->valuestring, hex) == 0);
+    }
+    cJSON_Delete(result);
+    return rc != 0 || found ? rc
+                            : err_set(err, ERR_LOCK,
+                                      "it read %.16s... of \"%.60s\", whose accepted result has no "
+                                      "such artifact",
+                                      hex, in->stage);
+}
+
+/* ERR_LOCK: what was read of another stage is not what that stage's accepted result states. */
+static int check_inputs(const struct result_source *source, const cJSON *o, struct err *err)
+{
+    const cJSON *inputs = json_member(o, "inputs");
+    if (inputs != NULL && !cJSON_IsObject(inputs)) {
+        return err_set(err, ERR_PROTOCOL, "\"inputs\" is not an object");
+    }
+    const cJSON *m;
+    cJSON_ArrayForEach(m, inputs)
+    {
+        const struct accepted *in =
+            source->inputs == NULL ? NULL : input_find(source->inputs, m->string);
+        if (!cJSON_IsString(m)) {
+            return err_set(err, ERR_PROTOCOL, "inputs.%.60s is not a digest", m->string);
+        }
+        if (in == NULL && source->inputs != NULL) {
+            return err_set(err, ERR_PROTOCOL, "inputs.%.60s: the stage does not come after it",
+                           m->string);
+        }
+        int rc = in == NULL ? 0 : find_artifact(in, m->valuestring, err);
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
 static int read_bytes(const char *path, struct strbuf *text, struct err *err)
 {
     struct stat st;
@@ -187,7 +236,8 @@ static int verify(const struct result_source *source, struct result_check *out, 
     strbuf_release(&text);
     if (rc == 0 && (rc = check_header(out->json, source->attempt, err)) == 0 &&
         (rc = check_metrics(source, out->json, err)) == 0 &&
-        (rc = check_artifacts(out->json, source->folder, err)) == 0) {
+        (rc = result_check_artifacts(out->json, source->folder, NULL, err)) == 0 &&
+        (rc = check_inputs(source, out->json, err)) == 0) {
         rc = check_read(source->lock, out->json, err);
     }
     return rc;

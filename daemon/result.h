@@ -11,18 +11,23 @@
 #include "base/digest.h"
 #include "daemon/core/event.h"
 #include "prereg/lock.h"
+#include "prereg/pin.h"
 #include "prereg/program.h"
 
 #define RESULT_FILE      "result.json"
 #define RESULT_BYTES_MAX ((size_t)16 * 1024 * 1024)
+
+struct accepted_list;
 
 struct result_source {
     const struct program *program;
     const struct lock *lock;
     size_t stage;
     const struct apparatus *check; /* an apparatus check: its metric alone must be there; or NULL */
-    const char *folder;            /* of the attempt */
-    const char *attempt;           /* its id */
+    const struct accepted_list
+        *inputs;         /* accepted results that it could read; NULL: not of a grid */
+    const char *folder;  /* of the attempt */
+    const char *attempt; /* its id */
 };
 
 struct result_check {
@@ -34,6 +39,11 @@ struct result_check {
 };
 
 void result_verify(const struct result_source *source, struct result_check *out);
+
+/* Whether the artifacts of a result are in the attempt's folder as it states them; ERR_PROTOCOL
+ * names the one that is not. cache may be NULL: every one is read. */
+int result_check_artifacts(const cJSON *result, const char *folder, struct pin_cache *cache,
+                           struct err *err) MUST_CHECK;
 
 /* Reads a result that was accepted before; ERR_CORRUPT when its bytes are not those of `digest`. */
 int result_read_accepted(const char *path, const struct digest *digest, cJSON **out,

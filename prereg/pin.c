@@ -1,6 +1,7 @@
 #include "prereg/pin.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,21 +14,29 @@
 #define OWN_REST_NS ((int64_t)100000000)
 #define DEPTH_MAX   64
 
+#define BUCKETS_FIRST ((size_t)64)
+
 struct pin_entry {
+    struct pin_entry *next; /* in its bucket */
     char *path;
     struct digest stamp; /* over what stat says of everything at the path */
     struct digest digest;
 };
 
 struct pin_cache {
-    struct pin_entry *entries;
+    pthread_mutex_t mutex;
+    struct pin_entry **buckets;
+    size_t n_buckets; /* a power of two */
     size_t n_entries;
-    size_t cap;
 };
 
 struct pin_cache *pin_cache_create(void)
 {
-    return xcalloc(1, sizeof(struct pin_cache));
+    struct pin_cache *cache = xcalloc(1, sizeof(*cache));
+    cache->n_buckets = BUCKETS_FIRST;
+    cache->buckets = xcalloc(cache->n_buckets, sizeof(struct pin_entry *));
+    (void)pthread_mutex_init(&cache->mutex, NULL);
+    return cache;
 }
 
 void pin_cache_free(struct pin_cache *cache)
@@ -35,10 +44,15 @@ void pin_cache_free(struct pin_cache *cache)
     if (cache == NULL) {
         return;
     }
-    for (size_t i = 0; i < cache->n_entries; i++) {
-        free(cache->entries[i].path);
+    for (size_t i = 0; i < cache->n_buckets; i++) {
+        for (struct pin_entry *e = cache->buckets[i], *next; e != NULL; e = next) {
+            next = e->next;
+            free(e->path);
+            free(e);
+        }
     }
-    free(cache->entries);
+    free(cache->buckets);
+    (void)pthread_mutex_destroy(&cache->mutex);
     free(cache);
 }
 
@@ -112,27 +126,74 @@ static int stamp_of(const char *path, struct stamp *out, struct err *err)
     return rc;
 }
 
-static struct pin_entry *find(struct pin_cache *cache, const char *path)
+/* FNV-1a */
+static size_t hash_of(const char *path)
 {
-    for (size_t i = 0; i < cache->n_entries; i++) {
-        if (strcmp(cache->entries[i].path, path) == 0) {
-            return &cache->entries[i];
+    uint64_t h = UINT64_C(14695981039346656037);
+    for (const char *at = path; *at != '\0'; at++) {
+        h = (h ^ (unsigned char)*at) * UINT64_C(1099511628211);
+    }
+    return (size_t)(h ^ h >> 32);
+}
+
+static struct pin_entry *find(const struct pin_cache *cache, const char *path)
+{
+    struct pin_entry *e = cache->buckets[hash_of(path) & (cache->n_buckets - 1)];
+    while (e != NULL && strcmp(e->path, path) != 0) {
+        e = e->next;
+    }
+    return e;
+}
+
+static void grow(struct pin_cache *cache)
+{
+    size_t n = cache->n_buckets * 2;
+    struct pin_entry **buckets = xcalloc(n, sizeof(struct pin_entry *));
+    for (size_t i = 0; i < cache->n_buckets; i++) {
+        for (struct pin_entry *e = cache->buckets[i], *next; e != NULL; e = next) {
+            struct pin_entry **at = &buckets[hash_of(e->path) & (n - 1)];
+            next = e->next;
+            e->next = *at;
+            *at = e;
         }
     }
-    return NULL;
+    free(cache->buckets);
+    cache->buckets = buckets;
+    cache->n_buckets = n;
+}
+
+static bool recall(struct pin_cache *cache, const char *path, const struct digest *stamp,
+                   struct digest *out)
+{
+    (void)pthread_mutex_lock(&cache->mutex);
+    const struct pin_entry *e = find(cache, path);
+    bool known = e != NULL && digest_equal(&e->stamp, stamp);
+    if (known) {
+        *out = e->digest;
+    }
+    (void)pthread_mutex_unlock(&cache->mutex);
+    return known;
 }
 
 static void remember(struct pin_cache *cache, const char *path, const struct digest *stamp,
                      const struct digest *digest)
 {
+    (void)pthread_mutex_lock(&cache->mutex);
     struct pin_entry *e = find(cache, path);
     if (e == NULL) {
-        ARRAY_GROW(cache->entries, cache->n_entries, cache->cap);
-        e = &cache->entries[cache->n_entries++];
+        if (cache->n_entries >= cache->n_buckets) {
+            grow(cache);
+        }
+        struct pin_entry **at = &cache->buckets[hash_of(path) & (cache->n_buckets - 1)];
+        e = xcalloc(1, sizeof(*e));
         e->path = xstrdup(path);
+        e->next = *at;
+        *at = e;
+        cache->n_entries++;
     }
     e->stamp = *stamp;
     e->digest = *digest;
+    (void)pthread_mutex_unlock(&cache->mutex);
 }
 
 static int64_t now_ns(void)
@@ -155,9 +216,7 @@ static int digest_cached(struct pin_cache *cache, const char *path, int64_t rest
     if (rc != 0) {
         return rc;
     }
-    const struct pin_entry *known = find(cache, path);
-    if (known != NULL && digest_equal(&known->stamp, &before.digest)) {
-        *out = known->digest;
+    if (recall(cache, path, &before.digest, out)) {
         return 0;
     }
     bool at_rest = before.newest_ns < start_ns - (before.whole_seconds ? REST_NS : rest_ns);

@@ -6,6 +6,8 @@
  * had the same stat after: a change within one tick of the clock cannot hide behind equal times.
  * For the state folder's own files a tenth of a second is rest enough where the file system counts
  * in parts of a second: it is a local one, so its clock is ours.
+ *
+ * Threads may use one cache at once; two that ask for the same path may both read it.
  */
 #ifndef PREREG_PIN_H
 #define PREREG_PIN_H

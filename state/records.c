@@ -87,3 +87,24 @@ int store_put_result(struct store *store, uint32_t program, uint32_t task, const
     sql_bind_int(stmt, 2, task);
     return sql_run(stmt, NULL, err);
 }
+
+int store_accepted(struct store *store, uint32_t program, uint32_t task, struct store_accepted *out,
+                   bool *found, struct err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    *found = false;
+    int rc = store_stmt(store, STMT_RESULT_ACCEPTED, &stmt, err);
+    if (rc != 0) {
+        return rc;
+    }
+    sql_bind_int(stmt, 1, program);
+    sql_bind_int(stmt, 2, task);
+    rc = sql_step(stmt, found, err);
+    if (rc == 0 && *found) {
+        out->attempt_no = (uint32_t)sql_col_int(stmt, 0);
+        (void)snprintf(out->attempt_id, sizeof(out->attempt_id), "%s", sql_col_text(stmt, 1));
+        rc = digest_from_hex(sql_col_text(stmt, 2), &out->digest, err);
+    }
+    (void)sqlite3_reset(stmt);
+    return rc;
+}

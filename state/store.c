@@ -33,6 +33,9 @@ static const char *const SQL[STMT_NR] = {
         "INSERT INTO results(program, task, attempt, digest, sealed) VALUES(?1,?2,?3,?4,?5)",
     [STMT_RESULT_GET] = "SELECT r.sealed, p.unsealed OR p.unblinded, r.records FROM results r"
                         " JOIN programs p ON p.no = r.program WHERE r.program=?1 AND r.task=?2",
+    [STMT_RESULT_ACCEPTED] =
+        "SELECT r.attempt, a.id, r.digest FROM results r JOIN attempts a ON a.program=r.program AND"
+        " a.task=r.task AND a.no=r.attempt WHERE r.program=?1 AND r.task=?2",
     [STMT_RESULT_MARK] = "UPDATE results SET records=1 WHERE program=?1 AND task=?2",
     [STMT_RECORD_INSERT] =
         "INSERT OR IGNORE INTO records(program, task, fact, name, value) VALUES(?1,?2,?3,?4,?5)",

@@ -148,6 +148,16 @@ typedef int store_result_fn(void *ctx, uint32_t task, uint32_t attempt_no,
 int store_results(struct store *store, uint32_t program, bool missing, store_result_fn *fn,
                   void *ctx, struct err *err) MUST_CHECK;
 
+/* The accepted result of a task: the attempt that left it, and the digest of its result.json.
+ * *found is false when there is none. */
+struct store_accepted {
+    uint32_t attempt_no;
+    char attempt_id[UUID_TEXT_SIZE];
+    struct digest digest;
+};
+int store_accepted(struct store *store, uint32_t program, uint32_t task, struct store_accepted *out,
+                   bool *found, struct err *err) MUST_CHECK;
+
 struct store_record {
     uint32_t task;
     bool fact; /* else a metric */

@@ -240,6 +240,7 @@ int receipt_verify(const struct verify_spec *spec, struct verify_answer *out)
     cJSON_Delete(v.reruns);
     cJSON_Delete(v.claimed);
     history_release(&v.history);
+    verify_inputs_release(&v);
     free(v.places);
     lock_free(v.lock);
     program_free(v.judged);

@@ -13,6 +13,15 @@ struct place_of_result {
     int64_t threads;  /* -1 likewise */
 };
 
+/* What the accepted results of one cell state as their artifacts: digests, per stage. */
+struct cell_artifacts {
+    size_t cell;
+    char (**hex)[DIGEST_HEX_SIZE]; /* per stage */
+    size_t *n;                     /* likewise */
+    size_t n_stages;
+    size_t n_named; /* results of the program so far that name what they read */
+};
+
 struct verifying {
     const struct verify_spec *spec;
     struct verify_answer *out;
@@ -24,6 +33,7 @@ struct verifying {
     bool imported;
     struct history history;
     struct place_of_result *places; /* per task */
+    struct cell_artifacts artifacts;
     struct program *judged; /* with which the verdict was computed; NULL: that is `program` */
     bool has_evidence;
     struct evidence evidence;
@@ -42,9 +52,13 @@ struct verifying {
 struct receipt verifying_receipt(const struct verifying *v);
 void verifying_says(struct verifying *v, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-int verify_lock(struct verifying *v) MUST_CHECK;       /* lock, amendments, plan */
-int verify_amended(struct verifying *v) MUST_CHECK;    /* the journal's word on amendments */
-int verify_records(struct verifying *v) MUST_CHECK;    /* fills judged, evidence */
+int verify_lock(struct verifying *v) MUST_CHECK;    /* lock, amendments, plan */
+int verify_amended(struct verifying *v) MUST_CHECK; /* the journal's word on amendments */
+int verify_records(struct verifying *v) MUST_CHECK; /* fills judged, evidence */
+/* What the result of a task says that it read of earlier stages is an artifact of their accepted
+ * results. Results come in the order of the tasks. */
+int verify_inputs(struct verifying *v, size_t task, const cJSON *result) MUST_CHECK;
+void verify_inputs_release(struct verifying *v);
 int verify_verdict(struct verifying *v) MUST_CHECK;    /* and coverage */
 int verify_provenance(struct verifying *v) MUST_CHECK; /* and environment, apparatus, instruments */
 int verify_reruns(struct verifying *v) MUST_CHECK;     /* rerun files, and what they claim */

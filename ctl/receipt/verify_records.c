@@ -49,7 +49,7 @@ static int take_result(struct verifying *v, size_t task, const char *text, struc
         return fault_from(v->f, &err);
     }
     keep_place(v, task, *result);
-    return 0;
+    return verify_inputs(v, task, *result);
 }
 
 /* Everything beside the result's text follows from the journal and that text. */
@@ -145,6 +145,12 @@ static int executed_records(struct verifying *v)
     if (rc == 0 && task != v->history.n_tasks) {
         rc = fault_differs_int(v->f, "lines, one for each planned task",
                                (long long)v->history.n_tasks, (long long)task);
+    }
+    if (rc == 0 && v->artifacts.n_named > 0) {
+        verifying_says(v,
+                       "%zu results name what they read of the stages before them, and each is an "
+                       "artifact of the accepted result",
+                       v->artifacts.n_named);
     }
     lines_release(&l);
     arena_release(&of_line);

@@ -66,6 +66,10 @@ int eval_write_result(struct evaluation *e, struct err *err)
     for (size_t i = 0; i < e->n_reads; i++)
         if (e->reads[i].data->name != NULL)
             result_read(&r, e->reads[i].data->name, &e->reads[i].digest);
+    if (e->options.model_data.name == NULL && model_has_file(e->model)) {
+        const struct digest model = model_digest(e->model);
+        result_input(&r, e->options.model, &model);
+    }
     result_items(&r, ITEMS_FILE_NAME);
     rc = result_artifact(&r, ITEMS_FILE_NAME, err);
     if (rc == 0)

@@ -97,6 +97,11 @@ struct digest model_digest(const struct model *m)
     return m->info.weights;
 }
 
+bool model_has_file(const struct model *m)
+{
+    return m->source.form == IMPORT_PREREGD;
+}
+
 const char *model_tokenizer_spec(const struct model *m)
 {
     return m->info.tokenizer_spec;

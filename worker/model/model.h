@@ -45,6 +45,8 @@ const struct model_config *model_config(const struct model *m);
 /* SHA-256 of model.bin, or of what model.bin would hold: what an evaluation's cache and items are
  * keyed by. */
 struct digest model_digest(const struct model *m);
+/* Whether that is the digest of a file: the model.bin that a training task left. */
+bool model_has_file(const struct model *m);
 /* "bytes", or the name of the task's data that held the tokenizer, or "" when the model names none;
  * the tokenizer's file that lies with the model, or NULL; and the tokenizer's digest, zero when it
  * is not known. */

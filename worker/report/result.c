@@ -23,7 +23,7 @@ enum worker_exit worker_exit_code(int err_code)
 
 void result_init(struct result *r, const struct task *task)
 {
-    r->json = json_object();
+    *r = (struct result){.json = json_object()};
     json_put_int(r->json, "protocol", TASK_PROTOCOL);
     json_put_string(r->json, "attempt", task->attempt);
     r->metrics = json_object();
@@ -98,6 +98,18 @@ void result_read(struct result *r, const char *data_name, const struct digest *d
 
     digest_hex(digest, hex);
     json_put_string(r->read, data_name, hex);
+}
+
+void result_input(struct result *r, const char *stage, const struct digest *digest)
+{
+    char hex[DIGEST_HEX_SIZE];
+
+    if (r->inputs == NULL) {
+        r->inputs = json_object();
+        json_put(r->json, "inputs", r->inputs);
+    }
+    digest_hex(digest, hex);
+    json_put_string(r->inputs, stage, hex);
 }
 
 int result_artifact(struct result *r, const char *path, struct err *err)

@@ -33,6 +33,7 @@ struct result {
     cJSON *metrics;
     cJSON *facts;
     cJSON *read;
+    cJSON *inputs; /* NULL until something is put there */
     cJSON *artifacts;
 };
 
@@ -48,6 +49,8 @@ void result_fact_text(struct result *r, const char *name, const char *value);
 /* {"value":null,"why":why} */
 void result_fact_null(struct result *r, const char *name, const char *why);
 void result_read(struct result *r, const char *data_name, const struct digest *digest);
+/* The artifact of an earlier stage that was read, by its digest. */
+void result_input(struct result *r, const char *stage, const struct digest *digest);
 /* Hashes the file at path (relative to the working directory). */
 int result_artifact(struct result *r, const char *path, struct err *err) MUST_CHECK;
 void result_items(struct result *r, const char *path);

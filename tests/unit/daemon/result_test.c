@@ -11,6 +11,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/xalloc.h"
+#include "daemon/inputs.h"
 #include "daemon/result.h"
 
 #define ID    "5f0e7c1a-0d5a-4a0e-9a39-3b8f6f3f4b10"
@@ -186,12 +187,58 @@ static void test_accepted_stays_as_it_was(void **state)
     free(path);
 }
 
+/* "inputs" names an artifact of the accepted result of a stage before, or is refused. */
+static void test_inputs(void **state)
+{
+    static const char accepted[] =
+        "{\"artifacts\":[{\"path\":\"weights.bin\",\"sha256\":\"" EMPTY "\"}]}\n";
+    static const struct {
+        const char *text;
+        enum core_result_check verdict;
+        const char *why;
+    } cases[] = {
+        {HEAD "\"metrics\":{\"acc\":1},\"inputs\":{\"train\":\"" EMPTY "\"}}", RESULT_VALID, ""},
+        {HEAD "\"metrics\":{\"acc\":1},\"inputs\":{\"train\":\"" OTHER "\"}}", RESULT_DRIFT,
+         "has no such artifact"},
+        {HEAD "\"metrics\":{\"acc\":1},\"inputs\":{\"other\":\"" EMPTY "\"}}", RESULT_BAD,
+         "does not come after"},
+        {HEAD "\"metrics\":{\"acc\":1},\"inputs\":{\"train\":1}}", RESULT_BAD, "not a digest"},
+        {HEAD "\"metrics\":{\"acc\":1},\"inputs\":[]}", RESULT_BAD, "not an object"},
+    };
+    static char name[] = "arm=a,seed=1/train";
+    const struct fixture *f = *state;
+    char *folder = path_join(f->folder, "train");
+    struct err err;
+    assert_int_equal(dir_make(folder, 0700, &err), 0);
+    write_file(folder, RESULT_FILE, accepted);
+    struct accepted train = {.stage = "train",
+                             .task = name,
+                             .folder = folder,
+                             .digest = digest_bytes(accepted, strlen(accepted))};
+    const struct accepted_list list = {.items = &train, .n = 1};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct result_check c;
+        const struct result_source source = {.program = f->program,
+                                             .lock = f->lock,
+                                             .inputs = &list,
+                                             .folder = f->attempt,
+                                             .attempt = ID};
+        write_file(f->attempt, RESULT_FILE, cases[i].text);
+        result_verify(&source, &c);
+        assert_int_equal(c.verdict, cases[i].verdict);
+        assert_non_null(strstr(c.why, cases[i].why));
+        cJSON_Delete(c.json);
+    }
+    free(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_samples, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_link_is_no_result, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_accepted_stays_as_it_was, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_inputs, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #ifndef TESTS_UNIT_RECEIPT_FIXTURE_H
 #define TESTS_UNIT_RECEIPT_FIXTURE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -12,6 +13,7 @@ struct fixture {
     size_t n_seeds;   /* two cells each */
     size_t n_evals;   /* stages after train */
     size_t n_metrics; /* of each evaluation; as many measures */
+    bool other_model; /* the first evaluation says that it read the model of the second cell */
     const char *key;  /* signs the lock; NULL: nobody does */
 };
 

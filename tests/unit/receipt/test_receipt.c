@@ -37,6 +37,46 @@ static void test_whole(void **state)
     verify_answer_release(&a);
 }
 
+static bool says(const cJSON *list, const char *what)
+{
+    const cJSON *m = NULL;
+    cJSON_ArrayForEach(m, list)
+    {
+        if (strstr(m->valuestring, what) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Every evaluation of the fixture names the model that it read, by the digest of an artifact. */
+static void test_inputs(void **state)
+{
+    struct world *w = *state;
+    const struct verify_spec spec = {.folder = w->made.folder};
+    static const struct fixture other = {
+        .n_seeds = 2, .n_evals = 1, .n_metrics = 1, .other_model = true};
+    struct verify_answer a;
+    struct export_made made = {0};
+    struct err err = {0};
+    char *program = NULL;
+    assert_int_equal(receipt_verify(&spec, &a), 0);
+    assert_true(says(json_member(a.json, "established"), "7 results name what they read"));
+    verify_answer_release(&a);
+
+    /* What does not follow is not exported. */
+    char *folder = path_join(w->folder, "other");
+    char *out = path_join(w->folder, "other_out");
+    assert_int_equal(dir_make(folder, 0700, &err), 0);
+    assert_int_equal(fixture_make(&other, folder, &program, &err), 0);
+    assert_int_equal(receipt_export(&(struct export_spec){program, out}, &made, &err), ERR_LOCK);
+    assert_non_null(strstr(err.msg, "records.jsonl:2: what it read of train is not an artifact"));
+    export_made_release(&made);
+    free(out);
+    free(folder);
+    free(program);
+}
+
 /* What is signed must not depend on who packs it, or when. */
 static void test_same_bytes(void **state)
 {
@@ -226,6 +266,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_inputs),
         cmocka_unit_test(test_same_bytes),
         cmocka_unit_test(test_not_replaced),
         cmocka_unit_test(test_tar),

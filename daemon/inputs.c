@@ -1,0 +1,112 @@
+/* Accepted results as inputs: collected from the store on the loop, held against their digests off
+ * it, before every spawn and when a result says what it read of them. */
+#include "daemon/inputs.h"
+
+#include <string.h>
+
+#include "base/file.h"
+#include "base/xalloc.h"
+#include "daemon/result.h"
+
+static int collect_one(struct store *store, const struct hosted *h, uint32_t task,
+                       struct accepted *out, struct err *err)
+{
+    struct store_accepted a;
+    bool found = false;
+    out->stage = h->plan->program->stages[hosted_stage(h, task)].name;
+    out->task = hosted_task_name(h, task);
+    int rc = store_accepted(store, h->no, task, &a, &found, err);
+    if (rc == 0 && !found) {
+        rc = err_set(err, ERR_CORRUPT, "%.100s has no accepted result", out->task);
+    }
+    if (rc == 0) {
+        out->digest = a.digest;
+        out->folder = hosted_attempt_folder(h, task, a.attempt_no, a.attempt_id);
+    }
+    return rc;
+}
+
+int inputs_collect(struct store *store, const struct hosted *h, uint32_t task,
+                   struct accepted_list *out, struct err *err)
+{
+    *out = (struct accepted_list){0};
+    if (hosted_is_check(h, task)) {
+        return 0;
+    }
+    const struct program *p = h->plan->program;
+    const struct stage *s = &p->stages[hosted_stage(h, task)];
+    uint32_t first = task - task % (uint32_t)p->n_stages;
+    int rc = 0;
+    out->items = xcalloc(s->n_after + 1, sizeof(*out->items));
+    for (size_t i = 0; rc == 0 && i < s->n_after; i++) {
+        rc = collect_one(store, h, first + (uint32_t)s->after[i], &out->items[out->n++], err);
+    }
+    return rc;
+}
+
+void inputs_release(struct accepted_list *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        free(list->items[i].task);
+        free(list->items[i].folder);
+    }
+    free(list->items);
+    *list = (struct accepted_list){0};
+}
+
+const struct accepted *input_find(const struct accepted_list *list, const char *stage)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        if (strcmp(list->items[i].stage, stage) == 0) {
+            return &list->items[i];
+        }
+    }
+    return NULL;
+}
+
+/* What is gone or other is nobody's transient fault; what cannot be read is. */
+static int is_no_longer_accepted(const struct accepted *in, struct err *err)
+{
+    if (err->code == ERR_IO || err->code == ERR_NO_SPACE) {
+        return err->code;
+    }
+    struct err why = *err;
+    return err_set(err, ERR_LOCK,
+                   "the accepted result of %.80s is not what it was: %.100s; put it back and "
+                   "`resume`, or `preregctl lost` it",
+                   in->task, why.msg);
+}
+
+static int read_result(const struct accepted *in, cJSON **result, struct err *err)
+{
+    char *path = path_join(in->folder, RESULT_FILE);
+    int rc = file_kind_at(path) == FILE_ABSENT
+                 ? err_set(err, ERR_NOT_FOUND, RESULT_FILE " is gone")
+                 : result_read_accepted(path, &in->digest, result, err);
+    if (rc == ERR_CORRUPT) {
+        rc = err_set(err, ERR_CORRUPT, RESULT_FILE " was changed");
+    }
+    free(path);
+    return rc;
+}
+
+int input_read(const struct accepted *in, cJSON **result, struct err *err)
+{
+    *result = NULL;
+    return read_result(in, result, err) == 0 ? 0 : is_no_longer_accepted(in, err);
+}
+
+int inputs_verify(const struct accepted_list *list, struct pin_cache *cache, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < list->n; i++) {
+        const struct accepted *in = &list->items[i];
+        cJSON *result = NULL;
+        rc = input_read(in, &result, err);
+        if (rc == 0 && result_check_artifacts(result, in->folder, cache, err) != 0) {
+            rc = is_no_longer_accepted(in, err);
+        }
+        cJSON_Delete(result);
+    }
+    return rc;
+}

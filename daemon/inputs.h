@@ -1,0 +1,40 @@
+/*
+ * The accepted results that a task reads: one for every stage that its own comes after.
+ *
+ * Which attempt left each, and the digest of its result.json, come from the journal's rows in the
+ * store, never from the link beside the attempts, which anybody may turn. They are collected on the
+ * loop; files are read off it.
+ */
+#ifndef DAEMON_INPUTS_H
+#define DAEMON_INPUTS_H
+
+#include <cjson/cJSON.h>
+
+#include "daemon/hosted.h"
+
+struct accepted {
+    const char *stage; /* of the program */
+    char *task;        /* its name, "CELL/STAGE" */
+    char *folder;      /* of the attempt */
+    struct digest digest;
+};
+
+struct accepted_list {
+    struct accepted *items; /* in the order of the stage's `after` */
+    size_t n;
+};
+
+/* Of an apparatus check: none. ERR_CORRUPT when a stage before has no accepted result. */
+int inputs_collect(struct store *store, const struct hosted *h, uint32_t task,
+                   struct accepted_list *out, struct err *err) MUST_CHECK;
+void inputs_release(struct accepted_list *list);
+/* NULL when the stage is not among them. */
+const struct accepted *input_find(const struct accepted_list *list, const char *stage);
+
+/* Reads its result.json. ERR_LOCK when it is gone or is not what was accepted. */
+int input_read(const struct accepted *in, cJSON **result, struct err *err) MUST_CHECK;
+/* Whether result.json and every artifact are what was accepted: ERR_LOCK names what is not. */
+int inputs_verify(const struct accepted_list *list, struct pin_cache *cache,
+                  struct err *err) MUST_CHECK;
+
+#endif
