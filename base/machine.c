@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "base/xalloc.h"
@@ -34,6 +35,13 @@ void machine_cpu(char *out, size_t size)
     if (f != NULL) {
         (void)fclose(f);
     }
+}
+
+int64_t machine_memory_bytes(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 ? (int64_t)pages * page : 0;
 }
 
 char *machine_blas_core(const char *blas)

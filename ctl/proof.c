@@ -30,6 +30,7 @@ static int prove(struct proof *proof, bool no_run, struct err *err)
             return err_wrap(err, "ask the workers");
         }
         describe_check_metrics(p, proof->describe.json, &proof->diag);
+        describe_check_memory(p, proof->describe.json, 0, &proof->diag);
     }
     if (no_run || proof->described) {
         describe_check_items(p, no_run ? NULL : proof->describe.json, &proof->diag);

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/xalloc.h"
 #include "daemon/again.h"
 #include "daemon/amended.h"
@@ -19,6 +20,7 @@
 #include "daemon/load.h"
 #include "daemon/server.h"
 #include "prereg/amendment.h"
+#include "prereg/describe.h"
 #include "prereg/imported.h"
 #include "prereg/lock_sign.h"
 #include "prereg/lock_time.h"
@@ -138,6 +140,23 @@ static int read_submitted(struct submit_job *j, struct lock **lock)
     return rc;
 }
 
+/* [run] is not locked: it may have been changed since the workers were asked. Not of an amended
+ * program, whose workers were asked before it was amended. */
+static int check_memory(struct submit_job *j)
+{
+    const struct lock *lock = j->bundle->lock;
+    struct diag diag;
+    if (lock->n_amendments > 0) {
+        return 0;
+    }
+    diag_init(&diag, j->path);
+    describe_check_memory(j->bundle->program, lock->describe, (double)machine_memory_bytes(),
+                          &diag);
+    int rc = diag_result(&diag, &j->err);
+    diag_release(&diag);
+    return rc;
+}
+
 static int check_submitted(struct submit_job *j)
 {
     struct lock *beside = NULL;
@@ -158,7 +177,7 @@ static int check_submitted(struct submit_job *j)
         rc = err_set(&j->err, ERR_INVALID, "[run] executor \"%s\" is not there yet: use \"local\"",
                      j->bundle->program->run.executor);
     }
-    return rc;
+    return rc == 0 ? check_memory(j) : rc;
 }
 
 /* [run] work: cells/ lies elsewhere, and the program's folder points there. Once there, it stays.

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/xalloc.h"
 #include "daemon/amended.h"
 #include "daemon/attempts.h"
@@ -192,10 +193,8 @@ static int machine_config(struct core_config *c, struct err *err)
 {
     core_config_default(c);
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    long pages = sysconf(_SC_PHYS_PAGES);
-    long page = sysconf(_SC_PAGESIZE);
     c->cores = cores > 0 ? (uint32_t)cores : 1;
-    int64_t memory = pages > 0 && page > 0 ? (int64_t)pages * page : 0;
+    int64_t memory = machine_memory_bytes();
     c->memory_bytes = memory > 2 * MEMORY_RESERVE_BYTES ? memory - MEMORY_RESERVE_BYTES : memory;
     return getrandom(&c->seed, sizeof(c->seed), 0) == (ssize_t)sizeof(c->seed)
                ? 0

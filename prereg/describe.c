@@ -197,6 +197,10 @@ static int ask(struct asking *a, size_t stage, size_t condition, cJSON **out, st
 {
     const struct task_attempt attempt = {.cell = a->p->conditions[condition].first_cell,
                                          .stage = stage};
+    if (!a->p->stages[stage].describes) {
+        *out = cJSON_CreateNull();
+        return 0;
+    }
     cJSON *task = task_json_build(a->p, NULL, &attempt);
     char *question = question_text(task);
     const cJSON *known = json_member(a->answers, question);
@@ -381,6 +385,47 @@ void describe_check_items(const struct program *p, const cJSON *json, struct dia
         }
         if (m->has_items) {
             check_items(p, json, m, diag);
+        }
+    }
+}
+
+/* What the stage cannot do without, at the condition that needs most; 0 when no worker says. */
+static double memory_needed(const struct program *p, const cJSON *json, size_t stage, size_t *at)
+{
+    double most = 0;
+    for (size_t c = 0; c < p->n_conditions; c++) {
+        const cJSON *answer = describe_find(json, p, c, stage);
+        double needed = 0;
+        if (!describe_fact(answer, "memory_least_bytes", &needed)) {
+            (void)describe_fact(answer, "memory_bytes", &needed);
+        }
+        if (needed > most) {
+            most = needed;
+            *at = c;
+        }
+    }
+    return most;
+}
+
+void describe_check_memory(const struct program *p, const cJSON *json, double machine_bytes,
+                           struct diag *diag)
+{
+    const double mib = 0x1p20;
+    for (size_t i = 0; i < p->n_stages; i++) {
+        const struct stage *s = &p->stages[i];
+        size_t c = 0;
+        double needed = memory_needed(p, json, i, &c);
+        double allowed = (double)s->run.memory_bytes;
+        if (allowed > 0 && needed > allowed) {
+            diag_add(diag, DIAG_ERROR, s->run.memory_place.line, s->run.memory_place.column,
+                     "[run] memory: stage \"%s\" needs at least %.1f MiB (at %s) and may use %.1f "
+                     "MiB; allow more",
+                     s->name, ceil(needed / mib * 10) / 10, p->conditions[c].name, allowed / mib);
+        } else if (machine_bytes > 0 && needed > machine_bytes) {
+            diag_add(diag, DIAG_ERROR, s->place.line, s->place.column,
+                     "stage.%s: needs at least %.1f MiB (at %s), and this machine has %.1f MiB",
+                     s->name, ceil(needed / mib * 10) / 10, p->conditions[c].name,
+                     machine_bytes / mib);
         }
     }
 }

@@ -27,8 +27,9 @@ struct describe {
 
 /* Runs them one after another in a temporary folder. What a worker finds wrong with its parameters,
  * a worker that is missing, an answer that is not one, a crash: each becomes an error in `diag` at
- * the stage's place, said once however many conditions share it. A worker that ends without
- * printing an object does not describe: a warning. timeout_ms <= 0: DESCRIBE_TIMEOUT_MS. Fails only
+ * the stage's place, said once however many conditions share it. A worker that ends with 0 or 64
+ * without printing an object does not describe: a warning. A stage with `describe = false` is not
+ * asked. timeout_ms <= 0: DESCRIBE_TIMEOUT_MS. Fails only
  * where the machine does; `out` is to be released in any case. */
 int describe_run(const struct program *p, int64_t timeout_ms, struct describe *out,
                  struct diag *diag, struct err *err) MUST_CHECK;
@@ -48,5 +49,10 @@ void describe_check_metrics(const struct program *p, const cJSON *json, struct d
  * metric of a group ("acc:stem") is over no more than that. json NULL: nobody was asked, which is a
  * note. */
 void describe_check_items(const struct program *p, const cJSON *json, struct diag *diag);
+/* No stage may be allowed less memory ([run] memory) than its worker cannot do without: the fact
+ * `memory_least_bytes`, else `memory_bytes`. With machine_bytes (0: whatever machine), none may
+ * need more than that either. Errors. */
+void describe_check_memory(const struct program *p, const cJSON *json, double machine_bytes,
+                           struct diag *diag);
 
 #endif

@@ -10,6 +10,8 @@
 #define FAULTS_MAX      ((size_t)64)
 #define STDERR_SHOWN    120
 #define ANSWER_PROTOCOL 1
+#define USAGE_CODE      64 /* "I know no --describe" */
+#define GO_WITHOUT      "; mend the worker, or write `describe = false` in its stage"
 
 static void add_fault(struct answer_faults *faults, enum diag_level level, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
@@ -62,8 +64,11 @@ static void say_no_answer(const struct proc_result *r, struct answer_faults *fau
     last_words(&r->err, words);
     const char *colon = words[0] == '\0' ? "" : ": ";
     if (r->signal != 0) {
-        add_fault(faults, DIAG_ERROR, "--describe was ended by signal %d%s%s", r->signal, colon,
-                  words);
+        add_fault(faults, DIAG_ERROR, "--describe was ended by signal %d%s%s" GO_WITHOUT, r->signal,
+                  colon, words);
+    } else if (r->code != 0 && r->code != USAGE_CODE) {
+        add_fault(faults, DIAG_ERROR, "--describe failed with exit code %d%s%s" GO_WITHOUT, r->code,
+                  colon, words);
     } else {
         add_fault(faults, DIAG_WARNING,
                   "the worker does not describe itself (exit code %d%s%s): what it holds fixed and "
@@ -174,6 +179,13 @@ cJSON *answer_read(const struct proc_result *r, struct answer_faults *faults)
     }
     cJSON *out = take_members(answer, faults);
     cJSON_Delete(answer);
+    if (r->code != 0 && r->code != USAGE_CODE) {
+        char words[STDERR_SHOWN + 1];
+        last_words(&r->err, words);
+        add_fault(faults, DIAG_ERROR,
+                  "--describe printed an answer, and failed with exit code %d%s%s", r->code,
+                  words[0] == '\0' ? "" : ": ", words);
+    }
     struct strbuf text = STRBUF_INIT;
     if (json_canonical(out, &text, &err) != 0) {
         add_fault(faults, DIAG_ERROR, "--describe: %s", err.msg);

@@ -39,8 +39,9 @@ struct data_input { /* [data]: a pinned file or folder */
     struct place place;
 };
 
-struct stage_run {          /* [run] and [run.STAGE]: not locked */
-    int64_t memory_bytes;   /* 0: unset */
+struct stage_run {        /* [run] and [run.STAGE]: not locked */
+    int64_t memory_bytes; /* 0: unset */
+    struct place memory_place;
     int64_t crashes;        /* crash budget (default 3) */
     int64_t attempts;       /* all attempts (default 50) */
     int64_t deadline_ms[4]; /* by enum section of docs/interfaces.md: setup, step, checkpoint, eval;
@@ -65,6 +66,7 @@ struct stage {
     const cJSON *params; /* object, before `when` and $factor */
     const cJSON *when;   /* object factor -> level text -> params, or NULL */
     const cJSON *env;    /* object name -> string, or NULL */
+    bool describes;      /* its worker is asked with --describe; true unless said otherwise */
     bool sealed;         /* a counted measure reads its metrics */
     bool counted;        /* sealed, or a counted stage waits for it */
     struct stage_run run;

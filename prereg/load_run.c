@@ -28,13 +28,15 @@ static void load_ms(struct load *l, const struct toml_node *t, const char *key, 
     }
 }
 
-static void load_memory(struct load *l, const struct toml_node *t, int64_t *out)
+static void load_memory(struct load *l, const struct toml_node *t, struct stage_run *run)
 {
+    int64_t *out = &run->memory_bytes;
     struct err err;
     const struct toml_node *m = toml_member(t, "memory");
     if (m == NULL) {
         return;
     }
+    run->memory_place = load_place(m);
     if (m->kind == TOML_INTEGER) {
         (void)load_int(l, t, "memory", (int64_t[]){1, JSON_INT_MAX}, out);
     } else if (m->kind != TOML_STRING) {
@@ -59,7 +61,7 @@ static void load_deadlines(struct load *l, const struct toml_node *t, int64_t ou
 
 static void load_stage_keys(struct load *l, const struct toml_node *t, struct stage_run *run)
 {
-    load_memory(l, t, &run->memory_bytes);
+    load_memory(l, t, run);
     (void)load_int(l, t, "crashes", (int64_t[]){0, BUDGET_MAX}, &run->crashes);
     (void)load_int(l, t, "attempts", (int64_t[]){1, BUDGET_MAX}, &run->attempts);
     load_deadlines(l, t, run->deadline_ms);

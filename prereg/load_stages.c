@@ -62,11 +62,15 @@ static void load_env(struct load *l, struct stage *s, const struct toml_node *t)
 
 static void load_stage(struct load *l, const struct toml_node *t)
 {
-    static const char *const keys[] = {"after", "command", "threads", "params", "when", "env"};
+    static const char *const keys[] = {"after", "command", "threads", "params",
+                                       "when",  "env",     "describe"};
     struct program *p = l->p;
     struct stage *s = &p->stages[p->n_stages++];
-    *s = (struct stage){
-        .name = t->key, .threads = 1, .params = p->empty_object, .place = load_key_place(t)};
+    *s = (struct stage){.name = t->key,
+                        .threads = 1,
+                        .describes = true,
+                        .params = p->empty_object,
+                        .place = load_key_place(t)};
     load_check_keys(l, t, keys, ARRAY_LEN(keys));
     if (names_find((struct names){"key", RESERVED, ARRAY_LEN(RESERVED), sizeof(RESERVED[0])},
                    t->key) != INDEX_NONE) {
@@ -79,6 +83,7 @@ static void load_stage(struct load *l, const struct toml_node *t)
     s->params = params == NULL ? p->empty_object : params->json;
     s->when = when == NULL ? NULL : when->json;
     load_env(l, s, t);
+    (void)load_bool(l, t, "describe", &s->describes);
 }
 
 /* Indices of `after` as in the file's order of stages; sorting renumbers them. */

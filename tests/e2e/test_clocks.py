@@ -34,7 +34,9 @@ down = { prior = 0.4, title = "Down" }
 slots = 1
 """
 WORKER = """#!/usr/bin/env python3
-import json, os, time
+import json, os, sys, time
+if "--describe" in sys.argv:
+    sys.exit(64)
 with open(os.environ["PREREG_TASK"], encoding="utf-8") as f:
     task = json.load(f)
 while os.path.exists(task["params"]["hold"]):

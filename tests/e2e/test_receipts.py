@@ -292,7 +292,7 @@ def test_imported(place):
 KINDS_WORKER = """#!/usr/bin/env python3
 import json, os, sys, time
 if "--describe" in sys.argv:
-    sys.exit(1)
+    sys.exit(64)
 with open(os.environ["PREREG_TASK"], encoding="utf-8") as f:
     task = json.load(f)
 p, score = task["params"], {"value": 0.6, "n": 100}

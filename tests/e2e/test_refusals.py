@@ -121,6 +121,17 @@ def test_items(place):
         expect(any(line.startswith(grid + ":") and "60 items" in line and "scores 50" in line for line in said.splitlines()), said)
 
 
+def test_memory(place):
+    """[run] is not locked: less memory than a worker cannot do without is refused at submit, and before."""
+    grid = place.prepare("micro")
+    place.ctl("lock", grid)
+    place.edit(grid, "[run.train]\n", '[run.train]\nmemory = "1MiB"\n')
+    for run in (place.must(INVALID, "preregd", "submit", grid), place.ctl("check", grid, wanted=INVALID)):
+        expect('stage "train" needs at least' in run.stderr and "may use 1.0 MiB" in run.stderr and f"{grid}:" in run.stderr, run.stderr)
+    place.edit(grid, 'memory = "1MiB"', 'memory = "4GiB"')
+    place.ctl("check", grid)
+
+
 def test_absurd_programs(place):
     """10^6 cells, a factor without levels, a hole and a clash in the table, a floor under chance."""
     cases = {
@@ -257,6 +268,6 @@ def test_output_to_a_full_disk(place):
     equal(run.returncode, ANY, "exit code of a command whose output went nowhere")
 
 
-lab.main(test_usage, test_usage_json, test_which_program, test_no_daemon, test_bad_toml, test_items, test_absurd_programs,
+lab.main(test_usage, test_usage_json, test_which_program, test_no_daemon, test_bad_toml, test_items, test_memory, test_absurd_programs,
          test_wrong_things_in_the_way, test_init_does_not_overwrite, test_lock, test_two_daemons, test_state_of_another_version, test_socket,
          test_output_to_a_full_disk)

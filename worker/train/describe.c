@@ -54,6 +54,7 @@ static void describe_facts(const struct train_options *opt, const struct memory_
         description_param(d, cfg->experts > 0 ? "expert_ffn" : "ffn", (double)opt->solved_ffn);
     }
     description_fact(d, "memory_bytes", memory_most(need));
+    description_fact(d, "memory_least_bytes", memory_least(need));
     description_fact(d, "disk_bytes", sizeof(real) * total * (3.0 * CHECKPOINTS_ON_DISK + 1.0));
     description_seconds(d, START_SECONDS + flops *
                                                (tokens + evaluated_tokens(opt) / BACKWARD_FACTOR) /

@@ -205,6 +205,39 @@ static void test_items(void **state)
     }
 }
 
+/* SMALL_PROGRAM allows train 1 GiB, and score what there is. */
+static void test_memory(void **state)
+{
+    static const struct {
+        const char *script;
+        double machine;
+        const char *said; /* NULL: nothing */
+        unsigned line;
+    } cases[] = {
+        {"echo '{\"facts\":{\"memory_bytes\":1073741824}}'", 0, NULL, 0},
+        {"echo '{\"facts\":{\"memory_bytes\":1073741825}}'", 0,
+         "[run] memory: stage \"train\" needs at least 1024.1 MiB (at arch=dense) and may use "
+         "1024.0 MiB; allow more",
+         41},
+        {"echo '{\"facts\":{\"memory_bytes\":2e9,\"memory_least_bytes\":1e9}}'", 0, NULL, 0},
+        {"test $# = 3 && echo '{}' || echo '{\"facts\":{\"memory_bytes\":2097152}}'", 2097151,
+         "stage.score: needs at least 2.0 MiB (at arch=dense), and this machine has 2.0 MiB", 20},
+        {"echo '{}'", 1, NULL, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct answer a = ask(cases[i].script, 0);
+        assert_int_equal(a.diag.n_items, 0);
+        describe_check_memory(a.p, a.describe.json, cases[i].machine, &a.diag);
+        assert_int_equal(a.diag.n_errors, cases[i].said == NULL ? 0 : 1);
+        if (cases[i].said != NULL) {
+            assert_string_equal(a.diag.items[0].msg, cases[i].said);
+            assert_int_equal(a.diag.items[0].line, cases[i].line);
+        }
+        answer_release(&a);
+    }
+}
+
 static void test_answers(void **state)
 {
     (void)state;
@@ -217,6 +250,13 @@ static void test_answers(void **state)
          "stage.train: heads: does not divide width (at arch=dense)"},
         {"echo usage >&2; exit 64", DIAG_WARNING,
          "stage.train: the worker does not describe itself (exit code 64: usage)"},
+        {"echo 'ModuleNotFoundError: No module named torch' >&2; exit 1", DIAG_ERROR,
+         "stage.train: --describe failed with exit code 1: ModuleNotFoundError: No module named "
+         "torch; mend the worker, or write `describe = false` in its stage (at arch=dense)"},
+        {"echo 'unknown argument --describe' >&2; exit 2", DIAG_ERROR,
+         "stage.train: --describe failed with exit code 2: unknown argument --describe; "},
+        {"echo '{}'; exit 1", DIAG_ERROR,
+         "stage.train: --describe printed an answer, and failed with exit code 1 (at arch=dense)"},
         {"echo hello", DIAG_WARNING,
          "stage.train: the worker does not describe itself (exit code 0)"},
         {"echo '{\"metrics\":'", DIAG_ERROR, "stage.train: --describe prints no JSON: "},
@@ -244,6 +284,36 @@ static void test_answers(void **state)
         assert_int_equal(a.diag.items[0].line, a.p->stages[0].place.line);
         answer_release(&a);
     }
+}
+
+/* A stage that says so is not asked; the others are. */
+static void test_describe_false(void **state)
+{
+    (void)state;
+    char *folder = scratch_make();
+    struct describe d;
+    struct diag diag;
+    struct err err = {0};
+    char *whole = xstrdup(SMALL_PROGRAM);
+    char *at = strstr(whole, "[stage.score]\n");
+    assert_non_null(at);
+    at += strlen("[stage.score]\n");
+    char *with = xasprintf("%.*sdescribe = false\n%s", (int)(at - whole), whole, at);
+    free(scratch_write(folder, "worker.sh",
+                       "#!/bin/sh\ntest \"$1\" = --quick || exit 1\necho '{}'\n", 0700));
+    struct program *p = program_of(with, folder);
+    diag_init(&diag, "grid.toml");
+    assert_int_equal(describe_run(p, 0, &d, &diag, &err), 0);
+    assert_int_equal(diag.n_items, 0);
+    assert_int_equal(d.n_asked, 2);
+    assert_non_null(describe_find(d.json, p, 0, 0));
+    assert_null(describe_find(d.json, p, 0, 1));
+    describe_release(&d);
+    diag_release(&diag);
+    program_free(p);
+    free(with);
+    free(whole);
+    scratch_remove(folder);
 }
 
 /* What all conditions share is said once, and nothing stays in the temporary folder. */
@@ -282,6 +352,8 @@ int main(void)
         cmocka_unit_test(test_said_once),
         cmocka_unit_test(test_no_worker),
         cmocka_unit_test(test_environment_of_a_run),
+        cmocka_unit_test(test_describe_false),
+        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
