@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "worker/eval/item_private.h"
+#include "worker/eval/pytext.h"
 
 static bool fits(const struct task_form *form, const cJSON *record)
 {
@@ -145,32 +146,83 @@ static int take_options(struct item_set *set, const struct task_form *form,
     return 0;
 }
 
-/* A number, or a text of digits, is the index; another text is the right choice itself. */
+/* The place of the choice that is the text; SIZE_MAX: none is. */
+static size_t find_choice(const struct item *it, const char *text)
+{
+    for (size_t i = 0; i < it->n_options; i++)
+        if (strcmp(it->options[i], text) == 0)
+            return i;
+    return SIZE_MAX;
+}
+
+/* The place of the choice that is the text but for white space at its ends; SIZE_MAX: none is. */
+static size_t find_bare_choice(const struct item *it, const char *text)
+{
+    const size_t n = strlen(text);
+    for (size_t i = 0; i < it->n_options; i++) {
+        const char *option = it->options[i] + pytext_lstrip(it->options[i], strlen(it->options[i]));
+        if (pytext_rstrip(option, strlen(option)) == n && strncmp(option, text, n) == 0)
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+/* Digits that are also the text of a choice: both readings, and how to write each. */
+static int refuse_two_readings(const struct task_form *form, const struct template_input *in,
+                               const struct item *it, size_t choice, int64_t index, struct err *err)
+{
+    const char *path =
+        form->options.n_values == 0 ? template_path(in->arena, form->options.values[0]) : NULL;
+    const char *by_text =
+        template_with_filter(in->arena, form->gold,
+                             arena_printf(in->arena, "index(%s)", path == NULL ? "CHOICES" : path));
+    const char *by_index = template_with_filter(in->arena, form->gold, "integer");
+    const char *at = index >= 0 && index < (int64_t)it->n_options ? it->options[index] : NULL;
+    return err_set(err, ERR_SYNTAX,
+                   "gold '%.20s' is choice %zu as a text and %s%.20s%s as an index: write %s for "
+                   "the text, %s for the index",
+                   it->options[choice], choice, at == NULL ? "no choice" : "'",
+                   at == NULL ? "" : at, at == NULL ? "" : "'",
+                   by_text == NULL ? "{COLUMN|index(CHOICES)}" : by_text,
+                   by_index == NULL ? "{COLUMN|integer}" : by_index);
+}
+
+static int gold_of_text(const struct task_form *form, const struct template_input *in,
+                        struct item *it, struct value *v, struct err *err)
+{
+    struct err none;
+    const bool digits = text_to_int(v->text, INT64_MIN, INT64_MAX, &v->number, &none) == 0;
+    const size_t choice = digits ? find_bare_choice(it, v->text) : find_choice(it, v->text);
+    /* Digits that the task itself has, as "gold": "0", are never anything but an index. */
+    if (digits && choice != SIZE_MAX && !template_is_constant(form->gold))
+        return refuse_two_readings(form, in, it, choice, v->number, err);
+    if (digits)
+        v->kind = VALUE_NUMBER;
+    else if (choice == SIZE_MAX)
+        return err_set(err, ERR_SYNTAX, "gold is '%.40s', which is none of the choices", v->text);
+    else
+        v->number = (int64_t)choice;
+    return 0;
+}
+
+/* A number is the index. A text is the right choice itself, or an index in digits; a text that may
+ * be either is refused. */
 static int take_gold(const struct task_form *form, const struct template_input *in, struct item *it,
                      struct err *err)
 {
     struct value v = {0};
-    struct err none;
     int rc = template_fill(form->gold, in, &v, err);
+    if (rc == 0 && v.kind == VALUE_LIST)
+        rc = err_set(err, ERR_SYNTAX, "gold is a list");
+    if (rc == 0 && v.kind == VALUE_TEXT)
+        rc = gold_of_text(form, in, it, &v, err);
     if (rc != 0)
         return rc;
-    if (v.kind == VALUE_LIST)
-        return err_set(err, ERR_SYNTAX, "gold is a list");
-    if (v.kind == VALUE_TEXT && text_to_int(v.text, INT64_MIN, INT64_MAX, &v.number, &none) != 0) {
-        for (size_t i = 0; i < it->n_options; i++) {
-            if (strcmp(it->options[i], v.text) == 0) {
-                it->gold = i;
-                it->gold_is_text = true;
-                return 0;
-            }
-        }
-        return err_set(err, ERR_SYNTAX, "gold is '%.40s', which is none of the choices", v.text);
-    }
     if (v.number < 0 || v.number >= (int64_t)it->n_options)
         return err_set(err, ERR_SYNTAX, "gold is %lld, but there are %zu choices",
                        (long long)v.number, it->n_options);
     it->gold = (size_t)v.number;
-    it->gold_is_text = form->gold_is_text;
+    it->gold_is_text = v.kind == VALUE_TEXT || form->gold_is_text;
     return 0;
 }
 

@@ -63,6 +63,29 @@ const char *template_source(const struct template *t)
     return t->source;
 }
 
+bool template_is_constant(const struct template *t)
+{
+    for (const struct template_part *p = t->parts; p != NULL; p = p->next)
+        if (p->path != NULL)
+            return false;
+    return true;
+}
+
+const char *template_with_filter(struct arena *arena, const struct template *t, const char *filter)
+{
+    const size_t len = strlen(t->source);
+    if (t->parts == NULL || t->parts->path == NULL || t->parts->next != NULL)
+        return NULL;
+    return arena_printf(arena, "%.*s|%s}", (int)len - 1, t->source, filter);
+}
+
+const char *template_path(struct arena *arena, const struct template *t)
+{
+    if (t->parts == NULL || t->parts->path == NULL || t->parts->next != NULL)
+        return NULL;
+    return arena_strndup(arena, t->source + 1, strcspn(t->source + 1, " |}"));
+}
+
 static void each_column(const struct template_step *path,
                         void (*column)(void *self, const char *name), void *self)
 {

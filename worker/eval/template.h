@@ -48,6 +48,13 @@ struct template_input {
 int template_compile(struct arena *arena, const char *source, const struct template **out,
                      struct err *err) MUST_CHECK;
 const char *template_source(const struct template *t);
+/* Whether it reads no column at all. */
+bool template_is_constant(const struct template *t);
+/* For messages: the source of a template that is one column alone with another filter behind it;
+ * NULL for any other template. */
+const char *template_with_filter(struct arena *arena, const struct template *t, const char *filter);
+/* For messages: the column of a template that is one column alone, without its filters; else NULL. */
+const char *template_path(struct arena *arena, const struct template *t);
 /* Calls `column` for each column the template reads, without {@group}. */
 void template_each_column(const struct template *t, void (*column)(void *self, const char *name),
                           void *self);

@@ -193,7 +193,7 @@ static int number(const char *s, const struct filter_args *args, struct strbuf *
     int64_t n = 0;
     (void)args;
     if (text_to_int(s, -(1LL << 53), 1LL << 53, &n, err) != 0)
-        return err_set(err, ERR_SYNTAX, "'%.40s' is no whole number", s);
+        return err_set(err, ERR_SYNTAX, "'%.40s' is not a whole number", s);
     strbuf_addf(out, "%lld", (long long)n);
     return 0;
 }
@@ -233,6 +233,7 @@ static const struct filter filters[] = {
     {"map", 2, FILTER_ARGS_MAX, false, false, true, map},
     {"map_end", 2, FILTER_ARGS_MAX, false, false, true, map_end},
     {"index", 1, FILTER_ARGS_MAX, true, true, false, index_of},
+    {.name = "integer", .numbers = true, .apply = number},
     {.name = "number", .numbers = true, .apply = number},
     {.name = "hellaswag_clean", .apply = hellaswag_clean},
     {.name = "wikitext_detokenize", .apply = wikitext_detokenize},

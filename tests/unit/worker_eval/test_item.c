@@ -134,6 +134,68 @@ static void test_bad_lines(void **state)
     }
 }
 
+/* Sums in a task of one's own: "choices" and "gold" are the two holes. */
+static const char sums[] = "{\"task\":\"sums\",\"kind\":\"choice\",\"metrics\":[\"acc\"],"
+                           "\"forms\":[{\"context\":\"{q}\",\"choices\":%s,\"gold\":\"%s\"}]}";
+
+static int read_sum(const char *choices, const char *gold, const char *answer, size_t *place,
+                    struct err *err)
+{
+    struct task_spec *spec = NULL;
+    struct item_set set;
+    char *task = xasprintf(sums, choices, gold);
+    char *line =
+        xasprintf("{\"q\":\"2-2 =\",\"options\":[\"2\",\"0\",\"1\"],\"answer\":%s}\n", answer);
+    item_set_init(&set);
+    assert_int_equal(task_spec_parse(task, strlen(task), "sums.json", &spec, err), 0);
+    int rc = item_set_parse_jsonl(&set, spec, line, strlen(line), err);
+    *place = rc == 0 ? set.items[0].gold : SIZE_MAX;
+    item_set_release(&set);
+    task_spec_free(spec);
+    free(line);
+    free(task);
+    return rc;
+}
+
+static void test_digits_that_are_a_choice(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *choices;
+        const char *gold;
+        const char *answer;
+        size_t place; /* SIZE_MAX: refused */
+        const char *why[3];
+    } cases[] = {
+        {"\"{options}\"",
+         "{answer}",
+         "\"0\"",
+         SIZE_MAX,
+         {"gold '0' is choice 1 as a text and '2' as an index", "{answer|index(options)}",
+          "{answer|integer}"}},
+        /* no index, and still not taken as the text: the next record's may be one */
+        {"\"{options}\"", "{answer|strip}", "\"2\"", SIZE_MAX, {"{answer|strip|integer}"}},
+        {"\"{options|prefix(' ')}\"", "{answer}", "\"0\"", SIZE_MAX, {"{answer|index(options)}"}},
+        {"[\"{options[0]}\",\"{options[1]}\"]", "{answer}", "\"0\"", SIZE_MAX, {"index(CHOICES)"}},
+        {"\"{options}\"", "{answer|index(options)}", "\"0\"", 1, {NULL}},
+        {"\"{options}\"", "{answer|integer}", "\"0\"", 0, {NULL}},
+        {"\"{options}\"", "{answer}", "0", 0, {NULL}},
+        {"\"{options}\"", "0", "\"x\"", 0, {NULL}},
+        {"[\"{q}\",\"b\"]", "{answer}", "\"1\"", 1, {NULL}},
+        {"[\"{q}\",\"b\"]", "{answer}", "\"b\"", 1, {NULL}},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct err err = {0};
+        size_t place = 0;
+        int rc = read_sum(cases[i].choices, cases[i].gold, cases[i].answer, &place, &err);
+        assert_int_equal(rc, cases[i].place == SIZE_MAX ? ERR_SYNTAX : 0);
+        assert_int_equal(place, cases[i].place);
+        for (size_t k = 0; k < 3 && cases[i].why[k] != NULL; k++)
+            if (strstr(err.msg, cases[i].why[k]) == NULL)
+                fail_msg("'%s' does not say '%s'", err.msg, cases[i].why[k]);
+    }
+}
+
 static void test_mmlu(void **state)
 {
     (void)state;
@@ -245,8 +307,11 @@ static void test_public_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms),        cmocka_unit_test(test_bad_lines),
-        cmocka_unit_test(test_mmlu),         cmocka_unit_test(test_drawn_examples),
+        cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_bad_lines),
+        cmocka_unit_test(test_digits_that_are_a_choice),
+        cmocka_unit_test(test_mmlu),
+        cmocka_unit_test(test_drawn_examples),
         cmocka_unit_test(test_public_files),
     };
     return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
