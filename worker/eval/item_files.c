@@ -139,6 +139,27 @@ static char *with_split(const char *pattern, const char *split)
     return strbuf_detach(&out);
 }
 
+/* Data are pinned as one entry, so nothing beside it is read: neither by name nor by a link.
+ * `pattern` is a file of the folder, the split filled in; what is not there is not refused. */
+static int hold_inside(const struct item_source *src, const char *pattern, struct err *err)
+{
+    if (!path_stays_inside(pattern))
+        return err_set(err, ERR_SYNTAX, "split '%.60s': '%.80s' leaves the folder %s", src->split,
+                       pattern, src->path);
+    char *path = path_join(src->path, pattern);
+    char *root = realpath(src->path, NULL);
+    char *real = realpath(path, NULL);
+    const size_t n = root == NULL ? 0 : strlen(root);
+    int rc = 0;
+    if (root != NULL && real != NULL && n > 1 && (strncmp(real, root, n) != 0 || real[n] != '/'))
+        rc = err_set(err, ERR_SYNTAX, "%s: a link that leads out of %s; copy the file into it",
+                     path, src->path);
+    free(path);
+    free(root);
+    free(real);
+    return rc;
+}
+
 /* A file name and the pattern it is compared with: what stands for <group>. */
 static bool match_group(const char *name, const char *pattern, struct strbuf *group)
 {
@@ -220,11 +241,15 @@ static int take_groups(struct item_reader *r, const char *pattern, const struct 
     for (size_t i = 0; rc == 0 && i < names.n; i++) {
         if (!match_group(names.names[i], path_name(pattern), &group))
             continue;
+        char *name = path_join(folder_pattern, names.names[i]);
         char *file = path_join(folder, names.names[i]);
         *found = true;
         r->group = group.buf;
-        rc = take_group(r, file, src, err);
+        rc = hold_inside(src, name, err);
+        if (rc == 0)
+            rc = take_group(r, file, src, err);
         free(file);
+        free(name);
     }
     if (rc == 0 && *found && !src->may_lack_groups && (rc = check_whole(r, first, err)) != 0)
         err_wrap(err, "%s", folder);
@@ -245,7 +270,10 @@ static int take_folder(struct item_reader *r, const struct item_source *src, str
         char *pattern = with_split(r->spec->files[i], src->split);
         char *file = path_join(src->path, pattern);
         strbuf_addf(&tried, "%s%s", i == 0 ? "" : ", ", pattern);
-        if (groups) {
+        rc = hold_inside(src, pattern, err);
+        if (rc != 0) {
+            found = true;
+        } else if (groups) {
             rc = take_groups(r, pattern, src, &found, err);
         } else if (file_kind_at(file) == FILE_REGULAR) {
             found = true;

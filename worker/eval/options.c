@@ -1,5 +1,6 @@
 #include "worker/eval/options.h"
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "worker/eval/bootstrap.h"
@@ -36,6 +37,16 @@ static void read_task_name(struct params *p, const struct task *task, struct eva
         params_fault(p, "task_file", "%s", err.msg);
 }
 
+/* A split is a part of a file's name in the data's folder, and nothing outside is pinned. */
+static const char *read_split(struct params *p, const char *key, const char *fallback)
+{
+    const char *split = params_string(p, key, fallback);
+    if (params_has(p, key) && !path_stays_inside(split))
+        params_fault(p, key, "'%.60s' leaves the folder of the data; expected a name, as '%s'",
+                     split, fallback);
+    return split;
+}
+
 static void read_data(struct params *p, const struct task *task, struct eval_options *o)
 {
     const char *name = params_string(p, "data", o->spec == NULL ? NULL : o->spec->name);
@@ -52,9 +63,9 @@ static void read_data(struct params *p, const struct task *task, struct eval_opt
         params_fault(p, "second_key", "tasks of kind %s have no choices",
                      task_kind_name(o->spec->kind));
     find_data(p, task, "fewshot_data", params_string(p, "fewshot_data", NULL), &o->fewshot_data);
-    o->split = params_string(p, "split", o->spec == NULL ? "test" : o->spec->split);
+    o->split = read_split(p, "split", o->spec == NULL ? "test" : o->spec->split);
     o->fewshot_split =
-        params_string(p, "fewshot_split", o->spec == NULL ? "train" : o->spec->fewshot_split);
+        read_split(p, "fewshot_split", o->spec == NULL ? "train" : o->spec->fewshot_split);
 }
 
 /* A list of names, of which `choose` makes the task a part of itself. */

@@ -203,7 +203,7 @@ static void check_files(struct task_spec *spec, struct params *p)
         const bool csv = len > 4 && strcmp(file + len - 4, ".csv") == 0;
         if (!jsonl && !csv)
             params_fault(p, "files", "'%s' ends neither in .jsonl nor in .csv", file);
-        if (file[0] == '/' || strstr(file, "..") != NULL)
+        if (!path_stays_inside(file))
             params_fault(p, "files", "'%s' leaves the folder", file);
         const char *group = strstr(file, SPEC_MARK_GROUP);
         if (grouped != (group != NULL))
@@ -213,10 +213,19 @@ static void check_files(struct task_spec *spec, struct params *p)
     }
 }
 
+static const char *keep_split(struct task_spec *spec, struct params *p, const char *key,
+                              const char *fallback)
+{
+    const char *split = keep_text(spec, p, key, fallback);
+    if (!path_stays_inside(split))
+        params_fault(p, key, "'%.60s' leaves the folder", split);
+    return split;
+}
+
 static void read_data(struct task_spec *spec, struct params *p)
 {
-    spec->split = keep_text(spec, p, "split", "test");
-    spec->fewshot_split = keep_text(spec, p, "fewshot_split", "train");
+    spec->split = keep_split(spec, p, "split", "test");
+    spec->fewshot_split = keep_split(spec, p, "fewshot_split", "train");
     spec_read_texts(spec, p, "files", &spec->files, &spec->n_files);
     spec_read_texts(spec, p, "columns", &spec->columns, &spec->n_columns);
     check_files(spec, p);

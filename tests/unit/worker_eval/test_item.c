@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -196,6 +197,49 @@ static void test_digits_that_are_a_choice(void **state)
     }
 }
 
+/* Data are pinned as one folder: no word of a task and no link leads to a file beside it. */
+static void test_nothing_outside_the_folder(void **state)
+{
+    (void)state;
+    static const char line[] = "{\"query\":\"q\",\"choices\":[\"a\",\"b\"],\"gold\":1}\n";
+    static const char row[] = "Who?,a,b,c,d,C\n";
+    static const struct {
+        const char *task;
+        const char *split;
+        const char *why; /* NULL: read */
+    } cases[] = {
+        {"choices", "test", NULL},
+        {"choices", "../outside", "'../outside.jsonl' leaves the folder pinned"},
+        {"choices", "deep/../../outside", "leaves the folder pinned"},
+        {"choices", "within", NULL}, /* a link to a file of the folder */
+        {"choices", "linked", "pinned/linked.jsonl: a link that leads out of pinned"},
+        {"choices", "deep/linked", "a link that leads out of pinned"},
+        {"mmlu", "..", "leaves the folder pinned"},
+        {"mmlu", "folder", "pinned/folder/virology_folder.csv: a link that leads out of pinned"},
+        {"mmlu", "file", "pinned/file/virology_file.csv: a link that leads out of pinned"},
+    };
+    scratch_write("outside.jsonl", line);
+    scratch_write("outside/virology_folder.csv", row);
+    scratch_write("pinned/test.jsonl", line);
+    scratch_write("pinned/file/x.txt", "");
+    assert_int_equal(symlink("test.jsonl", "pinned/within.jsonl"), 0);
+    assert_int_equal(symlink("../outside.jsonl", "pinned/linked.jsonl"), 0);
+    assert_int_equal(symlink("..", "pinned/deep"), 0);
+    assert_int_equal(symlink("outside.jsonl", "linked.jsonl"), 0);
+    assert_int_equal(symlink("../outside", "pinned/folder"), 0);
+    assert_int_equal(symlink("../../outside/virology_folder.csv", "pinned/file/virology_file.csv"),
+                     0);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct item_set set;
+        struct err err = {0};
+        int rc = shipped_read(&set, cases[i].task, "pinned", cases[i].split, &err);
+        assert_int_equal(rc, cases[i].why == NULL ? 0 : ERR_SYNTAX);
+        if (rc != 0 && strstr(err.msg, cases[i].why) == NULL)
+            fail_msg("'%s' does not say '%s'", err.msg, cases[i].why);
+        item_set_release(&set);
+    }
+}
+
 static void test_mmlu(void **state)
 {
     (void)state;
@@ -310,6 +354,7 @@ int main(void)
         cmocka_unit_test(test_forms),
         cmocka_unit_test(test_bad_lines),
         cmocka_unit_test(test_digits_that_are_a_choice),
+        cmocka_unit_test(test_nothing_outside_the_folder),
         cmocka_unit_test(test_mmlu),
         cmocka_unit_test(test_drawn_examples),
         cmocka_unit_test(test_public_files),

@@ -196,6 +196,8 @@ static const struct {
     {HEAD FORM ",\"description\":\"{\"}", "description: column 2"},
     {HEAD FORM ",\"files\":[\"a.txt\"]}", "files: 'a.txt' ends neither in .jsonl nor in .csv"},
     {HEAD FORM ",\"files\":[\"../a.jsonl\"]}", "files: '../a.jsonl' leaves the folder"},
+    {HEAD FORM ",\"split\":\"../a\"}", "split: '../a' leaves the folder"},
+    {HEAD FORM ",\"fewshot_split\":\"/a\"}", "fewshot_split: '/a' leaves the folder"},
     {HEAD FORM ",\"files\":[\"<group>.csv\",\"a.csv\"]}", "files: all have <group> in them"},
     {HEAD FORM ",\"files\":[\"<group>/a.csv\"]}", "files: '<group>/a.csv': <group> is part of"},
     {HEAD FORM ",\"columns\":[\"q\",\"gg\"]}",
