@@ -53,7 +53,8 @@ bool template_is_constant(const struct template *t);
 /* For messages: the source of a template that is one column alone with another filter behind it;
  * NULL for any other template. */
 const char *template_with_filter(struct arena *arena, const struct template *t, const char *filter);
-/* For messages: the column of a template that is one column alone, without its filters; else NULL. */
+/* For messages: the column of a template that is one column alone, without its filters; else NULL.
+ */
 const char *template_path(struct arena *arena, const struct template *t);
 /* Calls `column` for each column the template reads, without {@group}. */
 void template_each_column(const struct template *t, void (*column)(void *self, const char *name),
