@@ -39,7 +39,8 @@ static int prepare(const struct ctl_options *o, cJSON **answer, struct err *err)
     struct proof proof;
     cJSON *params = json_object();
     char *path = path_absolute(NULL, o->args[0]);
-    int rc = proof_run(o->args[0], o->no_run, &proof, err);
+    const struct trust_ask trust = {.state = o->state, .run = o->run};
+    int rc = proof_run(o->args[0], o->no_run ? NULL : &trust, &proof, err);
     if (rc != 0 || o->no_run) {
         diag_print(&proof.diag, stderr);
     }

@@ -102,7 +102,8 @@ int cmd_check(const struct ctl_options *o, enum exit_code *code, struct err *err
 {
     struct proof proof;
     *code = EXIT_OK;
-    int rc = proof_run(o->args[0], o->no_run, &proof, err);
+    const struct trust_ask trust = {.state = o->state, .run = o->run};
+    int rc = proof_run(o->args[0], o->no_run ? NULL : &trust, &proof, err);
     if (rc != 0 && rc != ERR_INVALID) {
         proof_release(&proof);
         return rc;

@@ -149,7 +149,8 @@ int cmd_lock(const struct ctl_options *o, enum exit_code *code, struct err *err)
     if (o->verify) {
         return lock_say_verified(o, err);
     }
-    int rc = proof_run(o->args[0], false, &proof, err);
+    const struct trust_ask trust = {.state = o->state, .run = o->run};
+    int rc = proof_run(o->args[0], &trust, &proof, err);
     if (!o->json && (rc == 0 || rc == ERR_INVALID)) { /* else it is said once, as the error */
         diag_print(&proof.diag, stderr);
     }

@@ -15,9 +15,11 @@ const struct ctl_command ctl_commands[] = {
      "follows\n"
      "from the plan before there is any data: the table's totality, which outcomes can fire, the\n"
      "floors against chance, what is held fixed, how long it takes.\n"
-     "With --no-run no worker is executed. --explain prints the table row by\n"
+     "A worker of the program's own is executed after a question on the terminal, or with --run;\n"
+     "what was run before is not asked again. With --no-run no worker is executed. --explain "
+     "prints the table row by\n"
      "row, with what can reach each, and says what each line means.",
-     CTL_JSON | CTL_NO_RUN | CTL_EXPLAIN, 1, 1, cmd_check},
+     CTL_JSON | CTL_RUN | CTL_NO_RUN | CTL_EXPLAIN, 1, 1, cmd_check},
     {"lock", "GRID.TOML", "check a program and write its lock",
      "Writes GRID.TOML.lock: every value that can influence the answer, the digests of data and\n"
      "workers, and the root digest over them; the git commit, if any. A lock of another root "
@@ -28,7 +30,7 @@ const struct ctl_command ctl_commands[] = {
      "request beside it. --verify writes nothing: does the lock that is there fit the program, "
      "who\n"
      "signed it, and what does the authority's answer GRID.TOML.lock.tsr say? (docs/locks.md)",
-     CTL_JSON | CTL_REPLACE | CTL_KEY | CTL_SIGNERS | CTL_STAMP, 1, 1, cmd_lock},
+     CTL_JSON | CTL_RUN | CTL_REPLACE | CTL_KEY | CTL_SIGNERS | CTL_STAMP, 1, 1, cmd_lock},
     {"status", "[PROGRAM]", "what runs, what waits and why, how long it takes",
      "The grid of cells and stages, one line of counts, the time left for all that is left, and\n"
      "why anything is not running; without PROGRAM of all. --watch draws it again until the "
@@ -66,7 +68,8 @@ const struct ctl_command ctl_commands[] = {
      "of access that it knows, and chains the difference to the lock. Needs --reason; --dry-run\n"
      "only shows it. What is sealed for good is refused by name: that is a new program\n"
      "(supersedes).",
-     CTL_JSON | CTL_REASON | CTL_PROGRAM | CTL_KEY | CTL_NO_RUN | CTL_DRY_RUN, 1, 1, cmd_amend},
+     CTL_JSON | CTL_REASON | CTL_PROGRAM | CTL_KEY | CTL_RUN | CTL_NO_RUN | CTL_DRY_RUN, 1, 1,
+     cmd_amend},
     {"diff", "[PROGRAM|GRID.TOML]", "a program against its lock and every amendment",
      "Every amendment with its time, level, reason and signature; of a file also what is neither\n"
      "locked nor amended. Reads the state folder; needs no daemon. --program says which one an\n"

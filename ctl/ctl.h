@@ -34,6 +34,7 @@ enum ctl_option {
     CTL_TEMPLATE = 1 << 15, /* --template, --list */
     CTL_OUT = 1 << 16,      /* --out */
     CTL_RERUN = 1 << 17,    /* --stage, --keep */
+    CTL_RUN = 1 << 18,      /* --run */
 };
 
 #define CTL_DRY_RUN (1U << 20) /* --dry-run */
@@ -60,6 +61,7 @@ struct ctl_options {
     bool watch;
     bool follow;
     bool no_run;
+    bool run; /* what the program names may be executed without asking */
     bool explain;
     bool kill;
     bool replace;

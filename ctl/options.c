@@ -31,6 +31,7 @@ enum {
     OPT_LIST,
     OPT_STAGE,
     OPT_KEEP,
+    OPT_RUN,
 };
 
 struct option_row {
@@ -48,6 +49,7 @@ static const struct option_row option_rows[] = {
     {"follow", 'f', NULL, CTL_FOLLOW, "print what comes until the attempt ends"},
     {"lines", 'n', "N", CTL_LINES, "at most N last lines (default 40)"},
     {"attempt", OPT_ATTEMPT, "N", CTL_LINES, "attempt N instead of the newest"},
+    {"run", OPT_RUN, NULL, CTL_RUN, "execute the program's own workers without asking"},
     {"no-run", OPT_NO_RUN, NULL, CTL_NO_RUN, "execute no worker"},
     {"explain", OPT_EXPLAIN, NULL, CTL_EXPLAIN,
      "print every row with what can reach it, and what each line means"},
@@ -141,6 +143,7 @@ static int apply(struct ctl_options *o, int value, const char *operand, struct e
     case OPT_INTERVAL: return set_interval(operand, &o->interval_ms, err);
     case OPT_STATE: o->state = operand; return 0;
     case OPT_NO_RUN: o->no_run = true; return 0;
+    case OPT_RUN: o->run = true; return 0;
     case OPT_EXPLAIN: o->explain = true; return 0;
     case OPT_KILL: o->kill = true; return 0;
     case OPT_REPLACE: o->replace = true; return 0;

@@ -19,12 +19,17 @@ static cJSON *diag_json(const struct diag *diag)
     return list;
 }
 
-static int prove(struct proof *proof, bool no_run, struct err *err)
+static int prove(struct proof *proof, const struct trust_ask *trust, struct err *err)
 {
+    const bool no_run = trust == NULL;
     const struct program *p = proof->program;
     program_check_files(p, &proof->diag);
     if (!no_run && proof->diag.n_errors == 0) {
-        int rc = describe_run(p, 0, &proof->describe, &proof->diag, err);
+        int rc = trust_commands(trust, p, err);
+        if (rc != 0) {
+            return rc;
+        }
+        rc = describe_run(p, 0, &proof->describe, &proof->diag, err);
         proof->described = true;
         if (rc != 0) {
             return err_wrap(err, "ask the workers");
@@ -44,7 +49,7 @@ static int prove(struct proof *proof, bool no_run, struct err *err)
     return rc == ERR_INVALID ? 0 : rc;
 }
 
-int proof_run(const char *path, bool no_run, struct proof *out, struct err *err)
+int proof_run(const char *path, const struct trust_ask *trust, struct proof *out, struct err *err)
 {
     *out = (struct proof){0};
     diag_init(&out->diag, path);
@@ -52,7 +57,7 @@ int proof_run(const char *path, bool no_run, struct proof *out, struct err *err)
     if (rc != 0) {
         return rc;
     }
-    rc = prove(out, no_run, err);
+    rc = prove(out, trust, err);
     return rc == 0 ? diag_result(&out->diag, err) : rc;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/diag.h"
 #include "base/err.h"
+#include "ctl/trust.h"
 #include "prereg/describe.h"
 #include "prereg/program.h"
 #include "truthtable/check.h"
@@ -25,8 +26,10 @@ struct proof {
 };
 
 /* 0 when there is no error in diag; ERR_INVALID when there is; other codes when a file cannot be
- * read or the machine fails. `no_run`: executes no worker. Always valid to release. */
-int proof_run(const char *path, bool no_run, struct proof *out, struct err *err) MUST_CHECK;
+ * read or the machine fails, ERR_REFUSED when what it executes may not run (ctl/trust.h). `trust`
+ * NULL: executes no worker. Always valid to release. */
+int proof_run(const char *path, const struct trust_ask *trust, struct proof *out,
+              struct err *err) MUST_CHECK;
 void proof_release(struct proof *proof);
 
 /* {"ok","program","diagnostics":[…],"proof":{…}}; the caller deletes it. */

@@ -58,7 +58,7 @@ class Lab:
         for name in WORKERS:
             shutil.copy2(os.path.join(workers, name), self.bin)
         self.env = {**os.environ, "PREREGD_STATE": self.state, "PREREGD_BIN": self.bin, "LC_ALL": "C.UTF-8",
-                    "OPENBLAS_NUM_THREADS": "1", "NO_COLOR": "1"}
+                    "OPENBLAS_NUM_THREADS": "1", "NO_COLOR": "1", "PREREGD_RUN": "1"}
         self.env.pop("CI", None)
 
     def __enter__(self):

@@ -1,0 +1,3 @@
+#!/bin/sh
+touch HERE/ran
+exit 64

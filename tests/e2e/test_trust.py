@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""What check and lock may execute: nothing of a program's own before its owner said so, and what was said is remembered."""
+
+import os
+import pty
+import select
+import subprocess
+import time
+
+import lab
+from lab import ANY, OK, equal, expect
+
+SECONDS = 120  # a limit against hanging
+
+
+def worker(place, grid):
+    """A worker of the program's own, and the file that it makes when it is executed."""
+    ran = place.path("ran")
+    place.write("micro/w.sh", f"#!/bin/sh\ntouch {ran}\nexit 64\n", 0o755)
+    place.edit(grid, '["prereg-train"]', '["./w.sh"]')
+    return ran
+
+
+def alone(place):
+    """The environment of somebody who has said nothing."""
+    return {k: v for k, v in place.env.items() if k != "PREREGD_RUN"}
+
+
+def on_terminal(place, answer, *arguments):
+    """(exit code, what was on the terminal) of a command whose question is answered."""
+    ours, its = pty.openpty()
+    child = subprocess.Popen([os.path.join(place.bin, "preregctl"), *arguments], cwd=place.folder, env=alone(place), stdin=its,
+                             stdout=its, stderr=its, start_new_session=True)
+    os.close(its)
+    text, asked, end = b"", False, time.monotonic() + SECONDS
+    try:
+        while time.monotonic() < end:
+            if not select.select([ours], [], [], 1)[0]:
+                continue
+            try:
+                piece = os.read(ours, 4096)
+            except OSError:  # the other end is closed
+                break
+            text += piece
+            if not asked and b"[y/N]" in text:
+                os.write(ours, answer.encode() + b"\n")
+                asked = True
+            if not piece:
+                break
+        return child.wait(SECONDS), text.decode(errors="replace")
+    finally:
+        child.kill()
+        child.wait()
+        os.close(ours)
+
+
+def test_terminal(place):
+    grid = place.prepare("micro")
+    ran = worker(place, grid)
+    code, text = on_terminal(place, "n", "check", grid)
+    equal(code, ANY, f"check, answered with no: {text}")
+    expect("stage.train: ./w.sh" in text and "nothing was executed" in text, text)
+    expect(not os.path.exists(ran), "a worker was executed although the answer was no")
+    place.must(ANY, "preregctl", "check", grid, env=alone(place))
+    expect(not os.path.exists(ran), "a worker was executed without a terminal")
+    code, text = on_terminal(place, "y", "check", grid)
+    expect(os.path.exists(ran), f"the worker was not executed although the answer was yes: {text}")
+    os.remove(ran)
+    place.run("preregctl", "check", grid, env=alone(place))
+    expect(os.path.exists(ran), "what was run before is asked again")
+
+
+def test_escapes(place):
+    """What a stranger wrote reaches the terminal as text."""
+    grid = place.prepare("micro")
+    place.edit(grid, '["prereg-train"]', '["prereg-train", "\\u001b]0;owned\\u0007\\u001b[8m"]')
+    run = place.must(ANY, "preregctl", "lock", grid, env=alone(place))
+    expect("\x1b" not in run.stderr and "\x07" not in run.stderr, repr(run.stderr))
+    code, text = on_terminal(place, "n", "lock", grid)
+    equal(code, ANY, "lock, answered with no")
+    expect("\x1b]" not in text and "\x07" not in text, repr(text))
+
+
+def test_bundled(place):
+    """Our workers need no question; what makes them run something else does."""
+    grid = place.prepare("micro")
+    place.must(OK, "preregctl", "check", grid, env=alone(place))
+    place.must(OK, "preregctl", "lock", grid, env=alone(place))
+    expect(not os.path.exists(os.path.join(place.state, "known-commands")), "bundled workers are in the list")
+    for name, old, new in (("env", "[stage.train.params]", '[stage.train.env]\nLD_PRELOAD = "/tmp/x.so"\n[stage.train.params]'),
+                           ("other", '["prereg-train"]', '["sh", "-c", "exit 64"]'),
+                           ("script", '["prereg-train"]', '["prereg-python", "grid.toml"]'),
+                           ("namesake", '["prereg-train"]', '["./prereg-train"]')):
+        grid = place.prepare("micro", place.path(name))
+        place.write(f"{name}/prereg-train", "#!/bin/sh\nexit 64\n", 0o755)
+        place.edit(grid, old, new)
+        for command in ("check", "lock"):
+            run = place.must(ANY, "preregctl", command, grid, env=alone(place))
+            expect("was never run here by you" in run.stderr and "--run" in run.stderr, f"{name}: {run.stderr}")
+    place.must(OK, "preregctl", "check", "--no-run", grid, env=alone(place))
+    place.must(OK, "preregctl", "check", "--run", grid, env=alone(place))
+    place.must(OK, "preregctl", "lock", grid, env=alone(place))
+    place.must(OK, "preregctl", "check", grid, env=alone(place))
+
+
+lab.main(test_terminal, test_escapes, test_bundled)
