@@ -12,6 +12,7 @@
 #include "base/xalloc.h"
 #include "prereg/amend_reads.h"
 #include "truthtable/check_parts.h"
+#include "truthtable/evaluation.h"
 
 struct use {
     const struct rules *rules;
@@ -195,6 +196,30 @@ static void note_data(const struct program *p, struct diag *diag)
     }
 }
 
+/* Where nothing is known, an input whose levels may all turn out false says so. */
+static void warn_uncovered_inputs(const struct check_report *r, const struct rules *rules,
+                                  struct diag *diag)
+{
+    const struct program *p = r->program;
+    struct evidence e;
+    struct coverage coverage;
+    struct reading reading;
+    struct evaluation ev;
+    evidence_init(&e, p);
+    coverage_init(&coverage, &e, &e.arena);
+    reading_of_evidence(&reading, &e, rules, &coverage, &e.arena);
+    evaluation_run(&ev, rules, &reading, &e.arena);
+    for (size_t i = 0; i < p->n_inputs; i++) {
+        if (ev.inputs[i].may_be_none && r->uncovered[i] == NULL) {
+            diag_add(diag, DIAG_WARNING, p->inputs[i].place.line, p->inputs[i].place.column,
+                     "input %s: its levels are not shown to cover every case, so that all of them "
+                     "stay possible until one is true; let the last one be [\"%s\", \"otherwise\"]",
+                     p->inputs[i].name, p->inputs[i].levels[p->inputs[i].n_levels - 1].name);
+        }
+    }
+    evidence_release(&e);
+}
+
 void check_use(const struct check_report *r, const struct rules *rules, struct diag *diag)
 {
     const struct program *p = r->program;
@@ -210,6 +235,7 @@ void check_use(const struct check_report *r, const struct rules *rules, struct d
     }
     check_factor_levels(&u, diag);
     check_input_levels(r, diag);
+    warn_uncovered_inputs(r, rules, diag);
     note_stages(p, rules, diag);
     note_data(p, diag);
     free(u.cells);

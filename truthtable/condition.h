@@ -124,6 +124,7 @@ const struct cond *cond_parse(const struct cond_text *text, const struct program
 
 bool cond_is_truth(const struct cond *c);  /* may stand where a truth value is needed */
 bool cond_is_number(const struct cond *c); /* may stand where a number is needed */
+bool cond_same(const struct cond *a, const struct cond *b); /* equal trees */
 const char *contrast_field_name(enum contrast_field f);
 /* Appends a form that is equal for equal trees, names spelled out: "contrast.arch[mmlu].mean". */
 void cond_print(const struct cond *c, const struct program *p, const struct fact_table *facts,

@@ -113,3 +113,17 @@ void cond_print(const struct cond *c, const struct program *p, const struct fact
     case COND_INSTRUMENT: print_name(c, p, facts, out); break;
     }
 }
+
+bool cond_same(const struct cond *a, const struct cond *b)
+{
+    bool same = a == b || (a->kind == b->kind && a->n_kids == b->n_kids && a->index == b->index &&
+                           a->measure == b->measure && a->field == b->field && a->fact == b->fact &&
+                           a->factor == b->factor && a->level_a == b->level_a &&
+                           a->level_b == b->level_b && a->instrument_field == b->instrument_field &&
+                           a->number >= b->number && a->number <= b->number);
+    for (size_t i = 0; i < a->n_kids && same && a != b; i++) {
+        same = cond_same(a->kids[i], b->kids[i]) &&
+               (a->kind != COND_CHAIN || i == 0 || a->ops[i - 1] == b->ops[i - 1]);
+    }
+    return same;
+}

@@ -30,9 +30,10 @@ struct input_state {
     const enum truth *holds; /* [level]: its condition */
     const bool *possible;    /* [level] */
     size_t n_possible;
-    size_t level;    /* decided; else INDEX_NONE */
-    bool no_level;   /* every condition is false */
-    const char *why; /* not decided: the reason */
+    size_t level;     /* decided; else INDEX_NONE */
+    bool no_level;    /* every condition is false */
+    bool may_be_none; /* none is known to be true, and all may turn out false */
+    const char *why;  /* not decided: the reason */
 };
 
 /* A field of an instrument (prereg/instrument.h), for forecasts alone. */
@@ -70,6 +71,9 @@ struct number evaluation_number(const struct evaluation *ev, const struct cond *
 void evaluate_gates(struct evaluation *ev);     /* gate.c: gates and counters */
 void evaluate_contrasts(struct evaluation *ev); /* contrast.c */
 void evaluate_table(struct evaluation *ev);     /* table.c: inputs and rows */
+
+/* Whether one of the input's levels must turn out true, whatever is still missing (cover.c). */
+bool input_is_covered(const struct evaluation *ev, size_t input);
 
 /* Mean over settings of the mean over the replicates that are left of one arm (b: the second) of a
  * contrast that is no difference. */

@@ -192,23 +192,10 @@ static void bound_variable(struct prover *pr, size_t var, const struct cond *c)
     }
 }
 
-static bool same_expression(const struct cond *a, const struct cond *b)
-{
-    bool same =
-        a == b || (a->kind == b->kind && a->n_kids == b->n_kids && a->index == b->index &&
-                   a->measure == b->measure && a->field == b->field && a->fact == b->fact &&
-                   a->factor == b->factor && a->level_a == b->level_a && a->level_b == b->level_b &&
-                   a->number >= b->number && a->number <= b->number);
-    for (size_t i = 0; i < a->n_kids && same && a != b; i++) {
-        same = same_expression(a->kids[i], b->kids[i]);
-    }
-    return same;
-}
-
 bool prover_variable(struct prover *pr, const struct cond *c, struct linear *out)
 {
     size_t i = 0;
-    while (i < pr->n_vars && !same_expression(pr->vars[i], c)) {
+    while (i < pr->n_vars && !cond_same(pr->vars[i], c)) {
         i++;
     }
     if (i == LINEAR_VARS_MAX) {

@@ -1,10 +1,12 @@
 /* Inputs, rows and the outcome. */
 #include "truthtable/evaluation.h"
 
-/* Level i is possible unless its condition is false or an earlier one is true; when all are false,
- * every level is. */
-static void find_possible(const struct input *in, struct input_state *st, bool *possible)
+/* Level i is possible unless its condition is false or an earlier one is true. While none is true
+ * and all are false, or those that are open may turn out false, every level is. */
+static void find_possible(const struct evaluation *ev, size_t index, struct input_state *st,
+                          bool *possible)
 {
+    const struct input *in = &ev->rules->program->inputs[index];
     bool earlier_true = false;
     size_t n_false = 0;
     size_t last = INDEX_NONE;
@@ -18,8 +20,9 @@ static void find_possible(const struct input *in, struct input_state *st, bool *
     if (st->n_possible == 1 && st->holds[last] == TRUTH_TRUE) {
         st->level = last;
     }
-    if (n_false == in->n_levels) {
-        st->no_level = true;
+    st->no_level = n_false == in->n_levels;
+    st->may_be_none = st->no_level || (!earlier_true && !input_is_covered(ev, index));
+    if (st->may_be_none) {
         st->n_possible = in->n_levels;
         for (size_t l = 0; l < in->n_levels; l++) {
             possible[l] = true;
@@ -43,7 +46,7 @@ static void evaluate_input(struct evaluation *ev, size_t index)
         first_why = first_why == NULL ? why : first_why;
     }
     st->holds = holds;
-    find_possible(in, st, arena_array(ev->arena, in->n_levels, sizeof(bool)));
+    find_possible(ev, index, st, arena_array(ev->arena, in->n_levels, sizeof(bool)));
     if (st->level == INDEX_NONE) {
         st->why = st->no_level ? "no level" : first_why;
     }

@@ -498,13 +498,12 @@ static void truths_text(const struct truths *t, struct strbuf *out)
 }
 
 /* By enumeration of one input's completions: a level is possible when it is the first true one of
- * some completion; with every condition known to be false, all are. */
+ * some completion; where some completion makes every condition false, all are. */
 static void enumerate_input(const enum tri *holds, size_t n_levels, bool *possible)
 {
-    size_t n_false = 0;
+    bool none = false;
     for (size_t l = 0; l < n_levels; l++) {
         possible[l] = false;
-        n_false += holds[l] == NO ? 1 : 0;
     }
     for (size_t mask = 0; mask < (size_t)1 << n_levels; mask++) {
         size_t first = INDEX_NONE;
@@ -517,8 +516,9 @@ static void enumerate_input(const enum tri *holds, size_t n_levels, bool *possib
         if (agrees && first != INDEX_NONE) {
             possible[first] = true;
         }
+        none = none || (agrees && first == INDEX_NONE);
     }
-    for (size_t l = 0; l < n_levels && n_false == n_levels; l++) {
+    for (size_t l = 0; l < n_levels && none; l++) {
         possible[l] = true;
     }
 }
