@@ -7,6 +7,7 @@
 #include "base/xalloc.h"
 #include "daemon/apparatus.h"
 #include "daemon/attempts.h"
+#include "daemon/durable.h"
 #include "daemon/inputs.h"
 #include "daemon/result.h"
 
@@ -20,8 +21,24 @@ struct verify_job {
     char *folder;
     char id[UUID_TEXT_SIZE];
     struct accepted_list inputs;
+    struct sync_group *syncs;
+    char *top; /* the program's folder */
     struct result_check found;
 };
+
+/* On the disk before its row is in the journal: a loss of power takes back neither or both. */
+static void make_durable(struct verify_job *j)
+{
+    struct err err;
+    int rc = durable_result(j->syncs, j->folder, j->top, j->found.json, &err);
+    if (rc != 0) {
+        j->found.unread = rc != ERR_NO_SPACE;
+        j->found.verdict = RESULT_NO_SPACE;
+        (void)snprintf(j->found.why, sizeof(j->found.why), "%s", err.msg);
+        cJSON_Delete(j->found.json);
+        j->found.json = NULL;
+    }
+}
 
 static void on_verify_work(struct job *job)
 {
@@ -34,6 +51,9 @@ static void on_verify_work(struct job *job)
                                    .folder = j->folder,
                                    .attempt = j->id};
     result_verify(&source, &j->found);
+    if (!j->found.unread && j->found.verdict == RESULT_VALID) {
+        make_durable(j);
+    }
     if (j->check == NULL || j->found.unread || j->found.verdict != RESULT_VALID) {
         return;
     }
@@ -89,6 +109,7 @@ static void on_verified(struct job *job)
     bundle_unref(j->bundle);
     inputs_release(&j->inputs);
     free(j->folder);
+    free(j->top);
     free(j);
 }
 
@@ -125,6 +146,8 @@ void shell_verify_attempt(struct shell *sh, const struct core_act *act)
     j->stage = hosted_stage(h, act->task);
     j->check = hosted_is_check(h, act->task) ? apparatus_of(h, j->bundle, act->task) : NULL;
     j->folder = xstrdup(a->folder);
+    j->top = xstrdup(h->folder);
+    j->syncs = h->syncs;
     memcpy(j->id, a->row.id, sizeof(j->id));
     if (inputs_collect(sh->store, h, act->task, &j->inputs, &err) != 0) {
         log_warn("%s: %s", a->folder, err.msg); /* what it says that it read is then refused */

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "daemon/amended.h"
+#include "daemon/durable.h"
 #include "prereg/amend_sign.h"
 #include "prereg/amendment.h"
 #include "state/apparatus.h"
@@ -231,6 +232,7 @@ struct hosted *hosted_new(uint32_t no, const char *state, const char *id)
     h->folder = xasprintf("%s/programs/%s", state, id);
     h->pins = pin_cache_create();
     (void)pthread_mutex_init(&h->pins_mutex, NULL);
+    h->syncs = sync_group_new();
     return h;
 }
 
@@ -243,6 +245,7 @@ void hosted_free(struct hosted *h)
     bundle_unref(h->plan);
     pin_cache_free(h->pins);
     (void)pthread_mutex_destroy(&h->pins_mutex);
+    sync_group_free(h->syncs);
     amend_prepared_free(h->amend);
     amend_prepared_free(h->amending);
     cJSON_Delete(h->verdict_timing);

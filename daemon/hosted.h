@@ -79,6 +79,7 @@ struct hosted {
                                it, in jobs too */
     struct pin_cache *pins; /* under pins_mutex */
     pthread_mutex_t pins_mutex;
+    struct sync_group *syncs;             /* of the file system that its cells are on (durable.h) */
     struct digest good_copies[COPIES_NR]; /* in STATE, when last found good; likewise */
     struct amend_prepared *amend;         /* waits for its signature; or NULL */
     uint32_t amend_writes;                /* how often files of amendments were written */
