@@ -101,8 +101,9 @@ const struct ctl_command ctl_commands[] = {
      "Writes <name>-<digest8>-receipt and its .tar into --out (default: here): plan and lock,\n"
      "journal, records, environment, coverage, verdict, an in-toto statement, SHA256SUMS, "
      "VERIFY.md.\n"
-     "Reads the program's folder alone. Refused without a verdict, and while scores are sealed.",
-     CTL_JSON | CTL_OUT, 0, 1, cmd_export},
+     "Reads the program's folder alone. Refused without a verdict, and while scores are sealed.\n"
+     "Hosts are numbered; --with-host keeps their names. (docs/receipts.md)",
+     CTL_JSON | CTL_OUT | CTL_WITH_HOST, 0, 1, cmd_export},
     {"verify", "FOLDER|FILE.tar", "hold a receipt against itself",
      "Computes everything again from the records up and names the first thing that does not "
      "follow\n"

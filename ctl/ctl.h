@@ -37,7 +37,8 @@ enum ctl_option {
     CTL_RUN = 1 << 18,      /* --run */
 };
 
-#define CTL_DRY_RUN (1U << 20) /* --dry-run */
+#define CTL_DRY_RUN   (1U << 20) /* --dry-run */
+#define CTL_WITH_HOST (1U << 21) /* --with-host */
 
 struct ctl_options {
     const char *state; /* --state; NULL: as rpc_state_folder() */
@@ -55,8 +56,9 @@ struct ctl_options {
     const char *stage;           /* of rerun */
     bool timestamp;              /* of lock, as verify */
     bool verify;
-    bool list; /* of init */
-    bool keep; /* of rerun */
+    bool list;      /* of init */
+    bool keep;      /* of rerun */
+    bool with_host; /* of export */
     bool json;
     bool watch;
     bool follow;

@@ -32,6 +32,7 @@ enum {
     OPT_STAGE,
     OPT_KEEP,
     OPT_RUN,
+    OPT_WITH_HOST,
 };
 
 struct option_row {
@@ -76,6 +77,7 @@ static const struct option_row option_rows[] = {
     {"list", OPT_LIST, NULL, CTL_TEMPLATE, "print the templates' names and what they ask"},
     {"stage", OPT_STAGE, "STAGE", CTL_RERUN, "this stage alone, with those it comes after"},
     {"keep", OPT_KEEP, NULL, CTL_RERUN, "keep what the workers wrote, weights and items"},
+    {"with-host", OPT_WITH_HOST, NULL, CTL_WITH_HOST, "keep the names of the hosts"},
     {"all", 'a', NULL, CTL_ALL, "all of them"},
     {"state", OPT_STATE, "FOLDER", 0, "the state folder (default: $PREREGD_STATE)"},
     {"help", 'h', NULL, 0, "this help"},
@@ -162,6 +164,7 @@ static int apply(struct ctl_options *o, int value, const char *operand, struct e
     case OPT_LIST: o->list = true; return 0;
     case OPT_STAGE: o->stage = operand; return 0;
     case OPT_KEEP: o->keep = true; return 0;
+    case OPT_WITH_HOST: o->with_host = true; return 0;
     default: return err_set(err, ERR_OTHER, "option %d is in no table", value);
     }
 }

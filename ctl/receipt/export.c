@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/export_parts.h"
+#include "ctl/receipt/hosts.h"
 #include "ctl/receipt/rerun_file.h"
 #include "ctl/receipt/sums.h"
 #include "ctl/receipt/tar.h"
@@ -183,6 +184,14 @@ static int load(struct exporting *x, struct err *err)
 
 /* ---- making it ---- */
 
+static int hide_hosts(const struct exporting *x, struct err *err)
+{
+    char *path = path_join(x->to, RECEIPT_PROVENANCE);
+    int rc = hosts_hide(path, err);
+    free(path);
+    return rc;
+}
+
 /* What was gathered is held against itself before it gets a name. */
 static int verify_made(const struct exporting *x, struct err *err)
 {
@@ -234,6 +243,7 @@ static int publish(const struct exporting *x, const struct export_made *made, st
 static int make(struct exporting *x, struct export_made *made, struct err *err)
 {
     int rc = copy_all(x, err);
+    rc = rc == 0 && !x->with_host ? hide_hosts(x, err) : rc;
     rc = rc == 0 ? export_parts(x, err) : rc;
     rc = rc == 0 ? verify_made(x, err) : rc;
     rc = rc == 0 ? digest_of_sums(x->to, made->sums, err) : rc;
@@ -279,7 +289,7 @@ static char *tidy_path(const char *path)
 
 int receipt_export(const struct export_spec *spec, struct export_made *made, struct err *err)
 {
-    struct exporting x = {.from = spec->program_folder};
+    struct exporting x = {.from = spec->program_folder, .with_host = spec->with_host};
     *made = (struct export_made){0};
     x.imported = imported_is_folder(x.from);
     int rc = check_has_verdict(&x, err);

@@ -13,6 +13,7 @@
 struct export_spec {
     const char *program_folder;
     const char *out; /* the folder that the receipt is put into */
+    bool with_host;  /* names of hosts stay as they are */
 };
 
 struct export_made {

@@ -36,7 +36,7 @@ static int write_text(const struct making *m, const char *name, const struct str
 static char *result_path(const struct making *m, size_t task)
 {
     const struct program *p = m->x->program;
-    return xasprintf("%s/cells/%s/%s/result.json", m->x->from, p->cells[task / p->n_stages].name,
+    return xasprintf("%s/cells/%s/%s/result.json", m->x->from, p->cells[task / p->n_stages].folder,
                      p->stages[task % p->n_stages].name);
 }
 

@@ -12,6 +12,7 @@ struct exporting {
     struct program *program;
     struct lock *lock;
     bool imported;
+    bool with_host;
 };
 
 /* records.jsonl, environment.jsonl, apparatus/, coverage.json, VERIFY.md, statement.json and

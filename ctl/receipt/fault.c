@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
+#include "ctl/receipt/nodes.h"
 
 void fault_clear(struct fault *f)
 {
@@ -285,7 +286,8 @@ static int compare_texts(struct comparing *c, const struct strbuf *expected,
         return 0;
     }
     f->line = line_of_difference(expected, found);
-    if (json_parse(found->buf, found->len, &b, &err) != 0) {
+    if (nodes_check(found->buf, found->len, &err) != 0 ||
+        json_parse(found->buf, found->len, &b, &err) != 0) {
         return fault_from(f, &err);
     }
     int rc = 0;

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/json_pull.h"
 #include "base/xalloc.h"
+#include "ctl/receipt/nodes.h"
 
 #define CHUNK_BYTES ((size_t)256 << 10)
 
@@ -249,7 +250,8 @@ int files_read_json(const struct receipt_files *files, const char *name, cJSON *
     struct err err;
     *out = NULL;
     int rc = files_read(files, name, &text, f);
-    if (rc == 0 && json_parse(text.buf, text.len, out, &err) != 0) {
+    if (rc == 0 && (nodes_check(text.buf, text.len, &err) != 0 ||
+                    json_parse(text.buf, text.len, out, &err) != 0)) {
         rc = fault_from(f, &err);
     }
     strbuf_release(&text);
@@ -262,8 +264,12 @@ int tree_parse(const char *text, size_t len, bool lax, struct arena *arena, cJSO
     struct json_pull p;
     enum json_token token = JSON_END;
     *out = NULL;
+    int rc = nodes_check(text, len, err);
+    if (rc != 0) {
+        return rc;
+    }
     json_pull_init(&p, text, len, lax);
-    int rc = json_pull_next(&p, &token, err);
+    rc = json_pull_next(&p, &token, err);
     rc = rc == 0 ? json_pull_value(&p, token, arena, out, err) : rc;
     rc = rc == 0 ? json_pull_next(&p, &token, err) : rc; /* that nothing comes after it */
     json_pull_release(&p);

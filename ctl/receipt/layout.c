@@ -120,9 +120,10 @@ int64_t layout_bytes_max(const char *name)
 {
     bool by_line = strcmp(name, RECEIPT_JOURNAL) == 0 || strcmp(name, RECEIPT_RECORDS) == 0 ||
                    strcmp(name, RECEIPT_ENVIRONMENT) == 0;
-    return by_line          ? RECEIPT_FILE_BYTES_MAX
-           : is_rerun(name) ? (int64_t)RERUN_BYTES_MAX
-                            : RECEIPT_WHOLE_MAX;
+    return by_line                                ? RECEIPT_FILE_BYTES_MAX
+           : is_rerun(name)                       ? (int64_t)RERUN_BYTES_MAX
+           : strcmp(name, RECEIPT_STATEMENT) == 0 ? RECEIPT_STATEMENT_MAX
+                                                  : RECEIPT_WHOLE_MAX;
 }
 
 const char *layout_missing(bool imported, layout_has_fn *has, void *ctx)

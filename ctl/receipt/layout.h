@@ -47,6 +47,8 @@
 #define RECEIPT_BYTES_MAX      ((int64_t)8 << 30)  /* of all files; ustar holds no more of one */
 #define RECEIPT_LINE_MAX       ((size_t)100 << 20) /* six bytes for each of a result's 16 MiB */
 #define RECEIPT_RESULT_MAX     ((size_t)16 << 20)
+#define RECEIPT_STATEMENT_MAX  ((int64_t)16 << 20) /* of statement.json */
+#define RECEIPT_SIGNATURES_MAX ((size_t)1000)      /* of different bytes */
 
 /* Why no receipt has such a file; NULL when it may. */
 const char *layout_refuses(const char *name);

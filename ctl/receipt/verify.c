@@ -64,7 +64,7 @@ static int check_kind(struct verifying *v)
     return 0;
 }
 
-/* Before anything else is read: a newer version may mean all of it otherwise. */
+/* Before anything else is parsed: a newer version may mean all of it otherwise. Its sum holds. */
 static int check_version(struct verifying *v)
 {
     cJSON *o = NULL;
@@ -97,8 +97,8 @@ static int check_files(struct verifying *v)
 {
     int rc = files_open(&v->files, v->spec->folder, v->f);
     rc = rc == 0 ? check_kind(v) : rc;
-    rc = rc == 0 ? check_version(v) : rc;
-    return rc == 0 ? sums_check(&v->files, v->f) : rc;
+    rc = rc == 0 ? sums_check(&v->files, v->f) : rc;
+    return rc == 0 ? check_version(v) : rc;
 }
 
 /* ---- the steps that need no file of their own ---- */

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "ctl/receipt/nodes.h"
 #include "ctl/receipt/plan.h"
 #include "ctl/receipt/verify_parts.h"
 #include "prereg/amendment.h"
@@ -69,7 +70,9 @@ static int read_lock(struct verifying *v)
     struct strbuf text = STRBUF_INIT;
     struct err err;
     int rc = files_read(&v->files, RECEIPT_LOCK, &text, v->f);
-    if (rc == 0 && lock_parse(text.buf, text.len, RECEIPT_LOCK, &v->lock, &err) != 0) {
+    if (rc == 0 && nodes_check(text.buf, text.len, &err) != 0) {
+        rc = fault_from(v->f, &err);
+    } else if (rc == 0 && lock_parse(text.buf, text.len, RECEIPT_LOCK, &v->lock, &err) != 0) {
         rc = bad_lock(v, &err);
     }
     strbuf_release(&text);

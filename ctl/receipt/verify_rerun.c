@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "ctl/receipt/nodes.h"
 #include "ctl/receipt/rerun_file.h"
 #include "ctl/receipt/verify_parts.h"
 
@@ -215,7 +216,8 @@ static int check_file(struct reading *r, const struct of_cell *of)
     cJSON *file = NULL;
     cJSON *expected = NULL;
     int rc = files_read(&v->files, of->file, &text, v->f);
-    if (rc == 0 && json_parse(text.buf, text.len, &file, &err) != 0) {
+    if (rc == 0 && (nodes_check(text.buf, text.len, &err) != 0 ||
+                    json_parse(text.buf, text.len, &file, &err) != 0)) {
         rc = fault_from(v->f, &err);
     }
     rc = rc == 0 ? make_again(r, of->cell, file, &expected) : rc;

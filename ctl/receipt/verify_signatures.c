@@ -81,36 +81,106 @@ static int check_amendment(struct verifying *v, const cJSON *amendment, size_t n
     return rc;
 }
 
-/* A reviewer's, over SHA256SUMS: who is not among the allowed is told, and no fault. */
-static int check_reviewer(struct verifying *v, const char *name, const struct strbuf *sums)
+/* The signatures over SHA256SUMS that were checked. */
+struct reviewers {
+    const struct strbuf *sums;
+    struct digest *files; /* of different bytes */
+    size_t n_files;
+    size_t cap_files;
+    char **keys; /* fingerprints, each once */
+    size_t n_keys;
+    size_t cap_keys;
+};
+
+/* Returns whether the same bytes were checked before, under another name. */
+static bool is_checked(struct reviewers *r, const struct strbuf *armored)
 {
-    struct signature_check check = {0};
-    struct strbuf armored = STRBUF_INIT;
-    struct err err;
-    int rc = files_read(&v->files, name, &armored, v->f);
-    if (rc == 0) {
-        rc = signature_check(armored.buf, sums->buf, sums->len, v->spec->allowed_signers, &check,
-                             &err);
-        if (rc == 0 || rc == ERR_REFUSED) {
-            rc = 0;
-            v->is_vouched |= check.allowed;
-            verifying_says(v, "the whole receipt is signed by %s (%s)%s",
-                           check.principal != NULL ? check.principal : "a key",
-                           check.fingerprint != NULL ? check.fingerprint : "?",
-                           check.allowed ? ", an allowed signer"
-                                         : ", for whom nothing here vouches");
-        } else {
-            rc = fault_from(v->f, &err);
+    const struct digest d = digest_bytes(armored->buf, armored->len);
+    for (size_t i = 0; i < r->n_files; i++) {
+        if (digest_equal(&d, &r->files[i])) {
+            return true;
         }
     }
+    ARRAY_GROW(r->files, r->n_files, r->cap_files);
+    r->files[r->n_files++] = d;
+    return false;
+}
+
+/* Returns whether the key has signed before: a key that signs twice is one reviewer. */
+static bool is_named(struct reviewers *r, const char *fingerprint)
+{
+    for (size_t i = 0; i < r->n_keys; i++) {
+        if (strcmp(fingerprint, r->keys[i]) == 0) {
+            return true;
+        }
+    }
+    ARRAY_GROW(r->keys, r->n_keys, r->cap_keys);
+    r->keys[r->n_keys++] = xstrdup(fingerprint);
+    return false;
+}
+
+static void reviewers_release(struct reviewers *r)
+{
+    for (size_t i = 0; i < r->n_keys; i++) {
+        free(r->keys[i]);
+    }
+    free(r->keys);
+    free(r->files);
+}
+
+/* Checks one signature over SHA256SUMS. A key that is not among the allowed is reported, and is not
+ * a fault. */
+static int check_reviewer(struct verifying *v, struct reviewers *r, const struct strbuf *armored)
+{
+    struct signature_check check = {0};
+    struct err err;
+    int rc = signature_check(armored->buf, r->sums->buf, r->sums->len, v->spec->allowed_signers,
+                             &check, &err);
+    if (rc != 0 && rc != ERR_REFUSED) {
+        rc = fault_from(v->f, &err);
+    } else if (!is_named(r, check.fingerprint != NULL ? check.fingerprint : "?")) {
+        v->is_vouched |= check.allowed;
+        verifying_says(v, "the whole receipt is signed by %s (%s)%s",
+                       check.principal != NULL ? check.principal : "a key",
+                       check.fingerprint != NULL ? check.fingerprint : "?",
+                       check.allowed ? ", an allowed signer" : ", for whom nothing here vouches");
+    }
     signature_check_release(&check);
+    return rc == ERR_REFUSED ? 0 : rc;
+}
+
+static int check_reviewer_file(struct verifying *v, struct reviewers *r, const char *name)
+{
+    struct strbuf armored = STRBUF_INIT;
+    int rc = files_read(&v->files, name, &armored, v->f);
+    if (rc == 0 && !is_checked(r, &armored)) {
+        rc =
+            r->n_files > RECEIPT_SIGNATURES_MAX
+                ? fault_says(v->f, "more than %zu different signatures; expected at most that many",
+                             RECEIPT_SIGNATURES_MAX)
+                : check_reviewer(v, r, &armored);
+    }
     strbuf_release(&armored);
+    return rc;
+}
+
+static int check_reviewers(struct verifying *v)
+{
+    struct strbuf sums = STRBUF_INIT;
+    struct reviewers r = {.sums = &sums};
+    int rc = files_read(&v->files, RECEIPT_SUMS, &sums, v->f);
+    for (size_t i = 0; rc == 0 && i < v->files.n; i++) {
+        if (layout_is_signature(v->files.items[i].name)) {
+            rc = check_reviewer_file(v, &r, v->files.items[i].name);
+        }
+    }
+    reviewers_release(&r);
+    strbuf_release(&sums);
     return rc;
 }
 
 int verify_signatures(struct verifying *v)
 {
-    struct strbuf sums = STRBUF_INIT;
     const cJSON *list = v->lock->amendments;
     const cJSON *a = list == NULL ? NULL : list->child;
     v->is_signed = true;
@@ -118,14 +188,7 @@ int verify_signatures(struct verifying *v)
     for (size_t n = 1; rc == 0 && a != NULL; n++, a = a->next) {
         rc = check_amendment(v, a, n);
     }
-    rc = rc == 0 ? files_read(&v->files, RECEIPT_SUMS, &sums, v->f) : rc;
-    for (size_t i = 0; rc == 0 && i < v->files.n; i++) {
-        if (layout_is_signature(v->files.items[i].name)) {
-            rc = check_reviewer(v, v->files.items[i].name, &sums);
-        }
-    }
-    strbuf_release(&sums);
-    return rc;
+    return rc == 0 ? check_reviewers(v) : rc;
 }
 
 /* "2026-11-21T03:04:22Z" of a stamp; the journal counts milliseconds. */

@@ -51,7 +51,9 @@ static int measure(size_t n_seeds, const char *limits, struct err *err)
     }
     char *out = path_join(folder, "out");
     int rc = fixture_make(&f, folder, &program, err);
-    rc = rc == 0 ? receipt_export(&(struct export_spec){program, out}, &made, err) : rc;
+    rc = rc == 0 ? receipt_export(&(struct export_spec){.program_folder = program, .out = out},
+                                  &made, err)
+                 : rc;
     for (size_t i = 0; rc == 0 && i < N_REPEATS; i++) {
         const struct verify_spec spec = {.folder = made.folder};
         struct verify_answer a;

@@ -107,6 +107,15 @@ def test_executed(place):
     for key in (bob, alice):
         signature = place.ctl_json("sign", folder, "--key", key)["signature"]
         expect(os.path.exists(signature), f"no {signature}")
+    signatures = os.path.join(folder, "signatures")
+    for name in os.listdir(signatures):
+        for n in range(50):
+            shutil.copy2(os.path.join(signatures, name), os.path.join(signatures, f"again-{n}-{name}"))
+    said = verify(place, folder, *trust, level="signed")["established"]
+    equal(sum("whole receipt" in s for s in said), 2, f"two keys signed, under 102 names: {said}")
+    for name in os.listdir(signatures):
+        if name.startswith("again-"):
+            os.unlink(os.path.join(signatures, name))
     for path in (folder, tar):
         said = verify(place, path, *trust, level="signed")["established"]
         expect(any("alice@lab" in s and "whole receipt" in s for s in said), f"alice's signature: {said}")
@@ -313,7 +322,7 @@ os.replace("result.tmp", "result.json")
 """
 
 
-def kind_of_program(place, name, last="scores", within=1.2, on_fail="flag", bayes=True):
+def kind_of_program(place, name, last="scores", within=1.2, on_fail="flag", bayes=True, submit=True):
     """A finished-to-be program whose last cell's score comes as `last` says; scores are held back. Without `bayes`, no prior is locked."""
     place.write(f"{name}/worker.py", KINDS_WORKER, 0o755)
     place.write("hold", "")
@@ -322,8 +331,9 @@ def kind_of_program(place, name, last="scores", within=1.2, on_fail="flag", baye
     text = text.replace('name = "receipted"', f'name = "{name}"').replace("<= 1.20", f"<= {within}").replace('on_fail = "flag"', f'on_fail = "{on_fail}"')
     text = text.replace("params = { hold =", f'params = {{ arm = "$arm", seed = "$seed", last = "{last}", hold =')
     grid = place.write(f"{name}/grid.toml", text + "[exclusion]\nbudget = 0.5\n[run.score]\ncrashes = 1\n")
-    place.ctl("lock", grid)
-    place.must(OK, "preregd", "submit", grid)
+    if submit:
+        place.ctl("lock", grid)
+        place.must(OK, "preregd", "submit", grid)
     return grid
 
 
@@ -358,6 +368,38 @@ def test_kinds(place):
         for a, b in ((tar, tar_again), (os.path.join(folder, "SHA256SUMS"), os.path.join(again, "SHA256SUMS"))):
             with open(a, "rb") as f, open(b, "rb") as g:
                 expect(f.read() == g.read(), f"{name}: exported twice, and not the same bytes")
+
+
+def test_names(place):
+    """Levels whose names cannot be folders' names; and no path, host or user of this machine in any file of a receipt."""
+    place.env["XDG_CONFIG_HOME"] = place.path("config")
+    place.env["USER"] = place.env["LOGNAME"] = "someones-name"
+    place.serve()
+    grid = kind_of_program(place, "odd", submit=False)
+    odd = ("meta/llama 3", "a level with a name of more than two hundred bytes " * 4)
+    place.edit(grid, f'hold = "{place.path("hold")}"', 'hold = "no-such-file"')
+    for old, new in zip(("a", "b"), odd):
+        for quote in "\"'":
+            place.edit(grid, quote + old + quote, quote + new + quote)
+    place.ctl("lock", grid)
+    place.must(OK, "preregd", "submit", grid)
+    place.wait_finished(60)
+    folders = os.listdir(os.path.join(place.program_folder(), "cells"))
+    expect(not any("/" in f or len(f.encode()) > 255 for f in folders) and len(folders) == 4, f"{folders}")
+    folder, tar = export(place)
+    for path in (folder, tar):
+        equal(place.ctl_json("verify", path)["holds"], True, "odd names")
+    host = os.uname().nodename
+    for top, _, names in os.walk(folder):
+        for name in names:
+            with open(os.path.join(top, name), encoding="utf-8") as f:
+                text = f.read()
+            for word in (place.folder, place.bin, lab.TOP, "someones-name", f'"{host}"', f">{host}<", f"| {host} |"):
+                expect(word not in text, f"{name} says {word}")
+    named, _ = export(place, "--with-host", out="named")
+    with open(os.path.join(named, "environment.jsonl"), encoding="utf-8") as f:
+        expect(all(json.loads(line)["host"] == host for line in f), "the name of the host with --with-host")
+    equal(place.ctl_json("verify", named)["holds"], True, "with the names of hosts")
 
 
 def another_factor(o):
@@ -419,4 +461,4 @@ def lost_verdict(place, folder):
 
 if not shutil.which("ssh-keygen"):
     lab.skip("no ssh-keygen here")
-lab.main(test_executed, test_stamped, test_imported, test_kinds, test_priors)
+lab.main(test_executed, test_stamped, test_imported, test_kinds, test_names, test_priors)

@@ -3,6 +3,7 @@
 read, and nothing of it reaches the terminal as it is."""
 
 import io
+import hashlib
 import json
 import os
 import socket
@@ -90,6 +91,19 @@ def test_folders(place):
     place.ctl("verify", folder)
 
 
+def sum_anew(folder, name):
+    """Puts the sum of a changed file into SHA256SUMS; returns what was there."""
+    path = os.path.join(folder, "SHA256SUMS")
+    with open(path, "rb") as f:
+        was = f.read()
+    with open(os.path.join(folder, name), "rb") as f:
+        digest = hashlib.sha256(f.read()).hexdigest()
+    lines = [f"{digest}  {name}".encode() if line.endswith(b"  " + name.encode()) else line for line in was.split(b"\n")]
+    with open(path, "wb") as f:
+        f.write(b"\n".join(lines))
+    return was
+
+
 def test_files_in_place_of_others(place):
     """A file of the receipt itself that became something else."""
     folder, _ = receipt(place)
@@ -108,12 +122,18 @@ def test_files_in_place_of_others(place):
         path = os.path.join(folder, name)
         os.rename(path, place.path("away"))
         do(path)
+        if name == "statement.json":  # its sum comes first, and then the text
+            refused(place, folder, "its SHA-256 is not the one")
+            sums = sum_anew(folder, name)
         refused(place, folder, what)
         if os.path.isdir(path):
             os.rmdir(path)
         else:
             os.unlink(path)
         os.rename(place.path("away"), path)
+        if name == "statement.json":
+            with open(os.path.join(folder, "SHA256SUMS"), "wb") as f:
+                f.write(sums)
     if os.geteuid() != 0:
         os.chmod(os.path.join(folder, "grid.toml"), 0)
         refused(place, folder, "Permission denied", ANY)

@@ -87,6 +87,19 @@ static int items_named(const char *task_folder, char **path, struct digest *dige
     return rc;
 }
 
+/* A reason is shown to strangers: no path of this machine stays in it. */
+static void cut_folder(struct err *err, const char *path)
+{
+    char *folder = path == NULL ? NULL : path_folder(path);
+    char *at = folder == NULL ? NULL : strstr(err->msg, folder);
+    if (at != NULL) {
+        const char *rest = at + strlen(folder);
+        rest += *rest == '/' ? 1 : 0;
+        memmove(at, rest, strlen(rest) + 1);
+    }
+    free(folder);
+}
+
 static int read_cell(const struct items *it, const struct measure *m, size_t cell,
                      struct items_table *table, struct err *err)
 {
@@ -104,6 +117,12 @@ static int read_cell(const struct items *it, const struct measure *m, size_t cel
     }
     if (rc == 0 && !digest_equal(&said, &found)) {
         rc = err_set(err, ERR_CORRUPT, "items.jsonl is not the one the result is of");
+    }
+    if (rc != 0) {
+        char *result = path_join(folder, "result.json");
+        cut_folder(err, path);
+        cut_folder(err, result);
+        free(result);
     }
     items_stream_release(&s);
     free(path);

@@ -161,6 +161,7 @@ static void add_checks(struct doc *d, const struct report_model *m)
 /* What an attempt ran on, as far as it is known. Attempts that left no result know no library. */
 struct machine {
     const char *host;
+    const char *label; /* "host 1": a report is made to be shown, provenance.json has the name */
     const char *cpu;
     const char *kernel;
     const char *blas;
@@ -202,6 +203,26 @@ struct machines {
     size_t n_left_out; /* attempts on others than these */
 };
 
+/* The label of the host in the table, which the receipt gives it, too (ctl/receipt/hosts.h). */
+static const char *label_of(struct arena *a, const struct machines *all, const char *host)
+{
+    if (strcmp(host, FMT_NONE) == 0) {
+        return host;
+    }
+    size_t n_hosts = 0;
+    for (size_t i = 0; i < all->n; i++) {
+        size_t first = 0;
+        if (strcmp(all->seen[i].host, host) == 0) {
+            return all->seen[i].label;
+        }
+        while (strcmp(all->seen[first].host, all->seen[i].host) != 0) {
+            first++;
+        }
+        n_hosts += first == i && strcmp(all->seen[i].host, FMT_NONE) != 0 ? 1 : 0;
+    }
+    return arena_printf(a, "host %zu", n_hosts + 1);
+}
+
 static void see_attempt(struct arena *a, struct machines *all, const cJSON *attempt,
                         const char *stage)
 {
@@ -216,6 +237,7 @@ static void see_attempt(struct arena *a, struct machines *all, const cJSON *atte
     }
     if (i == all->n) {
         now.stages = stage;
+        now.label = label_of(a, all, now.host);
         all->seen[all->n++] = now;
     }
     struct machine *machine = &all->seen[i];
@@ -232,7 +254,7 @@ static void add_machine(struct doc *d, struct doc_table *t, const struct machine
     struct doc_row *row = doc_row(d, t);
     row->cells[0].text = machine->stages;
     doc_number(d, &row->cells[1], fmt_count(a, (int64_t)machine->n), (double)machine->n);
-    row->cells[2].text = machine->host;
+    row->cells[2].text = machine->label;
     row->cells[3].text = machine->cpu;
     row->cells[4].text = machine->kernel;
     row->cells[5].text = has_core && strstr(machine->blas, machine->core) == NULL
@@ -264,7 +286,8 @@ static void add_machines(struct doc *d, const struct report_model *m)
     struct doc_table *t = doc_table(
         d, "environments",
         "What the attempts ran on, as far as each left word of it; provenance.json has every "
-        "attempt. The worker is told by the first digits of its digest.",
+        "attempt, and the names of the hosts. The worker is told by the first digits of its "
+        "digest.",
         columns, 8);
     for (size_t i = 0; i < all->n; i++) {
         add_machine(d, t, &all->seen[i]);

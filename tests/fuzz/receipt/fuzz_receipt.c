@@ -49,7 +49,8 @@ static void make_once(void)
     (void)atexit(remove_scratch);
     must(fixture_make(&f, scratch, &program, &err), &err);
     char *out = path_join(scratch, "out");
-    must(receipt_export(&(struct export_spec){program, out}, &made, &err), &err);
+    must(receipt_export(&(struct export_spec){.program_folder = program, .out = out}, &made, &err),
+         &err);
     free(out);
     free(program);
 }

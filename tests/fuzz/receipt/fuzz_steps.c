@@ -69,7 +69,8 @@ static void make_once(void)
     char *program = NULL;
     must(mkdtemp(scratch) != NULL && fixture_make(&f, scratch, &program, &err) == 0);
     char *out = path_join(scratch, "out");
-    must(receipt_export(&(struct export_spec){program, out}, &made, &err) == 0);
+    must(receipt_export(&(struct export_spec){.program_folder = program, .out = out}, &made,
+                        &err) == 0);
     free(out);
     free(program);
     spec.folder = made.folder;

@@ -66,7 +66,9 @@ static int set_up(void **state)
     assert_non_null(mkdtemp(w->folder));
     char *out = path_join(w->folder, "out");
     int rc = fixture_make(&f, w->folder, &w->program, &err);
-    rc = rc == 0 ? receipt_export(&(struct export_spec){w->program, out}, &w->made, &err) : rc;
+    rc = rc == 0 ? receipt_export(&(struct export_spec){.program_folder = w->program, .out = out},
+                                  &w->made, &err)
+                 : rc;
     if (rc != 0) {
         print_error("%s\n", err.msg);
     }

@@ -15,7 +15,9 @@
 #include "base/xalloc.h"
 #include "ctl/receipt/export.h"
 #include "ctl/receipt/files.h"
+#include "ctl/receipt/nodes.h"
 #include "ctl/receipt/tar.h"
+#include "tests/unit/receipt/forger.h"
 #include "tests/unit/receipt/world.h"
 
 static int set_up(void **state)
@@ -69,7 +71,9 @@ static void test_inputs(void **state)
     char *out = path_join(w->folder, "other_out");
     assert_int_equal(dir_make(folder, 0700, &err), 0);
     assert_int_equal(fixture_make(&other, folder, &program, &err), 0);
-    assert_int_equal(receipt_export(&(struct export_spec){program, out}, &made, &err), ERR_LOCK);
+    assert_int_equal(
+        receipt_export(&(struct export_spec){.program_folder = program, .out = out}, &made, &err),
+        ERR_LOCK);
     assert_non_null(strstr(err.msg, "records.jsonl:2: what it read of train is not an artifact"));
     export_made_release(&made);
     free(out);
@@ -86,7 +90,9 @@ static void test_same_bytes(void **state)
     struct digest a;
     struct digest b;
     char *out = path_join(w->folder, "again");
-    assert_int_equal(receipt_export(&(struct export_spec){w->program, out}, &again, &err), 0);
+    assert_int_equal(receipt_export(&(struct export_spec){.program_folder = w->program, .out = out},
+                                    &again, &err),
+                     0);
     assert_string_equal(again.sums, w->made.sums);
     assert_int_equal(digest_file(again.tar, &a, NULL, &err), 0);
     assert_int_equal(digest_file(w->made.tar, &b, NULL, &err), 0);
@@ -102,7 +108,8 @@ static void test_not_replaced(void **state)
     struct export_made again;
     struct err err = {0};
     char *out = path_join(w->folder, "out");
-    assert_int_equal(receipt_export(&(struct export_spec){w->program, out}, &again, &err),
+    assert_int_equal(receipt_export(&(struct export_spec){.program_folder = w->program, .out = out},
+                                    &again, &err),
                      ERR_EXISTS);
     export_made_release(&again);
     free(out);
@@ -173,7 +180,8 @@ static void test_sealed_is_refused(void **state)
     char *away = path_join(w->folder, "verdict.json");
     char *out = path_join(w->folder, "sealed");
     assert_int_equal(rename(verdict, away), 0);
-    assert_int_equal(receipt_export(&(struct export_spec){w->program, out}, &made, &err),
+    assert_int_equal(receipt_export(&(struct export_spec){.program_folder = w->program, .out = out},
+                                    &made, &err),
                      ERR_REFUSED);
     assert_int_equal(file_kind_at(out), FILE_ABSENT);
     export_made_release(&made);
@@ -262,6 +270,125 @@ static void test_near(void **state)
     }
 }
 
+static char *copy_of(const struct world *w, const char *name)
+{
+    struct err err = {0};
+    struct name_list names = {0};
+    char *to = path_join(w->folder, name);
+    assert_int_equal(dir_make(to, 0700, &err), 0);
+    assert_int_equal(dir_list(w->made.folder, &names, &err), 0);
+    for (size_t i = 0; i < names.n; i++) {
+        char *a = path_join(w->made.folder, names.names[i]);
+        char *b = path_join(to, names.names[i]);
+        if (file_kind_at(a) == FILE_REGULAR) {
+            assert_int_equal(file_copy(a, b, 0600, &err), 0);
+        }
+        free(a);
+        free(b);
+    }
+    name_list_release(&names);
+    return to;
+}
+
+static void expect_fault(const char *folder, const char *file, const char *what)
+{
+    const struct verify_spec spec = {.folder = folder};
+    struct verify_answer a;
+    assert_int_equal(receipt_verify(&spec, &a), ERR_LOCK);
+    if (strcmp(a.fault.file, file) != 0 || strstr(a.fault.what, what) == NULL) {
+        fail_msg("wanted %s: %s; is %s: %s", file, what, a.fault.file, a.fault.what);
+    }
+    verify_answer_release(&a);
+}
+
+/* A statement of a stranger's is not parsed before its sum holds, and never when it holds more
+ * values than any statement does. */
+static void test_many_values(void **state)
+{
+    struct world *w = *state;
+    struct strbuf text = STRBUF_INIT;
+    struct err err = {0};
+    char *folder = copy_of(w, "many");
+    char *path = path_join(folder, RECEIPT_STATEMENT);
+    strbuf_addc(&text, '[');
+    for (size_t i = 0; i < 3000000; i++) {
+        strbuf_adds(&text, "[],");
+    }
+    strbuf_adds(&text, "[]]");
+    assert_int_equal(file_write_atomic(path, text.buf, text.len, 0600, &err), 0);
+    expect_fault(folder, RECEIPT_STATEMENT, "its SHA-256 is not the one");
+    assert_int_equal(forge_sums(folder, &err), 0);
+    expect_fault(folder, RECEIPT_STATEMENT, "JSON values");
+    while (text.len <= (size_t)RECEIPT_STATEMENT_MAX) {
+        strbuf_addc(&text, ' ');
+    }
+    assert_int_equal(file_write_atomic(path, text.buf, text.len, 0600, &err), 0);
+    expect_fault(folder, RECEIPT_STATEMENT, "are read at most");
+    assert_int_equal(dir_remove(folder, &err), 0);
+    strbuf_release(&text);
+    free(path);
+    free(folder);
+}
+
+/* Commas and brackets within strings are no values. */
+static void test_nodes(void **state)
+{
+    static const struct {
+        const char *unit;
+        bool within;
+    } cases[] = {
+        {"[],", false}, {"{},", false}, {"\"[[[[,,,,\\\"[[[[,,,,\",", true}, {"0,", false}};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct strbuf text = STRBUF_INIT;
+        struct err err = {0};
+        while (text.len < (size_t)12 << 20) {
+            strbuf_adds(&text, cases[i].unit);
+        }
+        const int rc = nodes_check(text.buf, text.len, &err);
+        assert_int_equal(rc, cases[i].within ? 0 : ERR_RANGE);
+        strbuf_release(&text);
+    }
+}
+
+static bool holds(const char *folder, const char *name, const char *text)
+{
+    struct strbuf bytes = STRBUF_INIT;
+    struct err err = {0};
+    char *path = path_join(folder, name);
+    assert_int_equal(file_read(path, (size_t)1 << 24, &bytes, &err), 0);
+    const bool found = memmem(bytes.buf, bytes.len, text, strlen(text)) != NULL;
+    strbuf_release(&bytes);
+    free(path);
+    return found;
+}
+
+/* Hosts have numbers, unless their names are asked for; both follow. */
+static void test_hosts(void **state)
+{
+    static const char *const names[] = {RECEIPT_PROVENANCE, RECEIPT_ENVIRONMENT};
+    struct world *w = *state;
+    struct export_made named;
+    struct verify_answer a;
+    struct err err = {0};
+    char *out = path_join(w->folder, "named");
+    assert_int_equal(
+        receipt_export(
+            &(struct export_spec){.program_folder = w->program, .out = out, .with_host = true},
+            &named, &err),
+        0);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        assert_false(holds(w->made.folder, names[i], "\"vm\""));
+        assert_true(holds(w->made.folder, names[i], "\"host 1\""));
+        assert_true(holds(named.folder, names[i], "\"vm\""));
+    }
+    assert_int_equal(receipt_verify(&(struct verify_spec){.folder = named.folder}, &a), 0);
+    verify_answer_release(&a);
+    assert_int_equal(dir_remove(out, &err), 0);
+    export_made_release(&named);
+    free(out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +401,9 @@ int main(void)
         cmocka_unit_test(test_sealed_is_refused),
         cmocka_unit_test(test_changed_meanwhile),
         cmocka_unit_test(test_near),
+        cmocka_unit_test(test_many_values),
+        cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_hosts),
     };
     return cmocka_run_group_tests(tests, set_up, world_drop);
 }

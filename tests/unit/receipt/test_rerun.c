@@ -291,7 +291,8 @@ static void export(const struct world *w, struct export_made *made)
     struct err err = {0};
     char *out = path_join(w->folder, "out");
     assert_int_equal(dir_remove(out, &err), 0);
-    int rc = receipt_export(&(struct export_spec){w->folder_of_program, out}, made, &err);
+    int rc = receipt_export(
+        &(struct export_spec){.program_folder = w->folder_of_program, .out = out}, made, &err);
     if (rc != 0) {
         fail_msg("%s", err.msg);
     }
@@ -518,7 +519,8 @@ static void test_refused(void **state)
         put_stages(w, file, SIZE_MAX, rows[i].change);
         rerun_file_end(file, w->program);
         write_rerun(w->folder_of_program, file);
-        int rc = receipt_export(&(struct export_spec){w->folder_of_program, out}, &made, &err);
+        int rc = receipt_export(
+            &(struct export_spec){.program_folder = w->folder_of_program, .out = out}, &made, &err);
         if (rc != ERR_LOCK || strstr(err.msg, rows[i].says) == NULL) {
             fail_msg("row %zu: code %d: %s", i, rc, err.msg);
         }

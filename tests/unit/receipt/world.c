@@ -21,7 +21,8 @@ int world_make(const struct fixture *f, const char *template, void **state)
     char *out = path_join(w->folder, "out");
     int rc = fixture_make(f, w->folder, &w->program, &err);
     if (rc == 0) {
-        rc = receipt_export(&(struct export_spec){w->program, out}, &w->made, &err);
+        rc = receipt_export(&(struct export_spec){.program_folder = w->program, .out = out},
+                            &w->made, &err);
     }
     if (rc != 0) {
         print_error("%s\n", err.msg);
