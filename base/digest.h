@@ -33,7 +33,8 @@ int digest_from_hex(const char *hex, struct digest *out, struct err *err) MUST_C
 int digest_file(const char *path, struct digest *out, int64_t *n_bytes, struct err *err) MUST_CHECK;
 
 /* Of a folder: SHA-256 of its files' sorted "<sha256><space><space><relpath>\n" lines (sorted by
- * relpath bytes; program.md §3). Links and special files anywhere inside are refused (ERR_INVALID).
+ * relpath bytes; docs/program-format.md). Links and special files anywhere inside are refused
+ * (ERR_INVALID).
  */
 int digest_folder(const char *path, struct digest *out, struct err *err) MUST_CHECK;
 

@@ -1,6 +1,6 @@
 /*
  * The local executor: one prereg-shim per attempt, spawned in its own session and watched through a
- * pidfd, whether this daemon started it or found it (architecture.md §3, Who is alive).
+ * pidfd, whether this daemon started it or found it (docs/scheduler.md, Who is alive).
  *
  *   start ──spawned──► watched ──pidfd readable──► examining ──exit.json──► ended
  *   probe ──unknown attempt──► examining ──lock held──► watched

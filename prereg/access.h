@@ -1,5 +1,5 @@
 /* How far anybody can have looked when a program is amended, as the daemon that owns the data knows
- * it (program.md §4). */
+ * it (docs/amendments.md). */
 #ifndef PREREG_ACCESS_H
 #define PREREG_ACCESS_H
 

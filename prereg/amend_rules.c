@@ -22,7 +22,7 @@ enum kind {
     KIND_NR
 };
 
-/* Rows of the table of program.md §4, and what stands outside it. */
+/* Rows of the table of docs/amendments.md, and what stands outside it. */
 static const bool ALLOWED[KIND_NR][ACCESS_NR] = {
     [KIND_SEALED] = {false, false, false, false},  [KIND_FIXED] = {false, false, false, false},
     [KIND_METRIC] = {true, true, true, false},     [KIND_PARAMS] = {true, true, true, false},

@@ -1,5 +1,5 @@
 /*
- * What an amendment may change, and when: the table of program.md §4. Pure.
+ * What an amendment may change, and when: the table of docs/amendments.md. Pure.
  *
  * Every member of `locked` belongs to one section. Factors, measures but for their metric,
  * counters, contrasts, inputs, table, outcomes and the budget are sealed for good at every level;

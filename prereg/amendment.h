@@ -1,6 +1,6 @@
 /*
  * The amendments of a program: amendments/0001.json, 0002.json, ... beside its lock
- * (program.md §4; docs/amendments.md describes the file).
+ * (docs/amendments.md describes the file).
  *
  *   {"schema":1,"number":1,"program":NAME,"root":HEX,"previous":HEX,"time":TEXT,"level":LEVEL,
  *    "reason":TEXT,"changes":[{"path":[KEY,...],"section":TEXT,"from":VALUE,"to":VALUE,

@@ -1,4 +1,4 @@
-/* Why a task ended otherwise than done: the closed list of architecture.md §3, shared by scheduler,
+/* Why a task ended otherwise than done: the closed list of docs/scheduler.md, shared by scheduler,
  * store, engine and report. Mechanical causes may be excluded within the budget; the others never
  * are. */
 #ifndef PREREG_CAUSE_H

@@ -1,6 +1,6 @@
 /*
  * grid.toml.lock: every covered value of a program and the digests of what it pins, under one root
- * (program.md §3; docs/program-format.md describes the file).
+ * (docs/program-format.md describes the file).
  *
  *   {"schema":1,"root":HEX,"locked":{"plan":...,"data":{NAME:HEX},"files":{ARG:HEX},
  *    "solved":{CONDITION:{STAGE:{...}}}},"tool":...,"time":...,"git":{"commit","clean"}|null,

@@ -1,6 +1,6 @@
 /*
  * Digests of pinned files and folders, remembered by what stat(2) says, so that a check at every
- * spawn costs a stat and not a read (program.md §3: re-checked when size, time or inode changed).
+ * spawn costs a stat and not a read (re-checked when size, time or inode changed).
  *
  * A digest is remembered only when the file had been at rest for two seconds before it was read and
  * had the same stat after: a change within one tick of the clock cannot hide behind equal times.

@@ -1,5 +1,5 @@
 /*
- * A program: everything that can influence the answer, as plain data (program.md).
+ * A program: everything that can influence the answer, as plain data (docs/program-format.md).
  *
  * Owned by one arena inside; built by program_load(), freed by program_free(); constant in between,
  * so pointers into it stay good. Indices refer to the arrays of this struct, in the order of the

@@ -1,7 +1,7 @@
 /*
- * What `check` proves of a program before any data exist (program.md §3): totality of the table,
- * its partial states, which rows and outcomes can come about, what the floors and the design can
- * resolve, priors, what is held fixed, the plan.
+ * What `check` proves of a program before any data exist (docs/truth-table.md): totality of the
+ * table, its partial states, which rows and outcomes can come about, what the floors and the design
+ * can resolve, priors, what is held fixed, the plan.
  *
  * A report owns an arena and borrows the program; constant after check_run(). Pure: `describe` is
  * what the workers said before (prereg/describe.h), NULL under --no-run; the same inputs give the

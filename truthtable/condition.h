@@ -1,5 +1,5 @@
 /*
- * Conditions: the complete grammar of program.md §2, compiled to a typed tree with every name
+ * Conditions: the complete grammar of docs/truth-table.md, compiled to a typed tree with every name
  * resolved.
  *
  *   cond := and {"or" and}      and := not {"and" not}      not := ["not"] comp

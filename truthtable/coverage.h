@@ -1,6 +1,6 @@
 /*
  * Coverage: planned = done + blocked + never_run (+ pending, before the end), in tasks, in records
- * and in counted tasks; and which tasks are excluded (program.md §2).
+ * and in counted tasks; and which tasks are excluded (docs/truth-table.md).
  *
  * Records: one for each cell of every measure that is counted or has a floor. Counted tasks: those
  * of a stage that a counted measure reads. A task is lost mechanically when it is blocked for a

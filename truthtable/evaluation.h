@@ -1,7 +1,7 @@
 /*
  * The evaluation of one reading, in the order gates -> counters -> contrasts -> inputs -> table
- * (program.md §2). Nothing looks back. Everything lives in the caller's arena; the evaluation is
- * constant after evaluation_run().
+ * (docs/truth-table.md). Nothing looks back. Everything lives in the caller's arena; the evaluation
+ * is constant after evaluation_run().
  */
 #ifndef TRUTHTABLE_EVALUATION_H
 #define TRUTHTABLE_EVALUATION_H

@@ -1,6 +1,6 @@
 /*
  * Exact comparisons of counts with decimals as written: k of n correct against a floor of "0.27",
- * without rounding (program.md §2: counts compare as exact rationals where n is known).
+ * without rounding (docs/truth-table.md: counts compare as exact rationals where n is known).
  */
 #ifndef TRUTHTABLE_EXACT_H
 #define TRUTHTABLE_EXACT_H

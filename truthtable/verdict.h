@@ -1,7 +1,7 @@
 /*
  * The verdict: gates, counters, contrasts, inputs, fired rows, outcome, read off the table
- * mechanically (program.md §2). Pure: same program, locked root and evidence give the same bytes of
- * verdict.json.
+ * mechanically (docs/truth-table.md). Pure: same program, locked root and evidence give the same
+ * bytes of verdict.json.
  *
  * Order of evaluation: gates -> counters -> contrasts -> inputs -> table. Nothing looks back.
  */

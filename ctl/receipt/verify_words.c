@@ -1,4 +1,4 @@
-/* What a verification says in words: the sentence of architecture.md §7, and what the receipt does
+/* What a verification says in words: the sentence of docs/receipts.md, and what the receipt does
  * not show, as far as this one's facts go. */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /*
- * Causes and budgets (architecture.md §3):
+ * Causes and budgets (docs/scheduler.md):
  *   at once            user_error bad_input not_measurable drift apparatus
  *   crash budget       crash silent_death hang timeout oom bad_result, and exit 75 without progress
  *   attempts only      preempted host_lost, and a SIGKILL from outside or a silent death (the

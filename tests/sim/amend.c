@@ -150,7 +150,7 @@ static struct sim_amend begin(struct sim *s, uint32_t program, enum sim_amend_ki
     return a;
 }
 
-/* The table of program.md, section 4, as far as it concerns this world. */
+/* The table of docs/amendments.md, as far as it concerns this world. */
 static bool is_allowed(const struct sim *s, const struct sim_program *p, const struct sim_amend *a)
 {
     switch (a->kind) {

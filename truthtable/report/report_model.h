@@ -1,7 +1,7 @@
 /*
  * What a report is made from: the program and its lock, verdict.json, provenance.json, the results
  * the daemon linked, and the curves their attempts left behind. Read once from a program's folder
- * (architecture.md §5), constant afterwards; sections.h turns it into a document.
+ * (docs/report.md), constant afterwards; sections.h turns it into a document.
  *
  * The lock is the amended one: what it covers now, under the root it always had. Instruments
  * (docs/instruments.md) are shown as they were computed, and a report without them is whole.
