@@ -1,6 +1,7 @@
 #include "ctl/proof.h"
 
 #include "base/json.h"
+#include "ctl/machine_rate.h"
 
 static cJSON *diag_json(const struct diag *diag)
 {
@@ -29,7 +30,8 @@ static int prove(struct proof *proof, const struct trust_ask *trust, struct err 
         if (rc != 0) {
             return rc;
         }
-        rc = describe_run(p, 0, &proof->describe, &proof->diag, err);
+        const struct describe_how how = {.flops_per_second = machine_rate(trust->state, p)};
+        rc = describe_run(p, &how, &proof->describe, &proof->diag, err);
         proof->described = true;
         if (rc != 0) {
             return err_wrap(err, "ask the workers");

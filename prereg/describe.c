@@ -19,6 +19,7 @@ struct asking {
     const struct program *p;
     struct diag *diag;
     int64_t timeout_ms;
+    double flops_per_second;
     char *folder; /* temporary; objects/ in it holds the copies of workers */
     char *work;   /* in it: an attempt's folder, as far as a worker can tell */
     char *task_path;
@@ -202,6 +203,9 @@ static int ask(struct asking *a, size_t stage, size_t condition, cJSON **out, st
         return 0;
     }
     cJSON *task = task_json_build(a->p, NULL, &attempt);
+    if (a->flops_per_second > 0) {
+        json_put_number(task, "flops_per_second", a->flops_per_second);
+    }
     char *question = question_text(task);
     const cJSON *known = json_member(a->answers, question);
     int rc = 0;
@@ -240,12 +244,14 @@ static int ask_all(struct asking *a, cJSON *out, struct err *err)
     return rc;
 }
 
-int describe_run(const struct program *p, int64_t timeout_ms, struct describe *out,
+int describe_run(const struct program *p, const struct describe_how *how, struct describe *out,
                  struct diag *diag, struct err *err)
 {
     const char *temp = getenv("TMPDIR");
-    struct asking a = {
-        .p = p, .diag = diag, .timeout_ms = timeout_ms > 0 ? timeout_ms : DESCRIBE_TIMEOUT_MS};
+    struct asking a = {.p = p,
+                       .diag = diag,
+                       .timeout_ms = how->timeout_ms > 0 ? how->timeout_ms : DESCRIBE_TIMEOUT_MS,
+                       .flops_per_second = how->flops_per_second};
     *out = (struct describe){.json = json_object()};
     a.folder = xasprintf("%s/prereg-describe-XXXXXX", temp == NULL ? "/tmp" : temp);
     if (mkdtemp(a.folder) == NULL) {

@@ -138,6 +138,19 @@ static void read_errors(const cJSON *answer, struct answer_faults *faults)
     }
 }
 
+/* What the worker wants its user to know: said, and not kept. */
+static void read_notes(const cJSON *answer, struct answer_faults *faults)
+{
+    const cJSON *notes = json_member(answer, "notes");
+    if (notes != NULL && !all_strings(notes) && !cJSON_IsNull(notes)) {
+        add_fault(faults, DIAG_ERROR, "--describe: \"notes\" is not an array of texts");
+        return;
+    }
+    for (const cJSON *n = notes == NULL ? NULL : notes->child; n != NULL; n = n->next) {
+        add_fault(faults, DIAG_WARNING, "%s", n->valuestring);
+    }
+}
+
 static cJSON *take_members(const cJSON *answer, struct answer_faults *faults)
 {
     cJSON *out = json_object();
@@ -161,6 +174,7 @@ static cJSON *take_members(const cJSON *answer, struct answer_faults *faults)
         }
     }
     read_errors(answer, faults);
+    read_notes(answer, faults);
     return out;
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What check and lock may execute: nothing of a program's own before its owner said so, and what was said is remembered."""
 
+import json
 import os
 import pty
 import select
@@ -103,4 +104,38 @@ def test_bundled(place):
     place.must(OK, "preregctl", "check", grid, env=alone(place))
 
 
-lab.main(test_terminal, test_escapes, test_bundled)
+def test_rate(place):
+    """What a thread does here is measured once, with the trainer's own bench, and the estimate goes by it."""
+    grid = place.prepare("micro")
+    rates = os.path.join(place.state, "machine-rates.json")
+
+    def seconds():
+        return place.ctl_json("check", grid)["proof"]["plan"]["seconds"]
+
+    first = seconds()
+    with open(rates, encoding="utf-8") as f:
+        found = json.load(f)
+    equal(len(found), 1, "processors in the file")
+    for name, rate in found.items():
+        expect(rate == 0 or 1e8 < rate < 1e13, f"{name}: {rate} FLOP/s")  # 0: a machine too loaded to say within the limit
+    equal(seconds(), first, "the estimate by what is kept")
+    place.write("state/machine-rates.json", json.dumps({name: 1e9 for name in found}))
+    expect(seconds() > first, "the estimate does not go by what is kept")
+    for broken in ("[]", "{", json.dumps({name: "fast" for name in found}), json.dumps({name: 1e300 for name in found})):
+        place.write("state/machine-rates.json", broken)
+        seconds()
+
+
+def test_narrow_core(place):
+    """A core of OpenBLAS that halves the speed is reported by check."""
+    grid = place.prepare("micro")
+    with open("/proc/cpuinfo", encoding="utf-8") as f:
+        wide = "avx512f" in f.read()
+    expect("OPENBLAS_CORETYPE" not in place.ctl("check", grid).stderr or wide, "a note where no other core is faster")
+    place.edit(grid, "[stage.train.params]", '[stage.train.env]\nOPENBLAS_CORETYPE = "Haswell"\n[stage.train.params]')
+    said = place.ctl("check", grid).stderr
+    if wide:
+        expect("stage.train: OpenBLAS's core here is of AVX2" in said, said)
+
+
+lab.main(test_rate, test_narrow_core, test_terminal, test_escapes, test_bundled)

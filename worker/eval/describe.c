@@ -10,8 +10,6 @@
 /* A guess for models of a few hundred thousand parameters on one core, to be read as an order of
  * magnitude: the model is not known yet. `prereg-eval --plan` knows better. */
 #define SECONDS_PER_BYTE 1e-5
-/* Of a model that is known: two for each parameter and token, at what one core is good for. */
-#define FLOPS_PER_SECOND 5e10
 
 static void put_name(void *self, const char *name)
 {
@@ -63,7 +61,8 @@ static double generated_tokens(const struct benchmark *bench, const struct eval_
     return (double)bench->n_selected * (o->max_tokens > 0 ? o->max_tokens : o->spec->max_tokens);
 }
 
-static int describe_size(struct description *d, const struct benchmark *bench,
+/* `rate` is what one core does: of a model that is known, two for each parameter and token. */
+static int describe_size(struct description *d, double rate, const struct benchmark *bench,
                          const struct eval_options *o, const struct subject_look *look,
                          struct err *err)
 {
@@ -87,13 +86,13 @@ static int describe_size(struct description *d, const struct benchmark *bench,
         description_fact(d, "context_tokens", (double)look->context);
         const double share = size.longest == 0 ? 1.0 : (double)longest / (double)size.longest;
         const double tokens = size.distinct_bytes * share + generated;
-        seconds = tokens * 2.0 * look->params / FLOPS_PER_SECOND;
+        seconds = tokens * 2.0 * look->params / rate;
     }
     description_seconds(d, ceil(seconds));
     return 0;
 }
 
-static void describe_benchmark(struct description *d, const struct eval_options *o,
+static void describe_benchmark(struct description *d, double rate, const struct eval_options *o,
                                const struct subject_look *look, struct param_faults *faults)
 {
     struct benchmark bench;
@@ -102,7 +101,7 @@ static void describe_benchmark(struct description *d, const struct eval_options 
     if (rc == 0)
         rc = describe_metrics(d, &bench, o, &err);
     if (rc == 0)
-        rc = describe_size(d, &bench, o, look, &err);
+        rc = describe_size(d, rate, &bench, o, look, &err);
     if (rc != 0) {
         struct params p;
         params_init(&p, NULL, faults);
@@ -122,7 +121,7 @@ int eval_describe(const struct task *task, FILE *out, struct err *err)
     if (faults.n == 0)
         subject_check(task, &options, &look, &faults);
     if (faults.n == 0)
-        describe_benchmark(&d, &options, &look, &faults);
+        describe_benchmark(&d, task_flops_per_second(task), &options, &look, &faults);
     int rc = description_print(&d, &faults, out, err);
     description_release(&d);
     tokenizer_free(look.tok);

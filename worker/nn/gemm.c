@@ -1,6 +1,10 @@
 #include "worker/nn/gemm.h"
 
 #include <cblas.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "worker/nn/cpu.h"
 
 void gemm(real *c, size_t ldc, real beta, real alpha, struct gemm_view a, struct gemm_view b,
           size_t m, size_t n, size_t k)
@@ -22,6 +26,16 @@ void gemm(real *c, size_t ldc, real beta, real alpha, struct gemm_view a, struct
 void gemm_set_threads(int threads)
 {
     openblas_set_num_threads(threads);
+}
+
+bool gemm_is_narrow(void)
+{
+    static const char *const narrow[] = {"core Haswell", "core Zen"};
+
+    for (size_t i = 0; i < sizeof(narrow) / sizeof(narrow[0]); i++)
+        if (strstr(gemm_blas_text(), narrow[i]) != NULL)
+            return nn_cpu() == NN_CPU_AVX512;
+    return false;
 }
 
 const char *gemm_blas_text(void)

@@ -37,5 +37,8 @@ void gemm(real *c, size_t ldc, real beta, real alpha, struct gemm_view a, struct
 void gemm_set_threads(int threads);
 /* "OpenBLAS 0.3.21 ... Haswell, core Haswell" */
 const char *gemm_blas_text(void);
+/* Its core is of AVX2 although the processor has AVX-512 (forced, or newer than OpenBLAS knows):
+ * about half the speed. */
+bool gemm_is_narrow(void);
 
 #endif

@@ -11,10 +11,12 @@ void description_init(struct description *d)
     d->metrics = json_array();
     d->facts = json_object();
     d->params = json_object();
+    d->notes = json_array();
     json_put_int(d->json, "protocol", TASK_PROTOCOL);
     json_put(d->json, "metrics", d->metrics);
     json_put(d->json, "facts", d->facts);
     json_put(d->json, "params", d->params);
+    json_put(d->json, "notes", d->notes);
 }
 
 void description_release(struct description *d)
@@ -36,6 +38,11 @@ void description_fact(struct description *d, const char *name, double value)
 void description_seconds(struct description *d, double seconds)
 {
     json_put_number(d->json, "seconds", seconds);
+}
+
+void description_note(struct description *d, const char *text)
+{
+    json_push_string(d->notes, text);
 }
 
 void description_param(struct description *d, const char *key, double value)

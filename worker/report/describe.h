@@ -13,6 +13,7 @@ struct description {
     cJSON *metrics;
     cJSON *facts;
     cJSON *params;
+    cJSON *notes;
 };
 
 void description_init(struct description *d);
@@ -20,6 +21,8 @@ void description_release(struct description *d);
 void description_metric(struct description *d, const char *name);
 void description_fact(struct description *d, const char *name, double value);
 void description_seconds(struct description *d, double seconds);
+/* What the user should know before anything runs; `check` prints it as a warning. */
+void description_note(struct description *d, const char *text);
 /* A solved parameter. */
 void description_param(struct description *d, const char *key, double value);
 /* One line of JSON and a newline; faults become "errors". Returns 0, or ERR_IO. */

@@ -71,6 +71,7 @@ static int read_members(struct task *task, struct err *err)
         (rc = json_opt_int(obj, "attempt_no", 1, INT32_MAX, &task->attempt_no, err)) < 0 ||
         (rc = json_opt_int(obj, "threads", 1, 1024, &threads, err)) < 0 ||
         (rc = json_opt_int(obj, "memory_bytes", 0, JSON_INT_MAX, &task->memory_bytes, err)) < 0 ||
+        (rc = json_opt_number(obj, "flops_per_second", &task->flops_per_second, err)) < 0 ||
         (rc = json_get_object(obj, "params", &task->params, err)) < 0 ||
         (rc = opt_object(obj, "inputs", &task->inputs, err)) < 0 ||
         (rc = opt_object(obj, "data", &task->data, err)) < 0 ||
@@ -83,6 +84,11 @@ static int read_members(struct task *task, struct err *err)
     if ((rc = read_resume(task, err)) < 0)
         return rc;
     return read_checkpoint(task, err);
+}
+
+double task_flops_per_second(const struct task *task)
+{
+    return task->flops_per_second > 0.0 ? task->flops_per_second : TASK_USUAL_FLOPS;
 }
 
 int task_from_json(cJSON *json, struct task *task, struct err *err)

@@ -33,6 +33,7 @@ struct task {
     int threads;               /* >= 1 */
     int64_t memory_bytes;      /* 0: no limit given */
     double checkpoint_seconds; /* < 0: "auto" */
+    double flops_per_second;   /* of a thread here, under --describe; 0: not known */
 };
 
 /* One entry of "data". */
@@ -41,6 +42,10 @@ struct task_data {
     const char *path;
     struct digest sha256; /* all zero when the task gives none */
 };
+
+/* What a thread does here, for estimates of time: as measured, else a usual processor's. */
+#define TASK_USUAL_FLOPS 5e10
+double task_flops_per_second(const struct task *task);
 
 int task_read(const char *path, struct task *task, struct err *err) MUST_CHECK;
 /* The same of JSON that is there already, which the task takes over, also on error. */

@@ -105,17 +105,6 @@ static int print_json(const struct bench_result *r, FILE *out, struct err *err)
     return rc;
 }
 
-/* A core of AVX2, forced or for want of a better one known to OpenBLAS. */
-static bool blas_is_narrow(void)
-{
-    static const char *const narrow[] = {"core Haswell", "core Zen"};
-
-    for (size_t i = 0; i < ARRAY_LEN(narrow); i++)
-        if (strstr(gemm_blas_text(), narrow[i]) != NULL)
-            return nn_cpu() == NN_CPU_AVX512;
-    return false;
-}
-
 static void print_text(const struct bench_result *r, FILE *out)
 {
     const struct model_config *cfg = &r->model;
@@ -140,7 +129,7 @@ static void print_text(const struct bench_result *r, FILE *out)
     (void)fprintf(out, "rate        %.1f GF/s of %.1f GF/s that sgemm reaches here: %.1f %%\n",
                   step.median * model_config_flops_per_token(cfg) * 1e-9, r->ceiling * 1e-9,
                   100.0 * r->share_of_ceiling);
-    if (blas_is_narrow())
+    if (gemm_is_narrow())
         (void)fputs("            OpenBLAS's core is of AVX2, the processor of AVX-512: "
                     "OPENBLAS_CORETYPE=SkylakeX is faster\n",
                     out);

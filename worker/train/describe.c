@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "worker/nn/gemm.h"
 #include "worker/report/describe.h"
 #include "worker/train/memory.h"
 #include "worker/train/outcome.h"
@@ -9,7 +10,6 @@
 #include "worker/train/train.h"
 
 #define PARAMS_FILE_MAX     (1u << 20)
-#define FLOPS_PER_SECOND    5e10 /* of one thread, for the estimate of time alone */
 #define START_SECONDS       1.0
 #define BACKWARD_FACTOR     3.0 /* training costs three times a forward pass */
 #define CHECKPOINTS_ON_DISK 3.0 /* two, and the third while it is written */
@@ -37,8 +37,8 @@ static void describe_counts(const struct model_config *cfg, struct description *
     description_fact(d, "flops_per_token", model_config_flops_per_token(cfg));
 }
 
-static void describe_facts(const struct train_options *opt, const struct memory_need *need,
-                           int threads, struct description *d)
+static void describe_facts(const struct task *task, const struct train_options *opt,
+                           const struct memory_need *need, struct description *d)
 {
     const struct model_config *cfg = &opt->model;
     double total = (double)model_config_total(cfg), flops = model_config_flops_per_token(cfg);
@@ -58,7 +58,7 @@ static void describe_facts(const struct train_options *opt, const struct memory_
     description_fact(d, "disk_bytes", sizeof(real) * total * (3.0 * CHECKPOINTS_ON_DISK + 1.0));
     description_seconds(d, START_SECONDS + flops *
                                                (tokens + evaluated_tokens(opt) / BACKWARD_FACTOR) /
-                                               (FLOPS_PER_SECOND * threads));
+                                               (task_flops_per_second(task) * task->threads));
 }
 
 /* A model that cannot be read is a fault of the parameter that names it. */
@@ -94,7 +94,12 @@ int train_describe(const struct task *task, FILE *out, struct err *err)
     }
     if (faults.n == 0) {
         outcome_metric_names(&opt, add_metric, &d);
-        describe_facts(&opt, &need, task->threads, &d);
+        describe_facts(task, &opt, &need, &d);
+        if (gemm_is_narrow())
+            description_note(
+                &d, "OpenBLAS's core here is of AVX2 and the processor has AVX-512: about half "
+                    "the speed; OPENBLAS_CORETYPE = \"SkylakeX\" in the stage's env "
+                    "(locked: results depend on it) is about twice as fast");
     }
     int rc = description_print(&d, &faults, out, err);
     description_release(&d);

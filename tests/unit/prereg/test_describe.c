@@ -32,7 +32,8 @@ static struct answer ask(const char *script, int64_t timeout_ms)
     free(text);
     a.p = program_of(SMALL_PROGRAM, a.folder);
     diag_init(&a.diag, "grid.toml");
-    if (describe_run(a.p, timeout_ms, &a.describe, &a.diag, &err) != 0) {
+    if (describe_run(a.p, &(struct describe_how){.timeout_ms = timeout_ms}, &a.describe, &a.diag,
+                     &err) != 0) {
         fail_msg("%s", err.msg);
     }
     return a;
@@ -101,7 +102,7 @@ static void test_environment_of_a_run(void **state)
     assert_int_equal(setenv("TZ", "Europe/Paris", 1), 0);
     struct program *p = program_of(text, folder);
     diag_init(&diag, "grid.toml");
-    assert_int_equal(describe_run(p, 0, &d, &diag, &err), 0);
+    assert_int_equal(describe_run(p, &(struct describe_how){0}, &d, &diag, &err), 0);
     assert_int_equal(diag.n_items, 0);
     char *cwd_path = path_join(folder, "cwd");
     assert_int_equal(file_read(cwd_path, 4096, &found, &err), 0);
@@ -267,6 +268,10 @@ static void test_answers(void **state)
          "stage.train: --describe: \"seconds\" is not a number, not negative"},
         {"echo '{\"errors\":[3]}'", DIAG_ERROR,
          "stage.train: --describe: an error without \"why\""},
+        {"echo '{\"notes\":[\"slow here\"]}'", DIAG_WARNING,
+         "stage.train: slow here (at arch=dense)"},
+        {"echo '{\"notes\":\"slow\"}'", DIAG_ERROR,
+         "stage.train: --describe: \"notes\" is not an array of texts"},
         {"kill -9 $$", DIAG_ERROR, "stage.train: --describe was ended by signal 9"},
         {"sleep 60", DIAG_ERROR, "worker.sh did not end within 200 ms (at arch=dense)"},
         {"exec >/dev/null 2>&1; sleep 60", DIAG_ERROR, "worker.sh did not end within 200 ms"},
@@ -303,7 +308,7 @@ static void test_describe_false(void **state)
                        "#!/bin/sh\ntest \"$1\" = --quick || exit 1\necho '{}'\n", 0700));
     struct program *p = program_of(with, folder);
     diag_init(&diag, "grid.toml");
-    assert_int_equal(describe_run(p, 0, &d, &diag, &err), 0);
+    assert_int_equal(describe_run(p, &(struct describe_how){0}, &d, &diag, &err), 0);
     assert_int_equal(diag.n_items, 0);
     assert_int_equal(d.n_asked, 2);
     assert_non_null(describe_find(d.json, p, 0, 0));
@@ -333,7 +338,7 @@ static void test_no_worker(void **state)
     struct diag diag;
     struct err err = {0};
     diag_init(&diag, "grid.toml");
-    assert_int_equal(describe_run(p, 0, &d, &diag, &err), 0);
+    assert_int_equal(describe_run(p, &(struct describe_how){0}, &d, &diag, &err), 0);
     assert_int_equal(diag.n_errors, 2);
     assert_non_null(strstr(diag.items[0].msg, "/no/such/folder/./worker.sh does not exist"));
     assert_null(describe_find(d.json, p, 0, 0));

@@ -494,15 +494,37 @@ static void test_describe(void **state)
     cJSON_Delete(out);
 }
 
+/* The estimate of time goes by what was measured here, where the task says it. */
+static void test_describe_rate(void **state)
+{
+    (void)state;
+    static const double rates[] = {0.0, 5e10, 1e11};
+    double seconds[ARRAY_LEN(rates)];
+    struct err err = {0};
+
+    for (size_t i = 0; i < ARRAY_LEN(rates); i++) {
+        struct task t = patched_task("{}", NULL);
+        t.flops_per_second = rates[i];
+        cJSON *out = describe(&t);
+        assert_int_equal(json_get_number(out, "seconds", &seconds[i], &err), 0);
+        assert_true(cJSON_IsArray(json_member(out, "notes")));
+        cJSON_Delete(out);
+    }
+    assert_true(seconds[0] == seconds[1]);
+    assert_true(seconds[1] > 1.0 && seconds[2] < seconds[1]); /* a second is the start's */
+    assert_true(fabs((seconds[1] - 1.0) / (seconds[2] - 1.0) - 2.0) < 1e-6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_faults),    cmocka_unit_test(test_several_faults_at_once),
-        cmocka_unit_test(test_defaults),  cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_horizons),  cmocka_unit_test(test_tokens_per_expert),
-        cmocka_unit_test(test_vectors),   cmocka_unit_test(test_count_faults),
-        cmocka_unit_test(test_match),     cmocka_unit_test(test_match_already_solved),
-        cmocka_unit_test(test_schedules), cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_faults),        cmocka_unit_test(test_several_faults_at_once),
+        cmocka_unit_test(test_defaults),      cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_horizons),      cmocka_unit_test(test_tokens_per_expert),
+        cmocka_unit_test(test_vectors),       cmocka_unit_test(test_count_faults),
+        cmocka_unit_test(test_match),         cmocka_unit_test(test_match_already_solved),
+        cmocka_unit_test(test_schedules),     cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_describe_rate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
