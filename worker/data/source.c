@@ -118,6 +118,11 @@ static int read_one(const char *path, struct source_sink *sink, struct err *err)
                    ? sink->shard(sink, path, err)
                    : err_set(err, ERR_REFUSED, "%s: a shard, which holds no text", path);
     }
+    if (rc == 0 && body.len >= 3 && memcmp(body.buf, "\xef\xbb\xbf", 3) == 0) {
+        body.len -= 3; /* a byte order mark, with which some editors begin UTF-8 */
+        memmove(body.buf, body.buf + 3, body.len + 1);
+        sink->n_read += 3;
+    }
     if (rc == 0)
         rc = ends_with(path, ".jsonl") ? read_jsonl(&body, sink, err) : read_text(&body, sink, err);
     strbuf_release(&body);

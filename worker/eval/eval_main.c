@@ -5,6 +5,7 @@
 #include "worker/eval/commands.h"
 #include "worker/eval/plan.h"
 #include "worker/eval/run.h"
+#include "worker/nn/cpu.h"
 #include "worker/report/result.h"
 #include "worker/report/stop.h"
 
@@ -74,6 +75,8 @@ int main(int argc, char **argv)
         printf("prereg-eval %s\n", PREREGD_VERSION);
         return WORKER_DONE;
     }
+    if (nn_cpu_check(&err) != 0)
+        return finish(err.code, &err);
     if (argc >= 2 && strcmp(argv[1], "--plan") == 0)
         return finish(plan(argc - 2, argv + 2, &err), &err);
     if (argc > 1 && strcmp(argv[1], "tasks") == 0)

@@ -98,7 +98,11 @@ static bool ends_in(const char *name, const char *end)
 static int take_text(struct item_reader *r, const char *name, const char *text, size_t len,
                      struct err *err)
 {
+    static const char mark[] = "\xef\xbb\xbf"; /* what some editors put before UTF-8 */
+    const size_t n_mark = len >= 3 && memcmp(text, mark, 3) == 0 ? 3 : 0;
     const size_t before = r->set->n;
+    text += n_mark;
+    len -= n_mark;
     int rc = ends_in(name, ".csv") ? item_take_csv(r, text, len, err)
                                    : item_take_jsonl(r, text, len, err);
     if (rc == 0 && r->set->n == before)

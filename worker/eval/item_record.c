@@ -14,6 +14,25 @@ static bool fits(const struct task_form *form, const cJSON *record)
     return true;
 }
 
+#define OTHERS_SHOWN 3
+
+/* Names of shipped tasks that the record is an item of: "; it is an item of winogrande". */
+static void add_others(const cJSON *record, struct strbuf *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < task_builtin_count() && n < OTHERS_SHOWN; i++) {
+        struct task_spec *other = NULL;
+        struct err none;
+        bool is = false;
+        if (task_builtin_read(task_builtin_name(i), &other, &none) == 0)
+            for (size_t f = 0; f < other->n_forms; f++)
+                is = is || fits(&other->forms[f], record);
+        if (is)
+            strbuf_addf(out, "%s%s", n++ == 0 ? "; it is an item of " : ", ", other->name);
+        task_spec_free(other);
+    }
+}
+
 /* The first column of the nearest form that the record does not have, and what it may have been
  * meant to be. */
 static void say_no_form(const struct task_spec *spec, const cJSON *record, struct err *err)
@@ -43,11 +62,13 @@ static void say_no_form(const struct task_spec *spec, const cJSON *record, struc
             names[n_names++] = member->string;
     }
     const char *nearest = text_nearest(missing, names, n_names);
+    struct strbuf others = STRBUF_INIT;
     if (nearest != NULL)
-        err_set(err, ERR_SYNTAX, "is no item of %s: no '%s'; is '%.40s' meant?", spec->name,
-                missing, nearest);
+        strbuf_addf(&others, "; is '%.40s' meant?", nearest);
     else
-        err_set(err, ERR_SYNTAX, "is no item of %s: no '%s'", spec->name, missing);
+        add_others(record, &others);
+    err_set(err, ERR_SYNTAX, "is no item of %s: no '%s'%.100s", spec->name, missing, others.buf);
+    strbuf_release(&others);
 }
 
 /* NULL: none fits, err says why. */
@@ -131,6 +152,9 @@ static int take_options(struct item_set *set, const struct task_form *form,
 {
     struct value v = {0};
     int rc = fill_column(&form->options, in, &v, err);
+    const size_t n_name = strlen(form->options.name);
+    if (rc != 0 && strncmp(err->msg, form->options.name, n_name) == 0 && err->msg[n_name] == ':')
+        return rc; /* the column is called so, too, and is named already */
     if (rc != 0)
         return err_wrap(err, "%s", form->options.name);
     if (v.kind != VALUE_LIST)

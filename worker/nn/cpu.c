@@ -31,6 +31,16 @@ static enum nn_cpu choose(void)
     return best;
 }
 
+int nn_cpu_check(struct err *err)
+{
+    const char *wish = getenv("PREREG_CPU");
+
+    for (int i = NN_CPU_BASELINE; i <= NN_CPU_AVX512; i++)
+        if (wish == NULL || wish[0] == '\0' || strcmp(wish, NAMES[i]) == 0)
+            return 0;
+    return err_set(err, ERR_USAGE, "PREREG_CPU=%.40s: expected baseline, avx2 or avx512", wish);
+}
+
 enum nn_cpu nn_cpu(void)
 {
     static _Atomic int known; /* one more than the choice; 0: not made yet */

@@ -6,9 +6,13 @@
 #ifndef WORKER_NN_CPU_H
 #define WORKER_NN_CPU_H
 
+#include "base/err.h"
+
 enum nn_cpu { NN_CPU_BASELINE, NN_CPU_AVX2, NN_CPU_AVX512 };
 
 enum nn_cpu nn_cpu(void);
+/* ERR_USAGE when PREREG_CPU is none of the three. */
+int nn_cpu_check(struct err *err) MUST_CHECK;
 /* "baseline", "avx2", "avx512" */
 const char *nn_cpu_text(enum nn_cpu cpu);
 

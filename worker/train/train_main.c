@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "worker/nn/cpu.h"
 #include "worker/report/result.h"
 #include "worker/report/stop.h"
 #include "worker/report/task.h"
@@ -121,6 +122,8 @@ int main(int argc, char **argv)
         (void)fputs(USAGE, stdout);
         return finish(0, &err);
     }
+    if (nn_cpu_check(&err) != 0)
+        return finish(err.code, &err);
     if (argc == 3 && strcmp(argv[1], "--describe") == 0)
         return describe(argv[2]);
     if (argc == 3 && strcmp(argv[1], "--count") == 0)

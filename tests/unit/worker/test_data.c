@@ -242,6 +242,30 @@ static void test_bad_sources(void **state)
     tokenizer_free(tok);
 }
 
+/* A byte order mark is not a part of the first document. */
+static void test_byte_order_mark(void **state)
+{
+    (void)state;
+    static const char *const files[][2] = {
+        {"marked.txt", "\xef\xbb\xbfone\n"},
+        {"marked.jsonl", "\xef\xbb\xbf{\"text\":\"\\none\\n\\n\"}\n"},
+    };
+    struct tokenizer *tok = bytes();
+
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        struct corpus c;
+        struct err err = {0};
+        char *path = write_text(files[i][0], files[i][1], strlen(files[i][1]));
+        corpus_init(&c);
+        assert_int_equal(source_read(path, tok, &c, &err), 0);
+        assert_int_equal(c.n_documents, 1);
+        assert_document(&c, 0, "one");
+        corpus_release(&c);
+        free(path);
+    }
+    tokenizer_free(tok);
+}
+
 static void test_shard(void **state)
 {
     (void)state;
@@ -423,6 +447,7 @@ int main(void)
         cmocka_unit_test(test_tokenizer),
         cmocka_unit_test_setup_teardown(test_sources, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unseparated_text, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_byte_order_mark, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_bad_sources, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_shard, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_split, set_up, tear_down),

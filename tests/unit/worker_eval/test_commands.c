@@ -73,6 +73,23 @@ static void test_description(void **state)
     strbuf_release(&file);
 }
 
+static void test_instruction_set(void **state)
+{
+    (void)state;
+    struct proc_result result = {0};
+    assert_int_equal(setenv("PREREG_CPU", "avx1024", 1), 0);
+    run("tasks gsm8k", &result);
+    assert_int_equal(result.code, 64);
+    assert_non_null(
+        strstr(result.err.buf, "PREREG_CPU=avx1024: expected baseline, avx2 or avx512"));
+    proc_result_release(&result);
+    assert_int_equal(setenv("PREREG_CPU", "baseline", 1), 0);
+    run("tasks gsm8k", &result);
+    assert_int_equal(result.code, 0);
+    proc_result_release(&result);
+    assert_int_equal(unsetenv("PREREG_CPU"), 0);
+}
+
 static void write_task(void)
 {
     scratch_write("t.json", "{\"task\":\"t\",\"kind\":\"choice\",\"metrics\":[\"acc\"],\"forms\":[{"
@@ -210,9 +227,10 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tasks),   cmocka_unit_test(test_description),
-        cmocka_unit_test(test_show),    cmocka_unit_test(test_show_json),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_show_groups),
+        cmocka_unit_test(test_tasks),           cmocka_unit_test(test_description),
+        cmocka_unit_test(test_instruction_set), cmocka_unit_test(test_show),
+        cmocka_unit_test(test_show_json),       cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_show_groups),
     };
     return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
 }

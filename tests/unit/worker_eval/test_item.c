@@ -107,7 +107,11 @@ static const struct {
     {"choices", "{\"query\":\"q\",\"choices\":[\"a\",\"b\"],\"gold\":0.5}",
      "is no text, whole number"},
     {"choices", "{\"query\":\"q\",\"choices\":[\"a\",7],\"gold\":0}",
-     "choices: [1] is not a string"},
+     "(item 1): choices: [1] is not a string"},
+    {"choices", "{\"query\":\"a\\u0000b\",\"choices\":[\"a\",\"b\"],\"gold\":0}",
+     "line 1 (item 1)"},
+    {"hellaswag", "{\"sentence\":\"_ a\",\"option1\":\"b\",\"option2\":\"c\",\"answer\":\"1\"}",
+     "is no item of hellaswag: no 'query'; it is an item of winogrande"},
     {"choices", "{\"query\":\"q\",\"choices\":[\"a\"],\"gold\":0}", "choices has 1 members"},
     {"choices", "{\"sentence\":\"a _\"}", "is no item of choices"},
     {"choices", "[1]", "line 1"},
@@ -194,6 +198,33 @@ static void test_digits_that_are_a_choice(void **state)
         for (size_t k = 0; k < 3 && cases[i].why[k] != NULL; k++)
             if (strstr(err.msg, cases[i].why[k]) == NULL)
                 fail_msg("'%s' does not say '%s'", err.msg, cases[i].why[k]);
+    }
+}
+
+static void test_byte_order_mark(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *task;
+        const char *file;
+        const char *text;
+        const char *context;
+    } cases[] = {
+        {"choices", "mark.jsonl",
+         "\xef\xbb\xbf{\"query\":\"q \",\"choices\":[\"a\",\"b\"],\"gold\":1}\n", "q "},
+        {"mmlu", "mark/test/virology_test.csv", "\xef\xbb\xbfWho?,e,f,g,h,A\n",
+         "Who?\nA. e\nB. f\nC. g\nD. h\nAnswer:"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct item_set set;
+        struct err err = {0};
+        scratch_write(cases[i].file, cases[i].text);
+        if (shipped_read(&set, cases[i].task, i == 0 ? cases[i].file : "mark", "test", &err) != 0 &&
+            strstr(err.msg, "groups of mmlu are missing") == NULL)
+            fail_msg("%s", err.msg);
+        assert_int_equal(set.n, 1);
+        assert_string_equal(set.items[0].context, cases[i].context);
+        item_set_release(&set);
     }
 }
 
@@ -354,6 +385,7 @@ int main(void)
         cmocka_unit_test(test_forms),
         cmocka_unit_test(test_bad_lines),
         cmocka_unit_test(test_digits_that_are_a_choice),
+        cmocka_unit_test(test_byte_order_mark),
         cmocka_unit_test(test_nothing_outside_the_folder),
         cmocka_unit_test(test_mmlu),
         cmocka_unit_test(test_drawn_examples),
