@@ -260,7 +260,27 @@ int file_copy(const char *from, const char *to, mode_t mode, struct err *err)
     return rc;
 }
 
-int dir_make(const char *path, mode_t mode, struct err *err)
+/* One folder whose parent is there; with `durable` its name is on disk before this returns. */
+static int make_one(const char *path, mode_t mode, bool durable, struct err *err)
+{
+    if (mkdir(path, mode) != 0) {
+        if (errno == EEXIST && file_kind_at(path) == FILE_FOLDER) {
+            return 0;
+        }
+        return errno == EEXIST ? err_set(err, ERR_EXISTS, "%s is there and is not a folder", path)
+                               : err_set_errno(err, errno, "make folder %s", path);
+    }
+    if (!durable) {
+        return 0;
+    }
+    char *parent = path_folder(path);
+    /* A folder that one may write but not read cannot be opened, and so not synced. */
+    int rc = access(parent, R_OK) == 0 ? dir_sync(parent, err) : 0;
+    free(parent);
+    return rc;
+}
+
+static int make_all(const char *path, mode_t mode, bool durable, struct err *err)
 {
     if (path[0] == '\0') {
         return err_set(err, ERR_NOT_FOUND, "make folder: the path is empty");
@@ -273,10 +293,7 @@ int dir_make(const char *path, mode_t mode, struct err *err)
         }
         char saved = *p;
         *p = '\0';
-        if (mkdir(copy, mode) != 0 && (errno != EEXIST || file_kind_at(copy) != FILE_FOLDER)) {
-            rc = errno == EEXIST ? err_set(err, ERR_EXISTS, "%s is there and is not a folder", copy)
-                                 : err_set_errno(err, errno, "make folder %s", copy);
-        }
+        rc = make_one(copy, mode, durable, err);
         *p = saved;
         if (saved == '\0') {
             break;
@@ -284,6 +301,16 @@ int dir_make(const char *path, mode_t mode, struct err *err)
     }
     free(copy);
     return rc;
+}
+
+int dir_make(const char *path, mode_t mode, struct err *err)
+{
+    return make_all(path, mode, false, err);
+}
+
+int dir_make_durable(const char *path, mode_t mode, struct err *err)
+{
+    return make_all(path, mode, true, err);
 }
 
 static int remove_at(int parent, const char *name, int depth, struct err *err)

@@ -46,7 +46,7 @@ static int fail(const struct err *err)
 
 static int open_log(const char *state, bool foreground, struct err *err)
 {
-    int rc = dir_make(state, 0700, err);
+    int rc = dir_make_durable(state, 0700, err);
     if (rc == 0) {
         char *path = path_join(state, "preregd.log");
         rc = log_open(foreground ? NULL : path, err);

@@ -149,6 +149,11 @@ static int append_pending(struct store *store, struct chain *c, struct err *err)
         rc = err_set_errno(err, errno, "sync %s", c->path);
     }
     (void)close(fd);
+    if (rc == 0 && c->bytes == 0) { /* a new file: its name must last as well */
+        char *folder = path_folder(c->path);
+        rc = dir_sync(folder, err);
+        free(folder);
+    }
     return rc;
 }
 

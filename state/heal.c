@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "state/internal.h"
+#include "state/submission.h"
 
 #define JOURNAL_BYTES_MAX ((size_t)2 << 30)
 
@@ -192,31 +193,6 @@ static int heal_chain(struct store *store, struct chain *c, struct err *err)
     return rc;
 }
 
-/* A fresh database beside programs that have run: the database was lost, not new. */
-static int check_not_lost(struct store *store, struct err *err)
-{
-    char *folder = path_join(store->dir, "programs");
-    struct name_list names = {0};
-    struct err ignored = {0};
-    int rc = 0;
-    if (file_kind_at(folder) == FILE_FOLDER && dir_list(folder, &names, &ignored) == 0) {
-        for (size_t i = 0; rc == 0 && i < names.n; i++) {
-            char *path = store_program_path(store, names.names[i], "cells");
-            if (file_kind_at(path) == FILE_FOLDER) {
-                rc = err_set(err, ERR_CORRUPT,
-                             "%s holds programs that have run, but its database knows none: "
-                             "`preregctl rebuild` "
-                             "makes it again",
-                             store->dir);
-            }
-            free(path);
-        }
-    }
-    name_list_release(&names);
-    free(folder);
-    return rc;
-}
-
 static int numbers_of_all(struct store *store, uint32_t **out, size_t *n, struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
@@ -261,8 +237,8 @@ int chain_heal(struct store *store, struct err *err)
     uint32_t *numbers = NULL;
     size_t n = 0;
     int rc = numbers_of_all(store, &numbers, &n, err);
-    if (rc == 0 && n == 0) {
-        rc = check_not_lost(store, err);
+    if (rc == 0) {
+        rc = submission_clear(store, n > 0, err);
     }
     for (size_t i = 0; rc == 0 && i < n; i++) {
         struct chain *c = NULL;

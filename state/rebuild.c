@@ -12,6 +12,7 @@
 #include "prereg/imported.h"
 #include "state/apparatus.h"
 #include "state/rebuild_internal.h"
+#include "state/submission.h"
 
 #define NEW_DATABASE "preregd.db.rebuild"
 #define PROGRAM_MAX  ((size_t)16 << 20)
@@ -346,22 +347,29 @@ static int rebuild_all(struct store *store, rebuild_fn *fn, void *ctx, struct er
     char *programs = path_join(store->dir, "programs");
     int rc = file_kind_at(programs) == FILE_FOLDER ? dir_list(programs, &names, err) : 0;
     struct rebuilding *all = xcalloc(names.n + 1, sizeof(*all));
+    size_t n = 0;
     for (size_t i = 0; i < names.n; i++) {
-        all[i].id = xstrdup(names.names[i]);
-        all[i].folder = path_join(programs, names.names[i]);
-        all[i].store = store;
-        strbuf_init(&all[i].note);
-        all[i].submitted = first_time(all[i].folder);
+        char *folder = path_join(programs, names.names[i]);
+        if (submission_standing(folder) <= FOLDER_UNFINISHED) {
+            free(folder); /* not a program: the next daemon removes it */
+            continue;
+        }
+        all[n].id = xstrdup(names.names[i]);
+        all[n].folder = folder;
+        all[n].store = store;
+        strbuf_init(&all[n].note);
+        all[n].submitted = first_time(folder);
+        n++;
     }
-    if (names.n > 0) {
-        qsort(all, names.n, sizeof(*all), older_first);
+    if (n > 0) {
+        qsort(all, n, sizeof(*all), older_first);
     }
-    for (size_t i = 0; rc == 0 && i < names.n; i++) {
+    for (size_t i = 0; rc == 0 && i < n; i++) {
         if (rebuild_one(&all[i], fn, ctx, err) != 0) {
             rc = err_wrap(err, "program %s", all[i].id);
         }
     }
-    for (size_t i = 0; i < names.n; i++) {
+    for (size_t i = 0; i < n; i++) {
         release(&all[i]);
     }
     free(all);

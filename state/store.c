@@ -170,7 +170,7 @@ int store_open_file(const char *dir, const char *file, enum store_mode mode, str
                     struct err *err)
 {
     struct store *store = store_new(dir, mode);
-    int rc = mode == STORE_OWNER ? dir_make(dir, 0700, err) : 0;
+    int rc = mode == STORE_OWNER ? dir_make_durable(dir, 0700, err) : 0;
     if (rc == 0 && mode == STORE_OWNER) {
         rc = fs_check_local(dir, err);
     }

@@ -90,7 +90,7 @@ int rpc_start_daemon(const char *state_folder, struct err *err)
     pid_t pid = -1;
     int rc = path_of_self(&own, err);
     if (rc == 0) {
-        rc = dir_make(state_folder, 0700, err);
+        rc = dir_make_durable(state_folder, 0700, err);
     }
     if (rc == 0) {
         char *program = path_join(own.buf, "preregd");

@@ -1,26 +1,36 @@
 /*
  * Preloaded into the daemon: it dies at the Nth call that makes something last (fsync, fdatasync,
- * rename, unlink), counted from the moment that the file $PREREG_CRASH appears, which holds N; and
+ * rename, unlink), counted from the moment that the file $PREREG_CRASH appears, which holds N; with
+ * PREREG_CRASH_AT=writes at the Nth call that changes a file or folder in any way (also write,
+ * pwrite, truncate, mkdir, rmdir, link, symlink, an open that creates), its own log left out; and
  * whoever in it opens a result.json of a stage "score" waits as long as there is a file
  * $PREREG_HOLD.
  * Whatever the daemon starts is left alone: only the process that it was put into counts.
  */
+#undef _FORTIFY_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static atomic_long n_calls;
 static pid_t own;
+static bool all_writes;
 
 __attribute__((constructor)) static void note_own(void)
 {
+    const char *at = getenv("PREREG_CRASH_AT");
+
     own = getpid();
+    all_writes = at != NULL && strcmp(at, "writes") == 0;
     (void)unsetenv("LD_PRELOAD");
 }
 
@@ -36,6 +46,29 @@ static void count(void)
     (void)close(fd);
     if (n > 0 && atomic_fetch_add(&n_calls, 1) + 1 == strtol(text, NULL, 10))
         (void)raise(SIGKILL);
+}
+
+static void count_write(void)
+{
+    if (all_writes)
+        count();
+}
+
+/* Of regular files only, and not of the log: what is written to a socket changes no state. */
+static void count_write_to(int fd)
+{
+    char link[32];
+    char target[512];
+    struct stat st;
+
+    if (!all_writes || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+        return;
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, target, sizeof(target) - 1);
+    if (n > 0)
+        target[n] = '\0';
+    if (n > 0 && strstr(target, "/preregd.log") == NULL)
+        count();
 }
 
 /* The C library's own, under the name `next`. */
@@ -57,19 +90,53 @@ static void hold(const char *path)
         (void)usleep(5000);
 }
 
+static void before_open(const char *path, int flags)
+{
+    hold(path);
+    if ((flags & O_CREAT) != 0 && access(path, F_OK) != 0)
+        count_write();
+}
+
+#define MODE_OF(flags)                                                                             \
+    mode_t mode = 0;                                                                               \
+    if (((flags) & (O_CREAT | O_TMPFILE)) != 0) {                                                  \
+        va_list ap;                                                                                \
+        va_start(ap, flags);                                                                       \
+        mode = va_arg(ap, mode_t);                                                                 \
+        va_end(ap);                                                                                \
+    }
+
 int open(const char *path, int flags, ...)
 {
     NEXT(open);
-    mode_t mode = 0;
-
-    if ((flags & (O_CREAT | O_TMPFILE)) != 0) {
-        va_list ap;
-        va_start(ap, flags);
-        mode = va_arg(ap, mode_t);
-        va_end(ap);
-    }
-    hold(path);
+    MODE_OF(flags)
+    before_open(path, flags);
     return next(path, flags, mode);
+}
+
+int open64(const char *path, int flags, ...)
+{
+    NEXT(open64);
+    MODE_OF(flags)
+    before_open(path, flags);
+    return next(path, flags, mode);
+}
+
+/* Fortified builds call these where no mode is given. */
+int __open_2(const char *path, int flags);
+int __open_2(const char *path, int flags)
+{
+    NEXT(__open_2);
+    before_open(path, flags);
+    return next(path, flags);
+}
+
+int __open64_2(const char *path, int flags);
+int __open64_2(const char *path, int flags)
+{
+    NEXT(__open64_2);
+    before_open(path, flags);
+    return next(path, flags);
 }
 
 int fsync(int fd)
@@ -98,4 +165,95 @@ int unlink(const char *path)
     NEXT(unlink);
     count();
     return next(path);
+}
+
+int renameat(int from_dir, const char *from, int to_dir, const char *to)
+{
+    NEXT(renameat);
+    count();
+    return next(from_dir, from, to_dir, to);
+}
+
+int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
+{
+    NEXT(renameat2);
+    count();
+    return next(from_dir, from, to_dir, to, flags);
+}
+
+int unlinkat(int dir, const char *path, int flags)
+{
+    NEXT(unlinkat);
+    count();
+    return next(dir, path, flags);
+}
+
+ssize_t write(int fd, const void *data, size_t len)
+{
+    NEXT(write);
+    count_write_to(fd);
+    return next(fd, data, len);
+}
+
+ssize_t writev(int fd, const struct iovec *parts, int n)
+{
+    NEXT(writev);
+    count_write_to(fd);
+    return next(fd, parts, n);
+}
+
+ssize_t pwrite(int fd, const void *data, size_t len, off_t at)
+{
+    NEXT(pwrite);
+    count_write_to(fd);
+    return next(fd, data, len, at);
+}
+
+ssize_t pwrite64(int fd, const void *data, size_t len, off64_t at)
+{
+    NEXT(pwrite64);
+    count_write_to(fd);
+    return next(fd, data, len, at);
+}
+
+int ftruncate(int fd, off_t len)
+{
+    NEXT(ftruncate);
+    count_write_to(fd);
+    return next(fd, len);
+}
+
+int ftruncate64(int fd, off64_t len)
+{
+    NEXT(ftruncate64);
+    count_write_to(fd);
+    return next(fd, len);
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+    NEXT(mkdir);
+    count_write();
+    return next(path, mode);
+}
+
+int rmdir(const char *path)
+{
+    NEXT(rmdir);
+    count_write();
+    return next(path);
+}
+
+int symlink(const char *target, const char *path)
+{
+    NEXT(symlink);
+    count_write();
+    return next(target, path);
+}
+
+int link(const char *from, const char *to)
+{
+    NEXT(link);
+    count_write();
+    return next(from, to);
 }

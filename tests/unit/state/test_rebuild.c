@@ -215,8 +215,8 @@ static int setup(void **state)
     struct err err = {0};
     struct digest root;
     f->dir = scratch_make();
+    open_store(f); /* before there is the folder: it would be an unfinished submission */
     make_lock(f, &root);
-    open_store(f);
     assert_int_equal(store_program_create(
                          f->store, f->program,
                          &(struct store_submission){f->id, root, (struct wall_time){1763694202000}},

@@ -434,7 +434,7 @@ static void test_lost_database(void **state)
 {
     struct fixture *f = *state;
     struct err err = {0};
-    char *cells = scratch_path(f->dir, "cells");
+    char *cells = scratch_path(f->dir, "cells/dense");
     char *path = path_join(f->dir, "preregd.db");
     store_close(f->store);
     f->store = NULL;
@@ -547,7 +547,11 @@ static void test_submission_cut_off(void **state)
     char *path = path_join(f->dir, "preregd.db");
     store_close(f->store);
     assert_int_equal(unlink(path), 0);
-    open_store(f);
+    open_store(f); /* removes it */
+    char *folder = scratch_path(f->dir, "");
+    assert_int_equal(file_kind_at(folder), FILE_ABSENT);
+    assert_int_equal(dir_make(folder, 0700, &err), 0);
+    free(folder);
     assert_int_equal(
         store_program_create(f->store, f->program,
                              &(struct store_submission){SCRATCH_ID, root, (struct wall_time){5}},
@@ -558,13 +562,33 @@ static void test_submission_cut_off(void **state)
     run_a_little(f);
     store_close(f->store);
     assert_int_equal(unlink(path), 0);
-    open_store(f);
-    assert_int_equal(
-        store_program_create(f->store, f->program,
-                             &(struct store_submission){SCRATCH_ID, root, (struct wall_time){5}},
-                             &f->no, &err),
-        ERR_REFUSED);
+    assert_int_equal(store_open(f->dir, STORE_OWNER, &f->store, &err), ERR_CORRUPT);
+    assert_non_null(strstr(err.msg, "preregctl rebuild"));
     free(path);
+}
+
+/* What a submission makes before row 1 is removed at the next opening; what holds anything else is
+ * left alone. */
+static void test_submission_unfinished(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    char *folder = path_join(f->dir, "programs/cut-00000000");
+    char *grid = path_join(folder, "grid.toml");
+    char *cells = path_join(folder, "cells");
+    char *other = path_join(folder, "notes.txt");
+    assert_int_equal(dir_make(cells, 0700, &err), 0);
+    assert_int_equal(file_write_atomic(grid, "x", 1, 0600, &err), 0);
+    assert_int_equal(file_write_atomic(other, "x", 1, 0600, &err), 0);
+    reopen(f);
+    assert_int_equal(file_kind_at(grid), FILE_REGULAR);
+    assert_int_equal(unlink(other), 0);
+    reopen(f);
+    assert_int_equal(file_kind_at(folder), FILE_ABSENT);
+    free(other);
+    free(cells);
+    free(grid);
+    free(folder);
 }
 
 static void test_network_file_system(void **state)
@@ -600,6 +624,7 @@ int main(void)
         TEST(test_lines_lost_by_the_file),
         TEST(test_tampered_journal),
         TEST(test_submission_cut_off),
+        TEST(test_submission_unfinished),
         cmocka_unit_test(test_network_file_system),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
