@@ -250,8 +250,8 @@ void json_put_number(cJSON *obj, const char *key, double value)
 
 void json_put_int(cJSON *obj, const char *key, int64_t value)
 {
-    assert(value >= -JSON_INT_MAX && value <= JSON_INT_MAX);
-    json_put(obj, key, cJSON_CreateNumber((double)value));
+    int64_t v = value > JSON_INT_MAX ? JSON_INT_MAX : value < -JSON_INT_MAX ? -JSON_INT_MAX : value;
+    json_put(obj, key, cJSON_CreateNumber((double)v));
 }
 
 void json_put_bool(cJSON *obj, const char *key, bool value)

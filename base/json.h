@@ -46,7 +46,8 @@ int json_line(const cJSON *v, struct strbuf *out, struct err *err) MUST_CHECK;
 /* Writes json_pretty plus a newline, atomically. */
 int json_write_file(const char *path, const cJSON *v, mode_t mode, struct err *err) MUST_CHECK;
 
-/* The shortest text that reads back as the same double, in ECMAScript's form. v must be finite. */
+/* The shortest text that reads back as the same double, in ECMAScript's form; "null" for what is
+ * not finite. */
 void json_number_text(double v, char text[JSON_NUMBER_MAX]);
 /* The double nearest to a number of the JSON grammar, of 1..JSON_NUMBER_READ_MAX characters;
  * infinity beyond the range. */
@@ -76,7 +77,8 @@ int json_opt_bool(const cJSON *obj, const char *key, bool *out, struct err *err)
 /* NULL when absent; case-sensitive. */
 const cJSON *json_member(const cJSON *obj, const char *key);
 
-/* Building; each aborts without memory. Numbers must be finite (null is written for others). */
+/* Building; each aborts without memory, and for no value: a number that is not finite becomes null,
+ * an integer beyond JSON_INT_MAX becomes that bound. */
 cJSON *json_object(void);
 cJSON *json_array(void);
 void json_put(cJSON *obj, const char *key, cJSON *value);             /* takes value over */

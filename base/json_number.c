@@ -166,7 +166,10 @@ void json_number_text(double v, char text[JSON_NUMBER_MAX])
 {
     char digits[DIGITS_MAX];
     int e = 0;
-    assert(isfinite(v));
+    if (!isfinite(v)) {
+        put_text(text, "null");
+        return;
+    }
     if (v < 0) {
         *text++ = '-';
         v = -v;

@@ -1,5 +1,6 @@
 #include "ctl/ask.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -62,7 +63,8 @@ const char *answer_text(const cJSON *object, const char *key, const char *fallba
 int64_t answer_int(const cJSON *object, const char *key, int64_t fallback)
 {
     const cJSON *v = json_member(object, key);
-    return cJSON_IsNumber(v) ? (int64_t)v->valuedouble : fallback;
+    bool fits = cJSON_IsNumber(v) && fabs(v->valuedouble) <= (double)JSON_INT_MAX;
+    return fits ? (int64_t)v->valuedouble : fallback;
 }
 
 bool answer_bool(const cJSON *object, const char *key)

@@ -50,6 +50,8 @@ cJSON *summary_json(const struct shell *sh, const struct hosted *h);
 cJSON *summary_check(const struct hosted *h, uint32_t task);
 cJSON *summary_checks(const struct hosted *h);
 const char *summary_task_state(const struct task_row *t, struct wall_time now);
+/* Of an estimate; null where it is none: negative, not finite, or beyond ten years. */
+void summary_put_span(cJSON *o, const char *key, double ms);
 void summary_put_time(cJSON *o, const char *key, struct wall_time t); /* null for 0 */
 
 #endif

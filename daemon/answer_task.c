@@ -36,15 +36,14 @@ static void put_count(cJSON *o, const char *key, int64_t v)
     }
 }
 
-static int64_t left_of(const struct attempt *a)
+/* In milliseconds; negative where nothing can be said. */
+static double left_of(const struct attempt *a)
 {
     if (a == NULL || a->row.done <= 0 || a->row.total < a->row.done) {
         return -1;
     }
-    int64_t spent = clock_wall().ms - a->row.started.ms;
-    return spent < 0 ? -1
-                     : (int64_t)((double)spent * (double)(a->row.total - a->row.done) /
-                                 (double)a->row.done);
+    double spent = (double)(clock_wall().ms - a->row.started.ms);
+    return spent * (double)(a->row.total - a->row.done) / (double)a->row.done;
 }
 
 static void put_task(cJSON *o, const struct shell *sh, const struct hosted *h, uint32_t task)
@@ -61,7 +60,7 @@ static void put_task(cJSON *o, const struct shell *sh, const struct hosted *h, u
     put_count(o, "done", a != NULL ? a->row.done : -1);
     put_count(o, "total", a != NULL ? a->row.total : -1);
     put_text(o, "unit", a != NULL ? a->unit : NULL);
-    put_count(o, "eta_ms", left_of(a));
+    summary_put_span(o, "eta_ms", left_of(a));
 }
 
 /* ---- cells ---- */

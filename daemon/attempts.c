@@ -17,6 +17,7 @@
 #define TICKS_FOR_ALL  20
 #define READ_BYTES     ((size_t)1024 * 1024)
 #define READS_PER_TICK 4
+#define DRAIN_AGAIN_MS 1
 
 struct attempt *attempt_find(const struct shell *sh, const struct attempt_key *key)
 {
@@ -41,6 +42,27 @@ static void post(struct attempt *a, struct core_event *ev)
     pump_post(a->shell->pump, ev);
 }
 
+static void on_tick(uv_timer_t *timer);
+
+static void post_end(struct attempt *a)
+{
+    const struct attempt_end *end = &a->end;
+    struct core_event ev = {.kind = CORE_ATTEMPT_ENDED};
+    ev.ended.reason = end->reason;
+    ev.ended.code = end->code;
+    ev.ended.signal = end->signal;
+    ev.ended.user_ms = end->user_ms;
+    ev.ended.system_ms = end->system_ms;
+    ev.ended.max_rss_bytes = end->max_rss_bytes;
+    char words[300] = "";
+    if (end->detail[0] == '\0' && !(end->reason == END_EXITED && end->code == 0) &&
+        hosted_is_check(shell_program(a->shell, a->key.program), a->key.task)) {
+        apparatus_last_words(a->folder, words, sizeof(words)); /* why it cannot be made */
+    }
+    ev.text = end->detail[0] != '\0' ? end->detail : words[0] != '\0' ? words : NULL;
+    post(a, &ev);
+}
+
 /* ---- events.jsonl ---- */
 
 static ssize_t read_events(const struct attempt *a, char *buffer)
@@ -56,11 +78,12 @@ static ssize_t read_events(const struct attempt *a, char *buffer)
     return n;
 }
 
-/* One read. False when there was nothing whole to take in. */
+/* One read. False when there was nothing whole to take in, or nothing more is wanted: the rest of
+ * a file that breaks the protocol (a hole of gigabytes, say) is never read. */
 static bool take_some(struct attempt *a)
 {
-    ssize_t n = read_events(a, a->shell->read_buffer);
     struct events_said said;
+    ssize_t n = a->malformed > EVENTS_MALFORMED_MAX ? 0 : read_events(a, a->shell->read_buffer);
     if (n <= 0) {
         return false;
     }
@@ -82,6 +105,7 @@ static bool take_some(struct attempt *a)
         memcpy(a->unit, said.unit, sizeof(a->unit));
     }
     a->offset = ev.said.to;
+    a->malformed += said.malformed;
     post(a, &ev);
     return (size_t)n == READ_BYTES;
 }
@@ -97,11 +121,9 @@ static void look_for_start(struct attempt *a)
     free(path);
 }
 
-static void follow(struct attempt *a)
+/* A turn's share of what it has said; dirty: there may be more. */
+static void drain(struct attempt *a)
 {
-    if (!a->up) {
-        look_for_start(a);
-    }
     a->dirty = false;
     for (int i = 0; i < READS_PER_TICK; i++) {
         if (!take_some(a)) {
@@ -111,9 +133,29 @@ static void follow(struct attempt *a)
     a->dirty = true;
 }
 
-void attempt_drain(struct attempt *a)
+static void follow(struct attempt *a)
 {
-    while (take_some(a)) {
+    if (!a->up) {
+        look_for_start(a);
+    }
+    drain(a);
+}
+
+/* What it said comes first: an end is judged by it, and after a daemon that was held up an unread
+ * sign of work must not pass for a hang. The answer waits until all of it was read. */
+static void settle(struct attempt *a)
+{
+    drain(a);
+    if (a->dirty) {
+        (void)uv_timer_start(&a->shell->tick, on_tick, DRAIN_AGAIN_MS, TICK_MS);
+    } else if (a->ended) {
+        a->end_waits = false;
+        post_end(a);
+    } else {
+        struct core_event ev = {.kind = CORE_PROBED};
+        ev.health = a->health;
+        a->probe_waits = false;
+        post(a, &ev);
     }
 }
 
@@ -123,7 +165,12 @@ static void on_tick(uv_timer_t *timer)
     static unsigned n_ticks;
     bool all = ++n_ticks % TICKS_FOR_ALL == 0;
     for (struct attempt *a = sh->attempts; a != NULL; a = a->next) {
-        if (!a->closing && !a->ended && (all || a->dirty || !a->up)) {
+        if (a->closing) {
+            continue;
+        }
+        if (a->end_waits || (a->probe_waits && !a->ended)) {
+            settle(a);
+        } else if (!a->ended && (all || a->dirty || !a->up)) {
             follow(a);
         }
     }
@@ -165,6 +212,7 @@ struct attempt *attempt_add(struct shell *sh, const struct attempt_key *key,
     a->key = *key;
     a->row = *row;
     a->offset = row->offset;
+    a->malformed = row->malformed;
     a->up = row->state == ATTEMPT_RUNNING;
     a->folder = hosted_attempt_folder(h, key->task, key->no, row->id);
     a->next = sh->attempts;
@@ -229,32 +277,17 @@ void attempts_on_ended(void *ctx, const struct attempt_key *key, const struct at
         return;
     }
     a->ended = true;
-    attempt_drain(a);
-    struct core_event ev = {.kind = CORE_ATTEMPT_ENDED};
-    ev.ended.reason = end->reason;
-    ev.ended.code = end->code;
-    ev.ended.signal = end->signal;
-    ev.ended.user_ms = end->user_ms;
-    ev.ended.system_ms = end->system_ms;
-    ev.ended.max_rss_bytes = end->max_rss_bytes;
-    char words[300] = "";
-    if (end->detail[0] == '\0' && !(end->reason == END_EXITED && end->code == 0) &&
-        hosted_is_check(shell_program(a->shell, key->program), key->task)) {
-        apparatus_last_words(a->folder, words, sizeof(words)); /* why it cannot be made */
-    }
-    ev.text = end->detail[0] != '\0' ? end->detail : words[0] != '\0' ? words : NULL;
-    post(a, &ev);
+    a->end = *end;
+    a->end_waits = true;
+    settle(a);
 }
 
 void attempts_on_probed(void *ctx, const struct attempt_key *key, enum core_health health)
 {
     struct attempt *a = attempt_find(ctx, key);
     if (a != NULL && !a->ended) {
-        /* What it said comes first: after a daemon that was held up, an unread sign of work must
-         * not pass for a hang. */
-        attempt_drain(a);
-        struct core_event ev = {.kind = CORE_PROBED};
-        ev.health = health;
-        post(a, &ev);
+        a->health = health;
+        a->probe_waits = true;
+        settle(a);
     }
 }

@@ -18,17 +18,22 @@ struct attempt {
     struct attempt_key key;
     struct attempt_row row; /* as committed */
     char *folder;
-    int64_t offset; /* of events.jsonl: taken in and posted */
+    int64_t offset;    /* of events.jsonl: taken in and posted */
+    int64_t malformed; /* lines of it, likewise */
     char unit[EVENTS_UNIT_SIZE];
     bool preparing;   /* a job makes its folder: neither alive nor dead yet */
     bool up;          /* start.json was seen */
     bool ended;       /* the executor said so */
+    bool end_waits;   /* `end` is posted once all that it said was taken in */
+    bool probe_waits; /* likewise `health` */
     bool dirty;       /* events.jsonl was written to */
     bool verifying;   /* a job is at it */
     bool judge_again; /* verified while an amendment waited to be written: again once it is */
     bool closing;
     bool has_watch;
     uv_fs_event_t watch;
+    struct attempt_end end;
+    enum core_health health;
     cJSON *result; /* verified, until its row is committed */
 };
 
@@ -38,8 +43,6 @@ struct attempt *attempt_add(struct shell *sh, const struct attempt_key *key,
 struct attempt *attempt_find(const struct shell *sh, const struct attempt_key *key);
 /* Its folder is there: begins to listen. */
 void attempt_listen(struct attempt *a);
-/* Takes in all that there is. */
-void attempt_drain(struct attempt *a);
 void attempt_remove(struct attempt *a);
 /* At the end: all of them. */
 void attempts_close(struct shell *sh);

@@ -11,6 +11,13 @@
 #include "daemon/verdict_job.h"
 #include "prereg/describe.h"
 
+#define SPAN_MAX_MS (10 * 365.25 * 24 * 3600 * 1000) /* a longer estimate says nothing */
+
+void summary_put_span(cJSON *o, const char *key, double ms)
+{
+    json_put_number(o, key, ms >= 0 && ms <= SPAN_MAX_MS ? floor(ms) : (double)NAN);
+}
+
 void summary_put_time(cJSON *o, const char *key, struct wall_time t)
 {
     char text[WALL_TEXT_SIZE];
@@ -28,32 +35,28 @@ const char *summary_task_state(const struct task_row *t, struct wall_time now)
 
 /* ---- time left ---- */
 
-struct estimate {
-    double total_ms[64]; /* one task of the stage, start to end; NaN unknown */
-};
-
-/* From tasks that are done; else from the progress of one that runs; else from what the worker said
- * beforehand. */
-static void estimate_stages(const struct shell *sh, const struct hosted *h, struct estimate *e)
+/* One task of each stage, start to end; NaN where unknown. From tasks that are done; else from the
+ * progress of one that runs; else from what the worker said beforehand. */
+static void estimate_stages(const struct shell *sh, const struct hosted *h, double *total_ms)
 {
     const struct program *p = h->bundle->program;
     struct wall_time now = clock_wall();
-    for (size_t s = 0; s < p->n_stages && s < 64; s++) {
+    for (size_t s = 0; s < p->n_stages; s++) {
         const cJSON *said = describe_find(h->bundle->lock->describe, p, 0, s);
         const cJSON *seconds = said == NULL ? NULL : json_member(said, "seconds");
-        e->total_ms[s] = cJSON_IsNumber(seconds) ? seconds->valuedouble * 1000 : (double)NAN;
+        total_ms[s] = cJSON_IsNumber(seconds) ? seconds->valuedouble * 1000 : (double)NAN;
     }
     for (const struct attempt *a = sh->attempts; a != NULL; a = a->next) {
         if (a->key.program == h->no && a->row.done > 0 && a->row.total > a->row.done &&
             !hosted_is_check(h, a->key.task)) {
             double spent = (double)(now.ms - a->row.started.ms);
-            e->total_ms[hosted_stage(h, a->key.task)] =
+            total_ms[hosted_stage(h, a->key.task)] =
                 spent * (double)a->row.total / (double)a->row.done;
         }
     }
-    for (size_t s = 0; s < p->n_stages && s < 64; s++) {
+    for (size_t s = 0; s < p->n_stages; s++) {
         if (h->times[s].n > 0) {
-            e->total_ms[s] = (double)h->times[s].sum_ms / (double)h->times[s].n;
+            total_ms[s] = (double)h->times[s].sum_ms / (double)h->times[s].n;
         }
     }
 }
@@ -76,13 +79,13 @@ static double side_by_side(const struct shell *sh, const struct program *p, size
 static double eta_ms(const struct shell *sh, const struct hosted *h)
 {
     const struct program *p = h->bundle->program;
-    struct estimate e;
+    double *total_ms = xcalloc(p->n_stages, sizeof(*total_ms));
     double left = 0;
-    estimate_stages(sh, h, &e);
+    estimate_stages(sh, h, total_ms);
     for (size_t i = 0; i < h->n_tasks; i++) {
         size_t s = i % p->n_stages;
         if (!task_state_is_terminal(h->tasks[i].state)) {
-            left += e.total_ms[s] / side_by_side(sh, p, s);
+            left += total_ms[s] / side_by_side(sh, p, s);
         }
     }
     for (const struct attempt *a = sh->attempts; a != NULL; a = a->next) {
@@ -90,9 +93,10 @@ static double eta_ms(const struct shell *sh, const struct hosted *h)
             a->row.total > 0 && !hosted_is_check(h, a->key.task)) {
             size_t s = hosted_stage(h, a->key.task);
             left -=
-                e.total_ms[s] / side_by_side(sh, p, s) * (double)a->row.done / (double)a->row.total;
+                total_ms[s] / side_by_side(sh, p, s) * (double)a->row.done / (double)a->row.total;
         }
     }
+    free(total_ms);
     return left;
 }
 
@@ -327,11 +331,7 @@ static void put_life(cJSON *o, const struct shell *sh, const struct hosted *h)
     json_put_string(o, "history", h->unverified ? "unverified" : "verified");
     json_put_int(o, "elapsed_ms", end.ms > h->submitted.ms ? end.ms - h->submitted.ms : 0);
     double eta = eta_ms(sh, h);
-    if (isfinite(eta)) {
-        json_put_int(o, "eta_ms", eta > 0 ? (int64_t)eta : 0);
-    } else {
-        json_put_null(o, "eta_ms");
-    }
+    summary_put_span(o, "eta_ms", eta < 0 ? 0 : eta);
 }
 
 cJSON *summary_json(const struct shell *sh, const struct hosted *h)

@@ -7,6 +7,8 @@
 #include "truthtable/check_parts.h"
 #include "truthtable/stats.h"
 
+#define SECONDS_MAX (10 * 365.25 * 24 * 3600)
+
 #define EQUAL_WITHIN 1e-2 /* relative; called equal, with the word "within" unless exact */
 
 static const struct {
@@ -248,5 +250,8 @@ void check_plan(struct check_report *r, const cJSON *describe)
             plan->seconds +=
                 cJSON_IsNumber(seconds) ? n_replicates * seconds->valuedouble : (double)NAN;
         }
+    }
+    if (!(plan->seconds <= SECONDS_MAX)) {
+        plan->seconds = (double)NAN; /* a longer estimate says nothing */
     }
 }

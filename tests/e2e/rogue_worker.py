@@ -24,6 +24,11 @@ def finish(task, metrics, raw=None):
     os.rename("result.json.part", "result.json")
 
 
+def wait_until(task):
+    while not os.path.exists(task["params"]["until"]):
+        time.sleep(0.1)
+
+
 def good(task):
     finish(task, {"score": {"value": 0.75, "n": 100}})
 
@@ -41,6 +46,20 @@ def flood(task):
     with open(os.environ["PREREG_EVENTS"], "ab", buffering=0) as f:
         for _ in range(150):
             f.write(b"\xff\xfe neither text nor JSON\n")
+    good(task)
+
+
+def sparse(task):
+    """Says nothing for six gigabytes, which no disk holds."""
+    os.truncate(os.environ["PREREG_EVENTS"], 6 << 30)
+    good(task)
+
+
+def far(task):
+    """A first step of more than there will ever be time for; done when the file that `until` names is there."""
+    say(type="section", name="step")
+    say(type="progress", done=1, total=2**53 - 1, unit="step")
+    wait_until(task)
     good(task)
 
 
@@ -156,7 +175,7 @@ def foreign_write(task):
 def main():
     with open(os.environ["PREREG_TASK"], encoding="utf-8") as f:
         task = json.load(f)
-    modes = {name: f for name, f in globals().items() if callable(f) and name not in ("main", "say", "finish")}
+    modes = {name: f for name, f in globals().items() if callable(f) and name not in ("main", "say", "finish", "wait_until")}
     modes[task["params"]["mode"]](task)
 
 

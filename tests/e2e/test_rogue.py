@@ -3,6 +3,7 @@
 
 import json
 import os
+import time
 
 import lab
 import rogue
@@ -20,6 +21,7 @@ ENDS = {
     "foreign_write": ("done", None),
     "garbage": ("done", None),
     "flood": ("blocked", "bad_result"),
+    "sparse": ("blocked", "bad_result"),
     "no_result": ("blocked", "bad_result"),
     "torn_result": ("blocked", "bad_result"),
     "wrong_attempt": ("blocked", "bad_result"),
@@ -53,6 +55,8 @@ def test_causes(place):
     equal(scores["null"], None, "the score of a worker that said null")
     garbage = place.ctl_json("explain", "mode=garbage,seed=1/probe")
     equal(garbage["garbage_lines"], 5, "lines that are no events")
+    holes = place.ctl_json("explain", "mode=sparse,seed=1/probe")
+    expect(100 < holes["garbage_lines"] < 10000, f"of six gigabytes of nothing too much was read: {holes['garbage_lines']}")
     torn = place.ctl_json("explain", "mode=torn_result,seed=1/probe")["attempt_list"][0]["detail"]
     expect(torn is not None and torn in place.ctl("explain", "mode=torn_result,seed=1/probe").stdout
            and torn.startswith("result.json: line 1"), f"explain does not say why the result is bad: {torn}")
@@ -71,6 +75,21 @@ def test_nan_is_undetermined(place):
     scores = {g["cell"].split(",")[0].split("=")[1]: g["score"] for g in verdict["gates"]}
     equal(scores["nan"], None, "the score that was NaN")
     equal(place.tasks()["mode=nan,seed=1/probe"]["state"], "done", "the task whose score was NaN")
+
+
+def test_estimate_beyond_all_time(place):
+    """A share of the work so small that the time left is no number: unknown, and the daemon stays."""
+    place.serve()
+    grid = rogue.program(place, ["far", "cannot"])
+    place.must(OK, "preregd", "submit", grid)
+    far = "mode=far,seed=1/probe"
+    place.wait_for(lambda: place.tasks()[far]["done"] == 1, 60, "its progress is known")
+    time.sleep(0.01)  # some of it was spent
+    equal(place.tasks()[far]["eta_ms"], None, "time left of the task")
+    equal(place.status()[0]["eta_ms"], None, "time left of the program")
+    expect("time left unknown" in place.ctl("status").stdout, "status says nothing of the time left")
+    rogue.release(place)
+    place.wait_finished(60)
 
 
 def test_orphans(place):
@@ -137,5 +156,5 @@ def test_after_the_end(place):
     equal({os.stat(os.path.join(report, name)).st_mode & 0o777 for name in os.listdir(report)}, {0o600}, "modes in report/")
 
 
-lab.main(test_causes, test_nan_is_undetermined, test_orphans, test_over_the_exclusion_budget_is_void, test_retry_cancel_pause,
+lab.main(test_causes, test_estimate_beyond_all_time, test_nan_is_undetermined, test_orphans, test_over_the_exclusion_budget_is_void, test_retry_cancel_pause,
          test_after_the_end)

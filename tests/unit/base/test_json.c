@@ -1,4 +1,5 @@
 /* Strict reading: what is accepted, what is refused and where. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -192,9 +193,34 @@ static void test_members(void **state)
     cJSON_Delete(v);
 }
 
+/* What cannot be written is bounded or null: no value ends a process. */
+static void test_numbers_out_of_bounds(void **state)
+{
+    (void)state;
+    char text[JSON_NUMBER_MAX];
+    struct strbuf line = STRBUF_INIT;
+    struct err err = {0};
+    cJSON *o = json_object();
+    json_put_int(o, "a", INT64_MAX);
+    json_put_int(o, "b", INT64_MIN);
+    json_put_int(o, "c", JSON_INT_MAX + 1);
+    json_put_number(o, "d", (double)INFINITY);
+    json_put_number(o, "e", 1e300);
+    assert_int_equal(json_line(o, &line, &err), 0);
+    assert_string_equal(line.buf, "{\"a\":9007199254740991,\"b\":-9007199254740991,"
+                                  "\"c\":9007199254740991,\"d\":null,\"e\":1e+300}");
+    json_number_text((double)NAN, text);
+    assert_string_equal(text, "null");
+    json_number_text(-(double)INFINITY, text);
+    assert_string_equal(text, "null");
+    strbuf_release(&line);
+    cJSON_Delete(o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbers_out_of_bounds),
         cmocka_unit_test(test_accepted),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_length_counts_and_not_a_nul),
