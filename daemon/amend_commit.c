@@ -99,7 +99,7 @@ static int write_files(struct hosted *h, struct err *err)
     struct amend_prepared *p = h->amend;
     h->amend_writes++; /* whoever looks at them now may see what is refused and taken back */
     int rc =
-        apparatus_amended(h, p->bundle->program, p->core.params_of, &p->checks, &p->n_checks, err);
+        apparatus_amended(h, p->bundle->program, &p->core.params_of, &p->checks, &p->n_checks, err);
     rc = rc != 0 ? rc : amended_write(h->folder, p, err);
     rc = rc != 0 ? rc : lock_read_amended(h->folder, &p->bundle->lock, err);
     return rc != 0 ? rc : check_chain(p, err);

@@ -95,7 +95,7 @@ static void note_params(struct amend_job *j)
         const cJSON *stage = cJSON_GetArrayItem(path, 2);
         if (cJSON_IsString(stage) && (solved || strcmp(section->valuestring, "stage") == 0)) {
             size_t s = program_find_stage(j->now->program, stage->valuestring);
-            j->prepared->core.params_of |= s < 64 ? UINT64_C(1) << s : 0;
+            stage_set_add(&j->prepared->core.params_of, s);
         }
     }
 }

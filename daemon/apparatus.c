@@ -87,15 +87,17 @@ static uint32_t place_of(const struct core_apparatus *list, uint32_t n, const ch
     return at;
 }
 
-static bool differs(const struct program *now, const struct apparatus *then, uint64_t params_of)
+static bool differs(const struct program *now, const struct apparatus *then,
+                    const struct stage_set *params_of)
 {
     size_t i = program_find_apparatus(now, then->name);
-    return i == INDEX_NONE || (params_of >> then->stage & 1) != 0 ||
+    return i == INDEX_NONE || stage_set_has(params_of, then->stage) ||
            !cJSON_Compare(now->apparatus[i].spec, then->spec, true);
 }
 
-int apparatus_amended(const struct hosted *h, const struct program *then, uint64_t params_of,
-                      struct core_apparatus **list, uint32_t *n, struct err *err)
+int apparatus_amended(const struct hosted *h, const struct program *then,
+                      const struct stage_set *params_of, struct core_apparatus **list, uint32_t *n,
+                      struct err *err)
 {
     const struct program *now = h->bundle->program;
     struct core_apparatus *out = xcalloc(h->n_checks + then->n_apparatus + 1, sizeof(*out));

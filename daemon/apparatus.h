@@ -22,8 +22,9 @@ int apparatus_load(struct store *store, struct hosted *h, bool finished,
 /* The checks of h as an amendment makes them, in the order that store_apparatus_sync() gives them:
  * *n of them, `changed` where what was found answers another question now. The caller frees the
  * list; names are those of h and of the amended program. ERR_RANGE: too many. */
-int apparatus_amended(const struct hosted *h, const struct program *then, uint64_t params_of,
-                      struct core_apparatus **list, uint32_t *n, struct err *err) MUST_CHECK;
+int apparatus_amended(const struct hosted *h, const struct program *then,
+                      const struct stage_set *params_of, struct core_apparatus **list, uint32_t *n,
+                      struct err *err) MUST_CHECK;
 /* Its row is committed: h has them, too. */
 void apparatus_follow(struct hosted *h, const struct core_apparatus *list, uint32_t n);
 

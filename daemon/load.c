@@ -57,7 +57,11 @@ static int take_attempt(void *ctx, uint32_t task, const struct attempt_row *a, s
 static int take_times(void *ctx, uint32_t task, const struct attempt_row *a, struct err *err)
 {
     struct hosted *h = ctx;
-    (void)err;
+    if (task >= h->n_tasks + h->n_checks) {
+        return err_set(err, ERR_CORRUPT,
+                       "the store has an attempt of task %u, the program %zu tasks", task,
+                       h->n_tasks + h->n_checks);
+    }
     if (a->state == ATTEMPT_ENDED) {
         h->malformed += a->malformed;
         if (a->cause == CAUSE_NONE && !hosted_is_check(h, task)) {

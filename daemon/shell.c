@@ -15,6 +15,7 @@
 #include "daemon/amended.h"
 #include "daemon/attempts.h"
 #include "daemon/clocks.h"
+#include "daemon/core/explain.h"
 #include "daemon/load.h"
 #include "daemon/local.h"
 #include "daemon/server.h"
@@ -158,9 +159,24 @@ static void make_room(struct shell *sh, uint32_t no)
     }
 }
 
+static void forget_program(struct shell *sh, struct hosted *h, const struct live_list *live)
+{
+    for (size_t i = 0; i < live->n; i++) {
+        struct attempt_key key = {
+            .program = h->no, .task = live->items[i].task, .no = live->items[i].attempt.no};
+        struct attempt *a = attempt_find(sh, &key);
+        if (a != NULL) {
+            attempt_remove(a);
+        }
+    }
+    sh->programs[h->no] = NULL;
+    hosted_free(h);
+}
+
 int shell_add_program(struct shell *sh, struct hosted *h, const struct store_program *row,
                       struct err *err)
 {
+    struct program_row known;
     struct core_event ev = {.kind = CORE_PROGRAM_ADDED, .program = h->no};
     struct live_list live = {0};
     make_room(sh, h->no);
@@ -179,6 +195,9 @@ int shell_add_program(struct shell *sh, struct hosted *h, const struct store_pro
         ev.added.status = &h->status;
         rc = pump_request(sh->pump, &ev, err);
         plan_release(&ev.added.plan);
+        if (rc != 0 && !core_program_status(sh->core, h->no, &known)) {
+            forget_program(sh, h, &live); /* the core refuses it: what is stored is damaged */
+        }
     } else {
         sh->programs[h->no] = NULL;
         hosted_free(h);

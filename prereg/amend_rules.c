@@ -271,7 +271,7 @@ int amend_check_file(const struct amend_file *f, struct err *err)
 
 static bool has_begun(const struct amend_state *s, size_t stage)
 {
-    return stage < 64 && (s->started >> stage & 1) != 0;
+    return stage_set_has(&s->started, stage);
 }
 
 /* A value that lies open is seen, whatever is sealed beside it. */

@@ -20,6 +20,7 @@
 #include "prereg/access.h"
 #include "prereg/lock.h"
 #include "prereg/program.h"
+#include "prereg/stage_set.h"
 
 #define AMEND_SUPERSEDE "open a new program (supersedes)"
 
@@ -27,8 +28,8 @@ struct amend_state {
     const struct program *now;  /* as amended so far */
     const struct program *then; /* as it is to be */
     enum access_level level;
-    uint64_t started;   /* a bit per stage: some task of it has had an attempt */
-    const cJSON *known; /* results of apparatus checks; or NULL */
+    struct stage_set started; /* some task of the stage has had an attempt */
+    const cJSON *known;       /* results of apparatus checks; or NULL */
 };
 
 /* Puts "section" and "post_hoc" into every change (amendment_changes()), and for each that is not

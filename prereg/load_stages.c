@@ -4,8 +4,8 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "prereg/load.h"
+#include "prereg/stage_set.h"
 
-#define STAGES_MAX   ((size_t)256)
 #define COMMAND_MAX  ((size_t)256)
 #define THREADS_MAX  1024
 #define ENV_NAME_MAX ((size_t)128)

@@ -1,6 +1,5 @@
 #include "prereg/lock.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,8 +161,10 @@ static int build(cJSON *locked, const cJSON *describe, const cJSON *proof, struc
         lock_free(lock);
         return rc;
     }
-    bool whole = take_parts(lock);
-    assert(whole);
+    if (!take_parts(lock)) {
+        lock_free(lock);
+        return err_set(err, ERR_INVALID, "what the workers describe is not an object");
+    }
     *out = lock;
     return 0;
 }

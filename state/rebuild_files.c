@@ -175,7 +175,10 @@ int rebuild_from_files(struct rebuilding *r, struct err *err)
     if (rc != 0) {
         return rc;
     }
-    assert(n == program_n_tasks(r->program) + r->n_checks);
+    if (n != program_n_tasks(r->program) + r->n_checks) {
+        return err_set(err, ERR_CORRUPT, "the journal makes %zu tasks, the program has %zu", n,
+                       program_n_tasks(r->program) + r->n_checks);
+    }
     rc = store_begin(r->store, err);
     if (rc != 0) {
         return rc;

@@ -15,7 +15,7 @@ static struct core_access access_of(const struct program *p)
         }
         a.level = a.level == ACCESS_NOTHING_RUN ? ACCESS_NOTHING_SCORED : a.level;
         if (of_grid) {
-            a.started |= UINT64_C(1) << i % p->n_stages;
+            stage_set_add(&a.started, i % p->n_stages);
             a.n_done += p->tasks[i].state == TASK_DONE;
             /* Whatever became of it: what an evaluation that was killed had scored by then lies on
              * a disk, and looking at it would not be known. */
@@ -30,11 +30,12 @@ static struct core_access access_of(const struct program *p)
 
 /* Of what has been started since: a stage whose params change, or one whose results lie open, for
  * metrics, forecasts and validity are judged by what could be looked at. */
-static bool is_overtaken(const struct program *p, const struct core_amendment *a, uint64_t started)
+static bool is_overtaken(const struct program *p, const struct core_amendment *a,
+                         const struct stage_set *started)
 {
-    uint64_t since = started & ~a->access.started;
     for (uint32_t i = 0; i < p->n_stages; i++) {
-        if ((since >> i & 1) != 0 && ((a->params_of >> i & 1) != 0 || !p->stages[i].sealed)) {
+        bool since = stage_set_has(started, i) && !stage_set_has(&a->access.started, i);
+        if (since && (stage_set_has(&a->params_of, i) || !p->stages[i].sealed)) {
             return true;
         }
     }
@@ -56,7 +57,7 @@ void program_amend(struct core *c, struct program *p, const struct core_event *e
     struct core_access now = access_of(p);
     if (now.level != a->access.level) {
         emit_refusal(c, "something has happened since: %s", access_level_words(now.level));
-    } else if (is_overtaken(p, a, now.started)) {
+    } else if (is_overtaken(p, a, &now.started)) {
         emit_refusal(c, "a stage that it was judged by has been started since: amend again");
     } else if (a->by_results && now.n_done != a->access.n_done) {
         emit_refusal(c, "a task has ended since: amend again");

@@ -197,6 +197,9 @@ static void take(struct core *c, const struct core_event *ev)
         program_add(c, ev);
     }
     struct program *p = program_of(c, ev->program);
+    if (p == NULL && c->out->refusal != NULL) {
+        return; /* it was not added, and why is said */
+    }
     if (p == NULL) {
         emit_refusal(c, "there is no such program");
         return;

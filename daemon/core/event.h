@@ -5,6 +5,7 @@
 #ifndef DAEMON_CORE_EVENT_H
 #define DAEMON_CORE_EVENT_H
 
+#include "prereg/stage_set.h"
 #include "state/rows.h"
 
 struct core_stage {
@@ -28,7 +29,7 @@ struct core_apparatus { /* a check outside the grid, by its place: task n_cells 
 
 struct core_plan { /* tasks are cell * n_stages + stage; dependencies stay within a cell */
     uint32_t n_cells;
-    uint32_t n_stages; /* 1..64 */
+    uint32_t n_stages; /* 1..STAGES_MAX */
     uint32_t slots;    /* [run] slots of this program; 0: no limit of its own */
     const struct core_stage *stages;
     const struct core_apparatus *apparatus;
@@ -42,15 +43,15 @@ struct core_live { /* an attempt that the store does not know the end of */
 
 struct core_access { /* what an amendment was judged by */
     enum access_level level;
-    uint64_t started; /* a bit per stage: some task of it has had an attempt */
-    uint32_t n_done;  /* tasks of the grid */
+    struct stage_set started; /* some task of the stage has had an attempt */
+    uint32_t n_done;          /* tasks of the grid */
 };
 
 struct core_amendment {
     uint32_t number;
     struct digest head;
     struct core_access access;
-    uint64_t params_of;           /* a bit per stage whose params it changes */
+    struct stage_set params_of;   /* whose params it changes */
     bool by_results;              /* the results that there were have been looked at */
     const struct core_plan *plan; /* apparatus checks as they are then; NULL: as they were */
 };

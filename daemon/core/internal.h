@@ -98,6 +98,9 @@ struct judgement judge_end(struct core *c, struct task *t, const struct stage *s
                            const struct live *l, enum cause cause);
 enum cause judge_cause(const struct live *l);
 
+/* added.c: whether a program that is added holds together; *fault says what does not. */
+bool added_is_sound(const struct core_event *ev, char *fault, size_t size);
+
 /* program.c */
 struct program *program_of(struct core *c, uint32_t no); /* NULL: unknown */
 void program_add(struct core *c, const struct core_event *ev);

@@ -12,9 +12,9 @@
 
 #include "base/rng.h"
 #include "daemon/core/core.h"
+#include "prereg/stage_set.h"
 
-#define NOWHERE    UINT32_MAX
-#define STAGES_MAX 64u /* dependencies are bits of one word */
+#define NOWHERE UINT32_MAX
 #define IDLE_MAX                                                                                   \
     3u /* restarts in a row without progress; more only where [run] crashes is more                \
         */
@@ -71,8 +71,8 @@ struct live {
 };
 
 struct stage {
-    uint64_t after;      /* bits of stages */
-    uint64_t dependants; /* bits of stages that name it in `after` */
+    struct stage_set after;
+    struct stage_set dependants; /* stages that name it in `after` */
     uint32_t order; /* place in the order of preference: deeper first, then as in the program */
     bool counted;
     bool sealed;

@@ -19,9 +19,9 @@ static void set_order(struct program *p)
 {
     uint32_t depth[STAGES_MAX] = {0};
     for (uint32_t s = 0; s < p->n_stages; s++) {
-        for (uint64_t bits = p->stages[s].after; bits != 0; bits &= bits - 1) {
-            uint32_t d = depth[__builtin_ctzll(bits)] + 1;
-            depth[s] = d > depth[s] ? d : depth[s];
+        const struct stage_set *after = &p->stages[s].after;
+        for (uint32_t k = stage_set_next(after, 0); k < s; k = stage_set_next(after, k + 1)) {
+            depth[s] = depth[k] + 1 > depth[s] ? depth[k] + 1 : depth[s];
         }
     }
     for (uint32_t s = 0; s < p->n_stages; s++) {
@@ -44,10 +44,8 @@ static void set_stages(struct program *p, const struct core_plan *plan)
         to->held = from->sealed && from->n_after > 0;
         set_run(to, from);
         for (size_t i = 0; i < from->n_after; i++) {
-            assert(from->after[i] < s);
-            assert(!from->counted || p->stages[from->after[i]].counted);
-            to->after |= UINT64_C(1) << from->after[i];
-            p->stages[from->after[i]].dependants |= UINT64_C(1) << s;
+            stage_set_add(&to->after, from->after[i]);
+            stage_set_add(&p->stages[from->after[i]].dependants, s);
         }
     }
     set_order(p);
@@ -59,7 +57,7 @@ static void set_tasks(struct program *p, const struct task_row *rows)
     for (uint32_t i = 0; i < p->n_tasks; i++) {
         const struct stage *s = task_stage(p, i);
         struct task_row fresh;
-        task_row_init(&fresh, s->after == 0 ? TASK_READY : TASK_WAITING);
+        task_row_init(&fresh, stage_set_is_empty(&s->after) ? TASK_READY : TASK_WAITING);
         task_init(&p->tasks[i], rows != NULL ? &rows[i] : &fresh);
         const struct task *t = &p->tasks[i];
         p->n_by_state[t->state] += !task_is_apparatus(p, i);
@@ -72,9 +70,7 @@ static void set_tasks(struct program *p, const struct task_row *rows)
 /* What was alive when the last daemon ended: nothing is known of it until it has been probed. */
 static void adopt(struct core *c, struct program *p, const struct core_live *from)
 {
-    assert(from->task < p->n_tasks);
     enum task_state state = (enum task_state)p->tasks[from->task].state;
-    assert(state == TASK_STARTING || state == TASK_RUNNING);
     struct live *l = live_new(c, p, from->task);
     l->row = from->attempt;
     l->phase = state == TASK_RUNNING ? LIVE_RUNNING : LIVE_STARTING;
@@ -107,7 +103,6 @@ static void recover(struct core *c, struct program *p)
         } else if (t->state == TASK_DONE && !t->linked) {
             emit_task_act(c, ACT_LINK, p, i);
         }
-        assert((t->live != NOWHERE) == (t->state == TASK_STARTING || t->state == TASK_RUNNING));
     }
     if ((p->status.paused & PAUSE_DISK) != 0) {
         emit_act(c, ACT_WATCH_DISK, p);
@@ -137,11 +132,14 @@ static void make_room(struct core *c, uint32_t no)
 void program_add(struct core *c, const struct core_event *ev)
 {
     const struct core_plan *plan = &ev->added.plan;
+    char fault[160];
     if (program_of(c, ev->program) != NULL) {
         return;
     }
-    assert(ev->program > 0 && plan->n_stages > 0 && plan->n_stages <= STAGES_MAX);
-    assert(plan->n_cells > 0 && plan->n_cells < NOWHERE / plan->n_stages);
+    if (!added_is_sound(ev, fault, sizeof(fault))) {
+        emit_refusal(c, "%s", fault);
+        return;
+    }
     make_room(c, ev->program);
     struct program *p = xcalloc(1, sizeof(*p));
     c->programs[ev->program] = p;
@@ -168,7 +166,10 @@ void program_add(struct core *c, const struct core_event *ev)
 void program_set_run(struct core *c, struct program *p, const struct core_event *ev)
 {
     const struct core_plan *plan = &ev->added.plan;
-    assert(plan->n_stages == p->n_stages && plan->n_cells == p->n_cells);
+    if (plan->n_stages != p->n_stages || plan->n_cells != p->n_cells) {
+        emit_refusal(c, "it has other cells or stages: another [run] changes neither");
+        return;
+    }
     p->slots = plan->slots;
     for (uint32_t s = 0; s < p->n_stages; s++) {
         set_run(&p->stages[s], &plan->stages[s]);

@@ -10,8 +10,9 @@ static bool scores_seen(const struct program *p)
 static uint32_t dead_dependency(const struct program *p, uint32_t task)
 {
     uint32_t first = task - task % p->n_stages;
-    for (uint64_t bits = task_stage(p, task)->after; bits != 0; bits &= bits - 1) {
-        uint32_t other = first + (uint32_t)__builtin_ctzll(bits);
+    const struct stage_set *after = &task_stage(p, task)->after;
+    for (uint32_t s = stage_set_next(after, 0); s < p->n_stages; s = stage_set_next(after, s + 1)) {
+        uint32_t other = first + s;
         if (p->tasks[other].state == TASK_BLOCKED || p->tasks[other].state == TASK_NEVER_RUN) {
             return other;
         }
@@ -22,15 +23,15 @@ static uint32_t dead_dependency(const struct program *p, uint32_t task)
 static void revive_dependants(struct core *c, struct program *p, uint32_t task)
 {
     uint32_t first = task - task % p->n_stages;
-    uint64_t reached = task_stage(p, task)->dependants;
+    struct stage_set reached = task_stage(p, task)->dependants;
     for (uint32_t s = task - first + 1; s < p->n_stages; s++) {
         const struct task *t = &p->tasks[first + s];
-        if ((reached >> s & 1) == 0 || t->state != TASK_NEVER_RUN || t->cause != CAUSE_DEPENDENCY ||
-            dead_dependency(p, first + s) != NOWHERE) {
+        if (!stage_set_has(&reached, s) || t->state != TASK_NEVER_RUN ||
+            t->cause != CAUSE_DEPENDENCY || dead_dependency(p, first + s) != NOWHERE) {
             continue;
         }
         task_revive(c, p, first + s, ROW_TASK_RETRIED);
-        reached |= p->stages[s].dependants;
+        stage_set_unite(&reached, &p->stages[s].dependants);
     }
 }
 

@@ -96,8 +96,9 @@ static uint32_t cell_start(const struct program *p, uint32_t task)
 uint32_t task_waits_for(const struct program *p, uint32_t task)
 {
     uint32_t first = cell_start(p, task);
-    for (uint64_t bits = task_stage(p, task)->after; bits != 0; bits &= bits - 1) {
-        uint32_t other = first + (uint32_t)__builtin_ctzll(bits);
+    const struct stage_set *after = &task_stage(p, task)->after;
+    for (uint32_t s = stage_set_next(after, 0); s < p->n_stages; s = stage_set_next(after, s + 1)) {
+        uint32_t other = first + s;
         if (p->tasks[other].state != TASK_DONE) {
             return other;
         }
@@ -113,8 +114,9 @@ bool task_dependencies_done(const struct program *p, uint32_t task)
 void task_release_dependants(struct core *c, struct program *p, uint32_t task)
 {
     uint32_t first = cell_start(p, task);
-    for (uint64_t bits = task_stage(p, task)->dependants; bits != 0; bits &= bits - 1) {
-        uint32_t other = first + (uint32_t)__builtin_ctzll(bits);
+    const struct stage_set *set = &task_stage(p, task)->dependants;
+    for (uint32_t s = stage_set_next(set, 0); s < p->n_stages; s = stage_set_next(set, s + 1)) {
+        uint32_t other = first + s;
         if (p->tasks[other].state == TASK_WAITING && task_dependencies_done(p, other)) {
             task_move(p, other, TASK_READY, CAUSE_NONE);
             (void)emit_task_row(c, p, other, ROW_TASK_READY, TASK_WAITING);
@@ -128,14 +130,14 @@ void task_release_dependants(struct core *c, struct program *p, uint32_t task)
 void task_block_dependants(struct core *c, struct program *p, uint32_t task)
 {
     uint32_t first = cell_start(p, task);
-    uint64_t reached = task_stage(p, task)->dependants;
+    struct stage_set reached = task_stage(p, task)->dependants;
     for (uint32_t s = task - first + 1; s < p->n_stages; s++) {
         uint32_t other = first + s;
-        if ((reached >> s & 1) == 0 || p->tasks[other].state != TASK_WAITING) {
+        if (!stage_set_has(&reached, s) || p->tasks[other].state != TASK_WAITING) {
             continue;
         }
         task_move(p, other, TASK_NEVER_RUN, CAUSE_DEPENDENCY);
         (void)emit_task_row(c, p, other, ROW_TASK_ENDED, TASK_WAITING);
-        reached |= p->stages[s].dependants;
+        stage_set_unite(&reached, &p->stages[s].dependants);
     }
 }

@@ -63,7 +63,9 @@ static struct core_access true_access(const struct sim_program *p)
                                       ? ACCESS_SEALED
                                       : ACCESS_NOTHING_SCORED;
         a.level = level > a.level ? level : a.level;
-        a.started |= i < p->n_grid && r->n_attempts > 0 ? UINT64_C(1) << i % p->n_stages : 0;
+        if (i < p->n_grid && r->n_attempts > 0) {
+            stage_set_add(&a.started, i % p->n_stages);
+        }
         a.n_done += i < p->n_grid && r->state == TASK_DONE;
     }
     a.level = p->row.unsealed || p->row.unblinded || p->row.verdict ? ACCESS_SEEN : a.level;
@@ -75,7 +77,7 @@ static struct core_access ask_access(struct sim *s, uint32_t program)
     struct core_access truth = true_access(&s->programs[program - 1]);
     struct core_access said = {0};
     if (!core_access_get(s->core, program, &said) || said.level != truth.level ||
-        said.started != truth.started || said.n_done != truth.n_done) {
+        !stage_set_equal(&said.started, &truth.started) || said.n_done != truth.n_done) {
         sim_fail(s, "access is said to be %s, and is %s", access_level_name(said.level),
                  access_level_name(truth.level));
     }
@@ -131,7 +133,7 @@ static void change_checks(struct sim *s, const struct sim_program *p, struct sim
 static void change_params(struct sim *s, const struct sim_program *p, struct sim_amend *a)
 {
     uint32_t stage = (uint32_t)rng_below(&s->rng, p->n_stages);
-    a->params_of = UINT64_C(1) << stage;
+    stage_set_add(&a->params_of, stage);
     for (uint32_t i = 0; i < a->n_checks; i++) {
         a->checks[i].version += a->checks[i].declared && a->checks[i].stage == stage;
     }
@@ -157,7 +159,8 @@ static bool is_allowed(const struct sim *s, const struct sim_program *p, const s
     case AMEND_METRIC: return a->access.level <= ACCESS_SEALED && results_have(s, p, a->metric);
     case AMEND_CHECKS: return a->access.level <= ACCESS_NOTHING_SCORED;
     case AMEND_PARAMS:
-        return a->access.level <= ACCESS_SEALED && (a->access.started & a->params_of) == 0;
+        return a->access.level <= ACCESS_SEALED &&
+               !stage_set_meets(&a->access.started, &a->params_of);
     case AMEND_POST_HOC:
     case SIM_AMEND_NR: break;
     }
@@ -257,9 +260,10 @@ bool amend_deliver(struct sim *s, struct core_event *ev, struct core_plan *plan,
  * be looked at. */
 static bool is_overtaken(const struct sim_program *p, const struct sim_amend *a)
 {
-    uint64_t now = true_access(p).started;
+    struct core_access now = true_access(p);
     for (uint32_t i = 0; i < p->n_stages; i++) {
-        if (!p->stages[i].sealed && (now >> i & 1) != 0 && (a->access.started >> i & 1) == 0) {
+        if (!p->stages[i].sealed && stage_set_has(&now.started, i) &&
+            !stage_set_has(&a->access.started, i)) {
             return true;
         }
     }
@@ -273,8 +277,9 @@ void amend_check_refusal(struct sim *s, const struct core_event *ev)
     struct core_access now = true_access(p);
     bool computing = p->row.unsealed && !p->row.verdict && p->n_terminal == p->n_grid;
     s->amended.n_refused[a->kind]++;
-    if (!computing && now.level == a->access.level && (now.started & a->params_of) == 0 &&
-        !is_overtaken(p, a) && (a->kind != AMEND_METRIC || now.n_done == a->access.n_done)) {
+    if (!computing && now.level == a->access.level &&
+        !stage_set_meets(&now.started, &a->params_of) && !is_overtaken(p, a) &&
+        (a->kind != AMEND_METRIC || now.n_done == a->access.n_done)) {
         sim_fail(s, "amendment %u is refused for nothing: %s", a->based_on + 1, s->out.refusal);
     }
 }

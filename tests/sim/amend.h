@@ -30,7 +30,7 @@ struct sim_amend {
     uint32_t program;
     uint32_t based_on; /* the program's head then */
     struct core_access access;
-    uint64_t params_of;
+    struct stage_set params_of;
     uint32_t metric;
     struct sim_check checks[SIM_CHECKS_MAX]; /* as they are then */
     uint32_t n_checks;

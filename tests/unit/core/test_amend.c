@@ -85,10 +85,10 @@ static void test_levels(void **state)
     expect_taken(&d, ACCESS_NOTHING_RUN);
     driver_at(&d, CORE_RESUME, 0, 0);
     expect_taken(&d, ACCESS_NOTHING_SCORED);
-    assert_int_equal(access_now(&d).started, 1);
+    assert_int_equal(access_now(&d).started.words[0], 1);
     complete(&d, 0); /* the sealed stage of the first cell begins at once */
     expect_taken(&d, ACCESS_SEALED);
-    assert_int_equal(access_now(&d).started, 3);
+    assert_int_equal(access_now(&d).started.words[0], 3);
     assert_int_equal(access_now(&d).n_done, 1);
     driver_exit(&d, 1, 1, 64); /* what it had scored before it ended so may lie there */
     expect_taken(&d, ACCESS_SEALED);
@@ -121,10 +121,10 @@ static void test_what_has_happened_since(void **state)
     complete(&d, 0);
     complete(&d, 1);
     ev.amendment.access.level = ACCESS_SEALED;
-    ev.amendment.params_of = 2;
+    stage_set_add(&ev.amendment.params_of, 1);
     driver_step(&d, ev); /* a task of the second stage has been started */
     assert_non_null(strstr(d.out.refusal, "started since"));
-    ev.amendment.params_of = 0;
+    ev.amendment.params_of = (struct stage_set){0};
     ev.amendment.by_results = true;
     driver_step(&d, ev);
     assert_non_null(strstr(d.out.refusal, "ended since"));
@@ -150,7 +150,7 @@ static void test_an_open_stage_has_begun_since(void **state)
     assert_int_equal(access_now(&d).level, ACCESS_NOTHING_SCORED);
     complete(&d, 0);
     assert_int_equal(access_now(&d).level, ACCESS_NOTHING_SCORED);
-    assert_int_equal(access_now(&d).started, 3);
+    assert_int_equal(access_now(&d).started.words[0], 3);
     driver_step(&d, ev);
     assert_non_null(d.out.refusal);
     assert_non_null(strstr(d.out.refusal, "started since"));

@@ -77,7 +77,7 @@ struct amending_judged amending_judge(const struct amending_world *w, const char
 {
     struct amending_judged j = {.refused = json_array()};
     struct program *then = program_of(text, w->folder);
-    struct amend_state s = {w->program, then, level, started, NULL};
+    struct amend_state s = {w->program, then, level, {{started}}, NULL};
     cJSON *locked = NULL;
     struct err err = {0};
     if (amend_build_locked(w->lock, &s, NULL, &locked, &err) != 0) {

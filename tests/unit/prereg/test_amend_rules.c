@@ -194,7 +194,7 @@ static void test_what_differs_in_the_lock_alone_is_refused(void **state)
         json_put_string(holder, key, "another");
         cJSON *changes = amendment_changes(w->lock->locked, changed);
         cJSON *refused = json_array();
-        struct amend_state s = {w->program, w->program, ACCESS_NOTHING_RUN, 0, NULL};
+        struct amend_state s = {w->program, w->program, ACCESS_NOTHING_RUN, {{0}}, NULL};
         amend_classify(&s, changes, refused);
         assert_int_equal(cJSON_GetArraySize(changes), 1);
         assert_int_equal(cJSON_GetArraySize(refused), 1);

@@ -1,0 +1,116 @@
+/*
+ * What a program must be before the core takes it: called first when one is added. A plan comes
+ * from the text of a program and the rest from a database; either may have been damaged, or written
+ * by another version. Everything that the other files of the core rely on is checked here, so that
+ * a program that does not hold together is refused and the daemon goes on with the others.
+ */
+#include <stdarg.h>
+
+#include "daemon/core/internal.h"
+
+struct added {
+    const struct core_event *ev;
+    char *fault;
+    size_t size;
+    uint32_t n_tasks;
+};
+
+static bool PRINTF_LIKE(2, 3) faulty(const struct added *a, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(a->fault, a->size, fmt, args);
+    va_end(args);
+    return false;
+}
+
+static bool size_is_sound(const struct added *a)
+{
+    const struct core_plan *plan = &a->ev->added.plan;
+    if (a->ev->program == 0 || a->ev->program == NOWHERE) {
+        return faulty(a, "%u is not the number of a program", a->ev->program);
+    }
+    if (plan->n_stages == 0 || plan->n_stages > STAGES_MAX) {
+        return faulty(a, "it has %u stages; expected 1 to %u", plan->n_stages, STAGES_MAX);
+    }
+    if (plan->n_cells == 0 || plan->n_cells >= NOWHERE / plan->n_stages ||
+        plan->n_apparatus >= NOWHERE - plan->n_cells * plan->n_stages) {
+        return faulty(a, "it has %u cells of %u stages: more tasks than can be numbered",
+                      plan->n_cells, plan->n_stages);
+    }
+    return true;
+}
+
+static bool stages_are_sound(const struct added *a)
+{
+    const struct core_plan *plan = &a->ev->added.plan;
+    for (uint32_t s = 0; s < plan->n_stages; s++) {
+        const struct core_stage *stage = &plan->stages[s];
+        for (size_t i = 0; i < stage->n_after; i++) {
+            if (stage->after[i] >= s) {
+                return faulty(a, "stage %u comes after stage %u: the order of stages is wrong", s,
+                              stage->after[i]);
+            }
+            if (stage->counted && !plan->stages[stage->after[i]].counted) {
+                return faulty(a, "stage %u is counted, and stage %u that it needs is not", s,
+                              stage->after[i]);
+            }
+        }
+    }
+    return true;
+}
+
+static bool is_at_work(enum task_state state)
+{
+    return state == TASK_STARTING || state == TASK_RUNNING;
+}
+
+static bool rows_are_sound(const struct added *a, uint32_t *n_at_work)
+{
+    for (uint32_t i = 0; a->ev->added.tasks != NULL && i < a->n_tasks; i++) {
+        const struct task_row *row = &a->ev->added.tasks[i];
+        bool ended = row->state == TASK_BLOCKED || row->state == TASK_NEVER_RUN;
+        if (row->state >= TASK_STATE_NR || row->cause >= CAUSE_NR || row->ending >= CAUSE_NR ||
+            (row->cause != CAUSE_NONE) != ended) {
+            return faulty(a, "the row of task %u is damaged: state %s, cause \"%s\"", i,
+                          task_state_name(row->state),
+                          row->cause < CAUSE_NR ? cause_name(row->cause) : "?");
+        }
+        *n_at_work += is_at_work(row->state);
+    }
+    return true;
+}
+
+/* An attempt without an end for every task at work, and for no other: attempts are by task. */
+static bool attempts_are_sound(const struct added *a, uint32_t n_at_work)
+{
+    const struct core_live *live = a->ev->added.live;
+    size_t n = a->ev->added.n_live;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t task = live[i].task;
+        if (task >= a->n_tasks || (i > 0 && live[i - 1].task >= task)) {
+            return faulty(a, "task %u has an attempt too many, or is none of its %u tasks", task,
+                          a->n_tasks);
+        }
+        if (a->ev->added.tasks == NULL || !is_at_work(a->ev->added.tasks[task].state)) {
+            return faulty(a, "task %u is not at work, and an attempt of it has no end", task);
+        }
+        if (live[i].attempt.section > SECTION_NR || live[i].attempt.reason >= END_REASON_NR) {
+            return faulty(a, "the attempt of task %u is damaged", task);
+        }
+    }
+    return n == n_at_work ||
+           faulty(a, "%u tasks are at work, and %zu attempts have no end", n_at_work, n);
+}
+
+bool added_is_sound(const struct core_event *ev, char *fault, size_t size)
+{
+    struct added a = {.ev = ev, .fault = fault, .size = size};
+    uint32_t n_at_work = 0;
+    if (!size_is_sound(&a) || !stages_are_sound(&a)) {
+        return false;
+    }
+    const struct core_plan *plan = &ev->added.plan;
+    a.n_tasks = plan->n_cells * plan->n_stages + plan->n_apparatus;
+    return rows_are_sound(&a, &n_at_work) && attempts_are_sound(&a, n_at_work);
+}
