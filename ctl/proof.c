@@ -42,6 +42,7 @@ static int prove(struct proof *proof, const struct trust_ask *trust, struct err 
     if (no_run || proof->described) {
         describe_check_items(p, no_run ? NULL : proof->describe.json, &proof->diag);
     }
+    check_factors(p, &proof->diag);
     const cJSON *said = proof->described ? proof->describe.json : NULL;
     int rc = check_run(p, said, &proof->report, &proof->diag, err);
     proof->has_report = rc == 0;

@@ -22,6 +22,7 @@
 #include "prereg/amend_rules.h"
 #include "prereg/amendment.h"
 #include "prereg/lock_time.h"
+#include "truthtable/check.h"
 #include "truthtable/rules.h"
 
 struct amend_job {
@@ -46,16 +47,27 @@ struct amend_job {
 /* ---- off the loop ---- */
 
 /* Conditions are read by their own grammar: one that does not hold would be found at the verdict.
- */
-static int check_conditions(const struct program *p, struct err *err)
+ * With `factors`, every factor must be taken by a task, too. */
+static int check_rules(const struct program *p, bool factors, struct err *err)
 {
     struct rules rules = {0};
     struct diag diag;
     diag_init(&diag, p->path);
     int rc = rules_compile(p, &rules, &diag, err);
+    if (rc == 0 && factors) {
+        check_factors(p, &diag);
+        rc = diag_result(&diag, err);
+    }
     rules_release(&rules);
     diag_release(&diag);
     return rc;
+}
+
+/* What a program that was locked by an older version lacks is not held against its amendment. */
+static int check_amended(const struct program *now, const struct program *then, struct err *err)
+{
+    struct err before;
+    return check_rules(then, check_rules(now, true, &before) == 0, err);
 }
 
 static int read_then(struct amend_job *j)
@@ -66,7 +78,7 @@ static int read_then(struct amend_job *j)
         rc = bundle_parse_text(&p->text, j->now->origin, &p->bundle, &j->err);
     }
     if (rc == 0) {
-        rc = check_conditions(p->bundle->program, &j->err);
+        rc = check_amended(j->now->program, p->bundle->program, &j->err);
     }
     if (rc == 0 && !program_same_run(p->bundle->program, j->now->program)) {
         rc =

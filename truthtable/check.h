@@ -123,6 +123,11 @@ int check_run(const struct program *p, const cJSON *describe, struct check_repor
               struct diag *diag, struct err *err) MUST_CHECK;
 void check_release(struct check_report *r);
 
+/* Adds an error for each factor whose levels make the same tasks; nothing when conditions do not
+ * compile. Apart from check_run(), for it is about what runs: not about imported records, but about
+ * an amendment, which may change the parameters that take a factor. */
+void check_factors(const struct program *p, struct diag *diag);
+
 /* The whole report; the caller frees it. Also the lock's "proof". */
 cJSON *check_json(const struct check_report *r) __attribute__((returns_nonnull));
 

@@ -20,7 +20,7 @@ name = "arm"
 levels = ["a", "b"]
 [stage.train]
 command = ["./amend_worker.py"]
-params = {{ gates = "{gates}" }}
+params = {{ gates = "{gates}", arm = "$arm" }}
 [stage.score]
 after = ["train"]
 command = ["./amend_worker.py"]

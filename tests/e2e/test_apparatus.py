@@ -17,7 +17,7 @@ schema = 1
 question = "Is the apparatus what it was?"
 """ + DESIGN + """[stage.train]
 command = ["./apparatus_worker.py"]
-params = {{ arm = "$arm" }}
+params = {{ arm = "$arm", seed = "$seed" }}
 [stage.score]
 after = ["train"]
 command = ["./apparatus_worker.py"]

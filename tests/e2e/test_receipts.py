@@ -20,7 +20,7 @@ schema = 1
 question = "Does it follow?"
 """ + DESIGN + """[stage.train]
 command = ["./apparatus_worker.py"]
-params = {{ arm = "$arm" }}
+params = {{ arm = "$arm", seed = "$seed" }}
 [stage.score]
 after = ["train"]
 command = ["./apparatus_worker.py"]

@@ -19,7 +19,7 @@ question = "Does the same come out again?"
 words = "words.txt"
 [stage.train]
 command = ["./rerun_worker.py"]
-params = {{ gates = "{gates}", word = "one" }}
+params = {{ gates = "{gates}", word = "one", arm = "$arm", seed = "$seed" }}
 [stage.score]
 after = ["train"]
 command = ["./rerun_worker.py"]

@@ -1,0 +1,116 @@
+/* Factors whose levels make the same tasks: refused, for every way in which a stage can or cannot
+ * take a factor. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/xalloc.h"
+#include "tests/unit/truthtable/fixture.h"
+#include "truthtable/check.h"
+
+/* Stages as given; the measure reads `eval`. */
+static struct program *program_of(const char *stages)
+{
+    struct strbuf sb = STRBUF_INIT;
+    strbuf_addf(
+        &sb,
+        "[program]\nname = \"t\"\nschema = 1\n"
+        "[[factor]]\nname = \"arch\"\nlevels = [\"x\", \"y\", \"z\"]\n"
+        "[[factor]]\nname = \"wd\"\nlevels = [0, 0.1]\n"
+        "[[factor]]\nname = \"seed\"\nlevels = [1, 2]\nreplicate = true\n"
+        "%s"
+        "[measure]\nq = { metric = \"eval.q\" }\n"
+        "[contrast]\nc = { between = { arch = [\"x\", \"y\"] } }\n"
+        "[[input]]\nname = \"i\"\nlevels = [[\"a\", \"contrast.c[q].mean > 0\"], "
+        "[\"b\", \"otherwise\"]]\n"
+        "[table]\ninputs = [\"i\"]\nrows = [[\"a\", \"A\"], [\"b\", \"B\"]]\n"
+        "[outcome]\nA = { prior = 0.5, title = \"a\" }\nB = { prior = 0.4, title = \"b\" }\n",
+        stages);
+    struct program *p = fixture_program(sb.buf);
+    strbuf_release(&sb);
+    return p;
+}
+
+#define TRAIN     "[stage.train]\ncommand = [\"t\"]\n"
+#define EVAL      "[stage.eval]\nafter = [\"train\"]\ncommand = [\"e\"]\n"
+#define ALL       "params = { a = \"$arch\", w = \"$wd\", s = \"$seed\" }\n"
+#define WHEN_ARCH "[stage.train.when.arch]\nx = {}\ny = { experts = 8 }\nz = { experts = 4 }\n"
+
+static const struct {
+    const char *stages;
+    const char *error;   /* NULL: none */
+    const char *warning; /* NULL: none */
+} CASES[] = {
+    /* an evaluation reads nothing of it: its training does */
+    {TRAIN ALL EVAL, NULL, NULL},
+    {TRAIN "params = { w = \"$wd\", deep = { s = [\"$seed\"] } }\n" WHEN_ARCH EVAL, NULL, NULL},
+    /* a value in place of the factor */
+    {TRAIN "params = { a = \"$arch\", w = \"$wd\", s = 1 }\n" EVAL,
+     "factor.seed: no stage that a measure reads takes it: its 2 levels", NULL},
+    {TRAIN "params = { a = \"$arch\", w = 0.1, s = \"$seed\" }\n" EVAL,
+     "factor.wd: no stage that a measure reads takes it", NULL},
+    {TRAIN EVAL, "factor.arch: no stage that a measure reads takes it: its 3 levels", NULL},
+    /* only a stage that no measure reads takes it */
+    {TRAIN "params = { a = \"$arch\", w = \"$wd\" }\n" EVAL
+           "[stage.aside]\ncommand = [\"s\"]\nparams = { s = \"$seed\" }\n",
+     "factor.seed: no stage that a measure reads takes it", NULL},
+    /* every level replaces what took it */
+    {TRAIN ALL "[stage.train.when.arch]\nx = { s = 1 }\ny = { s = 1 }\nz = { s = 1 }\n" EVAL,
+     "factor.seed: levels \"1\" and \"2\" are the same tasks in every stage", NULL},
+    /* replicates alike in one arm have no spread there; an arm alike in another's level may be */
+    {TRAIN ALL "[stage.train.when.arch]\ny = { s = 1 }\n" EVAL,
+     "factor.seed: levels \"1\" and \"2\" are the same tasks where arch=y,wd=0", NULL},
+    {TRAIN ALL "[stage.train.when.arch]\ny = { w = 0 }\n" EVAL, NULL,
+     "factor.wd: levels \"0\" and \"0.1\" are the same tasks where arch=y,seed=1"},
+    /* two of three levels */
+    {TRAIN "params = { w = \"$wd\", s = \"$seed\" }\n"
+           "[stage.train.when.arch]\nx = { experts = 4 }\nz = { experts = 4 }\n" EVAL,
+     "factor.arch: levels \"x\" and \"z\" are the same tasks in every stage", NULL},
+    /* the evaluation alone takes it */
+    {TRAIN "params = { a = \"$arch\", s = \"$seed\" }\n" EVAL "params = { shots = \"$wd\" }\n",
+     NULL, NULL},
+};
+
+static const char *found(const struct diag *d, enum diag_level level)
+{
+    for (size_t i = 0; i < d->n_items; i++) {
+        if (d->items[i].level == level && strncmp(d->items[i].msg, "factor.", 7) == 0) {
+            return d->items[i].msg;
+        }
+    }
+    return NULL;
+}
+
+static void expect(size_t i, const char *what, const char *wanted, const char *is)
+{
+    if ((wanted == NULL) != (is == NULL) || (wanted != NULL && strstr(is, wanted) == NULL)) {
+        fail_msg("case %zu: expected %s \"%s\", found \"%s\"", i, what,
+                 wanted == NULL ? "none" : wanted, is == NULL ? "none" : is);
+    }
+}
+
+static void test_cases(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        struct diag diag;
+        struct program *p = program_of(CASES[i].stages);
+        diag_init(&diag, "grid.toml");
+        check_factors(p, &diag);
+        expect(i, "an error", CASES[i].error, found(&diag, DIAG_ERROR));
+        expect(i, "a warning", CASES[i].warning, found(&diag, DIAG_WARNING));
+        diag_release(&diag);
+        program_free(p);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
