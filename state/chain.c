@@ -161,7 +161,7 @@ int chain_write_all(struct store *store, struct err *err)
 {
     for (size_t i = 0; i < store->n_chains; i++) {
         struct chain *c = &store->chains[i];
-        if (c->pending.len > 0 && !store->replaying) {
+        if (c->pending.len > 0 && !store->replaying && !store->detached) {
             int rc = append_pending(store, c, err);
             if (rc != 0) {
                 return err_wrap(err, "journal");

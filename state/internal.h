@@ -56,6 +56,7 @@ struct store {
     bool open_transaction;
     bool broken;    /* file and database may disagree: only reopening heals that */
     bool replaying; /* rows come from journal.jsonl: their lines are not written again */
+    bool detached;  /* a database in the making: no journal.jsonl is written */
     sqlite3_stmt *stmts[STMT_NR];
     struct chain *chains;
     size_t n_chains;

@@ -1,6 +1,5 @@
 #include "state/rebuild.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,9 +13,8 @@
 #include "state/rebuild_internal.h"
 #include "state/submission.h"
 
-#define NEW_DATABASE "preregd.db.rebuild"
-#define PROGRAM_MAX  ((size_t)16 << 20)
-#define JOURNAL_MAX  ((size_t)2 << 30)
+#define PROGRAM_MAX ((size_t)16 << 20)
+#define JOURNAL_MAX ((size_t)2 << 30)
 
 void rebuild_note(struct rebuilding *r, const char *fmt, ...)
 {
@@ -204,13 +202,26 @@ static int check_head(struct rebuilding *r, struct err *err)
     return rc;
 }
 
-/* The whole journal in one transaction; a torn last line never took effect and is cut. */
-static int replay(struct rebuilding *r, const char *path, const struct strbuf *text,
-                  struct err *err)
+/* Whether the new database failed (a full disk, an I/O error), not what was put into it. */
+static bool database_failed(struct store *store)
+{
+    switch (sqlite3_errcode(store->db) & 0xff) {
+    case SQLITE_OK:
+    case SQLITE_ROW:
+    case SQLITE_DONE:
+    case SQLITE_CONSTRAINT: return false;
+    default: return true;
+    }
+}
+
+/* The whole journal in one transaction; a torn last line never took effect and is left out. *own:
+ * the error is not the journal's. */
+static int replay(struct rebuilding *r, const struct strbuf *text, bool *own, struct err *err)
 {
     size_t n_taken = 0;
     int rc = store_begin(r->store, err);
     if (rc != 0) {
+        *own = true;
         return rc;
     }
     r->store->replaying = true;
@@ -229,28 +240,20 @@ static int replay(struct rebuilding *r, const char *path, const struct strbuf *t
     }
     if (rc == 0) {
         rc = store_commit(r->store, err);
+        *own = rc != 0;
     } else {
+        *own = database_failed(r->store);
         store_rollback(r->store);
     }
     r->store->replaying = false;
-    if (rc == 0 && n_taken < text->len && truncate(path, (off_t)n_taken) != 0) {
-        rc = err_set_errno(err, errno, "cut %s", path);
-    }
+    r->n_bytes = (int64_t)n_taken;
     return rc;
 }
 
-static int begin_anew(struct rebuilding *r, const char *path, const char *why, struct err *err)
+static int begin_anew(struct rebuilding *r, const char *why, struct err *err)
 {
     rebuild_note(r, "%s", why);
-    if (file_kind_at(path) != FILE_ABSENT) {
-        char *aside = xasprintf("%s.broken", path);
-        int failed = rename(path, aside);
-        int number = errno;
-        free(aside);
-        if (failed != 0) {
-            return err_set_errno(err, number, "put %s aside", path);
-        }
-    }
+    r->journal_is_new = true;
     int rc = store_begin(r->store, err);
     if (rc != 0) {
         return rc;
@@ -263,20 +266,32 @@ static int begin_anew(struct rebuilding *r, const char *path, const char *why, s
     return store_commit(r->store, err);
 }
 
+/* A journal that cannot be read now is not a broken one: nothing is concluded from it. */
 static int rebuild_journal(struct rebuilding *r, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
     struct err why = {0};
+    bool own = false;
     char *path = path_join(r->folder, "journal.jsonl");
+    enum file_kind kind = file_kind_at(path);
     int rc = 0;
-    if (file_kind_at(path) == FILE_ABSENT) {
-        rc = begin_anew(r, path, "its journal is missing", err);
-    } else if (file_read(path, JOURNAL_MAX, &text, &why) != 0 ||
-               memchr(text.buf, '\n', text.len) == NULL) {
-        rc = begin_anew(r, path, "its journal is empty or cannot be read", err);
-    } else if (replay(r, path, &text, &why) != 0) {
-        r->tampered = true;
-        rc = begin_anew(r, path, why.msg, err);
+    if (kind == FILE_REGULAR) {
+        rc = file_read(path, JOURNAL_MAX, &text, err);
+    }
+    if (rc != 0) {
+        rc = err_wrap(err, "nothing was changed");
+    } else if (kind == FILE_ABSENT) {
+        rc = begin_anew(r, "its journal is missing", err);
+    } else if (memchr(text.buf, '\n', text.len) == NULL) {
+        rc = begin_anew(r, "its journal is empty", err);
+    } else if (replay(r, &text, &own, &why) != 0) {
+        if (own) {
+            *err = why;
+            rc = err_wrap(err, "write the new database; nothing was changed");
+        } else {
+            r->tampered = true;
+            rc = begin_anew(r, why.msg, err);
+        }
     }
     strbuf_release(&text);
     free(path);
@@ -308,7 +323,7 @@ static int tell(struct rebuilding *r, rebuild_fn *fn, void *ctx, struct err *err
     return rc;
 }
 
-static int rebuild_one(struct rebuilding *r, rebuild_fn *fn, void *ctx, struct err *err)
+static int rebuild_one(struct rebuilding *r, struct err *err)
 {
     if (imported_is_folder(r->folder)) {
         return err_set(err, ERR_REFUSED,
@@ -326,7 +341,10 @@ static int rebuild_one(struct rebuilding *r, rebuild_fn *fn, void *ctx, struct e
     if (rc == 0) {
         rc = mark_unverified(r, err);
     }
-    return rc == 0 ? tell(r, fn, ctx, err) : rc;
+    if (rc == 0) {
+        rc = rebuild_write_journal(r, err);
+    }
+    return rc;
 }
 
 /* ---- the folder ---- */
@@ -341,81 +359,43 @@ static int older_first(const void *a, const void *b)
     return strcmp(x->id, y->id);
 }
 
-static int rebuild_all(struct store *store, rebuild_fn *fn, void *ctx, struct err *err)
+static int find_programs(struct store *store, struct rebuilding **out, size_t *n, struct err *err)
 {
     struct name_list names = {0};
     char *programs = path_join(store->dir, "programs");
     int rc = file_kind_at(programs) == FILE_FOLDER ? dir_list(programs, &names, err) : 0;
     struct rebuilding *all = xcalloc(names.n + 1, sizeof(*all));
-    size_t n = 0;
     for (size_t i = 0; i < names.n; i++) {
         char *folder = path_join(programs, names.names[i]);
         if (submission_standing(folder) <= FOLDER_UNFINISHED) {
             free(folder); /* not a program: the next daemon removes it */
             continue;
         }
-        all[n].id = xstrdup(names.names[i]);
-        all[n].folder = folder;
-        all[n].store = store;
-        strbuf_init(&all[n].note);
-        all[n].submitted = first_time(folder);
-        n++;
+        struct rebuilding *r = &all[(*n)++];
+        r->id = xstrdup(names.names[i]);
+        r->folder = folder;
+        r->store = store;
+        strbuf_init(&r->note);
+        r->submitted = first_time(folder);
     }
-    if (n > 0) {
-        qsort(all, n, sizeof(*all), older_first);
+    if (*n > 0) {
+        qsort(all, *n, sizeof(*all), older_first);
     }
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        if (rebuild_one(&all[i], fn, ctx, err) != 0) {
-            rc = err_wrap(err, "program %s", all[i].id);
-        }
-    }
-    for (size_t i = 0; i < n; i++) {
-        release(&all[i]);
-    }
-    free(all);
+    *out = all;
     name_list_release(&names);
     free(programs);
     return rc;
 }
 
-static const char *const SUFFIXES[] = {"", "-wal", "-shm"};
-
-static int remove_new(const char *dir, struct err *err)
+static int rebuild_all(struct rebuilding *all, size_t n, struct err *err)
 {
-    int rc = 0;
-    for (size_t i = 0; i < ARRAY_LEN(SUFFIXES); i++) {
-        char *path = xasprintf("%s/" NEW_DATABASE "%s", dir, SUFFIXES[i]);
-        if (unlink(path) != 0 && errno != ENOENT) {
-            rc = err_set_errno(err, errno, "remove %s", path);
+    for (size_t i = 0; i < n; i++) {
+        int rc = rebuild_one(&all[i], err);
+        if (rc != 0) {
+            return err_wrap(err, "program %s", all[i].id);
         }
-        free(path);
     }
-    return rc;
-}
-
-/* The old one with its log goes aside first: a log must never meet a database that it is not of. */
-static int swap(const char *dir, struct err *err)
-{
-    int rc = 0;
-    for (size_t i = ARRAY_LEN(SUFFIXES); rc == 0 && i-- > 0;) {
-        char *from = xasprintf("%s/preregd.db%s", dir, SUFFIXES[i]);
-        char *to = xasprintf("%s/preregd.db.old%s", dir, SUFFIXES[i]);
-        (void)unlink(to);
-        if (rename(from, to) != 0 && errno != ENOENT) {
-            rc = err_set_errno(err, errno, "put %s aside", from);
-        }
-        free(from);
-        free(to);
-    }
-    if (rc == 0) {
-        char *from = path_join(dir, NEW_DATABASE);
-        char *to = path_join(dir, "preregd.db");
-        rc = rename(from, to) == 0 ? dir_sync(dir, err)
-                                   : err_set_errno(err, errno, "put %s in place", to);
-        free(from);
-        free(to);
-    }
-    return rc;
+    return 0;
 }
 
 static int lock_and_clear(const char *dir, struct err *err)
@@ -427,7 +407,7 @@ static int lock_and_clear(const char *dir, struct err *err)
         rc = err_set(err, ERR_BUSY, "a preregd serves the state folder %s: stop it first", dir);
     }
     if (rc == 0) {
-        rc = remove_new(dir, err);
+        rc = rebuild_remove_new(dir, err);
     }
     if (fd >= 0) {
         (void)close(fd);
@@ -442,23 +422,39 @@ int store_rebuild(const char *state_dir, rebuild_fn *fn, void *ctx, struct err *
     if (file_kind_at(state_dir) != FILE_FOLDER) {
         return err_set(err, ERR_NOT_FOUND, "there is no state folder %s", state_dir);
     }
+    struct rebuilding *all = NULL;
+    size_t n = 0;
     int rc = lock_and_clear(state_dir, err);
+    rc = rc != 0 ? rc : rebuild_check_space(state_dir, err);
     if (rc == 0) {
-        rc = store_open_file(state_dir, NEW_DATABASE, STORE_OWNER, &store, err);
+        rc = store_open_file(state_dir, REBUILD_DATABASE, STORE_OWNER, &store, err);
+        if (rc != 0 && rc != ERR_BUSY) {
+            rebuild_discard(state_dir, NULL, 0);
+        }
     }
     if (rc != 0) {
         return rc;
     }
-    rc = rebuild_all(store, fn, ctx, err);
+    store->detached = true;
+    rc = find_programs(store, &all, &n, err);
+    rc = rc != 0 ? rc : rebuild_all(all, n, err);
     if (rc == 0) {
         rc = sql_exec(store->db, "PRAGMA wal_checkpoint(TRUNCATE)", err);
+    }
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        rc = tell(&all[i], fn, ctx, err);
     }
     int lock_fd = store->lock_fd; /* kept until the new one is in place */
     store->lock_fd = -1;
     store_close(store);
-    if (rc == 0) {
-        rc = swap(state_dir, err);
+    rc = rc != 0 ? rc : rebuild_publish(state_dir, all, n, err);
+    if (rc != 0) {
+        rebuild_discard(state_dir, all, n);
     }
     (void)close(lock_fd);
+    for (size_t i = 0; i < n; i++) {
+        release(&all[i]);
+    }
+    free(all);
     return rc == 0 ? 0 : err_wrap(err, "rebuild");
 }

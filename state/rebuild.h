@@ -5,7 +5,10 @@
  * The journal decides where it is whole; the files are held against it. A journal that is missing,
  * broken, or shorter than the files show makes the program's history UNVERIFIED, for good: what the
  * files prove is then taken in as new rows that say so. A broken journal is kept beside as
- * journal.jsonl.broken.
+ * journal.jsonl.broken (.2, .3, ...).
+ *
+ * Everything is written elsewhere and replaces what is there last. An error of the disk or of the
+ * new database is never taken for a broken journal: it ends the rebuild, and nothing has changed.
  */
 #ifndef STATE_REBUILD_H
 #define STATE_REBUILD_H

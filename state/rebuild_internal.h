@@ -19,6 +19,8 @@ struct rebuilding {
     uint32_t no;
     bool unverified;
     bool tampered;
+    int64_t n_bytes;     /* of journal.jsonl, as replayed */
+    bool journal_is_new; /* another journal.jsonl than the one that lies there is to replace it */
     struct strbuf note;
     uint32_t n_records;
     struct task_row *tasks; /* as rebuilt so far; the grid's, then those of apparatus checks */
@@ -48,6 +50,20 @@ void rebuild_heal_amendments(const struct rebuilding *r);
 /* rebuild_files.c: the cells' files against the tasks, and records out of results. Its own
  * transactions. */
 int rebuild_from_files(struct rebuilding *r, struct err *err) MUST_CHECK;
+
+/* rebuild_publish.c: how what was rebuilt replaces what is there, in two steps. First, once a
+ * program is whole in the new database: its journal beside the old one, synced, where the two
+ * differ. Then, once all are: journals and database take their places. An old journal that the new
+ * one does not continue is kept under a name of its own. */
+int rebuild_write_journal(struct rebuilding *r, struct err *err) MUST_CHECK;
+int rebuild_publish(const char *dir, const struct rebuilding *all, size_t n,
+                    struct err *err) MUST_CHECK;
+/* What a rebuild that failed has written. */
+void rebuild_discard(const char *dir, const struct rebuilding *all, size_t n);
+/* ERR_NO_SPACE when the disk has no room for what will be written. */
+int rebuild_check_space(const char *dir, struct err *err) MUST_CHECK;
+int rebuild_remove_new(const char *dir, struct err *err) MUST_CHECK;
+#define REBUILD_DATABASE "preregd.db.rebuild"
 
 /* rebuild_attempt.c */
 struct found_attempt { /* a folder attempt-NNNN-<uuid> */

@@ -10,6 +10,7 @@
 #include "base/xalloc.h"
 #include "prereg/lock.h"
 #include "state/rebuild.h"
+#include "tests/unit/state/faulty_vfs.h"
 #include "tests/unit/state/support.h"
 
 static const char PROGRAM[] =
@@ -450,6 +451,82 @@ static void test_result_changed(void **state)
     free(folder);
 }
 
+static char *read_file(const char *folder, const char *name)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err err = {0};
+    char *path = path_join(folder, name);
+    assert_int_equal(file_read(path, 1 << 20, &text, &err), 0);
+    free(path);
+    return strbuf_detach(&text);
+}
+
+/* Every write of the new database fails in turn, as a full disk and as an I/O error: the journal is
+ * whole and stays what it is, and the try after that is verified. */
+static void test_failing_disk(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    char *dir = path_join(f->dir, "state");
+    char *aside = path_join(f->folder, "journal.jsonl.broken");
+    char *made = path_join(dir, "preregd.db.rebuild");
+    char *before = dump(f->store, f->no);
+    char *lines = read_file(f->folder, "journal.jsonl");
+    unsigned n_failed = 0;
+    store_close(f->store);
+    f->store = NULL;
+    for (unsigned full = 0; full < 2; full++) {
+        bool failed = true;
+        for (unsigned n = 1; failed; n++) {
+            faulty_vfs_fail(n, full == 1);
+            int rc = store_rebuild(dir, note, f, &err);
+            failed = faulty_vfs_has_failed();
+            faulty_vfs_fail(0, false);
+            n_failed += rc != 0;
+            char *now = read_file(f->folder, "journal.jsonl");
+            assert_string_equal(now, lines);
+            assert_int_equal(file_kind_at(aside), FILE_ABSENT);
+            assert_int_equal(file_kind_at(made), FILE_ABSENT);
+            free(now);
+        }
+    }
+    assert_true(n_failed > 10);
+    rebuild(f);
+    assert_false(f->unverified);
+    char *after = dump(f->store, f->no);
+    assert_string_equal(before, after);
+    free(after);
+    free(lines);
+    free(before);
+    free(made);
+    free(aside);
+    free(dir);
+}
+
+/* Two broken journals, one after the other: both are kept. */
+static void test_broken_twice(void **state)
+{
+    struct fixture *f = *state;
+    char *old[2];
+    for (size_t i = 0; i < 2; i++) {
+        old[i] = read_file(f->folder, "journal.jsonl");
+        char *digit = strstr(old[i], "\"hash\":\"");
+        assert_non_null(digit);
+        digit[8] = digit[8] == '0' ? '1' : '0';
+        write_text(f->folder, "journal.jsonl", old[i], 0600);
+        rebuild(f);
+        assert_true(f->unverified);
+    }
+    char *first = read_file(f->folder, "journal.jsonl.broken");
+    char *second = read_file(f->folder, "journal.jsonl.broken.2");
+    assert_string_equal(first, old[0]);
+    assert_string_equal(second, old[1]);
+    free(first);
+    free(second);
+    free(old[0]);
+    free(old[1]);
+}
+
 static void test_while_serving(void **state)
 {
     struct fixture *f = *state;
@@ -463,10 +540,12 @@ static void test_while_serving(void **state)
 
 int main(void)
 {
+    faulty_vfs_install();
     const struct CMUnitTest tests[] = {
         TEST(test_same_again),     TEST(test_database_gone),  TEST(test_journal_gone),
         TEST(test_journal_short),  TEST(test_journal_broken), TEST(test_journal_foreign),
-        TEST(test_result_changed), TEST(test_while_serving),
+        TEST(test_result_changed), TEST(test_while_serving),  TEST(test_failing_disk),
+        TEST(test_broken_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
