@@ -138,7 +138,8 @@ static enum cause root_cause(const struct hosted *h, size_t task)
     return CAUSE_DEPENDENCY;
 }
 
-/* Counted: of a stage that a counted measure reads (truthtable/coverage.h). */
+/* Counted: of a stage that a counted measure or an input of the table reads
+ * (truthtable/coverage.h). */
 static cJSON *counted_json(const struct hosted *h)
 {
     const struct program *p = h->bundle->program;
@@ -147,7 +148,7 @@ static cJSON *counted_json(const struct hosted *h)
     int64_t excluded = 0;
     for (size_t i = 0; i < h->n_tasks; i++) {
         const struct task_row *t = &h->tasks[i];
-        if (!program_stage_is_sealed(p, i % p->n_stages)) {
+        if (!program_stage_is_budgeted(p, i % p->n_stages)) {
             continue;
         }
         planned++;

@@ -69,6 +69,8 @@ struct stage {
     bool describes;      /* its worker is asked with --describe; true unless said otherwise */
     bool sealed;         /* a counted measure reads its metrics */
     bool counted;        /* sealed, or a counted stage waits for it */
+    bool budgeted;       /* a counted measure or an input of the table reads it */
+    bool excludable;     /* budgeted, or an excludable stage waits for it */
     struct stage_run run;
     struct place place;
 };

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "prereg/input_reads.h"
 #include "prereg/load.h"
 
 static struct program *program_create(const char *path, const char *folder)
@@ -82,6 +83,7 @@ static int parse_into(struct program *p, const char *text, size_t len, struct di
         load_sections(&l);
         if (grid_check_size(&l) && diag->n_errors == errors_before) {
             mark_counted(p);
+            mark_budgeted(p);
             grid_expand(p);
             grid_check_names(&l);
         }
@@ -141,6 +143,16 @@ bool program_stage_is_sealed(const struct program *p, size_t stage)
 bool program_stage_is_counted(const struct program *p, size_t stage)
 {
     return p->stages[stage].counted;
+}
+
+bool program_stage_is_budgeted(const struct program *p, size_t stage)
+{
+    return p->stages[stage].budgeted;
+}
+
+bool program_stage_is_excludable(const struct program *p, size_t stage)
+{
+    return p->stages[stage].excludable;
 }
 
 size_t program_find_stage(const struct program *p, const char *name)

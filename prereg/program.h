@@ -108,6 +108,13 @@ bool program_stage_is_counted(const struct program *p, size_t stage);
  */
 bool program_stage_is_sealed(const struct program *p, size_t stage);
 
+/* True when a counted measure or an input of the table reads the stage's metrics or facts: its
+ * tasks are what the exclusion budget is a share of. */
+bool program_stage_is_budgeted(const struct program *p, size_t stage);
+/* True when the stage is budgeted or comes before one that is: a mechanical loss of its task leaves
+ * figures, within the budget. */
+bool program_stage_is_excludable(const struct program *p, size_t stage);
+
 size_t program_find_stage(const struct program *p,
                           const char *name); /* INDEX_NONE when unknown; so all below */
 size_t program_find_measure(const struct program *p, const char *name);

@@ -70,14 +70,14 @@ void coverage_init(struct coverage *c, const struct evidence *e, struct arena *a
     bool *excluded = arena_array(arena, n_tasks, sizeof(*excluded));
     *c = (struct coverage){.root = root, .excluded = excluded};
     for (size_t s = 0; s < p->n_stages; s++) {
-        bool feeds = program_stage_is_counted(p, s);
-        bool counted = program_stage_is_sealed(p, s);
+        bool excludable = program_stage_is_excludable(p, s);
+        bool budgeted = program_stage_is_budgeted(p, s);
         for (size_t cell = 0; cell < p->n_cells; cell++) {
             size_t i = cell * p->n_stages + s;
             root[i] = root_of(&e->tasks[i], &p->stages[s], &root[cell * p->n_stages]);
-            excluded[i] = feeds && is_mechanical(root[i]) && root[i] != CAUSE_NONE;
+            excluded[i] = excludable && is_mechanical(root[i]) && root[i] != CAUSE_NONE;
             tally_add(&c->tasks, e->tasks[i].end);
-            if (counted) {
+            if (budgeted) {
                 tally_add(&c->counted, e->tasks[i].end);
                 c->n_excluded += excluded[i] ? 1 : 0;
             }

@@ -3,9 +3,9 @@
  * and in counted tasks; and which tasks are excluded (docs/truth-table.md).
  *
  * Records: one for each cell of every measure that is counted or has a floor. Counted tasks: those
- * of a stage that a counted measure reads. A task is lost mechanically when it is blocked for a
- * mechanical cause, or was never run because a task before it was; then its values are left out, as
- * long as no more counted tasks are lost than the budget allows.
+ * of a stage that a counted measure or an input of the table reads. A task is lost mechanically
+ * when it is blocked for a mechanical cause, or was never run because a task before it was; then
+ * its values are left out, as long as no more counted tasks are lost than the budget allows.
  */
 #ifndef TRUTHTABLE_COVERAGE_H
 #define TRUTHTABLE_COVERAGE_H

@@ -44,19 +44,33 @@ static bool side_number(const cJSON *obj, const char *key, bool *has, double *ou
     return cJSON_IsNumber(m) && isfinite(*out);
 }
 
+/* Reads the n of a value or a bound; false when it is not a count. */
+static bool read_n(const cJSON *obj, struct evidence_value *v)
+{
+    double n = 0;
+    if (!side_number(obj, "n", &v->has_n, &n) ||
+        (v->has_n && (n < 1 || n != floor(n) || n > 9e15))) {
+        return false;
+    }
+    v->n = (int64_t)n;
+    return true;
+}
+
 static struct evidence_value object_value(const cJSON *obj)
 {
     struct evidence_value v = {.state = VALUE_KNOWN};
     const cJSON *value = json_member(obj, "value");
     const char *why = string_member(obj, "why");
-    double n = 0;
     if (value == NULL) {
         return null_value("the record has no value");
     }
     if (cJSON_IsNull(value)) {
         const char *bound = string_member(obj, "bound");
-        return bound != NULL ? bound_value(bound, why)
-                             : null_value(why != NULL ? why : "null or NaN, without a reason");
+        if (bound == NULL) {
+            return null_value(why != NULL ? why : "null or NaN, without a reason");
+        }
+        v = bound_value(bound, why);
+        return read_n(obj, &v) ? v : null_value("n is not a count");
     }
     if (!cJSON_IsNumber(value)) {
         return null_value("not a number");
@@ -65,10 +79,9 @@ static struct evidence_value object_value(const cJSON *obj)
         return null_value("both a value and a bound");
     }
     v.value = value->valuedouble;
-    if (!side_number(obj, "n", &v.has_n, &n) || (v.has_n && (n < 1 || n != floor(n) || n > 9e15))) {
+    if (!read_n(obj, &v)) {
         return null_value("n is not a count");
     }
-    v.n = (int64_t)n;
     if (!side_number(obj, "se", &v.has_se, &v.se) || v.se < 0) {
         return null_value("se is no number from 0 up");
     }

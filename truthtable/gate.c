@@ -20,30 +20,73 @@ static enum truth score_reaches(const struct score *s, const struct threshold *t
 /* More items than this are not counted exactly. */
 #define ARM_ITEMS_MAX ((int64_t)1 << 53)
 
-/* Sum of counts of an arm when every score of it is a count of the same n and none is left out. */
-static bool arm_counts(const struct evaluation *ev, size_t contrast, size_t measure, bool b,
-                       int64_t *sum_k, int64_t *sum_n)
+/* An arm's counts, of the pairs that are left. */
+struct arm_count {
+    int64_t n;  /* items of each score; 0: no score yet */
+    int64_t of; /* a fraction's denominator; its numerator is k */
+    int64_t k;
+};
+
+/* Adds a setting's mean, k / (n * pairs), to the sum of those before: exact as long as numbers stay
+ * below ARM_ITEMS_MAX. */
+static bool add_setting(struct arm_count *arm, int64_t k, int64_t pairs)
+{
+    int64_t a = arm->of;
+    int64_t b = pairs;
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    const int64_t widen[2] = {pairs / a, arm->of / a}; /* to the least common multiple */
+    int64_t sum = 0;
+    return !__builtin_mul_overflow(arm->of, widen[0], &arm->of) &&
+           !__builtin_mul_overflow(arm->k, widen[0], &arm->k) &&
+           !__builtin_mul_overflow(k, widen[1], &sum) &&
+           !__builtin_add_overflow(arm->k, sum, &arm->k) && arm->of < ARM_ITEMS_MAX &&
+           arm->k < ARM_ITEMS_MAX;
+}
+
+/* The counts of one setting; false when a score that is left is not a count of the same n. */
+static bool setting_counts(const struct evaluation *ev, size_t contrast, size_t measure, size_t s,
+                           bool b, struct arm_count *arm)
 {
     const struct layout *l = &ev->rules->layout;
-    int64_t n = 0;
-    *sum_k = *sum_n = 0;
-    for (size_t s = 0; s < l->contrasts[contrast].n_settings; s++) {
-        for (size_t r = 0; r < l->n_replicates; r++) {
-            size_t cells[2] = {layout_pair_a(l, contrast, s, r), layout_pair_b(l, contrast, s, r)};
-            const struct score *own = score_at(ev, measure, cells[b ? 1 : 0]);
-            int64_t k = 0;
-            if (own->excluded || score_at(ev, measure, cells[b ? 0 : 1])->excluded ||
-                !number_is_point(&own->value) || !own->has_n || (n != 0 && own->n != n) ||
-                !score_count(own->value.lo, own->n, &k) || k > ARM_ITEMS_MAX - *sum_k ||
-                own->n > ARM_ITEMS_MAX - *sum_n) {
-                return false;
-            }
-            n = own->n;
-            *sum_k += k;
-            *sum_n += n;
+    int64_t sum_k = 0;
+    int64_t pairs = 0;
+    for (size_t r = 0; r < l->n_replicates; r++) {
+        size_t cells[2] = {layout_pair_a(l, contrast, s, r), layout_pair_b(l, contrast, s, r)};
+        const struct score *own = score_at(ev, measure, cells[b ? 1 : 0]);
+        int64_t k = 0;
+        if (own->excluded || score_at(ev, measure, cells[b ? 0 : 1])->excluded) {
+            continue;
+        }
+        if (!number_is_point(&own->value) || !own->has_n || (arm->n != 0 && own->n != arm->n) ||
+            !score_count(own->value.lo, own->n, &k) || k > ARM_ITEMS_MAX - sum_k) {
+            return false;
+        }
+        arm->n = own->n;
+        sum_k += k;
+        pairs++;
+    }
+    return pairs > 0 && add_setting(arm, sum_k, pairs);
+}
+
+/* The mean over settings of the mean over the pairs that are left, as k of n, when every score is a
+ * count of the same n. */
+static bool arm_counts(const struct evaluation *ev, size_t contrast, size_t measure, bool b,
+                       int64_t *k, int64_t *n)
+{
+    const size_t n_settings = ev->rules->layout.contrasts[contrast].n_settings;
+    struct arm_count arm = {.of = 1};
+    for (size_t s = 0; s < n_settings; s++) {
+        if (!setting_counts(ev, contrast, measure, s, b, &arm)) {
+            return false;
         }
     }
-    return *sum_n > 0;
+    *k = arm.k;
+    return n_settings > 0 && !__builtin_mul_overflow(arm.of, arm.n, n) &&
+           !__builtin_mul_overflow(*n, (int64_t)n_settings, n) && *n < ARM_ITEMS_MAX;
 }
 
 static enum truth arm_reaches(const struct evaluation *ev, size_t contrast, size_t measure, bool b,

@@ -253,6 +253,31 @@ static void test_not_finite(void **state)
     program_free(p);
 }
 
+/* The n of a bound is read, and checked, as that of a value is. */
+static void test_bound_has_n(void **state)
+{
+    static const char text[] =
+        "{\"schema\":1,\"program\":\"t\",\"records\":["
+        "{\"cell\":\"arch=x\",\"stage\":\"exam\",\"metrics\":{\"acc\":{\"value\":null,\"bound\":"
+        "\">0.5\",\"n\":70}}},"
+        "{\"cell\":\"arch=y\",\"stage\":\"exam\",\"metrics\":{\"acc\":{\"value\":null,\"bound\":"
+        "\">0.5\",\"n\":0.5}}}]}";
+    struct program *p = fixture_program(toml);
+    struct evidence e;
+    struct err err;
+    (void)state;
+    evidence_init(&e, p);
+    assert_int_equal(evidence_read_text(&e, text, strlen(text), &err), 0);
+    const struct evidence_value *v = evidence_metric(&e, 0, 1, "acc");
+    assert_int_equal(v->state, VALUE_CENSORED);
+    assert_true(v->has_n && v->n == 70);
+    v = evidence_metric(&e, 1, 1, "acc");
+    assert_int_equal(v->state, VALUE_NULL);
+    assert_string_equal(v->why, "n is not a count");
+    evidence_release(&e);
+    program_free(p);
+}
+
 static void test_doubled_record(void **state)
 {
     struct program *p = fixture_program(toml);
@@ -336,10 +361,10 @@ static void test_gather(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_result_values), cmocka_unit_test(test_index),
-        cmocka_unit_test(test_records),       cmocka_unit_test(test_records_text),
-        cmocka_unit_test(test_not_finite),    cmocka_unit_test(test_doubled_record),
-        cmocka_unit_test(test_gather),
+        cmocka_unit_test(test_result_values),  cmocka_unit_test(test_index),
+        cmocka_unit_test(test_records),        cmocka_unit_test(test_records_text),
+        cmocka_unit_test(test_not_finite),     cmocka_unit_test(test_bound_has_n),
+        cmocka_unit_test(test_doubled_record), cmocka_unit_test(test_gather),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -241,6 +241,9 @@ static void test_bad_records(void **state)
          false,
          "on 50 items, the plan says 100"},
         {{.state = VALUE_KNOWN, .value = 0.5}, false, "n is not known, the plan says 100 items"},
+        {{.state = VALUE_CENSORED, .bound = 0.5, .has_n = true, .n = 50},
+         false,
+         "on 50 items, the plan says 100"},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -507,6 +510,77 @@ static void test_item_counts_without_end(void **state)
     strbuf_release(&text);
 }
 
+/* One measure is a share; the other is not counted, but an input reads it. */
+static const char one_share[] =
+    "[program]\nname = \"t\"\nschema = 1\nquestion = \"?\"\n"
+    "[[factor]]\nname = \"arch\"\nlevels = [\"dense\", \"moe\"]\n"
+    "[[factor]]\nname = \"lr\"\nlevels = [1, 2]\n"
+    "[[factor]]\nname = \"seed\"\nreplicate = true\nlevels = [1, 2, 3, 4, 5, 6, 7, 8]\n"
+    "[stage.exam]\ncommand = [\"w\"]\nparams = { a = \"$arch\", l = \"$lr\", s = \"$seed\" }\n"
+    "[stage.side]\ncommand = [\"w\"]\nparams = { a = \"$arch\", l = \"$lr\", s = \"$seed\", t = 1 "
+    "}\n"
+    "[measure]\nexam = { metric = \"exam.acc\", chance = 0.1, floor = 0.35 }\n"
+    "side = { metric = \"side.loss\", counted = false }\n"
+    "[contrast]\narch = { between = { arch = [\"moe\", \"dense\"] } }\n"
+    "[counter]\nk = { contrast = \"arch\", clears = \"arm_means\", binds = true }\n"
+    "[[input]]\nname = \"cleared\"\nlevels = [[\"one\", \"counter.k == 1\"], [\"none\", "
+    "\"otherwise\"]]\n"
+    "[[input]]\nname = \"better\"\nlevels = [[\"yes\", \"contrast.arch[side].mean > 0\"], [\"no\", "
+    "\"otherwise\"]]\n"
+    "[table]\ninputs = [\"cleared\", \"better\"]\nrows = [[\"one\", \"yes\", \"Y\"], [\"none\", "
+    "\"yes\", \"N\"], [\"one\", \"no\", \"N\"], [\"none\", \"no\", \"N\"]]\n"
+    "[outcome]\nY = { prior = 0.5, title = \"y\" }\nN = { prior = 0.5, title = \"n\" }\n"
+    "[exclusion]\nbudget = 0.05\n"; /* of 64 tasks: 3 */
+
+static void open_shares(struct scene *s)
+{
+    s->p = fixture_program(one_share);
+    evidence_init(&s->e, s->p);
+    fixture_all_done(&s->e);
+    for (size_t c = 0; c < s->p->n_cells; c++) {
+        fixture_score(&s->e, c, "exam", 0.35, 20);
+        fixture_score(&s->e, c, "side", c >= 16 ? 2 : 1, 0);
+    }
+}
+
+/* Seven times 0.35 is under 7 * 0.35 in floating point. An arm's mean is exact all the same, with
+ * pairs excluded or not, equally many in each setting or not. */
+static void test_arm_mean_is_exact(void **state)
+{
+    (void)state;
+    for (size_t n_lost = 0; n_lost <= 3; n_lost++) {
+        struct scene s;
+        open_shares(&s);
+        for (size_t c = 0; c < n_lost; c++) {
+            evidence_set_task(&s.e, c == 2 ? 8 : c, 0, TASK_END_BLOCKED, "oom");
+        }
+        judge(&s);
+        expect(member(verdict_json(&s.v), "counters"), "{\"k\":[1,1]}");
+        assert_int_equal(s.v.outcome, program_find_outcome(s.p, "Y"));
+        close_scene(&s);
+    }
+}
+
+/* What an input reads is subject to the budget, counted or not. */
+static void test_budget_of_what_is_read(void **state)
+{
+    (void)state;
+    for (size_t n_lost = 3; n_lost <= 4; n_lost++) {
+        struct scene s;
+        open_shares(&s);
+        for (size_t c = 0; c < n_lost; c++) {
+            evidence_set_task(&s.e, 2 * c, 1, TASK_END_BLOCKED, "crash");
+        }
+        judge(&s);
+        const cJSON *counted = member(member(verdict_json(&s.v), "coverage"), "counted");
+        near(member(counted, "planned"), 64);
+        near(member(counted, "excluded"), (double)n_lost);
+        near(member(counted, "budget"), 3);
+        assert_int_equal(s.v.kind, n_lost == 3 ? VERDICT_BOUND : VERDICT_VOID);
+        close_scene(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -523,6 +597,8 @@ int main(void)
         cmocka_unit_test(test_pending),
         cmocka_unit_test(test_excluded_fails),
         cmocka_unit_test(test_item_counts_without_end),
+        cmocka_unit_test(test_arm_mean_is_exact),
+        cmocka_unit_test(test_budget_of_what_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

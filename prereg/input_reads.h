@@ -1,0 +1,20 @@
+/*
+ * What the inputs of the table read, as far as their text says: the stages whose metrics and facts
+ * conditions name. Conditions are compiled in truthtable/, which this room does not know; a name in
+ * a condition has one form only, so that its words are enough.
+ */
+#ifndef PREREG_INPUT_READS_H
+#define PREREG_INPUT_READS_H
+
+#include "prereg/program.h"
+
+/* Whether the condition names this measure ("[mmlu]", "measure.mmlu") or a fact of this stage
+ * ("fact.train.x"); texts in quotes are no names. */
+bool condition_reads_measure(const char *text, const char *measure);
+bool condition_reads_fact_of(const char *text, const char *stage);
+
+/* Sets `budgeted` of every stage that a counted measure or an input of the table reads, and
+ * `excludable` of those and of all stages before them. */
+void mark_budgeted(struct program *p);
+
+#endif
