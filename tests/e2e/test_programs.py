@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Every example program checks and locks; the papers' designs at full size say of themselves what the papers say."""
 
+import json
 import os
 import subprocess
 
@@ -18,7 +19,7 @@ def names():
 
 def test_all_check_and_lock(place):
     real = os.path.isdir(os.path.join(lab.SHARED, "data", "tinystories"))
-    chosen = [n for n in names() if real or n not in NEEDS_SHARED]
+    chosen = [n for n in names() if n != "holding_fixed" and (real or n not in NEEDS_SHARED)]  # whose text nobody has at hand
     expect("micro" in chosen and "first_light" in chosen, f"programs are missing: {chosen}")
     for name in chosen:
         grid = place.prepare(name)
@@ -29,13 +30,91 @@ def test_all_check_and_lock(place):
         place.ctl("lock", grid)
 
 
-def test_below_the_floor_is_the_papers(place):
+def real_data():
     if not os.path.isdir(os.path.join(lab.SHARED, "data", "tinystories")):
         lab.skip(f"no real data in {lab.SHARED}")
+
+
+def described(place, grid):
+    """What the trainer says of each condition, without the levels of `seed`: {condition: facts}, and the lock's plan."""
+    place.ctl("lock", grid)
+    with open(grid + ".lock", encoding="utf-8") as f:
+        lock = json.load(f)
+    return {condition: stages["train"]["facts"] for condition, stages in lock["describe"].items()}, lock["locked"]["plan"]
+
+
+def hold(facts, **published):
+    for key, value in published.items():
+        equal(facts[key], value, f"{key} of {facts}")
+
+
+def test_below_the_floor_is_the_papers(place):
+    real_data()
     grid = place.prepare("below_the_floor")
+    facts, plan = described(place, grid)
     text = place.ctl("check", grid).stdout
     for figure in ("12 cells", "60 tasks", "34,611,712", "62,956,032", "34,644,480", "5.47"):
         expect(figure in text or figure.replace(",", "") in text, f"check does not print {figure}:\n{text}")
+    equal(len(facts), 4, "conditions")
+    for condition, f in facts.items():
+        hold(f, tokens=10_240_000, steps=5000, active_ffn=768)
+        if "dense" in condition:
+            hold(f, params_total=34_611_712, params_active=34_611_712)
+        else:
+            hold(f, params_total=62_956_032, params_active=34_644_480)
+    moe = plan["stage"]["train"]["when"]["arch"]["moe"]
+    equal(10_240_000 * moe["top_k"] // moe["experts"], 2_560_000, "tokens per expert")
+    equal({k: plan["measure"][k]["items"] for k in ("mmlu", "hellaswag", "winogrande", "gsm8k")},
+          {"mmlu": 14042, "hellaswag": 10042, "winogrande": 1267, "gsm8k": 1319}, "items")
+
+
+def test_active_vs_total_is_the_papers(place):
+    """The paper prints four experts, top-2, three seeds, under 25M parameters, and no counts; its matching is what must hold."""
+    real_data()
+    facts, plan = described(place, place.prepare("active_vs_total"))
+    dense, moe, large = (facts[f"arm={arm}"] for arm in ("dense_active", "moe", "dense_total"))
+    equal([len(f["levels"]) for f in plan["factor"] if f["name"] == "seed"], [3], "seeds")
+    moe_params = plan["stage"]["train"]["when"]["arm"]["moe"]
+    equal((moe_params["experts"], moe_params["top_k"]), (4, 2), "experts and top-k")
+    for f in facts.values():
+        expect(f["params_total"] < 25_000_000, f"under 25M parameters: {f}")
+        hold(f, tokens=40_960_000, steps=2500)
+    expect(abs(dense["params_active"] / moe["params_active"] - 1) < 0.005, f"active parameters: {dense} and {moe}")
+    expect(abs(large["params_total"] / moe["params_total"] - 1) < 0.005, f"total parameters: {large} and {moe}")
+    expect(large["params_total"] > 1.3 * dense["params_total"], "the two matchings are two")
+
+
+def refused(place, folder, corpus):
+    env = {k: v for k, v in place.env.items() if k != "PREREGD_CORPUS"}
+    if corpus:
+        env["PREREGD_CORPUS"] = corpus
+    run = subprocess.run([os.path.join(lab.TOP, "ops/programs/prepare"), "holding_fixed", folder], env=env, capture_output=True, text=True)
+    equal(run.returncode, 1, "prepare holding_fixed")
+    return run.stderr
+
+
+def test_holding_fixed_is_the_papers(place):
+    """Every published count, step and horizon; and text that cannot feed them is refused."""
+    real_data()
+    folder = place.path("holding_fixed")
+    expect("PREREGD_CORPUS" in refused(place, folder, None), "prepare asks for a corpus")
+    said = refused(place, folder, os.path.join(lab.SHARED, "data", "tinystories", "train.jsonl"))
+    expect("74,429,926,187 tokens" in said and "at most 50" in said, said)
+    grid = os.path.join(folder, "grid.toml")
+    facts, _ = described(place, grid)
+    with open(os.path.join(lab.SHARED, "vectors", "params.json"), encoding="utf-8") as f:
+        vectors = json.load(f)
+    horizons = vectors["horizons"]
+    counts = {c["name"]: c for c in vectors["cases"]}
+    for model, name in (("dense", "nmoe dense"), ("moe64", "nmoe MoE-64"), ("moe256", "nmoe MoE-256")):
+        active, total = (facts[f"model={model},contract={c}"] for c in ("active", "total"))
+        for f in (active, total):
+            hold(f, params_total=counts[name]["total"], params_active=counts[name]["active"], active_ffn=3072)
+        hold(active, steps=horizons["dense_steps"], tokens=4_999_610_368)
+        hold(total, steps=horizons["total_steps"][model], tokens=horizons["total_steps"][model] * horizons["batch_tokens"])
+        equal(round(active["tokens"] / active["params_total"], 2), horizons["tokens_per_total"][model], f"tokens per parameter, {model}")
+        equal(round(active["tokens"] / active["params_active"], 2), horizons["tokens_per_active"][model], f"tokens per active, {model}")
+        equal(round(0.2 * total["steps"]), horizons["fraction_0.2"].get(model, 1907), f"steps at 20 %, {model}")
 
 
 def test_starter(place):
@@ -51,4 +130,5 @@ def test_starter(place):
     expect(os.path.isfile(os.path.join(place.program_folder(), "report", "report.html")), "no report")
 
 
-lab.main(test_all_check_and_lock, test_below_the_floor_is_the_papers, test_starter)
+lab.main(test_all_check_and_lock, test_below_the_floor_is_the_papers, test_active_vs_total_is_the_papers, test_holding_fixed_is_the_papers,
+         test_starter)
