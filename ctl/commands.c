@@ -54,6 +54,13 @@ const struct ctl_command ctl_commands[] = {
      "A task that a person cancelled leaves its measure undetermined; the report says so first.\n"
      "Where there are several programs --program has to say which: it cannot be taken back.",
      CTL_JSON | CTL_PROGRAM | CTL_ALL, 0, 1, cmd_cancel},
+    {"lost", "TASK", "give up a finished task whose accepted result is gone",
+     "Refused while the result is what was accepted. The task ends as blocked (lost), which "
+     "leaves\n"
+     "its measures undetermined; the journal, the report and every receipt say so. Where there "
+     "are\n"
+     "several programs --program has to say which: it cannot be taken back.",
+     CTL_JSON | CTL_PROGRAM | CTL_REASON, 1, 1, cmd_lost},
     {"pause", "[PROGRAM]", "start nothing more; what runs goes on", NULL, CTL_JSON, 0, 1,
      cmd_pause},
     {"resume", "[PROGRAM]", "go on after a pause", NULL, CTL_JSON, 0, 1, cmd_resume},

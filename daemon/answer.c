@@ -501,6 +501,7 @@ int answer_request(struct answer_context *ctx, const struct rpc_request *request
         [RPC_UNBLIND] = answer_unblind, [RPC_VERDICT] = answer_verdict,
         [RPC_REPORT] = answer_report,   [RPC_SUBSCRIBE] = answer_subscribe,
         [RPC_STOP] = answer_stop,       [RPC_AMEND] = answer_amend,
+        [RPC_LOST] = answer_lost,
     };
     *result = NULL;
     return methods[request_->method](ctx, request_->params, result, err);

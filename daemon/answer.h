@@ -44,6 +44,10 @@ int answer_submit(struct answer_context *ctx, const cJSON *params, cJSON **resul
 int answer_amend(struct answer_context *ctx, const cJSON *params, cJSON **result,
                  struct err *err) MUST_CHECK; /* answer_amend.c */
 
+/* answer_lost.c: a task whose accepted result is gone or changed is given up. */
+int answer_lost(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                struct err *err) MUST_CHECK;
+
 /* summary.c: SUMMARY of docs/rpc.md, and the state of a task in its words. */
 cJSON *summary_json(const struct shell *sh, const struct hosted *h);
 /* An apparatus check as it stands; NULL when it was taken away. And all of them. */

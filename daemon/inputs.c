@@ -44,6 +44,13 @@ int inputs_collect(struct store *store, const struct hosted *h, uint32_t task,
     return rc;
 }
 
+int inputs_of_one(struct store *store, const struct hosted *h, uint32_t task,
+                  struct accepted_list *out, struct err *err)
+{
+    *out = (struct accepted_list){.items = xcalloc(1, sizeof(*out->items)), .n = 1};
+    return collect_one(store, h, task, &out->items[0], err);
+}
+
 void inputs_release(struct accepted_list *list)
 {
     for (size_t i = 0; i < list->n; i++) {

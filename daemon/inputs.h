@@ -27,6 +27,9 @@ struct accepted_list {
 /* Of an apparatus check: none. ERR_CORRUPT when a stage before has no accepted result. */
 int inputs_collect(struct store *store, const struct hosted *h, uint32_t task,
                    struct accepted_list *out, struct err *err) MUST_CHECK;
+/* The accepted result of the task itself, as a list of one. */
+int inputs_of_one(struct store *store, const struct hosted *h, uint32_t task,
+                  struct accepted_list *out, struct err *err) MUST_CHECK;
 void inputs_release(struct accepted_list *list);
 /* NULL when the stage is not among them. */
 const struct accepted *input_find(const struct accepted_list *list, const char *stage);

@@ -38,7 +38,16 @@ static int add_result(struct verdict_job *j, struct evidence *e, uint32_t task)
     char *folder = hosted_task_folder(j->hosted, task);
     char *path = path_join(folder, RESULT_FILE);
     int rc = result_read_accepted(path, &j->ends[task].digest, &result, &j->err);
-    if (rc == 0) {
+    if (rc != 0) {
+        struct err why = j->err;
+        char *name = hosted_task_name(j->hosted, task);
+        rc =
+            err_set(&j->err, rc,
+                    "the accepted result of %.80s is not what it was: put it back and `resume`, or "
+                    "`preregctl lost` it (%.80s)",
+                    name, why.msg);
+        free(name);
+    } else {
         rc = evidence_add_result(e, hosted_cell(j->hosted, task), hosted_stage(j->hosted, task),
                                  result, &j->err);
     }

@@ -22,6 +22,7 @@ static const struct {
     [CAUSE_DRIFT] = {"drift", false},
     [CAUSE_NO_SPACE] = {"no_space", true},
     [CAUSE_APPARATUS] = {"apparatus", false},
+    [CAUSE_LOST] = {"lost", false},
     [CAUSE_DEPENDENCY] = {"dependency", false},
     [CAUSE_CANCELLED] = {"cancelled", false},
     [CAUSE_STOPPED] = {"stopped", false},

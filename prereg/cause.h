@@ -25,6 +25,7 @@ enum cause {
     CAUSE_NO_SPACE,
     CAUSE_APPARATUS, /* of an apparatus check alone: the reference model did not score as expected
                       */
+    CAUSE_LOST,      /* it was done, and its accepted result is gone: a person gave it up */
     /* never run */
     CAUSE_DEPENDENCY,
     CAUSE_CANCELLED,

@@ -97,6 +97,23 @@ static int insert_result(struct store *store, const struct state_row *row, struc
     return sql_run(stmt, NULL, err);
 }
 
+/* The journal keeps its digest. */
+static int forget_result(struct store *store, const struct state_row *row, struct err *err)
+{
+    static const enum stmt stmts[] = {STMT_RECORDS_DELETE, STMT_RESULT_DELETE};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(stmts); i++) {
+        sqlite3_stmt *stmt = NULL;
+        rc = store_stmt(store, stmts[i], &stmt, err);
+        if (rc == 0) {
+            sql_bind_int(stmt, 1, row->program);
+            sql_bind_int(stmt, 2, row->task);
+            rc = sql_run(stmt, NULL, err);
+        }
+    }
+    return rc;
+}
+
 static int update_program(struct store *store, const struct state_row *row, struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
@@ -190,6 +207,9 @@ static int apply_tables(struct store *store, const struct state_row *row, struct
     }
     if (rc == 0 && row->kind == ROW_APPARATUS_AGAIN) {
         rc = apparatus_forget_result(store, row, err);
+    }
+    if (rc == 0 && row->kind == ROW_RESULT_LOST) {
+        rc = forget_result(store, row, err);
     }
     rc = rc != 0 ? rc : update_task(store, row, err);
     bool of_attempt = row->kind == ROW_ATTEMPT_STARTED || row->kind == ROW_ATTEMPT_RUNNING ||

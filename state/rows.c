@@ -50,6 +50,7 @@ static const struct {
     [ROW_TASK_RETRIED] = {"task_retried", true, true},
     [ROW_TASK_LINKED] = {"task_linked", false, true},
     [ROW_APPARATUS_AGAIN] = {"apparatus_again", true, true},
+    [ROW_RESULT_LOST] = {"result_lost", true, true},
     [ROW_PAUSED] = {"paused", true, false},
     [ROW_RESUMED] = {"resumed", true, false},
     [ROW_UNBLINDED] = {"unblinded", true, false},
@@ -187,6 +188,9 @@ bool state_row_is_legal(const struct state_row *row)
     case ROW_TASK_LINKED: return row->from == TASK_DONE && row->after.state == TASK_DONE;
     case ROW_APPARATUS_AGAIN:
         return task_state_is_terminal(row->from) && row->after.state == TASK_READY;
+    case ROW_RESULT_LOST:
+        return row->from == TASK_DONE && row->after.state == TASK_BLOCKED &&
+               row->after.cause == CAUSE_LOST;
     case ROW_ATTEMPT_STARTED: return row->from == TASK_READY && row->after.state == TASK_STARTING;
     case ROW_ATTEMPT_RUNNING: return row->from == TASK_STARTING && row->after.state == TASK_RUNNING;
     case ROW_ATTEMPT_ENDED:

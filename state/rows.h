@@ -25,7 +25,7 @@
  * waiting -> ready (dependencies done) -> starting (slot) -> running (shim lock seen) -> done
  * starting, running -> ready (backoff: not_before is set) or blocked(cause) when the attempt ended
  * waiting, ready -> never_run(cause), or blocked(cause) when it has had an attempt
- * blocked, never_run -> waiting, ready by `retry`; nothing leaves done but ROW_APPARATUS_AGAIN.
+ * blocked, never_run -> waiting, ready by `retry`; done is left by _APPARATUS_AGAIN, _RESULT_LOST
  */
 enum task_state {
     TASK_WAITING,
@@ -73,16 +73,15 @@ enum section section_from_name(const char *name); /* SECTION_NR when unknown */
 
 struct task_row {
     enum task_state state;
-    enum cause cause; /* of blocked and never_run; else CAUSE_NONE */
-    bool linked;      /* done: result.json is linked beside the attempts */
-    enum cause
-        ending; /* CANCELLED or STOPPED: asked for, the live attempt is being ended; else NONE */
-    uint32_t n_attempts;         /* the highest attempt number given out */
-    uint32_t spent;              /* attempts that count against [run] attempts */
-    uint32_t crashes;            /* against [run] crashes */
-    uint32_t idle;               /* ends in a row without progress */
-    uint32_t no_space;           /* ends in a row for want of disk */
-    int64_t best_done;           /* the furthest progress of any attempt; -1 none */
+    enum cause cause;    /* of blocked and never_run; else CAUSE_NONE */
+    bool linked;         /* done: result.json is linked beside the attempts */
+    enum cause ending;   /* CANCELLED, STOPPED: the live attempt is being ended for it; else NONE */
+    uint32_t n_attempts; /* the highest attempt number given out */
+    uint32_t spent;      /* attempts that count against [run] attempts */
+    uint32_t crashes;    /* against [run] crashes */
+    uint32_t idle;       /* ends in a row without progress */
+    uint32_t no_space;   /* ends in a row for want of disk */
+    int64_t best_done;   /* the furthest progress of any attempt; -1 none */
     int64_t best_checkpoint;     /* the furthest checkpoint; -1 none */
     struct wall_time not_before; /* backoff; 0 none */
 };
@@ -143,8 +142,8 @@ enum row_kind {
     ROW_TASK_ENDING,     /* cancel or stop was asked for while an attempt lives */
     ROW_TASK_RETRIED,    /* blocked, never_run -> waiting, ready */
     ROW_TASK_LINKED,     /* not journalled */
-    ROW_APPARATUS_AGAIN, /* an apparatus check alone: done, blocked, never_run -> ready; what it
-                            checks was amended */
+    ROW_APPARATUS_AGAIN, /* a check that was amended: done, blocked, never_run -> ready */
+    ROW_RESULT_LOST,     /* done -> blocked(lost): given up, its accepted result is gone */
     ROW_PAUSED,
     ROW_RESUMED,
     ROW_UNBLINDED,
@@ -158,11 +157,11 @@ enum row_kind {
     ROW_KIND_NR
 };
 
-const char *row_kind_name(enum row_kind k); /* "submitted", "attempt_started", ... */
+const char *row_kind_name(enum row_kind k); /* "submitted", ... */
 enum row_kind row_kind_from_name(const char *name);
 bool row_kind_is_journalled(enum row_kind k);
-bool row_kind_is_of_task(
-    enum row_kind k); /* task and, where it has a number, attempt hold; else program */
+/* Task and, where it has a number, attempt hold; else program. */
+bool row_kind_is_of_task(enum row_kind k);
 
 struct amendment_row {
     uint32_t number; /* 1, 2, ... */
@@ -190,10 +189,10 @@ struct state_row {
     struct amendment_row amendment; /* of AMENDED */
 };
 
-/* Whether a row of a task makes a move that its kind may make; false for rows of a program. */
+/* Whether a row of a task makes a move of its kind; false for rows of a program. */
 bool state_row_is_legal(const struct state_row *row);
 
-/* A row of a task or program that says nothing yet: -1, NONE and SECTION_NR where 0 would lie. */
+/* A row that says nothing yet: -1, NONE and SECTION_NR where 0 would lie. */
 void task_row_init(struct task_row *row, enum task_state state);
 void attempt_row_init(struct attempt_row *row);
 

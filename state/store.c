@@ -37,6 +37,8 @@ static const char *const SQL[STMT_NR] = {
         "SELECT r.attempt, a.id, r.digest FROM results r JOIN attempts a ON a.program=r.program AND"
         " a.task=r.task AND a.no=r.attempt WHERE r.program=?1 AND r.task=?2",
     [STMT_RESULT_MARK] = "UPDATE results SET records=1 WHERE program=?1 AND task=?2",
+    [STMT_RESULT_DELETE] = "DELETE FROM results WHERE program=?1 AND task=?2",
+    [STMT_RECORDS_DELETE] = "DELETE FROM records WHERE program=?1 AND task=?2",
     [STMT_RECORD_INSERT] =
         "INSERT OR IGNORE INTO records(program, task, fact, name, value) VALUES(?1,?2,?3,?4,?5)",
     [STMT_PROGRAM_UPDATE] =

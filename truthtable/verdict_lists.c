@@ -14,7 +14,7 @@ struct verdict_task {
 
 static bool is_persons_act(enum cause c)
 {
-    return c == CAUSE_CANCELLED || c == CAUSE_STOPPED;
+    return c == CAUSE_CANCELLED || c == CAUSE_STOPPED || c == CAUSE_LOST;
 }
 
 static const char *kept_cause(const char *cause, struct arena *arena)

@@ -239,6 +239,8 @@ static int take_task_row(struct reading *r, const cJSON *line, const struct stat
         rc = take_start(r, row);
     } else if (rc == 0 && row->kind == ROW_ATTEMPT_ENDED) {
         rc = take_end(r, row);
+    } else if (rc == 0 && row->kind == ROW_RESULT_LOST) {
+        h->tasks[row->task].accepted = 0;
     }
     struct history_task *t = &h->tasks[row->task];
     if (rc == 0 && row->after.n_attempts != t->n_attempts) {

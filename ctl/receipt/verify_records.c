@@ -267,19 +267,22 @@ static void say_coverage(struct verifying *v)
     struct coverage c;
     struct arena arena;
     size_t n_cancelled = 0;
+    size_t n_lost = 0;
     arena_init(&arena);
     coverage_init(&c, &v->evidence, &arena);
     for (size_t i = 0; i < program_n_tasks(v->program); i++) {
         const char *cause = v->evidence.tasks[i].cause;
         n_cancelled += cause != NULL && strcmp(cause, cause_name(CAUSE_CANCELLED)) == 0 ? 1 : 0;
+        n_lost += cause != NULL && strcmp(cause, cause_name(CAUSE_LOST)) == 0 ? 1 : 0;
     }
     verifying_says(v,
                    "planned %zu = done %zu + blocked %zu + never run %zu%s; of %zu counted tasks "
-                   "%zu are excluded (budget %zu)%s",
+                   "%zu are excluded (budget %zu)%s%s",
                    c.tasks.planned, c.tasks.done, c.tasks.blocked, c.tasks.never_run,
                    c.tasks.pending > 0 ? " + without a record" : "", c.counted.planned,
                    c.n_excluded, c.budget,
-                   n_cancelled > 0 ? "; tasks were cancelled by a person" : "");
+                   n_cancelled > 0 ? "; tasks were cancelled by a person" : "",
+                   n_lost > 0 ? "; accepted results were lost, and given up by a person" : "");
     arena_release(&arena);
 }
 

@@ -84,6 +84,8 @@ static void on_task(struct core *c, struct program *p, const struct core_event *
         request_retry(c, p, ev->task);
     } else if (ev->kind == CORE_CANCEL) {
         request_cancel(c, p, ev->task);
+    } else if (ev->kind == CORE_LOST) {
+        request_lost(c, p, ev->task, ev->text);
     } else if (t->state == TASK_DONE && !t->linked && ev->attempt_no == t->n_attempts) {
         t->linked = true;
         p->n_unlinked--;
@@ -156,6 +158,7 @@ static void on_program(struct core *c, struct program *p, const struct core_even
     case CORE_PROBED: on_attempt(c, p, ev); break;
     case CORE_LINKED:
     case CORE_RETRY:
+    case CORE_LOST:
     case CORE_CANCEL: on_task(c, p, ev); break;
     case CORE_STOP: request_stop(c, p); break;
     case CORE_PAUSE: program_pause(c, p, PAUSE_PERSON, ev->text); break;

@@ -91,7 +91,9 @@ enum core_event_kind {
     CORE_TIMER,  /* the armed time has come; harmless at any other time */
     CORE_RETRY,  /* .task; a person's request: core_step answers in .refusal */
     CORE_CANCEL, /* .task */
-    CORE_STOP,   /* the whole program: everything not terminal ends as stopped */
+    CORE_LOST, /* .task: done, and the caller has seen that its accepted result is gone or changed;
+                  .text: the person's reason */
+    CORE_STOP, /* the whole program: everything not terminal ends as stopped */
     CORE_PAUSE,
     CORE_RESUME,  /* lifts every pause; apparatus checks that were blocked are made again */
     CORE_UNBLIND, /* .text: who and why */

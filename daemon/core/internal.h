@@ -118,6 +118,7 @@ void program_advance(struct core *c, struct program *p);
 const char *request_retry_refusal(const struct program *p, uint32_t task);
 void request_retry(struct core *c, struct program *p, uint32_t task);
 void request_cancel(struct core *c, struct program *p, uint32_t task);
+void request_lost(struct core *c, struct program *p, uint32_t task, const char *text);
 void request_stop(struct core *c, struct program *p);
 void request_resume(struct core *c, struct program *p, const char *text);
 void request_unblind(struct core *c, struct program *p, const char *text);

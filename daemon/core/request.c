@@ -41,6 +41,9 @@ const char *request_retry_refusal(const struct program *p, uint32_t task)
     if (state != TASK_BLOCKED && state != TASK_NEVER_RUN) {
         return "only what is blocked or was never run can be tried again";
     }
+    if (p->tasks[task].cause == CAUSE_LOST) {
+        return "it was done, and its result was given up as lost";
+    }
     if (!apparatus_is_wanted(p, task)) {
         return "an amendment took this check away";
     }
@@ -105,6 +108,66 @@ void request_cancel(struct core *c, struct program *p, uint32_t task)
         return;
     }
     end_by_person(c, p, task, CAUSE_CANCELLED);
+}
+
+/* A stage after it whose attempt lives, as a task; NOWHERE when there is none. */
+static uint32_t live_dependant(const struct program *p, uint32_t task)
+{
+    uint32_t first = task - task % p->n_stages;
+    for (uint32_t s = task - first + 1; s < p->n_stages; s++) {
+        if (stage_set_has(&p->stages[s].after, task - first) &&
+            p->tasks[first + s].live != NOWHERE) {
+            return first + s;
+        }
+    }
+    return NOWHERE;
+}
+
+/* What depends on it and has not ended never will; what is done keeps its own result. */
+static void end_dependants(struct core *c, struct program *p, uint32_t task)
+{
+    uint32_t first = task - task % p->n_stages;
+    for (uint32_t s = task - first + 1; s < p->n_stages; s++) {
+        uint32_t other = first + s;
+        if (!stage_set_has(&p->stages[s].after, task - first) ||
+            p->tasks[other].state != TASK_READY) {
+            continue;
+        }
+        ready_remove(p, other);
+        timer_clear(c, p, other);
+        p->tasks[other].not_before_ms = 0;
+        task_move(p, other, TASK_NEVER_RUN, CAUSE_DEPENDENCY);
+        (void)emit_task_row(c, p, other, ROW_TASK_ENDED, TASK_READY);
+        task_block_dependants(c, p, other);
+    }
+    task_block_dependants(c, p, task);
+}
+
+void request_lost(struct core *c, struct program *p, uint32_t task, const char *text)
+{
+    struct task *t = &p->tasks[task];
+    if (task_is_apparatus(p, task) || t->state != TASK_DONE) {
+        emit_refusal(c, "only a task that is done has an accepted result to lose");
+        return;
+    }
+    if (p->status.verdict || p->verdict_asked) {
+        emit_refusal(c, "the verdict is out, and rests on it");
+        return;
+    }
+    if (live_dependant(p, task) != NOWHERE) {
+        emit_refusal(c,
+                     "a stage after it is at work on it: wait until that has ended, or cancel it");
+        return;
+    }
+    t->cause = CAUSE_NONE;
+    task_move(p, task, TASK_BLOCKED, CAUSE_LOST);
+    emit_task_row(c, p, task, ROW_RESULT_LOST, TASK_DONE)->detail = emit_text(c, text);
+    end_dependants(c, p, task);
+    p->verdict_failed = false;
+    if ((p->status.paused & PAUSE_LOCK) != 0) {
+        p->status.paused &= ~(unsigned)PAUSE_LOCK;
+        (void)emit_program_row(c, p, ROW_RESUMED, "the result that was missed is given up");
+    }
 }
 
 /* Deepest stages first, so that each says "stopped" and none "dependency". */

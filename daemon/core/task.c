@@ -39,12 +39,13 @@ void task_init(struct task *t, const struct task_row *row)
     };
 }
 
-/* `done` is left by an apparatus check alone, when what it checks was amended (S2). */
+/* `done` is left by an apparatus check, when what it checks was amended, and by a task whose
+ * accepted result is lost (S2). */
 static bool may_move(const struct program *p, uint32_t task, enum task_state from,
                      enum task_state to)
 {
     return task_move_is_allowed(from, to) ||
-           (task_is_apparatus(p, task) && from == TASK_DONE && to == TASK_READY);
+           (from == TASK_DONE && to == (task_is_apparatus(p, task) ? TASK_READY : TASK_BLOCKED));
 }
 
 void task_move(struct program *p, uint32_t task, enum task_state to, enum cause cause)
@@ -57,9 +58,9 @@ void task_move(struct program *p, uint32_t task, enum task_state to, enum cause 
     t->state = (uint8_t)to;
     t->cause = (uint8_t)cause;
     p->n_unlinked += to == TASK_DONE;
+    p->n_unlinked -= from == TASK_DONE && !t->linked;
+    t->linked = t->linked && from != TASK_DONE;
     if (task_is_apparatus(p, task)) {
-        p->n_unlinked -= from == TASK_DONE && !t->linked;
-        t->linked = t->linked && from != TASK_DONE;
         apparatus_look(p);
         return;
     }

@@ -43,6 +43,7 @@ enum rpc_method {
     RPC_SUBSCRIBE,
     RPC_STOP,
     RPC_AMEND,
+    RPC_LOST,
     RPC_METHOD_NR
 };
 

@@ -195,6 +195,35 @@ static void test_requests(void **state)
     driver_release(&d);
 }
 
+/* A task whose accepted result is lost: its measures are, too, and what waits for it never runs. */
+static void test_lost(void **state)
+{
+    (void)state;
+    struct driver d;
+    setup_one(&d); /* task 1 comes after task 0 */
+    driver_at(&d, CORE_LOST, 0, 0);
+    assert_non_null(strstr(d.out.refusal, "done"));
+    driver_at(&d, CORE_PAUSE, 0, 0);
+    driver_exit(&d, 0, 1, 0);
+    driver_checked(&d, 0, 1, RESULT_VALID);
+    assert_int_equal(driver_row(&d, 0).state, TASK_DONE);
+    assert_int_equal(driver_row(&d, 1).state, TASK_READY);
+    driver_at(&d, CORE_LOST, 0, 0);
+    assert_null(d.out.refusal);
+    assert_int_equal(driver_row(&d, 0).state, TASK_BLOCKED);
+    assert_int_equal(driver_row(&d, 0).cause, CAUSE_LOST);
+    assert_false(driver_row(&d, 0).linked);
+    assert_int_equal(driver_row(&d, 1).state, TASK_NEVER_RUN);
+    assert_int_equal(driver_row(&d, 1).cause, CAUSE_DEPENDENCY);
+    driver_at(&d, CORE_LOST, 0, 0);
+    assert_non_null(d.out.refusal);
+    driver_at(&d, CORE_RETRY, 0, 0);
+    assert_non_null(strstr(d.out.refusal, "lost"));
+    driver_at(&d, CORE_RESUME, 0, 0);
+    assert_false(driver_did(&d, ACT_LINK));
+    driver_release(&d);
+}
+
 /* Twenty programs on one core: whoever was served longest ago comes next. */
 static void test_fair(void **state)
 {
@@ -266,8 +295,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ends),        cmocka_unit_test(test_short_task),
         cmocka_unit_test(test_idle_blocks), cmocka_unit_test(test_disk),
-        cmocka_unit_test(test_requests),    cmocka_unit_test(test_fair),
-        cmocka_unit_test(test_room),        cmocka_unit_test(test_deadline),
+        cmocka_unit_test(test_requests),    cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_fair),        cmocka_unit_test(test_room),
+        cmocka_unit_test(test_deadline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,23 @@
+/* lost TASK: gives up a task whose accepted result is gone. */
+#include <stdio.h>
+
+#include "base/json.h"
+#include "ctl/ask.h"
+#include "ctl/ctl.h"
+
+static void say(const cJSON *answer)
+{
+    printf("%s: %s is given up as lost: its measures are undetermined, and the report says so\n",
+           answer_text(answer, "program", "?"), answer_text(answer, "task", "?"));
+}
+
+int cmd_lost(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    *code = EXIT_OK;
+    cJSON *params = ask_params(o, false);
+    json_put_string(params, "task", o->args[0]);
+    if (o->reason != NULL) {
+        json_put_string(params, "reason", o->reason);
+    }
+    return ask_and_say(o, "lost", params, say, err);
+}
