@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "ctl/machine_rate.h"
+#include "prereg/open_reads.h"
 
 static cJSON *diag_json(const struct diag *diag)
 {
@@ -43,6 +44,8 @@ static int prove(struct proof *proof, const struct trust_ask *trust, struct err 
         describe_check_items(p, no_run ? NULL : proof->describe.json, &proof->diag);
     }
     check_factors(p, &proof->diag);
+    open_reads_check(p, &proof->diag);
+    check_floors(p, proof->described ? proof->describe.json : NULL, &proof->diag);
     const cJSON *said = proof->described ? proof->describe.json : NULL;
     int rc = check_run(p, said, &proof->report, &proof->diag, err);
     proof->has_report = rc == 0;

@@ -214,6 +214,15 @@ static void status_counted(struct strbuf *sb, const struct term *t, const cJSON 
                 answer_bool(summary, "unblinded") ? "UNBLINDED before the end"
                 : answer_bool(summary, "sealed")  ? "scores are sealed"
                                                   : "scores are open");
+    const cJSON *open = json_member(summary, "open");
+    if (answer_bool(summary, "sealed") && cJSON_GetArraySize(open) > 0) {
+        strbuf_adds(sb, "NOT sealed, though the table reads it: ");
+        for (const cJSON *name = open->child; name != NULL; name = name->next) {
+            strbuf_addf(sb, "%s%s", name == open->child ? "" : ", ",
+                        cJSON_IsString(name) ? name->valuestring : "?");
+        }
+        strbuf_addc(sb, '\n');
+    }
 }
 
 void status_history(struct strbuf *sb, const cJSON *answer)

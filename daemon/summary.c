@@ -10,6 +10,7 @@
 #include "daemon/core/explain.h"
 #include "daemon/verdict_job.h"
 #include "prereg/describe.h"
+#include "prereg/open_reads.h"
 
 #define SPAN_MAX_MS (10 * 365.25 * 24 * 3600 * 1000) /* a longer estimate says nothing */
 
@@ -328,6 +329,7 @@ static void put_life(cJSON *o, const struct shell *sh, const struct hosted *h)
     summary_put_time(o, "finished", h->finished);
     json_put_bool(o, "sealed", !h->status.unsealed && !h->status.unblinded);
     json_put_bool(o, "unblinded", h->status.unblinded);
+    json_put(o, "open", open_reads(h->bundle->program));
     json_put_string(o, "clock", h->clock_why);
     json_put_string(o, "history", h->unverified ? "unverified" : "verified");
     json_put_int(o, "elapsed_ms", end.ms > h->submitted.ms ? end.ms - h->submitted.ms : 0);

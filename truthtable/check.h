@@ -128,6 +128,10 @@ void check_release(struct check_report *r);
  * an amendment, which may change the parameters that take a factor. */
 void check_factors(const struct program *p, struct diag *diag);
 
+/* Warns of floors that guessing may clear, and of a chance that is not that of the items by what
+ * the workers say (the fact `chance`); describe may be NULL. */
+void check_floors(const struct program *p, const cJSON *describe, struct diag *diag);
+
 /* The whole report; the caller frees it. Also the lock's "proof". */
 cJSON *check_json(const struct check_report *r) __attribute__((returns_nonnull));
 

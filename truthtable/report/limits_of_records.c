@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "prereg/open_reads.h"
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/measure_reading.h"
 #include "truthtable/report/show.h"
@@ -125,8 +126,29 @@ static void add_open(struct doc *d, const struct report_model *m, struct doc_lis
                      open.n > n_named ? arena_printf(a, ", and %zu more", open.n - n_named) : ""));
 }
 
+/* What could be read while cells ran, and yet decides the outcome. Nothing ran where records were
+ * imported. */
+static void add_unsealed(struct doc *d, const struct report_model *m, struct doc_list *list)
+{
+    cJSON *names = open_reads(m->program);
+    const size_t n = m->imported != NULL ? 0 : (size_t)cJSON_GetArraySize(names);
+    if (n > 0) {
+        const char **words = arena_array(&d->arena, n, sizeof(*words));
+        for (size_t i = 0; i < n; i++) {
+            words[i] = arena_strdup(&d->arena, cJSON_GetArrayItem(names, (int)i)->valuestring);
+        }
+        limit(d, list,
+              arena_printf(&d->arena,
+                           "The table reads %s, which was not sealed: its values could be read "
+                           "while cells ran, and the run ended or amended by what they say.",
+                           words_join(&d->arena, words, n, " and ")));
+    }
+    cJSON_Delete(names);
+}
+
 void limits_of_records(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
+    add_unsealed(d, m, list);
     add_open(d, m, list);
     add_floors(d, m, list);
 }

@@ -61,6 +61,20 @@ static double generated_tokens(const struct benchmark *bench, const struct eval_
     return (double)bench->n_selected * (o->max_tokens > 0 ? o->max_tokens : o->spec->max_tokens);
 }
 
+/* What guessing gets: the mean of 1 / choices over the items, where all of them are of choices. */
+static void describe_chance(struct description *d, const struct benchmark *bench)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < bench->n_selected; i++) {
+        const struct item *item = &bench->set.items[bench->selected[i]];
+        if (item->n_options == 0)
+            return;
+        sum += 1.0 / (double)item->n_options;
+    }
+    if (bench->n_selected > 0)
+        description_fact(d, "chance", sum / (double)bench->n_selected);
+}
+
 /* `rate` is what one core does: of a model that is known, two for each parameter and token. */
 static int describe_size(struct description *d, double rate, const struct benchmark *bench,
                          const struct eval_options *o, const struct subject_look *look,
@@ -72,6 +86,7 @@ static int describe_size(struct description *d, double rate, const struct benchm
     size_t longest = 0;
     benchmark_measure(bench, &size);
     description_fact(d, "items", (double)bench->n_selected);
+    describe_chance(d, bench);
     description_fact(d, "requests", size.requests);
     description_fact(d, "request_bytes", size.bytes);
     description_fact(d, "distinct_request_bytes", size.distinct_bytes);

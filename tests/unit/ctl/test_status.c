@@ -19,7 +19,8 @@ static const struct term coloured = {
 static const char summary_text[] =
     "{\"id\":\"first_light-1a2b3c4d\",\"name\":\"first_light\",\"question\":\"Which one?\","
     "\"root\":\"1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f809\","
-    "\"state\":\"running\",\"paused_by\":null,\"paused_why\":null,\"sealed\":true,\"unblinded\":"
+    "\"state\":\"running\",\"paused_by\":null,\"paused_why\":null,\"sealed\":true,\"open\":["
+    "\"measure loss\"],\"unblinded\":"
     "false,"
     "\"n_cells\":3,\"stages\":[\"train\",\"grammar\"],"
     "\"tasks\":{\"planned\":6,\"waiting\":1,\"ready\":0,\"backoff\":1,\"starting\":0,\"running\":1,"
@@ -76,6 +77,7 @@ static void test_whole(void **state)
         "1 of 6 tasks done · 1 running · 1 in backoff · 1 waiting · 1 blocked · 1 never run "
         "(oom 1, dependency 1) · 2 min 10 s left\n"
         "counted: 1 of 6 done · 1 excluded of 0 allowed · scores are sealed\n"
+        "NOT sealed, though the table reads it: measure loss\n"
         "not running: 1 wait for an earlier stage · 1 wait before the next attempt\n"
         "workers wrote 2 lines that are no events (`preregctl explain TASK`)\n");
     strbuf_release(&sb);
