@@ -48,7 +48,9 @@ static int say_lock(const struct program *p, struct strbuf *sb)
     if (rc != 0) {
         strbuf_addf(sb, "lock: does not fit: %s\n", err.msg);
     } else if (lock == NULL) {
-        strbuf_adds(sb, "lock: none yet (`preregctl lock` writes it)\n");
+        strbuf_adds(sb,
+                    "lock: none yet (`preregctl try` runs a little of it first, `preregctl lock` "
+                    "writes it)\n");
     } else {
         strbuf_addf(sb, "lock: fits, root %s\n", lock->root);
     }

@@ -20,6 +20,14 @@ const struct ctl_command ctl_commands[] = {
      "prints the table row by\n"
      "row, with what can reach each, and says what each line means.",
      CTL_JSON | CTL_RUN | CTL_NO_RUN | CTL_EXPLAIN, 1, 1, cmd_check},
+    {"try", "GRID.TOML [CELL]", "run a little of a program, and throw it away",
+     "Runs every stage of one cell for each arm (or of CELL): a few steps of a training, a few "
+     "items\n"
+     "of an evaluation, in a folder under $TMPDIR that is removed. Shows time, memory and disk, "
+     "what\n"
+     "they would be for the whole, and what fails; never a score. Nothing of it is kept.\n"
+     "A worker that knows nothing of it runs whole (docs/worker-protocol.md).",
+     CTL_JSON | CTL_RUN | CTL_TRY, 1, 2, cmd_try},
     {"lock", "GRID.TOML", "check a program and write its lock",
      "Writes GRID.TOML.lock: every value that can influence the answer, the digests of data and\n"
      "workers, and the root digest over them; the git commit, if any. A lock of another root "

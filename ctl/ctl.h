@@ -35,6 +35,7 @@ enum ctl_option {
     CTL_OUT = 1 << 16,      /* --out */
     CTL_RERUN = 1 << 17,    /* --stage, --keep */
     CTL_RUN = 1 << 18,      /* --run */
+    CTL_TRY = 1 << 19,      /* --steps, --items */
 };
 
 #define CTL_DRY_RUN   (1U << 20) /* --dry-run */
@@ -63,6 +64,8 @@ struct ctl_options {
     bool watch;
     bool follow;
     bool no_run;
+    int64_t steps; /* of try; 0: the default, as items */
+    int64_t items;
     bool run; /* what the program names may be executed without asking */
     bool explain;
     bool kill;
@@ -102,6 +105,7 @@ void ctl_print_help(const struct ctl_command *c);
 
 int cmd_init(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_check(const struct ctl_options *o, enum exit_code *code, struct err *err);
+int cmd_try(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_lock(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_status(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_cells(const struct ctl_options *o, enum exit_code *code, struct err *err);

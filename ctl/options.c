@@ -32,6 +32,8 @@ enum {
     OPT_STAGE,
     OPT_KEEP,
     OPT_RUN,
+    OPT_STEPS,
+    OPT_ITEMS,
     OPT_WITH_HOST,
 };
 
@@ -51,6 +53,8 @@ static const struct option_row option_rows[] = {
     {"lines", 'n', "N", CTL_LINES, "at most N last lines (default 40)"},
     {"attempt", OPT_ATTEMPT, "N", CTL_LINES, "attempt N instead of the newest"},
     {"run", OPT_RUN, NULL, CTL_RUN, "execute the program's own workers without asking"},
+    {"steps", OPT_STEPS, "N", CTL_TRY, "at most N steps of a training (default 5)"},
+    {"items", OPT_ITEMS, "N", CTL_TRY, "at most N items of an evaluation (default 16)"},
     {"no-run", OPT_NO_RUN, NULL, CTL_NO_RUN, "execute no worker"},
     {"explain", OPT_EXPLAIN, NULL, CTL_EXPLAIN,
      "print every row with what can reach it, and what each line means"},
@@ -146,6 +150,8 @@ static int apply(struct ctl_options *o, int value, const char *operand, struct e
     case OPT_STATE: o->state = operand; return 0;
     case OPT_NO_RUN: o->no_run = true; return 0;
     case OPT_RUN: o->run = true; return 0;
+    case OPT_STEPS: return set_number("steps", operand, 1000000, &o->steps, err);
+    case OPT_ITEMS: return set_number("items", operand, 1000000, &o->items, err);
     case OPT_EXPLAIN: o->explain = true; return 0;
     case OPT_KILL: o->kill = true; return 0;
     case OPT_REPLACE: o->replace = true; return 0;

@@ -175,6 +175,7 @@ static int judge(const struct rerun_worker *w, int status, struct err *err)
 int rerun_worker_run(const struct rerun_guard *g, const struct rerun_worker *w, struct err *err)
 {
     const pid_t self = getpid();
+    const int64_t begin = clock_mono().ms;
     const pid_t pid = fork();
     if (pid < 0) {
         return err_set_errno(err, errno, "fork");
@@ -189,7 +190,13 @@ int rerun_worker_run(const struct rerun_guard *g, const struct rerun_worker *w, 
     (void)kill(-pid, SIGKILL); /* what it left behind; the number is ours until waitpid() */
     int status = 0;
     pid_t got;
-    while ((got = waitpid(pid, &status, 0)) < 0 && errno == EINTR) {
+    struct rusage usage = {0};
+    while ((got = wait4(pid, &status, 0, &usage)) < 0 && errno == EINTR) {
+    }
+    if (w->ended != NULL) {
+        *w->ended = (struct rerun_ended){.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+                                         .seconds = (double)(clock_mono().ms - begin) / 1000,
+                                         .peak_bytes = (double)usage.ru_maxrss * 1024};
     }
     if (rc == 0 && got != pid) { /* how it ended is not known: that must never look like 0 */
         rc = err_set_errno(err, errno, "the end of %s", w->name);

@@ -1,6 +1,6 @@
 /*
- * Running one worker to its end for `preregctl rerun`: in its folder, with the environment given
- * and nothing else, its words in stdout.log and stderr.log.
+ * Running one worker to its end for `preregctl rerun` and `try`: in its folder, with the
+ * environment given and nothing else, its words in stdout.log and stderr.log.
  *
  * SIGINT, SIGTERM and SIGHUP, but for those that are ignored (nohup), are held while a guard is
  * open: the worker is told SIGTERM, is killed after the grace time or at the next signal, and the
@@ -23,12 +23,20 @@ void rerun_guard_close(struct rerun_guard *g); /* signals that came meanwhile ar
 /* ERR_REFUSED when a signal has come. */
 int rerun_guard_check(const struct rerun_guard *g, struct err *err) MUST_CHECK;
 
+/* How it ended, where somebody wants to know. */
+struct rerun_ended {
+    int code;          /* exit code; -1: none */
+    double seconds;    /* from its start to its end */
+    double peak_bytes; /* of memory, of the largest process of it */
+};
+
 struct rerun_worker {
     const char *name;  /* for messages */
     const char *exec;  /* absolute */
     char *const *argv; /* NULL-terminated, as env: "NAME=value" */
     char *const *env;
-    const char *folder; /* absolute */
+    const char *folder;        /* absolute */
+    struct rerun_ended *ended; /* or NULL */
 };
 
 /* 0 when it exited with code 0. ERR_REFUSED: it was stopped by a signal to us; ERR_OTHER tells how

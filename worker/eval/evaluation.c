@@ -92,6 +92,30 @@ static int read_second_key(struct evaluation *e, struct err *err)
     return second_key_read(&e->second, o->second_key.name, &e->bench.set, &src, err);
 }
 
+/* What the first items cost: text that no request before had, and what is generated. */
+static double work_of(const struct benchmark *b, const struct eval_options *o)
+{
+    struct benchmark_size size;
+    double generated = 0.0;
+
+    benchmark_measure(b, &size);
+    if (o->spec->kind == TASK_GENERATE)
+        generated =
+            (double)b->n_selected * (o->max_tokens > 0 ? o->max_tokens : o->spec->max_tokens);
+    return size.distinct_bytes + generated;
+}
+
+/* Of `preregctl try`: the first items alone; its scores are thrown away. */
+static void cut_for_try(struct evaluation *e)
+{
+    if (e->task->try_items == 0)
+        return;
+    e->whole_work = work_of(&e->bench, &e->options);
+    if (e->bench.n_selected > (size_t)e->task->try_items)
+        e->bench.n_selected = (size_t)e->task->try_items;
+    e->tried_work = work_of(&e->bench, &e->options);
+}
+
 int evaluation_load(struct evaluation *e, bool verify, struct err *err)
 {
     int rc = read_options(e, err);
@@ -99,6 +123,8 @@ int evaluation_load(struct evaluation *e, bool verify, struct err *err)
         rc = find_reads(e, verify, err);
     if (rc == 0)
         rc = benchmark_load(&e->bench, &e->options, err);
+    if (rc == 0)
+        cut_for_try(e);
     if (rc == 0)
         rc = read_second_key(e, err);
     if (rc == 0)

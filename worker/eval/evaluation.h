@@ -50,6 +50,8 @@ struct evaluation {
     size_t n_taken; /* items taken over from an earlier one */
     struct score_counter *counter;
     struct score_cost cost;
+    double tried_work;  /* of a try: bytes that are asked, */
+    double whole_work;  /* and those of all items; 0: not a try */
     double seconds;     /* from the first item to the last */
     double cpu_seconds; /* of these; less on a busy machine */
 };

@@ -70,6 +70,8 @@ int eval_write_result(struct evaluation *e, struct err *err)
         const struct digest model = model_digest(e->model);
         result_input(&r, e->options.model, &model);
     }
+    if (e->whole_work > 0.0)
+        result_try(&r, e->tried_work, e->whole_work, e->seconds);
     result_items(&r, ITEMS_FILE_NAME);
     rc = result_artifact(&r, ITEMS_FILE_NAME, err);
     if (rc == 0)

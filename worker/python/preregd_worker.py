@@ -278,7 +278,7 @@ MEMBERS = {
     "attempt_no": (int, 1, "a whole number"), "threads": (int, 1, "a whole number"),
     "memory_bytes": (int, 0, "a whole number"), "params": (dict, None, "an object"), "inputs": (dict, {}, "an object"),
     "data": (dict, {}, "an object"), "cell": (dict, {}, "an object"), "peers": (dict, {}, "an object"),
-    "resume": (list, [], "an array of folders"),
+    "resume": (list, [], "an array of folders"), "try": (dict, {}, "an object"),
 }
 
 
@@ -416,10 +416,13 @@ class Items:
         """Yields the number of each item up to `total` that has no line yet; the body must append() it. Says progress; asked to
         stop, the lines are synced and the worker ends with 75."""
         self.worker.section("eval")
+        total = self.worker.cut_for_try("items", len(self.lines), total)
         self.worker.progress(len(self.lines), total, unit)
         while len(self.lines) < total:
             at = len(self.lines)
+            began = time.perf_counter()
             yield at
+            self.worker.tried_seconds += time.perf_counter() - began
             if len(self.lines) != at + 1:
                 raise RuntimeError(f"item {at} got {len(self.lines) - at} lines")
             self.worker.progress(at + 1, total, unit)
@@ -457,6 +460,7 @@ class Worker:
         self.seconds = None       # an estimate for the plan, see will_take()
         self.stop_asked = False
         self.spent, self.n_steps = 0.0, 0
+        self.tried, self.tried_seconds = None, 0.0  # of `preregctl try`: (units done, units of the whole)
 
     # what it is given
 
@@ -617,18 +621,31 @@ class Worker:
                 return manifest["step"]
         return 0
 
+    def cut_for_try(self, kind, start, total):
+        """How many of `total` steps or items there are in this run: under `preregctl try` a few. Its scores are thrown away."""
+        most = self.task["try"].get(kind)
+        if not isinstance(most, int) or isinstance(most, bool) or most < 1 or total - start <= 0:
+            return total
+        kept = min(total, start + most)
+        done, whole = self.tried or (0, 0)
+        self.tried = (done + kept - start, whole + total - start)
+        return kept
+
     def steps(self, start, total, save=None, unit="step"):
         """Yields start, start + 1, ... total - 1. Between two steps it says progress, writes a checkpoint through save(folder)
         when one is due (the task's `checkpoint`), and asked to stop writes one and raises Stopped. Fact step_seconds: the mean of
         all steps so far, those of earlier attempts included."""
         self.section("step")
+        total = self.cut_for_try("steps", start, total)
         self.progress(start, total, unit)
         gap = CHECKPOINT_GAP if self.checkpoint_seconds is None else self.checkpoint_seconds
         due = time.monotonic() + gap
         for step in range(start, total):
             began = time.perf_counter()
             yield step
-            self.spent += time.perf_counter() - began
+            took = time.perf_counter() - began
+            self.spent += took
+            self.tried_seconds += took
             self.n_steps += 1
             self.progress(step + 1, total, unit)
             if self.stop_asked or (time.monotonic() >= due and step + 1 < total):
@@ -663,6 +680,8 @@ class Worker:
         self.facts.setdefault("python", platform.python_version())
         result = {"protocol": PROTOCOL, "attempt": self.task["attempt"], "metrics": self.metrics, "facts": self.facts,
                   "read": self.read, "artifacts": self.artifacts}
+        if self.tried is not None:
+            result["try"] = {"done": self.tried[0], "of": self.tried[1], "seconds": self.tried_seconds}
         if self.items_path is not None:
             sync(self.items_path)
             result["items"] = self.items_path

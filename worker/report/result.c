@@ -135,6 +135,16 @@ void result_items(struct result *r, const char *path)
     json_put_string(r->json, "items", path);
 }
 
+void result_try(struct result *r, double done, double of, double seconds)
+{
+    cJSON *tried = json_object();
+
+    json_put_number(tried, "done", done);
+    json_put_number(tried, "of", of);
+    json_put_number(tried, "seconds", seconds);
+    json_put(r->json, "try", tried);
+}
+
 int result_write(struct result *r, struct err *err)
 {
     return json_write_file("result.json", r->json, 0644, err);

@@ -54,6 +54,8 @@ void result_input(struct result *r, const char *stage, const struct digest *dige
 /* Hashes the file at path (relative to the working directory). */
 int result_artifact(struct result *r, const char *path, struct err *err) MUST_CHECK;
 void result_items(struct result *r, const char *path);
+/* Of `preregctl try`: `done` of `of` units of work were done, in so many seconds. */
+void result_try(struct result *r, double done, double of, double seconds);
 int result_write(struct result *r, struct err *err) MUST_CHECK;
 
 /* Facts every worker gives: threads, blas (build and core name), peak_rss_bytes. */

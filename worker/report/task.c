@@ -53,10 +53,21 @@ static int opt_object(const cJSON *obj, const char *key, const cJSON **out, stru
     return 0;
 }
 
+static int read_try(const cJSON *limits, struct task *task, struct err *err)
+{
+    if (limits == NULL)
+        return 0;
+    int rc = json_opt_int(limits, "steps", 1, JSON_INT_MAX, &task->try_steps, err);
+    if (rc == 0)
+        rc = json_opt_int(limits, "items", 1, JSON_INT_MAX, &task->try_items, err);
+    return rc < 0 ? err_wrap(err, "try") : 0;
+}
+
 static int read_members(struct task *task, struct err *err)
 {
     const cJSON *obj = task->json;
     const cJSON *cell = NULL;
+    const cJSON *limits = NULL;
     int64_t protocol = 0, threads = 1;
     int rc;
 
@@ -76,7 +87,8 @@ static int read_members(struct task *task, struct err *err)
         (rc = opt_object(obj, "inputs", &task->inputs, err)) < 0 ||
         (rc = opt_object(obj, "data", &task->data, err)) < 0 ||
         (rc = opt_object(obj, "peers", &task->peers, err)) < 0 ||
-        (rc = opt_object(obj, "cell", &cell, err)) < 0)
+        (rc = opt_object(obj, "cell", &cell, err)) < 0 ||
+        (rc = opt_object(obj, "try", &limits, err)) < 0 || (rc = read_try(limits, task, err)) < 0)
         return rc;
     task->threads = (int)threads;
     if (cell != NULL && (rc = json_opt_string(cell, "name", &task->cell_name, err)) < 0)

@@ -33,7 +33,9 @@ struct task {
     int threads;               /* >= 1 */
     int64_t memory_bytes;      /* 0: no limit given */
     double checkpoint_seconds; /* < 0: "auto" */
-    double flops_per_second;   /* of a thread here, under --describe; 0: not known */
+    int64_t try_steps;         /* of `preregctl try`: at most so many; 0: all */
+    int64_t try_items;
+    double flops_per_second; /* of a thread here, under --describe; 0: not known */
 };
 
 /* One entry of "data". */

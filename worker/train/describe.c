@@ -11,22 +11,11 @@
 
 #define PARAMS_FILE_MAX     (1u << 20)
 #define START_SECONDS       1.0
-#define BACKWARD_FACTOR     3.0 /* training costs three times a forward pass */
 #define CHECKPOINTS_ON_DISK 3.0 /* two, and the third while it is written */
 
 static void add_metric(void *ctx, const char *name)
 {
     description_metric(ctx, name);
-}
-
-/* Evaluations, each a forward pass over every source's held-out tokens. */
-static double evaluated_tokens(const struct train_options *opt)
-{
-    double evaluations = 1.0 + (double)opt->n_marks;
-
-    if (opt->eval_every > 0)
-        evaluations += (double)(opt->steps / opt->eval_every);
-    return evaluations * (double)opt->n_mix * (double)opt->val_tokens;
 }
 
 static void describe_counts(const struct model_config *cfg, struct description *d)
@@ -56,8 +45,7 @@ static void describe_facts(const struct task *task, const struct train_options *
     description_fact(d, "memory_bytes", memory_most(need));
     description_fact(d, "memory_least_bytes", memory_least(need));
     description_fact(d, "disk_bytes", sizeof(real) * total * (3.0 * CHECKPOINTS_ON_DISK + 1.0));
-    description_seconds(d, START_SECONDS + flops *
-                                               (tokens + evaluated_tokens(opt) / BACKWARD_FACTOR) /
+    description_seconds(d, START_SECONDS + flops * train_options_work(opt) /
                                                (task_flops_per_second(task) * task->threads));
 }
 

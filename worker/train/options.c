@@ -9,6 +9,8 @@
 #define MICRO_TOKENS       4096 /* default size of one pass */
 #define TARGET_EVALUATIONS 50   /* by default a target is looked for this often */
 #define MIX_TOLERANCE      1e-6
+#define BACKWARD_FACTOR    3.0  /* training costs three times a forward pass */
+#define TRY_VAL_TOKENS     4096 /* of a source, in a try */
 
 static const char *const CONTRACTS[CONTRACT_NR] = {"fixed", "active", "total"};
 static const char *const SCHEDULES[SCHEDULE_NR] = {"cosine", "wsd", "constant"};
@@ -222,6 +224,30 @@ static void derive(struct params *p, struct train_options *opt)
         opt->eval_every = opt->steps > TARGET_EVALUATIONS ? opt->steps / TARGET_EVALUATIONS : 1;
 }
 
+/* Evaluations, each a forward pass over every source's held-out tokens, and the steps. */
+double train_options_work(const struct train_options *opt)
+{
+    double evaluations = 1.0 + (double)opt->n_marks;
+
+    if (opt->eval_every > 0)
+        evaluations += (double)(opt->steps / opt->eval_every);
+    return (double)opt->steps * (double)opt->batch_tokens +
+           evaluations * (double)opt->n_mix * (double)opt->val_tokens / BACKWARD_FACTOR;
+}
+
+/* Of `preregctl try`: fewer steps, and less to evaluate; its scores are thrown away. */
+static void cut_for_try(const struct task *task, struct train_options *opt)
+{
+    const int64_t least = opt->model.context > TRY_VAL_TOKENS ? opt->model.context : TRY_VAL_TOKENS;
+
+    opt->whole_work = train_options_work(opt);
+    if (opt->steps > task->try_steps)
+        opt->steps = task->try_steps;
+    if (opt->val_tokens > least)
+        opt->val_tokens = least;
+    opt->tried_work = train_options_work(opt);
+}
+
 void train_options_read(const struct task *task, struct train_options *opt,
                         struct param_faults *faults)
 {
@@ -248,4 +274,6 @@ void train_options_read(const struct task *task, struct train_options *opt,
         model_config_check(&p, &opt->model);
     if (faults->n == 0)
         derive(&p, opt);
+    if (faults->n == 0 && task->try_steps > 0)
+        cut_for_try(task, opt);
 }

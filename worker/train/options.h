@@ -31,7 +31,9 @@ struct train_options {
     struct schedule schedule;
     int64_t batch_tokens;
     int64_t micro_batch;   /* sequences of one forward and backward pass */
-    int64_t steps;         /* of the whole horizon, >= 1 */
+    int64_t steps;         /* of the whole horizon, >= 1; of a try: as many as it makes */
+    double tried_work;     /* of a try, in tokens trained on: what it does, */
+    double whole_work;     /* and what the whole would be; 0: not a try */
     const char *tokenizer; /* "bytes", or a name of the task's data */
     const char *init; /* the name of the task's data that holds the starting weights; NULL: drawn */
     struct mix_part mix[MIX_MAX];
@@ -68,6 +70,9 @@ struct train_options {
  * meaningful. */
 void train_options_read(const struct task *task, struct train_options *opt,
                         struct param_faults *faults);
+
+/* What the run costs, in tokens trained on: steps, and evaluations at a third of that. */
+double train_options_work(const struct train_options *opt);
 
 /* The table `horizon` alone, which is required; faults go to p. */
 void train_options_read_horizon(struct params *p, struct train_options *opt);

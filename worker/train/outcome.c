@@ -236,7 +236,7 @@ static int save_model(const struct trainer *t, struct result *r, struct err *err
 }
 
 int outcome_write(const struct trainer *t, const struct evaluation *last, const struct task *task,
-                  struct err *err)
+                  double seconds, struct err *err)
 {
     struct result r;
 
@@ -251,6 +251,8 @@ int outcome_write(const struct trainer *t, const struct evaluation *last, const 
         result_read(&r, t->opt->init, &t->data->init);
     if (!digest_is_zero(&t->data->tokenizer_read))
         result_read(&r, t->opt->tokenizer, &t->data->tokenizer_read);
+    if (t->opt->whole_work > 0.0)
+        result_try(&r, t->opt->tried_work, t->opt->whole_work, seconds);
     int rc = save_model(t, &r, err);
     /* Now that saving has had its memory: the peak is one of the facts. */
     result_fact_sheet(&r, task->threads, gemm_blas_text());

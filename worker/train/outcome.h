@@ -14,8 +14,9 @@ void outcome_source_name(const char *metric, const char *source, char name[METRI
 void outcome_metric_names(const struct train_options *opt, void (*add)(void *ctx, const char *name),
                           void *ctx);
 
-/* Saves the model under model/ and writes result.json. */
+/* Saves the model under model/ and writes result.json. `seconds` went into steps and evaluations.
+ */
 int outcome_write(const struct trainer *t, const struct evaluation *last, const struct task *task,
-                  struct err *err) MUST_CHECK;
+                  double seconds, struct err *err) MUST_CHECK;
 
 #endif

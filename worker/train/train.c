@@ -27,6 +27,7 @@ struct attempt {
     struct keeper keeper;
     struct progress shown;  /* of a run by hand */
     int64_t first_step;     /* that this attempt makes */
+    double seconds;         /* of the steps and evaluations of this attempt */
     struct evaluation last; /* at last_step */
     int64_t last_step;      /* -1: none */
 };
@@ -215,7 +216,7 @@ static void show_progress(struct attempt *a)
         progress_set(&a->shown, (double)((a->trainer.step - a->first_step) * a->opt.batch_tokens));
 }
 
-static int run_steps(struct attempt *a, struct err *err)
+static int make_steps(struct attempt *a, struct err *err)
 {
     a->first_step = a->trainer.step;
     progress_start(&a->shown, "tokens", PROGRESS_THINGS,
@@ -241,6 +242,15 @@ static int run_steps(struct attempt *a, struct err *err)
     }
 }
 
+static int run_steps(struct attempt *a, struct err *err)
+{
+    int64_t begin = clock_mono_ns();
+
+    int rc = make_steps(a, err);
+    a->seconds = (double)(clock_mono_ns() - begin) * 1e-9;
+    return rc;
+}
+
 /* From the last step to result.json. */
 static int finish(struct attempt *a, struct err *err)
 {
@@ -251,7 +261,7 @@ static int finish(struct attempt *a, struct err *err)
         rc = evaluate(a, err);
     keeper_release(&a->keeper); /* its copy makes room for what writing the model takes */
     if (rc == 0)
-        rc = outcome_write(&a->trainer, &a->last, a->task, err);
+        rc = outcome_write(&a->trainer, &a->last, a->task, a->seconds, err);
     return rc == 0 ? events_result(&a->events, err) : rc;
 }
 

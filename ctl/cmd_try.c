@@ -1,0 +1,241 @@
+/* try: what a program's stages do and cost, seen on a little of it. Nothing is kept. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "base/xalloc.h"
+#include "ctl/ask.h"
+#include "ctl/ctl.h"
+#include "ctl/out.h"
+#include "ctl/proof.h"
+#include "ctl/try.h"
+
+#define STEPS_DEFAULT 5
+#define ITEMS_DEFAULT 16
+
+static void say_begins(const char *cell, const char *stage)
+{
+    (void)fprintf(stderr, "preregctl: trying %s/%s\n", cell, stage);
+}
+
+static int choose_cells(const struct program *p, const char *named, size_t **cells, size_t *n,
+                        struct err *err)
+{
+    if (named == NULL) {
+        *cells = try_choose_cells(p, n);
+        return 0;
+    }
+    size_t cell = program_find_cell(p, named);
+    if (cell == INDEX_NONE) {
+        return err_set(err, ERR_NOT_FOUND, "no cell is called \"%.200s\"; the first is %.200s",
+                       named, p->cells[0].name);
+    }
+    *cells = xcalloc(1, sizeof(**cells));
+    (*cells)[0] = cell;
+    *n = 1;
+    return 0;
+}
+
+/* ---- the answer ---- */
+
+/* Over all cells, by the mean of those that were tried: null where a stage of them is unknown. */
+static void put_total(cJSON *answer, const struct program *p, const cJSON *rows, const char *key,
+                      const char *as)
+{
+    double sum = 0;
+    bool known = true;
+    for (size_t s = 0; s < p->n_stages; s++) {
+        double of_stage = 0;
+        size_t n = 0;
+        const cJSON *row;
+        cJSON_ArrayForEach(row, rows)
+        {
+            const cJSON *v = json_member(row, key);
+            if (strcmp(answer_text(row, "stage", ""), p->stages[s].name) == 0 &&
+                cJSON_IsNumber(v)) {
+                of_stage += v->valuedouble;
+                n++;
+            }
+        }
+        known = known && n > 0;
+        sum += n > 0 ? of_stage / (double)n * (double)p->n_cells : 0;
+    }
+    if (known) {
+        json_put_number(answer, as, sum);
+    } else {
+        json_put_null(answer, as);
+    }
+}
+
+static cJSON *answer_of(const struct program *p, const struct try_spec *spec, const cJSON *rows)
+{
+    cJSON *answer = json_object();
+    bool ok = true;
+    const cJSON *row;
+    cJSON_ArrayForEach(row, rows)
+    {
+        ok = ok && strcmp(answer_text(row, "state", ""), "failed") != 0;
+    }
+    json_put_bool(answer, "ok", ok);
+    json_put_string(answer, "program", p->name);
+    json_put_int(answer, "steps", spec->steps);
+    json_put_int(answer, "items", spec->items);
+    json_put_int(answer, "cells", (int64_t)p->n_cells);
+    json_put_int(answer, "tasks", (int64_t)program_n_tasks(p));
+    json_put(answer, "tried", json_copy(rows));
+    put_total(answer, p, rows, "whole_seconds", "whole_seconds");
+    put_total(answer, p, rows, "whole_disk_bytes", "whole_disk_bytes");
+    return answer;
+}
+
+/* ---- as text ---- */
+
+static char *bytes_text(const cJSON *row, const char *key)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    const cJSON *v = json_member(row, key);
+    size_t i = 0;
+    if (!cJSON_IsNumber(v)) {
+        return NULL;
+    }
+    double bytes = v->valuedouble;
+    while (bytes >= 1024 && i + 1 < ARRAY_LEN(units)) {
+        bytes /= 1024;
+        i++;
+    }
+    return xasprintf("%.3g %s", bytes, units[i]);
+}
+
+static char *span_text(const cJSON *row, const char *key)
+{
+    char span[48];
+    const cJSON *v = json_member(row, key);
+    return cJSON_IsNumber(v)
+               ? xstrdup(clock_span_text((int64_t)(v->valuedouble * 1000), span, sizeof(span)))
+               : NULL;
+}
+
+static void put_text(cJSON *row, const char *key, char *text)
+{
+    json_put_string(row, key, text);
+    free(text);
+}
+
+static void add_rows(struct strbuf *sb, const struct term *t, const cJSON *rows)
+{
+    static const struct out_column columns[] = {
+        {"cell", "cell", OUT_TEXT},        {"stage", "stage", OUT_TEXT},
+        {"tried in", "seconds", OUT_TEXT}, {"the whole", "whole", OUT_TEXT},
+        {"peak memory", "peak", OUT_TEXT}, {"disk, whole", "disk", OUT_TEXT},
+        {"", "state", OUT_TEXT},
+    };
+    cJSON *shown = json_array();
+    const cJSON *row;
+    cJSON_ArrayForEach(row, rows)
+    {
+        cJSON *line = json_object();
+        json_put_string(line, "cell", answer_text(row, "cell", "?"));
+        json_put_string(line, "stage", answer_text(row, "stage", "?"));
+        put_text(line, "seconds", span_text(row, "seconds"));
+        put_text(line, "whole", span_text(row, "whole_seconds"));
+        put_text(line, "peak", bytes_text(row, "peak_bytes"));
+        put_text(line, "disk", bytes_text(row, "whole_disk_bytes"));
+        const char *state = answer_text(row, "state", "?");
+        json_put_string(line, "state",
+                        strcmp(state, "done") != 0      ? state
+                        : answer_bool(row, "ran_whole") ? "ran whole"
+                                                        : "");
+        json_push(shown, line);
+    }
+    out_table(sb, t, shown, columns, ARRAY_LEN(columns));
+    cJSON_Delete(shown);
+}
+
+/* Why a stage was not done: for the same reason in several cells once. */
+static void add_reasons(struct strbuf *sb, const cJSON *rows)
+{
+    cJSON *said = json_object();
+    const cJSON *row;
+    cJSON_ArrayForEach(row, rows)
+    {
+        const char *why = answer_text(row, "why", NULL);
+        if (why != NULL && json_member(said, why) == NULL) {
+            json_put_bool(said, why, true);
+            strbuf_addf(sb, "%s: %s: ", answer_text(row, "stage", "?"),
+                        answer_text(row, "state", "?"));
+            out_line(sb, why);
+            strbuf_addc(sb, '\n');
+        }
+    }
+    cJSON_Delete(said);
+}
+
+static void say(const cJSON *answer)
+{
+    struct term t = term_of_stdout();
+    struct strbuf sb = STRBUF_INIT;
+    const cJSON *rows = json_member(answer, "tried");
+    char *span = span_text(answer, "whole_seconds");
+    char *disk = bytes_text(answer, "whole_disk_bytes");
+    strbuf_addf(&sb, "%s, at most %lld steps and %lld items a stage; scores are thrown away\n\n",
+                answer_text(answer, "program", "?"), (long long)answer_int(answer, "steps", 0),
+                (long long)answer_int(answer, "items", 0));
+    add_rows(&sb, &t, rows);
+    strbuf_addc(&sb, '\n');
+    add_reasons(&sb, rows);
+    strbuf_addf(&sb,
+                "the whole program: %lld tasks, about %s one after another, about %s of disk\n",
+                (long long)answer_int(answer, "tasks", 0), span == NULL ? "an unknown time" : span,
+                disk == NULL ? "an unknown amount" : disk);
+    out_text(&sb);
+    free(disk);
+    free(span);
+    strbuf_release(&sb);
+}
+
+static int run(const struct ctl_options *o, const struct proof *proof, enum exit_code *code,
+               struct err *err)
+{
+    const struct program *p = proof->program;
+    size_t *cells = NULL;
+    struct lock *lock = NULL;
+    cJSON *rows = NULL;
+    struct try_spec spec = {.steps = o->steps > 0 ? o->steps : STEPS_DEFAULT,
+                            .items = o->items > 0 ? o->items : ITEMS_DEFAULT,
+                            .begins = o->json ? NULL : say_begins};
+    int rc = choose_cells(p, o->n_args > 1 ? o->args[1] : NULL, &cells, &spec.n_cells, err);
+    spec.cells = cells;
+    rc = rc == 0 ? lock_build(p, proof->describe.json, NULL, &lock, err) : rc;
+    rc = rc == 0 ? try_run(p, lock, &spec, &rows, err) : rc;
+    if (rc == 0) {
+        cJSON *answer = answer_of(p, &spec, rows);
+        *code = answer_bool(answer, "ok") ? EXIT_OK : EXIT_ANY;
+        if (o->json) {
+            rc = out_json(answer, err);
+        } else {
+            say(answer);
+        }
+        cJSON_Delete(answer);
+    }
+    cJSON_Delete(rows);
+    lock_free(lock);
+    free(cells);
+    return rc;
+}
+
+int cmd_try(const struct ctl_options *o, enum exit_code *code, struct err *err)
+{
+    struct proof proof;
+    const struct trust_ask trust = {.state = o->state, .run = o->run};
+    *code = EXIT_OK;
+    int rc = proof_run(o->args[0], &trust, &proof, err);
+    if (!o->json && (rc == 0 || rc == ERR_INVALID)) {
+        diag_print(&proof.diag, stderr);
+    }
+    rc = rc == 0 ? run(o, &proof, code, err) : rc;
+    proof_release(&proof);
+    return rc;
+}

@@ -1,0 +1,347 @@
+#include "ctl/try.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/uuid.h"
+#include "base/xalloc.h"
+#include "ctl/rerun_worker.h"
+#include "prereg/object.h"
+#include "prereg/task.h"
+
+#define RESULT_BYTES_MAX ((size_t)16 << 20)
+#define UNMEASURABLE     69 /* the worker protocol's */
+#define SECONDS_MAX      (10 * 365.25 * 86400)
+#define DEPTH_MAX        64
+
+struct trying {
+    const struct program *p;
+    const struct lock *lock;
+    const struct try_spec *spec;
+    struct rerun_guard guard;
+    char *scratch;
+    cJSON *rows;
+};
+
+/* ---- which cells ---- */
+
+size_t *try_choose_cells(const struct program *p, size_t *n)
+{
+    size_t most = 1;
+    for (size_t f = 0; f < p->n_factors; f++) {
+        if (!p->factors[f].replicate && p->factors[f].n_levels > most) {
+            most = p->factors[f].n_levels;
+        }
+    }
+    size_t *cells = xcalloc(most, sizeof(*cells));
+    for (size_t i = 0; i < most; i++) {
+        for (size_t f = 0; f < p->n_factors; f++) {
+            const struct factor *factor = &p->factors[f];
+            cells[i] = cells[i] * factor->n_levels + (factor->replicate ? 0 : i % factor->n_levels);
+        }
+    }
+    *n = most;
+    return cells;
+}
+
+/* ---- what is on disk ---- */
+
+/* Bytes of the files below; links are not followed. */
+static double bytes_below(const char *path, int depth)
+{
+    struct name_list names;
+    struct err ignored;
+    double sum = 0;
+    if (dir_list(path, &names, &ignored) == 0 && depth < DEPTH_MAX) {
+        for (size_t i = 0; i < names.n; i++) {
+            struct stat st;
+            char *inner = path_join(path, names.names[i]);
+            if (lstat(inner, &st) == 0) {
+                sum += S_ISDIR(st.st_mode)   ? bytes_below(inner, depth + 1)
+                       : S_ISREG(st.st_mode) ? (double)st.st_size
+                                             : 0;
+            }
+            free(inner);
+        }
+    }
+    name_list_release(&names);
+    return sum;
+}
+
+/* Of items.jsonl, which grows with the items. */
+static double bytes_of_items(const cJSON *result, const char *folder)
+{
+    const cJSON *items = json_member(result, "items");
+    struct stat st;
+    double bytes = 0;
+    if (cJSON_IsString(items) && path_stays_inside(items->valuestring)) {
+        char *path = path_join(folder, items->valuestring);
+        bytes = lstat(path, &st) == 0 && S_ISREG(st.st_mode) ? (double)st.st_size : 0;
+        free(path);
+    }
+    return bytes;
+}
+
+/* ---- one stage ---- */
+
+struct variables {
+    char **list;
+    size_t n;
+};
+
+static void add_variable(void *ctx, const char *name, const char *value)
+{
+    struct variables *v = ctx;
+    v->list = xreallocarray(v->list, v->n + 2, sizeof(*v->list));
+    v->list[v->n++] = xasprintf("%s=%s", name, value);
+    v->list[v->n] = NULL;
+}
+
+static char *stage_folder(const struct trying *t, size_t cell, size_t stage)
+{
+    return xasprintf("%s/cells/%zu/%s", t->scratch, cell, t->p->stages[stage].name);
+}
+
+static int write_task(const struct trying *t, size_t cell, size_t stage, struct err *err)
+{
+    const struct stage *s = &t->p->stages[stage];
+    char id[UUID_TEXT_SIZE];
+    char **inputs = xcalloc(s->n_after + 1, sizeof(*inputs));
+    for (size_t i = 0; i < s->n_after; i++) {
+        inputs[i] = stage_folder(t, cell, s->after[i]);
+    }
+    uuid_make(id);
+    const struct task_attempt a = {.cell = cell,
+                                   .stage = stage,
+                                   .id = id,
+                                   .no = 1,
+                                   .input_folders = (const char *const *)inputs,
+                                   .memory_bytes = s->run.memory_bytes};
+    char *folder = stage_folder(t, cell, stage);
+    char *task = path_join(folder, TASK_FILE);
+    char *events = path_join(folder, TASK_EVENTS_FILE);
+    cJSON *o = task_json_build(t->p, t->lock, &a);
+    cJSON *limits = json_object();
+    json_put_int(limits, "steps", t->spec->steps);
+    json_put_int(limits, "items", t->spec->items);
+    json_put(o, "try", limits);
+    int rc = dir_make(folder, 0700, err);
+    rc = rc == 0 ? json_write_file(task, o, 0600, err) : rc;
+    rc = rc == 0 ? file_write_atomic(events, "", 0, 0600, err) : rc;
+    cJSON_Delete(o);
+    free(events);
+    free(task);
+    free(folder);
+    object_argv_free(inputs);
+    return rc;
+}
+
+static bool positive(const cJSON *o, const char *key, double *out)
+{
+    const cJSON *v = json_member(o, key);
+    *out = cJSON_IsNumber(v) ? v->valuedouble : 0;
+    return isfinite(*out) && *out > 0;
+}
+
+/* How many times the work that was done the whole is; 1 where the worker says nothing of it. */
+static double times_more(const cJSON *result, double *seconds)
+{
+    const cJSON *tried = json_member(result, "try");
+    double done = 0;
+    double of = 0;
+    *seconds = 0;
+    return positive(tried, "done", &done) && positive(tried, "of", &of) &&
+                   positive(tried, "seconds", seconds) && of > done
+               ? of / done
+               : 1;
+}
+
+static void put_bounded(cJSON *row, const char *key, double value, double most)
+{
+    if (isfinite(value) && value >= 0 && value <= most) {
+        json_put_number(row, key, value);
+    } else {
+        json_put_null(row, key);
+    }
+}
+
+static void put_costs(cJSON *row, const struct rerun_ended *ended, const char *folder)
+{
+    cJSON *result = NULL;
+    struct err ignored;
+    char *path = path_join(folder, TASK_RESULT_FILE);
+    double inner = 0;
+    if (json_read_file_lax(path, RESULT_BYTES_MAX, &result, &ignored) != 0) {
+        result = json_object();
+    }
+    double times = times_more(result, &inner);
+    double disk = bytes_below(folder, 0);
+    put_bounded(row, "seconds", ended->seconds, SECONDS_MAX);
+    put_bounded(row, "whole_seconds", ended->seconds + inner * (times - 1), SECONDS_MAX);
+    put_bounded(row, "peak_bytes", ended->peak_bytes, JSON_INT_MAX);
+    put_bounded(row, "disk_bytes", disk, JSON_INT_MAX);
+    put_bounded(row, "whole_disk_bytes", disk + bytes_of_items(result, folder) * (times - 1),
+                JSON_INT_MAX);
+    json_put_bool(row, "ran_whole", !cJSON_IsObject(json_member(result, "try")));
+    cJSON_Delete(result);
+    free(path);
+}
+
+/* Ended well, with a result; nothing of its scores is looked at. */
+static int check_result(const char *name, const char *folder, struct err *err)
+{
+    char *path = path_join(folder, TASK_RESULT_FILE);
+    int rc = file_kind_at(path) == FILE_REGULAR
+                 ? 0
+                 : err_set(err, ERR_OTHER, "%s ended with code 0 and wrote no result.json", name);
+    free(path);
+    return rc;
+}
+
+static int run_worker(const struct trying *t, size_t cell, size_t stage, struct rerun_ended *ended,
+                      struct err *err)
+{
+    const struct stage *s = &t->p->stages[stage];
+    const struct object_home home = {.state = t->scratch, .program = t->p, .lock = t->lock};
+    char **argv = NULL;
+    struct variables env = {0};
+    int rc = object_argv(&home, stage, &argv, err);
+    rc = rc == 0 ? write_task(t, cell, stage, err) : rc;
+    if (rc == 0) {
+        char *folder = stage_folder(t, cell, stage);
+        char *object = argv[0];
+        argv[0] = xstrdup(s->command[0]); /* its own name, as in a run */
+        task_environment(s, folder, add_variable, &env);
+        const struct rerun_worker w = {.name = s->name,
+                                       .exec = object,
+                                       .argv = argv,
+                                       .env = env.list,
+                                       .folder = folder,
+                                       .ended = ended};
+        rc = rerun_worker_run(&t->guard, &w, err);
+        rc = rc == 0 ? check_result(s->name, folder, err) : rc;
+        free(object);
+        free(folder);
+    }
+    object_argv_free(env.list);
+    object_argv_free(argv);
+    return rc;
+}
+
+static cJSON *new_row(const struct trying *t, size_t cell, size_t stage, const char *state,
+                      const char *why)
+{
+    cJSON *row = json_object();
+    json_put_string(row, "cell", t->p->cells[cell].name);
+    json_put_string(row, "stage", t->p->stages[stage].name);
+    json_put_string(row, "state", state);
+    json_put_string(row, "why", why);
+    return row;
+}
+
+/* A stage whose input is missing is left out. */
+static bool has_inputs(const struct trying *t, size_t stage, const bool *done)
+{
+    const struct stage *s = &t->p->stages[stage];
+    for (size_t i = 0; i < s->n_after; i++) {
+        if (!done[s->after[i]]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int try_stage(struct trying *t, size_t cell, size_t stage, bool *done, struct err *err)
+{
+    struct rerun_ended ended = {.code = -1};
+    struct err why;
+    if (!has_inputs(t, stage, done)) {
+        json_push(t->rows, new_row(t, cell, stage, "left_out", "what it comes after gave nothing"));
+        return 0;
+    }
+    if (t->spec->begins != NULL) {
+        t->spec->begins(t->p->cells[cell].name, t->p->stages[stage].name);
+    }
+    int rc = run_worker(t, cell, stage, &ended, &why);
+    int stopped = rc == 0 ? rerun_guard_check(&t->guard, err) : 0;
+    if (rc == ERR_REFUSED || stopped != 0) {
+        *err = stopped != 0 ? *err : why;
+        return ERR_REFUSED;
+    }
+    done[stage] = rc == 0;
+    cJSON *row = rc == 0                      ? new_row(t, cell, stage, "done", NULL)
+                 : ended.code == UNMEASURABLE ? new_row(t, cell, stage, "cannot_be_measured",
+                                                        "after so little (exit code 69)")
+                                              : new_row(t, cell, stage, "failed", why.msg);
+    if (rc == 0) {
+        char *folder = stage_folder(t, cell, stage);
+        put_costs(row, &ended, folder);
+        free(folder);
+    }
+    json_push(t->rows, row);
+    return 0;
+}
+
+static int try_cell(struct trying *t, size_t cell, struct err *err)
+{
+    bool *done = xcalloc(t->p->n_stages, sizeof(*done));
+    int rc = 0;
+    for (size_t s = 0; rc == 0 && s < t->p->n_stages; s++) {
+        rc = try_stage(t, cell, s, done, err);
+    }
+    free(done);
+    char *folder = xasprintf("%s/cells/%zu", t->scratch, cell);
+    struct err left;
+    int removed = dir_remove(folder, &left); /* the next cell has its room */
+    if (rc == 0 && removed != 0) {
+        *err = left;
+        rc = removed;
+    }
+    free(folder);
+    return rc;
+}
+
+static int try_cells(struct trying *t, struct err *err)
+{
+    int rc = object_store_all(t->p, t->lock, t->scratch, NULL, err);
+    for (size_t i = 0; rc == 0 && i < t->spec->n_cells; i++) {
+        rc = try_cell(t, t->spec->cells[i], err);
+    }
+    return rc;
+}
+
+int try_run(const struct program *p, const struct lock *lock, const struct try_spec *spec,
+            cJSON **rows, struct err *err)
+{
+    const char *temp = getenv("TMPDIR");
+    char *base = path_absolute(NULL, temp == NULL || temp[0] == '\0' ? "/tmp" : temp);
+    struct trying t = {.p = p,
+                       .lock = lock,
+                       .spec = spec,
+                       .guard = {.fd = -1},
+                       .scratch = xasprintf("%s/prereg-try-XXXXXX", base),
+                       .rows = json_array()};
+    struct err ignored;
+    int rc = rerun_guard_open(&t.guard, err);
+    if (rc == 0 && mkdtemp(t.scratch) == NULL) {
+        rc = err_set_errno(err, errno, "make a folder %s", t.scratch);
+    } else if (rc == 0) {
+        rc = try_cells(&t, err);
+        if (dir_remove(t.scratch, &ignored) != 0) {
+            rc = rc != 0
+                     ? err_wrap(err, "%s is left behind", t.scratch)
+                     : err_set(err, ERR_IO, "%s is left behind: %.120s", t.scratch, ignored.msg);
+        }
+    }
+    rerun_guard_close(&t.guard);
+    free(t.scratch);
+    free(base);
+    *rows = t.rows;
+    return rc;
+}
