@@ -6,7 +6,7 @@
 
 void evaluation_init(struct evaluation *e, const struct task *task)
 {
-    *e = (struct evaluation){.task = task, .items = {.fd = -1}};
+    *e = (struct evaluation){.task = task, .items = {.fd = -1, .sums_fd = -1}};
     strbuf_init(&e->header);
 }
 

@@ -3,8 +3,10 @@
  * write.
  *
  * The header names all that the lines follow from; lines under another header are worth nothing.
- * The next attempt takes over the whole lines it believes, up to the first it does not, and goes on
- * from there.
+ * Beside it lies items.sums, a running digest: after each batch one line with the bytes of the file
+ * so far and the SHA-256 of the line's digest above (32 bytes) and the batch. The next attempt
+ * takes over whole lines, up to the last place whose digest holds and the first line that it does
+ * not believe, and goes on from there.
  */
 #ifndef WORKER_EVAL_ITEMS_FILE_H
 #define WORKER_EVAL_ITEMS_FILE_H
@@ -13,10 +15,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/digest.h"
 #include "base/err.h"
 #include "base/strbuf.h"
 
 #define ITEMS_FILE_NAME "items.jsonl"
+#define ITEMS_SUMS_NAME "items.sums"
 /* Where a file under another header goes that lay in the working directory. */
 #define ITEMS_FILE_ASIDE "items.jsonl.before"
 #define ITEMS_FILE_MAX   ((size_t)1 << 30)
@@ -28,8 +32,9 @@ struct items_reader {
 };
 
 enum items_found {
-    ITEMS_NONE,  /* no such file, or not one whole line in it */
-    ITEMS_OTHER, /* under another header */
+    ITEMS_NONE,    /* no such file, or not one whole line in it */
+    ITEMS_OTHER,   /* under another header */
+    ITEMS_CHANGED, /* as ITEMS_SAME, and bytes before a place in items.sums are not as written */
     ITEMS_SAME,
 };
 
@@ -40,8 +45,10 @@ enum items_found items_file_take(const char *folder, const char *header,
                                  size_t *n_taken, struct strbuf *other_header);
 
 struct items_file {
-    int fd;          /* -1 when closed */
-    int64_t n_bytes; /* of whole lines */
+    int fd; /* -1 when closed */
+    int sums_fd;
+    int64_t n_bytes;   /* of whole lines */
+    struct digest sum; /* the last of items.sums */
 };
 
 /* Creates items.jsonl in the working directory with the header and the lines taken over, synced;

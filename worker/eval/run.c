@@ -60,6 +60,12 @@ static int take_over(struct evaluation *e, struct err *err)
                                                  &e->n_taken, &other);
         if (found == ITEMS_OTHER)
             note_other_header(e, &other);
+        if (found == ITEMS_CHANGED)
+            events_note(
+                &e->events,
+                "items.jsonl of an earlier attempt is not as it was written; the items from "
+                "number %zu on are asked again",
+                e->n_taken);
     }
     int rc = items_file_create(&e->items, e->header.buf, &taken, err);
     if (rc == 0 && e->n_taken > 0)

@@ -77,6 +77,16 @@ static void test_killed_and_resumed(void **state)
     free(folder);
 }
 
+static void copy_sums(const char *from, const char *to)
+{
+    struct strbuf sums = STRBUF_INIT;
+    char *path = path_join(to, "items.sums");
+    run_read_text(from, "items.sums", &sums);
+    scratch_write(path, sums.buf);
+    free(path);
+    strbuf_release(&sums);
+}
+
 /* An earlier attempt's file cut at any byte, in the middle of a line or of a write of many, gives
  * the same end. */
 static void test_torn_items(void **state)
@@ -87,19 +97,45 @@ static void test_torn_items(void **state)
     struct strbuf text = STRBUF_INIT;
     run_read_text("torn-0", "items.jsonl", &text);
     const size_t header = (size_t)(strchr(text.buf, '\n') - text.buf);
+    struct strbuf sums = STRBUF_INIT;
+    run_read_text("torn-0", "items.sums", &sums);
+    const size_t batch = strtoul(strchr(sums.buf, '\n') + 1, NULL, 10); /* ends the first batch */
+    assert_in_range(batch, header + 1, text.len);
+    strbuf_release(&sums);
     for (size_t i = 0; i < 24; i++) {
         const size_t cut = i < 4 ? header - 1 + i : (i * 2654435761u) % text.len;
         char *half = xstrndup(text.buf, cut);
         scratch_write("torn-1/items.jsonl", half);
+        copy_sums("torn-0", "torn-1");
         const struct job next = {.folder = "torn-2", .params = CHOICES, .resume = "torn-1"};
         assert_int_equal(run_job(&next).code, 0);
         run_assert_same_file("torn-0", "torn-2", "items.jsonl");
-        const char *line = cut > header ? memchr(half + header + 1, '\n', cut - header - 1) : NULL;
-        if (line != NULL)
+        if (cut >= batch)
             run_assert_event("torn-2", "\"resumed\"");
         assert_int_equal(remove("torn-2/events.jsonl"), 0);
         free(half);
     }
+    strbuf_release(&text);
+}
+
+/* A log-likelihood that was changed together with all that follows from it: only the digest tells.
+ */
+static void test_consistent_lie(void **state)
+{
+    (void)state;
+    const struct job first = {.folder = "lie-0", .params = CHOICES};
+    const struct job next = {.folder = "lie-2", .params = CHOICES, .resume = "lie-1"};
+    assert_int_equal(run_job(&first).code, 0);
+    struct strbuf text = STRBUF_INIT;
+    run_read_text("lie-0", "items.jsonl", &text);
+    char *cut = strstr(text.buf + text.len / 2, "\"cut\":0");
+    assert_non_null(cut);
+    cut[6] = '7'; /* follows from nothing in the line */
+    scratch_write("lie-1/items.jsonl", text.buf);
+    copy_sums("lie-0", "lie-1");
+    assert_int_equal(run_job(&next).code, 0);
+    run_assert_event("lie-2", "not as it was written");
+    run_assert_same_file("lie-0", "lie-2", "items.jsonl");
     strbuf_release(&text);
 }
 
@@ -115,7 +151,9 @@ static void test_false_items(void **state)
     char *lie = strstr(text.buf + text.len / 2, "\"acc\":");
     lie[6] = lie[6] == '0' ? '1' : '0';
     scratch_write("false-1/items.jsonl", text.buf);
+    copy_sums("false-0", "false-1");
     assert_int_equal(run_job(&next).code, 0);
+    run_assert_event("false-2", "not as it was written");
     run_assert_same_file("false-0", "false-2", "items.jsonl");
     strbuf_release(&text);
 }
@@ -398,6 +436,7 @@ int main(void)
         cmocka_unit_test(test_killed_and_resumed),
         cmocka_unit_test(test_torn_items),
         cmocka_unit_test(test_false_items),
+        cmocka_unit_test(test_consistent_lie),
         cmocka_unit_test(test_items_whole_or_not_at_all),
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_asked_to_stop),

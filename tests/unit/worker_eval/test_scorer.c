@@ -386,6 +386,34 @@ static bool believe_x(void *self, size_t index, const char *line, size_t len)
     return len == 1 && line[0] == 'x' && index < *limit;
 }
 
+static bool believe_all(void *self, size_t index, const char *line, size_t len)
+{
+    (void)self;
+    (void)index;
+    (void)line;
+    return len == 1;
+}
+
+/* Sums for every line of the text, as a run of one item a batch leaves them. */
+static void write_sums(const char *path, const char *text)
+{
+    struct strbuf sums = STRBUF_INIT;
+    struct digest sum = {0};
+    const char *at = text;
+    for (const char *stop = NULL; (stop = strchr(at, '\n')) != NULL; at = stop + 1) {
+        struct digest_stream stream;
+        char hex[DIGEST_HEX_SIZE];
+        digest_start(&stream);
+        digest_add(&stream, sum.bytes, sizeof(sum.bytes));
+        digest_add(&stream, at, (size_t)(stop + 1 - at));
+        sum = digest_finish(&stream);
+        digest_hex(&sum, hex);
+        strbuf_addf(&sums, "%zu %s\n", (size_t)(stop + 1 - text), hex);
+    }
+    scratch_write(path, sums.buf == NULL ? "" : sums.buf);
+    strbuf_release(&sums);
+}
+
 static void test_take_over(void **state)
 {
     (void)state;
@@ -412,6 +440,7 @@ static void test_take_over(void **state)
         size_t n = 99;
         const struct items_reader reader = {believe_x, &limit};
         scratch_write("old/" ITEMS_FILE_NAME, cases[i].text);
+        write_sums("old/" ITEMS_SUMS_NAME, cases[i].text);
         assert_int_equal(items_file_take("old", "h", &reader, &taken, &n, &other), cases[i].found);
         assert_int_equal(n, cases[i].n);
         assert_int_equal(taken.len, 2 * n);
@@ -420,14 +449,41 @@ static void test_take_over(void **state)
     }
 }
 
+/* Lines that read well and are not those that were written. */
+static void test_changed_bytes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        enum items_found found;
+        size_t n;
+    } cases[] = {
+        {"h\nx\nx\nx\n", ITEMS_SAME, 3},    {"h\nx\nx\nx\nx\n", ITEMS_SAME, 3},
+        {"h\nx\nz\nx\n", ITEMS_CHANGED, 1}, {"h\nz\nx\nx\n", ITEMS_CHANGED, 0},
+        {"h\nx\nx\n", ITEMS_SAME, 2},       {"h\n", ITEMS_SAME, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct strbuf taken = STRBUF_INIT;
+        struct strbuf other = STRBUF_INIT;
+        size_t n = 99;
+        const struct items_reader reader = {believe_all, NULL};
+        scratch_write("old/" ITEMS_FILE_NAME, cases[i].text);
+        write_sums("old/" ITEMS_SUMS_NAME, "h\nx\nx\nx\n");
+        assert_int_equal(items_file_take("old", "h", &reader, &taken, &n, &other), cases[i].found);
+        assert_int_equal(n, cases[i].n);
+        strbuf_release(&taken);
+        strbuf_release(&other);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choices),       cmocka_unit_test(test_contexts),
-        cmocka_unit_test(test_likelihood),    cmocka_unit_test(test_rolling),
-        cmocka_unit_test(test_generation),    cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_asked_to_stop), cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_take_over),
+        cmocka_unit_test(test_changed_bytes), cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_contexts),      cmocka_unit_test(test_likelihood),
+        cmocka_unit_test(test_rolling),       cmocka_unit_test(test_generation),
+        cmocka_unit_test(test_batches),       cmocka_unit_test(test_asked_to_stop),
+        cmocka_unit_test(test_lines),         cmocka_unit_test(test_take_over),
     };
     return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
 }
