@@ -263,7 +263,10 @@ static int check_all(const struct prepare *p, char ***argv, enum core_start_fail
     rc = object_argv(&home, p->stage, argv, err);
     (void)pthread_mutex_unlock(&p->hosted->pins_mutex);
     if (rc != 0) {
-        *why = rc == ERR_LOCK || rc == ERR_NOT_FOUND ? START_FAILED_DRIFT : START_FAILED_HOST;
+        /* The state folder's own copy: it never ends a task. */
+        *why = rc == ERR_LOCK || rc == ERR_NOT_FOUND ? START_FAILED_LOCK
+               : rc == ERR_NO_SPACE                  ? START_FAILED_NO_SPACE
+                                                     : START_FAILED_HOST;
         return rc;
     }
     rc = inputs_verify(&p->inputs, p->hosted->pins, err);

@@ -194,6 +194,35 @@ static int current_object(const struct object_home *home, size_t stage, size_t i
     return rc;
 }
 
+/* A copy that was damaged or taken away is made again from the file that it was copied from, when
+ * that is still what was locked. ERR_LOCK says what is wrong with the copy otherwise. */
+static int repair(const struct object_home *home, size_t stage, size_t i, const struct digest *want,
+                  struct err *err)
+{
+    char *source = NULL;
+    struct digest found;
+    struct err why;
+    const char *arg = home->program->stages[stage].command[i];
+    int rc = object_resolve_argument(home->program, stage, i, &source, &why);
+    bool intact = rc == 0 && source != NULL && digest_file(source, &found, NULL, &why) == 0 &&
+                  digest_equal(&found, want);
+    if (intact) {
+        rc = object_store(home->state, source, &found, err);
+        intact = rc == 0 && digest_equal(&found, want);
+    }
+    if (!intact && rc != ERR_NO_SPACE && rc != ERR_IO) {
+        char hex[DIGEST_HEX_SIZE];
+        digest_hex(want, hex);
+        rc = err_set(
+            err, ERR_LOCK,
+            "the copy of \"%.60s\" in objects/%.8s... is not what was locked, and %.100s is "
+            "no longer either: put one of them back",
+            arg, hex, source == NULL ? "its source" : source);
+    }
+    free(source);
+    return rc;
+}
+
 /* The object of a pinned argument; *path is set on success alone. */
 static int object_of(const struct object_home *home, size_t stage, size_t i, char **path,
                      struct err *err)
@@ -219,7 +248,11 @@ static int object_of(const struct object_home *home, size_t stage, size_t i, cha
     if (home->program->pin_workers_record) {
         rc = current_object(home, stage, i, path, err);
     } else {
-        rc = err_set(err, ERR_LOCK, "the copy of \"%s\" is not what was locked: %s", arg, object);
+        rc = repair(home, stage, i, &want, err);
+        if (rc == 0) {
+            *path = object;
+            return 0;
+        }
     }
     free(object);
     return rc;

@@ -108,21 +108,46 @@ def test_at_verdict(place):
     place.wait_finished(60)
 
 
-def test_worker_copy_changed(place):
-    """A worker runs from its copy in STATE/objects; a changed copy is not run."""
-    submitted(place, stages=SECOND)
-    objects = os.path.join(place.state, "objects")
-    for name in os.listdir(objects):
-        path = os.path.join(objects, name)
-        os.chmod(path, 0o755)
+def damage(folder):
+    """Puts another file in the place of each one of a folder."""
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
         with open(path, "rb") as f:
             text = f.read()
-        os.remove(path)  # the running one keeps its own file
+        os.remove(path)  # what runs keeps its own file
         with open(path, "wb") as f:
             f.write(text + b"\n# changed\n")
         os.chmod(path, 0o755)
+
+
+def test_worker_copy_changed(place):
+    """A worker runs from its copy in STATE/objects; a damaged copy is made again from its source."""
+    submitted(place, stages=SECOND)
+    damage(os.path.join(place.state, "objects"))
     rogue.release(place)
-    place.wait_for(lambda: place.tasks()["mode=wait,seed=1/second"]["cause"] == "drift", 30, "the spawn is refused")
+    place.wait_finished(60)
+    expect(all(t["state"] == "done" for t in place.tasks().values()), "something was not done")
+    with open(os.path.join(place.state, "objects", os.listdir(os.path.join(place.state, "objects"))[0]), "rb") as f:
+        expect(b"# changed" not in f.read(), "the copy is still damaged")
+
+
+def test_worker_and_copy_changed(place):
+    """Where the source is another by now as well, the program waits; no task is blocked for it."""
+    submitted(place, stages=SECOND)
+    worker = place.path("rogue/rogue_worker.py")
+    with open(worker, encoding="utf-8") as f:
+        text = f.read()
+    place.edit(worker, "import json", "import json  # changed")
+    damage(os.path.join(place.state, "objects"))
+    rogue.release(place)
+    wait_paused(place, "rogue_worker.py")
+    equal(place.status()[0]["paused_by"], "lock", "who paused it")
+    equal(place.tasks()["mode=wait,seed=1/second"]["state"], "ready", "the task that could not start")
+    with open(worker, "w", encoding="utf-8") as f:
+        f.write(text)
+    place.ctl("resume")
+    place.wait_finished(60)
+    expect(all(t["state"] == "done" for t in place.tasks().values()), "something was not done")
 
 
 def data_program(place):
@@ -184,5 +209,6 @@ def test_run_may_change(place):
     place.wait_finished(60)
 
 
-lab.main(test_at_boot, test_submitted_again, test_at_spawn, test_at_verdict, test_worker_copy_changed, test_data_missing,
+lab.main(test_at_boot, test_submitted_again, test_at_spawn, test_at_verdict, test_worker_copy_changed,
+         test_worker_and_copy_changed, test_data_missing,
          test_data_back_and_other, test_verdict_asked_again, test_run_may_change)

@@ -60,8 +60,6 @@ static void test_argv_names_copies(void **state)
     struct err err = {0};
     char **argv = NULL;
     const struct object_home home = {.state = w.state, .program = w.p, .lock = w.lock};
-    assert_int_equal(object_argv(&home, 0, &argv, &err), ERR_LOCK); /* nothing is stored yet */
-    assert_null(argv);
     assert_int_equal(object_store_all(w.p, w.lock, w.state, NULL, &err), 0);
     assert_int_equal(object_argv(&home, 0, &argv, &err), 0);
     char *worker = object_path(w.state, lock_file_digest(w.lock, "./worker.sh"));
@@ -108,12 +106,22 @@ static void test_torn_copies_are_seen_and_mended(void **state)
     const struct object_home home = {.state = w.state, .program = w.p, .lock = w.lock};
     assert_int_equal(object_store_all(w.p, w.lock, w.state, NULL, &err), 0);
     char *copy = object_path(w.state, lock_file_digest(w.lock, "./worker.sh"));
+    for (int gone = 0; gone < 2; gone++) { /* the source is what was locked: it is copied again */
+        assert_int_equal(gone ? unlink(copy) : truncate(copy, 3), 0);
+        assert_int_equal(object_argv(&home, 0, &argv, &err), 0);
+        assert_string_equal(argv[0], copy);
+        char *content = read_text(copy);
+        assert_string_equal(content, "#!/bin/sh\nexit 0\n");
+        free(content);
+        object_argv_free(argv);
+    }
+    free(scratch_write(w.folder, "worker.sh", "#!/bin/sh\nexit 9\n", 0700));
+    assert_int_equal(object_argv(&home, 0, &argv, &err), 0); /* the copy is whole */
+    object_argv_free(argv);
     assert_int_equal(truncate(copy, 3), 0);
     assert_int_equal(object_argv(&home, 0, &argv, &err), ERR_LOCK);
+    assert_null(argv);
     assert_non_null(strstr(err.msg, "is not what was locked"));
-    assert_int_equal(object_store_all(w.p, w.lock, w.state, NULL, &err), 0);
-    assert_int_equal(object_argv(&home, 0, &argv, &err), 0);
-    object_argv_free(argv);
     free(copy);
     world_release(&w);
 }
