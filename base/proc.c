@@ -15,6 +15,7 @@
 #include "base/clock.h"
 
 #define STDERR_KEPT_BYTES ((size_t)4096)
+#define STOP_LOOK_MS      100
 #define TAKE_ROUNDS       128 /* of 16 KiB: a pipe holds 1 MiB at most */
 
 extern char **environ;
@@ -35,6 +36,28 @@ void proc_mend_inherited(void)
         }
     }
     (void)signal(SIGCHLD, SIG_DFL);
+}
+
+void proc_hold_signals(sigset_t *held, sigset_t *before)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    (void)sigemptyset(held);
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+        struct sigaction now;
+        if (sigaction(signals[i], NULL, &now) != 0 || now.sa_handler != SIG_IGN) {
+            (void)sigaddset(held, signals[i]);
+        }
+    }
+    (void)sigprocmask(SIG_BLOCK, held, before);
+}
+
+bool proc_signal_waits(const sigset_t *held)
+{
+    sigset_t pending;
+    return sigpending(&pending) == 0 &&
+           ((sigismember(held, SIGINT) == 1 && sigismember(&pending, SIGINT) == 1) ||
+            (sigismember(held, SIGTERM) == 1 && sigismember(&pending, SIGTERM) == 1) ||
+            (sigismember(held, SIGHUP) == 1 && sigismember(&pending, SIGHUP) == 1));
 }
 
 static void close_fd(int *fd)
@@ -177,7 +200,11 @@ static int child_drain(const struct proc_spec *spec, struct child *c, struct pro
             return err_set(err, ERR_TIMEOUT, "%s did not end within %lld ms", spec->argv[0],
                            (long long)spec->timeout_ms);
         }
-        if (poll(fds, 3, left > 1000 ? 1000 : (int)left) < 0 && errno != EINTR) {
+        if (spec->stops != NULL && proc_signal_waits(spec->stops)) {
+            return err_set(err, ERR_REFUSED, "%s was stopped by a signal to us", spec->argv[0]);
+        }
+        int most = spec->stops != NULL ? STOP_LOOK_MS : 1000;
+        if (poll(fds, 3, left > most ? most : (int)left) < 0 && errno != EINTR) {
             return err_set_errno(err, errno, "poll");
         }
         ended = fds[0].revents != 0;

@@ -3,6 +3,7 @@
 #ifndef BASE_PROC_H
 #define BASE_PROC_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,7 +33,14 @@ struct proc_spec {
     enum proc_place place;
     int in_fd; /* becomes its stdin; 0: /dev/null. Both stay the caller's; both lie above 2 */
     int fd3;   /* becomes its descriptor 3, /dev/fd/3; 0: none */
+    const sigset_t *stops; /* blocked signals: one that is pending ends it (ERR_REFUSED); or NULL */
 };
+
+/* Blocks SIGINT, SIGTERM and SIGHUP but for those that are ignored (nohup), so that what was begun
+ * can be cleaned up; they take effect when *before is the mask again. */
+void proc_hold_signals(sigset_t *held, sigset_t *before);
+/* Whether one of these is pending. */
+bool proc_signal_waits(const sigset_t *held);
 
 struct proc_result {
     int code;          /* exit code, -1 when a signal ended it */

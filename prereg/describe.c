@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 struct asking {
     const struct program *p;
     struct diag *diag;
+    sigset_t held; /* while anything of it is on disk or runs */
     int64_t timeout_ms;
     double flops_per_second;
     char *folder; /* temporary; objects/ in it holds the copies of workers */
@@ -173,7 +175,8 @@ static cJSON *run_one(struct asking *a, size_t stage, size_t condition)
                                        .env = envs.out,
                                        .cwd = a->work,
                                        .timeout_ms = a->timeout_ms,
-                                       .max_out_bytes = DESCRIBE_OUT_BYTES_MAX};
+                                       .max_out_bytes = DESCRIBE_OUT_BYTES_MAX,
+                                       .stops = &a->held};
         rc = proc_run(&spec, &r, &err);
         a->n_asked++;
     }
@@ -209,7 +212,9 @@ static int ask(struct asking *a, size_t stage, size_t condition, cJSON **out, st
     char *question = question_text(task);
     const cJSON *known = json_member(a->answers, question);
     int rc = 0;
-    if (known == NULL) {
+    if (known == NULL && proc_signal_waits(&a->held)) {
+        rc = err_set(err, ERR_REFUSED, "stopped by a signal");
+    } else if (known == NULL) {
         rc = json_write_file(a->task_path, task, 0600, err);
         if (rc == 0) {
             cJSON *answer = run_one(a, stage, condition);
@@ -254,8 +259,11 @@ int describe_run(const struct program *p, const struct describe_how *how, struct
                        .flops_per_second = how->flops_per_second};
     *out = (struct describe){.json = json_object()};
     a.folder = xasprintf("%s/prereg-describe-XXXXXX", temp == NULL ? "/tmp" : temp);
+    sigset_t before;
+    proc_hold_signals(&a.held, &before);
     if (mkdtemp(a.folder) == NULL) {
         int rc = err_set_errno(err, errno, "make a folder %s", a.folder);
+        (void)sigprocmask(SIG_SETMASK, &before, NULL);
         free(a.folder);
         return rc;
     }
@@ -270,6 +278,7 @@ int describe_run(const struct program *p, const struct describe_how *how, struct
     if (dir_remove(a.folder, &cleanup) != 0) {
         diag_add(diag, DIAG_WARNING, 0, 0, "%s", cleanup.msg);
     }
+    (void)sigprocmask(SIG_SETMASK, &before, NULL); /* what came meanwhile takes effect here */
     out->n_asked = a.n_asked;
     cJSON_Delete(a.answers);
     cJSON_Delete(a.said);

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import select
+import signal
 import subprocess
 import time
 
@@ -69,6 +70,26 @@ def test_terminal(place):
     os.remove(ran)
     place.run("preregctl", "check", grid, env=alone(place))
     expect(os.path.exists(ran), "what was run before is asked again")
+
+
+def test_interrupted(place):
+    """A check that is interrupted ends the worker that it asks, and leaves nothing behind."""
+    grid = place.prepare("micro")
+    mark, temp = place.path("mark"), place.path("tmp")
+    os.mkdir(temp)
+    place.write("micro/w.sh", f"#!/bin/sh\necho $$ >{mark}.new; mv {mark}.new {mark}\nexec sleep 600\n", 0o755)
+    place.edit(grid, '["prereg-train"]', '["./w.sh"]')
+    for sig in (signal.SIGINT, signal.SIGTERM):
+        child = subprocess.Popen([os.path.join(place.bin, "preregctl"), "check", grid], cwd=place.folder, env={**place.env, "TMPDIR": temp},
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        place.wait_for(lambda: os.path.exists(mark), SECONDS, "the worker is asked")
+        with open(mark, encoding="utf-8") as f:
+            worker = int(f.read())
+        child.send_signal(sig)
+        equal(child.wait(SECONDS), -sig, "how check ended")
+        expect(not os.path.exists(f"/proc/{worker}"), "the worker lives")
+        equal(os.listdir(temp), [], "what is left in TMPDIR")
+        os.remove(mark)
 
 
 def test_escapes(place):
@@ -138,4 +159,4 @@ def test_narrow_core(place):
         expect("stage.train: OpenBLAS's core here is of AVX2" in said, said)
 
 
-lab.main(test_rate, test_narrow_core, test_terminal, test_escapes, test_bundled)
+lab.main(test_rate, test_narrow_core, test_terminal, test_interrupted, test_escapes, test_bundled)
