@@ -25,6 +25,7 @@
 #include "prereg/lock_sign.h"
 #include "prereg/lock_time.h"
 #include "prereg/object.h"
+#include "truthtable/check.h"
 
 struct known { /* an amended program that this daemon has */
     struct bundle *bundle;
@@ -172,6 +173,9 @@ static int check_submitted(struct submit_job *j)
     lock_free(beside);
     if (rc == 0) {
         rc = lock_verify(j->bundle->program, j->bundle->lock, LOCK_ALL, NULL, &j->notes, &j->err);
+    }
+    if (rc == 0) { /* a lock need not have been made by `preregctl lock` */
+        rc = check_table_is_total(j->bundle->program, &j->err);
     }
     if (rc == 0 && strcmp(j->bundle->program->run.executor, "local") != 0) {
         rc = err_set(&j->err, ERR_INVALID, "[run] executor \"%s\" is not there yet: use \"local\"",

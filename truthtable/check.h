@@ -128,6 +128,10 @@ void check_release(struct check_report *r);
  * an amendment, which may change the parameters that take a factor. */
 void check_factors(const struct program *p, struct diag *diag);
 
+/* 0 when every combination of input levels has exactly one row; else ERR_INVALID and the first that
+ * has not. Checked wherever a verdict is computed, for not every plan has been through check. */
+int check_table_is_total(const struct program *p, struct err *err) MUST_CHECK;
+
 /* Warns of floors that guessing may clear, and of a chance that is not that of the items by what
  * the workers say (the fact `chance`); describe may be NULL. */
 void check_floors(const struct program *p, const cJSON *describe, struct diag *diag);

@@ -242,7 +242,9 @@ static void walk_states(struct check_report *r, const size_t *row_of)
     free(outcomes);
 }
 
-void check_table(struct check_report *r, struct diag *diag)
+/* The row of every combination of levels; NULL, and an error, where they are too many. The caller
+ * frees it. */
+static size_t *rows_of_all(struct check_report *r, struct diag *diag)
 {
     const struct program *p = r->program;
     r->table.n_combinations = 1;
@@ -252,11 +254,32 @@ void check_table(struct check_report *r, struct diag *diag)
             diag_add(diag, DIAG_ERROR, p->table_place.line, p->table_place.column,
                      "the table's inputs have more than %llu combinations of levels",
                      (unsigned long long)COMBINATIONS_MAX);
-            return;
+            return NULL;
         }
     }
     size_t *row_of = rows_by_combination(r, diag);
     report_holes(r, row_of, diag);
-    walk_states(r, row_of);
+    return row_of;
+}
+
+void check_table(struct check_report *r, struct diag *diag)
+{
+    size_t *row_of = rows_of_all(r, diag);
+    if (row_of != NULL) {
+        walk_states(r, row_of);
+    }
     free(row_of);
+}
+
+int check_table_is_total(const struct program *p, struct err *err)
+{
+    struct check_report r = {.program = p};
+    struct diag diag;
+    arena_init(&r.arena);
+    diag_init(&diag, p->path);
+    free(rows_of_all(&r, &diag));
+    int rc = diag_result(&diag, err);
+    diag_release(&diag);
+    check_release(&r);
+    return rc;
 }

@@ -30,10 +30,17 @@ static struct number number_of(const struct evidence_value *v)
     return number_unknown("the record is missing");
 }
 
-/* A measure with a chance level is a proportion. */
-static bool in_support(const struct measure *m, const struct number *x)
+/* A measure with a chance level is a proportion: no value, and no bound, lies outside 0..1, and no
+ * proportion is above 1 or below 0. */
+static bool in_support(const struct measure *m, const struct evidence_value *v)
 {
-    return !m->has_chance || !number_is_point(x) || (x->lo >= 0 && x->lo <= 1);
+    if (!m->has_chance) {
+        return true;
+    }
+    if (v->state == VALUE_CENSORED) {
+        return v->bound_above ? v->bound >= 0 && v->bound < 1 : v->bound > 0 && v->bound <= 1;
+    }
+    return v->state != VALUE_KNOWN || (v->value >= 0 && v->value <= 1);
 }
 
 /* Imported records may rest on the plan's `items`, which the verdict notes; a task that ran may
@@ -42,8 +49,9 @@ static struct score score_of(const struct measure *m, const struct evidence_valu
                              struct arena *arena)
 {
     struct score s = {.value = number_of(v), .has_n = v->has_n, .n = v->n};
-    if (!in_support(m, &s.value)) {
-        s.value = number_unknown("outside 0..1");
+    if (!in_support(m, v)) {
+        s.value =
+            number_unknown(v->state == VALUE_CENSORED ? "a bound outside 0..1" : "outside 0..1");
     }
     if (s.value.known && s.has_n && m->has_items && s.n != m->items) {
         s.value = number_unknown(arena_printf(arena, "on %lld items, the plan says %lld",

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "truthtable/check.h"
 #include "truthtable/scoring.h"
 #include "truthtable/verdict_json.h"
 #include "truthtable/verdict_lists.h"
@@ -143,6 +144,7 @@ int verdict_compute(const struct evidence *e, const char *root, const char *head
     arena_init(&out->arena);
     diag_init(&diag, e->program->path);
     int rc = rules_compile(e->program, &rules, &diag, err);
+    rc = rc == 0 ? check_table_is_total(e->program, err) : rc;
     if (rc == 0) {
         struct coverage coverage;
         struct reading reading;

@@ -30,8 +30,8 @@ struct verdict {
 };
 
 /* root and head are digests in hex (head == root without amendments). Conditions of p must compile
- * (check proves it); ERR_INVALID otherwise. The program outlives the verdict; the evidence need
- * not. */
+ * and its table be total (check proves both); ERR_INVALID otherwise. The program outlives the
+ * verdict; the evidence need not. */
 int verdict_compute(const struct evidence *e, const char *root, const char *head,
                     struct verdict *out, struct err *err) MUST_CHECK;
 void verdict_release(struct verdict *v);
