@@ -228,8 +228,9 @@ static void status_counted(struct strbuf *sb, const struct term *t, const cJSON 
 void status_history(struct strbuf *sb, const cJSON *answer)
 {
     if (strcmp(answer_text(answer, "history", ""), "unverified") == 0) {
-        strbuf_adds(sb, "UNVERIFIED HISTORY: the journal was missing, short or broken when the "
-                        "database was rebuilt; what follows rests on the cells' files alone\n");
+        strbuf_adds(sb, "UNVERIFIED HISTORY: rows of the journal were missing, cut off or changed "
+                        "(preregd.log says which); what they said rests on the cells' files "
+                        "alone\n");
     }
 }
 

@@ -185,6 +185,59 @@ static bool verdict_is_there(const struct hosted *h, const struct program_row *s
     return same;
 }
 
+/* ---- journals that are too long to be checked at once ---- */
+
+struct check_job {
+    struct job job;
+    struct shell *shell;
+    uint32_t program;
+    int64_t n_rows;
+    char *state;
+    int rc;
+    struct err err;
+};
+
+static void on_check_work(struct job *job)
+{
+    struct check_job *j = (struct check_job *)job;
+    j->rc = store_check_journal(j->state, j->program, j->n_rows, &j->err);
+}
+
+/* Memory alone has it: the next start finds it again, or that it was put right. */
+static void on_checked(struct job *job)
+{
+    struct check_job *j = (struct check_job *)job;
+    struct hosted *h = j->shell->stopping ? NULL : shell_program(j->shell, j->program);
+    if (h != NULL && j->rc == ERR_CORRUPT) {
+        log_error("%s: UNVERIFIED HISTORY: %s", h->id, j->err.msg);
+        h->unverified = true;
+        h->version++;
+    } else if (h != NULL && j->rc != 0) {
+        log_warn("%s: its journal could not be checked: %s", h->id, j->err.msg);
+    }
+    free(j->state);
+    free(j);
+}
+
+static int check_journal(struct shell *sh, const struct hosted *h, struct err *err)
+{
+    struct digest head;
+    int64_t n_rows = 0;
+    int rc = store_journal_head(sh->store, h->no, &head, &n_rows, err);
+    if (rc != 0 || store_journal_is_checked(n_rows)) {
+        return rc;
+    }
+    struct check_job *j = xcalloc(1, sizeof(*j));
+    j->job.work = on_check_work;
+    j->job.done = on_checked;
+    j->shell = sh;
+    j->program = h->no;
+    j->n_rows = n_rows;
+    j->state = xstrdup(sh->state);
+    job_start(&sh->loop, &j->job);
+    return 0;
+}
+
 static int load_one(struct shell *sh, const struct store_program *stored, struct err *err)
 {
     struct store_program copy = *stored;
@@ -200,7 +253,8 @@ static int load_one(struct shell *sh, const struct store_program *stored, struct
         copy.status.reported = false;
     }
     h->report_ready = has_report(h);
-    return shell_add_program(sh, h, row, err);
+    rc = shell_add_program(sh, h, row, err);
+    return rc != 0 ? rc : check_journal(sh, shell_program(sh, row->no), err);
 }
 
 static void note_unloaded(struct shell *sh, const struct store_program *row, const struct err *why)

@@ -57,7 +57,7 @@ static int take_history(void *ctx, const struct store_program *row, struct err *
     struct provenance *p = ctx;
     (void)err;
     if (row->no == p->hosted->no) {
-        p->unverified_history = row->unverified_history;
+        p->unverified_history |= row->unverified_history;
     }
     return 0;
 }
@@ -65,7 +65,10 @@ static int take_history(void *ctx, const struct store_program *row, struct err *
 int provenance_collect(struct shell *sh, const struct hosted *h, struct provenance *out,
                        struct err *err)
 {
-    *out = (struct provenance){.hosted = h, .bundle = h->bundle, .unblindings = json_array()};
+    *out = (struct provenance){.unverified_history = h->unverified,
+                               .hosted = h,
+                               .bundle = h->bundle,
+                               .unblindings = json_array()};
     out->timing = h->verdict_timing == NULL ? json_array() : json_copy(h->verdict_timing);
     out->n_checks = h->n_checks;
     out->rows = xcalloc(h->n_tasks + h->n_checks, sizeof(*out->rows));

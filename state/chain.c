@@ -17,9 +17,11 @@ static int load_chain(struct store *store, struct chain *c, struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
     bool row = false;
-    int rc = sql_prepare(
-        store->db, "SELECT id, journal_rows, journal_bytes, journal_head FROM programs WHERE no=?1",
-        &stmt, err);
+    int rc =
+        sql_prepare(store->db,
+                    "SELECT id, journal_rows, journal_bytes, journal_head, unverified FROM programs"
+                    " WHERE no=?1",
+                    &stmt, err);
     if (rc == 0) {
         sql_bind_int(stmt, 1, c->program);
         rc = sql_step(stmt, &row, err);
@@ -29,6 +31,8 @@ static int load_chain(struct store *store, struct chain *c, struct err *err)
     }
     if (rc == 0) {
         c->path = store_program_path(store, sql_col_text(stmt, 0), "journal.jsonl");
+        c->id = xstrdup(sql_col_text(stmt, 0));
+        c->unverified = sql_col_int(stmt, 4) != 0;
         c->rows = sql_col_int(stmt, 1);
         c->bytes = sql_col_int(stmt, 2);
         rc = digest_from_hex(sql_col_text(stmt, 3), &c->head, err);
@@ -51,6 +55,7 @@ int chain_get(struct store *store, uint32_t program, struct chain **out, struct 
     int rc = load_chain(store, &c, err);
     if (rc != 0) {
         free(c.path);
+        free(c.id);
         return rc;
     }
     ARRAY_GROW(store->chains, store->n_chains, store->cap_chains);
@@ -63,6 +68,7 @@ void chain_forget_all(struct store *store)
 {
     for (size_t i = 0; i < store->n_chains; i++) {
         free(store->chains[i].path);
+        free(store->chains[i].id);
         strbuf_release(&store->chains[i].pending);
     }
     store->n_chains = 0;
@@ -175,6 +181,9 @@ void chain_settle_all(struct store *store)
 {
     for (size_t i = 0; i < store->n_chains; i++) {
         struct chain *c = &store->chains[i];
+        if (c->new_rows != c->rows) {
+            heads_note(store, c->id, c->new_rows, &c->new_head, c->unverified);
+        }
         c->rows = c->new_rows;
         c->head = c->new_head;
         c->bytes += (int64_t)c->pending.len;

@@ -11,12 +11,14 @@
 
 #define JOURNAL_BYTES_MAX ((size_t)2 << 30)
 
-static int broken(const struct chain *c, struct err *err)
+static int broken(struct store *store, const struct chain *c, struct err *err)
 {
-    return err_set(
-        err, ERR_CORRUPT,
-        "%s is not what the database wrote: keep both, and let `preregctl rebuild` decide",
-        c->path);
+    int rc = journal_check(store, c->program, c->rows, c->path, err);
+    return rc != 0 ? rc
+                   : err_set(err, ERR_CORRUPT,
+                             "%s goes on otherwise than the database after row %lld: keep both, "
+                             "and let `preregctl rebuild` decide",
+                             c->path, (long long)c->rows);
 }
 
 /* The table's lines from `from_seq`, each with its newline, appended to out. */
@@ -51,7 +53,7 @@ static int write_again(struct store *store, const struct chain *c, const struct 
     struct strbuf all = STRBUF_INIT;
     int rc = table_lines(store, c, 1, &all, err);
     if (rc == 0 && (have->len > all.len || memcmp(all.buf, have->buf, have->len) != 0)) {
-        rc = broken(c, err);
+        rc = broken(store, c, err);
     }
     if (rc == 0) {
         log_warn("state: %s was shorter than the database's journal and is written again", c->path);
@@ -160,14 +162,14 @@ static int heal_longer(struct store *store, struct chain *c, struct err *err)
     struct strbuf tail = STRBUF_INIT;
     int rc = table_lines(store, c, c->rows, &last, err);
     if (rc == 0 && (int64_t)last.len > c->bytes) {
-        rc = broken(c, err);
+        rc = broken(store, c, err);
     }
     if (rc == 0) {
         rc = read_tail(c->path, c->bytes - (int64_t)last.len, &tail, err);
     }
     /* The table's last line must end where the file did when the two last agreed. */
     if (rc == 0 && (tail.len < last.len || memcmp(tail.buf, last.buf, last.len) != 0)) {
-        rc = broken(c, err);
+        rc = broken(store, c, err);
     }
     if (rc == 0 && tail.len > last.len) {
         rc = take_over(store, c, tail.buf + last.len, tail.len - last.len, err);
@@ -232,6 +234,43 @@ static int check_attempts(struct store *store, struct err *err)
     return rc;
 }
 
+/* What the head that was noted apart says of a journal that is whole in itself. */
+static int compare_head(struct store *store, const struct chain *c, struct err *err)
+{
+    const struct journal_head *h = heads_find(&store->heads, c->id);
+    bool same = true;
+    char sql[80];
+    int rc = h == NULL ? 0 : heads_compare(store, c->program, h, &same, err);
+    bool unverified = h != NULL && (!same || h->unverified);
+    if (rc == 0 && unverified && !c->unverified) {
+        log_error("state: UNVERIFIED HISTORY: " HEADS_FILE
+                  " has row %lld of %s, which its journal of %lld rows does not have",
+                  (long long)h->rows, c->id, (long long)c->rows);
+        (void)snprintf(sql, sizeof(sql), "UPDATE programs SET unverified=1 WHERE no=%u",
+                       c->program);
+        rc = sql_exec(store->db, sql, err);
+    }
+    if (rc == 0) {
+        heads_note(store, c->id, c->rows, &c->head, unverified || c->unverified);
+    }
+    return rc;
+}
+
+/* After healing: the whole chain, and its head against the one that was noted. */
+static int check_history(struct store *store, uint32_t program, struct err *err)
+{
+    struct chain *c = NULL;
+    int rc = chain_get(store, program, &c, err);
+    if (rc == 0 && store_journal_is_checked(c->rows)) {
+        rc = journal_check(store, program, c->rows, c->path, err);
+    }
+    if (rc == 0) {
+        rc = compare_head(store, c, err);
+    }
+    chain_forget_all(store);
+    return rc;
+}
+
 int chain_heal(struct store *store, struct err *err)
 {
     uint32_t *numbers = NULL;
@@ -247,6 +286,7 @@ int chain_heal(struct store *store, struct err *err)
             rc = heal_chain(store, c, err);
         }
         chain_forget_all(store);
+        rc = rc != 0 ? rc : check_history(store, numbers[i], err);
     }
     free(numbers);
     return rc == 0 ? check_attempts(store, err) : rc;

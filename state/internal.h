@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "base/xalloc.h"
+#include "state/heads.h"
 #include "state/line.h"
 #include "state/sql.h"
 #include "state/store.h"
@@ -34,6 +35,8 @@ enum stmt {
 struct chain {
     uint32_t program;
     char *path;
+    char *id; /* of the program */
+    bool unverified;
     int64_t rows;  /* in table and file, before what is pending */
     int64_t bytes; /* of the file, likewise */
     struct digest head;
@@ -64,6 +67,9 @@ struct store {
     size_t n_chains;
     size_t cap_chains;
     struct journal_io io;
+    struct heads heads; /* as journal.heads has them; the owner's */
+    int heads_fd;       /* -1: not kept */
+    bool heads_failed;
 };
 
 /* store.c */
@@ -96,6 +102,12 @@ int chain_undo_all(struct store *store, struct err *err) MUST_CHECK; /* cut the 
 /* Compares file and table at open: takes over lines that were synced, appends what the file lacks.
  */
 int chain_heal(struct store *store, struct err *err) MUST_CHECK;
+
+/* journal_check.c: rows 1 to n_rows of the table, their chain, and the file's lines where there is
+ * a file. ERR_CORRUPT names the first that is wrong and what to do. */
+#define JOURNAL_CHECK_AT_ONCE 100000 /* rows of a program; more are left to store_check_journal */
+int journal_check(struct store *store, uint32_t program, int64_t n_rows, const char *path,
+                  struct err *err) MUST_CHECK;
 
 /* create.c: the parts of store_program_create, within a transaction; sp->no is not used. */
 int create_tables(struct store *store, const struct program *p, const struct store_program *sp,

@@ -339,6 +339,9 @@ static int rebuild_one(struct rebuilding *r, struct err *err)
         rc = rebuild_from_files(r, err);
     }
     if (rc == 0) {
+        rc = rebuild_check_noted(r, err);
+    }
+    if (rc == 0) {
         rc = mark_unverified(r, err);
     }
     if (rc == 0) {

@@ -3,8 +3,11 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "state/apparatus.h"
 #include "state/rebuild_internal.h"
+
+#define REPORT_MAX ((size_t)1 << 30)
 
 static const char *task_name(const struct rebuilding *r, uint32_t task, char *out, size_t size)
 {
@@ -165,6 +168,81 @@ static int set_records_open(struct rebuilding *r, struct err *err)
                    "UPDATE programs SET records_open=1 WHERE no=%u AND (unsealed OR unblinded)",
                    r->no);
     return sql_exec(r->store->db, sql, err);
+}
+
+/* ---- what was noted apart from the journal ---- */
+
+static int check_noted_head(struct rebuilding *r, struct err *err)
+{
+    struct heads heads;
+    bool same = true;
+    int rc = heads_read(r->store->dir, &heads, err);
+    const struct journal_head *h = rc == 0 ? heads_find(&heads, r->id) : NULL;
+    if (h != NULL && h->unverified) {
+        rebuild_note(r, "its history was found unverified before (" HEADS_FILE ")");
+    } else if (h != NULL) {
+        rc = heads_compare(r->store, r->no, h, &same, err);
+        if (rc == 0 && !same) {
+            rebuild_note(r,
+                         HEADS_FILE " has row %lld of its journal, which is not there: rows "
+                                    "were lost, cut off or replaced",
+                         (long long)h->rows);
+        }
+    }
+    heads_release(&heads);
+    return rc;
+}
+
+/* provenance.json was written after the row of the verdict, with the journal's head of then. */
+static int check_provenance(struct rebuilding *r, struct err *err)
+{
+    cJSON *o = NULL;
+    const cJSON *journal = NULL;
+    const char *hex = NULL;
+    struct journal_head h = {0};
+    struct err unread;
+    bool same = true;
+    int rc = 0;
+    char *path = path_join(r->folder, "report/provenance.json");
+    if (file_kind_at(path) == FILE_REGULAR && json_read_file(path, REPORT_MAX, &o, &unread) == 0 &&
+        json_get_object(o, "journal", &journal, &unread) == 0 &&
+        json_get_string(journal, "head", &hex, &unread) == 0 &&
+        json_get_int(journal, "rows", 1, JSON_INT_MAX, &h.rows, &unread) == 0 &&
+        digest_from_hex(hex, &h.head, &unread) == 0) {
+        rc = heads_compare(r->store, r->no, &h, &same, err);
+        if (rc == 0 && !same) {
+            rebuild_note(r,
+                         "report/provenance.json has row %lld of its journal, which is not "
+                         "there: rows were lost, cut off or replaced",
+                         (long long)h.rows);
+        }
+    }
+    cJSON_Delete(o);
+    free(path);
+    return rc;
+}
+
+/* verdict.json is written after the row that has its digest. */
+static int check_verdict(struct rebuilding *r, struct err *err)
+{
+    char sql[80];
+    int64_t has_verdict = 0;
+    char *path = path_join(r->folder, "report/verdict.json");
+    (void)snprintf(sql, sizeof(sql), "SELECT verdict FROM programs WHERE no=%u", r->no);
+    int rc = sql_int(r->store->db, sql, &has_verdict, err);
+    if (rc == 0 && has_verdict == 0 && file_kind_at(path) == FILE_REGULAR) {
+        rebuild_note(r, "report/verdict.json is there, but its journal has no verdict: rows were "
+                        "lost or cut off");
+    }
+    free(path);
+    return rc;
+}
+
+int rebuild_check_noted(struct rebuilding *r, struct err *err)
+{
+    int rc = check_noted_head(r, err);
+    rc = rc != 0 ? rc : check_provenance(r, err);
+    return rc != 0 ? rc : check_verdict(r, err);
 }
 
 int rebuild_from_files(struct rebuilding *r, struct err *err)

@@ -51,6 +51,10 @@ void rebuild_heal_amendments(const struct rebuilding *r);
  * transactions. */
 int rebuild_from_files(struct rebuilding *r, struct err *err) MUST_CHECK;
 
+/* What journal.heads, provenance.json and verdict.json know of rows that the journal lacks: noted,
+ * unverified. */
+int rebuild_check_noted(struct rebuilding *r, struct err *err) MUST_CHECK;
+
 /* rebuild_publish.c: how what was rebuilt replaces what is there, in two steps. First, once a
  * program is whole in the new database: its journal beside the old one, synced, where the two
  * differ. Then, once all are: journals and database take their places. An old journal that the new

@@ -87,6 +87,7 @@ static struct store *store_new(const char *dir, enum store_mode mode)
     struct store *store = xcalloc(1, sizeof(*store));
     store->dir = xstrdup(dir);
     store->lock_fd = -1;
+    store->heads_fd = -1;
     store->reader = mode == STORE_READER;
     store->io = (struct journal_io){file_write_all, sync_fd, ftruncate};
     return store;
@@ -200,7 +201,8 @@ int store_open(const char *state_dir, enum store_mode mode, struct store **out, 
     if (rc != 0 || mode == STORE_READER) {
         return rc;
     }
-    rc = chain_heal(*out, err);
+    rc = heads_open(*out, err);
+    rc = rc != 0 ? rc : chain_heal(*out, err);
     if (rc != 0) {
         store_close(*out);
         *out = NULL;
@@ -221,6 +223,7 @@ void store_close(struct store *store)
     }
     chain_forget_all(store);
     free(store->chains);
+    heads_close(store);
     (void)sqlite3_close(store->db);
     if (store->lock_fd >= 0) {
         (void)close(store->lock_fd);

@@ -125,7 +125,11 @@ static int check_folder(struct store *store, const char *id, bool knows_any, str
     folder[strlen(folder) - 1] = '\0'; /* the slash */
     int rc = is_known(store, id, &known, err);
     if (rc == 0 && !known && file_kind_at(folder) == FILE_FOLDER) {
-        switch (submission_standing(folder)) {
+        enum folder_standing standing = submission_standing(folder);
+        if (standing == FOLDER_ACCEPTED && heads_find(&store->heads, id) != NULL) {
+            standing = FOLDER_RAN; /* it took effect: the database was lost */
+        }
+        switch (standing) {
         case FOLDER_EMPTY: break;
         case FOLDER_UNFINISHED:
         case FOLDER_ACCEPTED: rc = undo(folder, err); break;

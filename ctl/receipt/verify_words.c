@@ -41,8 +41,9 @@ static void about_records(const struct verifying *v, cJSON *list)
                          "the plan allows ([pin] workers = \"record\").");
     }
     if (v->history.unverified) {
-        json_push_string(list, "UNVERIFIED HISTORY: the journal was made anew from the cells' "
-                               "files after the daemon's own was lost or broken.");
+        json_push_string(list,
+                         "UNVERIFIED HISTORY: the journal is not known to be whole: rows of it "
+                         "were lost, broken, or rebuilt from the cells' files.");
     }
     if (v->history.status.unblinded) {
         json_push_string(list, "That the plan's later steps were blind: the scores were opened "

@@ -165,7 +165,7 @@ void section_banner(struct doc *d, const struct report_model *m)
                    "UNVERIFIED HISTORY: %s. The verdict follows from the records as they lie on "
                    "disk; how they came about cannot be checked.",
                    m->provenance == NULL ? "there is no provenance.json beside the verdict"
-                                         : "the journal of this program is missing or short");
+                                         : "rows of the journal were missing, cut off or changed");
     }
     add_alarms(d, m);
     add_amended(d, m);

@@ -527,6 +527,45 @@ static void test_broken_twice(void **state)
     free(old[1]);
 }
 
+/* Rows that no file of a cell shows are cut off, and the database that had them is gone. */
+static void test_cut_and_database_gone(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    struct program_row paused = {.paused = 1};
+    struct state_row row = program_row_make(&f->w, ROW_PAUSED, paused);
+    char *heads = path_join(f->dir, "state/journal.heads");
+    char *database = path_join(f->dir, "state/preregd.db");
+    char *report = path_join(f->folder, "report");
+    must_commit(f, &row, 1);
+    store_close(f->store);
+    f->store = NULL;
+    cut_lines(f, 1);
+    assert_int_equal(unlink(database), 0);
+    for (unsigned i = 0; i < 2; i++) { /* and the next rebuild does not forget it */
+        rebuild(f);
+        assert_true(f->unverified);
+        assert_non_null(strstr(f->note, "journal.heads"));
+        assert_true(program_row(f).unverified_history);
+    }
+    store_close(f->store);
+    f->store = NULL;
+    assert_int_equal(unlink(heads), 0);
+    f->unverified = false;
+    rebuild(f);
+    assert_false(f->unverified); /* nothing is left that knows of it: docs/invariants.md, 1 */
+    store_close(f->store);
+    f->store = NULL;
+    assert_int_equal(dir_make(report, 0700, &err), 0);
+    write_text(report, "verdict.json", "{}", 0600);
+    rebuild(f);
+    assert_true(f->unverified);
+    assert_non_null(strstr(f->note, "verdict.json"));
+    free(report);
+    free(database);
+    free(heads);
+}
+
 static void test_while_serving(void **state)
 {
     struct fixture *f = *state;
@@ -542,10 +581,10 @@ int main(void)
 {
     faulty_vfs_install();
     const struct CMUnitTest tests[] = {
-        TEST(test_same_again),     TEST(test_database_gone),  TEST(test_journal_gone),
-        TEST(test_journal_short),  TEST(test_journal_broken), TEST(test_journal_foreign),
-        TEST(test_result_changed), TEST(test_while_serving),  TEST(test_failing_disk),
-        TEST(test_broken_twice),
+        TEST(test_same_again),     TEST(test_database_gone),         TEST(test_journal_gone),
+        TEST(test_journal_short),  TEST(test_journal_broken),        TEST(test_journal_foreign),
+        TEST(test_result_changed), TEST(test_while_serving),         TEST(test_failing_disk),
+        TEST(test_broken_twice),   TEST(test_cut_and_database_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -537,6 +537,81 @@ static void test_tampered_journal(void **state)
     free(forged);
 }
 
+/* A line in the middle: which it is, and the way that keeps the history. */
+static void test_one_line_differs(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    run_a_little(f);
+    char *before = dump(f->store, f->no);
+    char *text = journal_text(f);
+    char *path = scratch_path(f->dir, "journal.jsonl");
+    char *third = strchr(strchr(text, '\n') + 1, '\n') + 1;
+    char kept = third[10];
+    third[10] = kept == 'a' ? 'b' : 'a';
+    write_journal(f, text, strlen(text));
+    store_close(f->store);
+    f->store = NULL;
+    assert_int_equal(store_open(f->dir, STORE_OWNER, &f->store, &err), ERR_CORRUPT);
+    assert_non_null(strstr(err.msg, "journal.jsonl:3:"));
+    assert_non_null(strstr(err.msg, "mv journal.jsonl"));
+    assert_int_equal(unlink(path), 0);
+    open_store(f);
+    third[10] = kept;
+    char *healed = journal_text(f);
+    char *after = dump(f->store, f->no);
+    assert_string_equal(healed, text);
+    assert_string_equal(after, before);
+    assert_int_equal(store_check_journal(f->dir, f->no, 5, &err), 0);
+    free(after);
+    free(healed);
+    free(path);
+    free(text);
+    free(before);
+}
+
+/* The same change in file and database: the chain shows it. */
+static void test_row_changed_in_both(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    run_a_little(f);
+    char *text = journal_text(f);
+    char *at = strstr(text, "\"crash\"");
+    assert_non_null(at);
+    memcpy(at, "\"drift\"", 7);
+    write_journal(f, text, strlen(text));
+    assert_int_equal(sqlite3_exec(f->store->db,
+                                  "DROP TRIGGER journal_keeps; UPDATE journal SET "
+                                  "line=replace(line, '\"crash\"', '\"drift\"')",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    assert_int_equal(store_check_journal(f->dir, f->no, 5, &err), ERR_CORRUPT);
+    assert_non_null(strstr(err.msg, "does not follow"));
+    free(text);
+}
+
+/* A head noted apart that the journal lacks: unverified, for good. */
+static void test_head_is_missing(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    struct arena texts;
+    struct store_program p;
+    struct digest other = root_make("other");
+    run_a_little(f);
+    for (unsigned i = 0; i < 3; i++) {
+        if (i == 1) {
+            heads_note(f->store, SCRATCH_ID, 99, &other, false);
+        }
+        reopen(f);
+        arena_init(&texts);
+        assert_int_equal(store_program_find(f->store, "little", &texts, &p, &err), 0);
+        assert_int_equal(p.unverified_history, i > 0);
+        arena_release(&texts);
+    }
+}
+
 /* Cut off between the journal's first line and the commit: the program is unknown and can be
  * submitted again. */
 static void test_submission_cut_off(void **state)
@@ -545,8 +620,11 @@ static void test_submission_cut_off(void **state)
     struct err err = {0};
     struct digest root = root_make("root");
     char *path = path_join(f->dir, "preregd.db");
+    char *heads = path_join(f->dir, "journal.heads");
     store_close(f->store);
     assert_int_equal(unlink(path), 0);
+    assert_int_equal(unlink(heads), 0); /* written after the commit */
+    free(heads);
     open_store(f); /* removes it */
     char *folder = scratch_path(f->dir, "");
     assert_int_equal(file_kind_at(folder), FILE_ABSENT);
@@ -623,6 +701,9 @@ int main(void)
         TEST(test_lines_beyond_the_table),
         TEST(test_lines_lost_by_the_file),
         TEST(test_tampered_journal),
+        TEST(test_one_line_differs),
+        TEST(test_row_changed_in_both),
+        TEST(test_head_is_missing),
         TEST(test_submission_cut_off),
         TEST(test_submission_unfinished),
         cmocka_unit_test(test_network_file_system),
