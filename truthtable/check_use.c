@@ -220,6 +220,34 @@ static void warn_uncovered_inputs(const struct check_report *r, const struct rul
     evidence_release(&e);
 }
 
+static bool reads_interval(const struct cond *c)
+{
+    bool reads = c->kind == COND_CONTRAST && c->field >= FIELD_SE && c->field <= FIELD_BF10;
+    for (size_t i = 0; i < c->n_kids && !reads; i++) {
+        reads = reads_interval(c->kids[i]);
+    }
+    return reads;
+}
+
+/* The rule that leaves such an input open where the replicates agree. */
+static void note_intervals(const struct program *p, const struct rules *rules, struct diag *diag)
+{
+    for (size_t i = 0; i < p->n_table_inputs; i++) {
+        const struct input *in = &p->inputs[p->table_inputs[i]];
+        for (size_t l = 0; l < in->n_levels; l++) {
+            if (reads_interval(rules->inputs[p->table_inputs[i]][l])) {
+                diag_add(diag, DIAG_NOTE, in->levels[l].condition.place.line,
+                         in->levels[l].condition.place.column,
+                         "input %s rests on an interval over replicates, which is unknown where "
+                         "they agree exactly (no spread seen); of a proportion, item_low and "
+                         "item_high are over its items",
+                         in->name);
+                break;
+            }
+        }
+    }
+}
+
 void check_use(const struct check_report *r, const struct rules *rules, struct diag *diag)
 {
     const struct program *p = r->program;
@@ -236,6 +264,7 @@ void check_use(const struct check_report *r, const struct rules *rules, struct d
     check_factor_levels(&u, diag);
     check_input_levels(r, diag);
     warn_uncovered_inputs(r, rules, diag);
+    note_intervals(p, rules, diag);
     note_stages(p, rules, diag);
     note_data(p, diag);
     free(u.cells);

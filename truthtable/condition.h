@@ -68,6 +68,9 @@ enum contrast_field {
     FIELD_CI_LOW,
     FIELD_CI_HIGH,
     FIELD_BF10,
+    FIELD_ITEM_SE, /* proportions alone: what sampling items leaves open, and the 95 % interval */
+    FIELD_ITEM_LOW,
+    FIELD_ITEM_HIGH,
     /* pooled */
     FIELD_MIN,
     FIELD_MAX,

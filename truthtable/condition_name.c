@@ -15,6 +15,9 @@ static const char *const field_names[FIELD_NR] = {
     [FIELD_CI_LOW] = "ci_low",
     [FIELD_CI_HIGH] = "ci_high",
     [FIELD_BF10] = "bf10",
+    [FIELD_ITEM_SE] = "item_se",
+    [FIELD_ITEM_LOW] = "item_low",
+    [FIELD_ITEM_HIGH] = "item_high",
     [FIELD_MIN] = "min",
     [FIELD_MAX] = "max",
     [FIELD_MAX_ABS] = "max_abs",
@@ -95,6 +98,17 @@ static bool field_fits(enum contrast_field f, bool pooled)
     return pooled == (f >= FIELD_MIN);
 }
 
+/* Fields over items need a measure that is a proportion. */
+static struct cond *check_item_field(struct cond_parser *ps, struct cond *c, const struct token *t)
+{
+    const bool of_items = c->field >= FIELD_ITEM_SE && c->field <= FIELD_ITEM_HIGH;
+    if (!of_items || ps->program->measures[c->measure].has_chance) {
+        return c;
+    }
+    return cond_fail(ps, t->offset, "%s needs a proportion, and measure %s has no `chance`",
+                     field_names[c->field], ps->program->measures[c->measure].name);
+}
+
 static struct cond *parse_field(struct cond_parser *ps, struct cond *c)
 {
     struct token t;
@@ -110,7 +124,7 @@ static struct cond *parse_field(struct cond_parser *ps, struct cond *c)
         }
         if (token_equals(&t, field_names[f])) {
             c->field = (enum contrast_field)f;
-            return c;
+            return check_item_field(ps, c, &t);
         }
         known[n++] = field_names[f];
     }

@@ -11,6 +11,7 @@
 struct pairs {
     struct number *d; /* NULL: not computed yet */
     bool *excluded;
+    double scale; /* the largest |score| behind the differences that are points */
 };
 
 struct contrasting {
@@ -83,6 +84,25 @@ struct number level_mean(const struct evaluation *ev, size_t measure, size_t fac
     return sum_mean(&over_conditions, "no cell has the level");
 }
 
+/* Equal differences of counts differ by rounding alone, 0.9 - 0.8 from 0.8 - 0.7. */
+#define ROUNDING   1e-12
+#define NORMAL_975 1.959963984540054
+
+static const char no_spread[] = "no spread seen: the replicates' differences are equal";
+
+/* Whether differences between scores of at most |scale| differ by more than rounding. Replicates
+ * that agree are no evidence that the next one would. */
+static bool has_spread(const double *d, size_t n, double scale)
+{
+    double low = d[0];
+    double high = d[0];
+    for (size_t i = 1; i < n; i++) {
+        low = fmin(low, d[i]);
+        high = fmax(high, d[i]);
+    }
+    return high - low > ROUNDING * scale;
+}
+
 /* Notes the cells of a replicate that have no value, in room for two of each replicate. */
 static void pair_exclude(const struct evaluation *ev, const struct score *scores,
                          const size_t cells[2], struct condition_pair *out)
@@ -106,6 +126,7 @@ struct condition_pair evaluation_pair(const struct evaluation *ev, size_t measur
     struct condition_pair out = {0};
     double *d = xcalloc(l->n_replicates, sizeof(*d));
     bool points = true;
+    double scale = 0;
     struct sum sum = {0};
     for (size_t r = 0; r < l->n_replicates; r++) {
         const size_t cells[2] = {layout_cell(l, a, r), layout_cell(l, b, r)};
@@ -115,6 +136,7 @@ struct condition_pair evaluation_pair(const struct evaluation *ev, size_t measur
             struct number diff = number_sub(x->value, y->value);
             points = points && number_is_point(&diff);
             d[sum.n] = diff.lo;
+            scale = fmax(scale, fmax(fabs(x->value.lo), fabs(y->value.lo)));
             sum_add(&sum, diff);
         } else {
             pair_exclude(ev, scores, cells, &out);
@@ -122,8 +144,12 @@ struct condition_pair evaluation_pair(const struct evaluation *ev, size_t measur
     }
     out.mean = sum_mean(&sum, "no pair is left");
     out.n = sum.n;
-    out.se = points && sum.n > 1 ? number_point(stat_sd(d, sum.n) / sqrt((double)sum.n))
-                                 : number_unknown("fewer than two replicates with values");
+    if (!points || sum.n < 2) {
+        out.se = number_unknown("fewer than two replicates with values");
+    } else {
+        out.se = has_spread(d, sum.n, scale) ? number_point(stat_sd(d, sum.n) / sqrt((double)sum.n))
+                                             : number_unknown(no_spread);
+    }
     free(d);
     return out;
 }
@@ -166,6 +192,10 @@ static void pair_plain(struct contrasting *ct, size_t contrast, size_t measure, 
             out->d[i] = number_sub(scores[a].value, scores[b].value);
             out->excluded[i] = scores[a].excluded || scores[b].excluded;
             any = any || out->excluded[i];
+            if (number_is_point(&out->d[i])) {
+                out->scale =
+                    fmax(out->scale, fmax(fabs(scores[a].value.lo), fabs(scores[b].value.lo)));
+            }
             ct->marks[a] = scores[a].excluded;
             ct->marks[b] = scores[b].excluded;
         }
@@ -187,6 +217,7 @@ static void pair_difference(struct contrasting *ct, size_t contrast, size_t meas
     const struct pairs *of = pair_any(ct, k->of, measure);
     const struct pairs *minus = pair_any(ct, k->minus, measure);
     bool any = false;
+    out->scale = fmax(of->scale, minus->scale);
     for (size_t i = 0; i < l->contrasts[contrast].n_settings * l->n_replicates; i++) {
         out->d[i] = number_sub(of->d[i], minus->d[i]);
         out->excluded[i] = of->excluded[i] || minus->excluded[i];
@@ -247,10 +278,12 @@ static struct number bf10(const struct prior_sds *priors, struct number d, struc
 }
 
 /* sd, se and interval from the differences d_i of the replicates that are left. Without a mean, as
- * where a setting has no pair, what the other settings spread is the spread of something else. */
+ * where a setting has no pair, what the other settings spread is the spread of something else.
+ * scale: of the scores; NULL when some replicate is undetermined. */
 static void spread_fields(struct figure *f, const struct rules *rules, const double *d, size_t n,
-                          bool points)
+                          const double *scale)
 {
+    const bool points = scale != NULL;
     const struct number *mean = &f->fields[FIELD_MEAN];
     const char *why = points ? "one replicate has no spread" : "a replicate is undetermined";
     if (points && !mean->known) {
@@ -262,6 +295,13 @@ static void spread_fields(struct figure *f, const struct rules *rules, const dou
     if (n < 2 || !points || !mean->known) {
         return;
     }
+    if (!has_spread(d, n, *scale)) {
+        f->fields[FIELD_SD] = number_point(0);
+        for (size_t i = FIELD_SE; i <= FIELD_CI_HIGH; i++) {
+            f->fields[i] = number_unknown(no_spread);
+        }
+        return;
+    }
     double sd = stat_sd(d, n);
     double se = sd / sqrt((double)n);
     double t =
@@ -271,6 +311,73 @@ static void spread_fields(struct figure *f, const struct rules *rules, const dou
     f->fields[FIELD_SE] = number_point(se);
     f->fields[FIELD_CI_LOW] = number_sub(f->fields[FIELD_MEAN], half);
     f->fields[FIELD_CI_HIGH] = number_add(f->fields[FIELD_MEAN], half);
+}
+
+/* The least n of an arm's scores that are left; 0: one has none. */
+static int64_t arm_items(const struct evaluation *ev, size_t contrast, size_t measure, bool b)
+{
+    const struct layout *l = &ev->rules->layout;
+    const struct score *scores = scores_of(ev, measure);
+    int64_t least = 0;
+    for (size_t s = 0; s < l->contrasts[contrast].n_settings; s++) {
+        for (size_t r = 0; r < l->n_replicates; r++) {
+            const struct score *x = &scores[layout_pair_a(l, contrast, s, r)];
+            const struct score *y = &scores[layout_pair_b(l, contrast, s, r)];
+            const struct score *own = b ? y : x;
+            if (x->excluded || y->excluded) {
+                continue;
+            }
+            if (!own->has_n) {
+                return 0;
+            }
+            least = least == 0 || own->n < least ? own->n : least;
+        }
+    }
+    return least;
+}
+
+/* The variance of a contrast's mean from sampling items: p(1 - p)/n of each arm, p its mean. All
+ * cells of an arm answer the same items, so that replicates and settings do not make it less. */
+static struct number item_variance(const struct evaluation *ev, size_t contrast, size_t measure)
+{
+    const struct contrast *k = &ev->rules->program->contrasts[contrast];
+    if (k->is_difference) {
+        return number_add(item_variance(ev, k->of, measure), item_variance(ev, k->minus, measure));
+    }
+    struct number sum = number_point(0);
+    for (int b = 0; b < 2; b++) {
+        struct number mean = arm_mean(ev, contrast, measure, b == 1);
+        const int64_t n = arm_items(ev, contrast, measure, b == 1);
+        if (mean.known && !number_is_point(&mean)) {
+            return number_unknown("a score is known only as a bound");
+        }
+        if (mean.known && n == 0) {
+            return number_unknown("a record's number of items is not known");
+        }
+        struct number one = mean.known ? number_point(mean.lo * (1 - mean.lo) / (double)n) : mean;
+        sum = number_add(sum, one);
+    }
+    return sum;
+}
+
+/* Over items: the interval is the normal one. An arm that is always right or never shows no spread
+ * of its items either. */
+static void item_fields(const struct evaluation *ev, size_t contrast, size_t measure,
+                        struct figure *f)
+{
+    if (!ev->rules->program->measures[measure].has_chance) {
+        return;
+    }
+    const struct number mean = f->fields[FIELD_MEAN];
+    struct number variance = mean.known ? item_variance(ev, contrast, measure) : mean;
+    if (variance.known && !(variance.lo > 0)) {
+        variance = number_unknown("no spread seen: every item, or none, was right");
+    }
+    struct number se = variance.known ? number_point(sqrt(variance.lo)) : variance;
+    struct number half = number_mul(number_point(NORMAL_975), se);
+    f->fields[FIELD_ITEM_SE] = se;
+    f->fields[FIELD_ITEM_LOW] = number_sub(mean, half);
+    f->fields[FIELD_ITEM_HIGH] = number_add(mean, half);
 }
 
 static void setting_means(struct contrasting *ct, size_t contrast, const struct pairs *pairs,
@@ -321,7 +428,8 @@ static void figure_of_measure(struct contrasting *ct, size_t contrast, size_t me
         }
     }
     f->fields[FIELD_N] = number_point((double)n);
-    spread_fields(f, rules, d, n, points);
+    spread_fields(f, rules, d, n, points ? &pairs->scale : NULL);
+    item_fields(ct->ev, contrast, measure, f);
     f->fields[FIELD_BF10] =
         bf10(&rules->prior_sds[contrast], f->fields[FIELD_MEAN], f->fields[FIELD_SE]);
     free(d);

@@ -49,7 +49,7 @@ static bool all_proportions(const struct program *p)
 static bool is_magnitude(enum contrast_field f)
 {
     return f == FIELD_MAX_ABS || f == FIELD_MEAN_ABS || f == FIELD_SD || f == FIELD_SE ||
-           f == FIELD_N;
+           f == FIELD_ITEM_SE || f == FIELD_N;
 }
 
 static bool is_in_units(enum contrast_field f)
@@ -127,14 +127,16 @@ static void relate(struct prover *pr, size_t i, size_t k)
         enum contrast_field small;
         int by;
     } relations[] = {
-        {FIELD_MAX_ABS, FIELD_MEAN, 1},     {FIELD_MAX_ABS, FIELD_MEAN, -1},
-        {FIELD_MAX_ABS, FIELD_MEAN_ABS, 1}, {FIELD_MAX_ABS, FIELD_MAX, 1},
-        {FIELD_MAX_ABS, FIELD_MAX, -1},     {FIELD_MAX_ABS, FIELD_MIN, 1},
-        {FIELD_MAX_ABS, FIELD_MIN, -1},     {FIELD_MEAN_ABS, FIELD_MEAN, 1},
-        {FIELD_MEAN_ABS, FIELD_MEAN, -1},   {FIELD_MAX, FIELD_MEAN, 1},
-        {FIELD_MEAN, FIELD_MIN, 1},         {FIELD_MAX, FIELD_MIN, 1},
-        {FIELD_CI_HIGH, FIELD_MEAN, 1},     {FIELD_MEAN, FIELD_CI_LOW, 1},
-        {FIELD_CI_HIGH, FIELD_CI_LOW, 1},   {FIELD_SD, FIELD_SE, 1},
+        {FIELD_MAX_ABS, FIELD_MEAN, 1},       {FIELD_MAX_ABS, FIELD_MEAN, -1},
+        {FIELD_MAX_ABS, FIELD_MEAN_ABS, 1},   {FIELD_MAX_ABS, FIELD_MAX, 1},
+        {FIELD_MAX_ABS, FIELD_MAX, -1},       {FIELD_MAX_ABS, FIELD_MIN, 1},
+        {FIELD_MAX_ABS, FIELD_MIN, -1},       {FIELD_MEAN_ABS, FIELD_MEAN, 1},
+        {FIELD_MEAN_ABS, FIELD_MEAN, -1},     {FIELD_MAX, FIELD_MEAN, 1},
+        {FIELD_MEAN, FIELD_MIN, 1},           {FIELD_MAX, FIELD_MIN, 1},
+        {FIELD_CI_HIGH, FIELD_MEAN, 1},       {FIELD_MEAN, FIELD_CI_LOW, 1},
+        {FIELD_CI_HIGH, FIELD_CI_LOW, 1},     {FIELD_SD, FIELD_SE, 1},
+        {FIELD_ITEM_HIGH, FIELD_MEAN, 1},     {FIELD_MEAN, FIELD_ITEM_LOW, 1},
+        {FIELD_ITEM_HIGH, FIELD_ITEM_LOW, 1},
     };
     for (size_t r = 0; r < ARRAY_LEN(relations); r++) {
         if (pr->vars[i]->field == relations[r].large && pr->vars[k]->field == relations[r].small) {
@@ -221,8 +223,9 @@ static bool is_always_known(const struct prover *pr, const struct cond *c)
         return false;
     }
     if (c->measure != INDEX_NONE) {
-        return c->field != FIELD_BF10 &&
-               (c->field == FIELD_MEAN || c->field == FIELD_N || rules->layout.n_replicates > 1);
+        /* Without spread there is no interval, without n none over items. */
+        return c->field == FIELD_MEAN || c->field == FIELD_N ||
+               (c->field == FIELD_SD && rules->layout.n_replicates > 1);
     }
     if (rules->program->contrasts[c->index].over == OVER_CLEARED) {
         return pr->pooled_known;

@@ -96,6 +96,21 @@ static void put_fields(cJSON *o, const struct program *p, const struct figure *f
     }
 }
 
+/* What sampling items leaves open, of a proportion. */
+static void put_items(cJSON *o, const struct measure *m, const struct figure *f)
+{
+    const struct number *se = &f->fields[FIELD_ITEM_SE];
+    if (!m->has_chance) {
+        return;
+    }
+    for (int i = FIELD_ITEM_SE; i <= FIELD_ITEM_HIGH; i++) {
+        put_value(o, contrast_field_name((enum contrast_field)i), &f->fields[i]);
+    }
+    if (!se->known) {
+        json_put_string(o, "item_why", se->why);
+    }
+}
+
 static cJSON *measure_figure_json(const struct evaluation *ev, size_t contrast, size_t measure)
 {
     static const enum contrast_field fields[] = {FIELD_N,      FIELD_MEAN,    FIELD_SD,  FIELD_SE,
@@ -108,6 +123,7 @@ static cJSON *measure_figure_json(const struct evaluation *ev, size_t contrast, 
     json_put_string(o, "measure", p->measures[measure].name);
     json_put_bool(o, "counted", p->measures[measure].counted);
     put_fields(o, p, f, fields, sizeof(fields) / sizeof(fields[0]));
+    put_items(o, &p->measures[measure], f);
     for (size_t s = 0; s < cl->n_settings; s++) {
         cJSON *at = json_object();
         json_put_string(at, "setting", cl->names[s]);
@@ -173,6 +189,9 @@ static cJSON *pair_json(const struct evaluation *ev, size_t measure, size_t a, s
     json_put_string(o, "b", p->conditions[b].name);
     put_value(o, "difference", &pair.mean);
     put_value(o, "se", &pair.se);
+    if (!pair.se.known) {
+        json_put_string(o, "why", pair.mean.known ? pair.se.why : pair.mean.why);
+    }
     json_put_int(o, "n", (int64_t)pair.n);
     json_put(o, "excluded", excluded_json(p, pair.excluded, pair.n_excluded));
     return o;

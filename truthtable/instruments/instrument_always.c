@@ -309,7 +309,7 @@ static cJSON *by_replicates_json(const struct work *w, size_t k, size_t m)
                        : (double)NAN);
     json_put_number(o, "se", se);
     json_put_number(o, "n", n);
-    json_put_string(o, "why", !ok && why == NULL ? "the replicates agree to the last digit" : why);
+    json_put_string(o, "why", why);
     return o;
 }
 

@@ -165,6 +165,9 @@ static void add_measure_row(struct doc *d, const struct report_model *m, struct 
         row->cells[5].text = arena_printf(a, "[%s, %s]", figure_text(a, figure, "ci_low", decimals),
                                           figure_text(a, figure, "ci_high", decimals));
     }
+    if (member_number(figure, "sd") == 0) {
+        row->cells[5].text = "no spread seen";
+    }
     doc_datum(d, &row->cells[5], "low", member_number(figure, "ci_low"));
     doc_datum(d, &row->cells[5], "high", member_number(figure, "ci_high"));
     row->cells[6].text = favours(a, m, contrast, figure);

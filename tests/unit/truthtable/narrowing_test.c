@@ -50,7 +50,7 @@ static void number_text(struct rng *rng, struct strbuf *out)
 
 static void name_text(const struct shape *s, struct rng *rng, struct strbuf *out)
 {
-    static const char *const fields[] = {"mean", "ci_low", "ci_high", "se"};
+    static const char *const fields[] = {"mean", "ci_low", "item_high", "item_se"};
     static const char *const pooled[] = {"mean", "max_abs", "min", "sign"};
     size_t m = rng_below(rng, s->n_measures);
     switch (rng_below(rng, 4)) {
@@ -179,7 +179,7 @@ static void program_text(struct shape *s, struct rng *rng, struct strbuf *out)
     strbuf_adds(out, s->n_lr == 2 ? "l = \"$lr\"\n" : "");
     strbuf_adds(out, "[measure]\n");
     for (size_t m = 0; m < s->n_measures; m++) {
-        strbuf_addf(out, "m%zu = { metric = \"train.m%zu\", floor = %.17g }\n", m, m,
+        strbuf_addf(out, "m%zu = { metric = \"train.m%zu\", chance = 0.1, floor = %.17g }\n", m, m,
                     (double)(28 + rng_below(rng, 8)) / 64);
     }
     strbuf_addf(out, "[contrast]\nc = { between = { arch = [\"x\", \"y\"] }, over = \"%s\" }\n",
@@ -211,7 +211,9 @@ struct counts {
 static struct evidence_value random_value(struct rng *rng)
 {
     struct evidence_value v = {.state = VALUE_KNOWN,
-                               .value = (double)(28 + rng_below(rng, 8)) / 64};
+                               .value = (double)(28 + rng_below(rng, 8)) / 64,
+                               .has_n = rng_below(rng, 8) > 0,
+                               .n = 64};
     switch (rng_below(rng, 16)) {
     case 0: v.value = (double)NAN; break;
     case 1: v.state = VALUE_NULL; break;

@@ -581,6 +581,67 @@ static void test_budget_of_what_is_read(void **state)
     }
 }
 
+/* Replicates that agree, up to rounding, give no interval: what rests on one is open. Sampling
+ * items still leaves one. */
+static void test_no_spread(void **state)
+{
+    static const char *const fields[] = {"se", "ci_low", "ci_high", "bf10"};
+    struct scene s;
+    (void)state;
+    open_scene(&s, toml);
+    score_all(&s, INDEX_NONE);
+    judge(&s);
+    /* quiz: 0.3 everywhere; side: 0.45 - 0.5 everywhere; exam: 0.05, 0.06, 0.07. */
+    for (size_t m = 0; m < 2; m++) {
+        const cJSON *f = figure(&s, "arch", m == 0 ? "quiz" : "side");
+        near(member(f, "sd"), 0);
+        for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+            assert_true(cJSON_IsNull(member(f, fields[i])));
+        }
+        assert_string_equal(cJSON_GetStringValue(member(f, "why")),
+                            "no spread seen: the replicates' differences are equal");
+    }
+    const double se = sqrt(0.45 * 0.55 / 100 + 0.5 * 0.5 / 100);
+    const cJSON *f = figure(&s, "arch", "side");
+    near(member(f, "item_se"), se);
+    near(member(f, "item_low"), -0.05 - 1.959963984540054 * se);
+    near(member(f, "item_high"), -0.05 + 1.959963984540054 * se);
+    /* A difference of contrasts adds the variances of both. */
+    near(member(figure(&s, "shift", "side"), "item_se"), sqrt(2) * se);
+    assert_true(cJSON_IsNumber(member(figure(&s, "arch", "exam"), "se")));
+    /* The pairs of conditions alike. */
+    const cJSON *pair = NULL;
+    cJSON_ArrayForEach(pair, member(member(verdict_json(&s.v), "pairs"), "list"))
+    {
+        if (strcmp(cJSON_GetStringValue(member(pair, "measure")), "quiz") == 0) {
+            assert_true(cJSON_IsNull(member(pair, "se")));
+            assert_non_null(cJSON_GetStringValue(member(pair, "why")));
+        }
+    }
+    close_scene(&s);
+}
+
+/* 0.9 - 0.8 and 0.8 - 0.7 differ in the last bit. */
+static void test_no_spread_but_rounding(void **state)
+{
+    struct scene s;
+    (void)state;
+    open_scene(&s, toml);
+    for (size_t c = 0; c < 12; c++) {
+        fixture_score(&s.e, c, "exam", (double)(6 + c % 3 + (c >= 6 ? 1 : 0)) / 10, 100);
+        fixture_score(&s.e, c, "quiz", c >= 6 ? 1 : 0, 100);
+    }
+    judge(&s);
+    assert_true(cJSON_IsNull(member(figure(&s, "arch", "exam"), "ci_low")));
+    near(member(figure(&s, "arch", "exam"), "sd"), 0);
+    /* Always right against never right: no spread of items either. */
+    const cJSON *f = figure(&s, "arch", "quiz");
+    assert_true(cJSON_IsNull(member(f, "item_se")));
+    assert_string_equal(cJSON_GetStringValue(member(f, "item_why")),
+                        "no spread seen: every item, or none, was right");
+    close_scene(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -597,6 +658,8 @@ int main(void)
         cmocka_unit_test(test_pending),
         cmocka_unit_test(test_excluded_fails),
         cmocka_unit_test(test_item_counts_without_end),
+        cmocka_unit_test(test_no_spread),
+        cmocka_unit_test(test_no_spread_but_rounding),
         cmocka_unit_test(test_arm_mean_is_exact),
         cmocka_unit_test(test_budget_of_what_is_read),
     };
