@@ -22,9 +22,16 @@ int run_report(const char *folder, struct err *err)
         .argv = argv, .timeout_ms = REPORT_TIMEOUT_MS, .max_out_bytes = (size_t)1 << 20};
     struct proc_result result;
     rc = proc_run(&spec, &result, err);
-    if (rc == 0 && result.code != 0) {
-        rc = err_set(err, ERR_OTHER, "prereg-report ended with code %d: %.180s", result.code,
-                     result.err.len > 0 ? result.err.buf : "it says nothing");
+    while (rc == 0 && result.err.len > 0 && result.err.buf[result.err.len - 1] == '\n') {
+        result.err.buf[--result.err.len] = '\0';
+    }
+    const char *words = rc == 0 && result.err.len > 0 ? result.err.buf : "it says nothing";
+    if (rc == 0 && result.signal != 0) {
+        rc = err_set(err, ERR_OTHER, "prereg-report was ended by signal %d: %.180s", result.signal,
+                     words);
+    } else if (rc == 0 && result.code != 0) {
+        rc =
+            err_set(err, ERR_OTHER, "prereg-report ended with code %d: %.180s", result.code, words);
     }
     proc_result_release(&result);
     free(program);

@@ -373,7 +373,15 @@ static void status_verdict(struct strbuf *sb, const struct term *t, const cJSON 
     strbuf_adds(sb, "verdict: ");
     out_styled(sb, t, STYLE_BOLD, answer_text(verdict, "outcome", word));
     strbuf_addf(sb, "  (%s)\n", answer_text(verdict, "path", "?"));
-    strbuf_addf(sb, "report:  %s\n", answer_text(summary, "report", "is being written"));
+    const char *why = answer_text(summary, "report_why", NULL);
+    if (why == NULL) {
+        strbuf_addf(sb, "report:  %s\n", answer_text(summary, "report", "is being written"));
+    } else {
+        strbuf_addf(sb,
+                    "report:  %s. The verdict stands; the daemon tries again, "
+                    "`preregctl report %s` does so at once\n",
+                    why, answer_text(summary, "id", ""));
+    }
 }
 
 /* What it is beside what was locked, and what came before and after it. */

@@ -3,24 +3,32 @@
  *
  *   verdict at hand? ──no──► computed again, and must be the digest that was journalled
  *        └─yes─► both files written off the loop ──► prereg-report ──► REPORTED
+ *                                                         └─fails──► again after AGAIN_MS
  *
- * The verdict stands once its files are written: a report that fails is logged, can be made again
- * with `preregctl report`, and holds nothing up.
+ * The verdict stands once its files are written: after TRIES_FIRST failures REPORTED is journalled
+ * with the reason, so that nobody waits for a report that does not come. prereg-report is tried
+ * again all the same, also after a restart; `status` says why, `preregctl report` runs it at once.
  */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "daemon/provenance.h"
 #include "daemon/verdict_job.h"
 
 #define REPORT_LIMIT_MS ((uint64_t)10 * 60 * 1000)
-#define AGAIN_MS        5000
+#define TRIES_FIRST     3
+#define LOG_WORDS_MAX   200
+
+/* Before the next try; the last for all that follow. */
+static const uint64_t AGAIN_MS[] = {1000, 5000, 30000, 120000, 600000};
 
 struct report_job {
     struct job job;
@@ -37,15 +45,67 @@ struct report_process {
     struct shell *shell;
     struct hosted *hosted;
     unsigned n_open;
+    bool late; /* killed for that */
     uv_process_t process;
     uv_timer_t limit;
 };
 
-static void say_reported(struct shell *sh, struct hosted *h)
+/* why: the verdict's files alone are there; or NULL. */
+static void say_reported(struct shell *sh, struct hosted *h, const char *why)
 {
-    struct core_event ev = {.kind = CORE_REPORTED, .program = h->no};
+    struct core_event ev = {.kind = CORE_REPORTED, .program = h->no, .text = why};
     h->report_running = false;
     pump_post(sh->pump, &ev);
+}
+
+/* ---- again, later ---- */
+
+struct later {
+    struct shell *shell;
+    struct hosted *hosted;
+    void (*act)(struct shell *sh, struct hosted *h);
+    uv_timer_t timer;
+};
+
+static void on_later_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+static void close_later(struct hosted *h)
+{
+    struct later *l = h->report_later;
+    if (l != NULL) {
+        h->report_later = NULL;
+        uv_close((uv_handle_t *)&l->timer, on_later_closed);
+    }
+}
+
+static void on_later(uv_timer_t *timer)
+{
+    const struct later l = *(struct later *)timer->data;
+    close_later(l.hosted);
+    if (!l.shell->stopping) {
+        l.act(l.shell, l.hosted);
+    }
+}
+
+static void act_later(struct shell *sh, struct hosted *h, uint64_t ms,
+                      void (*act)(struct shell *sh, struct hosted *h))
+{
+    struct later *l = xcalloc(1, sizeof(*l));
+    *l = (struct later){.shell = sh, .hosted = h, .act = act};
+    close_later(h);
+    h->report_later = l;
+    (void)uv_timer_init(&sh->loop, &l->timer);
+    l->timer.data = l;
+    (void)uv_timer_start(&l->timer, on_later, ms, 0);
+}
+
+static uint64_t span_after(unsigned n_failed)
+{
+    const size_t last = ARRAY_LEN(AGAIN_MS) - 1;
+    return AGAIN_MS[n_failed == 0 ? 0 : n_failed - 1 < last ? n_failed - 1 : last];
 }
 
 /* ---- prereg-report ---- */
@@ -61,6 +121,7 @@ static void on_report_closed(uv_handle_t *handle)
 void shell_close_report(struct hosted *h)
 {
     struct report_process *r = h->report;
+    close_later(h);
     if (r != NULL) {
         h->report = NULL;
         uv_close((uv_handle_t *)&r->process, on_report_closed);
@@ -68,21 +129,81 @@ void shell_close_report(struct hosted *h)
     }
 }
 
+/* The last line of report.log; empty when there is none. */
+static void last_words(const struct hosted *h, char out[LOG_WORDS_MAX])
+{
+    char tail[LOG_WORDS_MAX];
+    char *path = path_join(h->folder, "report.log");
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    const off_t end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+    const off_t from = end > (off_t)sizeof(tail) ? end - (off_t)sizeof(tail) : 0;
+    ssize_t n = fd < 0 ? 0 : pread(fd, tail, sizeof(tail) - 1, from);
+    n = n < 0 ? 0 : n;
+    while (n > 0 && tail[n - 1] == '\n') {
+        n--;
+    }
+    tail[n] = '\0';
+    const char *line = strrchr(tail, '\n');
+    (void)snprintf(out, LOG_WORDS_MAX, "%s", line == NULL ? tail : line + 1);
+    text_make_utf8(out);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    free(path);
+}
+
+static void run_again(struct shell *sh, struct hosted *h);
+
+static void report_failed(struct shell *sh, struct hosted *h, const char *how)
+{
+    char words[LOG_WORDS_MAX];
+    char when[64];
+    const uint64_t ms = span_after(++h->report_failures);
+    last_words(h, words);
+    free(h->report_why);
+    h->report_why = xasprintf("prereg-report %s%s%s", how, words[0] == '\0' ? "" : ": ", words);
+    h->version++;
+    log_error("%s: %s; tried again in %s", h->id, h->report_why,
+              clock_span_text((int64_t)ms, when, sizeof(when)));
+    if (h->report_failures == TRIES_FIRST) {
+        char *text = xasprintf("verdict.json and provenance.json alone: %s", h->report_why);
+        say_reported(sh, h, text);
+        free(text);
+    }
+    act_later(sh, h, ms, run_again);
+}
+
 static void on_report_exit(uv_process_t *process, int64_t code, int sig)
 {
     struct report_process *r = process->data;
-    shell_close_report(r->hosted);
-    r->hosted->report_ready = code == 0 && sig == 0;
-    if (!r->hosted->report_ready) {
-        log_error("%s: prereg-report ended with code %lld, signal %d; see report.log",
-                  r->hosted->id, (long long)code, sig);
+    struct shell *sh = r->shell;
+    struct hosted *h = r->hosted;
+    const bool late = r->late;
+    shell_close_report(h);
+    h->report_ready = code == 0 && sig == 0;
+    if (!h->report_ready) {
+        char how[80];
+        (void)snprintf(how, sizeof(how),
+                       late       ? "was ended after %d minutes"
+                       : sig != 0 ? "was ended by signal %d"
+                                  : "ended with code %d",
+                       late       ? (int)(REPORT_LIMIT_MS / 60000)
+                       : sig != 0 ? sig
+                                  : (int)code);
+        report_failed(sh, h, how);
+        return;
     }
-    say_reported(r->shell, r->hosted);
+    free(h->report_why);
+    h->report_why = NULL;
+    h->report_failures = 0;
+    h->version++;
+    say_reported(sh, h, NULL);
 }
 
 static void on_report_limit(uv_timer_t *timer)
 {
     struct report_process *r = timer->data;
+    r->late = true;
     (void)uv_process_kill(&r->process, SIGKILL);
 }
 
@@ -124,13 +245,59 @@ static void run_report(struct shell *sh, struct hosted *h)
     if (rc == 0) {
         (void)uv_timer_start(&r->limit, on_report_limit, REPORT_LIMIT_MS, 0);
     } else {
-        log_error("%s: start %s: %s", h->id, program, uv_strerror(rc));
+        char how[160];
+        (void)snprintf(how, sizeof(how), "cannot be started: %s", uv_strerror(rc));
         shell_close_report(h);
-        say_reported(sh, h);
+        report_failed(sh, h, how);
     }
     free(log_path);
     free(program);
     strbuf_release(&own);
+}
+
+/* `preregctl report` may have written it meanwhile. */
+static void run_again(struct shell *sh, struct hosted *h)
+{
+    if (shell_has_report(h)) {
+        h->report_ready = true;
+        free(h->report_why);
+        h->report_why = NULL;
+        h->version++;
+        say_reported(sh, h, NULL);
+    } else {
+        run_report(sh, h);
+    }
+}
+
+static struct timespec changed_at(const struct hosted *h, const char *name, bool *there)
+{
+    struct stat st = {0};
+    char *path = xasprintf("%s/report/%s", h->folder, name);
+    *there = stat(path, &st) == 0 && S_ISREG(st.st_mode);
+    free(path);
+    return st.st_mtim;
+}
+
+/* prereg-report writes SHA256SUMS last. */
+bool shell_has_report(const struct hosted *h)
+{
+    bool there[2];
+    const struct timespec sums = changed_at(h, "SHA256SUMS", &there[0]);
+    const struct timespec verdict = changed_at(h, "verdict.json", &there[1]);
+    return there[0] && there[1] &&
+           (sums.tv_sec > verdict.tv_sec ||
+            (sums.tv_sec == verdict.tv_sec && sums.tv_nsec >= verdict.tv_nsec));
+}
+
+/* After a restart: a verdict that is reported, and no report of it. */
+void shell_mend_report(struct shell *sh, struct hosted *h)
+{
+    h->report_ready = shell_has_report(h);
+    if (h->status.reported && !h->report_ready && h->report_later == NULL && h->report == NULL) {
+        h->report_failures = TRIES_FIRST; /* its row is in the journal */
+        h->report_why = xstrdup("the report is missing, or older than its verdict");
+        act_later(sh, h, AGAIN_MS[0], run_again);
+    }
 }
 
 /* ---- the two files ---- */
@@ -157,37 +324,6 @@ static void on_write_work(struct job *job)
 
 static void write_files(struct shell *sh, struct hosted *h);
 
-struct later {
-    struct shell *shell;
-    uint32_t program;
-    uv_timer_t timer;
-};
-
-static void on_later_closed(uv_handle_t *handle)
-{
-    free(handle->data);
-}
-
-static void on_later(uv_timer_t *timer)
-{
-    struct later *l = timer->data;
-    if (!l->shell->stopping) {
-        write_files(l->shell, shell_program(l->shell, l->program));
-    }
-    uv_close((uv_handle_t *)timer, on_later_closed);
-}
-
-/* A full disk, say: the verdict is in the journal, its file comes when it can. */
-static void write_later(struct shell *sh, uint32_t program)
-{
-    struct later *l = xcalloc(1, sizeof(*l));
-    l->shell = sh;
-    l->program = program;
-    (void)uv_timer_init(&sh->loop, &l->timer);
-    l->timer.data = l;
-    (void)uv_timer_start(&l->timer, on_later, AGAIN_MS, 0);
-}
-
 static void on_written(struct job *job)
 {
     struct report_job *j = (struct report_job *)job;
@@ -196,7 +332,8 @@ static void on_written(struct job *job)
         run_report(sh, j->hosted);
     } else if (!sh->stopping) {
         log_error("%s: %s", j->hosted->id, j->err.msg);
-        write_later(sh, j->hosted->no);
+        /* a full disk, say: the verdict is in the journal, its file comes when it can */
+        act_later(sh, j->hosted, AGAIN_MS[1], write_files);
     }
     provenance_release(&j->provenance);
     bundle_unref(j->bundle);

@@ -255,6 +255,7 @@ void hosted_free(struct hosted *h)
     }
     free(h->clock_why);
     free(h->refused_why);
+    free(h->report_why);
     hosted_forget_checks(h);
     free(h->tasks);
     free(h->times);

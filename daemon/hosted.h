@@ -106,6 +106,9 @@ struct hosted {
     bool looked_at;        /* a job looks whether what was missing is there */
     bool report_ready;     /* prereg-report has ended well */
     bool report_running;
+    unsigned report_failures;      /* of prereg-report in a row */
+    char *report_why;              /* of the last of them; or NULL */
+    struct later *report_later;    /* of act_report.c, before the next try; or NULL */
     struct report_process *report; /* of act_report.c, while prereg-report runs */
     uint64_t version;              /* counts changes, for subscribers */
 };

@@ -165,14 +165,6 @@ static int load_bundle(struct hosted *h, const struct store_program *row, struct
     return rc;
 }
 
-static bool has_report(const struct hosted *h)
-{
-    char *path = path_join(h->folder, "report/report.html");
-    bool there = file_kind_at(path) == FILE_REGULAR;
-    free(path);
-    return there;
-}
-
 /* verdict.json may have been lost or changed since: it follows from the store, and is then written
  * again. */
 static bool verdict_is_there(const struct hosted *h, const struct program_row *status)
@@ -252,9 +244,12 @@ static int load_one(struct shell *sh, const struct store_program *stored, struct
         log_warn("%s: verdict.json is gone or changed: it is written again", row->id);
         copy.status.reported = false;
     }
-    h->report_ready = has_report(h);
     rc = shell_add_program(sh, h, row, err);
-    return rc != 0 ? rc : check_journal(sh, shell_program(sh, row->no), err);
+    if (rc == 0) {
+        shell_mend_report(sh, h);
+        rc = check_journal(sh, h, err);
+    }
+    return rc;
 }
 
 static void note_unloaded(struct shell *sh, const struct store_program *row, const struct err *why)

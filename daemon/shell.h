@@ -78,7 +78,11 @@ void shell_compute_verdict(struct shell *sh, uint32_t program);       /* act_ver
 void shell_write_report(struct shell *sh, uint32_t program);          /* act_report.c */
 /* Stopping does not wait for prereg-report, which goes on. */
 void shell_close_report(struct hosted *h); /* act_report.c */
-void shell_watch_disk(struct shell *sh);   /* disk.c; looks for what may have been mended, too */
+/* Whether a whole report lies there that is no older than its verdict. */
+bool shell_has_report(const struct hosted *h); /* act_report.c */
+/* Has prereg-report run where a program that is reported has no report. */
+void shell_mend_report(struct shell *sh, struct hosted *h); /* act_report.c */
+void shell_watch_disk(struct shell *sh); /* disk.c; looks for what may have been mended, too */
 void shell_look_for_mend(struct shell *sh, struct hosted *h); /* mend.c */
 
 #endif

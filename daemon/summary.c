@@ -364,7 +364,9 @@ cJSON *summary_json(const struct shell *sh, const struct hosted *h)
     json_put(o, "not_running", not_running_json(sh, h));
     json_put(o, "verdict", verdict_json(h));
     char *report = path_join(h->folder, "report/report.html");
-    json_put_string(o, "report", h->report_ready ? report : NULL);
+    const bool has_report = h->report_ready || (h->status.reported && shell_has_report(h));
+    json_put_string(o, "report", has_report ? report : NULL);
+    json_put_string(o, "report_why", has_report ? NULL : h->report_why);
     free(report);
     return o;
 }

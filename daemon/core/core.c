@@ -129,13 +129,13 @@ static void on_verdict(struct core *c, struct program *p, const struct core_even
     (void)emit_program_row(c, p, ROW_VERDICT, ev->text);
 }
 
-static void on_reported(struct core *c, struct program *p)
+static void on_reported(struct core *c, struct program *p, const struct core_event *ev)
 {
     if (!p->report_asked || p->status.reported) {
         return;
     }
     p->status.reported = true;
-    (void)emit_program_row(c, p, ROW_REPORTED, NULL);
+    (void)emit_program_row(c, p, ROW_REPORTED, ev->text);
 }
 
 static void on_records(struct core *c, struct program *p)
@@ -170,7 +170,7 @@ static void on_program(struct core *c, struct program *p, const struct core_even
     case CORE_RECORDS_OPENED: on_records(c, p); break;
     case CORE_VERDICT_COMPUTED:
     case CORE_VERDICT_FAILED: on_verdict(c, p, ev); break;
-    case CORE_REPORTED: on_reported(c, p); break;
+    case CORE_REPORTED: on_reported(c, p, ev); break;
     case CORE_PROGRAM_ADDED:
     case CORE_ALL_ADDED:
     case CORE_TIMER:

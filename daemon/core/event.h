@@ -106,7 +106,8 @@ enum core_event_kind {
     CORE_VERDICT_COMPUTED, /* .verdict */
     CORE_VERDICT_FAILED,   /* .text; asked for again on CORE_RESUME, CORE_MENDED and after a restart
                             */
-    CORE_REPORTED,         /* verdict.json, provenance.json and the report are written */
+    CORE_REPORTED, /* verdict.json and provenance.json are written, and the report; text: not the
+                      report */
     CORE_EVENT_NR
 };
 

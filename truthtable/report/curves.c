@@ -1,13 +1,24 @@
+/* Reads the curves of a task from the events of its attempts, line by line, and thins them while it
+ * reads: the time grows as the bytes do, the memory does not. Called once for every task by
+ * report_model.c. */
+#include <errno.h>
+#include <fcntl.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
-#include "base/json.h"
+#include "base/json_pull.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "truthtable/report/report_model.h"
 
-#define EVENTS_BYTES_MAX   ((size_t)1 << 30)
-#define CURVES_PER_TASK    ((size_t)64) /* names beyond these are not kept */
+#define EVENTS_BYTES_MAX   ((int64_t)16 << 30) /* what follows in a file is not read */
+#define CHUNK_BYTES        ((size_t)1 << 20)
+#define LINE_MAX_BYTES     ((size_t)64 << 10) /* longer lines hold no point */
+#define POINTS_MAX         ((size_t)2048)     /* of a curve; a drawing shows a few hundred */
+#define CURVES_PER_TASK    ((size_t)64)       /* names beyond these are not kept */
 #define ATTEMPT_PREFIX     "attempt-"
 #define ATTEMPT_PREFIX_LEN (sizeof(ATTEMPT_PREFIX) - 1)
 
@@ -38,13 +49,34 @@ static struct curve *curve_find(struct curve_set *set, struct arena *a, size_t f
     return c;
 }
 
-/* A resumed attempt does over what lay after its checkpoint: its points replace those at its steps
- * and after. */
-static void curve_add(struct curve *c, double x, double y)
+static double bucket_of(const struct curve *c, double x)
 {
-    while (c->n > 0 && c->xs[c->n - 1] >= x) {
-        c->n--;
+    return c->width > 0 ? floor(x / c->width) : x;
+}
+
+/* Doubles the steps that share a point until half of the room is free. Widths are powers of two, so
+ * that curves with the same steps keep the same of them, and one with more of them a part. */
+static void curve_thin(struct curve *c)
+{
+    const double range = c->xs[c->n - 1] - c->xs[0];
+    const double first = exp2(floor(log2(range / (double)POINTS_MAX)));
+    double width = c->width > 0 ? c->width * 2 : fmax(first, DBL_MIN);
+    while (c->n > POINTS_MAX / 2) {
+        size_t n = 0;
+        c->width = width;
+        for (size_t i = 0; i < c->n; i++) {
+            if (n == 0 || bucket_of(c, c->xs[i]) != bucket_of(c, c->xs[n - 1])) {
+                c->xs[n] = c->xs[i];
+                c->ys[n++] = c->ys[i];
+            }
+        }
+        c->n = n;
+        width *= 2;
     }
+}
+
+static void curve_push(struct curve *c, double x, double y)
+{
     if (c->n == c->cap) {
         c->cap = c->cap == 0 ? 64 : c->cap * 2;
         c->xs = xreallocarray(c->xs, c->cap, sizeof(*c->xs));
@@ -55,47 +87,147 @@ static void curve_add(struct curve *c, double x, double y)
     c->n++;
 }
 
+/* A resumed attempt repeats what lay after its checkpoint: its points replace those at its steps
+ * and after. */
+static void curve_add(struct curve *c, double x, double y)
+{
+    while (c->n > 0 && c->xs[c->n - 1] >= x) {
+        c->n--;
+    }
+    c->last_x = x;
+    c->last_y = y;
+    if (c->n == 0 || bucket_of(c, x) != bucket_of(c, c->xs[c->n - 1])) {
+        curve_push(c, x, y);
+    }
+    if (c->n > POINTS_MAX) {
+        curve_thin(c);
+    }
+}
+
+/* Where a curve ends is shown, whatever was thinned. */
+static void curve_end(struct curve *c)
+{
+    if (c->xs[c->n - 1] < c->last_x) {
+        curve_push(c, c->last_x, c->last_y);
+    }
+}
+
+/* ---- events ---- */
+
+struct point {
+    char name[128]; /* longer ones are cut */
+    bool is_point;
+    double x;
+    double y;
+};
+
+static int take_member(struct json_pull *p, struct point *out, struct err *err)
+{
+    enum json_token token = JSON_END;
+    char key[8] = "";
+    if (p->string.len < sizeof(key)) {
+        memcpy(key, p->string.buf, p->string.len + 1);
+    }
+    int rc = json_pull_next(p, &token, err);
+    if (rc == 0 && token == JSON_NUMBER && strcmp(key, "step") == 0) {
+        out->x = p->number;
+    } else if (rc == 0 && token == JSON_NUMBER && strcmp(key, "value") == 0) {
+        out->y = p->number;
+    } else if (rc == 0 && token == JSON_STRING && strcmp(key, "type") == 0) {
+        out->is_point = strcmp(p->string.buf, "point") == 0;
+    } else if (rc == 0 && token == JSON_STRING && strcmp(key, "name") == 0) {
+        (void)snprintf(out->name, sizeof(out->name), "%s", p->string.buf);
+    } else if (rc == 0) {
+        rc = json_pull_skip(p, token, err);
+    }
+    return rc;
+}
+
+/* Whether the line is a point; it is not built as a tree, for there may be millions. */
+static bool parse_point(const char *line, size_t len, struct point *out)
+{
+    struct json_pull p;
+    struct err ignored;
+    enum json_token token = JSON_END;
+    *out = (struct point){.x = (double)NAN, .y = (double)NAN};
+    json_pull_init(&p, line, len, false);
+    int rc = json_pull_next(&p, &token, &ignored);
+    bool whole = rc == 0 && token == JSON_OBJECT;
+    while (whole) {
+        rc = json_pull_next(&p, &token, &ignored);
+        if (rc == 0 && token == JSON_OBJECT_END) {
+            break;
+        }
+        whole = rc == 0 && take_member(&p, out, &ignored) == 0;
+    }
+    whole = whole && json_pull_next(&p, &token, &ignored) == 0;
+    json_pull_release(&p);
+    text_make_utf8(out->name);
+    return whole && out->is_point && out->name[0] != '\0' && isfinite(out->x) && isfinite(out->y);
+}
+
 static void take_line(struct curve_set *set, struct arena *a, size_t from, const char *line,
                       size_t len)
 {
-    struct err ignored = {0};
-    cJSON *event = NULL;
-    if (memmem(line, len, "\"point\"", 7) == NULL || json_parse(line, len, &event, &ignored) != 0) {
+    struct point point;
+    if (memmem(line, len, "\"point\"", 7) == NULL || !parse_point(line, len, &point)) {
         return;
     }
-    const char *type = member_text(event, "type");
-    const char *name = member_text(event, "name");
-    double x = member_number(event, "step");
-    double y = member_number(event, "value");
-    if (type != NULL && strcmp(type, "point") == 0 && name != NULL && isfinite(x) && isfinite(y)) {
-        struct curve *c = curve_find(set, a, from, name);
-        if (c != NULL) {
-            curve_add(c, x, y);
-        }
+    struct curve *c = curve_find(set, a, from, point.name);
+    if (c != NULL) {
+        curve_add(c, point.x, point.y);
     }
-    cJSON_Delete(event);
 }
 
-/* A torn last line is dropped, as the daemon drops it. */
+/* The whole lines of buf; what is left of it is moved to its start, and is empty while the rest of
+ * a line that is too long is passed over. */
+static void take_lines(struct curve_set *set, struct arena *a, size_t from, struct strbuf *buf,
+                       bool *skipping)
+{
+    char *line = buf->buf;
+    const char *end = buf->buf + buf->len;
+    for (char *stop; (stop = memchr(line, '\n', (size_t)(end - line))) != NULL; line = stop + 1) {
+        if (!*skipping) {
+            take_line(set, a, from, line, (size_t)(stop - line));
+        }
+        *skipping = false;
+    }
+    size_t left = (size_t)(end - line);
+    if (left > LINE_MAX_BYTES) {
+        *skipping = true;
+        left = 0;
+    }
+    memmove(buf->buf, line, left);
+    buf->len = left;
+}
+
+/* In memory of a chunk and a line. A torn last line is dropped, as the daemon drops it. */
 static void read_events(struct curve_set *set, struct arena *a, size_t from, const char *path)
 {
-    struct strbuf text = STRBUF_INIT;
-    struct err ignored = {0};
-    if (file_kind_at(path) != FILE_ABSENT &&
-        file_read(path, EVENTS_BYTES_MAX, &text, &ignored) != 0) {
-        set->n_unread++;
+    struct strbuf buf = STRBUF_INIT;
+    bool skipping = false;
+    int64_t total = 0;
+    if (file_kind_at(path) == FILE_ABSENT) {
+        return;
     }
-    const char *line = text.buf;
-    const char *end = text.buf + text.len;
-    while (line < end) {
-        const char *stop = memchr(line, '\n', (size_t)(end - line));
-        if (stop == NULL) {
-            break;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    ssize_t n = fd < 0 ? -1 : 1;
+    while (n > 0 && total < EVENTS_BYTES_MAX) {
+        strbuf_reserve(&buf, CHUNK_BYTES);
+        n = read(fd, buf.buf + buf.len, CHUNK_BYTES);
+        if (n > 0) {
+            buf.len += (size_t)n;
+            total += n;
+            take_lines(set, a, from, &buf, &skipping);
+        } else if (n < 0 && errno == EINTR) {
+            n = 1;
         }
-        take_line(set, a, from, line, (size_t)(stop - line));
-        line = stop + 1;
     }
-    strbuf_release(&text);
+    set->n_unread += n != 0 ? 1 : 0; /* not read to its end */
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    strbuf_release(&buf);
 }
 
 /* The name of the attempt folder that result.json points into, or NULL: the daemon links
@@ -142,6 +274,7 @@ void curves_read_task(struct curve_set *set, struct arena *a, const char *task_f
         free(attempt);
     }
     for (size_t i = from; i < set->n; i++) {
+        curve_end(&set->curves[i]);
         set->curves[i].cell = cell;
         set->curves[i].stage = stage;
     }

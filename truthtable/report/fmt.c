@@ -29,12 +29,19 @@ static const char *with_sign(struct arena *a, double v, const char *digits, bool
     return always ? arena_printf(a, "+%s", digits) : digits;
 }
 
+/* A value of more than 15 digits before the point has an exponent. */
+static const char *fixed_digits(struct arena *a, double v, int decimals)
+{
+    return fabs(v) < 1e15 ? arena_printf(a, "%.*f", decimals, fabs(v))
+                          : arena_printf(a, "%.4e", fabs(v));
+}
+
 const char *fmt_fixed(struct arena *a, double v, int decimals)
 {
     if (!isfinite(v)) {
         return FMT_NONE;
     }
-    return with_sign(a, v, arena_printf(a, "%.*f", decimals, fabs(v)), false);
+    return with_sign(a, v, fixed_digits(a, v, decimals), false);
 }
 
 const char *fmt_signed(struct arena *a, double v, int decimals)
@@ -42,7 +49,7 @@ const char *fmt_signed(struct arena *a, double v, int decimals)
     if (!isfinite(v)) {
         return FMT_NONE;
     }
-    return with_sign(a, v, arena_printf(a, "%.*f", decimals, fabs(v)), true);
+    return with_sign(a, v, fixed_digits(a, v, decimals), true);
 }
 
 static void drop_trailing_zeros(char *digits)

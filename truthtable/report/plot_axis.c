@@ -12,9 +12,19 @@ struct axis axis_empty(void)
     return (struct axis){.low = (double)INFINITY, .high = -(double)INFINITY, .step = 1};
 }
 
+/* Ranges of values beyond +-VALUE_MAX and below RANGE_MIN would not be numbers. */
+#define VALUE_MAX 1e300
+#define RANGE_MIN 1e-300
+
+static double within_reach(double v)
+{
+    return fmax(fmin(v, VALUE_MAX), -VALUE_MAX);
+}
+
 void axis_see(struct axis *x, double v)
 {
     if (isfinite(v)) {
+        v = within_reach(v);
         x->low = fmin(x->low, v);
         x->high = fmax(x->high, v);
     }
@@ -37,7 +47,7 @@ void axis_fit(struct axis *x, double margin, double at_low, double at_high, int 
         x->high = 1;
     }
     double range = x->high - x->low;
-    if (!(range > 1e-9 * fmax(fabs(x->low), fabs(x->high)))) {
+    if (!(range > fmax(1e-9 * fmax(fabs(x->low), fabs(x->high)), RANGE_MIN))) {
         range = fmax(fabs(x->low) * 0.1, 1e-6);
         x->low -= range / 2;
         x->high += range / 2;
@@ -53,7 +63,7 @@ void axis_fit(struct axis *x, double margin, double at_low, double at_high, int 
 
 double axis_place(const struct axis *x, double v)
 {
-    double t = (v - x->low) / (x->high - x->low);
+    double t = (within_reach(v) - x->low) / (x->high - x->low);
     return x->at_low + t * (x->at_high - x->at_low);
 }
 

@@ -29,10 +29,13 @@ struct curve { /* one quantity over the steps of one task, attempts joined */
     size_t cell;
     size_t stage;
     const char *name;
-    double *xs; /* strictly increasing */
+    double *xs; /* strictly increasing; thinned, the last one kept */
     double *ys;
     size_t n;
     size_t cap;
+    double width;  /* of steps that share a point; 0: none do */
+    double last_x; /* while it is read: the newest point, kept or not */
+    double last_y;
 };
 
 struct curve_set {

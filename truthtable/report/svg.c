@@ -6,10 +6,13 @@
 
 #include "truthtable/report/escape.h"
 
+#define PLACE_MAX 1e6 /* far outside every drawing: what lies beyond is drawn there */
+
+/* Places come from measured values, of which nothing is known but that they are numbers. */
 static void add_number(struct strbuf *out, double v)
 {
     char text[64];
-    assert(isfinite(v) && fabs(v) < 1e9);
+    v = isnan(v) ? 0 : fmax(fmin(v, PLACE_MAX), -PLACE_MAX);
     int len = snprintf(text, sizeof(text), "%.2f", v);
     while (text[len - 1] == '0') {
         len--;
