@@ -41,9 +41,10 @@ static int choose_cells(const struct program *p, const char *named, size_t **cel
 
 /* ---- the answer ---- */
 
-/* Over all cells, by the mean of those that were tried: null where a stage of them is unknown. */
+/* Over all cells, by the mean of those that were tried: null where a stage of them is unknown, and
+ * for what is beyond `most`. */
 static void put_total(cJSON *answer, const struct program *p, const cJSON *rows, const char *key,
-                      const char *as)
+                      double most)
 {
     double sum = 0;
     bool known = true;
@@ -63,10 +64,10 @@ static void put_total(cJSON *answer, const struct program *p, const cJSON *rows,
         known = known && n > 0;
         sum += n > 0 ? of_stage / (double)n * (double)p->n_cells : 0;
     }
-    if (known) {
-        json_put_number(answer, as, sum);
+    if (known && sum <= most) {
+        json_put_number(answer, key, sum);
     } else {
-        json_put_null(answer, as);
+        json_put_null(answer, key);
     }
 }
 
@@ -86,8 +87,8 @@ static cJSON *answer_of(const struct program *p, const struct try_spec *spec, co
     json_put_int(answer, "cells", (int64_t)p->n_cells);
     json_put_int(answer, "tasks", (int64_t)program_n_tasks(p));
     json_put(answer, "tried", json_copy(rows));
-    put_total(answer, p, rows, "whole_seconds", "whole_seconds");
-    put_total(answer, p, rows, "whole_disk_bytes", "whole_disk_bytes");
+    put_total(answer, p, rows, "whole_seconds", TRY_SECONDS_MAX);
+    put_total(answer, p, rows, "whole_disk_bytes", JSON_INT_MAX);
     return answer;
 }
 

@@ -17,7 +17,6 @@
 
 #define RESULT_BYTES_MAX ((size_t)16 << 20)
 #define UNMEASURABLE     69 /* the worker protocol's */
-#define SECONDS_MAX      (10 * 365.25 * 86400)
 #define DEPTH_MAX        64
 
 struct trying {
@@ -182,8 +181,8 @@ static void put_costs(cJSON *row, const struct rerun_ended *ended, const char *f
     }
     double times = times_more(result, &inner);
     double disk = bytes_below(folder, 0);
-    put_bounded(row, "seconds", ended->seconds, SECONDS_MAX);
-    put_bounded(row, "whole_seconds", ended->seconds + inner * (times - 1), SECONDS_MAX);
+    put_bounded(row, "seconds", ended->seconds, TRY_SECONDS_MAX);
+    put_bounded(row, "whole_seconds", ended->seconds + inner * (times - 1), TRY_SECONDS_MAX);
     put_bounded(row, "peak_bytes", ended->peak_bytes, JSON_INT_MAX);
     put_bounded(row, "disk_bytes", disk, JSON_INT_MAX);
     put_bounded(row, "whole_disk_bytes", disk + bytes_of_items(result, folder) * (times - 1),

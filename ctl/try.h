@@ -15,6 +15,8 @@
 #include "prereg/lock.h"
 #include "prereg/program.h"
 
+#define TRY_SECONDS_MAX (10 * 365.25 * 86400) /* longer is not known */
+
 struct try_spec {
     const size_t *cells;
     size_t n_cells;

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -15,6 +16,8 @@
 #include "prereg/describe_answer.h"
 #include "prereg/object.h"
 #include "prereg/task.h"
+
+#define COPY_BYTES_MAX ((off_t)256 << 20)
 
 struct asking {
     const struct program *p;
@@ -86,20 +89,26 @@ static void list_release(struct text_list *list)
 }
 
 /* A copy under its digest's name, made once: a run finds no neighbours of a worker either. Where
- * files of the temporary folder cannot be executed (mounted noexec), the file itself. */
+ * files of the temporary folder cannot be executed (mounted noexec), where there is no room, and
+ * for what is larger than a program (a file of data in a command), the file itself. */
 static int copy_of(struct asking *a, const char *path, char **out, struct err *err)
 {
     const cJSON *known = json_member(a->copies, path);
     if (known == NULL) {
         struct digest digest;
         char hex[DIGEST_HEX_SIZE];
-        int rc = object_store(a->folder, path, &digest, err);
-        if (rc != 0) {
+        struct stat st;
+        bool small = stat(path, &st) == 0 && st.st_size <= COPY_BYTES_MAX;
+        int rc = small ? object_store(a->folder, path, &digest, err) : ERR_NO_SPACE;
+        if (rc != 0 && rc != ERR_NO_SPACE) {
             return rc;
         }
-        digest_hex(&digest, hex);
-        char *copy = object_path(a->folder, hex);
-        json_put_string(a->copies, path, access(copy, X_OK) == 0 ? copy : path);
+        char *copy = NULL;
+        if (rc == 0) {
+            digest_hex(&digest, hex);
+            copy = object_path(a->folder, hex);
+        }
+        json_put_string(a->copies, path, copy != NULL && access(copy, X_OK) == 0 ? copy : path);
         free(copy);
         known = json_member(a->copies, path);
     }
