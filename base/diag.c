@@ -9,6 +9,9 @@
 void diag_init(struct diag *d, const char *file)
 {
     *d = (struct diag){.file = file == NULL ? NULL : xstrdup(file)};
+    if (d->file != NULL) {
+        text_make_line(d->file); /* for people alone */
+    }
 }
 
 void diag_release(struct diag *d)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 
 static struct {
     int fd;
@@ -63,6 +64,10 @@ void log_write(enum log_level level, const char *fmt, ...)
     if (len > sizeof(line) - 2) {
         len = sizeof(line) - 2;
     }
+    line[len] = '\0';
+    text_make_line(
+        line); /* a terminal may show it, and a line of a stranger's is no line of ours */
+    len = strlen(line);
     line[len] = '\n';
     /* One write, so that lines of two processes never mix; a log that cannot be written is not
      * worth dying for. */

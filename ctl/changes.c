@@ -1,6 +1,7 @@
 #include "ctl/changes.h"
 
 #include "base/json.h"
+#include "base/show.h"
 #include "base/strbuf.h"
 #include "ctl/ask.h"
 #include "ctl/out.h"
@@ -22,7 +23,7 @@ static void print_line(const char *line, FILE *to)
 {
     struct strbuf shown = STRBUF_INIT;
     out_line(&shown, line);
-    (void)fprintf(to, "  %s\n", shown.buf);
+    show_printf(to, "  %s\n", shown.buf);
     strbuf_release(&shown);
 }
 

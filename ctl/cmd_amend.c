@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/show.h"
 #include "ctl/ask.h"
 #include "ctl/changes.h"
 #include "ctl/out.h"
@@ -90,10 +91,10 @@ static void say_signer(const cJSON *answer)
     const char *key = answer_text(answer, "signed_by", NULL);
     const char *note = answer_text(answer, "note", NULL);
     if (key != NULL) {
-        printf("signed by %s (%s)\n", answer_text(answer, "principal", "a key"), key);
+        show_printf(stdout, "signed by %s (%s)\n", answer_text(answer, "principal", "a key"), key);
     }
     if (note != NULL) {
-        printf("%s\n", note);
+        show_printf(stdout, "%s\n", note);
     }
 }
 
@@ -115,8 +116,9 @@ static int commit(const struct ctl_options *o, const cJSON *prepared, struct err
         json_put(answer, "amendment", json_copy(amendment));
         rc = out_json(answer, err);
     } else if (rc == 0) {
-        printf("%s: amendment %lld took effect, head %s\n", answer_text(answer, "program", "?"),
-               (long long)answer_int(answer, "number", 0), answer_text(answer, "head", "?"));
+        show_printf(stdout, "%s: amendment %lld took effect, head %s\n",
+                    answer_text(answer, "program", "?"), (long long)answer_int(answer, "number", 0),
+                    answer_text(answer, "head", "?"));
         say_signer(answer);
     }
     cJSON_Delete(amendment);
@@ -136,9 +138,10 @@ static bool needs_key(const cJSON *prepared)
 
 static void say_dry_run(const struct ctl_options *o, const cJSON *prepared)
 {
-    printf("as of now %s; all of it may be amended%s\nnothing was amended (--dry-run)\n",
-           level_words(prepared),
-           needs_key(prepared) && o->key == NULL ? ", with a signature (--key FILE)" : "");
+    show_printf(stdout,
+                "as of now %s; all of it may be amended%s\nnothing was amended (--dry-run)\n",
+                level_words(prepared),
+                needs_key(prepared) && o->key == NULL ? ", with a signature (--key FILE)" : "");
 }
 
 /* What the level does not allow, each by name. With --json the answer itself says it: one object,
@@ -154,8 +157,8 @@ static int say_refused(const struct ctl_options *o, const cJSON *prepared, enum 
     }
     cJSON_ArrayForEach(r, refused)
     {
-        (void)fprintf(stderr, "%s (%s): %s\n", answer_text(r, "path", "?"),
-                      answer_text(r, "section", "?"), answer_text(r, "why", "?"));
+        show_printf(stderr, "%s (%s): %s\n", answer_text(r, "path", "?"),
+                    answer_text(r, "section", "?"), answer_text(r, "why", "?"));
     }
     return err_set(err, ERR_REFUSED,
                    "not amended: %d of %d changes are refused (%s), so none is made",

@@ -2,17 +2,19 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/show.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
 
 static void say(const cJSON *answer)
 {
     long long n = (long long)answer_int(answer, "tasks", 0);
-    printf("%s: ", answer_text(answer, "program", "?"));
+    show_printf(stdout, "%s: ", answer_text(answer, "program", "?"));
     if (n == 0) {
-        printf("nothing to cancel: every task of it has ended\n");
+        show_printf(stdout, "nothing to cancel: every task of it has ended\n");
     } else {
-        printf("%lld task%s cancelled; the report will say so\n", n, n == 1 ? "" : "s");
+        show_printf(stdout, "%lld task%s cancelled; the report will say so\n", n,
+                    n == 1 ? "" : "s");
     }
 }
 

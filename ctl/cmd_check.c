@@ -1,6 +1,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "base/show.h"
 #include "ctl/check_text.h"
 #include "ctl/ctl.h"
 #include "ctl/load.h"
@@ -127,8 +128,8 @@ int cmd_check(const struct ctl_options *o, enum exit_code *code, struct err *err
         int lock_rc = say(o, &proof);
         *code = rc == 0 && lock_rc != 0 ? err_exit_code(lock_rc) : *code;
         if (rc != 0) {
-            (void)fprintf(stderr, "preregctl check: %zu error%s\n", proof.diag.n_errors,
-                          proof.diag.n_errors == 1 ? "" : "s");
+            show_printf(stderr, "preregctl check: %zu error%s\n", proof.diag.n_errors,
+                        proof.diag.n_errors == 1 ? "" : "s");
         }
         rc = 0;
     }

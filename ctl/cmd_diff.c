@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/show.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "ctl/changes.h"
@@ -182,11 +183,11 @@ static void say_amendment(const cJSON *a)
 {
     const char *level = answer_text(a, "level", "?");
     const char *key = answer_text(json_member(a, "signature"), "fingerprint", NULL);
-    printf("\namendment %lld, %s: %s\n  head %s\n  %s%s\n  reason: %s\n",
-           (long long)answer_int(a, "number", 0), answer_text(a, "time", "?"),
-           access_level_words(access_level_from_name(level)), answer_text(a, "head", "?"),
-           key == NULL ? "not signed" : "signed by the key ", key == NULL ? "" : key,
-           answer_text(a, "reason", "?"));
+    show_printf(stdout, "\namendment %lld, %s: %s\n  head %s\n  %s%s\n  reason: %s\n",
+                (long long)answer_int(a, "number", 0), answer_text(a, "time", "?"),
+                access_level_words(access_level_from_name(level)), answer_text(a, "head", "?"),
+                key == NULL ? "not signed" : "signed by the key ", key == NULL ? "" : key,
+                answer_text(a, "reason", "?"));
     changes_print(json_member(a, "changes"), stdout);
     changes_print_known(a, stdout);
 }
@@ -194,20 +195,24 @@ static void say_amendment(const cJSON *a)
 static void say_file(const struct diff *d)
 {
     if (d->as_locked) {
-        printf("\n%s is the program as it was locked: it has none of the amendments\n", d->file);
+        show_printf(stdout, "\n%s is the program as it was locked: it has none of the amendments\n",
+                    d->file);
     } else if (d->changes->child != NULL) {
-        printf("\nin %s, neither locked nor amended:\n", d->file);
+        show_printf(stdout, "\nin %s, neither locked nor amended:\n", d->file);
         changes_print(d->changes, stdout);
-        printf("%s\n",
-               d->folder != NULL
-                   ? "`preregctl amend` with --reason asks for that (--dry-run: whether it may)"
-                   : "`preregctl lock --replace` locks it so");
+        show_printf(
+            stdout, "%s\n",
+            d->folder != NULL
+                ? "`preregctl amend` with --reason asks for that (--dry-run: whether it may)"
+                : "`preregctl lock --replace` locks it so");
     } else {
-        printf("\n%s is the program %s\n", d->file,
-               d->lock->n_amendments > 0 ? "as it was amended" : "as it was locked");
+        show_printf(stdout, "\n%s is the program %s\n", d->file,
+                    d->lock->n_amendments > 0 ? "as it was amended" : "as it was locked");
     }
     if (d->other_run) {
-        printf("its [run] is not the one that was submitted: `preregd submit` takes it over\n");
+        show_printf(
+            stdout,
+            "its [run] is not the one that was submitted: `preregd submit` takes it over\n");
     }
 }
 
@@ -215,15 +220,15 @@ static void say_text(const struct diff *d)
 {
     const cJSON *a;
     size_t n = d->lock->n_amendments;
-    printf("%s: ", d->id != NULL ? d->id : "not submitted here");
+    show_printf(stdout, "%s: ", d->id != NULL ? d->id : "not submitted here");
     if (n == 0) {
-        printf("no amendments\n");
+        show_printf(stdout, "no amendments\n");
     } else {
-        printf("%zu amendment%s\n", n, n == 1 ? "" : "s");
+        show_printf(stdout, "%zu amendment%s\n", n, n == 1 ? "" : "s");
     }
-    printf("root %s\nhead %s\n", d->lock->root, d->lock->head);
+    show_printf(stdout, "root %s\nhead %s\n", d->lock->root, d->lock->head);
     if (supersedes_of(d->lock) != NULL) {
-        printf("supersedes %s\n", supersedes_of(d->lock));
+        show_printf(stdout, "supersedes %s\n", supersedes_of(d->lock));
     }
     cJSON_ArrayForEach(a, d->lock->amendments)
     {

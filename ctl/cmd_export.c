@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/show.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
@@ -55,7 +56,8 @@ int cmd_export(const struct ctl_options *o, enum exit_code *code, struct err *er
         rc = out_json(answer, err);
         cJSON_Delete(answer);
     } else if (rc == 0) {
-        printf("%s\n%s\nSHA-256 of SHA256SUMS: %s\n", made.folder, made.tar, made.sums);
+        show_printf(stdout, "%s\n%s\nSHA-256 of SHA256SUMS: %s\n", made.folder, made.tar,
+                    made.sums);
     }
     export_made_release(&made);
     free(folder);

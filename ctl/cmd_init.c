@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/show.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "base/xalloc.h"
@@ -34,7 +35,7 @@ static void print_list(void)
         const char *line = (const char *)t->text + strlen("# ");
         const char *end = memchr(line, '\n', t->len - strlen("# "));
         assert(end != NULL);
-        printf("%-16s %.*s\n", t->name, (int)(end - line), line);
+        show_printf(stdout, "%-16s %.*s\n", t->name, (int)(end - line), line);
     }
 }
 
@@ -101,13 +102,14 @@ static void print_next(const char *path, const char *folder)
         add_shell_word(&cd, folder);
         strbuf_addf(&cd, "\n");
     }
-    printf("%s is written. Next:\n"
-           "%s"
-           "  prereg-data demo --seed 1 --out data\n"
-           "  preregctl check grid.toml\n"
-           "  preregctl lock grid.toml\n"
-           "  preregd submit grid.toml --wait\n",
-           path, cd.len > 0 ? cd.buf : "");
+    show_printf(stdout,
+                "%s is written. Next:\n"
+                "%s"
+                "  prereg-data demo --seed 1 --out data\n"
+                "  preregctl check grid.toml\n"
+                "  preregctl lock grid.toml\n"
+                "  preregd submit grid.toml --wait\n",
+                path, cd.len > 0 ? cd.buf : "");
     strbuf_release(&cd);
 }
 

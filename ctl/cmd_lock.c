@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/show.h"
 #include "base/xalloc.h"
 #include "ctl/ctl.h"
 #include "ctl/lock_text.h"
@@ -44,7 +45,7 @@ static int build(const struct ctl_options *o, const struct proof *proof,
     cJSON_Delete(summary);
     if (rc == 0) {
         lock_set_git(*out, git_state(p->folder, own, &note));
-        (void)fputs(note.buf, stderr);
+        show_printf(stderr, "%s", note.buf);
     }
     if (rc == 0 && o->key != NULL) {
         rc = signature_allowed_signers(o->allowed_signers, &allowed, err);

@@ -8,6 +8,8 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/show.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
@@ -47,6 +49,13 @@ static ssize_t read_at(int fd, char *buffer, size_t len, off_t offset)
     return n;
 }
 
+/* How much may be shown now: the first bytes of a character wait for its rest. */
+static size_t whole_text(const char *text, size_t n)
+{
+    size_t whole = text_whole_chars(text, n);
+    return whole > 0 ? whole : n;
+}
+
 /* Prints the end of a log and remembers how far it went. A log that is not there yet is empty. */
 static int print_tail(struct log_file *log, int64_t n_lines, struct err *err)
 {
@@ -61,7 +70,8 @@ static int print_tail(struct log_file *log, int64_t n_lines, struct err *err)
     ssize_t n = read_at(fd, text, (size_t)(size - from), from);
     if (n > 0) {
         size_t start = tail_start(text, (size_t)n, n_lines);
-        (void)fwrite(text + start, 1, (size_t)n - start, stdout);
+        n = (ssize_t)whole_text(text, (size_t)n);
+        show_text(stdout, text + start, (size_t)n - start, false);
         log->offset = from + n;
     }
     free(text);
@@ -78,7 +88,8 @@ static void print_new(struct log_file *log)
     char buffer[65536];
     ssize_t n;
     while ((n = read_at(fd, buffer, sizeof(buffer), log->offset)) > 0) {
-        (void)fwrite(buffer, 1, (size_t)n, stdout);
+        n = (ssize_t)whole_text(buffer, (size_t)n);
+        show_text(stdout, buffer, (size_t)n, false);
         log->offset += n;
     }
     (void)close(fd);
@@ -142,11 +153,12 @@ static int print_attempt(const struct ctl_options *o, const cJSON *attempt, stru
 {
     struct log_file logs[2] = {{answer_text(attempt, "stderr", ""), 0},
                                {answer_text(attempt, "stdout", ""), 0}};
-    printf("attempt %lld%s  %s\n", (long long)answer_int(attempt, "no", 0),
-           answer_bool(attempt, "live") ? " (running)" : "", answer_text(attempt, "folder", "?"));
+    show_printf(stdout, "attempt %lld%s  %s\n", (long long)answer_int(attempt, "no", 0),
+                answer_bool(attempt, "live") ? " (running)" : "",
+                answer_text(attempt, "folder", "?"));
     int rc = 0;
     for (size_t i = 0; i < 2 && rc == 0; i++) {
-        printf("── %s\n", i == 0 ? "stderr.log" : "stdout.log");
+        show_printf(stdout, "── %s\n", i == 0 ? "stderr.log" : "stdout.log");
         rc = print_tail(&logs[i], o->lines, err);
     }
     if (rc == 0 && o->follow && answer_bool(attempt, "live")) {

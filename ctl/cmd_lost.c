@@ -2,13 +2,16 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "base/show.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
 
 static void say(const cJSON *answer)
 {
-    printf("%s: %s is given up as lost: its measures are undetermined, and the report says so\n",
-           answer_text(answer, "program", "?"), answer_text(answer, "task", "?"));
+    show_printf(
+        stdout,
+        "%s: %s is given up as lost: its measures are undetermined, and the report says so\n",
+        answer_text(answer, "program", "?"), answer_text(answer, "task", "?"));
 }
 
 int cmd_lost(const struct ctl_options *o, enum exit_code *code, struct err *err)

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/show.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
@@ -71,7 +72,7 @@ int cmd_report(const struct ctl_options *o, enum exit_code *code, struct err *er
         rc = out_json(answer, err);
         cJSON_Delete(answer);
     } else if (rc == 0) {
-        printf("%s\n", html);
+        show_printf(stdout, "%s\n", html);
     }
     free(html);
     free(verdict);

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/show.h"
 #include "base/text.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
@@ -15,7 +16,7 @@
 /* A long training says at least where it is. */
 static void say_begins(const char *stage)
 {
-    (void)fprintf(stderr, "preregctl: %s runs again\n", stage);
+    show_printf(stderr, "preregctl: %s runs again\n", stage);
 }
 
 static size_t count_same(const cJSON *list)

@@ -1,12 +1,13 @@
 #include <stdio.h>
 
+#include "base/show.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
 
 static void say(const cJSON *answer)
 {
-    printf("%s: %s: going on\n", answer_text(answer, "program", "?"),
-           answer_text(answer, "state", "?"));
+    show_printf(stdout, "%s: %s: going on\n", answer_text(answer, "program", "?"),
+                answer_text(answer, "state", "?"));
 }
 
 int cmd_resume(const struct ctl_options *o, enum exit_code *code, struct err *err)

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/show.h"
 #include "ctl/ctl.h"
 #include "ctl/out.h"
 #include "ctl/receipt/export.h"
@@ -33,7 +34,7 @@ int cmd_sign(const struct ctl_options *o, enum exit_code *code, struct err *err)
         rc = out_json(answer, err);
         cJSON_Delete(answer);
     } else if (rc == 0) {
-        printf("%s\n", path);
+        show_printf(stdout, "%s\n", path);
     }
     free(path);
     free(folder);

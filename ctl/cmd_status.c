@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/show.h"
 #include "ctl/ask.h"
 #include "ctl/cells.h"
 #include "ctl/ctl.h"
@@ -136,7 +137,11 @@ static int show(const struct ctl_options *o, const struct term *t, const cJSON *
         draw_lines(t, answer, &now);
     }
     if (rc == 0 && (t->is_terminal || strcmp(now.buf, before->buf) != 0)) {
-        out_text(&now);
+        if (o->json) {
+            out_data(&now);
+        } else {
+            out_text(&now);
+        }
         rc = out_flush(err);
     }
     strbuf_release(before);

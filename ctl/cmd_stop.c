@@ -1,13 +1,14 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "base/show.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
 
 static void say(const cJSON *answer)
 {
-    printf("preregd is stopping; %lld attempts were running\n",
-           (long long)answer_int(answer, "attempts", 0));
+    show_printf(stdout, "preregd is stopping; %lld attempts were running\n",
+                (long long)answer_int(answer, "attempts", 0));
 }
 
 int cmd_stop(const struct ctl_options *o, enum exit_code *code, struct err *err)

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/show.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
@@ -18,7 +19,7 @@
 
 static void say_begins(const char *cell, const char *stage)
 {
-    (void)fprintf(stderr, "preregctl: trying %s/%s\n", cell, stage);
+    show_printf(stderr, "preregctl: trying %s/%s\n", cell, stage);
 }
 
 static int choose_cells(const struct program *p, const char *named, size_t **cells, size_t *n,

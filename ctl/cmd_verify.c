@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/show.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
@@ -139,7 +140,7 @@ int cmd_verify(const struct ctl_options *o, enum exit_code *code, struct err *er
     rc = rc == 0 ? verify_at(o, folder != NULL ? folder : path, &taken, code, err) : rc;
     struct err ignored;
     if (folder != NULL && dir_remove(folder, &ignored) != 0) {
-        (void)fprintf(stderr, "preregctl: %s is left behind\n", folder);
+        show_printf(stderr, "preregctl: %s is left behind\n", folder);
     }
     free(folder);
     return rc;

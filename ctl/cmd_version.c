@@ -1,6 +1,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "base/show.h"
 #include "ctl/ctl.h"
 #include "ctl/out.h"
 
@@ -8,7 +9,7 @@ int cmd_version(const struct ctl_options *o, enum exit_code *code, struct err *e
 {
     *code = EXIT_OK;
     if (!o->json) {
-        printf("preregctl %s\n", PREREGD_VERSION);
+        show_printf(stdout, "preregctl %s\n", PREREGD_VERSION);
         return 0;
     }
     cJSON *answer = json_object();

@@ -7,6 +7,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/show.h"
 #include "base/xalloc.h"
 #include "ctl/out.h"
 #include "prereg/imported.h"
@@ -42,20 +43,23 @@ static const char *fingerprint_of(const struct lock *lock)
 static void print_git(const struct lock *lock)
 {
     if (lock->git != NULL) {
-        printf("git commit %s, the tree was %s\n", json_member(lock->git, "commit")->valuestring,
-               cJSON_IsTrue(json_member(lock->git, "clean")) ? "clean" : "not clean");
+        show_printf(stdout, "git commit %s, the tree was %s\n",
+                    json_member(lock->git, "commit")->valuestring,
+                    cJSON_IsTrue(json_member(lock->git, "clean")) ? "clean" : "not clean");
     }
 }
 
 static void print_request(const struct lock_paths *paths)
 {
-    printf("%s is the time-stamp request. Send it to an authority you trust, and put its answer "
-           "beside it:\n"
-           "  curl -sS -H 'Content-Type: application/timestamp-query' --data-binary @%s \\\n"
-           "       -o %s URL-OF-THE-AUTHORITY\n"
-           "  preregctl lock --verify --ca CERTIFICATES.pem %.*s\n",
-           paths->tsq, paths->tsq, paths->tsr, (int)(strlen(paths->lock) - strlen(".lock")),
-           paths->lock);
+    show_printf(
+        stdout,
+        "%s is the time-stamp request. Send it to an authority you trust, and put its answer "
+        "beside it:\n"
+        "  curl -sS -H 'Content-Type: application/timestamp-query' --data-binary @%s \\\n"
+        "       -o %s URL-OF-THE-AUTHORITY\n"
+        "  preregctl lock --verify --ca CERTIFICATES.pem %.*s\n",
+        paths->tsq, paths->tsq, paths->tsr, (int)(strlen(paths->lock) - strlen(".lock")),
+        paths->lock);
 }
 
 int lock_say_written(const struct ctl_options *o, const struct lock *lock,
@@ -74,12 +78,13 @@ int lock_say_written(const struct ctl_options *o, const struct lock *lock,
         rc = out_json(answer, err);
         cJSON_Delete(answer);
     } else {
-        printf("%s\nroot %s\n%d data digests, %d files; `preregd submit` will run it as %s\n",
-               paths->lock, lock->root, cJSON_GetArraySize(lock->data),
-               cJSON_GetArraySize(lock->files), id);
+        show_printf(stdout,
+                    "%s\nroot %s\n%d data digests, %d files; `preregd submit` will run it as %s\n",
+                    paths->lock, lock->root, cJSON_GetArraySize(lock->data),
+                    cJSON_GetArraySize(lock->files), id);
         print_git(lock);
         if (lock->signature != NULL) {
-            printf("signed by %s\n", fingerprint_of(lock));
+            show_printf(stdout, "signed by %s\n", fingerprint_of(lock));
         }
         if (o->timestamp) {
             print_request(paths);
@@ -158,23 +163,25 @@ static int say_json(const struct verified *v, struct err *err)
 static void say_text(const struct verified *v)
 {
     const cJSON *when = json_member(v->lock->json, "time");
-    printf("%s fits the program and what it pins\nroot %s\n", v->paths.lock, v->lock->root);
-    printf("locked at %s by the locker's clock\n", cJSON_IsString(when) ? when->valuestring : "?");
+    show_printf(stdout, "%s fits the program and what it pins\nroot %s\n", v->paths.lock,
+                v->lock->root);
+    show_printf(stdout, "locked at %s by the locker's clock\n",
+                cJSON_IsString(when) ? when->valuestring : "?");
     print_git(v->lock);
     if (!v->signer.valid) {
-        printf("not signed\n");
+        show_printf(stdout, "not signed\n");
     } else if (v->signer.principal != NULL) {
-        printf("signed by %s, %s, as %s allows\n", v->signer.principal, v->signer.fingerprint,
-               v->allowed);
+        show_printf(stdout, "signed by %s, %s, as %s allows\n", v->signer.principal,
+                    v->signer.fingerprint, v->allowed);
     } else {
-        printf("signed by %s; no file of allowed signers says whose key that is\n",
-               v->signer.fingerprint);
+        show_printf(stdout, "signed by %s; no file of allowed signers says whose key that is\n",
+                    v->signer.fingerprint);
     }
     if (v->stamped) {
-        printf("there at %s, says %s\n", v->stamp.time,
-               v->stamp.authority == NULL ? "the authority" : v->stamp.authority);
+        show_printf(stdout, "there at %s, says %s\n", v->stamp.time,
+                    v->stamp.authority == NULL ? "the authority" : v->stamp.authority);
     } else {
-        printf("no time stamp\n");
+        show_printf(stdout, "no time stamp\n");
     }
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/show.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 
@@ -239,31 +240,33 @@ static void print_options(const struct ctl_command *c)
         }
         (void)snprintf(left, sizeof(left), "%s--%s %s", letter, row->name,
                        row->operand ? row->operand : "");
-        printf("  %-24s %s\n", left, row->help);
+        show_printf(stdout, "  %-24s %s\n", left, row->help);
     }
 }
 
 void ctl_print_help(const struct ctl_command *c)
 {
     if (c != NULL) {
-        printf("usage: preregctl %s%s%s [OPTION…]\n\n%s\n", c->name, c->args[0] ? " " : "", c->args,
-               c->summary);
+        show_printf(stdout, "usage: preregctl %s%s%s [OPTION…]\n\n%s\n", c->name,
+                    c->args[0] ? " " : "", c->args, c->summary);
         if (c->details) {
-            printf("%s\n", c->details);
+            show_printf(stdout, "%s\n", c->details);
         }
-        printf("\n");
+        show_printf(stdout, "\n");
         print_options(c);
         return;
     }
-    printf("usage: preregctl COMMAND [OPTION…] [ARGUMENT…]\n\n");
+    show_printf(stdout, "usage: preregctl COMMAND [OPTION…] [ARGUMENT…]\n\n");
     for (size_t i = 0; i < ctl_n_commands; i++) {
-        printf("  %-11s %-23s %s\n", ctl_commands[i].name, ctl_commands[i].args,
-               ctl_commands[i].summary);
+        show_printf(stdout, "  %-11s %-23s %s\n", ctl_commands[i].name, ctl_commands[i].args,
+                    ctl_commands[i].summary);
     }
-    printf("\nPROGRAM is an id, a root digest or a name; without one the only program is meant, "
-           "else the\n"
-           "newest that is not finished, else the newest; status shows all. What cannot be taken\n"
-           "back (cancel, retry, unblind) needs one where there are several.\n"
-           "TASK is CELL/STAGE. `preregctl help COMMAND` says more; exit codes: "
-           "docs/exit-codes.md.\n");
+    show_printf(
+        stdout,
+        "\nPROGRAM is an id, a root digest or a name; without one the only program is meant, "
+        "else the\n"
+        "newest that is not finished, else the newest; status shows all. What cannot be taken\n"
+        "back (cancel, retry, unblind) needs one where there are several.\n"
+        "TASK is CELL/STAGE. `preregctl help COMMAND` says more; exit codes: "
+        "docs/exit-codes.md.\n");
 }

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/show.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 
@@ -215,7 +216,16 @@ void out_fields(struct strbuf *sb, const struct term *t, const cJSON *object,
 
 void out_text(const struct strbuf *sb)
 {
-    (void)fwrite(sb->buf, 1, sb->len, stdout);
+    show_text(stdout, sb->buf, sb->len, isatty(STDOUT_FILENO) == 1);
+}
+
+void out_data(const struct strbuf *sb)
+{
+    if (isatty(STDOUT_FILENO) == 1) {
+        show_text(stdout, sb->buf, sb->len, false);
+    } else {
+        (void)fwrite(sb->buf, 1, sb->len, stdout);
+    }
 }
 
 int out_json(const cJSON *answer, struct err *err)
@@ -231,7 +241,7 @@ int out_json(const cJSON *answer, struct err *err)
     int rc = json_pretty(whole, &sb, err);
     strbuf_addc(&sb, '\n');
     if (rc == 0) {
-        out_text(&sb);
+        out_data(&sb);
     }
     strbuf_release(&sb);
     cJSON_Delete(whole);
@@ -248,8 +258,8 @@ int out_flush(struct err *err)
 
 void out_error(const char *command, bool json, const struct err *err)
 {
-    (void)fprintf(stderr, "preregctl%s%s: %s\n", command == NULL ? "" : " ",
-                  command == NULL ? "" : command, err->msg);
+    show_printf(stderr, "preregctl%s%s: %s\n", command == NULL ? "" : " ",
+                command == NULL ? "" : command, err->msg);
     if (!json) {
         return;
     }

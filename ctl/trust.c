@@ -10,6 +10,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/show.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/load.h"
@@ -142,13 +143,13 @@ static int ask_on_terminal(const struct program *p, const struct unknown *u, siz
                            struct err *err)
 {
     char answer[16] = "";
-    (void)fprintf(stderr, "%s executes what was never run here by you:\n", p->name);
+    show_printf(stderr, "%s executes what was never run here by you:\n", p->name);
     for (size_t i = 0; i < n; i++) {
         char *line = command_line(p, u[i].stage);
-        (void)fprintf(stderr, "  %s\n", line);
+        show_printf(stderr, "  %s\n", line);
         free(line);
     }
-    (void)fprintf(stderr, "It runs as you, without a sandbox. Run it? [y/N] ");
+    show_printf(stderr, "It runs as you, without a sandbox. Run it? [y/N] ");
     (void)fflush(stderr);
     bool yes =
         fgets(answer, sizeof(answer), stdin) != NULL &&
@@ -188,7 +189,7 @@ static void remember(const char *path, const struct program *p, const struct unk
 {
     struct err err;
     if (list_append(path, p, u, n, &err) != 0) {
-        (void)fprintf(stderr, "preregctl: what may run is not remembered: %s\n", err.msg);
+        show_printf(stderr, "preregctl: what may run is not remembered: %s\n", err.msg);
     }
 }
 

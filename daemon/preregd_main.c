@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/proc.h"
+#include "base/show.h"
 #include "base/xalloc.h"
 #include "daemon/rpc/client.h"
 #include "daemon/shell.h"
@@ -40,7 +41,7 @@ static int usage(void)
 
 static int fail(const struct err *err)
 {
-    (void)fprintf(stderr, "preregd: %s\n", err->msg);
+    show_printf(stderr, "preregd: %s\n", err->msg);
     return (int)err_exit_code(err->code);
 }
 
@@ -113,7 +114,7 @@ int main(int argc, char **argv)
         return submit(argc, argv);
     }
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
-        (void)printf("preregd %s\n", PREREGD_VERSION);
+        show_printf(stdout, "preregd %s\n", PREREGD_VERSION);
         return EXIT_OK;
     }
     if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0)) {

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/show.h"
 #include "base/xalloc.h"
 #include "daemon/hosted.h"
 #include "daemon/rpc/client.h"
@@ -77,9 +78,11 @@ static bool on_progress(const cJSON *event, void *context)
     }
     progress_line(summary, &line);
     if (p->tty) {
-        (void)fprintf(stderr, "\r%s\x1b[K", line.buf);
+        (void)fputs("\r", stderr);
+        show_printf(stderr, "%s", line.buf);
+        (void)fputs("\x1b[K", stderr);
     } else if (p->said_ms == 0 || (now - p->said_ms >= SPARSE_MS && ended != p->said_ended)) {
-        (void)fprintf(stderr, "%s\n", line.buf);
+        show_printf(stderr, "%s\n", line.buf);
         p->said_ms = now;
         p->said_ended = ended;
     }
@@ -97,7 +100,7 @@ static int open_or_start(const char *state, struct rpc_client **c, struct err *e
     }
     rc = rpc_start_daemon(state, err);
     if (rc == 0) {
-        (void)fprintf(stderr, "started preregd for %s\n", state);
+        show_printf(stderr, "started preregd for %s\n", state);
         rc = rpc_open(state, c, err);
     }
     return rc;
@@ -141,7 +144,7 @@ static void print_json(cJSON *o)
     struct err err;
     json_put_int(o, "schema", 1);
     if (json_pretty(o, &text, &err) == 0) {
-        (void)printf("%s\n", text.buf);
+        (void)puts(text.buf); /* JSON, which escapes what a terminal would obey */
     }
     strbuf_release(&text);
 }
@@ -150,12 +153,12 @@ static void print_submitted(const cJSON *o)
 {
     bool is_new = cJSON_IsTrue(json_member(o, "new")) != 0;
     bool changed = cJSON_IsTrue(json_member(o, "run_changed")) != 0;
-    (void)printf("%s %s: %lld tasks%s\n", is_new ? "submitted" : "already submitted",
-                 member_text(o, "program", "?"), (long long)member_int(o, "tasks", 0),
-                 changed ? "; its [run] settings were changed and journalled" : "");
+    show_printf(stdout, "%s %s: %lld tasks%s\n", is_new ? "submitted" : "already submitted",
+                member_text(o, "program", "?"), (long long)member_int(o, "tasks", 0),
+                changed ? "; its [run] settings were changed and journalled" : "");
     const char *notes = member_text(o, "notes", "");
     if (notes[0] != '\0') {
-        (void)printf("%s%s", notes, notes[strlen(notes) - 1] == '\n' ? "" : "\n");
+        show_printf(stdout, "%s%s", notes, notes[strlen(notes) - 1] == '\n' ? "" : "\n");
     }
 }
 
@@ -166,12 +169,12 @@ static void print_verdict(const cJSON *v)
     const char *title = member_text(inner, "title", NULL);
     const char *why = member_text(inner, "why", NULL);
     const char *word = strcmp(kind, "void") == 0 ? "VOID" : "INDETERMINATE";
-    (void)printf("verdict: %s%s%s\n", member_text(v, "outcome", word),
-                 title != NULL || why != NULL ? ": " : "",
-                 title != NULL ? title
-                 : why != NULL ? why
-                               : "");
-    (void)printf("  %s\n", member_text(v, "path", "?"));
+    show_printf(stdout, "verdict: %s%s%s\n", member_text(v, "outcome", word),
+                title != NULL || why != NULL ? ": " : "",
+                title != NULL ? title
+                : why != NULL ? why
+                              : "");
+    show_printf(stdout, "  %s\n", member_text(v, "path", "?"));
 }
 
 static int wait_for_verdict(const struct submit_options *o, const char *state, const char *program,

@@ -1,0 +1,24 @@
+/*
+ * The one way from text to a terminal. Names, questions, titles, messages and logs may come from a
+ * stranger's program, a worker or a receipt: a terminal shows them and must never obey them.
+ *
+ * Kept are line ends, tabs and every printable character; a carriage return ends a line, as the
+ * progress bars of workers use it. Every other control character, every mark that turns the
+ * direction of what follows and every byte that is not UTF-8 becomes '?'.
+ */
+#ifndef BASE_SHOW_H
+#define BASE_SHOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/err.h"
+
+/* With `styles`, the few sequences that preregctl itself writes pass: bold, dim, four colours and
+ * their end, and "home, clear below" as the very first bytes. */
+void show_text(FILE *to, const char *text, size_t len, bool styles);
+/* Without styles. */
+void show_printf(FILE *to, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+#endif
