@@ -475,6 +475,54 @@ int path_of_self(struct strbuf *out, struct err *err)
     return 0;
 }
 
+#define RESERVE_BYTES ((int64_t)64 * 1024 * 1024)
+#define RESERVE_FILES ((int64_t)1024)
+#define RESERVE_SHARE 16
+
+static int64_t reserve_of(int64_t all, int64_t most)
+{
+    return all / RESERVE_SHARE < most ? all / RESERVE_SHARE : most;
+}
+
+bool disk_room(const char *path, struct disk_room *out)
+{
+    struct statvfs st;
+    if (statvfs(path, &st) != 0) {
+        return false;
+    }
+    *out = (struct disk_room){
+        .free_bytes = (int64_t)st.f_bavail * (int64_t)st.f_frsize,
+        .reserve_bytes = reserve_of((int64_t)st.f_blocks * (int64_t)st.f_frsize, RESERVE_BYTES),
+        .free_files = st.f_files == 0 ? -1 : (int64_t)st.f_favail,
+        .reserve_files = reserve_of((int64_t)st.f_files, RESERVE_FILES)};
+    return true;
+}
+
+bool disk_has_room(const struct disk_room *room, int tenths, const char **what)
+{
+    bool bytes = room->free_bytes >= room->reserve_bytes / 10 * tenths;
+    bool files = room->free_files < 0 || room->free_files >= room->reserve_files * tenths / 10;
+    *what = bytes ? "inodes" : "space";
+    return bytes && files;
+}
+
+int disk_try(const char *folder, int64_t bytes, struct err *err)
+{
+    char *path = xasprintf("%s/.room-%ld", folder, (long)getpid());
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int rc = fd < 0 ? err_set_errno(err, errno, "create %s", path) : 0;
+    if (rc == 0 && fallocate(fd, 0, 0, bytes) != 0 && errno != EOPNOTSUPP && errno != ENOSYS) {
+        rc = err_set_errno(err, errno, "make room for %lld KiB in %s", (long long)(bytes >> 10),
+                           folder);
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+        (void)unlink(path);
+    }
+    free(path);
+    return rc;
+}
+
 int64_t disk_free_bytes(const char *path)
 {
     struct statvfs st;

@@ -91,6 +91,23 @@ int path_of_self(struct strbuf *out, struct err *err) MUST_CHECK;
 /* Free bytes for an unprivileged writer on path's file system; -1 when it cannot be asked. */
 int64_t disk_free_bytes(const char *path);
 
+/* What a file system has left for an unprivileged writer, and what is kept free of it: 64 MiB and
+ * 1024 files, or a sixteenth of a small one. */
+struct disk_room {
+    int64_t free_bytes;
+    int64_t reserve_bytes;
+    int64_t free_files; /* -1: it does not count them */
+    int64_t reserve_files;
+};
+/* False when it cannot be asked. */
+bool disk_room(const char *path, struct disk_room *out);
+/* Whether more than `tenths` tenths of the reserve are free; *what: "space" or "inodes", whichever
+ * is short. */
+bool disk_has_room(const struct disk_room *room, int tenths, const char **what);
+/* Whether a file of so many bytes can be written into the folder: what a quota allows is seen by
+ * trying alone. ERR_NO_SPACE when not; other errors say nothing. Leaves nothing. */
+int disk_try(const char *folder, int64_t bytes, struct err *err) MUST_CHECK;
+
 /* flock(2), close-on-exec unless `inherit`. *fd is -1 when somebody else holds it (not an error).
  */
 int lock_try(const char *path, bool inherit, int *fd, struct err *err) MUST_CHECK;

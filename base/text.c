@@ -1,10 +1,12 @@
 #include "base/text.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <wchar.h>
 
 #define NEAREST_MAX 64 /* longer names are not compared */
@@ -302,4 +304,22 @@ int text_to_ms(const char *s, int64_t *out, struct err *err)
     static const struct unit units[] = {
         {"s", 1e3}, {"ms", 1}, {"min", 6e4}, {"h", 3.6e6}, {"d", 8.64e7}};
     return with_unit(s, units, sizeof(units) / sizeof(units[0]), out, err);
+}
+
+void text_last_line(int fd, off_t from, char *text, size_t size)
+{
+    char tail[2048];
+    off_t end = lseek(fd, 0, SEEK_END);
+    from = end - from > (off_t)sizeof(tail) ? end - (off_t)sizeof(tail) : from;
+    ssize_t n = end > from ? pread(fd, tail, sizeof(tail), from) : 0;
+    size_t to = n > 0 ? (size_t)n : 0;
+    while (to > 0 && isspace((unsigned char)tail[to - 1])) {
+        to--;
+    }
+    size_t begin = to;
+    while (begin > 0 && tail[begin - 1] != '\n') {
+        begin--;
+    }
+    (void)snprintf(text, size, "%.*s", (int)(to - begin), tail + begin);
+    text_make_line(text);
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 
@@ -37,5 +38,9 @@ int text_to_double(const char *s, double *out, struct err *err) MUST_CHECK; /* f
 /* "8GiB", "512MiB", "1024": bytes; "300s", "5min", "2h", "1500ms": milliseconds. Positive only. */
 int text_to_bytes(const char *s, int64_t *out, struct err *err) MUST_CHECK;
 int text_to_ms(const char *s, int64_t *out, struct err *err) MUST_CHECK;
+
+/* The last line of the text behind `from` of an open file, without what is blank at its end; ""
+ * when there is none. Cut to size, valid UTF-8. */
+void text_last_line(int fd, off_t from, char *text, size_t size);
 
 #endif

@@ -354,6 +354,11 @@ static void status_paused(struct strbuf *sb, const struct term *t, const cJSON *
     out_styled(sb, t, STYLE_YELLOW, text.buf);
     if (strcmp(by, "data") == 0) {
         strbuf_adds(sb, "; goes on by itself when it is there again\n");
+    } else if (strcmp(by, "no_space") == 0) {
+        strbuf_adds(sb, "; goes on by itself when there is room again\n");
+    } else if (strcmp(by, "host") == 0) {
+        strbuf_addf(sb, "; is tried again by itself, `preregctl resume %s` does so at once\n",
+                    answer_text(summary, "id", ""));
     } else {
         strbuf_addf(sb, "; `preregctl resume %s` goes on\n", answer_text(summary, "id", ""));
     }

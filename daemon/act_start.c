@@ -61,7 +61,7 @@ static void hand_over(struct start_job *j)
         j->why = START_FAILED_HOST;
     }
     if (j->rc != 0 && is_outdated(j)) {
-        j->why = START_FAILED_HOST; /* amended meanwhile: what was found says nothing, try again */
+        j->why = START_FAILED_OUTDATED; /* what was found says nothing */
     }
     if (j->rc != 0) {
         start_failed(sh, &j->key, j->why, &j->err);

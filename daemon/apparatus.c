@@ -1,6 +1,5 @@
 #include "daemon/apparatus.h"
 
-#include <ctype.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -232,23 +231,11 @@ bool apparatus_is_current(const struct apparatus *a, const struct bundle *b,
 
 void apparatus_last_words(const char *attempt_folder, char *text, size_t size)
 {
-    char tail[2048];
     char *path = path_join(attempt_folder, SHIM_STDERR_FILE);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    off_t end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
-    off_t from = end > (off_t)sizeof(tail) ? end - (off_t)sizeof(tail) : 0;
-    ssize_t n = fd < 0 ? 0 : pread(fd, tail, sizeof(tail), from);
-    size_t to = n > 0 ? (size_t)n : 0;
-    while (to > 0 && isspace((unsigned char)tail[to - 1])) {
-        to--;
-    }
-    size_t begin = to;
-    while (begin > 0 && tail[begin - 1] != '\n') {
-        begin--;
-    }
-    (void)snprintf(text, size, "%.*s", (int)(to - begin), tail + begin);
-    text_make_utf8(text);
+    text[0] = '\0';
     if (fd >= 0) {
+        text_last_line(fd, 0, text, size);
         (void)close(fd);
     }
     free(path);

@@ -1,31 +1,85 @@
 /*
- * Room on the disk, looked at every few seconds. Below half the reserve a program that has work is
- * paused while that can still be written down; a paused one goes on when there is twice the reserve
- * again, so that it does not flap. ACT_WATCH_DISK and ACT_WATCH_DATA need nothing more than that.
+ * Room on the disks, checked every few seconds, off the loop: that of the program's folder and that
+ * of its cells/, which [run] work may put elsewhere. Below half the reserve a program that has work
+ * is paused while that can still be written down; a paused one goes on when there is twice the
+ * reserve again, so that it does not flap, and when a file can be written there: a quota shows in
+ * no other way. ACT_WATCH_DISK and ACT_WATCH_DATA need nothing more than that.
  */
 #include "base/file.h"
 #include "base/log.h"
+#include "base/xalloc.h"
 #include "daemon/prepare.h"
 #include "daemon/shell.h"
 
-#define DISK_LOOK_MS 3000
+#define DISK_LOOK_MS   3000
+#define PAUSE_TENTHS   5
+#define RESUME_TENTHS  20
+#define DISK_TRY_BYTES ((int64_t)4 * 1024 * 1024)
+
+struct room_job {
+    struct job job;
+    struct shell *shell;
+    struct hosted *hosted;
+    char *folder;
+    bool paused; /* when it began */
+    int rc;
+    struct err err;
+};
+
+/* A folder that is not there yet, or cannot be written for another reason, says nothing. */
+static int try_both(const char *folder, struct err *err)
+{
+    char *cells = path_join(folder, "cells");
+    int rc = disk_try(folder, DISK_TRY_BYTES, err);
+    if (rc != ERR_NO_SPACE) {
+        rc = disk_try(cells, DISK_TRY_BYTES, err);
+    }
+    free(cells);
+    return rc == ERR_NO_SPACE ? rc : 0;
+}
+
+static void on_room_work(struct job *job)
+{
+    struct room_job *j = (struct room_job *)job;
+    j->rc = prepare_check_room(j->folder, j->paused ? RESUME_TENTHS : PAUSE_TENTHS, &j->err);
+    if (j->rc == 0 && j->paused) {
+        j->rc = try_both(j->folder, &j->err);
+    }
+}
+
+static void on_room(struct job *job)
+{
+    struct room_job *j = (struct room_job *)job;
+    struct hosted *h = j->hosted;
+    struct core_event ev = {.kind = CORE_DISK, .program = h->no};
+    bool paused = (h->status.paused & PAUSE_DISK) != 0;
+    h->room_asked = false;
+    if (!j->shell->stopping && paused == j->paused && paused == (j->rc == 0)) {
+        ev.disk_full = !paused;
+        ev.text = paused ? "there is room on the disk again" : j->err.msg;
+        log_info("%s: %s", h->id, ev.text);
+        pump_post(j->shell->pump, &ev);
+    } else if (paused && j->paused) {
+        hosted_set_paused_why(h, PAUSE_DISK, j->err.msg);
+    }
+    free(j->folder);
+    free(j);
+}
 
 static void look(struct shell *sh, struct hosted *h)
 {
-    bool paused = (h->status.paused & PAUSE_DISK) != 0;
-    int64_t room = disk_free_bytes(h->folder);
-    struct core_event ev = {.kind = CORE_DISK, .program = h->no};
-    if (paused && (room < 0 || room >= 2 * DISK_RESERVE_BYTES)) {
-        ev.disk_full = false;
-        ev.text = "there is room on the disk again";
-    } else if (!paused && room >= 0 && room < DISK_RESERVE_BYTES / 2) {
-        ev.disk_full = true;
-        ev.text = "the disk is nearly full";
-    } else {
-        return;
+    if (h->room_asked) {
+        return; /* a file system that does not answer holds up this job alone */
     }
-    log_info("%s: %s", h->id, ev.text);
-    pump_post(sh->pump, &ev);
+    struct room_job *j = xcalloc(1, sizeof(*j));
+    j->job.work = on_room_work;
+    j->job.done = on_room;
+    j->shell = sh;
+    j->hosted = h;
+    j->folder = xstrdup(h->folder);
+    j->paused = (h->status.paused & PAUSE_DISK) != 0;
+    h->room_asked = true;
+    job_start(&sh->loop, &j->job);
 }
 
 static void on_disk(uv_timer_t *timer)

@@ -344,11 +344,9 @@ void hosted_set_paused_why(struct hosted *h, enum pause_bit bit, const char *why
 static const struct pause {
     enum pause_bit bit;
     const char *by;
-} PAUSES[PAUSE_NR] = {{PAUSE_LOCK, "lock"},
-                      {PAUSE_APPARATUS, "apparatus"},
-                      {PAUSE_DISK, "no_space"},
-                      {PAUSE_PERSON, "user"},
-                      {PAUSE_DATA, "data"}};
+} PAUSES[PAUSE_NR] = {{PAUSE_LOCK, "lock"},     {PAUSE_APPARATUS, "apparatus"},
+                      {PAUSE_DISK, "no_space"}, {PAUSE_PERSON, "user"},
+                      {PAUSE_HOST, "host"},     {PAUSE_DATA, "data"}};
 
 static const struct pause *first_pause(const struct hosted *h)
 {

@@ -104,6 +104,9 @@ struct hosted {
     cJSON *verdict_timing; /* validity that rests on timings; or NULL */
     bool verdict_waits;    /* the lock refused it: asked for again once that holds */
     bool looked_at;        /* a job looks whether what was missing is there */
+    bool room_asked;       /* a job looks whether there is room on the disk */
+    int64_t host_due_ms;   /* mono: this machine is given another chance then; 0: not set */
+    int64_t host_wait_ms;  /* and how long after the next failure */
     bool report_ready;     /* prereg-report has ended well */
     bool report_running;
     unsigned report_failures;      /* of prereg-report in a row */
@@ -124,7 +127,7 @@ void hosted_note_pauses(struct hosted *h, unsigned before, unsigned after, const
 /* Why it is paused for that, as found out since; a copy is kept. */
 void hosted_set_paused_why(struct hosted *h, enum pause_bit bit, const char *why);
 /* The pause that a person must hear of first, and its reason: by lock, apparatus, disk, person,
- * data. The last goes on by itself when it alone is left. NULL: not paused. */
+ * host, data. The last goes on by itself when it alone is left. NULL: not paused. */
 const char *hosted_paused_by(const struct hosted *h);
 /* NULL: none is known. What is not paused may have been refused its verdict. */
 const char *hosted_paused_why(const struct hosted *h);

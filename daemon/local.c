@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -12,7 +13,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "daemon/examine.h"
 #include "daemon/job.h"
@@ -32,6 +35,8 @@ struct local {
     struct executor base;
     uv_loop_t *loop;
     char *shim_path;
+    int words_fd; /* what shims say that cannot even open a log of their own (a loader's error): one
+                     file for all; -1 none */
     struct run *runs;
 };
 
@@ -43,7 +48,10 @@ struct run {
     char *folder;
     enum run_state state;
     int pidfd;
-    pid_t child;     /* of this daemon and not waited for yet; 0: none */
+    pid_t child; /* of this daemon and not waited for yet; 0: none */
+    bool waited; /* status below is that of the child */
+    int status;
+    off_t words_at;  /* length of the shims' words when it was started; -1: by another daemon */
     bool examining;  /* a job looks at the folder; never two, and the run outlives it */
     bool asked;      /* a probe waits for its answer */
     bool has_poll;   /* poll is open */
@@ -78,6 +86,7 @@ static struct run *run_new(struct local *x, const struct attempt_place *place)
     r->owner = x;
     r->key = place->key;
     r->pidfd = -1;
+    r->words_at = -1;
     memcpy(r->id, place->id, sizeof(r->id));
     r->folder = xstrdup(place->folder);
     (void)uv_timer_init(x->loop, &r->again);
@@ -158,9 +167,9 @@ static void on_shim_exit(uv_poll_t *poll, int status, int events)
     struct run *r = poll->data;
     (void)status;
     (void)events;
-    int ignored = 0;
-    if (r->child > 0 && waitpid(r->child, &ignored, WNOHANG) == r->child) {
+    if (r->child > 0 && waitpid(r->child, &r->status, WNOHANG) == r->child) {
         r->child = 0;
+        r->waited = true;
     }
     stop_watching(r);
     struct attempt_end end;
@@ -216,11 +225,41 @@ static void attach(struct run *r, const struct examination *found)
     }
 }
 
+/* Why a shim of ours never got as far as its worker: its log, else what the loader said of it. */
+static void explain_unlaunched(const struct run *r, struct attempt_end *end)
+{
+    char words[120] = "";
+    char how[48] = "";
+    char *path = path_join(r->folder, SHIM_OWN_LOG);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd >= 0) {
+        text_last_line(fd, 0, words, sizeof(words));
+        (void)close(fd);
+    } else if (r->owner->words_fd >= 0 && r->words_at >= 0) {
+        text_last_line(r->owner->words_fd, r->words_at, words, sizeof(words));
+    }
+    free(path);
+    if (r->waited && WIFSIGNALED(r->status)) {
+        (void)snprintf(how, sizeof(how), " (signal %d)", WTERMSIG(r->status));
+    } else if (r->waited) {
+        (void)snprintf(how, sizeof(how), " (exit code %d)", WEXITSTATUS(r->status));
+    }
+    if (r->waited || words[0] != '\0') {
+        (void)snprintf(end->detail, sizeof(end->detail),
+                       "prereg-shim ended%s before the worker ran%s%s", how,
+                       words[0] == '\0' ? "" : ": ", words);
+    }
+}
+
 static void ended(struct run *r, const struct attempt_end *end)
 {
     const struct executor_listener *l = &r->owner->base.listener;
+    struct attempt_end told = *end;
     r->asked = false;
-    l->ended(l->ctx, &r->key, end);
+    if (told.reason == END_NEVER_LAUNCHED && told.detail[0] == '\0') {
+        explain_unlaunched(r, &told);
+    }
+    l->ended(l->ctx, &r->key, &told);
     run_close(r);
 }
 
@@ -297,7 +336,7 @@ static int spawn_shim(const struct local *x, const char *folder, pid_t *pid, str
     (void)posix_spawnattr_init(&attr);
     (void)posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
     (void)posix_spawn_file_actions_adddup2(&actions, 0, 1);
-    (void)posix_spawn_file_actions_adddup2(&actions, 0, 2);
+    (void)posix_spawn_file_actions_adddup2(&actions, x->words_fd >= 0 ? x->words_fd : 0, 2);
     (void)posix_spawnattr_setsigmask(&attr, &none);
     (void)posix_spawnattr_setsigdefault(&attr, &all);
     (void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
@@ -314,12 +353,14 @@ static int local_start(struct executor *base, const struct attempt_place *place,
 {
     struct local *x = (struct local *)base;
     pid_t pid = 0;
+    off_t words_at = x->words_fd < 0 ? -1 : lseek(x->words_fd, 0, SEEK_END);
     int rc = spawn_shim(x, place->folder, &pid, err);
     if (rc != 0) {
         return rc;
     }
     struct run *r = run_new(x, place);
     r->child = pid;
+    r->words_at = words_at;
     int fd = (int)syscall(SYS_pidfd_open, pid, 0); /* our child: the number is still its own */
     if (fd < 0 || !watch_pidfd(r, fd)) {
         look_later(r);
@@ -370,11 +411,14 @@ static void local_free(struct executor *base)
 {
     struct local *x = (struct local *)base;
     assert(x->runs == NULL);
+    if (x->words_fd >= 0) {
+        (void)close(x->words_fd);
+    }
     free(x->shim_path);
     free(x);
 }
 
-struct executor *local_create(uv_loop_t *loop, const char *shim_path,
+struct executor *local_create(uv_loop_t *loop, const char *shim_path, const char *words_path,
                               const struct executor_listener *listener)
 {
     static const struct executor_ops ops = {.start = local_start,
@@ -387,5 +431,7 @@ struct executor *local_create(uv_loop_t *loop, const char *shim_path,
     x->base = (struct executor){.ops = &ops, .listener = *listener};
     x->loop = loop;
     x->shim_path = xstrdup(shim_path);
+    x->words_fd =
+        open(words_path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
     return &x->base;
 }

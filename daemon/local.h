@@ -13,8 +13,9 @@
 
 #include "daemon/executor.h"
 
-/* shim_path: prereg-shim's absolute path. */
-struct executor *local_create(uv_loop_t *loop, const char *shim_path,
+/* shim_path: prereg-shim's absolute path. words_path: the file that shims have as standard error;
+ * emptied. */
+struct executor *local_create(uv_loop_t *loop, const char *shim_path, const char *words_path,
                               const struct executor_listener *listener);
 
 #endif

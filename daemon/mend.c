@@ -9,6 +9,9 @@
 #include "daemon/prepare.h"
 #include "daemon/shell.h"
 
+#define HOST_WAIT_MS     ((int64_t)60 * 1000)
+#define HOST_WAIT_MAX_MS ((int64_t)60 * 60 * 1000)
+
 struct look_job {
     struct job job;
     struct shell *shell;
@@ -56,8 +59,27 @@ static void on_looked(struct job *job)
     free(j);
 }
 
+/* A machine that starts nothing is tried again by itself, ever more rarely. */
+static void look_at_host(struct shell *sh, struct hosted *h)
+{
+    int64_t now = clock_mono().ms;
+    if ((h->status.paused & PAUSE_HOST) == 0) {
+        h->host_due_ms = 0;
+    } else if (h->host_due_ms == 0) {
+        h->host_wait_ms = h->host_wait_ms == 0 ? HOST_WAIT_MS : 2 * h->host_wait_ms;
+        h->host_wait_ms = h->host_wait_ms > HOST_WAIT_MAX_MS ? HOST_WAIT_MAX_MS : h->host_wait_ms;
+        h->host_due_ms = now + h->host_wait_ms;
+    } else if (now >= h->host_due_ms && h->status.paused == PAUSE_HOST) {
+        struct core_event ev = {
+            .kind = CORE_MENDED, .program = h->no, .text = "whether attempts start is tried again"};
+        h->host_due_ms = 0;
+        pump_post(sh->pump, &ev);
+    }
+}
+
 void shell_look_for_mend(struct shell *sh, struct hosted *h)
 {
+    look_at_host(sh, h);
     bool waits = (h->status.paused & PAUSE_DATA) != 0 || h->verdict_waits;
     if (!waits || h->looked_at) {
         return;

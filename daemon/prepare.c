@@ -246,6 +246,33 @@ static int write_spec(const struct prepare *p, char *const *argv, struct err *er
     return rc;
 }
 
+/* ---- room ---- */
+
+static int check_room_at(const char *path, int tenths, struct err *err)
+{
+    struct disk_room room;
+    const char *what = NULL;
+    if (!disk_room(path, &room) || disk_has_room(&room, tenths, &what)) {
+        return 0;
+    }
+    if (strcmp(what, "inodes") == 0) {
+        return err_set(err, ERR_NO_SPACE, "%s: %lld inodes are free, %lld are needed", path,
+                       (long long)room.free_files, (long long)room.reserve_files * tenths / 10);
+    }
+    return err_set(err, ERR_NO_SPACE, "%s: %lld KiB are free, %lld KiB are needed", path,
+                   (long long)(room.free_bytes >> 10),
+                   (long long)((room.reserve_bytes / 10 * tenths) >> 10));
+}
+
+int prepare_check_room(const char *folder, int tenths, struct err *err)
+{
+    char *cells = path_join(folder, "cells"); /* on a file system of its own, where [run] work is */
+    int rc = check_room_at(folder, tenths, err);
+    rc = rc != 0 ? rc : check_room_at(cells, tenths, err);
+    free(cells);
+    return rc;
+}
+
 /* ---- all of it ---- */
 
 static int check_all(const struct prepare *p, char ***argv, enum core_start_failure *why,
@@ -274,13 +301,9 @@ static int check_all(const struct prepare *p, char ***argv, enum core_start_fail
         *why = rc == ERR_LOCK ? START_FAILED_LOCK : START_FAILED_HOST;
         return rc;
     }
-    int64_t room = disk_free_bytes(p->hosted->folder);
-    if (room >= 0 && room < DISK_RESERVE_BYTES) {
-        *why = START_FAILED_NO_SPACE;
-        return err_set(err, ERR_NO_SPACE, "%lld MiB are free, %lld are needed to start anything",
-                       (long long)(room >> 20), (long long)(DISK_RESERVE_BYTES >> 20));
-    }
-    return 0;
+    rc = prepare_check_room(p->hosted->folder, 10, err);
+    *why = START_FAILED_NO_SPACE;
+    return rc;
 }
 
 int prepare_attempt(const struct prepare *p, enum core_start_failure *why, struct err *err)
@@ -299,7 +322,9 @@ int prepare_attempt(const struct prepare *p, enum core_start_failure *why, struc
             rc = write_spec(p, argv, err);
         }
         if (rc != 0) {
-            *why = rc == ERR_NO_SPACE ? START_FAILED_NO_SPACE : START_FAILED_HOST;
+            *why = rc == ERR_NO_SPACE ? START_FAILED_NO_SPACE
+                   : rc == ERR_RANGE  ? START_FAILED_USER
+                                      : START_FAILED_HOST;
         }
     }
     object_argv_free(argv);

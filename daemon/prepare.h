@@ -10,9 +10,6 @@
 #include "daemon/inputs.h"
 #include "prereg/task.h"
 
-/* Less than this: the disk counts as full. */
-#define DISK_RESERVE_BYTES ((int64_t)64 * 1024 * 1024)
-
 struct prepare {
     const char *state;     /* STATE */
     struct hosted *hosted; /* its folder, id and pins are used */
@@ -29,6 +26,10 @@ struct prepare {
 /* 0, or the failure's kind in *why. */
 int prepare_attempt(const struct prepare *p, enum core_start_failure *why,
                     struct err *err) MUST_CHECK;
+
+/* ERR_NO_SPACE unless the program's folder and its cells/ have so many tenths of their reserve
+ * (base/file.h) free, in bytes and in inodes; says which has not. */
+int prepare_check_room(const char *folder, int tenths, struct err *err) MUST_CHECK;
 
 /* Whether STATE's copies, data and [pin] files are what was locked: before every spawn and before
  * the verdict. Takes the mutex of the pins. *why: LOCK when the plan itself differs, DRIFT when

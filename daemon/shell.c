@@ -280,7 +280,9 @@ static int open_executor(struct shell *sh, struct err *err)
         if (access(shim, X_OK) != 0) {
             rc = err_set_errno(err, errno, "%s cannot be run", shim);
         } else {
-            sh->executor = local_create(&sh->loop, shim, &listener);
+            char *words = path_join(sh->state, "shim.log");
+            sh->executor = local_create(&sh->loop, shim, words, &listener);
+            free(words);
         }
         free(shim);
     }

@@ -115,8 +115,9 @@ enum pause_bit {
     PAUSE_LOCK = 4,
     PAUSE_DATA = 8,
     PAUSE_APPARATUS = 16, /* a check does not hold, or cannot be made */
+    PAUSE_HOST = 32,      /* attempts are lost before they run */
 };
-enum { PAUSE_NR = 5 };
+enum { PAUSE_NR = 6 };
 
 struct program_row {
     unsigned paused;   /* pause_bits; what runs goes on running */

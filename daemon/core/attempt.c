@@ -105,6 +105,7 @@ static void become_running(struct core *c, struct live *l)
     l->phase = LIVE_RUNNING;
     l->row.state = ATTEMPT_RUNNING;
     l->mark_ms = c->now_ms;
+    program_at(c, l)->n_unlaunched = 0;
     task_move(program_at(c, l), l->task, TASK_RUNNING, CAUSE_NONE);
     emit_task_row(c, program_at(c, l), l->task, ROW_ATTEMPT_RUNNING, TASK_STARTING)->lazy = true;
 }
@@ -187,6 +188,11 @@ void attempt_start_failed(struct core *c, struct live *l, enum core_start_failur
         l->row.reason = END_NEVER_LAUNCHED;
         program_pause(c, program_at(c, l), PAUSE_DATA, text);
         break;
+    case START_FAILED_OUTDATED:
+        l->row.reason = END_NEVER_LAUNCHED;
+        l->excused = true;
+        break;
+    case START_FAILED_NR: return;
     }
     fail(c, l, cause, text);
 }

@@ -11,13 +11,12 @@ void core_config_default(struct core_config *c)
         .start_ms = 10 * 1000,
         .deadline_floor_ms = 60 * 1000,
         .deadline_first_ms = 30 * 60 * 1000,
-        .no_space_max = 10,
     };
 }
 
 struct core *core_create(const struct core_config *config)
 {
-    assert(config->cores > 0 && config->probe_ms > 0 && config->no_space_max > 0);
+    assert(config->cores > 0 && config->probe_ms > 0);
     struct core *c = xcalloc(1, sizeof(*c));
     c->config = *config;
     rng_seed(&c->rng, config->seed);
@@ -105,9 +104,13 @@ static void on_disk(struct core *c, struct program *p, const struct core_event *
 
 static void on_mended(struct core *c, struct program *p, const struct core_event *ev)
 {
+    const unsigned mends = PAUSE_DATA | PAUSE_HOST;
     p->verdict_failed = false;
-    if ((p->status.paused & PAUSE_DATA) != 0) {
-        p->status.paused &= ~(unsigned)PAUSE_DATA;
+    if ((p->status.paused & PAUSE_HOST) != 0) {
+        p->n_unlaunched = UNLAUNCHED_MAX - 1; /* one try */
+    }
+    if ((p->status.paused & mends) != 0) {
+        p->status.paused &= ~mends;
         (void)emit_program_row(c, p, ROW_RESUMED, ev->text);
     }
 }

@@ -37,7 +37,6 @@ struct core_config {
     int64_t start_ms;          /* spawn to shim lock before it is probed */
     int64_t deadline_floor_ms; /* a measured deadline is never below this */
     int64_t deadline_first_ms; /* while nothing has been measured */
-    uint32_t no_space_max;     /* ends for want of disk in a row before the task is blocked */
 };
 
 void core_config_default(struct core_config *c);
@@ -52,7 +51,8 @@ void core_config_default(struct core_config *c);
  * result.json: RESULT_CHECKED. LINK     link result.json beside the attempts, replacing what is
  * there: LINKED. ARM      the one timer of the core: at_ms replaces what was armed, INT64_MAX
  * disarms: TIMER. WATCH_DISK    look every few seconds: DISK with disk_full false once there is
- * room. WATCH_DATA    look every few seconds: MENDED once the data are there.
+ * room. WATCH_DATA    look every few seconds: MENDED once the data are there, or
+ * once it is time to try again what the machine did not start.
  * OPEN_RECORDS  store_put_result for every sealed result, in a transaction: RECORDS_OPENED.
  * VERDICT  check the lock, compute, write nothing yet: VERDICT_COMPUTED or VERDICT_FAILED.
  * REPORT   write verdict.json and provenance.json, run prereg-report: REPORTED.

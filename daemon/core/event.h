@@ -59,13 +59,15 @@ struct core_amendment {
 /* One per event kind that an attempt sends. */
 enum core_health { HEALTH_ALIVE, HEALTH_DEAD, HEALTH_UNKNOWN };
 enum core_start_failure {
-    START_FAILED_HOST,     /* fork, file handles, ...: tried again later, does not spend the crash
-                              budget */
+    START_FAILED_HOST,     /* fork, file handles, ...: tried again later, out of a budget of the
+                              program (judge.c) */
     START_FAILED_NO_SPACE, /* pauses the program */
     START_FAILED_LOCK,     /* the lock does not hold: pauses the program and says so */
     START_FAILED_DRIFT,    /* pinned data or worker differs: the task ends blocked(drift) */
     START_FAILED_USER,     /* the worker cannot be executed: blocked(user_error) */
     START_FAILED_MISSING,  /* data are not there at all: pauses the program until they are */
+    START_FAILED_OUTDATED, /* the program was amended meanwhile: tried again at once */
+    START_FAILED_NR
 };
 enum core_result_check {
     RESULT_VALID, /* of an apparatus check: and it holds */
@@ -101,7 +103,7 @@ enum core_event_kind {
     CORE_MACHINE, /* .machine: slots, cores or memory changed */
     CORE_DISK,    /* .program, .disk_full, .text */
     CORE_MENDED,  /* .program, .text: data that were missing are there; the lock that refused the
-                     verdict holds */
+                     verdict holds; the machine is given another chance to start something */
     CORE_RECORDS_OPENED,
     CORE_VERDICT_COMPUTED, /* .verdict */
     CORE_VERDICT_FAILED,   /* .text; asked for again on CORE_RESUME, CORE_MENDED and after a restart

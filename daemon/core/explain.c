@@ -145,6 +145,10 @@ static void text_of_pause(unsigned paused, struct strbuf *out)
     }
     if ((paused & PAUSE_DATA) != 0) {
         strbuf_addf(out, "%sdata are not there", between);
+        between = "; ";
+    }
+    if ((paused & PAUSE_HOST) != 0) {
+        strbuf_addf(out, "%sattempts cannot be started on this machine", between);
     }
 }
 

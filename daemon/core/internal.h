@@ -92,7 +92,7 @@ void attempt_end_by_person(struct core *c, struct live *l);
 struct judgement {
     enum task_state to; /* READY or BLOCKED */
     int64_t delay_ms;   /* READY: backoff */
-    unsigned pause;     /* PAUSE_DISK or PAUSE_LOCK: the program is to pause */
+    unsigned pause;     /* PAUSE_DISK or PAUSE_HOST: the program is to pause */
 };
 struct judgement judge_end(struct core *c, struct task *t, const struct stage *s,
                            const struct live *l, enum cause cause);

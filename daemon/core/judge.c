@@ -3,9 +3,10 @@
  *   at once            user_error bad_input not_measurable drift apparatus
  *   crash budget       crash silent_death hang timeout oom bad_result, and exit 75 without progress
  *   attempts only      preempted host_lost, and a SIGKILL from outside or a silent death (the
- * machine's or a person's doing) once the attempt had carried the work further neither never
- * launched; no_space, which pauses the program instead and IDLE_MAX ends in a row without progress
- * block the task whatever their cause was.
+ *                      machine's or a person's doing) once the attempt had carried the work further
+ *   the program's own  what never launched, or could not be prepared or spawned
+ *   neither            no_space, which pauses the program instead
+ * IDLE_MAX ends in a row without progress block the task whatever their cause was.
  */
 #include "daemon/core/internal.h"
 
@@ -74,20 +75,36 @@ static bool was_killed_from_outside(const struct live *l, enum cause cause)
            (cause == CAUSE_CRASH && l->row.reason == END_SIGNALLED && l->row.signal == KILL_SIGNAL);
 }
 
-static struct judgement judge_no_space(const struct core *c, struct task *t)
+/* A full disk says nothing about the task: it never ends it. Where the disk seems to have room all
+ * the same (a quota, say), the delay keeps it from being tried in a loop. */
+static struct judgement judge_no_space(struct core *c, struct task *t)
 {
-    t->no_space++;
-    if (t->no_space >= c->config.no_space_max) {
-        return (struct judgement){.to = TASK_BLOCKED};
+    t->no_space = (uint16_t)(t->no_space + (t->no_space < UINT16_MAX));
+    return (struct judgement){
+        .to = TASK_READY, .pause = PAUSE_DISK, .delay_ms = backoff(c, t->no_space)};
+}
+
+/* It never ran, which is this machine's doing: the budget is the program's, so that a thousand
+ * tasks do not each try, and when it is spent the program pauses. A daemon's death and an amendment
+ * are excused; so is what pauses the program by itself. */
+static struct judgement judge_unlaunched(struct core *c, const struct live *l)
+{
+    struct program *p = c->programs[l->program];
+    if (l->excused || p->status.paused != 0) {
+        return (struct judgement){.to = TASK_READY};
     }
-    return (struct judgement){.to = TASK_READY, .pause = PAUSE_DISK};
+    p->n_unlaunched++;
+    return (struct judgement){.to = TASK_READY,
+                              .delay_ms = backoff(c, p->n_unlaunched),
+                              .pause = p->n_unlaunched >= UNLAUNCHED_MAX ? PAUSE_HOST : 0};
 }
 
 struct judgement judge_end(struct core *c, struct task *t, const struct stage *s,
                            const struct live *l, enum cause cause)
 {
-    if (l->row.reason == END_NEVER_LAUNCHED) {
-        return (struct judgement){.to = TASK_READY};
+    if (l->row.reason == END_NEVER_LAUNCHED ||
+        (l->row.reason == END_SPAWN_FAILED && cause == CAUSE_HOST_LOST)) {
+        return judge_unlaunched(c, l);
     }
     if (is_at_once(cause)) {
         return (struct judgement){.to = TASK_BLOCKED};

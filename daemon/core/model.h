@@ -23,6 +23,7 @@
 #define MEASURED_MIN    3u /* intervals seen before a measured deadline is believed */
 #define DEADLINE_MAX_MS (INT64_C(24) * 60 * 60 * 1000) /* of a measured deadline */
 #define STARVE_MS       (5 * 60 * 1000)
+#define UNLAUNCHED_MAX  6u /* attempts in a row that this machine could not start */
 
 struct task {
     int64_t best_done;
@@ -62,6 +63,8 @@ struct live {
     enum cause kill_cause; /* HANG or BAD_RESULT; NONE when a person ends the task */
     enum core_health health;
     bool progressed;
+    bool excused;    /* that it was never launched is nobody's fault: a daemon died, an amendment
+                        took effect */
     bool overdue;    /* its section is up: the next ALIVE makes it a hang */
     bool holds_slot; /* threads and memory below are counted as used */
     uint32_t threads;
@@ -114,6 +117,7 @@ struct program {
     uint32_t used_slots;
     uint32_t used_threads;
     uint64_t served;       /* number of the last start given to it */
+    uint32_t n_unlaunched; /* attempts in a row that were lost before they ran */
     int64_t starved_since; /* mono: its head has not fitted since; INT64_MIN: it has */
     bool verdict_asked;    /* ACT_VERDICT is out */
     bool verdict_failed;   /* and came back failed: not asked again by itself */

@@ -73,6 +73,7 @@ static void adopt(struct core *c, struct program *p, const struct core_live *fro
     enum task_state state = (enum task_state)p->tasks[from->task].state;
     struct live *l = live_new(c, p, from->task);
     l->row = from->attempt;
+    l->excused = true;
     l->phase = state == TASK_RUNNING ? LIVE_RUNNING : LIVE_STARTING;
     l->progressed =
         l->row.checkpoint >= 0 && l->row.checkpoint >= p->tasks[from->task].best_checkpoint;
@@ -107,7 +108,7 @@ static void recover(struct core *c, struct program *p)
     if ((p->status.paused & PAUSE_DISK) != 0) {
         emit_act(c, ACT_WATCH_DISK, p);
     }
-    if ((p->status.paused & PAUSE_DATA) != 0) {
+    if ((p->status.paused & (PAUSE_DATA | PAUSE_HOST)) != 0) {
         emit_act(c, ACT_WATCH_DATA, p);
     }
     if ((p->status.unsealed || p->status.unblinded) && !p->status.records_open) {
@@ -187,7 +188,7 @@ void program_pause(struct core *c, struct program *p, unsigned bit, const char *
     (void)emit_program_row(c, p, ROW_PAUSED, why);
     if (bit == PAUSE_DISK) {
         emit_act(c, ACT_WATCH_DISK, p);
-    } else if (bit == PAUSE_DATA) {
+    } else if (bit == PAUSE_DATA || bit == PAUSE_HOST) {
         emit_act(c, ACT_WATCH_DATA, p);
     }
 }

@@ -187,6 +187,7 @@ void request_resume(struct core *c, struct program *p, const char *text)
         return;
     }
     p->verdict_failed = false;
+    p->n_unlaunched = 0;
     if (p->status.paused != 0) {
         p->status.paused = 0;
         (void)emit_program_row(c, p, ROW_RESUMED, text);

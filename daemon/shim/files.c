@@ -97,6 +97,14 @@ int shim_spec_write(const char *folder, const struct shim_spec *s, struct err *e
     int rc = json_line(o, &text, err);
     if (rc == 0) {
         strbuf_addc(&text, '\n');
+        rc = text.len <= SHIM_FILE_MAX
+                 ? 0
+                 : err_set(err, ERR_RANGE,
+                           "arguments and environment of the worker take %zu KiB, at most %zu KiB "
+                           "can be handed over: put what is long into params or a file",
+                           text.len >> 10, SHIM_FILE_MAX >> 10);
+    }
+    if (rc == 0) {
         char *path = path_join(folder, SHIM_SPEC_FILE);
         rc = write_plain(path, &text, err);
         free(path);

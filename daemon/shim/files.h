@@ -44,6 +44,7 @@ struct shim_spec {
 void shim_spec_release(struct shim_spec *s);
 void shim_spec_add_arg(struct shim_spec *s, const char *arg);
 void shim_spec_add_env(struct shim_spec *s, const char *name, const char *value);
+/* ERR_RANGE when it is more than the shim reads. */
 int shim_spec_write(const char *folder, const struct shim_spec *s, struct err *err) MUST_CHECK;
 int shim_spec_read(const char *folder, struct shim_spec *out, struct err *err) MUST_CHECK;
 

@@ -14,14 +14,14 @@
 #include "daemon/shim/memory.h"
 #include "daemon/shim/pid.h"
 
-#define MEMORY_TICK_MS  50                       /* the worker alone */
-#define TREE_TICK_MS    500                      /* a new look at who belongs to it */
-#define LOG_TICK_MS     1000                     /* the size of its logs */
-#define LOG_HEAD_BYTES  ((off_t)1 * 1024 * 1024) /* kept of a log that grew over the limit */
-#define LOG_TAIL_BYTES  ((off_t)31 * 1024 * 1024)
-#define LOG_MAX_BYTES   ((off_t)64 * 1024 * 1024)
-#define DISK_FULL_BYTES ((int64_t)1024 * 1024)
-#define REAP_PAUSE_MS   2
+#define MEMORY_TICK_MS 50                       /* the worker alone */
+#define TREE_TICK_MS   500                      /* a new look at who belongs to it */
+#define LOG_TICK_MS    1000                     /* the size of its logs */
+#define LOG_HEAD_BYTES ((off_t)1 * 1024 * 1024) /* kept of a log that grew over the limit */
+#define LOG_TAIL_BYTES ((off_t)31 * 1024 * 1024)
+#define LOG_MAX_BYTES  ((off_t)64 * 1024 * 1024)
+#define DISK_TRY_BYTES ((int64_t)1024 * 1024)
+#define REAP_PAUSE_MS  2
 
 struct watch {
     pid_t worker;
@@ -224,6 +224,17 @@ static bool killed_by_kernel_for_memory(const struct watch *w)
            memory_oom_kills() > w->oom_kills;
 }
 
+/* Less than is kept free for workers: a worker that failed may have removed what it could not
+ * finish. A quota shows when something is written, alone. */
+static bool disk_is_full(void)
+{
+    struct disk_room room;
+    struct err err;
+    const char *what = NULL;
+    return (disk_room(".", &room) && !disk_has_room(&room, 10, &what)) ||
+           disk_try(".", DISK_TRY_BYTES, &err) == ERR_NO_SPACE;
+}
+
 static void fill_exit(struct watch *w, bool oom)
 {
     struct shim_exit *x = w->exit;
@@ -233,10 +244,9 @@ static void fill_exit(struct watch *w, bool oom)
     x->system_ms = (int64_t)u.ru_stime.tv_sec * 1000 + u.ru_stime.tv_usec / 1000;
     x->max_rss_bytes = (int64_t)u.ru_maxrss * 1024;
     x->reason = x->signal != 0 ? SHIM_SIGNALLED : SHIM_EXITED;
-    int64_t room = disk_free_bytes(".");
     if (w->killed_for_memory || oom) {
         x->reason = SHIM_MEMORY;
-    } else if (x->code != 0 && !x->asked_to_stop && room >= 0 && room < DISK_FULL_BYTES) {
+    } else if (x->code != 0 && !x->asked_to_stop && disk_is_full()) {
         x->reason = SHIM_DISK;
     }
 }

@@ -138,6 +138,9 @@ def wait(task):
     good(task)
 
 
+wait_too = wait
+
+
 def hang(_task):
     say(type="section", name="step")
     time.sleep(3600)

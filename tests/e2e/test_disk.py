@@ -1,26 +1,28 @@
 #!/usr/bin/env python3
-"""A full disk pauses the program and says so; with room again it goes on, and nothing was lost. Needs root, for a small tmpfs."""
+"""A full disk pauses the program and says so; with room again it goes on by itself, and nothing was lost. Needs root, for small
+file systems in memory."""
 
 import errno
 import os
+import shutil
 import subprocess
 import time
 
 import lab
+import rogue
 from lab import OK, equal, expect
 
-SIZE_MIB = 256
-
-
 class SmallDisk:
-    """The lab's state folder on a file system of its own."""
+    """A folder, the lab's state if none is named, on a file system of its own."""
 
-    def __init__(self, place):
+    def __init__(self, place, folder=None, size_mib=256, options=""):
         self.place = place
+        self.folder = folder or place.state
+        self.options = f"size={size_mib}m,mode=0700{options}"
 
     def __enter__(self):
-        os.makedirs(self.place.state, exist_ok=True)
-        run = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE_MIB}m,mode=0700", "tmpfs", self.place.state],
+        os.makedirs(self.folder, exist_ok=True)
+        run = subprocess.run(["mount", "-t", "tmpfs", "-o", self.options, "tmpfs", self.folder],
                              capture_output=True, text=True)
         if run.returncode != 0:
             lab.skip(f"no tmpfs can be mounted here: {run.stderr.strip()}")
@@ -28,11 +30,11 @@ class SmallDisk:
 
     def __exit__(self, *_):
         self.place.end_all()
-        subprocess.run(["umount", "-l", self.place.state], check=False)
+        subprocess.run(["umount", "-l", self.folder], check=False)
 
     def fill(self, leave_bytes):
         """A file that leaves so much room, or less: workers write meanwhile."""
-        stat = os.statvfs(self.place.state)
+        stat = os.statvfs(self.folder)
         size = stat.f_bavail * stat.f_frsize - leave_bytes
         try:
             with open(self.filler(), "wb") as f:
@@ -43,7 +45,7 @@ class SmallDisk:
                 raise
 
     def filler(self):
-        return os.path.join(self.place.state, "filler")
+        return os.path.join(self.folder, "filler")
 
 
 def submitted(place):
@@ -63,14 +65,59 @@ def all_done(place):
 
 
 def test_little_room(place):
-    """Too little to start anything: paused, with the reason; a person makes room and resumes."""
+    """Too little to start anything: paused, with the reason; a person makes room, and it goes on by itself."""
     with SmallDisk(place) as disk:
         submitted(place)
-        disk.fill(24 << 20)
+        disk.fill(6 << 20)
         place.wait_for(lambda: place.status()[0]["paused_by"] == "no_space", 60, "the program is paused for want of disk")
         expect("no_space" in place.ctl("status").stdout, "status does not say why")
         os.remove(disk.filler())
-        place.ctl("resume")
+        all_done(place)
+
+
+def work_elsewhere(place, folder):
+    """Two tasks whose attempts lie on the small disk; each is done when it is released."""
+    grid = rogue.program(place, ["wait", "wait_too"], run=f'work = "{folder}"\n[run.probe]\ncrashes = 1\n')
+    place.serve()
+    place.must(OK, "preregd", "submit", grid)
+
+
+def goes_on_by_itself(place):
+    place.wait_for(lambda: place.status()[0]["paused_by"] == "no_space", 60, "the program is paused for want of disk")
+    expect(place.folder in place.status()[0]["paused_why"], "it is not said which disk is full")
+    expect("goes on by itself" in place.ctl("status").stdout, "status does not say what happens next")
+    return {t["state"] for t in place.tasks().values()}
+
+
+def test_full_work_disk(place):
+    """[run] work is full, the state folder is not: nothing is blocked, with one crash as the whole budget."""
+    folder = place.path("work")
+    with SmallDisk(place, folder, size_mib=64) as disk:
+        disk.fill(0)
+        work_elsewhere(place, folder)
+        states = goes_on_by_itself(place)
+        expect("blocked" not in states, f"a full disk ended a task: {states}")
+        os.remove(disk.filler())
+        rogue.release(place)
+        all_done(place)
+
+
+def test_no_inodes(place):
+    """Room for bytes, but for hardly a file."""
+    folder = place.path("work")
+    with SmallDisk(place, folder, size_mib=64, options=",nr_inodes=400") as disk:
+        os.mkdir(disk.filler())
+        try:
+            for i in range(1000):
+                os.mknod(os.path.join(disk.filler(), str(i)))
+        except OSError as error:
+            equal(error.errno, errno.ENOSPC, "what ends the filling")
+        for i in range(8):
+            os.remove(os.path.join(disk.filler(), str(i)))  # as many as submitting needs
+        work_elsewhere(place, folder)
+        expect("blocked" not in goes_on_by_itself(place), "a disk without inodes ended a task")
+        shutil.rmtree(disk.filler())
+        rogue.release(place)
         all_done(place)
 
 
@@ -82,8 +129,7 @@ def test_no_room_at_all(place):
         time.sleep(4)
         place.ctl("status")
         os.remove(disk.filler())
-        place.wait_for(lambda: place.run("preregctl", "resume").returncode == OK, 30, "resume is taken")
         all_done(place)
 
 
-lab.main(test_little_room, test_no_room_at_all)
+lab.main(test_little_room, test_full_work_disk, test_no_inodes, test_no_room_at_all)

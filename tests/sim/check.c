@@ -76,7 +76,7 @@ static void check_budgets(struct sim *s, const struct sim_program *p, const stru
         sim_fail(s, "task %u: over its budget", row->task);
     }
     bool left = row->after.crashes < st->crashes && row->after.spent < st->attempts &&
-                row->after.idle < sim_idle_max(st) && row->after.no_space < s->config.no_space_max;
+                row->after.idle < sim_idle_max(st);
     if (row->after.state == TASK_READY && !left) {
         sim_fail(s, "task %u: tried again without budget", row->task);
     }
@@ -91,6 +91,9 @@ static void check_budgets(struct sim *s, const struct sim_program *p, const stru
         }
         break;
     case CAUSE_NO_SPACE:
+        if (row->after.state == TASK_BLOCKED) {
+            sim_fail(s, "task %u: want of disk ended it", row->task);
+        }
         if (row->after.spent > t->spent + row->after.n_attempts) {
             sim_fail(s, "task %u: want of disk burnt an attempt", row->task);
         }

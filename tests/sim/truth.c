@@ -60,7 +60,7 @@ void truth_start(struct sim *s, const struct core_act *act)
     s->n_starts++;
     if (!s->quiet && sim_chance(s, s->odds.start_bad)) {
         struct core_event ev = event_of(&s->attempts[i], CORE_START_FAILED);
-        ev.start_failure = (enum core_start_failure)rng_below(&s->rng, START_FAILED_MISSING + 1);
+        ev.start_failure = (enum core_start_failure)rng_below(&s->rng, START_FAILED_NR);
         ev.text = "scripted";
         s->attempts[i].fenced = true;
         sim_tell_surely(s, &ev, sim_between(s, 0, 50));

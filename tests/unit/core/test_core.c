@@ -159,9 +159,95 @@ static void test_disk(void **state)
     core_explanation_text(&e, (struct wall_time){0}, &text);
     assert_string_equal(text.buf, "its program is paused: no room on the disk");
     strbuf_release(&text);
-    driver_step(&d, (struct core_event){.kind = CORE_DISK, .program = 1, .disk_full = false});
-    assert_true(driver_did(&d, ACT_START));
+    driver_step(&d, (struct core_event){.kind = CORE_CANCEL, .program = 1, .task = 2});
+    for (uint32_t no = 2; no < 40; no++) { /* a quota, say: it is never the task's fault */
+        driver_step(&d, (struct core_event){.kind = CORE_DISK, .program = 1, .disk_full = false});
+        assert_false(driver_did(&d, ACT_START)); /* not in a loop */
+        run_again(&d, no);
+        assert_int_equal(driver_row(&d, 0).state, TASK_RUNNING);
+        driver_end(&d, 0, no, END_DISK);
+    }
+    assert_int_equal(driver_row(&d, 0).state, TASK_READY);
     assert_int_equal(driver_row(&d, 0).spent, 0);
+    driver_release(&d);
+}
+
+/* A shim that never gets as far as its worker: tried again with growing delays, a few times over
+ * the whole program, which is then paused, and no task has lost anything. */
+static void test_unlaunched(void **state)
+{
+    (void)state;
+    struct driver d;
+    struct program_row status = {0};
+    driver_init(&d, 1);
+    driver_add(&d, 1, &PLAN);
+    unsigned n = 0;
+    while (status.paused == 0 && n < 100) {
+        for (uint32_t task = 0; task < 4; task += 2) {
+            struct task_row row = driver_row(&d, task);
+            if (row.state == TASK_STARTING) {
+                driver_end(&d, task, row.n_attempts, END_NEVER_LAUNCHED);
+                n++;
+                assert_int_equal(driver_row(&d, task).state, TASK_READY);
+                assert_true(driver_row(&d, task).not_before.ms > 0);
+            }
+        }
+        assert_true(core_program_status(d.core, 1, &status));
+        d.now_ms += 10000;
+        driver_step(&d, (struct core_event){.kind = CORE_TIMER});
+    }
+    assert_int_equal(status.paused, PAUSE_HOST);
+    assert_int_equal(n, 6);
+    for (uint32_t task = 0; task < 4; task++) {
+        assert_int_equal(driver_row(&d, task).spent, 0);
+    }
+    driver_step(&d, (struct core_event){.kind = CORE_MENDED, .program = 1});
+    assert_true(driver_did(&d, ACT_START)); /* one try, and one is enough to know */
+    uint32_t task = driver_row(&d, 0).state == TASK_STARTING ? 0 : 2;
+    driver_end(&d, task, driver_row(&d, task).n_attempts, END_NEVER_LAUNCHED);
+    assert_true(core_program_status(d.core, 1, &status));
+    assert_int_equal(status.paused, PAUSE_HOST);
+    driver_step(&d, (struct core_event){.kind = CORE_RESUME, .program = 1});
+    d.now_ms += 10000;
+    driver_step(&d, (struct core_event){.kind = CORE_TIMER});
+    task = driver_row(&d, 0).state == TASK_STARTING ? 0 : 2;
+    driver_at(&d, CORE_ATTEMPT_UP, task, driver_row(&d, task).n_attempts);
+    assert_int_equal(driver_row(&d, task).state, TASK_RUNNING);
+    driver_release(&d);
+}
+
+/* What a daemon that died had begun is not the machine's fault: at once again, however many. */
+static void test_unlaunched_by_a_dead_daemon(void **state)
+{
+    (void)state;
+    struct driver d;
+    struct core_live live[2];
+    struct task_row rows[4];
+    const struct program_row none = {0};
+    struct program_row status;
+    driver_init(&d, 2);
+    for (uint32_t i = 0; i < 4; i++) {
+        task_row_init(&rows[i], i % 2 == 0 ? TASK_STARTING : TASK_WAITING);
+        rows[i].n_attempts = i % 2 == 0;
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        live[i] = (struct core_live){.task = 2 * i};
+        attempt_row_init(&live[i].attempt);
+        live[i].attempt.no = 1;
+    }
+    struct core_event ev = {.kind = CORE_PROGRAM_ADDED, .program = 1};
+    ev.added.plan = PLAN;
+    ev.added.tasks = rows;
+    ev.added.live = live;
+    ev.added.n_live = 2;
+    ev.added.status = &none;
+    driver_step(&d, ev);
+    for (uint32_t i = 0; i < 2; i++) {
+        driver_end(&d, 2 * i, 1, END_NEVER_LAUNCHED);
+        assert_int_equal(driver_row(&d, 2 * i).state, TASK_STARTING);
+    }
+    assert_true(core_program_status(d.core, 1, &status));
+    assert_int_equal(status.paused, 0);
     driver_release(&d);
 }
 
@@ -296,6 +382,7 @@ int main(void)
         cmocka_unit_test(test_ends),        cmocka_unit_test(test_short_task),
         cmocka_unit_test(test_idle_blocks), cmocka_unit_test(test_disk),
         cmocka_unit_test(test_requests),    cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_unlaunched),  cmocka_unit_test(test_unlaunched_by_a_dead_daemon),
         cmocka_unit_test(test_fair),        cmocka_unit_test(test_room),
         cmocka_unit_test(test_deadline),
     };

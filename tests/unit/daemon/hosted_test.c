@@ -51,6 +51,7 @@ static void test_reasons(void **state)
         {ROW_PAUSED, PAUSE_DATA | PAUSE_PERSON | PAUSE_DISK, "full", "no_space", "full"},
         {ROW_RESUMED, PAUSE_DATA | PAUSE_PERSON, "room", "user", NULL},
         {ROW_RESUMED, PAUSE_DATA, NULL, "data", "corpus"},
+        {ROW_PAUSED, PAUSE_DATA | PAUSE_HOST, "no shim", "host", "no shim"},
         {ROW_PAUSED, PAUSE_DATA | PAUSE_LOCK, "prior", "lock", "prior"},
         {ROW_RESUMED, 0, NULL, NULL, NULL},
         {ROW_PAUSED, PAUSE_DATA, "other", "data", "other"},
