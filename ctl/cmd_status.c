@@ -149,16 +149,32 @@ static int show(const struct ctl_options *o, const struct term *t, const cJSON *
     return rc;
 }
 
+/* A daemon that is started again, or comes back: what was watched goes on meanwhile. */
+static bool is_away(int rc)
+{
+    return rc == ERR_NO_DAEMON || rc == ERR_IO;
+}
+
 static int watch(const struct ctl_options *o, struct err *err)
 {
     struct term t = term_of_stdout();
     struct strbuf before = STRBUF_INIT;
     bool over = false;
+    bool seen = false;
+    bool away = false;
     int rc = 0;
     while (rc == 0 && !over) {
         cJSON *answer = NULL;
         rc = look(o, &answer, err);
-        if (rc == 0) {
+        if (seen && is_away(rc)) {
+            if (!away) {
+                (void)fprintf(stderr, "%s; waiting for it\n", err->msg);
+            }
+            away = true;
+            rc = 0;
+        } else if (rc == 0) {
+            seen = true;
+            away = false;
             json_put_int(answer, "schema", 1);
             rc = show(o, &t, answer, &before, err);
             over = all_finished(answer);

@@ -18,6 +18,7 @@ static enum end_reason end_of(enum shim_reason r)
     case SHIM_SPAWN_FAILED: return END_SPAWN_FAILED;
     case SHIM_MEMORY: return END_MEMORY;
     case SHIM_DISK: return END_DISK;
+    case SHIM_MOVED: return END_HOST_LOST;
     case SHIM_REASON_NR: break;
     }
     return END_LOST;
@@ -67,7 +68,9 @@ static enum end_reason lost_how(const char *folder, const char *id)
         return END_NEVER_LAUNCHED;
     }
     clock_boot_id(boot);
-    return rc == 0 && strcmp(boot, start.boot_id) != 0 ? END_HOST_LOST : END_LOST;
+    /* It appears whole or not at all, in this boot: torn, it is what a loss of power left of it. */
+    return rc == ERR_CORRUPT || (rc == 0 && strcmp(boot, start.boot_id) != 0) ? END_HOST_LOST
+                                                                              : END_LOST;
 }
 
 static int clear_tree(const char *folder, struct err *err)
@@ -109,6 +112,10 @@ static void bury(const char *folder, const char *id, struct examination *out)
         return;
     }
     if (file_kind_at(folder) == FILE_ABSENT) {
+        if (clear_tree(folder, &err) != 0) { /* its folder was taken from under it */
+            unclear(out, &err);
+            return;
+        }
         out->finding = FOUND_ENDED;
         out->end = (struct attempt_end){.reason = END_NEVER_LAUNCHED};
         return;

@@ -48,8 +48,9 @@ struct run {
     char *folder;
     enum run_state state;
     int pidfd;
-    pid_t child; /* of this daemon and not waited for yet; 0: none */
-    bool waited; /* status below is that of the child */
+    pid_t child;     /* of this daemon and not waited for yet; 0: none */
+    bool kill_asked; /* its shim was told to kill the tree */
+    bool waited;     /* status below is that of the child */
     int status;
     off_t words_at;  /* length of the shims' words when it was started; -1: by another daemon */
     bool examining;  /* a job looks at the folder; never two, and the run outlives it */
@@ -394,9 +395,17 @@ static void local_terminate(struct executor *base, const struct attempt_key *key
     signal_run((struct local *)base, key, SIGTERM);
 }
 
+/* The shim kills its whole tree. One that has been stopped for good, or hangs, does not: asked
+ * again, it is killed itself, which takes its worker along; what that left behind is cleared when
+ * the attempt is buried. */
 static void local_kill(struct executor *base, const struct attempt_key *key)
 {
-    signal_run((struct local *)base, key, SIGUSR1); /* the shim kills its whole tree */
+    struct local *x = (struct local *)base;
+    struct run *r = run_find(x, key);
+    if (r != NULL && r->has_poll) {
+        signal_run(x, key, r->kill_asked ? SIGKILL : SIGUSR1);
+        r->kill_asked = true;
+    }
 }
 
 static void local_close(struct executor *base)

@@ -6,11 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/counted.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "daemon/apparatus.h"
 #include "daemon/shim/files.h"
+#include "daemon/sweep.h"
 #include "prereg/amendment.h"
 #include "prereg/lock_time.h"
 #include "prereg/object.h"
@@ -29,7 +31,9 @@ static int check_copies(struct hosted *h, const struct bundle *b, struct err *er
         rc = err_set(err, ERR_LOCK, "%s: its amendments are not those that took effect", h->folder);
     }
     if (rc != 0) {
-        err->code = ERR_LOCK;
+        if (rc != ERR_IO && rc != ERR_NO_SPACE) { /* what cannot be read says nothing */
+            err->code = ERR_LOCK;
+        }
         rc = err_wrap(err, "the state folder's copy");
     }
     bundle_unref(now);
@@ -128,6 +132,7 @@ static int resume_folders(const struct prepare *p, char ***list, size_t *n, stru
     *list = NULL;
     *n = 0;
     int rc = dir_list(folder, &names, err);
+    name_list_sort_counted(&names);
     for (size_t i = names.n; rc == 0 && i-- > 0;) {
         if (is_attempt_name(names.names[i]) && strcmp(names.names[i], path_name(p->folder)) != 0) {
             *list = xreallocarray(*list, *n + 1, sizeof(**list));
@@ -199,6 +204,7 @@ static int write_task(const struct prepare *p, struct err *err)
                  : err_set(err, ERR_NOT_FOUND, "the program has this check no longer");
     if (rc == 0) {
         rc = resume_folders(p, &resume, &n_resume, err);
+        sweep_attempts(resume, n_resume);
     }
     if (rc == 0) {
         struct task_attempt a = {.cell = of_grid ? hosted_cell(p->hosted, p->task) : 0,

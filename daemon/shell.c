@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include "daemon/load.h"
 #include "daemon/local.h"
 #include "daemon/server.h"
+#include "daemon/sweep.h"
 
 #define READ_BUFFER_BYTES    ((size_t)1024 * 1024)
 #define MEMORY_RESERVE_BYTES ((int64_t)512 * 1024 * 1024) /* for us and the system */
@@ -343,10 +345,12 @@ int shell_serve(const char *state, struct err *err)
     struct shell sh = {.state = path_absolute(NULL, state), .started = clock_wall()};
     sh.read_buffer = xmalloc(READ_BUFFER_BYTES);
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a killed shim leaves comes to us (fence.c) */
     int rc = open_loop(&sh, err);
     if (rc == 0) {
         rc = open_all(&sh, err);
         if (rc == 0) {
+            sweep_state(sh.state);
             shell_watch_disk(&sh);
             log_info("serving %s (%s, pid %ld, %u cores)", sh.state, PREREGD_VERSION,
                      (long)getpid(), sh.config.cores);

@@ -282,7 +282,7 @@ void attempt_ended(struct core *c, struct live *l, const struct core_event *ev)
     }
     l->row.reason = ev->ended.reason;
     if (l->row.reason == END_NEVER_LAUNCHED && l->phase == LIVE_RUNNING) {
-        l->row.reason = END_LOST; /* it was seen alive, so it did run */
+        l->row.reason = END_HOST_LOST; /* it was seen alive: what it left was taken away */
     }
     l->row.code = ev->ended.reason == END_EXITED ? ev->ended.code : -1;
     l->row.signal = ev->ended.reason == END_SIGNALLED ? ev->ended.signal : 0;

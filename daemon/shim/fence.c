@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -16,6 +17,7 @@
 #include "base/xalloc.h"
 #include "daemon/shim/files.h"
 #include "daemon/shim/pid.h"
+#include "daemon/shim/worker.h"
 
 #define ENVIRON_MAX ((size_t)4 * 1024 * 1024)
 
@@ -96,6 +98,33 @@ static bool names_attempt(pid_t pid, const struct belonging *b)
     return found;
 }
 
+static int oom_adjustment(const char *pid)
+{
+    char path[64];
+    struct strbuf text = STRBUF_INIT;
+    struct err err;
+    int64_t value = 0;
+    (void)snprintf(path, sizeof(path), "/proc/%s/oom_score_adj", pid);
+    if (file_read(path, 64, &text, &err) == 0) {
+        text.buf[strcspn(text.buf, "\n")] = '\0';
+        if (text_to_int(text.buf, -1000, 1000, &value, &err) != 0) {
+            value = 0;
+        }
+    }
+    strbuf_release(&text);
+    return (int)value;
+}
+
+/* A child that this process did not start: it came here, to the next reaper, when a shim died.
+ * Workers and all that they start carry an adjustment that our own children lack. */
+static bool is_orphan(const struct pid_stat *s)
+{
+    char pid[24];
+    (void)snprintf(pid, sizeof(pid), "%ld", (long)s->pid);
+    return s->parent == getpid() && oom_adjustment("self") < WORKER_OOM_ADJUSTMENT &&
+           oom_adjustment(pid) == WORKER_OOM_ADJUSTMENT;
+}
+
 /* True when it was one of ours and has been told to die. */
 static bool end_one(pid_t pid, const struct belonging *b)
 {
@@ -105,8 +134,13 @@ static bool end_one(pid_t pid, const struct belonging *b)
     }
     struct err err;
     struct pid_stat s;
-    bool ours = pid_stat_read(pid, &s) && s.state != 'Z' && s.state != 'X' &&
-                (holds_lock(pid, b) || names_attempt(pid, b));
+    bool there = pid_stat_read(pid, &s);
+    bool gone = !there || s.state == 'Z' || s.state == 'X';
+    bool orphan = there && is_orphan(&s);
+    if (orphan && gone) {
+        (void)waitpid(pid, NULL, WNOHANG);
+    }
+    bool ours = !gone && (orphan || holds_lock(pid, b) || names_attempt(pid, b));
     if (ours) {
         (void)pid_signal(fd, SIGKILL, &err);
     }

@@ -3,8 +3,10 @@
  *
  * fence_set() takes shim.lock, leaves the file `fenced`, and lets go: a shim that comes late sees
  * it and leaves. fence_clear_tree() ends what a killed shim's worker left behind: processes that
- * still hold tree.lock open or whose environment names this attempt. Having that very file open is
- * what makes a process one of ours; its number is pinned by a pidfd before it is looked at.
+ * still hold tree.lock open or whose environment names this attempt, and orphans of workers that
+ * this process, as the next reaper (PR_SET_CHILD_SUBREAPER), was given when a shim died. Having
+ * that very file open is what makes a process one of ours; its number is pinned by a pidfd before
+ * it is looked at.
  */
 #ifndef DAEMON_SHIM_FENCE_H
 #define DAEMON_SHIM_FENCE_H

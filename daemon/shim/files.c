@@ -17,7 +17,7 @@
 
 static const char *const reason_names[SHIM_REASON_NR] = {
     [SHIM_EXITED] = "exited", [SHIM_SIGNALLED] = "signalled", [SHIM_SPAWN_FAILED] = "spawn_failed",
-    [SHIM_MEMORY] = "memory", [SHIM_DISK] = "disk",
+    [SHIM_MEMORY] = "memory", [SHIM_DISK] = "disk",           [SHIM_MOVED] = "moved",
 };
 
 const char *shim_reason_name(enum shim_reason r)

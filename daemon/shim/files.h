@@ -73,6 +73,7 @@ enum shim_reason {
     SHIM_SPAWN_FAILED, /* never ran; `detail` says why */
     SHIM_MEMORY,       /* over its limit: killed by the shim, or by the kernel's OOM killer */
     SHIM_DISK,         /* ended badly while the disk was full */
+    SHIM_MOVED,        /* ended badly after the attempt's folder was moved or removed */
     SHIM_REASON_NR
 };
 

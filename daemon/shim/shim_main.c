@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -31,6 +32,7 @@
 #define EXIT_WRITE_PAUSE_MS 1000
 
 struct shim {
+    const char *folder; /* as the daemon named it, absolute */
     struct shim_spec spec;
     struct shim_exit exit;
     sigset_t signals;
@@ -100,6 +102,15 @@ static void spawn_failed(struct shim *s, const struct err *why)
     text_make_utf8(s->exit.detail); /* the cut may have gone through a character */
 }
 
+/* The folder by the name that it was given is not the one that this process is in. */
+static bool was_moved(const char *folder)
+{
+    struct stat named;
+    struct stat own;
+    return stat(".", &own) != 0 || stat(folder, &named) != 0 || named.st_dev != own.st_dev ||
+           named.st_ino != own.st_ino;
+}
+
 /* Fork, start.json, go, to the end of the tree. What goes wrong on the way is an exit, too. */
 static int run_worker(struct shim *s, struct err *err)
 {
@@ -121,6 +132,11 @@ static int run_worker(struct shim *s, struct err *err)
     int rc = watch_run(w.pid, &s->signals, &limits, &s->exit, err);
     if (rc == 0 && !executed) {
         spawn_failed(s, &why);
+    }
+    if (rc == 0 && s->exit.code != 0 && was_moved(s->folder)) {
+        s->exit.reason = SHIM_MOVED; /* it looked for its files where they no longer are */
+        (void)snprintf(s->exit.detail, sizeof(s->exit.detail),
+                       "the attempt's folder was moved or removed while it ran");
     }
     return rc;
 }
@@ -156,7 +172,7 @@ static int shim_run(struct shim *s, struct err *err)
 
 int main(int argc, char **argv)
 {
-    struct shim s = {.lock_fd = -1, .tree_fd = -1};
+    struct shim s = {.folder = argv[1], .lock_fd = -1, .tree_fd = -1};
     struct err err;
     if (argc != 2 || argv[1][0] == '-') {
         (void)fprintf(stderr, "usage: prereg-shim ATTEMPT_FOLDER   (run by preregd)\n");

@@ -16,12 +16,20 @@
 
 #define MEMORY_TICK_MS 50                       /* the worker alone */
 #define TREE_TICK_MS   500                      /* a new look at who belongs to it */
-#define LOG_TICK_MS    1000                     /* the size of its logs */
+#define LOG_TICK_MS    250                      /* the size of its logs */
+#define LOG_FAST_MS    20                       /* while they grow fast */
+#define LOG_FAST_BYTES ((off_t)4 * 1024 * 1024) /* in a tick: more is fast */
 #define LOG_HEAD_BYTES ((off_t)1 * 1024 * 1024) /* kept of a log that grew over the limit */
 #define LOG_TAIL_BYTES ((off_t)31 * 1024 * 1024)
-#define LOG_MAX_BYTES  ((off_t)64 * 1024 * 1024)
+#define LOG_MAX_BYTES  ((off_t)48 * 1024 * 1024)
 #define DISK_TRY_BYTES ((int64_t)1024 * 1024)
 #define REAP_PAUSE_MS  2
+
+struct watched_log {
+    off_t seen; /* its length at the last look */
+    off_t grew; /* since the look before */
+    off_t cut;  /* up to where it has been emptied */
+};
 
 struct watch {
     pid_t worker;
@@ -32,7 +40,7 @@ struct watch {
     int64_t log_due_ms;
     int64_t kill_due_ms; /* 0: nobody asked it to stop */
     int64_t oom_kills;   /* when it began */
-    off_t log_cut[2];    /* up to where the logs have been emptied */
+    struct watched_log logs[2];
     bool ended;
     int status;
     bool killed_for_memory;
@@ -134,24 +142,40 @@ static void check_memory(struct watch *w)
 /* A log over its limit loses its middle: the blocks are given back, offsets stay as they are, so
  * that whoever follows the file is not led astray. Where the file system cannot do that, all of it
  * goes. */
-static void cut_log(const char *name, off_t *cut)
+static void cut_log(const char *name, struct watched_log *log, off_t max)
 {
     struct stat st;
-    if (stat(name, &st) != 0 || st.st_size - *cut <= LOG_MAX_BYTES) {
+    if (stat(name, &st) != 0) {
+        return;
+    }
+    log->grew = st.st_size - log->seen;
+    log->seen = st.st_size;
+    off_t upto = st.st_size - LOG_TAIL_BYTES;
+    if (st.st_size - log->cut <= max || upto <= LOG_HEAD_BYTES) {
         return;
     }
     int fd = open(name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) {
         return;
     }
-    off_t upto = st.st_size - LOG_TAIL_BYTES;
     if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, LOG_HEAD_BYTES,
                   upto - LOG_HEAD_BYTES) == 0) {
-        *cut = upto;
+        log->cut = upto;
     } else if (ftruncate(fd, 0) == 0) {
-        *cut = 0;
+        *log = (struct watched_log){0};
     }
     (void)close(fd);
+}
+
+static void cut_logs(struct watch *w, off_t max)
+{
+    cut_log(SHIM_STDOUT_FILE, &w->logs[0], max);
+    cut_log(SHIM_STDERR_FILE, &w->logs[1], max);
+}
+
+static bool logs_grow_fast(const struct watch *w)
+{
+    return w->logs[0].grew > LOG_FAST_BYTES || w->logs[1].grew > LOG_FAST_BYTES;
 }
 
 static void tick(struct watch *w)
@@ -166,9 +190,8 @@ static void tick(struct watch *w)
         w->tree_due_ms = now + TREE_TICK_MS;
     }
     if (now >= w->log_due_ms) {
-        cut_log(SHIM_STDOUT_FILE, &w->log_cut[0]);
-        cut_log(SHIM_STDERR_FILE, &w->log_cut[1]);
-        w->log_due_ms = now + LOG_TICK_MS;
+        cut_logs(w, LOG_MAX_BYTES);
+        w->log_due_ms = now + (logs_grow_fast(w) ? LOG_FAST_MS : LOG_TICK_MS);
     }
     check_memory(w);
 }
@@ -177,6 +200,9 @@ static int64_t wait_ms(const struct watch *w)
 {
     int64_t now = clock_mono().ms;
     int64_t ms = w->limits->memory_bytes != 0 ? MEMORY_TICK_MS : LOG_TICK_MS;
+    if (logs_grow_fast(w)) {
+        ms = LOG_FAST_MS;
+    }
     if (w->kill_due_ms != 0 && w->kill_due_ms - now < ms) {
         ms = w->kill_due_ms > now ? w->kill_due_ms - now : 0;
     }
@@ -269,6 +295,7 @@ int watch_run(pid_t worker, const sigset_t *set, const struct watch_limits *limi
     out->signal = WIFSIGNALED(w.status) ? WTERMSIG(w.status) : 0;
     bool oom = killed_by_kernel_for_memory(&w);
     clear_tree(&w);
+    cut_logs(&w, LOG_HEAD_BYTES + LOG_TAIL_BYTES); /* nobody writes any more */
     fill_exit(&w, oom);
     pid_list_release(&w.tree);
     return 0;

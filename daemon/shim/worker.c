@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -38,7 +39,9 @@ static void child_prefer_for_oom(void)
 {
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (fd >= 0) {
-        ssize_t ignored = write(fd, "500", 3);
+        char text[16];
+        int n = snprintf(text, sizeof(text), "%d", WORKER_OOM_ADJUSTMENT);
+        ssize_t ignored = write(fd, text, (size_t)n);
         (void)ignored;
         (void)close(fd);
     }

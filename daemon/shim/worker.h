@@ -12,6 +12,10 @@
 
 #include "daemon/shim/files.h"
 
+/* Of the kernel's choice when memory is short; inherited by all that a worker starts, whatever else
+ * they throw away (fence.c). */
+#define WORKER_OOM_ADJUSTMENT 500
+
 struct worker {
     pid_t pid;
     int go_fd;     /* one byte lets it go; closed without: it ends */

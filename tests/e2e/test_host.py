@@ -2,7 +2,7 @@
 """What the machine does to attempts: it is never taken for the work's own fault."""
 
 import os
-import shutil
+import subprocess
 
 import lab
 import rogue
@@ -42,13 +42,10 @@ def test_too_many_arguments(place):
     """More than can be handed over: the task ends at once and says so, nothing is tried again and again."""
     place.serve()
     grid = rogue.program(place, ["good", "null"])
-    shutil.copy2(grid, grid + ".new")
     long = ", ".join('"' + "x" * 120000 + '"' for _ in range(9))
     place.edit(grid, 'command = ["./rogue_worker.py"]', f'command = ["./rogue_worker.py", {long}]')
-    place.run("preregctl", "lock", grid)
-    os.remove(grid + ".lock") if os.path.exists(grid + ".lock") else None
-    if place.run("preregctl", "lock", grid).returncode != OK:
-        return  # refused even earlier
+    os.remove(grid + ".lock")
+    place.ctl("lock", grid)
     place.must(OK, "preregd", "submit", grid)
     place.wait_finished(60)
     task = place.ctl_json("explain", "mode=good,seed=1/probe")
@@ -56,4 +53,24 @@ def test_too_many_arguments(place):
     expect("at most 1024 KiB" in task["attempt_list"][0]["detail"], f"detail: {task['attempt_list'][0]['detail']}")
 
 
-lab.main(test_shim_does_not_load, test_too_many_arguments)
+def test_watch_survives_the_daemon(place):
+    """status --watch goes on when the daemon is started again, and ends with the program."""
+    place.serve()
+    place.must(OK, "preregd", "submit", rogue.program(place, ["wait", "good"]))
+    place.wait_for(lambda: place.tasks()["mode=wait,seed=1/probe"]["state"] == "running", 60, "it runs")
+    watch = subprocess.Popen([os.path.join(place.bin, "preregctl"), "status", "--watch", "--interval", "100ms"], env=place.env,
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        expect("rogue" in watch.stdout.readline(), "nothing is watched")
+        place.kill_daemon()
+        expect("waiting for it" in watch.stderr.readline(), "it is not said that the daemon is away")
+        place.serve()
+        rogue.release(place)
+        place.wait_finished(120)
+        equal(watch.wait(timeout=60), OK, "exit code of status --watch")
+    finally:
+        watch.kill()
+        watch.communicate()
+
+
+lab.main(test_shim_does_not_load, test_too_many_arguments, test_watch_survives_the_daemon)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -329,13 +330,13 @@ static void test_memory_within_the_limit(void **state)
 static void test_huge_output_is_bounded(void **state)
 {
     const struct fixture *f = *state;
-    write_spec(f, "echo first; head -c 150000000 /dev/zero; sleep 2.5; echo last", 0, 1000);
+    write_spec(f, "echo first; head -c 150000000 /dev/zero; echo last", 0, 1000);
     assert_int_equal(wait_shim(start_shim(f)), 0);
     assert_int_equal(read_exit(f).code, 0);
     char *path = path_join(f->folder, SHIM_STDOUT_FILE);
     struct stat st;
     assert_int_equal(stat(path, &st), 0);
-    assert_true((int64_t)st.st_blocks * 512 < 70 * MIB);
+    assert_true((int64_t)st.st_blocks * 512 < 33 * MIB);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     char tail[5];
     assert_int_equal(pread(fd, tail, 5, st.st_size - 5), 5);
@@ -344,7 +345,56 @@ static void test_huge_output_is_bounded(void **state)
     free(path);
 }
 
+/* A worker whose folder was moved away looks for its files in vain: that says nothing of its data.
+ */
+static void test_moved_folder(void **state)
+{
+    const struct fixture *f = *state;
+    struct err err;
+    char *away = xasprintf("%s.away", f->folder);
+    char *go = path_join(away, "go");
+    write_spec(f, "while [ ! -e go ]; do sleep 0.02; done; exit 65", 0, 1000);
+    pid_t shim = start_shim(f);
+    wait_file(f, SHIM_START_FILE);
+    assert_int_equal(rename(f->folder, away), 0);
+    assert_int_equal(file_write_atomic(go, "", 0, 0600, &err), 0);
+    assert_int_equal(wait_shim(shim), 0);
+    assert_int_equal(rename(away, f->folder), 0);
+    assert_int_equal(read_exit(f).reason, SHIM_MOVED);
+    free(go);
+    free(away);
+}
+
 /* ---- its own death ---- */
+
+/* Neither a lock nor an environment names it, it has a session of its own: it is found because it
+ * came to us. */
+static void test_fence_ends_hidden_orphans(void **state)
+{
+    const struct fixture *f = *state;
+    bool fenced = false;
+    size_t n = 1;
+    struct err err;
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    write_spec(f,
+               "env -i setsid bash -c 'for i in /proc/$$/fd/*; do i=${i##*/}; [ $i -gt 2 ] && eval "
+               "\"exec $i>&-\"; done; echo $$ > orphan; exec sleep 1000' < /dev/null & wait",
+               0, 1000);
+    pid_t shim = start_shim(f);
+    pid_t orphan = pid_in(f, "orphan");
+    (void)kill(shim, SIGKILL);
+    (void)wait_shim(shim);
+    for (int i = 0; i < 600 && !fenced; i++) {
+        assert_int_equal(fence_set(f->folder, &fenced, &err), 0);
+        clock_sleep_ms(10);
+    }
+    assert_true(fenced);
+    for (int i = 0; i < 600 && n > 0; i++) {
+        assert_int_equal(fence_clear_tree(f->folder, &n, &err), 0);
+        clock_sleep_ms(10);
+    }
+    wait_gone(orphan);
+}
 
 static void test_worker_dies_with_the_shim(void **state)
 {
@@ -492,7 +542,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_memory_within_the_limit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_huge_output_is_bounded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_worker_dies_with_the_shim, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_moved_folder, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_fence_ends_orphans, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_fence_ends_hidden_orphans, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_shim_respects_the_fence, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_an_attempt_runs_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_torn_files_are_corrupt_not_trusted, set_up, tear_down),

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/counted.h"
 #include "base/file.h"
 #include "base/json_pull.h"
 #include "base/text.h"
@@ -262,9 +263,10 @@ void curves_read_task(struct curve_set *set, struct arena *a, const char *task_f
         return;
     }
     char *last = linked_attempt(task_folder);
+    name_list_sort_counted(&names);
     for (size_t i = 0; i < names.n; i++) {
         bool is_attempt = strncmp(names.names[i], ATTEMPT_PREFIX, ATTEMPT_PREFIX_LEN) == 0;
-        if (!is_attempt || (last != NULL && strcmp(names.names[i], last) > 0)) {
+        if (!is_attempt || (last != NULL && strverscmp(names.names[i], last) > 0)) {
             continue;
         }
         char *attempt = path_join(task_folder, names.names[i]);

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/counted.h"
 #include "base/file.h"
 #include "base/xalloc.h"
 
@@ -313,14 +314,38 @@ static void test_stays_inside(void **state)
     }
 }
 
+/* The ten thousandth attempt comes after those before it. */
+static void test_counted_names(void **state)
+{
+    (void)state;
+    static const char *const WANTED[] = {"attempt-0002-b", "attempt-0010-a",  "attempt-0999-x",
+                                         "attempt-9999-f", "attempt-10000-a", "attempt-10001-0"};
+    static const size_t ORDER[] = {4, 5, 0, 3, 1, 2};
+    char *names[ARRAY_LEN(WANTED)];
+    struct name_list list = {.names = names, .n = ARRAY_LEN(names)};
+    for (size_t i = 0; i < list.n; i++) {
+        names[i] = xstrdup(WANTED[ORDER[i]]);
+    }
+    name_list_sort_counted(&list);
+    for (size_t i = 0; i < list.n; i++) {
+        assert_string_equal(list.names[i], WANTED[i]);
+        free(list.names[i]);
+    }
+}
+
 int main(void)
 {
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_read),    IN_FOLDER(test_atomic_write),
-        IN_FOLDER(test_writer),  IN_FOLDER(test_folders),
-        IN_FOLDER(test_paths),   IN_FOLDER(test_locks),
-        IN_FOLDER(test_publish), cmocka_unit_test(test_stays_inside),
+        IN_FOLDER(test_read),
+        IN_FOLDER(test_atomic_write),
+        IN_FOLDER(test_writer),
+        IN_FOLDER(test_folders),
+        IN_FOLDER(test_paths),
+        IN_FOLDER(test_locks),
+        IN_FOLDER(test_publish),
+        cmocka_unit_test(test_stays_inside),
+        cmocka_unit_test(test_counted_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

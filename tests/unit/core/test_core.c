@@ -216,6 +216,20 @@ static void test_unlaunched(void **state)
     driver_release(&d);
 }
 
+/* It was seen at work, and nothing is left of it, not even that it began: its files were taken
+ * away, which no budget for crashes pays for. */
+static void test_vanished(void **state)
+{
+    (void)state;
+    struct driver d;
+    setup_one(&d);
+    driver_end(&d, 0, 1, END_NEVER_LAUNCHED);
+    assert_int_equal(driver_row(&d, 0).state, TASK_READY);
+    assert_int_equal(driver_row(&d, 0).crashes, 0);
+    assert_int_equal(driver_row(&d, 0).spent, 1);
+    driver_release(&d);
+}
+
 /* What a daemon that died had begun is not the machine's fault: at once again, however many. */
 static void test_unlaunched_by_a_dead_daemon(void **state)
 {
@@ -379,11 +393,17 @@ static void test_deadline(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ends),        cmocka_unit_test(test_short_task),
-        cmocka_unit_test(test_idle_blocks), cmocka_unit_test(test_disk),
-        cmocka_unit_test(test_requests),    cmocka_unit_test(test_lost),
-        cmocka_unit_test(test_unlaunched),  cmocka_unit_test(test_unlaunched_by_a_dead_daemon),
-        cmocka_unit_test(test_fair),        cmocka_unit_test(test_room),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_short_task),
+        cmocka_unit_test(test_idle_blocks),
+        cmocka_unit_test(test_disk),
+        cmocka_unit_test(test_requests),
+        cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_vanished),
+        cmocka_unit_test(test_unlaunched),
+        cmocka_unit_test(test_unlaunched_by_a_dead_daemon),
+        cmocka_unit_test(test_fair),
+        cmocka_unit_test(test_room),
         cmocka_unit_test(test_deadline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,9 +70,29 @@ static void test_torn_exit(void **state)
     }
 }
 
+/* start.json appears whole or not at all: torn, the machine took it. */
+static void test_torn_start(void **state)
+{
+    (void)state;
+    static const char half[] = "{\"protocol\":1,\"attempt\":\"" ID "\",\"shim_pid\":7,\"sh";
+    char folder[] = "/tmp/examine_test_XXXXXX";
+    struct examination x;
+    struct err err;
+    assert_non_null(mkdtemp(folder));
+    char *attempt = path_join(folder, "cells/arm=a/train/attempt-0001-" ID);
+    assert_int_equal(dir_make(attempt, 0700, &err), 0);
+    write_bytes(attempt, SHIM_START_FILE, half, sizeof(half) - 1);
+    examine_attempt(attempt, ID, false, &x);
+    assert_int_equal(x.finding, FOUND_ENDED);
+    assert_int_equal(x.end.reason, END_HOST_LOST);
+    assert_int_equal(dir_remove(folder, &err), 0);
+    free(attempt);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_absent_folder),
-                                       cmocka_unit_test(test_torn_exit)};
+                                       cmocka_unit_test(test_torn_exit),
+                                       cmocka_unit_test(test_torn_start)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

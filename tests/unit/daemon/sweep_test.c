@@ -1,0 +1,108 @@
+/* Of dead attempts the newest checkpoints stay, of dead writers nothing. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/xalloc.h"
+#include "daemon/sweep.h"
+
+static void put(const char *root, const char *name)
+{
+    struct err err;
+    char *path = path_join(root, name);
+    char *folder = path_folder(path);
+    assert_int_equal(dir_make(folder, 0700, &err), 0);
+    assert_int_equal(file_write_atomic(path, "x", 1, 0600, &err), 0);
+    free(folder);
+    free(path);
+}
+
+static bool is_there(const char *root, const char *name)
+{
+    char *path = path_join(root, name);
+    bool there = file_kind_at(path) != FILE_ABSENT;
+    free(path);
+    return there;
+}
+
+static void test_attempts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool stays;
+    } FILES[] = {
+        {"a3/checkpoint/step-000300/manifest.json", true},
+        {"a3/checkpoint/step-000200/manifest.json", false},
+        {"a3/checkpoint/step-000900/state", true},  /* torn: none that may be counted on */
+        {"a3/checkpoint/best/manifest.json", true}, /* not of this form */
+        {"a2/checkpoint/step-000400/manifest.json", true},
+        {"a2/checkpoint/step-000300/manifest.json", false},
+        {"a1/checkpoint/step-000100/manifest.json", false},
+        {"a1/.result.json.5f0e7c1a-0d5a-4a0e-9a39-3b8f6f3f4b10.tmp", false},
+        {"a1/checkpoint/.x.5f0e7c1a-0d5a-4a0e-9a39-3b8f6f3f4b10.tmp", false},
+        {"a1/items.tmp", true}, /* a worker's own */
+        {"a1/events.jsonl", true},
+    };
+    char root[] = "/tmp/sweep_test_XXXXXX";
+    struct err err;
+    char *folders[3];
+    assert_non_null(mkdtemp(root));
+    for (size_t i = 0; i < ARRAY_LEN(FILES); i++) {
+        put(root, FILES[i].name);
+    }
+    for (int i = 0; i < 3; i++) {
+        folders[i] = xasprintf("%s/a%d", root, 3 - i);
+    }
+    sweep_attempts(folders, 3);
+    for (size_t i = 0; i < ARRAY_LEN(FILES); i++) {
+        if (is_there(root, FILES[i].name) != FILES[i].stays) {
+            fail_msg("%s", FILES[i].name);
+        }
+    }
+    for (int i = 0; i < 3; i++) {
+        free(folders[i]);
+    }
+    assert_int_equal(dir_remove(root, &err), 0);
+}
+
+/* What may be written this very moment stays. */
+static void test_state(void **state)
+{
+    (void)state;
+    static const char *const OLD[] = {".a.b.tmp", "objects/.a.b.tmp", "programs/p-1/.a.b.tmp",
+                                      "programs/p-1/report/.a.b.tmp"};
+    char root[] = "/tmp/sweep_test_XXXXXX";
+    struct err err;
+    assert_non_null(mkdtemp(root));
+    for (size_t i = 0; i < ARRAY_LEN(OLD); i++) {
+        char *path = xasprintf("%s/%s", root, OLD[i]);
+        put(root, OLD[i]);
+        struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+        assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
+        free(path);
+    }
+    put(root, "programs/p-1/.young.b.tmp");
+    put(root, "programs/p-1/grid.toml");
+    sweep_state(root);
+    for (size_t i = 0; i < ARRAY_LEN(OLD); i++) {
+        assert_false(is_there(root, OLD[i]));
+    }
+    assert_true(is_there(root, "programs/p-1/.young.b.tmp"));
+    assert_true(is_there(root, "programs/p-1/grid.toml"));
+    assert_int_equal(dir_remove(root, &err), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_attempts),
+                                       cmocka_unit_test(test_state)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
