@@ -165,7 +165,14 @@ static void put_identity(cJSON *task, const struct program *p, const struct lock
         json_put_string(task, "root", root);
         json_put_string(task, "head", lock->head);
     }
-    json_put_string(task, "stage", p->stages[a->stage].name);
+    const struct stage *s = &p->stages[a->stage];
+    json_put_string(task, "stage", s->name);
+    cJSON *command = json_array();
+    for (size_t i = 0; i < s->n_command; i++) {
+        json_push_string(command, s->command[i]);
+    }
+    json_put(task, "command", command);
+    json_put_bool(task, "sealed", program_stage_is_sealed(p, a->stage));
 }
 
 static void put_attempt(cJSON *task, const struct program *p, const struct task_attempt *a)

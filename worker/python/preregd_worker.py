@@ -38,6 +38,7 @@ import shutil
 import signal
 import sys
 import time
+import traceback
 
 PROTOCOL = 1
 DONE, USAGE, DATA, UNMEASURABLE, AGAIN = 0, 64, 65, 69, 75
@@ -533,7 +534,18 @@ class Worker:
         self.facts[name] = value
 
     def artifact(self, path):
-        """A file of this attempt, relative to the working directory: synced, its digest goes into the result."""
+        """A file of this attempt, or each file of a folder, relative to the working directory: synced, its digest goes into the
+        result. A folder without a file, a link or a special file is a ValueError."""
+        if os.path.isdir(path):
+            try:
+                names = files_below(path)
+            except DataFault as fault:
+                raise ValueError(f"artifact {path}: {fault}") from None
+            if not names:
+                raise ValueError(f"artifact {path}: the folder holds no file")
+            for name in names:
+                self.artifact(os.path.join(path, name))
+            return
         sync(path)
         sync(os.path.dirname(path) or os.curdir)
         self.artifacts.append({"path": path, "sha256": digest_file(path), "bytes": os.path.getsize(path)})
@@ -706,6 +718,55 @@ def describe(setup, path, arguments=()):
     sys.stdout.flush()
 
 
+def written_names(task):
+    """{path of the copy that runs: the word of the command as the plan has it}, for messages. The daemon runs copies whose names
+    are digests; the words of this process and those of the task's "command" agree from their ends."""
+    command = task.get("command")
+    actual = list(getattr(sys, "orig_argv", sys.argv))
+    if not isinstance(command, list):
+        return {}
+    pairs = zip(reversed(actual), reversed(command))
+    return {here: word for here, word in pairs if isinstance(word, str) and here != word and os.path.isabs(here)}
+
+
+def _with_names(chain, names, seen):
+    """Puts the plan's names into a traceback and those that it was raised from."""
+    if chain is None or id(chain) in seen:
+        return
+    seen.add(id(chain))
+    for frame in chain.stack:
+        frame.line  # read from the file that runs, before its name changes
+        frame.filename = names.get(frame.filename, frame.filename)
+    if getattr(chain, "filename", None) in names:
+        chain.filename = names[chain.filename]
+    for inner in (chain.__cause__, chain.__context__, *(getattr(chain, "exceptions", None) or ())):
+        _with_names(inner, names, seen)
+
+
+def name_tracebacks(task=None):
+    """Tracebacks name the script as the plan does, not the copy of it that runs. Returns written_names()."""
+    if task is None:
+        try:
+            with open(os.environ.get("PREREG_TASK", ""), encoding="utf-8") as f:
+                task = json.load(f)
+        except (OSError, ValueError):
+            return {}
+    names = written_names(task) if isinstance(task, dict) else {}
+
+    def on_exception(kind, value, trace):
+        try:
+            whole = traceback.TracebackException(kind, value, trace)
+            _with_names(whole, names, set())
+            text = "".join(whole.format())
+        except Exception:  # a message under another name is better than none
+            sys.__excepthook__(kind, value, trace)
+            return
+        print(text, end="", file=sys.stderr)
+    if names:
+        sys.excepthook = on_exception
+    return names
+
+
 def _listen(worker):
     """SIGTERM and SIGINT set a flag that loops ask for between units; processes forked from here have the usual handlers."""
     def on_signal(_number, _frame):
@@ -723,7 +784,7 @@ def run(setup, work, arguments=None):
     setup(worker) -> settings: reads parameters, says metrics and facts, does no work.
     work(worker, settings): does it and says its metrics. arguments: of the command, sys.argv's unless given.
     """
-    name = os.path.basename(sys.argv[0])
+    name = os.path.basename(name_tracebacks().get(sys.argv[0], sys.argv[0]))
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if arguments[-2:-1] == ["--describe"]:
         describe(setup, arguments[-1], arguments[:-2])

@@ -61,6 +61,7 @@ def main():
     sys.dont_write_bytecode = True  # nothing is written beside pinned files
     sys.meta_path.insert(0, Modules(files))
     sys.argv = [script, *rest]
+    prereg.name_tracebacks()
     runpy.run_path(script, run_name="__main__")
 
 

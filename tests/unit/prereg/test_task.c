@@ -60,11 +60,12 @@ static void test_an_attempt(void **state)
     char *expected = xasprintf(
         "{\"attempt\":\"" ATTEMPT "\",\"attempt_no\":3,\"cell\":{\"factors\":{\"arch\":\"moe\","
         "\"seed\":2},\"id\":\"%s\",\"name\":\"arch=moe,seed=2\"},\"checkpoint\":\"auto\","
+        "\"command\":[\"./worker.sh\"],"
         "\"data\":{\"corpus\":{\"path\":\"%s/corpus.txt\",\"sha256\":\"%s\"}},\"deadline_ms\":5000,"
         "\"digest\":\"%s\",\"head\":\"%s\",\"inputs\":{\"train\":\"/state/train/attempt-1\"},"
         "\"memory_bytes\":1024,\"params\":{},\"program\":\"small\",\"protocol\":1,"
         "\"resume\":[\"/state/score/attempt-2\",\"/state/score/attempt-1\"],\"root\":\"%s\","
-        "\"stage\":\"score\",\"threads\":1}",
+        "\"sealed\":true,\"stage\":\"score\",\"threads\":1}",
         cell, folder, lock_data_digest(lock, "corpus"), task, lock->root, lock->root);
     assert_string_equal(found, expected);
     free(expected);

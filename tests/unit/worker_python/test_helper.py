@@ -316,6 +316,21 @@ class ResultTest(place.Case):
         self.assertNotIn("items", result)
         self.assertFalse([name for name in os.listdir() if name.endswith(".part")])
 
+    def test_artifact_folder(self):
+        worker = prereg.Worker(prereg.read_task(self.task()))
+        self.write("one/model/shards/b.bin", "b")
+        self.write("one/model/shards/a.bin", "a")
+        self.write("one/model/config.json", "{}")
+        worker.artifact("model")
+        self.assertEqual([a["path"] for a in worker.artifacts], ["model/config.json", "model/shards/a.bin", "model/shards/b.bin"])
+        self.assertEqual(worker.artifacts[1], {"path": "model/shards/a.bin", "bytes": 1, "sha256": prereg.digest_file("model/shards/a.bin")})
+        os.makedirs("empty")
+        os.symlink("shards", "model/linked")
+        for folder, why in (("empty", "holds no file"), ("model", "linked")):
+            with self.assertRaisesRegex(ValueError, why):
+                worker.artifact(folder)
+        self.assertEqual(len(worker.artifacts), 3)
+
     def test_promised_and_missing(self):
         worker = prereg.Worker(prereg.read_task(self.task()))
         worker.will_measure("acc")

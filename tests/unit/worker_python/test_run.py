@@ -77,6 +77,22 @@ class RunTest(place.Case):
         with open("result.json", encoding="utf-8") as f:
             return json.load(f)["metrics"]
 
+    def test_names_of_the_plan(self):
+        """The copy that runs has a digest for a name; messages name the script as the plan does."""
+        self.task(command=["prereg-python", "study/train.py", "--fast"])
+        crash = RAISES.replace("{body}", "1 / 0  # here")
+        code, _, err = self.finish(crash, arguments=["--fast"])
+        self.assertEqual(code, 1)
+        self.assertIn('File "study/train.py", line 4, in work\n    1 / 0  # here\n', err)
+        self.assertIn("ZeroDivisionError", err)
+        self.assertNotIn(self.folder, err)
+        chained = RAISES.replace("{body}", "try:\n        1 / 0\n    except ArithmeticError:\n        raise KeyError('x')")
+        _, _, err = self.finish(chained, arguments=["--fast"])
+        self.assertEqual(err.count('File "study/train.py"'), 3, err)
+        self.assertNotIn(self.folder, err)
+        code, _, err = self.finish(RAISES.replace("{body}", "raise prereg.DataFault('torn')"), arguments=["--fast"])
+        self.assertEqual((code, err), (65, "train.py: torn\n"))
+
     def test_done(self):
         self.task(params={"steps": 10})
         code, out, err = self.finish(COUNT)
