@@ -535,14 +535,11 @@ class Worker:
 
     def artifact(self, path):
         """A file of this attempt, or each file of a folder, relative to the working directory: synced, its digest goes into the
-        result. A folder without a file, a link or a special file is a ValueError."""
+        result. A folder without a file, a link or a special file is a DataFault."""
         if os.path.isdir(path):
-            try:
-                names = files_below(path)
-            except DataFault as fault:
-                raise ValueError(f"artifact {path}: {fault}") from None
+            names = files_below(path)
             if not names:
-                raise ValueError(f"artifact {path}: the folder holds no file")
+                raise DataFault(f"artifact {path}: the folder holds no file")
             for name in names:
                 self.artifact(os.path.join(path, name))
             return
@@ -718,52 +715,36 @@ def describe(setup, path, arguments=()):
     sys.stdout.flush()
 
 
-def written_names(task):
-    """{path of the copy that runs: the word of the command as the plan has it}, for messages. The daemon runs copies whose names
-    are digests; the words of this process and those of the task's "command" agree from their ends."""
-    command = task.get("command")
-    actual = list(getattr(sys, "orig_argv", sys.argv))
-    if not isinstance(command, list):
-        return {}
-    pairs = zip(reversed(actual), reversed(command))
-    return {here: word for here, word in pairs if isinstance(word, str) and here != word and os.path.isabs(here)}
-
-
-def _with_names(chain, names, seen):
+def _with_names(part, names, seen):
     """Puts the plan's names into a traceback and those that it was raised from."""
-    if chain is None or id(chain) in seen:
+    if part is None or id(part) in seen:
         return
-    seen.add(id(chain))
-    for frame in chain.stack:
+    seen.add(id(part))
+    for frame in part.stack:
         frame.line  # read from the file that runs, before its name changes
         frame.filename = names.get(frame.filename, frame.filename)
-    if getattr(chain, "filename", None) in names:
-        chain.filename = names[chain.filename]
-    for inner in (chain.__cause__, chain.__context__, *(getattr(chain, "exceptions", None) or ())):
+    if getattr(part, "filename", None) in names:
+        part.filename = names[part.filename]
+    for inner in (part.__cause__, part.__context__, *(getattr(part, "exceptions", None) or ())):
         _with_names(inner, names, seen)
 
 
-def name_tracebacks(task=None):
-    """Tracebacks name the script as the plan does, not the copy of it that runs. Returns written_names()."""
-    if task is None:
-        try:
-            with open(os.environ.get("PREREG_TASK", ""), encoding="utf-8") as f:
-                task = json.load(f)
-        except (OSError, ValueError):
-            return {}
-    names = written_names(task) if isinstance(task, dict) else {}
+def name_tracebacks():
+    """Tracebacks name the script as the plan does, not the copy of it that runs under a digest. Returns {path of a copy: the plan's
+    word}: the words of this process and those of the task's "command" agree from their ends."""
+    try:
+        with open(os.environ.get("PREREG_TASK", ""), encoding="utf-8") as f:
+            command = list(json.load(f)["command"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+    pairs = zip(reversed(getattr(sys, "orig_argv", sys.argv)), reversed(command))
+    names = {here: word for here, word in pairs if here != word and os.path.isabs(here)}
 
     def on_exception(kind, value, trace):
-        try:
-            whole = traceback.TracebackException(kind, value, trace)
-            _with_names(whole, names, set())
-            text = "".join(whole.format())
-        except Exception:  # a message under another name is better than none
-            sys.__excepthook__(kind, value, trace)
-            return
-        print(text, end="", file=sys.stderr)
-    if names:
-        sys.excepthook = on_exception
+        whole = traceback.TracebackException(kind, value, trace)
+        _with_names(whole, names, set())
+        print("".join(whole.format()), end="", file=sys.stderr)
+    sys.excepthook = on_exception
     return names
 
 

@@ -80,6 +80,7 @@ static int read_members(struct task *task, struct err *err)
         (rc = json_opt_string(obj, "stage", &task->stage, err)) < 0 ||
         (rc = json_opt_string(obj, "attempt", &task->attempt, err)) < 0 ||
         (rc = json_opt_int(obj, "attempt_no", 1, INT32_MAX, &task->attempt_no, err)) < 0 ||
+        (rc = json_opt_bool(obj, "sealed", &task->sealed, err)) < 0 ||
         (rc = json_opt_int(obj, "threads", 1, 1024, &threads, err)) < 0 ||
         (rc = json_opt_int(obj, "memory_bytes", 0, JSON_INT_MAX, &task->memory_bytes, err)) < 0 ||
         (rc = json_opt_number(obj, "flops_per_second", &task->flops_per_second, err)) < 0 ||

@@ -8,6 +8,7 @@
 #define WORKER_REPORT_TASK_H
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,7 @@ struct task {
     const cJSON *peers;  /* object or NULL; under --describe only */
     const char **resume; /* earlier attempt folders, newest first */
     size_t n_resume;
+    bool sealed;               /* the plan seals what the stage measures: nothing of it is shown */
     int threads;               /* >= 1 */
     int64_t memory_bytes;      /* 0: no limit given */
     double checkpoint_seconds; /* < 0: "auto" */

@@ -11,6 +11,7 @@
 #include "worker/report/stop.h"
 #include "worker/train/evaluate.h"
 #include "worker/train/keeper.h"
+#include "worker/train/log_line.h"
 #include "worker/train/memory.h"
 #include "worker/train/outcome.h"
 #include "worker/train/start.h"
@@ -26,6 +27,7 @@ struct attempt {
     struct events events;
     struct keeper keeper;
     struct progress shown;  /* of a run by hand */
+    struct log_line said;   /* of one under the daemon */
     int64_t first_step;     /* that this attempt makes */
     double seconds;         /* of the steps and evaluations of this attempt */
     struct evaluation last; /* at last_step */
@@ -199,6 +201,7 @@ static int one_step(struct attempt *a, struct err *err)
     if (t->step % every == 0 || t->step == a->opt.steps)
         events_point(&a->events, t->step, "loss", loss);
     events_progress(&a->events, t->step, a->opt.steps, "step");
+    log_line_step(&a->said, t->step, loss);
     return events_result(&a->events, err);
 }
 
@@ -221,6 +224,11 @@ static int make_steps(struct attempt *a, struct err *err)
     a->first_step = a->trainer.step;
     progress_start(&a->shown, "tokens", PROGRESS_THINGS,
                    (double)((a->opt.steps - a->trainer.step) * a->opt.batch_tokens));
+    a->said = (struct log_line){.silent = a->events.fd < 0,
+                                .sealed = a->task->sealed,
+                                .steps = a->opt.steps,
+                                .batch_tokens = a->opt.batch_tokens};
+    log_line_start(&a->said, a->trainer.step);
     for (;;) {
         if (stop_asked())
             return stop(a, err);

@@ -18,6 +18,7 @@
 #include "worker/data/tokenizer.h"
 #include "worker/model/model.h"
 #include "worker/model/score.h"
+#include "worker/train/log_line.h"
 
 #define SMALL                                                                                      \
     "{'layers':2,'width':32,'heads':2,'ffn':48,'context':64,'batch_tokens':512,'lr':0.003,"        \
@@ -390,6 +391,42 @@ static void test_marks_and_the_curve(void **state)
     fixture_release(&f);
 }
 
+/* What `preregctl logs` shows of a training; a sealed loss is not in it. */
+static void test_log_lines(void **state)
+{
+    (void)state;
+    struct log_line line = {.steps = 5000, .batch_tokens = 2048, .first_step = 100};
+    char text[LOG_LINE_SIZE];
+    struct fixture f;
+
+    log_line_text(&line, 600, 3.21234, 250.0, text, sizeof(text));
+    assert_string_equal(text, "step 600 of 5000  loss 3.2123  4096 tokens/s  36 min 40 s left");
+    line.sealed = true;
+    log_line_text(&line, 5000, 3.21234, 2450.0, text, sizeof(text));
+    assert_string_equal(text, "step 5000 of 5000  4096 tokens/s  0.0 s left");
+    fixture_init(&f);
+    for (int sealed = 0; sealed < 2; sealed++) {
+        cJSON *params = fixture_params(SHORT "'mix':{'a':1}}");
+        const char *folder = fixture_attempt(&f, params, -1.0);
+        char *path = path_join(folder, "task.json");
+        struct err err = {0};
+        cJSON *task = NULL;
+        assert_int_equal(json_read_file(path, 1 << 20, &task, &err), 0);
+        json_put_bool(task, "sealed", sealed == 1);
+        assert_int_equal(json_write_file(path, task, 0644, &err), 0);
+        struct attempt_end end = fixture_run(folder, 0, 0);
+        assert_int_equal(end.code, 0);
+        assert_non_null(strstr(end.err.buf, "step 38 of 38  "));
+        assert_int_equal(strstr(end.err.buf, "loss") != NULL, sealed == 0);
+        attempt_end_release(&end);
+        cJSON_Delete(task);
+        cJSON_Delete(params);
+        free(path);
+        fixture_forget(&f);
+    }
+    fixture_release(&f);
+}
+
 static int first_at_or_under(const char *folder, double target, int every)
 {
     for (int step = every; step <= 38; step += every)
@@ -596,6 +633,7 @@ int main(void)
         cmocka_unit_test(test_divergence_names_step_and_tensor),
         cmocka_unit_test(test_divergence_keeps_the_checkpoint),
         cmocka_unit_test(test_marks_and_the_curve),
+        cmocka_unit_test(test_log_lines),
         cmocka_unit_test(test_target),
         cmocka_unit_test(test_stop_asked_before_the_start),
         cmocka_unit_test(test_stop_keeps_the_checkpoint),

@@ -327,7 +327,7 @@ class ResultTest(place.Case):
         os.makedirs("empty")
         os.symlink("shards", "model/linked")
         for folder, why in (("empty", "holds no file"), ("model", "linked")):
-            with self.assertRaisesRegex(ValueError, why):
+            with self.assertRaisesRegex(prereg.DataFault, why):
                 worker.artifact(folder)
         self.assertEqual(len(worker.artifacts), 3)
 
