@@ -31,12 +31,19 @@ int cmd_cancel(const struct ctl_options *o, enum exit_code *code, struct err *er
 {
     *code = EXIT_OK;
     if ((o->n_args == 0) != o->all) {
-        return err_set(err, ERR_USAGE, "name a task or a cell, or say --all for the whole program");
+        return err_set(err, ERR_USAGE,
+                       "say what to cancel: `preregctl cancel CELL/STAGE` (a task), `preregctl "
+                       "cancel CELL` or `preregctl cancel --all`; `preregctl cells` lists both");
     }
     if (o->n_args == 0) {
         return cancel(o, NULL, err);
     }
     /* A task has a slash before its stage, but a level's text may hold one as well. */
     int rc = strchr(o->args[0], '/') != NULL ? cancel(o, "task", err) : ERR_NOT_FOUND;
-    return rc == ERR_NOT_FOUND ? cancel(o, "cell", err) : rc;
+    rc = rc == ERR_NOT_FOUND ? cancel(o, "cell", err) : rc;
+    if (rc == ERR_NOT_FOUND) {
+        const struct err why = *err;
+        (void)err_set(err, rc, "%.180s; `preregctl cells` lists what can be cancelled", why.msg);
+    }
+    return rc;
 }

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
+#include "ctl/cells.h"
 #include "ctl/ctl.h"
 #include "ctl/out.h"
 #include "ctl/status_text.h"
@@ -179,10 +180,50 @@ static void say(const cJSON *answer)
     strbuf_release(&sb);
 }
 
+/* The names of a cell's tasks, with their states. */
+static int name_tasks(const cJSON *cell, struct err *err)
+{
+    struct strbuf sb = STRBUF_INIT;
+    const char *name = answer_text(cell, "name", "?");
+    const cJSON *task = NULL;
+    cJSON_ArrayForEach(task, json_member(cell, "tasks"))
+    {
+        strbuf_addf(&sb, "%s%s/%s (%s)", sb.len == 0 ? "" : ", ", name,
+                    answer_text(task, "stage", "?"), answer_text(task, "state", "?"));
+    }
+    int rc =
+        err_set(err, ERR_NOT_FOUND, "%.80s is a cell; name one of its tasks: %s", name, sb.buf);
+    strbuf_release(&sb);
+    return rc;
+}
+
+/* No task: perhaps a cell. */
+static int explain_cell(const struct ctl_options *o, struct err *err)
+{
+    struct rpc_client *client = NULL;
+    struct err ignored;
+    cJSON *answer = NULL;
+    int rc = ERR_NOT_FOUND;
+    if (rpc_open(o->state, &client, &ignored) == 0 &&
+        cells_fetch(client, o->program, 0, &answer, &ignored) == 0) {
+        const cJSON *cell = NULL;
+        cJSON_ArrayForEach(cell, json_member(answer, "cells"))
+        {
+            if (strcmp(answer_text(cell, "name", ""), o->args[0]) == 0) {
+                rc = name_tasks(cell, err);
+            }
+        }
+    }
+    cJSON_Delete(answer);
+    rpc_close(client);
+    return rc;
+}
+
 int cmd_explain(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     *code = EXIT_OK;
     cJSON *params = ask_params(o, false);
     json_put_string(params, "task", o->args[0]);
-    return ask_and_say(o, "explain", params, say, err);
+    int rc = ask_and_say(o, "explain", params, say, err);
+    return rc == ERR_NOT_FOUND ? explain_cell(o, err) : rc;
 }

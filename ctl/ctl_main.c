@@ -1,7 +1,10 @@
+#include <errno.h>
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/proc.h"
 #include "base/text.h"
 #include "base/xalloc.h"
@@ -34,6 +37,25 @@ static int unknown_command(const char *name, bool json)
     out_error(NULL, json, &err);
     free(known);
     return EXIT_USAGE;
+}
+
+/* What starts the daemon is preregd's; who types preregctl means the same. Returns after an error.
+ */
+static int submit(char **argv)
+{
+    struct strbuf folder = STRBUF_INIT;
+    struct err err = {0};
+    int rc = path_of_self(&folder, &err);
+    char *program = path_join(folder.buf, "preregd");
+    if (rc == 0) {
+        argv[0] = program;
+        (void)execv(program, argv);
+        rc = err_set_errno(&err, errno, "start %s", program);
+    }
+    out_error("submit", false, &err);
+    free(program);
+    strbuf_release(&folder);
+    return (int)err_exit_code(rc);
 }
 
 /* `preregctl --state FOLDER COMMAND` means `preregctl COMMAND --state FOLDER`: the words change
@@ -69,6 +91,9 @@ int main(int argc, char **argv)
         name = "help";
     }
     const struct ctl_command *c = ctl_find_command(name);
+    if (c == NULL && strcmp(name, "submit") == 0) {
+        return submit(argv);
+    }
     if (c == NULL) {
         return unknown_command(name, wants_json(argv + 1));
     }

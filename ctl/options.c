@@ -267,6 +267,7 @@ void ctl_print_help(const struct ctl_command *c)
         "else the\n"
         "newest that is not finished, else the newest; status shows all. What cannot be taken\n"
         "back (cancel, retry, unblind) needs one where there are several.\n"
-        "TASK is CELL/STAGE. `preregctl help COMMAND` says more; exit codes: "
+        "TASK is CELL/STAGE. `preregctl submit` is `preregd submit`.\n"
+        "`preregctl help COMMAND` says more; exit codes: "
         "docs/exit-codes.md.\n");
 }

@@ -243,6 +243,7 @@ static int publish(const struct exporting *x, const struct export_made *made, st
 static int make(struct exporting *x, struct export_made *made, struct err *err)
 {
     int rc = copy_all(x, err);
+    rc = rc == 0 ? export_check_report(x, err) : rc;
     rc = rc == 0 && !x->with_host ? hide_hosts(x, err) : rc;
     rc = rc == 0 ? export_parts(x, err) : rc;
     rc = rc == 0 ? verify_made(x, err) : rc;

@@ -15,6 +15,9 @@ struct exporting {
     bool with_host;
 };
 
+/* That the copies of the report are those of its SHA256SUMS: ERR_LOCK. */
+int export_check_report(const struct exporting *x, struct err *err) MUST_CHECK;
+
 /* records.jsonl, environment.jsonl, apparatus/, coverage.json, VERIFY.md, statement.json and
  * SHA256SUMS. Everything is computed from the copies: a journal that grows meanwhile changes
  * nothing. */

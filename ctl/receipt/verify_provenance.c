@@ -222,8 +222,27 @@ static int check_journal(struct verifying *v)
     return run == NULL || its == NULL ? 0 : fault_compare(v->f, "run", run, its);
 }
 
+/* Of a history that the daemon itself calls unverified less is claimed than the journal says: that
+ * is reported, and is not a fault. The other way round is one, with its reason. */
+static int check_history(struct verifying *v)
+{
+    const cJSON *said = json_member(v->provenance, "history");
+    const bool unverified = cJSON_IsString(said) && strcmp(said->valuestring, "unverified") == 0;
+    if (v->history.unverified && !unverified) {
+        return fault_says(v->f,
+                          "history is not \"unverified\", but the first row of the journal says "
+                          "that it was rebuilt from the cells' files");
+    }
+    v->history.unverified |= unverified;
+    return 0;
+}
+
 static int check_head(struct verifying *v)
 {
+    int early = v->imported ? 0 : check_history(v);
+    if (early != 0) {
+        return early;
+    }
     cJSON *expected = json_object();
     const cJSON *history = json_member(v->provenance, "history");
     /* The daemon may know of rows that were lost; the journal that is left cannot show that. */

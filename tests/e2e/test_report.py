@@ -4,10 +4,9 @@ is missing, and the report comes once it can."""
 
 import json
 import os
-import shutil
 
 import lab
-from lab import LOCK, OK, equal, expect
+from lab import OK, equal, expect
 from two_arms import DESIGN, READING
 
 GRID = """[program]
@@ -113,4 +112,19 @@ def test_fails(place):
     place.wait_for(lambda: summary(place)["report"] is not None, 60, "status names the report")
 
 
-lab.main(test_dies_once, test_fails)
+def test_words(place):
+    """`preregctl submit` is preregd's; what is typed of a cell names its tasks; `cancel` says what to type."""
+    grid = prepare(place)
+    place.serve()
+    place.ctl("submit", grid)
+    equal(len(place.status()), 1, "programs after preregctl submit")
+    place.wait_finished(120)
+    said = place.ctl("explain", "arm=a,seed=1", wanted=lab.ANY).stderr
+    expect("is a cell" in said and "arm=a,seed=1/score (done)" in said, f"explain of a cell: {said}")
+    expect("no task" in place.ctl("explain", "arm=c,seed=1", wanted=lab.ANY).stderr, "explain of no cell")
+    said = place.ctl("cancel", wanted=lab.USAGE).stderr
+    expect("preregctl cancel CELL/STAGE" in said and "--all" in said, f"cancel: {said}")
+    expect("preregctl cells" in place.ctl("cancel", "nothing", wanted=lab.ANY).stderr, "cancel of nothing")
+
+
+lab.main(test_dies_once, test_fails, test_words)

@@ -405,6 +405,29 @@ static int write_instruments(const struct maker *k)
     return rc;
 }
 
+/* As prereg-report does, of all files that are there. */
+static int write_report_sums(const struct maker *k)
+{
+    struct name_list names = {0};
+    struct strbuf sums = STRBUF_INIT;
+    char *report = path_join(k->folder, "report");
+    int rc = dir_list(report, &names, k->err);
+    for (size_t i = 0; rc == 0 && i < names.n; i++) {
+        struct digest d;
+        char hex[DIGEST_HEX_SIZE];
+        char *path = path_join(report, names.names[i]);
+        rc = digest_file(path, &d, NULL, k->err);
+        digest_hex(&d, hex);
+        strbuf_addf(&sums, "%s  %s\n", hex, names.names[i]);
+        free(path);
+    }
+    rc = rc == 0 ? write_text(k->folder, "report/SHA256SUMS", sums.buf, 0600, k->err) : rc;
+    name_list_release(&names);
+    strbuf_release(&sums);
+    free(report);
+    return rc;
+}
+
 static int finish(struct maker *k)
 {
     struct verdict v = {0};
@@ -431,6 +454,7 @@ static int finish(struct maker *k)
     status.reported = true;
     rc = rc == 0 ? push_status(k, ROW_REPORTED, &status) : rc;
     rc = rc == 0 ? write_text(k->folder, "report/report.md", "# a report\n", 0600, k->err) : rc;
+    rc = rc == 0 ? write_report_sums(k) : rc;
     if (v.parts != NULL) {
         verdict_release(&v);
     }

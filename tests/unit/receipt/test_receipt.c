@@ -363,6 +363,52 @@ static bool holds(const char *folder, const char *name, const char *text)
     return found;
 }
 
+static void write_program(const struct world *w, const char *name, const char *text, size_t len)
+{
+    struct err err = {0};
+    char *path = path_join(w->program, name);
+    assert_int_equal(file_write_atomic(path, text, len, 0600, &err), 0);
+    free(path);
+}
+
+static void expect_export(const struct world *w, int code, const char *what)
+{
+    struct export_made made;
+    struct err err = {0};
+    char *out = path_join(w->folder, "report-out");
+    const struct export_spec spec = {.program_folder = w->program, .out = out};
+    assert_int_equal(receipt_export(&spec, &made, &err), code);
+    assert_true(code == 0 || strstr(err.msg, what) != NULL);
+    assert_int_equal(dir_remove(out, &err), 0);
+    export_made_release(&made);
+    free(out);
+}
+
+/* A report that is not the one of its own sums does not become part of a receipt. */
+static void test_report_sums(void **state)
+{
+    struct world *w = *state;
+    struct strbuf was = STRBUF_INIT;
+    struct strbuf sums = STRBUF_INIT;
+    struct err err = {0};
+    char *report = path_join(w->program, "report/report.md");
+    char *path = path_join(w->program, "report/SHA256SUMS");
+    assert_int_equal(file_read(report, (size_t)1 << 20, &was, &err), 0);
+    assert_int_equal(file_read(path, (size_t)1 << 20, &sums, &err), 0);
+    expect_export(w, 0, NULL);
+    write_program(w, "report/report.md", "another", 7);
+    expect_export(w, ERR_LOCK, "report/report.md is not the file that report/SHA256SUMS names");
+    write_program(w, "report/report.md", was.buf, was.len);
+    assert_int_equal(unlink(path), 0);
+    expect_export(w, ERR_LOCK, "report/instruments.json is not the file");
+    write_program(w, "report/SHA256SUMS", sums.buf, sums.len);
+    expect_export(w, 0, NULL);
+    strbuf_release(&was);
+    strbuf_release(&sums);
+    free(path);
+    free(report);
+}
+
 /* Hosts have numbers, unless their names are asked for; both follow. */
 static void test_hosts(void **state)
 {
@@ -404,6 +450,7 @@ int main(void)
         cmocka_unit_test(test_many_values),
         cmocka_unit_test(test_nodes),
         cmocka_unit_test(test_hosts),
+        cmocka_unit_test(test_report_sums),
     };
     return cmocka_run_group_tests(tests, set_up, world_drop);
 }
