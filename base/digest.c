@@ -3,16 +3,29 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <nettle/sha2.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/digest_meter.h"
 #include "base/file.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
 
 #define FOLDER_DEPTH_MAX 64
+#define THREADS_FROM     ((int64_t)64 << 20) /* bytes: less is hashed by the caller alone */
+#define THREADS_MAX      16
+
+static _Thread_local _Atomic int64_t *meter;
+
+void digest_meter(_Atomic int64_t *bytes)
+{
+    meter = bytes;
+}
 
 void digest_start(struct digest_stream *s)
 {
@@ -31,10 +44,15 @@ struct digest digest_finish(struct digest_stream *s)
     return d;
 }
 
+/* Whole files and texts go through libnettle, which uses the processor's instructions for SHA-256
+ * where there are any; libsodium has none. */
 struct digest digest_bytes(const void *data, size_t len)
 {
+    struct sha256_ctx ctx;
     struct digest d;
-    (void)crypto_hash_sha256(d.bytes, data, len);
+    sha256_init(&ctx);
+    sha256_update(&ctx, len, data);
+    sha256_digest(&ctx, sizeof(d.bytes), d.bytes);
     return d;
 }
 
@@ -97,8 +115,8 @@ int digest_file(const char *path, struct digest *out, int64_t *n_bytes, struct e
     }
     const size_t chunk_bytes = (size_t)256 * 1024;
     unsigned char *chunk = xmalloc(chunk_bytes);
-    struct digest_stream s;
-    digest_start(&s);
+    struct sha256_ctx ctx;
+    sha256_init(&ctx);
     int64_t total = 0;
     ssize_t n;
     while ((n = read(fd, chunk, chunk_bytes)) != 0) {
@@ -108,14 +126,17 @@ int digest_file(const char *path, struct digest *out, int64_t *n_bytes, struct e
         if (n < 0) {
             break;
         }
-        digest_add(&s, chunk, (size_t)n);
+        sha256_update(&ctx, (size_t)n, chunk);
         total += n;
+        if (meter != NULL) {
+            (void)atomic_fetch_add(meter, n);
+        }
     }
     int rc = n < 0 ? err_set_errno(err, errno, "read %s", path) : 0;
     free(chunk);
     (void)close(fd);
     if (rc == 0) {
-        *out = digest_finish(&s);
+        sha256_digest(&ctx, sizeof(out->bytes), out->bytes);
         if (n_bytes != NULL) {
             *n_bytes = total;
         }
@@ -127,6 +148,7 @@ struct folder_walk {
     char **files; /* paths relative to the root */
     size_t n_files;
     size_t cap;
+    int64_t bytes;
 };
 
 static int walk(struct folder_walk *w, const char *root, const char *rel, int depth,
@@ -145,6 +167,7 @@ static int walk_entry(struct folder_walk *w, const char *root, const char *rel, 
     } else if (S_ISREG(st.st_mode) && strchr(rel, '\n') == NULL) {
         ARRAY_GROW(w->files, w->n_files, w->cap);
         w->files[w->n_files++] = xstrdup(rel);
+        w->bytes += (int64_t)st.st_size;
     } else {
         rc = err_set(err, ERR_INVALID,
                      "%s is a link or special file: only plain files can be pinned", path);
@@ -177,37 +200,129 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* ---- the files of a folder, by as many threads as the machine has cores ---- */
+
+struct file_hashing {
+    const char *root;
+    const struct folder_walk *files;
+    struct digest *digests;
+    atomic_size_t next;
+    _Atomic int64_t *meter;
+    pthread_mutex_t mutex;
+    int rc; /* of the first file that failed */
+    struct err err;
+};
+
+static void *hash_files(void *argument)
+{
+    struct file_hashing *h = argument;
+    _Atomic int64_t *before = meter;
+    meter = h->meter;
+    for (size_t i; (i = atomic_fetch_add(&h->next, 1)) < h->files->n_files;) {
+        struct err err;
+        char *full = path_join(h->root, h->files->files[i]);
+        int rc = digest_file(full, &h->digests[i], NULL, &err);
+        free(full);
+        if (rc != 0) {
+            (void)pthread_mutex_lock(&h->mutex);
+            if (h->rc == 0) {
+                h->rc = rc;
+                h->err = err;
+            }
+            (void)pthread_mutex_unlock(&h->mutex);
+            atomic_store(&h->next, h->files->n_files);
+        }
+    }
+    meter = before;
+    return NULL;
+}
+
+static size_t n_threads(const struct folder_walk *w)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t n = cores < 1 ? 1 : cores > THREADS_MAX ? THREADS_MAX : (size_t)cores;
+    n = n > w->n_files ? w->n_files : n;
+    return w->bytes < THREADS_FROM ? 1 : n;
+}
+
+/* The caller is one of them, so that it gets on where no thread can be had. */
+static int hash_all(struct file_hashing *h, struct err *err)
+{
+    pthread_t threads[THREADS_MAX];
+    size_t wanted = n_threads(h->files);
+    size_t n = 0;
+    (void)pthread_mutex_init(&h->mutex, NULL);
+    while (n + 1 < wanted && pthread_create(&threads[n], NULL, hash_files, h) == 0) {
+        n++;
+    }
+    (void)hash_files(h);
+    for (size_t i = 0; i < n; i++) {
+        (void)pthread_join(threads[i], NULL);
+    }
+    (void)pthread_mutex_destroy(&h->mutex);
+    if (h->rc != 0) {
+        *err = h->err;
+    }
+    return h->rc;
+}
+
+static struct digest digest_of_lines(const struct folder_walk *w, const struct digest *digests)
+{
+    struct digest_stream s;
+    digest_start(&s);
+    for (size_t i = 0; i < w->n_files; i++) {
+        char hex[DIGEST_HEX_SIZE];
+        digest_hex(&digests[i], hex);
+        digest_add(&s, hex, 64);
+        digest_add(&s, "  ", 2);
+        digest_add(&s, w->files[i], strlen(w->files[i]));
+        digest_add(&s, "\n", 1);
+    }
+    return digest_finish(&s);
+}
+
+static void walk_release(struct folder_walk *w)
+{
+    for (size_t i = 0; i < w->n_files; i++) {
+        free(w->files[i]);
+    }
+    free(w->files);
+}
+
 int digest_folder(const char *path, struct digest *out, struct err *err)
 {
     struct folder_walk w = {0};
-    struct digest_stream s;
     int rc = walk(&w, path, "", 0, err);
     if (rc == 0 && w.n_files > 1) {
         qsort(w.files, w.n_files, sizeof(*w.files), by_name);
     }
-    digest_start(&s);
-    for (size_t i = 0; rc == 0 && i < w.n_files; i++) {
-        char *full = path_join(path, w.files[i]);
-        struct digest d;
-        char hex[DIGEST_HEX_SIZE];
-        rc = digest_file(full, &d, NULL, err);
-        if (rc == 0) {
-            digest_hex(&d, hex);
-            digest_add(&s, hex, 64);
-            digest_add(&s, "  ", 2);
-            digest_add(&s, w.files[i], strlen(w.files[i]));
-            digest_add(&s, "\n", 1);
-        }
-        free(full);
-    }
     if (rc == 0) {
-        *out = digest_finish(&s);
+        struct file_hashing h = {.root = path, .files = &w, .meter = meter};
+        h.digests = xcalloc(w.n_files + 1, sizeof(*h.digests));
+        rc = hash_all(&h, err);
+        if (rc == 0) {
+            *out = digest_of_lines(&w, h.digests);
+        }
+        free(h.digests);
     }
-    for (size_t i = 0; i < w.n_files; i++) {
-        free(w.files[i]);
-    }
-    free(w.files);
+    walk_release(&w);
     return rc;
+}
+
+int64_t digest_bytes_at(const char *path)
+{
+    struct stat st;
+    struct err ignored;
+    if (stat(path, &st) != 0) {
+        return 0;
+    }
+    if (!S_ISDIR(st.st_mode)) {
+        return (int64_t)st.st_size;
+    }
+    struct folder_walk w = {0};
+    int64_t bytes = walk(&w, path, "", 0, &ignored) == 0 ? w.bytes : 0;
+    walk_release(&w);
+    return bytes;
 }
 
 int digest_path(const char *path, struct digest *out, struct err *err)

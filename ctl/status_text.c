@@ -341,11 +341,23 @@ static void status_refused(struct strbuf *sb, const struct term *t, const cJSON 
     strbuf_release(&text);
 }
 
+/* Before the verdict every pinned byte is read again. */
+static void status_hashing(struct strbuf *sb, const cJSON *summary)
+{
+    const cJSON *hashing = json_member(summary, "hashing");
+    if (cJSON_IsObject(hashing)) {
+        strbuf_addf(sb, "hashing pinned files before the verdict: %lld of %lld MiB\n",
+                    (long long)(answer_int(hashing, "done_bytes", 0) >> 20),
+                    (long long)(answer_int(hashing, "total_bytes", 0) >> 20));
+    }
+}
+
 static void status_paused(struct strbuf *sb, const struct term *t, const cJSON *summary)
 {
     const char *by = answer_text(summary, "paused_by", NULL);
     const char *why = answer_text(summary, "paused_why", NULL);
     if (by == NULL) {
+        status_hashing(sb, summary);
         status_refused(sb, t, summary);
         return;
     }

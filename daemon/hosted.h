@@ -10,6 +10,7 @@
 #define DAEMON_HOSTED_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/strbuf.h"
@@ -79,6 +80,10 @@ struct hosted {
                                it, in jobs too */
     struct pin_cache *pins; /* under pins_mutex */
     pthread_mutex_t pins_mutex;
+    struct {
+        _Atomic int64_t done;
+        _Atomic int64_t total;            /* bytes; 0: nothing is hashed */
+    } hashing;                            /* again, before the verdict */
     struct sync_group *syncs;             /* of the file system that its cells are on (durable.h) */
     struct digest good_copies[COPIES_NR]; /* in STATE, when last found good; likewise */
     struct amend_prepared *amend;         /* waits for its signature; or NULL */

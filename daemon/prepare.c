@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/counted.h"
+#include "base/digest_meter.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
@@ -115,6 +116,50 @@ int prepare_check_lock(struct hosted *h, const struct bundle *b, enum core_start
     }
     (void)pthread_mutex_unlock(&h->pins_mutex);
     return rc;
+}
+
+/* Each entry of [data], each [pin] file and model that is read where it lies, one after another;
+ * the files of a folder are hashed at once (base/digest.h). */
+static void hash_again(struct hosted *h, const char *const *paths, size_t n)
+{
+    int64_t total = 0;
+    for (size_t i = 0; i < n; i++) {
+        total += digest_bytes_at(paths[i]);
+    }
+    atomic_store(&h->hashing.done, 0);
+    atomic_store(&h->hashing.total, total);
+    digest_meter(&h->hashing.done);
+    for (size_t i = 0; i < n; i++) {
+        struct digest ignored;
+        struct err err; /* found again by the check that follows, which knows its name */
+        (void)!pin_digest(h->pins, paths[i], &ignored, &err);
+    }
+    digest_meter(NULL);
+    atomic_store(&h->hashing.total, 0);
+}
+
+int prepare_check_bytes(struct hosted *h, const struct bundle *b, enum core_start_failure *why,
+                        struct err *err)
+{
+    const struct program *p = b->program;
+    struct pinned_list list = {0};
+    struct err ignored;
+    (void)!pinned_collect(p, &list, NULL, &ignored);
+    const char **paths = xcalloc(p->n_data + list.n + 1, sizeof(*paths));
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_data; i++) {
+        paths[n++] = p->data[i].abs_path;
+    }
+    for (size_t i = 0; i < list.n; i++) {
+        if (!list.items[i].command) {
+            paths[n++] = list.items[i].path;
+        }
+    }
+    pin_cache_forget(h->pins);
+    hash_again(h, paths, n);
+    free(paths);
+    pinned_release(&list);
+    return prepare_check_lock(h, b, why, err);
 }
 
 /* ---- task.json ---- */

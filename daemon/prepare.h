@@ -38,4 +38,9 @@ int prepare_check_room(const char *folder, int tenths, struct err *err) MUST_CHE
 int prepare_check_lock(struct hosted *h, const struct bundle *b, enum core_start_failure *why,
                        struct err *err) MUST_CHECK;
 
+/* The same before the verdict, with every pinned byte hashed again, whatever stat(2) says: what was
+ * changed through a live mapping does not show there. Counts into h->hashing. */
+int prepare_check_bytes(struct hosted *h, const struct bundle *b, enum core_start_failure *why,
+                        struct err *err) MUST_CHECK;
+
 #endif

@@ -315,6 +315,20 @@ static void put_identity(cJSON *o, const struct hosted *h)
     free(work);
 }
 
+/* Before the verdict every pinned byte is read again, which may take its time. */
+static void put_hashing(cJSON *o, const struct hosted *h)
+{
+    int64_t total = atomic_load(&h->hashing.total);
+    if (total == 0) {
+        json_put_null(o, "hashing");
+        return;
+    }
+    cJSON *hashing = json_object();
+    json_put_int(hashing, "done_bytes", atomic_load(&h->hashing.done));
+    json_put_int(hashing, "total_bytes", total);
+    json_put(o, "hashing", hashing);
+}
+
 static void put_life(cJSON *o, const struct shell *sh, const struct hosted *h)
 {
     struct wall_time end = h->finished.ms != 0 ? h->finished : clock_wall();
@@ -325,6 +339,7 @@ static void put_life(cJSON *o, const struct shell *sh, const struct hosted *h)
                     why.msg[0] != '\0'  ? why.msg
                     : h->status.verdict ? NULL
                                         : hosted_paused_why(h));
+    put_hashing(o, h);
     summary_put_time(o, "submitted", h->submitted);
     summary_put_time(o, "finished", h->finished);
     json_put_bool(o, "sealed", !h->status.unsealed && !h->status.unblinded);

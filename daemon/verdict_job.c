@@ -146,7 +146,7 @@ static int compute(struct verdict_job *j)
 {
     struct bundle *plan = NULL;
     enum core_start_failure why = START_FAILED_HOST;
-    int rc = prepare_check_lock(j->hosted, j->bundle, &why, &j->err);
+    int rc = prepare_check_bytes(j->hosted, j->bundle, &why, &j->err);
     if (rc != 0) {
         j->refused_by_lock = true;
         return rc;

@@ -39,18 +39,27 @@ struct pin_cache *pin_cache_create(void)
     return cache;
 }
 
-void pin_cache_free(struct pin_cache *cache)
+void pin_cache_forget(struct pin_cache *cache)
 {
-    if (cache == NULL) {
-        return;
-    }
+    (void)pthread_mutex_lock(&cache->mutex);
     for (size_t i = 0; i < cache->n_buckets; i++) {
         for (struct pin_entry *e = cache->buckets[i], *next; e != NULL; e = next) {
             next = e->next;
             free(e->path);
             free(e);
         }
+        cache->buckets[i] = NULL;
     }
+    cache->n_entries = 0;
+    (void)pthread_mutex_unlock(&cache->mutex);
+}
+
+void pin_cache_free(struct pin_cache *cache)
+{
+    if (cache == NULL) {
+        return;
+    }
+    pin_cache_forget(cache);
     free(cache->buckets);
     (void)pthread_mutex_destroy(&cache->mutex);
     free(cache);

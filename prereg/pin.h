@@ -19,6 +19,8 @@ struct pin_cache;
 
 struct pin_cache *pin_cache_create(void) __attribute__((returns_nonnull));
 void pin_cache_free(struct pin_cache *cache); /* NULL is fine */
+/* What was remembered is read again when it is asked for next. */
+void pin_cache_forget(struct pin_cache *cache);
 
 /* digest_path() through the cache; cache may be NULL. */
 int pin_digest(struct pin_cache *cache, const char *path, struct digest *out,

@@ -28,6 +28,7 @@ set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON) # an installed worker finds the OpenBL
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson)
+pkg_check_modules(NETTLE REQUIRED IMPORTED_TARGET nettle)
 pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(UV REQUIRED IMPORTED_TARGET libuv)

@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/digest.h"
+#include "base/digest_meter.h"
 #include "base/file.h"
 #include "base/uuid.h"
 #include "base/xalloc.h"
@@ -53,6 +54,42 @@ static void assert_hex(const struct digest *d, const char *expected)
     char hex[DIGEST_HEX_SIZE];
     digest_hex(d, hex);
     assert_string_equal(hex, expected);
+}
+
+/* A folder that is large enough for several threads has the digest that one would give it, its
+ * bytes are counted, and a file that is no file is named. */
+static void test_large_folder(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct digest found;
+    struct digest_stream lines;
+    _Atomic int64_t bytes = 0;
+    char *large = path_join(folder, "large");
+    digest_start(&lines);
+    for (int i = 0; i < 9; i++) {
+        struct digest one;
+        char hex[DIGEST_HEX_SIZE];
+        char *name = xasprintf("large/part-%d", i);
+        char *path = put(name, "x");
+        assert_int_equal(truncate(path, (off_t)(8 + i) << 20), 0);
+        assert_int_equal(digest_file(path, &one, NULL, &err), 0);
+        digest_hex(&one, hex);
+        char *line = xasprintf("%s  part-%d\n", hex, i);
+        digest_add(&lines, line, strlen(line));
+        free(line);
+        free(path);
+        free(name);
+    }
+    const struct digest expected = digest_finish(&lines);
+    digest_meter(&bytes);
+    assert_int_equal(digest_folder(large, &found, &err), 0);
+    digest_meter(NULL);
+    assert_true(digest_equal(&found, &expected));
+    assert_int_equal(bytes, INT64_C(108) << 20);
+    assert_int_equal(digest_bytes_at(large), INT64_C(108) << 20);
+    assert_int_equal(dir_remove(large, &err), 0);
+    free(large);
 }
 
 static void test_vectors(void **state)
@@ -177,6 +214,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vectors),
+        cmocka_unit_test_setup_teardown(test_large_folder, make_folder, remove_folder),
         cmocka_unit_test(test_hex),
         cmocka_unit_test_setup_teardown(test_files, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_folder, make_folder, remove_folder),
