@@ -163,6 +163,10 @@ def test_absurd_programs(place):
 
 def test_wrong_things_in_the_way(place):
     """Folders where files should be, files where folders should be, nothing where something should be."""
+    place.write("state", "a file where the state folder should be\n")
+    run = place.run("preregd", "serve")
+    expect(run.returncode == ANY and lines(run), f"serve on a file: exit {run.returncode}, {run.stderr!r}")
+    os.remove(place.path("state"))
     os.mkdir(place.path("folder.toml"))
     expect(place.run("preregctl", "check", place.path("folder.toml")).returncode in (ANY, INVALID), "a folder as program")
     place.ctl("check", place.path("absent.toml"), wanted=ANY)
@@ -170,10 +174,6 @@ def test_wrong_things_in_the_way(place):
     os.mkdir(grid + ".lock")
     expect(place.run("preregctl", "lock", grid).returncode in (ANY, LOCK), "a folder where the lock should be")
     os.rmdir(grid + ".lock")
-    place.write("state", "a file where the state folder should be\n")
-    run = place.run("preregd", "serve")
-    expect(run.returncode == ANY and lines(run), f"serve on a file: exit {run.returncode}, {run.stderr!r}")
-    os.remove(place.path("state"))
 
 
 def test_init_does_not_overwrite(place):
