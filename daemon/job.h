@@ -15,4 +15,10 @@ struct job {
 
 void job_start(uv_loop_t *loop, struct job *job);
 
+/* How many threads the pool has; once, before the first job. Jobs that hash terabytes, or wait for
+ * one that does, must leave some for all others: an attempt has one job at a time, so there are
+ * never more of those than cores, and as many again verify; the rest is for submissions, verdicts
+ * and looks. A person's UV_THREADPOOL_SIZE stands. */
+void job_size_pool(void);
+
 #endif

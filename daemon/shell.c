@@ -342,6 +342,7 @@ static void release_all(struct shell *sh)
 
 int shell_serve(const char *state, struct err *err)
 {
+    job_size_pool();
     struct shell sh = {.state = path_absolute(NULL, state), .started = clock_wall()};
     sh.read_buffer = xmalloc(READ_BUFFER_BYTES);
     (void)signal(SIGPIPE, SIG_IGN);
