@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/text.h"
+#include "base/xalloc.h"
 #include "daemon/shim/fence.h"
 #include "daemon/shim/files.h"
 #include "daemon/shim/pid.h"
@@ -153,6 +154,22 @@ static int publish(const struct shim *s, struct err *err)
     return rc;
 }
 
+/* Once exit.json is there nothing reads these any more, and with a million tasks they are most of
+ * the inodes. The lock of this process last: another shim that takes a new one sees exit.json. */
+static void tidy(void)
+{
+    static const char *const logs[] = {SHIM_STDOUT_FILE, SHIM_STDERR_FILE};
+    for (size_t i = 0; i < ARRAY_LEN(logs); i++) {
+        struct stat st;
+        if (lstat(logs[i], &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0) {
+            (void)unlink(logs[i]);
+        }
+    }
+    (void)unlink(SHIM_SPEC_FILE);
+    (void)unlink(SHIM_TREE_FILE);
+    (void)unlink(SHIM_LOCK_FILE);
+}
+
 static int shim_run(struct shim *s, struct err *err)
 {
     int rc = shim_spec_read(".", &s->spec, err);
@@ -167,7 +184,11 @@ static int shim_run(struct shim *s, struct err *err)
         return err_set_errno(err, errno, "become the reaper");
     }
     rc = run_worker(s, err);
-    return rc != 0 ? rc : publish(s, err);
+    rc = rc != 0 ? rc : publish(s, err);
+    if (rc == 0) {
+        tidy();
+    }
+    return rc;
 }
 
 int main(int argc, char **argv)

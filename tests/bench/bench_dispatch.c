@@ -201,7 +201,7 @@ static double ours_ms(const char *bin, const char *self, int n, int repeat)
         die("state");
     }
     write_program(grid, self, n);
-    run(ctl, "lock", grid, NULL);
+    run(ctl, "lock", "--run", grid);
     run(daemon, "submit", grid, "--wait");
     run(ctl, "stop", NULL, NULL);
     double ms = journal_span_ms(state) / n;

@@ -55,6 +55,9 @@ def test_causes(place):
     equal(scores["null"], None, "the score of a worker that said null")
     garbage = place.ctl_json("explain", "mode=garbage,seed=1/probe")
     equal(garbage["garbage_lines"], 5, "lines that are no events")
+    folder = place.ctl_json("explain", "mode=good,seed=1/probe")["attempt_list"][0]["folder"]
+    equal(sorted(os.listdir(folder)), ["events.jsonl", "exit.json", "result.json", "start.json", "task.json"],
+          "files of an attempt that has ended and said nothing")
     holes = place.ctl_json("explain", "mode=sparse,seed=1/probe")
     expect(100 < holes["garbage_lines"] < 10000, f"of six gigabytes of nothing too much was read: {holes['garbage_lines']}")
     torn = place.ctl_json("explain", "mode=torn_result,seed=1/probe")["attempt_list"][0]["detail"]
@@ -156,5 +159,5 @@ def test_after_the_end(place):
     equal({os.stat(os.path.join(report, name)).st_mode & 0o777 for name in os.listdir(report)}, {0o600}, "modes in report/")
 
 
-lab.main(test_causes, test_estimate_beyond_all_time, test_nan_is_undetermined, test_orphans, test_over_the_exclusion_budget_is_void, test_retry_cancel_pause,
-         test_after_the_end)
+lab.main(test_causes, test_estimate_beyond_all_time, test_nan_is_undetermined, test_orphans,
+         test_over_the_exclusion_budget_is_void, test_retry_cancel_pause, test_after_the_end)
