@@ -54,6 +54,14 @@ const struct ctl_command ctl_commands[] = {
      "each.\n"
      "--follow prints what comes until the attempt ends.",
      CTL_JSON | CTL_PROGRAM | CTL_FOLLOW | CTL_LINES, 1, 1, cmd_logs},
+    {"curves", "[CELL...]", "draw the losses of trainings in the terminal",
+     "A panel for each arm, its replicates over each other, from the points that workers report "
+     "as\n"
+     "\"loss\". CELL is a cell or the beginning of its name up to a comma (an arm). What the plan "
+     "seals "
+     "is\n"
+     "not drawn before the end. Reads the state folder; needs no daemon.",
+     CTL_PROGRAM, 0, 64, cmd_curves},
     {"retry", "[TASK]", "run blocked tasks again with fresh budgets",
      "Without TASK all blocked ones. Refused for counted tasks once anyone has seen scores.\n"
      "Where there are several programs --program has to say which: it cannot be taken back.",

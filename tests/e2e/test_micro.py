@@ -32,6 +32,11 @@ def test_to_verdict(place):
     states = {task["state"] for task in place.tasks().values()}
     equal(states, {"done"}, "states of the tasks")
     equal(len(lab.results(folder)), 18, "linked results")
+    drawn = place.ctl("curves").stdout
+    expect("arch=dense  loss of train, 3 cells; last" in drawn and "arch=moe  loss of train, 3 cells" in drawn, drawn)
+    one = place.ctl("curves", "arch=moe,seed=2").stdout
+    expect("arch=moe  loss of train, 1 cell" in one and "arch=dense" not in one, one)
+    expect("no such cell or arm" in place.ctl("curves", "arch=mo", wanted=1).stderr, "an unknown cell")
 
 
 def test_submit_is_idempotent(place):
@@ -41,6 +46,8 @@ def test_submit_is_idempotent(place):
     place.must(OK, "preregd", "submit", grid)
     place.must(OK, "preregd", "submit", grid)
     equal(len(place.status()), 1, "programs after two submits")
+    drawn = place.ctl("curves").stdout
+    expect("grammar: sealed until the end" in drawn and "train: sealed" not in drawn, drawn)
     place.edit(grid, "slots = 2", "slots = 1")
     place.must(OK, "preregd", "submit", grid)
     equal(len(place.status()), 1, "programs after another [run]")
