@@ -27,8 +27,24 @@ static char *joined(const cJSON *array)
     return strbuf_detach(&sb);
 }
 
+#define COPIES "not independent: "
+
+/* Replicates that are copies come before everything that rests on them. */
+static void add_copies(struct strbuf *sb, const cJSON *verdict)
+{
+    const cJSON *note = NULL;
+    cJSON_ArrayForEach(note, json_member(verdict, "notes"))
+    {
+        if (cJSON_IsString(note) && strncmp(note->valuestring, COPIES, strlen(COPIES)) == 0) {
+            out_line(sb, note->valuestring);
+            strbuf_addc(sb, '\n');
+        }
+    }
+}
+
 static void add_headline(struct strbuf *sb, const struct term *t, const cJSON *verdict)
 {
+    add_copies(sb, verdict);
     const char *outcome = answer_text(verdict, "outcome", "no outcome");
     const char *title = answer_text(verdict, "title", NULL);
     out_styled(sb, t, STYLE_BOLD, outcome);

@@ -11,7 +11,9 @@
 struct pairs {
     struct number *d; /* NULL: not computed yet */
     bool *excluded;
-    double scale; /* the largest |score| behind the differences that are points */
+    size_t n;
+    const char **copy; /* why a pair is none of its own; NULL: all are */
+    double scale;      /* the largest |score| behind the differences that are points */
 };
 
 struct contrasting {
@@ -127,6 +129,7 @@ struct condition_pair evaluation_pair(const struct evaluation *ev, size_t measur
     double *d = xcalloc(l->n_replicates, sizeof(*d));
     bool points = true;
     double scale = 0;
+    const char *copy = NULL;
     struct sum sum = {0};
     for (size_t r = 0; r < l->n_replicates; r++) {
         const size_t cells[2] = {layout_cell(l, a, r), layout_cell(l, b, r)};
@@ -137,6 +140,7 @@ struct condition_pair evaluation_pair(const struct evaluation *ev, size_t measur
             points = points && number_is_point(&diff);
             d[sum.n] = diff.lo;
             scale = fmax(scale, fmax(fabs(x->value.lo), fabs(y->value.lo)));
+            copy = copy != NULL ? copy : x->copy != NULL ? x->copy : y->copy;
             sum_add(&sum, diff);
         } else {
             pair_exclude(ev, scores, cells, &out);
@@ -144,7 +148,9 @@ struct condition_pair evaluation_pair(const struct evaluation *ev, size_t measur
     }
     out.mean = sum_mean(&sum, "no pair is left");
     out.n = sum.n;
-    if (!points || sum.n < 2) {
+    if (copy != NULL) {
+        out.se = number_unknown(copy);
+    } else if (!points || sum.n < 2) {
         out.se = number_unknown("fewer than two replicates with values");
     } else {
         out.se = has_spread(d, sum.n, scale) ? number_point(stat_sd(d, sum.n) / sqrt((double)sum.n))
@@ -179,6 +185,16 @@ static void take_marks(struct contrasting *ct, struct figure *f)
     }
 }
 
+static void note_copy(struct contrasting *ct, struct pairs *out, size_t i, const char *copy)
+{
+    if (copy != NULL && !out->excluded[i]) {
+        if (out->copy == NULL) {
+            out->copy = arena_array(ct->ev->arena, out->n, sizeof(*out->copy));
+        }
+        out->copy[i] = copy;
+    }
+}
+
 static void pair_plain(struct contrasting *ct, size_t contrast, size_t measure, struct pairs *out)
 {
     const struct layout *l = &ct->ev->rules->layout;
@@ -196,6 +212,7 @@ static void pair_plain(struct contrasting *ct, size_t contrast, size_t measure, 
                 out->scale =
                     fmax(out->scale, fmax(fabs(scores[a].value.lo), fabs(scores[b].value.lo)));
             }
+            note_copy(ct, out, i, scores[a].copy != NULL ? scores[a].copy : scores[b].copy);
             ct->marks[a] = scores[a].excluded;
             ct->marks[b] = scores[b].excluded;
         }
@@ -221,6 +238,8 @@ static void pair_difference(struct contrasting *ct, size_t contrast, size_t meas
     for (size_t i = 0; i < l->contrasts[contrast].n_settings * l->n_replicates; i++) {
         out->d[i] = number_sub(of->d[i], minus->d[i]);
         out->excluded[i] = of->excluded[i] || minus->excluded[i];
+        note_copy(ct, out, i, of->copy == NULL ? NULL : of->copy[i]);
+        note_copy(ct, out, i, minus->copy == NULL ? NULL : minus->copy[i]);
         any = any || out->excluded[i];
     }
     if (any) {
@@ -241,6 +260,7 @@ static const struct pairs *pair_any(struct contrasting *ct, size_t contrast, siz
     size_t n = rules->layout.contrasts[contrast].n_settings * rules->layout.n_replicates;
     out->d = arena_array(ct->ev->arena, n, sizeof(*out->d));
     out->excluded = arena_array(ct->ev->arena, n, sizeof(*out->excluded));
+    out->n = n;
     if (rules->program->contrasts[contrast].is_difference) {
         pair_difference(ct, contrast, measure, out);
     } else {
@@ -401,6 +421,24 @@ static void setting_means(struct contrasting *ct, size_t contrast, const struct 
     f->fields[FIELD_MEAN] = sum_mean(&over_settings, "the contrast has no settings");
 }
 
+/* How many replicates are copies of others: they are none, and with any among them there is no
+ * spread to speak of. */
+static size_t take_copies(struct figure *f, const struct pairs *pairs, size_t n_replicates)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < n_replicates && pairs->copy != NULL; r++) {
+        const char *copy = NULL;
+        for (size_t i = r; i < pairs->n && copy == NULL; i += n_replicates) {
+            copy = pairs->copy[i];
+        }
+        for (size_t i = FIELD_SD; i <= FIELD_CI_HIGH && copy != NULL && n == 0; i++) {
+            f->fields[i] = number_unknown(copy);
+        }
+        n += copy != NULL ? 1 : 0;
+    }
+    return n;
+}
+
 static void figure_of_measure(struct contrasting *ct, size_t contrast, size_t measure)
 {
     const struct rules *rules = ct->ev->rules;
@@ -427,8 +465,8 @@ static void figure_of_measure(struct contrasting *ct, size_t contrast, size_t me
             d[n++] = mean.lo;
         }
     }
-    f->fields[FIELD_N] = number_point((double)n);
     spread_fields(f, rules, d, n, points ? &pairs->scale : NULL);
+    f->fields[FIELD_N] = number_point((double)(n - take_copies(f, pairs, n_replicates)));
     item_fields(ct->ev, contrast, measure, f);
     f->fields[FIELD_BF10] =
         bf10(&rules->prior_sds[contrast], f->fields[FIELD_MEAN], f->fields[FIELD_SE]);

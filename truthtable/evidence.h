@@ -46,6 +46,7 @@ enum task_end {
 struct evidence_task {
     enum task_end end;
     const char *cause; /* of the closed list in prereg/cause.h; NULL when done or pending */
+    uint64_t print;    /* of the metrics and artifacts of its result; 0: it has no artifact */
 };
 
 struct evidence {

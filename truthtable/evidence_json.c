@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/digest.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "prereg/cause.h"
@@ -122,6 +123,26 @@ static int add_members(struct evidence *e, size_t task, const cJSON *obj, const 
     return 0;
 }
 
+/* Of all metrics and of the digests of all artifacts; 0 where there is no artifact. */
+static uint64_t print_of(const cJSON *result)
+{
+    const cJSON *artifacts = json_member(result, "artifacts");
+    struct strbuf text = STRBUF_INIT;
+    struct err ignored;
+    uint64_t print = 0;
+    for (const cJSON *a = artifacts == NULL ? NULL : artifacts->child; a != NULL; a = a->next) {
+        const char *path = string_member(a, "path");
+        const char *sha256 = string_member(a, "sha256");
+        strbuf_addf(&text, "%s  %s\n", sha256 == NULL ? "" : sha256, path == NULL ? "" : path);
+    }
+    if (text.len > 0 && json_canonical(json_member(result, "metrics"), &text, &ignored) == 0) {
+        const struct digest d = digest_bytes(text.buf, text.len);
+        memcpy(&print, d.bytes, sizeof(print));
+    }
+    strbuf_release(&text);
+    return print;
+}
+
 int evidence_add_result(struct evidence *e, size_t cell, size_t stage, const cJSON *result,
                         struct err *err)
 {
@@ -129,6 +150,7 @@ int evidence_add_result(struct evidence *e, size_t cell, size_t stage, const cJS
         return err_set(err, ERR_PROTOCOL, "a result is an object with \"metrics\"");
     }
     size_t task = cell * e->program->n_stages + stage;
+    e->tasks[task].print = print_of(result);
     int rc = add_members(e, task, result, "metrics", evidence_add_metric, err);
     return rc != 0 ? rc : add_members(e, task, result, "facts", evidence_add_fact, err);
 }

@@ -88,6 +88,8 @@ void reading_of_evidence(struct reading *r, const struct evidence *e, const stru
             r->scores[i].excluded = coverage->excluded[task];
         }
     }
+    r->n_copies = 0;
+    mark_copies(r, e, arena);
     for (size_t i = 0; i < rules->facts.n * p->n_cells; i++) {
         const struct fact_ref *f = &rules->facts.refs[i / p->n_cells];
         size_t cell = i % p->n_cells;

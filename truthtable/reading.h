@@ -18,16 +18,21 @@ struct score {
     bool has_n;
     bool n_from_items; /* the record had none: the plan's `items` */
     bool excluded;     /* left out with its partner; value is unknown */
+    const char *copy;  /* the same result as another cell's (copies.c): which; NULL: it is not */
 };
 
 struct reading {
     struct score *scores;      /* [measure * n_cells + cell] */
     struct number *facts;      /* [fact * n_cells + cell] */
     const bool *fact_excluded; /* likewise */
+    size_t n_copies;           /* scores that are copies */
 };
 
 /* Lives in the arena. Values of tasks that are not done do not count. */
 void reading_of_evidence(struct reading *r, const struct evidence *e, const struct rules *rules,
                          const struct coverage *coverage, struct arena *arena);
+
+/* Finds scores that are copies of one another; the last step of reading_of_evidence(). */
+void mark_copies(struct reading *r, const struct evidence *e, struct arena *arena);
 
 #endif

@@ -285,6 +285,27 @@ static void note_items(const struct evaluation *ev, cJSON *notes)
     }
 }
 
+#define COPIES_SHOWN 20
+
+/* First, because replicates that are none change what everything else means. */
+static void note_copies(const struct evaluation *ev, cJSON *notes)
+{
+    const struct reading *r = ev->reading;
+    const size_t n = ev->rules->program->n_measures * ev->rules->program->n_cells;
+    size_t n_said = 0;
+    for (size_t i = 0; i < n && r->n_copies > 0 && n_said < COPIES_SHOWN; i++) {
+        const char *copy = r->scores[i].copy;
+        bool said = copy == NULL;
+        for (const cJSON *o = notes->child; o != NULL && !said; o = o->next) {
+            said = strcmp(o->valuestring, copy) == 0;
+        }
+        if (!said) {
+            json_push_string(notes, copy);
+            n_said++;
+        }
+    }
+}
+
 static void counter_text(const struct number *k, char out[static 64])
 {
     int n = snprintf(out, 64, "%.0f", k->lo);
@@ -316,6 +337,7 @@ static void note_counters(const struct evaluation *ev, cJSON *notes)
 cJSON *verdict_json_notes(const struct evaluation *ev)
 {
     cJSON *notes = json_array();
+    note_copies(ev, notes);
     note_items(ev, notes);
     note_counters(ev, notes);
     return notes;

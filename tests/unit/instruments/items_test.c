@@ -188,8 +188,9 @@ static void write_cell(const char *folder, const struct program *p, size_t cell,
     strbuf_addf(
         &result,
         "{\"protocol\":1,\"metrics\":{\"acc\":%s},\"items\":\"items.jsonl\",\"artifacts\":[{"
-        "\"path\":\"items.jsonl\",\"sha256\":\"%s\",\"bytes\":1}]}",
-        moe ? "11.5" : "2", hex);
+        "\"path\":\"items.jsonl\",\"sha256\":\"%s\",\"bytes\":1},{\"path\":\"model\",\"sha256\":"
+        "\"%zu\"}]}", /* or cells would be copies */
+        moe ? "11.5" : "2", hex, cell);
     char *path = path_join(task, "items.jsonl");
     assert_int_equal(file_write_atomic(path, text.buf, text.len, 0644, &err), 0);
     free(path);

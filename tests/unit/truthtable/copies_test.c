@@ -1,0 +1,119 @@
+/* Results that are copies of one another: what counts as one, and what no longer rests on it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "tests/unit/truthtable/fixture.h"
+#include "truthtable/verdict.h"
+
+/* 6 cells; the exam reads no seed of its own. */
+static const char toml[] =
+    "[program]\nname = \"t\"\nschema = 1\nquestion = \"?\"\n"
+    "[[factor]]\nname = \"arch\"\nlevels = [\"x\", \"y\"]\n"
+    "[[factor]]\nname = \"seed\"\nlevels = [1, 2, 3]\nreplicate = true\n"
+    "[stage.train]\ncommand = [\"w\"]\nparams = { a = \"$arch\", s = \"$seed\" }\n"
+    "[stage.exam]\ncommand = [\"w\"]\nafter = [\"train\"]\nparams = { t = 1 }\n"
+    "[measure]\nloss = { metric = \"train.loss\", better = \"lower\" }\n"
+    "acc = { metric = \"exam.acc\", items = 10, chance = 0.1, floor = 0.2 }\n"
+    "[contrast]\narch = { between = { arch = [\"y\", \"x\"] } }\n"
+    "[[input]]\nname = \"i\"\nlevels = [[\"a\", \"contrast.arch[acc].ci_low > -1\"], [\"b\", "
+    "\"otherwise\"]]\n"
+    "[table]\ninputs = [\"i\"]\nrows = [[\"a\", \"A\"], [\"b\", \"B\"]]\n"
+    "[outcome]\nA = { prior = 0.5, title = \"a\" }\nB = { prior = 0.4, title = \"b\" }\n";
+
+/* Models and scores of the six cells: x1 x2 x3 y1 y2 y3. */
+struct run {
+    const char *models; /* a letter each; '-': no artifact */
+    double losses[6];
+    int right[6];
+};
+
+static void add(struct evidence *e, size_t cell, size_t stage, char *text)
+{
+    struct err err;
+    cJSON *result = cJSON_Parse(text);
+    assert_non_null(result);
+    assert_int_equal(evidence_add_result(e, cell, stage, result, &err), 0);
+    cJSON_Delete(result);
+    free(text);
+}
+
+static const cJSON *figure_of(const struct verdict *v, size_t measure)
+{
+    const cJSON *contrast = json_member(verdict_json(v), "contrasts")->child;
+    return cJSON_GetArrayItem(json_member(contrast, "measures"), (int)measure);
+}
+
+static void judge(const struct run *run, struct program **p, struct verdict *v)
+{
+    struct evidence e;
+    struct err err;
+    *p = fixture_program(toml);
+    evidence_init(&e, *p);
+    fixture_all_done(&e);
+    for (size_t c = 0; c < 6; c++) {
+        char *artifacts = run->models[c] == '-'
+                              ? xstrdup("")
+                              : xasprintf("{\"path\":\"model.bin\",\"sha256\":\"%c\",\"bytes\":1}",
+                                          run->models[c]);
+        add(&e, c, 0,
+            xasprintf("{\"metrics\":{\"loss\":%g},\"artifacts\":[%s]}", run->losses[c], artifacts));
+        add(&e, c, 1,
+            xasprintf("{\"metrics\":{\"acc\":{\"value\":%g,\"n\":10}}}", run->right[c] / 10.0));
+        free(artifacts);
+    }
+    assert_int_equal(verdict_compute(&e, "r", "h", v, &err), 0);
+    evidence_release(&e);
+}
+
+static void expect(const struct run *run, size_t n_notes, const char *first, double n_loss,
+                   double n_acc)
+{
+    struct program *p = NULL;
+    struct verdict v;
+    judge(run, &p, &v);
+    const cJSON *notes = json_member(verdict_json(&v), "notes");
+    assert_int_equal(cJSON_GetArraySize(notes), n_notes);
+    if (n_notes > 0) {
+        assert_string_equal(notes->child->valuestring, first);
+    }
+    for (size_t m = 0; m < 2; m++) {
+        const double n = m == 0 ? n_loss : n_acc;
+        assert_true(json_member(figure_of(&v, m), "n")->valuedouble == n);
+        assert_int_equal(cJSON_IsNull(json_member(figure_of(&v, m), "ci_low")) != 0, n < 3);
+    }
+    assert_int_equal(v.kind, n_acc < 3 ? VERDICT_INDETERMINATE : VERDICT_BOUND);
+    verdict_release(&v);
+    program_free(p);
+}
+
+static void test_copies(void **state)
+{
+    static const char x2[] =
+        "not independent: arch=x,seed=2/train gave the same as arch=x,seed=1/train";
+    (void)state;
+    /* Six models: nothing is said. */
+    expect(&(struct run){"abcdef", {1, 2, 3, 4, 6, 5}, {1, 2, 3, 7, 6, 4}}, 0, NULL, 3, 3);
+    /* Seed 2 of x is seed 1 again; so is its score, which comes from the same model. */
+    expect(&(struct run){"aacdef", {1, 1, 3, 4, 6, 5}, {1, 1, 3, 7, 6, 4}}, 1, x2, 2, 2);
+    /* The same model with other scores: only the training is a copy. */
+    expect(&(struct run){"aacdef", {1, 1, 3, 4, 6, 5}, {1, 2, 3, 7, 6, 4}}, 1, x2, 2, 3);
+    /* Another metric: not the same result. */
+    expect(&(struct run){"aacdef", {1, 2, 3, 4, 6, 5}, {1, 1, 3, 7, 6, 4}}, 0, NULL, 3, 3);
+    /* Equal scores without any artifact may be chance. */
+    expect(&(struct run){"------", {1, 1, 3, 4, 6, 5}, {1, 1, 3, 7, 6, 4}}, 0, NULL, 3, 3);
+    /* The other arm. */
+    expect(&(struct run){"abcaef", {1, 2, 3, 1, 6, 5}, {1, 2, 3, 1, 6, 4}}, 1,
+           "not independent: arch=y,seed=1/train gave the same as arch=x,seed=1/train", 2, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_copies)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
