@@ -127,4 +127,25 @@ def test_words(place):
     expect("preregctl cells" in place.ctl("cancel", "nothing", wanted=lab.ANY).stderr, "cancel of nothing")
 
 
-lab.main(test_dies_once, test_fails, test_words)
+def test_acts(place):
+    """Who cancelled, tried again, paused and went on, and when, is in the report."""
+    hold = place.write("hold", "")
+    place.write("p/worker.py", WORKER.replace("seed, sign =", f"import time\nwhile os.path.exists({hold!r}):\n    time.sleep(0.05)\nseed, sign ="), 0o755)
+    grid = place.write("p/grid.toml", GRID.format())
+    place.ctl("lock", grid)
+    place.serve()
+    place.must(OK, "preregd", "submit", grid)
+    place.wait_for(lambda: any(t["state"] == "running" for t in place.tasks().values()), 60, "something runs")
+    place.ctl("pause")
+    place.ctl("cancel", "arm=b,seed=2/score")
+    place.ctl("resume")
+    os.unlink(hold)
+    place.wait_finished(120)
+    with open(os.path.join(place.program_folder(), "report", "report.md"), encoding="utf-8") as f:
+        lines = [line for line in f if line.startswith("| 20") and line.count("|") == 5]
+    acts = [tuple(word.strip(" \\") for word in line.split("|")[2:4]) for line in lines]
+    equal([act for act, _ in acts], ["paused", "cancelled", "resumed"], f"acts: {lines}")
+    expect("arm" in acts[1][1] and "score" in acts[1][1], f"what was cancelled: {acts}")
+
+
+lab.main(test_dies_once, test_fails, test_words, test_acts)

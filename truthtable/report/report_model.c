@@ -252,6 +252,7 @@ int report_model_read(struct report_model *m, const char *folder, struct err *er
     if (rc == 0 && m->imported != NULL) {
         rc = read_records(m, folder, err);
     } else if (rc == 0) {
+        report_acts_read(&m->acts, &m->arena, folder);
         read_tasks(m, folder);
     }
     return rc;
@@ -259,6 +260,7 @@ int report_model_read(struct report_model *m, const char *folder, struct err *er
 
 void report_model_release(struct report_model *m)
 {
+    report_acts_release(&m->acts);
     if (m->results != NULL) {
         for (size_t i = 0; i < program_n_tasks(m->program); i++) {
             cJSON_Delete(m->results[i]);

@@ -23,6 +23,7 @@
 #include "base/err.h"
 #include "prereg/lock.h"
 #include "prereg/program.h"
+#include "truthtable/report/report_acts.h"
 #include "truthtable/report/report_trust.h"
 
 struct curve { /* one quantity over the steps of one task, attempts joined */
@@ -60,6 +61,7 @@ struct report_model {
     size_t n_results;    /* that are there */
     const cJSON **gates; /* of verdict.json by measure * n_cells + cell; NULL: none */
     struct curve_set curves;
+    struct report_acts acts; /* of an executed program */
 };
 
 /* Takes over instruments.json as it was just computed; NULL and a reason when it could not be. */
