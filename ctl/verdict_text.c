@@ -96,6 +96,61 @@ static void add_inputs(struct strbuf *sb, const struct term *t, const cJSON *ver
     cJSON_Delete(rows);
 }
 
+#define EFFECTS_SHOWN 12
+
+static void add_signed(struct strbuf *sb, const cJSON *v)
+{
+    strbuf_addf(sb, "%+.4g", v->valuedouble);
+}
+
+/* "[-0.01, +0.07] over replicates" or over items; where there is neither, why. */
+static void add_interval(struct strbuf *sb, const cJSON *figure)
+{
+    static const char *const keys[2][3] = {{"ci_low", "ci_high", "replicates"},
+                                           {"item_low", "item_high", "items"}};
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        const cJSON *low = json_member(figure, keys[i][0]);
+        const cJSON *high = json_member(figure, keys[i][1]);
+        if (cJSON_IsNumber(low) && cJSON_IsNumber(high)) {
+            strbuf_adds(sb, " [");
+            add_signed(sb, low);
+            strbuf_adds(sb, ", ");
+            add_signed(sb, high);
+            strbuf_addf(sb, "] over %s", keys[i][2]);
+            return;
+        }
+    }
+    strbuf_addf(sb, " (no interval: ");
+    out_line(sb, answer_text(figure, "why", "not known"));
+    strbuf_addc(sb, ')');
+}
+
+/* Each contrast in each measure: difference, 95 % interval, replicates. */
+static void add_effects(struct strbuf *sb, const cJSON *verdict)
+{
+    const cJSON *contrast = NULL;
+    int n = 0;
+    cJSON_ArrayForEach(contrast, json_member(verdict, "contrasts"))
+    {
+        const cJSON *figure = NULL;
+        cJSON_ArrayForEach(figure, json_member(contrast, "measures"))
+        {
+            const cJSON *mean = json_member(figure, "mean");
+            if (!cJSON_IsNumber(mean) || n++ >= EFFECTS_SHOWN) {
+                continue;
+            }
+            strbuf_addf(sb, "%s%s, %s: ", n == 1 ? "\n" : "", answer_text(contrast, "name", "?"),
+                        answer_text(figure, "measure", "?"));
+            add_signed(sb, mean);
+            add_interval(sb, figure);
+            strbuf_addf(sb, ", n = %lld\n", (long long)answer_int(figure, "n", 0));
+        }
+    }
+    if (n > EFFECTS_SHOWN) {
+        strbuf_addf(sb, "and %d more (`preregctl verdict --json`)\n", n - EFFECTS_SHOWN);
+    }
+}
+
 static void add_counters(struct strbuf *sb, const cJSON *verdict)
 {
     const cJSON *counters = json_member(verdict, "counters");
@@ -261,6 +316,7 @@ static void add_all(struct strbuf *sb, const struct term *t, const cJSON *verdic
 {
     add_headline(sb, t, verdict);
     add_inputs(sb, t, verdict);
+    add_effects(sb, verdict);
     add_counters(sb, verdict);
     add_gates(sb, t, g);
     add_coverage(sb, verdict);
