@@ -25,7 +25,7 @@ static void on_job_done(uv_work_t *request, int status)
 
 void job_size_pool(void)
 {
-    char text[16];
+    char text[24];
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     long n = THREADS_BESIDES + THREADS_A_CORE * (cores > 0 ? cores : 1);
     (void)snprintf(text, sizeof(text), "%ld", n < THREADS_MAX ? n : THREADS_MAX);

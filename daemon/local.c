@@ -229,8 +229,8 @@ static void attach(struct run *r, const struct examination *found)
 /* Why a shim of ours never got as far as its worker: its log, else what the loader said of it. */
 static void explain_unlaunched(const struct run *r, struct attempt_end *end)
 {
-    char words[120] = "";
-    char how[48] = "";
+    char words[104] = "";
+    char how[32] = "";
     char *path = path_join(r->folder, SHIM_OWN_LOG);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd >= 0) {
