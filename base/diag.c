@@ -80,11 +80,14 @@ static const struct diag_item **sorted(const struct diag *d)
     return order;
 }
 
-void diag_print(const struct diag *d, FILE *out)
+static void print(const struct diag *d, FILE *out, bool errors_alone)
 {
     const struct diag_item **order = sorted(d);
     for (size_t i = 0; i < d->n_items; i++) {
         const struct diag_item *it = order[i];
+        if (errors_alone && it->level != DIAG_ERROR) {
+            continue;
+        }
         const char *file = d->file == NULL ? "input" : d->file;
         if (it->line == 0) {
             (void)fprintf(out, "%s: %s: %s\n", file, level_name(it->level), it->msg);
@@ -97,6 +100,16 @@ void diag_print(const struct diag *d, FILE *out)
         (void)fprintf(out, "... and %zu more\n", d->n_dropped);
     }
     free(order);
+}
+
+void diag_print(const struct diag *d, FILE *out)
+{
+    print(d, out, false);
+}
+
+void diag_print_errors(const struct diag *d, FILE *out)
+{
+    print(d, out, true);
 }
 
 int diag_result(const struct diag *d, struct err *err)

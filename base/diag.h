@@ -37,6 +37,8 @@ void diag_add(struct diag *d, enum diag_level level, unsigned line, unsigned col
               const char *fmt, ...) PRINTF_LIKE(5, 6);
 /* Sorted by place, errors and warnings; one line each. */
 void diag_print(const struct diag *d, FILE *out);
+/* The errors alone. */
+void diag_print_errors(const struct diag *d, FILE *out);
 /* 0 when there is no error; else sets ERR_INVALID with the first error and how many more there are.
  */
 int diag_result(const struct diag *d, struct err *err) MUST_CHECK;

@@ -127,6 +127,9 @@ int cmd_check(const struct ctl_options *o, enum exit_code *code, struct err *err
     } else {
         int lock_rc = say(o, &proof);
         *code = rc == 0 && lock_rc != 0 ? err_exit_code(lock_rc) : *code;
+        if (rc != 0 && proof.has_report) { /* what stands above the report is out of sight */
+            diag_print_errors(&proof.diag, stderr);
+        }
         if (rc != 0) {
             show_printf(stderr, "preregctl check: %zu error%s\n", proof.diag.n_errors,
                         proof.diag.n_errors == 1 ? "" : "s");

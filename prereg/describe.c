@@ -149,17 +149,28 @@ static void add_variable(void *ctx, const char *name, const char *value)
     list_add(ctx, xasprintf("%s=%s", name, value));
 }
 
-static void say(struct asking *a, enum diag_level level, size_t stage, size_t condition,
-                const char *text)
+static void say_of(struct asking *a, const struct answer_fault *fault, size_t stage,
+                   size_t condition)
 {
     const struct stage *s = &a->p->stages[stage];
-    char *message = xasprintf("stage.%s: %s", s->name, text);
+    struct place at =
+        fault->key == NULL ? s->place : program_param_place(a->p, stage, condition, fault->key);
+    char *message = xasprintf("stage.%s: %s", s->name, fault->text);
     if (json_member(a->said, message) == NULL) {
         json_put_bool(a->said, message, true);
-        diag_add(a->diag, level, s->place.line, s->place.column, "%s (at %s)", message,
+        diag_add(a->diag, fault->level, at.line, at.column, "%s (at %s)", message,
                  a->p->conditions[condition].name);
     }
     free(message);
+}
+
+static void say(struct asking *a, enum diag_level level, size_t stage, size_t condition,
+                const char *text)
+{
+    char *copy = xstrdup(text);
+    const struct answer_fault fault = {.level = level, .text = copy};
+    say_of(a, &fault, stage, condition);
+    free(copy);
 }
 
 /* Runs one --describe. The answer, or NULL (after saying why) when there is none. */
@@ -195,7 +206,7 @@ static cJSON *run_one(struct asking *a, size_t stage, size_t condition)
         struct answer_faults faults = {0};
         answer = answer_read(&r, &faults);
         for (size_t i = 0; i < faults.n; i++) {
-            say(a, faults.items[i].level, stage, condition, faults.items[i].text);
+            say_of(a, &faults.items[i], stage, condition);
         }
         answer_faults_release(&faults);
     }

@@ -34,6 +34,7 @@ void answer_faults_release(struct answer_faults *faults)
 {
     for (size_t i = 0; i < faults->n; i++) {
         free(faults->items[i].text);
+        free(faults->items[i].key);
     }
     free(faults->items);
     *faults = (struct answer_faults){0};
@@ -134,6 +135,9 @@ static void read_errors(const cJSON *answer, struct answer_faults *faults)
             add_fault(faults, DIAG_ERROR, "--describe: an error without \"why\"");
         } else {
             add_fault(faults, DIAG_ERROR, "%s%s%s", key, key[0] == '\0' ? "" : ": ", why);
+            if (faults->n > 0 && faults->items[faults->n - 1].key == NULL && key[0] != '\0') {
+                faults->items[faults->n - 1].key = xstrdup(key);
+            }
         }
     }
 }
@@ -175,6 +179,12 @@ static cJSON *take_members(const cJSON *answer, struct answer_faults *faults)
     }
     read_errors(answer, faults);
     read_notes(answer, faults);
+    /* What is wrong with its parameters keeps a worker from telling its metrics: that it names none
+     * is no fault of the measures that read them. */
+    const cJSON *errors = json_member(answer, "errors");
+    if (cJSON_GetArraySize(errors) > 0 && cJSON_GetArraySize(json_member(out, "metrics")) == 0) {
+        cJSON_DeleteItemFromObjectCaseSensitive(out, "metrics");
+    }
     return out;
 }
 

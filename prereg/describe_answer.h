@@ -10,6 +10,7 @@
 struct answer_fault {
     enum diag_level level;
     char *text;
+    char *key; /* the parameter that it is about, or NULL */
 };
 
 struct answer_faults {

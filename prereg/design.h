@@ -56,6 +56,13 @@ struct run_settings {     /* program-wide part of [run] */
     const cJSON *covered; /* the whole [run] table as JSON: journalled, printed, never locked */
 };
 
+struct param_place { /* of a parameter as it is written: "mix.stories" */
+    const char *path;
+    size_t factor; /* INDEX_NONE: in params; else under `when`, of the level */
+    size_t level;
+    struct place place;
+};
+
 struct stage {
     const char *name;
     size_t *after; /* stage indices */
@@ -66,11 +73,13 @@ struct stage {
     const cJSON *params; /* object, before `when` and $factor */
     const cJSON *when;   /* object factor -> level text -> params, or NULL */
     const cJSON *env;    /* object name -> string, or NULL */
-    bool describes;      /* its worker is asked with --describe; true unless said otherwise */
-    bool sealed;         /* a counted measure reads its metrics */
-    bool counted;        /* sealed, or a counted stage waits for it */
-    bool budgeted;       /* a counted measure or an input of the table reads it */
-    bool excludable;     /* budgeted, or an excludable stage waits for it */
+    struct param_place *params_at;
+    size_t n_params_at;
+    bool describes;  /* its worker is asked with --describe; true unless said otherwise */
+    bool sealed;     /* a counted measure reads its metrics */
+    bool counted;    /* sealed, or a counted stage waits for it */
+    bool budgeted;   /* a counted measure or an input of the table reads it */
+    bool excludable; /* budgeted, or an excludable stage waits for it */
     struct stage_run run;
     struct place place;
 };

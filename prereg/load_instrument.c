@@ -103,9 +103,17 @@ void load_bayes(struct load *l, const struct toml_node *t)
                                        "bounds", "measures", "discussion_only"};
     load_check_keys(l, t, keys, ARRAY_LEN(keys));
     (void)find_contrast(l, t);
-    const struct toml_node *priors = load_need(l, t, "priors", TOML_TABLE);
-    if (priors != NULL) {
-        check_priors(l, priors);
+    const struct toml_node *priors = toml_member(t, "priors");
+    if (priors != NULL && priors->kind != TOML_TABLE) {
+        load_error(l, priors,
+                   "expected a standard deviation for each named prior, as { wide = 0.05 }, found "
+                   "%s",
+                   toml_kind_name(priors->kind));
+    } else {
+        priors = load_need(l, t, "priors", TOML_TABLE);
+        if (priors != NULL) {
+            check_priors(l, priors);
+        }
     }
     check_measures(l, t, "measures", false);
     const struct toml_node *bounds = load_member(l, t, "bounds", TOML_ARRAY);

@@ -59,10 +59,98 @@ static void check_stage(struct load *l, const struct toml_node *t)
     }
 }
 
+/* ---- where they are written ---- */
+
+struct places {
+    struct load *l;
+    struct stage *stage;
+    size_t cap;
+    size_t factor;
+    size_t level;
+};
+
+static void add_places(struct places *at, const struct toml_node *table, const char *prefix)
+{
+    for (size_t i = 0; i < table->n_items; i++) {
+        const struct toml_node *m = table->items[i];
+        const char *path =
+            arena_printf(&at->l->p->arena, "%s%s%s", prefix, prefix[0] == '\0' ? "" : ".", m->key);
+        if (at->stage->n_params_at == at->cap) {
+            size_t cap = at->cap == 0 ? 32 : 2 * at->cap;
+            struct param_place *more = arena_array(&at->l->p->arena, cap, sizeof(*more));
+            if (at->cap > 0) {
+                memcpy(more, at->stage->params_at, at->cap * sizeof(*more));
+            }
+            at->stage->params_at = more;
+            at->cap = cap;
+        }
+        at->stage->params_at[at->stage->n_params_at++] =
+            (struct param_place){path, at->factor, at->level, load_key_place(m)};
+        if (m->kind == TOML_TABLE) {
+            add_places(at, m, path);
+        }
+    }
+}
+
+static void note_places(struct load *l, struct stage *s, const struct toml_node *t)
+{
+    const struct toml_node *params = toml_member(t, "params");
+    const struct toml_node *when = toml_member(t, "when");
+    struct places at = {.l = l, .stage = s, .factor = INDEX_NONE};
+    if (params != NULL && params->kind == TOML_TABLE) {
+        add_places(&at, params, "");
+    }
+    for (size_t i = 0; when != NULL && when->kind == TOML_TABLE && i < when->n_items; i++) {
+        const struct toml_node *of = when->items[i];
+        at.factor = program_find_factor(l->p, of->key);
+        for (size_t k = 0; at.factor != INDEX_NONE && of->kind == TOML_TABLE && k < of->n_items;
+             k++) {
+            at.level = program_find_level(&l->p->factors[at.factor], of->items[k]->key);
+            if (at.level != INDEX_NONE && of->items[k]->kind == TOML_TABLE) {
+                add_places(&at, of->items[k], "");
+            }
+        }
+    }
+}
+
+/* Whether a place counts in the condition: of params, or of a level that the condition has. */
+static bool counts_in(const struct param_place *at, const struct condition *c)
+{
+    return at->factor == INDEX_NONE || c->levels[at->factor] == at->level;
+}
+
+struct place program_param_place(const struct program *p, size_t stage, size_t condition,
+                                 const char *param)
+{
+    const struct stage *s = &p->stages[stage];
+    struct place found = s->place;
+    char *path = xstrdup(param);
+    for (size_t n = strlen(path); n > 0;) {
+        bool is_there = false;
+        for (size_t i = 0; i < s->n_params_at; i++) { /* the last one is what holds */
+            const struct param_place *at = &s->params_at[i];
+            if (counts_in(at, &p->conditions[condition]) && strcmp(at->path, path) == 0) {
+                found = at->place;
+                is_there = true;
+            }
+        }
+        while (!is_there && n > 0 && path[n] != '.' && path[n] != '[') {
+            n--;
+        }
+        path[n] = '\0';
+        if (is_there) {
+            break;
+        }
+    }
+    free(path);
+    return found;
+}
+
 void load_params(struct load *l)
 {
     const struct toml_node *section = toml_member(l->root, "stage");
     for (size_t i = 0; i < l->p->n_stages; i++) {
         check_stage(l, toml_member(section, l->p->stages[i].name));
+        note_places(l, &l->p->stages[i], toml_member(section, l->p->stages[i].name));
     }
 }

@@ -131,6 +131,11 @@ size_t program_find_level(const struct factor *f, const char *text);
  * caller frees it. */
 cJSON *program_task_params(const struct program *p, size_t stage, size_t cell);
 
+/* Where the parameter (a dotted path, "mix.stories") of a stage is written, as a condition has it:
+ * itself, else what holds it, else the stage. */
+struct place program_param_place(const struct program *p, size_t stage, size_t condition,
+                                 const char *param);
+
 /* Every covered value as one object ("plan" of the lock): the file's sections but [run], as
  * written, and "order": the names of each section whose order shows in the report. The caller
  * deletes it. */

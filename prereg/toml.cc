@@ -153,6 +153,38 @@ struct toml_node *convert(const build &b, const toml::node &node, const toml::ke
     return out;
 }
 
+/* Whether a quote is on that line of the text before the column. */
+bool has_quote_before(std::string_view text, const toml::source_position &at)
+{
+    size_t start = 0;
+    for (unsigned line = 1; line < at.line && start != std::string_view::npos; line++) {
+        start = text.find('\n', start);
+        start = start == std::string_view::npos ? start : start + 1;
+    }
+    if (start == std::string_view::npos) {
+        return false;
+    }
+    const std::string_view line = text.substr(start, at.column > 0 ? at.column - 1 : 0);
+    return line.find_first_of("\"'") != std::string_view::npos;
+}
+
+/* What the parser's words do not name: most of these faults are a quote that is missing. */
+const char *cause_of(std::string_view why, std::string_view text, const toml::source_position &at)
+{
+    const bool of_string = why.find("string") != std::string_view::npos;
+    if (of_string && why.find("control characters") != std::string_view::npos) {
+        return "; the string is not closed on its line: a quote is missing";
+    }
+    if (of_string && why.find("end-of-file") != std::string_view::npos) {
+        return "; a string is not closed before the end of the file: a quote is missing";
+    }
+    const bool is_more = why.find("expected a comment") != std::string_view::npos ||
+                         why.find("expected comma") != std::string_view::npos;
+    return is_more && has_quote_before(text, at)
+               ? "; is a quote missing before it, or one within a string not written \\\"?"
+               : "";
+}
+
 } // namespace
 
 extern "C" int toml_build(const char *text, size_t len, struct arena *arena,
@@ -165,8 +197,8 @@ extern "C" int toml_build(const char *text, size_t len, struct arena *arena,
     } catch (const toml::parse_error &e) {
         const toml::source_position at = e.source().begin;
         const std::string_view why = e.description();
-        diag_add(diag, DIAG_ERROR, at.line, at.column, "%.*s", static_cast<int>(why.size()),
-                 why.data());
+        diag_add(diag, DIAG_ERROR, at.line, at.column, "%.*s%s", static_cast<int>(why.size()),
+                 why.data(), cause_of(why, std::string_view(text, len), at));
     } catch (const std::exception &e) {
         diag_add(diag, DIAG_ERROR, 0, 0, "cannot be read as TOML: %s", e.what());
     } catch (...) {

@@ -198,6 +198,11 @@ static struct cond *parse_measure(struct cond_parser *ps, struct cond *c)
     struct token t;
     c->measure =
         take_resolved(ps, "measure", NAMED(p->measures, p->n_measures, struct measure, name));
+    if (!ps->failed && token_is_char(&ps->tok, '.')) {
+        return cond_fail(ps, ps->tok.offset,
+                         "a mean of measure.%s is that of one level: measure.%s['LEVEL'].mean",
+                         p->measures[c->measure].name, p->measures[c->measure].name);
+    }
     if (ps->failed || !cond_expect(ps, '[') || parse_level_of_any(ps, c) == NULL ||
         !cond_expect(ps, ']') || !cond_expect(ps, '.') || !cond_take(ps, TOKEN_WORD, "mean", &t)) {
         return NULL;
