@@ -162,6 +162,21 @@ static void print_submitted(const cJSON *o)
     }
 }
 
+/* Where no outcome binds: the first input that is open, and what shows the rest. */
+static void print_open(const cJSON *verdict)
+{
+    const cJSON *input = NULL;
+    cJSON_ArrayForEach(input, json_member(verdict, "inputs"))
+    {
+        if (member_text(input, "level", NULL) == NULL) {
+            show_printf(stdout, "  input %s is open: %s\n", member_text(input, "name", "?"),
+                        member_text(input, "why", "?"));
+            break;
+        }
+    }
+    show_printf(stdout, "  `preregctl verdict` shows the rest\n");
+}
+
 static void print_verdict(const cJSON *v)
 {
     const cJSON *inner = json_member(v, "verdict");
@@ -174,6 +189,9 @@ static void print_verdict(const cJSON *v)
                 title != NULL ? title
                 : why != NULL ? why
                               : "");
+    if (title == NULL) {
+        print_open(inner);
+    }
     show_printf(stdout, "  %s\n", member_text(v, "path", "?"));
 }
 
