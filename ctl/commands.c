@@ -54,7 +54,7 @@ const struct ctl_command ctl_commands[] = {
      "each.\n"
      "--follow prints what comes until the attempt ends.",
      CTL_JSON | CTL_PROGRAM | CTL_FOLLOW | CTL_LINES, 1, 1, cmd_logs},
-    {"curves", "[CELL...]", "draw the losses of trainings in the terminal",
+    {"curves", "[CELL…]", "draw the losses of trainings in the terminal",
      "A panel for each arm, its replicates over each other, from the points that workers report "
      "as\n"
      "\"loss\". CELL is a cell or the beginning of its name up to a comma (an arm). What the plan "

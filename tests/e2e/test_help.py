@@ -79,6 +79,7 @@ def test_arguments(place):
         equal(complete(place, *words), [program], f"programs of {words}")
     expect("arch=moe,seed=1/train" in complete(place, "logs", "arch=moe"), "tasks")
     expect("arch=moe,seed=1" in complete(place, "rerun", "arch=moe"), "cells")
+    expect("arch=moe,seed=1" in complete(place, "curves", "arch=dense,seed=1", "arch=moe"), "one more of many cells")
     equal(complete(place, "rerun", "--stage", "t"), ["train"], "stages")
 
 
