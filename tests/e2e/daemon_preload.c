@@ -4,11 +4,13 @@
  * PREREG_CRASH_AT=writes at the Nth call that changes a file or folder in any way (also write,
  * pwrite, truncate, mkdir, rmdir, link, symlink, an open that creates), its own log left out; and
  * whoever in it opens a result.json of a stage "score" waits as long as there is a file
- * $PREREG_HOLD.
+ * $PREREG_HOLD. With PREREG_FAULT=fail the Nth call that writes data fails (no space on the disk)
+ * instead, with PREREG_FAULT=short it writes half of them.
  * Whatever the daemon starts is left alone: only the process that it was put into counts.
  */
 #undef _FORTIFY_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -24,27 +26,37 @@
 static atomic_long n_calls;
 static pid_t own;
 static bool all_writes;
+static enum { FAULT_KILL, FAULT_FAIL, FAULT_SHORT } fault;
 
 __attribute__((constructor)) static void note_own(void)
 {
     const char *at = getenv("PREREG_CRASH_AT");
 
+    const char *how = getenv("PREREG_FAULT");
+
+    fault = how == NULL ? FAULT_KILL : strcmp(how, "fail") == 0 ? FAULT_FAIL : FAULT_SHORT;
     own = getpid();
     all_writes = at != NULL && strcmp(at, "writes") == 0;
     (void)unsetenv("LD_PRELOAD");
 }
 
-static void count(void)
+/* Whether this is the Nth. */
+static bool is_due(void)
 {
     char text[16] = "";
     const char *path = getenv("PREREG_CRASH");
     int fd = path == NULL || getpid() != own ? -1 : openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 
     if (fd < 0)
-        return;
+        return false;
     ssize_t n = read(fd, text, sizeof(text) - 1);
     (void)close(fd);
-    if (n > 0 && atomic_fetch_add(&n_calls, 1) + 1 == strtol(text, NULL, 10))
+    return n > 0 && atomic_fetch_add(&n_calls, 1) + 1 == strtol(text, NULL, 10);
+}
+
+static void count(void)
+{
+    if (fault == FAULT_KILL && is_due())
         (void)raise(SIGKILL);
 }
 
@@ -55,20 +67,30 @@ static void count_write(void)
 }
 
 /* Of regular files only, and not of the log: what is written to a socket changes no state. */
-static void count_write_to(int fd)
+static bool count_write_to(int fd)
 {
     char link[32];
     char target[512];
     struct stat st;
 
     if (!all_writes || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-        return;
+        return false;
     (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
     ssize_t n = readlink(link, target, sizeof(target) - 1);
     if (n > 0)
         target[n] = '\0';
-    if (n > 0 && strstr(target, "/preregd.log") == NULL)
-        count();
+    if (n <= 0 || strstr(target, "/preregd.log") != NULL || !is_due())
+        return false;
+    if (fault == FAULT_KILL)
+        (void)raise(SIGKILL);
+    return true;
+}
+
+/* What the call that is due does to the data: -1, or how many bytes of them it writes. */
+static ssize_t faulty(size_t len)
+{
+    errno = ENOSPC;
+    return fault == FAULT_FAIL || len < 2 ? -1 : (ssize_t)(len / 2);
 }
 
 /* The C library's own, under the name `next`. */
@@ -191,42 +213,63 @@ int unlinkat(int dir, const char *path, int flags)
 ssize_t write(int fd, const void *data, size_t len)
 {
     NEXT(write);
-    count_write_to(fd);
+    if (count_write_to(fd)) {
+        const ssize_t n = faulty(len);
+        if (n < 0)
+            return -1;
+        len = (size_t)n;
+    }
     return next(fd, data, len);
 }
 
 ssize_t writev(int fd, const struct iovec *parts, int n)
 {
     NEXT(writev);
-    count_write_to(fd);
+    if (count_write_to(fd)) {
+        if (fault == FAULT_FAIL || n < 2)
+            return faulty(0);
+        n /= 2;
+    }
     return next(fd, parts, n);
 }
 
 ssize_t pwrite(int fd, const void *data, size_t len, off_t at)
 {
     NEXT(pwrite);
-    count_write_to(fd);
+    if (count_write_to(fd)) {
+        const ssize_t n = faulty(len);
+        if (n < 0)
+            return -1;
+        len = (size_t)n;
+    }
     return next(fd, data, len, at);
 }
 
 ssize_t pwrite64(int fd, const void *data, size_t len, off64_t at)
 {
     NEXT(pwrite64);
-    count_write_to(fd);
+    if (count_write_to(fd)) {
+        const ssize_t n = faulty(len);
+        if (n < 0)
+            return -1;
+        len = (size_t)n;
+    }
     return next(fd, data, len, at);
 }
 
 int ftruncate(int fd, off_t len)
 {
     NEXT(ftruncate);
-    count_write_to(fd);
+    if (count_write_to(fd))
+        return (int)faulty(0);
     return next(fd, len);
 }
 
 int ftruncate64(int fd, off64_t len)
 {
     NEXT(ftruncate64);
-    count_write_to(fd);
+    if (count_write_to(fd))
+        return (int)faulty(0);
     return next(fd, len);
 }
 
