@@ -230,6 +230,25 @@ static int take_end(struct reading *r, const struct state_row *row)
     return 0;
 }
 
+/* Under which [run] a task was blocked: its name and cause go to that. */
+static void note_blocked(struct history *h, const struct state_row *row)
+{
+    const struct program *p = h->program;
+    cJSON *run = cJSON_GetArrayItem(h->runs, cJSON_GetArraySize(h->runs) - 1);
+    cJSON *list = cJSON_GetObjectItemCaseSensitive(run, "blocked");
+    if (run == NULL) {
+        return;
+    }
+    if (list == NULL) {
+        list = json_array();
+        json_put(run, "blocked", list);
+    }
+    char *text = xasprintf("%s/%s (%s)", p->cells[row->task / p->n_stages].name,
+                           p->stages[row->task % p->n_stages].name, cause_name(row->after.cause));
+    json_push_string(list, text);
+    free(text);
+}
+
 static int take_task_row(struct reading *r, const cJSON *line, const struct state_row *row)
 {
     struct history *h = r->h;
@@ -248,6 +267,9 @@ static int take_task_row(struct reading *r, const cJSON *line, const struct stat
     }
     if (rc == 0 && h->verdict_row != 0 && row->kind != ROW_TASK_ENDING) {
         rc = fault_says(r->f, "a task moves after the verdict (row %zu)", h->verdict_row);
+    }
+    if (rc == 0 && row->after.state == TASK_BLOCKED && t->state != TASK_BLOCKED) {
+        note_blocked(h, row);
     }
     t->state = row->after.state;
     t->cause = row->after.cause;

@@ -286,6 +286,32 @@ static void say_coverage(struct verifying *v)
     arena_release(&arena);
 }
 
+/* [run] is not locked, and its limits can end a chosen cell: every change of it, and what was
+ * blocked while it stood. */
+static void say_runs(struct verifying *v)
+{
+    const cJSON *run = NULL;
+    if (v->imported || cJSON_GetArraySize(v->history.runs) < 2) {
+        return;
+    }
+    cJSON_ArrayForEach(run, v->history.runs)
+    {
+        struct strbuf text = STRBUF_INIT;
+        struct err ignored;
+        const cJSON *row = json_member(run, "row");
+        const cJSON *blocked = json_member(run, "blocked");
+        const cJSON *first = blocked == NULL ? NULL : blocked->child;
+        (void)!json_canonical(json_member(run, "run"), &text, &ignored);
+        verifying_says(v,
+                       "from row %.0f of the journal on, [run] was %.300s: %d tasks were blocked "
+                       "under it%s%.160s",
+                       cJSON_IsNumber(row) ? row->valuedouble : 0.0, text.buf,
+                       cJSON_GetArraySize(blocked), first == NULL ? "" : ", the first ",
+                       first == NULL ? "" : first->valuestring);
+        strbuf_release(&text);
+    }
+}
+
 int verify_verdict(struct verifying *v)
 {
     struct strbuf text = STRBUF_INIT;
@@ -304,6 +330,7 @@ int verify_verdict(struct verifying *v)
     rc = rc == 0 ? check_verdict(v, &text) : rc;
     if (rc == 0) {
         say_coverage(v);
+        say_runs(v);
     }
     strbuf_release(&text);
     return rc;
