@@ -97,8 +97,12 @@ static int check_chain(const struct amend_prepared *p, struct err *err)
 static int write_files(struct hosted *h, struct err *err)
 {
     struct amend_prepared *p = h->amend;
+    int rc = amended_catch_up(h, err);
+    if (rc != 0) {
+        return rc;
+    }
     h->amend_writes++; /* whoever looks at them now may see what is refused and taken back */
-    int rc =
+    rc =
         apparatus_amended(h, p->bundle->program, &p->core.params_of, &p->checks, &p->n_checks, err);
     rc = rc != 0 ? rc : amended_write(h->folder, p, err);
     rc = rc != 0 ? rc : lock_read_amended(h->folder, &p->bundle->lock, err);

@@ -26,6 +26,30 @@ void amend_prepared_free(struct amend_prepared *p)
 
 /* ---- writing ---- */
 
+/* What lies there is what was to be written: a disk may fail later than its write. */
+static int read_back(const char *path, const struct strbuf *text, struct err *err)
+{
+    struct strbuf back = STRBUF_INIT;
+    int rc = file_read(path, HOSTED_FILE_MAX, &back, err);
+    if (rc == 0 && (back.len != text->len || memcmp(back.buf, text->buf, text->len) != 0)) {
+        rc = err_set(err, ERR_IO, "%s does not read back as it was written", path);
+    }
+    strbuf_release(&back);
+    return rc;
+}
+
+int amended_catch_up(struct hosted *h, struct err *err)
+{
+    if (!h->text_lags) {
+        return 0;
+    }
+    int rc = amendments_put_in_place(h->folder, h->bundle->lock->n_amendments, err);
+    h->text_lags = rc != 0;
+    return rc == 0 ? 0
+                   : err_wrap(err, "grid.toml of the last amendment cannot be written yet: amend "
+                                   "again when it can");
+}
+
 int amended_write(const char *folder, const struct amend_prepared *p, struct err *err)
 {
     char *amendments = path_join(folder, AMENDMENT_FOLDER);
@@ -39,6 +63,9 @@ int amended_write(const char *folder, const struct amend_prepared *p, struct err
     }
     if (rc == 0) {
         rc = file_write_atomic(toml, p->text.buf, p->text.len, 0600, err);
+    }
+    if (rc == 0) {
+        rc = read_back(toml, &p->text, err);
     }
     if (rc == 0) {
         rc = json_write_file(json, p->amendment, 0600, err);
@@ -75,7 +102,10 @@ void amended_take_effect(struct hosted *h)
     struct amend_prepared *p = h->amending;
     struct err why;
     if (amendments_put_in_place(h->folder, p->core.number, &why) != 0) {
-        log_error("%s: %s: it is put in place when the daemon starts again", h->id, why.msg);
+        h->text_lags = true;
+        log_error("%s: %s: it is put in place before the next amendment, or when the daemon starts "
+                  "again",
+                  h->id, why.msg);
     }
     apparatus_follow(h, p->checks, p->n_checks);
     bundle_unref(h->bundle);

@@ -94,6 +94,7 @@ struct hosted {
     struct wall_time finished;   /* 0: not yet */
     struct program_row status;   /* as committed */
     bool unverified;             /* the history: see store_program */
+    bool text_lags;              /* grid.toml is older than the last amendment that took effect */
     struct task_row *tasks;      /* as committed; n_tasks of the grid, then those of the checks */
     size_t n_tasks;              /* of the grid */
     struct hosted_check *checks; /* NULL, or room for all there may ever be: jobs read names */

@@ -125,14 +125,37 @@ static int put_aside(const struct healing *h, struct err *err)
     return rc;
 }
 
-static int mend(const struct healing *h, const char *head, struct err *err)
+/* More than one behind: grid.toml could not be written when the last ones took effect. */
+static bool is_of_earlier(const struct healing *h, const struct lock *lock)
+{
+    struct amendment_chain chain;
+    struct err ignored;
+    bool same = false;
+    int rc = 0;
+    amendments_begin(lock, &chain);
+    while (rc == 0 && !same && chain.n < h->chain.n) {
+        cJSON *amendment = NULL;
+        char *path = amendment_file(h->amendments, chain.n + 1, "json");
+        same = is_of_plan(h, chain.locked);
+        rc = json_read_file(path, AMENDMENT_BYTES_MAX, &amendment, &ignored);
+        free(path);
+        if (rc == 0 && (rc = amendments_append(&chain, lock->root, amendment, &ignored)) != 0) {
+            cJSON_Delete(amendment);
+        }
+    }
+    amendments_release(&chain);
+    return same;
+}
+
+static int mend(const struct healing *h, const struct lock *lock, const char *head, struct err *err)
 {
     bool beyond = is_any_beyond(h);
     if (h->chain.n == 0 && !beyond) {
         return 0; /* never amended */
     }
-    bool is_before = is_of_plan(h, h->before);
-    if (!is_before && !is_of_plan(h, h->chain.locked)) {
+    bool is_current = is_of_plan(h, h->chain.locked);
+    bool is_before = !is_current && (is_of_plan(h, h->before) || is_of_earlier(h, lock));
+    if (!is_before && !is_current) {
         return err_set(err, ERR_LOCK, "%s/" PROGRAM_NAME " is not the program of head %.16s",
                        h->folder, head);
     }
@@ -155,7 +178,7 @@ int amendments_heal(const char *folder, const char *head, struct err *err)
     int rc = lock_read(path, &lock, err);
     if (rc == 0) {
         rc = read_taken(&h, lock, head, &why) != 0 ? say_broken(&h, lock, head, err)
-                                                   : mend(&h, head, err);
+                                                   : mend(&h, lock, head, err);
     }
     amendments_release(&h.chain);
     cJSON_Delete(h.before);

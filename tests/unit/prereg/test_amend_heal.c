@@ -140,7 +140,7 @@ static void test_after_a_crash(void **state)
         {2, 2, 1, true},  /* not put in place */
         {2, 1, 0, true},  /* neither the first in place, nor a row of the second */
         {1, 0, 1, false}, /* the text of what never took effect */
-        {2, 2, 0, false}, /* of one before the last */
+        {2, 2, 0, true},  /* neither was put in place */
         {2, 1, 3, false}, /* of no head */
     };
     (void)state;
