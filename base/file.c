@@ -313,6 +313,29 @@ int dir_make_durable(const char *path, mode_t mode, struct err *err)
     return make_all(path, mode, true, err);
 }
 
+int dir_check_private(const char *path, struct err *err)
+{
+    struct stat st;
+    if (stat(path, &st) != 0) {
+        return err_set_errno(err, errno, "stat %s", path);
+    }
+    if (st.st_uid != geteuid()) {
+        return err_set(
+            err, ERR_REFUSED,
+            "%s belongs to the user with the number %u, not to you (%u): use a folder of "
+            "your own",
+            path, (unsigned)st.st_uid, (unsigned)geteuid());
+    }
+    if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+        return err_set(
+            err, ERR_REFUSED,
+            "%s has mode %04o: others may write to it; chmod 0700 it, once you have made "
+            "sure that nobody did",
+            path, (unsigned)(st.st_mode & 07777));
+    }
+    return 0;
+}
+
 static int remove_at(int parent, const char *name, int depth, struct err *err)
 {
     if (unlinkat(parent, name, 0) == 0 || errno == ENOENT) {

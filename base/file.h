@@ -57,6 +57,8 @@ int file_copy(const char *from, const char *to, mode_t mode, struct err *err) MU
 int dir_make(const char *path, mode_t mode, struct err *err) MUST_CHECK;
 /* The same; the parent of each new folder is synced, so that no power cut takes it back. */
 int dir_make_durable(const char *path, mode_t mode, struct err *err) MUST_CHECK;
+/* ERR_REFUSED when the folder belongs to another user, or group or others may write to it. */
+int dir_check_private(const char *path, struct err *err) MUST_CHECK;
 int dir_sync(const char *path, struct err *err) MUST_CHECK;
 /* rm -rf without following links; no error when absent. */
 int dir_remove(const char *path, struct err *err) MUST_CHECK;

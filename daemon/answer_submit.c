@@ -184,6 +184,16 @@ static int check_submitted(struct submit_job *j)
     return rc == 0 ? check_memory(j) : rc;
 }
 
+/* Neither it nor the folder that it lies in may be somebody else's. */
+static int check_target(const char *target, struct err *err)
+{
+    char *above = path_folder(target);
+    int rc = dir_check_private(above, err);
+    free(above);
+    rc = rc != 0 ? rc : dir_check_private(target, err);
+    return rc == 0 ? 0 : err_wrap(err, "[run] work");
+}
+
 /* [run] work: cells/ lies elsewhere, and the program's folder points there. Once there, it stays.
  */
 static int make_cells(const struct submit_job *j, struct err *err)
@@ -197,6 +207,7 @@ static int make_cells(const struct submit_job *j, struct err *err)
         char *work = path_absolute(p->folder, p->run.work);
         char *target = xasprintf("%s/%s/cells", work, j->id);
         rc = dir_make_durable(target, 0700, err);
+        rc = rc != 0 ? rc : check_target(target, err);
         if (rc == 0 && symlink(target, cells) != 0 && errno != EEXIST) {
             rc = err_set_errno(err, errno, "link %s", cells);
         }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/prepare.h"
+#include "daemon/server.h"
 #include "daemon/shell.h"
 
 #define DISK_LOOK_MS   3000
@@ -86,6 +87,7 @@ static void on_disk(uv_timer_t *timer)
 {
     struct shell *sh = timer->data;
     struct err err;
+    server_check_socket(sh->server);
     if (!pump_is_well(sh->pump, &err)) {
         return; /* the commit that fails is tried again by itself */
     }

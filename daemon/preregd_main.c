@@ -48,6 +48,7 @@ static int fail(const struct err *err)
 static int open_log(const char *state, bool foreground, struct err *err)
 {
     int rc = dir_make_durable(state, 0700, err);
+    rc = rc != 0 ? rc : dir_check_private(state, err);
     if (rc == 0) {
         char *path = path_join(state, "preregd.log");
         rc = log_open(foreground ? NULL : path, err);

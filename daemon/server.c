@@ -48,6 +48,8 @@ struct server {
     size_t n_conns;
     uint64_t last_id;
     bool closed;
+    bool lost;      /* it could not be made again, which was logged */
+    bool reopening; /* the listener is being closed, to be made again */
     bool changed;
     char *path;
 };
@@ -373,6 +375,36 @@ int server_open(struct shell *sh, struct server **out, struct err *err)
     return bind_path(s, err);
 }
 
+static void on_listener_closed(uv_handle_t *handle)
+{
+    struct server *s = handle->data;
+    struct err err;
+    s->reopening = false;
+    if (s->closed) {
+        return;
+    }
+    (void)uv_pipe_init(&s->shell->loop, &s->listener, 0);
+    s->listener.data = s;
+    if (bind_path(s, &err) != 0) {
+        if (!s->lost) {
+            log_error("%s", err.msg);
+        }
+        s->lost = true;
+    } else {
+        s->lost = false;
+        log_warn("%s had been deleted: it is made again", s->path);
+    }
+}
+
+void server_check_socket(struct server *s)
+{
+    struct stat st;
+    if (!s->closed && !s->reopening && lstat(s->path, &st) != 0 && errno == ENOENT) {
+        s->reopening = true;
+        uv_close((uv_handle_t *)&s->listener, on_listener_closed);
+    }
+}
+
 /* The last answers are written before the loop runs dry; who does not read them waits in vain. */
 void server_close(struct server *s)
 {
@@ -381,7 +413,9 @@ void server_close(struct server *s)
     }
     s->closed = true;
     (void)unlink(s->path);
-    uv_close((uv_handle_t *)&s->listener, NULL);
+    if (!s->reopening) {
+        uv_close((uv_handle_t *)&s->listener, NULL);
+    }
     uv_close((uv_handle_t *)&s->events, NULL);
     for (struct conn *c = s->conns, *next; c != NULL; c = next) {
         next = c->next;

@@ -26,4 +26,7 @@ void server_note_change(struct server *s);
 void server_answer(struct server *s, uint64_t connection, const cJSON *result,
                    const struct err *why);
 
+/* Called now and then: a socket file that was deleted is made again. */
+void server_check_socket(struct server *s);
+
 #endif

@@ -57,6 +57,7 @@ struct store {
     char *dir;
     sqlite3 *db;
     int lock_fd;
+    int dir_fd; /* of the state folder, locked as well */
     bool reader;
     bool open_transaction;
     bool broken;    /* file and database may disagree: only reopening heals that */

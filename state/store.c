@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -88,9 +90,55 @@ static struct store *store_new(const char *dir, enum store_mode mode)
     store->dir = xstrdup(dir);
     store->lock_fd = -1;
     store->heads_fd = -1;
+    store->dir_fd = -1;
     store->reader = mode == STORE_READER;
     store->io = (struct journal_io){file_write_all, sync_fd, ftruncate};
     return store;
+}
+
+/* state.lock holds the number of the process that has it: for messages alone. */
+static void note_owner(int fd)
+{
+    char text[32];
+    int n = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)n, 0) != n) {
+        log_debug("state: state.lock cannot be written");
+    }
+}
+
+static int refuse_second(const char *dir, const char *lock, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err ignored;
+    long pid = file_read(lock, 64, &text, &ignored) == 0 ? strtol(text.buf, NULL, 10) : 0;
+    strbuf_release(&text);
+    return pid > 0 ? err_set(err, ERR_BUSY,
+                             "another preregd (process %ld) serves the state folder "
+                             "%s",
+                             pid, dir)
+                   : err_set(err, ERR_BUSY, "another preregd serves the state folder %s", dir);
+}
+
+/* The folder itself is locked, too: state.lock may be deleted, and another made in its place. */
+static int lock_folder(struct store *store, struct err *err)
+{
+    store->dir_fd = open(store->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (store->dir_fd < 0) {
+        return err_set_errno(err, errno, "open folder %s", store->dir);
+    }
+    for (int i = 0; flock(store->dir_fd, LOCK_EX | LOCK_NB) != 0; i++) {
+        if (errno != EWOULDBLOCK) {
+            return err_set_errno(err, errno, "lock %s", store->dir);
+        }
+        if (i == LOCK_TRIES) {
+            return err_set(err, ERR_BUSY,
+                           "another preregd serves the state folder %s, whose state.lock was "
+                           "deleted: stop it first",
+                           store->dir);
+        }
+        clock_sleep_ms(LOCK_PAUSE_MS);
+    }
+    return 0;
 }
 
 /* A daemon that was just told to stop, or a child of one that was killed between fork and exec, may
@@ -103,9 +151,15 @@ static int take_lock(struct store *store, struct err *err)
         clock_sleep_ms(LOCK_PAUSE_MS);
         rc = lock_try(path, false, &store->lock_fd, err);
     }
-    free(path);
     if (rc == 0 && store->lock_fd < 0) {
-        rc = err_set(err, ERR_BUSY, "another preregd serves the state folder %s", store->dir);
+        rc = refuse_second(store->dir, path, err);
+    }
+    free(path);
+    if (rc == 0) {
+        rc = lock_folder(store, err);
+    }
+    if (rc == 0) {
+        note_owner(store->lock_fd);
     }
     return rc;
 }
@@ -127,14 +181,16 @@ static int set_pragmas(struct store *store, struct err *err)
 
 static int open_database(struct store *store, const char *file, struct err *err)
 {
-    char *path = path_join(store->dir, file);
+    char *real = realpath(store->dir, NULL); /* SQLite refuses a link anywhere in the path */
+    char *path = path_join(real != NULL ? real : store->dir, file);
+    free(real);
     int flags = store->reader ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     int rc = 0;
     if (store->reader && file_kind_at(path) != FILE_REGULAR) {
         rc = err_set(err, ERR_NOT_FOUND, "there is no state at %s", store->dir);
     } else {
         mode_t mask = umask(0077);
-        int opened = sqlite3_open_v2(path, &store->db, flags, NULL);
+        int opened = sqlite3_open_v2(path, &store->db, flags | SQLITE_OPEN_NOFOLLOW, NULL);
         (void)umask(mask);
         if (opened != SQLITE_OK) {
             rc = sql_error(store->db, opened, err, "open the database");
@@ -174,6 +230,9 @@ int store_open_file(const char *dir, const char *file, enum store_mode mode, str
 {
     struct store *store = store_new(dir, mode);
     int rc = mode == STORE_OWNER ? dir_make_durable(dir, 0700, err) : 0;
+    if (rc == 0 && mode == STORE_OWNER) {
+        rc = dir_check_private(dir, err);
+    }
     if (rc == 0 && mode == STORE_OWNER) {
         rc = fs_check_local(dir, err);
     }
@@ -227,6 +286,9 @@ void store_close(struct store *store)
     (void)sqlite3_close(store->db);
     if (store->lock_fd >= 0) {
         (void)close(store->lock_fd);
+    }
+    if (store->dir_fd >= 0) {
+        (void)close(store->dir_fd);
     }
     free(store->dir);
     free(store);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "daemon/rpc/schema.h"
 
@@ -38,6 +39,14 @@ int rpc_state_folder(char **out, struct err *err)
     } else {
         *out = NULL;
         return err_set(err, ERR_USAGE, "set PREREGD_STATE or HOME: nowhere to keep state");
+    }
+    if (!text_is_utf8(*out, strlen(*out))) {
+        free(*out);
+        *out = NULL;
+        return err_set(
+            err, ERR_USAGE,
+            "the path of the state folder is not UTF-8, and no answer could name it: set "
+            "PREREGD_STATE to another");
     }
     return 0;
 }

@@ -27,7 +27,8 @@ static int spawn_daemon(const char *program, const char *log, pid_t *pid)
     (void)posix_spawnattr_init(&attr);
     (void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID);
     (void)posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    (void)posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    (void)posix_spawn_file_actions_addopen(&actions, 1, log,
+                                           O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
     (void)posix_spawn_file_actions_adddup2(&actions, 1, 2);
     (void)posix_spawn_file_actions_addchdir_np(&actions, "/");
     int why = posix_spawn(pid, program, &actions, &attr, argv, environ);
@@ -91,6 +92,9 @@ int rpc_start_daemon(const char *state_folder, struct err *err)
     int rc = path_of_self(&own, err);
     if (rc == 0) {
         rc = dir_make_durable(state_folder, 0700, err);
+    }
+    if (rc == 0) {
+        rc = dir_check_private(state_folder, err);
     }
     if (rc == 0) {
         char *program = path_join(own.buf, "preregd");

@@ -348,6 +348,41 @@ static void test_two_owners(void **state)
     store_close(other);
 }
 
+/* The lock's file is gone: the folder is locked all the same. */
+static void test_lock_deleted(void **state)
+{
+    struct fixture *f = *state;
+    struct store *second = NULL;
+    struct err err = {0};
+    char *lock = path_join(f->dir, "state.lock");
+    assert_int_equal(unlink(lock), 0);
+    assert_int_equal(store_open(f->dir, STORE_OWNER, &second, &err), ERR_BUSY);
+    assert_non_null(strstr(err.msg, "state.lock was deleted"));
+    free(lock);
+}
+
+static void test_not_ours_alone(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    char *database = path_join(f->dir, "preregd.db");
+    char *moved = path_join(f->dir, "moved.db");
+    store_close(f->store);
+    f->store = NULL;
+    assert_int_equal(chmod(f->dir, 0770), 0);
+    assert_int_equal(store_open(f->dir, STORE_OWNER, &f->store, &err), ERR_REFUSED);
+    assert_non_null(strstr(err.msg, "0770"));
+    assert_int_equal(chmod(f->dir, 0700), 0);
+    assert_int_equal(rename(database, moved), 0);
+    assert_int_equal(symlink(moved, database), 0);
+    assert_int_not_equal(store_open(f->dir, STORE_OWNER, &f->store, &err), 0);
+    assert_int_equal(unlink(database), 0);
+    assert_int_equal(rename(moved, database), 0);
+    open_store(f);
+    free(moved);
+    free(database);
+}
+
 static void test_other_version(void **state)
 {
     struct fixture *f = *state;
@@ -691,6 +726,8 @@ int main(void)
         TEST(test_all_or_nothing),
         TEST(test_sealed),
         TEST(test_two_owners),
+        TEST(test_lock_deleted),
+        TEST(test_not_ours_alone),
         TEST(test_other_version),
         TEST(test_damaged_database),
         TEST(test_damaged_page),

@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+"""What happens to the state folder under a daemon: its socket and its lock are deleted, its path is not text, others may write to it."""
+
+import os
+
+import lab
+from lab import ANY, OK, USAGE, expect
+
+
+def test_socket_is_made_again(place):
+    place.serve()
+    os.remove(os.path.join(place.state, "preregd.sock"))
+    place.wait_for(lambda: os.path.exists(os.path.join(place.state, "preregd.sock"))
+                   and place.run("preregctl", "status").returncode == OK, 60, "the socket is made again")
+
+
+def test_second_daemon(place):
+    place.serve()
+    run = place.must(ANY, "preregd", "serve", "--foreground")
+    expect(f"process {place.daemon.pid}" in run.stderr, f"the message names the process: {run.stderr}")
+    os.remove(os.path.join(place.state, "state.lock"))
+    run = place.must(ANY, "preregd", "serve", "--foreground")
+    expect("state.lock was deleted" in run.stderr, run.stderr)
+
+
+def test_refused_folders(place):
+    os.mkdir(place.state, 0o700)
+    os.chmod(place.state, 0o777)
+    run = place.must(ANY, "preregd", "serve", "--foreground")
+    expect("others may write to it" in run.stderr, run.stderr)
+    bad = os.fsencode(place.path("state")) + b"-\xff"
+    run = place.must(USAGE, "preregd", "serve", "--foreground", env={**os.environ, "PREREGD_STATE": os.fsdecode(bad)})
+    expect("not UTF-8" in run.stderr, run.stderr)
+    expect(not os.path.exists(bad), "nothing was made there")
+
+
+lab.main(test_socket_is_made_again, test_second_daemon, test_refused_folders)
