@@ -185,8 +185,11 @@ int rerun_worker_run(const struct rerun_guard *g, const struct rerun_worker *w, 
     }
     (void)setpgid(pid, pid); /* whoever of the two comes first */
     int pid_fd = pidfd_open(pid, 0);
+    /* ESRCH: it has ended and the kernel has reaped it, as with an ignored SIGCHLD. */
+    int rc = pid_fd >= 0      ? 0
+             : errno == ESRCH ? err_set_errno(err, errno, "the end of %s", w->name)
+                              : err_set_errno(err, errno, "watch %s", w->name);
     int sig = pid_fd < 0 ? 0 : watch(g, pid, pid_fd);
-    int rc = pid_fd < 0 ? err_set_errno(err, errno, "watch %s", w->name) : 0;
     (void)kill(-pid, SIGKILL); /* what it left behind; the number is ours until waitpid() */
     int status = 0;
     pid_t got;

@@ -110,5 +110,8 @@ void shell_start_attempt(struct shell *sh, const struct core_act *act)
                                   .grace_ms = sh->config.grace_ms};
     j->why = START_FAILED_LOCK;
     j->rc = inputs_collect(sh->store, h, act->task, &j->prepare.inputs, &j->err);
+    if (j->rc != 0 && j->rc != ERR_CORRUPT) {
+        j->why = START_FAILED_HOST; /* the store could not be read: tried again */
+    }
     job_start(&sh->loop, &j->job);
 }

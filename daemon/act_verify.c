@@ -21,18 +21,20 @@ struct verify_job {
     char *folder;
     char id[UUID_TEXT_SIZE];
     struct accepted_list inputs;
+    bool collect_failed; /* the inputs are not known: the result cannot be judged yet */
     struct sync_group *syncs;
     char *top; /* the program's folder */
     struct result_check found;
 };
 
-/* On the disk before its row is in the journal: a loss of power takes back neither or both. */
+/* On the disk before its row is in the journal: a loss of power takes back neither or both.
+ *
+ * A failed sync ends the attempt. The kernel reports a lost write once: a second sync of the same
+ * file succeeds although its bytes never reached the disk. */
 static void make_durable(struct verify_job *j)
 {
     struct err err;
-    int rc = durable_result(j->syncs, j->folder, j->top, j->found.json, &err);
-    if (rc != 0) {
-        j->found.unread = rc != ERR_NO_SPACE;
+    if (durable_result(j->syncs, j->folder, j->top, j->found.json, &err) != 0) {
         j->found.verdict = RESULT_NO_SPACE;
         (void)snprintf(j->found.why, sizeof(j->found.why), "%s", err.msg);
         cJSON_Delete(j->found.json);
@@ -43,6 +45,10 @@ static void make_durable(struct verify_job *j)
 static void on_verify_work(struct job *job)
 {
     struct verify_job *j = (struct verify_job *)job;
+    if (j->collect_failed) {
+        j->found.unread = true;
+        return;
+    }
     struct result_source source = {.program = j->bundle->program,
                                    .lock = j->bundle->lock,
                                    .stage = j->stage,
@@ -149,8 +155,9 @@ void shell_verify_attempt(struct shell *sh, const struct core_act *act)
     j->top = xstrdup(h->folder);
     j->syncs = h->syncs;
     memcpy(j->id, a->row.id, sizeof(j->id));
-    if (inputs_collect(sh->store, h, act->task, &j->inputs, &err) != 0) {
-        log_warn("%s: %s", a->folder, err.msg); /* what it says that it read is then refused */
+    j->collect_failed = inputs_collect(sh->store, h, act->task, &j->inputs, &err) != 0;
+    if (j->collect_failed) {
+        (void)snprintf(j->found.why, sizeof(j->found.why), "%s", err.msg);
     }
     job_start(&sh->loop, &j->job);
 }

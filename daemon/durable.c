@@ -31,7 +31,8 @@ struct sync_group {
     unsigned n_ended;
     bool busy;
     enum rides rides;
-    int failed; /* errno of the last one; 0: it went well */
+    unsigned failed_round; /* the last one that failed; 0: none did */
+    int failed;            /* its errno */
 };
 
 struct sync_group *sync_group_new(void)
@@ -237,11 +238,14 @@ static int sync_together(struct sync_group *g, const char *folder)
         int failed = sync_whole(folder);
         (void)pthread_mutex_lock(&g->mutex);
         g->busy = false;
-        g->failed = failed;
+        if (failed != 0) {
+            g->failed = failed;
+            g->failed_round = g->n_started;
+        }
         g->n_ended = g->n_started;
         (void)pthread_cond_broadcast(&g->ended);
     }
-    int failed = g->failed;
+    int failed = g->failed_round >= wanted ? g->failed : 0;
     (void)pthread_mutex_unlock(&g->mutex);
     return failed;
 }

@@ -174,6 +174,9 @@ static int find_artifact(const struct accepted *in, const char *hex, struct err 
         found = found || (cJSON_IsString(sha256) && strcmp(sha256->valuestring, hex) == 0);
     }
     cJSON_Delete(result);
+    if (rc == ERR_LOCK) { /* gone or changed, perhaps not for good: asked again, as unread */
+        return err->code = ERR_IO;
+    }
     return rc != 0 || found ? rc
                             : err_set(err, ERR_LOCK,
                                       "it read %.16s... of \"%.60s\", whose accepted result has no "

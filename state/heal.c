@@ -133,7 +133,10 @@ static int take_over(struct store *store, struct chain *c, const char *text, siz
     uint32_t program = c->program;
     int64_t bytes = c->bytes;
     char *path = xstrdup(c->path);
+    int heads_fd = store->heads_fd;
     int rc = store_begin(store, err);
+    store->heads_fd =
+        -1; /* check_history compares the noted head first, and then notes the new one */
     store->replaying = true;
     if (rc == 0) {
         rc = take_lines(store, c, text, len, &n_taken, err);
@@ -147,6 +150,7 @@ static int take_over(struct store *store, struct chain *c, const char *text, siz
         store_rollback(store);
     }
     store->replaying = false;
+    store->heads_fd = heads_fd;
     if (rc != 0) {
         rc = err_wrap(err, "take over %s", path);
     } else if (n_taken < len) {

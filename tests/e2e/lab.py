@@ -130,7 +130,7 @@ class Lab:
         self.daemon = subprocess.Popen([os.path.join(self.bin, "preregd"), "serve"], env=self.env, stdin=subprocess.DEVNULL,
                                        stdout=log, stderr=log, cwd=self.folder)
         log.close()
-        self.wait_for(lambda: self.run("preregctl", "status", "--json").returncode == OK, 30, "the daemon answers")
+        self.wait_for(lambda: self.run("preregctl", "status", "--json").returncode == OK, 120, "the daemon answers")
 
     def serve_without_waiting(self):
         log = open(self.path("serve.out"), "ab")

@@ -74,6 +74,8 @@ def test_at_every_write(place):
         place.end_all()
         shutil.rmtree(place.state)
         shutil.rmtree(place.path("p/elsewhere"), ignore_errors=True)
+    else:
+        raise lab.Failed("no submit without a crash in 200")
     expect(min(known) > 0, f"no crash before or none after row 1: {known}")
     print(f"crashes: {known[0]} before row 1, {known[1]} after it")
 

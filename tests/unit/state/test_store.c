@@ -647,6 +647,42 @@ static void test_head_is_missing(void **state)
     }
 }
 
+/* An older database with a journal that was cut since: what start takes over of the journal must
+ * not become the noted head before the two are compared. */
+static void test_old_database_and_cut_journal(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    struct arena texts;
+    struct store_program p;
+    struct strbuf old = STRBUF_INIT;
+    struct program_row paused[] = {{.paused = 1}, {.paused = 0}};
+    char *database = path_join(f->dir, "preregd.db");
+    store_close(f->store);
+    assert_int_equal(file_read(database, 1 << 26, &old, &err), 0);
+    open_store(f);
+    for (unsigned i = 0; i < ARRAY_LEN(paused); i++) {
+        struct state_row row =
+            program_row_make(&f->w, i == 0 ? ROW_PAUSED : ROW_RESUMED, paused[i]);
+        must_commit(f, &row, 1);
+    }
+    store_close(f->store);
+    char *text = journal_text(f);
+    char *last = strrchr(text, '\n');
+    *last = '\0';
+    last = strrchr(text, '\n');
+    write_journal(f, text, (size_t)(last + 1 - text));
+    assert_int_equal(file_write_atomic(database, old.buf, old.len, 0600, &err), 0);
+    open_store(f);
+    arena_init(&texts);
+    assert_int_equal(store_program_find(f->store, "little", &texts, &p, &err), 0);
+    assert_true(p.unverified_history);
+    arena_release(&texts);
+    strbuf_release(&old);
+    free(text);
+    free(database);
+}
+
 /* Cut off between the journal's first line and the commit: the program is unknown and can be
  * submitted again. */
 static void test_submission_cut_off(void **state)
@@ -741,6 +777,7 @@ int main(void)
         TEST(test_one_line_differs),
         TEST(test_row_changed_in_both),
         TEST(test_head_is_missing),
+        TEST(test_old_database_and_cut_journal),
         TEST(test_submission_cut_off),
         TEST(test_submission_unfinished),
         cmocka_unit_test(test_network_file_system),
