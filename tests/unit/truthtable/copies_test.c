@@ -11,12 +11,14 @@
 #include "tests/unit/truthtable/fixture.h"
 #include "truthtable/verdict.h"
 
-/* 6 cells; the exam reads no seed of its own. */
+/* 6 cells in three stages; the exam reads no seed of its own. */
 static const char toml[] =
     "[program]\nname = \"t\"\nschema = 1\nquestion = \"?\"\n"
     "[[factor]]\nname = \"arch\"\nlevels = [\"x\", \"y\"]\n"
     "[[factor]]\nname = \"seed\"\nlevels = [1, 2, 3]\nreplicate = true\n"
-    "[stage.train]\ncommand = [\"w\"]\nparams = { a = \"$arch\", s = \"$seed\" }\n"
+    "[stage.prepare]\ncommand = [\"w\"]\nparams = { a = \"$arch\", s = \"$seed\" }\n"
+    "[stage.train]\ncommand = [\"w\"]\nafter = [\"prepare\"]\n"
+    "params = { a = \"$arch\", s = \"$seed\" }\n"
     "[stage.exam]\ncommand = [\"w\"]\nafter = [\"train\"]\nparams = { t = 1 }\n"
     "[measure]\nloss = { metric = \"train.loss\", better = \"lower\" }\n"
     "acc = { metric = \"exam.acc\", items = 10, chance = 0.1, floor = 0.2 }\n"
@@ -26,9 +28,12 @@ static const char toml[] =
     "[table]\ninputs = [\"i\"]\nrows = [[\"a\", \"A\"], [\"b\", \"B\"]]\n"
     "[outcome]\nA = { prior = 0.5, title = \"a\" }\nB = { prior = 0.4, title = \"b\" }\n";
 
-/* Models and scores of the six cells: x1 x2 x3 y1 y2 y3. */
+#define NONE "------"
+
+/* Data, models and scores of the six cells: x1 x2 x3 y1 y2 y3. */
 struct run {
-    const char *models; /* a letter each; '-': no artifact */
+    const char *prepared; /* a letter each; '-': no artifact */
+    const char *models;   /* likewise */
     double losses[6];
     int right[6];
 };
@@ -41,6 +46,13 @@ static void add(struct evidence *e, size_t cell, size_t stage, char *text)
     assert_int_equal(evidence_add_result(e, cell, stage, result, &err), 0);
     cJSON_Delete(result);
     free(text);
+}
+
+static char *artifact(char digest)
+{
+    return digest == '-'
+               ? xstrdup("")
+               : xasprintf("{\"path\":\"model.bin\",\"sha256\":\"%c\",\"bytes\":1}", digest);
 }
 
 static const cJSON *figure_of(const struct verdict *v, size_t measure)
@@ -57,15 +69,15 @@ static void judge(const struct run *run, struct program **p, struct verdict *v)
     evidence_init(&e, *p);
     fixture_all_done(&e);
     for (size_t c = 0; c < 6; c++) {
-        char *artifacts = run->models[c] == '-'
-                              ? xstrdup("")
-                              : xasprintf("{\"path\":\"model.bin\",\"sha256\":\"%c\",\"bytes\":1}",
-                                          run->models[c]);
-        add(&e, c, 0,
-            xasprintf("{\"metrics\":{\"loss\":%g},\"artifacts\":[%s]}", run->losses[c], artifacts));
+        char *prepared = artifact(run->prepared[c]);
+        char *model = artifact(run->models[c]);
+        add(&e, c, 0, xasprintf("{\"metrics\":{},\"artifacts\":[%s]}", prepared));
         add(&e, c, 1,
+            xasprintf("{\"metrics\":{\"loss\":%g},\"artifacts\":[%s]}", run->losses[c], model));
+        add(&e, c, 2,
             xasprintf("{\"metrics\":{\"acc\":{\"value\":%g,\"n\":10}}}", run->right[c] / 10.0));
-        free(artifacts);
+        free(prepared);
+        free(model);
     }
     assert_int_equal(verdict_compute(&e, "r", "h", v, &err), 0);
     evidence_release(&e);
@@ -98,22 +110,85 @@ static void test_copies(void **state)
         "not independent: arch=x,seed=2/train gave the same as arch=x,seed=1/train";
     (void)state;
     /* Six models: nothing is said. */
-    expect(&(struct run){"abcdef", {1, 2, 3, 4, 6, 5}, {1, 2, 3, 7, 6, 4}}, 0, NULL, 3, 3);
+    expect(&(struct run){NONE, "abcdef", {1, 2, 3, 4, 6, 5}, {1, 2, 3, 7, 6, 4}}, 0, NULL, 3, 3);
     /* Seed 2 of x is seed 1 again; so is its score, which comes from the same model. */
-    expect(&(struct run){"aacdef", {1, 1, 3, 4, 6, 5}, {1, 1, 3, 7, 6, 4}}, 1, x2, 2, 2);
+    expect(&(struct run){NONE, "aacdef", {1, 1, 3, 4, 6, 5}, {1, 1, 3, 7, 6, 4}}, 1, x2, 2, 2);
     /* The same model with other scores: only the training is a copy. */
-    expect(&(struct run){"aacdef", {1, 1, 3, 4, 6, 5}, {1, 2, 3, 7, 6, 4}}, 1, x2, 2, 3);
+    expect(&(struct run){NONE, "aacdef", {1, 1, 3, 4, 6, 5}, {1, 2, 3, 7, 6, 4}}, 1, x2, 2, 3);
     /* Another metric: not the same result. */
-    expect(&(struct run){"aacdef", {1, 2, 3, 4, 6, 5}, {1, 1, 3, 7, 6, 4}}, 0, NULL, 3, 3);
+    expect(&(struct run){NONE, "aacdef", {1, 2, 3, 4, 6, 5}, {1, 1, 3, 7, 6, 4}}, 0, NULL, 3, 3);
     /* Equal scores without any artifact may be chance. */
-    expect(&(struct run){"------", {1, 1, 3, 4, 6, 5}, {1, 1, 3, 7, 6, 4}}, 0, NULL, 3, 3);
+    expect(&(struct run){NONE, "------", {1, 1, 3, 4, 6, 5}, {1, 1, 3, 7, 6, 4}}, 0, NULL, 3, 3);
     /* The other arm. */
-    expect(&(struct run){"abcaef", {1, 2, 3, 1, 6, 5}, {1, 2, 3, 1, 6, 4}}, 1,
+    expect(&(struct run){NONE, "abcaef", {1, 2, 3, 1, 6, 5}, {1, 2, 3, 1, 6, 4}}, 1,
            "not independent: arch=y,seed=1/train gave the same as arch=x,seed=1/train", 2, 2);
+}
+
+static void test_stage_between(void **state)
+{
+    static const char x2[] =
+        "not independent: arch=x,seed=2/prepare gave the same as arch=x,seed=1/prepare";
+    (void)state;
+    /* The same data, other models: equal scores are chance. */
+    expect(&(struct run){"aacdef", "abcdef", {1, 2, 3, 4, 6, 5}, {1, 1, 3, 7, 6, 4}}, 0, NULL, 3,
+           3);
+    /* No model tells: the data do. */
+    expect(&(struct run){"aacdef", NONE, {1, 2, 3, 4, 6, 5}, {1, 1, 3, 7, 6, 4}}, 1, x2, 3, 2);
+    expect(&(struct run){"aacdef", "abcdef", {1, 1, 3, 4, 6, 5}, {1, 2, 3, 7, 6, 4}}, 1, x2, 2, 3);
+}
+
+/* A ladder of stages, each after the two before it, has more ways down than anybody can walk. The
+ * copies are of a stage that is on none of them. */
+static void test_ladder(void **state)
+{
+    enum { N_STEPS = 80 };
+    struct strbuf sb = STRBUF_INIT;
+    struct program *p = NULL;
+    struct evidence e;
+    struct verdict v;
+    struct err err;
+    (void)state;
+    strbuf_adds(&sb, "[program]\nname = \"t\"\nschema = 1\nquestion = \"?\"\n"
+                     "[[factor]]\nname = \"arch\"\nlevels = [\"x\", \"y\"]\n"
+                     "[[factor]]\nname = \"seed\"\nlevels = [1, 2]\nreplicate = true\n"
+                     "[stage.alone]\ncommand = [\"w\"]\nparams = { s = \"$seed\" }\n"
+                     "[stage.s0]\ncommand = [\"w\"]\nparams = { a = \"$arch\" }\n"
+                     "[stage.s1]\ncommand = [\"w\"]\nafter = [\"s0\"]\n");
+    for (int i = 2; i < N_STEPS; i++) {
+        strbuf_addf(&sb, "[stage.s%d]\ncommand = [\"w\"]\nafter = [\"s%d\", \"s%d\"]\n", i, i - 1,
+                    i - 2);
+    }
+    strbuf_addf(
+        &sb,
+        "[measure]\nacc = { metric = \"s%d.acc\" }\n"
+        "[contrast]\narch = { between = { arch = [\"y\", \"x\"] } }\n"
+        "[[input]]\nname = \"i\"\nlevels = [[\"a\", \"contrast.arch[acc].mean > -1\"], "
+        "[\"b\", \"otherwise\"]]\n"
+        "[table]\ninputs = [\"i\"]\nrows = [[\"a\", \"A\"], [\"b\", \"B\"]]\n"
+        "[outcome]\nA = { prior = 0.5, title = \"a\" }\nB = { prior = 0.4, title = \"b\" }\n",
+        N_STEPS - 1);
+    p = fixture_program(sb.buf);
+    evidence_init(&e, p);
+    fixture_all_done(&e);
+    for (size_t c = 0; c < p->n_cells; c++) {
+        add(&e, c, program_find_stage(p, "alone"),
+            xstrdup(
+                "{\"metrics\":{},\"artifacts\":[{\"path\":\"m\",\"sha256\":\"a\",\"bytes\":1}]}"));
+        add(&e, c, p->measures[0].stage, xstrdup("{\"metrics\":{\"acc\":1}}"));
+    }
+    assert_int_equal(verdict_compute(&e, "r", "h", &v, &err), 0);
+    assert_int_equal(cJSON_GetArraySize(json_member(verdict_json(&v), "notes")), 0);
+    assert_int_equal(v.kind, VERDICT_BOUND);
+    verdict_release(&v);
+    evidence_release(&e);
+    program_free(p);
+    strbuf_release(&sb);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_copies)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_copies),
+                                       cmocka_unit_test(test_stage_between),
+                                       cmocka_unit_test(test_ladder)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
