@@ -75,8 +75,9 @@ static void bound_contrast(struct prover *pr, size_t var, const struct cond *c)
         require_bounds(pr, var, -1, 1);
     }
     if (c->field == FIELD_N && c->measure != INDEX_NONE) {
-        double n = (double)pr->rules->layout.n_replicates;
-        require_bounds(pr, var, n, n);
+        /* Copies of others are no replicates, in complete records too. */
+        pr->system->integer[var] = true;
+        require_bounds(pr, var, 0, (double)pr->rules->layout.n_replicates);
     }
 }
 
@@ -223,9 +224,8 @@ static bool is_always_known(const struct prover *pr, const struct cond *c)
         return false;
     }
     if (c->measure != INDEX_NONE) {
-        /* Without spread there is no interval, without n none over items. */
-        return c->field == FIELD_MEAN || c->field == FIELD_N ||
-               (c->field == FIELD_SD && rules->layout.n_replicates > 1);
+        /* Without spread there is no interval, with copies no sd, without n none over items. */
+        return c->field == FIELD_MEAN || c->field == FIELD_N;
     }
     if (rules->program->contrasts[c->index].over == OVER_CLEARED) {
         return pr->pooled_known;

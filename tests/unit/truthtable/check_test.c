@@ -111,12 +111,13 @@ static void test_impossible(void **state)
         "counter.k >= 1 and contrast.c.mean > 0 and contrast.c.mean < -0",
         "counter.k >= 1 and contrast.c.max_abs < contrast.c.mean_abs",
         "counter.k >= 1 and contrast.c.mean_abs < 0.01 and contrast.c.mean > 0.02",
-        "contrast.c[q].sd < 0",
         "contrast.c[q].mean > 0.3 and not contrast.c[q].mean >= 0.2",
         "abs(contrast.c[q].mean) < 0.1 and contrast.c[q].mean * 2 > 0.2",
         "max(contrast.c[q].mean, 0) < 0",
         "measure.q['x'].mean > 1 or measure.q['x'].mean < 0",
         "contrast.c[q].n == 3",
+        "contrast.c[q].n < 0",
+        "1 < contrast.c[q].n < 2",
         "not counter.k <= 1",
         "(counter.k + 1) within 0.5 and counter.k == 1",
     };
@@ -151,6 +152,9 @@ static void test_not_impossible(void **state)
         "contrast.c[q].bf10 < 0",
         "contrast.c[q].ci_low > contrast.c[q].ci_high", /* open while the replicates agree */
         "contrast.c[q].item_low > contrast.c[q].mean",
+        "contrast.c[q].n < 2", /* copies are no replicates */
+        "contrast.c[q].n == 0",
+        "contrast.c[q].sd < 0", /* open with copies */
         "counter.k == 1 and contrast.c.min <= contrast.c.mean <= contrast.c.max",
     };
     (void)state;
