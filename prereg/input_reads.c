@@ -34,14 +34,15 @@ static bool is_word(const char *word, size_t n, const char *name)
     return strlen(name) == n && memcmp(word, name, n) == 0;
 }
 
-/* Whether the words `first` `second` NAME stand one behind the other; second may be NULL. */
-static bool has_sequence(const char *text, const char *first, const char *second, const char *name)
+/* Whether the words `first` `second` NAME stand one behind the other, at *at or behind it, which
+ * then moves behind them; second may be NULL. */
+static bool find_sequence(const char **at, const char *first, const char *second, const char *name)
 {
     const char *const want[] = {first, second == NULL ? name : second, name};
     const size_t n_want = second == NULL ? 2 : 3;
     size_t met = 0;
     size_t n = 0;
-    for (const char *word; (word = next_word(&text, &n)) != NULL;) {
+    for (const char *word; (word = next_word(at, &n)) != NULL;) {
         if (!is_word(word, n, want[met])) {
             met = 0;
         }
@@ -54,12 +55,24 @@ static bool has_sequence(const char *text, const char *first, const char *second
 
 bool condition_reads_measure(const char *text, const char *measure)
 {
-    return has_sequence(text, "[", NULL, measure) || has_sequence(text, "measure", ".", measure);
+    const char *pooled = text;
+    const char *own = text;
+    return find_sequence(&pooled, "[", NULL, measure) ||
+           find_sequence(&own, "measure", ".", measure);
 }
 
 bool condition_reads_fact_of(const char *text, const char *stage)
 {
-    return has_sequence(text, "fact", ".", stage);
+    return find_sequence(&text, "fact", ".", stage);
+}
+
+const char *condition_next_fact_of(const char **at, const char *stage, size_t *n)
+{
+    if (!find_sequence(at, "fact", ".", stage)) {
+        return NULL;
+    }
+    const char *point = next_word(at, n);
+    return point != NULL && is_word(point, *n, ".") ? next_word(at, n) : NULL;
 }
 
 static void mark_read(struct program *p, const char *text)

@@ -12,6 +12,9 @@
  * ("fact.train.x"); texts in quotes are no names. */
 bool condition_reads_measure(const char *text, const char *measure);
 bool condition_reads_fact_of(const char *text, const char *stage);
+/* The name, of *n bytes, of the next fact of this stage at or behind *at, which moves behind it;
+ * NULL: there is none. */
+const char *condition_next_fact_of(const char **at, const char *stage, size_t *n);
 
 /* Sets `budgeted` of every stage that a counted measure or an input of the table reads, and
  * `excludable` of those and of all stages before them. */

@@ -119,6 +119,12 @@ static const struct {
     {SEALED LOSS,
      "ratio(fact.train.seconds, arch, 'x', 'y') < contrast.c[ loss ].mean",
      {"the table reads measure loss", "the table reads fact.train.seconds"}},
+    /* Blanks may stand between words; what is in quotes is no name. */
+    {SEALED LOSS, "measure. loss['x'].mean > 0", {"the table reads measure loss"}},
+    {SEALED LOSS, "measure . loss ['x'] . mean > 0", {"the table reads measure loss"}},
+    {SEALED LOSS,
+     "fact. train.x > fact . train . y or fact.train. x > 2",
+     {"the table reads fact.train.x, which", "the table reads fact.train.y, which"}},
 };
 
 static void test_open(void **state)
