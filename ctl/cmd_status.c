@@ -168,7 +168,7 @@ static int watch(const struct ctl_options *o, struct err *err)
         rc = look(o, &answer, err);
         if (seen && is_away(rc)) {
             if (!away) {
-                (void)fprintf(stderr, "%s; waiting for it\n", err->msg);
+                show_printf(stderr, "%s; waiting for it\n", err->msg);
             }
             away = true;
             rc = 0;

@@ -231,7 +231,7 @@ static int run(const struct ctl_options *o, const struct proof *proof, enum exit
 int cmd_try(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     struct proof proof;
-    const struct trust_ask trust = {.state = o->state, .run = o->run};
+    const struct trust_ask trust = {.state = o->state, .run = o->run, .all = true};
     *code = EXIT_OK;
     int rc = proof_run(o->args[0], &trust, &proof, err);
     if (!o->json && (rc == 0 || rc == ERR_INVALID)) {

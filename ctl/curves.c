@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/counted.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
@@ -78,6 +79,7 @@ void curve_points_read(struct curve_points *c, const char *task_folder, const ch
     struct name_list names = {0};
     struct err ignored;
     if (file_kind_at(task_folder) == FILE_FOLDER && dir_list(task_folder, &names, &ignored) == 0) {
+        name_list_sort_counted(&names); /* a later attempt replaces what it repeats */
         for (size_t i = 0; i < names.n; i++) {
             if (strncmp(names.names[i], ATTEMPT_PREFIX, strlen(ATTEMPT_PREFIX)) == 0) {
                 char *path = xasprintf("%s/%s/" EVENTS_FILE, task_folder, names.names[i]);

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -141,8 +142,13 @@ static void last_words(const char *folder, char out[WORDS_BYTES + 1])
 {
     char text[WORDS_BYTES + 1] = "";
     char *path = path_join(folder, "stderr.log");
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) { /* the worker may replace it */
+        (void)close(fd);
+        fd = -1;
+    }
+    off_t size = fd < 0 ? 0 : st.st_size;
     off_t from = size > WORDS_BYTES ? size - WORDS_BYTES : 0;
     ssize_t n = fd < 0 ? 0 : pread(fd, text, WORDS_BYTES, from);
     text[n < 0 ? 0 : n] = '\0';
@@ -164,12 +170,12 @@ static int judge(const struct rerun_worker *w, int status, struct err *err)
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
         return 0;
     }
+    if (!WIFEXITED(status)) { /* its last line was not meant to be its last: it may be a score */
+        return err_set(err, ERR_OTHER, "%s was ended by signal %d", w->name, WTERMSIG(status));
+    }
     last_words(w->folder, words);
-    return WIFEXITED(status)
-               ? err_set(err, ERR_OTHER, "%s ended with code %d: %s", w->name, WEXITSTATUS(status),
-                         words[0] == '\0' ? "it says nothing" : words)
-               : err_set(err, ERR_OTHER, "%s was ended by signal %d: %s", w->name, WTERMSIG(status),
-                         words[0] == '\0' ? "it says nothing" : words);
+    return err_set(err, ERR_OTHER, "%s ended with code %d: %s", w->name, WEXITSTATUS(status),
+                   words[0] == '\0' ? "it says nothing" : words);
 }
 
 int rerun_worker_run(const struct rerun_guard *g, const struct rerun_worker *w, struct err *err)

@@ -169,13 +169,13 @@ static int refuse(const struct program *p, const struct unknown *u, size_t n, st
     return rc;
 }
 
-static int find_unknown(const struct program *p, const struct strbuf *list, struct unknown *u,
-                        size_t *n, struct err *err)
+static int find_unknown(const struct trust_ask *ask, const struct program *p,
+                        const struct strbuf *list, struct unknown *u, size_t *n, struct err *err)
 {
     int rc = 0;
     *n = 0;
     for (size_t i = 0; rc == 0 && i < p->n_stages; i++) {
-        if (p->stages[i].describes && !is_bundled(p, &p->stages[i])) {
+        if ((ask->all || p->stages[i].describes) && !is_bundled(p, &p->stages[i])) {
             u[*n].stage = i;
             rc = digest_command(p, i, u[*n].hex, err);
             *n += rc == 0 && !is_listed(list, u[*n].hex) ? 1 : 0;
@@ -207,7 +207,7 @@ int trust_commands(const struct trust_ask *ask, const struct program *p, struct 
     if (path == NULL || file_read(path, LIST_BYTES_MAX, &list, &unread) != 0) {
         strbuf_clear(&list); /* nothing is known */
     }
-    int rc = find_unknown(p, &list, u, &n, err);
+    int rc = find_unknown(ask, p, &list, u, &n, err);
     if (rc == 0 && n > 0 && !run) {
         rc = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1 ? ask_on_terminal(p, u, n, err)
                                                                      : refuse(p, u, n, err);

@@ -130,6 +130,9 @@ static int write_task(const struct trying *t, size_t cell, size_t stage, struct 
     json_put_int(limits, "steps", t->spec->steps);
     json_put_int(limits, "items", t->spec->items);
     json_put(o, "try", limits);
+    /* Before the lock no score is seen, whatever the plan seals: a log's last line is shown. */
+    cJSON_DeleteItemFromObjectCaseSensitive(o, "sealed");
+    json_put_bool(o, "sealed", true);
     int rc = dir_make(folder, 0700, err);
     rc = rc == 0 ? json_write_file(task, o, 0600, err) : rc;
     rc = rc == 0 ? file_write_atomic(events, "", 0, 0600, err) : rc;

@@ -158,6 +158,17 @@ static int check_memory(struct submit_job *j)
     return rc;
 }
 
+/* Every factor is taken by a task. */
+static int check_taken(struct submit_job *j)
+{
+    struct diag diag;
+    diag_init(&diag, j->path);
+    check_factors(j->bundle->program, &diag);
+    int rc = diag_result(&diag, &j->err);
+    diag_release(&diag);
+    return rc;
+}
+
 static int check_submitted(struct submit_job *j)
 {
     struct lock *beside = NULL;
@@ -176,6 +187,7 @@ static int check_submitted(struct submit_job *j)
     }
     if (rc == 0) { /* a lock need not have been made by `preregctl lock` */
         rc = check_table_is_total(j->bundle->program, &j->err);
+        rc = rc == 0 ? check_taken(j) : rc;
     }
     if (rc == 0 && strcmp(j->bundle->program->run.executor, "local") != 0) {
         rc = err_set(&j->err, ERR_INVALID, "[run] executor \"%s\" is not there yet: use \"local\"",

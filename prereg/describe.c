@@ -269,6 +269,49 @@ static int ask_all(struct asking *a, cJSON *out, struct err *err)
     return rc;
 }
 
+/* What a worker solved holds for all cells of a condition: it cannot take the place of what the
+ * plan gives each of them a value of its own of, such as a seed that the worker echoes. */
+static void check_solved_of(struct asking *a, const cJSON *solved, size_t stage, size_t cell)
+{
+    const struct program *p = a->p;
+    const size_t condition = p->cells[cell].condition;
+    if (p->conditions[condition].first_cell == cell) {
+        return;
+    }
+    cJSON *first = program_task_params(p, stage, p->conditions[condition].first_cell);
+    cJSON *own = program_task_params(p, stage, cell);
+    for (const cJSON *m = solved->child; m != NULL; m = m->next) {
+        const cJSON *a_value = json_member(first, m->string);
+        const cJSON *b_value = json_member(own, m->string);
+        if (a_value != b_value && !cJSON_Compare(a_value, b_value, true)) {
+            char *text =
+                xasprintf("%.100s: --describe answers with one value under \"params\", and "
+                          "the plan gives each replicate its own: all would run with that "
+                          "one; answer only with what the worker solves",
+                          m->string);
+            const struct answer_fault fault = {.level = DIAG_ERROR, .text = text, .key = m->string};
+            say_of(a, &fault, stage, condition);
+            free(text);
+        }
+    }
+    cJSON_Delete(own);
+    cJSON_Delete(first);
+}
+
+static void check_solved(struct asking *a, const cJSON *json)
+{
+    for (size_t i = 0; i < a->p->n_cells; i++) {
+        const size_t condition = a->p->cells[i].condition;
+        for (size_t s = 0; s < a->p->n_stages; s++) {
+            const cJSON *answer = describe_find(json, a->p, condition, s);
+            const cJSON *solved = answer == NULL ? NULL : json_member(answer, "params");
+            if (solved != NULL && solved->child != NULL) {
+                check_solved_of(a, solved, s, i);
+            }
+        }
+    }
+}
+
 int describe_run(const struct program *p, const struct describe_how *how, struct describe *out,
                  struct diag *diag, struct err *err)
 {
@@ -294,6 +337,9 @@ int describe_run(const struct program *p, const struct describe_how *how, struct
     a.said = json_object();
     int rc = dir_make(a.work, 0700, err);
     rc = rc == 0 ? ask_all(&a, out->json, err) : rc;
+    if (rc == 0) {
+        check_solved(&a, out->json);
+    }
     struct err cleanup;
     if (dir_remove(a.folder, &cleanup) != 0) {
         diag_add(diag, DIAG_WARNING, 0, 0, "%s", cleanup.msg);

@@ -29,8 +29,8 @@ struct describe {
  * a worker that is missing, an answer that is not one, a crash: each becomes an error in `diag` at
  * the stage's place, said once however many conditions share it. A worker that ends with 0 or 64
  * without printing an object does not describe: a warning. A stage with `describe = false` is not
- * asked. Fails only
- * where the machine does; `out` is to be released in any case. */
+ * asked. A solved value for what differs between replicates is an error. Fails only where the
+ * machine does; `out` is to be released in any case. */
 struct describe_how {
     int64_t timeout_ms;      /* of one worker; <= 0: DESCRIBE_TIMEOUT_MS */
     double flops_per_second; /* of a thread of this machine, for estimates; 0: not known */

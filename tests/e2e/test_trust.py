@@ -125,6 +125,20 @@ def test_bundled(place):
     place.must(OK, "preregctl", "check", grid, env=alone(place))
 
 
+def test_try(place):
+    """try executes the stages themselves: also those that are never asked to describe themselves."""
+    grid = place.prepare("micro")
+    ran = worker(place, grid)
+    place.edit(grid, "[stage.train.params]", "describe = false\n[stage.train.params]")
+    run = place.run("preregctl", "check", grid, env=alone(place))
+    expect("was never run here" not in run.stderr, run.stderr)
+    run = place.must(ANY, "preregctl", "try", grid, env=alone(place))
+    expect("stage.train: ./w.sh: was never run here by you" in run.stderr, run.stderr)
+    expect(not os.path.exists(ran), "a worker was executed that nobody allowed")
+    place.run("preregctl", "try", "--run", grid, env=alone(place))
+    expect(os.path.exists(ran), "the worker was not executed although it may run")
+
+
 def test_rate(place):
     """What a thread does here is measured once, with the trainer's own bench, and the estimate goes by it."""
     grid = place.prepare("micro")
@@ -140,7 +154,7 @@ def test_rate(place):
     for name, rate in found.items():
         expect(rate == 0 or 1e8 < rate < 1e13, f"{name}: {rate} FLOP/s")  # 0: a machine too loaded to say within the limit
     equal(seconds(), first, "the estimate by what is kept")
-    place.write("state/machine-rates.json", json.dumps({name: 1e9 for name in found}))
+    place.write("state/machine-rates.json", json.dumps({name: 1e7 for name in found}))
     expect(seconds() > first, "the estimate does not go by what is kept")
     for broken in ("[]", "{", json.dumps({name: "fast" for name in found}), json.dumps({name: 1e300 for name in found})):
         place.write("state/machine-rates.json", broken)
@@ -159,4 +173,4 @@ def test_narrow_core(place):
         expect("stage.train: OpenBLAS's core here is of AVX2" in said, said)
 
 
-lab.main(test_rate, test_narrow_core, test_terminal, test_interrupted, test_escapes, test_bundled)
+lab.main(test_rate, test_try, test_narrow_core, test_terminal, test_interrupted, test_escapes, test_bundled)

@@ -21,6 +21,11 @@ print("score 0.77731931")
 mode = task["params"].get("mode")
 if mode == "fail":
     sys.exit("no module named torch")
+if mode == "loud" and not task["sealed"]:
+    sys.exit("score 0.77731931")
+if mode == "killed":
+    print("score 0.77731931", file=sys.stderr, flush=True)
+    os.kill(os.getpid(), 9)
 if mode == "cannot":
     sys.exit(69)
 if mode == "nothing":
@@ -131,6 +136,14 @@ def test_failing(place):
     equal({row["stage"]: row["state"] for row in answer["tried"]}, {"train": "done", "grammar": "cannot_be_measured", "giving": "done"}, "states")
 
 
+def test_logs(place):
+    """A score in a log is not shown: workers know their stage as sealed, and what a signal ended has no last words."""
+    answer, _ = tried(place, program(place, "loud", "loud"))
+    equal({row["state"] for row in answer["tried"]}, {"done"}, "states of a worker that is told to show nothing")
+    answer, text = tried(place, program(place, "killed"), wanted=ANY)
+    expect("ended by signal 9" in text, text)
+
+
 def test_interrupted(place):
     grid = program(place, "hang")
     os.makedirs(place.path("tmp"), exist_ok=True)
@@ -149,4 +162,4 @@ def test_interrupted(place):
         os.remove(place.path("mark"))
 
 
-lab.main(test_ours, test_foreign, test_python, test_failing, test_interrupted)
+lab.main(test_ours, test_foreign, test_python, test_failing, test_logs, test_interrupted)

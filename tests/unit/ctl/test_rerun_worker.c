@@ -64,8 +64,13 @@ static void test_ends(void **state)
         {"echo first >&2; echo no such device >&2; exit 3", ERR_OTHER,
          "it ended with code 3: no such device"},
         {"exit 1", ERR_OTHER, "it ended with code 1: it says nothing"},
-        {"kill -9 $$", ERR_OTHER, "it was ended by signal 9: it says nothing"},
-        {"kill -13 $$", ERR_OTHER, "it was ended by signal 13: it says nothing"},
+        {"kill -9 $$", ERR_OTHER, "it was ended by signal 9"},
+        {"kill -13 $$", ERR_OTHER, "it was ended by signal 13"},
+        {"echo step 3 acc 0.77 >&2; kill -15 $$", ERR_OTHER, "it was ended by signal 15"},
+        {"rm stderr.log; mkfifo stderr.log; exit 1", ERR_OTHER,
+         "it ended with code 1: it says nothing"},
+        {"echo secret >kept; ln -sf kept stderr.log; exit 1", ERR_OTHER,
+         "it ended with code 1: it says nothing"},
     };
     /* What we ignore is none of the worker's. */
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);

@@ -330,6 +330,24 @@ static void test_said_once(void **state)
     answer_release(&a);
 }
 
+/* A value for a whole condition cannot be that of a parameter that each replicate has its own of.
+ */
+static void test_echoed_params(void **state)
+{
+    (void)state;
+    struct answer fine = ask("echo '{\"params\":{\"ffn\":8,\"lr\":0.5,\"data\":\"corpus\"}}'", 0);
+    assert_int_equal(fine.diag.n_items, 0);
+    answer_release(&fine);
+    /* score has no seed in the plan: one that its worker solves is none of the plan's */
+    struct answer a = ask("echo '{\"params\":{\"lr\":0.001,\"seed\":1}}'", 0);
+    assert_int_equal(a.diag.n_items, 1);
+    assert_int_equal(a.diag.n_errors, 1);
+    assert_int_equal(a.diag.items[0].line, 17);
+    assert_non_null(strstr(a.diag.items[0].msg, "stage.train: seed: "));
+    assert_non_null(strstr(a.diag.items[0].msg, "answer only with what the worker solves"));
+    answer_release(&a);
+}
+
 static void test_no_worker(void **state)
 {
     (void)state;
@@ -350,15 +368,11 @@ static void test_no_worker(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_good_worker),
-        cmocka_unit_test(test_a_metric_that_is_not_there),
-        cmocka_unit_test(test_items),
-        cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_said_once),
-        cmocka_unit_test(test_no_worker),
-        cmocka_unit_test(test_environment_of_a_run),
-        cmocka_unit_test(test_describe_false),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_a_good_worker),  cmocka_unit_test(test_a_metric_that_is_not_there),
+        cmocka_unit_test(test_items),          cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_said_once),      cmocka_unit_test(test_echoed_params),
+        cmocka_unit_test(test_no_worker),      cmocka_unit_test(test_environment_of_a_run),
+        cmocka_unit_test(test_describe_false), cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,8 +8,8 @@ import time
 with open(sys.argv[1], "r+b") as f, mmap.mmap(f.fileno(), 0) as m:
     m[0:4] = m[0:4]
     open("mapped", "w").close()
-    for _ in range(1200):  # nobody is left behind by a test that fails
-        if os.path.exists("end"):
+    for _ in range(6000):  # nobody is left behind by a test that fails
+        if os.path.exists("end") or not os.path.exists("mapped"):  # the test's folder is gone
             break
         m[0:4] = b"WHAT" if os.path.exists("change") else b"what"
         if os.path.exists("change"):
