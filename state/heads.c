@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,18 +23,31 @@
 #define HEADS_MAX ((size_t)SLOT * 1000000)
 #define MARK      " UNVERIFIED"
 
+/* "HEX ROWS ID", and perhaps " UNVERIFIED"; the ID has no blanks. */
 static bool parse_slot(const char *slot, struct journal_head *out)
 {
     char hex[DIGEST_HEX_SIZE];
-    long long rows = 0;
     struct err ignored;
     char text[SLOT + 1];
     memcpy(text, slot, SLOT);
     text[SLOT] = '\0';
-    if (sscanf(text, "%64s %lld %440s", hex, &rows, out->id) != 3 || rows < 1 ||
-        digest_from_hex(hex, &out->head, &ignored) != 0) {
+    if (strcspn(text, " ") != DIGEST_HEX_SIZE - 1) {
         return false;
     }
+    memcpy(hex, text, DIGEST_HEX_SIZE - 1);
+    hex[DIGEST_HEX_SIZE - 1] = '\0';
+    char *end = NULL;
+    errno = 0;
+    long long rows = strtoll(text + DIGEST_HEX_SIZE, &end, 10);
+    if (errno != 0 || rows < 1 || *end != ' ' || digest_from_hex(hex, &out->head, &ignored) != 0) {
+        return false;
+    }
+    size_t len = strcspn(end + 1, " \n");
+    if (len == 0 || len >= sizeof(out->id)) {
+        return false;
+    }
+    memcpy(out->id, end + 1, len);
+    out->id[len] = '\0';
     out->rows = rows;
     out->unverified = strstr(text, MARK) != NULL;
     return true;
