@@ -150,7 +150,8 @@ int cmd_lock(const struct ctl_options *o, enum exit_code *code, struct err *err)
     if (o->verify) {
         return lock_say_verified(o, err);
     }
-    const struct trust_ask trust = {.state = o->state, .run = o->run};
+    /* all: what is locked is what submit will run, and it asks of nothing that was allowed here */
+    const struct trust_ask trust = {.state = o->state, .run = o->run, .all = true};
     int rc = proof_run(o->args[0], &trust, &proof, err);
     if (!o->json && (rc == 0 || rc == ERR_INVALID)) { /* else it is said once, as the error */
         diag_print(&proof.diag, stderr);

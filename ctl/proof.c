@@ -1,6 +1,9 @@
 #include "ctl/proof.h"
 
+#include <stdlib.h>
+
 #include "base/json.h"
+#include "ctl/load.h"
 #include "ctl/machine_rate.h"
 #include "prereg/open_reads.h"
 
@@ -21,13 +24,25 @@ static cJSON *diag_json(const struct diag *diag)
     return list;
 }
 
+static int may_run(const struct trust_ask *trust, const struct program *p, struct err *err)
+{
+    struct err nowhere;
+    char *state = NULL;
+    bool found = load_state_folder(trust->state, &state, &nowhere) == 0;
+    const struct trust_ask ask = {
+        .state = found ? state : NULL, .run = trust->run, .all = trust->all};
+    int rc = trust_commands(&ask, p, err);
+    free(state);
+    return rc;
+}
+
 static int prove(struct proof *proof, const struct trust_ask *trust, struct err *err)
 {
     const bool no_run = trust == NULL;
     const struct program *p = proof->program;
     program_check_files(p, &proof->diag);
     if (!no_run && proof->diag.n_errors == 0) {
-        int rc = trust_commands(trust, p, err);
+        int rc = may_run(trust, p, err);
         if (rc != 0) {
             return rc;
         }

@@ -11,9 +11,9 @@
 
 #include "base/diag.h"
 #include "base/err.h"
-#include "ctl/trust.h"
 #include "prereg/describe.h"
 #include "prereg/program.h"
+#include "prereg/trust.h"
 #include "truthtable/check.h"
 
 struct proof {
@@ -26,8 +26,8 @@ struct proof {
 };
 
 /* 0 when there is no error in diag; ERR_INVALID when there is; other codes when a file cannot be
- * read or the machine fails, ERR_REFUSED when what it executes may not run (ctl/trust.h). `trust`
- * NULL: executes no worker. Always valid to release. */
+ * read or the machine fails, ERR_REFUSED when what it executes may not run (prereg/trust.h).
+ * `trust` NULL: executes no worker; its `state` NULL: the user's own. Always valid to release. */
 int proof_run(const char *path, const struct trust_ask *trust, struct proof *out,
               struct err *err) MUST_CHECK;
 void proof_release(struct proof *proof);

@@ -17,7 +17,7 @@
 
 static const char usage_text[] =
     "usage: preregd serve [--foreground]\n"
-    "       preregd submit GRID.TOML [--wait] [--json]\n"
+    "       preregd submit GRID.TOML [--wait] [--json] [--run]\n"
     "       preregd --version | --help\n"
     "\n"
     "serve    is the daemon of the state folder ($PREREGD_STATE, else $XDG_STATE_HOME/preregd,\n"
@@ -28,7 +28,8 @@ static const char usage_text[] =
     "         in the background.)\n"
     "submit   hands a locked program to it, and starts it when none answers. --wait follows to "
     "the\n"
-    "         verdict.\n"
+    "         verdict. A command of the program's own that was never run here is run after a\n"
+    "         question on the terminal, or with --run (PREREGD_RUN=1).\n"
     "\n"
     "exit codes: 0, 1 anything else, 2 usage, 3 lock mismatch or tampering, 4 INDETERMINATE,\n"
     "            5 invalid program, 6 no daemon, 7 VOID\n";
@@ -93,6 +94,8 @@ static int submit(int argc, char **argv)
             o.wait = true;
         } else if (strcmp(argv[i], "--json") == 0) {
             o.json = true;
+        } else if (strcmp(argv[i], "--run") == 0) {
+            o.run = true;
         } else if (argv[i][0] != '-' && o.path == NULL) {
             o.path = argv[i];
         } else {

@@ -13,6 +13,7 @@
 #include "daemon/rpc/client.h"
 #include "prereg/amendment.h"
 #include "prereg/lock_time.h"
+#include "prereg/trust.h"
 
 #define SUBMIT_LIMIT_MS ((int64_t)6 * 60 * 60 * 1000) /* hashing terabytes takes a while */
 #define SPARSE_MS       15000
@@ -213,14 +214,11 @@ static int wait_for_verdict(const struct submit_options *o, const char *state, c
     return 0;
 }
 
-static int hand_in(const struct submit_options *o, const char *state, cJSON **result,
-                   struct err *err)
+static int hand_in(const char *path, const char *state, cJSON **result, struct err *err)
 {
     struct rpc_client *c = NULL;
-    char *path = path_absolute(NULL, o->path);
-    char *real = realpath(path, NULL);
     cJSON *params = json_object();
-    json_put_string(params, "path", real == NULL ? path : real);
+    json_put_string(params, "path", path);
     int rc = open_or_start(state, &c, err);
     if (rc == 0) {
         rpc_set_timeout(c, SUBMIT_LIMIT_MS);
@@ -228,8 +226,6 @@ static int hand_in(const struct submit_options *o, const char *state, cJSON **re
         rpc_close(c);
     }
     cJSON_Delete(params);
-    free(real);
-    free(path);
     return rc;
 }
 
@@ -253,21 +249,22 @@ static bool is_amended(const char *lock_path, const char *state)
 }
 
 /* What does not parse, is not locked or was changed is refused here, before a daemon is started for
- * it. */
-static int look_first(const char *path, const char *state, struct err *err)
+ * it; and a lock that came with its program lets nothing run that this user did not allow. */
+static int look_first(const char *path, const char *state, bool run, struct err *err)
 {
+    const struct trust_ask ask = {.state = state, .run = run, .all = true};
     struct bundle *b = NULL;
-    char *absolute = path_absolute(NULL, path);
-    char *lock = lock_path_of(absolute);
-    int rc = bundle_load(absolute, lock, absolute, &b, err);
+    char *lock = lock_path_of(path);
+    int rc = bundle_load(path, lock, path, &b, err);
     if (rc == ERR_LOCK && is_amended(lock, state)) {
-        rc = 0;
+        rc = bundle_parse(path, path, &b, err);
     } else if (rc == 0) {
         rc = lock_check_time(b->lock, clock_wall(), err);
-        bundle_unref(b);
+        rc = rc == 0 ? lock_verify(b->program, b->lock, LOCK_FILES, NULL, NULL, err) : rc;
     }
+    rc = rc == 0 ? trust_commands(&ask, b->program, err) : rc;
+    bundle_unref(b);
     free(lock);
-    free(absolute);
     return rc;
 }
 
@@ -275,6 +272,9 @@ int submit_run(const struct submit_options *o, enum exit_code *code, struct err 
 {
     char *state = NULL;
     cJSON *result = NULL;
+    char *named = path_absolute(NULL, o->path);
+    char *real = realpath(named, NULL); /* a link's program lies where the link leads */
+    const char *path = real == NULL ? named : real;
     *code = EXIT_OK;
     int rc = rpc_state_folder(&state, err);
     if (rc == 0 && file_kind_at(o->path) != FILE_REGULAR) {
@@ -283,10 +283,10 @@ int submit_run(const struct submit_options *o, enum exit_code *code, struct err 
                  : err_set(err, ERR_INVALID, "%s is not a file", o->path);
     }
     if (rc == 0) {
-        rc = look_first(o->path, state, err);
+        rc = look_first(path, state, o->run, err);
     }
     if (rc == 0) {
-        rc = hand_in(o, state, &result, err);
+        rc = hand_in(path, state, &result, err);
     }
     if (rc == 0 && o->json && !o->wait) {
         print_json(result);
@@ -298,6 +298,8 @@ int submit_run(const struct submit_options *o, enum exit_code *code, struct err 
         rc = wait_for_verdict(o, state, member_text(result, "program", ""), code, err);
     }
     cJSON_Delete(result);
+    free(real);
+    free(named);
     free(state);
     return rc;
 }

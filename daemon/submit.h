@@ -1,5 +1,6 @@
 /* `preregd submit`: hands a program to the daemon of this state folder, starting one when none
- * answers, and follows it to the verdict when told to. */
+ * answers, and follows it to the verdict when told to. Asks before the first run of a command that
+ * is not known here (prereg/trust.h). */
 #ifndef DAEMON_SUBMIT_H
 #define DAEMON_SUBMIT_H
 
@@ -11,6 +12,7 @@ struct submit_options {
     const char *path;
     bool wait;
     bool json;
+    bool run; /* --run: do not ask before the program's own commands run for the first time */
 };
 
 /* *code: the exit code of what was found (0, or the verdict's with `wait`). */

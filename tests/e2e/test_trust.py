@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import lab
-from lab import ANY, OK, equal, expect
+from lab import ANY, LOCK, OK, equal, expect
 
 SECONDS = 120  # a limit against hanging
 
@@ -139,6 +139,47 @@ def test_try(place):
     expect(os.path.exists(ran), "the worker was not executed although it may run")
 
 
+def test_submit(place):
+    """A lock that came with its program lets nothing run; who has locked here is not asked again."""
+    elsewhere = {**place.env, "PREREGD_STATE": place.path("elsewhere")}
+    grid = place.prepare("micro")
+    ran = worker(place, grid)
+    place.edit(grid, "[stage.train.params]", "describe = false\n[stage.train.params]")
+    place.must(OK, "preregctl", "lock", grid, env=elsewhere)
+    for program in ("preregd", "preregctl"):
+        run = place.must(ANY, program, "submit", grid, env=alone(place))
+        expect("stage.train: ./w.sh: was never run here by you" in run.stderr and "--run" in run.stderr, run.stderr)
+    code, text = on_terminal(place, "n", "submit", grid)
+    equal(code, ANY, f"submit, answered with no: {text}")
+    expect("nothing was executed" in text and "started preregd" not in text, text)
+    expect(not os.path.exists(ran), "a stage was executed that nobody allowed")
+    place.write("micro/w.sh", f"#!/bin/sh\ntouch {ran}\nexit 65\n", 0o755)
+    place.must(LOCK, "preregctl", "submit", grid, env=alone(place))  # drift is said before a question
+    place.write("micro/w.sh", f"#!/bin/sh\ntouch {ran}\nexit 64\n", 0o755)
+    os.makedirs(place.path("link"))
+    os.symlink(grid, place.path("link", "grid.toml"))
+    place.write("link/w.sh", "#!/bin/sh\nexit 0\n", 0o755)  # what lies beside a link is not what runs
+    run = place.must(ANY, "preregd", "submit", place.path("link", "grid.toml"), env=alone(place))
+    expect("was never run here by you" in run.stderr, run.stderr)
+    code, text = on_terminal(place, "y", "submit", grid)
+    equal(code, OK, f"submit, answered with yes: {text}")
+    place.wait_for(lambda: os.path.exists(ran), SECONDS, "the stage is executed")
+    place.must(OK, "preregd", "submit", grid, env=alone(place))
+
+    grid = place.prepare("micro", place.path("mine"))
+    place.write("mine/w.sh", "#!/bin/sh\nexit 64\n# mine\n", 0o755)
+    place.edit(grid, '["prereg-train"]', '["./w.sh"]')
+    place.edit(grid, "[stage.train.params]", "describe = false\n[stage.train.params]")
+    run = place.must(ANY, "preregctl", "lock", grid, env=alone(place))
+    expect("was never run here by you" in run.stderr, run.stderr)
+    place.must(OK, "preregctl", "lock", "--run", grid, env=alone(place))
+    place.must(OK, "preregctl", "submit", grid, env=alone(place))
+
+    grid = place.prepare("micro", place.path("bundled"))
+    place.must(OK, "preregctl", "lock", grid, env=elsewhere)
+    place.must(OK, "preregd", "submit", grid, env=alone(place))
+
+
 def test_rate(place):
     """What a thread does here is measured once, with the trainer's own bench, and the estimate goes by it."""
     grid = place.prepare("micro")
@@ -173,4 +214,4 @@ def test_narrow_core(place):
         expect("stage.train: OpenBLAS's core here is of AVX2" in said, said)
 
 
-lab.main(test_rate, test_try, test_narrow_core, test_terminal, test_interrupted, test_escapes, test_bundled)
+lab.main(test_rate, test_try, test_narrow_core, test_terminal, test_interrupted, test_escapes, test_bundled, test_submit)

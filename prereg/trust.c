@@ -1,4 +1,6 @@
-#include "ctl/trust.h"
+/* The list is read whole, the unknown commands are collected, and one question covers them all. The
+ * caller says which stages would be executed, and finds the state folder. */
+#include "prereg/trust.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +15,6 @@
 #include "base/show.h"
 #include "base/text.h"
 #include "base/xalloc.h"
-#include "ctl/load.h"
 #include "prereg/object.h"
 
 #define LIST_BYTES_MAX ((size_t)64 << 20)
@@ -189,7 +190,7 @@ static void remember(const char *path, const struct program *p, const struct unk
 {
     struct err err;
     if (list_append(path, p, u, n, &err) != 0) {
-        show_printf(stderr, "preregctl: what may run is not remembered: %s\n", err.msg);
+        show_printf(stderr, "what may run is not remembered: %s\n", err.msg);
     }
 }
 
@@ -199,11 +200,9 @@ int trust_commands(const struct trust_ask *ask, const struct program *p, struct 
     bool run = ask->run || (by_env != NULL && strcmp(by_env, "1") == 0);
     struct strbuf list = STRBUF_INIT;
     struct unknown *u = xcalloc(p->n_stages + 1, sizeof(*u));
-    char *state = NULL;
     size_t n = 0;
     struct err unread;
-    char *path =
-        load_state_folder(ask->state, &state, &unread) == 0 ? path_join(state, TRUST_FILE) : NULL;
+    char *path = ask->state == NULL ? NULL : path_join(ask->state, TRUST_FILE);
     if (path == NULL || file_read(path, LIST_BYTES_MAX, &list, &unread) != 0) {
         strbuf_clear(&list); /* nothing is known */
     }
@@ -216,7 +215,6 @@ int trust_commands(const struct trust_ask *ask, const struct program *p, struct 
         remember(path, p, u, n);
     }
     free(path);
-    free(state);
     free(u);
     strbuf_release(&list);
     return rc;
