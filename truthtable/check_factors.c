@@ -11,15 +11,15 @@
 #include <string.h>
 
 #include "base/digest.h"
-#include "base/json.h"
 #include "base/xalloc.h"
-#include "prereg/stage_set.h"
+#include "truthtable/asked.h"
 #include "truthtable/check.h"
 #include "truthtable/rules.h"
 
 struct reads {
     const struct program *p;
-    struct stage_set stages; /* that count */
+    struct stage_set stages;  /* that count */
+    struct stage_set telling; /* those that mention the factor in question */
     struct diag *diag;
 };
 
@@ -39,80 +39,6 @@ static struct stage_set stages_that_count(const struct rules *rules)
         }
     }
     return set;
-}
-
-/* Whether a string "$factor" is anywhere below `v`. */
-static bool names_factor(const cJSON *v, const char *factor)
-{
-    if (cJSON_IsString(v)) {
-        return v->valuestring[0] == '$' && strcmp(v->valuestring + 1, factor) == 0;
-    }
-    const cJSON *m;
-    cJSON_ArrayForEach(m, v)
-    {
-        if (names_factor(m, factor)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool when_replaces(const struct stage *s, const char *key)
-{
-    const cJSON *factor;
-    cJSON_ArrayForEach(factor, s->when)
-    {
-        const cJSON *level;
-        cJSON_ArrayForEach(level, factor)
-        {
-            if (json_member(level, key) != NULL) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-/* Whether it takes the factor in every cell: a parameter that names it, and that no level replaces.
- */
-static bool takes_always(const struct stage *s, const char *factor)
-{
-    const cJSON *m;
-    cJSON_ArrayForEach(m, s->params)
-    {
-        if (names_factor(m, factor) && !when_replaces(s, m->string)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool mentions(const struct stage *s, const char *factor)
-{
-    return json_member(s->when, factor) != NULL || names_factor(s->params, factor) ||
-           names_factor(s->when, factor);
-}
-
-/* What the stages that count ask in a cell; only stages that mention the factor can tell its levels
- * apart. */
-static struct digest asked_in(const struct reads *r, size_t factor, size_t cell)
-{
-    struct strbuf text = STRBUF_INIT;
-    for (size_t s = 0; s < r->p->n_stages; s++) {
-        if (stage_set_has(&r->stages, s) &&
-            mentions(&r->p->stages[s], r->p->factors[factor].name)) {
-            struct err err;
-            cJSON *params = program_task_params(r->p, s, cell);
-            if (json_canonical(params, &text, &err) != 0) { /* what JSON cannot hold is no task */
-                strbuf_addf(&text, "%zu", cell);
-            }
-            strbuf_addc(&text, '\n');
-            cJSON_Delete(params);
-        }
-    }
-    struct digest d = digest_bytes(text.buf, text.len);
-    strbuf_release(&text);
-    return d;
 }
 
 /* Cells are numbered with the first factor slowest: levels of one factor lie a stride apart. */
@@ -160,21 +86,30 @@ static int by_group(const void *a, const void *b)
 struct levels {
     size_t n;
     struct level_asks *items;
-    bool same; /* two of them are the same at some setting: a, b and its first cell */
+    bool some; /* at some setting two of them are the same and others are not: a, b, its first cell
+                */
     size_t a;
     size_t b;
     size_t cell;
+    bool all; /* at some setting all replicates are the same: its first cell */
+    size_t all_cell;
 };
 
 static void compare_at(const struct reads *r, size_t factor, size_t cell, struct levels *l)
 {
     size_t stride = stride_of(r->p, factor);
     for (size_t i = 0; i < l->n; i++) {
-        l->items[i].asked = asked_in(r, factor, cell + l->items[i].level * stride);
+        l->items[i].asked = asked_digest(r->p, &r->telling, cell + l->items[i].level * stride);
     }
     qsort(l->items, l->n, sizeof(*l->items), by_asked);
-    for (size_t i = 1; i < l->n && !l->same; i++) {
-        l->same = digest_equal(&l->items[i - 1].asked, &l->items[i].asked);
+    const bool all = r->p->factors[factor].replicate &&
+                     digest_equal(&l->items[0].asked, &l->items[l->n - 1].asked);
+    if (all && !l->all) {
+        l->all = true;
+        l->all_cell = cell;
+    }
+    for (size_t i = 1; i < l->n && !all && !l->some; i++) {
+        l->some = digest_equal(&l->items[i - 1].asked, &l->items[i].asked);
         l->a = l->items[i - 1].level;
         l->b = l->items[i].level;
         l->cell = cell;
@@ -208,9 +143,9 @@ static void refuse_pair(const struct reads *r, const struct factor *f, size_t a,
              f->name, f->levels[a].text, f->levels[b].text);
 }
 
-/* Two levels that differ in some cells alone: replicates must differ in all, for an interval over
- * equal ones has no width; an arm may have no effect on another factor's level. */
-static void report_partly(const struct reads *r, size_t factor, const struct levels *l)
+/* Two levels that differ in some cells alone: an arm may have no effect on another factor's level.
+ * Replicates that are alike among others that are not are a mistake. */
+static void report_some(const struct reads *r, size_t factor, const struct levels *l)
 {
     const struct factor *f = &r->p->factors[factor];
     struct strbuf setting = STRBUF_INIT;
@@ -219,6 +154,20 @@ static void report_partly(const struct reads *r, size_t factor, const struct lev
              "factor.%s: levels \"%s\" and \"%s\" are the same tasks where %s%s", f->name,
              f->levels[l->a].text, f->levels[l->b].text, setting.buf,
              f->replicate ? ": such replicates have no spread" : "");
+    strbuf_release(&setting);
+}
+
+/* An arm that takes no seed at all may be a deterministic baseline. It has one value, and is
+ * refused only where something rests on its spread (check_intervals). */
+static void report_all(const struct reads *r, size_t factor, const struct levels *l)
+{
+    const struct factor *f = &r->p->factors[factor];
+    struct strbuf setting = STRBUF_INIT;
+    add_setting(&setting, r->p, factor, l->all_cell);
+    diag_add(r->diag, DIAG_WARNING, f->place.line, f->place.column,
+             "factor.%s: all %zu levels are the same tasks where %s: one value there, not %zu "
+             "replicates, and no contrast with it has an interval over replicates",
+             f->name, f->n_levels, setting.buf, f->n_levels);
     strbuf_release(&setting);
 }
 
@@ -242,31 +191,116 @@ static void compare_levels(const struct reads *r, size_t factor)
             refuse_pair(r, f, l.items[i - 1].level, l.items[i].level);
         }
     }
-    if (!refused && l.same) {
-        report_partly(r, factor, &l);
+    if (!refused && l.some) {
+        report_some(r, factor, &l);
+    }
+    if (!refused && l.all) {
+        report_all(r, factor, &l);
     }
     free(l.items);
 }
 
-static void compare_factor(const struct reads *r, size_t factor)
+static void compare_factor(struct reads *r, size_t factor)
 {
     const struct program *p = r->p;
-    bool mentioned = false;
     bool always = false;
+    r->telling = (struct stage_set){0};
     for (size_t s = 0; s < p->n_stages; s++) {
-        if (stage_set_has(&r->stages, s)) {
-            mentioned = mentioned || mentions(&p->stages[s], p->factors[factor].name);
-            always = always || takes_always(&p->stages[s], p->factors[factor].name);
+        if (stage_set_has(&r->stages, s) &&
+            asked_mentions(&p->stages[s], p->factors[factor].name)) {
+            stage_set_add(&r->telling, s);
+            always = always || asked_always(&p->stages[s], p->factors[factor].name);
         }
     }
     if (p->factors[factor].n_levels < 2 || always) {
         return;
     }
-    if (mentioned) {
+    if (!stage_set_is_empty(&r->telling)) {
         compare_levels(r, factor);
     } else {
         refuse_unread(r, &p->factors[factor]);
     }
+}
+
+/* ---- conditions on the spread of what has none ---- */
+
+struct intervals {
+    const struct rules *rules;
+    const struct stage_set *before; /* of each stage */
+    struct arena arena;
+    struct diag *diag;
+};
+
+/* A cell of the contrast that is asked the same as another of its condition; INDEX_NONE: none. */
+static size_t find_repeated(const struct intervals *iv, size_t contrast, const size_t *twins)
+{
+    const struct layout *l = &iv->rules->layout;
+    const struct contrast *k = &iv->rules->program->contrasts[contrast];
+    size_t found = INDEX_NONE;
+    if (k->is_difference) {
+        found = find_repeated(iv, k->of, twins);
+        return found != INDEX_NONE ? found : find_repeated(iv, k->minus, twins);
+    }
+    for (size_t s = 0; s < l->contrasts[contrast].n_settings; s++) {
+        for (size_t r = 0; r < l->n_replicates && found == INDEX_NONE; r++) {
+            const size_t a = layout_pair_a(l, contrast, s, r);
+            const size_t b = layout_pair_b(l, contrast, s, r);
+            found = twins[a] != a ? a : twins[b] != b ? b : INDEX_NONE;
+        }
+    }
+    return found;
+}
+
+static void refuse_interval(const struct intervals *iv, const struct cond *c, const char *what,
+                            const struct cond_text *text, size_t cell, size_t twin)
+{
+    const struct program *p = iv->rules->program;
+    diag_add(iv->diag, DIAG_ERROR, text->place.line, text->place.column,
+             "%s: contrast.%s[%s].%s is never known: %s is given the same tasks as %s, which makes "
+             "one replicate of the two; a condition on mean, item_low or item_high can be decided",
+             what, p->contrasts[c->index].name, p->measures[c->measure].name,
+             contrast_field_name(c->field), p->cells[cell].name, p->cells[twin].name);
+}
+
+static void check_interval(struct intervals *iv, const struct cond *c, const char *what,
+                           const struct cond_text *text)
+{
+    const struct program *p = iv->rules->program;
+    struct stage_set telling;
+    if (c->kind == COND_CONTRAST && c->measure != INDEX_NONE && c->field >= FIELD_SD &&
+        c->field <= FIELD_BF10 &&
+        asked_telling(p, &iv->before[p->measures[c->measure].stage], &telling)) {
+        const size_t *twins = asked_twins(p, &telling, &iv->arena);
+        const size_t cell = twins == NULL ? INDEX_NONE : find_repeated(iv, c->index, twins);
+        if (cell != INDEX_NONE) {
+            refuse_interval(iv, c, what, text, cell, twins[cell]);
+        }
+        arena_clear(&iv->arena);
+    }
+    for (size_t i = 0; i < c->n_kids; i++) {
+        check_interval(iv, c->kids[i], what, text);
+    }
+}
+
+/* A verdict that rests on the spread of replicates that are none could never bind. */
+static void check_intervals(const struct rules *rules, struct diag *diag)
+{
+    const struct program *p = rules->program;
+    struct stage_set *before = asked_before(p);
+    struct intervals iv = {.rules = rules, .before = before, .diag = diag};
+    arena_init(&iv.arena);
+    for (size_t i = 0; i < p->n_inputs; i++) {
+        char *what = xasprintf("input %s", p->inputs[i].name);
+        for (size_t l = 0; l < p->inputs[i].n_levels; l++) {
+            check_interval(&iv, rules->inputs[i][l], what, &p->inputs[i].levels[l].condition);
+        }
+        free(what);
+    }
+    for (size_t v = 0; v < p->n_validity; v++) {
+        check_interval(&iv, rules->validity[v], "validity", &p->validity[v].condition);
+    }
+    arena_release(&iv.arena);
+    free(before);
 }
 
 void check_factors(const struct program *p, struct diag *diag)
@@ -280,6 +314,7 @@ void check_factors(const struct program *p, struct diag *diag)
         for (size_t f = 0; f < p->n_factors && !stage_set_is_empty(&r.stages); f++) {
             compare_factor(&r, f);
         }
+        check_intervals(&rules, diag);
     }
     rules_release(&rules);
     diag_release(&of_conditions);

@@ -5,14 +5,15 @@
  * score is a copy when its own stage's result is the same as that of another cell, or when it
  * equals that cell's score and a stage before it gave the same for another task (other parameters),
  * unless a stage between the two gave another result: what the score comes from is then not the
- * same, and the scores are equal by chance.
+ * same, and the scores are equal by chance. Replicates that the plan itself gives the same tasks,
+ * up to the measure's stage, are copies whatever came out, and need no artifact.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "prereg/stage_set.h"
+#include "truthtable/asked.h"
 #include "truthtable/reading.h"
 
 struct printed {
@@ -72,20 +73,6 @@ static bool same_params(const struct program *p, size_t stage, size_t a, size_t 
     return same;
 }
 
-/* For each stage itself and all that come before it, for free(); each stage's `after` is looked at
- * once, stages standing in topological order. */
-static struct stage_set *find_before(const struct program *p)
-{
-    struct stage_set *before = xcalloc(p->n_stages, sizeof(*before));
-    for (size_t s = 0; s < p->n_stages; s++) {
-        stage_set_add(&before[s], s);
-        for (size_t i = 0; i < p->stages[s].n_after; i++) {
-            stage_set_unite(&before[s], &before[p->stages[s].after[i]]);
-        }
-    }
-    return before;
-}
-
 /* Whether a stage strictly between `first` and `last` gave two cells different results. */
 static bool differ_between(const struct evidence *e, const struct stage_set *before, size_t first,
                            size_t last, const size_t cells[2])
@@ -131,9 +118,53 @@ static void mark_scores(struct reading *r, const struct evidence *e, size_t stag
     }
 }
 
+/* Cells that the plan gives the same tasks are one, whatever came out: of each group the first with
+ * a value is left. */
+static void mark_asked(struct reading *r, const struct program *p, size_t measure,
+                       const size_t *twins, struct arena *arena)
+{
+    struct score *scores = &r->scores[measure * p->n_cells];
+    size_t *kept = xcalloc(p->n_cells, sizeof(*kept)); /* by first cell of a group: + 1; 0: none */
+    for (size_t c = 0; c < p->n_cells; c++) {
+        size_t *k = &kept[twins[c]];
+        if (scores[c].value.known && *k == 0) {
+            *k = c + 1;
+        } else if (scores[c].value.known) {
+            scores[c].copy =
+                arena_printf(arena, "not independent: %s is given the same tasks as %s",
+                             p->cells[c].name, p->cells[*k - 1].name);
+            r->n_copies++;
+        }
+    }
+    free(kept);
+}
+
+static void mark_all_asked(struct reading *r, const struct program *p,
+                           const struct stage_set *before, struct arena *arena)
+{
+    struct stage_set last = {0};
+    const size_t *twins = NULL; /* of `last`: stages after the same training share them */
+    bool known = false;
+    for (size_t m = 0; m < p->n_measures; m++) {
+        struct stage_set telling;
+        if (!asked_telling(p, &before[p->measures[m].stage], &telling)) {
+            continue;
+        }
+        if (!known || !stage_set_equal(&telling, &last)) {
+            twins = asked_twins(p, &telling, arena);
+            last = telling;
+            known = true;
+        }
+        if (twins != NULL) {
+            mark_asked(r, p, m, twins, arena);
+        }
+    }
+}
+
 void mark_copies(struct reading *r, const struct evidence *e, struct arena *arena)
 {
-    struct stage_set *before = find_before(e->program);
+    struct stage_set *before = asked_before(e->program);
+    mark_all_asked(r, e->program, before, arena);
     for (size_t s = 0; s < e->program->n_stages; s++) {
         const size_t *twins = find_twins(e, s, arena);
         if (twins != NULL) {

@@ -12,26 +12,31 @@
 #include "truthtable/verdict.h"
 
 /* 6 cells in three stages; the exam reads no seed of its own. */
-static const char toml[] =
-    "[program]\nname = \"t\"\nschema = 1\nquestion = \"?\"\n"
-    "[[factor]]\nname = \"arch\"\nlevels = [\"x\", \"y\"]\n"
-    "[[factor]]\nname = \"seed\"\nlevels = [1, 2, 3]\nreplicate = true\n"
-    "[stage.prepare]\ncommand = [\"w\"]\nparams = { a = \"$arch\", s = \"$seed\" }\n"
-    "[stage.train]\ncommand = [\"w\"]\nafter = [\"prepare\"]\n"
-    "params = { a = \"$arch\", s = \"$seed\" }\n"
-    "[stage.exam]\ncommand = [\"w\"]\nafter = [\"train\"]\nparams = { t = 1 }\n"
-    "[measure]\nloss = { metric = \"train.loss\", better = \"lower\" }\n"
-    "acc = { metric = \"exam.acc\", items = 10, chance = 0.1, floor = 0.2 }\n"
-    "[contrast]\narch = { between = { arch = [\"y\", \"x\"] } }\n"
-    "[[input]]\nname = \"i\"\nlevels = [[\"a\", \"contrast.arch[acc].ci_low > -1\"], [\"b\", "
-    "\"otherwise\"]]\n"
-    "[table]\ninputs = [\"i\"]\nrows = [[\"a\", \"A\"], [\"b\", \"B\"]]\n"
-    "[outcome]\nA = { prior = 0.5, title = \"a\" }\nB = { prior = 0.4, title = \"b\" }\n";
+#define HEAD                                                                                       \
+    "[program]\nname = \"t\"\nschema = 1\nquestion = \"?\"\n"                                      \
+    "[[factor]]\nname = \"arch\"\nlevels = [\"x\", \"y\"]\n"                                       \
+    "[[factor]]\nname = \"seed\"\nlevels = [1, 2, 3]\nreplicate = true\n"                          \
+    "[stage.prepare]\ncommand = [\"w\"]\nparams = { a = \"$arch\", s = \"$seed\" }\n"              \
+    "[stage.train]\ncommand = [\"w\"]\nafter = [\"prepare\"]\n"                                    \
+    "params = { a = \"$arch\", s = \"$seed\" }\n"                                                  \
+    "[stage.exam]\ncommand = [\"w\"]\n"
+#define TAIL                                                                                       \
+    "[measure]\nloss = { metric = \"train.loss\", better = \"lower\" }\n"                          \
+    "acc = { metric = \"exam.acc\", items = 10, chance = 0.1, floor = 0.2 }\n"                     \
+    "[contrast]\narch = { between = { arch = [\"y\", \"x\"] } }\n"                                 \
+    "[[input]]\nname = \"i\"\nlevels = [[\"a\", \"contrast.arch[acc].ci_low > -1\"], [\"b\", "     \
+    "\"otherwise\"]]\n"                                                                            \
+    "[table]\ninputs = [\"i\"]\nrows = [[\"a\", \"A\"], [\"b\", \"B\"]]\n"                         \
+    "[outcome]\nA = { prior = 0.5, title = \"a\" }\nB = { prior = 0.4, title = \"b\" }\n"
+
+static const char toml[] = HEAD "after = [\"train\"]\nparams = { t = 1 }\n" TAIL;
+static const char baseline[] = HEAD "[stage.exam.when.arch]\ny = { s = \"$seed\" }\n" TAIL;
 
 #define NONE "------"
 
 /* Data, models and scores of the six cells: x1 x2 x3 y1 y2 y3. */
 struct run {
+    const char *toml;     /* NULL: that of above */
     const char *prepared; /* a letter each; '-': no artifact */
     const char *models;   /* likewise */
     double losses[6];
@@ -65,7 +70,7 @@ static void judge(const struct run *run, struct program **p, struct verdict *v)
 {
     struct evidence e;
     struct err err;
-    *p = fixture_program(toml);
+    *p = fixture_program(run->toml == NULL ? toml : run->toml);
     evidence_init(&e, *p);
     fixture_all_done(&e);
     for (size_t c = 0; c < 6; c++) {
@@ -110,17 +115,22 @@ static void test_copies(void **state)
         "not independent: arch=x,seed=2/train gave the same as arch=x,seed=1/train";
     (void)state;
     /* Six models: nothing is said. */
-    expect(&(struct run){NONE, "abcdef", {1, 2, 3, 4, 6, 5}, {1, 2, 3, 7, 6, 4}}, 0, NULL, 3, 3);
+    expect(&(struct run){NULL, NONE, "abcdef", {1, 2, 3, 4, 6, 5}, {1, 2, 3, 7, 6, 4}}, 0, NULL, 3,
+           3);
     /* Seed 2 of x is seed 1 again; so is its score, which comes from the same model. */
-    expect(&(struct run){NONE, "aacdef", {1, 1, 3, 4, 6, 5}, {1, 1, 3, 7, 6, 4}}, 1, x2, 2, 2);
+    expect(&(struct run){NULL, NONE, "aacdef", {1, 1, 3, 4, 6, 5}, {1, 1, 3, 7, 6, 4}}, 1, x2, 2,
+           2);
     /* The same model with other scores: only the training is a copy. */
-    expect(&(struct run){NONE, "aacdef", {1, 1, 3, 4, 6, 5}, {1, 2, 3, 7, 6, 4}}, 1, x2, 2, 3);
+    expect(&(struct run){NULL, NONE, "aacdef", {1, 1, 3, 4, 6, 5}, {1, 2, 3, 7, 6, 4}}, 1, x2, 2,
+           3);
     /* Another metric: not the same result. */
-    expect(&(struct run){NONE, "aacdef", {1, 2, 3, 4, 6, 5}, {1, 1, 3, 7, 6, 4}}, 0, NULL, 3, 3);
+    expect(&(struct run){NULL, NONE, "aacdef", {1, 2, 3, 4, 6, 5}, {1, 1, 3, 7, 6, 4}}, 0, NULL, 3,
+           3);
     /* Equal scores without any artifact may be chance. */
-    expect(&(struct run){NONE, "------", {1, 1, 3, 4, 6, 5}, {1, 1, 3, 7, 6, 4}}, 0, NULL, 3, 3);
+    expect(&(struct run){NULL, NONE, "------", {1, 1, 3, 4, 6, 5}, {1, 1, 3, 7, 6, 4}}, 0, NULL, 3,
+           3);
     /* The other arm. */
-    expect(&(struct run){NONE, "abcaef", {1, 2, 3, 1, 6, 5}, {1, 2, 3, 1, 6, 4}}, 1,
+    expect(&(struct run){NULL, NONE, "abcaef", {1, 2, 3, 1, 6, 5}, {1, 2, 3, 1, 6, 4}}, 1,
            "not independent: arch=y,seed=1/train gave the same as arch=x,seed=1/train", 2, 2);
 }
 
@@ -130,11 +140,13 @@ static void test_stage_between(void **state)
         "not independent: arch=x,seed=2/prepare gave the same as arch=x,seed=1/prepare";
     (void)state;
     /* The same data, other models: equal scores are chance. */
-    expect(&(struct run){"aacdef", "abcdef", {1, 2, 3, 4, 6, 5}, {1, 1, 3, 7, 6, 4}}, 0, NULL, 3,
-           3);
+    expect(&(struct run){NULL, "aacdef", "abcdef", {1, 2, 3, 4, 6, 5}, {1, 1, 3, 7, 6, 4}}, 0, NULL,
+           3, 3);
     /* No model tells: the data do. */
-    expect(&(struct run){"aacdef", NONE, {1, 2, 3, 4, 6, 5}, {1, 1, 3, 7, 6, 4}}, 1, x2, 3, 2);
-    expect(&(struct run){"aacdef", "abcdef", {1, 1, 3, 4, 6, 5}, {1, 2, 3, 7, 6, 4}}, 1, x2, 2, 3);
+    expect(&(struct run){NULL, "aacdef", NONE, {1, 2, 3, 4, 6, 5}, {1, 1, 3, 7, 6, 4}}, 1, x2, 3,
+           2);
+    expect(&(struct run){NULL, "aacdef", "abcdef", {1, 1, 3, 4, 6, 5}, {1, 2, 3, 7, 6, 4}}, 1, x2,
+           2, 3);
 }
 
 /* A ladder of stages, each after the two before it, has more ways down than anybody can walk. The
@@ -152,7 +164,7 @@ static void test_ladder(void **state)
                      "[[factor]]\nname = \"arch\"\nlevels = [\"x\", \"y\"]\n"
                      "[[factor]]\nname = \"seed\"\nlevels = [1, 2]\nreplicate = true\n"
                      "[stage.alone]\ncommand = [\"w\"]\nparams = { s = \"$seed\" }\n"
-                     "[stage.s0]\ncommand = [\"w\"]\nparams = { a = \"$arch\" }\n"
+                     "[stage.s0]\ncommand = [\"w\"]\nparams = { a = \"$arch\", s = \"$seed\" }\n"
                      "[stage.s1]\ncommand = [\"w\"]\nafter = [\"s0\"]\n");
     for (int i = 2; i < N_STEPS; i++) {
         strbuf_addf(&sb, "[stage.s%d]\ncommand = [\"w\"]\nafter = [\"s%d\", \"s%d\"]\n", i, i - 1,
@@ -185,10 +197,27 @@ static void test_ladder(void **state)
     strbuf_release(&sb);
 }
 
+/* The exam of x takes no seed and comes after nothing that does: by the plan its three cells are
+ * one, without any artifact and whatever they scored. */
+static void test_asked(void **state)
+{
+    static const char first[] = "not independent: arch=x,seed=2 is given the same tasks as "
+                                "arch=x,seed=1";
+    struct run run = {.toml = baseline,
+                      .prepared = NONE,
+                      .models = NONE,
+                      .losses = {1, 2, 3, 4, 6, 5},
+                      .right = {2, 2, 2, 7, 6, 4}};
+    (void)state;
+    expect(&run, 2, first, 3, 1);
+    run.right[1] = 5;
+    expect(&run, 2, first, 3, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_copies),
                                        cmocka_unit_test(test_stage_between),
-                                       cmocka_unit_test(test_ladder)};
+                                       cmocka_unit_test(test_ladder), cmocka_unit_test(test_asked)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,8 +13,8 @@
 #include "tests/unit/truthtable/fixture.h"
 #include "truthtable/check.h"
 
-/* Stages as given; the measure reads `eval`. */
-static struct program *program_of(const char *stages)
+/* Stages as given; the measures read `eval` and `train`, the input `condition`. */
+static struct program *program_of(const char *stages, const char *condition)
 {
     struct strbuf sb = STRBUF_INIT;
     strbuf_addf(
@@ -22,15 +22,18 @@ static struct program *program_of(const char *stages)
         "[program]\nname = \"t\"\nschema = 1\n"
         "[[factor]]\nname = \"arch\"\nlevels = [\"x\", \"y\", \"z\"]\n"
         "[[factor]]\nname = \"wd\"\nlevels = [0, 0.1]\n"
-        "[[factor]]\nname = \"seed\"\nlevels = [1, 2]\nreplicate = true\n"
+        "[[factor]]\nname = \"seed\"\nlevels = [1, 2, 3]\nreplicate = true\n"
         "%s"
-        "[measure]\nq = { metric = \"eval.q\" }\n"
+        "[measure]\nq = { metric = \"eval.q\", items = 10, chance = 0.1 }\n"
+        "loss = { metric = \"train.loss\", better = \"lower\" }\n"
         "[contrast]\nc = { between = { arch = [\"x\", \"y\"] } }\n"
-        "[[input]]\nname = \"i\"\nlevels = [[\"a\", \"contrast.c[q].mean > 0\"], "
+        "other = { between = { arch = [\"x\", \"z\"] } }\n"
+        "both = { of = \"other\", minus = \"c\" }\n"
+        "[[input]]\nname = \"i\"\nlevels = [[\"a\", \"%s\"], "
         "[\"b\", \"otherwise\"]]\n"
         "[table]\ninputs = [\"i\"]\nrows = [[\"a\", \"A\"], [\"b\", \"B\"]]\n"
         "[outcome]\nA = { prior = 0.5, title = \"a\" }\nB = { prior = 0.4, title = \"b\" }\n",
-        stages);
+        stages, condition);
     struct program *p = fixture_program(sb.buf);
     strbuf_release(&sb);
     return p;
@@ -51,7 +54,7 @@ static const struct {
     {TRAIN "params = { w = \"$wd\", deep = { s = [\"$seed\"] } }\n" WHEN_ARCH EVAL, NULL, NULL},
     /* a value in place of the factor */
     {TRAIN "params = { a = \"$arch\", w = \"$wd\", s = 1 }\n" EVAL,
-     "factor.seed: no stage that a measure reads takes it: its 2 levels", NULL},
+     "factor.seed: no stage that a measure reads takes it: its 3 levels", NULL},
     {TRAIN "params = { a = \"$arch\", w = 0.1, s = \"$seed\" }\n" EVAL,
      "factor.wd: no stage that a measure reads takes it", NULL},
     {TRAIN EVAL, "factor.arch: no stage that a measure reads takes it: its 3 levels", NULL},
@@ -62,9 +65,16 @@ static const struct {
     /* every level replaces what took it */
     {TRAIN ALL "[stage.train.when.arch]\nx = { s = 1 }\ny = { s = 1 }\nz = { s = 1 }\n" EVAL,
      "factor.seed: levels \"1\" and \"2\" are the same tasks in every stage", NULL},
-    /* replicates alike in one arm have no spread there; an arm alike in another's level may be */
-    {TRAIN ALL "[stage.train.when.arch]\ny = { s = 1 }\n" EVAL,
+    /* an arm may take no seed at all, one value as it has; one seed of it twice is a mistake */
+    {TRAIN ALL "[stage.train.when.arch]\ny = { s = 1 }\n" EVAL, NULL,
+     "factor.seed: all 3 levels are the same tasks where arch=y,wd=0: one value there"},
+    {TRAIN ALL "[stage.train.when.seed]\n3 = { s = 2 }\n[stage.train.when.arch]\ny = {}\n" EVAL,
+     "factor.seed: levels \"2\" and \"3\" are the same tasks in every stage", NULL},
+    {TRAIN "params = { a = \"$arch\", w = \"$wd\", s = \"$seed\", t = \"$seed\" }\n"
+           "[stage.train.when.arch]\ny = { s = 1 }\n"
+           "[stage.train.when.seed]\n2 = { t = 1 }\n3 = { t = 3 }\n1 = { t = 1 }\n" EVAL,
      "factor.seed: levels \"1\" and \"2\" are the same tasks where arch=y,wd=0", NULL},
+    /* an arm alike in another's level may be */
     {TRAIN ALL "[stage.train.when.arch]\ny = { w = 0 }\n" EVAL, NULL,
      "factor.wd: levels \"0\" and \"0.1\" are the same tasks where arch=y,seed=1"},
     /* two of three levels */
@@ -99,7 +109,7 @@ static void test_cases(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
         struct diag diag;
-        struct program *p = program_of(CASES[i].stages);
+        struct program *p = program_of(CASES[i].stages, "contrast.c[q].mean > 0");
         diag_init(&diag, "grid.toml");
         check_factors(p, &diag);
         expect(i, "an error", CASES[i].error, found(&diag, DIAG_ERROR));
@@ -109,8 +119,46 @@ static void test_cases(void **state)
     }
 }
 
+/* Arm y takes no seed, and neither does the training of any arm: an interval that they are part of
+ * is never known. */
+static void test_intervals(void **state)
+{
+    static const struct {
+        const char *condition;
+        const char *error; /* NULL: none */
+    } cases[] = {
+        {"contrast.c[q].mean > 0 and contrast.c[q].item_low > 0", NULL},
+        {"contrast.c[q].n >= 1", NULL},
+        {"contrast.other[q].ci_low > 0", NULL},
+        {"contrast.c[q].mean > 0 and not (contrast.c[q].ci_low > 0)",
+         "input i: contrast.c[q].ci_low is never known: arch=y,wd=0,seed=2 is given the same tasks "
+         "as arch=y,wd=0,seed=1"},
+        {"contrast.c[q].sd < 1", "contrast.c[q].sd is never known"},
+        {"contrast.both[q].se < 1", "contrast.both[q].se is never known"},
+        {"contrast.other[loss].ci_high < 0", "contrast.other[loss].ci_high is never known"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct diag diag;
+        struct program *p = program_of(TRAIN "params = { a = \"$arch\", w = \"$wd\" }\n" EVAL
+                                             "[stage.eval.when.arch]\nx = { s = \"$seed\" }\n"
+                                             "z = { s = \"$seed\" }\n",
+                                       cases[i].condition);
+        const char *error = NULL;
+        diag_init(&diag, "grid.toml");
+        check_factors(p, &diag);
+        for (size_t k = 0; k < diag.n_items; k++) {
+            error = diag.items[k].level == DIAG_ERROR ? diag.items[k].msg : error;
+        }
+        expect(i, "an error", cases[i].error, error);
+        diag_release(&diag);
+        program_free(p);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases),
+                                       cmocka_unit_test(test_intervals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
