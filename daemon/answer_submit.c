@@ -350,7 +350,8 @@ static int find_row(struct submit_job *j, const struct digest *root, struct aren
 {
     struct shell *sh = j->shell;
     uint32_t no = 0;
-    struct store_submission submission = {j->id, *root, clock_wall()};
+    struct store_submission submission = {j->id, *root, clock_wall(),
+                                          lock_made_at(j->bundle->lock)};
     int rc = store_program_create(sh->store, j->bundle->program, &submission, &no, &j->err);
     *is_new = rc == 0;
     if (rc == 0 || rc == ERR_EXISTS) { /* known, but its folder could not be read at the start */

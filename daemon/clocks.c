@@ -1,10 +1,8 @@
 #include "daemon/clocks.h"
 
-#include <string.h>
-
-#include "base/json.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "state/line.h"
 
 #define SLACK_MS 5000 /* that a clock may be set back by whoever keeps it right */
 
@@ -15,27 +13,19 @@ static void note(struct hosted *h, const char *when, struct wall_time now)
     clock_wall_text(h->latest, there);
     clock_wall_text(now, here);
     free(h->clock_why);
-    h->clock_why = xasprintf("the clock was at %s %s, its journal at %s: times in it go back, its "
-                             "order holds",
+    h->clock_why = xasprintf("the clock was at %s %s, its journal at %s: its rows keep "
+                             "that time, with the clock's beside it, until the clock has passed it",
                              here, when, there);
     log_warn("%s: %s", h->id, h->clock_why);
-    h->latest = now; /* said once for each time that it is set back */
+    h->clock_behind = true;
 }
 
 static int take_time(void *ctx, int64_t seq, const char *line, struct err *err)
 {
     struct wall_time *last = ctx;
-    cJSON *o = NULL;
-    struct err unread;
     (void)seq;
     (void)err;
-    if (json_parse(line, strlen(line), &o, &unread) == 0) {
-        const cJSON *time = json_member(o, "time");
-        if (cJSON_IsString(time)) {
-            (void)clock_wall_parse(time->valuestring, last);
-        }
-    }
-    cJSON_Delete(o);
+    *last = line_time(line);
     return 0;
 }
 
@@ -52,11 +42,12 @@ int clocks_at_start(struct store *store, struct hosted *h, struct err *err)
     return rc;
 }
 
-void clocks_at_row(struct hosted *h, struct wall_time time)
+void clocks_at_row(struct hosted *h, const struct state_row *row)
 {
-    if (h->latest.ms - time.ms > SLACK_MS) {
-        note(h, "while the daemon ran", time);
-    } else if (time.ms > h->latest.ms) {
-        h->latest = time;
+    h->latest = row->time;
+    if (row->behind_ms <= SLACK_MS) {
+        h->clock_behind = false;
+    } else if (!h->clock_behind) {
+        note(h, "while the daemon ran", (struct wall_time){row->time.ms - row->behind_ms});
     }
 }

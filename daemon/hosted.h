@@ -104,6 +104,7 @@ struct hosted {
     int64_t malformed;                /* lines, over all ended attempts */
     char *paused_why[PAUSE_NR];       /* of each bit of status.paused; or NULL */
     struct wall_time latest;          /* of its journal's times */
+    bool clock_behind;                /* it was said, and the clock has not passed `latest` since */
     char *clock_why;       /* this machine's clock was behind its journal (clocks.h); or NULL */
     char *refused_why;     /* of the verdict, when it was last asked for; or NULL */
     char *verdict_text;    /* verdict.json's bytes once computed here; or NULL */

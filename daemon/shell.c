@@ -97,7 +97,7 @@ static void on_committed(void *ctx, const struct state_row *rows, size_t n)
     for (size_t i = 0; i < n; i++) {
         struct hosted *h = shell_program(sh, rows[i].program);
         hosted_apply(h, &rows[i]);
-        clocks_at_row(h, rows[i].time);
+        clocks_at_row(h, &rows[i]);
         if (rows[i].kind == ROW_AMENDED) {
             amended_take_effect(h);
             shell_verify_again(sh, rows[i].program);
@@ -195,6 +195,7 @@ int shell_add_program(struct shell *sh, struct hosted *h, const struct store_pro
         ev.added.live = live.items;
         ev.added.n_live = live.n;
         ev.added.status = &h->status;
+        ev.added.latest = h->latest;
         rc = pump_request(sh->pump, &ev, err);
         plan_release(&ev.added.plan);
         if (rc != 0 && !core_program_status(sh->core, h->no, &known)) {

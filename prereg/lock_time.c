@@ -2,6 +2,16 @@
 
 #include "base/json.h"
 
+struct wall_time lock_made_at(const struct lock *lock)
+{
+    const cJSON *time = json_member(lock->json, "time");
+    struct wall_time made = {0};
+    if (cJSON_IsString(time)) {
+        (void)clock_wall_parse(time->valuestring, &made);
+    }
+    return made;
+}
+
 int lock_check_time(const struct lock *lock, struct wall_time now, struct err *err)
 {
     const cJSON *time = json_member(lock->json, "time");

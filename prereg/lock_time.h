@@ -7,6 +7,8 @@
 
 #define LOCK_CLOCK_SLACK_MS ((int64_t)5 * 60 * 1000) /* that two honest machines may differ by */
 
+/* 0 when it does not say. */
+struct wall_time lock_made_at(const struct lock *lock);
 /* ERR_LOCK when the lock was made later than `now`, by more than the slack: one of the two clocks
  * is wrong, and nothing could be shown to have come after the lock. */
 int lock_check_time(const struct lock *lock, struct wall_time now, struct err *err) MUST_CHECK;

@@ -17,11 +17,12 @@ static int load_chain(struct store *store, struct chain *c, struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
     bool row = false;
-    int rc =
-        sql_prepare(store->db,
-                    "SELECT id, journal_rows, journal_bytes, journal_head, unverified FROM programs"
-                    " WHERE no=?1",
-                    &stmt, err);
+    int rc = sql_prepare(
+        store->db,
+        "SELECT id, journal_rows, journal_bytes, journal_head, unverified, coalesce((SELECT line"
+        " FROM journal WHERE program=?1 AND seq=journal_rows), '') FROM programs"
+        " WHERE no=?1",
+        &stmt, err);
     if (rc == 0) {
         sql_bind_int(stmt, 1, c->program);
         rc = sql_step(stmt, &row, err);
@@ -38,6 +39,7 @@ static int load_chain(struct store *store, struct chain *c, struct err *err)
         rc = digest_from_hex(sql_col_text(stmt, 3), &c->head, err);
         c->new_rows = c->rows;
         c->new_head = c->head;
+        c->new_time = line_time(sql_col_text(stmt, 5));
     }
     (void)sqlite3_finalize(stmt);
     return rc;
@@ -112,7 +114,8 @@ int chain_add(struct store *store, uint32_t program, cJSON *body, struct err *er
         return rc;
     }
     json_put_int(body, "seq", c->new_rows + 1);
-    rc = line_hash(&c->new_head, body, &hash, err);
+    rc = line_lift_time(body, &c->new_time, err);
+    rc = rc != 0 ? rc : line_hash(&c->new_head, body, &hash, err);
     if (rc != 0) {
         return rc;
     }
@@ -244,6 +247,7 @@ int chain_take(struct store *store, struct chain *c, const char *line, size_t le
     if (rc == 0) {
         c->new_rows++;
         c->new_head = hash;
+        c->new_time = row.time;
         strbuf_add(&c->pending, line, len);
         strbuf_addc(&c->pending, '\n');
         char *text = xstrndup(line, len);

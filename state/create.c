@@ -117,13 +117,11 @@ int create_first_row(struct store *store, const struct program *p, const struct 
                      uint32_t no, struct err *err)
 {
     char hex[DIGEST_HEX_SIZE];
-    char time[WALL_TEXT_SIZE];
     cJSON *body = json_object();
     cJSON *program = json_object();
     cJSON *stages = json_array();
-    clock_wall_text(sp->submitted, time);
     json_put_string(body, "event", row_kind_name(ROW_SUBMITTED));
-    json_put_string(body, "time", time);
+    line_put_time(body, sp->submitted, sp->behind_ms);
     json_put_string(program, "id", sp->id);
     json_put_string(program, "name", sp->name);
     digest_hex(&sp->root, hex);
@@ -201,6 +199,10 @@ int store_program_create(struct store *store, const struct program *p,
         .n_cells = (uint32_t)p->n_cells,
         .n_stages = (uint32_t)p->n_stages,
     };
+    if (sp.submitted.ms < submission->locked.ms) {
+        sp.behind_ms = submission->locked.ms - sp.submitted.ms;
+        sp.submitted = submission->locked;
+    }
     int rc = refuse_known(store, &submission->root, err);
     if (rc == 0) {
         rc = clear_leftover(store, submission->id, err);

@@ -42,6 +42,7 @@ struct chain {
     struct digest head;
     int64_t new_rows; /* with what is pending */
     struct digest new_head;
+    struct wall_time new_time; /* of the last row, with what is pending */
     struct strbuf pending;
     bool appended; /* pending has been written to the file by the commit under way */
 };

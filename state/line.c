@@ -6,6 +6,8 @@
  *    "task":{"index":5,"cell":...,"stage":...,"from":"running","state":"done",...},
  *    "attempt":{"no":2,"id":...,"cause":...,...},"result":{"digest":HEX,"sealed":true},"detail":...}
  *   {"seq":9,"hash":HEX,"event":"verdict","time":...,"status":{"paused":0,"unsealed":true,...}}
+ *
+ * "clock" is there where the clock said less than the row before has: its own reading.
  */
 #include "state/internal.h"
 
@@ -106,6 +108,57 @@ static int get_time(const cJSON *obj, const char *key, struct wall_time *out, st
     return rc;
 }
 
+void line_put_time(cJSON *line, struct wall_time time, int64_t behind_ms)
+{
+    put_time(line, "time", time);
+    if (behind_ms > 0) {
+        put_time(line, "clock", (struct wall_time){time.ms - behind_ms});
+    }
+}
+
+struct wall_time line_time(const char *text)
+{
+    struct wall_time t = {0};
+    struct err ignored;
+    cJSON *line = NULL;
+    if (json_parse(text, strlen(text), &line, &ignored) != 0 ||
+        get_time(line, "time", &t, &ignored) != 0) {
+        t = (struct wall_time){0};
+    }
+    cJSON_Delete(line);
+    return t;
+}
+
+int line_lift_time(cJSON *line, struct wall_time *last, struct err *err)
+{
+    struct wall_time time = {0};
+    int rc = get_time(line, "time", &time, err);
+    if (rc != 0 || time.ms >= last->ms) {
+        last->ms = time.ms > last->ms ? time.ms : last->ms;
+        return rc;
+    }
+    if (json_member(line, "clock") == NULL) {
+        json_put(line, "clock", cJSON_DetachItemFromObjectCaseSensitive(line, "time"));
+    }
+    cJSON_DeleteItemFromObjectCaseSensitive(line, "time");
+    put_time(line, "time", *last);
+    return 0;
+}
+
+static int get_clock(const cJSON *line, struct state_row *row, struct err *err)
+{
+    struct wall_time clock = {0};
+    if (json_member(line, "clock") == NULL) {
+        return 0;
+    }
+    int rc = get_time(line, "clock", &clock, err);
+    if (rc == 0 && clock.ms >= row->time.ms) {
+        rc = err_set(err, ERR_CORRUPT, "\"clock\" is not before \"time\"");
+    }
+    row->behind_ms = row->time.ms - clock.ms;
+    return rc;
+}
+
 static void put_digest(cJSON *obj, const char *key, const struct digest *d)
 {
     char hex[DIGEST_HEX_SIZE];
@@ -196,7 +249,7 @@ cJSON *line_from_row(const struct state_row *row, const char *cell, const char *
 {
     cJSON *obj = json_object();
     json_put_string(obj, "event", row_kind_name(row->kind));
-    put_time(obj, "time", row->time);
+    line_put_time(obj, row->time, row->behind_ms);
     if (row_kind_is_of_task(row->kind)) {
         json_put(obj, "task", task_part(row, cell, stage));
         if (row->attempt.no > 0) {
@@ -381,7 +434,7 @@ int line_to_row(const cJSON *line, uint32_t program, struct state_row *row, stru
     attempt_row_init(&row->attempt);
     task_row_init(&row->after, TASK_WAITING);
     if (json_get_string(line, "event", &event, err) != 0 ||
-        get_time(line, "time", &row->time, err) != 0) {
+        get_time(line, "time", &row->time, err) != 0 || get_clock(line, row, err) != 0) {
         return err->code;
     }
     row->kind = row_kind_from_name(event);

@@ -174,8 +174,9 @@ struct state_row {
     enum row_kind kind;
     bool lazy; /* may wait a second for the next row that may not: losing it costs nothing */
     uint32_t program;
-    uint32_t task; /* rows of a task */
-    struct wall_time time;
+    uint32_t task;              /* rows of a task */
+    struct wall_time time;      /* never before the time of the program's row before it */
+    int64_t behind_ms;          /* the clock's own reading was so much earlier; 0: it is `time` */
     enum task_state from;       /* rows of a task: the state before */
     struct task_row after;      /* rows of a task: the state after */
     struct attempt_row attempt; /* rows of an attempt */
@@ -185,8 +186,7 @@ struct state_row {
     struct digest result_digest;
     const char *apparatus; /* of a journal's line: the check that the task is; NULL: of the grid */
     const char *stage;     /* likewise: its stage */
-    const char *detail; /* for people, or JSON for RUN_SETTINGS; may be NULL; owned by whoever made
-                           the row */
+    const char *detail;    /* for people, or JSON for RUN_SETTINGS; may be NULL; its maker's */
     struct amendment_row amendment; /* of AMENDED */
 };
 

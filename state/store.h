@@ -60,6 +60,7 @@ struct store_program {
     struct digest root;
     struct digest head;
     struct wall_time submitted;
+    int64_t behind_ms; /* of a new one: as of its first row (rows.h) */
     uint32_t n_cells;
     uint32_t n_stages;
     struct program_row status;
@@ -71,6 +72,7 @@ struct store_submission {
     const char *id; /* "<name>-<first 8 hex of root>" */
     struct digest root;
     struct wall_time time;
+    struct wall_time locked; /* row 1 is not dated before its lock */
 };
 
 /* Its own transaction: the program, its tasks and journal row 1, which holds the root and [run].

@@ -12,6 +12,7 @@ struct reading {
     const struct lock *lock;
     const char *id; /* "<name>-<first 8 hex of root>" */
     struct wall_time locked;
+    struct wall_time last; /* of the row before; of the lock, before the first */
     struct digest prev;
     struct strbuf again;  /* a line as it is written; reused */
     struct arena of_line; /* its tree; likewise */
@@ -388,22 +389,41 @@ static int take_check_row(struct reading *r, const cJSON *line, const struct sta
     return 0;
 }
 
+/* Not before the lock, and where a clock of its own is named it is behind: the row has the time of
+ * the row before it (of the lock, when it is the first). */
+static int check_time(struct reading *r, const struct state_row *row, const char *said)
+{
+    char text[WALL_TEXT_SIZE];
+    struct wall_time when;
+    if (!clock_wall_parse(said, &when)) {
+        return fault_says(r->f, "\"time\" is no time");
+    }
+    if (when.ms < r->locked.ms) {
+        clock_wall_text(r->locked, text);
+        return fault_differs(r->f, "the row's time lies before the lock's", text, said);
+    }
+    if (row->behind_ms > 0 && when.ms != r->last.ms) {
+        clock_wall_text(r->last, text);
+        return fault_differs(r->f,
+                             "the row names a clock that was behind, and then has the time of the "
+                             "row before it",
+                             text, said);
+    }
+    r->last = when;
+    return 0;
+}
+
 static int take_row(struct reading *r, const cJSON *line)
 {
     struct state_row row;
     struct err err;
     const char *time = NULL;
-    struct wall_time when;
     if (line_to_row(line, 1, &row, &err) != 0 || json_get_string(line, "time", &time, &err) != 0) {
         return fault_from(r->f, &err);
     }
-    if (!clock_wall_parse(time, &when)) {
-        return fault_says(r->f, "\"time\" is no time");
-    }
-    if (when.ms < r->locked.ms) {
-        char locked[WALL_TEXT_SIZE];
-        clock_wall_text(r->locked, locked);
-        return fault_differs(r->f, "the row's time lies before the lock's", locked, time);
+    int rc = check_time(r, &row, time);
+    if (rc != 0) {
+        return rc;
     }
     if ((row.kind == ROW_SUBMITTED) != (r->h->n_rows == 1)) {
         return fault_says(r->f, "the submission is the first row, and no other");
@@ -415,7 +435,7 @@ static int take_row(struct reading *r, const cJSON *line)
         return take_program_row(r, line, &row);
     }
     if (row.kind == ROW_ATTEMPT_STARTED) {
-        int rc = history_check_attempt(r->h, r->locked, &row, NULL, r->f);
+        rc = history_check_attempt(r->h, r->locked, &row, NULL, r->f);
         if (rc != 0) {
             return rc;
         }
@@ -482,6 +502,7 @@ int history_read(struct history *h, const struct program *p, const struct lock *
     int rc = cJSON_IsString(time) && clock_wall_parse(time->valuestring, &r.locked)
                  ? 0
                  : fault_says(f, "\"time\" is no time");
+    r.last = r.locked;
     l = (struct receipt_lines){.fd = -1, .buf = STRBUF_INIT};
     rc = rc == 0 ? lines_open(&l, files, RECEIPT_JOURNAL, JOURNAL_LINE_MAX, f) : rc;
     while (rc == 0) {

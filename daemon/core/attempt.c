@@ -46,7 +46,7 @@ void attempt_start(struct core *c, struct program *p, uint32_t task)
     t->not_before_ms = 0;
     l->row.no = t->n_attempts;
     l->row.state = ATTEMPT_STARTING;
-    l->row.started = c->wall;
+    l->row.started = program_time(c, p);
     make_id(c, l->row.id);
     live_hold(c, l);
     task_move(p, task, TASK_STARTING, CAUSE_NONE);
@@ -143,7 +143,7 @@ static void fail(struct core *c, struct live *l, enum cause cause, const char *t
     live_let_go(c, l);
     l->row.state = ATTEMPT_ENDED;
     l->row.cause = cause;
-    l->row.ended = c->wall;
+    l->row.ended = program_time(c, p);
     t->ending = CAUSE_NONE;
     t->not_before_ms = j.delay_ms > 0 ? c->wall.ms + j.delay_ms : 0;
     task_move(p, task, j.to, j.to == TASK_BLOCKED ? end : CAUSE_NONE);
@@ -289,7 +289,7 @@ void attempt_ended(struct core *c, struct live *l, const struct core_event *ev)
     l->row.user_ms = ev->ended.user_ms;
     l->row.system_ms = ev->ended.system_ms;
     l->row.max_rss_bytes = ev->ended.max_rss_bytes;
-    l->row.ended = c->wall;
+    l->row.ended = program_time(c, program_at(c, l));
     end_attempt(c, l, ev->text);
 }
 
@@ -362,7 +362,7 @@ void attempt_probed(struct core *c, struct live *l, enum core_health health)
     case HEALTH_ALIVE: found_alive(c, l); break;
     case HEALTH_DEAD:
         l->row.reason = END_LOST;
-        l->row.ended = c->wall;
+        l->row.ended = program_time(c, program_at(c, l));
         end_attempt(c, l, NULL);
         break;
     case HEALTH_UNKNOWN: set_timer(c, l, c->now_ms + c->config.probe_ms); break; /* S4 */

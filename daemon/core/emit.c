@@ -2,12 +2,22 @@
 
 #include "daemon/core/internal.h"
 
-static struct state_row *new_row(struct core *c, enum row_kind kind, uint32_t program)
+struct wall_time program_time(const struct core *c, const struct program *p)
 {
+    return c->wall.ms > p->latest.ms ? c->wall : p->latest;
+}
+
+static struct state_row *new_row(struct core *c, enum row_kind kind, struct program *p)
+{
+    struct wall_time time = program_time(c, p);
     struct core_out *out = c->out;
     ARRAY_GROW(out->rows, out->n_rows, out->cap_rows);
     struct state_row *row = &out->rows[out->n_rows++];
-    *row = (struct state_row){.kind = kind, .program = program, .time = c->wall};
+    *row = (struct state_row){
+        .kind = kind, .program = p->no, .time = time, .behind_ms = time.ms - c->wall.ms};
+    if (row_kind_is_journalled(kind)) {
+        p->latest = time;
+    }
     return row;
 }
 
@@ -15,7 +25,7 @@ struct state_row *emit_program_row(struct core *c, struct program *p, enum row_k
                                    const char *detail)
 {
     assert(!row_kind_is_of_task(kind));
-    struct state_row *row = new_row(c, kind, p->no);
+    struct state_row *row = new_row(c, kind, p);
     row->status = p->status;
     row->detail = emit_text(c, detail);
     return row;
@@ -25,7 +35,7 @@ struct state_row *emit_task_row(struct core *c, struct program *p, uint32_t task
                                 enum row_kind kind, enum task_state from)
 {
     assert(row_kind_is_of_task(kind));
-    struct state_row *row = new_row(c, kind, p->no);
+    struct state_row *row = new_row(c, kind, p);
     row->task = task;
     row->from = from;
     task_snapshot(&p->tasks[task], &row->after);

@@ -129,6 +129,7 @@ struct core_event {
             const struct core_live *live; /* attempts not ended, at most one per task */
             size_t n_live;
             const struct program_row *status; /* or NULL for a fresh program */
+            struct wall_time latest;          /* of its journal's rows */
         } added;
         struct {
             int64_t from; /* bytes of events.jsonl taken in before: other than the attempt's own

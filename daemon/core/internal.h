@@ -6,6 +6,9 @@
 #include "daemon/core/model.h"
 
 /* emit.c: rows and acts. A row takes its snapshots when it is made, so the change comes first. */
+/* The time of whatever happens to a program now: a clock that was set back does not take its
+ * history back. */
+struct wall_time program_time(const struct core *c, const struct program *p);
 struct state_row *emit_program_row(struct core *c, struct program *p, enum row_kind kind,
                                    const char *detail);
 struct state_row *emit_task_row(struct core *c, struct program *p, uint32_t task,

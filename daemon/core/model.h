@@ -110,6 +110,7 @@ struct program {
     uint32_t n_ready;
     uint32_t cap_ready;
     struct program_row status;
+    struct wall_time latest;            /* of its journal's rows */
     uint32_t n_by_state[TASK_STATE_NR]; /* of the grid */
     uint32_t n_counted;
     uint32_t n_counted_open;

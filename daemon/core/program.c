@@ -154,6 +154,7 @@ void program_add(struct core *c, const struct core_event *ev)
     if (ev->added.status != NULL) {
         p->status = *ev->added.status;
     }
+    p->latest = ev->added.latest;
     set_stages(p, plan);
     apparatus_set(p, plan);
     set_tasks(p, ev->added.tasks);

@@ -180,8 +180,8 @@ static void make_state(const char *state)
     char *id = NULL;
     must(store_open(state, STORE_OWNER, &store, &err), &err);
     struct program *p = make_program(state, &id, &root);
-    must(store_program_create(store, p, &(struct store_submission){id, root, clock_wall()}, &no,
-                              &err),
+    must(store_program_create(store, p, &(struct store_submission){id, root, clock_wall(), {0}},
+                              &no, &err),
          &err);
     fill(store, no);
     store_close(store);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A machine's clock before its lock, and behind its journal: at submit, when the daemon starts, while it runs."""
 
+import json
 import os
 import sys
 
@@ -74,6 +75,21 @@ def submitted(place):
     place.wait_for(lambda: "running" in [t["state"] for t in place.tasks().values()], 30, "the first task runs")
 
 
+def journal(place):
+    with open(os.path.join(place.program_folder(), "journal.jsonl"), encoding="utf-8") as f:
+        return [json.loads(line) for line in f]
+
+
+def check_exported(place):
+    """Once it is finished: no row is dated before the one before it, and the receipt holds."""
+    rows = journal(place)
+    times = [r["time"] for r in rows]
+    equal(times, sorted(times), "the journal's times")
+    expect(any("clock" in r for r in rows), "no row says what the clock said")
+    receipt = place.ctl_json("export", "clocked", "--out", place.path("receipt"))["folder"]
+    place.ctl("verify", receipt)
+
+
 def check_paused_and_mended(place, when):
     os.unlink(place.path("hold"))
     place.wait_for(lambda: place.status()[0]["paused_by"] == "lock", 30, "the program is paused")
@@ -88,6 +104,7 @@ def check_paused_and_mended(place, when):
     shift(place, 0)
     place.ctl("resume", "clocked")
     place.wait_finished(60)
+    check_exported(place)
 
 
 def test_before_the_lock_at_submit(place):
@@ -101,6 +118,7 @@ def test_before_the_lock_at_submit(place):
     shift(place, -60)  # two honest machines may differ by that
     place.must(OK, "preregd", "submit", grid)
     place.wait_finished(60)
+    check_exported(place)
 
 
 def test_before_the_lock_at_start(place):
@@ -133,6 +151,14 @@ def test_behind_the_journal(place):
     os.unlink(place.path("hold"))
     place.wait_finished(60)
     equal(place.status()[0]["history"], "verified", "the history")
+    check_exported(place)
+    before = journal(place)
+    place.kill_daemon()
+    os.unlink(place.path("state", "preregd.db"))
+    place.ctl("rebuild")
+    equal(journal(place), before, "the journal after a rebuild")
+    place.serve()
+    equal(place.status()[0]["history"], "verified", "the history after a rebuild")
 
 
 lab.main(test_before_the_lock_at_submit, test_before_the_lock_at_start, test_before_the_lock_while_it_runs,

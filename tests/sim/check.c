@@ -328,6 +328,26 @@ void check_settle_lazy(struct sim *s, bool survive)
     s->n_lazy = 0;
 }
 
+/* Whatever the clock does, a program's history does not go back, and says so where the clock did.
+ */
+static void check_time(struct sim *s, const struct state_row *row)
+{
+    struct sim_program *p = &s->programs[row->program - 1];
+    const struct attempt_row *a = &row->attempt;
+    if (row->time.ms < p->latest.ms || row->time.ms - row->behind_ms != s->in_step->wall.ms ||
+        (row->behind_ms > 0 && row->time.ms != p->latest.ms)) {
+        sim_fail(s, "a row's time is %lld, behind by %lld; the row before has %lld",
+                 (long long)row->time.ms, (long long)row->behind_ms, (long long)p->latest.ms);
+    }
+    if (row->kind == ROW_ATTEMPT_ENDED && a->ended.ms < a->started.ms) {
+        sim_fail(s, "an attempt ended at %lld and started at %lld", (long long)a->ended.ms,
+                 (long long)a->started.ms);
+    }
+    if (row_kind_is_journalled(row->kind)) {
+        p->latest = row->time;
+    }
+}
+
 void check_rows(struct sim *s)
 {
     for (size_t i = 0; i < s->out.n_rows; i++) {
@@ -335,6 +355,7 @@ void check_rows(struct sim *s)
         if (row->program == 0 || row->program > s->n_programs) {
             sim_fail(s, "a row of program %u", row->program);
         }
+        check_time(s, row);
         if (row_kind_is_of_task(row->kind)) {
             take_task_row(s, row);
         } else {

@@ -196,6 +196,7 @@ static void add_program(struct sim *s, uint32_t no, bool fresh)
     ev.added.live = live;
     ev.added.n_live = n_live;
     ev.added.status = fresh ? NULL : &p->row;
+    ev.added.latest = p->latest;
     step(s, &ev);
     free(rows);
     free(live);

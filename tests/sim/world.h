@@ -95,6 +95,7 @@ struct sim_program {
     uint32_t slots;
     struct sim_task *tasks;
     struct program_row row;
+    struct wall_time latest; /* of its journal's rows */
     struct program_row durable;
     uint32_t n_terminal;
     uint32_t n_counted_open;

@@ -78,8 +78,7 @@ static int set_up(void **state)
     struct core_config config;
     struct pump_listener listener = {
         .ctx = f, .committing = committing, .committed = committed, .act = act};
-    struct store_submission submission = {SCRATCH_ID, root_make("root"),
-                                          (struct wall_time){1763694202000}};
+    struct store_submission submission = {SCRATCH_ID, root_make("root"), {1763694202000}, {0}};
     struct err err = {0};
     f->dir = scratch_make();
     f->program = program_make(1);

@@ -119,7 +119,7 @@ static int make_folder(struct maker *k)
     rc = rc == 0 ? lock_write(k->lock, lock, false, k->err) : rc;
     rc = rc == 0 ? digest_from_hex(k->lock->root, &root, k->err) : rc;
     if (rc == 0) {
-        const struct store_submission s = {id, root, clock_wall()};
+        const struct store_submission s = {id, root, clock_wall(), {0}};
         rc = store_program_create(k->store, k->program, &s, &k->no, k->err);
     }
     free(lock);

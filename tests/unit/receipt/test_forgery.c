@@ -352,6 +352,17 @@ static const struct forgery forgeries[] = {
       {RECEIPT_COVERAGE, "\"crash\":", "\"cancelled\":", 0}},
      RECEIPT_COVERAGE,
      "counted.excluded"},
+    {"a row at another time, by a clock that was behind",
+     {{RECEIPT_JOURNAL, "\"event\":\"submitted\"",
+       "\"clock\":\"1996-01-01T00:00:00.000Z\",\"event\":\"submitted\"", 0},
+      {RECEIPT_JOURNAL, "\"time\":\"20", "\"time\":\"21", 0}},
+     RECEIPT_JOURNAL,
+     "the time of the row before it"},
+    {"a row of a clock that was not behind",
+     {{RECEIPT_JOURNAL, "\"event\":\"submitted\"",
+       "\"clock\":\"2196-01-01T00:00:00.000Z\",\"event\":\"submitted\"", 0}},
+     RECEIPT_JOURNAL,
+     "\"clock\" is not before"},
     /* what makes another receipt that follows: the answer says that anyone can */
     {"rows at another time", {{RECEIPT_JOURNAL, "\"time\":\"20", "\"time\":\"21", 0}}, NULL, NULL},
 };

@@ -81,7 +81,7 @@ static int setup(void **state)
     f->dir = scratch_make();
     f->program = program_make(3);
     open_store(f);
-    struct store_submission s = {SCRATCH_ID, root_make("root"), {1763694202000}};
+    struct store_submission s = {SCRATCH_ID, root_make("root"), {1763694202000}, {0}};
     assert_int_equal(store_program_create(f->store, f->program, &s, &f->no, &err), 0);
     walker_init(&f->w, f->store, f->no, 10);
     f->w.tasks[7].state = TASK_READY;

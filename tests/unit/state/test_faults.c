@@ -71,11 +71,11 @@ static void begin(struct fixture *f)
     f->dir = scratch_make();
     f->program = program_make(3);
     open_store(f);
-    assert_int_equal(store_program_create(f->store, f->program,
-                                          &(struct store_submission){
-                                              SCRATCH_ID, root, (struct wall_time){1763694202000}},
-                                          &f->no, &err),
-                     0);
+    assert_int_equal(
+        store_program_create(f->store, f->program,
+                             &(struct store_submission){SCRATCH_ID, root, {1763694202000}, {0}},
+                             &f->no, &err),
+        0);
 }
 
 static void end(struct fixture *f)

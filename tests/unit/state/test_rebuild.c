@@ -218,11 +218,11 @@ static int setup(void **state)
     f->dir = scratch_make();
     open_store(f); /* before there is the folder: it would be an unfinished submission */
     make_lock(f, &root);
-    assert_int_equal(store_program_create(
-                         f->store, f->program,
-                         &(struct store_submission){f->id, root, (struct wall_time){1763694202000}},
-                         &f->no, &err),
-                     0);
+    assert_int_equal(
+        store_program_create(f->store, f->program,
+                             &(struct store_submission){f->id, root, {1763694202000}, {0}}, &f->no,
+                             &err),
+        0);
     walker_init(&f->w, f->store, f->no, 8);
     live_a_little(f);
     *state = f;
@@ -419,8 +419,9 @@ static void test_journal_foreign(void **state)
     char *before = dump_tasks(f);
     assert_int_equal(store_open(dir, STORE_OWNER, &other, &err), 0);
     assert_int_equal(
-        store_program_create(
-            other, p, &(struct store_submission){SCRATCH_ID, root_make("other"), {5}}, &no, &err),
+        store_program_create(other, p,
+                             &(struct store_submission){SCRATCH_ID, root_make("other"), {5}, {0}},
+                             &no, &err),
         0);
     store_close(other);
     assert_int_equal(file_copy(theirs, ours, 0600, &err), 0);

@@ -43,11 +43,11 @@ static int setup(void **state)
     f->dir = scratch_make();
     f->program = program_make(3);
     open_store(f);
-    assert_int_equal(store_program_create(f->store, f->program,
-                                          &(struct store_submission){
-                                              SCRATCH_ID, root, (struct wall_time){1763694202000}},
-                                          &f->no, &err),
-                     0);
+    assert_int_equal(
+        store_program_create(f->store, f->program,
+                             &(struct store_submission){SCRATCH_ID, root, {1763694202000}, {0}},
+                             &f->no, &err),
+        0);
     walker_init(&f->w, f->store, f->no, 6);
     *state = f;
     return 0;
@@ -115,11 +115,10 @@ static void test_create(void **state)
     uint32_t no = 0;
     struct digest root = root_make("root");
     arena_init(&texts);
-    assert_int_equal(
-        store_program_create(f->store, f->program,
-                             &(struct store_submission){SCRATCH_ID, root, (struct wall_time){0}},
-                             &no, &err),
-        ERR_EXISTS);
+    assert_int_equal(store_program_create(f->store, f->program,
+                                          &(struct store_submission){SCRATCH_ID, root, {0}, {0}},
+                                          &no, &err),
+                     ERR_EXISTS);
     assert_int_equal(store_program_find(f->store, "little", &texts, &p, &err), 0);
     assert_int_equal(p.no, f->no);
     assert_int_equal(p.n_cells, 3);
@@ -701,11 +700,10 @@ static void test_submission_cut_off(void **state)
     assert_int_equal(file_kind_at(folder), FILE_ABSENT);
     assert_int_equal(dir_make(folder, 0700, &err), 0);
     free(folder);
-    assert_int_equal(
-        store_program_create(f->store, f->program,
-                             &(struct store_submission){SCRATCH_ID, root, (struct wall_time){5}},
-                             &f->no, &err),
-        0);
+    assert_int_equal(store_program_create(f->store, f->program,
+                                          &(struct store_submission){SCRATCH_ID, root, {5}, {0}},
+                                          &f->no, &err),
+                     0);
     assert_int_equal(check_chain(f), 1);
     walker_init(&f->w, f->store, f->no, 6);
     run_a_little(f);
