@@ -134,6 +134,14 @@ static void place(double *scores, const struct program *p, const struct measure 
     }
 }
 
+/* The items behind a made-up proportion: what the plan says, else the one size or the other. The
+ * generator is left alone, for trials must stay what they were. */
+static int64_t items_of(const struct measure *m, uint64_t trial)
+{
+    static const int64_t sizes[] = {1000, 100, 10000};
+    return m->has_items ? m->items : sizes[trial % ARRAY_LEN(sizes)];
+}
+
 void search_make(struct reading *out, const struct rules *rules, uint64_t trial,
                  struct arena *arena)
 {
@@ -150,7 +158,10 @@ void search_make(struct reading *out, const struct rules *rules, uint64_t trial,
         add_effects(scores, p, &rng, &sizes);
         place(scores, p, &p->measures[m], &rng, (enum clearing)rng_below(&rng, CLEARING_NR));
         for (size_t c = 0; c < p->n_cells; c++) {
-            out->scores[m * p->n_cells + c].value = number_point(scores[c]);
+            struct score *s = &out->scores[m * p->n_cells + c];
+            s->value = number_point(scores[c]);
+            s->has_n = p->measures[m].has_items || p->measures[m].has_chance;
+            s->n = s->has_n ? items_of(&p->measures[m], trial) : 0;
         }
     }
     for (size_t i = 0; i < rules->facts.n * p->n_cells; i++) {

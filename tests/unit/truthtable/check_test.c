@@ -173,6 +173,36 @@ static void test_not_impossible(void **state)
     }
 }
 
+/* Records have a number of items, the made-up ones too: what rests on an interval over items is
+ * reached, whether the plan says how many items there are or not. */
+static void test_items(void **state)
+{
+    static const char rest[] =
+        "[measure.r]\nmetric = \"train.r\"\nchance = 0.25\n"
+        "[[input]]\nname = \"i\"\nlevels = [[\"up\", \"contrast.c[%s].item_low > 0\"], "
+        "[\"down\", \"contrast.c[%s].item_high < 0\"], [\"none\", \"otherwise\"]]\n"
+        "[table]\ninputs = [\"i\"]\nrows = [[\"up\", \"O1\"], [\"down\", \"O2\"], [\"none\", "
+        "\"O2\"]]\n" OUTCOMES;
+    static const char *const measures[] = {"q", "r"};
+    (void)state;
+    for (size_t m = 0; m < ARRAY_LEN(measures); m++) {
+        struct checked c;
+        char *text = xasprintf(rest, measures[m], measures[m]);
+        run(&c, program_of(text), NULL);
+        for (size_t k = 0; k < 3; k++) {
+            assert_int_equal(c.r.rows[k].reach, REACH_WITNESSED);
+            assert_true(c.r.rows[k].alone);
+        }
+        assert_true(c.r.outcomes[0].binds && c.r.outcomes[1].binds);
+        for (size_t i = 0; i < c.diag.n_items; i++) {
+            assert_null(strstr(c.diag.items[i].msg, "row"));
+            assert_null(strstr(c.diag.items[i].msg, "outcome"));
+        }
+        finish(&c);
+        free(text);
+    }
+}
+
 /* Levels that leave a gap: with none true every level is possible, so that the gap's records fire
  * both rows. */
 static void test_gap(void **state)
@@ -475,6 +505,7 @@ int main(void)
         cmocka_unit_test(test_holes_and_clashes),
         cmocka_unit_test(test_impossible),
         cmocka_unit_test(test_not_impossible),
+        cmocka_unit_test(test_items),
         cmocka_unit_test(test_gap),
         cmocka_unit_test(test_paper),
         cmocka_unit_test(test_indeterminate_count),
