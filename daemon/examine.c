@@ -5,7 +5,6 @@
 
 #include "base/file.h"
 #include "base/xalloc.h"
-#include "daemon/shim/fence.h"
 
 #define CLEAR_TRIES    200
 #define CLEAR_PAUSE_MS 10
@@ -57,30 +56,36 @@ bool examine_exit(const char *folder, const char *id, struct attempt_end *end)
     return found;
 }
 
-/* No exit.json and nobody holds the lock: how it was lost. */
-static enum end_reason lost_how(const char *folder, const char *id)
+/* No exit.json and nobody holds the lock: how it was lost. *booted: the machine was started again
+ * since, as start.json says, so that nothing of it can be alive. */
+static enum end_reason lost_how(const struct fence *f, bool *booted)
 {
     struct shim_start start;
     struct err err;
     char boot[40];
-    int rc = shim_start_read(folder, id, &start, &err);
+    int rc = shim_start_read(f->folder, f->attempt, &start, &err);
+    *booted = false;
     if (rc == ERR_NOT_FOUND) {
         return END_NEVER_LAUNCHED;
     }
     clock_boot_id(boot);
-    /* It appears whole or not at all, in this boot: torn, it is what a loss of power left of it. */
-    return rc == ERR_CORRUPT || (rc == 0 && strcmp(boot, start.boot_id) != 0) ? END_HOST_LOST
-                                                                              : END_LOST;
+    *booted = rc == 0 && strcmp(boot, start.boot_id) != 0;
+    /* It appears whole or not at all, in this boot: torn, it is what a loss of power left of it,
+     * or its worker has written over it. */
+    return *booted || rc == ERR_CORRUPT ? END_HOST_LOST : END_LOST;
 }
 
-static int clear_tree(const char *folder, struct err *err)
+/* *any: something of it was alive. */
+static int clear_tree(const struct fence *f, bool *any, struct err *err)
 {
     size_t n = 1;
+    *any = false;
     for (int i = 0; i < CLEAR_TRIES && n > 0; i++) {
-        int rc = fence_clear_tree(folder, &n, err);
+        int rc = fence_clear_tree(f, &n, err);
         if (rc != 0) {
             return rc;
         }
+        *any = *any || n > 0;
         if (n > 0) {
             clock_sleep_ms(CLEAR_PAUSE_MS);
         }
@@ -102,52 +107,60 @@ static bool cells_are_there(const char *folder)
     return there;
 }
 
-static void bury(const char *folder, const char *id, struct examination *out)
+/* Nobody holds its lock, nobody will: what is left of it is ended before its end is told. */
+static void bury_fenced(const struct fence *f, struct examination *out)
 {
-    bool fenced = false;
+    bool booted = false;
+    bool any = false;
     struct err err;
-    if (!cells_are_there(folder)) {
-        (void)err_set(&err, ERR_NOT_FOUND, "the folder of its cells is not there");
+    enum end_reason how = lost_how(f, &booted);
+    if (!booted && clear_tree(f, &any, &err) != 0) {
         unclear(out, &err);
         return;
     }
-    if (file_kind_at(folder) == FILE_ABSENT) {
-        if (clear_tree(folder, &err) != 0) { /* its folder was taken from under it */
-            unclear(out, &err);
-            return;
-        }
-        out->finding = FOUND_ENDED;
-        out->end = (struct attempt_end){.reason = END_NEVER_LAUNCHED};
-        return;
+    if (any && how == END_HOST_LOST) {
+        how = END_LOST; /* the machine was not: something of it was alive */
     }
-    if (fence_set(folder, &fenced, &err) != 0) {
-        unclear(out, &err);
-        return;
-    }
-    if (!fenced) { /* a shim took the lock just now */
-        out->finding = FOUND_ALIVE;
-        return;
-    }
-    enum end_reason how = lost_how(folder, id);
-    if (how != END_HOST_LOST && clear_tree(folder, &err) != 0) {
-        unclear(out, &err);
-        return;
-    }
-    if (!found_exit(folder, id, out)) { /* it may have been written before the lock was let go */
+    if (!found_exit(f->folder, f->attempt, out)) { /* it may have been written before the lock was
+                                                      let go */
         out->finding = FOUND_ENDED;
         out->end = (struct attempt_end){.reason = how};
     }
 }
 
-void examine_attempt(const char *folder, const char *id, bool shim_lives, struct examination *out)
+static void bury(const struct fence *f, struct examination *out)
+{
+    bool fenced = false;
+    bool any = false;
+    struct err err;
+    if (!cells_are_there(f->folder)) {
+        (void)err_set(&err, ERR_NOT_FOUND, "the folder of its cells is not there");
+        unclear(out, &err);
+    } else if (file_kind_at(f->folder) == FILE_ABSENT) {
+        if (clear_tree(f, &any, &err) != 0) { /* its folder was taken from under it */
+            unclear(out, &err);
+            return;
+        }
+        out->finding = FOUND_ENDED;
+        out->end = (struct attempt_end){.reason = END_NEVER_LAUNCHED};
+    } else if (fence_set(f->folder, &fenced, &err) != 0) {
+        unclear(out, &err);
+    } else if (fenced) {
+        bury_fenced(f, out);
+    } else { /* a shim took the lock just now */
+        out->finding = FOUND_ALIVE;
+    }
+}
+
+void examine_attempt(const struct fence *f, bool shim_lives, struct examination *out)
 {
     bool held = false;
     struct err err;
     *out = (struct examination){.finding = FOUND_UNCLEAR};
-    if (found_exit(folder, id, out)) {
+    if (found_exit(f->folder, f->attempt, out)) {
         return;
     }
-    char *lock = path_join(folder, SHIM_LOCK_FILE);
+    char *lock = path_join(f->folder, SHIM_LOCK_FILE);
     int rc = lock_is_held(lock, &held, &err);
     free(lock);
     if (rc != 0) {
@@ -157,10 +170,10 @@ void examine_attempt(const char *folder, const char *id, bool shim_lives, struct
     } else if (shim_lives) {
         out->finding = FOUND_YOUNG;
     } else {
-        bury(folder, id, out);
+        bury(f, out);
     }
     if (out->finding == FOUND_ALIVE) {
-        out->has_start = shim_start_read(folder, id, &out->start, &err) == 0;
+        out->has_start = shim_start_read(f->folder, f->attempt, &out->start, &err) == 0;
     }
     if (out->finding == FOUND_ENDED && out->end.reason != END_EXITED) {
         out->end.code = -1;

@@ -6,6 +6,7 @@
 #define DAEMON_EXAMINE_H
 
 #include "daemon/executor.h"
+#include "daemon/shim/fence.h"
 #include "daemon/shim/files.h"
 
 enum examine_finding {
@@ -27,6 +28,6 @@ struct examination {
 bool examine_exit(const char *folder, const char *id, struct attempt_end *end);
 
 /* shim_lives: the caller knows that the shim's process has not ended, so nothing is fenced off. */
-void examine_attempt(const char *folder, const char *id, bool shim_lives, struct examination *out);
+void examine_attempt(const struct fence *f, bool shim_lives, struct examination *out);
 
 #endif

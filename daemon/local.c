@@ -19,6 +19,7 @@
 #include "base/xalloc.h"
 #include "daemon/examine.h"
 #include "daemon/job.h"
+#include "daemon/shim/group.h"
 #include "daemon/shim/pid.h"
 
 #define LOOK_AGAIN_MS 500
@@ -37,6 +38,7 @@ struct local {
     char *shim_path;
     int words_fd; /* what shims say that cannot even open a log of their own (a loader's error): one
                      file for all; -1 none */
+    char *groups; /* the cgroup below which shims make one for each attempt; NULL: none */
     struct run *runs;
 };
 
@@ -296,7 +298,9 @@ static void on_examined(struct job *job)
 static void on_examine(struct job *job)
 {
     struct examine_job *j = (struct examine_job *)job;
-    examine_attempt(j->run->folder, j->run->id, j->shim_lives, &j->found);
+    struct fence f = {
+        .folder = j->run->folder, .attempt = j->run->id, .groups = j->run->owner->groups};
+    examine_attempt(&f, j->shim_lives, &j->found);
 }
 
 static void examine(struct run *r)
@@ -330,7 +334,7 @@ static int spawn_shim(const struct local *x, const char *folder, pid_t *pid, str
     sigset_t all;
     char *path = xstrdup(x->shim_path);
     char *where = xstrdup(folder);
-    char *argv[] = {path, where, NULL};
+    char *argv[] = {path, where, x->groups, NULL};
     (void)sigemptyset(&none);
     (void)sigfillset(&all);
     (void)posix_spawn_file_actions_init(&actions);
@@ -423,6 +427,7 @@ static void local_free(struct executor *base)
     if (x->words_fd >= 0) {
         (void)close(x->words_fd);
     }
+    free(x->groups);
     free(x->shim_path);
     free(x);
 }
@@ -442,5 +447,11 @@ struct executor *local_create(uv_loop_t *loop, const char *shim_path, const char
     x->shim_path = xstrdup(shim_path);
     x->words_fd =
         open(words_path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    struct err why;
+    if (group_find_base(&x->groups, &why) == 0) {
+        log_info("every attempt gets a cgroup in %s", x->groups);
+    } else {
+        log_info("attempts get no cgroup: %s", why.msg);
+    }
     return &x->base;
 }

@@ -1,3 +1,5 @@
+/* Fencing an attempt off and ending what is left of it; by the daemon, off its loop, for attempts
+ * whose shim is dead. */
 #include "daemon/shim/fence.h"
 
 #include <dirent.h>
@@ -16,8 +18,9 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "daemon/shim/files.h"
+#include "daemon/shim/group.h"
+#include "daemon/shim/mark.h"
 #include "daemon/shim/pid.h"
-#include "daemon/shim/worker.h"
 
 #define ENVIRON_MAX ((size_t)4 * 1024 * 1024)
 
@@ -60,7 +63,9 @@ struct belonging {
     dev_t dev; /* tree.lock */
     ino_t ino;
     bool has_lock;
-    char *marker; /* "PREREG_TASK=<folder>/task.json" */
+    char *marker;        /* "PREREG_TASK=<folder>/task.json" */
+    unsigned long limit; /* mark.h */
+    int own_oom;
 };
 
 static bool holds_lock(pid_t pid, const struct belonging *b)
@@ -98,31 +103,14 @@ static bool names_attempt(pid_t pid, const struct belonging *b)
     return found;
 }
 
-static int oom_adjustment(const char *pid)
-{
-    char path[64];
-    struct strbuf text = STRBUF_INIT;
-    struct err err;
-    int64_t value = 0;
-    (void)snprintf(path, sizeof(path), "/proc/%s/oom_score_adj", pid);
-    if (file_read(path, 64, &text, &err) == 0) {
-        text.buf[strcspn(text.buf, "\n")] = '\0';
-        if (text_to_int(text.buf, -1000, 1000, &value, &err) != 0) {
-            value = 0;
-        }
-    }
-    strbuf_release(&text);
-    return (int)value;
-}
-
 /* A child that this process did not start: it came here, to the next reaper, when a shim died.
- * Workers and all that they start carry an adjustment that our own children lack. */
-static bool is_orphan(const struct pid_stat *s)
+ * Workers and all that they start carry an adjustment that our own children lack, unless this
+ * process has the highest there is. */
+static bool is_orphan(const struct pid_stat *s, const struct belonging *b)
 {
-    char pid[24];
-    (void)snprintf(pid, sizeof(pid), "%ld", (long)s->pid);
-    return s->parent == getpid() && oom_adjustment("self") < WORKER_OOM_ADJUSTMENT &&
-           oom_adjustment(pid) == WORKER_OOM_ADJUSTMENT;
+    return s->parent == getpid() &&
+           (mark_read(s->pid) != 0 || (mark_oom_adjustment(b->own_oom) > b->own_oom &&
+                                       mark_oom_read(s->pid) >= mark_oom_adjustment(b->own_oom)));
 }
 
 /* True when it was one of ours and has been told to die. */
@@ -136,11 +124,12 @@ static bool end_one(pid_t pid, const struct belonging *b)
     struct pid_stat s;
     bool there = pid_stat_read(pid, &s);
     bool gone = !there || s.state == 'Z' || s.state == 'X';
-    bool orphan = there && is_orphan(&s);
+    bool orphan = there && is_orphan(&s, b);
     if (orphan && gone) {
         (void)waitpid(pid, NULL, WNOHANG);
     }
-    bool ours = !gone && (orphan || holds_lock(pid, b) || names_attempt(pid, b));
+    bool ours = !gone && (orphan || mark_read(pid) == b->limit || holds_lock(pid, b) ||
+                          names_attempt(pid, b));
     if (ours) {
         (void)pid_signal(fd, SIGKILL, &err);
     }
@@ -148,32 +137,61 @@ static bool end_one(pid_t pid, const struct belonging *b)
     return ours;
 }
 
-int fence_clear_tree(const char *folder, size_t *n_alive, struct err *err)
+/* Counts those that were told to die. */
+static int end_marked(const struct belonging *b, size_t *n_alive, struct err *err)
 {
-    struct belonging b = {0};
-    struct stat st;
-    *n_alive = 0;
     DIR *proc = opendir("/proc");
     if (proc == NULL) {
         return err_set_errno(err, errno, "open /proc");
     }
-    char *lock = path_join(folder, SHIM_TREE_FILE);
-    if (stat(lock, &st) == 0) {
-        b = (struct belonging){.dev = st.st_dev, .ino = st.st_ino, .has_lock = true};
-    }
-    b.marker = xasprintf("PREREG_TASK=%s/task.json", folder);
     const struct dirent *e;
     while ((e = readdir(proc)) != NULL) {
         int64_t pid = 0;
         struct err ignored;
         if (e->d_name[0] >= '1' && e->d_name[0] <= '9' &&
             text_to_int(e->d_name, 1, INT32_MAX, &pid, &ignored) == 0 && pid != getpid() &&
-            end_one((pid_t)pid, &b)) {
+            end_one((pid_t)pid, b)) {
             (*n_alive)++;
         }
     }
     (void)closedir(proc);
+    return 0;
+}
+
+/* Where its group is: as start.json says, which a daemon in another cgroup may have had written,
+ * or by its name below this daemon's. */
+static void end_groups(const struct fence *f, size_t *n_alive)
+{
+    struct shim_start start;
+    struct err ignored;
+    bool named = shim_start_read(f->folder, f->attempt, &start, &ignored) == 0 &&
+                 group_is_of(start.cgroup, f->attempt);
+    char *paths[2] = {named ? xstrdup(start.cgroup) : NULL,
+                      f->groups == NULL ? NULL : group_path(f->groups, f->attempt)};
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        if (paths[i] != NULL && !group_remove(paths[i])) {
+            group_kill(paths[i]);
+            *n_alive += group_remove(paths[i]) ? 0 : 1;
+        }
+        free(paths[i]);
+    }
+}
+
+int fence_clear_tree(const struct fence *f, size_t *n_alive, struct err *err)
+{
+    struct belonging b = {.limit = mark_limit(f->attempt), .own_oom = mark_oom_read(0)};
+    struct stat st;
+    *n_alive = 0;
+    char *lock = path_join(f->folder, SHIM_TREE_FILE);
+    if (stat(lock, &st) == 0) {
+        b.dev = st.st_dev;
+        b.ino = st.st_ino;
+        b.has_lock = true;
+    }
+    b.marker = xasprintf("PREREG_TASK=%s/task.json", f->folder);
+    end_groups(f, n_alive);
+    int rc = end_marked(&b, n_alive, err);
     free(b.marker);
     free(lock);
-    return 0;
+    return rc;
 }

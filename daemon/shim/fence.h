@@ -2,11 +2,11 @@
  * Giving an attempt up for good, from the daemon's side.
  *
  * fence_set() takes shim.lock, leaves the file `fenced`, and lets go: a shim that comes late sees
- * it and leaves. fence_clear_tree() ends what a killed shim's worker left behind: processes that
- * still hold tree.lock open or whose environment names this attempt, and orphans of workers that
- * this process, as the next reaper (PR_SET_CHILD_SUBREAPER), was given when a shim died. Having
- * that very file open is what makes a process one of ours; its number is pinned by a pidfd before
- * it is looked at.
+ * it and leaves. fence_clear_tree() ends what a killed shim's worker left behind: all that is in
+ * the attempt's cgroup (group.h), and every process that carries a mark of it (mark.h), holds
+ * tree.lock open or names it in its environment; likewise orphans of any worker that this process,
+ * as the next reaper (PR_SET_CHILD_SUBREAPER), was given when a shim died. A process's number is
+ * pinned by a pidfd before it is looked at.
  */
 #ifndef DAEMON_SHIM_FENCE_H
 #define DAEMON_SHIM_FENCE_H
@@ -22,8 +22,15 @@ bool fence_is_set(const char *folder);
 /* *fenced is false when the shim lives (its lock is held). */
 int fence_set(const char *folder, bool *fenced, struct err *err) MUST_CHECK;
 
-/* SIGKILLs everything that belongs to the attempt; *n_alive: how many there were. Call again until
- * it is 0 (a killed process needs a moment to go). Only after fence_set(). */
-int fence_clear_tree(const char *folder, size_t *n_alive, struct err *err) MUST_CHECK;
+struct fence {
+    const char *folder;
+    const char *attempt; /* its id */
+    const char *groups;  /* the cgroup below which this daemon has groups made; NULL: none */
+};
+
+/* SIGKILLs everything that belongs to the attempt; *n_alive: how many there were, a group counted
+ * as one. Call again until it is 0 (a killed process needs a moment to go). Only after fence_set().
+ */
+int fence_clear_tree(const struct fence *f, size_t *n_alive, struct err *err) MUST_CHECK;
 
 #endif

@@ -250,6 +250,9 @@ int shim_start_write(const char *folder, const struct shim_start *s, struct err 
     json_put_string(o, "cpu", s->cpu);
     json_put_int(o, "threads", s->threads);
     json_put_string(o, "worker", s->worker);
+    if (s->cgroup[0] != '\0') {
+        json_put_string(o, "cgroup", s->cgroup);
+    }
     json_put_string(o, "time", now);
     int rc = start_publish(folder, o, err);
     cJSON_Delete(o);
@@ -267,6 +270,7 @@ static void start_read_place(const cJSON *o, struct shim_start *out)
         {"kernel", out->kernel, sizeof(out->kernel)},
         {"cpu", out->cpu, sizeof(out->cpu)},
         {"worker", out->worker, sizeof(out->worker)},
+        {"cgroup", out->cgroup, sizeof(out->cgroup)},
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         const cJSON *m = json_member(o, texts[i].key);

@@ -27,6 +27,7 @@
 #define SHIM_OWN_LOG     "shim.log"
 #define SHIM_PROTOCOL    1
 #define SHIM_FILE_MAX    ((size_t)1024 * 1024)
+#define SHIM_CGROUP_SIZE ((size_t)4096)
 
 struct shim_spec {
     char attempt[UUID_TEXT_SIZE];
@@ -60,6 +61,7 @@ struct shim_start {
     char cpu[128];
     int64_t threads; /* that the worker was given; -1 unknown */
     char worker[DIGEST_HEX_SIZE];
+    char cgroup[SHIM_CGROUP_SIZE]; /* of the attempt; "" none */
 };
 
 int shim_start_write(const char *folder, const struct shim_start *s, struct err *err) MUST_CHECK;

@@ -1,6 +1,7 @@
 /*
- * prereg-shim ATTEMPT_FOLDER: the one process between the daemon and a worker. One per attempt; it
- * outlives the daemon, and the worker does not outlive it. docs/daemon.md tells the protocol.
+ * prereg-shim ATTEMPT_FOLDER [CGROUP]: the one process between the daemon and a worker. One per
+ * attempt; it outlives the daemon, and the worker does not outlive it. docs/daemon.md tells the
+ * protocol.
  *
  *   shim.lock held -> (fenced? already started? -> leave) -> worker forked, held at a pipe
  *   -> start.json is there -> worker let go -> its tree has ended -> exit.json -> locks free
@@ -23,12 +24,14 @@
 #include "base/xalloc.h"
 #include "daemon/shim/fence.h"
 #include "daemon/shim/files.h"
+#include "daemon/shim/group.h"
 #include "daemon/shim/pid.h"
 #include "daemon/shim/watch.h"
 #include "daemon/shim/worker.h"
 
 #define LOCK_TRIES          200 /* somebody probing the lock holds it for microseconds */
 #define LOCK_PAUSE_MS       5
+#define GROUP_TRIES         200
 #define EXIT_WRITE_TRIES    60
 #define EXIT_WRITE_PAUSE_MS 1000
 
@@ -39,6 +42,9 @@ struct shim {
     sigset_t signals;
     int lock_fd;
     int tree_fd;
+    const char *groups; /* the cgroup below which one is made for the worker; NULL: none */
+    char *group;        /* that one; NULL: none */
+    int group_fd;
 };
 
 static int take_lock(const char *name, bool inherit, int *fd, struct err *err)
@@ -85,6 +91,9 @@ static int write_start(const struct shim *s, pid_t worker, struct err *err)
     machine_kernel(start.kernel, sizeof(start.kernel));
     machine_cpu(start.cpu, sizeof(start.cpu));
     memcpy(start.worker, s->spec.worker, sizeof(start.worker));
+    if (s->group != NULL) {
+        (void)snprintf(start.cgroup, sizeof(start.cgroup), "%s", s->group);
+    }
     memcpy(start.attempt, s->spec.attempt, sizeof(start.attempt));
     clock_boot_id(start.boot_id);
     if (gethostname(start.host, sizeof(start.host) - 1) != 0) {
@@ -112,15 +121,45 @@ static bool was_moved(const char *folder)
            named.st_ino != own.st_ino;
 }
 
+/* It is one safety more: an attempt runs without one, too. */
+static void open_group(struct shim *s)
+{
+    struct err ignored;
+    if (s->groups != NULL) {
+        s->group = group_path(s->groups, s->spec.attempt);
+        (void)(group_make(s->group, &s->group_fd, &ignored) == 0);
+    }
+}
+
+/* Empty: whoever was in it was waited for. */
+static void close_group(struct shim *s)
+{
+    if (s->group_fd >= 0) {
+        (void)close(s->group_fd);
+        s->group_fd = -1;
+    }
+    for (int i = 0; s->group != NULL && !group_remove(s->group) && i < GROUP_TRIES; i++) {
+        group_kill(s->group);
+        clock_sleep_ms(LOCK_PAUSE_MS);
+    }
+    free(s->group);
+    s->group = NULL;
+}
+
 /* Fork, start.json, go, to the end of the tree. What goes wrong on the way is an exit, too. */
 static int run_worker(struct shim *s, struct err *err)
 {
     struct err why;
     struct worker w;
     err_clear(&why);
-    if (worker_fork(&s->spec, s->tree_fd, &w, &why) != 0) {
+    open_group(s);
+    if (worker_fork(&s->spec, s->tree_fd, &s->group_fd, &w, &why) != 0) {
+        close_group(s);
         spawn_failed(s, &why);
         return 0;
+    }
+    if (s->group_fd < 0) {
+        close_group(s); /* it was born outside */
     }
     bool started = write_start(s, w.pid, &why) == 0;
     if (!started) {
@@ -128,9 +167,10 @@ static int run_worker(struct shim *s, struct err *err)
         (void)close(w.failed_fd);
     }
     bool executed = started && worker_release(&w, s->spec.exec, &why) == 0;
-    struct watch_limits limits = {.memory_bytes = s->spec.memory_bytes,
-                                  .grace_ms = s->spec.grace_ms};
+    struct watch_limits limits = {
+        .memory_bytes = s->spec.memory_bytes, .grace_ms = s->spec.grace_ms, .group = s->group};
     int rc = watch_run(w.pid, &s->signals, &limits, &s->exit, err);
+    close_group(s);
     if (rc == 0 && !executed) {
         spawn_failed(s, &why);
     }
@@ -193,12 +233,13 @@ static int shim_run(struct shim *s, struct err *err)
 
 int main(int argc, char **argv)
 {
-    struct shim s = {.folder = argv[1], .lock_fd = -1, .tree_fd = -1};
+    struct shim s = {.folder = argv[1], .lock_fd = -1, .tree_fd = -1, .group_fd = -1};
     struct err err;
-    if (argc != 2 || argv[1][0] == '-') {
-        (void)fprintf(stderr, "usage: prereg-shim ATTEMPT_FOLDER   (run by preregd)\n");
+    if (argc < 2 || argc > 3 || argv[1][0] == '-') {
+        (void)fprintf(stderr, "usage: prereg-shim ATTEMPT_FOLDER [CGROUP]   (run by preregd)\n");
         return EXIT_USAGE;
     }
+    s.groups = argc == 3 ? argv[2] : NULL;
     if (chdir(argv[1]) != 0) {
         (void)fprintf(stderr, "prereg-shim: %s: %s\n", argv[1], strerror(errno));
         return EXIT_ANY;

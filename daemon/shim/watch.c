@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "daemon/shim/group.h"
 #include "daemon/shim/memory.h"
 #include "daemon/shim/pid.h"
 
@@ -96,6 +97,9 @@ static void look_at_tree(struct watch *w)
 static void kill_tree(struct watch *w)
 {
     w->killed = true;
+    if (w->limits->group != NULL) {
+        group_kill(w->limits->group);
+    }
     look_at_tree(w);
     for (size_t i = 0; i < w->tree.n; i++) {
         signal_one(w->tree.pids[i], SIGKILL);
@@ -236,10 +240,7 @@ static void clear_tree(struct watch *w)
     while (!reap(w)) {
         look_at_tree(w);
         w->exit->left_behind += w->killed ? 0 : (int64_t)w->tree.n;
-        for (size_t i = 0; i < w->tree.n; i++) {
-            signal_one(w->tree.pids[i], SIGKILL);
-        }
-        w->killed = true;
+        kill_tree(w);
         clock_sleep_ms(REAP_PAUSE_MS);
     }
 }

@@ -3,7 +3,8 @@
  *
  * SIGTERM to the shim is passed on to the worker, and becomes SIGKILL to the tree after the grace
  * time; SIGUSR1 kills the tree at once. When the worker has ended, whatever it left behind is
- * killed; the shim is its reaper, so nothing gets away while the shim lives.
+ * killed; the shim is its reaper, so nothing gets away while the shim lives. The cgroup, where
+ * there is one, makes killing one step, and is removed at the end.
  */
 #ifndef DAEMON_SHIM_WATCH_H
 #define DAEMON_SHIM_WATCH_H
@@ -16,6 +17,7 @@
 struct watch_limits {
     int64_t memory_bytes; /* 0: none */
     int64_t grace_ms;
+    const char *group; /* the cgroup that the worker was born into; NULL: none */
 };
 
 /* Blocks the signals the shim lives on; before the worker is forked. */

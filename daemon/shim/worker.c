@@ -2,18 +2,24 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "daemon/shim/mark.h"
 
 #define EXEC_FAILED_CODE 127
 
-struct child_fds {
+struct child {
     int go;
     int failed;
+    unsigned long limit; /* mark.h */
+    int oom;
 };
 
 static void child_fail(int failed_fd, int why)
@@ -35,46 +41,65 @@ static void child_open(const char *name, int flags, int as, int failed_fd)
 }
 
 /* Best effort: may be refused, and nothing rests on it. */
-static void child_prefer_for_oom(void)
+static void child_prefer_for_oom(int adjustment)
 {
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (fd >= 0) {
         char text[16];
-        int n = snprintf(text, sizeof(text), "%d", WORKER_OOM_ADJUSTMENT);
+        int n = snprintf(text, sizeof(text), "%d", adjustment);
         ssize_t ignored = write(fd, text, (size_t)n);
         (void)ignored;
         (void)close(fd);
     }
 }
 
-static void child_run(const struct shim_spec *spec, pid_t shim, struct child_fds fds)
+static void child_run(const struct shim_spec *spec, pid_t shim, const struct child *c)
 {
     /* Both steps, in this order: a shim that died before prctl is noticed by its number. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != shim) {
         _exit(EXEC_FAILED_CODE);
     }
+    mark_set(c->limit);
     char go = 0;
     ssize_t n;
-    while ((n = read(fds.go, &go, 1)) < 0 && errno == EINTR) {
+    while ((n = read(c->go, &go, 1)) < 0 && errno == EINTR) {
     }
     if (n != 1) {
         _exit(EXEC_FAILED_CODE);
     }
     (void)setpgid(0, 0);
-    child_open("/dev/null", O_RDONLY, STDIN_FILENO, fds.failed);
-    child_open(SHIM_STDOUT_FILE, O_WRONLY | O_CREAT | O_APPEND, STDOUT_FILENO, fds.failed);
-    child_open(SHIM_STDERR_FILE, O_WRONLY | O_CREAT | O_APPEND, STDERR_FILENO, fds.failed);
-    child_prefer_for_oom();
+    child_open("/dev/null", O_RDONLY, STDIN_FILENO, c->failed);
+    child_open(SHIM_STDOUT_FILE, O_WRONLY | O_CREAT | O_APPEND, STDOUT_FILENO, c->failed);
+    child_open(SHIM_STDERR_FILE, O_WRONLY | O_CREAT | O_APPEND, STDERR_FILENO, c->failed);
+    child_prefer_for_oom(c->oom);
     struct rlimit none = {0, 0};
     (void)setrlimit(RLIMIT_CORE, &none);
     sigset_t mask;
     (void)sigemptyset(&mask);
     (void)sigprocmask(SIG_SETMASK, &mask, NULL);
     (void)execve(spec->exec, spec->argv, spec->env);
-    child_fail(fds.failed, errno);
+    child_fail(c->failed, errno);
 }
 
-int worker_fork(const struct shim_spec *spec, int tree_fd, struct worker *out, struct err *err)
+/* fork(), into the cgroup if one is open. Without the C library's own steps around a fork: this
+ * process has one thread, and the child makes system calls alone. */
+static pid_t fork_into(int *group_fd)
+{
+    struct clone_args args = {
+        .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (__u64)(unsigned)*group_fd};
+    pid_t pid = *group_fd < 0 ? -1 : (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+    if (pid < 0) {
+        if (*group_fd >= 0) {
+            (void)close(*group_fd);
+            *group_fd = -1;
+        }
+        pid = fork();
+    }
+    return pid;
+}
+
+int worker_fork(const struct shim_spec *spec, int tree_fd, int *group_fd, struct worker *out,
+                struct err *err)
 {
     int go[2];
     int failed[2];
@@ -88,12 +113,16 @@ int worker_fork(const struct shim_spec *spec, int tree_fd, struct worker *out, s
         return err_set_errno(err, why, "pipe");
     }
     pid_t shim = getpid();
-    pid_t pid = fork();
+    struct child child = {.go = go[0],
+                          .failed = failed[1],
+                          .limit = mark_limit(spec->attempt),
+                          .oom = mark_oom_adjustment(mark_oom_read(0))};
+    pid_t pid = fork_into(group_fd);
     int why = errno;
     if (pid == 0) {
         (void)close(go[1]);
         (void)close(failed[0]);
-        child_run(spec, shim, (struct child_fds){.go = go[0], .failed = failed[1]});
+        child_run(spec, shim, &child);
     }
     (void)close(go[0]);
     (void)close(failed[1]);

@@ -1,7 +1,8 @@
 /*
  * Starting the worker: forked, held at a pipe until start.json is there, then executed.
  *
- * The child dies with the shim (PR_SET_PDEATHSIG), inherits the descriptor of tree.lock and
+ * The child is born into the attempt's cgroup where there is one, carries its marks (mark.h), dies
+ * with the shim (PR_SET_PDEATHSIG), inherits the descriptor of tree.lock and
  * nothing else, reads nothing from standard input, and is the first to go when the machine runs out
  * of memory.
  */
@@ -12,10 +13,6 @@
 
 #include "daemon/shim/files.h"
 
-/* Of the kernel's choice when memory is short; inherited by all that a worker starts, whatever else
- * they throw away (fence.c). */
-#define WORKER_OOM_ADJUSTMENT 500
-
 struct worker {
     pid_t pid;
     int go_fd;     /* one byte lets it go; closed without: it ends */
@@ -23,8 +20,9 @@ struct worker {
 };
 
 /* In the attempt's folder (the working directory). tree_fd is inherited by the worker and closed
- * here. */
-int worker_fork(const struct shim_spec *spec, int tree_fd, struct worker *out,
+ * here. *group_fd: the folder of its cgroup, or -1; closed and -1 when the kernel or a filter of
+ * system calls does not let it be born there. */
+int worker_fork(const struct shim_spec *spec, int tree_fd, int *group_fd, struct worker *out,
                 struct err *err) MUST_CHECK;
 /* Lets it go and waits for execve; ERR_IO when that failed (the child is a zombie then). */
 int worker_release(struct worker *w, const char *exec, struct err *err) MUST_CHECK;

@@ -2,6 +2,7 @@
  * one-liners; every case has its own attempt folder under $TMPDIR. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
@@ -10,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -23,6 +25,7 @@
 #include "base/xalloc.h"
 #include "daemon/shim/fence.h"
 #include "daemon/shim/files.h"
+#include "daemon/shim/group.h"
 #include "daemon/shim/pid.h"
 
 #define SHIM     TEST_BIN_DIR "/prereg-shim"
@@ -73,14 +76,21 @@ static void write_spec(const struct fixture *f, const char *script, int64_t memo
     shim_spec_release(&s);
 }
 
-static pid_t start_shim(const struct fixture *f)
+static pid_t start_shim_in(const struct fixture *f, const char *groups)
 {
     pid_t pid = -1;
     char *path = xstrdup(SHIM);
-    char *argv[] = {path, f->folder, NULL};
+    char *where = groups == NULL ? NULL : xstrdup(groups);
+    char *argv[] = {path, f->folder, where, NULL};
     assert_int_equal(posix_spawn(&pid, SHIM, NULL, NULL, argv, environ), 0);
+    free(where);
     free(path);
     return pid;
+}
+
+static pid_t start_shim(const struct fixture *f)
+{
+    return start_shim_in(f, NULL);
 }
 
 static int wait_shim(pid_t pid)
@@ -171,6 +181,28 @@ static struct shim_exit read_exit(const struct fixture *f)
         fail_msg("%s", err.msg);
     }
     return x;
+}
+
+static void set_oom_adjustment(const char *text)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    (void)close(fd);
+}
+
+/* In the mount namespace of our own, a file that nobody can write to lies over cgroup.kill. */
+static void hide_kill(const struct fixture *f, const char *group)
+{
+    char *kill_file = path_join(group, "cgroup.kill");
+    char *cover = path_join(f->folder, "cover");
+    struct err err;
+    assert_int_equal(file_write_atomic(cover, "", 0, 0600, &err), 0);
+    assert_int_equal(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+    assert_int_equal(mount(cover, kill_file, NULL, MS_BIND, NULL), 0);
+    assert_int_equal(mount(NULL, kill_file, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL), 0);
+    free(cover);
+    free(kill_file);
 }
 
 /* ---- how workers end ---- */
@@ -367,33 +399,183 @@ static void test_moved_folder(void **state)
 
 /* ---- its own death ---- */
 
-/* Neither a lock nor an environment names it, it has a session of its own: it is found because it
- * came to us. */
-static void test_fence_ends_hidden_orphans(void **state)
+/* What a worker can throw away: environment, session, descriptors; and more. */
+#define HIDDEN(more)                                                                               \
+    "env -i setsid bash -c 'for i in /proc/$$/fd/*; do i=${i##*/}; [ $i -gt 2 ] && eval "          \
+    "\"exec $i>&-\"; done; " more " echo $$ > orphan; exec sleep 1000' < /dev/null & wait"
+#define LOWER_LIMIT "ulimit -R 1000000;"
+#define LOWER_OOM   "echo 0 > /proc/self/oom_score_adj;"
+
+static void bury(const struct fixture *f, const char *groups)
 {
-    const struct fixture *f = *state;
+    const struct fence fence = {.folder = f->folder, .attempt = f->attempt, .groups = groups};
     bool fenced = false;
     size_t n = 1;
     struct err err;
-    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
-    write_spec(f,
-               "env -i setsid bash -c 'for i in /proc/$$/fd/*; do i=${i##*/}; [ $i -gt 2 ] && eval "
-               "\"exec $i>&-\"; done; echo $$ > orphan; exec sleep 1000' < /dev/null & wait",
-               0, 1000);
-    pid_t shim = start_shim(f);
-    pid_t orphan = pid_in(f, "orphan");
-    (void)kill(shim, SIGKILL);
-    (void)wait_shim(shim);
     for (int i = 0; i < 600 && !fenced; i++) {
         assert_int_equal(fence_set(f->folder, &fenced, &err), 0);
         clock_sleep_ms(10);
     }
     assert_true(fenced);
     for (int i = 0; i < 600 && n > 0; i++) {
-        assert_int_equal(fence_clear_tree(f->folder, &n, &err), 0);
+        assert_int_equal(fence_clear_tree(&fence, &n, &err), 0);
         clock_sleep_ms(10);
     }
+    assert_int_equal(n, 0);
+}
+
+/* Starts the worker, kills its shim, and gives back what it left behind. */
+static pid_t orphan_of(const struct fixture *f, const char *groups, const char *script)
+{
+    write_spec(f, script, 0, 1000);
+    pid_t shim = start_shim_in(f, groups);
+    pid_t orphan = pid_in(f, "orphan");
+    (void)kill(shim, SIGKILL);
+    (void)wait_shim(shim);
+    return orphan;
+}
+
+/* Neither a lock nor an environment names it, it has a session of its own and went to init: it is
+ * known by the limit that it carries. */
+static void test_fence_ends_hidden_orphans(void **state)
+{
+    const struct fixture *f = *state;
+    struct fixture other = {.folder = f->folder};
+    uuid_make(other.attempt);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
+    pid_t orphan = orphan_of(f, NULL, HIDDEN(LOWER_OOM));
+    bury(&other, NULL); /* by its mark it is another attempt's */
+    assert_true(is_alive(orphan));
+    bury(f, NULL);
     wait_gone(orphan);
+}
+
+/* Without that limit, too, it is found because it came to us, whatever our own adjustment is. */
+static void test_fence_ends_orphans_that_came_to_us(void **state)
+{
+    static const char *const adjustments[] = {"0", "700"};
+    struct strbuf before = STRBUF_INIT;
+    struct err err;
+    assert_int_equal(file_read("/proc/self/oom_score_adj", 64, &before, &err), 0);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    for (size_t i = 0; i < ARRAY_LEN(adjustments); i++) {
+        const struct fixture *f = *state;
+        set_oom_adjustment(adjustments[i]);
+        pid_t orphan = orphan_of(f, NULL, HIDDEN(LOWER_LIMIT));
+        bury(f, NULL);
+        wait_gone(orphan);
+        set_oom_adjustment(before.buf);
+        assert_int_equal(tear_down(state), 0);
+        assert_int_equal(set_up(state), 0);
+    }
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
+    strbuf_release(&before);
+}
+
+/* ---- cgroups ---- */
+
+static char *base_or_skip(void)
+{
+    char *base = NULL;
+    struct err err;
+    if (group_find_base(&base, &err) != 0) {
+        print_message("skipped: %s\n", err.msg);
+        skip();
+    }
+    return base;
+}
+
+/* A process without any mark, and not our child: its group holds it. The group is found by its name
+ * below our own, or where start.json says. */
+static void test_group_ends_what_has_no_mark(void **state)
+{
+    char *base = base_or_skip();
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
+    for (int i = 0; i < 2; i++) {
+        const struct fixture *f = *state;
+        char *group = group_path(base, f->attempt);
+        pid_t orphan = orphan_of(f, base, HIDDEN(LOWER_LIMIT LOWER_OOM));
+        char *start = path_join(f->folder, SHIM_START_FILE);
+        if (i == 0) {
+            assert_int_equal(unlink(start), 0);
+        }
+        bury(f, i == 0 ? base : NULL);
+        wait_gone(orphan);
+        assert_int_equal(file_kind_at(group), FILE_ABSENT);
+        free(start);
+        free(group);
+        assert_int_equal(tear_down(state), 0);
+        assert_int_equal(set_up(state), 0);
+    }
+    free(base);
+}
+
+/* What start.json names is killed only if it is this attempt's group: a worker can write there. */
+static void test_only_its_own_group_is_ended(void **state)
+{
+    char *base = base_or_skip();
+    char other[UUID_TEXT_SIZE];
+    const struct fixture *f = *state;
+    char *own = group_path(base, f->attempt);
+    uuid_make(other);
+    assert_false(group_is_of(base, f->attempt));
+    assert_false(group_is_of(own, f->attempt)); /* not there */
+    assert_int_equal(mkdir(own, 0755), 0);
+    assert_true(group_is_of(own, f->attempt));
+    assert_false(group_is_of(own, other));
+    assert_true(group_remove(own));
+    assert_false(group_is_of(f->folder, f->attempt));
+    free(own);
+    free(base);
+}
+
+/* On a kernel without cgroup.kill, stood for by one that cannot be written to: one by one, and also
+ * what the worker put into a group of its own. */
+static void test_group_without_kill(void **state)
+{
+    const struct fixture *f = *state;
+    char *base = base_or_skip();
+    if (unshare(CLONE_NEWNS) != 0) {
+        print_message("skipped: only root can hide cgroup.kill\n");
+        free(base);
+        skip();
+    }
+    char *group = group_path(base, f->attempt);
+    char *script = xasprintf("mkdir %s/own; sleep 1000 & echo $! > %s/own/cgroup.procs; "
+                             "echo $! > inner; exec sleep 1000",
+                             group, group);
+    write_spec(f, script, 0, 1000);
+    pid_t shim = start_shim_in(f, base);
+    pid_t inner = pid_in(f, "inner");
+    hide_kill(f, group);
+    group_kill(group);
+    assert_int_equal(wait_shim(shim), 0);
+    wait_gone(inner);
+    assert_int_equal(read_exit(f).signal, SIGKILL);
+    free(script);
+    free(group);
+    free(base);
+}
+
+/* The shim removes the group itself; SIGUSR1 ends what forks faster than it can be looked at. */
+static void test_group_ends_a_fork_chain(void **state)
+{
+    const struct fixture *f = *state;
+    char *base = base_or_skip();
+    char *group = group_path(base, f->attempt);
+    struct shim_start start;
+    struct err err;
+    write_spec(f, "f() { [ -e up ] && (f &); exit; }; echo $$ > up; f & wait; sleep 1000", 0,
+               600000);
+    pid_t shim = start_shim_in(f, base);
+    (void)pid_in(f, "up");
+    assert_int_equal(shim_start_read(f->folder, f->attempt, &start, &err), 0);
+    assert_string_equal(start.cgroup, group);
+    assert_int_equal(kill(shim, SIGUSR1), 0);
+    assert_int_equal(wait_shim(shim), 0);
+    assert_int_equal(file_kind_at(group), FILE_ABSENT);
+    free(group);
+    free(base);
 }
 
 static void test_worker_dies_with_the_shim(void **state)
@@ -422,6 +604,7 @@ static void test_worker_dies_with_the_shim(void **state)
 static void test_fence_ends_orphans(void **state)
 {
     const struct fixture *f = *state;
+    const struct fence fence = {.folder = f->folder, .attempt = f->attempt};
     struct err err;
     bool fenced = true;
     size_t n = 0;
@@ -442,11 +625,11 @@ static void test_fence_ends_orphans(void **state)
     assert_true(is_locked(f, SHIM_TREE_FILE));
     assert_int_equal(fence_set(f->folder, &fenced, &err), 0);
     assert_true(fenced);
-    assert_int_equal(fence_clear_tree(f->folder, &n, &err), 0);
+    assert_int_equal(fence_clear_tree(&fence, &n, &err), 0);
     assert_true(n >= 2);
     wait_gone(a);
     wait_gone(b);
-    assert_int_equal(fence_clear_tree(f->folder, &n, &err), 0);
+    assert_int_equal(fence_clear_tree(&fence, &n, &err), 0);
     assert_int_equal(n, 0);
     assert_false(is_locked(f, SHIM_TREE_FILE));
     assert_true(is_alive(getpid()));
@@ -545,6 +728,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_moved_folder, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_fence_ends_orphans, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_fence_ends_hidden_orphans, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_fence_ends_orphans_that_came_to_us, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_group_ends_what_has_no_mark, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_only_its_own_group_is_ended, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_group_ends_a_fork_chain, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_group_without_kill, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_shim_respects_the_fence, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_an_attempt_runs_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_torn_files_are_corrupt_not_trusted, set_up, tear_down),

@@ -1,9 +1,13 @@
 /* What an attempt's folder, or its absence, is taken for. */
 #include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -23,10 +27,10 @@ static void test_absent_folder(void **state)
     assert_non_null(mkdtemp(folder));
     char *cells = path_join(folder, "cells");
     char *attempt = path_join(cells, "arm=a/train/attempt-0001-" ID);
-    examine_attempt(attempt, ID, false, &x);
+    examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, &x);
     assert_int_equal(x.finding, FOUND_UNCLEAR);
     assert_int_equal(dir_make(cells, 0700, &err), 0);
-    examine_attempt(attempt, ID, false, &x);
+    examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, &x);
     assert_int_equal(x.finding, FOUND_ENDED);
     assert_int_equal(x.end.reason, END_NEVER_LAUNCHED);
     assert_int_equal(dir_remove(folder, &err), 0);
@@ -62,7 +66,7 @@ static void test_torn_exit(void **state)
         assert_int_equal(dir_make(attempt, 0700, &err), 0);
         write_bytes(attempt, SHIM_EXIT_FILE, CASES[i].bytes, CASES[i].n);
         assert_false(examine_exit(attempt, ID, &end));
-        examine_attempt(attempt, ID, false, &x);
+        examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, &x);
         assert_int_equal(x.finding, FOUND_ENDED);
         assert_int_equal(x.end.reason, END_NEVER_LAUNCHED); /* start.json went the same way */
         assert_int_equal(dir_remove(folder, &err), 0);
@@ -82,17 +86,48 @@ static void test_torn_start(void **state)
     char *attempt = path_join(folder, "cells/arm=a/train/attempt-0001-" ID);
     assert_int_equal(dir_make(attempt, 0700, &err), 0);
     write_bytes(attempt, SHIM_START_FILE, half, sizeof(half) - 1);
-    examine_attempt(attempt, ID, false, &x);
+    examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, &x);
     assert_int_equal(x.finding, FOUND_ENDED);
     assert_int_equal(x.end.reason, END_HOST_LOST);
     assert_int_equal(dir_remove(folder, &err), 0);
     free(attempt);
 }
 
+/* The worker wrote over its start.json: what still works for it ends before the attempt does, which
+ * was not lost with the machine. */
+static void test_torn_start_of_a_living_tree(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/examine_test_XXXXXX";
+    struct examination x;
+    struct err err;
+    int status = 0;
+    assert_non_null(mkdtemp(folder));
+    char *attempt = path_join(folder, "cells/arm=a/train/attempt-0001-" ID);
+    char *task = xasprintf("PREREG_TASK=%s/task.json", attempt);
+    char *argv[] = {(char[]){"sleep"}, (char[]){"600"}, NULL};
+    char *env[] = {task, NULL};
+    pid_t pid = -1;
+    assert_int_equal(dir_make(attempt, 0700, &err), 0);
+    assert_int_equal(posix_spawn(&pid, "/bin/sleep", NULL, NULL, argv, env), 0);
+    write_bytes(attempt, SHIM_START_FILE, "{", 1);
+    examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, &x);
+    int waited = waitpid(pid, &status, WNOHANG);
+    (void)kill(pid, SIGKILL);
+    (void)waitpid(pid, NULL, 0);
+    assert_int_equal(waited, pid);
+    assert_int_equal(WTERMSIG(status), SIGKILL);
+    assert_int_equal(x.finding, FOUND_ENDED);
+    assert_int_equal(x.end.reason, END_LOST);
+    assert_int_equal(dir_remove(folder, &err), 0);
+    free(task);
+    free(attempt);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_absent_folder),
-                                       cmocka_unit_test(test_torn_exit),
-                                       cmocka_unit_test(test_torn_start)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_absent_folder), cmocka_unit_test(test_torn_exit),
+        cmocka_unit_test(test_torn_start), cmocka_unit_test(test_torn_start_of_a_living_tree)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
