@@ -99,6 +99,8 @@ const struct ctl_command ctl_commands[] = {
      "edited copy is of, where no lock lies beside it.",
      CTL_JSON | CTL_PROGRAM, 0, 1, cmd_diff},
     {"verdict", "[PROGRAM]", "the verdict; its exit code says what kind",
+     "Prints value, interval, n and unit of what the table's inputs read; --json has every "
+     "figure.\n"
      "Exit 0: an outcome binds; 4: INDETERMINATE; 7: VOID; 1: there is none yet. Without a daemon\n"
      "it is read from the state folder (exit 3: it is not the one that the journal ends with).",
      CTL_JSON, 0, 1, cmd_verdict},

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
+#include "truthtable/effect_lines.h"
 
 #define UNKNOWN_SHOWN 8
 
@@ -42,6 +43,23 @@ static void add_copies(struct strbuf *sb, const cJSON *verdict)
     }
 }
 
+/* What stands between the data and an outcome, and what shows more of it. Of imported records there
+ * are no tasks to explain. */
+static void add_errors(struct strbuf *sb, const cJSON *verdict)
+{
+    const char *task = effect_error_task(verdict);
+    effect_error_lines(verdict, "", sb);
+    if (json_member(verdict, "records") != NULL) {
+        strbuf_adds(sb, "`--json` shows every figure\n");
+    } else if (task != NULL) {
+        strbuf_adds(sb, "`preregctl explain ");
+        out_line(sb, task);
+        strbuf_adds(sb, "` shows more\n");
+    } else {
+        strbuf_adds(sb, "`preregctl report` shows every figure\n");
+    }
+}
+
 static void add_headline(struct strbuf *sb, const struct term *t, const cJSON *verdict)
 {
     add_copies(sb, verdict);
@@ -55,6 +73,9 @@ static void add_headline(struct strbuf *sb, const struct term *t, const cJSON *v
     if (why != NULL) {
         out_line(sb, why);
         strbuf_addc(sb, '\n');
+    }
+    if (title == NULL) {
+        add_errors(sb, verdict);
     }
     const cJSON *fired = json_member(verdict, "rows_fired");
     if (fired != NULL && fired->child != NULL) {
@@ -96,58 +117,12 @@ static void add_inputs(struct strbuf *sb, const struct term *t, const cJSON *ver
     cJSON_Delete(rows);
 }
 
-#define EFFECTS_SHOWN 12
-
-static void add_signed(struct strbuf *sb, const cJSON *v)
-{
-    strbuf_addf(sb, "%+.4g", v->valuedouble);
-}
-
-/* "[-0.01, +0.07] over replicates" or over items; where there is neither, why. */
-static void add_interval(struct strbuf *sb, const cJSON *figure)
-{
-    static const char *const keys[2][3] = {{"ci_low", "ci_high", "replicates"},
-                                           {"item_low", "item_high", "items"}};
-    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-        const cJSON *low = json_member(figure, keys[i][0]);
-        const cJSON *high = json_member(figure, keys[i][1]);
-        if (cJSON_IsNumber(low) && cJSON_IsNumber(high)) {
-            strbuf_adds(sb, " [");
-            add_signed(sb, low);
-            strbuf_adds(sb, ", ");
-            add_signed(sb, high);
-            strbuf_addf(sb, "] over %s", keys[i][2]);
-            return;
-        }
-    }
-    strbuf_addf(sb, " (no interval: ");
-    out_line(sb, answer_text(figure, "why", "not known"));
-    strbuf_addc(sb, ')');
-}
-
-/* Each contrast in each measure: difference, 95 % interval, replicates. */
+/* What the inputs read; every other figure is in the JSON and in the report. */
 static void add_effects(struct strbuf *sb, const cJSON *verdict)
 {
-    const cJSON *contrast = NULL;
-    int n = 0;
-    cJSON_ArrayForEach(contrast, json_member(verdict, "contrasts"))
-    {
-        const cJSON *figure = NULL;
-        cJSON_ArrayForEach(figure, json_member(contrast, "measures"))
-        {
-            const cJSON *mean = json_member(figure, "mean");
-            if (!cJSON_IsNumber(mean) || n++ >= EFFECTS_SHOWN) {
-                continue;
-            }
-            strbuf_addf(sb, "%s%s, %s: ", n == 1 ? "\n" : "", answer_text(contrast, "name", "?"),
-                        answer_text(figure, "measure", "?"));
-            add_signed(sb, mean);
-            add_interval(sb, figure);
-            strbuf_addf(sb, ", n = %lld\n", (long long)answer_int(figure, "n", 0));
-        }
-    }
-    if (n > EFFECTS_SHOWN) {
-        strbuf_addf(sb, "and %d more (`preregctl verdict --json`)\n", n - EFFECTS_SHOWN);
+    if (cJSON_GetArraySize(json_member(verdict, "effects")) > 0) {
+        strbuf_adds(sb, "\nwhat the inputs read:\n");
+        effect_lines(verdict, EFFECTS_SHOWN, "  ", sb);
     }
 }
 

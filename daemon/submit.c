@@ -14,6 +14,7 @@
 #include "prereg/amendment.h"
 #include "prereg/lock_time.h"
 #include "prereg/trust.h"
+#include "truthtable/effect_lines.h"
 
 #define SUBMIT_LIMIT_MS ((int64_t)6 * 60 * 60 * 1000) /* hashing terabytes takes a while */
 #define SPARSE_MS       15000
@@ -163,21 +164,8 @@ static void print_submitted(const cJSON *o)
     }
 }
 
-/* Where no outcome binds: the first input that is open, and what shows the rest. */
-static void print_open(const cJSON *verdict)
-{
-    const cJSON *input = NULL;
-    cJSON_ArrayForEach(input, json_member(verdict, "inputs"))
-    {
-        if (member_text(input, "level", NULL) == NULL) {
-            show_printf(stdout, "  input %s is open: %s\n", member_text(input, "name", "?"),
-                        member_text(input, "why", "?"));
-            break;
-        }
-    }
-    show_printf(stdout, "  `preregctl verdict` shows the rest\n");
-}
-
+/* What an input reads is printed whether or not an outcome binds; where none does, the first error
+ * and the command that shows more come before it. */
 static void print_verdict(const cJSON *v)
 {
     const cJSON *inner = json_member(v, "verdict");
@@ -185,15 +173,27 @@ static void print_verdict(const cJSON *v)
     const char *title = member_text(inner, "title", NULL);
     const char *why = member_text(inner, "why", NULL);
     const char *word = strcmp(kind, "void") == 0 ? "VOID" : "INDETERMINATE";
+    const char *task = effect_error_task(inner);
+    struct strbuf lines = STRBUF_INIT;
     show_printf(stdout, "verdict: %s%s%s\n", member_text(v, "outcome", word),
                 title != NULL || why != NULL ? ": " : "",
                 title != NULL ? title
                 : why != NULL ? why
                               : "");
     if (title == NULL) {
-        print_open(inner);
+        effect_error_lines(inner, "  ", &lines);
+    }
+    effect_lines(inner, EFFECTS_SHOWN, "  ", &lines);
+    show_printf(stdout, "%s", lines.buf);
+    if (title == NULL && task != NULL) {
+        show_printf(stdout,
+                    "  `preregctl explain %s` shows the error, `preregctl verdict` the rest\n",
+                    task);
+    } else {
+        show_printf(stdout, "  `preregctl verdict` shows the rest\n");
     }
     show_printf(stdout, "  %s\n", member_text(v, "path", "?"));
+    strbuf_release(&lines);
 }
 
 static int wait_for_verdict(const struct submit_options *o, const char *state, const char *program,

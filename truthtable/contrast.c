@@ -474,7 +474,7 @@ static void figure_of_measure(struct contrasting *ct, size_t contrast, size_t me
 }
 
 /* Whether a measure is among those a contrast is over. */
-static enum truth is_member(const struct evaluation *ev, size_t contrast, size_t measure)
+enum truth contrast_pools(const struct evaluation *ev, size_t contrast, size_t measure)
 {
     const struct program *p = ev->rules->program;
     if (!p->measures[measure].counted) {
@@ -532,7 +532,7 @@ static void figure_pooled(struct contrasting *ct, size_t contrast)
     bool open = false;
     for (size_t m = 0; m < p->n_measures; m++) {
         const struct figure *own = &ev->per_measure[contrast * p->n_measures + m];
-        enum truth member = is_member(ev, contrast, m);
+        enum truth member = contrast_pools(ev, contrast, m);
         if (member == TRUTH_UNKNOWN) {
             open = true;
             why =

@@ -78,6 +78,8 @@ bool input_is_covered(const struct evaluation *ev, size_t input);
 /* Mean over settings of the mean over the replicates that are left of one arm (b: the second) of a
  * contrast that is no difference. */
 struct number arm_mean(const struct evaluation *ev, size_t contrast, size_t measure, bool b);
+/* Whether the contrast's pooled figures are over the measure, too. */
+enum truth contrast_pools(const struct evaluation *ev, size_t contrast, size_t measure);
 /* Mean over the conditions of a level of the mean over their cells that are left. */
 struct number level_mean(const struct evaluation *ev, size_t measure, size_t factor, size_t level);
 /* The outcome that all fired rows agree on; INDEX_NONE when they do not, or none fired. */

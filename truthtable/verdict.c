@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "truthtable/check.h"
+#include "truthtable/effects.h"
 #include "truthtable/scoring.h"
 #include "truthtable/verdict_json.h"
 #include "truthtable/verdict_lists.h"
@@ -124,6 +125,9 @@ static cJSON *summary_json(const struct verdict *v, const struct evaluation *ev,
     json_put(o, "rows_fired", fired_rows(ev));
     json_put(o, "inputs", verdict_json_inputs(ev));
     json_put(o, "counters", verdict_json_counters(ev));
+    json_put(o, "effects", effects_json(ev));
+    cJSON *error = v->kind == VERDICT_BOUND ? NULL : effects_first_error(ev, c, e);
+    json_put(o, "first_error", error == NULL ? cJSON_CreateNull() : error);
     json_put(o, "gates", json_array());
     json_put(o, "contrasts", verdict_json_contrasts(ev));
     json_put(o, "pairs", verdict_json_pairs(ev));

@@ -5,9 +5,7 @@
 
 #include "base/json.h"
 
-/* A point as a number; anything else as null, with what is known of a range under "<key>_bounds".
- */
-static void put_value(cJSON *obj, const char *key, const struct number *x)
+void verdict_json_put_value(cJSON *obj, const char *key, const struct number *x)
 {
     if (number_is_point(x)) {
         json_put_number(obj, key, x->lo);
@@ -84,7 +82,7 @@ static void put_fields(cJSON *o, const struct program *p, const struct figure *f
     const char *why = NULL;
     for (size_t i = 0; i < n; i++) {
         const struct number *x = &f->fields[fields[i]];
-        put_value(o, contrast_field_name(fields[i]), x);
+        verdict_json_put_value(o, contrast_field_name(fields[i]), x);
         /* A Bayes factor is absent by plan more often than by accident. */
         if (!x->known && why == NULL && fields[i] != FIELD_BF10) {
             why = x->why;
@@ -104,7 +102,7 @@ static void put_items(cJSON *o, const struct measure *m, const struct figure *f)
         return;
     }
     for (int i = FIELD_ITEM_SE; i <= FIELD_ITEM_HIGH; i++) {
-        put_value(o, contrast_field_name((enum contrast_field)i), &f->fields[i]);
+        verdict_json_put_value(o, contrast_field_name((enum contrast_field)i), &f->fields[i]);
     }
     if (!se->known) {
         json_put_string(o, "item_why", se->why);
@@ -127,7 +125,7 @@ static cJSON *measure_figure_json(const struct evaluation *ev, size_t contrast, 
     for (size_t s = 0; s < cl->n_settings; s++) {
         cJSON *at = json_object();
         json_put_string(at, "setting", cl->names[s]);
-        put_value(at, "difference", &f->settings[s]);
+        verdict_json_put_value(at, "difference", &f->settings[s]);
         json_push(settings, at);
     }
     json_put(o, "settings", settings);
@@ -187,8 +185,8 @@ static cJSON *pair_json(const struct evaluation *ev, size_t measure, size_t a, s
     json_put_string(o, "measure", p->measures[measure].name);
     json_put_string(o, "a", p->conditions[a].name);
     json_put_string(o, "b", p->conditions[b].name);
-    put_value(o, "difference", &pair.mean);
-    put_value(o, "se", &pair.se);
+    verdict_json_put_value(o, "difference", &pair.mean);
+    verdict_json_put_value(o, "se", &pair.se);
     if (!pair.se.known) {
         json_put_string(o, "why", pair.mean.known ? pair.se.why : pair.mean.why);
     }

@@ -10,6 +10,9 @@
 /* Pairs of conditions are left out, and counted, above this many entries. */
 #define PAIRS_MAX 4096
 
+/* A point as a number; anything else as null, with what is known of a range under "<key>_bounds".
+ */
+void verdict_json_put_value(cJSON *obj, const char *key, const struct number *x);
 cJSON *verdict_json_inputs(const struct evaluation *ev);
 cJSON *verdict_json_counters(const struct evaluation *ev);
 cJSON *verdict_json_contrasts(const struct evaluation *ev);

@@ -110,6 +110,8 @@ struct doc_banner {
     const char *title;
     const char *lead; /* one sentence in plain words */
     enum doc_tone tone;
+    struct doc_list errors;  /* where no outcome binds: what stands in the way */
+    struct doc_list effects; /* what the inputs read, a line each */
     struct doc_list figures; /* the few numbers that matter */
 };
 

@@ -13,6 +13,7 @@ void render_html(const struct doc *d, struct strbuf *out);
 void render_json(const struct doc *d, struct strbuf *out);
 
 #define REPORT_JSON_SCHEMA 1
+#define EFFECTS_HEADING    "What the inputs of the table read"
 
 /* style.css, compiled in; NUL-terminated. */
 extern const char render_style[];

@@ -172,6 +172,13 @@ static void add_banner(struct strbuf *out, const struct doc_banner *b)
     strbuf_adds(out, "</span></h1>\n<p class=\"lead\">");
     escape_html(out, b->lead);
     strbuf_adds(out, "</p></div>\n");
+    if (b->errors.first != NULL) {
+        add_list(out, &b->errors);
+    }
+    if (b->effects.first != NULL) {
+        add_element(out, "p", EFFECTS_HEADING ":");
+        add_list(out, &b->effects);
+    }
     add_facts(out, &b->figures, "figures");
     strbuf_adds(out, "</header>\n");
 }

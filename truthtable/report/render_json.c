@@ -163,6 +163,8 @@ static void add_banner(struct strbuf *out, const struct doc_banner *b)
     add_member(out, "title", b->title);
     add_member(out, "lead", b->lead);
     add_tone(out, b->tone);
+    add_items(out, "errors", &b->errors);
+    add_items(out, "effects", &b->effects);
     add_items(out, "figures", &b->figures);
     strbuf_addc(out, '}');
 }

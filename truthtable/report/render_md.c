@@ -129,6 +129,13 @@ void render_md(const struct doc *d, struct strbuf *out)
     strbuf_adds(out, "\n\n**");
     escape_md(out, banner->lead);
     strbuf_adds(out, "**\n\n");
+    if (banner->errors.first != NULL) {
+        add_items(out, &banner->errors);
+    }
+    if (banner->effects.first != NULL) {
+        strbuf_adds(out, EFFECTS_HEADING ":\n\n");
+        add_items(out, &banner->effects);
+    }
     add_items(out, &banner->figures);
     for (const struct doc_block *b = d->first; b != NULL; b = b->next) {
         add_block(out, b);

@@ -2,11 +2,15 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "truthtable/effect_lines.h"
 #include "truthtable/report/amendment_standing.h"
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/report_apparatus.h"
 #include "truthtable/report/sections.h"
 #include "truthtable/report/verdict_words.h"
+
+/* As many as a head bears; the rest is in the tables below it. */
+#define EFFECTS_IN_HEAD 24
 
 static enum doc_tone kind_tone(enum reading kind)
 {
@@ -70,6 +74,36 @@ static void banner_numbers(struct doc *d, const struct report_model *m)
     if (m->imported != NULL) {
         doc_item(d, list, "History", "none: imported")->tone = TONE_WARN;
     }
+}
+
+/* The lines that preregctl prints of the verdict, one item each. */
+static void add_lines(struct doc *d, struct doc_list *list, const struct strbuf *lines)
+{
+    for (const char *line = lines->buf; *line != '\0';) {
+        const size_t len = strcspn(line, "\n");
+        (void)doc_item(d, list, NULL, arena_printf(&d->arena, "%.*s", (int)len, line));
+        line += len + (line[len] == '\n' ? 1 : 0);
+    }
+}
+
+static void banner_effects(struct doc *d, const struct report_model *m)
+{
+    const char *task = effect_error_task(m->verdict);
+    const bool is_bound = words_kind(m) == READ_BOUND;
+    struct strbuf lines = STRBUF_INIT;
+    effect_lines(m->verdict, EFFECTS_IN_HEAD, "", &lines);
+    add_lines(d, &d->banner.effects, &lines);
+    strbuf_clear(&lines);
+    if (!is_bound) {
+        effect_error_lines(m->verdict, "", &lines);
+    }
+    add_lines(d, &d->banner.errors, &lines);
+    if (!is_bound && task != NULL && m->imported == NULL) {
+        struct doc_item *item = doc_item(d, &d->banner.errors, "More of it",
+                                         arena_printf(&d->arena, "preregctl explain %s", task));
+        item->code = true;
+    }
+    strbuf_release(&lines);
 }
 
 static void add_sentences(struct doc *d, const cJSON *list)
@@ -159,6 +193,7 @@ void section_banner(struct doc *d, const struct report_model *m)
     d->banner.outcome = outcome != NULL ? outcome : kind == READ_VOID ? "VOID" : "INDETERMINATE";
     d->banner.title = kind_title(m, kind);
     d->banner.lead = words_lead(&d->arena, m);
+    banner_effects(d, m);
     banner_numbers(d, m);
     if (words_history_is_unverified(m)) {
         doc_notice(d, TONE_BAD,

@@ -71,13 +71,15 @@ static void test_void(void **state)
     (void)state;
     static const char text[] =
         "{\"outcome\":\"VOID\",\"title\":null,\"why\":\"4 excluded of 3 allowed\","
+        "\"first_error\":{\"task\":\"a=\\u001b1/s\",\"what\":\"a=1/s: blocked (oom)\"},"
         "\"rows_fired\":[],\"prior\":null,\"surprisal_bits\":null}";
     cJSON *v = NULL;
     struct err err = {0};
     assert_int_equal(json_parse(text, strlen(text), &v, &err), 0);
     struct strbuf sb = STRBUF_INIT;
     verdict_text(&sb, &plain, v);
-    assert_string_equal(sb.buf, "VOID\n4 excluded of 3 allowed\n");
+    assert_string_equal(sb.buf, "VOID\n4 excluded of 3 allowed\nfirst error: a=1/s: blocked (oom)\n"
+                                "`preregctl explain a=?1/s` shows more\n");
     strbuf_release(&sb);
     cJSON_Delete(v);
 }
@@ -123,6 +125,12 @@ static void test_computed(void **state)
     verdict_text(&of_tree, &plain, verdict_json(&v));
     verdict_text_of(&one_by_one, &plain, &v);
     assert_non_null(strstr(of_tree.buf, "mmlu"));
+    /* No input reads `lr`, and the one that is read has nothing to be read of. */
+    assert_null(strstr(of_tree.buf, "lr, "));
+    assert_non_null(strstr(of_tree.buf, "what the inputs read:\n  arch, moe - dense, mean over the "
+                                        "measures that cleared: not known (no pairs: "));
+    assert_non_null(
+        strstr(of_tree.buf, "  counter.k: 0 of 3 measures reach their floor in every cell\n"));
     assert_non_null(strstr(of_tree.buf, "undetermined: gsm8k of "));
     assert_string_equal(one_by_one.buf, of_tree.buf);
     strbuf_release(&of_tree);

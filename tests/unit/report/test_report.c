@@ -19,7 +19,7 @@
 #include "tests/unit/report/fixture.h"
 #include "truthtable/report/report.h"
 
-#define WORDS_MAX 9
+#define WORDS_MAX 12
 
 struct report_case {
     const char *name;
@@ -39,7 +39,8 @@ static const struct report_case cases[] = {
      {"Below the measurement floor", "None of the 3 counted measures clears its floor",
       "rows 4, 8, 12 and 16 of the table can fire", "0.17 (2.556 bits)", "48 of 60",
       "18 differences between conditions", "the plan that was locked is the plan that was run",
-      "self-consistent", "Nothing proves that no data existed before the lock"},
+      "counter.k: 0 of 3 measures reach their floor in every cell", "self-consistent",
+      "Nothing proves that no data existed before the lock"},
      {"class=\"banner plain\"", "<tr class=\"lit\"><th scope=\"row\" class=\"num plain\">4</th>",
       "12 \xc3\x97 not_<wbr>measurable", "+5.47\xcf\x83", "2,560,000", "loss during train",
       "silent_<wbr>death", "run.train.memory", "Router health"},
@@ -54,7 +55,8 @@ static const struct report_case cases[] = {
      {"INDETERMINATE", "they name O1, O2 and O3", "The data do not choose between them", "2 to 3",
       "1 task was cancelled or stopped by a person", "the priors are not scored",
       "of them undetermined; the largest known is 0.", "by a person, which is no chance loss",
-      "1 cell has no value and no mark"},
+      "1 cell has no value and no mark", "first error: arch=", "/hellaswag: blocked (cancelled)",
+      "preregctl explain arch="},
      {"class=\"banner warn\""},
      {"VOID", " nan", ">nan", "(null)"}},
     {"void",
@@ -66,7 +68,8 @@ static const struct report_case cases[] = {
       .unverified = true,
       .unblinded = true},
      {"VOID", "5 counted tasks are lost, the exclusion budget is 3", "UNVERIFIED HISTORY",
-      "1 unblinding", "impatience", "would fire", "binds nothing", "Counted tasks lost"},
+      "1 unblinding", "impatience", "would fire", "/mmlu: blocked (crash)", "binds nothing",
+      "Counted tasks lost"},
      {"class=\"banner bad\""},
      {"INDETERMINATE", " nan", ">nan", "(null)"}},
     {"excluded",

@@ -1,0 +1,429 @@
+/*
+ * Gathers what the conditions of the table's inputs read: a walk over the compiled conditions
+ * collects each figure once, with the inputs that read it; a second pass gives it its values. What
+ * the lines look like is effect_lines.c's.
+ */
+#include "truthtable/effects.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "truthtable/unit.h"
+#include "truthtable/verdict_json.h"
+
+struct effect {
+    const struct cond *cond; /* the first that reads it; NULL: entered as part of a pooled figure */
+    enum cond_kind kind;
+    size_t index;   /* of the contrast or counter */
+    size_t measure; /* or INDEX_NONE */
+    bool reads_replicates;
+    bool reads_items;
+    cJSON *readers; /* names of inputs */
+};
+
+struct gathering {
+    const struct evaluation *ev;
+    struct effect *list;
+    size_t n;
+    size_t cap;
+    size_t *figures;    /* [contrast * (n_measures + 1) + measure]: 1 + its place; pooled last */
+    const char *reader; /* the input at hand */
+};
+
+static bool is_item_field(enum contrast_field f)
+{
+    return f == FIELD_ITEM_SE || f == FIELD_ITEM_LOW || f == FIELD_ITEM_HIGH;
+}
+
+static bool is_replicate_field(enum contrast_field f)
+{
+    return f == FIELD_SD || f == FIELD_SE || f == FIELD_CI_LOW || f == FIELD_CI_HIGH;
+}
+
+/* Where the figure of a contrast is kept, whatever field of it is read. */
+static size_t *figure_at(const struct gathering *g, const struct effect *e)
+{
+    const size_t n_measures = g->ev->rules->program->n_measures;
+    return &g->figures[e->index * (n_measures + 1) +
+                       (e->measure == INDEX_NONE ? n_measures : e->measure)];
+}
+
+/* The place in the list, or its length. */
+static size_t find(const struct gathering *g, const struct effect *want)
+{
+    size_t i = 0;
+    if (want->kind == COND_CONTRAST) {
+        i = *figure_at(g, want);
+        return i == 0 ? g->n : i - 1;
+    }
+    while (i < g->n && (g->list[i].kind != want->kind || !cond_same(g->list[i].cond, want->cond))) {
+        i++;
+    }
+    return i;
+}
+
+/* An input's conditions come one behind the other. */
+static void add_reader(struct effect *e, const char *reader)
+{
+    const int n = cJSON_GetArraySize(e->readers);
+    const cJSON *last = n == 0 ? NULL : cJSON_GetArrayItem(e->readers, n - 1);
+    if (last == NULL || strcmp(last->valuestring, reader) != 0) {
+        json_push_string(e->readers, reader);
+    }
+}
+
+static void gather(struct gathering *g, const struct effect *want)
+{
+    const size_t i = find(g, want);
+    if (i == g->n) {
+        ARRAY_GROW(g->list, g->n, g->cap);
+        g->list[i] = *want;
+        g->list[i].readers = json_array();
+        g->n++;
+        if (want->kind == COND_CONTRAST) {
+            *figure_at(g, want) = g->n;
+        }
+    }
+    struct effect *e = &g->list[i];
+    e->reads_replicates = e->reads_replicates || want->reads_replicates;
+    e->reads_items = e->reads_items || want->reads_items;
+    add_reader(e, g->reader);
+}
+
+static void gather_members(struct gathering *g, size_t contrast)
+{
+    const struct program *p = g->ev->rules->program;
+    for (size_t m = 0; m < p->n_measures; m++) {
+        if (contrast_pools(g->ev, contrast, m) != TRUTH_FALSE) {
+            gather(g, &(struct effect){.kind = COND_CONTRAST, .index = contrast, .measure = m});
+        }
+    }
+}
+
+static void gather_condition(struct gathering *g, const struct cond *c)
+{
+    struct effect want = {.cond = c, .kind = c->kind, .index = c->index, .measure = INDEX_NONE};
+    if (c->kind == COND_CONTRAST) {
+        want.measure = c->measure;
+        want.reads_items = is_item_field(c->field);
+        want.reads_replicates = is_replicate_field(c->field);
+        gather(g, &want);
+        if (c->measure == INDEX_NONE) {
+            gather_members(g, c->index);
+        }
+    } else if (c->kind == COND_COUNTER || c->kind == COND_MEASURE || c->kind == COND_FACT ||
+               c->kind == COND_RATIO) {
+        gather(g, &want);
+    }
+    for (size_t i = 0; i < c->n_kids; i++) {
+        gather_condition(g, c->kids[i]);
+    }
+}
+
+static void gather_all(struct gathering *g)
+{
+    const struct rules *r = g->ev->rules;
+    const struct program *p = r->program;
+    for (size_t i = 0; i < p->n_table_inputs; i++) {
+        const struct input *in = &p->inputs[p->table_inputs[i]];
+        g->reader = in->name;
+        for (size_t l = 0; l < in->n_levels; l++) {
+            gather_condition(g, r->inputs[p->table_inputs[i]][l]);
+        }
+    }
+    for (size_t i = 0; i < p->n_validity; i++) {
+        const struct validity *v = &p->validity[i];
+        const char *ignored = NULL;
+        if (v->on_fail == ON_FAIL_VOID && !v->timing &&
+            evaluation_truth(g->ev, r->validity[i], TRUTH_UNKNOWN, &ignored) != TRUTH_TRUE) {
+            g->reader = v->name;
+            gather_condition(g, r->validity[i]);
+        }
+    }
+}
+
+/* ---- an element ---- */
+
+static void put_sides(cJSON *o, const struct program *p, const struct contrast *k)
+{
+    json_put_string(o, "a",
+                    k->is_difference ? p->contrasts[k->of].name
+                                     : p->factors[k->factor].levels[k->level_a].text);
+    json_put_string(o, "b",
+                    k->is_difference ? p->contrasts[k->minus].name
+                                     : p->factors[k->factor].levels[k->level_b].text);
+}
+
+static void put_interval(cJSON *o, const struct effect *e, const struct figure *f)
+{
+    const struct number *over_replicates[] = {&f->fields[FIELD_CI_LOW], &f->fields[FIELD_CI_HIGH]};
+    const struct number *over_items[] = {&f->fields[FIELD_ITEM_LOW], &f->fields[FIELD_ITEM_HIGH]};
+    const bool replicates_known =
+        number_is_point(over_replicates[0]) && number_is_point(over_replicates[1]);
+    const bool items_known = number_is_point(over_items[0]) && number_is_point(over_items[1]);
+    const bool items = items_known && !e->reads_replicates && (e->reads_items || !replicates_known);
+    const struct number **of = items ? over_items : over_replicates;
+    if (!items && !replicates_known) {
+        json_put_string(o, "interval_why", of[0]->known ? "known only as a bound" : of[0]->why);
+        return;
+    }
+    json_put_number(o, "low", of[0]->lo);
+    json_put_number(o, "high", of[1]->lo);
+    json_put_string(o, "over", items ? "items" : "replicates");
+}
+
+static void put_value_and_why(cJSON *o, const struct number *x)
+{
+    verdict_json_put_value(o, "value", x);
+    if (!x->known) {
+        json_put_string(o, "why", x->why);
+    }
+}
+
+static const char *name_of(const struct evaluation *ev, const struct effect *e)
+{
+    const struct program *p = ev->rules->program;
+    if (e->kind == COND_CONTRAST) {
+        const char *name = p->contrasts[e->index].name;
+        return e->measure == INDEX_NONE
+                   ? arena_printf(ev->arena, "contrast.%s", name)
+                   : arena_printf(ev->arena, "contrast.%s[%s]", name, p->measures[e->measure].name);
+    }
+    struct strbuf text = STRBUF_INIT;
+    cond_print(e->cond, p, &ev->rules->facts, &text);
+    const char *kept = arena_strdup(ev->arena, text.buf);
+    strbuf_release(&text);
+    return kept;
+}
+
+static void put_unit(cJSON *o, const struct program *p, size_t measure)
+{
+    const struct measure *m = &p->measures[measure];
+    json_put_string(o, "unit", measure_unit(p, m));
+    json_put_string(o, "metric", m->metric_text);
+}
+
+static void put_difference(cJSON *o, const struct evaluation *ev, const struct effect *e)
+{
+    const struct program *p = ev->rules->program;
+    const struct figure *f = &ev->per_measure[e->index * p->n_measures + e->measure];
+    json_put_string(o, "kind", "difference");
+    put_sides(o, p, &p->contrasts[e->index]);
+    put_value_and_why(o, &f->fields[FIELD_MEAN]);
+    put_interval(o, e, f);
+    verdict_json_put_value(o, "n", &f->fields[FIELD_N]);
+    put_unit(o, p, e->measure);
+}
+
+/* The unit that all measures share that a pooled figure may be over; null: they share none. */
+static void put_pooled_unit(cJSON *o, const struct evaluation *ev, size_t contrast)
+{
+    const struct program *p = ev->rules->program;
+    const char *unit = NULL;
+    bool mixed = false;
+    for (size_t m = 0; m < p->n_measures; m++) {
+        if (contrast_pools(ev, contrast, m) == TRUTH_FALSE) {
+            continue;
+        }
+        const char *own = measure_unit(p, &p->measures[m]);
+        mixed = mixed || own == NULL || (unit != NULL && strcmp(unit, own) != 0);
+        unit = own;
+    }
+    json_put_string(o, "unit", mixed ? NULL : unit);
+}
+
+static void put_pooled(cJSON *o, const struct evaluation *ev, const struct effect *e)
+{
+    const struct program *p = ev->rules->program;
+    const struct contrast *k = &p->contrasts[e->index];
+    const struct figure *f = &ev->pooled[e->index];
+    json_put_string(o, "kind", "pooled");
+    put_sides(o, p, k);
+    json_put_string(o, "pooled_over", k->over == OVER_CLEARED ? "cleared" : "counted");
+    put_value_and_why(o, &f->fields[FIELD_MEAN]);
+    verdict_json_put_value(o, "min", &f->fields[FIELD_MIN]);
+    verdict_json_put_value(o, "max", &f->fields[FIELD_MAX]);
+    verdict_json_put_value(o, "n", &f->fields[FIELD_N]);
+    put_pooled_unit(o, ev, e->index);
+}
+
+static void put_counter(cJSON *o, const struct evaluation *ev, const struct effect *e)
+{
+    const struct program *p = ev->rules->program;
+    cJSON *clear = json_array();
+    cJSON *open = json_array();
+    int64_t n = 0;
+    for (size_t m = 0; m < p->n_measures; m++) {
+        if (!rules_in_counters(ev->rules, m)) {
+            continue;
+        }
+        const enum truth t = ev->clears[e->index * p->n_measures + m];
+        n++;
+        if (t != TRUTH_FALSE) {
+            json_push_string(t == TRUTH_TRUE ? clear : open, p->measures[m].name);
+        }
+    }
+    json_put_string(o, "kind", "counter");
+    put_value_and_why(o, &ev->counters[e->index]);
+    json_put_int(o, "n", n);
+    json_put_string(o, "unit", "measures");
+    json_put_string(o, "clears",
+                    p->counters[e->index].clears == CLEARS_EVERY_CELL ? "every_cell" : "arm_means");
+    json_put(o, "clear", clear);
+    json_put(o, "open", open);
+}
+
+static void put_arm(cJSON *o, const struct evaluation *ev, const struct effect *e)
+{
+    const struct program *p = ev->rules->program;
+    const struct cond *c = e->cond;
+    int64_t n = 0;
+    for (size_t i = 0; i < p->n_cells; i++) {
+        const struct score *s = &ev->reading->scores[c->measure * p->n_cells + i];
+        n += p->cells[i].levels[c->factor] == c->level_a && s->value.known ? 1 : 0;
+    }
+    const struct number mean = evaluation_number(ev, c);
+    json_put_string(o, "kind", "mean");
+    put_value_and_why(o, &mean);
+    json_put_int(o, "n", n);
+    put_unit(o, p, c->measure);
+}
+
+static void put_fact(cJSON *o, const struct evaluation *ev, const struct effect *e)
+{
+    const struct number value = evaluation_number(ev, e->cond);
+    json_put_string(o, "kind", e->kind == COND_RATIO ? "ratio" : "fact");
+    put_value_and_why(o, &value);
+    json_put_null(o, "unit");
+}
+
+static cJSON *effect_json(const struct evaluation *ev, const struct effect *e)
+{
+    cJSON *o = json_object();
+    json_put_string(o, "name", name_of(ev, e));
+    if (e->kind == COND_COUNTER) {
+        put_counter(o, ev, e);
+    } else if (e->kind == COND_MEASURE) {
+        put_arm(o, ev, e);
+    } else if (e->kind != COND_CONTRAST) {
+        put_fact(o, ev, e);
+    } else if (e->measure == INDEX_NONE) {
+        put_pooled(o, ev, e);
+    } else {
+        put_difference(o, ev, e);
+    }
+    json_put(o, "read_by", e->readers);
+    return o;
+}
+
+cJSON *effects_json(const struct evaluation *ev)
+{
+    const struct program *p = ev->rules->program;
+    struct gathering g = {.ev = ev};
+    cJSON *list = json_array();
+    g.figures = xcalloc(p->n_contrasts * (p->n_measures + 1), sizeof(*g.figures));
+    gather_all(&g);
+    for (size_t i = 0; i < g.n; i++) {
+        json_push(list, effect_json(ev, &g.list[i]));
+    }
+    free(g.figures);
+    free(g.list);
+    return list;
+}
+
+/* ---- the first error ---- */
+
+/* Of the tasks that a lost one waited for, the one that failed. */
+static size_t failed_task(const struct evidence *e, size_t task)
+{
+    const size_t n_stages = e->program->n_stages;
+    const size_t first = task - task % n_stages;
+    for (size_t i = first; i < first + n_stages; i++) {
+        if (e->tasks[i].end == TASK_END_BLOCKED &&
+            (e->tasks[task].end != TASK_END_BLOCKED || i == task)) {
+            return i;
+        }
+    }
+    return task;
+}
+
+static cJSON *error_json(const char *task, const char *what)
+{
+    cJSON *o = json_object();
+    json_put_string(o, "task", task);
+    json_put_string(o, "what", what);
+    return o;
+}
+
+static const char *task_name(const struct evaluation *ev, size_t task)
+{
+    const struct program *p = ev->rules->program;
+    return arena_printf(ev->arena, "%s/%s", p->cells[task / p->n_stages].name,
+                        p->stages[task % p->n_stages].name);
+}
+
+static cJSON *lost_task(const struct evaluation *ev, const struct evidence *e, size_t task)
+{
+    const size_t failed = failed_task(e, task);
+    const struct evidence_task *t = &e->tasks[failed];
+    const char *name = task_name(ev, failed);
+    return error_json(name, arena_printf(ev->arena, "%s: %s (%s)", name,
+                                         t->end == TASK_END_BLOCKED ? "blocked" : "never run",
+                                         t->cause == NULL ? "no cause" : t->cause));
+}
+
+static cJSON *voiding_validity(const struct evaluation *ev)
+{
+    const struct program *p = ev->rules->program;
+    for (size_t i = 0; i < p->n_validity; i++) {
+        const struct validity *v = &p->validity[i];
+        const char *why = "undetermined";
+        if (v->on_fail != ON_FAIL_VOID || v->timing) {
+            continue;
+        }
+        const enum truth t = evaluation_truth(ev, ev->rules->validity[i], TRUTH_UNKNOWN, &why);
+        if (t != TRUTH_TRUE) {
+            return error_json(
+                NULL, arena_printf(ev->arena, "validity %s, %s, %s%s", v->name, v->condition.text,
+                                   t == TRUTH_FALSE ? "does not hold" : "is unknown: ",
+                                   t == TRUTH_FALSE ? "" : why));
+        }
+    }
+    return NULL;
+}
+
+/* Of the scores that a counted measure or the table reads; those that are excluded come last. */
+static cJSON *open_score(const struct evaluation *ev, const struct evidence *e, bool excluded)
+{
+    const struct program *p = ev->rules->program;
+    for (size_t i = 0; i < p->n_measures * p->n_cells; i++) {
+        const struct score *s = &ev->reading->scores[i];
+        const struct measure *m = &p->measures[i / p->n_cells];
+        const size_t task = i % p->n_cells * p->n_stages + m->stage;
+        if (s->value.known || s->excluded != excluded || !program_stage_is_budgeted(p, m->stage)) {
+            continue;
+        }
+        if (e->tasks[task].end != TASK_END_DONE && e->tasks[task].end != TASK_END_PENDING) {
+            return lost_task(ev, e, task);
+        }
+        return error_json(task_name(ev, task),
+                          arena_printf(ev->arena, "%s of %s: %s", m->name,
+                                       p->cells[i % p->n_cells].name, s->value.why));
+    }
+    return NULL;
+}
+
+cJSON *effects_first_error(const struct evaluation *ev, const struct coverage *c,
+                           const struct evidence *e)
+{
+    for (size_t i = 0; coverage_over_budget(c) && i < program_n_tasks(e->program); i++) {
+        if (c->excluded[i] && program_stage_is_budgeted(e->program, i % e->program->n_stages)) {
+            return lost_task(ev, e, i);
+        }
+    }
+    cJSON *found = voiding_validity(ev);
+    found = found == NULL ? open_score(ev, e, false) : found;
+    return found == NULL ? open_score(ev, e, true) : found;
+}
