@@ -51,9 +51,9 @@ int answer_lost(struct answer_context *ctx, const cJSON *params, cJSON **result,
 /* summary.c: SUMMARY of docs/rpc.md, and the state of a task in its words. */
 cJSON *summary_json(const struct shell *sh, const struct hosted *h);
 /* An apparatus check as it stands; NULL when it was taken away. And all of them. */
-cJSON *summary_check(const struct hosted *h, uint32_t task);
-cJSON *summary_checks(const struct hosted *h);
-const char *summary_task_state(const struct task_row *t, struct wall_time now);
+cJSON *summary_check(const struct shell *sh, const struct hosted *h, uint32_t task);
+cJSON *summary_checks(const struct shell *sh, const struct hosted *h);
+const char *summary_task_state(const struct shell *sh, const struct hosted *h, uint32_t task);
 /* Of an estimate; null where it is none: negative, not finite, or beyond ten years. */
 void summary_put_span(cJSON *o, const char *key, double ms);
 void summary_put_time(cJSON *o, const char *key, struct wall_time t); /* null for 0 */

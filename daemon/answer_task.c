@@ -52,7 +52,7 @@ static void put_task(cJSON *o, const struct shell *sh, const struct hosted *h, u
     const struct attempt *a = live_of(sh, h, task);
     const struct program *p = h->bundle->program;
     json_put_string(o, "stage", p->stages[hosted_stage(h, task)].name);
-    json_put_string(o, "state", summary_task_state(t, clock_wall()));
+    json_put_string(o, "state", summary_task_state(sh, h, task));
     put_text(o, "cause", cause_name(t->cause));
     json_put_int(o, "attempts", t->n_attempts);
     put_text(o, "section",
@@ -108,7 +108,7 @@ int answer_cells(struct answer_context *ctx, const cJSON *params, cJSON **result
     json_put_int(*result, "offset", offset);
     json_put(*result, "stages", stages);
     json_put(*result, "cells", cells);
-    json_put(*result, "apparatus", summary_checks(h));
+    json_put(*result, "apparatus", summary_checks(ctx->shell, h));
     return 0;
 }
 
@@ -151,33 +151,35 @@ static const char *why_code(const struct core_explanation *e)
 static void put_why(cJSON *o, const struct core_explanation *e)
 {
     struct strbuf text = STRBUF_INIT;
-    core_explanation_text(e, clock_wall(), &text);
+    core_explanation_text(e, clock_mono(), &text);
     json_put_string(o, "why", why_code(e));
     put_text(o, "why_text", text.buf);
     strbuf_release(&text);
     bool has_failed = e->row.state == TASK_BLOCKED || e->row.state == TASK_NEVER_RUN;
     json_put_bool(o, "may_retry", e->retry_refusal == NULL);
     put_text(o, "retry_refusal", has_failed ? e->retry_refusal : NULL);
-    int64_t wait = e->row.not_before.ms - clock_wall().ms;
-    put_count(o, "not_before_ms", e->row.state == TASK_READY && wait > 0 ? wait : -1);
+    int64_t wait = e->wait_due_ms - clock_mono().ms;
+    put_count(o, "not_before_ms", e->wait_due_ms == 0 ? -1 : wait > 0 ? wait : 0);
     int64_t left = e->deadline_ms - clock_mono().ms;
     put_count(o, "deadline_left_ms", e->deadline_ms == 0 ? -1 : left > 0 ? left : 0);
 }
 
-static void put_dependencies(cJSON *o, const struct hosted *h, uint32_t task)
+static void put_dependencies(cJSON *o, const struct shell *sh, const struct hosted *h,
+                             uint32_t task)
 {
     const struct program *p = h->bundle->program;
     const struct stage *s = &p->stages[hosted_stage(h, task)];
     uint32_t first = task - task % (uint32_t)p->n_stages;
     cJSON *list = json_array();
     for (size_t i = 0; i < s->n_after && !hosted_is_check(h, task); i++) {
-        const struct task_row *t = &h->tasks[first + s->after[i]];
+        const uint32_t other = first + (uint32_t)s->after[i];
+        const struct task_row *t = &h->tasks[other];
         if (t->state == TASK_DONE) {
             continue;
         }
         cJSON *d = json_object();
         json_put_string(d, "stage", p->stages[s->after[i]].name);
-        json_put_string(d, "state", summary_task_state(t, clock_wall()));
+        json_put_string(d, "state", summary_task_state(sh, h, other));
         put_text(d, "cause", cause_name(t->cause));
         json_push(list, d);
     }
@@ -296,14 +298,14 @@ int answer_explain(struct answer_context *ctx, const cJSON *params, cJSON **resu
     put_task(o, ctx->shell, h, task);
     bool of_grid = !hosted_is_check(h, task);
     json_put_string(o, "cell", of_grid ? p->cells[hosted_cell(h, task)].name : NULL);
-    cJSON *check = of_grid ? NULL : summary_check(h, task);
+    cJSON *check = of_grid ? NULL : summary_check(ctx->shell, h, task);
     json_put(o, "apparatus", check != NULL ? check : cJSON_CreateNull());
     json_put_bool(o, "counted", of_grid && program_stage_is_counted(p, stage));
     json_put_bool(o, "sealed",
                   of_grid && program_stage_is_sealed(p, stage) && !h->status.unsealed &&
                       !h->status.unblinded);
     put_why(o, &e);
-    put_dependencies(o, h, task);
+    put_dependencies(o, ctx->shell, h, task);
     put_budgets(o, h, task);
     rc = store_attempts(ctx->shell->store, h->no, task, push_attempt, &l, err);
     if (rc == 0) {

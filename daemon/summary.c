@@ -26,12 +26,11 @@ void summary_put_time(cJSON *o, const char *key, struct wall_time t)
     json_put_string(o, key, t.ms == 0 ? NULL : text);
 }
 
-const char *summary_task_state(const struct task_row *t, struct wall_time now)
+const char *summary_task_state(const struct shell *sh, const struct hosted *h, uint32_t task)
 {
-    if (t->state == TASK_READY && t->not_before.ms > now.ms) {
-        return "backoff";
-    }
-    return task_state_name(t->state);
+    const struct task_row *t = &h->tasks[task];
+    bool waits = t->state == TASK_READY && core_backoff_due_ms(sh->core, h->no, task) != 0;
+    return waits ? "backoff" : task_state_name(t->state);
 }
 
 /* ---- time left ---- */
@@ -224,23 +223,23 @@ static cJSON *not_running_json(const struct shell *sh, const struct hosted *h)
 
 /* ---- the whole ---- */
 
-cJSON *summary_check(const struct hosted *h, uint32_t task)
+cJSON *summary_check(const struct shell *sh, const struct hosted *h, uint32_t task)
 {
     const struct task_row *row = &h->tasks[task];
     cJSON *o = apparatus_json(h, h->bundle, task, row);
     if (o != NULL) {
-        json_put_string(o, "state", summary_task_state(row, clock_wall()));
+        json_put_string(o, "state", summary_task_state(sh, h, task));
         json_put_string(o, "cause", row->cause != CAUSE_NONE ? cause_name(row->cause) : NULL);
         json_put_int(o, "attempts", row->n_attempts);
     }
     return o;
 }
 
-cJSON *summary_checks(const struct hosted *h)
+cJSON *summary_checks(const struct shell *sh, const struct hosted *h)
 {
     cJSON *list = json_array();
     for (size_t i = 0; i < h->n_checks; i++) {
-        cJSON *o = summary_check(h, (uint32_t)(h->n_tasks + i));
+        cJSON *o = summary_check(sh, h, (uint32_t)(h->n_tasks + i));
         if (o != NULL) {
             json_push(list, o);
         }
@@ -372,7 +371,7 @@ cJSON *summary_json(const struct shell *sh, const struct hosted *h)
     json_put(o, "stages", stages);
     json_put(o, "tasks", tasks_json(sh, h));
     json_put(o, "counted", counted_json(h));
-    json_put(o, "apparatus", summary_checks(h));
+    json_put(o, "apparatus", summary_checks(sh, h));
     json_put(o, "causes", causes_json(h, &n_attempts));
     json_put_int(o, "attempts", n_attempts);
     json_put_int(o, "garbage_lines", malformed);

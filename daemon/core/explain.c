@@ -87,6 +87,17 @@ static void fill_machine(const struct core *c, const struct program *p, const st
     out->free_memory_bytes = m->memory_bytes == 0 ? INT64_MAX : memory > 0 ? memory : 0;
 }
 
+static int64_t backoff_due_ms(const struct core *c, const struct task *t)
+{
+    return t->state == TASK_READY && t->timer_pos != NOWHERE ? c->timers[t->timer_pos].at_ms : 0;
+}
+
+int64_t core_backoff_due_ms(const struct core *c, uint32_t program, uint32_t task)
+{
+    const struct program *p = find(c, program);
+    return p != NULL && task < p->n_tasks ? backoff_due_ms(c, &p->tasks[task]) : 0;
+}
+
 bool core_explain(const struct core *c, uint32_t program, uint32_t task,
                   struct core_explanation *out)
 {
@@ -104,6 +115,7 @@ bool core_explain(const struct core *c, uint32_t program, uint32_t task,
         out->attempt = l->row;
         out->deadline_ms = l->phase == LIVE_RUNNING && l->kill == KILL_NONE ? l->deadline_ms : 0;
     }
+    out->wait_due_ms = backoff_due_ms(c, t);
     fill_machine(c, p, task_stage(p, task), out);
     out->retry_refusal = request_retry_refusal(p, task);
     return true;
@@ -162,11 +174,11 @@ static void text_of_end(const struct task_row *row, struct strbuf *out)
     }
 }
 
-void core_explanation_text(const struct core_explanation *e, struct wall_time now,
+void core_explanation_text(const struct core_explanation *e, struct mono_time now,
                            struct strbuf *out)
 {
     char span[32];
-    int64_t wait_ms = e->row.not_before.ms - now.ms;
+    int64_t wait_ms = e->wait_due_ms - now.ms;
     switch (e->why) {
     case WHY_ENDED: text_of_end(&e->row, out); break;
     case WHY_RUNNING: strbuf_addf(out, "is running: attempt %u", e->attempt.no); break;

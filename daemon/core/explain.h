@@ -24,7 +24,7 @@ enum core_why {
     WHY_DEPENDENCY, /* waits for `waits_for` */
     WHY_PAUSED,     /* paused holds */
     WHY_APPARATUS,  /* ready, but an apparatus check has to hold first */
-    WHY_BACKOFF,    /* not_before holds */
+    WHY_BACKOFF,    /* wait_due_ms holds */
     WHY_SLOTS,      /* next in line or behind others: no slot, core or memory free */
 };
 
@@ -34,6 +34,7 @@ struct core_explanation {
     struct attempt_row attempt; /* the live one; no == 0: none */
     uint32_t waits_for;         /* task index */
     unsigned paused;
+    int64_t wait_due_ms; /* mono: when its backoff is over; 0 none */
     int64_t deadline_ms; /* mono: when the live attempt's section is up; 0 none */
     uint32_t threads;
     int64_t memory_bytes;
@@ -50,8 +51,11 @@ bool core_explain(const struct core *core, uint32_t program, uint32_t task,
                   struct core_explanation *out);
 /* Appends one English sentence without names of tasks ("waits for a slot: needs 2 threads, 1 is
  * free"). */
-void core_explanation_text(const struct core_explanation *e, struct wall_time now,
+void core_explanation_text(const struct core_explanation *e, struct mono_time now,
                            struct strbuf *out);
+/* When the backoff of a ready task is over (mono); 0: it does not wait for that. No wall clock has
+ * a say in it: row.not_before only carries it over a restart. */
+int64_t core_backoff_due_ms(const struct core *core, uint32_t program, uint32_t task);
 
 /* Attempts alive now, over all programs; and when the armed timer is due (INT64_MAX: none). */
 size_t core_n_live(const struct core *core);

@@ -33,6 +33,7 @@ up = { prior = 0.5, title = "Up" }
 down = { prior = 0.4, title = "Down" }
 [run]
 slots = 1
+crashes = 20
 """
 WORKER = """#!/usr/bin/env python3
 import json, os, sys, time
@@ -40,6 +41,8 @@ if "--describe" in sys.argv:
     sys.exit(64)
 with open(os.environ["PREREG_TASK"], encoding="utf-8") as f:
     task = json.load(f)
+if os.path.exists(task["params"]["hold"] + ".crash"):
+    sys.exit(1)
 while os.path.exists(task["params"]["hold"]):
     time.sleep(0.05)
 with open("result.json", "w", encoding="utf-8") as f:
@@ -161,5 +164,31 @@ def test_behind_the_journal(place):
     equal(place.status()[0]["history"], "verified", "the history after a rebuild")
 
 
+def test_backoff_by_a_clock_that_was_ahead(place):
+    """What is left of a backoff is a duration: the wall clock, right again, does not make it a day."""
+    grid = locked(place)
+    place.write("hold.crash", "")
+    shift(place, 24 * HOUR)
+    place.serve()
+    place.must(OK, "preregd", "submit", grid)
+    def waiting():
+        return {n: t["attempts"] for n, t in place.tasks().items() if t["state"] == "backoff" and t["attempts"] >= 3}
+    for _ in range(5):  # on a busy machine the wait may be over before the daemon is dead
+        shift(place, 24 * HOUR)
+        place.wait_for(waiting, 60, "a third attempt has failed")
+        before = waiting()
+        place.kill_daemon()
+        shift(place, 0)
+        place.serve()
+        same = [n for n, attempts in waiting().items() if before.get(n) == attempts]
+        if same:
+            break
+    expect(same, f"none of {before} waits with the backoff that it had")
+    for name in same:
+        answer = place.ctl_json("explain", name)
+        expect(0 <= answer["not_before_ms"] <= 300_000, f"the wait that is left: {answer['not_before_ms']} ms")
+        expect(" h " not in answer["why_text"], f"what is said of it: {answer['why_text']}")
+
+
 lab.main(test_before_the_lock_at_submit, test_before_the_lock_at_start, test_before_the_lock_while_it_runs,
-         test_behind_the_journal)
+         test_behind_the_journal, test_backoff_by_a_clock_that_was_ahead)

@@ -156,7 +156,7 @@ static void test_disk(void **state)
     struct core_explanation e;
     struct strbuf text = STRBUF_INIT;
     assert_true(core_explain(d.core, 1, 0, &e));
-    core_explanation_text(&e, (struct wall_time){0}, &text);
+    core_explanation_text(&e, (struct mono_time){0}, &text);
     assert_string_equal(text.buf, "its program is paused: no room on the disk");
     strbuf_release(&text);
     driver_step(&d, (struct core_event){.kind = CORE_CANCEL, .program = 1, .task = 2});
@@ -170,6 +170,49 @@ static void test_disk(void **state)
     assert_int_equal(driver_row(&d, 0).state, TASK_READY);
     assert_int_equal(driver_row(&d, 0).spent, 0);
     driver_release(&d);
+}
+
+/* Item 31: "tried again in 23 h 59 min", and nothing helped. A clock that was a day ahead, or is
+ * now a day behind: what is left of a backoff is a duration that its maximum bounds, and what is
+ * said of it is what will happen. */
+static void test_backoff_and_wall_clock(void **state)
+{
+    (void)state;
+    enum { DAY_MS = 24 * 3600 * 1000, MAX_MS = 8000 };
+    static const int64_t ahead_ms[] = {DAY_MS, 3000, 0, -DAY_MS};
+    static const int64_t due_ms[] = {MAX_MS, 3000, 0, 0};
+    for (size_t i = 0; i < ARRAY_LEN(ahead_ms); i++) {
+        struct driver d;
+        struct task_row rows[4];
+        struct core_explanation e;
+        const struct program_row paused = {.paused = PAUSE_PERSON};
+        struct strbuf text = STRBUF_INIT;
+        driver_init(&d, 2);
+        d.now_ms = 1000;
+        for (uint32_t t = 0; t < 4; t++) {
+            task_row_init(&rows[t], t % 2 == 0 ? TASK_READY : TASK_WAITING);
+        }
+        rows[0].n_attempts = 1;
+        rows[0].not_before.ms = 1763694202000 + d.now_ms + ahead_ms[i];
+        struct core_event ev = {.kind = CORE_PROGRAM_ADDED, .program = 1};
+        ev.added.plan = PLAN;
+        ev.added.tasks = rows;
+        ev.added.status = &paused;
+        driver_step(&d, ev);
+        int64_t due = core_backoff_due_ms(d.core, 1, 0);
+        assert_int_equal(due == 0 ? 0 : due - d.now_ms, due_ms[i]);
+        assert_true(core_explain(d.core, 1, 0, &e));
+        assert_int_equal(e.wait_due_ms, due);
+        e.why = WHY_BACKOFF;
+        core_explanation_text(&e, (struct mono_time){due - 2500}, &text);
+        assert_string_equal(text.buf, "is tried again in 2.5 s");
+        strbuf_release(&text);
+        d.now_ms += due_ms[i];
+        driver_step(&d, (struct core_event){.kind = CORE_RESUME, .program = 1});
+        driver_step(&d, (struct core_event){.kind = CORE_TIMER});
+        assert_int_equal(driver_row(&d, 0).state, TASK_STARTING);
+        driver_release(&d);
+    }
 }
 
 /* A shim that never gets as far as its worker: tried again with growing delays, a few times over
@@ -368,7 +411,7 @@ static void test_room(void **state)
     struct core_explanation e;
     struct strbuf text = STRBUF_INIT;
     assert_true(core_explain(d.core, 1, 1, &e));
-    core_explanation_text(&e, (struct wall_time){0}, &text);
+    core_explanation_text(&e, (struct mono_time){0}, &text);
     assert_string_equal(text.buf, "waits for cores: needs 4, 0 free");
     strbuf_release(&text);
     driver_release(&d);
@@ -397,6 +440,7 @@ int main(void)
         cmocka_unit_test(test_short_task),
         cmocka_unit_test(test_idle_blocks),
         cmocka_unit_test(test_disk),
+        cmocka_unit_test(test_backoff_and_wall_clock),
         cmocka_unit_test(test_requests),
         cmocka_unit_test(test_lost),
         cmocka_unit_test(test_vanished),
