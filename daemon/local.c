@@ -29,6 +29,7 @@ extern char **environ;
 enum run_state {
     RUN_WATCHED, /* a pidfd is polled */
     RUN_WAITING, /* nothing to hold on to: looks again in a while */
+    RUN_REAPING, /* its end was told; its shim, a child of ours, has not been waited for */
     RUN_CLOSING, /* ended or closed: handles and the job go, then the memory */
 };
 
@@ -77,7 +78,7 @@ static struct run *run_find(const struct local *x, const struct attempt_key *key
 {
     struct run *r = x->runs;
     while (r != NULL && (r->key.program != key->program || r->key.task != key->task ||
-                         r->key.no != key->no || r->state == RUN_CLOSING)) {
+                         r->key.no != key->no || r->state >= RUN_REAPING)) {
         r = r->next;
     }
     return r;
@@ -107,9 +108,6 @@ static void run_free(struct run *r)
         at = &(*at)->next;
     }
     *at = r->next;
-    if (r->child > 0) {
-        (void)waitpid(r->child, NULL, WNOHANG); /* its exit.json was seen before its exit */
-    }
     free(r->folder);
     free(r);
 }
@@ -156,6 +154,36 @@ static void run_close(struct run *r)
     }
 }
 
+static void reap(struct run *r)
+{
+    if (r->child > 0 && waitpid(r->child, &r->status, WNOHANG) == r->child) {
+        r->child = 0;
+        r->waited = true;
+    }
+}
+
+static void on_reap_again(uv_timer_t *timer)
+{
+    struct run *r = timer->data;
+    reap(r);
+    if (r->child == 0) {
+        run_close(r);
+    }
+}
+
+/* Its end was told. A probe sees exit.json before the shim, which tidies up after it, has ended. */
+static void run_leave(struct run *r)
+{
+    if (r->child == 0) {
+        run_close(r);
+    } else {
+        r->state = RUN_REAPING;
+        if (!r->has_poll) {
+            (void)uv_timer_start(&r->again, on_reap_again, LOOK_AGAIN_MS, LOOK_AGAIN_MS);
+        }
+    }
+}
+
 static void answer(struct run *r, enum core_health health)
 {
     if (r->asked) {
@@ -170,13 +198,12 @@ static void on_shim_exit(uv_poll_t *poll, int status, int events)
     struct run *r = poll->data;
     (void)status;
     (void)events;
-    if (r->child > 0 && waitpid(r->child, &r->status, WNOHANG) == r->child) {
-        r->child = 0;
-        r->waited = true;
-    }
+    reap(r);
     stop_watching(r);
     struct attempt_end end;
-    if (r->state == RUN_WATCHED && examine_exit(r->folder, r->id, &end)) {
+    if (r->state == RUN_REAPING) {
+        run_leave(r);
+    } else if (r->state == RUN_WATCHED && examine_exit(r->folder, r->id, &end)) {
         ended(r, &end); /* the common case, without a turn of the pool */
     } else {
         run_advance(r);
@@ -263,7 +290,9 @@ static void ended(struct run *r, const struct attempt_end *end)
         explain_unlaunched(r, &told);
     }
     l->ended(l->ctx, &r->key, &told);
-    run_close(r);
+    if (r->state != RUN_CLOSING) { /* the listener may close everything */
+        run_leave(r);
+    }
 }
 
 static void on_examined(struct job *job)
@@ -271,7 +300,7 @@ static void on_examined(struct job *job)
     struct examine_job *j = (struct examine_job *)job;
     struct run *r = j->run;
     r->examining = false;
-    if (r->state == RUN_CLOSING) {
+    if (r->state >= RUN_REAPING) {
         free_when_done(r);
         free(j);
         return;
@@ -318,7 +347,7 @@ static void examine(struct run *r)
  * look. */
 static void run_advance(struct run *r)
 {
-    if (r->state != RUN_CLOSING && !r->examining) {
+    if (r->state < RUN_REAPING && !r->examining) {
         (void)uv_timer_stop(&r->again);
         examine(r);
     }

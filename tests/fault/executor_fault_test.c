@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -17,15 +18,17 @@
 #include "daemon/shim/files.h"
 #include "daemon/shim/pid.h"
 
-#define SHIM    TEST_BIN_DIR "/prereg-shim"
-#define TURN_MS 20
-#define N_TURNS 3000 /* a minute */
+#define SHIM     TEST_BIN_DIR "/prereg-shim"
+#define OWN_SHIM "slow-shim"
+#define TURN_MS  20
+#define N_TURNS  3000 /* a minute */
 
 struct scene {
     uv_loop_t loop;
     uv_timer_t timer;
     struct executor *executor;
     struct attempt_key key;
+    char root[32];
     char *folder;
     char id[UUID_TEXT_SIZE];
     struct shim_start start;
@@ -33,6 +36,7 @@ struct scene {
     int n_kills;
     bool stopped;
     bool has_ended;
+    bool reaped;
     struct attempt_end end;
 };
 
@@ -90,29 +94,53 @@ static void write_spec(const struct scene *s)
     shim_spec_release(&spec);
 }
 
+/* shim NULL: OWN_SHIM, which the caller puts into the scene's root. */
+static void set_up(struct scene *s, const char *shim, uv_timer_cb on_timer)
+{
+    struct executor_listener listener = {.ctx = s, .ended = on_ended, .probed = on_probed};
+    struct err err;
+    s->key = (struct attempt_key){.program = 1, .task = 2, .no = 1};
+    (void)snprintf(s->root, sizeof(s->root), "/tmp/executor_test_XXXXXX");
+    assert_non_null(mkdtemp(s->root));
+    uuid_make(s->id);
+    s->folder = xasprintf("%s/cells/a=1/train/attempt-0001-%s", s->root, s->id);
+    char *words = path_join(s->root, "shim.log");
+    assert_int_equal(dir_make(s->folder, 0700, &err), 0);
+    assert_int_equal(uv_loop_init(&s->loop), 0);
+    char *own = path_join(s->root, OWN_SHIM);
+    s->executor = local_create(&s->loop, shim == NULL ? own : shim, words, &listener);
+    assert_int_equal(uv_timer_init(&s->loop, &s->timer), 0);
+    s->timer.data = s;
+    assert_int_equal(uv_timer_start(&s->timer, on_timer, TURN_MS, TURN_MS), 0);
+    free(own);
+    free(words);
+}
+
+/* Until on_timer has closed everything. */
+static void run(struct scene *s)
+{
+    struct attempt_place place = {.key = s->key, .id = s->id, .folder = s->folder};
+    struct err err;
+    assert_int_equal(s->executor->ops->start(s->executor, &place, &err), 0);
+    (void)uv_run(&s->loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&s->loop), 0);
+    s->executor->ops->free(s->executor);
+}
+
+static void tear_down(struct scene *s)
+{
+    struct err err;
+    assert_int_equal(dir_remove(s->root, &err), 0);
+    free(s->folder);
+}
+
 static void test_stopped_for_good(void **state)
 {
-    struct scene s = {.key = {.program = 1, .task = 2, .no = 1}};
-    struct executor_listener listener = {.ctx = &s, .ended = on_ended, .probed = on_probed};
-    char root[] = "/tmp/executor_test_XXXXXX";
-    struct err err;
+    struct scene s = {0};
     (void)state;
-    assert_non_null(mkdtemp(root));
-    uuid_make(s.id);
-    s.folder = xasprintf("%s/cells/a=1/train/attempt-0001-%s", root, s.id);
-    char *words = path_join(root, "shim.log");
-    assert_int_equal(dir_make(s.folder, 0700, &err), 0);
+    set_up(&s, SHIM, on_turn);
     write_spec(&s);
-    assert_int_equal(uv_loop_init(&s.loop), 0);
-    s.executor = local_create(&s.loop, SHIM, words, &listener);
-    struct attempt_place place = {.key = s.key, .id = s.id, .folder = s.folder};
-    assert_int_equal(s.executor->ops->start(s.executor, &place, &err), 0);
-    assert_int_equal(uv_timer_init(&s.loop, &s.timer), 0);
-    s.timer.data = &s;
-    assert_int_equal(uv_timer_start(&s.timer, on_turn, TURN_MS, TURN_MS), 0);
-    (void)uv_run(&s.loop, UV_RUN_DEFAULT);
-    assert_int_equal(uv_loop_close(&s.loop), 0);
-    s.executor->ops->free(s.executor);
+    run(&s);
     if (!s.has_ended) {
         (void)kill((pid_t)s.start.shim_pid, SIGKILL);
         fail_msg("a shim that was stopped keeps its attempt for ever");
@@ -122,13 +150,79 @@ static void test_stopped_for_good(void **state)
     bool alive = pid_stat_read((pid_t)s.start.worker_pid, &worker) && worker.state != 'Z' &&
                  worker.start == s.start.worker_start;
     assert_false(alive);
-    assert_int_equal(dir_remove(root, &err), 0);
-    free(words);
-    free(s.folder);
+    tear_down(&s);
+}
+
+/* ---- a shim that is slow after exit.json ---- */
+
+static bool has(const struct scene *s, const char *name)
+{
+    char *path = path_join(s->folder, name);
+    bool there = file_kind_at(path) == FILE_REGULAR;
+    free(path);
+    return there;
+}
+
+static void put(const struct scene *s, const char *name, const char *text, mode_t mode)
+{
+    struct err err;
+    char *path = path_join(s->folder, name);
+    assert_int_equal(file_write_atomic(path, text, strlen(text), mode, &err), 0);
+    free(path);
+}
+
+static bool has_children(void)
+{
+    siginfo_t info = {0};
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0; /* else ECHILD */
+}
+
+/* Probes once exit.json is there, lets the shim go once the end was told, and waits for it to be
+ * waited for. */
+static void on_slow_turn(uv_timer_t *timer)
+{
+    struct scene *s = timer->data;
+    struct attempt_place place = {.key = s->key, .id = s->id, .folder = s->folder};
+    if (++s->n_turns > N_TURNS || (s->has_ended && s->stopped && !has_children())) {
+        s->reaped = !has_children();
+        s->executor->ops->close(s->executor);
+        uv_close((uv_handle_t *)timer, NULL);
+    } else if (s->has_ended && !s->stopped) {
+        put(s, "go", "", 0600);
+        s->stopped = true;
+    } else if (!s->has_ended && has(s, SHIM_EXIT_FILE)) {
+        s->executor->ops->probe(s->executor, &place);
+    }
+}
+
+/* A stand-in that stays between exit.json and its exit, for which the real one takes no time. */
+static void test_end_seen_before_the_exit(void **state)
+{
+    static const char script[] = "#!/bin/sh\nmv \"$1/prepared\" \"$1/" SHIM_EXIT_FILE "\"\n"
+                                 "while [ ! -e \"$1/go\" ]; do sleep 0.02; done\n";
+    struct scene s = {0};
+    struct shim_exit end = {.reason = SHIM_EXITED, .code = 3};
+    struct err err;
+    (void)state;
+    set_up(&s, NULL, on_slow_turn);
+    put(&s, "../../../../" OWN_SHIM, script, 0700);
+    memcpy(end.attempt, s.id, sizeof(end.attempt));
+    assert_int_equal(shim_exit_write(s.folder, &end, &err), 0);
+    char *written = path_join(s.folder, SHIM_EXIT_FILE);
+    char *prepared = path_join(s.folder, "prepared");
+    assert_int_equal(rename(written, prepared), 0);
+    run(&s);
+    assert_true(s.has_ended);
+    assert_int_equal(s.end.code, 3);
+    assert_true(s.reaped);
+    free(prepared);
+    free(written);
+    tear_down(&s);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_stopped_for_good)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_stopped_for_good),
+                                       cmocka_unit_test(test_end_seen_before_the_exit)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
