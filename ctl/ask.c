@@ -7,16 +7,6 @@
 #include "base/json.h"
 #include "ctl/out.h"
 
-int ask_open(const struct ctl_options *o, struct rpc_client **out, struct err *err)
-{
-    int rc = rpc_open(o->state, out, err);
-    if (rc == ERR_NO_DAEMON) {
-        struct err why = *err;
-        return err_set(err, rc, "%s (`preregd serve` or `preregd submit` starts one)", why.msg);
-    }
-    return rc;
-}
-
 cJSON *ask_params(const struct ctl_options *o, bool from_args)
 {
     const char *program = from_args && o->n_args > 0 ? o->args[0] : o->program;
@@ -31,7 +21,7 @@ int ask(const struct ctl_options *o, const char *method, cJSON *params, cJSON **
         struct err *err)
 {
     struct rpc_client *client = NULL;
-    int rc = ask_open(o, &client, err);
+    int rc = rpc_open(o->state, &client, err);
     if (rc == 0) {
         rc = rpc_call(client, method, params, result, err);
     }

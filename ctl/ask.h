@@ -7,9 +7,6 @@
 #include "ctl/ctl.h"
 #include "daemon/rpc/client.h"
 
-/* Opens a connection to the daemon of --state. ERR_NO_DAEMON says how to start one. */
-int ask_open(const struct ctl_options *o, struct rpc_client **out, struct err *err) MUST_CHECK;
-
 /* {"program":…} of --program or the first argument as `from_args` says; {} without. */
 cJSON *ask_params(const struct ctl_options *o, bool from_args) __attribute__((returns_nonnull));
 

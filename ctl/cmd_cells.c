@@ -50,7 +50,7 @@ int cmd_cells(const struct ctl_options *o, enum exit_code *code, struct err *err
     *code = EXIT_OK;
     struct rpc_client *client = NULL;
     cJSON *answer = NULL;
-    int rc = ask_open(o, &client, err);
+    int rc = rpc_open(o->state, &client, err);
     if (rc == 0) {
         rc = cells_fetch(client, o->n_args > 0 ? o->args[0] : NULL, 0, &answer, err);
     }

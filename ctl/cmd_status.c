@@ -8,9 +8,11 @@
 #include "ctl/ask.h"
 #include "ctl/cells.h"
 #include "ctl/ctl.h"
+#include "ctl/load.h"
 #include "ctl/local.h"
 #include "ctl/out.h"
 #include "ctl/status_text.h"
+#include "daemon/rpc/owner.h"
 
 /* A program is drawn with its grid when it was asked for by name, is the only one, or still runs.
  */
@@ -33,6 +35,18 @@ static int add_cells(const struct ctl_options *o, struct rpc_client *client, cJS
     return rc;
 }
 
+/* Then the message says by which process, and what to do. */
+static bool is_held(const struct ctl_options *o)
+{
+    struct rpc_owner owner;
+    struct err ignored;
+    char *state = NULL;
+    const bool held =
+        load_state_folder(o->state, &state, &ignored) == 0 && rpc_owner_find(state, &owner);
+    free(state);
+    return held;
+}
+
 /* What runs only a daemon knows; what has ended can be read without one. */
 static int say_what_lies_there(const struct ctl_options *o, struct err *err)
 {
@@ -40,11 +54,12 @@ static int say_what_lies_there(const struct ctl_options *o, struct err *err)
     size_t n = 0;
     size_t n_finished = 0;
     local_count(o, &n, &n_finished);
-    return n == 0 ? why.code
-                  : err_set(err, why.code,
-                            "%s; %zu of %zu programs there have their verdict, which `preregctl "
-                            "verdict`, `report`, `diff` and `export` read without one",
-                            why.msg, n_finished, n);
+    return n == 0 || is_held(o)
+               ? why.code
+               : err_set(err, why.code,
+                         "%s; %zu of %zu programs there have their verdict, which `preregctl "
+                         "verdict`, `report`, `diff` and `export` read without one",
+                         why.msg, n_finished, n);
 }
 
 /* One look: the answer of `status`, with "cells" in every program that is drawn whole. */
@@ -52,7 +67,7 @@ static int look(const struct ctl_options *o, cJSON **answer, struct err *err)
 {
     struct rpc_client *client = NULL;
     cJSON *params = ask_params(o, true);
-    int rc = ask_open(o, &client, err);
+    int rc = rpc_open(o->state, &client, err);
     if (rc == 0) {
         rc = rpc_call(client, "status", params, answer, err);
     } else if (rc == ERR_NO_DAEMON) {

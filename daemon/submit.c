@@ -11,6 +11,7 @@
 #include "base/xalloc.h"
 #include "daemon/hosted.h"
 #include "daemon/rpc/client.h"
+#include "daemon/rpc/owner.h"
 #include "prereg/amendment.h"
 #include "prereg/lock_time.h"
 #include "prereg/trust.h"
@@ -120,7 +121,7 @@ static int follow(const char *state, const char *program, bool json, cJSON **ver
     json_put_string(params, "program", program);
     for (int i = 0; i < RECONNECTS && rc == ERR_NO_DAEMON; i++) {
         struct rpc_client *c = NULL;
-        rc = rpc_open(state, &c, err);
+        rc = rpc_try_open(state, &c, err);
         if (rc == 0) {
             i = 0;
             rpc_set_timeout(c, 0);
@@ -135,7 +136,7 @@ static int follow(const char *state, const char *program, bool json, cJSON **ver
         (void)fputc('\n', stderr);
     }
     cJSON_Delete(params);
-    return rc;
+    return rc == ERR_NO_DAEMON ? rpc_owner_unreachable(state, err) : rc;
 }
 
 /* ---- what is printed ---- */

@@ -14,12 +14,14 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
+#include "daemon/rpc/owner.h"
 #include "daemon/rpc/schema.h"
 
 #define DEFAULT_TIMEOUT_MS 60000
 
 struct rpc_client {
     int fd;
+    char *folder; /* for messages */
     int64_t timeout_ms;
     int64_t last_id;
     struct strbuf in;
@@ -105,23 +107,31 @@ static int connect_to(const char *folder, int *fd, struct err *err)
     return 0;
 }
 
-int rpc_open(const char *state_folder, struct rpc_client **out, struct err *err)
+int rpc_try_open(const char *folder, struct rpc_client **out, struct err *err)
 {
-    char *own = NULL;
     int fd = -1;
+    int rc = connect_to(folder, &fd, err);
     *out = NULL;
-    int rc = state_folder == NULL ? rpc_state_folder(&own, err) : 0;
-    if (rc == 0) {
-        rc = connect_to(own == NULL ? state_folder : own, &fd, err);
-    }
-    free(own);
     if (rc == 0) {
         struct rpc_client *c = xcalloc(1, sizeof(*c));
         c->fd = fd;
+        c->folder = xstrdup(folder);
         c->timeout_ms = DEFAULT_TIMEOUT_MS;
         strbuf_init(&c->in);
         *out = c;
     }
+    return rc;
+}
+
+int rpc_open(const char *state_folder, struct rpc_client **out, struct err *err)
+{
+    char *own = NULL;
+    *out = NULL;
+    int rc = state_folder == NULL ? rpc_state_folder(&own, err) : 0;
+    const char *folder = own == NULL ? state_folder : own;
+    rc = rc == 0 ? rpc_try_open(folder, out, err) : rc;
+    rc = rc == ERR_NO_DAEMON ? rpc_owner_unreachable(folder, err) : rc;
+    free(own);
     return rc;
 }
 
@@ -130,6 +140,7 @@ void rpc_close(struct rpc_client *c)
     if (c != NULL) {
         (void)close(c->fd);
         strbuf_release(&c->in);
+        free(c->folder);
         free(c);
     }
 }
@@ -145,8 +156,7 @@ static int wait_for(const struct rpc_client *c, short what, int64_t until, struc
         struct pollfd p = {.fd = c->fd, .events = what};
         int64_t left = c->timeout_ms == 0 ? 60000 : until - clock_mono().ms;
         if (left <= 0) {
-            return err_set(err, ERR_TIMEOUT, "the daemon did not answer within %lld ms",
-                           (long long)c->timeout_ms);
+            return rpc_owner_silent(c->folder, c->timeout_ms, err);
         }
         int n = poll(&p, 1, left > 60000 ? 60000 : (int)left);
         if (n > 0) {

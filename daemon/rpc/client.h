@@ -17,9 +17,12 @@ struct rpc_client;
  * caller frees *out. Nothing is created. */
 int rpc_state_folder(char **out, struct err *err) MUST_CHECK;
 
-/* Connects to STATE/preregd.sock; state_folder NULL: rpc_state_folder(). ERR_NO_DAEMON when nobody
- * listens; ERR_REFUSED when the socket belongs to another user. */
+/* Connects to STATE/preregd.sock; state_folder NULL: rpc_state_folder(). ERR_NO_DAEMON when no
+ * process listens: the message names the one that holds the folder, or says how to start one.
+ * ERR_REFUSED when the socket belongs to another user. */
 int rpc_open(const char *state_folder, struct rpc_client **out, struct err *err) MUST_CHECK;
+/* The same without a look at who holds the folder: for callers that ask until a daemon answers. */
+int rpc_try_open(const char *state_folder, struct rpc_client **out, struct err *err) MUST_CHECK;
 void rpc_close(struct rpc_client *c); /* NULL is fine */
 
 /* How long to wait for the next line; default 60 s. 0: for ever (subscribe). */

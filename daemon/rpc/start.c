@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "daemon/rpc/client.h"
+#include "daemon/rpc/owner.h"
 
 #define LOG_NAME       "preregd.log"
 #define LOG_READ_MAX   ((size_t)64 << 20)
@@ -64,7 +65,7 @@ static int wait_until_it_answers(const char *folder, const char *log, pid_t pid,
     bool ended = false;
     for (;;) {
         struct rpc_client *c = NULL;
-        int rc = rpc_open(folder, &c, err);
+        int rc = rpc_try_open(folder, &c, err);
         if (rc == 0) {
             rpc_close(c);
             return 0;
@@ -73,7 +74,9 @@ static int wait_until_it_answers(const char *folder, const char *log, pid_t pid,
             return rc;
         }
         if (ended) {
-            return say_last_words(log, err);
+            struct rpc_owner other;
+            return rpc_owner_find(folder, &other) ? rpc_owner_unreachable(folder, err)
+                                                  : say_last_words(log, err);
         }
         if (clock_mono().ms > until) {
             return err_set(err, ERR_NO_DAEMON, "preregd did not answer within %d s; see %s",

@@ -2,9 +2,10 @@
 """What happens to the state folder under a daemon: its socket and its lock are deleted, its path is not text, others may write to it."""
 
 import os
+import signal
 
 import lab
-from lab import ANY, OK, USAGE, expect
+from lab import ANY, NO_DAEMON, OK, USAGE, expect
 
 
 def test_socket_is_made_again(place):
@@ -12,6 +13,21 @@ def test_socket_is_made_again(place):
     os.remove(os.path.join(place.state, "preregd.sock"))
     place.wait_for(lambda: os.path.exists(os.path.join(place.state, "preregd.sock"))
                    and place.run("preregctl", "status").returncode == OK, 60, "the socket is made again")
+
+
+def test_daemon_that_cannot_answer_is_named(place):
+    place.serve()
+    pid = place.daemon.pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)
+        os.remove(os.path.join(place.state, "preregd.sock"))
+        for command in (("preregctl", "status"), ("preregctl", "pause")):
+            run = place.must(NO_DAEMON, *command)
+            expect(f"preregd (process {pid}) is stopped and cannot answer: `kill -CONT {pid}`" in run.stderr, run.stderr)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    place.wait_for(lambda: place.run("preregctl", "status").returncode == OK, 60, "it answers again")
 
 
 def test_second_daemon(place):
@@ -34,4 +50,4 @@ def test_refused_folders(place):
     expect(not os.path.exists(bad), "nothing was made there")
 
 
-lab.main(test_socket_is_made_again, test_second_daemon, test_refused_folders)
+lab.main(test_socket_is_made_again, test_daemon_that_cannot_answer_is_named, test_second_daemon, test_refused_folders)
