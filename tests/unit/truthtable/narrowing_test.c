@@ -15,7 +15,6 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
 #include "base/rng.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
@@ -27,6 +26,7 @@
 #define LEVELS_MAX   4
 #define INPUTS_MAX   3
 #define MEASURES_MAX 3
+#define ROWS_MAX     (LEVELS_MAX * LEVELS_MAX * LEVELS_MAX) /* LEVELS_MAX to the INPUTS_MAX */
 #define RECORDS_MAX  (MEASURES_MAX * 12)
 
 static uint64_t base_seed;
@@ -140,37 +140,15 @@ static size_t levels_text(const struct shape *s, struct rng *rng, struct strbuf 
     return n;
 }
 
-static void table_text(const size_t *n_levels, size_t n_inputs, struct rng *rng, struct strbuf *out)
-{
-    size_t n_rows = 1;
-    strbuf_adds(out, "[table]\ninputs = [");
-    for (size_t i = 0; i < n_inputs; i++) {
-        strbuf_addf(out, "%s\"i%zu\"", i > 0 ? ", " : "", i);
-        n_rows *= n_levels[i];
-    }
-    strbuf_adds(out, "]\nrows = [\n");
-    for (size_t r = 0; r < n_rows; r++) {
-        size_t rest = r;
-        strbuf_adds(out, "[");
-        for (size_t i = 0; i < n_inputs; i++) {
-            strbuf_addf(out, "\"l%zu\", ", rest % n_levels[i]);
-            rest /= n_levels[i];
-        }
-        strbuf_addf(out, "\"O%zu\"],\n", rng_below(rng, 2));
-    }
-    strbuf_adds(out, "]\n[outcome]\nO0 = { prior = 0.4, title = \"a\" }\n"
-                     "O1 = { prior = 0.4, title = \"b\" }\n");
-}
-
 static void program_text(struct shape *s, struct rng *rng, struct strbuf *out)
 {
     size_t n_levels[INPUTS_MAX];
+    size_t outcomes[ROWS_MAX];
     size_t n_inputs = 1 + rng_below(rng, INPUTS_MAX);
     *s = (struct shape){.n_lr = 1 + rng_below(rng, 2),
                         .n_seed = 1 + rng_below(rng, 3),
                         .n_measures = 1 + rng_below(rng, MEASURES_MAX)};
-    strbuf_adds(out, "[program]\nname = \"t\"\nschema = 1\nquestion = \"?\"\n"
-                     "[[factor]]\nname = \"arch\"\nlevels = [\"x\", \"y\"]\n");
+    fixture_head_text(out);
     strbuf_adds(out, s->n_lr == 2 ? "[[factor]]\nname = \"lr\"\nlevels = [1, 2]\n" : "");
     strbuf_adds(out, "[[factor]]\nname = \"seed\"\nreplicate = true\nlevels = [1");
     strbuf_addf(out, "%s%s]\n", s->n_seed > 1 ? ", 2" : "", s->n_seed > 2 ? ", 3" : "");
@@ -191,7 +169,10 @@ static void program_text(struct shape *s, struct rng *rng, struct strbuf *out)
         n_levels[i] = levels_text(s, rng, out);
         strbuf_adds(out, "]\n");
     }
-    table_text(n_levels, n_inputs, rng, out);
+    for (size_t r = 0; r < ARRAY_LEN(outcomes); r++) {
+        outcomes[r] = rng_below(rng, 2);
+    }
+    fixture_table_text(n_inputs, n_levels, outcomes, 2, out);
 }
 
 /* ------------------------------------------------------------------ one program's records */
@@ -232,8 +213,6 @@ static void observe(const struct rules *rules, const struct evidence_value *valu
 {
     const struct program *p = rules->program;
     struct evidence e;
-    struct coverage coverage;
-    struct reading reading;
     struct evaluation ev;
     evidence_init(&e, p);
     fixture_all_done(&e);
@@ -243,9 +222,7 @@ static void observe(const struct rules *rules, const struct evidence_value *valu
                                 &values[i]);
         }
     }
-    coverage_init(&coverage, &e, &e.arena);
-    reading_of_evidence(&reading, &e, rules, &coverage, &e.arena);
-    evaluation_run(&ev, rules, &reading, &e.arena);
+    fixture_evaluate(&e, rules, &ev);
     out->outcome = evaluation_outcome(&ev);
     for (size_t i = 0; i < p->n_inputs; i++) {
         const struct input_state *st = &ev.inputs[i];
@@ -342,9 +319,8 @@ static void open_program(const char *levels, const char *rows, struct program **
                          struct rules *rules)
 {
     struct strbuf text = STRBUF_INIT;
+    fixture_head_text(&text);
     strbuf_addf(&text,
-                "[program]\nname = \"t\"\nschema = 1\nquestion = \"?\"\n"
-                "[[factor]]\nname = \"arch\"\nlevels = [\"x\", \"y\"]\n"
                 "[stage.train]\ncommand = [\"w\"]\nparams = { a = \"$arch\" }\n"
                 "[measure]\nm1 = { metric = \"train.m1\", floor = 0.5 }\n"
                 "m2 = { metric = \"train.m2\", floor = 0.5 }\n"
@@ -420,12 +396,10 @@ static void test_cases(void **state)
 
 int main(void)
 {
-    const char *given = getenv("PREREGD_SEED");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),
         cmocka_unit_test(test_narrowing),
     };
-    base_seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)clock_wall().ms;
-    print_message("PREREGD_SEED=%llu\n", (unsigned long long)base_seed);
+    base_seed = fixture_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

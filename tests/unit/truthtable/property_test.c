@@ -16,14 +16,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "base/clock.h"
 #include "base/rng.h"
 #include "base/strbuf.h"
-#include "base/text.h"
 #include "tests/unit/truthtable/fixture.h"
 #include "truthtable/evaluation.h"
 
@@ -124,41 +121,9 @@ static void formula_text(const struct formula *f, struct strbuf *out)
     }
 }
 
-static void table_text(size_t n_inputs, const size_t *n_levels, const size_t *outcomes,
-                       struct strbuf *out)
-{
-    size_t n_rows = 1;
-    strbuf_adds(out, "[table]\ninputs = [");
-    for (size_t i = 0; i < n_inputs; i++) {
-        strbuf_addf(out, "%s\"i%zu\"", i > 0 ? ", " : "", i);
-        n_rows *= n_levels[i];
-    }
-    strbuf_adds(out, "]\nrows = [\n");
-    for (size_t r = 0; r < n_rows; r++) {
-        size_t rest = r;
-        size_t stride = n_rows;
-        strbuf_adds(out, "[");
-        for (size_t i = 0; i < n_inputs; i++) {
-            stride /= n_levels[i];
-            strbuf_addf(out, "\"l%zu\", ", rest / stride);
-            rest %= stride;
-        }
-        strbuf_addf(out, "\"O%zu\"],\n", outcomes[r]);
-    }
-    strbuf_adds(out,
-                "]\n[outcome]\nO0 = { prior = 0.3, title = \"a\" }\nO1 = { prior = 0.3, title = "
-                "\"b\" }\nO2 = { prior = 0.3, title = \"c\" }\n");
-}
-
-static void head_text(struct strbuf *out)
-{
-    strbuf_adds(out, "[program]\nname = \"t\"\nschema = 1\nquestion = \"?\"\n"
-                     "[[factor]]\nname = \"arch\"\nlevels = [\"x\", \"y\"]\n");
-}
-
 static void world_text(const struct world *w, struct strbuf *out)
 {
-    head_text(out);
+    fixture_head_text(out);
     if (w->n_lr == 2) {
         strbuf_adds(out, "[[factor]]\nname = \"lr\"\nlevels = [1e-3, 2e-3]\n");
     }
@@ -186,7 +151,7 @@ static void world_text(const struct world *w, struct strbuf *out)
         }
         strbuf_addf(out, "[\"l%zu\", \"otherwise\"]]\n", w->n_levels[i] - 1);
     }
-    table_text(w->n_inputs, w->n_levels, w->outcomes, out);
+    fixture_table_text(w->n_inputs, w->n_levels, w->outcomes, 3, out);
 }
 
 static struct atom random_atom(struct rng *rng, size_t n_measures)
@@ -355,8 +320,6 @@ static void engine_rows(const struct world *w, const int *scores, const bool *mi
                         size_t *outcome)
 {
     struct evidence e;
-    struct coverage coverage;
-    struct reading reading;
     struct evaluation ev;
     size_t n_cells = n_cells_of(w);
     evidence_init(&e, w->p);
@@ -368,9 +331,7 @@ static void engine_rows(const struct world *w, const int *scores, const bool *mi
             fixture_score(&e, i % n_cells, name, scores[i] / 64.0, 0);
         }
     }
-    coverage_init(&coverage, &e, &e.arena);
-    reading_of_evidence(&reading, &e, &w->rules, &coverage, &e.arena);
-    evaluation_run(&ev, &w->rules, &reading, &e.arena);
+    fixture_evaluate(&e, &w->rules, &ev);
     memset(rows, 0, w->p->n_rows * sizeof(*rows));
     for (size_t i = 0; i < ev.n_fired; i++) {
         rows[ev.fired[i]] = true;
@@ -483,7 +444,7 @@ struct truths {
 
 static void truths_text(const struct truths *t, struct strbuf *out)
 {
-    head_text(out);
+    fixture_head_text(out);
     strbuf_adds(out, "[stage.train]\ncommand = [\"w\"]\nparams = { a = \"$arch\" }\n"
                      "[measure]\nq = { metric = \"train.q\" }\n");
     for (size_t i = 0; i < t->n_inputs; i++) {
@@ -494,7 +455,7 @@ static void truths_text(const struct truths *t, struct strbuf *out)
         }
         strbuf_adds(out, "]\n");
     }
-    table_text(t->n_inputs, t->n_levels, t->outcomes, out);
+    fixture_table_text(t->n_inputs, t->n_levels, t->outcomes, 3, out);
 }
 
 /* By enumeration of one input's completions: a level is possible when it is the first true one of
@@ -526,8 +487,6 @@ static void enumerate_input(const enum tri *holds, size_t n_levels, bool *possib
 static void check_vector(const struct truths *t, const struct program *p, const struct rules *rules)
 {
     struct evidence e;
-    struct coverage coverage;
-    struct reading reading;
     struct evaluation ev;
     bool possible[3][4];
     size_t outcome = INDEX_NONE;
@@ -546,9 +505,7 @@ static void check_vector(const struct truths *t, const struct program *p, const 
             }
         }
     }
-    coverage_init(&coverage, &e, &e.arena);
-    reading_of_evidence(&reading, &e, rules, &coverage, &e.arena);
-    evaluation_run(&ev, rules, &reading, &e.arena);
+    fixture_evaluate(&e, rules, &ev);
     size_t n_fired = 0;
     for (size_t r = 0; r < p->n_rows; r++) {
         bool fires = true;
@@ -597,12 +554,10 @@ static void test_truths(void **state)
 
 int main(void)
 {
-    const char *given = getenv("PREREGD_SEED");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scores),
         cmocka_unit_test(test_truths),
     };
-    base_seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)clock_wall().ms;
-    print_message("PREREGD_SEED=%llu\n", (unsigned long long)base_seed);
+    base_seed = fixture_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
