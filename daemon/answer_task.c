@@ -1,4 +1,5 @@
 /* cells, explain, logs: single tasks. */
+#include <math.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -42,8 +43,8 @@ static double left_of(const struct attempt *a)
     if (a == NULL || a->row.done <= 0 || a->row.total < a->row.done) {
         return -1;
     }
-    double spent = (double)(clock_wall().ms - a->row.started.ms);
-    return spent * (double)(a->row.total - a->row.done) / (double)a->row.done;
+    double pace = attempt_pace_ms(a);
+    return isnan(pace) ? -1 : pace * (double)(a->row.total - a->row.done);
 }
 
 static void put_task(cJSON *o, const struct shell *sh, const struct hosted *h, uint32_t task)

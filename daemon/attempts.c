@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -29,6 +30,24 @@ struct attempt *attempt_find(const struct shell *sh, const struct attempt_key *k
     return a;
 }
 
+double attempt_pace_ms(const struct attempt *a)
+{
+    if (a->row.done <= a->since_done) {
+        return (double)NAN;
+    }
+    return (double)(clock_mono().ms - a->since_ms) / (double)(a->row.done - a->since_done);
+}
+
+void attempt_mirror(struct attempt *a, const struct attempt_row *row)
+{
+    bool began_late = a->row.done < 0 && row->done > 0 && row->resumed_from >= 0;
+    a->row = *row;
+    if (began_late) {
+        a->since_ms = clock_mono().ms;
+        a->since_done = row->done;
+    }
+}
+
 void attempt_place(const struct attempt *a, struct attempt_place *out)
 {
     *out = (struct attempt_place){.key = a->key, .id = a->row.id, .folder = a->folder};
@@ -51,6 +70,7 @@ static void post_end(struct attempt *a)
     ev.ended.reason = end->reason;
     ev.ended.code = end->code;
     ev.ended.signal = end->signal;
+    ev.ended.ran_ms = end->ran_ms;
     ev.ended.user_ms = end->user_ms;
     ev.ended.system_ms = end->system_ms;
     ev.ended.max_rss_bytes = end->max_rss_bytes;
@@ -211,6 +231,8 @@ struct attempt *attempt_add(struct shell *sh, const struct attempt_key *key,
     a->shell = sh;
     a->key = *key;
     a->row = *row;
+    a->since_ms = clock_mono().ms;
+    a->since_done = row->done > 0 ? row->done : 0;
     a->offset = row->offset;
     a->malformed = row->malformed;
     a->up = row->state == ATTEMPT_RUNNING;

@@ -18,8 +18,10 @@ struct attempt {
     struct attempt_key key;
     struct attempt_row row; /* as committed */
     char *folder;
-    int64_t offset;    /* of events.jsonl: taken in and posted */
-    int64_t malformed; /* lines of it, likewise */
+    int64_t offset;     /* of events.jsonl: taken in and posted */
+    int64_t malformed;  /* lines of it, likewise */
+    int64_t since_ms;   /* mono: its progress is measured from there, */
+    int64_t since_done; /* when it was that far */
     char unit[EVENTS_UNIT_SIZE];
     bool preparing;   /* a job makes its folder: neither alive nor dead yet */
     bool up;          /* start.json was seen */
@@ -46,6 +48,12 @@ void attempt_listen(struct attempt *a);
 void attempt_remove(struct attempt *a);
 /* At the end: all of them. */
 void attempts_close(struct shell *sh);
+
+/* Takes over a row that was committed. */
+void attempt_mirror(struct attempt *a, const struct attempt_row *row);
+/* From what it has done since it was first seen: one unit of its work, in ms; NaN while nothing
+ * can be said. Wall clocks have no part in it. */
+double attempt_pace_ms(const struct attempt *a);
 
 void attempt_place(const struct attempt *a, struct attempt_place *out);
 

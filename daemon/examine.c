@@ -41,6 +41,7 @@ static bool found_exit(const char *folder, const char *id, struct examination *o
     out->end = (struct attempt_end){.reason = end_of(x.reason),
                                     .code = x.reason == SHIM_EXITED ? x.code : -1,
                                     .signal = x.reason == SHIM_SIGNALLED ? x.signal : 0,
+                                    .ran_ms = x.ran_ms,
                                     .user_ms = x.user_ms,
                                     .system_ms = x.system_ms,
                                     .max_rss_bytes = x.max_rss_bytes};
@@ -179,6 +180,7 @@ void examine_attempt(const struct fence *f, bool shim_lives, struct examination 
         out->end.code = -1;
     }
     if (out->finding == FOUND_ENDED && out->end.reason >= END_LOST) {
+        out->end.ran_ms = -1;
         out->end.user_ms = out->end.system_ms = out->end.max_rss_bytes = -1;
     }
 }

@@ -30,9 +30,10 @@ struct attempt_end {
     enum end_reason reason;
     int code;   /* -1 unless END_EXITED */
     int signal; /* 0 unless END_SIGNALLED */
+    int64_t ran_ms;
     int64_t user_ms;
     int64_t system_ms;
-    int64_t max_rss_bytes; /* -1 unknown; so the two before */
+    int64_t max_rss_bytes; /* -1 unknown; so the three before */
     char detail[200];
 };
 

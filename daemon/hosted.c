@@ -314,6 +314,17 @@ static void apply_task(struct hosted *h, const struct state_row *row)
     h->by_state[t->state]++;
 }
 
+void hosted_note_time(struct hosted *h, uint32_t task, const struct attempt_row *a)
+{
+    if (a->state != ATTEMPT_ENDED || a->cause != CAUSE_NONE || a->ran_ms < 0 ||
+        hosted_is_check(h, task)) {
+        return;
+    }
+    struct stage_times *t = &h->times[hosted_stage(h, task)];
+    t->n++;
+    t->sum_ms += (double)a->ran_ms;
+}
+
 static void keep_text(char **to, const char *from)
 {
     free(*to);
@@ -377,11 +388,7 @@ void hosted_apply(struct hosted *h, const struct state_row *row)
         apply_task(h, row);
         if (row->kind == ROW_ATTEMPT_ENDED) {
             h->malformed += row->attempt.malformed;
-            if (row->has_result && !hosted_is_check(h, row->task)) {
-                struct stage_times *t = &h->times[hosted_stage(h, row->task)];
-                t->n++;
-                t->sum_ms += row->attempt.ended.ms - row->attempt.started.ms;
-            }
+            hosted_note_time(h, row->task, &row->attempt);
         }
         return;
     }

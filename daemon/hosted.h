@@ -59,7 +59,7 @@ struct report_process;
 
 struct stage_times { /* of tasks that are done, for the estimate of what is left */
     int64_t n;
-    int64_t sum_ms;
+    double sum_ms;
 };
 
 /* What a program is, in STATE; of amendments that are not there the digest is zero. */
@@ -138,6 +138,9 @@ void hosted_set_paused_why(struct hosted *h, enum pause_bit bit, const char *why
 const char *hosted_paused_by(const struct hosted *h);
 /* NULL: none is known. What is not paused may have been refused its verdict. */
 const char *hosted_paused_why(const struct hosted *h);
+/* How long an attempt that brought its task's result ran, by the monotonic clock: those of whom
+ * that is not known teach nothing, for a wall clock may have jumped meanwhile. */
+void hosted_note_time(struct hosted *h, uint32_t task, const struct attempt_row *a);
 /* Mirrors one committed row. */
 void hosted_apply(struct hosted *h, const struct state_row *row);
 

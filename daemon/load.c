@@ -64,11 +64,7 @@ static int take_times(void *ctx, uint32_t task, const struct attempt_row *a, str
     }
     if (a->state == ATTEMPT_ENDED) {
         h->malformed += a->malformed;
-        if (a->cause == CAUSE_NONE && !hosted_is_check(h, task)) {
-            struct stage_times *t = &h->times[hosted_stage(h, task)];
-            t->n++;
-            t->sum_ms += a->ended.ms - a->started.ms;
-        }
+        hosted_note_time(h, task, a);
     }
     return 0;
 }

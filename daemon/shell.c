@@ -87,7 +87,7 @@ static void mirror_attempt(struct shell *sh, const struct state_row *r)
     } else if (a != NULL && r->kind == ROW_ATTEMPT_ENDED) {
         attempt_remove(a);
     } else if (a != NULL) {
-        a->row = r->attempt;
+        attempt_mirror(a, &r->attempt);
     }
 }
 

@@ -40,7 +40,6 @@ const char *summary_task_state(const struct shell *sh, const struct hosted *h, u
 static void estimate_stages(const struct shell *sh, const struct hosted *h, double *total_ms)
 {
     const struct program *p = h->bundle->program;
-    struct wall_time now = clock_wall();
     for (size_t s = 0; s < p->n_stages; s++) {
         const cJSON *said = describe_find(h->bundle->lock->describe, p, 0, s);
         const cJSON *seconds = said == NULL ? NULL : json_member(said, "seconds");
@@ -49,14 +48,14 @@ static void estimate_stages(const struct shell *sh, const struct hosted *h, doub
     for (const struct attempt *a = sh->attempts; a != NULL; a = a->next) {
         if (a->key.program == h->no && a->row.done > 0 && a->row.total > a->row.done &&
             !hosted_is_check(h, a->key.task)) {
-            double spent = (double)(now.ms - a->row.started.ms);
-            total_ms[hosted_stage(h, a->key.task)] =
-                spent * (double)a->row.total / (double)a->row.done;
+            double pace = attempt_pace_ms(a);
+            double *total = &total_ms[hosted_stage(h, a->key.task)];
+            *total = isnan(pace) ? *total : pace * (double)a->row.total;
         }
     }
     for (size_t s = 0; s < p->n_stages; s++) {
         if (h->times[s].n > 0) {
-            total_ms[s] = (double)h->times[s].sum_ms / (double)h->times[s].n;
+            total_ms[s] = h->times[s].sum_ms / (double)h->times[s].n;
         }
     }
 }

@@ -60,6 +60,7 @@ static void bind_attempt(sqlite3_stmt *stmt, const struct state_row *row)
     sql_bind_int(stmt, 19, a->user_ms);
     sql_bind_int(stmt, 20, a->system_ms);
     sql_bind_int(stmt, 21, a->max_rss_bytes);
+    sql_bind_int(stmt, 22, a->ran_ms);
 }
 
 static int write_attempt(struct store *store, const struct state_row *row, struct err *err)

@@ -130,7 +130,7 @@ int apply_settle(struct store *store, uint32_t program, struct err *err) MUST_CH
     "best_checkpoint, not_before_ms"
 #define ATTEMPT_COLUMNS                                                                            \
     "no, id, state, cause, reason, code, signal, started_ms, ended_ms, section, done, total, "     \
-    "checkpoint, resumed_from, malformed, \"offset\", user_ms, system_ms, max_rss_bytes"
+    "checkpoint, resumed_from, malformed, \"offset\", user_ms, system_ms, max_rss_bytes, ran_ms"
 int read_task(sqlite3_stmt *stmt, int at, struct task_row *out, struct err *err) MUST_CHECK;
 int read_attempt(sqlite3_stmt *stmt, int at, struct attempt_row *out, struct err *err) MUST_CHECK;
 

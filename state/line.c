@@ -208,6 +208,9 @@ static cJSON *attempt_part(const struct attempt_row *a)
     json_put_int(obj, "signal", a->signal);
     json_put_string(obj, "section", section_name(a->section));
     put_fields(obj, ATTEMPT_FIELDS, ARRAY_LEN(ATTEMPT_FIELDS), a);
+    if (a->ran_ms >= 0) {
+        json_put_int(obj, "ran_ms", clamp_json(a->ran_ms));
+    }
     return obj;
 }
 
@@ -320,6 +323,7 @@ static int end_of_line(const cJSON *obj, struct attempt_row *a, struct err *err)
         json_get_string(obj, "section", &section, err) != 0 ||
         json_get_int(obj, "code", -1, 255, &code, err) != 0 ||
         json_get_int(obj, "signal", 0, 255, &signal, err) != 0 ||
+        json_opt_int(obj, "ran_ms", 0, JSON_INT_MAX, &a->ran_ms, err) != 0 ||
         get_time(obj, "ended", &a->ended, err) != 0) {
         return err->code;
     }

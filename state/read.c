@@ -52,6 +52,7 @@ int read_attempt(sqlite3_stmt *stmt, int at, struct attempt_row *out, struct err
     out->user_ms = sql_col_int(stmt, at + 16);
     out->system_ms = sql_col_int(stmt, at + 17);
     out->max_rss_bytes = sql_col_int(stmt, at + 18);
+    out->ran_ms = sql_col_int(stmt, at + 19);
     if (out->state == ATTEMPT_STATE_NR || out->cause == CAUSE_NR) {
         return unknown_name("state", sql_col_text(stmt, at + 2), err);
     }

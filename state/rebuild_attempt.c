@@ -169,6 +169,7 @@ static void read_exit(const cJSON *exit, struct attempt_row *a)
     a->code = a->reason == END_EXITED ? (int)int_of(exit, "code", -1) : -1;
     a->signal = a->reason == END_SIGNALLED ? (int)int_of(exit, "signal", 0) : 0;
     a->ended = time_of(exit);
+    a->ran_ms = int_of(exit, "ran_ms", -1);
     a->user_ms = int_of(rusage, "user_ms", -1);
     a->system_ms = int_of(rusage, "system_ms", -1);
     a->max_rss_bytes = int_of(rusage, "max_rss_bytes", -1);

@@ -173,6 +173,7 @@ void attempt_row_init(struct attempt_row *row)
         .total = -1,
         .checkpoint = -1,
         .resumed_from = -1,
+        .ran_ms = -1,
         .user_ms = -1,
         .system_ms = -1,
         .max_rss_bytes = -1,

@@ -3,10 +3,9 @@
  * what both come back from after a restart. No SQLite here; daemon/core links this part
  * (preregd_rows) and nothing else of state/.
  *
- * A task's row is a whole snapshot: whoever holds the last committed one holds everything the
- * scheduler knows of the task that must survive. A program is named by its number in the store (1,
- * 2, ...), a task by its index cell * n_stages + stage, an attempt by its number within the task
- * (1, 2, ...) and by its UUID.
+ * A task's row is a whole snapshot of what must survive of it. A program is named by its number in
+ * the store (1, 2, ...), a task by its index cell * n_stages + stage, an attempt by its number
+ * within the task (1, 2, ...) and by its UUID.
  */
 #ifndef STATE_ROWS_H
 #define STATE_ROWS_H
@@ -103,7 +102,8 @@ struct attempt_row {
     int64_t resumed_from; /* -1: it began at the beginning */
     int64_t malformed;    /* lines that were not JSON */
     int64_t offset;       /* bytes of events.jsonl taken in */
-    int64_t user_ms;      /* -1 unknown; so the next two */
+    int64_t ran_ms;       /* by the monotonic clock; -1 unknown; so the next three */
+    int64_t user_ms;
     int64_t system_ms;
     int64_t max_rss_bytes;
 };

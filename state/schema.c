@@ -76,6 +76,7 @@ static const char *const MIGRATIONS[STORE_SCHEMA_VERSION] = {
     " program INTEGER NOT NULL, task INTEGER NOT NULL, name TEXT NOT NULL, stage TEXT NOT NULL,"
     " declared INTEGER NOT NULL, PRIMARY KEY(program, task),"
     " FOREIGN KEY(program, task) REFERENCES tasks(program, task)) STRICT, WITHOUT ROWID;",
+    "ALTER TABLE attempts ADD COLUMN ran_ms INTEGER NOT NULL DEFAULT -1;",
 };
 
 static int migrate_from(sqlite3 *db, int64_t version, struct err *err)

@@ -24,12 +24,12 @@ static const char *const SQL[STMT_NR] = {
     [STMT_TASK_STATE] = "SELECT state FROM tasks WHERE program=?1 AND task=?2",
     [STMT_ATTEMPT_INSERT] =
         "INSERT INTO attempts(program, task, " ATTEMPT_COLUMNS
-        ") VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21)",
+        ") VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22)",
     [STMT_ATTEMPT_UPDATE] = "UPDATE attempts SET state=?5, cause=?6, reason=?7, code=?8, "
                             "signal=?9, started_ms=?10, ended_ms=?11,"
                             " section=?12, done=?13, total=?14, checkpoint=?15, resumed_from=?16, "
                             "malformed=?17, \"offset\"=?18,"
-                            " user_ms=?19, system_ms=?20, max_rss_bytes=?21"
+                            " user_ms=?19, system_ms=?20, max_rss_bytes=?21, ran_ms=?22"
                             " WHERE program=?1 AND task=?2 AND no=?3 AND id=?4 AND state<>'ended'",
     [STMT_RESULT_INSERT] =
         "INSERT INTO results(program, task, attempt, digest, sealed) VALUES(?1,?2,?3,?4,?5)",

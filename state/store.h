@@ -30,7 +30,7 @@
 #include "prereg/program.h"
 #include "state/rows.h"
 
-#define STORE_SCHEMA_VERSION 2
+#define STORE_SCHEMA_VERSION 3
 
 struct store;
 

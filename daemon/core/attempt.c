@@ -286,6 +286,7 @@ void attempt_ended(struct core *c, struct live *l, const struct core_event *ev)
     }
     l->row.code = ev->ended.reason == END_EXITED ? ev->ended.code : -1;
     l->row.signal = ev->ended.reason == END_SIGNALLED ? ev->ended.signal : 0;
+    l->row.ran_ms = ev->ended.ran_ms;
     l->row.user_ms = ev->ended.user_ms;
     l->row.system_ms = ev->ended.system_ms;
     l->row.max_rss_bytes = ev->ended.max_rss_bytes;

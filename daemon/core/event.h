@@ -147,7 +147,8 @@ struct core_event {
             enum end_reason reason;
             int code;
             int signal;
-            int64_t user_ms; /* -1 unknown; so the next two */
+            int64_t ran_ms; /* -1 unknown; so the next three */
+            int64_t user_ms;
             int64_t system_ms;
             int64_t max_rss_bytes;
         } ended;

@@ -352,6 +352,7 @@ static cJSON *exit_json(const struct shim_exit *x)
     json_put_string(o, "reason", shim_reason_name(x->reason));
     json_put_bool(o, "asked_to_stop", x->asked_to_stop);
     json_put_int(o, "left_behind", x->left_behind);
+    json_put_int(o, "ran_ms", x->ran_ms);
     cJSON *usage = json_object();
     json_put_int(usage, "user_ms", x->user_ms);
     json_put_int(usage, "system_ms", x->system_ms);
@@ -419,6 +420,7 @@ static int exit_fields(const cJSON *o, struct shim_exit *out, struct err *err)
     const cJSON *usage = NULL;
     int64_t code = -1;
     int64_t sig = 0;
+    out->ran_ms = -1;
     if (json_get_string(o, "reason", &reason, err) != 0 ||
         json_opt_string(o, "detail", &detail, err) != 0 ||
         json_get_string(o, "time", &time, err) != 0 ||
@@ -426,6 +428,7 @@ static int exit_fields(const cJSON *o, struct shim_exit *out, struct err *err)
         json_opt_int(o, "signal", 1, 128, &sig, err) != 0 ||
         json_opt_bool(o, "asked_to_stop", &out->asked_to_stop, err) != 0 ||
         json_opt_int(o, "left_behind", 0, JSON_INT_MAX, &out->left_behind, err) != 0 ||
+        json_opt_int(o, "ran_ms", 0, JSON_INT_MAX, &out->ran_ms, err) != 0 ||
         json_get_object(o, "rusage", &usage, err) != 0 ||
         json_get_int(usage, "user_ms", 0, JSON_INT_MAX, &out->user_ms, err) != 0 ||
         json_get_int(usage, "system_ms", 0, JSON_INT_MAX, &out->system_ms, err) != 0 ||

@@ -86,6 +86,7 @@ struct shim_exit {
     int signal;          /* 0 unless a signal ended it */
     bool asked_to_stop;  /* the shim had passed SIGTERM on, or killed it when told to */
     int64_t left_behind; /* processes that outlived the worker and were killed */
+    int64_t ran_ms;      /* by the monotonic clock; -1 where an older shim did not say */
     int64_t user_ms;
     int64_t system_ms;
     int64_t max_rss_bytes;

@@ -287,7 +287,9 @@ int watch_run(pid_t worker, const sigset_t *set, const struct watch_limits *limi
                       .oom_kills = memory_oom_kills(),
                       .log_due_ms = clock_mono().ms + LOG_TICK_MS,
                       .tree_due_ms = clock_mono().ms + MEMORY_TICK_MS};
+    int64_t begun_ms = clock_mono().ms;
     watch_worker(&w, set);
+    out->ran_ms = clock_mono().ms - begun_ms;
     if (!w.ended) {
         pid_list_release(&w.tree);
         return err_set(err, ERR_OTHER, "the worker was gone before it was waited for");

@@ -170,7 +170,7 @@ static struct core_event ended_event(const struct sim_attempt *a)
     ev.ended.reason = a->reason;
     ev.ended.code = a->code;
     ev.ended.signal = a->signal;
-    ev.ended.user_ms = ev.ended.system_ms = ev.ended.max_rss_bytes = -1;
+    ev.ended.ran_ms = ev.ended.user_ms = ev.ended.system_ms = ev.ended.max_rss_bytes = -1;
     ev.text = "scripted";
     return ev;
 }
@@ -234,7 +234,7 @@ void truth_probe(struct sim *s, const struct core_act *act)
             .kind = CORE_ATTEMPT_ENDED, .program = act->program, .task = act->task};
         ev.attempt_no = act->attempt_no;
         ev.ended.reason = END_NEVER_LAUNCHED;
-        ev.ended.user_ms = ev.ended.system_ms = ev.ended.max_rss_bytes = -1;
+        ev.ended.ran_ms = ev.ended.user_ms = ev.ended.system_ms = ev.ended.max_rss_bytes = -1;
         sim_tell(s, &ev, 10);
         return;
     }

@@ -1,4 +1,4 @@
-/* Why a program is paused: each pause has its own reason. */
+/* Why a program is paused: each pause has its own reason. And what is learnt for estimates. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/xalloc.h"
+#include "daemon/attempts.h"
 #include "daemon/hosted.h"
 
 struct change {
@@ -70,8 +71,78 @@ static void test_reasons(void **state)
     hosted_free(h);
 }
 
+/* Item 31: a clock that jumps by a day between an attempt's start and its end (or the other way)
+ * teaches nothing about how long a task takes. */
+static void test_times_of_tasks(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t wall_ms;
+        int64_t ran_ms;
+        enum cause cause;
+        bool counts;
+    } ENDS[] = {{2100, 2000, CAUSE_NONE, true},      {86402000, 2000, CAUSE_NONE, true},
+                {-86398000, 2000, CAUSE_NONE, true}, {0, 2000, CAUSE_NONE, true},
+                {86402000, -1, CAUSE_NONE, false}, /* of an older journal */
+                {2100, 9000, CAUSE_CRASH, false}};
+    struct program program = {.n_cells = 10, .n_stages = 1};
+    struct bundle bundle = {.refs = 2, .program = &program};
+    struct stage_times times = {0};
+    struct hosted *h = hosted_new(1, "/nowhere", "little-00000000");
+    h->plan = h->bundle = &bundle;
+    h->times = &times;
+    h->n_tasks = 10;
+    int64_t n = 0;
+    for (size_t i = 0; i < ARRAY_LEN(ENDS); i++) {
+        struct attempt_row a;
+        attempt_row_init(&a);
+        a.state = ATTEMPT_ENDED;
+        a.cause = ENDS[i].cause;
+        a.started.ms = 1763694202000;
+        a.ended.ms = a.started.ms + ENDS[i].wall_ms;
+        a.ran_ms = ENDS[i].ran_ms;
+        hosted_note_time(h, (uint32_t)i, &a);
+        n += ENDS[i].counts;
+    }
+    assert_int_equal(times.n, n);
+    assert_true(times.sum_ms == 2000.0 * (double)n);
+    h->plan = h->bundle = NULL;
+    h->times = NULL;
+    hosted_free(h);
+}
+
+/* The same of one that runs: what it did since it was first seen, and by the monotonic clock. */
+static void test_pace(void **state)
+{
+    (void)state;
+    struct attempt a = {.since_ms = clock_mono().ms - 10000};
+    struct attempt_row row;
+    attempt_row_init(&row);
+    row.started.ms = clock_wall().ms - INT64_C(86400000);
+    row.total = 1000;
+    attempt_mirror(&a, &row);
+    a.row.done = -1;
+    assert_true(attempt_pace_ms(&a) != attempt_pace_ms(&a)); /* nothing is known */
+    row.done = 100;
+    attempt_mirror(&a, &row);
+    assert_true(attempt_pace_ms(&a) >= 100 && attempt_pace_ms(&a) < 86400000 / 100);
+    /* One that goes on at a checkpoint did not do in ten seconds what others did before it. */
+    struct attempt later = {.since_ms = clock_mono().ms - 10000};
+    attempt_row_init(&later.row);
+    row.resumed_from = 900;
+    row.done = 900;
+    attempt_mirror(&later, &row);
+    assert_true(attempt_pace_ms(&later) != attempt_pace_ms(&later));
+    later.since_ms = clock_mono().ms - 5000;
+    row.done = 905;
+    attempt_mirror(&later, &row);
+    assert_true(attempt_pace_ms(&later) >= 1000);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_reasons)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_reasons),
+                                       cmocka_unit_test(test_times_of_tasks),
+                                       cmocka_unit_test(test_pace)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

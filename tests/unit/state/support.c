@@ -138,6 +138,7 @@ struct state_row walker_done(struct walker *w, uint32_t task, const char *result
     a->state = ATTEMPT_ENDED;
     a->reason = END_EXITED;
     a->code = 0;
+    a->ran_ms = 35;
     a->ended.ms = w->now_ms + 1;
     struct state_row row = move(w, ROW_ATTEMPT_ENDED, task, TASK_DONE, CAUSE_NONE);
     row.attempt = *a;
@@ -189,9 +190,9 @@ static int dump_task(void *ctx, const struct store_task *t, struct err *err)
 static int dump_attempt(void *ctx, uint32_t task, const struct attempt_row *a, struct err *err)
 {
     (void)err;
-    strbuf_addf(ctx, "%u.%u %s %s %s %s %d %d %lld\n", task, a->no, a->id,
+    strbuf_addf(ctx, "%u.%u %s %s %s %s %d %d %lld %lld\n", task, a->no, a->id,
                 attempt_state_name(a->state), cause_name(a->cause), end_reason_name(a->reason),
-                a->code, a->signal, (long long)a->done);
+                a->code, a->signal, (long long)a->done, (long long)a->ran_ms);
     return 0;
 }
 

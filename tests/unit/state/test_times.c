@@ -152,11 +152,39 @@ static void test_first_row_and_lock(void **state)
     free(folder);
 }
 
+static int take_ran(void *ctx, uint32_t task, const struct attempt_row *a, struct err *err)
+{
+    int64_t *ran_ms = ctx;
+    (void)err;
+    ran_ms[task] = a->ran_ms;
+    return 0;
+}
+
+/* A journal says it only where it is known: older ones do not. */
+static void test_how_long_it_ran(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    int64_t ran_ms[6] = {0};
+    struct state_row rows[] = {walker_start(&f->w, 0), walker_run(&f->w, 0),
+                               walker_done(&f->w, 0, "weights"), walker_start(&f->w, 2)};
+    rows[2].attempt.ran_ms = 1234;
+    must_commit(f, rows, ARRAY_LEN(rows));
+    assert_int_equal(store_attempts(f->store, f->no, UINT32_MAX, take_ran, ran_ms, &err), 0);
+    assert_int_equal(ran_ms[0], 1234);
+    assert_int_equal(ran_ms[2], -1);
+    char *text = journal_text(f);
+    assert_non_null(strstr(text, "\"ran_ms\":1234"));
+    assert_null(strstr(text, "\"ran_ms\":-1"));
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_times_never_go_back, setup, teardown),
         cmocka_unit_test_setup_teardown(test_first_row_and_lock, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_how_long_it_ran, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
