@@ -89,9 +89,9 @@ int file_write_all(int fd, const void *data, size_t len, struct err *err)
     return 0;
 }
 
-int file_in_memory(const void *data, size_t len, int *fd, struct err *err)
+int file_in_memory(const char *name, const void *data, size_t len, int *fd, struct err *err)
 {
-    int made = memfd_create("preregd", MFD_CLOEXEC);
+    int made = memfd_create(name, MFD_CLOEXEC);
     *fd = made < 0 ? -1 : fcntl(made, F_DUPFD_CLOEXEC, 3);
     int why = errno;
     if (made >= 0) {

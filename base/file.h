@@ -47,8 +47,10 @@ void file_writer_release(struct file_writer *w);
 int file_write_all(int fd, const void *data, size_t len, struct err *err) MUST_CHECK;
 
 /* A file of these bytes that lies on no disk and is gone when it is closed; read from its start.
- * For a child that takes files only: never descriptor 0, 1 or 2, even where those are closed. */
-int file_in_memory(const void *data, size_t len, int *fd, struct err *err) MUST_CHECK;
+ * For a child that takes files only: never descriptor 0, 1 or 2, even where those are closed.
+ * /proc/PID/fd shows it as "/memfd:<name> (deleted)". */
+int file_in_memory(const char *name, const void *data, size_t len, int *fd,
+                   struct err *err) MUST_CHECK;
 
 /* Copies a regular file atomically (as file_write_atomic). */
 int file_copy(const char *from, const char *to, mode_t mode, struct err *err) MUST_CHECK;

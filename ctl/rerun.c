@@ -187,18 +187,21 @@ static int check_result(const struct running *r, const cJSON *result, const char
 
 /* ---- where it ran ---- */
 
-/* An attempt's: what its worker says, and the shim's start.json. */
+/* An attempt's: what its worker says, and the shim, in exit.json or (older ones) start.json. */
 static cJSON *environment_accepted(const struct rerun_accepted *a)
 {
+    static const char *const names[] = {"start.json", "exit.json"};
     cJSON *start = NULL;
-    struct err ignored;
-    char *path = path_join(a->folder, "start.json");
-    if (json_read_file(path, START_BYTES_MAX, &start, &ignored) != 0) {
-        start = NULL;
+    for (size_t i = 0; start == NULL && i < ARRAY_LEN(names); i++) {
+        struct err ignored;
+        char *path = path_join(a->folder, names[i]);
+        if (json_read_file(path, START_BYTES_MAX, &start, &ignored) != 0) {
+            start = NULL;
+        }
+        free(path);
     }
     cJSON *o = rerun_environment(a->result, start);
     cJSON_Delete(start);
-    free(path);
     return o;
 }
 

@@ -11,6 +11,7 @@ struct start_job {
     struct shell *shell;
     struct attempt_key key;
     struct prepare prepare;
+    struct strbuf spec;    /* what the shim is to run */
     uint32_t amend_writes; /* when it began */
     char id[UUID_TEXT_SIZE];
     char *folder;
@@ -36,7 +37,7 @@ static void start_failed(struct shell *sh, const struct attempt_key *key,
 static void on_prepare_work(struct job *job)
 {
     struct start_job *j = (struct start_job *)job;
-    j->rc = j->rc == 0 ? prepare_attempt(&j->prepare, &j->why, &j->err) : j->rc;
+    j->rc = j->rc == 0 ? prepare_attempt(&j->prepare, &j->spec, &j->why, &j->err) : j->rc;
 }
 
 static bool is_outdated(const struct start_job *j)
@@ -57,6 +58,7 @@ static void hand_over(struct start_job *j)
     a->preparing = false;
     if (j->rc == 0) {
         attempt_place(a, &place);
+        place.spec = &j->spec;
         j->rc = sh->executor->ops->start(sh->executor, &place, &j->err);
         j->why = START_FAILED_HOST;
     }
@@ -78,6 +80,7 @@ static void on_prepared(struct job *job)
     }
     bundle_unref(j->prepare.bundle);
     inputs_release(&j->prepare.inputs);
+    strbuf_release(&j->spec);
     free(j->folder);
     free(j);
 }
@@ -87,6 +90,7 @@ void shell_start_attempt(struct shell *sh, const struct core_act *act)
     struct hosted *h = shell_program(sh, act->program);
     struct attempt *a;
     struct start_job *j = xcalloc(1, sizeof(*j));
+    j->spec = (struct strbuf)STRBUF_INIT;
     j->job.work = on_prepare_work;
     j->job.done = on_prepared;
     j->shell = sh;

@@ -132,13 +132,11 @@ static bool take_some(struct attempt *a)
 
 static void look_for_start(struct attempt *a)
 {
-    char *path = path_join(a->folder, SHIM_START_FILE);
-    if (file_kind_at(path) == FILE_REGULAR) {
+    if (shim_was_started(a->folder)) {
         struct core_event ev = {.kind = CORE_ATTEMPT_UP};
         a->up = true;
         post(a, &ev);
     }
-    free(path);
 }
 
 /* A turn's share of what it has said; dirty: there may be more. */

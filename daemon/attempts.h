@@ -24,7 +24,7 @@ struct attempt {
     int64_t since_done; /* when it was that far */
     char unit[EVENTS_UNIT_SIZE];
     bool preparing;   /* a job makes its folder: neither alive nor dead yet */
-    bool up;          /* start.json was seen */
+    bool up;          /* start.json was seen to say something */
     bool ended;       /* the executor said so */
     bool end_waits;   /* `end` is posted once all that it said was taken in */
     bool probe_waits; /* likewise `health` */

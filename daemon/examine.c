@@ -71,7 +71,7 @@ static enum end_reason lost_how(const struct fence *f, bool *booted)
     }
     clock_boot_id(boot);
     *booted = rc == 0 && strcmp(boot, start.boot_id) != 0;
-    /* It appears whole or not at all, in this boot: torn, it is what a loss of power left of it,
+    /* It is written in one go: torn, it is what a loss of power left of it,
      * or its worker has written over it. */
     return *booted || rc == ERR_CORRUPT ? END_HOST_LOST : END_LOST;
 }
@@ -161,7 +161,7 @@ void examine_attempt(const struct fence *f, bool shim_lives, struct examination 
     if (found_exit(f->folder, f->attempt, out)) {
         return;
     }
-    char *lock = path_join(f->folder, SHIM_LOCK_FILE);
+    char *lock = shim_lock_path(f->folder);
     int rc = lock_is_held(lock, &held, &err);
     free(lock);
     if (rc != 0) {

@@ -1,6 +1,6 @@
 /*
- * Where attempts run. The shell prepares an attempt's folder (task.json, shim.json) and hands it
- * over; the executor starts the shim, watches it, and tells how it ended. One implementation here,
+ * Where attempts run. The shell prepares an attempt's folder and hands it over with what is to run
+ * there; the executor starts the shim, watches it, and tells how it ended. One implementation here,
  * executor_local; a queueing system goes behind the same calls.
  *
  * Callbacks come on the loop, and may come from inside a call. Every call about an unknown or ended
@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/strbuf.h"
 #include "daemon/core/event.h"
 
 struct attempt_key {
@@ -22,8 +23,9 @@ struct attempt_key {
 
 struct attempt_place {
     struct attempt_key key;
-    const char *id;     /* UUID */
-    const char *folder; /* absolute */
+    const char *id;            /* UUID */
+    const char *folder;        /* absolute */
+    const struct strbuf *spec; /* what to run (shim/files.h); for `start` alone */
 };
 
 struct attempt_end {

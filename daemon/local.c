@@ -355,7 +355,8 @@ static void run_advance(struct run *r)
 
 /* ---- the calls ---- */
 
-static int spawn_shim(const struct local *x, const char *folder, pid_t *pid, struct err *err)
+static int spawn_shim(const struct local *x, const char *folder, int spec_fd, pid_t *pid,
+                      struct err *err)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
@@ -368,9 +369,9 @@ static int spawn_shim(const struct local *x, const char *folder, pid_t *pid, str
     (void)sigfillset(&all);
     (void)posix_spawn_file_actions_init(&actions);
     (void)posix_spawnattr_init(&attr);
-    (void)posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
-    (void)posix_spawn_file_actions_adddup2(&actions, 0, 1);
-    (void)posix_spawn_file_actions_adddup2(&actions, x->words_fd >= 0 ? x->words_fd : 0, 2);
+    (void)posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_RDWR, 0);
+    (void)posix_spawn_file_actions_adddup2(&actions, spec_fd, 0);
+    (void)posix_spawn_file_actions_adddup2(&actions, x->words_fd >= 0 ? x->words_fd : 1, 2);
     (void)posix_spawnattr_setsigmask(&attr, &none);
     (void)posix_spawnattr_setsigdefault(&attr, &all);
     (void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
@@ -388,7 +389,14 @@ static int local_start(struct executor *base, const struct attempt_place *place,
     struct local *x = (struct local *)base;
     pid_t pid = 0;
     off_t words_at = x->words_fd < 0 ? -1 : lseek(x->words_fd, 0, SEEK_END);
-    int rc = spawn_shim(x, place->folder, &pid, err);
+    char name[sizeof(SHIM_MARK) + UUID_TEXT_SIZE];
+    int spec_fd = -1;
+    (void)snprintf(name, sizeof(name), SHIM_MARK "%s", place->id);
+    int rc = file_in_memory(name, place->spec->buf, place->spec->len, &spec_fd, err);
+    rc = rc == 0 ? spawn_shim(x, place->folder, spec_fd, &pid, err) : rc;
+    if (spec_fd >= 0) {
+        (void)close(spec_fd);
+    }
     if (rc != 0) {
         return rc;
     }

@@ -270,14 +270,14 @@ static int write_task(const struct prepare *p, struct err *err)
     return rc;
 }
 
-/* ---- shim.json ---- */
+/* ---- what the shim is to run ---- */
 
 static void add_variable(void *ctx, const char *name, const char *value)
 {
     shim_spec_add_env(ctx, name, value);
 }
 
-static int write_spec(const struct prepare *p, char *const *argv, struct err *err)
+static int add_spec(const struct prepare *p, char *const *argv, struct strbuf *out, struct err *err)
 {
     const struct stage *s = &p->bundle->program->stages[p->stage];
     struct shim_spec spec = {.exec = xstrdup(argv[0]),
@@ -292,7 +292,7 @@ static int write_spec(const struct prepare *p, char *const *argv, struct err *er
         shim_spec_add_arg(&spec, argv[i]);
     }
     task_environment(s, p->folder, add_variable, &spec);
-    int rc = shim_spec_write(p->folder, &spec, err);
+    int rc = shim_spec_text(&spec, out, err);
     shim_spec_release(&spec);
     return rc;
 }
@@ -357,7 +357,8 @@ static int check_all(const struct prepare *p, char ***argv, enum core_start_fail
     return rc;
 }
 
-int prepare_attempt(const struct prepare *p, enum core_start_failure *why, struct err *err)
+int prepare_attempt(const struct prepare *p, struct strbuf *spec, enum core_start_failure *why,
+                    struct err *err)
 {
     char **argv = NULL;
     int rc = check_all(p, &argv, why, err);
@@ -370,7 +371,7 @@ int prepare_attempt(const struct prepare *p, enum core_start_failure *why, struc
             rc = write_line(p->folder, TASK_EVENTS_FILE, NULL, err);
         }
         if (rc == 0) {
-            rc = write_spec(p, argv, err);
+            rc = add_spec(p, argv, spec, err);
         }
         if (rc != 0) {
             *why = rc == ERR_NO_SPACE ? START_FAILED_NO_SPACE

@@ -1,7 +1,7 @@
 /*
  * Getting an attempt's folder ready: the lock is checked (invariant 3), the worker's object and the
- * accepted results that it reads too, the disk has room; then task.json, shim.json and an empty
- * events.jsonl. Blocking; runs off the loop.
+ * accepted results that it reads too, the disk has room; then task.json, an empty events.jsonl and
+ * what the shim is to run. Blocking; runs off the loop.
  */
 #ifndef DAEMON_PREPARE_H
 #define DAEMON_PREPARE_H
@@ -23,8 +23,8 @@ struct prepare {
     int64_t grace_ms;
 };
 
-/* 0, or the failure's kind in *why. */
-int prepare_attempt(const struct prepare *p, enum core_start_failure *why,
+/* Appends what the shim is to run to `spec`. 0, or the failure's kind in *why. */
+int prepare_attempt(const struct prepare *p, struct strbuf *spec, enum core_start_failure *why,
                     struct err *err) MUST_CHECK;
 
 /* ERR_NO_SPACE unless the program's folder and its cells/ have so many tenths of their reserve

@@ -82,9 +82,9 @@ static int keygen_run(const struct keygen *k, struct proc_result *result, struct
     int fd3 = -1;
     *result = (struct proc_result){.out = STRBUF_INIT, .err = STRBUF_INIT};
     env_fill(&env, k->may_ask);
-    int rc = file_in_memory(k->bytes, k->len, &in_fd, err);
+    int rc = file_in_memory("preregd", k->bytes, k->len, &in_fd, err);
     if (rc == 0 && k->armored != NULL) {
-        rc = file_in_memory(k->armored, strlen(k->armored), &fd3, err);
+        rc = file_in_memory("preregd", k->armored, strlen(k->armored), &fd3, err);
     }
     if (rc == 0) {
         const struct proc_spec spec = {.argv = k->argv,

@@ -23,7 +23,7 @@ static int openssl_run(const char *const *argv, const struct strbuf *input,
     const char *const env[] = {path_env, "LC_ALL=C", NULL};
     int fd3 = -1;
     *result = (struct proc_result){.out = STRBUF_INIT, .err = STRBUF_INIT};
-    int rc = input == NULL ? 0 : file_in_memory(input->buf, input->len, &fd3, err);
+    int rc = input == NULL ? 0 : file_in_memory("preregd", input->buf, input->len, &fd3, err);
     if (rc == 0) {
         const struct proc_spec spec = {.argv = argv,
                                        .env = env,

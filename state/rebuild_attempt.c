@@ -133,10 +133,10 @@ static cJSON *read_part(const struct found_attempt *a, const char *name)
     return json;
 }
 
-static struct wall_time time_of(const cJSON *json)
+static struct wall_time time_of(const cJSON *json, const char *key)
 {
     struct wall_time t = {0};
-    const cJSON *text = json_member(json, "time");
+    const cJSON *text = json_member(json, key);
     if (cJSON_IsString(text)) {
         (void)clock_wall_parse(text->valuestring, &t);
     }
@@ -168,7 +168,7 @@ static void read_exit(const cJSON *exit, struct attempt_row *a)
     a->reason = a->reason == END_REASON_NR ? END_LOST : a->reason;
     a->code = a->reason == END_EXITED ? (int)int_of(exit, "code", -1) : -1;
     a->signal = a->reason == END_SIGNALLED ? (int)int_of(exit, "signal", 0) : 0;
-    a->ended = time_of(exit);
+    a->ended = time_of(exit, "time");
     a->ran_ms = int_of(exit, "ran_ms", -1);
     a->user_ms = int_of(rusage, "user_ms", -1);
     a->system_ms = int_of(rusage, "system_ms", -1);
@@ -264,13 +264,13 @@ static int take_one(struct rebuilding *r, uint32_t task, const struct found_task
     bool done = i == f->linked && f->has_result;
     bool known = a->no == r->tasks[task].n_attempts;
     struct state_row row = {.task = task, .kind = ROW_ATTEMPT_STARTED, .sealed = true};
-    cJSON *start = read_part(a, "start.json");
+    cJSON *start = read_part(a, "start.json"); /* of an attempt that runs, or an older shim's */
     cJSON *exit = read_part(a, "exit.json");
     attempt_row_init(&row.attempt);
     row.attempt.no = a->no;
     memcpy(row.attempt.id, a->id, sizeof(a->id));
     row.attempt.state = ATTEMPT_STARTING;
-    row.attempt.started = time_of(start);
+    row.attempt.started = start != NULL ? time_of(start, "time") : time_of(exit, "started");
     row.time = row.attempt.started;
     row.result_digest = f->digest;
     int rc = 0;

@@ -47,7 +47,7 @@ void core_config_default(struct core_config *c);
  * TERMINATE, KILL  SIGTERM, SIGKILL to the work through a checked pidfd: ENDED in the end.
  * PROBE    look at locks and files: ENDED when exit.json is there; PROBED otherwise. Before saying
  *          that it is gone (DEAD, or ENDED with LOST or NEVER_LAUNCHED) without exit.json, fence
- * the attempt off by holding its shim.lock, so that a late shim gives up. VERIFY   read and verify
+ * the attempt off by taking its shim's lock, so that a late shim gives up. VERIFY   read and verify
  * result.json: RESULT_CHECKED. LINK     link result.json beside the attempts, replacing what is
  * there: LINKED. ARM      the one timer of the core: at_ms replaces what was armed, INT64_MAX
  * disarms: TIMER. WATCH_DISK    look every few seconds: DISK with disk_full false once there is

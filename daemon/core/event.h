@@ -82,7 +82,7 @@ enum core_event_kind {
     CORE_PROGRAM_ADDED,    /* .added: it is in the store already, fresh or recovered */
     CORE_ALL_ADDED,        /* after a start: that was all; before it nothing is started */
     CORE_PROGRAM_SETTINGS, /* .added.plan with another [run] only; .text: the [run] table as JSON */
-    CORE_ATTEMPT_UP,       /* .attempt: its shim holds shim.lock */
+    CORE_ATTEMPT_UP,       /* .attempt: its shim has started the worker */
     CORE_START_FAILED,     /* .attempt, .start_failure, .text */
     CORE_WORKER_SAID,      /* .attempt, .said */
     CORE_ATTEMPT_ENDED,    /* .attempt, .ended */

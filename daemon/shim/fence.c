@@ -46,42 +46,58 @@ static int leave_mark(const char *folder, struct err *err)
 
 int fence_set(const char *folder, bool *fenced, struct err *err)
 {
-    char *path = path_join(folder, SHIM_LOCK_FILE);
+    char *path = shim_lock_path(folder);
+    struct stat st;
     int fd = -1;
     *fenced = false;
     int rc = lock_try(path, false, &fd, err);
-    free(path);
     if (rc == 0 && fd >= 0) {
         rc = leave_mark(folder, err);
         *fenced = rc == 0;
+        if (rc == 0 && fstat(fd, &st) == 0 && st.st_size == 0) {
+            (void)unlink(path); /* nothing was started: whoever makes it anew sees the mark */
+        }
         (void)close(fd);
     }
+    free(path);
     return rc;
 }
 
 struct belonging {
-    dev_t dev; /* tree.lock */
+    char *memory; /* how /proc names the attempt's file in memory */
+    char *marker; /* "PREREG_TASK=<folder>/task.json" */
+    dev_t dev;    /* tree.lock of an older shim */
     ino_t ino;
     bool has_lock;
-    char *marker;        /* "PREREG_TASK=<folder>/task.json" */
     unsigned long limit; /* mark.h */
     int own_oom;
 };
 
-static bool holds_lock(pid_t pid, const struct belonging *b)
+/* An open file of a process: `dir` is its /proc/PID/fd. */
+static bool is_ours(int dir, const char *name, const struct belonging *b)
+{
+    char target[128];
+    struct stat st;
+    ssize_t n = readlinkat(dir, name, target, sizeof(target));
+    if (n == (ssize_t)strlen(b->memory) && memcmp(target, b->memory, (size_t)n) == 0) {
+        return true;
+    }
+    return b->has_lock && fstatat(dir, name, &st, 0) == 0 && st.st_dev == b->dev &&
+           st.st_ino == b->ino;
+}
+
+static bool holds_file(pid_t pid, const struct belonging *b)
 {
     char path[64];
     (void)snprintf(path, sizeof(path), "/proc/%ld/fd", (long)pid);
-    DIR *dir = b->has_lock ? opendir(path) : NULL;
+    DIR *dir = opendir(path);
     if (dir == NULL) {
         return false;
     }
     bool found = false;
     const struct dirent *e;
     while (!found && (e = readdir(dir)) != NULL) {
-        struct stat st;
-        found = e->d_name[0] != '.' && fstatat(dirfd(dir), e->d_name, &st, 0) == 0 &&
-                st.st_dev == b->dev && st.st_ino == b->ino;
+        found = e->d_name[0] != '.' && is_ours(dirfd(dir), e->d_name, b);
     }
     (void)closedir(dir);
     return found;
@@ -128,7 +144,7 @@ static bool end_one(pid_t pid, const struct belonging *b)
     if (orphan && gone) {
         (void)waitpid(pid, NULL, WNOHANG);
     }
-    bool ours = !gone && (orphan || mark_read(pid) == b->limit || holds_lock(pid, b) ||
+    bool ours = !gone && (orphan || mark_read(pid) == b->limit || holds_file(pid, b) ||
                           names_attempt(pid, b));
     if (ours) {
         (void)pid_signal(fd, SIGKILL, &err);
@@ -182,16 +198,18 @@ int fence_clear_tree(const struct fence *f, size_t *n_alive, struct err *err)
     struct belonging b = {.limit = mark_limit(f->attempt), .own_oom = mark_oom_read(0)};
     struct stat st;
     *n_alive = 0;
-    char *lock = path_join(f->folder, SHIM_TREE_FILE);
+    char *lock = path_join(f->folder, SHIM_OLD_TREE);
     if (stat(lock, &st) == 0) {
         b.dev = st.st_dev;
         b.ino = st.st_ino;
         b.has_lock = true;
     }
+    b.memory = xasprintf("/memfd:" SHIM_MARK "%s (deleted)", f->attempt);
     b.marker = xasprintf("PREREG_TASK=%s/task.json", f->folder);
     end_groups(f, n_alive);
     int rc = end_marked(&b, n_alive, err);
     free(b.marker);
+    free(b.memory);
     free(lock);
     return rc;
 }

@@ -1,12 +1,12 @@
 /*
  * Giving an attempt up for good, from the daemon's side.
  *
- * fence_set() takes shim.lock, leaves the file `fenced`, and lets go: a shim that comes late sees
- * it and leaves. fence_clear_tree() ends what a killed shim's worker left behind: all that is in
- * the attempt's cgroup (group.h), and every process that carries a mark of it (mark.h), holds
- * tree.lock open or names it in its environment; likewise orphans of any worker that this process,
- * as the next reaper (PR_SET_CHILD_SUBREAPER), was given when a shim died. A process's number is
- * pinned by a pidfd before it is looked at.
+ * fence_set() takes the shim's lock, leaves the file `fenced`, and lets go: a shim that comes late
+ * sees it and leaves. fence_clear_tree() ends what a killed shim's worker left behind: all that is
+ * in the attempt's cgroup (group.h), and every process that carries a mark of it (mark.h), has its
+ * file in memory open (SHIM_MARK) or names it in its environment; likewise orphans of any worker
+ * that this process, as the next reaper (PR_SET_CHILD_SUBREAPER), was given when a shim died. A
+ * process's number is pinned by a pidfd before it is looked at.
  */
 #ifndef DAEMON_SHIM_FENCE_H
 #define DAEMON_SHIM_FENCE_H

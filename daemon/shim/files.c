@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -11,9 +12,8 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 
-#define EXIT_RESERVED_FILE  ".exit.json.reserved"
 #define EXIT_RESERVED_BYTES 4096
-#define START_TEMP_FILE     ".start.json.new"
+#define OLD_LOCK_FILE       "shim.lock" /* of older shims, which may still run */
 
 static const char *const reason_names[SHIM_REASON_NR] = {
     [SHIM_EXITED] = "exited", [SHIM_SIGNALLED] = "signalled", [SHIM_SPAWN_FAILED] = "spawn_failed",
@@ -25,7 +25,7 @@ const char *shim_reason_name(enum shim_reason r)
     return r < SHIM_REASON_NR ? reason_names[r] : "?";
 }
 
-/* ---- shim.json ---- */
+/* ---- what to run ---- */
 
 static void list_add(char ***list, size_t *n, char *item)
 {
@@ -69,19 +69,7 @@ static cJSON *strings_json(char *const *list, size_t n)
     return a;
 }
 
-/* Not synced: the shim reads it in this boot or never. */
-static int write_plain(const char *path, const struct strbuf *text, struct err *err)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        return err_set_errno(err, errno, "create %s", path);
-    }
-    int rc = file_write_all(fd, text->buf, text->len, err);
-    (void)close(fd);
-    return rc;
-}
-
-int shim_spec_write(const char *folder, const struct shim_spec *s, struct err *err)
+int shim_spec_text(const struct shim_spec *s, struct strbuf *out, struct err *err)
 {
     cJSON *o = json_object();
     json_put_int(o, "protocol", SHIM_PROTOCOL);
@@ -93,23 +81,13 @@ int shim_spec_write(const char *folder, const struct shim_spec *s, struct err *e
     json_put_int(o, "grace_ms", s->grace_ms);
     json_put_int(o, "threads", s->threads);
     json_put_string(o, "worker", s->worker);
-    struct strbuf text = STRBUF_INIT;
-    int rc = json_line(o, &text, err);
-    if (rc == 0) {
-        strbuf_addc(&text, '\n');
-        rc = text.len <= SHIM_FILE_MAX
-                 ? 0
-                 : err_set(err, ERR_RANGE,
-                           "arguments and environment of the worker take %zu KiB, at most %zu KiB "
-                           "can be handed over: put what is long into params or a file",
-                           text.len >> 10, SHIM_FILE_MAX >> 10);
+    int rc = json_line(o, out, err);
+    if (rc == 0 && out->len > SHIM_FILE_MAX) {
+        rc = err_set(err, ERR_RANGE,
+                     "arguments and environment of the worker take %zu KiB, at most %zu KiB "
+                     "can be handed over: put what is long into params or a file",
+                     out->len >> 10, SHIM_FILE_MAX >> 10);
     }
-    if (rc == 0) {
-        char *path = path_join(folder, SHIM_SPEC_FILE);
-        rc = write_plain(path, &text, err);
-        free(path);
-    }
-    strbuf_release(&text);
     cJSON_Delete(o);
     return rc;
 }
@@ -132,16 +110,14 @@ static int strings_read(const cJSON *o, const char *key, char ***list, size_t *n
     return 0;
 }
 
-/* Reads FOLDER/name, checks protocol and, when given, the attempt; copies the attempt's id out. */
-static int file_open_json(const char *folder, const char *name, const char *attempt, cJSON **out,
-                          struct err *err)
+/* Reads path, checks protocol and, when given, the attempt. `name` is for messages. */
+static int read_json(const char *path, const char *name, const char *attempt, cJSON **out,
+                     struct err *err)
 {
-    char *path = path_join(folder, name);
     const char *id = NULL;
     int64_t protocol = 0;
     *out = NULL;
     int rc = json_read_file(path, SHIM_FILE_MAX, out, err);
-    free(path);
     if (rc != 0) {
         if (rc == ERR_SYNTAX) {
             err->code = ERR_CORRUPT;
@@ -156,6 +132,15 @@ static int file_open_json(const char *folder, const char *name, const char *atte
         return err_set(err, ERR_CORRUPT, "%s is not of this attempt and protocol", name);
     }
     return 0;
+}
+
+static int read_json_in(const char *folder, const char *name, const char *attempt, cJSON **out,
+                        struct err *err)
+{
+    char *path = path_join(folder, name);
+    int rc = read_json(path, name, attempt, out, err);
+    free(path);
+    return rc;
 }
 
 static void copy_text(char *to, size_t size, const char *from)
@@ -174,12 +159,14 @@ static int spec_read_rest(const cJSON *o, struct shim_spec *out, struct err *err
     return rc;
 }
 
-int shim_spec_read(const char *folder, struct shim_spec *out, struct err *err)
+int shim_spec_read(int fd, struct shim_spec *out, struct err *err)
 {
+    char path[32];
     cJSON *o = NULL;
     const char *exec = NULL;
     *out = (struct shim_spec){0};
-    int rc = file_open_json(folder, SHIM_SPEC_FILE, NULL, &o, err);
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    int rc = read_json(path, "what to run", NULL, &o, err);
     if (rc == 0) {
         copy_text(out->attempt, sizeof(out->attempt), json_member(o, "attempt")->valuestring);
         rc = json_get_string(o, "exec", &exec, err);
@@ -210,36 +197,62 @@ int shim_spec_read(const char *folder, struct shim_spec *out, struct err *err)
     return rc;
 }
 
-/* ---- start.json ---- */
+/* ---- the lock ---- */
 
-/* Whole or not there, for whoever looks; not synced. It tells who is alive in this boot, and after
- * a loss of power nobody is: then its absence says the same as its boot id would. */
-static int start_publish(const char *folder, const cJSON *o, struct err *err)
+char *shim_lock_path(const char *folder)
 {
-    struct strbuf text = STRBUF_INIT;
-    char *path = path_join(folder, SHIM_START_FILE);
-    char *temp = path_join(folder, START_TEMP_FILE);
-    int rc = json_line(o, &text, err);
-    strbuf_addc(&text, '\n');
-    if (rc == 0) {
-        rc = write_plain(temp, &text, err);
+    char *path = path_join(folder, OLD_LOCK_FILE);
+    if (file_kind_at(path) == FILE_ABSENT) {
+        free(path);
+        path = path_join(folder, SHIM_START_FILE);
     }
-    if (rc == 0 && rename(temp, path) != 0) {
-        rc = err_set_errno(err, errno, "rename to %s", path);
-    }
-    free(temp);
-    free(path);
-    strbuf_release(&text);
-    return rc;
+    return path;
 }
 
-int shim_start_write(const char *folder, const struct shim_start *s, struct err *err)
+/* ---- start.json ---- */
+
+static bool is_empty(const char *path)
 {
-    char now[WALL_TEXT_SIZE];
-    clock_wall_text(clock_wall(), now);
-    cJSON *o = json_object();
-    json_put_int(o, "protocol", SHIM_PROTOCOL);
-    json_put_string(o, "attempt", s->attempt);
+    struct stat st;
+    return stat(path, &st) == 0 && st.st_size == 0;
+}
+
+bool shim_was_started(const char *folder)
+{
+    char *start = path_join(folder, SHIM_START_FILE);
+    char *exit = path_join(folder, SHIM_EXIT_FILE);
+    bool was = (file_kind_at(start) != FILE_ABSENT && !is_empty(start)) ||
+               file_kind_at(exit) != FILE_ABSENT;
+    free(exit);
+    free(start);
+    return was;
+}
+
+int shim_exit_reserve(int fd, bool *reserved, struct err *err)
+{
+    *reserved = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, EXIT_RESERVED_BYTES) == 0;
+    return *reserved || errno == EOPNOTSUPP || errno == ENOSYS
+               ? 0
+               : err_set_errno(err, errno, "reserve room for " SHIM_EXIT_FILE);
+}
+
+/* One write at the start of the file: within a page, so that no reader sees half of it. */
+static int overwrite(int fd, const struct strbuf *text, struct err *err)
+{
+    ssize_t n;
+    while ((n = pwrite(fd, text->buf, text->len, 0)) < 0 && errno == EINTR) {
+    }
+    if (n != (ssize_t)text->len) {
+        return err_set_errno(err, n < 0 ? errno : ENOSPC, "write " SHIM_START_FILE);
+    }
+    bool too_long = lseek(fd, 0, SEEK_END) > n;
+    return !too_long || ftruncate(fd, (off_t)n) == 0
+               ? 0
+               : err_set_errno(err, errno, "cut " SHIM_START_FILE);
+}
+
+static void put_start(cJSON *o, const struct shim_start *s)
+{
     json_put_int(o, "shim_pid", s->shim_pid);
     json_put_int(o, "shim_start", s->shim_start);
     json_put_int(o, "worker_pid", s->worker_pid);
@@ -250,12 +263,29 @@ int shim_start_write(const char *folder, const struct shim_start *s, struct err 
     json_put_string(o, "cpu", s->cpu);
     json_put_int(o, "threads", s->threads);
     json_put_string(o, "worker", s->worker);
+}
+
+/* Not synced. It tells who is alive in this boot, and after a loss of power nobody is: then its
+ * absence says the same as its boot id would. */
+int shim_start_write(int fd, bool reserved, const struct shim_start *s, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    cJSON *o = json_object();
+    json_put_int(o, "protocol", SHIM_PROTOCOL);
+    json_put_string(o, "attempt", s->attempt);
+    put_start(o, s);
     if (s->cgroup[0] != '\0') {
         json_put_string(o, "cgroup", s->cgroup);
     }
-    json_put_string(o, "time", now);
-    int rc = start_publish(folder, o, err);
+    json_put_string(o, "time", s->time);
+    int rc = json_line(o, &text, err);
+    strbuf_addc(&text, '\n');
+    while (!reserved && text.len < EXIT_RESERVED_BYTES) {
+        strbuf_addc(&text, text.len + 1 < EXIT_RESERVED_BYTES ? ' ' : '\n');
+    }
+    rc = rc == 0 ? overwrite(fd, &text, err) : rc;
     cJSON_Delete(o);
+    strbuf_release(&text);
     return rc;
 }
 
@@ -278,11 +308,36 @@ static void start_read_place(const cJSON *o, struct shim_start *out)
             copy_text(texts[i].to, texts[i].size, m->valuestring);
         }
     }
+    const cJSON *time = json_member(o, "started"); /* in exit.json, whose "time" is the end */
+    time = time != NULL ? time : json_member(o, "time");
+    if (cJSON_IsString(time)) {
+        copy_text(out->time, sizeof(out->time), time->valuestring);
+    }
     struct err ignored;
     out->threads = -1;
     if (json_opt_int(o, "threads", 1, INT32_MAX, &out->threads, &ignored) != 0) {
         out->threads = -1;
     }
+}
+
+/* While it runs start.json, afterwards exit.json, unless an older shim left both. A start.json that
+ * is empty is a lock alone: nothing was started. */
+static int open_start(const char *folder, const char *attempt, cJSON **out, struct err *err)
+{
+    char *path = path_join(folder, SHIM_START_FILE);
+    int rc = is_empty(path) ? err_set(err, ERR_NOT_FOUND, SHIM_START_FILE " is empty")
+                            : read_json(path, SHIM_START_FILE, attempt, out, err);
+    free(path);
+    if (rc != ERR_NOT_FOUND) {
+        return rc;
+    }
+    rc = read_json_in(folder, SHIM_EXIT_FILE, attempt, out, err);
+    if (rc == 0 && json_member(*out, "shim_pid") == NULL) {
+        cJSON_Delete(*out);
+        *out = NULL;
+        rc = err_set(err, ERR_NOT_FOUND, "it was never started");
+    }
+    return rc;
 }
 
 int shim_start_read(const char *folder, const char *attempt, struct shim_start *out,
@@ -292,7 +347,7 @@ int shim_start_read(const char *folder, const char *attempt, struct shim_start *
     const char *boot = NULL;
     const char *host = NULL;
     *out = (struct shim_start){0};
-    int rc = file_open_json(folder, SHIM_START_FILE, attempt, &o, err);
+    int rc = open_start(folder, attempt, &o, err);
     if (rc != 0) {
         return rc;
     }
@@ -316,29 +371,10 @@ int shim_start_read(const char *folder, const char *attempt, struct shim_start *
 
 /* ---- exit.json ---- */
 
-int shim_exit_reserve(const char *folder, struct err *err)
-{
-    char *path = path_join(folder, EXIT_RESERVED_FILE);
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    int rc = 0;
-    if (fd < 0) {
-        rc = err_set_errno(err, errno, "create %s", path);
-    } else {
-        int why = posix_fallocate(fd, 0, EXIT_RESERVED_BYTES);
-        rc = why == 0 ? 0 : err_set_errno(err, why, "reserve %s", path);
-        (void)close(fd);
-    }
-    free(path);
-    return rc;
-}
-
-static cJSON *exit_json(const struct shim_exit *x)
+static void put_exit(cJSON *o, const struct shim_exit *x)
 {
     char now[WALL_TEXT_SIZE];
     clock_wall_text(clock_wall(), now);
-    cJSON *o = json_object();
-    json_put_int(o, "protocol", SHIM_PROTOCOL);
-    json_put_string(o, "attempt", x->attempt);
     if (x->reason == SHIM_SPAWN_FAILED || x->signal != 0) {
         json_put_null(o, "code");
     } else {
@@ -360,45 +396,55 @@ static cJSON *exit_json(const struct shim_exit *x)
     json_put(o, "rusage", usage);
     json_put_string(o, "detail", x->detail);
     json_put_string(o, "time", now);
-    return o;
 }
 
-/* Overwrites the reserved blocks and renames: no new space is needed on the way. Not synced, for
- * the reason of start.json: an end that a loss of power takes back or tears is an attempt that was
- * lost with the machine, and what the daemon made of it is in the journal. */
-static int exit_publish(const char *folder, const char *reserved, const struct strbuf *text,
-                        struct err *err)
+static int rename_start(const char *folder, int fd, const struct strbuf *text, struct err *err)
 {
-    int fd = open(reserved, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        return err_set_errno(err, errno, "open %s", reserved);
+    struct stat ours;
+    struct stat there;
+    char *from = path_join(folder, SHIM_START_FILE);
+    char *to = path_join(folder, SHIM_EXIT_FILE);
+    int made = -1;
+    int rc = 0;
+    if (fstat(fd, &ours) == 0 && stat(from, &there) == 0 && ours.st_dev == there.st_dev &&
+        ours.st_ino == there.st_ino) {
+        rc = overwrite(fd, text, err);
+    } else { /* the worker removed or replaced it */
+        (void)unlink(from);
+        made = open(from, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        rc = made < 0 ? err_set_errno(err, errno, "create %s", from) : overwrite(made, text, err);
     }
-    int rc = file_write_all(fd, text->buf, text->len, err);
-    if (rc == 0 && ftruncate(fd, (off_t)text->len) != 0) {
-        rc = err_set_errno(err, errno, "cut %s", reserved);
+    if (made >= 0) {
+        (void)close(made);
     }
-    (void)close(fd);
-    if (rc != 0) {
-        return rc;
+    if (rc == 0 && rename(from, to) != 0) {
+        rc = err_set_errno(err, errno, "rename to %s", to);
     }
-    char *path = path_join(folder, SHIM_EXIT_FILE);
-    rc = rename(reserved, path) == 0 ? 0 : err_set_errno(err, errno, "rename to %s", path);
-    free(path);
+    free(to);
+    free(from);
     return rc;
 }
 
-int shim_exit_write(const char *folder, const struct shim_exit *x, struct err *err)
+/* Overwrites start.json and renames it: no new space is needed on the way. Not synced, for the
+ * reason of start.json: an end that a loss of power takes back or tears is an attempt that was lost
+ * with the machine, and what the daemon made of it is in the journal. Without the cgroup, which is
+ * gone. */
+int shim_exit_write(const char *folder, int fd, const struct shim_start *start,
+                    const struct shim_exit *x, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
-    cJSON *o = exit_json(x);
+    cJSON *o = json_object();
+    json_put_int(o, "protocol", SHIM_PROTOCOL);
+    json_put_string(o, "attempt", x->attempt);
+    if (start->shim_pid > 0) {
+        put_start(o, start);
+        json_put_string(o, "started", start->time);
+    }
+    put_exit(o, x);
     int rc = json_line(o, &text, err);
     cJSON_Delete(o);
-    if (rc == 0) {
-        strbuf_addc(&text, '\n');
-        char *reserved = path_join(folder, EXIT_RESERVED_FILE);
-        rc = exit_publish(folder, reserved, &text, err);
-        free(reserved);
-    }
+    strbuf_addc(&text, '\n');
+    rc = rc == 0 ? rename_start(folder, fd, &text, err) : rc;
     strbuf_release(&text);
     return rc;
 }
@@ -447,7 +493,7 @@ int shim_exit_read(const char *folder, const char *attempt, struct shim_exit *ou
 {
     cJSON *o = NULL;
     *out = (struct shim_exit){0};
-    int rc = file_open_json(folder, SHIM_EXIT_FILE, attempt, &o, err);
+    int rc = read_json_in(folder, SHIM_EXIT_FILE, attempt, &o, err);
     if (rc != 0) {
         return rc;
     }

@@ -1,9 +1,13 @@
 /*
- * The small files of an attempt folder through which daemon and shim speak: shim.json (what to
- * run), start.json (who runs it), exit.json (how it ended), and the two locks. docs/daemon.md.
+ * How daemon and shim speak. The daemon hands over what to run as the shim's standard input, a file
+ * in memory that the worker's tree inherits: whoever has it open belongs to the attempt
+ * (SHIM_MARK). The shim answers with one file in the attempt's folder: start.json (who runs it),
+ * which it keeps open and locked, and which becomes exit.json (the same, and how it ended).
+ * docs/daemon.md.
  *
- * start.json is there before the worker is let go; exit.json appears whole or not at all. Both
- * carry the attempt's id, so that a file that strayed into another folder is refused.
+ * start.json is empty until its worker is about to be let go; exit.json appears whole or not at
+ * all. Both carry the attempt's id, so that a file that strayed into another folder is refused.
+ * Older shims left two files and a lock apart; they are read all the same.
  */
 #ifndef DAEMON_SHIM_FILES_H
 #define DAEMON_SHIM_FILES_H
@@ -15,19 +19,19 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/err.h"
+#include "base/strbuf.h"
 #include "base/uuid.h"
 
-#define SHIM_SPEC_FILE   "shim.json"
 #define SHIM_START_FILE  "start.json"
 #define SHIM_EXIT_FILE   "exit.json"
-#define SHIM_LOCK_FILE   "shim.lock"
-#define SHIM_TREE_FILE   "tree.lock"
 #define SHIM_STDOUT_FILE "stdout.log"
 #define SHIM_STDERR_FILE "stderr.log"
 #define SHIM_OWN_LOG     "shim.log"
 #define SHIM_PROTOCOL    1
 #define SHIM_FILE_MAX    ((size_t)1024 * 1024)
 #define SHIM_CGROUP_SIZE ((size_t)4096)
+#define SHIM_MARK        "prereg-attempt-" /* and the attempt's id: the name of the file in memory */
+#define SHIM_OLD_TREE    "tree.lock"       /* what marks the tree of an older shim */
 
 struct shim_spec {
     char attempt[UUID_TEXT_SIZE];
@@ -45,9 +49,14 @@ struct shim_spec {
 void shim_spec_release(struct shim_spec *s);
 void shim_spec_add_arg(struct shim_spec *s, const char *arg);
 void shim_spec_add_env(struct shim_spec *s, const char *name, const char *value);
-/* ERR_RANGE when it is more than the shim reads. */
-int shim_spec_write(const char *folder, const struct shim_spec *s, struct err *err) MUST_CHECK;
-int shim_spec_read(const char *folder, struct shim_spec *out, struct err *err) MUST_CHECK;
+/* Appends it; ERR_RANGE when it is more than the shim reads. */
+int shim_spec_text(const struct shim_spec *s, struct strbuf *out, struct err *err) MUST_CHECK;
+int shim_spec_read(int fd, struct shim_spec *out, struct err *err) MUST_CHECK;
+
+/* The file that the attempt's shim holds locked while it lives: start.json. */
+char *shim_lock_path(const char *folder) __attribute__((returns_nonnull));
+/* Whether a worker was ever about to run there. */
+bool shim_was_started(const char *folder);
 
 struct shim_start {
     char attempt[UUID_TEXT_SIZE];
@@ -62,10 +71,15 @@ struct shim_start {
     int64_t threads; /* that the worker was given; -1 unknown */
     char worker[DIGEST_HEX_SIZE];
     char cgroup[SHIM_CGROUP_SIZE]; /* of the attempt; "" none */
+    char time[WALL_TEXT_SIZE];
 };
 
-int shim_start_write(const char *folder, const struct shim_start *s, struct err *err) MUST_CHECK;
-/* ERR_NOT_FOUND when there is none; ERR_CORRUPT when it is torn or not of this attempt. */
+/* fd: of start.json. Claims the room that exit.json will need, so that a full disk cannot lose it;
+ * where the file system cannot, *reserved is false and blanks after start.json do it. */
+int shim_exit_reserve(int fd, bool *reserved, struct err *err) MUST_CHECK;
+int shim_start_write(int fd, bool reserved, const struct shim_start *s, struct err *err) MUST_CHECK;
+/* Also of an attempt that has ended. ERR_NOT_FOUND when nothing was started; ERR_CORRUPT when it is
+ * torn or not of this attempt. */
 int shim_start_read(const char *folder, const char *attempt, struct shim_start *out,
                     struct err *err) MUST_CHECK;
 
@@ -96,9 +110,10 @@ struct shim_exit {
 
 const char *shim_reason_name(enum shim_reason r);
 
-/* Claims the room that exit.json will need, so that a full disk cannot lose it. */
-int shim_exit_reserve(const char *folder, struct err *err) MUST_CHECK;
-int shim_exit_write(const char *folder, const struct shim_exit *x, struct err *err) MUST_CHECK;
+/* fd is of start.json in folder, and what it says stays in exit.json; `start` is all zero when it
+ * says nothing. */
+int shim_exit_write(const char *folder, int fd, const struct shim_start *start,
+                    const struct shim_exit *x, struct err *err) MUST_CHECK;
 int shim_exit_read(const char *folder, const char *attempt, struct shim_exit *out,
                    struct err *err) MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /*
  * What a worker and all that it starts carry about them, so that they are known for this attempt's
- * when their shim is dead: tree.lock held open, PREREG_TASK in the environment, a resource limit
- * whose value is made of the attempt's id, and an oom_score_adj. The first two go with closed
+ * when their shim is dead: its file in memory held open, PREREG_TASK in the environment, a resource
+ * limit whose value is made of the attempt's id, and an oom_score_adj. The first two go with closed
  * descriptors and a cleared environment; the limit stays through both and through setsid() and
  * execve(), names the attempt, and is lost only when a process sets a lower one.
  */

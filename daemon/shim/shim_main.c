@@ -3,8 +3,8 @@
  * attempt; it outlives the daemon, and the worker does not outlive it. docs/daemon.md tells the
  * protocol.
  *
- *   shim.lock held -> (fenced? already started? -> leave) -> worker forked, held at a pipe
- *   -> start.json is there -> worker let go -> its tree has ended -> exit.json -> locks free
+ *   start.json made and locked -> (fenced? already started? -> leave) -> worker forked, held at a
+ *   pipe -> start.json written -> worker let go -> its tree has ended -> exit.json -> lock free
  *
  * Exit code: 0 when exit.json was written, 1 when this process had no business here or failed.
  */
@@ -38,19 +38,21 @@
 struct shim {
     const char *folder; /* as the daemon named it, absolute */
     struct shim_spec spec;
+    struct shim_start start; /* all zero until it is written */
     struct shim_exit exit;
     sigset_t signals;
-    int lock_fd;
-    int tree_fd;
+    int start_fd; /* start.json, locked */
+    bool reserved;
+    int tree_fd;        /* what the spec was read from: the worker's tree inherits it */
     const char *groups; /* the cgroup below which one is made for the worker; NULL: none */
     char *group;        /* that one; NULL: none */
     int group_fd;
 };
 
-static int take_lock(const char *name, bool inherit, int *fd, struct err *err)
+static int take_lock(const char *name, int *fd, struct err *err)
 {
     for (int i = 0; i < LOCK_TRIES; i++) {
-        int rc = lock_try(name, inherit, fd, err);
+        int rc = lock_try(name, false, fd, err);
         if (rc != 0 || *fd >= 0) {
             return rc;
         }
@@ -59,25 +61,34 @@ static int take_lock(const char *name, bool inherit, int *fd, struct err *err)
     return err_set(err, ERR_BUSY, "%s is held by another", name);
 }
 
+/* Whether the file that is locked is still the one by that name: another shim may have ended. */
+static bool is_in_place(int fd)
+{
+    struct stat ours;
+    struct stat there;
+    return fstat(fd, &ours) == 0 && stat(SHIM_START_FILE, &there) == 0 &&
+           ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+
 /* The right to run this attempt: the lock is ours, nobody ran it before, it was not given up. */
 static int claim(struct shim *s, struct err *err)
 {
-    int rc = take_lock(SHIM_LOCK_FILE, false, &s->lock_fd, err);
+    int rc = shim_was_started(".") ? err_set(err, ERR_REFUSED, "this attempt was run before")
+                                   : take_lock(SHIM_START_FILE, &s->start_fd, err);
     if (rc != 0) {
         return rc;
     }
-    if (fence_is_set(".")) {
-        return err_set(err, ERR_REFUSED, "this attempt was given up");
-    }
-    if (file_kind_at(SHIM_START_FILE) != FILE_ABSENT ||
-        file_kind_at(SHIM_EXIT_FILE) != FILE_ABSENT) {
+    if (shim_was_started(".") || !is_in_place(s->start_fd)) {
         return err_set(err, ERR_REFUSED, "this attempt was run before");
     }
-    rc = take_lock(SHIM_TREE_FILE, true, &s->tree_fd, err);
-    return rc != 0 ? rc : shim_exit_reserve(".", err);
+    if (fence_is_set(".")) {
+        (void)unlink(SHIM_START_FILE); /* ours, and empty */
+        return err_set(err, ERR_REFUSED, "this attempt was given up");
+    }
+    return shim_exit_reserve(s->start_fd, &s->reserved, err);
 }
 
-static int write_start(const struct shim *s, pid_t worker, struct err *err)
+static int write_start(struct shim *s, pid_t worker, struct err *err)
 {
     struct shim_start start = {.shim_pid = getpid(), .worker_pid = worker};
     struct pid_stat own;
@@ -99,7 +110,12 @@ static int write_start(const struct shim *s, pid_t worker, struct err *err)
     if (gethostname(start.host, sizeof(start.host) - 1) != 0) {
         (void)snprintf(start.host, sizeof(start.host), "unknown");
     }
-    return shim_start_write(".", &start, err);
+    clock_wall_text(clock_wall(), start.time);
+    int rc = shim_start_write(s->start_fd, s->reserved, &start, err);
+    if (rc == 0) {
+        s->start = start;
+    }
+    return rc;
 }
 
 static void spawn_failed(struct shim *s, const struct err *why)
@@ -186,16 +202,15 @@ static int run_worker(struct shim *s, struct err *err)
  * minute: an end that nobody learns of costs a whole attempt. */
 static int publish(const struct shim *s, struct err *err)
 {
-    int rc = shim_exit_write(".", &s->exit, err);
+    int rc = shim_exit_write(".", s->start_fd, &s->start, &s->exit, err);
     for (int i = 1; rc != 0 && i < EXIT_WRITE_TRIES; i++) {
         clock_sleep_ms(EXIT_WRITE_PAUSE_MS);
-        rc = shim_exit_write(".", &s->exit, err);
+        rc = shim_exit_write(".", s->start_fd, &s->start, &s->exit, err);
     }
     return rc;
 }
 
-/* Once exit.json is there nothing reads these any more, and with a million tasks they are most of
- * the inodes. The lock of this process last: another shim that takes a new one sees exit.json. */
+/* Empty logs say nothing, and with a million tasks they are many inodes. */
 static void tidy(void)
 {
     static const char *const logs[] = {SHIM_STDOUT_FILE, SHIM_STDERR_FILE};
@@ -205,14 +220,27 @@ static void tidy(void)
             (void)unlink(logs[i]);
         }
     }
-    (void)unlink(SHIM_SPEC_FILE);
-    (void)unlink(SHIM_TREE_FILE);
-    (void)unlink(SHIM_LOCK_FILE);
+}
+
+/* Standard input is what to run. It is kept under another number, for the worker's tree. */
+static int take_spec(struct shim *s, struct err *err)
+{
+    int rc = shim_spec_read(STDIN_FILENO, &s->spec, err);
+    if (rc != 0) {
+        return rc;
+    }
+    s->tree_fd = fcntl(STDIN_FILENO, F_DUPFD, STDERR_FILENO + 1);
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (s->tree_fd < 0 || null < 0 || dup2(null, STDIN_FILENO) < 0) {
+        return err_set_errno(err, errno, "put standard input aside");
+    }
+    (void)close(null);
+    return 0;
 }
 
 static int shim_run(struct shim *s, struct err *err)
 {
-    int rc = shim_spec_read(".", &s->spec, err);
+    int rc = take_spec(s, err);
     if (rc != 0) {
         return rc;
     }
@@ -233,10 +261,11 @@ static int shim_run(struct shim *s, struct err *err)
 
 int main(int argc, char **argv)
 {
-    struct shim s = {.folder = argv[1], .lock_fd = -1, .tree_fd = -1, .group_fd = -1};
+    struct shim s = {.folder = argv[1], .start_fd = -1, .tree_fd = -1, .group_fd = -1};
     struct err err;
     if (argc < 2 || argc > 3 || argv[1][0] == '-') {
-        (void)fprintf(stderr, "usage: prereg-shim ATTEMPT_FOLDER [CGROUP]   (run by preregd)\n");
+        (void)fprintf(stderr,
+                      "usage: prereg-shim ATTEMPT_FOLDER [CGROUP] < WHAT   (run by preregd)\n");
         return EXIT_USAGE;
     }
     s.groups = argc == 3 ? argv[2] : NULL;

@@ -84,7 +84,7 @@ def check_tasks(place):
     shown = place.ctl_json("diff")
     heads = {shown["root"], *(a["head"] for a in shown["amendments"])}
     tasks = [read(d, "task.json") for d, _, files in os.walk(os.path.join(place.program_folder(), "cells"))
-             if "start.json" in files]  # without it the daemon died while it prepared the attempt
+             if {"start.json", "exit.json"} & set(files)]  # without it the daemon died while it prepared the attempt
     expect(len(tasks) >= 4 and all(t["root"] == shown["root"] and t["head"] in heads for t in tasks), "root and head of the tasks")
 
 

@@ -84,7 +84,7 @@ def test_at_spawn(place):
     rogue.release(place)
     wait_paused(place, "chance")
     cell = os.path.join(place.program_folder(), "cells", "mode=wait,seed=1", "second")
-    started = [folder for folder, _, names in os.walk(cell) if "start.json" in names]
+    started = [folder for folder, _, names in os.walk(cell) if {"start.json", "exit.json"} & set(names)]
     equal(started, [], "attempts that were let go")
     change(place, copy, "chance = 0.20", "chance = 0.25")
     place.kill_daemon()

@@ -198,8 +198,8 @@ def test_interrupted(place):
     place.wait_for(lambda: len(ended(place)) >= 1, 60, "the attempt ends")
     first = ended(place)[0]
     equal((first["attempt"]["cause"], first["attempt"]["code"], first["task"]["crashes"]), ("preempted", 75, 0), "how it ended")
-    place.wait_for(lambda: sum(os.path.exists(os.path.join(folder, n, "start.json")) for n in os.listdir(folder)) >= 2, 60,
-                   "it is tried again")
+    place.wait_for(lambda: sum(bool({"start.json", "exit.json"} & set(os.listdir(os.path.join(folder, n))))
+                               for n in os.listdir(folder)) >= 2, 60, "it is tried again")
     place.kill_daemon()
     place.serve()
     place.wait_finished(240)

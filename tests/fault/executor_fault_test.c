@@ -30,6 +30,7 @@ struct scene {
     struct attempt_key key;
     char root[32];
     char *folder;
+    struct strbuf spec; /* what its shim is told to run */
     char id[UUID_TEXT_SIZE];
     struct shim_start start;
     int n_turns;
@@ -80,7 +81,7 @@ static void on_turn(uv_timer_t *timer)
     }
 }
 
-static void write_spec(const struct scene *s)
+static void write_spec(struct scene *s)
 {
     struct shim_spec spec = {.exec = xstrdup("/bin/sleep"), .grace_ms = 1000};
     struct err err;
@@ -89,7 +90,7 @@ static void write_spec(const struct scene *s)
     shim_spec_add_arg(&spec, "1000");
     char *task = path_join(s->folder, "task.json");
     shim_spec_add_env(&spec, "PREREG_TASK", task);
-    assert_int_equal(shim_spec_write(s->folder, &spec, &err), 0);
+    assert_int_equal(shim_spec_text(&spec, &s->spec, &err), 0);
     free(task);
     shim_spec_release(&spec);
 }
@@ -100,6 +101,7 @@ static void set_up(struct scene *s, const char *shim, uv_timer_cb on_timer)
     struct executor_listener listener = {.ctx = s, .ended = on_ended, .probed = on_probed};
     struct err err;
     s->key = (struct attempt_key){.program = 1, .task = 2, .no = 1};
+    s->spec = (struct strbuf)STRBUF_INIT;
     (void)snprintf(s->root, sizeof(s->root), "/tmp/executor_test_XXXXXX");
     assert_non_null(mkdtemp(s->root));
     uuid_make(s->id);
@@ -119,7 +121,8 @@ static void set_up(struct scene *s, const char *shim, uv_timer_cb on_timer)
 /* Until on_timer has closed everything. */
 static void run(struct scene *s)
 {
-    struct attempt_place place = {.key = s->key, .id = s->id, .folder = s->folder};
+    struct attempt_place place = {
+        .key = s->key, .id = s->id, .folder = s->folder, .spec = &s->spec};
     struct err err;
     assert_int_equal(s->executor->ops->start(s->executor, &place, &err), 0);
     (void)uv_run(&s->loop, UV_RUN_DEFAULT);
@@ -131,6 +134,7 @@ static void tear_down(struct scene *s)
 {
     struct err err;
     assert_int_equal(dir_remove(s->root, &err), 0);
+    strbuf_release(&s->spec);
     free(s->folder);
 }
 
@@ -207,7 +211,10 @@ static void test_end_seen_before_the_exit(void **state)
     set_up(&s, NULL, on_slow_turn);
     put(&s, "../../../../" OWN_SHIM, script, 0700);
     memcpy(end.attempt, s.id, sizeof(end.attempt));
-    assert_int_equal(shim_exit_write(s.folder, &end, &err), 0);
+    char *start = path_join(s.folder, SHIM_START_FILE);
+    int fd = open(start, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(shim_exit_write(s.folder, fd, &(struct shim_start){0}, &end, &err), 0);
+    (void)close(fd);
     char *written = path_join(s.folder, SHIM_EXIT_FILE);
     char *prepared = path_join(s.folder, "prepared");
     assert_int_equal(rename(written, prepared), 0);
@@ -217,6 +224,7 @@ static void test_end_seen_before_the_exit(void **state)
     assert_true(s.reaped);
     free(prepared);
     free(written);
+    free(start);
     tear_down(&s);
 }
 

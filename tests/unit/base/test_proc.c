@@ -66,8 +66,8 @@ static void test_given_files(void **state)
     struct err err = {0};
     int in_fd = -1;
     int fd3 = -1;
-    assert_int_equal(file_in_memory("in ", 3, &in_fd, &err), 0);
-    assert_int_equal(file_in_memory("three ", 6, &fd3, &err), 0);
+    assert_int_equal(file_in_memory("preregd", "in ", 3, &in_fd, &err), 0);
+    assert_int_equal(file_in_memory("preregd", "three ", 6, &fd3, &err), 0);
     const struct proc_spec spec = {
         .argv = argv, .max_out_bytes = 100, .place = PROC_NO_TERMINAL, .in_fd = in_fd, .fd3 = fd3};
     assert_int_equal(proc_run(&spec, &r, &err), 0);
@@ -197,7 +197,7 @@ static int run_with_closed_streams(void)
     int in_fd = -1;
     (void)close(STDIN_FILENO);
     (void)close(STDOUT_FILENO);
-    if (file_in_memory("bytes", 5, &in_fd, &err) != 0 || in_fd <= 2) {
+    if (file_in_memory("preregd", "bytes", 5, &in_fd, &err) != 0 || in_fd <= 2) {
         return 1;
     }
     proc_mend_inherited();

@@ -68,13 +68,14 @@ static void test_torn_exit(void **state)
         assert_false(examine_exit(attempt, ID, &end));
         examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, &x);
         assert_int_equal(x.finding, FOUND_ENDED);
-        assert_int_equal(x.end.reason, END_NEVER_LAUNCHED); /* start.json went the same way */
+        assert_int_equal(x.end.reason, END_HOST_LOST); /* it was started: start.json became it */
         assert_int_equal(dir_remove(folder, &err), 0);
         free(attempt);
     }
 }
 
-/* start.json appears whole or not at all: torn, the machine took it. */
+/* start.json is written in one go: torn, the machine took it. Empty, it is only the lock of a shim
+ * that never came to start anything. */
 static void test_torn_start(void **state)
 {
     (void)state;
@@ -89,6 +90,13 @@ static void test_torn_start(void **state)
     examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, &x);
     assert_int_equal(x.finding, FOUND_ENDED);
     assert_int_equal(x.end.reason, END_HOST_LOST);
+    write_bytes(attempt, SHIM_START_FILE, "", 0);
+    examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, &x);
+    assert_int_equal(x.finding, FOUND_ENDED);
+    assert_int_equal(x.end.reason, END_NEVER_LAUNCHED);
+    char *start = path_join(attempt, SHIM_START_FILE);
+    assert_int_equal(file_kind_at(start), FILE_ABSENT); /* so that nothing looks started */
+    free(start);
     assert_int_equal(dir_remove(folder, &err), 0);
     free(attempt);
 }
@@ -124,10 +132,47 @@ static void test_torn_start_of_a_living_tree(void **state)
     free(attempt);
 }
 
+/* A shim of an older version may still run when the daemon is replaced. */
+static void test_older_shim(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/examine_test_XXXXXX";
+    struct examination x;
+    struct err err;
+    int fd = -1;
+    assert_non_null(mkdtemp(folder));
+    char *attempt = path_join(folder, "cells/arm=a/train/attempt-0001-" ID);
+    char *lock = path_join(attempt, "shim.lock");
+    assert_int_equal(dir_make(attempt, 0700, &err), 0);
+    static const char start[] = "{\"protocol\":1,\"attempt\":\"" ID "\",\"shim_pid\":7,"
+                                "\"shim_start\":1,\"worker_pid\":8,\"worker_start\":1,"
+                                "\"boot_id\":\"b\",\"host\":\"h\",\"time\":\"t\"}";
+    static const char exit[] = "{\"protocol\":1,\"attempt\":\"" ID "\",\"code\":3,"
+                               "\"signal\":null,\"reason\":\"exited\",\"rusage\":{\"user_ms\":1,"
+                               "\"system_ms\":1,\"max_rss_bytes\":1},\"time\":\"u\"}";
+    write_bytes(attempt, SHIM_START_FILE, start, sizeof(start) - 1);
+    assert_int_equal(lock_try(lock, false, &fd, &err), 0);
+    examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, &x);
+    assert_int_equal(x.finding, FOUND_ALIVE);
+    assert_true(x.has_start);
+    write_bytes(attempt, SHIM_EXIT_FILE, exit, sizeof(exit) - 1);
+    assert_int_equal(close(fd), 0);
+    examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, &x);
+    assert_int_equal(x.finding, FOUND_ENDED);
+    assert_int_equal(x.end.code, 3);
+    assert_int_equal(shim_start_read(attempt, ID, &x.start, &err), 0);
+    assert_int_equal(x.start.worker_pid, 8);
+    assert_string_equal(x.start.time, "t");
+    assert_int_equal(dir_remove(folder, &err), 0);
+    free(lock);
+    free(attempt);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_absent_folder), cmocka_unit_test(test_torn_exit),
-        cmocka_unit_test(test_torn_start), cmocka_unit_test(test_torn_start_of_a_living_tree)};
+        cmocka_unit_test(test_torn_start), cmocka_unit_test(test_torn_start_of_a_living_tree),
+        cmocka_unit_test(test_older_shim)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

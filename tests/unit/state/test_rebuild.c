@@ -134,14 +134,17 @@ static char *attempt_folder(const struct fixture *f, uint32_t task, const struct
     return out;
 }
 
+#define STARTED "2025-11-21T03:03:22.100Z"
+
 static void write_attempt(struct fixture *f, uint32_t task, const char *exit, const char *result)
 {
     struct err err = {0};
     const struct attempt_row *a = &f->w.attempts[task];
     char *folder = attempt_folder(f, task, a);
     assert_int_equal(dir_make(folder, 0700, &err), 0);
-    write_text(folder, "start.json", "{\"protocol\":1,\"time\":\"2025-11-21T03:03:22.100Z\"}",
-               0600);
+    if (exit == NULL || strstr(exit, "\"started\"") == NULL) { /* it runs, or an older shim's */
+        write_text(folder, "start.json", "{\"protocol\":1,\"time\":\"" STARTED "\"}", 0600);
+    }
     if (exit != NULL) {
         write_text(folder, "exit.json", exit, 0600);
     }
@@ -162,7 +165,8 @@ static void write_attempt(struct fixture *f, uint32_t task, const char *exit, co
     "{\"protocol\":1,\"code\":null,\"signal\":9,\"reason\":\"signalled\",\"rusage\":{},\"time\":"  \
     "\"2025-11-21T03:03:25.000Z\"}"
 #define EXIT_DONE                                                                                  \
-    "{\"protocol\":1,\"code\":0,\"signal\":null,\"reason\":\"exited\",\"rusage\":{},\"time\":"     \
+    "{\"protocol\":1,\"started\":\"" STARTED                                                       \
+    "\",\"code\":0,\"signal\":null,\"reason\":\"exited\",\"rusage\":{},\"time\":"                  \
     "\"2025-11-21T03:03:25.000Z\"}"
 #define RESULT                                                                                     \
     "{\"protocol\":1,\"metrics\":{\"acc\":{\"value\":0.5,\"n\":100}},\"facts\":{\"tokens\":12}}"
@@ -322,6 +326,28 @@ static void test_database_gone(void **state)
     free(path);
 }
 
+static int check_started(void *ctx, uint32_t task, const struct attempt_row *a, struct err *err)
+{
+    struct wall_time started;
+    (void)task;
+    (void)err;
+    assert_true(clock_wall_parse(STARTED, &started));
+    assert_int_equal(a->started.ms, started.ms);
+    ++*(int *)ctx;
+    return 0;
+}
+
+/* Said by start.json while it runs, or by older shims; by exit.json of what has ended. */
+static void check_times(struct fixture *f)
+{
+    struct err err = {0};
+    int n = 0;
+    for (uint32_t task = 0; task <= 4; task++) {
+        assert_int_equal(store_attempts(f->store, f->no, task, check_started, &n, &err), 0);
+    }
+    assert_int_equal(n, 5);
+}
+
 static void test_journal_gone(void **state)
 {
     struct fixture *f = *state;
@@ -334,6 +360,7 @@ static void test_journal_gone(void **state)
     assert_true(program_row(f).unverified_history);
     char *after = dump_tasks(f);
     assert_string_equal(before, after);
+    check_times(f);
     f->unverified = false;
     rebuild(f); /* its journal is whole now, and still says what it rests on */
     assert_true(f->unverified);

@@ -1,0 +1,123 @@
+/* start.json and exit.json of an attempt: one file, written, read, torn. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/xalloc.h"
+#include "daemon/shim/files.h"
+
+struct fixture {
+    char folder[40];
+    char attempt[UUID_TEXT_SIZE];
+};
+
+static int set_up(void **state)
+{
+    struct fixture *f = xcalloc(1, sizeof(*f));
+    (void)snprintf(f->folder, sizeof(f->folder), "/tmp/shim_files_test_XXXXXX");
+    assert_non_null(mkdtemp(f->folder));
+    uuid_make(f->attempt);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    struct err err;
+    int rc = dir_remove(f->folder, &err);
+    free(f);
+    return rc;
+}
+
+static void test_torn_files_are_corrupt_not_trusted(void **state)
+{
+    const struct fixture *f = *state;
+    struct err err;
+    struct shim_exit x;
+    struct shim_start s;
+    static const char *const torn[] = {"",   "{",    "{\"protocol\":1}",
+                                       "[]", "null", "{\"protocol\":2,\"attempt\":\"x\"}"};
+    char *exit_path = path_join(f->folder, SHIM_EXIT_FILE);
+    char *start_path = path_join(f->folder, SHIM_START_FILE);
+    for (size_t i = 0; i < ARRAY_LEN(torn); i++) {
+        assert_int_equal(file_write_atomic(exit_path, torn[i], strlen(torn[i]), 0600, &err), 0);
+        assert_int_equal(file_write_atomic(start_path, torn[i], strlen(torn[i]), 0600, &err), 0);
+        assert_int_equal(shim_exit_read(f->folder, f->attempt, &x, &err), ERR_CORRUPT);
+        assert_int_equal(shim_start_read(f->folder, f->attempt, &s, &err), ERR_CORRUPT);
+        assert_int_equal(unlink(start_path), 0);
+        assert_int_equal(shim_start_read(f->folder, f->attempt, &s, &err), ERR_CORRUPT);
+    }
+    char other[UUID_TEXT_SIZE];
+    uuid_make(other);
+    struct shim_exit good = {.reason = SHIM_EXITED};
+    memcpy(good.attempt, other, sizeof(other));
+    int fd = open(start_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(shim_exit_write(f->folder, fd, &(struct shim_start){0}, &good, &err), 0);
+    assert_int_equal(shim_exit_read(f->folder, other, &x, &err), 0);
+    assert_int_equal(shim_exit_read(f->folder, f->attempt, &x, &err), ERR_CORRUPT);
+    assert_int_equal(shim_start_read(f->folder, other, &s, &err), ERR_NOT_FOUND);
+    (void)close(fd);
+    free(exit_path);
+    free(start_path);
+}
+
+/* One file an attempt: what start.json says stays in exit.json, room for which was there before. */
+static void test_start_stays_in_exit(void **state)
+{
+    static const bool reserved[] = {true, false}; /* or the file system cannot */
+    struct fixture *f = *state;
+    char *path = path_join(f->folder, SHIM_START_FILE);
+    for (size_t i = 0; i < ARRAY_LEN(reserved); i++) {
+        struct err err;
+        struct shim_start read;
+        struct shim_start start = {.shim_pid = 7, .worker_pid = 8, .threads = 2};
+        struct shim_exit end = {.reason = SHIM_SIGNALLED, .signal = 9};
+        struct shim_exit x;
+        struct stat st;
+        memcpy(start.attempt, f->attempt, sizeof(start.attempt));
+        memcpy(end.attempt, f->attempt, sizeof(end.attempt));
+        (void)snprintf(start.host, sizeof(start.host), "here");
+        (void)snprintf(start.time, sizeof(start.time), "2025-11-21T03:03:22.100Z");
+        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        assert_int_equal(shim_start_read(f->folder, f->attempt, &read, &err), ERR_NOT_FOUND);
+        assert_int_equal(shim_start_write(fd, reserved[i], &start, &err), 0);
+        assert_int_equal(shim_start_read(f->folder, f->attempt, &read, &err), 0);
+        assert_int_equal(fstat(fd, &st), 0);
+        assert_true(reserved[i] || st.st_size >= 4096);
+        assert_int_equal(shim_exit_write(f->folder, fd, &start, &end, &err), 0);
+        assert_int_equal(fstat(fd, &st), 0);
+        assert_true(st.st_size < 1024);
+        assert_int_equal(file_kind_at(path), FILE_ABSENT);
+        assert_int_equal(shim_start_read(f->folder, f->attempt, &read, &err), 0);
+        assert_int_equal(read.worker_pid, 8);
+        assert_string_equal(read.host, "here");
+        assert_string_equal(read.time, start.time);
+        assert_int_equal(shim_exit_read(f->folder, f->attempt, &x, &err), 0);
+        assert_int_equal(x.signal, 9);
+        assert_string_not_equal(x.time, start.time);
+        (void)close(fd);
+        char *exit_path = path_join(f->folder, SHIM_EXIT_FILE);
+        assert_int_equal(unlink(exit_path), 0);
+        free(exit_path);
+    }
+    free(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_torn_files_are_corrupt_not_trusted, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_start_stays_in_exit, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
