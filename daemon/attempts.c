@@ -139,11 +139,16 @@ static void look_for_start(struct attempt *a)
     }
 }
 
-/* A turn's share of what it has said; dirty: there may be more. */
+/* A turn's share of what it has said; dirty: there may be more. While the state cannot be written
+ * it stays in the worker's own file: nothing is lost there, and memory is not filled by it. */
 static void drain(struct attempt *a)
 {
     a->dirty = false;
     for (int i = 0; i < READS_PER_TICK; i++) {
+        if (!pump_has_room(a->shell->pump)) {
+            a->dirty = true;
+            return;
+        }
         if (!take_some(a)) {
             return;
         }
@@ -164,6 +169,9 @@ static void follow(struct attempt *a)
 static void settle(struct attempt *a)
 {
     drain(a);
+    if (a->dirty && !pump_has_room(a->shell->pump)) {
+        return; /* the next tick looks again */
+    }
     if (a->dirty) {
         (void)uv_timer_start(&a->shell->tick, on_tick, DRAIN_AGAIN_MS, TICK_MS);
     } else if (a->ended) {

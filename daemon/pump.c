@@ -117,6 +117,16 @@ void pump_free(struct pump *p)
     free(p);
 }
 
+size_t pump_n_queued(const struct pump *p)
+{
+    return p->n_queue;
+}
+
+bool pump_has_room(const struct pump *p)
+{
+    return p->n_queue < PUMP_QUEUE_MAX;
+}
+
 void pump_post(struct pump *p, struct core_event *ev)
 {
     if (p->closed) {

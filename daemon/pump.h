@@ -3,8 +3,8 @@
  *
  * Events of one turn of the loop are stepped into one `core_out` and committed in one transaction
  * before any of their acts is done. While a commit fails nothing is stepped and nothing is done:
- * events queue up, and the same rows are tried again. Rows that may wait (lazy) do so for a second,
- * and ACT_VERIFY, which only reads, does not wait for them.
+ * events queue up to a bound, and the same rows are tried again. Rows that may wait (lazy) do so
+ * for a second, and ACT_VERIFY, which only reads, does not wait for them.
  */
 #ifndef DAEMON_PUMP_H
 #define DAEMON_PUMP_H
@@ -32,6 +32,12 @@ struct pump *pump_create(uv_loop_t *loop, struct core *core, struct store *store
 /* Commits what waits, takes no more events. Free it after the loop has run dry. */
 void pump_close(struct pump *p);
 void pump_free(struct pump *p);
+
+/* While commits fail events wait, and this many are kept for whoever cannot hold them back: who can
+ * (what workers say stays in their files) asks first whether there is room. */
+#define PUMP_QUEUE_MAX 4096
+bool pump_has_room(const struct pump *p);
+size_t pump_n_queued(const struct pump *p);
 
 /* Queues the event; its time is set here. Text is copied; other pointers must live until then, so
  * CORE_PROGRAM_ADDED and _SETTINGS go through pump_request. */
