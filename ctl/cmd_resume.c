@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "base/json.h"
 #include "base/show.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
@@ -13,5 +14,9 @@ static void say(const cJSON *answer)
 int cmd_resume(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     *code = EXIT_OK;
-    return ask_and_say(o, "resume", ask_params(o, true), say, err);
+    cJSON *params = ask_params(o, true);
+    if (o->accept_failures) {
+        json_put_bool(params, "accept_failures", true);
+    }
+    return ask_and_say(o, "resume", params, say, err);
 }

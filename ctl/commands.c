@@ -63,7 +63,9 @@ const struct ctl_command ctl_commands[] = {
      "not drawn before the end. Reads the state folder; needs no daemon.",
      CTL_PROGRAM, 0, 64, cmd_curves},
     {"retry", "[TASK]", "run blocked tasks again with fresh budgets",
-     "Without TASK all blocked ones. Refused for counted tasks once anyone has seen scores.\n"
+     "Without TASK all blocked ones. Refused for counted tasks once anyone has seen scores; "
+     "before\n"
+     "the first result of the program was accepted nobody has.\n"
      "Where there are several programs --program has to say which: it cannot be taken back.",
      CTL_JSON | CTL_PROGRAM, 0, 1, cmd_retry},
     {"cancel", "TASK|CELL", "give up a task, a cell, or with --all the program",
@@ -79,7 +81,11 @@ const struct ctl_command ctl_commands[] = {
      CTL_JSON | CTL_PROGRAM | CTL_REASON, 1, 1, cmd_lost},
     {"pause", "[PROGRAM]", "start nothing more; what runs goes on", NULL, CTL_JSON, 0, 1,
      cmd_pause},
-    {"resume", "[PROGRAM]", "go on after a pause", NULL, CTL_JSON, 0, 1, cmd_resume},
+    {"resume", "[PROGRAM]", "go on after a pause",
+     "Whatever it was paused for. Cells that failed the same way, all of them, are tried again "
+     "and\n"
+     "pause it again while they do; with --accept-failures they end as blocked, now and later.",
+     CTL_JSON | CTL_FAILURES, 0, 1, cmd_resume},
     {"unblind", "[PROGRAM]", "open the sealed scores before the end (journalled)",
      "Needs --reason. It stands in the journal and in the report, and counted tasks cannot be\n"
      "retried after it. Where there are several programs PROGRAM has to be given: it cannot be\n"

@@ -40,6 +40,7 @@ enum ctl_option {
 
 #define CTL_DRY_RUN   (1U << 20) /* --dry-run */
 #define CTL_WITH_HOST (1U << 21) /* --with-host */
+#define CTL_FAILURES  (1U << 22) /* --accept-failures */
 
 struct ctl_options {
     const char *state; /* --state; NULL: as rpc_state_folder() */
@@ -57,9 +58,10 @@ struct ctl_options {
     const char *stage;           /* of rerun */
     bool timestamp;              /* of lock, as verify */
     bool verify;
-    bool list;      /* of init */
-    bool keep;      /* of rerun */
-    bool with_host; /* of export */
+    bool list;            /* of init */
+    bool keep;            /* of rerun */
+    bool with_host;       /* of export */
+    bool accept_failures; /* of resume */
     bool json;
     bool watch;
     bool follow;

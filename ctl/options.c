@@ -36,6 +36,7 @@ enum {
     OPT_STEPS,
     OPT_ITEMS,
     OPT_WITH_HOST,
+    OPT_FAILURES,
 };
 
 struct option_row {
@@ -83,6 +84,8 @@ static const struct option_row option_rows[] = {
     {"stage", OPT_STAGE, "STAGE", CTL_RERUN, "this stage alone, with those it comes after"},
     {"keep", OPT_KEEP, NULL, CTL_RERUN, "keep what the workers wrote, weights and items"},
     {"with-host", OPT_WITH_HOST, NULL, CTL_WITH_HOST, "keep the names of the hosts"},
+    {"accept-failures", OPT_FAILURES, NULL, CTL_FAILURES,
+     "stages may fail: never pause for that again"},
     {"all", 'a', NULL, CTL_ALL, "all of them"},
     {"state", OPT_STATE, "FOLDER", 0, "the state folder (default: $PREREGD_STATE)"},
     {"help", 'h', NULL, 0, "this help"},
@@ -172,6 +175,7 @@ static int apply(struct ctl_options *o, int value, const char *operand, struct e
     case OPT_STAGE: o->stage = operand; return 0;
     case OPT_KEEP: o->keep = true; return 0;
     case OPT_WITH_HOST: o->with_host = true; return 0;
+    case OPT_FAILURES: o->accept_failures = true; return 0;
     default: return err_set(err, ERR_OTHER, "option %d is in no table", value);
     }
 }

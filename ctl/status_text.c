@@ -371,6 +371,13 @@ static void status_paused(struct strbuf *sb, const struct term *t, const cJSON *
     } else if (strcmp(by, "host") == 0) {
         strbuf_addf(sb, "; is tried again by itself, `preregctl resume %s` does so at once\n",
                     answer_text(summary, "id", ""));
+    } else if (strcmp(by, "failures") == 0) {
+        const char *id = answer_text(summary, "id", "");
+        strbuf_addf(sb,
+                    "\n  No cell is given up: `preregctl explain` and `logs` of one show more, "
+                    "`preregctl resume %s` tries\n  them again. Where they fail rightly: "
+                    "`preregctl resume --accept-failures %s`.\n",
+                    id, id);
     } else {
         strbuf_addf(sb, "; `preregctl resume %s` goes on\n", answer_text(summary, "id", ""));
     }

@@ -406,39 +406,51 @@ static int answer_cancel(struct answer_context *ctx, const cJSON *params, cJSON 
     return rc != 0 ? rc : put_count(result, h, before);
 }
 
-static int answer_pause_resume(struct answer_context *ctx, enum core_event_kind kind,
-                               const cJSON *params, cJSON **result, struct err *err)
+static int refuse_ended(const struct hosted *h, const char *act, struct err *err)
 {
-    struct hosted *h = NULL;
-    int rc = answer_find_program(ctx->shell, params, &h, err);
-    if (rc == 0 && h->status.verdict) {
-        rc = err_set(err, ERR_REFUSED, "%s has ended and has its verdict: there is nothing to %s",
-                     h->id, kind == CORE_PAUSE ? "pause" : "resume");
-    }
-    if (rc == 0) {
-        rc = request(ctx, kind, h, 0, NULL, err);
-        if (rc == ERR_REFUSED && kind == CORE_RESUME) {
-            rc = 0; /* it runs already: what was asked for is so */
-        }
-    }
-    if (rc == 0) {
-        *result = json_object();
-        json_put_string(*result, "program", h->id);
-        json_put_string(*result, "state", h->status.paused != 0 ? "paused" : "running");
-    }
-    return rc;
+    return !h->status.verdict
+               ? 0
+               : err_set(err, ERR_REFUSED,
+                         "%s has ended and has its verdict: there is nothing to %s", h->id, act);
+}
+
+static void put_state(cJSON **result, const struct hosted *h)
+{
+    *result = json_object();
+    json_put_string(*result, "program", h->id);
+    json_put_string(*result, "state", h->status.paused != 0 ? "paused" : "running");
 }
 
 static int answer_pause(struct answer_context *ctx, const cJSON *params, cJSON **result,
                         struct err *err)
 {
-    return answer_pause_resume(ctx, CORE_PAUSE, params, result, err);
+    struct hosted *h = NULL;
+    int rc = answer_find_program(ctx->shell, params, &h, err);
+    rc = rc == 0 ? refuse_ended(h, "pause", err) : rc;
+    rc = rc == 0 ? request(ctx, CORE_PAUSE, h, 0, NULL, err) : rc;
+    if (rc == 0) {
+        put_state(result, h);
+    }
+    return rc;
 }
 
 static int answer_resume(struct answer_context *ctx, const cJSON *params, cJSON **result,
                          struct err *err)
 {
-    return answer_pause_resume(ctx, CORE_RESUME, params, result, err);
+    struct hosted *h = NULL;
+    struct core_event ev = {.kind = CORE_RESUME};
+    int rc = answer_find_program(ctx->shell, params, &h, err);
+    rc = rc == 0 ? json_opt_bool(params, "accept_failures", &ev.accept_failures, err) : rc;
+    rc = rc == 0 ? refuse_ended(h, "resume", err) : rc;
+    if (rc == 0) {
+        ev.program = h->no;
+        rc = pump_request(ctx->shell->pump, &ev, err);
+        rc = rc == ERR_REFUSED ? 0 : rc; /* it runs already: what was asked for is so */
+    }
+    if (rc == 0) {
+        put_state(result, h);
+    }
+    return rc;
 }
 
 static int answer_unblind(struct answer_context *ctx, const cJSON *params, cJSON **result,

@@ -63,6 +63,14 @@ static void post(struct attempt *a, struct core_event *ev)
 
 static void on_tick(uv_timer_t *timer);
 
+/* What a worker said of something whose scores are sealed may hold one (invariant 8). */
+static bool words_may_be_shown(const struct attempt *a)
+{
+    const struct hosted *h = shell_program(a->shell, a->key.program);
+    return hosted_is_check(h, a->key.task) || h->status.unsealed || h->status.unblinded ||
+           !program_stage_is_sealed(h->bundle->program, hosted_stage(h, a->key.task));
+}
+
 static void post_end(struct attempt *a)
 {
     const struct attempt_end *end = &a->end;
@@ -76,8 +84,8 @@ static void post_end(struct attempt *a)
     ev.ended.max_rss_bytes = end->max_rss_bytes;
     char words[300] = "";
     if (end->detail[0] == '\0' && !(end->reason == END_EXITED && end->code == 0) &&
-        hosted_is_check(shell_program(a->shell, a->key.program), a->key.task)) {
-        apparatus_last_words(a->folder, words, sizeof(words)); /* why it cannot be made */
+        words_may_be_shown(a)) {
+        apparatus_last_words(a->folder, words, sizeof(words));
     }
     ev.text = end->detail[0] != '\0' ? end->detail : words[0] != '\0' ? words : NULL;
     post(a, &ev);

@@ -179,6 +179,7 @@ void plan_init(struct core_plan *plan, const struct program *p, const struct hos
             after[k] = (uint32_t)s->after[k];
         }
         stages[i] = (struct core_stage){
+            .name = s->name,
             .after = after,
             .n_after = s->n_after,
             .counted = program_stage_is_counted(p, i),
@@ -355,9 +356,10 @@ void hosted_set_paused_why(struct hosted *h, enum pause_bit bit, const char *why
 static const struct pause {
     enum pause_bit bit;
     const char *by;
-} PAUSES[PAUSE_NR] = {{PAUSE_LOCK, "lock"},     {PAUSE_APPARATUS, "apparatus"},
-                      {PAUSE_DISK, "no_space"}, {PAUSE_PERSON, "user"},
-                      {PAUSE_HOST, "host"},     {PAUSE_DATA, "data"}};
+} PAUSES[PAUSE_NR] = {{PAUSE_LOCK, "lock"},         {PAUSE_APPARATUS, "apparatus"},
+                      {PAUSE_FAILURES, "failures"}, {PAUSE_DISK, "no_space"},
+                      {PAUSE_PERSON, "user"},       {PAUSE_HOST, "host"},
+                      {PAUSE_DATA, "data"}};
 
 static const struct pause *first_pause(const struct hosted *h)
 {

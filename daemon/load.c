@@ -54,9 +54,16 @@ static int take_attempt(void *ctx, uint32_t task, const struct attempt_row *a, s
     return 0;
 }
 
-static int take_times(void *ctx, uint32_t task, const struct attempt_row *a, struct err *err)
+struct past {
+    struct hosted *hosted;
+    struct live_list *live;
+};
+
+static int take_past(void *ctx, uint32_t task, const struct attempt_row *a, struct err *err)
 {
-    struct hosted *h = ctx;
+    const struct past *past = ctx;
+    struct hosted *h = past->hosted;
+    struct live_list *live = past->live;
     if (task >= h->n_tasks + h->n_checks) {
         return err_set(err, ERR_CORRUPT,
                        "the store has an attempt of task %u, the program %zu tasks", task,
@@ -65,6 +72,10 @@ static int take_times(void *ctx, uint32_t task, const struct attempt_row *a, str
     if (a->state == ATTEMPT_ENDED) {
         h->malformed += a->malformed;
         hosted_note_time(h, task, a);
+        if (h->tasks[task].state == TASK_BLOCKED && h->tasks[task].n_attempts == a->no) {
+            ARRAY_GROW(live->ends, live->n_ends, live->cap_ends);
+            live->ends[live->n_ends++] = (struct core_end){task, a->code, a->signal};
+        }
     }
     return 0;
 }
@@ -113,7 +124,8 @@ int load_mirror(struct store *store, struct hosted *h, const struct store_progra
     h->unverified = row->unverified_history;
     h->submitted = row->submitted;
     rc = amended_verdict_head(store, h, h->verdict_head, err);
-    rc = rc != 0 ? rc : store_attempts(store, h->no, UINT32_MAX, take_times, h, err);
+    struct past past = {h, live};
+    rc = rc != 0 ? rc : store_attempts(store, h->no, UINT32_MAX, take_past, &past, err);
     rc = rc != 0 ? rc : load_pauses(store, h, err);
     rc = rc != 0 ? rc : clocks_at_start(store, h, err);
     return rc != 0 ? rc : store_live_attempts(store, h->no, take_attempt, live, err);

@@ -6,12 +6,15 @@
 #include "daemon/shell.h"
 
 struct live_list {
-    struct core_live *items;
+    struct core_live *items; /* attempts not ended */
     size_t n;
     size_t cap;
+    struct core_end *ends; /* how the last attempts of blocked tasks ended */
+    size_t n_ends;
+    size_t cap_ends;
 };
 
-/* Fills the mirror of h from the store; live: attempts not ended. h->bundle is there. */
+/* Fills the mirror of h from the store, and `live`. h->bundle is there. */
 int load_mirror(struct store *store, struct hosted *h, const struct store_program *row,
                 struct live_list *live, struct err *err) MUST_CHECK;
 

@@ -194,6 +194,8 @@ int shell_add_program(struct shell *sh, struct hosted *h, const struct store_pro
         ev.added.tasks = h->tasks;
         ev.added.live = live.items;
         ev.added.n_live = live.n;
+        ev.added.ends = live.ends;
+        ev.added.n_ends = live.n_ends;
         ev.added.status = &h->status;
         ev.added.latest = h->latest;
         rc = pump_request(sh->pump, &ev, err);
@@ -205,6 +207,7 @@ int shell_add_program(struct shell *sh, struct hosted *h, const struct store_pro
         sh->programs[h->no] = NULL;
         hosted_free(h);
     }
+    free(live.ends);
     free(live.items);
     return rc;
 }

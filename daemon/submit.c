@@ -42,6 +42,7 @@ struct progress {
     bool json;
     int64_t said_ms;
     int64_t said_ended;
+    char *paused; /* why, as last said; NULL: it was not paused */
 };
 
 static void progress_line(const cJSON *summary, struct strbuf *out)
@@ -59,12 +60,34 @@ static void progress_line(const cJSON *summary, struct strbuf *out)
     }
     const char *state = member_text(summary, "state", "running");
     if (strcmp(state, "paused") == 0) {
-        strbuf_addf(out, ", paused (%s)", member_text(summary, "paused_why", "by a person"));
+        strbuf_addf(out, ", paused (%s)", member_text(summary, "paused_by", "?"));
     } else if (strcmp(state, "running") != 0) {
         strbuf_addf(out, ", %s", state);
     } else if (eta >= 0) {
         strbuf_addf(out, ", %s left", clock_span_text(eta, span, sizeof(span)));
     }
+}
+
+/* A pause is said once, whole and at once: somebody may have to do something. */
+static void say_pause(struct progress *p, const cJSON *summary)
+{
+    bool paused = strcmp(member_text(summary, "state", ""), "paused") == 0;
+    const char *by = member_text(summary, "paused_by", "?");
+    const char *why = paused ? member_text(summary, "paused_why", "a person asked for it") : NULL;
+    bool same = why == NULL || p->paused == NULL ? why == p->paused : strcmp(why, p->paused) == 0;
+    if (same) {
+        return;
+    }
+    if (why != NULL && p->tty) {
+        (void)fputc('\n', stderr);
+    }
+    if (why != NULL) {
+        show_printf(stderr,
+                    "%s is paused (%s): %s; still waiting (`preregctl status` says what ends it)\n",
+                    member_text(summary, "name", "program"), by, why);
+    }
+    free(p->paused);
+    p->paused = why == NULL ? NULL : xstrdup(why);
 }
 
 /* One line that is written over on a terminal; elsewhere a line now and then. */
@@ -79,6 +102,7 @@ static bool on_progress(const cJSON *event, void *context)
     if (summary == NULL || p->json) {
         return true;
     }
+    say_pause(p, summary);
     progress_line(summary, &line);
     if (p->tty) {
         (void)fputs("\r", stderr);
@@ -135,6 +159,7 @@ static int follow(const char *state, const char *program, bool json, cJSON **ver
     if (p.tty && !json) {
         (void)fputc('\n', stderr);
     }
+    free(p.paused);
     cJSON_Delete(params);
     return rc == ERR_NO_DAEMON ? rpc_owner_unreachable(state, err) : rc;
 }

@@ -137,6 +137,7 @@ static int update_program(struct store *store, const struct state_row *row, stru
     sql_bind_int(stmt, 7, p->reported);
     sql_bind_text(stmt, 8, p->outcome);
     sql_bind_text(stmt, 9, hex);
+    sql_bind_int(stmt, 10, p->failures_accepted);
     rc = sql_run(stmt, &n, err);
     return rc == 0 && n != 1 ? err_set(err, ERR_NOT_FOUND, "there is no program %u", row->program)
                              : rc;

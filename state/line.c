@@ -222,6 +222,9 @@ static cJSON *status_part(const struct program_row *p)
     json_put_bool(obj, "unblinded", p->unblinded);
     json_put_bool(obj, "verdict", p->verdict);
     json_put_bool(obj, "reported", p->reported);
+    if (p->failures_accepted) {
+        json_put_bool(obj, "failures_accepted", true);
+    }
     if (p->verdict) {
         json_put_string(obj, "outcome", p->outcome);
         put_digest(obj, "verdict_digest", &p->verdict_digest);
@@ -365,7 +368,8 @@ static int status_of_line(const cJSON *obj, struct program_row *p, struct err *e
         json_opt_bool(obj, "unsealed", &p->unsealed, err) != 0 ||
         json_opt_bool(obj, "unblinded", &p->unblinded, err) != 0 ||
         json_opt_bool(obj, "verdict", &p->verdict, err) != 0 ||
-        json_opt_bool(obj, "reported", &p->reported, err) != 0) {
+        json_opt_bool(obj, "reported", &p->reported, err) != 0 ||
+        json_opt_bool(obj, "failures_accepted", &p->failures_accepted, err) != 0) {
         return err->code;
     }
     p->paused = (unsigned)paused;

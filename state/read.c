@@ -97,7 +97,7 @@ static int run_query(struct store *store, const struct query *q, struct err *err
 
 #define PROGRAM_COLUMNS                                                                            \
     "no, id, name, root, head, submitted_ms, n_cells, n_stages, paused, unsealed, unblinded, "     \
-    "records_open, verdict, reported, outcome, verdict_digest, unverified"
+    "records_open, verdict, reported, outcome, verdict_digest, unverified, failures_accepted"
 
 static int read_program(sqlite3_stmt *stmt, struct store_program *out, struct err *err)
 {
@@ -113,7 +113,8 @@ static int read_program(sqlite3_stmt *stmt, struct store_program *out, struct er
                    .unblinded = sql_col_int(stmt, 10) != 0,
                    .records_open = sql_col_int(stmt, 11) != 0,
                    .verdict = sql_col_int(stmt, 12) != 0,
-                   .reported = sql_col_int(stmt, 13) != 0},
+                   .reported = sql_col_int(stmt, 13) != 0,
+                   .failures_accepted = sql_col_int(stmt, 17) != 0},
         .unverified_history = sql_col_int(stmt, 16) != 0,
     };
     (void)snprintf(out->status.outcome, sizeof(out->status.outcome), "%s", sql_col_text(stmt, 14));

@@ -48,6 +48,7 @@ static const struct {
     [ROW_TASK_ENDED] = {"task_ended", true, true},
     [ROW_TASK_ENDING] = {"task_ending", true, true},
     [ROW_TASK_RETRIED] = {"task_retried", true, true},
+    [ROW_TASK_REVIVED] = {"task_revived", true, true},
     [ROW_TASK_LINKED] = {"task_linked", false, true},
     [ROW_APPARATUS_AGAIN] = {"apparatus_again", true, true},
     [ROW_RESULT_LOST] = {"result_lost", true, true},
@@ -198,6 +199,9 @@ bool state_row_is_legal(const struct state_row *row)
         return (row->from == TASK_STARTING || row->from == TASK_RUNNING) &&
                task_move_is_allowed(row->from, row->after.state) &&
                row->has_result == (row->after.state == TASK_DONE);
+    case ROW_TASK_REVIVED:
+        return (row->from == TASK_BLOCKED || row->from == TASK_NEVER_RUN) &&
+               task_move_is_allowed(row->from, row->after.state);
     case ROW_TASK_READY:
     case ROW_TASK_ENDED:
     case ROW_TASK_RETRIED: return task_move_is_allowed(row->from, row->after.state);

@@ -24,7 +24,8 @@
  * waiting -> ready (dependencies done) -> starting (slot) -> running (shim lock seen) -> done
  * starting, running -> ready (backoff: not_before is set) or blocked(cause) when the attempt ended
  * waiting, ready -> never_run(cause), or blocked(cause) when it has had an attempt
- * blocked, never_run -> waiting, ready by `retry`; done is left by _APPARATUS_AGAIN, _RESULT_LOST
+ * blocked, never_run -> waiting, ready by _TASK_RETRIED, _TASK_REVIVED
+ * done is left by _APPARATUS_AGAIN, _RESULT_LOST
  */
 enum task_state {
     TASK_WAITING,
@@ -43,7 +44,6 @@ bool task_state_is_terminal(enum task_state s);
 bool task_move_is_allowed(enum task_state from, enum task_state to);
 
 enum attempt_state { ATTEMPT_STARTING, ATTEMPT_RUNNING, ATTEMPT_ENDED, ATTEMPT_STATE_NR };
-
 const char *attempt_state_name(enum attempt_state s);
 enum attempt_state attempt_state_from_name(const char *name);
 
@@ -66,7 +66,6 @@ const char *end_reason_name(enum end_reason r); /* "exited", ..., as in exit.jso
 enum end_reason end_reason_from_name(const char *name);
 
 enum section { SECTION_SETUP, SECTION_STEP, SECTION_CHECKPOINT, SECTION_EVAL, SECTION_NR };
-
 const char *section_name(enum section s);
 enum section section_from_name(const char *name); /* SECTION_NR when unknown */
 
@@ -116,17 +115,19 @@ enum pause_bit {
     PAUSE_DATA = 8,
     PAUSE_APPARATUS = 16, /* a check does not hold, or cannot be made */
     PAUSE_HOST = 32,      /* attempts are lost before they run */
+    PAUSE_FAILURES = 64,  /* the first cells of a stage have all failed the same way */
 };
-enum { PAUSE_NR = 6 };
+enum { PAUSE_NR = 7 };
 
 struct program_row {
-    unsigned paused;   /* pause_bits; what runs goes on running */
-    bool unsealed;     /* all counted tasks are terminal */
-    bool unblinded;    /* somebody opened the scores before that */
-    bool records_open; /* records and facts of sealed results have been put into the store */
-    bool verdict;      /* the verdict is out */
-    bool reported;     /* verdict.json and the report are written */
-    char outcome[72];  /* once the verdict is out: outcome's name, "INDETERMINATE" or "VOID" */
+    unsigned paused;        /* pause_bits; what runs goes on running */
+    bool unsealed;          /* all counted tasks are terminal */
+    bool unblinded;         /* somebody opened the scores before that */
+    bool records_open;      /* records and facts of sealed results have been put into the store */
+    bool verdict;           /* the verdict is out */
+    bool reported;          /* verdict.json and the report are written */
+    bool failures_accepted; /* a person said so: never paused for PAUSE_FAILURES again */
+    char outcome[72];       /* once the verdict is out: outcome's name, "INDETERMINATE" or "VOID" */
     struct digest verdict_digest; /* of verdict.json */
 };
 
@@ -142,6 +143,7 @@ enum row_kind {
     ROW_TASK_ENDED,      /* waiting, ready -> never_run, blocked */
     ROW_TASK_ENDING,     /* cancel or stop was asked for while an attempt lives */
     ROW_TASK_RETRIED,    /* blocked, never_run -> waiting, ready */
+    ROW_TASK_REVIVED,    /* likewise, by no person: with the pause for PAUSE_FAILURES */
     ROW_TASK_LINKED,     /* not journalled */
     ROW_APPARATUS_AGAIN, /* a check that was amended: done, blocked, never_run -> ready */
     ROW_RESULT_LOST,     /* done -> blocked(lost): given up, its accepted result is gone */
@@ -163,7 +165,6 @@ enum row_kind row_kind_from_name(const char *name);
 bool row_kind_is_journalled(enum row_kind k);
 /* Task and, where it has a number, attempt hold; else program. */
 bool row_kind_is_of_task(enum row_kind k);
-
 struct amendment_row {
     uint32_t number; /* 1, 2, ... */
     struct digest head;
@@ -192,8 +193,7 @@ struct state_row {
 
 /* Whether a row of a task makes a move of its kind; false for rows of a program. */
 bool state_row_is_legal(const struct state_row *row);
-
-/* A row that says nothing yet: -1, NONE and SECTION_NR where 0 would lie. */
+/* Says nothing yet: -1, NONE and SECTION_NR where 0 would lie. */
 void task_row_init(struct task_row *row, enum task_state state);
 void attempt_row_init(struct attempt_row *row);
 

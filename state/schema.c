@@ -77,6 +77,7 @@ static const char *const MIGRATIONS[STORE_SCHEMA_VERSION] = {
     " declared INTEGER NOT NULL, PRIMARY KEY(program, task),"
     " FOREIGN KEY(program, task) REFERENCES tasks(program, task)) STRICT, WITHOUT ROWID;",
     "ALTER TABLE attempts ADD COLUMN ran_ms INTEGER NOT NULL DEFAULT -1;",
+    "ALTER TABLE programs ADD COLUMN failures_accepted INTEGER NOT NULL DEFAULT 0;",
 };
 
 static int migrate_from(sqlite3 *db, int64_t version, struct err *err)

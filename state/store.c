@@ -45,7 +45,7 @@ static const char *const SQL[STMT_NR] = {
         "INSERT OR IGNORE INTO records(program, task, fact, name, value) VALUES(?1,?2,?3,?4,?5)",
     [STMT_PROGRAM_UPDATE] =
         "UPDATE programs SET paused=?2, unsealed=?3, unblinded=?4, records_open=?5, verdict=?6,"
-        " reported=?7, outcome=?8, verdict_digest=?9 WHERE no=?1",
+        " reported=?7, outcome=?8, verdict_digest=?9, failures_accepted=?10 WHERE no=?1",
     [STMT_PROGRAM_AMEND] = "UPDATE programs SET head=?2 WHERE no=?1",
     [STMT_PROGRAM_JOURNAL] =
         "UPDATE programs SET journal_rows=?2, journal_bytes=?3, journal_head=?4 WHERE no=?1",

@@ -30,7 +30,7 @@
 #include "prereg/program.h"
 #include "state/rows.h"
 
-#define STORE_SCHEMA_VERSION 3
+#define STORE_SCHEMA_VERSION 4
 
 struct store;
 

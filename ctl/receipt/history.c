@@ -180,10 +180,14 @@ static int check_move(const struct reading *r, const struct state_row *row)
         return fault_differs(r->f, "task.from is not where the task was", task_state_name(t->state),
                              task_state_name(row->from));
     }
-    bool seen = r->h->status.unsealed || r->h->status.unblinded;
-    if (row->kind == ROW_TASK_RETRIED && seen &&
+    bool seen = r->h->status.unsealed || (r->h->status.unblinded && r->h->n_accepted > 0);
+    bool again = row->kind == ROW_TASK_RETRIED || row->kind == ROW_TASK_REVIVED;
+    if (again && seen &&
         program_stage_is_counted(r->h->program, row->task % r->h->program->n_stages)) {
         return fault_says(r->f, "a counted task is tried again after its scores could be seen");
+    }
+    if (row->kind == ROW_TASK_REVIVED && (r->h->status.paused & PAUSE_FAILURES) == 0) {
+        return fault_says(r->f, "a task is revived, and its program was not paused for failures");
     }
     if (!state_row_is_legal(row)) {
         return fault_says(r->f, "%s: from %s to %s is no legal move", row_kind_name(row->kind),
@@ -226,6 +230,7 @@ static int take_end(struct reading *r, const struct state_row *row)
     t->n_resumes += row->attempt.resumed_from >= 0 ? 1 : 0;
     if (row->has_result) {
         t->accepted = row->attempt.no;
+        r->h->n_accepted++;
         t->result = row->result_digest;
     }
     return 0;

@@ -42,6 +42,7 @@ struct history {
     const struct program *program;
     struct history_task *tasks; /* program_n_tasks() of them */
     size_t n_tasks;
+    size_t n_accepted; /* results so far, lost ones too: what could be seen when scores were open */
     struct history_attempt *attempts; /* by task and number */
     size_t n_attempts;
     size_t cap_attempts;

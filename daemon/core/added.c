@@ -103,6 +103,17 @@ static bool attempts_are_sound(const struct added *a, uint32_t n_at_work)
            faulty(a, "%u tasks are at work, and %zu attempts have no end", n_at_work, n);
 }
 
+static bool ends_are_sound(const struct added *a)
+{
+    for (size_t i = 0; i < a->ev->added.n_ends; i++) {
+        if (a->ev->added.ends[i].task >= a->n_tasks) {
+            return faulty(a, "an attempt of task %u has ended, and it has %u tasks",
+                          a->ev->added.ends[i].task, a->n_tasks);
+        }
+    }
+    return true;
+}
+
 bool added_is_sound(const struct core_event *ev, char *fault, size_t size)
 {
     struct added a = {.ev = ev, .fault = fault, .size = size};
@@ -112,5 +123,6 @@ bool added_is_sound(const struct core_event *ev, char *fault, size_t size)
     }
     const struct core_plan *plan = &ev->added.plan;
     a.n_tasks = plan->n_cells * plan->n_stages + plan->n_apparatus;
-    return rows_are_sound(&a, &n_at_work) && attempts_are_sound(&a, n_at_work);
+    return rows_are_sound(&a, &n_at_work) && attempts_are_sound(&a, n_at_work) &&
+           ends_are_sound(&a);
 }

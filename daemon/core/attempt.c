@@ -145,12 +145,17 @@ static void fail(struct core *c, struct live *l, enum cause cause, const char *t
     l->row.cause = cause;
     l->row.ended = program_time(c, p);
     t->ending = CAUSE_NONE;
+    t->end_code = (int16_t)l->row.code;
+    t->end_signal = (uint8_t)l->row.signal;
     t->not_before_ms = j.delay_ms > 0 ? c->wall.ms + j.delay_ms : 0;
     task_move(p, task, j.to, j.to == TASK_BLOCKED ? end : CAUSE_NONE);
     emit_task_row(c, p, task, ROW_ATTEMPT_ENDED, from)->detail = emit_text(c, text);
     live_free(c, l);
     if (j.pause != 0) {
         program_pause(c, p, j.pause, text);
+    }
+    if (j.to == TASK_BLOCKED && failures_pause(c, p, task, text)) {
+        return;
     }
     if (j.to == TASK_BLOCKED && task_is_apparatus(p, task)) {
         apparatus_blocked(c, p, task, text);

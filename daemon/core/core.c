@@ -126,6 +126,7 @@ static void on_verdict(struct core *c, struct program *p, const struct core_even
         (void)emit_program_row(c, p, ROW_VERDICT_REFUSED, ev->text);
         return;
     }
+    program_unseal(c, p);
     p->status.verdict = true;
     (void)snprintf(p->status.outcome, sizeof(p->status.outcome), "%s", ev->verdict.outcome);
     p->status.verdict_digest = ev->verdict.digest;
@@ -165,7 +166,7 @@ static void on_program(struct core *c, struct program *p, const struct core_even
     case CORE_CANCEL: on_task(c, p, ev); break;
     case CORE_STOP: request_stop(c, p); break;
     case CORE_PAUSE: program_pause(c, p, PAUSE_PERSON, ev->text); break;
-    case CORE_RESUME: request_resume(c, p, ev->text); break;
+    case CORE_RESUME: request_resume(c, p, ev); break;
     case CORE_UNBLIND: request_unblind(c, p, ev->text); break;
     case CORE_AMEND: program_amend(c, p, ev); break;
     case CORE_DISK: on_disk(c, p, ev); break;

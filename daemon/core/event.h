@@ -9,6 +9,7 @@
 #include "state/rows.h"
 
 struct core_stage {
+    const char *name;      /* for people; or NULL */
     const uint32_t *after; /* stage indices, all smaller than this stage's own */
     size_t n_after;
     bool counted; /* program_stage_is_counted */
@@ -25,6 +26,12 @@ struct core_apparatus { /* a check outside the grid, by its place: task n_cells 
     uint32_t stage; /* whose work it does; n_stages or more: the program has it no longer */
     bool declared;  /* false: an amendment took it away, nothing waits for it */
     bool changed;   /* apparatus_amend(): what it checks is another now, a result is no answer */
+};
+
+struct core_end { /* how the last attempt of a blocked task ended */
+    uint32_t task;
+    int code; /* as in attempt_row */
+    int signal;
 };
 
 struct core_plan { /* tasks are cell * n_stages + stage; dependencies stay within a cell */
@@ -97,7 +104,8 @@ enum core_event_kind {
                   .text: the person's reason */
     CORE_STOP, /* the whole program: everything not terminal ends as stopped */
     CORE_PAUSE,
-    CORE_RESUME,  /* lifts every pause; apparatus checks that were blocked are made again */
+    CORE_RESUME,  /* lifts every pause; apparatus checks that were blocked are made again;
+                     .accept_failures: stages may fail from now on (failures.c) */
     CORE_UNBLIND, /* .text: who and why */
     CORE_AMEND,   /* .amendment, .text: the reason; its files lie in the program's folder */
     CORE_MACHINE, /* .machine: slots, cores or memory changed */
@@ -119,8 +127,9 @@ struct core_event {
     struct wall_time wall; /* may jump */
     uint32_t program;
     uint32_t task;
-    uint32_t attempt_no; /* with program and task: which attempt */
-    const char *text;    /* or NULL */
+    uint32_t attempt_no;  /* with program and task: which attempt */
+    const char *text;     /* or NULL */
+    bool accept_failures; /* of RESUME */
     union {
         struct {
             struct core_plan plan;
@@ -128,6 +137,8 @@ struct core_event {
                                          fresh program */
             const struct core_live *live; /* attempts not ended, at most one per task */
             size_t n_live;
+            const struct core_end *ends; /* of blocked tasks; a task without one ended unknown */
+            size_t n_ends;
             const struct program_row *status; /* or NULL for a fresh program */
             struct wall_time latest;          /* of its journal's rows */
         } added;

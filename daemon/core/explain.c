@@ -155,6 +155,10 @@ static void text_of_pause(unsigned paused, struct strbuf *out)
         strbuf_addf(out, "%san apparatus check does not hold", between);
         between = "; ";
     }
+    if ((paused & PAUSE_FAILURES) != 0) {
+        strbuf_addf(out, "%sthe first cells of a stage fail the same way", between);
+        between = "; ";
+    }
     if ((paused & PAUSE_DATA) != 0) {
         strbuf_addf(out, "%sdata are not there", between);
         between = "; ";

@@ -40,6 +40,10 @@ uint32_t task_waits_for(const struct program *p, uint32_t task);
 void task_init(struct task *t, const struct task_row *row);
 /* Its budgets are as new; ready, or waiting for its dependencies. `kind` says why. */
 void task_revive(struct core *c, struct program *p, uint32_t task, enum row_kind kind);
+/* What of its cell never ran for its sake, as far as nothing else keeps it from running. */
+void task_revive_dependants(struct core *c, struct program *p, uint32_t task, enum row_kind kind);
+/* A dependency that has ended otherwise than done; NOWHERE when there is none. */
+uint32_t task_dead_dependency(const struct program *p, uint32_t task);
 
 static inline struct stage *task_stage(const struct program *p, uint32_t task)
 {
@@ -91,6 +95,10 @@ void attempt_probed(struct core *c, struct live *l, enum core_health health);
 void attempt_timer(struct core *c, struct live *l);
 void attempt_end_by_person(struct core *c, struct live *l);
 
+/* failures.c: whether the program pauses instead of giving up a task that was just blocked by the
+ * end of its attempt; the task is then ready again, or waits. */
+bool failures_pause(struct core *c, struct program *p, uint32_t task, const char *text);
+
 /* judge.c: what becomes of a task whose attempt has ended without a valid result. */
 struct judgement {
     enum task_state to; /* READY or BLOCKED */
@@ -110,11 +118,12 @@ void program_add(struct core *c, const struct core_event *ev);
 void program_set_run(struct core *c, struct program *p, const struct core_event *ev);
 void program_pause(struct core *c, struct program *p, unsigned bit, const char *why);
 void program_free_all(struct core *c);
+/* Unsealing, verdict and report, as far as they have come. */
+void program_advance(struct core *c, struct program *p);
+void program_unseal(struct core *c, struct program *p); /* no-op when it is */
 
 /* amend.c */
 void program_amend(struct core *c, struct program *p, const struct core_event *ev);
-/* Unsealing, verdict and report, as far as they have come. */
-void program_advance(struct core *c, struct program *p);
 
 /* request.c: what a person asks. */
 /* Why it may not be tried again; NULL: it may. */
@@ -123,7 +132,7 @@ void request_retry(struct core *c, struct program *p, uint32_t task);
 void request_cancel(struct core *c, struct program *p, uint32_t task);
 void request_lost(struct core *c, struct program *p, uint32_t task, const char *text);
 void request_stop(struct core *c, struct program *p);
-void request_resume(struct core *c, struct program *p, const char *text);
+void request_resume(struct core *c, struct program *p, const struct core_event *ev);
 void request_unblind(struct core *c, struct program *p, const char *text);
 
 /* dispatch.c */

@@ -41,6 +41,8 @@ struct task {
     uint8_t cause;
     uint8_t ending;
     bool linked;
+    uint8_t end_signal; /* of its last attempt: as in attempt_row */
+    int16_t end_code;
 };
 
 enum live_phase { LIVE_STARTING, LIVE_RUNNING, LIVE_VERIFYING };
@@ -74,6 +76,7 @@ struct live {
 };
 
 struct stage {
+    char *name; /* or NULL */
     struct stage_set after;
     struct stage_set dependants; /* stages that name it in `after` */
     uint32_t order; /* place in the order of preference: deeper first, then as in the program */
@@ -87,6 +90,7 @@ struct stage {
     int64_t deadline_ms[SECTION_NR];
     int64_t measured_ms[SECTION_NR]; /* the longest interval between two signs of work */
     uint32_t n_measured[SECTION_NR];
+    uint32_t n_accepted; /* results of its tasks, ever */
 };
 
 struct apparatus_slot {
@@ -115,6 +119,7 @@ struct program {
     uint32_t n_counted;
     uint32_t n_counted_open;
     uint32_t n_unlinked; /* done, link not confirmed */
+    uint32_t n_accepted; /* results of the grid, ever: what could be seen of it */
     uint32_t used_slots;
     uint32_t used_threads;
     uint64_t served;       /* number of the last start given to it */

@@ -39,6 +39,7 @@ static void set_stages(struct program *p, const struct core_plan *plan)
     for (uint32_t s = 0; s < plan->n_stages; s++) {
         const struct core_stage *from = &plan->stages[s];
         struct stage *to = &p->stages[s];
+        to->name = from->name == NULL ? NULL : xstrdup(from->name);
         to->counted = from->counted;
         to->sealed = from->sealed;
         to->held = from->sealed && from->n_after > 0;
@@ -55,12 +56,15 @@ static void set_tasks(struct program *p, const struct task_row *rows)
 {
     p->tasks = xcalloc(p->n_tasks, sizeof(*p->tasks));
     for (uint32_t i = 0; i < p->n_tasks; i++) {
-        const struct stage *s = task_stage(p, i);
+        struct stage *s = task_stage(p, i);
         struct task_row fresh;
         task_row_init(&fresh, stage_set_is_empty(&s->after) ? TASK_READY : TASK_WAITING);
         task_init(&p->tasks[i], rows != NULL ? &rows[i] : &fresh);
         const struct task *t = &p->tasks[i];
+        bool accepted = t->state == TASK_DONE || t->cause == CAUSE_LOST;
         p->n_by_state[t->state] += !task_is_apparatus(p, i);
+        p->n_accepted += accepted && !task_is_apparatus(p, i);
+        s->n_accepted += accepted;
         p->n_counted += s->counted;
         p->n_counted_open += s->counted && !task_state_is_terminal((enum task_state)t->state);
         p->n_unlinked += t->state == TASK_DONE && !t->linked;
@@ -159,6 +163,11 @@ void program_add(struct core *c, const struct core_event *ev)
     apparatus_set(p, plan);
     set_tasks(p, ev->added.tasks);
     p->gate_open = apparatus_holds(p);
+    for (size_t i = 0; i < ev->added.n_ends; i++) {
+        struct task *t = &p->tasks[ev->added.ends[i].task];
+        t->end_code = (int16_t)ev->added.ends[i].code;
+        t->end_signal = (uint8_t)ev->added.ends[i].signal;
+    }
     for (size_t i = 0; i < ev->added.n_live; i++) {
         adopt(c, p, &ev->added.live[i]);
     }
@@ -200,21 +209,30 @@ static uint32_t n_open(const struct program *p)
            p->n_by_state[TASK_NEVER_RUN];
 }
 
-/* Scores open when all counted tasks are terminal. The verdict waits for the others too: it states
- * the coverage of all tasks, and must be the same bytes whatever order they ended in. Each of the
- * three comes once (S7). */
+void program_unseal(struct core *c, struct program *p)
+{
+    if (p->status.unsealed) {
+        return;
+    }
+    p->status.unsealed = true;
+    (void)emit_program_row(c, p, ROW_UNSEALED, NULL);
+    if (!p->status.records_open) {
+        emit_act(c, ACT_OPEN_RECORDS, p);
+    }
+}
+
+/* Scores open when all counted tasks are terminal. While nothing was ever accepted there is nothing
+ * to open, so that what failed may be tried again: the verdict opens them then. The verdict waits
+ * for the uncounted tasks too: it states the coverage of all tasks, and must be the same bytes
+ * whatever order they ended in. Each of the three comes once (S7). */
 void program_advance(struct core *c, struct program *p)
 {
     struct program_row *s = &p->status;
     bool counted_ended = p->n_counted_open == 0 && (p->n_counted > 0 || n_open(p) == 0);
-    if (!s->unsealed && counted_ended) {
-        s->unsealed = true;
-        (void)emit_program_row(c, p, ROW_UNSEALED, NULL);
-        if (!s->records_open) {
-            emit_act(c, ACT_OPEN_RECORDS, p);
-        }
+    if (counted_ended && p->n_accepted > 0) {
+        program_unseal(c, p);
     }
-    if (!s->unsealed || n_open(p) + apparatus_n_open(p) > 0 || p->n_unlinked > 0) {
+    if (!counted_ended || n_open(p) + apparatus_n_open(p) > 0 || p->n_unlinked > 0) {
         return;
     }
     if (!s->verdict && !p->verdict_asked && !p->verdict_failed) {
@@ -232,6 +250,9 @@ void program_free_all(struct core *c)
     for (uint32_t i = 0; i < c->cap_programs; i++) {
         if (c->programs[i] != NULL) {
             apparatus_free(c->programs[i]);
+            for (uint32_t s = 0; s < c->programs[i]->n_stages; s++) {
+                free(c->programs[i]->stages[s].name);
+            }
             free(c->programs[i]->stages);
             free(c->programs[i]->tasks);
             free(c->programs[i]->ready);

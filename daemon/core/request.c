@@ -1,38 +1,16 @@
 /* What a person asks for. A refusal changes nothing and says why. */
 #include "daemon/core/internal.h"
 
-static bool scores_seen(const struct program *p)
+static bool scores_are_open(const struct program *p)
 {
     return p->status.unsealed || p->status.unblinded || p->status.verdict;
 }
 
-/* A dependency that has ended otherwise than done; NOWHERE when there is none. */
-static uint32_t dead_dependency(const struct program *p, uint32_t task)
+/* Nothing was seen while nothing was there: an unblinding opens what is accepted, and unsealing
+ * waits for something accepted (program_advance). */
+static bool scores_seen(const struct program *p)
 {
-    uint32_t first = task - task % p->n_stages;
-    const struct stage_set *after = &task_stage(p, task)->after;
-    for (uint32_t s = stage_set_next(after, 0); s < p->n_stages; s = stage_set_next(after, s + 1)) {
-        uint32_t other = first + s;
-        if (p->tasks[other].state == TASK_BLOCKED || p->tasks[other].state == TASK_NEVER_RUN) {
-            return other;
-        }
-    }
-    return NOWHERE;
-}
-
-static void revive_dependants(struct core *c, struct program *p, uint32_t task)
-{
-    uint32_t first = task - task % p->n_stages;
-    struct stage_set reached = task_stage(p, task)->dependants;
-    for (uint32_t s = task - first + 1; s < p->n_stages; s++) {
-        const struct task *t = &p->tasks[first + s];
-        if (!stage_set_has(&reached, s) || t->state != TASK_NEVER_RUN ||
-            t->cause != CAUSE_DEPENDENCY || dead_dependency(p, first + s) != NOWHERE) {
-            continue;
-        }
-        task_revive(c, p, first + s, ROW_TASK_RETRIED);
-        stage_set_unite(&reached, &p->stages[s].dependants);
-    }
+    return scores_are_open(p) && (p->n_accepted > 0 || p->status.unsealed || p->status.verdict);
 }
 
 const char *request_retry_refusal(const struct program *p, uint32_t task)
@@ -57,7 +35,7 @@ const char *request_retry_refusal(const struct program *p, uint32_t task)
     if (p->status.verdict || p->verdict_asked) {
         return "the verdict is out, and its coverage states this task";
     }
-    return dead_dependency(p, task) != NOWHERE
+    return task_dead_dependency(p, task) != NOWHERE
                ? "a task it depends on is blocked: try that one again"
                : NULL;
 }
@@ -69,9 +47,10 @@ void request_retry(struct core *c, struct program *p, uint32_t task)
         emit_refusal(c, "%s", refusal);
         return;
     }
+    p->verdict_failed = false;
     task_revive(c, p, task, ROW_TASK_RETRIED);
     if (!task_is_apparatus(p, task)) {
-        revive_dependants(c, p, task);
+        task_revive_dependants(c, p, task, ROW_TASK_RETRIED);
     }
 }
 
@@ -180,24 +159,26 @@ void request_stop(struct core *c, struct program *p)
     }
 }
 
-void request_resume(struct core *c, struct program *p, const char *text)
+void request_resume(struct core *c, struct program *p, const struct core_event *ev)
 {
-    if (p->status.paused == 0 && !p->verdict_failed) {
+    bool accepts = ev->accept_failures && !p->status.failures_accepted;
+    if (p->status.paused == 0 && !p->verdict_failed && !accepts) {
         emit_refusal(c, "it is not paused");
         return;
     }
     p->verdict_failed = false;
     p->n_unlaunched = 0;
-    if (p->status.paused != 0) {
+    if (p->status.paused != 0 || accepts) {
         p->status.paused = 0;
-        (void)emit_program_row(c, p, ROW_RESUMED, text);
+        p->status.failures_accepted |= accepts;
+        (void)emit_program_row(c, p, ROW_RESUMED, ev->text);
         apparatus_revive(c, p);
     }
 }
 
 void request_unblind(struct core *c, struct program *p, const char *text)
 {
-    if (scores_seen(p)) {
+    if (scores_are_open(p)) {
         emit_refusal(c, "its scores are open already");
         return;
     }

@@ -36,6 +36,7 @@ void task_init(struct task *t, const struct task_row *row)
         .cause = (uint8_t)row->cause,
         .ending = (uint8_t)row->ending,
         .linked = row->linked,
+        .end_code = -1,
     };
 }
 
@@ -66,6 +67,8 @@ void task_move(struct program *p, uint32_t task, enum task_state to, enum cause 
     }
     p->n_by_state[from]--;
     p->n_by_state[to]++;
+    p->n_accepted += to == TASK_DONE;
+    task_stage(p, task)->n_accepted += to == TASK_DONE;
     if (task_stage(p, task)->counted) {
         p->n_counted_open -= !task_state_is_terminal(from);
         p->n_counted_open += !task_state_is_terminal(to);
@@ -139,6 +142,34 @@ void task_block_dependants(struct core *c, struct program *p, uint32_t task)
         }
         task_move(p, other, TASK_NEVER_RUN, CAUSE_DEPENDENCY);
         (void)emit_task_row(c, p, other, ROW_TASK_ENDED, TASK_WAITING);
+        stage_set_unite(&reached, &p->stages[s].dependants);
+    }
+}
+
+uint32_t task_dead_dependency(const struct program *p, uint32_t task)
+{
+    uint32_t first = cell_start(p, task);
+    const struct stage_set *after = &task_stage(p, task)->after;
+    for (uint32_t s = stage_set_next(after, 0); s < p->n_stages; s = stage_set_next(after, s + 1)) {
+        uint32_t other = first + s;
+        if (p->tasks[other].state == TASK_BLOCKED || p->tasks[other].state == TASK_NEVER_RUN) {
+            return other;
+        }
+    }
+    return NOWHERE;
+}
+
+void task_revive_dependants(struct core *c, struct program *p, uint32_t task, enum row_kind kind)
+{
+    uint32_t first = cell_start(p, task);
+    struct stage_set reached = task_stage(p, task)->dependants;
+    for (uint32_t s = task - first + 1; s < p->n_stages; s++) {
+        const struct task *t = &p->tasks[first + s];
+        if (!stage_set_has(&reached, s) || t->state != TASK_NEVER_RUN ||
+            t->cause != CAUSE_DEPENDENCY || task_dead_dependency(p, first + s) != NOWHERE) {
+            continue;
+        }
+        task_revive(c, p, first + s, kind);
         stage_set_unite(&reached, &p->stages[s].dependants);
     }
 }

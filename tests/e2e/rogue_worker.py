@@ -33,6 +33,13 @@ def good(task):
     finish(task, {"score": {"value": 0.75, "n": 100}})
 
 
+def needs(task):
+    """Stands for a script whose first line cannot be executed until something was installed."""
+    if not os.path.exists(task["params"]["until"]):
+        raise ModuleNotFoundError("No module named 'nowhere'")
+    finish(task, {})
+
+
 def garbage(task):
     """A few lines that are no events: counted, and no harm."""
     with open(os.environ["PREREG_EVENTS"], "ab", buffering=0) as f:

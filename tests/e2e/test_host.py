@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What the machine does to attempts: it is never taken for the work's own fault."""
+"""What the machine does to attempts, and what it lacks: it is never taken for the work's own fault."""
 
+import json
 import os
 import subprocess
 
@@ -39,7 +40,8 @@ def test_shim_does_not_load(place):
 
 
 def test_too_many_arguments(place):
-    """More than can be handed over: the task ends at once and says so, nothing is tried again and again."""
+    """More than can be handed over: the tasks end at once and say so, nothing is tried again and again. Both cells fail so:
+    the program pauses, until a person says that they may."""
     place.serve()
     grid = rogue.program(place, ["good", "null"])
     long = ", ".join('"' + "x" * 120000 + '"' for _ in range(9))
@@ -47,9 +49,12 @@ def test_too_many_arguments(place):
     os.remove(grid + ".lock")
     place.ctl("lock", grid)
     place.must(OK, "preregd", "submit", grid)
+    place.wait_for(lambda: place.status()[0]["paused_by"] == "failures", 60, "the program is paused")
+    expect("at most 1024 KiB" in place.status()[0]["paused_why"], f"why: {place.status()[0]['paused_why']}")
+    place.ctl("resume", "--accept-failures")
     place.wait_finished(60)
     task = place.ctl_json("explain", "mode=good,seed=1/probe")
-    equal((task["state"], task["cause"], task["attempts"]), ("blocked", "user_error", 1), "what became of the task")
+    equal((task["state"], task["cause"], task["attempts"]), ("blocked", "user_error", 2), "what became of the task")
     expect("at most 1024 KiB" in task["attempt_list"][0]["detail"], f"detail: {task['attempt_list'][0]['detail']}")
 
 
@@ -73,4 +78,50 @@ def test_watch_survives_the_daemon(place):
         watch.communicate()
 
 
-lab.main(test_shim_does_not_load, test_too_many_arguments, test_watch_survives_the_daemon)
+PREPARE = """after = ["prepare"]
+
+[stage.prepare]
+command = ["./rogue_worker.py"]
+params = {{ mode = "needs", seed = "$seed", until = "{until}" }}
+"""
+
+
+def test_missing_module(place):
+    """What every cell needs is not installed: no cell is given up, the program pauses and says what is missing. Once it is
+    there `resume` brings all of them to their end; journal, report and receipt agree on what happened."""
+    place.serve()
+    grid = rogue.program(place, ["good", "null", "huge", "garbage"], run="crashes = 1",
+                         stages=PREPARE.format(until=place.path("released")))
+    submit = subprocess.Popen([os.path.join(place.bin, "preregd"), "submit", "--wait", grid], env=place.env,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        place.wait_for(lambda: any(p["paused_by"] == "failures" for p in place.status()), 60, "the program is paused")
+        why = "every attempt of `prepare` fails the same way: crash (exit code 1): ModuleNotFoundError: No module named 'nowhere'"
+        equal(place.status()[0]["paused_why"], why, "why it is paused")
+        equal(place.status()[0]["tasks"]["blocked"], 0, "cells that are given up")
+        said = place.ctl("status").stdout
+        expect(why in said and "--accept-failures" in said, f"status:\n{said}")
+        expect("fail the same way" in place.ctl("explain", "mode=good,seed=1/prepare").stdout, "explain does not say it")
+        place.kill_daemon()
+        place.serve()
+        equal(place.status()[0]["paused_why"], why, "why it is paused, after a restart")
+        rogue.release(place)
+        place.ctl("resume")
+        place.wait_finished(120)
+        _, said = submit.communicate(timeout=60)
+        expect("is paused (failures): " + why in said, f"submit --wait: {said}")
+        equal(submit.returncode, lab.INDETERMINATE, "exit code of submit --wait")
+    finally:
+        submit.kill()
+        submit.communicate()
+    equal({t["state"] for t in place.tasks().values()}, {"done"}, "states at the end")
+    with open(os.path.join(place.program_folder(), "journal.jsonl"), encoding="utf-8") as f:
+        events = [json.loads(line)["event"] for line in f]
+    revived = events.count("task_revived")
+    expect(revived >= 6 and revived % 2 == 0, f"{revived} tasks were revived, each with the one that comes after it")
+    place.ctl("export", "-o", place.path("out"))
+    receipt, = [name for name in os.listdir(place.path("out")) if not name.endswith(".tar")]
+    place.ctl("verify", os.path.join(place.path("out"), receipt))
+
+
+lab.main(test_missing_module, test_shim_does_not_load, test_too_many_arguments, test_watch_survives_the_daemon)

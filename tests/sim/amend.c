@@ -275,7 +275,7 @@ void amend_check_refusal(struct sim *s, const struct core_event *ev)
     const struct sim_program *p = &s->programs[ev->program - 1];
     const struct sim_amend *a = &s->amends[ev->task];
     struct core_access now = true_access(p);
-    bool computing = p->row.unsealed && !p->row.verdict && p->n_terminal == p->n_grid;
+    bool computing = !p->row.verdict && p->n_terminal == p->n_grid;
     s->amended.n_refused[a->kind]++;
     if (!computing && now.level == a->access.level &&
         !stage_set_meets(&now.started, &a->params_of) && !is_overtaken(p, a) &&

@@ -193,9 +193,13 @@ static void check_move(struct sim *s, const struct sim_program *p, const struct 
         !dependency_dead(p, row->task)) {
         sim_fail(s, "task %u: nothing it depends on has failed", row->task);
     }
-    if (row->kind == ROW_TASK_RETRIED && sim_stage_of(p, row->task)->counted &&
-        (p->row.unsealed || p->row.unblinded || p->row.verdict)) {
+    bool tried_again = row->kind == ROW_TASK_RETRIED || row->kind == ROW_TASK_REVIVED;
+    if (tried_again && sim_stage_of(p, row->task)->counted &&
+        (p->row.unsealed || p->row.verdict || (p->row.unblinded && p->n_accepted > 0))) {
         sim_fail(s, "invariant 8: counted task %u tried again after scores were seen", row->task);
+    }
+    if (row->kind == ROW_TASK_REVIVED && (p->row.paused & PAUSE_FAILURES) == 0) {
+        sim_fail(s, "task %u is revived, and its program goes on", row->task);
     }
     if (row->kind == ROW_PROGRESS && row->attempt.offset <= t->attempt.offset) {
         sim_fail(s, "S6: task %u took the same bytes in twice", row->task);
@@ -221,6 +225,15 @@ static void count_move(struct sim_program *p, const struct state_row *row)
     }
 }
 
+static void take_accepted(struct sim_program *p, struct sim_task *t, const struct state_row *row)
+{
+    t->accepted = row->has_result ? t->current : t->accepted;
+    if (row->has_result && row->task < p->n_grid) {
+        p->n_accepted++;
+        p->stage_accepted[row->task % p->n_stages]++;
+    }
+}
+
 static void take_task_row(struct sim *s, const struct state_row *row)
 {
     struct sim_program *p = &s->programs[row->program - 1];
@@ -230,12 +243,14 @@ static void take_task_row(struct sim *s, const struct state_row *row)
         check_start(s, p, t, row);
     } else if (row->kind == ROW_ATTEMPT_ENDED) {
         check_end_row(s, p, t, row);
-        t->accepted = row->has_result ? t->current : t->accepted;
-    } else if (row->kind == ROW_TASK_RETRIED || row->kind == ROW_APPARATUS_AGAIN) {
+        take_accepted(p, t, row);
+    } else if (row->kind == ROW_TASK_REVIVED || row->kind == ROW_TASK_RETRIED ||
+               row->kind == ROW_APPARATUS_AGAIN) {
         t->crashes = 0;
         t->spent = 0;
         t->accepted = UINT32_MAX;
         s->amended.n_again += row->kind == ROW_APPARATUS_AGAIN;
+        s->n_revived += row->kind == ROW_TASK_REVIVED;
     } else if (row->kind == ROW_TASK_LINKED && s->in_step->attempt_no != t->row.n_attempts) {
         sim_fail(s, "task %u: the link of attempt %u is taken for that of attempt %u", row->task,
                  s->in_step->attempt_no, t->row.n_attempts);
@@ -265,6 +280,9 @@ static void take_program_row(struct sim *s, const struct state_row *row)
         if (p->n_counted_open != 0 || p->n_unsealed > 1) {
             sim_fail(s, "S7: unsealed with %u counted tasks open, time %u", p->n_counted_open,
                      p->n_unsealed);
+        }
+        if (p->n_accepted == 0 && s->in_step->kind != CORE_VERDICT_COMPUTED) {
+            sim_fail(s, "S7: unsealed before the verdict, and nothing was ever accepted");
         }
     }
     if (row->kind == ROW_VERDICT) {
@@ -440,6 +458,44 @@ static bool is_paused_for_nothing(const struct sim_program *p)
     return nothing;
 }
 
+static bool is_own_failure(const struct sim_task *t)
+{
+    static const enum cause OWN[] = {CAUSE_CRASH,     CAUSE_HANG,       CAUSE_TIMEOUT,
+                                     CAUSE_OOM,       CAUSE_BAD_RESULT, CAUSE_USER_ERROR,
+                                     CAUSE_BAD_INPUT, CAUSE_DRIFT};
+    bool own = false;
+    for (size_t i = 0; i < ARRAY_LEN(OWN); i++) {
+        own |= t->row.cause == OWN[i];
+    }
+    return own && t->row.state == TASK_BLOCKED &&
+           !(t->row.cause == CAUSE_CRASH && t->attempt.signal == SIGKILL);
+}
+
+/* Of a stage that never had a result no three cells are given up for the same failure, unless
+ * somebody said that they may fail, or somebody has seen scores that trying again could choose by.
+ */
+static void check_failures(struct sim *s, const struct sim_program *p, uint32_t stage)
+{
+    bool seen = p->row.unblinded && p->n_accepted > 0 && p->stages[stage].counted;
+    if (p->stage_accepted[stage] > 0 || p->row.failures_accepted || seen) {
+        return;
+    }
+    for (uint32_t i = stage; i < p->n_grid; i += p->n_stages) {
+        const struct sim_task *t = &p->tasks[i];
+        uint32_t same = 0;
+        for (uint32_t k = i; is_own_failure(t) && k < p->n_grid; k += p->n_stages) {
+            const struct sim_task *other = &p->tasks[k];
+            same += is_own_failure(other) && other->row.cause == t->row.cause &&
+                    other->attempt.code == t->attempt.code &&
+                    other->attempt.signal == t->attempt.signal;
+        }
+        if (same >= 3) {
+            sim_fail(s, "%u cells of stage %u were given up for the same failure (%s)", same, stage,
+                     cause_name(t->row.cause));
+        }
+    }
+}
+
 static void check_program(struct sim *s, uint32_t no)
 {
     const struct sim_program *p = &s->programs[no - 1];
@@ -453,6 +509,9 @@ static void check_program(struct sim *s, uint32_t no)
     }
     for (size_t i = 0; i < TASK_STATE_NR; i++) {
         sum += counts.by_state[i];
+    }
+    for (uint32_t i = 0; s->full_checks && i < p->n_stages; i++) {
+        check_failures(s, p, i);
     }
     uint32_t ended = counts.by_state[TASK_DONE] + counts.by_state[TASK_BLOCKED] +
                      counts.by_state[TASK_NEVER_RUN];

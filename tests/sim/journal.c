@@ -84,8 +84,9 @@ void journal_check(struct sim *s, const struct sim_program *p)
             sim_fail(s, "task %u: the journal does not give what was committed", i);
         }
     }
-    if (j->status.paused != p->row.paused || !j->status.unsealed || !j->status.verdict ||
-        !j->status.reported || j->status.unblinded != p->row.unblinded ||
+    if (j->status.paused != p->row.paused ||
+        j->status.failures_accepted != p->row.failures_accepted || !j->status.unsealed ||
+        !j->status.verdict || !j->status.reported || j->status.unblinded != p->row.unblinded ||
         strcmp(j->status.outcome, p->row.outcome) != 0 || j->n_amended != p->n_amended) {
         sim_fail(s, "the journal does not give the program's state");
     }

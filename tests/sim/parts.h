@@ -28,6 +28,8 @@ void truth_verify(struct sim *s, const struct core_act *act);
 
 /* people.c */
 void people_ask(struct sim *s);
+/* A program has paused because a stage fails: somebody looks, mends it or not, and resumes. */
+void people_see_failures(struct sim *s, uint32_t program);
 
 /* check.c: invariants. */
 void check_rows(struct sim *s); /* takes the rows of s->out over into the view */

@@ -63,3 +63,17 @@ void people_ask(struct sim *s)
         break;
     }
 }
+
+void people_see_failures(struct sim *s, uint32_t program)
+{
+    struct sim_program *p = &s->programs[program - 1];
+    struct core_event ev = request(s, CORE_RESUME, program);
+    p->n_failing++;
+    s->n_failing++;
+    if (p->n_failing == p->n_repairs) {
+        p->broken = p->n_stages;
+    }
+    ev.accept_failures = (p->n_repairs == 0 && p->n_failing > 3) || sim_chance(s, 50);
+    s->n_let_fail += ev.accept_failures;
+    sim_tell_surely(s, &ev, sim_between(s, 1000, 600000));
+}

@@ -55,6 +55,10 @@ static int all_happened(const struct sim *t)
         (void)fprintf(stderr, "of apparatus checks something never came\n");
         return 1;
     }
+    if (t->n_failing == 0 || t->n_revived == 0 || t->n_let_fail == 0) {
+        (void)fprintf(stderr, "of stages that fail something never came\n");
+        return 1;
+    }
     return t->n_restarts == 0 || t->n_kills == 0 || t->n_unknown == 0 || t->n_early == 0;
 }
 
@@ -67,6 +71,9 @@ static int run_small(uint64_t first, uint64_t n)
     }
     report("200 tasks", &totals, since_ns);
     report_amended(&totals.amended);
+    (void)printf("%llu pauses for stages that failed, %llu tasks revived, %llu times let fail\n",
+                 (unsigned long long)totals.n_failing, (unsigned long long)totals.n_revived,
+                 (unsigned long long)totals.n_let_fail);
     return n > 100 ? all_happened(&totals) : 0;
 }
 

@@ -25,6 +25,9 @@ static enum sim_fate draw_fate(struct sim *s)
 static enum sim_fate draw_fate_of(struct sim *s, const struct sim_program *p, uint32_t task)
 {
     bool of_check = task >= p->n_grid;
+    if (!s->quiet && !of_check && task % p->n_stages == p->broken) {
+        return p->broken_by;
+    }
     return of_check && !s->quiet && sim_chance(s, 250) ? FATE_UNEXPECTED : draw_fate(s);
 }
 

@@ -176,12 +176,17 @@ static void add_program(struct sim *s, uint32_t no, bool fresh)
     struct core_event ev = {.kind = CORE_PROGRAM_ADDED, .program = no};
     struct task_row *rows = xcalloc(p->n_tasks, sizeof(*rows));
     struct core_live *live = xcalloc(p->n_tasks, sizeof(*live));
+    struct core_end *ends = xcalloc(p->n_tasks, sizeof(*ends));
     size_t n_live = 0;
+    size_t n_ends = 0;
     for (uint32_t i = 0; i < p->n_tasks; i++) {
         const struct sim_task *t = &p->tasks[i];
         rows[i] = t->row;
         if (t->row.state == TASK_STARTING || t->row.state == TASK_RUNNING) {
             live[n_live++] = (struct core_live){i, t->attempt};
+        }
+        if (t->row.state == TASK_BLOCKED) {
+            ends[n_ends++] = (struct core_end){i, t->attempt.code, t->attempt.signal};
         }
     }
     struct core_apparatus checks[SIM_CHECKS_MAX];
@@ -195,11 +200,14 @@ static void add_program(struct sim *s, uint32_t no, bool fresh)
     ev.added.tasks = fresh ? NULL : rows;
     ev.added.live = live;
     ev.added.n_live = n_live;
+    ev.added.ends = ends;
+    ev.added.n_ends = n_ends;
     ev.added.status = fresh ? NULL : &p->row;
     ev.added.latest = p->latest;
     step(s, &ev);
     free(rows);
     free(live);
+    free(ends);
 }
 
 /* Messages under way: of the dead daemon's own threads none arrive; some of the others' do. */
@@ -284,6 +292,9 @@ static void see_pauses(struct sim *s)
         if (row->kind == ROW_PAUSED && (row->status.paused & PAUSE_APPARATUS) != 0) {
             amend_see_pause(s, row->program);
         }
+        if (row->kind == ROW_PAUSED && (row->status.paused & PAUSE_FAILURES) != 0) {
+            people_see_failures(s, row->program);
+        }
     }
 }
 
@@ -342,6 +353,16 @@ void sim_add_tasks(struct sim_program *p, uint32_t n_tasks)
     p->n_tasks = n_tasks;
 }
 
+/* Something that every cell needs is missing, until somebody finds out. */
+static void draw_broken(struct sim *s, struct sim_program *p)
+{
+    static const enum sim_fate HOW[] = {FATE_CRASH,  FATE_USER,       FATE_BAD_INPUT,
+                                        FATE_MEMORY, FATE_BAD_RESULT, FATE_HANG};
+    p->broken = sim_chance(s, 300) ? (uint32_t)rng_below(&s->rng, p->n_stages) : p->n_stages;
+    p->broken_by = HOW[rng_below(&s->rng, ARRAY_LEN(HOW))];
+    p->n_repairs = (unsigned)sim_between(s, 0, 3);
+}
+
 static void plan(struct sim *s, struct sim_program *p, uint32_t n_tasks)
 {
     p->n_stages = (uint32_t)sim_between(s, 1, SIM_STAGES_MAX);
@@ -368,6 +389,7 @@ static void plan(struct sim *s, struct sim_program *p, uint32_t n_tasks)
             p->stages[p->after[i][d]].counted = true;
         }
     }
+    draw_broken(s, p);
     amend_draw_checks(s, p);
     sim_add_tasks(p, p->n_grid + p->n_checks);
 }
@@ -536,6 +558,9 @@ void sim_run(const struct sim_config *config, struct sim *totals)
     totals->n_kills += s.n_kills;
     totals->n_unknown += s.n_unknown;
     totals->n_early += s.n_early;
+    totals->n_failing += s.n_failing;
+    totals->n_revived += s.n_revived;
+    totals->n_let_fail += s.n_let_fail;
     add_totals(&totals->amended, &s.amended);
     for (size_t i = 0; i < FATE_NR; i++) {
         totals->n_by_fate[i] += s.n_by_fate[i];

@@ -110,6 +110,12 @@ struct sim_program {
     uint32_t n_amended;
     uint32_t verdict_head; /* what the verdict that is being computed reads */
     unsigned n_mendings;
+    uint32_t n_accepted; /* results of the grid, ever */
+    uint32_t stage_accepted[SIM_STAGES_MAX];
+    uint32_t broken; /* a stage of which every attempt meets broken_by, or n_stages */
+    enum sim_fate broken_by;
+    unsigned n_repairs; /* that many pauses for it until somebody finds out why; 0: nobody does */
+    unsigned n_failing; /* such pauses so far */
     struct sim_journal *journal; /* or NULL */
 };
 
@@ -165,6 +171,9 @@ struct sim {
     uint32_t n_amends;
     uint32_t cap_amends;
     struct sim_amend_totals amended;
+    uint64_t n_failing;  /* pauses because a stage fails the same way in every cell */
+    uint64_t n_revived;  /* tasks that were not given up for it */
+    uint64_t n_let_fail; /* somebody said that they may fail */
 };
 
 struct sim_config {

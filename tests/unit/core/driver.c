@@ -20,6 +20,7 @@ static const char *const EVENTS[CORE_EVENT_NR] = {
     [CORE_TIMER] = "timer",
     [CORE_RETRY] = "retry",
     [CORE_CANCEL] = "cancel",
+    [CORE_LOST] = "lost",
     [CORE_STOP] = "stop",
     [CORE_PAUSE] = "pause",
     [CORE_RESUME] = "resume",

@@ -330,6 +330,8 @@ static void test_requests(void **state)
     assert_int_equal(driver_row(&d, 0).state, TASK_READY);
     assert_int_equal(driver_row(&d, 1).state, TASK_WAITING);
     driver_at(&d, CORE_CANCEL, 0, 0); /* cancelled while the other one runs: blocked again */
+    driver_exit(&d, 2, 1, 0);
+    driver_checked(&d, 2, 1, RESULT_VALID); /* something that can be seen */
     driver_at(&d, CORE_UNBLIND, 0, 0);
     assert_true(driver_did(&d, ACT_OPEN_RECORDS));
     driver_at(&d, CORE_RETRY, 0, 0);

@@ -159,6 +159,13 @@ static void test_paused_and_finished(void **state)
     status_program(&sb, &utf8, summary, NULL, 0);
     assert_non_null(strstr(sb.buf, "paused (user); `preregctl resume"));
 
+    cJSON_ReplaceItemInObjectCaseSensitive(summary, "paused_by", cJSON_CreateString("failures"));
+    cJSON_ReplaceItemInObjectCaseSensitive(summary, "paused_why", cJSON_CreateString("no torch"));
+    strbuf_clear(&sb);
+    status_program(&sb, &utf8, summary, NULL, 0);
+    assert_non_null(strstr(sb.buf, "paused (failures): no torch\n"));
+    assert_non_null(strstr(sb.buf, "`preregctl resume first_light-1a2b3c4d` tries"));
+    assert_non_null(strstr(sb.buf, "resume --accept-failures first_light-1a2b3c4d`"));
     cJSON_ReplaceItemInObjectCaseSensitive(summary, "paused_by", cJSON_CreateString("data"));
     strbuf_clear(&sb);
     status_program(&sb, &utf8, summary, NULL, 0);

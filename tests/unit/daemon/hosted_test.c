@@ -57,6 +57,8 @@ static void test_reasons(void **state)
         {ROW_RESUMED, 0, NULL, NULL, NULL},
         {ROW_PAUSED, PAUSE_DATA, "other", "data", "other"},
         {ROW_RESUMED, 0, NULL, NULL, NULL},
+        {ROW_PAUSED, PAUSE_FAILURES | PAUSE_DISK, "no torch", "failures", "no torch"},
+        {ROW_RESUMED, 0, NULL, NULL, NULL},
         {ROW_VERDICT_REFUSED, 0, "floor", NULL, "floor"},
         {ROW_VERDICT, 0, NULL, NULL, NULL},
     };

@@ -252,7 +252,27 @@ static void restore(const struct world *w)
     "\"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\",\"level\":\"" level      \
     "\",\"number\":1},\"event\":\"amended\""
 
+#define OPENED                                                                                     \
+    "\"status\":{\"paused\":0,\"reported\":false,\"unblinded\":false,\"unsealed\":true,"           \
+    "\"verdict\":false}"
+#define READY_AGAIN                                                                                \
+    OPENED ",\"task\":{\"attempts\":1,\"best_checkpoint\":-1,\"best_done\":-1,\"cause\":\"\","     \
+           "\"cell\":\"arch=moe,seed=2\",\"crashes\":0,\"ending\":\"\",\"from\":\"blocked\","      \
+           "\"idle\":0,"                                                                           \
+           "\"index\":7,\"no_space\":0,\"not_before_ms\":0,\"spent\":0,\"stage\":\"e0\","          \
+           "\"state\":\"ready\"}"
+
 static const struct forgery forgeries[] = {
+    {"a counted task tried again after its scores were open",
+     {{RECEIPT_JOURNAL, "\"event\":\"paused\"", "\"event\":\"task_retried\"", 0},
+      {RECEIPT_JOURNAL, OPENED, READY_AGAIN, 2}},
+     RECEIPT_JOURNAL,
+     "is tried again after its scores could be seen"},
+    {"a task that nobody tried again, and that is said to have been revived",
+     {{RECEIPT_JOURNAL, "\"event\":\"unsealed\"", "\"event\":\"task_revived\"", 0},
+      {RECEIPT_JOURNAL, OPENED, READY_AGAIN, 1}},
+     RECEIPT_JOURNAL,
+     "was not paused for failures"},
     {"attempts that started before the lock",
      {{RECEIPT_JOURNAL, "\"started\":\"20", "\"started\":\"19", 0},
       {RECEIPT_PROVENANCE, "\"started\": \"20", "\"started\": \"19", 0},

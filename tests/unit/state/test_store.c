@@ -230,8 +230,19 @@ static void test_pauses(void **state)
     status.paused = PAUSE_PERSON;
     rows[5] = program_row_make(&f->w, ROW_RESUMED, status);
     must_commit(f, rows, ARRAY_LEN(rows));
+    status = (struct program_row){.paused = PAUSE_FAILURES};
+    struct state_row more[2] = {program_row_make(&f->w, ROW_PAUSED, status)};
+    status = (struct program_row){.failures_accepted = true};
+    more[1] = program_row_make(&f->w, ROW_RESUMED, status);
+    must_commit(f, more, ARRAY_LEN(more));
     assert_int_equal(store_pauses(f->store, f->no, note_pause, &out, &err), 0);
-    assert_string_equal(out.buf, "1 -\n9 corpus is not there\n1 -\n");
+    assert_string_equal(out.buf, "1 -\n9 corpus is not there\n1 -\n64 -\n0 -\n");
+    struct store_program p;
+    struct arena texts;
+    arena_init(&texts);
+    assert_int_equal(store_program_find(f->store, "little", &texts, &p, &err), 0);
+    assert_true(p.status.failures_accepted && p.status.paused == 0);
+    arena_release(&texts);
     strbuf_release(&out);
 }
 

@@ -1,0 +1,138 @@
+/*
+ * A stage whose first cells all fail the same way: something is missing that all of them need (an
+ * import, a file, a driver), and giving the cells up would only burn the program. judge.c has
+ * decided that a task is to be blocked; here it is found whether the program pauses instead. Called
+ * by attempt.c once the end of the attempt is in its row.
+ *
+ * The rule: no task of the stage was ever done; SAME_MAX of its tasks, or all that can still end by
+ * themselves where they are fewer, are blocked by an end of their own with one cause, exit code and
+ * signal. They are then revived with fresh budgets, so that the next count begins at 0, and the
+ * program pauses. What is at work then and fails before it is resumed is revived, too.
+ */
+#include "daemon/core/internal.h"
+
+#define SAME_MAX 3u
+
+enum { KILL_SIGNAL = 9 }; /* POSIX fixes the number (kill -9) */
+
+/* What the work does by itself, given what it was given. A kill from outside, a machine that was
+ * lost and a checkpointed stop say nothing of it; that something cannot be measured (exit 69) is an
+ * answer. */
+static bool is_own_failure(const struct task *t)
+{
+    switch ((enum cause)t->cause) {
+    case CAUSE_CRASH: return t->end_signal != KILL_SIGNAL;
+    case CAUSE_HANG:
+    case CAUSE_TIMEOUT:
+    case CAUSE_OOM:
+    case CAUSE_BAD_RESULT:
+    case CAUSE_USER_ERROR:
+    case CAUSE_BAD_INPUT:
+    case CAUSE_DRIFT: return true;
+    case CAUSE_NONE:
+    case CAUSE_SILENT_DEATH:
+    case CAUSE_PREEMPTED:
+    case CAUSE_HOST_LOST:
+    case CAUSE_NOT_MEASURABLE:
+    case CAUSE_NO_SPACE:
+    case CAUSE_DEPENDENCY:
+    case CAUSE_CANCELLED:
+    case CAUSE_STOPPED:
+    case CAUSE_APPARATUS:
+    case CAUSE_LOST:
+    case CAUSE_NR: break;
+    }
+    return false;
+}
+
+static bool is_same(const struct task *t, const struct task *of)
+{
+    return t->state == TASK_BLOCKED && t->cause == of->cause && t->end_code == of->end_code &&
+           t->end_signal == of->end_signal;
+}
+
+/* It has ended, and not by itself. */
+static bool is_out(const struct task *t)
+{
+    return t->state == TASK_NEVER_RUN || t->cause == CAUSE_CANCELLED || t->cause == CAUSE_STOPPED;
+}
+
+struct tally {
+    uint32_t same;
+    uint32_t other; /* blocked by an end of their own that is another */
+    uint32_t able;  /* to end by themselves, or have */
+};
+
+static struct tally count(const struct program *p, uint32_t task)
+{
+    struct tally n = {0};
+    for (uint32_t i = task % p->n_stages; i < p->n_grid; i += p->n_stages) {
+        const struct task *t = &p->tasks[i];
+        bool same = is_same(t, &p->tasks[task]);
+        n.same += same;
+        n.other += !same && t->state == TASK_BLOCKED && !is_out(t);
+        n.able += !is_out(t);
+    }
+    return n;
+}
+
+static void pause_for(struct core *c, struct program *p, uint32_t task, const struct tally *n,
+                      const char *text)
+{
+    const struct task *t = &p->tasks[task];
+    const struct stage *s = task_stage(p, task);
+    char name[80];
+    char how[48] = "";
+    char why[640];
+    if (s->name != NULL) {
+        (void)snprintf(name, sizeof(name), "`%.60s`", s->name);
+    } else {
+        (void)snprintf(name, sizeof(name), "stage %u", task % p->n_stages);
+    }
+    if (t->end_signal != 0) {
+        (void)snprintf(how, sizeof(how), " (signal %d)", t->end_signal);
+    } else if (t->end_code > 0) {
+        (void)snprintf(how, sizeof(how), " (exit code %d)", t->end_code);
+    }
+    if (n->other == 0) {
+        (void)snprintf(why, sizeof(why), "every attempt of %s fails the same way: ", name);
+    } else {
+        (void)snprintf(why, sizeof(why),
+                       "%u cells of %s fail the same way, and none is done: ", n->same, name);
+    }
+    size_t len = strlen(why);
+    (void)snprintf(why + len, sizeof(why) - len, "%s%s%s%s", cause_name((enum cause)t->cause), how,
+                   text != NULL ? ": " : "", text != NULL ? text : "");
+    program_pause(c, p, PAUSE_FAILURES, why);
+}
+
+static void revive(struct core *c, struct program *p, uint32_t task)
+{
+    task_revive(c, p, task, ROW_TASK_REVIVED);
+    task_revive_dependants(c, p, task, ROW_TASK_REVIVED);
+}
+
+bool failures_pause(struct core *c, struct program *p, uint32_t task, const char *text)
+{
+    const struct stage *s = task_stage(p, task);
+    struct task of = p->tasks[task];
+    if (task_is_apparatus(p, task) || p->status.failures_accepted || s->n_accepted > 0 ||
+        !is_own_failure(&of) || request_retry_refusal(p, task) != NULL) {
+        return false;
+    }
+    if ((p->status.paused & PAUSE_FAILURES) != 0) {
+        revive(c, p, task);
+        return true;
+    }
+    struct tally n = count(p, task);
+    if (n.same < SAME_MAX && n.same < n.able) {
+        return false;
+    }
+    pause_for(c, p, task, &n, text);
+    for (uint32_t i = task % p->n_stages; i < p->n_grid; i += p->n_stages) {
+        if (is_same(&p->tasks[i], &of)) {
+            revive(c, p, i);
+        }
+    }
+    return true;
+}
