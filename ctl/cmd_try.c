@@ -72,6 +72,21 @@ static void put_total(cJSON *answer, const struct program *p, const cJSON *rows,
     }
 }
 
+/* Of the task that needs most; null where a stage's is unknown. */
+static void put_most(cJSON *answer, const cJSON *rows, const char *key)
+{
+    double most = 0;
+    bool known = true;
+    const cJSON *row;
+    cJSON_ArrayForEach(row, rows)
+    {
+        const cJSON *v = json_member(row, key);
+        known = known && cJSON_IsNumber(v);
+        most = cJSON_IsNumber(v) && v->valuedouble > most ? v->valuedouble : most;
+    }
+    json_put(answer, key, known ? cJSON_CreateNumber(most) : cJSON_CreateNull());
+}
+
 static cJSON *answer_of(const struct program *p, const struct try_spec *spec, const cJSON *rows)
 {
     cJSON *answer = json_object();
@@ -89,6 +104,7 @@ static cJSON *answer_of(const struct program *p, const struct try_spec *spec, co
     json_put_int(answer, "tasks", (int64_t)program_n_tasks(p));
     json_put(answer, "tried", json_copy(rows));
     put_total(answer, p, rows, "whole_seconds", TRY_SECONDS_MAX);
+    put_most(answer, rows, "whole_peak_bytes");
     put_total(answer, p, rows, "whole_disk_bytes", JSON_INT_MAX);
     return answer;
 }
@@ -131,7 +147,8 @@ static void add_rows(struct strbuf *sb, const struct term *t, const cJSON *rows)
     static const struct out_column columns[] = {
         {"cell", "cell", OUT_TEXT},        {"stage", "stage", OUT_TEXT},
         {"tried in", "seconds", OUT_TEXT}, {"the whole", "whole", OUT_TEXT},
-        {"peak memory", "peak", OUT_TEXT}, {"disk, whole", "disk", OUT_TEXT},
+        {"peak memory", "peak", OUT_TEXT}, {"may need", "whole_peak", OUT_TEXT},
+        {"disk", "disk", OUT_TEXT},        {"the whole", "whole_disk", OUT_TEXT},
         {"", "state", OUT_TEXT},
     };
     cJSON *shown = json_array();
@@ -144,7 +161,9 @@ static void add_rows(struct strbuf *sb, const struct term *t, const cJSON *rows)
         put_text(line, "seconds", span_text(row, "seconds"));
         put_text(line, "whole", span_text(row, "whole_seconds"));
         put_text(line, "peak", bytes_text(row, "peak_bytes"));
-        put_text(line, "disk", bytes_text(row, "whole_disk_bytes"));
+        put_text(line, "whole_peak", bytes_text(row, "whole_peak_bytes"));
+        put_text(line, "disk", bytes_text(row, "disk_bytes"));
+        put_text(line, "whole_disk", bytes_text(row, "whole_disk_bytes"));
         const char *state = answer_text(row, "state", "?");
         json_put_string(line, "state",
                         strcmp(state, "done") != 0      ? state
@@ -182,6 +201,7 @@ static void say(const cJSON *answer)
     const cJSON *rows = json_member(answer, "tried");
     char *span = span_text(answer, "whole_seconds");
     char *disk = bytes_text(answer, "whole_disk_bytes");
+    char *peak = bytes_text(answer, "whole_peak_bytes");
     strbuf_addf(&sb, "%s, at most %lld steps and %lld items a stage; scores are thrown away\n\n",
                 answer_text(answer, "program", "?"), (long long)answer_int(answer, "steps", 0),
                 (long long)answer_int(answer, "items", 0));
@@ -189,11 +209,14 @@ static void say(const cJSON *answer)
     strbuf_addc(&sb, '\n');
     add_reasons(&sb, rows);
     strbuf_addf(&sb,
-                "the whole program: %lld tasks, about %s one after another, about %s of disk\n",
+                "the whole program: %lld tasks, about %s one after another, %s of memory for the "
+                "largest, about %s of disk\n",
                 (long long)answer_int(answer, "tasks", 0), span == NULL ? "an unknown time" : span,
+                peak == NULL ? "an unknown amount" : peak,
                 disk == NULL ? "an unknown amount" : disk);
     out_text(&sb);
     free(disk);
+    free(peak);
     free(span);
     strbuf_release(&sb);
 }

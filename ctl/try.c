@@ -12,6 +12,7 @@
 #include "base/uuid.h"
 #include "base/xalloc.h"
 #include "ctl/rerun_worker.h"
+#include "prereg/describe.h"
 #include "prereg/object.h"
 #include "prereg/task.h"
 
@@ -73,16 +74,22 @@ static double bytes_below(const char *path, int depth)
     return sum;
 }
 
-/* Of items.jsonl, which grows with the items. */
-static double bytes_of_items(const cJSON *result, const char *folder)
+static double bytes_of_file(const char *folder, const char *name)
+{
+    struct stat st;
+    char *path = path_join(folder, name);
+    const double bytes = lstat(path, &st) == 0 && S_ISREG(st.st_mode) ? (double)st.st_size : 0;
+    free(path);
+    return bytes;
+}
+
+/* Of what grows with the work: events and, of an evaluation, items.jsonl. */
+static double bytes_that_grow(const cJSON *result, const char *folder)
 {
     const cJSON *items = json_member(result, "items");
-    struct stat st;
-    double bytes = 0;
+    double bytes = bytes_of_file(folder, TASK_EVENTS_FILE);
     if (cJSON_IsString(items) && path_stays_inside(items->valuestring)) {
-        char *path = path_join(folder, items->valuestring);
-        bytes = lstat(path, &st) == 0 && S_ISREG(st.st_mode) ? (double)st.st_size : 0;
-        free(path);
+        bytes += bytes_of_file(folder, items->valuestring);
     }
     return bytes;
 }
@@ -173,7 +180,17 @@ static void put_bounded(cJSON *row, const char *key, double value, double most)
     }
 }
 
-static void put_costs(cJSON *row, const struct rerun_ended *ended, const char *folder)
+/* What the worker says that the whole task needs, where that is more than was seen: batch and model
+ * of a try are those of the whole, but a checkpoint's copy may be missing, and later checkpoints
+ * are. */
+static double at_least_described(const cJSON *described, const char *fact, double seen)
+{
+    double needed = 0;
+    return describe_fact(described, fact, &needed) && needed > seen ? needed : seen;
+}
+
+static void put_costs(cJSON *row, const struct rerun_ended *ended, const char *folder,
+                      const cJSON *described)
 {
     cJSON *result = NULL;
     struct err ignored;
@@ -184,11 +201,14 @@ static void put_costs(cJSON *row, const struct rerun_ended *ended, const char *f
     }
     double times = times_more(result, &inner);
     double disk = bytes_below(folder, 0);
+    double whole_disk = disk + bytes_that_grow(result, folder) * (times - 1);
     put_bounded(row, "seconds", ended->seconds, TRY_SECONDS_MAX);
     put_bounded(row, "whole_seconds", ended->seconds + inner * (times - 1), TRY_SECONDS_MAX);
     put_bounded(row, "peak_bytes", ended->peak_bytes, JSON_INT_MAX);
+    put_bounded(row, "whole_peak_bytes",
+                at_least_described(described, "memory_bytes", ended->peak_bytes), JSON_INT_MAX);
     put_bounded(row, "disk_bytes", disk, JSON_INT_MAX);
-    put_bounded(row, "whole_disk_bytes", disk + bytes_of_items(result, folder) * (times - 1),
+    put_bounded(row, "whole_disk_bytes", at_least_described(described, "disk_bytes", whole_disk),
                 JSON_INT_MAX);
     json_put_bool(row, "ran_whole", !cJSON_IsObject(json_member(result, "try")));
     cJSON_Delete(result);
@@ -283,7 +303,8 @@ static int try_stage(struct trying *t, size_t cell, size_t stage, bool *done, st
                                               : new_row(t, cell, stage, "failed", why.msg);
     if (rc == 0) {
         char *folder = stage_folder(t, cell, stage);
-        put_costs(row, &ended, folder);
+        put_costs(row, &ended, folder,
+                  describe_find(t->lock->describe, t->p, t->p->cells[cell].condition, stage));
         free(folder);
     }
     json_push(t->rows, row);

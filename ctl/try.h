@@ -31,9 +31,13 @@ size_t *try_choose_cells(const struct program *p, size_t *n) __attribute__((retu
 
 /* One object for each stage of each cell, in this order:
  *   {"cell","stage","state":"done"|"cannot_be_measured"|"failed"|"left_out","why":TEXT|null,
- *    "seconds","whole_seconds","peak_bytes","disk_bytes","whole_disk_bytes","ran_whole":BOOL}
- * numbers null where nothing is known. `lock` is of the program as it is now, and was written
- * nowhere. ERR_REFUSED: stopped by a signal. The caller deletes *rows; nothing is left on disk. */
+ *    "seconds","whole_seconds","peak_bytes","whole_peak_bytes","disk_bytes","whole_disk_bytes",
+ *    "ran_whole":BOOL}
+ * numbers null where nothing is known. Memory and disk of the whole are what the worker says of
+ * them
+ * (--describe), or what was seen where that is more. `lock` is of the program as it is now, and was
+ * written nowhere. ERR_REFUSED: stopped by a signal. The caller deletes *rows; nothing is left on
+ * disk. */
 int try_run(const struct program *p, const struct lock *lock, const struct try_spec *spec,
             cJSON **rows, struct err *err) MUST_CHECK;
 

@@ -88,12 +88,23 @@ def states(answer):
 
 def test_ours(place):
     grid = place.prepare("micro")
+    copied = place.path("locked")
+    shutil.copytree(place.path("micro"), copied)
+    place.ctl("lock", os.path.join(copied, "grid.toml"))
+    with open(os.path.join(copied, "grid.toml.lock"), encoding="utf-8") as f:
+        facts_of = json.load(f)["describe"]
     answer, text = tried(place, grid, "--steps", "3", "--items", "4")
     equal(set(states(answer).values()), {"done"}, "states")
     equal(len(answer["tried"]), 6, "stages of one cell per arm")
     for row in answer["tried"]:
         expect(not row["ran_whole"], f"{row['stage']} ran whole")
         expect(row["whole_seconds"] >= row["seconds"] >= 0 and row["peak_bytes"] > 1 << 20, f"{row}")
+        expect(row["whole_peak_bytes"] >= row["peak_bytes"] and row["whole_disk_bytes"] > row["disk_bytes"], f"{row}")
+        if row["stage"] == "train":  # a try writes no checkpoints beside its steps: the trainer's own word counts
+            facts = facts_of[row["cell"].split(",seed")[0]]["train"]["facts"]
+            equal(row["whole_peak_bytes"], max(row["peak_bytes"], facts["memory_bytes"]), "memory of the whole")
+            expect(row["whole_disk_bytes"] >= facts["disk_bytes"], f"{row}: {facts}")
+    equal(answer["whole_peak_bytes"], max(row["whole_peak_bytes"] for row in answer["tried"]), "memory of the largest task")
     equal(answer["tasks"], 18, "tasks")
     expect(answer["whole_seconds"] >= sum(row["whole_seconds"] for row in answer["tried"]), "the whole is less than its part")
     for word in ("acc", "loss"):
@@ -111,6 +122,7 @@ def test_foreign(place):
     for row in answer["tried"]:
         if row["stage"] == "giving":
             expect(abs(row["whole_seconds"] - row["seconds"] - 3.5 * 999) < 1, f"{row}")
+        equal(row["whole_peak_bytes"], row["peak_bytes"], "memory of a worker that says nothing of it")
     expect("ran whole" in text, text)
     answer, _ = tried(place, program(place, "lies"))
     expect(all(row["whole_seconds"] is None for row in answer["tried"] if row["stage"] == "train"), "an absurd time is believed")
