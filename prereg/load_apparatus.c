@@ -13,7 +13,7 @@ static void check_share(struct load *l, const struct apparatus *a, const struct 
     const struct measure *share = NULL;
     for (size_t i = 0; i < l->p->n_measures; i++) {
         const struct measure *m = &l->p->measures[i];
-        if (strcmp(m->metric_text, a->metric_text) == 0 && (m->has_chance || m->has_floor)) {
+        if (strcmp(m->metric_text, a->metric_text) == 0 && measure_is_share(m)) {
             share = m;
         }
     }

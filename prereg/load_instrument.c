@@ -262,8 +262,7 @@ static void check_anchor(struct load *l, const struct toml_node *n)
     if (m == INDEX_NONE || !load_is(l, n, TOML_FLOAT)) {
         return;
     }
-    if ((l->p->measures[m].has_chance || l->p->measures[m].has_floor) &&
-        !(n->real >= 0 && n->real <= 1)) {
+    if (measure_is_share(&l->p->measures[m]) && !(n->real >= 0 && n->real <= 1)) {
         load_error(l, n, "%.15g is outside 0..1", n->real);
     }
 }

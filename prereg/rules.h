@@ -29,6 +29,12 @@ struct measure {
     struct place items_place;
 };
 
+/* A share of items, within 0..1: chance and floor are only taken from there. */
+static inline bool measure_is_share(const struct measure *m)
+{
+    return m->has_chance || m->has_floor;
+}
+
 struct setting { /* a factor pinned to a level */
     size_t factor;
     size_t level;

@@ -116,7 +116,7 @@ static void place(double *scores, const struct program *p, const struct measure 
         high = fmax(high, scores[c]);
     }
     /* Without a floor any level will do: a proportion's, or a loss's. */
-    double level = (m->has_chance ? 0.2 : 3) + 0.6 * rng_unit(rng);
+    double level = (measure_is_share(m) ? 0.2 : 3) + 0.6 * rng_unit(rng);
     double shift = level - 0.5 * (low + high);
     double gap = rng_below(rng, 2) == 0 ? 1e-3 : 0.1 * rng_unit(rng);
     if (m->has_floor && how == CLEARS_ALL) {
@@ -128,7 +128,7 @@ static void place(double *scores, const struct program *p, const struct measure 
     }
     for (size_t c = 0; c < p->n_cells; c++) {
         scores[c] += shift;
-        if (m->has_chance) {
+        if (measure_is_share(m)) {
             scores[c] = fmin(1, fmax(0, scores[c]));
         }
     }
@@ -160,7 +160,7 @@ void search_make(struct reading *out, const struct rules *rules, uint64_t trial,
         for (size_t c = 0; c < p->n_cells; c++) {
             struct score *s = &out->scores[m * p->n_cells + c];
             s->value = number_point(scores[c]);
-            s->has_n = p->measures[m].has_items || p->measures[m].has_chance;
+            s->has_n = p->measures[m].has_items || measure_is_share(&p->measures[m]);
             s->n = s->has_n ? items_of(&p->measures[m], trial) : 0;
         }
     }

@@ -76,6 +76,10 @@ const struct evidence_value *evidence_metric(const struct evidence *e, size_t ce
 const struct evidence_value *evidence_fact(const struct evidence *e, size_t cell, size_t stage,
                                            const char *fact);
 
+/* A number, null, or {"value","n","se","why","bound"}; VALUE_MISSING for NULL. Texts are borrowed.
+ */
+struct evidence_value evidence_value_of(const cJSON *json);
+
 /* Values count only for tasks whose end is TASK_END_DONE: an aborted attempt yields nothing. The
  * caller sets ends.
  *

@@ -89,10 +89,12 @@ static struct evidence_value object_value(const cJSON *obj)
     return v;
 }
 
-/* A number, null, or {"value","n","se","why","bound"}; NaN cannot be written in JSON and is
- * read as null. */
-static struct evidence_value any_value(const cJSON *m)
+/* NaN cannot be written in JSON and is read as null. */
+struct evidence_value evidence_value_of(const cJSON *m)
 {
+    if (m == NULL) {
+        return (struct evidence_value){.state = VALUE_MISSING};
+    }
     if (cJSON_IsNumber(m)) {
         return (struct evidence_value){.state = VALUE_KNOWN, .value = m->valuedouble};
     }
@@ -117,7 +119,7 @@ static int add_members(struct evidence *e, size_t task, const cJSON *obj, const 
     }
     size_t n_stages = e->program->n_stages;
     for (const cJSON *m = members->child; m != NULL; m = m->next) {
-        struct evidence_value v = any_value(m);
+        struct evidence_value v = evidence_value_of(m);
         add(e, task / n_stages, task % n_stages, m->string, &v);
     }
     return 0;

@@ -41,7 +41,7 @@ static bool all_proportions(const struct program *p)
 {
     bool all = true;
     for (size_t m = 0; m < p->n_measures; m++) {
-        all = all && (!p->measures[m].counted || p->measures[m].has_chance);
+        all = all && (!p->measures[m].counted || measure_is_share(&p->measures[m]));
     }
     return all;
 }
@@ -62,7 +62,7 @@ static void bound_contrast(struct prover *pr, size_t var, const struct cond *c)
 {
     const struct program *p = pr->rules->program;
     bool proportion =
-        c->measure == INDEX_NONE ? all_proportions(p) : p->measures[c->measure].has_chance;
+        c->measure == INDEX_NONE ? all_proportions(p) : measure_is_share(&p->measures[c->measure]);
     double limit = p->contrasts[c->index].is_difference ? 2 : 1;
     if (is_magnitude(c->field)) {
         require_at_least(pr, var, 0);
@@ -188,7 +188,7 @@ static void bound_variable(struct prover *pr, size_t var, const struct cond *c)
                 relate(pr, k, var);
             }
         }
-    } else if (c->kind == COND_MEASURE && p->measures[c->measure].has_chance) {
+    } else if (c->kind == COND_MEASURE && measure_is_share(&p->measures[c->measure])) {
         require_bounds(pr, var, 0, 1);
     } else if (c->kind == COND_ABS || c->kind == COND_MIN || c->kind == COND_MAX) {
         bound_function(pr, var, c);

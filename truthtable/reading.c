@@ -30,11 +30,11 @@ static struct number number_of(const struct evidence_value *v)
     return number_unknown("the record is missing");
 }
 
-/* A measure with a chance level is a proportion: no value, and no bound, lies outside 0..1, and no
+/* A share is a proportion: no value, and no bound, lies outside 0..1, and no
  * proportion is above 1 or below 0. */
 static bool in_support(const struct measure *m, const struct evidence_value *v)
 {
-    if (!m->has_chance) {
+    if (!measure_is_share(m)) {
         return true;
     }
     if (v->state == VALUE_CENSORED) {
@@ -45,8 +45,8 @@ static bool in_support(const struct measure *m, const struct evidence_value *v)
 
 /* Imported records may rest on the plan's `items`, which the verdict notes; a task that ran may
  * not: its worker could have scored any number of them. */
-static struct score score_of(const struct measure *m, const struct evidence_value *v, bool imported,
-                             struct arena *arena)
+struct score score_read(const struct measure *m, const struct evidence_value *v, bool imported,
+                        struct arena *arena)
 {
     struct score s = {.value = number_of(v), .has_n = v->has_n, .n = v->n};
     if (!in_support(m, v)) {
@@ -81,8 +81,8 @@ void reading_of_evidence(struct reading *r, const struct evidence *e, const stru
         size_t cell = i % p->n_cells;
         size_t task = cell * p->n_stages + m->stage;
         if (e->tasks[task].end == TASK_END_DONE) {
-            r->scores[i] =
-                score_of(m, evidence_metric(e, cell, m->stage, m->metric), e->label != NULL, arena);
+            r->scores[i] = score_read(m, evidence_metric(e, cell, m->stage, m->metric),
+                                      e->label != NULL, arena);
         } else {
             r->scores[i].value = number_unknown(end_reason(e, task, coverage, arena));
             r->scores[i].excluded = coverage->excluded[task];

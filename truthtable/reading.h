@@ -28,6 +28,11 @@ struct reading {
     size_t n_copies;           /* scores that are copies */
 };
 
+/* A record as the score of a measure: unknown, with its reason, where it is out of support or its n
+ * is not the plan's. `imported`: a record without n rests on the plan's `items`. */
+struct score score_read(const struct measure *m, const struct evidence_value *v, bool imported,
+                        struct arena *arena);
+
 /* Lives in the arena. Values of tasks that are not done do not count. */
 void reading_of_evidence(struct reading *r, const struct evidence *e, const struct rules *rules,
                          const struct coverage *coverage, struct arena *arena);

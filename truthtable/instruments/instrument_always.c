@@ -224,7 +224,7 @@ void instrument_dispersion(const struct work *w, cJSON *out)
 {
     cJSON *list = json_array();
     for (size_t m = 0; m < w->p->n_measures; m++) {
-        if (work_is_share(&w->p->measures[m])) {
+        if (measure_is_share(&w->p->measures[m])) {
             json_push(list, dispersion_json(w, m));
         }
     }
@@ -261,7 +261,7 @@ static cJSON *by_items_json(const struct work *w, size_t k, size_t m)
     const char *why = NULL;
     if (!two_arms) {
         why = "a difference of contrasts";
-    } else if (!work_is_share(me)) {
+    } else if (!measure_is_share(me)) {
         why = "not a share of items";
     }
     for (size_t i = 0; i < 2 && why == NULL; i++) {
@@ -285,7 +285,7 @@ static cJSON *by_items_json(const struct work *w, size_t k, size_t m)
     double observed = fabs(point_or_nan(&work_figure(w, k, m)->fields[FIELD_MEAN]));
     cJSON *o = json_object();
     json_put_number(o, "difference", difference);
-    json_put_number(o, "n_items", work_is_share(me) ? n : (double)NAN);
+    json_put_number(o, "n_items", measure_is_share(me) ? n : (double)NAN);
     json_put_number(o, "items_for_observed",
                     why == NULL && observed > 0 ? ceil(power_items(&d, observed)) : (double)NAN);
     json_put_int(o, "cells_a", (int64_t)cells);

@@ -68,11 +68,6 @@ const struct figure *work_figure(const struct work *w, size_t contrast, size_t m
     return &w->ev->per_measure[contrast * w->p->n_measures + measure];
 }
 
-bool work_is_share(const struct measure *m)
-{
-    return m->has_chance || m->has_floor;
-}
-
 void spread_add(struct spread *s, double v, const char *why)
 {
     if (!isfinite(v)) {

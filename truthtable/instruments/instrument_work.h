@@ -59,8 +59,6 @@ struct measure_list {
 struct measure_list work_measures(const struct work *w, const cJSON *spec, const char *key);
 const struct score *work_score(const struct work *w, size_t measure, size_t cell);
 const struct figure *work_figure(const struct work *w, size_t contrast, size_t measure);
-/* Whether its scores are shares of items: only these have a binomial error. */
-bool work_is_share(const struct measure *m);
 
 /* The smallest and greatest of numbers, unknown as soon as one is. */
 struct spread {

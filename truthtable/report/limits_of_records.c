@@ -52,7 +52,7 @@ static void add_floors(struct doc *d, const struct report_model *m, struct doc_l
     const char **silent = arena_array(a, p->n_measures + 1, sizeof(*silent));
     size_t n = 0;
     for (size_t i = 0; i < p->n_measures; i++) {
-        struct measure_tally t = measure_count(m, i);
+        struct measure_tally t = measure_count(a, m, i);
         if (!p->measures[i].has_floor || t.n_cleared > 0) {
             continue;
         }
@@ -87,7 +87,7 @@ static void see_measure(struct arena *a, const struct report_model *m, size_t i,
                         struct open_records *open)
 {
     for (size_t c = 0; c < m->program->n_cells; c++) {
-        struct measure_reading r = measure_read(m, i, c);
+        struct measure_reading r = measure_read(a, m, i, c);
         if (!is_open(&r)) {
             continue;
         }

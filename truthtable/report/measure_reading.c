@@ -4,17 +4,13 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "truthtable/reading.h"
 #include "truthtable/report/fmt.h"
 
-bool measure_is_share(const struct measure *measure)
-{
-    return measure->has_floor || measure->has_chance;
-}
-
-static double error_of(const struct report_model *m, const struct measure *measure, size_t cell,
+static double error_of(const struct measure *measure, const struct evidence_value *v,
                        const struct measure_reading *r)
 {
-    double se = report_metric_se(m, cell, measure->stage, measure->metric);
+    double se = v->has_se ? v->se : (double)NAN;
     if (!isfinite(se) && measure_is_share(measure) && r->n > 0 && r->score >= 0 && r->score <= 1) {
         se = sqrt(r->score * (1 - r->score) / r->n);
     }
@@ -35,9 +31,22 @@ static void read_bound(struct measure_reading *r, struct metric_words words)
     r->bound_above = words.bound[0] == '>';
 }
 
-struct measure_reading measure_read(const struct report_model *m, size_t index, size_t cell)
+/* What has no gate is in no list of the verdict: it is read from the record, by the verdict's own
+ * rules of what counts as a score. */
+static void read_score(struct measure_reading *r, const struct measure *measure,
+                       const struct evidence_value *v, bool imported, struct arena *a)
+{
+    const struct score s = score_read(measure, v, imported, a);
+    r->score = number_is_point(&s.value) ? s.value.lo : (double)NAN;
+    r->n = s.has_n ? (double)s.n : (double)NAN;
+    r->why = s.value.known || v->state == VALUE_MISSING ? NULL : s.value.why;
+}
+
+struct measure_reading measure_read(struct arena *a, const struct report_model *m, size_t index,
+                                    size_t cell)
 {
     const struct measure *measure = &m->program->measures[index];
+    const struct evidence_value v = report_metric(m, cell, measure->stage, measure->metric);
     const cJSON *gate = report_gate(m, index, cell);
     const cJSON *cleared = member(gate, "cleared");
     struct measure_reading r = {.score = member_number(gate, "score"),
@@ -49,26 +58,23 @@ struct measure_reading measure_read(const struct report_model *m, size_t index, 
                                 .excluded = cJSON_IsTrue(member(gate, "excluded")),
                                 .why = member_text(gate, "why")};
     if (gate == NULL) {
-        r.score = report_metric(m, cell, measure->stage, measure->metric);
-    }
-    if (!isfinite(r.n) && measure->has_items) {
-        r.n = (double)measure->items;
+        read_score(&r, measure, &v, m->imported != NULL, a);
     }
     if (!isfinite(r.score)) {
         struct metric_words words = report_metric_words(m, cell, measure->stage, measure->metric);
         r.why = r.why == NULL ? words.why : r.why;
         read_bound(&r, words);
     }
-    r.se = error_of(m, measure, cell, &r);
+    r.se = error_of(measure, &v, &r);
     return r;
 }
 
-struct measure_tally measure_count(const struct report_model *m, size_t index)
+struct measure_tally measure_count(struct arena *a, const struct report_model *m, size_t index)
 {
     const bool lower_better = m->program->measures[index].lower_better;
     struct measure_tally t = {.best = (double)NAN, .best_cell = INDEX_NONE, .nearest = (double)NAN};
     for (size_t c = 0; c < m->program->n_cells; c++) {
-        struct measure_reading r = measure_read(m, index, c);
+        struct measure_reading r = measure_read(a, m, index, c);
         t.n_cleared += r.is_known && r.cleared ? 1 : 0;
         t.n_failed += r.is_known && !r.cleared ? 1 : 0;
         t.n_open += !r.is_known ? 1 : 0;
@@ -113,7 +119,7 @@ const char *measure_open_reasons(struct arena *a, const struct report_model *m, 
     size_t *counts = arena_array(a, n_cells, sizeof(*counts));
     size_t n = 0;
     for (size_t c = 0; c < n_cells; c++) {
-        struct measure_reading r = measure_read(m, measure, c);
+        struct measure_reading r = measure_read(a, m, measure, c);
         if (r.has_gate ? r.is_known : isfinite(r.score)) {
             continue;
         }

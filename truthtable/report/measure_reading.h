@@ -29,11 +29,10 @@ struct measure_tally {
     double nearest; /* the margin of the smallest size */
 };
 
-struct measure_reading measure_read(const struct report_model *m, size_t measure, size_t cell);
-struct measure_tally measure_count(const struct report_model *m, size_t measure);
+struct measure_reading measure_read(struct arena *a, const struct report_model *m, size_t measure,
+                                    size_t cell);
+struct measure_tally measure_count(struct arena *a, const struct report_model *m, size_t measure);
 
-/* A share of items or a quantity of any size: decides how its values are printed. */
-bool measure_is_share(const struct measure *measure);
 const char *measure_score_text(struct arena *a, const struct measure *measure, double v);
 /* "3 of 12, 1 open" */
 const char *measure_clearing_text(struct arena *a, const struct measure *measure,

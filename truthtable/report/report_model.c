@@ -291,15 +291,10 @@ static double value_number(const cJSON *v)
     return cJSON_IsNumber(v) ? v->valuedouble : member_number(v, "value");
 }
 
-double report_metric(const struct report_model *m, size_t cell, size_t stage, const char *name)
+struct evidence_value report_metric(const struct report_model *m, size_t cell, size_t stage,
+                                    const char *name)
 {
-    return value_number(result_value(m, cell * m->program->n_stages + stage, "metrics", name));
-}
-
-double report_metric_se(const struct report_model *m, size_t cell, size_t stage, const char *name)
-{
-    return member_number(result_value(m, cell * m->program->n_stages + stage, "metrics", name),
-                         "se");
+    return evidence_value_of(result_value(m, cell * m->program->n_stages + stage, "metrics", name));
 }
 
 struct metric_words report_metric_words(const struct report_model *m, size_t cell, size_t stage,

@@ -23,6 +23,7 @@
 #include "base/err.h"
 #include "prereg/lock.h"
 #include "prereg/program.h"
+#include "truthtable/evidence.h"
 #include "truthtable/report/report_acts.h"
 #include "truthtable/report/report_trust.h"
 
@@ -77,10 +78,10 @@ void curves_read_task(struct curve_set *set, struct arena *a, const char *task_f
                       size_t stage);
 void curves_release(struct curve_set *set);
 
-/* A linked result's metric or fact, as a number (NAN when there is none); *why, unless NULL, says
- * why when the worker did. */
-double report_metric(const struct report_model *m, size_t cell, size_t stage, const char *name);
-double report_metric_se(const struct report_model *m, size_t cell, size_t stage, const char *name);
+/* A linked result's metric, as the verdict reads it; texts are the model's. */
+struct evidence_value report_metric(const struct report_model *m, size_t cell, size_t stage,
+                                    const char *name);
+
 /* What a worker says of a metric that has no value: its "why", and its "bound" (">4864") where
  * censored; NULL, NULL. */
 struct metric_words {
@@ -89,6 +90,9 @@ struct metric_words {
 };
 struct metric_words report_metric_words(const struct report_model *m, size_t cell, size_t stage,
                                         const char *name);
+
+/* Its fact, as a number (NAN when there is none); *why, unless NULL, says why when the worker did.
+ */
 double report_fact(const struct report_model *m, size_t cell, size_t stage, const char *name,
                    const char **why);
 

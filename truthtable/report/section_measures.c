@@ -30,8 +30,8 @@ static void add_summary_row(struct doc *d, const struct report_model *m, struct 
                             size_t index)
 {
     const struct measure *measure = &m->program->measures[index];
-    struct measure_tally tally = measure_count(m, index);
     struct arena *a = &d->arena;
+    struct measure_tally tally = measure_count(a, m, index);
     struct doc_row *row = doc_row(d, t);
     row->cells[0].text = measure->name;
     row->cells[1].text = measure->counted ? "yes" : "no";
@@ -75,7 +75,7 @@ static struct plot_mark mark_of(struct arena *a, const struct report_model *m, s
                                 size_t cell)
 {
     const struct measure *measure = &m->program->measures[index];
-    struct measure_reading r = measure_read(m, index, cell);
+    struct measure_reading r = measure_read(a, m, index, cell);
     const char *cell_name = m->program->cells[cell].name;
     if (r.bound != NULL) {
         return (struct plot_mark){.value = r.bound_at,
@@ -130,7 +130,7 @@ static size_t rules_of(struct arena *a, const struct measure *m, struct plot_rul
 static const char *summary_of(struct arena *a, const struct report_model *m, size_t index)
 {
     const struct measure *measure = &m->program->measures[index];
-    struct measure_tally t = measure_count(m, index);
+    struct measure_tally t = measure_count(a, m, index);
     const char *best =
         arena_printf(a, "The best cell, %s, reads %s.", m->program->cells[t.best_cell].name,
                      measure_score_text(a, measure, t.best));
@@ -140,20 +140,20 @@ static const char *summary_of(struct arena *a, const struct report_model *m, siz
     return arena_printf(a, "%s Cells that clear: %s.", best, measure_clearing_text(a, measure, &t));
 }
 
-static bool any_bound(const struct report_model *m, size_t index)
+static bool any_bound(struct arena *a, const struct report_model *m, size_t index)
 {
     for (size_t c = 0; c < m->program->n_cells; c++) {
-        if (measure_read(m, index, c).bound != NULL) {
+        if (measure_read(a, m, index, c).bound != NULL) {
             return true;
         }
     }
     return false;
 }
 
-static bool any_error(const struct report_model *m, size_t index)
+static bool any_error(struct arena *a, const struct report_model *m, size_t index)
 {
     for (size_t c = 0; c < m->program->n_cells; c++) {
-        if (measure_read(m, index, c).se > 0) {
+        if (measure_read(a, m, index, c).se > 0) {
             return true;
         }
     }
@@ -161,12 +161,13 @@ static bool any_error(const struct report_model *m, size_t index)
 }
 
 /* Cells of the conditions span[0]..span[1]-1 that have no mark. */
-static size_t n_without(const struct report_model *m, size_t index, const size_t span[2])
+static size_t n_without(struct arena *a, const struct report_model *m, size_t index,
+                        const size_t span[2])
 {
     size_t n = 0;
     for (size_t c = 0; c < m->program->n_cells; c++) {
         const size_t condition = m->program->cells[c].condition;
-        struct measure_reading r = measure_read(m, index, c);
+        struct measure_reading r = measure_read(a, m, index, c);
         const bool inside = condition >= span[0] && condition < span[1];
         n += inside && r.bound == NULL && !isfinite(r.score) ? 1 : 0;
     }
@@ -189,10 +190,10 @@ static void add_figure(struct doc *d, const struct report_model *m, size_t index
                            : arena_printf(a, " Conditions %zu to %zu.", span[0] + 1, span[1]);
     const char *caption = arena_printf(
         a, "%s.%s One mark a cell%s%s%s.", measure->name, part,
-        any_error(m, index) ? ", with one standard error" : "",
+        any_error(a, m, index) ? ", with one standard error" : "",
         tinted ? "; the tinted part lies at or over the floor" : "",
-        any_bound(m, index) ? "; a hollow arrow is a bound that the value lies beyond" : "");
-    const size_t n_lost = n_without(m, index, span);
+        any_bound(a, m, index) ? "; a hollow arrow is a bound that the value lies beyond" : "");
+    const size_t n_lost = n_without(a, m, index, span);
     if (n_lost > 0) {
         caption = arena_printf(a, "%s %s no value and no mark.", caption,
                                fmt_plural(a, (int64_t)n_lost, "cell has", "cells have"));
@@ -266,7 +267,7 @@ static void add_gates(struct doc *d, const struct report_model *m, size_t from, 
         struct doc_row *row = doc_row(d, t);
         row->cells[0].text = p->cells[c].name;
         for (size_t i = from; i < to; i++) {
-            struct measure_reading r = measure_read(m, i, c);
+            struct measure_reading r = measure_read(&d->arena, m, i, c);
             row->cells[i - from + 1] = gate_cell(d, &p->measures[i], &r);
         }
     }
@@ -298,7 +299,7 @@ static void add_figures(struct doc *d, const struct report_model *m)
         return;
     }
     for (size_t i = 0; i < p->n_measures; i++) {
-        bool any = measure_count(m, i).n_scores > 0;
+        bool any = measure_count(&d->arena, m, i).n_scores > 0;
         for (size_t from = 0; any && from < p->n_conditions; from += CONDITIONS_PER_FIGURE) {
             size_t to = from + CONDITIONS_PER_FIGURE;
             add_figure(d, m, i, (size_t[2]){from, to < p->n_conditions ? to : p->n_conditions});

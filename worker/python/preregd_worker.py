@@ -523,9 +523,15 @@ class Worker:
             m["se"] = float(se)
         self.metrics[name] = m
 
-    def no_metric(self, name, why, bound=None):
-        """A score that there is none of: why, and its bound where it is censored, e.g. ">4864"."""
-        self.metrics[name] = {"value": None, "why": why, **({} if bound is None else {"bound": bound})}
+    def no_metric(self, name, why, bound=None, n=None):
+        """A score that there is none of: why, and its bound where it is censored, e.g. ">4864", of `n` items: a plan that says how
+        many items there are takes no score and no bound without n."""
+        m = {"value": None, "why": why}
+        if bound is not None:
+            m["bound"] = bound
+        if n is not None:
+            m["n"] = int(n)
+        self.metrics[name] = m
 
     def fact(self, name, value):
         """A number, text or truth value about the run, e.g. params_total; in setup() also for the plan."""

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/report/fixture.h"
+#include "truthtable/report/measure_reading.h"
 #include "truthtable/report/render.h"
 #include "truthtable/report/report_model.h"
 #include "truthtable/report/sections.h"
@@ -129,6 +131,30 @@ static void test_open_is_not_near_chance(void **state)
     };
     (void)state;
     expect_told(cases, ARRAY_LEN(cases));
+}
+
+/* A record without n where the plan has items is no score of the verdict's, and none of the
+ * report's, with or without a floor: the loss here has no gate. */
+static void test_without_n(void **state)
+{
+    static const struct fixture fixture = {.toml = "floor.toml", .height = 1.2, .no_curves = true};
+    enum { LOSS = 4 };
+    char *folder = path_join(scratch, "without-n");
+    struct report_model m;
+    struct err err = {0};
+    (void)state;
+    assert_int_equal(fixture_make(&fixture, folder, &err), 0);
+    assert_int_equal(report_model_read(&m, folder, &err), 0);
+    assert_string_equal(m.program->measures[LOSS].name, "loss");
+    struct measure_reading r = measure_read(&m.arena, &m, LOSS, 0);
+    assert_true(isfinite(r.score) && !isfinite(r.n) && r.se > 0 && !r.has_gate);
+    m.program->measures[LOSS].has_items = true;
+    m.program->measures[LOSS].items = 100;
+    r = measure_read(&m.arena, &m, LOSS, 0);
+    assert_true(!isfinite(r.score) && !isfinite(r.n));
+    assert_string_equal(r.why, "n is not known, the plan says 100 items");
+    report_model_release(&m);
+    free(folder);
 }
 
 static void test_open_records_are_named(void **state)
@@ -278,6 +304,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_open_is_not_near_chance),
+        cmocka_unit_test(test_without_n),
         cmocka_unit_test(test_open_records_are_named),
         cmocka_unit_test(test_a_check_taken_away_is_told),
         cmocka_unit_test(test_a_check_amended_after_its_result),

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/truthtable/fixture.h"
+#include "truthtable/reading.h"
 #include "truthtable/verdict.h"
 
 /* 12 cells: arch x lr x seed; counted tasks: 24 (exam and quiz), budget 3. */
@@ -261,6 +262,37 @@ static void test_bad_records(void **state)
         expect(member(f, "excluded"), "[]");
         close_scene(&s);
     }
+}
+
+/* A floor is a share of items, with or without a chance beside it; without either a score may be
+ * any number. */
+static void test_support(void **state)
+{
+    static const struct {
+        struct measure m;
+        struct evidence_value v;
+        const char *why; /* NULL: it counts */
+    } cases[] = {
+        {{.has_floor = true}, {.state = VALUE_KNOWN, .value = 1.5}, "outside 0..1"},
+        {{.has_floor = true}, {.state = VALUE_KNOWN, .value = -0.1}, "outside 0..1"},
+        {{.has_floor = true}, {.state = VALUE_KNOWN, .value = 1}, NULL},
+        {{.has_floor = true},
+         {.state = VALUE_CENSORED, .bound = 27, .bound_above = true},
+         "a bound outside 0..1"},
+        {{.has_chance = true}, {.state = VALUE_KNOWN, .value = 1.5}, "outside 0..1"},
+        {{.lower_better = true}, {.state = VALUE_KNOWN, .value = 1.5}, NULL},
+    };
+    struct arena arena;
+    (void)state;
+    arena_init(&arena);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct score s = score_read(&cases[i].m, &cases[i].v, false, &arena);
+        assert_int_equal(s.value.known, cases[i].why == NULL);
+        if (cases[i].why != NULL) {
+            assert_string_equal(s.value.why, cases[i].why);
+        }
+    }
+    arena_release(&arena);
 }
 
 static void test_excluded(void **state)
@@ -648,6 +680,7 @@ int main(void)
         cmocka_unit_test(test_bound),
         cmocka_unit_test(test_missing_record),
         cmocka_unit_test(test_bad_records),
+        cmocka_unit_test(test_support),
         cmocka_unit_test(test_excluded),
         cmocka_unit_test(test_setting_without_pair),
         cmocka_unit_test(test_over_budget),

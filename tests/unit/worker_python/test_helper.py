@@ -297,10 +297,11 @@ class ResultTest(place.Case):
     def test_result(self):
         worker = prereg.Worker(prereg.read_task(self.task()))
         self.write("one/model.bin", "abc")
-        worker.will_measure("a", "b", "c")
+        worker.will_measure("a", "b", "c", "d")
         worker.metric("a", 0.5, n=10, se=0.1)
         worker.metric("b", math.inf, n=10, se=math.nan)
         worker.no_metric("c", "not_reached", ">4864")
+        worker.no_metric("d", "not_reached", bound=">0.5", n=100)
         worker.fact("x", math.nan)
         worker.artifact("model.bin")
         worker.finish()
@@ -309,7 +310,8 @@ class ResultTest(place.Case):
         self.assertEqual(result["attempt"], "a-1")
         self.assertEqual(result["metrics"], {"a": {"value": 0.5, "n": 10, "se": 0.1},
                                              "b": {"value": None, "why": "not_finite", "n": 10},
-                                             "c": {"value": None, "why": "not_reached", "bound": ">4864"}})
+                                             "c": {"value": None, "why": "not_reached", "bound": ">4864"},
+                                             "d": {"value": None, "why": "not_reached", "bound": ">0.5", "n": 100}})
         self.assertEqual(result["facts"]["x"], {"value": None, "why": "not_finite"})
         self.assertEqual(result["artifacts"], [{"path": "model.bin", "bytes": 3, "sha256":
                          "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}])
