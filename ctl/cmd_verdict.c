@@ -16,6 +16,7 @@ static void say(const cJSON *answer)
     if (strcmp(answer_text(answer, "state", ""), "computed") == 0) {
         status_history(&sb, answer);
         verdict_text(&sb, &t, json_member(answer, "verdict"));
+        verdict_text_runs(&sb, json_member(answer, "runs"));
         strbuf_addf(&sb, "\n%s\n", answer_text(answer, "path", "?"));
     } else {
         strbuf_addf(&sb, "%s has no verdict yet (`preregctl status %s`)\n",

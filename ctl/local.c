@@ -8,7 +8,7 @@
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "prereg/imported.h"
-#include "state/store.h"
+#include "state/run_record.h"
 
 #define VERDICT_BYTES_MAX ((size_t)16 * 1024 * 1024)
 
@@ -42,7 +42,10 @@ int local_program_find(const struct ctl_options *o, const char *name, struct loc
         out->folder = xasprintf("%s/programs/%s", state, p.id);
         out->status = p.status;
         out->unverified = p.unverified_history;
+        out->state = xstrdup(state);
+        out->no = p.no;
     }
+
     store_close(store);
     arena_release(&texts);
     free(state);
@@ -53,6 +56,7 @@ void local_program_release(struct local_program *p)
 {
     free(p->id);
     free(p->folder);
+    free(p->state);
     *p = (struct local_program){0};
 }
 
@@ -83,10 +87,20 @@ static int read_verdict(const struct local_program *p, const char *path, cJSON *
     return rc;
 }
 
+static int read_runs(const struct local_program *p, cJSON **out, struct err *err)
+{
+    struct store *store = NULL;
+    int rc = store_open(p->state, STORE_READER, &store, err);
+    rc = rc == 0 ? run_record_read_list(store, p->no, out, err) : rc;
+    store_close(store);
+    return rc;
+}
+
 int local_verdict(const struct local_program *p, cJSON **answer, struct err *err)
 {
     const char *outcome = p->status.outcome;
     cJSON *verdict = NULL;
+    cJSON *runs = NULL;
     *answer = NULL;
     cJSON *o = json_object();
     json_put_string(o, "program", p->id);
@@ -105,6 +119,8 @@ int local_verdict(const struct local_program *p, cJSON **answer, struct err *err
     json_put_int(o, "exit_code", is_void ? EXIT_VOID : is_open ? EXIT_INDETERMINATE : EXIT_OK);
     json_put_string(o, "path", path);
     json_put_string(o, "history", p->unverified ? "unverified" : "verified");
+    rc = rc == 0 ? read_runs(p, &runs, err) : rc;
+    json_put(o, "runs", runs == NULL ? cJSON_CreateNull() : runs);
     if (rc == 0) {
         json_put(o, "verdict", verdict);
         *answer = o;

@@ -17,6 +17,8 @@ struct local_program {
     char *folder; /* STATE/programs/<id>, absolute */
     struct program_row status;
     bool unverified; /* its history */
+    char *state;     /* absolute */
+    uint32_t no;     /* in its store */
 };
 
 /* By id, root, name or a unique prefix of the id; NULL: the newest that is not finished, else the

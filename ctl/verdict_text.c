@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
+#include "state/run_record.h"
 #include "truthtable/effect_lines.h"
 
 #define UNKNOWN_SHOWN 8
@@ -287,6 +288,48 @@ static void add_coverage(struct strbuf *sb, const cJSON *verdict)
                 (long long)answer_int(counted, "budget", 0));
 }
 
+#define NARROWER_SHOWN 8
+
+/* What a person ended without a cancellation that would show it. */
+static void add_narrower(struct strbuf *sb, const cJSON *verdict)
+{
+    const cJSON *task = NULL;
+    int n = 0;
+    cJSON_ArrayForEach(task, json_member(verdict, "undetermined"))
+    {
+        const char *limits = answer_text(task, "narrower", NULL);
+        if (limits == NULL || n++ >= NARROWER_SHOWN) {
+            continue;
+        }
+        strbuf_adds(sb, n == 1 ? "\n" : "");
+        strbuf_adds(sb, "not excluded, lost by a person's choice: ");
+        out_line(sb, answer_text(task, "cell", "?"));
+        strbuf_addf(sb, "/%s (%s: ", answer_text(task, "stage", "?"),
+                    answer_text(task, "end", "?"));
+        out_line(sb, answer_text(task, "cause", "?"));
+        strbuf_adds(sb, "): ");
+        out_line(sb, limits);
+        strbuf_addc(sb, '\n');
+    }
+    if (n > NARROWER_SHOWN) {
+        strbuf_addf(sb, "and %d more (`preregctl verdict --json`)\n", n - NARROWER_SHOWN);
+    }
+}
+
+void verdict_text_runs(struct strbuf *sb, const cJSON *runs)
+{
+    const cJSON *run = NULL;
+    cJSON_ArrayForEach(run, runs)
+    {
+        struct strbuf line = STRBUF_INIT;
+        run_record_line(run, &line);
+        strbuf_adds(sb, run == runs->child ? "\n" : "");
+        out_line(sb, line.buf);
+        strbuf_addc(sb, '\n');
+        strbuf_release(&line);
+    }
+}
+
 static void add_all(struct strbuf *sb, const struct term *t, const cJSON *verdict, struct gates *g)
 {
     add_headline(sb, t, verdict);
@@ -295,6 +338,7 @@ static void add_all(struct strbuf *sb, const struct term *t, const cJSON *verdic
     add_counters(sb, verdict);
     add_gates(sb, t, g);
     add_coverage(sb, verdict);
+    add_narrower(sb, verdict);
 }
 
 void verdict_text(struct strbuf *sb, const struct term *t, const cJSON *verdict)

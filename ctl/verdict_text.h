@@ -9,6 +9,8 @@
 #include "ctl/out.h"
 #include "truthtable/verdict.h"
 
+/* runs: as run_record_json() has it, or NULL. */
+void verdict_text_runs(struct strbuf *sb, const cJSON *runs);
 void verdict_text(struct strbuf *sb, const struct term *t, const cJSON *verdict);
 /* Of one that was computed here: its gates are made one by one. */
 void verdict_text_of(struct strbuf *sb, const struct term *t, const struct verdict *v);

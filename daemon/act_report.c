@@ -366,10 +366,7 @@ static void on_computed_again(struct verdict_job *j)
         h->report_running = false;
         return;
     }
-    h->verdict_text = j->text;
-    h->verdict_timing = j->timing;
-    j->text = NULL;
-    j->timing = NULL;
+    verdict_job_hand_over(j);
     write_files(j->shell, h);
 }
 

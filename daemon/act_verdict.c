@@ -15,12 +15,7 @@ static void on_verdict_ready(struct verdict_job *j)
         ev.kind = CORE_VERDICT_COMPUTED;
         memcpy(ev.verdict.outcome, j->outcome, sizeof(ev.verdict.outcome));
         ev.verdict.digest = j->digest;
-        free(h->verdict_text);
-        cJSON_Delete(h->verdict_timing);
-        h->verdict_text = j->text;
-        h->verdict_timing = j->timing;
-        j->text = NULL;
-        j->timing = NULL;
+        verdict_job_hand_over(j);
     }
     pump_post(j->shell->pump, &ev);
 }

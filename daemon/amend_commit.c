@@ -51,7 +51,7 @@ static int check_prepared(const struct hosted *h, const char *head, struct err *
                        "it was amended by another meanwhile (head %.16s, not %.16s): amend again",
                        h->bundle->lock->head, previous == NULL ? "none" : previous);
     }
-    if (!program_same_run(h->amend->bundle->program, h->bundle->program)) {
+    if (h->settings != NULL || !program_same_run(h->amend->bundle->program, h->bundle->program)) {
         return err_set(err, ERR_REFUSED, "its [run] was changed meanwhile: amend again");
     }
     cJSON *results = apparatus_all_results(h, h->bundle->lock);

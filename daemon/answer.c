@@ -10,6 +10,7 @@
 #include "daemon/attempts.h"
 #include "daemon/core/explain.h"
 #include "daemon/verdict_job.h"
+#include "state/run_record.h"
 
 #define VERDICT_BYTES_MAX ((size_t)8 * 1024 * 1024)
 #define IDS_SAID_MAX      4
@@ -209,7 +210,7 @@ cJSON *answer_progress(const struct shell *sh, const struct hosted *h)
 
 /* ---- verdict, report ---- */
 
-cJSON *answer_verdict_of(const struct hosted *h)
+cJSON *answer_verdict_of(const struct shell *sh, const struct hosted *h)
 {
     cJSON *o = json_object();
     json_put_string(o, "program", h->id);
@@ -219,6 +220,7 @@ cJSON *answer_verdict_of(const struct hosted *h)
     }
     struct err err;
     cJSON *verdict = NULL;
+    cJSON *runs = NULL;
     const char *kind = verdict_kind_name(h->status.outcome);
     char *path = path_join(h->folder, "report/verdict.json");
     json_put_string(o, "state", "computed");
@@ -227,6 +229,10 @@ cJSON *answer_verdict_of(const struct hosted *h)
     json_put_int(o, "exit_code", (int64_t)verdict_exit_of(h->status.outcome));
     json_put_string(o, "path", path);
     json_put_string(o, "history", h->unverified ? "unverified" : "verified");
+    if (run_record_read_list(sh->store, h->no, &runs, &err) != 0) {
+        log_warn("%s: %s", h->id, err.msg);
+    }
+    json_put(o, "runs", runs == NULL ? cJSON_CreateNull() : runs);
     if (json_read_file(path, VERDICT_BYTES_MAX, &verdict, &err) != 0) {
         log_warn("%s", err.msg);
         json_put_null(o, "verdict");
@@ -243,7 +249,7 @@ static int answer_verdict(struct answer_context *ctx, const cJSON *params, cJSON
     struct hosted *h = NULL;
     int rc = answer_find_program(ctx->shell, params, &h, err);
     if (rc == 0) {
-        *result = answer_verdict_of(h);
+        *result = answer_verdict_of(ctx->shell, h);
     }
     return rc;
 }

@@ -325,23 +325,25 @@ static void on_submit_work(struct job *job)
 
 /* ---- on the loop ---- */
 
+/* The new [run] holds from its row on, which a failing disk may delay beyond the answer. */
 static int change_run(struct submit_job *j, struct hosted *h)
 {
-    struct core_event ev = {.kind = CORE_PROGRAM_SETTINGS, .program = h->no};
-    struct strbuf text = STRBUF_INIT;
-    const struct program *p = j->bundle->program;
-    int rc = json_canonical(p->run.covered, &text, &j->err);
-    if (rc == 0) {
-        plan_init(&ev.added.plan, p, h);
-        ev.text = text.buf;
-        rc = pump_request(j->shell->pump, &ev, &j->err);
-        plan_release(&ev.added.plan);
+    struct err ignored;
+    if (!pump_is_well(j->shell->pump, &j->err)) {
+        return j->err.code; /* nor is one that waits replaced */
+    }
+    h->settings = bundle_ref(j->bundle);
+    int rc = shell_change_run(j->shell, h, j->bundle->program, &j->err);
+    if (rc != 0 && pump_is_well(j->shell->pump, &ignored)) { /* refused: no row will come */
+        bundle_unref(h->settings);
+        h->settings = NULL;
     }
     if (rc == 0) {
-        bundle_unref(h->bundle);
-        h->bundle = bundle_ref(j->bundle);
+        strbuf_adds(&j->notes,
+                    "a task that is blocked under narrower limits than others of its stage had is "
+                    "not excluded, what it measures stays undetermined: `preregctl retry` it while "
+                    "no score has been seen\n");
     }
-    strbuf_release(&text);
     return rc;
 }
 

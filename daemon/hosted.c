@@ -12,6 +12,7 @@
 #include "prereg/amend_sign.h"
 #include "prereg/amendment.h"
 #include "state/apparatus.h"
+#include "state/run_record.h"
 
 #define CHECK_CELL "apparatus" /* stands where a task's name has its cell: no cell is called so */
 
@@ -243,7 +244,9 @@ void hosted_free(struct hosted *h)
         return;
     }
     bundle_unref(h->bundle);
+    bundle_unref(h->settings);
     bundle_unref(h->plan);
+    run_record_free(h->run_record);
     pin_cache_free(h->pins);
     (void)pthread_mutex_destroy(&h->pins_mutex);
     sync_group_free(h->syncs);
@@ -263,6 +266,15 @@ void hosted_free(struct hosted *h)
     free(h->folder);
     free(h->id);
     free(h);
+}
+
+void hosted_take_settings(struct hosted *h)
+{
+    if (h->settings != NULL) {
+        bundle_unref(h->bundle);
+        h->bundle = h->settings;
+        h->settings = NULL;
+    }
 }
 
 void hosted_forget_checks(struct hosted *h)

@@ -74,8 +74,9 @@ struct hosted_check { /* an apparatus check: task n_tasks + its place (daemon/ap
 struct hosted {
     uint32_t no; /* in store and core */
     char *id;
-    char *folder;           /* STATE/programs/<id> */
-    struct bundle *bundle;  /* the loop's alone: another [run] replaces it */
+    char *folder;            /* STATE/programs/<id> */
+    struct bundle *bundle;   /* the loop's alone: another [run] replaces it */
+    struct bundle *settings; /* with another [run], whose row is not committed yet; or NULL */
     struct bundle *plan;    /* the first; cells and stages are those of the root, so paths come from
                                it, in jobs too */
     struct pin_cache *pins; /* under pins_mutex */
@@ -109,12 +110,13 @@ struct hosted {
     char *refused_why;     /* of the verdict, when it was last asked for; or NULL */
     char *verdict_text;    /* verdict.json's bytes once computed here; or NULL */
     cJSON *verdict_timing; /* validity that rests on timings; or NULL */
-    bool verdict_waits;    /* the lock refused it: asked for again once that holds */
-    bool looked_at;        /* a job looks whether what was missing is there */
-    bool room_asked;       /* a job looks whether there is room on the disk */
-    int64_t host_due_ms;   /* mono: this machine is given another chance then; 0: not set */
-    int64_t host_wait_ms;  /* and how long after the next failure */
-    bool report_ready;     /* prereg-report has ended well */
+    struct run_record *run_record; /* once the verdict was computed here; or NULL */
+    bool verdict_waits;            /* the lock refused it: asked for again once that holds */
+    bool looked_at;                /* a job looks whether what was missing is there */
+    bool room_asked;               /* a job looks whether there is room on the disk */
+    int64_t host_due_ms;           /* mono: this machine is given another chance then; 0: not set */
+    int64_t host_wait_ms;          /* and how long after the next failure */
+    bool report_ready;             /* prereg-report has ended well */
     bool report_running;
     unsigned report_failures;      /* of prereg-report in a row */
     char *report_why;              /* of the last of them; or NULL */
@@ -141,6 +143,8 @@ const char *hosted_paused_why(const struct hosted *h);
 /* How long an attempt that brought its task's result ran, by the monotonic clock: those of whom
  * that is not known teach nothing, for a wall clock may have jumped meanwhile. */
 void hosted_note_time(struct hosted *h, uint32_t task, const struct attempt_row *a);
+/* The row of another [run] is committed: from here on it holds. */
+void hosted_take_settings(struct hosted *h);
 /* Mirrors one committed row. */
 void hosted_apply(struct hosted *h, const struct state_row *row);
 

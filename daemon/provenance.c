@@ -13,6 +13,7 @@
 #include "daemon/prepare.h"
 #include "daemon/result.h"
 #include "daemon/shim/files.h"
+#include "state/run_record.h"
 
 #define THREADS_MAX 65536 /* more is no number of threads */
 
@@ -70,6 +71,7 @@ int provenance_collect(struct shell *sh, const struct hosted *h, struct provenan
                                .bundle = h->bundle,
                                .unblindings = json_array()};
     out->timing = h->verdict_timing == NULL ? json_array() : json_copy(h->verdict_timing);
+    out->runs = h->run_record == NULL ? json_array() : run_record_json(h->run_record);
     out->n_checks = h->n_checks;
     out->rows = xcalloc(h->n_tasks + h->n_checks, sizeof(*out->rows));
     memcpy(out->rows, h->tasks, (h->n_tasks + h->n_checks) * sizeof(*out->rows));
@@ -89,6 +91,7 @@ void provenance_release(struct provenance *p)
 {
     cJSON_Delete(p->unblindings);
     cJSON_Delete(p->timing);
+    cJSON_Delete(p->runs);
     free(p->attempts);
     free(p->rows);
     *p = (struct provenance){0};
@@ -220,6 +223,19 @@ static cJSON *attempts_json(const struct provenance *p, uint32_t task, size_t *n
     return attempts;
 }
 
+/* Limits of [run] under which it was lost, where that was no chance. */
+static void put_narrower(cJSON *o, const struct provenance *p, uint32_t task)
+{
+    const struct task_row *row = &p->rows[task];
+    struct run_record *record = p->hosted->run_record;
+    const char *narrower = record == NULL || row->state != TASK_BLOCKED
+                               ? NULL
+                               : run_record_narrower(record, task, row->cause);
+    if (narrower != NULL) {
+        json_put_string(o, "narrower", narrower);
+    }
+}
+
 static cJSON *tasks_json(const struct provenance *p, size_t *next)
 {
     cJSON *list = json_array();
@@ -230,6 +246,7 @@ static cJSON *tasks_json(const struct provenance *p, size_t *next)
         json_put_string(o, "stage", prog->stages[hosted_stage(p->hosted, t)].name);
         json_put_string(o, "end", task_state_name(p->rows[t].state));
         put_text_or_null(o, "cause", cause_name(p->rows[t].cause));
+        put_narrower(o, p, t);
         json_put(o, "attempts", attempts_json(p, t, next));
         json_push(list, o);
     }
@@ -272,6 +289,7 @@ int provenance_write(const struct provenance *p, const char *path, struct err *e
     json_put_string(o, "assurance", "self-consistent");
     json_put(o, "validity_timing", json_copy(p->timing));
     json_put(o, "run", prog->run.covered == NULL ? json_object() : json_copy(prog->run.covered));
+    json_put(o, "runs", json_copy(p->runs));
     json_put(o, "unblindings", json_copy(p->unblindings));
     size_t next = 0;
     json_put(o, "tasks", tasks_json(p, &next));

@@ -26,6 +26,7 @@ struct provenance {
     bool unverified_history;
     cJSON *unblindings; /* texts */
     cJSON *timing;      /* validity that rests on timings */
+    cJSON *runs;        /* what [run] was (state/run_record.h) */
 };
 
 int provenance_collect(struct shell *sh, const struct hosted *h, struct provenance *out,

@@ -314,7 +314,7 @@ static void tell(struct conn *c)
     rpc_write_event(&c->out, c->request, event);
     cJSON_Delete(event);
     if (h->status.reported) {
-        cJSON *result = answer_verdict_of(h);
+        cJSON *result = answer_verdict_of(c->server->shell, h);
         send_result(c, result, NULL);
         cJSON_Delete(result);
     } else {

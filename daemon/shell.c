@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/xalloc.h"
@@ -98,6 +99,10 @@ static void on_committed(void *ctx, const struct state_row *rows, size_t n)
         struct hosted *h = shell_program(sh, rows[i].program);
         hosted_apply(h, &rows[i]);
         clocks_at_row(h, &rows[i]);
+        if (rows[i].kind == ROW_RUN_SETTINGS) { /* before the acts: an attempt that starts behind
+                                                   this row has these limits */
+            hosted_take_settings(h);
+        }
         if (rows[i].kind == ROW_AMENDED) {
             amended_take_effect(h);
             shell_verify_again(sh, rows[i].program);
@@ -175,6 +180,49 @@ static void forget_program(struct shell *sh, struct hosted *h, const struct live
     hosted_free(h);
 }
 
+int shell_change_run(struct shell *sh, struct hosted *h, const struct program *p, struct err *err)
+{
+    struct core_event ev = {.kind = CORE_PROGRAM_SETTINGS, .program = h->no};
+    struct strbuf text = STRBUF_INIT;
+    int rc = json_canonical(p->run.covered, &text, err);
+    if (rc == 0) {
+        plan_init(&ev.added.plan, p, h);
+        ev.text = text.buf;
+        rc = pump_request(sh->pump, &ev, err);
+        plan_release(&ev.added.plan);
+    }
+    strbuf_release(&text);
+    return rc;
+}
+
+static int take_run(void *ctx, int64_t seq, const char *run, struct err *err)
+{
+    struct strbuf *last = ctx;
+    (void)seq;
+    (void)err;
+    strbuf_clear(last);
+    strbuf_adds(last, run);
+    return 0;
+}
+
+/* grid.toml in the state folder was edited, or was written before a row that never came: nothing
+ * runs under a [run] that the journal does not have. */
+static int journal_run(struct shell *sh, struct hosted *h, struct err *err)
+{
+    struct strbuf last = STRBUF_INIT;
+    cJSON *run = NULL;
+    const struct program *p = h->bundle->program;
+    int rc = h->status.verdict ? 0 : store_runs(sh->store, h->no, take_run, &last, err);
+    rc = rc == 0 && last.len > 0 ? json_parse(last.buf, last.len, &run, err) : rc;
+    if (rc == 0 && run != NULL && !cJSON_Compare(run, p->run.covered, true)) {
+        log_warn("%s: [run] of grid.toml is not what the journal has: it is journalled", h->id);
+        rc = shell_change_run(sh, h, p, err);
+    }
+    cJSON_Delete(run);
+    strbuf_release(&last);
+    return rc;
+}
+
 int shell_add_program(struct shell *sh, struct hosted *h, const struct store_program *row,
                       struct err *err)
 {
@@ -203,6 +251,7 @@ int shell_add_program(struct shell *sh, struct hosted *h, const struct store_pro
         if (rc != 0 && !core_program_status(sh->core, h->no, &known)) {
             forget_program(sh, h, &live); /* the core refuses it: what is stored is damaged */
         }
+        rc = rc == 0 ? journal_run(sh, h, err) : rc;
     } else {
         sh->programs[h->no] = NULL;
         hosted_free(h);

@@ -61,6 +61,10 @@ struct hosted *shell_program(const struct shell *sh, uint32_t no);
 int shell_add_program(struct shell *sh, struct hosted *h, const struct store_program *row,
                       struct err *err) MUST_CHECK;
 
+/* Another [run] than the core knows of: its row is journalled. */
+int shell_change_run(struct shell *sh, struct hosted *h, const struct program *p,
+                     struct err *err) MUST_CHECK;
+
 /* Stops serving: commits what waits, leaves shims and workers alone, and lets the loop run dry. */
 void shell_stop(struct shell *sh);
 

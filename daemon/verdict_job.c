@@ -11,6 +11,7 @@
 #include "daemon/result.h"
 #include "prereg/amendment.h"
 #include "state/apparatus.h"
+#include "state/run_record.h"
 #include "truthtable/verdict.h"
 
 #define OUTCOME_INDETERMINATE "INDETERMINATE"
@@ -70,6 +71,11 @@ static int add_task(struct verdict_job *j, struct evidence *e, uint32_t task)
                         : end->state == TASK_NEVER_RUN ? TASK_END_NEVER_RUN
                                                        : TASK_END_PENDING;
     evidence_set_task(e, cell, stage, how, how == TASK_END_PENDING ? NULL : cause_name(end->cause));
+    const char *narrower =
+        how == TASK_END_BLOCKED ? run_record_narrower(j->record, task, end->cause) : NULL;
+    if (narrower != NULL) {
+        evidence_set_narrower(e, cell, stage, narrower);
+    }
     return 0;
 }
 
@@ -142,6 +148,18 @@ static int compute_by(struct verdict_job *j, const struct bundle *plan)
     return rc;
 }
 
+/* With a connection of its own: a long journal does not hold up the loop. */
+static int read_record(struct verdict_job *j)
+{
+    struct store *store = NULL;
+    int rc = store_open(j->shell->state, STORE_READER, &store, &j->err);
+    rc = rc == 0
+             ? run_record_read(store, j->hosted->no, j->hosted->plan->program, &j->record, &j->err)
+             : rc;
+    store_close(store);
+    return rc == 0 ? 0 : err_wrap(&j->err, "what [run] was");
+}
+
 static int compute(struct verdict_job *j)
 {
     struct bundle *plan = NULL;
@@ -155,7 +173,8 @@ static int compute(struct verdict_job *j)
     if (rc != 0) {
         return rc;
     }
-    rc = plan_then(j, &plan, &j->err);
+    rc = read_record(j);
+    rc = rc == 0 ? plan_then(j, &plan, &j->err) : rc;
     rc = rc == 0 ? compute_by(j, plan) : rc;
     bundle_unref(plan);
     return rc;
@@ -175,6 +194,7 @@ static void on_verdict_done(struct job *job)
     }
     bundle_unref(j->bundle);
     cJSON_Delete(j->timing);
+    run_record_free(j->record);
     free(j->ends);
     free(j->rows);
     free(j->checks);
@@ -203,6 +223,20 @@ static int take_checks(struct shell *sh, const struct hosted *h, struct verdict_
                                  &found, &j->err);
     }
     return rc;
+}
+
+void verdict_job_hand_over(struct verdict_job *j)
+{
+    struct hosted *h = j->hosted;
+    free(h->verdict_text);
+    cJSON_Delete(h->verdict_timing);
+    run_record_free(h->run_record);
+    h->verdict_text = j->text;
+    h->verdict_timing = j->timing;
+    h->run_record = j->record;
+    j->text = NULL;
+    j->timing = NULL;
+    j->record = NULL;
 }
 
 void verdict_job_start(struct shell *sh, struct hosted *h, void (*ready)(struct verdict_job *j))

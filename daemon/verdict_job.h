@@ -30,12 +30,16 @@ struct verdict_job {
     char *text; /* verdict.json's bytes */
     struct digest digest;
     char outcome[72];
-    cJSON *timing; /* validity that rests on timings */
+    cJSON *timing;             /* validity that rests on timings */
+    struct run_record *record; /* what [run] was; NULL: not read */
 };
 
 /* `ready` is called on the loop, not at all when the shell is stopping; the job is freed after it.
  */
 void verdict_job_start(struct shell *sh, struct hosted *h, void (*ready)(struct verdict_job *j));
+
+/* What came of it, for the files: the program has it from now on. */
+void verdict_job_hand_over(struct verdict_job *j);
 
 /* "bound", "indeterminate" or "void", and the exit code, from a program's committed outcome. */
 const char *verdict_kind_name(const char *outcome);

@@ -7,11 +7,9 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "prereg/load.h"
+#include "prereg/run_limits.h"
 
-#define CRASHES_DEFAULT  3
-#define ATTEMPTS_DEFAULT 50
-#define BUDGET_MAX       1000000
-#define SLOTS_MAX        4096
+#define SLOTS_MAX 4096
 
 /* In the order of the sections a worker reports (worker-protocol.md). */
 static const char *const SECTIONS[] = {"setup", "step", "checkpoint", "eval"};
@@ -62,8 +60,8 @@ static void load_deadlines(struct load *l, const struct toml_node *t, int64_t ou
 static void load_stage_keys(struct load *l, const struct toml_node *t, struct stage_run *run)
 {
     load_memory(l, t, run);
-    (void)load_int(l, t, "crashes", (int64_t[]){0, BUDGET_MAX}, &run->crashes);
-    (void)load_int(l, t, "attempts", (int64_t[]){1, BUDGET_MAX}, &run->attempts);
+    (void)load_int(l, t, "crashes", (int64_t[]){0, RUN_BUDGET_MAX}, &run->crashes);
+    (void)load_int(l, t, "attempts", (int64_t[]){1, RUN_BUDGET_MAX}, &run->attempts);
     load_deadlines(l, t, run->deadline_ms);
     const struct toml_node *checkpoint = toml_member(t, "checkpoint");
     if (checkpoint != NULL && checkpoint->kind == TOML_STRING &&
@@ -112,7 +110,7 @@ static void check_run_keys(struct load *l, const struct toml_node *t)
 void load_run(struct load *l)
 {
     struct program *p = l->p;
-    struct stage_run common = {.crashes = CRASHES_DEFAULT, .attempts = ATTEMPTS_DEFAULT};
+    struct stage_run common = {.crashes = RUN_CRASHES_DEFAULT, .attempts = RUN_ATTEMPTS_DEFAULT};
     p->run = (struct run_settings){.executor = "local", .covered = p->empty_object};
     const struct toml_node *t = load_member(l, l->root, "run", TOML_TABLE);
     if (t != NULL) {

@@ -308,6 +308,29 @@ int store_pauses(struct store *store, uint32_t program, store_pause_fn *fn, void
     return run_query(store, &q, err);
 }
 
+static int visit_run(sqlite3_stmt *stmt, const struct query *q, struct err *err)
+{
+    store_run_fn **fn = q->fn;
+    const char *run = sql_col_text(stmt, 1);
+    return (*fn)(q->ctx, sql_col_int(stmt, 0), run[0] == '\0' ? "{}" : run, err);
+}
+
+int store_runs(struct store *store, uint32_t program, store_run_fn *fn, void *ctx, struct err *err)
+{
+    struct query q = {
+        /* A line is canonical, so that the member stands in it just so. */
+        .sql = "SELECT seq, json_extract(line, CASE seq WHEN 1 THEN '$.run' ELSE '$.detail' END)"
+               " FROM journal WHERE program=?1 AND (seq = 1 OR"
+               " instr(line, '\"event\":\"run_settings\"') > 0) ORDER BY seq",
+        .args = {program},
+        .n_args = 1,
+        .visit = visit_run,
+        .fn = &fn,
+        .ctx = ctx,
+    };
+    return run_query(store, &q, err);
+}
+
 static int visit_result(sqlite3_stmt *stmt, const struct query *q, struct err *err)
 {
     store_result_fn **fn = q->fn;

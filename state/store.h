@@ -143,6 +143,12 @@ typedef int store_pause_fn(void *ctx, unsigned paused, const char *why, struct e
 int store_pauses(struct store *store, uint32_t program, store_pause_fn *fn, void *ctx,
                  struct err *err) MUST_CHECK;
 
+/* Every [run] that the journal has, as JSON, with the number of its row, oldest first. Walks the
+ * whole journal. */
+typedef int store_run_fn(void *ctx, int64_t seq, const char *run, struct err *err);
+int store_runs(struct store *store, uint32_t program, store_run_fn *fn, void *ctx,
+               struct err *err) MUST_CHECK;
+
 /* Results of done tasks, in order, apparatus checks left out. missing: only those whose records may
  * be in the store and are not: what ACT_OPEN_RECORDS is about. */
 typedef int store_result_fn(void *ctx, uint32_t task, uint32_t attempt_no,

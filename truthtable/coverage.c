@@ -21,35 +21,49 @@ static bool is_mechanical(enum cause c)
     return c < CAUSE_NR && cause_is_mechanical(c);
 }
 
-/* The cause of the stages before; one that is not mechanical outweighs those that are. Stages stand
- * in topological order, so that root[] of earlier ones is there already. */
-static enum cause dependency_root(const struct stage *s, const enum cause *root_of_cell)
+/* Why a task has no values. */
+struct loss {
+    enum cause root;
+    const char *narrower;
+};
+
+/* Chance: it may be excluded. */
+static bool is_chance(const struct loss *l)
 {
-    enum cause found = CAUSE_NR;
+    return l->root != CAUSE_NONE && is_mechanical(l->root) && l->narrower == NULL;
+}
+
+/* Of the stages before; a loss that is not chance outweighs those that are. Stages stand in
+ * topological order, so that the losses of earlier ones are there already. */
+static struct loss dependency_loss(const struct stage *s, const enum cause *roots,
+                                   const char *const *narrower)
+{
+    struct loss found = {.root = CAUSE_NR};
     for (size_t i = 0; i < s->n_after; i++) {
-        enum cause c = root_of_cell[s->after[i]];
-        if (c == CAUSE_NONE) {
+        const struct loss l = {roots[s->after[i]], narrower[s->after[i]]};
+        if (l.root == CAUSE_NONE) {
             continue;
         }
-        if (!is_mechanical(c)) {
-            return c;
+        if (!is_chance(&l)) {
+            return l;
         }
-        found = c;
+        found = l;
     }
     return found;
 }
 
-static enum cause root_of(const struct evidence_task *t, const struct stage *s,
-                          const enum cause *root_of_cell)
+static struct loss loss_of(const struct evidence_task *t, const struct stage *s,
+                           const enum cause *roots, const char *const *narrower)
 {
     if (t->end == TASK_END_DONE || t->end == TASK_END_PENDING) {
-        return CAUSE_NONE;
+        return (struct loss){.root = CAUSE_NONE};
     }
     enum cause c = t->cause == NULL ? CAUSE_NR : cause_from_name(t->cause);
     if (c == CAUSE_NONE) {
-        return CAUSE_NR;
+        return (struct loss){.root = CAUSE_NR};
     }
-    return c == CAUSE_DEPENDENCY ? dependency_root(s, root_of_cell) : c;
+    return c == CAUSE_DEPENDENCY ? dependency_loss(s, roots, narrower)
+                                 : (struct loss){c, is_mechanical(c) ? t->narrower : NULL};
 }
 
 static size_t budget_of(double share, size_t planned)
@@ -68,14 +82,19 @@ void coverage_init(struct coverage *c, const struct evidence *e, struct arena *a
     size_t n_tasks = program_n_tasks(p);
     enum cause *root = arena_array(arena, n_tasks, sizeof(*root));
     bool *excluded = arena_array(arena, n_tasks, sizeof(*excluded));
-    *c = (struct coverage){.root = root, .excluded = excluded};
+    const char **narrower = arena_array(arena, n_tasks, sizeof(*narrower));
+    *c = (struct coverage){.root = root, .excluded = excluded, .narrower = narrower};
     for (size_t s = 0; s < p->n_stages; s++) {
         bool excludable = program_stage_is_excludable(p, s);
         bool budgeted = program_stage_is_budgeted(p, s);
         for (size_t cell = 0; cell < p->n_cells; cell++) {
             size_t i = cell * p->n_stages + s;
-            root[i] = root_of(&e->tasks[i], &p->stages[s], &root[cell * p->n_stages]);
-            excluded[i] = excludable && is_mechanical(root[i]) && root[i] != CAUSE_NONE;
+            const size_t first = cell * p->n_stages;
+            const struct loss l =
+                loss_of(&e->tasks[i], &p->stages[s], &root[first], &narrower[first]);
+            root[i] = l.root;
+            narrower[i] = l.narrower;
+            excluded[i] = excludable && is_chance(&l);
             tally_add(&c->tasks, e->tasks[i].end);
             if (budgeted) {
                 tally_add(&c->counted, e->tasks[i].end);

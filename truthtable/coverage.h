@@ -5,7 +5,9 @@
  * Records: one for each cell of every measure that is counted or has a floor. Counted tasks: those
  * of a stage that a counted measure or an input of the table reads. A task is lost mechanically
  * when it is blocked for a mechanical cause, or was never run because a task before it was; then
- * its values are left out, as long as no more counted tasks are lost than the budget allows.
+ * its values are left out, as long as no more counted tasks are lost than the budget allows. One
+ * that was lost under narrower limits of [run] than others of its stage had is not lost by chance:
+ * its values are unknown, as if a person had cancelled it.
  */
 #ifndef TRUTHTABLE_COVERAGE_H
 #define TRUTHTABLE_COVERAGE_H
@@ -34,6 +36,8 @@ struct coverage {
     const enum cause *root; /* [task]: why it has no values; a dependency's own cause; CAUSE_NONE
                                when done or pending, CAUSE_NR when not of the closed list */
     const bool *excluded;   /* [task]: its values are left out of figures */
+    const char *const *narrower; /* [task]: those limits, its own or of the task before it that was
+                                    lost so; NULL: not that. The evidence's texts. */
 };
 
 void coverage_init(struct coverage *c, const struct evidence *e, struct arena *arena);

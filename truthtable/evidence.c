@@ -164,6 +164,15 @@ void evidence_set_task(struct evidence *e, size_t cell, size_t stage, enum task_
     t->cause = has_cause && cause != NULL ? arena_strdup(&e->arena, cause) : NULL;
 }
 
+void evidence_set_narrower(struct evidence *e, size_t cell, size_t stage, const char *limits)
+{
+    /* Of many tasks it is the same. */
+    if (e->last_narrower == NULL || strcmp(e->last_narrower, limits) != 0) {
+        e->last_narrower = arena_strdup(&e->arena, limits);
+    }
+    e->tasks[cell * e->program->n_stages + stage].narrower = e->last_narrower;
+}
+
 /* What is kept of a value: only a finite number passes as KNOWN or as a bound. */
 static struct evidence_value admitted(struct evidence *e, const struct evidence_value *v)
 {

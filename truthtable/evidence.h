@@ -45,8 +45,10 @@ enum task_end {
 
 struct evidence_task {
     enum task_end end;
-    const char *cause; /* of the closed list in prereg/cause.h; NULL when done or pending */
-    uint64_t print;    /* of the metrics and artifacts of its result; 0: it has no artifact */
+    const char *cause;    /* of the closed list in prereg/cause.h; NULL when done or pending */
+    const char *narrower; /* limits of [run] that it had and others of its stage did not: it was
+                             lost by a person's choice; else NULL */
+    uint64_t print;       /* of the metrics and artifacts of its result; 0: it has no artifact */
 };
 
 struct evidence {
@@ -56,6 +58,7 @@ struct evidence {
     const char *label; /* of imported records ("reconstructed"); NULL for an executed program */
     struct evidence_index *index; /* private, as is what follows */
     size_t last_cell;             /* records of one cell mostly stand together */
+    const char *last_narrower;
 };
 
 void evidence_init(struct evidence *e,
@@ -64,6 +67,8 @@ void evidence_release(struct evidence *e);
 
 void evidence_set_task(struct evidence *e, size_t cell, size_t stage, enum task_end end,
                        const char *cause);
+/* Of a task whose end has been set. */
+void evidence_set_narrower(struct evidence *e, size_t cell, size_t stage, const char *limits);
 /* A second value for one name makes it VALUE_DOUBLED. NaN and infinity become VALUE_NULL, why "not
  * finite". */
 void evidence_add_metric(struct evidence *e, size_t cell, size_t stage, const char *metric,
@@ -91,7 +96,7 @@ int evidence_add_result(struct evidence *e, size_t cell, size_t stage, const cJS
 
 /* records.json:
  * {"schema":1,"program":NAME,"label":"reconstructed","records":[{"cell":NAME,"stage":NAME,
- *  "end":"done|blocked|never_run","cause":…,"metrics":{NAME:{"value","n","se"}|number},"facts":{…}}]}
+ *  "end":"done|blocked|never_run","cause":…,"narrower":…,"metrics":{NAME:{"value","n","se"}|number},"facts":{…}}]}
  */
 int evidence_read_records(struct evidence *e, const cJSON *records, struct err *err) MUST_CHECK;
 /* The same from a file of at most max_bytes, record by record; NaN and Infinity, which Python

@@ -207,6 +207,7 @@ int evidence_add_record(struct evidence *e, const cJSON *record, struct err *err
     const char *cell_name = NULL;
     const char *stage_name = NULL;
     const char *cause = NULL;
+    const char *narrower = NULL;
     enum task_end end = TASK_END_DONE;
     int rc = json_get_string(record, "cell", &cell_name, err);
     if (rc == 0) {
@@ -214,6 +215,9 @@ int evidence_add_record(struct evidence *e, const cJSON *record, struct err *err
     }
     if (rc == 0) {
         rc = record_end(record, &end, &cause, err);
+    }
+    if (rc == 0) {
+        rc = json_opt_string(record, "narrower", &narrower, err);
     }
     if (rc != 0) {
         return rc;
@@ -230,6 +234,9 @@ int evidence_add_record(struct evidence *e, const cJSON *record, struct err *err
         return err_set(err, ERR_SYNTAX, "%s %s ends in two ways", cell_name, stage_name);
     }
     evidence_set_task(e, cell, stage, end, cause);
+    if (end != TASK_END_DONE && narrower != NULL) {
+        evidence_set_narrower(e, cell, stage, narrower);
+    }
     size_t index = cell * p->n_stages + stage;
     rc = add_members(e, index, record, "metrics", evidence_add_metric, err);
     return rc != 0 ? rc : add_members(e, index, record, "facts", evidence_add_fact, err);

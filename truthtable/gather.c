@@ -22,10 +22,12 @@ static int gather_end(struct evidence *e, const cJSON *entry, struct err *err)
     const char *stage_name = NULL;
     const char *end = NULL;
     const char *cause = NULL;
+    const char *narrower = NULL;
     int rc = json_get_string(entry, "cell", &cell_name, err);
     rc = rc != 0 ? rc : json_get_string(entry, "stage", &stage_name, err);
     rc = rc != 0 ? rc : json_get_string(entry, "end", &end, err);
     rc = rc != 0 ? rc : json_opt_string(entry, "cause", &cause, err);
+    rc = rc != 0 ? rc : json_opt_string(entry, "narrower", &narrower, err);
     if (rc != 0) {
         return rc;
     }
@@ -39,6 +41,9 @@ static int gather_end(struct evidence *e, const cJSON *entry, struct err *err)
             /* Only a result makes a task done. */
             evidence_set_task(e, cell, stage,
                               ends[i].end == TASK_END_DONE ? TASK_END_PENDING : ends[i].end, cause);
+            if (narrower != NULL) {
+                evidence_set_narrower(e, cell, stage, narrower);
+            }
             return 0;
         }
     }

@@ -14,9 +14,9 @@
 #define GATHER_RESULT_BYTES_MAX ((size_t)16 << 20)
 
 /* Fills e, which was initialised. cells: the folder that holds the cells' folders. ends: array of
- * {"cell","stage","end", "cause"} as in provenance.json's "tasks", or NULL; a task with a result is
- * done whatever it says, one without either stays pending. A result that is not readable is an
- * error that names the file, not a missing value: it was verified once. */
+ * {"cell","stage","end","cause", "narrower"} as in provenance.json's "tasks", or NULL; a task with
+ * a result is done whatever it says, one without either stays pending. A result that is not
+ * readable is an error that names the file, not a missing value: it was verified once. */
 int gather_evidence(struct evidence *e, const char *cells, const cJSON *ends,
                     struct err *err) MUST_CHECK;
 

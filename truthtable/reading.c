@@ -13,9 +13,13 @@ static const char *end_reason(const struct evidence *e, size_t task,
         return arena_printf(arena, "excluded: %s", cause_name(root));
     }
     const char *end = t->end == TASK_END_BLOCKED ? "blocked" : "never run";
-    return root < CAUSE_NR && root != cause_from_name(cause)
-               ? arena_printf(arena, "%s: %s (%s)", end, cause, cause_name(root))
-               : arena_printf(arena, "%s: %s", end, cause);
+    const char *why = root < CAUSE_NR && root != cause_from_name(cause)
+                          ? arena_printf(arena, "%s: %s (%s)", end, cause, cause_name(root))
+                          : arena_printf(arena, "%s: %s", end, cause);
+    const char *narrower = coverage->narrower[task];
+    return narrower == NULL
+               ? why
+               : arena_printf(arena, "%s under narrower [run] limits: %s", why, narrower);
 }
 
 static struct number number_of(const struct evidence_value *v)

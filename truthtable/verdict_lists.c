@@ -8,7 +8,8 @@
 struct verdict_task {
     size_t task;
     const char *end;
-    const char *cause; /* or NULL */
+    const char *cause;    /* or NULL */
+    const char *narrower; /* likewise: limits of [run] */
     bool by_person;
 };
 
@@ -38,7 +39,7 @@ static void take_undetermined(struct verdict_lists *l, const struct coverage *c,
     l->undetermined = out;
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < n_tasks && l->n_undetermined < n; i++) {
-            const bool by_person = is_persons_act(c->root[i]);
+            const bool by_person = is_persons_act(c->root[i]) || c->narrower[i] != NULL;
             if (c->root[i] == CAUSE_NONE || c->excluded[i] || by_person != (pass == 0)) {
                 continue;
             }
@@ -46,6 +47,7 @@ static void take_undetermined(struct verdict_lists *l, const struct coverage *c,
                 .task = i,
                 .end = e->tasks[i].end == TASK_END_BLOCKED ? "blocked" : "never_run",
                 .cause = kept_cause(e->tasks[i].cause, arena),
+                .narrower = c->narrower[i] == NULL ? NULL : arena_strdup(arena, c->narrower[i]),
                 .by_person = by_person};
         }
     }
@@ -162,6 +164,9 @@ cJSON *verdict_lists_undetermined(const void *ctx, size_t i, struct arena *arena
     json_arena_add(o, "cause",
                    t->cause == NULL ? json_arena_new(arena, cJSON_NULL)
                                     : json_arena_string(arena, t->cause));
+    if (t->narrower != NULL) {
+        json_arena_add(o, "narrower", json_arena_string(arena, t->narrower));
+    }
     json_arena_add(o, "by_person", json_arena_bool(arena, t->by_person));
     return o;
 }

@@ -26,7 +26,8 @@ void verdict_lists_init(struct verdict_lists *l, const struct evaluation *ev,
                         const struct coverage *c, const struct evidence *e, struct arena *arena);
 
 /* Elements for struct json_list; ctx is the lists. Of the second: what has no values though it is
- * over, and is not excluded: first what a person cancelled or stopped. */
+ * over, and is not excluded: first what a person cancelled, stopped, gave up or ended by narrower
+ * limits. */
 size_t verdict_lists_n_gates(const struct verdict_lists *l);
 cJSON *verdict_lists_gate(const void *ctx, size_t i, struct arena *arena);
 cJSON *verdict_lists_undetermined(const void *ctx, size_t i, struct arena *arena);

@@ -69,7 +69,11 @@ static int add_record(struct making *m, size_t task, struct file_writer *w)
     enum task_end end = t->state == TASK_DONE      ? TASK_END_DONE
                         : t->state == TASK_BLOCKED ? TASK_END_BLOCKED
                                                    : TASK_END_NEVER_RUN;
+    const char *narrower = history_narrower(&m->history, task);
     evidence_set_task(&m->evidence, task / n_stages, task % n_stages, end, cause_name(t->cause));
+    if (narrower != NULL) {
+        evidence_set_narrower(&m->evidence, task / n_stages, task % n_stages, narrower);
+    }
     if (t->state == TASK_DONE) {
         rc = read_result(m, task, &text, &result);
     }

@@ -90,12 +90,12 @@ static int check_chain(struct reading *r, const cJSON *line, const char *text, s
 
 /* ---- [run] ---- */
 
-static void take_run(struct history *h, const cJSON *run)
+static int take_run(struct reading *r, const cJSON *run)
 {
-    cJSON *o = json_object();
-    json_put_int(o, "row", (int64_t)h->n_rows);
-    json_put(o, "run", json_copy(run));
-    json_push(h->runs, o);
+    struct err err;
+    return run_record_set(r->h->record, (int64_t)r->h->n_rows, run, &err) == 0
+               ? 0
+               : fault_from(r->f, &err);
 }
 
 /* A row of another [run] has it as text. */
@@ -108,8 +108,7 @@ static int take_other_run(struct reading *r, const cJSON *line)
         tree_parse(text, strlen(text), false, &r->of_line, &run, &err) != 0) {
         return fault_from(r->f, &err);
     }
-    take_run(r->h, run);
-    return 0;
+    return take_run(r, run);
 }
 
 /* ---- the first row ---- */
@@ -139,10 +138,7 @@ static int check_submitted(struct reading *r, const cJSON *line)
     }
     r->h->unverified = detail != NULL;
     const cJSON *run = json_member(line, "run");
-    if (rc == 0 && run != NULL) {
-        take_run(r->h, run);
-    }
-    return rc;
+    return rc == 0 ? take_run(r, run) : rc;
 }
 
 /* ---- rows of tasks ---- */
@@ -236,25 +232,6 @@ static int take_end(struct reading *r, const struct state_row *row)
     return 0;
 }
 
-/* Under which [run] a task was blocked: its name and cause go to that. */
-static void note_blocked(struct history *h, const struct state_row *row)
-{
-    const struct program *p = h->program;
-    cJSON *run = cJSON_GetArrayItem(h->runs, cJSON_GetArraySize(h->runs) - 1);
-    cJSON *list = cJSON_GetObjectItemCaseSensitive(run, "blocked");
-    if (run == NULL) {
-        return;
-    }
-    if (list == NULL) {
-        list = json_array();
-        json_put(run, "blocked", list);
-    }
-    char *text = xasprintf("%s/%s (%s)", p->cells[row->task / p->n_stages].name,
-                           p->stages[row->task % p->n_stages].name, cause_name(row->after.cause));
-    json_push_string(list, text);
-    free(text);
-}
-
 static int take_task_row(struct reading *r, const cJSON *line, const struct state_row *row)
 {
     struct history *h = r->h;
@@ -274,8 +251,8 @@ static int take_task_row(struct reading *r, const cJSON *line, const struct stat
     if (rc == 0 && h->verdict_row != 0 && row->kind != ROW_TASK_ENDING) {
         rc = fault_says(r->f, "a task moves after the verdict (row %zu)", h->verdict_row);
     }
-    if (rc == 0 && row->after.state == TASK_BLOCKED && t->state != TASK_BLOCKED) {
-        note_blocked(h, row);
+    if (rc == 0) {
+        run_record_take(h->record, line, row);
     }
     t->state = row->after.state;
     t->cause = row->after.cause;
@@ -500,7 +477,7 @@ int history_read(struct history *h, const struct program *p, const struct lock *
     h->amended = json_array();
     h->unblindings = json_array();
     h->checks = json_object();
-    h->runs = json_array();
+    h->record = run_record_create(p);
     arena_init(&r.of_line);
     init_tasks(h);
     fault_at(f, RECEIPT_LOCK, 0);
@@ -523,6 +500,7 @@ int history_read(struct history *h, const struct program *p, const struct lock *
     if (h->n_attempts > 0) {
         qsort(h->attempts, h->n_attempts, sizeof(*h->attempts), by_task);
     }
+    h->runs = run_record_json(h->record);
     lines_release(&l);
     arena_release(&r.of_line);
     strbuf_release(&r.again);

@@ -19,6 +19,7 @@
 #include "prereg/lock.h"
 #include "prereg/program.h"
 #include "state/rows.h"
+#include "state/run_record.h"
 
 #define HISTORY_CHECKS_MAX                                                                         \
     1000 /* of the apparatus, by name: a plan has 64, amendments bring more */
@@ -56,7 +57,8 @@ struct history {
     enum access_level access;     /* that the attempts so far amount to */
     cJSON *amended;               /* array: {"number","head","level"}, and "row" of the journal */
     cJSON *unblindings;           /* array of texts, as provenance.json has them */
-    cJSON *runs;                  /* array of [run] as it was set: {"row","run"} */
+    struct run_record *record;    /* what [run] was, and what was lost under it */
+    cJSON *runs;                  /* its list, once all is read: {"row","run","blocked","first"} */
     cJSON *checks; /* of the apparatus, by name: {"state","attempts","results":[{"row","attempt",
                       "text":TEXT|null}]}: what held and what did not, in order */
 };
@@ -72,6 +74,10 @@ const char *history_head_at(const struct history *h, const struct lock *lock, si
 
 /* The [run] that held when the journal had so many rows; NULL when it does not say. */
 const cJSON *history_run_at(const struct history *h, size_t row);
+
+/* Limits of [run] that the task had and others of its stage did not, when it is blocked for a
+ * mechanical cause; NULL: it was lost by chance, or not at all. */
+const char *history_narrower(const struct history *h, size_t task);
 
 /* The attempts of one task, in order. */
 const struct history_attempt *history_attempts_of(const struct history *h, size_t task, size_t *n);

@@ -10,6 +10,7 @@ void history_release(struct history *h)
     cJSON_Delete(h->unblindings);
     cJSON_Delete(h->checks);
     cJSON_Delete(h->runs);
+    run_record_free(h->record);
     free(h->tasks);
     free(h->attempts);
     free(h->hashes);
@@ -39,6 +40,12 @@ const cJSON *history_run_at(const struct history *h, size_t row)
         found = before ? json_member(o, "run") : found;
     }
     return found;
+}
+
+const char *history_narrower(const struct history *h, size_t task)
+{
+    const struct history_task *t = &h->tasks[task];
+    return t->state == TASK_BLOCKED ? run_record_narrower(h->record, task, t->cause) : NULL;
 }
 
 const struct history_attempt *history_attempts_of(const struct history *h, size_t task, size_t *n)

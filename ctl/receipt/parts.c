@@ -75,6 +75,11 @@ void parts_record(struct strbuf *out, const struct history *h, size_t task, cons
     add_text(out, "end", task_state_name(t->state));
     strbuf_addc(out, ',');
     add_text(out, "cause", cause_name(t->cause));
+    const char *narrower = history_narrower(h, task);
+    if (narrower != NULL) {
+        strbuf_addc(out, ',');
+        add_text(out, "narrower", narrower);
+    }
     if (t->state == TASK_DONE) {
         strbuf_addf(out, ",\"attempt\":%u", t->accepted);
     } else {

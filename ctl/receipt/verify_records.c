@@ -90,6 +90,10 @@ static void set_end(struct verifying *v, size_t task)
     evidence_set_task(&v->evidence, task / n_stages, task % n_stages, end,
                       end == TASK_END_DONE || end == TASK_END_PENDING ? NULL
                                                                       : cause_name(t->cause));
+    const char *narrower = history_narrower(&v->history, task);
+    if (narrower != NULL) {
+        evidence_set_narrower(&v->evidence, task / n_stages, task % n_stages, narrower);
+    }
 }
 
 /* Before what it says: a line that is missing or out of place is named as that. */
@@ -268,11 +272,13 @@ static void say_coverage(struct verifying *v)
     struct arena arena;
     size_t n_cancelled = 0;
     size_t n_lost = 0;
+    size_t n_narrower = 0;
     arena_init(&arena);
     coverage_init(&c, &v->evidence, &arena);
     for (size_t i = 0; i < program_n_tasks(v->program); i++) {
         const char *cause = v->evidence.tasks[i].cause;
         n_cancelled += cause != NULL && strcmp(cause, cause_name(CAUSE_CANCELLED)) == 0 ? 1 : 0;
+        n_narrower += v->evidence.tasks[i].narrower != NULL ? 1 : 0;
         n_lost += cause != NULL && strcmp(cause, cause_name(CAUSE_LOST)) == 0 ? 1 : 0;
     }
     verifying_says(v,
@@ -283,6 +289,18 @@ static void say_coverage(struct verifying *v)
                    c.n_excluded, c.budget,
                    n_cancelled > 0 ? "; tasks were cancelled by a person" : "",
                    n_lost > 0 ? "; accepted results were lost, and given up by a person" : "");
+    for (size_t i = 0; i < program_n_tasks(v->program) && n_narrower > 0; i++) {
+        const struct evidence_task *t = &v->evidence.tasks[i];
+        if (t->narrower != NULL) {
+            verifying_says(v,
+                           "%zu tasks were lost under narrower limits of [run] than others had, by "
+                           "a person's choice, and are not excluded; the first is %.80s/%.64s: "
+                           "%.200s",
+                           n_narrower, v->program->cells[i / v->program->n_stages].name,
+                           v->program->stages[i % v->program->n_stages].name, t->narrower);
+            break;
+        }
+    }
     arena_release(&arena);
 }
 
@@ -297,17 +315,8 @@ static void say_runs(struct verifying *v)
     cJSON_ArrayForEach(run, v->history.runs)
     {
         struct strbuf text = STRBUF_INIT;
-        struct err ignored;
-        const cJSON *row = json_member(run, "row");
-        const cJSON *blocked = json_member(run, "blocked");
-        const cJSON *first = blocked == NULL ? NULL : blocked->child;
-        (void)!json_canonical(json_member(run, "run"), &text, &ignored);
-        verifying_says(v,
-                       "from row %.0f of the journal on, [run] was %.300s: %d tasks were blocked "
-                       "under it%s%.160s",
-                       cJSON_IsNumber(row) ? row->valuedouble : 0.0, text.buf,
-                       cJSON_GetArraySize(blocked), first == NULL ? "" : ", the first ",
-                       first == NULL ? "" : first->valuestring);
+        run_record_line(run, &text);
+        verifying_says(v, "%s", text.buf);
         strbuf_release(&text);
     }
 }

@@ -99,7 +99,8 @@ double report_fact(const struct report_model *m, size_t cell, size_t stage, cons
 /* The gate of (measure, cell) in verdict.json, or NULL. */
 const cJSON *report_gate(const struct report_model *m, size_t measure, size_t cell);
 
-/* Tasks that a person cancelled or stopped, by the verdict. */
+/* Tasks that a person cancelled, stopped, gave up as lost or ended by narrower limits of [run], by
+ * the verdict. */
 size_t report_n_by_person(const struct report_model *m);
 
 /* A cell by name; INDEX_NONE when unknown. Lists stand in the order of the cells: the cell `near`

@@ -173,4 +173,5 @@ void section_attempts(struct doc *d, const struct report_model *m)
     add_cells(d, m);
     add_ended_early(d, m);
     section_acts(d, m);
+    section_runs(d, m);
 }

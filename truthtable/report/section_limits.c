@@ -82,8 +82,8 @@ static void add_losses(struct doc *d, const struct report_model *m, struct doc_l
         limit(d, list,
               arena_printf(
                   a, "%s by a person, which is no chance loss: what depends on it is undetermined.",
-                  fmt_plural(a, (int64_t)by_person, "task was cancelled or stopped",
-                             "tasks were cancelled or stopped")));
+                  fmt_plural(a, (int64_t)by_person, "task was ended or given up",
+                             "tasks were ended or given up")));
     }
     if (never_run > 0) {
         limit(d, list,

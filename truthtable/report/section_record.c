@@ -36,7 +36,9 @@ static void add_run(struct doc *d, const struct report_model *m)
                          "where, and cannot change a result.");
         return;
     }
-    doc_paragraph(d, "Not locked: they say how and where, and cannot change a result.");
+    doc_paragraph(d, "Not locked: they say how and where, and cannot change a result. Their limits "
+                     "can end a task; those that were changed are listed under Attempts and "
+                     "resumes.");
     add_settings(d, doc_facts(d), run, "run.");
 }
 

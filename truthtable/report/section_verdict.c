@@ -117,6 +117,29 @@ static void add_sentences(struct doc *d, const cJSON *list)
     }
 }
 
+#define NARROWER_SHOWN 8
+
+/* No cancellation shows what was ended by limits that were narrowed for a while. */
+static void add_narrower(struct doc *d, const struct report_model *m)
+{
+    const cJSON *task = NULL;
+    size_t n = 0;
+    cJSON_ArrayForEach(task, member(m->verdict, "undetermined"))
+    {
+        const char *limits = member_text(task, "narrower");
+        if (limits == NULL || n++ >= NARROWER_SHOWN) {
+            continue;
+        }
+        doc_notice(d, TONE_BAD, "%s, stage %s (%s: %s), under narrower limits of [run]: %s.",
+                   member_text(task, "cell"), member_text(task, "stage"), member_text(task, "end"),
+                   member_text(task, "cause"), limits);
+    }
+    if (n > NARROWER_SHOWN) {
+        doc_notice(d, TONE_BAD, "%zu more tasks were lost under narrower limits of [run].",
+                   n - NARROWER_SHOWN);
+    }
+}
+
 /* What a reader must know before reading on: where the records come from, what a person cut short,
  * what the engine noted. */
 static void add_alarms(struct doc *d, const struct report_model *m)
@@ -133,9 +156,10 @@ static void add_alarms(struct doc *d, const struct report_model *m)
         doc_notice(
             d, TONE_BAD,
             "%s by a person. What depends on such a task is undetermined; it is never excluded.",
-            fmt_plural(&d->arena, (int64_t)n_by_person, "task was cancelled or stopped",
-                       "tasks were cancelled or stopped"));
+            fmt_plural(&d->arena, (int64_t)n_by_person, "task was ended or given up",
+                       "tasks were ended or given up"));
     }
+    add_narrower(d, m);
     add_sentences(d, member(m->verdict, "notes"));
     add_sentences(d, member(m->imported, "warnings"));
 }

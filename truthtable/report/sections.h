@@ -21,6 +21,7 @@ void section_curves(struct doc *d, const struct report_model *m);
 void section_router(struct doc *d, const struct report_model *m);
 void section_attempts(struct doc *d, const struct report_model *m);
 void section_acts(struct doc *d, const struct report_model *m);     /* within attempts */
+void section_runs(struct doc *d, const struct report_model *m);     /* likewise */
 void section_imported(struct doc *d, const struct report_model *m); /* in place of attempts */
 void section_amendments(struct doc *d, const struct report_model *m);
 void section_lock(struct doc *d, const struct report_model *m);

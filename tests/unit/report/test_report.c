@@ -53,7 +53,7 @@ static const struct report_case cases[] = {
       .blocked_cause = "cancelled",
       .n_blocked = 1},
      {"INDETERMINATE", "they name O1, O2 and O3", "The data do not choose between them", "2 to 3",
-      "1 task was cancelled or stopped by a person", "the priors are not scored",
+      "1 task was ended or given up by a person", "the priors are not scored",
       "of them undetermined; the largest known is 0.", "by a person, which is no chance loss",
       "1 cell has no value and no mark", "first error: arch=", "/hellaswag: blocked (cancelled)",
       "preregctl explain arch="},

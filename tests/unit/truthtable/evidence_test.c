@@ -326,7 +326,8 @@ static void test_gather(void **state)
                "{\"metrics\":{\"loss\":{\"value\":9}}}");
     cJSON *ends = parse(
         "[{\"cell\":\"arch=x\",\"stage\":\"train\",\"end\":\"done\"},"
-        "{\"cell\":\"arch=x\",\"stage\":\"exam\",\"end\":\"blocked\",\"cause\":\"oom\"},"
+        "{\"cell\":\"arch=x\",\"stage\":\"exam\",\"end\":\"blocked\",\"cause\":\"oom\","
+        "\"narrower\":\"memory\"},"
         "{\"cell\":\"arch=y\",\"stage\":\"train\",\"end\":\"done\"},"
         "{\"cell\":\"arch=y\",\"stage\":\"exam\",\"end\":\"never_run\",\"cause\":\"cancelled\"}]");
     evidence_init(&e, p);
@@ -335,6 +336,8 @@ static void test_gather(void **state)
     assert_true(evidence_metric(&e, 0, 0, "loss")->value == 2);
     assert_int_equal(e.tasks[1].end, TASK_END_BLOCKED);
     assert_string_equal(e.tasks[1].cause, "oom");
+    assert_string_equal(e.tasks[1].narrower, "memory");
+    assert_null(e.tasks[3].narrower);
     assert_int_equal(e.tasks[2].end, TASK_END_PENDING);
     assert_int_equal(evidence_metric(&e, 1, 0, "loss")->state, VALUE_MISSING);
     assert_int_equal(e.tasks[3].end, TASK_END_NEVER_RUN);

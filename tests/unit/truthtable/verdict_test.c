@@ -335,6 +335,44 @@ static void test_excluded(void **state)
     close_scene(&s);
 }
 
+/* Lost under narrower limits of [run] than others had: no chance, so nothing is left out, and the
+ * budget is not touched. What comes after it is open in the same way. */
+static void test_narrower(void **state)
+{
+    static const char limits[] = "memory 1 bytes, others of its stage had no limit of memory";
+    struct scene s;
+    (void)state;
+    open_scene(&s, toml);
+    score_all(&s, 4);
+    evidence_set_task(&s.e, 4, EXAM, TASK_END_BLOCKED, "oom");
+    evidence_set_narrower(&s.e, 4, EXAM, limits);
+    evidence_set_task(&s.e, 7, TRAIN, TASK_END_BLOCKED, "hang");
+    evidence_set_narrower(&s.e, 7, TRAIN, limits);
+    evidence_set_task(&s.e, 7, EXAM, TASK_END_NEVER_RUN, "dependency");
+    /* Not chance by its cause alone: its limits say nothing more. */
+    evidence_set_task(&s.e, 8, QUIZ, TASK_END_BLOCKED, "bad_result");
+    evidence_set_narrower(&s.e, 8, QUIZ, limits);
+    judge(&s);
+    const cJSON *f = figure(&s, "arch", "exam");
+    expect(member(f, "excluded"), "[]");
+    expect(member(f, "mean"), "null");
+    near(member(member(member(verdict_json(&s.v), "coverage"), "counted"), "excluded"), 0);
+    const cJSON *list = member(verdict_json(&s.v), "undetermined");
+    assert_int_equal(cJSON_GetArraySize(list), 4);
+    for (int i = 0; i < 4; i++) {
+        const cJSON *task = cJSON_GetArrayItem(list, i);
+        const cJSON *narrower = json_member(task, "narrower");
+        assert_int_equal(cJSON_IsTrue(member(task, "by_person")), i < 3);
+        assert_int_equal(narrower != NULL, i < 3);
+        assert_true(narrower == NULL || strcmp(narrower->valuestring, limits) == 0);
+    }
+    assert_string_equal(
+        cJSON_GetStringValue(member(f, "why")),
+        "never run: dependency (hang) under narrower [run] limits: memory 1 bytes, others of its "
+        "stage had no limit of memory");
+    close_scene(&s);
+}
+
 static void test_setting_without_pair(void **state)
 {
     static const char *const spread[] = {"sd", "se", "ci_low", "ci_high"};
@@ -682,6 +720,7 @@ int main(void)
         cmocka_unit_test(test_bad_records),
         cmocka_unit_test(test_support),
         cmocka_unit_test(test_excluded),
+        cmocka_unit_test(test_narrower),
         cmocka_unit_test(test_setting_without_pair),
         cmocka_unit_test(test_over_budget),
         cmocka_unit_test(test_dependency),
