@@ -45,9 +45,7 @@ int amended_catch_up(struct hosted *h, struct err *err)
     }
     int rc = amendments_put_in_place(h->folder, h->bundle->lock->n_amendments, err);
     h->text_lags = rc != 0;
-    return rc == 0 ? 0
-                   : err_wrap(err, "grid.toml of the last amendment cannot be written yet: amend "
-                                   "again when it can");
+    return rc == 0 ? 0 : err_wrap(err, "grid.toml of the last amendment cannot be written yet");
 }
 
 int amended_write(const char *folder, const struct amend_prepared *p, struct err *err)
@@ -103,9 +101,7 @@ void amended_take_effect(struct hosted *h)
     struct err why;
     if (amendments_put_in_place(h->folder, p->core.number, &why) != 0) {
         h->text_lags = true;
-        log_error("%s: %s: it is put in place before the next amendment, or when the daemon starts "
-                  "again",
-                  h->id, why.msg);
+        log_error("%s: %s: it is put in place as soon as it can be written", h->id, why.msg);
     }
     apparatus_follow(h, p->checks, p->n_checks);
     bundle_unref(h->bundle);

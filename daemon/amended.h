@@ -25,7 +25,8 @@ void amend_prepared_free(struct amend_prepared *p); /* NULL is fine */
 
 /* Writes the files of p, whose amendment is whole now. */
 int amended_write(const char *folder, const struct amend_prepared *p, struct err *err) MUST_CHECK;
-/* grid.toml of an amendment that took effect while it could not be written: before the next one. */
+/* grid.toml of an amendment that took effect while it could not be written: tried every few
+ * seconds, before a resume and before the next amendment. */
 int amended_catch_up(struct hosted *h, struct err *err) MUST_CHECK;
 /* Takes back what amended_write wrote, as the row was refused. */
 void amended_take_back(const char *folder, uint32_t number);

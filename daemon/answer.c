@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "daemon/amended.h"
 #include "daemon/attempts.h"
 #include "daemon/core/explain.h"
 #include "daemon/verdict_job.h"
@@ -448,6 +449,7 @@ static int answer_resume(struct answer_context *ctx, const cJSON *params, cJSON 
     int rc = answer_find_program(ctx->shell, params, &h, err);
     rc = rc == 0 ? json_opt_bool(params, "accept_failures", &ev.accept_failures, err) : rc;
     rc = rc == 0 ? refuse_ended(h, "resume", err) : rc;
+    rc = rc == 0 ? amended_catch_up(h, err) : rc;
     if (rc == 0) {
         ev.program = h->no;
         rc = pump_request(ctx->shell->pump, &ev, err);

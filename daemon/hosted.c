@@ -400,6 +400,9 @@ void hosted_apply(struct hosted *h, const struct state_row *row)
     h->version++;
     if (row_kind_is_of_task(row->kind)) {
         apply_task(h, row);
+        if (row->kind == ROW_ATTEMPT_RUNNING) {
+            h->host_wait_ms = 0; /* the machine starts attempts again */
+        }
         if (row->kind == ROW_ATTEMPT_ENDED) {
             h->malformed += row->attempt.malformed;
             hosted_note_time(h, row->task, &row->attempt);

@@ -6,6 +6,7 @@
  */
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "daemon/amended.h"
 #include "daemon/prepare.h"
 #include "daemon/shell.h"
 
@@ -77,9 +78,20 @@ static void look_at_host(struct shell *sh, struct hosted *h)
     }
 }
 
+/* It could not be written when the last amendment took effect; while the older text lies there the
+ * lock refuses every spawn, and a resume as well. */
+static void look_at_text(struct hosted *h)
+{
+    struct err err;
+    if (h->text_lags && amended_catch_up(h, &err) == 0) {
+        log_info("%s: grid.toml of the last amendment is in place", h->id);
+    }
+}
+
 void shell_look_for_mend(struct shell *sh, struct hosted *h)
 {
     look_at_host(sh, h);
+    look_at_text(h);
     bool waits = (h->status.paused & PAUSE_DATA) != 0 || h->verdict_waits;
     if (!waits || h->looked_at) {
         return;

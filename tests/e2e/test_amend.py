@@ -85,6 +85,28 @@ def test_crashes(place):
     place.wait_finished(60)
 
 
+def test_text_lags(place):
+    """An amendment takes effect while grid.toml cannot be written: nothing is started on the older text, and once it can be
+    written it is, and `resume` goes on."""
+    grid = submitted(place)
+    place.edit(grid, "<= 1.20", "<= 1.30")
+    amend(place, grid)
+    present = os.path.join(place.program_folder(), "grid.toml")
+    os.remove(present)
+    place.write(os.path.join(present, "in_the_way"), "")
+    place.edit(grid, "<= 1.30", "<= 1.40")
+    amend(place, grid)
+    gate(place, "train")
+    gate(place, "score")
+    place.wait_for(lambda: place.status()[0]["paused_by"] is not None, 60, "the program is paused")
+    place.ctl("resume", wanted=ANY)
+    shutil.rmtree(present)
+    place.wait_for(lambda: os.path.isfile(present) and "<= 1.40" in open(present, encoding="utf-8").read(), 60, "grid.toml catches up")
+    place.ctl("resume")
+    place.wait_finished(60)
+    equal(place.status()[0]["amendments"], 2, "amendments")
+
+
 def test_tampering(place):
     """A chain that was touched is refused at the start and by diff, with exit 3 and the file's name."""
     grid = submitted(place)
@@ -298,5 +320,5 @@ def test_what_another_needs(place):
     expect("0002.json: its number is 1, not 2" in place.ctl("diff", grid, wanted=LOCK).stderr, "the same number twice")
 
 
-lab.main(test_two_amendments, test_crashes, test_tampering, test_stale, test_again, test_supersedes, test_diff, test_contradictory, test_put_behind,
+lab.main(test_two_amendments, test_crashes, test_text_lags, test_tampering, test_stale, test_again, test_supersedes, test_diff, test_contradictory, test_put_behind,
          test_what_another_needs)

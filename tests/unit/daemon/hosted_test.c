@@ -73,6 +73,31 @@ static void test_reasons(void **state)
     hosted_free(h);
 }
 
+/* A machine that could not start attempts is tried ever more rarely, until one runs; when it fails
+ * the next time that begins anew. */
+static void test_host_is_well_again(void **state)
+{
+    (void)state;
+    struct task_row task;
+    struct state_row row = {.kind = ROW_ATTEMPT_STARTED, .from = TASK_READY};
+    struct hosted *h = hosted_new(1, "/nowhere", "little-00000000");
+    task_row_init(&task, TASK_READY);
+    h->tasks = &task;
+    h->n_tasks = 1;
+    h->by_state[TASK_READY] = 1;
+    h->host_wait_ms = 3600000;
+    task_row_init(&row.after, TASK_STARTING);
+    hosted_apply(h, &row);
+    assert_int_equal(h->host_wait_ms, 3600000);
+    row.kind = ROW_ATTEMPT_RUNNING;
+    row.from = TASK_STARTING;
+    row.after.state = TASK_RUNNING;
+    hosted_apply(h, &row);
+    assert_int_equal(h->host_wait_ms, 0);
+    h->tasks = NULL;
+    hosted_free(h);
+}
+
 /* Item 31: a clock that jumps by a day between an attempt's start and its end (or the other way)
  * teaches nothing about how long a task takes. */
 static void test_times_of_tasks(void **state)
@@ -143,8 +168,8 @@ static void test_pace(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_reasons),
-                                       cmocka_unit_test(test_times_of_tasks),
-                                       cmocka_unit_test(test_pace)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reasons), cmocka_unit_test(test_host_is_well_again),
+        cmocka_unit_test(test_times_of_tasks), cmocka_unit_test(test_pace)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
