@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <nettle/sha2.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -29,31 +28,27 @@ void digest_meter(_Atomic int64_t *bytes)
 
 void digest_start(struct digest_stream *s)
 {
-    (void)crypto_hash_sha256_init(&s->state);
+    sha256_init(&s->state);
 }
 
 void digest_add(struct digest_stream *s, const void *data, size_t len)
 {
-    (void)crypto_hash_sha256_update(&s->state, data, len);
+    sha256_update(&s->state, len, data);
 }
 
 struct digest digest_finish(struct digest_stream *s)
 {
     struct digest d;
-    (void)crypto_hash_sha256_final(&s->state, d.bytes);
+    sha256_digest(&s->state, sizeof(d.bytes), d.bytes);
     return d;
 }
 
-/* Whole files and texts go through libnettle, which uses the processor's instructions for SHA-256
- * where there are any; libsodium has none. */
 struct digest digest_bytes(const void *data, size_t len)
 {
-    struct sha256_ctx ctx;
-    struct digest d;
-    sha256_init(&ctx);
-    sha256_update(&ctx, len, data);
-    sha256_digest(&ctx, sizeof(d.bytes), d.bytes);
-    return d;
+    struct digest_stream s;
+    digest_start(&s);
+    digest_add(&s, data, len);
+    return digest_finish(&s);
 }
 
 bool digest_equal(const struct digest *a, const struct digest *b)
@@ -115,8 +110,8 @@ int digest_file(const char *path, struct digest *out, int64_t *n_bytes, struct e
     }
     const size_t chunk_bytes = (size_t)256 * 1024;
     unsigned char *chunk = xmalloc(chunk_bytes);
-    struct sha256_ctx ctx;
-    sha256_init(&ctx);
+    struct digest_stream s;
+    digest_start(&s);
     int64_t total = 0;
     ssize_t n;
     while ((n = read(fd, chunk, chunk_bytes)) != 0) {
@@ -126,7 +121,7 @@ int digest_file(const char *path, struct digest *out, int64_t *n_bytes, struct e
         if (n < 0) {
             break;
         }
-        sha256_update(&ctx, (size_t)n, chunk);
+        digest_add(&s, chunk, (size_t)n);
         total += n;
         if (meter != NULL) {
             (void)atomic_fetch_add(meter, n);
@@ -136,7 +131,7 @@ int digest_file(const char *path, struct digest *out, int64_t *n_bytes, struct e
     free(chunk);
     (void)close(fd);
     if (rc == 0) {
-        sha256_digest(&ctx, sizeof(out->bytes), out->bytes);
+        *out = digest_finish(&s);
         if (n_bytes != NULL) {
             *n_bytes = total;
         }

@@ -56,6 +56,33 @@ static void assert_hex(const struct digest *d, const char *expected)
     assert_string_equal(hex, expected);
 }
 
+/* Pieces of any length give what the whole gives: every cut of what fills one to four blocks. */
+static void test_pieces(void **state)
+{
+    (void)state;
+    unsigned char bytes[200];
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        bytes[i] = (unsigned char)(i * 7);
+    }
+    struct digest_stream s;
+    digest_start(&s);
+    digest_add(&s, "a", 1);
+    digest_add(&s, "", 0);
+    digest_add(&s, "bc", 2);
+    struct digest d = digest_finish(&s);
+    assert_hex(&d, OF_ABC);
+    for (size_t len = 0; len <= sizeof(bytes); len += 1 + len % 5) {
+        struct digest whole = digest_bytes(bytes, len);
+        for (size_t cut = 0; cut <= len; cut++) {
+            digest_start(&s);
+            digest_add(&s, bytes, cut);
+            digest_add(&s, bytes + cut, len - cut);
+            d = digest_finish(&s);
+            assert_true(digest_equal(&whole, &d));
+        }
+    }
+}
+
 /* A folder that is large enough for several threads has the digest that one would give it, its
  * bytes are counted, and a file that is no file is named. */
 static void test_large_folder(void **state)
@@ -214,6 +241,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_pieces),
         cmocka_unit_test_setup_teardown(test_large_folder, make_folder, remove_folder),
         cmocka_unit_test(test_hex),
         cmocka_unit_test_setup_teardown(test_files, make_folder, remove_folder),
