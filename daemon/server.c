@@ -52,6 +52,8 @@ struct server {
     bool reopening; /* the listener is being closed, to be made again */
     bool changed;
     char *path;
+    struct stat folder; /* the state folder, whose lock is ours */
+    struct stat bound;  /* the socket that was made last */
 };
 
 static void conn_advance(struct conn *c);
@@ -360,6 +362,9 @@ static int bind_path(struct server *s, struct err *err)
     if (rc == 0) {
         rc = uv_listen((uv_stream_t *)&s->listener, BACKLOG, on_connection);
     }
+    if (rc == 0 && lstat(s->path, &s->bound) != 0) {
+        s->bound = (struct stat){0}; /* gone again: it is missed at the next look */
+    }
     return rc == 0 ? 0 : err_set(err, ERR_IO, "listen at %s: %s", s->path, uv_strerror(rc));
 }
 
@@ -372,7 +377,15 @@ int server_open(struct shell *sh, struct server **out, struct err *err)
     (void)uv_timer_init(&sh->loop, &s->events);
     s->listener.data = s->events.data = s;
     *out = s;
+    if (stat(sh->state, &s->folder) != 0) {
+        return err_set_errno(err, errno, "%s", sh->state);
+    }
     return bind_path(s, err);
+}
+
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
 static void on_listener_closed(uv_handle_t *handle)
@@ -392,14 +405,20 @@ static void on_listener_closed(uv_handle_t *handle)
         s->lost = true;
     } else {
         s->lost = false;
-        log_warn("%s had been deleted: it is made again", s->path);
+        log_warn("%s had been deleted or replaced: it is made again", s->path);
     }
 }
 
+/* While another folder, or none, has the state folder's name, nothing of it is ours to touch. */
 void server_check_socket(struct server *s)
 {
     struct stat st;
-    if (!s->closed && !s->reopening && lstat(s->path, &st) != 0 && errno == ENOENT) {
+    if (s->closed || s->reopening || stat(s->shell->state, &st) != 0 ||
+        !is_same_file(&st, &s->folder)) {
+        return;
+    }
+    int rc = lstat(s->path, &st);
+    if (rc != 0 ? errno == ENOENT : s->lost || !is_same_file(&st, &s->bound)) {
         s->reopening = true;
         uv_close((uv_handle_t *)&s->listener, on_listener_closed);
     }

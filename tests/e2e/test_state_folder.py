@@ -3,6 +3,7 @@
 
 import os
 import signal
+import socket
 
 import lab
 from lab import ANY, NO_DAEMON, OK, USAGE, expect
@@ -13,6 +14,16 @@ def test_socket_is_made_again(place):
     os.remove(os.path.join(place.state, "preregd.sock"))
     place.wait_for(lambda: os.path.exists(os.path.join(place.state, "preregd.sock"))
                    and place.run("preregctl", "status").returncode == OK, 60, "the socket is made again")
+
+
+def test_socket_that_is_replaced(place):
+    """What a folder that was elsewhere for a while, or a copy of it, leaves there: nobody listens at it."""
+    place.serve()
+    name = os.path.join(place.state, "preregd.sock")
+    os.remove(name)
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(name)
+    place.wait_for(lambda: place.run("preregctl", "status").returncode == OK, 60, "the daemon listens again")
 
 
 def test_daemon_that_cannot_answer_is_named(place):
@@ -50,4 +61,5 @@ def test_refused_folders(place):
     expect(not os.path.exists(bad), "nothing was made there")
 
 
-lab.main(test_socket_is_made_again, test_daemon_that_cannot_answer_is_named, test_second_daemon, test_refused_folders)
+lab.main(test_socket_is_made_again, test_socket_that_is_replaced, test_daemon_that_cannot_answer_is_named, test_second_daemon,
+         test_refused_folders)
