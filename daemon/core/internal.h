@@ -105,6 +105,8 @@ struct judgement {
     int64_t delay_ms;   /* READY: backoff */
     unsigned pause;     /* PAUSE_DISK or PAUSE_HOST: the program is to pause */
 };
+/* What the backoff of a task's `step`th end is at most. */
+int64_t backoff_longest_ms(const struct core *c, uint32_t step);
 struct judgement judge_end(struct core *c, struct task *t, const struct stage *s,
                            const struct live *l, enum cause cause);
 enum cause judge_cause(const struct live *l);

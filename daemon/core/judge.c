@@ -54,17 +54,20 @@ static bool is_at_once(enum cause cause)
            cause == CAUSE_DRIFT || cause == CAUSE_APPARATUS;
 }
 
-/* Doubled with every end in a row without progress; half of it is jitter, so that what fell
- * together does not come back together. */
-static int64_t backoff(struct core *c, uint32_t step)
+int64_t backoff_longest_ms(const struct core *c, uint32_t step)
 {
     int64_t delay = c->config.backoff_ms;
     for (uint32_t i = 1; i < step && delay < c->config.backoff_max_ms; i++) {
         delay *= 2;
     }
-    if (delay > c->config.backoff_max_ms) {
-        delay = c->config.backoff_max_ms;
-    }
+    return delay < c->config.backoff_max_ms ? delay : c->config.backoff_max_ms;
+}
+
+/* Doubled with every end in a row without progress; half of it is jitter, so that what fell
+ * together does not come back together. */
+static int64_t backoff(struct core *c, uint32_t step)
+{
+    int64_t delay = backoff_longest_ms(c, step);
     return delay / 2 + (int64_t)rng_below(&c->rng, (uint64_t)(delay / 2) + 1);
 }
 

@@ -94,15 +94,24 @@ static int64_t clamp(int64_t v, int64_t low, int64_t high)
     return v < low ? low : v > high ? high : v;
 }
 
+/* What is left of a task's backoff when a daemon starts. The clock may have been far ahead when it
+ * was written down: it is never longer than one that is chosen now could be. */
+static int64_t backoff_left_ms(const struct core *c, const struct task *t)
+{
+    uint32_t step = t->spent > t->idle ? t->spent : t->idle;
+    step = t->no_space > step ? t->no_space : step;
+    return clamp(t->not_before_ms - c->wall.ms, 0, backoff_longest_ms(c, step));
+}
+
 /* Committed acts that may not have been done come out again; the wall clock may have jumped since.
  */
 static void recover(struct core *c, struct program *p)
 {
     for (uint32_t i = 0; i < p->n_tasks; i++) {
         const struct task *t = &p->tasks[i];
-        int64_t wait_ms = t->not_before_ms - c->wall.ms;
-        if (t->state == TASK_READY && t->not_before_ms > 0 && wait_ms > 0) {
-            timer_set(c, p, i, c->now_ms + clamp(wait_ms, 0, c->config.backoff_max_ms));
+        int64_t wait_ms = t->not_before_ms > 0 ? backoff_left_ms(c, t) : 0;
+        if (t->state == TASK_READY && wait_ms > 0) {
+            timer_set(c, p, i, c->now_ms + wait_ms);
         } else if (t->state == TASK_READY) {
             ready_push(p, i);
         } else if (t->state == TASK_DONE && !t->linked) {

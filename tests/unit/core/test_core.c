@@ -173,14 +173,15 @@ static void test_disk(void **state)
 }
 
 /* Item 31: "tried again in 23 h 59 min", and nothing helped. A clock that was a day ahead, or is
- * now a day behind: what is left of a backoff is a duration that its maximum bounds, and what is
- * said of it is what will happen. */
+ * now a day behind: what is left of a backoff is a duration, at most what the task's ends so far
+ * come to, and what is said of it is what will happen. */
 static void test_backoff_and_wall_clock(void **state)
 {
     (void)state;
     enum { DAY_MS = 24 * 3600 * 1000, MAX_MS = 8000 };
-    static const int64_t ahead_ms[] = {DAY_MS, 3000, 0, -DAY_MS};
-    static const int64_t due_ms[] = {MAX_MS, 3000, 0, 0};
+    static const int64_t ahead_ms[] = {DAY_MS, DAY_MS, DAY_MS, 3000, 0, -DAY_MS};
+    static const uint32_t spent[] = {0, 2, 9, 9, 9, 9};
+    static const int64_t due_ms[] = {1000, 2000, MAX_MS, 3000, 0, 0};
     for (size_t i = 0; i < ARRAY_LEN(ahead_ms); i++) {
         struct driver d;
         struct task_row rows[4];
@@ -192,7 +193,8 @@ static void test_backoff_and_wall_clock(void **state)
         for (uint32_t t = 0; t < 4; t++) {
             task_row_init(&rows[t], t % 2 == 0 ? TASK_READY : TASK_WAITING);
         }
-        rows[0].n_attempts = 1;
+        rows[0].n_attempts = 10;
+        rows[0].spent = spent[i];
         rows[0].not_before.ms = 1763694202000 + d.now_ms + ahead_ms[i];
         struct core_event ev = {.kind = CORE_PROGRAM_ADDED, .program = 1};
         ev.added.plan = PLAN;
