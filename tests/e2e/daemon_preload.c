@@ -1,12 +1,18 @@
 /*
- * Preloaded into the daemon: it dies at the Nth call that makes something last (fsync, fdatasync,
- * rename, unlink), counted from the moment that the file $PREREG_CRASH appears, which holds N; with
- * PREREG_CRASH_AT=writes at the Nth call that changes a file or folder in any way (also write,
- * pwrite, truncate, mkdir, rmdir, link, symlink, an open that creates), its own log left out; and
- * whoever in it opens a result.json of a stage "score" waits as long as there is a file
- * $PREREG_HOLD. With PREREG_FAULT=fail the Nth call that writes data fails (no space on the disk)
- * instead, with PREREG_FAULT=short it writes half of them.
- * Whatever the daemon starts is left alone: only the process that it was put into counts.
+ * Preloaded into the daemon, a shim or a command: the Nth call that makes something last (fsync,
+ * fdatasync, rename, unlink) goes wrong, counted from the moment that the file $PREREG_CRASH
+ * appears, which holds N; with PREREG_CRASH_AT=writes the Nth call that changes a file or folder
+ * in any way (also write, pwrite, truncate, mkdir, rmdir, link, symlink, an open that creates),
+ * preregd.log left out. What goes wrong is PREREG_FAULT:
+ *   none         the process is killed there
+ *   fail, eio    the call fails for want of space, or with an error of the disk
+ *   short        the Nth call that writes data writes half of them
+ *   readonly     every call fails with EROFS, from the Nth on, while $PREREG_CRASH is there
+ * With PREREG_FIRED the first fault leaves that file, which says where it was, and none follows in
+ * any process. Whoever opens a result.json of a stage "score" waits while there is a file
+ * $PREREG_HOLD.
+ * Only the process that it was put into counts, and what that starts is left alone; with
+ * PREREG_CRASH_IN only the processes of that name count, whoever starts them.
  */
 #undef _FORTIFY_SOURCE
 #include <dlfcn.h>
@@ -20,77 +26,31 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 static atomic_long n_calls;
-static pid_t own;
+static pid_t own; /* 0: this process does not count */
 static bool all_writes;
-static enum { FAULT_KILL, FAULT_FAIL, FAULT_SHORT } fault;
+static enum { FAULT_KILL, FAULT_FAIL, FAULT_EIO, FAULT_SHORT, FAULT_READONLY } fault;
 
 __attribute__((constructor)) static void note_own(void)
 {
+    static const char *const hows[] = {"kill", "fail", "eio", "short", "readonly"};
     const char *at = getenv("PREREG_CRASH_AT");
-
     const char *how = getenv("PREREG_FAULT");
+    const char *in = getenv("PREREG_CRASH_IN");
 
-    fault = how == NULL ? FAULT_KILL : strcmp(how, "fail") == 0 ? FAULT_FAIL : FAULT_SHORT;
-    own = getpid();
+    for (size_t i = 0; how != NULL && i < sizeof(hows) / sizeof(hows[0]); i++) {
+        if (strcmp(how, hows[i]) == 0)
+            fault = (__typeof__(fault))i;
+    }
     all_writes = at != NULL && strcmp(at, "writes") == 0;
+    if (in != NULL && strcmp(in, program_invocation_short_name) != 0)
+        return;
+    own = getpid();
     (void)unsetenv("LD_PRELOAD");
-}
-
-/* Whether this is the Nth. */
-static bool is_due(void)
-{
-    char text[16] = "";
-    const char *path = getenv("PREREG_CRASH");
-    int fd = path == NULL || getpid() != own ? -1 : openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        return false;
-    ssize_t n = read(fd, text, sizeof(text) - 1);
-    (void)close(fd);
-    return n > 0 && atomic_fetch_add(&n_calls, 1) + 1 == strtol(text, NULL, 10);
-}
-
-static void count(void)
-{
-    if (fault == FAULT_KILL && is_due())
-        (void)raise(SIGKILL);
-}
-
-static void count_write(void)
-{
-    if (all_writes)
-        count();
-}
-
-/* Of regular files only, and not of the log: what is written to a socket changes no state. */
-static bool count_write_to(int fd)
-{
-    char link[32];
-    char target[512];
-    struct stat st;
-
-    if (!all_writes || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-        return false;
-    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    ssize_t n = readlink(link, target, sizeof(target) - 1);
-    if (n > 0)
-        target[n] = '\0';
-    if (n <= 0 || strstr(target, "/preregd.log") != NULL || !is_due())
-        return false;
-    if (fault == FAULT_KILL)
-        (void)raise(SIGKILL);
-    return true;
-}
-
-/* What the call that is due does to the data: -1, or how many bytes of them it writes. */
-static ssize_t faulty(size_t len)
-{
-    errno = ENOSPC;
-    return fault == FAULT_FAIL || len < 2 ? -1 : (ssize_t)(len / 2);
 }
 
 /* The C library's own, under the name `next`. */
@@ -100,6 +60,100 @@ static ssize_t faulty(size_t len)
     if (symbol == NULL)                                                                            \
         abort();                                                                                   \
     memcpy(&next, &symbol, sizeof(next))
+
+/* N, or 0 while no fault is asked for. Past the wrappers: this is no call of the process. */
+static long wanted(void)
+{
+    char text[16] = "";
+    const char *path = getenv("PREREG_CRASH");
+    int fd = path == NULL || own == 0 || getpid() != own
+                 ? -1
+                 : (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return 0;
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    (void)close(fd);
+    return n > 0 ? strtol(text, NULL, 10) : 0;
+}
+
+/* Leaves $PREREG_FIRED, if no other fault has; `what` is the call, `where` its file. */
+static bool leave_mark(const char *what, const char *where)
+{
+    char text[1024];
+    const char *path = getenv("PREREG_FIRED");
+
+    if (path == NULL)
+        return true;
+    int fd =
+        (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return fault == FAULT_READONLY;
+    int len = snprintf(text, sizeof(text), "%s %s %s", program_invocation_short_name, what, where);
+    (void)syscall(SYS_write, fd, text, len < (int)sizeof(text) ? len : (int)sizeof(text) - 1);
+    (void)close(fd);
+    return true;
+}
+
+/* Whether the call goes wrong; the process does not come back from the one where it is to die. */
+static bool is_due(const char *what, const char *where)
+{
+    const long n = wanted();
+
+    if (n <= 0)
+        return false;
+    const long at = atomic_fetch_add(&n_calls, 1) + 1;
+    if (at < n || (at > n && fault != FAULT_READONLY) || !leave_mark(what, where))
+        return false;
+    if (fault == FAULT_KILL)
+        (void)raise(SIGKILL);
+    errno = fault == FAULT_READONLY ? EROFS : fault == FAULT_EIO ? EIO : ENOSPC;
+    return true;
+}
+
+/* Of a call without data: it cannot be short. */
+static bool fails(const char *what, const char *where)
+{
+    return fault != FAULT_SHORT && is_due(what, where);
+}
+
+static bool write_fails(const char *what, const char *where)
+{
+    return all_writes && fails(what, where);
+}
+
+static const char *path_of(int fd, char target[512])
+{
+    char link[32];
+
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    const ssize_t n = readlink(link, target, 511);
+    target[n > 0 ? n : 0] = '\0';
+    return target;
+}
+
+static bool fd_fails(const char *what, int fd)
+{
+    char target[512];
+
+    return fails(what, path_of(fd, target));
+}
+
+/* How many of `len` bytes the call writes, or -1. Regular files of a disk only, and not the log:
+ * what is written to a socket changes no state. */
+static ssize_t writable(const char *what, int fd, size_t len)
+{
+    char target[512];
+    struct stat st;
+
+    if (!all_writes || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+        return (ssize_t)len;
+    (void)path_of(fd, target);
+    if (strncmp(target, "/memfd:", 7) == 0 || strstr(target, "/preregd.log") != NULL ||
+        !is_due(what, target))
+        return (ssize_t)len;
+    return fault == FAULT_SHORT && len > 1 ? (ssize_t)(len / 2) : -1;
+}
 
 static void hold(const char *path)
 {
@@ -112,11 +166,14 @@ static void hold(const char *path)
         (void)usleep(5000);
 }
 
-static void before_open(const char *path, int flags)
+static bool open_fails(const char *path, int flags)
 {
     hold(path);
-    if ((flags & O_CREAT) != 0 && access(path, F_OK) != 0)
-        count_write();
+    if (fault == FAULT_READONLY && (flags & O_ACCMODE) != O_RDONLY &&
+        strncmp(path, "/dev/", 5) != 0 && strncmp(path, "/proc/", 6) != 0 &&
+        strstr(path, "/preregd.log") == NULL)
+        return write_fails("open", path);
+    return (flags & O_CREAT) != 0 && access(path, F_OK) != 0 && write_fails("open", path);
 }
 
 #define MODE_OF(flags)                                                                             \
@@ -128,175 +185,133 @@ static void before_open(const char *path, int flags)
         va_end(ap);                                                                                \
     }
 
-int open(const char *path, int flags, ...)
-{
-    NEXT(open);
-    MODE_OF(flags)
-    before_open(path, flags);
-    return next(path, flags, mode);
-}
+#define WRAP_OPEN(name)                                                                            \
+    int name(const char *path, int flags, ...)                                                     \
+    {                                                                                              \
+        NEXT(name);                                                                                \
+        MODE_OF(flags)                                                                             \
+        return open_fails(path, flags) ? -1 : next(path, flags, mode);                             \
+    }
 
-int open64(const char *path, int flags, ...)
-{
-    NEXT(open64);
-    MODE_OF(flags)
-    before_open(path, flags);
-    return next(path, flags, mode);
-}
+WRAP_OPEN(open)
+WRAP_OPEN(open64)
 
 /* Fortified builds call these where no mode is given. */
-int __open_2(const char *path, int flags);
-int __open_2(const char *path, int flags)
-{
-    NEXT(__open_2);
-    before_open(path, flags);
-    return next(path, flags);
-}
+#define WRAP_OPEN_2(name)                                                                          \
+    int name(const char *path, int flags);                                                         \
+    int name(const char *path, int flags)                                                          \
+    {                                                                                              \
+        NEXT(name);                                                                                \
+        return open_fails(path, flags) ? -1 : next(path, flags);                                   \
+    }
 
-int __open64_2(const char *path, int flags);
-int __open64_2(const char *path, int flags)
-{
-    NEXT(__open64_2);
-    before_open(path, flags);
-    return next(path, flags);
-}
+WRAP_OPEN_2(__open_2)
+WRAP_OPEN_2(__open64_2)
 
 int fsync(int fd)
 {
     NEXT(fsync);
-    count();
-    return next(fd);
+    return fd_fails("fsync", fd) ? -1 : next(fd);
 }
 
 int fdatasync(int fd)
 {
     NEXT(fdatasync);
-    count();
-    return next(fd);
+    return fd_fails("fdatasync", fd) ? -1 : next(fd);
 }
 
 int rename(const char *from, const char *to)
 {
     NEXT(rename);
-    count();
-    return next(from, to);
+    return fails("rename", to) ? -1 : next(from, to);
 }
 
 int unlink(const char *path)
 {
     NEXT(unlink);
-    count();
-    return next(path);
+    return fails("unlink", path) ? -1 : next(path);
 }
 
 int renameat(int from_dir, const char *from, int to_dir, const char *to)
 {
     NEXT(renameat);
-    count();
-    return next(from_dir, from, to_dir, to);
+    return fails("renameat", to) ? -1 : next(from_dir, from, to_dir, to);
 }
 
 int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
 {
     NEXT(renameat2);
-    count();
-    return next(from_dir, from, to_dir, to, flags);
+    return fails("renameat2", to) ? -1 : next(from_dir, from, to_dir, to, flags);
 }
 
 int unlinkat(int dir, const char *path, int flags)
 {
     NEXT(unlinkat);
-    count();
-    return next(dir, path, flags);
+    return fails("unlinkat", path) ? -1 : next(dir, path, flags);
 }
 
 ssize_t write(int fd, const void *data, size_t len)
 {
     NEXT(write);
-    if (count_write_to(fd)) {
-        const ssize_t n = faulty(len);
-        if (n < 0)
-            return -1;
-        len = (size_t)n;
-    }
-    return next(fd, data, len);
+    const ssize_t n = writable("write", fd, len);
+    return n < 0 ? -1 : next(fd, data, (size_t)n);
 }
 
 ssize_t writev(int fd, const struct iovec *parts, int n)
 {
     NEXT(writev);
-    if (count_write_to(fd)) {
-        if (fault == FAULT_FAIL || n < 2)
-            return faulty(0);
-        n /= 2;
+    const ssize_t left = writable("writev", fd, (size_t)n);
+    return left < 0 ? -1 : next(fd, parts, (int)left);
+}
+
+#define WRAP_PWRITE(name, offset)                                                                  \
+    ssize_t name(int fd, const void *data, size_t len, offset at)                                  \
+    {                                                                                              \
+        NEXT(name);                                                                                \
+        const ssize_t n = writable(#name, fd, len);                                                \
+        return n < 0 ? -1 : next(fd, data, (size_t)n, at);                                         \
     }
-    return next(fd, parts, n);
-}
 
-ssize_t pwrite(int fd, const void *data, size_t len, off_t at)
-{
-    NEXT(pwrite);
-    if (count_write_to(fd)) {
-        const ssize_t n = faulty(len);
-        if (n < 0)
-            return -1;
-        len = (size_t)n;
+WRAP_PWRITE(pwrite, off_t)
+WRAP_PWRITE(pwrite64, off64_t)
+
+#define WRAP_FTRUNCATE(name, offset)                                                               \
+    int name(int fd, offset len)                                                                   \
+    {                                                                                              \
+        NEXT(name);                                                                                \
+        return writable(#name, fd, 0) < 0 ? -1 : next(fd, len);                                    \
     }
-    return next(fd, data, len, at);
-}
 
-ssize_t pwrite64(int fd, const void *data, size_t len, off64_t at)
-{
-    NEXT(pwrite64);
-    if (count_write_to(fd)) {
-        const ssize_t n = faulty(len);
-        if (n < 0)
-            return -1;
-        len = (size_t)n;
-    }
-    return next(fd, data, len, at);
-}
+WRAP_FTRUNCATE(ftruncate, off_t)
+WRAP_FTRUNCATE(ftruncate64, off64_t)
 
-int ftruncate(int fd, off_t len)
+/* Returns what went wrong instead of setting errno. */
+int posix_fallocate(int fd, off_t at, off_t len)
 {
-    NEXT(ftruncate);
-    if (count_write_to(fd))
-        return (int)faulty(0);
-    return next(fd, len);
-}
-
-int ftruncate64(int fd, off64_t len)
-{
-    NEXT(ftruncate64);
-    if (count_write_to(fd))
-        return (int)faulty(0);
-    return next(fd, len);
+    NEXT(posix_fallocate);
+    return writable("posix_fallocate", fd, 0) < 0 ? errno : next(fd, at, len);
 }
 
 int mkdir(const char *path, mode_t mode)
 {
     NEXT(mkdir);
-    count_write();
-    return next(path, mode);
+    return access(path, F_OK) != 0 && write_fails("mkdir", path) ? -1 : next(path, mode);
 }
 
 int rmdir(const char *path)
 {
     NEXT(rmdir);
-    count_write();
-    return next(path);
+    return write_fails("rmdir", path) ? -1 : next(path);
 }
 
 int symlink(const char *target, const char *path)
 {
     NEXT(symlink);
-    count_write();
-    return next(target, path);
+    return write_fails("symlink", path) ? -1 : next(target, path);
 }
 
 int link(const char *from, const char *to)
 {
     NEXT(link);
-    count_write();
-    return next(from, to);
+    return write_fails("link", to) ? -1 : next(from, to);
 }

@@ -5,47 +5,12 @@ file systems in memory."""
 import errno
 import os
 import shutil
-import subprocess
 import time
 
 import lab
 import rogue
+from disks import SmallDisk
 from lab import OK, equal, expect
-
-class SmallDisk:
-    """A folder, the lab's state if none is named, on a file system of its own."""
-
-    def __init__(self, place, folder=None, size_mib=256, options=""):
-        self.place = place
-        self.folder = folder or place.state
-        self.options = f"size={size_mib}m,mode=0700{options}"
-
-    def __enter__(self):
-        os.makedirs(self.folder, exist_ok=True)
-        run = subprocess.run(["mount", "-t", "tmpfs", "-o", self.options, "tmpfs", self.folder],
-                             capture_output=True, text=True)
-        if run.returncode != 0:
-            lab.skip(f"no tmpfs can be mounted here: {run.stderr.strip()}")
-        return self
-
-    def __exit__(self, *_):
-        self.place.end_all()
-        subprocess.run(["umount", "-l", self.folder], check=False)
-
-    def fill(self, leave_bytes):
-        """A file that leaves so much room, or less: workers write meanwhile."""
-        stat = os.statvfs(self.folder)
-        size = stat.f_bavail * stat.f_frsize - leave_bytes
-        try:
-            with open(self.filler(), "wb") as f:
-                for at in range(0, size, 1 << 20):
-                    f.write(b"\0" * min(size - at, 1 << 20))
-        except OSError as error:
-            if error.errno != errno.ENOSPC:
-                raise
-
-    def filler(self):
-        return os.path.join(self.folder, "filler")
 
 
 def submitted(place):
