@@ -128,6 +128,7 @@ struct condition_pair evaluation_pair(const struct evaluation *ev, size_t measur
     struct condition_pair out = {0};
     double *d = xcalloc(l->n_replicates, sizeof(*d));
     bool points = true;
+    bool known = true;
     double scale = 0;
     const char *copy = NULL;
     struct sum sum = {0};
@@ -138,6 +139,7 @@ struct condition_pair evaluation_pair(const struct evaluation *ev, size_t measur
         if (!x->excluded && !y->excluded) {
             struct number diff = number_sub(x->value, y->value);
             points = points && number_is_point(&diff);
+            known = known && diff.known;
             d[sum.n] = diff.lo;
             scale = fmax(scale, fmax(fabs(x->value.lo), fabs(y->value.lo)));
             copy = copy != NULL ? copy : x->copy != NULL ? x->copy : y->copy;
@@ -147,7 +149,7 @@ struct condition_pair evaluation_pair(const struct evaluation *ev, size_t measur
         }
     }
     out.mean = sum_mean(&sum, "no pair is left");
-    out.n = sum.n;
+    out.n = known ? number_point((double)sum.n) : number_range(0, (double)sum.n);
     if (copy != NULL) {
         out.se = number_unknown(copy);
     } else if (!points || sum.n < 2) {
@@ -439,6 +441,18 @@ static size_t take_copies(struct figure *f, const struct pairs *pairs, size_t n_
     return n;
 }
 
+/* A pair that is not known may turn out a copy, and make others copies of it: until it is known
+ * there are so many replicates at most. */
+static struct number count_replicates(const struct pairs *pairs, size_t n)
+{
+    for (size_t i = 0; i < pairs->n; i++) {
+        if (!pairs->excluded[i] && !pairs->d[i].known) {
+            return number_range(0, (double)n);
+        }
+    }
+    return number_point((double)n);
+}
+
 static void figure_of_measure(struct contrasting *ct, size_t contrast, size_t measure)
 {
     const struct rules *rules = ct->ev->rules;
@@ -466,7 +480,7 @@ static void figure_of_measure(struct contrasting *ct, size_t contrast, size_t me
         }
     }
     spread_fields(f, rules, d, n, points ? &pairs->scale : NULL);
-    f->fields[FIELD_N] = number_point((double)(n - take_copies(f, pairs, n_replicates)));
+    f->fields[FIELD_N] = count_replicates(pairs, n - take_copies(f, pairs, n_replicates));
     item_fields(ct->ev, contrast, measure, f);
     f->fields[FIELD_BF10] =
         bf10(&rules->prior_sds[contrast], f->fields[FIELD_MEAN], f->fields[FIELD_SE]);

@@ -88,7 +88,7 @@ size_t evaluation_outcome(const struct evaluation *ev);
 /* A difference between two conditions, replicate by replicate. */
 struct condition_pair {
     struct number mean;
-    size_t n;
+    struct number n; /* replicates: a range while one is not known */
     struct number se;
     size_t *excluded; /* cells without a value, by replicate; NULL when there are none */
     size_t n_excluded;

@@ -190,7 +190,7 @@ static cJSON *pair_json(const struct evaluation *ev, size_t measure, size_t a, s
     if (!pair.se.known) {
         json_put_string(o, "why", pair.mean.known ? pair.se.why : pair.mean.why);
     }
-    json_put_int(o, "n", (int64_t)pair.n);
+    verdict_json_put_value(o, "n", &pair.n);
     json_put(o, "excluded", excluded_json(p, pair.excluded, pair.n_excluded));
     return o;
 }

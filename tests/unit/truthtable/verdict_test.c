@@ -224,6 +224,30 @@ static void test_missing_record(void **state)
     close_scene(&s);
 }
 
+/* A pair that is not known may turn out a copy: n is no number before it is. What is excluded stays
+ * out. */
+static void test_n_is_open(void **state)
+{
+    struct scene s;
+    (void)state;
+    open_scene(&s, toml);
+    score_all(&s, 4);
+    judge(&s);
+    const cJSON *f = figure(&s, "arch", "exam");
+    expect(member(f, "n"), "null");
+    expect(member(f, "n_bounds"), "[0,3]");
+    near(member(figure(&s, "arch", "quiz"), "n"), 3);
+    size_t n_open = 0;
+    const cJSON *pair = NULL;
+    cJSON_ArrayForEach(pair, member(member(verdict_json(&s.v), "pairs"), "list"))
+    {
+        n_open += cJSON_IsNull(member(pair, "n")) ? 1 : 0;
+        assert_int_equal(cJSON_IsNull(member(pair, "n")), cJSON_IsNull(member(pair, "difference")));
+    }
+    assert_int_equal(n_open, 3);
+    close_scene(&s);
+}
+
 /* What arrives bad is undetermined and never excluded. */
 static void test_bad_records(void **state)
 {
@@ -719,6 +743,7 @@ int main(void)
         cmocka_unit_test(test_missing_record),
         cmocka_unit_test(test_bad_records),
         cmocka_unit_test(test_support),
+        cmocka_unit_test(test_n_is_open),
         cmocka_unit_test(test_excluded),
         cmocka_unit_test(test_narrower),
         cmocka_unit_test(test_setting_without_pair),
