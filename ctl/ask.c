@@ -17,6 +17,13 @@ cJSON *ask_params(const struct ctl_options *o, bool from_args)
     return params;
 }
 
+void ask_put_reason(const struct ctl_options *o, cJSON *params)
+{
+    if (o->reason != NULL) {
+        json_put_string(params, "reason", o->reason);
+    }
+}
+
 int ask(const struct ctl_options *o, const char *method, cJSON *params, cJSON **result,
         struct err *err)
 {

@@ -10,6 +10,9 @@
 /* {"program":…} of --program or the first argument as `from_args` says; {} without. */
 cJSON *ask_params(const struct ctl_options *o, bool from_args) __attribute__((returns_nonnull));
 
+/* {"reason":…} of --reason, where it is given. */
+void ask_put_reason(const struct ctl_options *o, cJSON *params);
+
 /* One whole question. params is taken over; the caller deletes *result. */
 int ask(const struct ctl_options *o, const char *method, cJSON *params, cJSON **result,
         struct err *err) MUST_CHECK;

@@ -24,6 +24,7 @@ static int cancel(const struct ctl_options *o, const char *what, struct err *err
     if (what != NULL) {
         json_put_string(params, what, o->args[0]);
     }
+    ask_put_reason(o, params);
     return ask_and_say(o, "cancel", params, say, err);
 }
 

@@ -19,8 +19,6 @@ int cmd_lost(const struct ctl_options *o, enum exit_code *code, struct err *err)
     *code = EXIT_OK;
     cJSON *params = ask_params(o, false);
     json_put_string(params, "task", o->args[0]);
-    if (o->reason != NULL) {
-        json_put_string(params, "reason", o->reason);
-    }
+    ask_put_reason(o, params);
     return ask_and_say(o, "lost", params, say, err);
 }

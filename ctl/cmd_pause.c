@@ -13,5 +13,7 @@ static void say(const cJSON *answer)
 int cmd_pause(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     *code = EXIT_OK;
-    return ask_and_say(o, "pause", ask_params(o, true), say, err);
+    cJSON *params = ask_params(o, true);
+    ask_put_reason(o, params);
+    return ask_and_say(o, "pause", params, say, err);
 }

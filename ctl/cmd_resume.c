@@ -18,5 +18,6 @@ int cmd_resume(const struct ctl_options *o, enum exit_code *code, struct err *er
     if (o->accept_failures) {
         json_put_bool(params, "accept_failures", true);
     }
+    ask_put_reason(o, params);
     return ask_and_say(o, "resume", params, say, err);
 }

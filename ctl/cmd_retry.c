@@ -19,5 +19,6 @@ int cmd_retry(const struct ctl_options *o, enum exit_code *code, struct err *err
     if (o->n_args > 0) {
         json_put_string(params, "task", o->args[0]);
     }
+    ask_put_reason(o, params);
     return ask_and_say(o, "retry", params, say, err);
 }

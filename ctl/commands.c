@@ -67,11 +67,11 @@ const struct ctl_command ctl_commands[] = {
      "before\n"
      "the first result of the program was accepted nobody has.\n"
      "Where there are several programs --program has to say which: it cannot be taken back.",
-     CTL_JSON | CTL_PROGRAM, 0, 1, cmd_retry},
+     CTL_JSON | CTL_PROGRAM | CTL_REASON, 0, 1, cmd_retry},
     {"cancel", "TASK|CELL", "give up a task, a cell, or with --all the program",
      "A task that a person cancelled leaves its measure undetermined; the report says so first.\n"
      "Where there are several programs --program has to say which: it cannot be taken back.",
-     CTL_JSON | CTL_PROGRAM | CTL_ALL, 0, 1, cmd_cancel},
+     CTL_JSON | CTL_PROGRAM | CTL_ALL | CTL_REASON, 0, 1, cmd_cancel},
     {"lost", "TASK", "give up a finished task whose accepted result is gone",
      "Refused while the result is what was accepted. The task ends as blocked (lost), which "
      "leaves\n"
@@ -79,13 +79,13 @@ const struct ctl_command ctl_commands[] = {
      "are\n"
      "several programs --program has to say which: it cannot be taken back.",
      CTL_JSON | CTL_PROGRAM | CTL_REASON, 1, 1, cmd_lost},
-    {"pause", "[PROGRAM]", "start nothing more; what runs goes on", NULL, CTL_JSON, 0, 1,
-     cmd_pause},
+    {"pause", "[PROGRAM]", "start nothing more; what runs goes on", NULL, CTL_JSON | CTL_REASON, 0,
+     1, cmd_pause},
     {"resume", "[PROGRAM]", "go on after a pause",
      "Whatever it was paused for. Cells that failed the same way, all of them, are tried again "
      "and\n"
      "pause it again while they do; with --accept-failures they end as blocked, now and later.",
-     CTL_JSON | CTL_FAILURES, 0, 1, cmd_resume},
+     CTL_JSON | CTL_FAILURES | CTL_REASON, 0, 1, cmd_resume},
     {"unblind", "[PROGRAM]", "open the sealed scores before the end (journalled)",
      "Needs --reason. It stands in the journal and in the report, and counted tasks cannot be\n"
      "retried after it. Where there are several programs PROGRAM has to be given: it cannot be\n"

@@ -287,6 +287,23 @@ static int answer_subscribe(struct answer_context *ctx, const cJSON *params, cJS
 
 /* ---- what a person decides ---- */
 
+#define REASON_BYTES_MAX ((size_t)500) /* it may go into the row of every task */
+
+/* NULL where none is given. */
+static int find_reason(const cJSON *params, const char **reason, struct err *err)
+{
+    *reason = NULL;
+    int rc = json_opt_string(params, "reason", reason, err);
+    if (rc == 0 && *reason != NULL && strlen(*reason) > REASON_BYTES_MAX) {
+        rc = err_set(err, ERR_USAGE, "the reason has %zu bytes; at most %zu", strlen(*reason),
+                     REASON_BYTES_MAX);
+    }
+    if (rc == 0 && *reason != NULL && (*reason)[strspn(*reason, " \t\n")] == '\0') {
+        *reason = NULL;
+    }
+    return rc;
+}
+
 static int request(struct answer_context *ctx, enum core_event_kind kind, const struct hosted *h,
                    uint32_t task, const char *text, struct err *err)
 {
@@ -320,6 +337,7 @@ static int find_task(const struct hosted *h, const cJSON *params, uint32_t *task
 struct task_range {
     uint32_t first;
     uint32_t end;
+    const char *reason; /* or NULL */
 };
 
 /* Makes the request for every task of the range that it can concern. Refusals of single ones are
@@ -336,7 +354,7 @@ static int request_each(struct answer_context *ctx, enum core_event_kind kind,
         if (!wanted) {
             continue;
         }
-        int rc = request(ctx, kind, h, t, NULL, err);
+        int rc = request(ctx, kind, h, t, range.reason, err);
         if (rc != 0 && rc != ERR_REFUSED) {
             return rc;
         }
@@ -350,19 +368,19 @@ static int answer_retry(struct answer_context *ctx, const cJSON *params, cJSON *
                         struct err *err)
 {
     struct hosted *h = NULL;
+    const char *reason = NULL;
     uint32_t task = 0;
     int rc = answer_find_named(ctx->shell, params, &h, err);
-    if (rc == 0) {
-        rc = find_task(h, params, &task, err);
-    }
+    rc = rc == 0 ? find_task(h, params, &task, err) : rc;
+    rc = rc == 0 ? find_reason(params, &reason, err) : rc;
     if (rc != 0) {
         return rc;
     }
     if (task == UINT32_MAX) {
-        struct task_range all = {.first = 0, .end = (uint32_t)h->n_tasks};
+        struct task_range all = {.first = 0, .end = (uint32_t)h->n_tasks, .reason = reason};
         return request_each(ctx, CORE_RETRY, h, all, result, err);
     }
-    rc = request(ctx, CORE_RETRY, h, task, NULL, err);
+    rc = request(ctx, CORE_RETRY, h, task, reason, err);
     return rc != 0 ? rc : put_count(result, h, 1);
 }
 
@@ -372,17 +390,19 @@ static int64_t n_open(const struct hosted *h)
            h->by_state[TASK_NEVER_RUN];
 }
 
-static int cancel_cell(struct answer_context *ctx, const struct hosted *h, const char *name,
+static int cancel_cell(struct answer_context *ctx, const struct hosted *h, const cJSON *params,
                        cJSON **result, struct err *err)
 {
     const struct program *p = h->bundle->program;
+    const char *name = json_member(params, "cell")->valuestring;
     size_t cell = program_find_cell(p, name);
     if (cell == INDEX_NONE) {
         return err_set(err, ERR_NOT_FOUND, "%s has no cell \"%.120s\"", h->id, name);
     }
     struct task_range range = {.first = (uint32_t)(cell * p->n_stages),
                                .end = (uint32_t)((cell + 1) * p->n_stages)};
-    return request_each(ctx, CORE_CANCEL, h, range, result, err);
+    int rc = find_reason(params, &range.reason, err);
+    return rc != 0 ? rc : request_each(ctx, CORE_CANCEL, h, range, result, err);
 }
 
 static int answer_cancel(struct answer_context *ctx, const cJSON *params, cJSON **result,
@@ -390,26 +410,26 @@ static int answer_cancel(struct answer_context *ctx, const cJSON *params, cJSON 
 {
     struct hosted *h = NULL;
     const char *cell = NULL;
+    const char *reason = NULL;
     uint32_t task = 0;
     int rc = answer_find_named(ctx->shell, params, &h, err);
     if (rc == 0) {
         rc = find_task(h, params, &task, err);
     }
-    if (rc == 0) {
-        rc = json_opt_string(params, "cell", &cell, err);
-    }
+    rc = rc == 0 ? json_opt_string(params, "cell", &cell, err) : rc;
+    rc = rc == 0 ? find_reason(params, &reason, err) : rc;
     if (rc != 0) {
         return rc;
     }
     if (cell != NULL) {
-        return cancel_cell(ctx, h, cell, result, err);
+        return cancel_cell(ctx, h, params, result, err);
     }
     if (task != UINT32_MAX) {
-        rc = request(ctx, CORE_CANCEL, h, task, NULL, err);
+        rc = request(ctx, CORE_CANCEL, h, task, reason, err);
         return rc != 0 ? rc : put_count(result, h, 1);
     }
     int64_t before = n_open(h);
-    rc = request(ctx, CORE_STOP, h, 0, NULL, err);
+    rc = request(ctx, CORE_STOP, h, 0, reason, err);
     return rc != 0 ? rc : put_count(result, h, before);
 }
 
@@ -432,9 +452,11 @@ static int answer_pause(struct answer_context *ctx, const cJSON *params, cJSON *
                         struct err *err)
 {
     struct hosted *h = NULL;
+    const char *reason = NULL;
     int rc = answer_find_program(ctx->shell, params, &h, err);
+    rc = rc == 0 ? find_reason(params, &reason, err) : rc;
     rc = rc == 0 ? refuse_ended(h, "pause", err) : rc;
-    rc = rc == 0 ? request(ctx, CORE_PAUSE, h, 0, NULL, err) : rc;
+    rc = rc == 0 ? request(ctx, CORE_PAUSE, h, 0, reason, err) : rc;
     if (rc == 0) {
         put_state(result, h);
     }
@@ -448,6 +470,7 @@ static int answer_resume(struct answer_context *ctx, const cJSON *params, cJSON 
     struct core_event ev = {.kind = CORE_RESUME};
     int rc = answer_find_program(ctx->shell, params, &h, err);
     rc = rc == 0 ? json_opt_bool(params, "accept_failures", &ev.accept_failures, err) : rc;
+    rc = rc == 0 ? find_reason(params, &ev.text, err) : rc;
     rc = rc == 0 ? refuse_ended(h, "resume", err) : rc;
     rc = rc == 0 ? amended_catch_up(h, err) : rc;
     if (rc == 0) {

@@ -130,7 +130,7 @@ void apparatus_revive(struct core *c, struct program *p)
         uint32_t task = p->n_grid + i;
         if (p->apparatus[i].declared && is_blocked(&p->tasks[task]) && !p->status.verdict &&
             !p->verdict_asked) {
-            task_revive(c, p, task, ROW_TASK_RETRIED);
+            task_revive(c, p, task, ROW_TASK_RETRIED, NULL);
         }
     }
 }
@@ -167,7 +167,7 @@ void apparatus_amend(struct core *c, struct program *p, const struct core_plan *
         /* One that lives goes on: what it was asked stands in its task.json, and its result is
          * taken for what it is (RESULT_STALE). */
         if (plan->apparatus[i].changed && task_state_is_terminal((enum task_state)t->state)) {
-            task_revive(c, p, task, ROW_APPARATUS_AGAIN);
+            task_revive(c, p, task, ROW_APPARATUS_AGAIN, NULL);
         }
         if (t->state == TASK_READY && t->timer_pos == NOWHERE) {
             ready_push(p, task); /* it was taken away once, and is declared again */

@@ -80,9 +80,9 @@ static void on_task(struct core *c, struct program *p, const struct core_event *
     }
     struct task *t = &p->tasks[ev->task];
     if (ev->kind == CORE_RETRY) {
-        request_retry(c, p, ev->task);
+        request_retry(c, p, ev->task, ev->text);
     } else if (ev->kind == CORE_CANCEL) {
-        request_cancel(c, p, ev->task);
+        request_cancel(c, p, ev->task, ev->text);
     } else if (ev->kind == CORE_LOST) {
         request_lost(c, p, ev->task, ev->text);
     } else if (t->state == TASK_DONE && !t->linked && ev->attempt_no == t->n_attempts) {
@@ -164,7 +164,7 @@ static void on_program(struct core *c, struct program *p, const struct core_even
     case CORE_RETRY:
     case CORE_LOST:
     case CORE_CANCEL: on_task(c, p, ev); break;
-    case CORE_STOP: request_stop(c, p); break;
+    case CORE_STOP: request_stop(c, p, ev->text); break;
     case CORE_PAUSE: program_pause(c, p, PAUSE_PERSON, ev->text); break;
     case CORE_RESUME: request_resume(c, p, ev); break;
     case CORE_UNBLIND: request_unblind(c, p, ev->text); break;

@@ -98,7 +98,8 @@ enum core_event_kind {
     CORE_PROBED,         /* .attempt, .health */
     CORE_LINKED, /* .attempt: its result is the task's; a check that is made again has another */
     CORE_TIMER,  /* the armed time has come; harmless at any other time */
-    CORE_RETRY,  /* .task; a person's request: core_step answers in .refusal */
+    CORE_RETRY,  /* .task; a person's request: core_step answers in .refusal. Of this and those that
+                     follow down to UNBLIND .text is the reason that was given, or NULL */
     CORE_CANCEL, /* .task */
     CORE_LOST, /* .task: done, and the caller has seen that its accepted result is gone or changed;
                   .text: the person's reason */

@@ -108,8 +108,8 @@ static void pause_for(struct core *c, struct program *p, uint32_t task, const st
 
 static void revive(struct core *c, struct program *p, uint32_t task)
 {
-    task_revive(c, p, task, ROW_TASK_REVIVED);
-    task_revive_dependants(c, p, task, ROW_TASK_REVIVED);
+    task_revive(c, p, task, ROW_TASK_REVIVED, NULL);
+    task_revive_dependants(c, p, task, ROW_TASK_REVIVED, NULL);
 }
 
 bool failures_pause(struct core *c, struct program *p, uint32_t task, const char *text)

@@ -38,10 +38,13 @@ bool task_dependencies_done(const struct program *p, uint32_t task);
 uint32_t task_waits_for(const struct program *p, uint32_t task);
 
 void task_init(struct task *t, const struct task_row *row);
-/* Its budgets are as new; ready, or waiting for its dependencies. `kind` says why. */
-void task_revive(struct core *c, struct program *p, uint32_t task, enum row_kind kind);
+/* Its budgets are as new; ready, or waiting for its dependencies. `kind` says why, as does `text`
+ * (or NULL). */
+void task_revive(struct core *c, struct program *p, uint32_t task, enum row_kind kind,
+                 const char *text);
 /* What of its cell never ran for its sake, as far as nothing else keeps it from running. */
-void task_revive_dependants(struct core *c, struct program *p, uint32_t task, enum row_kind kind);
+void task_revive_dependants(struct core *c, struct program *p, uint32_t task, enum row_kind kind,
+                            const char *text);
 /* A dependency that has ended otherwise than done; NOWHERE when there is none. */
 uint32_t task_dead_dependency(const struct program *p, uint32_t task);
 
@@ -130,10 +133,10 @@ void program_amend(struct core *c, struct program *p, const struct core_event *e
 /* request.c: what a person asks. */
 /* Why it may not be tried again; NULL: it may. */
 const char *request_retry_refusal(const struct program *p, uint32_t task);
-void request_retry(struct core *c, struct program *p, uint32_t task);
-void request_cancel(struct core *c, struct program *p, uint32_t task);
+void request_retry(struct core *c, struct program *p, uint32_t task, const char *text);
+void request_cancel(struct core *c, struct program *p, uint32_t task, const char *text);
 void request_lost(struct core *c, struct program *p, uint32_t task, const char *text);
-void request_stop(struct core *c, struct program *p);
+void request_stop(struct core *c, struct program *p, const char *text);
 void request_resume(struct core *c, struct program *p, const struct core_event *ev);
 void request_unblind(struct core *c, struct program *p, const char *text);
 

@@ -40,7 +40,7 @@ const char *request_retry_refusal(const struct program *p, uint32_t task)
                : NULL;
 }
 
-void request_retry(struct core *c, struct program *p, uint32_t task)
+void request_retry(struct core *c, struct program *p, uint32_t task, const char *text)
 {
     const char *refusal = request_retry_refusal(p, task);
     if (refusal != NULL) {
@@ -48,13 +48,14 @@ void request_retry(struct core *c, struct program *p, uint32_t task)
         return;
     }
     p->verdict_failed = false;
-    task_revive(c, p, task, ROW_TASK_RETRIED);
+    task_revive(c, p, task, ROW_TASK_RETRIED, text);
     if (!task_is_apparatus(p, task)) {
-        task_revive_dependants(c, p, task, ROW_TASK_RETRIED);
+        task_revive_dependants(c, p, task, ROW_TASK_RETRIED, text);
     }
 }
 
-static void end_by_person(struct core *c, struct program *p, uint32_t task, enum cause cause)
+static void end_by_person(struct core *c, struct program *p, uint32_t task, enum cause cause,
+                          const char *text)
 {
     struct task *t = &p->tasks[task];
     struct live *l = live_of(c, p, task);
@@ -62,7 +63,7 @@ static void end_by_person(struct core *c, struct program *p, uint32_t task, enum
     if (l != NULL) {
         if (t->ending == CAUSE_NONE) {
             t->ending = (uint8_t)cause;
-            (void)emit_task_row(c, p, task, ROW_TASK_ENDING, from);
+            emit_task_row(c, p, task, ROW_TASK_ENDING, from)->detail = emit_text(c, text);
             attempt_end_by_person(c, l);
         }
         return;
@@ -71,7 +72,7 @@ static void end_by_person(struct core *c, struct program *p, uint32_t task, enum
     timer_clear(c, p, task);
     t->not_before_ms = 0;
     task_move(p, task, t->n_attempts > 0 ? TASK_BLOCKED : TASK_NEVER_RUN, cause);
-    (void)emit_task_row(c, p, task, ROW_TASK_ENDED, from);
+    emit_task_row(c, p, task, ROW_TASK_ENDED, from)->detail = emit_text(c, text);
     if (task_is_apparatus(p, task)) {
         apparatus_blocked(c, p, task, NULL);
     } else {
@@ -79,14 +80,14 @@ static void end_by_person(struct core *c, struct program *p, uint32_t task, enum
     }
 }
 
-void request_cancel(struct core *c, struct program *p, uint32_t task)
+void request_cancel(struct core *c, struct program *p, uint32_t task, const char *text)
 {
     if (task_state_is_terminal((enum task_state)p->tasks[task].state)) {
         emit_refusal(c, "it has ended already: %s",
                      task_state_name((enum task_state)p->tasks[task].state));
         return;
     }
-    end_by_person(c, p, task, CAUSE_CANCELLED);
+    end_by_person(c, p, task, CAUSE_CANCELLED, text);
 }
 
 /* A stage after it whose attempt lives, as a task; NOWHERE when there is none. */
@@ -150,11 +151,11 @@ void request_lost(struct core *c, struct program *p, uint32_t task, const char *
 }
 
 /* Deepest stages first, so that each says "stopped" and none "dependency". */
-void request_stop(struct core *c, struct program *p)
+void request_stop(struct core *c, struct program *p, const char *text)
 {
     for (uint32_t i = p->n_tasks; i-- > 0;) {
         if (!task_state_is_terminal((enum task_state)p->tasks[i].state)) {
-            end_by_person(c, p, i, CAUSE_STOPPED);
+            end_by_person(c, p, i, CAUSE_STOPPED, text);
         }
     }
 }

@@ -75,7 +75,8 @@ void task_move(struct program *p, uint32_t task, enum task_state to, enum cause 
     }
 }
 
-void task_revive(struct core *c, struct program *p, uint32_t task, enum row_kind kind)
+void task_revive(struct core *c, struct program *p, uint32_t task, enum row_kind kind,
+                 const char *text)
 {
     struct task *t = &p->tasks[task];
     enum task_state from = (enum task_state)t->state;
@@ -86,7 +87,7 @@ void task_revive(struct core *c, struct program *p, uint32_t task, enum row_kind
     t->not_before_ms = 0;
     bool ready = task_dependencies_done(p, task);
     task_move(p, task, ready ? TASK_READY : TASK_WAITING, CAUSE_NONE);
-    (void)emit_task_row(c, p, task, kind, from);
+    emit_task_row(c, p, task, kind, from)->detail = emit_text(c, text);
     if (ready) {
         ready_push(p, task);
     }
@@ -159,7 +160,8 @@ uint32_t task_dead_dependency(const struct program *p, uint32_t task)
     return NOWHERE;
 }
 
-void task_revive_dependants(struct core *c, struct program *p, uint32_t task, enum row_kind kind)
+void task_revive_dependants(struct core *c, struct program *p, uint32_t task, enum row_kind kind,
+                            const char *text)
 {
     uint32_t first = cell_start(p, task);
     struct stage_set reached = task_stage(p, task)->dependants;
@@ -169,7 +171,7 @@ void task_revive_dependants(struct core *c, struct program *p, uint32_t task, en
             t->cause != CAUSE_DEPENDENCY || task_dead_dependency(p, first + s) != NOWHERE) {
             continue;
         }
-        task_revive(c, p, first + s, kind);
+        task_revive(c, p, first + s, kind, text);
         stage_set_unite(&reached, &p->stages[s].dependants);
     }
 }

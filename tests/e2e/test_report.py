@@ -136,15 +136,23 @@ def test_acts(place):
     place.serve()
     place.must(OK, "preregd", "submit", grid)
     place.wait_for(lambda: any(t["state"] == "running" for t in place.tasks().values()), 60, "something runs")
-    place.ctl("pause")
+    place.ctl("pause", "--reason", "x" * 501, wanted=lab.USAGE)
+    place.ctl("pause", "--reason", "the room is too hot: 40 °C")
+    said = place.ctl("status").stdout
+    expect("paused (user): the room is too hot: 40 °C" in said, f"status:\n{said}")
+    place.ctl("cancel", "arm=b,seed=2/score", "--reason", "its data\x1b[31m are wrong")
+    place.ctl("retry", "arm=b,seed=2/score", "--reason", "they are not")
     place.ctl("cancel", "arm=b,seed=2/score")
-    place.ctl("resume")
+    place.ctl("resume", "--reason", "windows open")
     os.unlink(hold)
     place.wait_finished(120)
     with open(os.path.join(place.program_folder(), "report", "report.md"), encoding="utf-8") as f:
         lines = [line for line in f if line.startswith("| 20") and line.count("|") == 5]
     acts = [tuple(word.strip(" \\") for word in line.split("|")[2:4]) for line in lines]
-    equal([act for act, _ in acts], ["paused", "cancelled", "resumed"], f"acts: {lines}")
+    equal([act for act, _ in acts], ["paused", "cancelled", "retried", "cancelled", "resumed"], f"acts: {lines}")
+    for line, reason in zip(lines, ("the room is too hot: 40 °C", "are wrong", "they are not", "", "windows open")):
+        expect(reason in line, f"no {reason!r} in {line}")
+    expect(not any("\x1b" in line for line in lines), f"acts: {lines}")
     expect("arm" in acts[1][1] and "score" in acts[1][1], f"what was cancelled: {acts}")
 
 
