@@ -16,16 +16,38 @@
 
 #define WRITER_BYTES ((size_t)1 << 20)
 
+static enum file_kind kind_of(mode_t mode)
+{
+    return S_ISREG(mode) ? FILE_REGULAR : S_ISDIR(mode) ? FILE_FOLDER : FILE_OTHER;
+}
+
 enum file_kind file_kind_at(const char *path)
 {
     struct stat st;
-    if (stat(path, &st) != 0) {
-        return FILE_ABSENT;
+    return stat(path, &st) == 0 ? kind_of(st.st_mode) : FILE_ABSENT;
+}
+
+static int stat_failed(const char *path, struct err *err)
+{
+    int why = errno;
+    return err_set(err, why == ENOENT || why == ENOTDIR ? ERR_NOT_FOUND : ERR_IO, "%s: %s", path,
+                   strerror(why));
+}
+
+int file_look(const char *path, enum file_kind *kind, struct err *err)
+{
+    struct stat st;
+    *kind = FILE_ABSENT;
+    if (stat(path, &st) == 0) {
+        *kind = kind_of(st.st_mode);
+        return 0;
     }
-    if (S_ISREG(st.st_mode)) {
-        return FILE_REGULAR;
-    }
-    return S_ISDIR(st.st_mode) ? FILE_FOLDER : FILE_OTHER;
+    return stat_failed(path, err) == ERR_NOT_FOUND ? 0 : ERR_IO;
+}
+
+int file_lstat(const char *path, struct stat *st, struct err *err)
+{
+    return lstat(path, st) == 0 ? 0 : stat_failed(path, err);
 }
 
 static int read_fd(int fd, const char *path, size_t max_bytes, struct strbuf *out, struct err *err)

@@ -13,10 +13,18 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 
+struct stat;
+
 enum file_kind { FILE_ABSENT, FILE_REGULAR, FILE_FOLDER, FILE_OTHER };
 
-/* What lies at path, links followed. */
+/* What lies at path, links followed. FILE_ABSENT also where it cannot be told: for what decides
+ * about somebody's work, take file_look(). */
 enum file_kind file_kind_at(const char *path);
+/* The same; absent is only what certainly is not there (ENOENT, ENOTDIR), anything else that keeps
+ * it from being looked at (EIO, EACCES, a stale handle, ...) is ERR_IO. */
+int file_look(const char *path, enum file_kind *kind, struct err *err) MUST_CHECK;
+/* lstat(2), with ERR_NOT_FOUND and ERR_IO told apart likewise. */
+int file_lstat(const char *path, struct stat *st, struct err *err) MUST_CHECK;
 
 /* Appends the whole regular file to out. ERR_RANGE over max_bytes, ERR_INVALID for a folder or
  * device. */

@@ -73,8 +73,8 @@ const struct ctl_command ctl_commands[] = {
      "Where there are several programs --program has to say which: it cannot be taken back.",
      CTL_JSON | CTL_PROGRAM | CTL_ALL | CTL_REASON, 0, 1, cmd_cancel},
     {"lost", "TASK", "give up a finished task whose accepted result is gone",
-     "Refused while the result is what was accepted. The task ends as blocked (lost), which "
-     "leaves\n"
+     "Refused while the result is what was accepted, and while its disk is not there or cannot be\n"
+     "read. The task ends as blocked (lost), which leaves\n"
      "its measures undetermined; the journal, the report and every receipt say so. Where there "
      "are\n"
      "several programs --program has to say which: it cannot be taken back.",

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/attempts.h"
+#include "daemon/cells.h"
 #include "daemon/prepare.h"
 
 struct start_job {
@@ -111,6 +112,7 @@ void shell_start_attempt(struct shell *sh, const struct core_act *act)
                                   .no = act->attempt_no,
                                   .id = j->id,
                                   .folder = j->folder,
+                                  .cells_used = cells_are_used(h),
                                   .grace_ms = sh->config.grace_ms};
     j->why = START_FAILED_LOCK;
     j->rc = inputs_collect(sh->store, h, act->task, &j->prepare.inputs, &j->err);

@@ -43,8 +43,12 @@ static int give_up(struct lost_job *j, cJSON **result)
             "given up (`preregctl resume` if the program waits)",
             j->one.items[0].task);
     }
-    if (j->rc != ERR_LOCK) {
-        return j->rc; /* it cannot be read now, which says nothing */
+    if (j->rc != ERR_LOCK) { /* it cannot be read now, which says nothing */
+        struct err why = j->err;
+        return err_set(&j->err, ERR_REFUSED,
+                       "%.80s is not given up: nobody can tell now whether its result is gone. "
+                       "%.150s",
+                       j->one.items[0].task, why.msg);
     }
     int rc = pump_request(j->shell->pump, &ev, &j->err);
     if (rc == 0) {

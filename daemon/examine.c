@@ -133,11 +133,14 @@ static void bury(const struct fence *f, struct examination *out)
 {
     bool fenced = false;
     bool any = false;
+    enum file_kind kind = FILE_ABSENT;
     struct err err;
     if (!cells_are_there(f->folder)) {
         (void)err_set(&err, ERR_NOT_FOUND, "the folder of its cells is not there");
         unclear(out, &err);
-    } else if (file_kind_at(f->folder) == FILE_ABSENT) {
+    } else if (file_look(f->folder, &kind, &err) != 0) {
+        unclear(out, &err);
+    } else if (kind == FILE_ABSENT) {
         if (clear_tree(f, &any, &err) != 0) { /* its folder was taken from under it */
             unclear(out, &err);
             return;

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/xalloc.h"
+#include "daemon/cells.h"
 #include "daemon/result.h"
 
 static int collect_one(struct store *store, const struct hosted *h, uint32_t task,
@@ -29,7 +30,7 @@ static int collect_one(struct store *store, const struct hosted *h, uint32_t tas
 int inputs_collect(struct store *store, const struct hosted *h, uint32_t task,
                    struct accepted_list *out, struct err *err)
 {
-    *out = (struct accepted_list){0};
+    *out = (struct accepted_list){.hosted = h};
     if (hosted_is_check(h, task)) {
         return 0;
     }
@@ -47,7 +48,7 @@ int inputs_collect(struct store *store, const struct hosted *h, uint32_t task,
 int inputs_of_one(struct store *store, const struct hosted *h, uint32_t task,
                   struct accepted_list *out, struct err *err)
 {
-    *out = (struct accepted_list){.items = xcalloc(1, sizeof(*out->items)), .n = 1};
+    *out = (struct accepted_list){.hosted = h, .items = xcalloc(1, sizeof(*out->items)), .n = 1};
     return collect_one(store, h, task, &out->items[0], err);
 }
 
@@ -72,24 +73,30 @@ const struct accepted *input_find(const struct accepted_list *list, const char *
 }
 
 /* What is gone or other is nobody's transient fault; what cannot be read is. */
-static int is_no_longer_accepted(const struct accepted *in, struct err *err)
+int input_refuse(const char *task, struct err *err)
 {
-    if (err->code == ERR_IO || err->code == ERR_NO_SPACE) {
-        return err->code;
-    }
     struct err why = *err;
+    if (err->code == ERR_IO || err->code == ERR_NO_SPACE) {
+        return err_set(err, why.code,
+                       "the accepted result of %.80s cannot be read (%.100s): make its disk "
+                       "readable and `resume`",
+                       task, why.msg);
+    }
     return err_set(err, ERR_LOCK,
                    "the accepted result of %.80s is not what it was: %.100s; put it back and "
                    "`resume`, or `preregctl lost` it",
-                   in->task, why.msg);
+                   task, why.msg);
 }
 
 static int read_result(const struct accepted *in, cJSON **result, struct err *err)
 {
+    enum file_kind kind = FILE_ABSENT;
     char *path = path_join(in->folder, RESULT_FILE);
-    int rc = file_kind_at(path) == FILE_ABSENT
-                 ? err_set(err, ERR_NOT_FOUND, RESULT_FILE " is gone")
-                 : result_read_accepted(path, &in->digest, result, err);
+    int rc = file_look(path, &kind, err);
+    if (rc == 0) {
+        rc = kind == FILE_ABSENT ? err_set(err, ERR_NOT_FOUND, RESULT_FILE " is gone")
+                                 : result_read_accepted(path, &in->digest, result, err);
+    }
     if (rc == ERR_CORRUPT) {
         rc = err_set(err, ERR_CORRUPT, RESULT_FILE " was changed");
     }
@@ -100,7 +107,7 @@ static int read_result(const struct accepted *in, cJSON **result, struct err *er
 int input_read(const struct accepted *in, cJSON **result, struct err *err)
 {
     *result = NULL;
-    return read_result(in, result, err) == 0 ? 0 : is_no_longer_accepted(in, err);
+    return read_result(in, result, err) == 0 ? 0 : input_refuse(in->task, err);
 }
 
 int inputs_verify(const struct accepted_list *list, struct pin_cache *cache, struct err *err)
@@ -111,9 +118,17 @@ int inputs_verify(const struct accepted_list *list, struct pin_cache *cache, str
         cJSON *result = NULL;
         rc = input_read(in, &result, err);
         if (rc == 0 && result_check_artifacts(result, in->folder, cache, err) != 0) {
-            rc = is_no_longer_accepted(in, err);
+            rc = input_refuse(in->task, err);
         }
         cJSON_Delete(result);
+    }
+    if (rc == ERR_LOCK) { /* gone, or only not there at present? */
+        struct err away;
+        int there = cells_check(list->hosted, true, &away);
+        if (there != 0) {
+            *err = away;
+            rc = there;
+        }
     }
     return rc;
 }

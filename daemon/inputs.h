@@ -20,7 +20,8 @@ struct accepted {
 };
 
 struct accepted_list {
-    struct accepted *items; /* in the order of the stage's `after` */
+    const struct hosted *hosted; /* whose they are */
+    struct accepted *items;      /* in the order of the stage's `after` */
     size_t n;
 };
 
@@ -34,9 +35,14 @@ void inputs_release(struct accepted_list *list);
 /* NULL when the stage is not among them. */
 const struct accepted *input_find(const struct accepted_list *list, const char *stage);
 
-/* Reads its result.json. ERR_LOCK when it is gone or is not what was accepted. */
+/* Turns an error of reading an accepted result into what is to be done about it: ERR_LOCK when the
+ * result is gone or is not what was accepted; ERR_IO and ERR_NO_SPACE stay, for what cannot be read
+ * says nothing. */
+int input_refuse(const char *task, struct err *err);
+/* Reads its result.json. ERR_LOCK as above. */
 int input_read(const struct accepted *in, cJSON **result, struct err *err) MUST_CHECK;
-/* Whether result.json and every artifact are what was accepted: ERR_LOCK names what is not. */
+/* Whether result.json and every artifact are what was accepted: ERR_LOCK names what is not;
+ * ERR_NOT_FOUND when the program's cells are not there at all (cells.h). */
 int inputs_verify(const struct accepted_list *list, struct pin_cache *cache,
                   struct err *err) MUST_CHECK;
 

@@ -1,12 +1,13 @@
 /*
  * What is not there may come back: a disk that is mounted again, a file put right. A program that
- * waits for missing data, or whose verdict the lock refused, has its lock checked every few
+ * waits for missing data or cells, or whose verdict they or the lock refused, is checked every few
  * seconds, off the loop. It goes on by itself; data that came back as other data are then found as
  * drift.
  */
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/amended.h"
+#include "daemon/cells.h"
 #include "daemon/prepare.h"
 #include "daemon/shell.h"
 
@@ -18,6 +19,7 @@ struct look_job {
     struct shell *shell;
     struct hosted *hosted;
     struct bundle *bundle;
+    bool cells_used;
     int rc;
     enum core_start_failure why;
     struct err err;
@@ -27,6 +29,10 @@ static void on_look_work(struct job *job)
 {
     struct look_job *j = (struct look_job *)job;
     j->rc = prepare_check_lock(j->hosted, j->bundle, &j->why, &j->err);
+    if (j->rc == 0) {
+        j->rc = cells_check(j->hosted, j->cells_used, &j->err);
+        j->why = START_FAILED_MISSING;
+    }
 }
 
 static void take_finding(struct look_job *j)
@@ -102,6 +108,7 @@ void shell_look_for_mend(struct shell *sh, struct hosted *h)
     j->shell = sh;
     j->hosted = h;
     j->bundle = bundle_ref(h->bundle);
+    j->cells_used = cells_are_used(h);
     h->looked_at = true;
     job_start(&sh->loop, &j->job);
 }

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "daemon/apparatus.h"
+#include "daemon/cells.h"
 #include "daemon/shim/files.h"
 #include "daemon/sweep.h"
 #include "prereg/amendment.h"
@@ -330,6 +331,10 @@ static int check_all(const struct prepare *p, char ***argv, enum core_start_fail
                      struct err *err)
 {
     int rc = prepare_check_lock(p->hosted, p->bundle, why, err);
+    if (rc == 0 && !hosted_is_check(p->hosted, p->task)) {
+        rc = cells_check(p->hosted, p->cells_used, err);
+        *why = rc == ERR_NOT_FOUND ? START_FAILED_MISSING : START_FAILED_HOST;
+    }
     if (rc != 0) {
         return rc;
     }
@@ -349,7 +354,9 @@ static int check_all(const struct prepare *p, char ***argv, enum core_start_fail
     }
     rc = inputs_verify(&p->inputs, p->hosted->pins, err);
     if (rc != 0) {
-        *why = rc == ERR_LOCK ? START_FAILED_LOCK : START_FAILED_HOST;
+        *why = rc == ERR_LOCK        ? START_FAILED_LOCK
+               : rc == ERR_NOT_FOUND ? START_FAILED_MISSING
+                                     : START_FAILED_HOST;
         return rc;
     }
     rc = prepare_check_room(p->hosted->folder, 10, err);

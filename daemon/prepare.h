@@ -15,7 +15,8 @@ struct prepare {
     struct hosted *hosted; /* its folder, id and pins are used */
     struct bundle *bundle; /* a reference of the job's own */
     uint32_t task;
-    size_t stage; /* the task's when this began: an amendment may give a check another */
+    size_t stage;    /* the task's when this began: an amendment may give a check another */
+    bool cells_used; /* cells.h, when this began */
     struct accepted_list inputs; /* what the stages before left, as journalled */
     uint32_t no;
     const char *id;

@@ -100,10 +100,10 @@ static int check_artifact(const cJSON *a, const char *folder, struct pin_cache *
     }
     char *full = path_join(folder, path);
     struct stat st;
-    int rc = 0;
-    if (lstat(full, &st) != 0 || !S_ISREG(st.st_mode)) {
+    int rc = file_lstat(full, &st, err);
+    if (rc == ERR_NOT_FOUND || (rc == 0 && !S_ISREG(st.st_mode))) {
         rc = err_set(err, ERR_PROTOCOL, "artifact %.100s is not a file", path);
-    } else if ((rc = pin_digest(cache, full, &found, err)) == 0 &&
+    } else if (rc == 0 && (rc = pin_digest(cache, full, &found, err)) == 0 &&
                (!digest_equal(&found, &stated) || (bytes >= 0 && bytes != (int64_t)st.st_size))) {
         rc = err_set(err, ERR_PROTOCOL, "artifact %.100s is not what its digest says", path);
     }
@@ -130,7 +130,10 @@ int result_check_artifacts(const cJSON *o, const char *folder, struct pin_cache 
     int rc = json_opt_string(o, "items", &items, err);
     if (rc == 0 && items != NULL) {
         char *full = path_join(folder, items);
-        if (!path_stays_inside(items) || file_kind_at(full) != FILE_REGULAR) {
+        enum file_kind kind = FILE_ABSENT;
+        bool inside = path_stays_inside(items);
+        rc = inside ? file_look(full, &kind, err) : 0;
+        if (rc == 0 && kind != FILE_REGULAR) {
             rc = err_set(err, ERR_PROTOCOL, "items %.100s is not a file of the attempt", items);
         }
         free(full);
@@ -214,8 +217,9 @@ static int check_inputs(const struct result_source *source, const cJSON *o, stru
 static int read_bytes(const char *path, struct strbuf *text, struct err *err)
 {
     struct stat st;
-    if (lstat(path, &st) != 0) {
-        return err_set(err, ERR_NOT_FOUND, "there is no result.json");
+    int rc = file_lstat(path, &st, err);
+    if (rc != 0) {
+        return rc == ERR_NOT_FOUND ? err_set(err, rc, "there is no result.json") : rc;
     }
     if (!S_ISREG(st.st_mode)) {
         return err_set(err, ERR_PROTOCOL, "result.json is not a file");

@@ -7,6 +7,8 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "daemon/apparatus.h"
+#include "daemon/cells.h"
+#include "daemon/inputs.h"
 #include "daemon/prepare.h"
 #include "daemon/result.h"
 #include "prereg/amendment.h"
@@ -40,13 +42,8 @@ static int add_result(struct verdict_job *j, struct evidence *e, uint32_t task)
     char *path = path_join(folder, RESULT_FILE);
     int rc = result_read_accepted(path, &j->ends[task].digest, &result, &j->err);
     if (rc != 0) {
-        struct err why = j->err;
         char *name = hosted_task_name(j->hosted, task);
-        rc =
-            err_set(&j->err, rc,
-                    "the accepted result of %.80s is not what it was: put it back and `resume`, or "
-                    "`preregctl lost` it (%.80s)",
-                    name, why.msg);
+        rc = input_refuse(name, &j->err);
         free(name);
     } else {
         rc = evidence_add_result(e, hosted_cell(j->hosted, task), hosted_stage(j->hosted, task),
@@ -165,6 +162,7 @@ static int compute(struct verdict_job *j)
     struct bundle *plan = NULL;
     enum core_start_failure why = START_FAILED_HOST;
     int rc = prepare_check_bytes(j->hosted, j->bundle, &why, &j->err);
+    rc = rc != 0 ? rc : cells_check(j->hosted, j->cells_used, &j->err);
     if (rc != 0) {
         j->refused_by_lock = true;
         return rc;
@@ -248,6 +246,7 @@ void verdict_job_start(struct shell *sh, struct hosted *h, void (*ready)(struct 
     j->hosted = h;
     j->bundle = bundle_ref(h->bundle);
     j->again = h->status.verdict;
+    j->cells_used = cells_are_used(h);
     j->ready = ready;
     j->ends = xcalloc(h->n_tasks, sizeof(*j->ends));
     j->rc = store_tasks(sh->store, h->no, take_end, j, &j->err);

@@ -20,6 +20,7 @@ struct verdict_job {
     struct hosted *hosted;
     struct bundle *bundle;
     struct verdict_end *ends; /* one a task of the grid */
+    bool cells_used;          /* cells.h */
     bool again;               /* it is out: what it rested on was verified then */
     struct task_row *rows;    /* of all tasks, and of the checks' results the digests */
     struct digest *checks;

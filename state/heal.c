@@ -186,12 +186,16 @@ static int heal_longer(struct store *store, struct chain *c, struct err *err)
 static int heal_chain(struct store *store, struct chain *c, struct err *err)
 {
     struct stat st;
-    bool there = lstat(c->path, &st) == 0;
+    int rc = file_lstat(c->path, &st, err);
+    bool there = rc == 0;
+    if (rc != 0 && rc != ERR_NOT_FOUND) {
+        return rc; /* what cannot be looked at is not written over */
+    }
     if (there && st.st_size >= c->bytes) {
         return heal_longer(store, c, err);
     }
     struct strbuf file = STRBUF_INIT;
-    int rc = there ? file_read(c->path, JOURNAL_BYTES_MAX, &file, err) : 0;
+    rc = there ? file_read(c->path, JOURNAL_BYTES_MAX, &file, err) : 0;
     if (rc == 0) {
         rc = write_again(store, c, &file, err);
     }

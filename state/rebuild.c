@@ -273,9 +273,9 @@ static int rebuild_journal(struct rebuilding *r, struct err *err)
     struct err why = {0};
     bool own = false;
     char *path = path_join(r->folder, "journal.jsonl");
-    enum file_kind kind = file_kind_at(path);
-    int rc = 0;
-    if (kind == FILE_REGULAR) {
+    enum file_kind kind = FILE_ABSENT;
+    int rc = file_look(path, &kind, err);
+    if (rc == 0 && kind == FILE_REGULAR) {
         rc = file_read(path, JOURNAL_MAX, &text, err);
     }
     if (rc != 0) {

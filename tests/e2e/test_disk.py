@@ -5,12 +5,13 @@ file systems in memory."""
 import errno
 import os
 import shutil
+import subprocess
 import time
 
 import lab
 import rogue
 from disks import SmallDisk
-from lab import OK, equal, expect
+from lab import ANY, OK, equal, expect
 
 
 def submitted(place):
@@ -97,4 +98,52 @@ def test_no_room_at_all(place):
         all_done(place)
 
 
-lab.main(test_little_room, test_full_work_disk, test_no_inodes, test_no_room_at_all)
+SECOND = """[stage.score]
+command = ["./rogue_worker.py"]
+after = ["probe"]
+params = { mode = "good", arm = "$mode", seed = "$seed" }
+"""
+
+
+def test_work_disk_away(place):
+    """The disk of [run] work goes, with accepted results on it: none of them can be given up as lost, the program waits and says
+    for what, and goes on by itself once the disk is back."""
+    disk, folder = place.path("disk"), place.path("work")
+    os.mkdir(disk, 0o700)
+    os.mkdir(folder, 0o700)
+
+    def mount():
+        run = subprocess.run(["mount", "--bind", disk, folder], capture_output=True, text=True)
+        if run.returncode != 0:
+            lab.skip(f"nothing can be mounted here: {run.stderr.strip()}")
+
+    def refused(task, reason):
+        expect(reason in place.ctl("lost", task, wanted=ANY).stderr, "a result that is only away could be given up")
+
+    mount()
+    try:
+        grid = rogue.program(place, ["wait", "wait_too"], run=f'work = "{folder}"\n', stages=SECOND)
+        place.serve()
+        place.must(OK, "preregd", "submit", grid)
+        place.ctl("pause")
+        rogue.release(place)
+        place.wait_for(lambda: sorted(t["state"] for t in place.tasks().values()) == ["done", "done", "ready", "ready"], 60,
+                       "the first stage is done")
+        task = next(name for name, t in place.tasks().items() if t["state"] == "done")
+        cells = os.path.realpath(os.path.join(place.program_folder(), "cells"))
+        subprocess.run(["umount", folder], check=True)
+        refused(task, "is its disk mounted?")
+        place.ctl("resume")
+        place.wait_for(lambda: place.status()[0]["paused_by"] == "data", 60, "the program waits for its cells")
+        expect(cells[:cells.index("/work/")] in place.status()[0]["paused_why"], "it is not said what is missing")
+        os.makedirs(cells)  # as a mount point would be: a folder, with nothing in it
+        refused(task, "none of its cells is in their folder")
+        place.wait_for(lambda: "none of its cells" in str(place.status()[0]["paused_why"]), 60, "it waits on while the folder is empty")
+        mount()
+        all_done(place)
+    finally:
+        place.end_all()
+        subprocess.run(["umount", "-l", folder], check=False, capture_output=True)
+
+
+lab.main(test_work_disk_away, test_little_room, test_full_work_disk, test_no_inodes, test_no_room_at_all)

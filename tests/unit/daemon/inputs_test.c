@@ -1,9 +1,12 @@
-/* Accepted results as inputs: whatever became of their files since is seen before a spawn. */
+/* Accepted results as inputs: whatever became of their files since is seen before a spawn. Linked
+ * with stat() and lstat() wrapped, so that a disk can fail under one path. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -18,8 +21,45 @@
     "{\"artifacts\":[{\"path\":\"model/model.bin\",\"sha256\":"                                    \
     "\"2689367b205c16ce32ed4200942b8b8b1e262dfc70d9bc9fbc77c49699a4f1df\",\"bytes\":2}]}\n"
 
+int __wrap_stat(const char *path, struct stat *st);
+int __wrap_lstat(const char *path, struct stat *st);
+int __real_stat(const char *path, struct stat *st);
+int __real_lstat(const char *path, struct stat *st);
+
+static struct {
+    const char *end; /* of the path that cannot be looked at; NULL: none */
+    int why;
+} fault;
+
+static bool fails(const char *path)
+{
+    size_t n = strlen(path);
+    size_t end = fault.end == NULL ? n + 1 : strlen(fault.end);
+    if (end > n || strcmp(path + n - end, fault.end) != 0) {
+        return false;
+    }
+    errno = fault.why;
+    return true;
+}
+
+int __wrap_stat(const char *path, struct stat *st)
+{
+    return fails(path) ? -1 : __real_stat(path, st);
+}
+
+int __wrap_lstat(const char *path, struct stat *st)
+{
+    return fails(path) ? -1 : __real_lstat(path, st);
+}
+
 struct world {
-    char *folder;
+    char *root; /* the program's folder */
+    char *cells;
+    char *folder; /* of the attempt */
+    struct cell cell;
+    struct program program;
+    struct bundle plan;
+    struct hosted hosted;
     struct accepted input;
     struct accepted_list list;
 };
@@ -29,7 +69,14 @@ static int set_up(void **state)
     static char task[] = "arm=a,seed=1/train";
     struct world *w = xcalloc(1, sizeof(*w));
     struct err err = {0};
-    w->folder = scratch_make();
+    static char cell[] = "arm=a,seed=1";
+    w->root = scratch_make();
+    w->cells = path_join(w->root, "cells");
+    w->folder = path_join(w->cells, "arm=a,seed=1/train/attempt-0001");
+    w->cell.folder = cell;
+    w->program = (struct program){.cells = &w->cell, .n_cells = 1};
+    w->plan.program = &w->program;
+    w->hosted = (struct hosted){.folder = w->root, .plan = &w->plan};
     char *model = path_join(w->folder, "model");
     assert_int_equal(dir_make(model, 0700, &err), 0);
     free(scratch_write(model, "model.bin", "ok", 0600));
@@ -39,7 +86,7 @@ static int set_up(void **state)
                                  .task = task,
                                  .folder = w->folder,
                                  .digest = digest_bytes(RESULT, strlen(RESULT))};
-    w->list = (struct accepted_list){.items = &w->input, .n = 1};
+    w->list = (struct accepted_list){.hosted = &w->hosted, .items = &w->input, .n = 1};
     *state = w;
     return 0;
 }
@@ -47,7 +94,10 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct world *w = *state;
-    scratch_remove(w->folder);
+    fault.end = NULL;
+    scratch_remove(w->root);
+    free(w->folder);
+    free(w->cells);
     free(w);
     return 0;
 }
@@ -107,11 +157,55 @@ static void test_gone(void **state)
     free(model);
 }
 
+static void expect_no_answer(const struct world *w, int wanted, const char *what)
+{
+    struct err err = {0};
+    int rc = inputs_verify(&w->list, NULL, &err);
+    if (rc != wanted || strstr(err.msg, what) == NULL) {
+        fail_msg("%d, %s; expected %s", rc, err.msg, what);
+    }
+    assert_null(strstr(err.msg, "preregctl lost"));
+}
+
+/* What cannot be looked at is not gone. */
+static void test_failing_disk(void **state)
+{
+    static const int whys[] = {EIO, EACCES, ESTALE};
+    static const char *const ends[] = {"/" RESULT_FILE, "/model.bin"};
+    for (size_t i = 0; i < ARRAY_LEN(whys) * ARRAY_LEN(ends); i++) {
+        fault.why = whys[i / ARRAY_LEN(ends)];
+        fault.end = ends[i % ARRAY_LEN(ends)];
+        expect_no_answer(*state, ERR_IO, "make its disk readable");
+    }
+    fault.end = NULL;
+    expect(*state, NULL, NULL);
+}
+
+/* Nor is what lies on a disk that is not there: all of its folder, or what was in it. */
+static void test_cells_away(void **state)
+{
+    const struct world *w = *state;
+    char *away = path_join(w->root, "away");
+    struct err err;
+    assert_int_equal(rename(w->cells, away), 0);
+    expect_no_answer(w, ERR_NOT_FOUND, "is its disk mounted?");
+    assert_int_equal(dir_make(w->cells, 0700, &err), 0);
+    expect_no_answer(w, ERR_NOT_FOUND, "is its disk mounted?");
+    fault.why = EIO;
+    fault.end = "/cells";
+    expect_no_answer(w, ERR_IO, "Input/output error");
+    fault.end = NULL;
+    assert_int_equal(rmdir(w->cells), 0);
+    assert_int_equal(rename(away, w->cells), 0);
+    expect(w, NULL, NULL);
+    free(away);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {TEST(test_whole), TEST(test_other_model),
-                                       TEST(test_longer_model), TEST(test_other_result),
-                                       TEST(test_gone)};
+    const struct CMUnitTest tests[] = {
+        TEST(test_whole), TEST(test_other_model),  TEST(test_longer_model), TEST(test_other_result),
+        TEST(test_gone),  TEST(test_failing_disk), TEST(test_cells_away)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -369,6 +369,30 @@ static void test_journal_gone(void **state)
     free(path);
 }
 
+/* What cannot be looked at is not missing: here a link to itself stands for a failing disk. */
+static void test_unreadable(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    char *dir = path_join(f->dir, "state");
+    char *paths[2] = {path_join(f->folder, "journal.jsonl"), path_join(dir, "journal.heads")};
+    store_close(f->store);
+    f->store = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        char *aside = xasprintf("%s.aside", paths[i]);
+        assert_int_equal(rename(paths[i], aside), 0);
+        assert_int_equal(symlink(path_name(paths[i]), paths[i]), 0);
+        assert_int_equal(store_rebuild(dir, note, f, &err), ERR_IO);
+        assert_int_equal(rename(aside, paths[i]), 0);
+        free(aside);
+    }
+    rebuild(f);
+    assert_false(f->unverified);
+    free(paths[1]);
+    free(paths[0]);
+    free(dir);
+}
+
 static void cut_lines(struct fixture *f, unsigned n)
 {
     struct strbuf text = STRBUF_INIT;
@@ -612,7 +636,7 @@ int main(void)
         TEST(test_same_again),     TEST(test_database_gone),         TEST(test_journal_gone),
         TEST(test_journal_short),  TEST(test_journal_broken),        TEST(test_journal_foreign),
         TEST(test_result_changed), TEST(test_while_serving),         TEST(test_failing_disk),
-        TEST(test_broken_twice),   TEST(test_cut_and_database_gone),
+        TEST(test_broken_twice),   TEST(test_cut_and_database_gone), TEST(test_unreadable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
