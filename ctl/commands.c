@@ -52,7 +52,7 @@ const struct ctl_command ctl_commands[] = {
     {"logs", "TASK", "the last lines of a task's attempt",
      "Standard error and output of the newest attempt (or of --attempt N), at most --lines of "
      "each.\n"
-     "--follow prints what comes until the attempt ends.",
+     "--follow prints new output until the attempt ends.",
      CTL_JSON | CTL_PROGRAM | CTL_FOLLOW | CTL_LINES, 1, 1, cmd_logs},
     {"curves", "[CELL…]", "draw the losses of trainings in the terminal",
      "A panel for each arm, its replicates over each other, from the points that workers report "
@@ -65,7 +65,7 @@ const struct ctl_command ctl_commands[] = {
     {"retry", "[TASK]", "run blocked tasks again with fresh budgets",
      "Without TASK all blocked ones. Refused for counted tasks once anyone has seen scores; "
      "before\n"
-     "the first result of the program was accepted nobody has.\n"
+     "the first result of the program was accepted there are none to see.\n"
      "Where there are several programs --program has to say which: it cannot be taken back.",
      CTL_JSON | CTL_PROGRAM | CTL_REASON, 0, 1, cmd_retry},
     {"cancel", "TASK|CELL", "give up a task, a cell, or with --all the program",
@@ -87,7 +87,8 @@ const struct ctl_command ctl_commands[] = {
      "pause it again while they do; with --accept-failures they end as blocked, now and later.",
      CTL_JSON | CTL_FAILURES | CTL_REASON, 0, 1, cmd_resume},
     {"unblind", "[PROGRAM]", "open the sealed scores before the end (journalled)",
-     "Needs --reason. It stands in the journal and in the report, and counted tasks cannot be\n"
+     "Needs --reason. It is recorded in the journal and in the report, and counted tasks cannot "
+     "be\n"
      "retried after it. Where there are several programs PROGRAM has to be given: it cannot be\n"
      "taken back.",
      CTL_JSON | CTL_REASON, 0, 1, cmd_unblind},
@@ -102,7 +103,7 @@ const struct ctl_command ctl_commands[] = {
     {"diff", "[PROGRAM|GRID.TOML]", "a program against its lock and every amendment",
      "Every amendment with its time, level, reason and signature; of a file also what is neither\n"
      "locked nor amended. Reads the state folder; needs no daemon. --program says which one an\n"
-     "edited copy is of, where no lock lies beside it.",
+     "edited copy is of, where it has no lock beside it.",
      CTL_JSON | CTL_PROGRAM, 0, 1, cmd_diff},
     {"verdict", "[PROGRAM]", "the verdict; its exit code says what kind",
      "Prints value, interval, n and unit of what the table's inputs read; --json has every "
@@ -156,8 +157,7 @@ const struct ctl_command ctl_commands[] = {
      "its lock's and its journal's is listed and not scored (exit 3).",
      CTL_JSON, 0, 1000, cmd_calibration},
     {"stop", "", "stop the daemon; what runs goes on and is adopted later",
-     "With --kill running attempts are told to checkpoint and are ended.", CTL_JSON | CTL_KILL, 0,
-     0, cmd_stop},
+     "With --kill running attempts checkpoint and are ended.", CTL_JSON | CTL_KILL, 0, 0, cmd_stop},
     {"help", "[COMMAND]", "this, or more of one command", NULL, 0, 0, 1, cmd_help},
     {"version", "", "the version", NULL, CTL_JSON, 0, 0, cmd_version},
 };

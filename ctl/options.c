@@ -51,7 +51,7 @@ static const struct option_row option_rows[] = {
     {"json", 'j', NULL, CTL_JSON, "one JSON object instead of text (\"schema\":1)"},
     {"watch", 'w', NULL, CTL_WATCH, "draw again until the program has ended"},
     {"interval", OPT_INTERVAL, "TIME", CTL_WATCH, "between two looks of --watch (default 1s)"},
-    {"follow", 'f', NULL, CTL_FOLLOW, "print what comes until the attempt ends"},
+    {"follow", 'f', NULL, CTL_FOLLOW, "print new output until the attempt ends"},
     {"lines", 'n', "N", CTL_LINES, "at most N last lines (default 40)"},
     {"attempt", OPT_ATTEMPT, "N", CTL_LINES, "attempt N instead of the newest"},
     {"run", OPT_RUN, NULL, CTL_RUN, "execute the program's own workers without asking"},
@@ -125,15 +125,15 @@ static int set_number(const char *name, const char *text, int64_t max, int64_t *
 {
     int rc = text_to_int(text, 1, max, out, err);
     return rc == 0 ? 0
-                   : err_set(err, ERR_USAGE, "--%s: \"%s\" is no number from 1 to %lld", name, text,
-                             (long long)max);
+                   : err_set(err, ERR_USAGE, "--%s: \"%s\" is not a number from 1 to %lld", name,
+                             text, (long long)max);
 }
 
 static int set_interval(const char *text, int64_t *out, struct err *err)
 {
     int rc = text_to_ms(text, out, err);
     if (rc != 0 || *out < 100 || *out > 3600000) {
-        return err_set(err, ERR_USAGE, "--interval: \"%s\" is no time from 100ms to 1h", text);
+        return err_set(err, ERR_USAGE, "--interval: \"%s\" is not a time from 100ms to 1h", text);
     }
     return 0;
 }

@@ -22,7 +22,7 @@ static const char usage_text[] =
     "\n"
     "serve    is the daemon of the state folder ($PREREGD_STATE, else $XDG_STATE_HOME/preregd,\n"
     "         else ~/.local/state/preregd). It stays in this terminal until SIGTERM, SIGINT or\n"
-    "         `preregctl stop`; what runs goes on then, and is taken up by the next. It logs to\n"
+    "         `preregctl stop`; what runs goes on then, and the next daemon adopts it. It logs to\n"
     "         STATE/preregd.log, with --foreground to standard error instead. (`submit` starts "
     "one\n"
     "         in the background.)\n"
