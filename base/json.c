@@ -210,6 +210,46 @@ static cJSON *checked(cJSON *v)
     return v;
 }
 
+static bool equal_arrays(const cJSON *a, const cJSON *b)
+{
+    const cJSON *x = a->child;
+    const cJSON *y = b->child;
+    while (x != NULL && json_equal(x, y)) {
+        x = x->next;
+        y = y->next;
+    }
+    return x == NULL && y == NULL;
+}
+
+/* Equal objects mostly have their members in one order. */
+static bool equal_objects(const cJSON *a, const cJSON *b)
+{
+    const cJSON *y = b->child;
+    for (const cJSON *x = a->child; x != NULL; x = x->next) {
+        const bool in_order = y != NULL && strcmp(x->string, y->string) == 0;
+        if (y == NULL || !json_equal(x, in_order ? y : json_member(b, x->string)) ||
+            (!in_order && json_member(a, y->string) == NULL)) {
+            return false;
+        }
+        y = y->next;
+    }
+    return y == NULL;
+}
+
+bool json_equal(const cJSON *a, const cJSON *b)
+{
+    if (a == NULL || b == NULL || (a->type & 0xFF) != (b->type & 0xFF)) {
+        return false;
+    }
+    switch (a->type & 0xFF) {
+    case cJSON_Number: return a->valuedouble == b->valuedouble;
+    case cJSON_String: return strcmp(a->valuestring, b->valuestring) == 0;
+    case cJSON_Array: return equal_arrays(a, b);
+    case cJSON_Object: return equal_objects(a, b);
+    default: return true; /* null, true, false: one value each */
+    }
+}
+
 cJSON *json_object(void)
 {
     return checked(cJSON_CreateObject());

@@ -77,6 +77,11 @@ int json_opt_bool(const cJSON *obj, const char *key, bool *out, struct err *err)
 /* NULL when absent; case-sensitive. */
 const cJSON *json_member(const cJSON *obj, const char *key);
 
+/* Whether two values are the same: numbers exactly, members of objects in any order. False where
+ * either is NULL. cJSON_Compare() takes numbers for equal that differ in their last digit, two
+ * seeds beyond 2^52 for example, and is not used. */
+bool json_equal(const cJSON *a, const cJSON *b);
+
 /* Building; each aborts without memory, and for no value: a number that is not finite becomes null,
  * an integer beyond JSON_INT_MAX becomes that bound. */
 cJSON *json_object(void);

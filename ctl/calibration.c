@@ -236,7 +236,7 @@ static const cJSON *forecast_told(const cJSON *file, const cJSON *stated)
         if (strcmp(text_of(f, "name"), stated->string) == 0) {
             const bool same =
                 strcmp(text_of(f, "condition"), text_of(stated, "condition")) == 0 &&
-                cJSON_Compare(json_member(f, "confidence"), json_member(stated, "confidence"), 1);
+                json_equal(json_member(f, "confidence"), json_member(stated, "confidence"));
             return same ? f : NULL;
         }
     }

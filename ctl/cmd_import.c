@@ -39,7 +39,7 @@ static int check_program(const char *folder, const struct importing *in, struct 
     int rc = 0;
     if (lock_read(path, &lock, &unread) == 0) {
         cJSON *plan = program_covered(in->program);
-        if (cJSON_Compare(plan, lock->plan, true) != 0) {
+        if (json_equal(plan, lock->plan)) {
             rc = err_set(err, ERR_REFUSED,
                          "this plan has an executed history, %s: imported records never become "
                          "part of it (--state names another state folder)",

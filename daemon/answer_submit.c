@@ -271,7 +271,7 @@ static int copy_lock(const struct submit_job *j, const char *to, struct err *err
     char *from = lock_path_of(j->path);
     int rc = file_copy(from, to, 0600, err);
     rc = rc != 0 ? rc : lock_read(to, &copy, err);
-    if (rc == 0 && !cJSON_Compare(copy->json, j->bundle->lock->json, true)) {
+    if (rc == 0 && !json_equal(copy->json, j->bundle->lock->json)) {
         rc = err_set(err, ERR_LOCK, "%s was changed while it was submitted: submit it again", from);
         (void)unlink(to);
     }

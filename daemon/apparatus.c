@@ -92,7 +92,7 @@ static bool differs(const struct program *now, const struct apparatus *then,
 {
     size_t i = program_find_apparatus(now, then->name);
     return i == INDEX_NONE || stage_set_has(params_of, then->stage) ||
-           !cJSON_Compare(now->apparatus[i].spec, then->spec, true);
+           !json_equal(now->apparatus[i].spec, then->spec);
 }
 
 int apparatus_amended(const struct hosted *h, const struct program *then,
@@ -219,9 +219,9 @@ bool apparatus_is_current(const struct apparatus *a, const struct bundle *b,
         const cJSON *asked = json_member(task, "apparatus");
         const cJSON *stage = json_member(task, "stage");
         cJSON *params = task_params(b->program, b->lock, 0, a->stage);
-        same = cJSON_Compare(json_member(asked, "expect"), json_member(a->spec, "expect"), true) &&
-               cJSON_Compare(json_member(asked, "model"), json_member(a->spec, "model"), true) &&
-               cJSON_Compare(json_member(task, "params"), params, true) && cJSON_IsString(stage) &&
+        same = json_equal(json_member(asked, "expect"), json_member(a->spec, "expect")) &&
+               json_equal(json_member(asked, "model"), json_member(a->spec, "model")) &&
+               json_equal(json_member(task, "params"), params) && cJSON_IsString(stage) &&
                strcmp(stage->valuestring, b->program->stages[a->stage].name) == 0;
         cJSON_Delete(params);
     }

@@ -44,7 +44,7 @@ static void drop_equal_peers(cJSON *question)
         cJSON *level = f->child;
         while (level != NULL) {
             cJSON *next = level->next;
-            if (cJSON_Compare(level, params, true)) {
+            if (json_equal(level, params)) {
                 cJSON_Delete(cJSON_DetachItemViaPointer(f, level));
             }
             level = next;
@@ -283,7 +283,7 @@ static void check_solved_of(struct asking *a, const cJSON *solved, size_t stage,
     for (const cJSON *m = solved->child; m != NULL; m = m->next) {
         const cJSON *a_value = json_member(first, m->string);
         const cJSON *b_value = json_member(own, m->string);
-        if (a_value != b_value && !cJSON_Compare(a_value, b_value, true)) {
+        if (a_value != b_value && !json_equal(a_value, b_value)) {
             char *text =
                 xasprintf("%.100s: --describe answers with one value under \"params\", and "
                           "the plan gives each replicate its own: all would run with that "

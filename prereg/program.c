@@ -235,7 +235,7 @@ cJSON *program_covered(const struct program *p)
 
 bool program_same_run(const struct program *a, const struct program *b)
 {
-    return cJSON_Compare(a->run.covered, b->run.covered, true) != 0;
+    return json_equal(a->run.covered, b->run.covered);
 }
 
 int program_canonical(const struct program *p, struct strbuf *out, struct err *err)

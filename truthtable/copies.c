@@ -67,7 +67,7 @@ static bool same_params(const struct program *p, size_t stage, size_t a, size_t 
 {
     cJSON *x = program_task_params(p, stage, a);
     cJSON *y = program_task_params(p, stage, b);
-    bool same = cJSON_Compare(x, y, true) != 0;
+    bool same = json_equal(x, y);
     cJSON_Delete(x);
     cJSON_Delete(y);
     return same;

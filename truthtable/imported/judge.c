@@ -365,7 +365,7 @@ int judge_filtered(const cJSON *line, struct err *err)
     for (const cJSON *r = raw->child, *k = kept->child; r != NULL; r = r->next, k = k->next) {
         const bool one = cJSON_IsArray(r) && cJSON_GetArraySize(r) == 1;
         if (one && (of_page || (cJSON_IsArray(k) && cJSON_IsArray(r->child))) &&
-            cJSON_Compare(r->child, k, true) == 0) {
+            !json_equal(r->child, k)) {
             return err_set(err, ERR_CORRUPT, "\"filtered_resps\" is not what \"resps\" says");
         }
     }

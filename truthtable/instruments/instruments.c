@@ -265,7 +265,7 @@ static bool same_contrasts(const cJSON *a, const cJSON *b)
     cJSON *y = json_copy(json_member(b, "contrasts"));
     forget_bayes_factors(x);
     forget_bayes_factors(y);
-    bool same = cJSON_Compare(x, y, true);
+    bool same = json_equal(x, y);
     cJSON_Delete(x);
     cJSON_Delete(y);
     return same;
@@ -283,8 +283,8 @@ static const char *disagreement(const struct evidence *e, const struct instrumen
         return "outcome";
     }
     for (size_t i = 0; i < ARRAY_LEN(members) && why == NULL; i++) {
-        if (!cJSON_Compare(json_member(verdict_json(&v), members[i]),
-                           json_member(in->verdict, members[i]), true)) {
+        if (!json_equal(json_member(verdict_json(&v), members[i]),
+                        json_member(in->verdict, members[i]))) {
             why = members[i];
         }
     }

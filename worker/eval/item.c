@@ -27,8 +27,7 @@ bool item_equal(const struct item *a, const struct item *b)
     cJSON *x = NULL;
     cJSON *y = NULL;
     const bool equal = json_parse(a->doc, strlen(a->doc), &x, &err) == 0 &&
-                       json_parse(b->doc, strlen(b->doc), &y, &err) == 0 &&
-                       cJSON_Compare(x, y, true);
+                       json_parse(b->doc, strlen(b->doc), &y, &err) == 0 && json_equal(x, y);
     cJSON_Delete(x);
     cJSON_Delete(y);
     return equal;

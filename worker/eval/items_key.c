@@ -50,7 +50,7 @@ void items_key_difference(const struct strbuf *ours, const struct strbuf *theirs
         json_parse(theirs->buf, theirs->len, &b, &err) == 0) {
         cJSON_ArrayForEach(member, a)
         {
-            if (!cJSON_Compare(member, json_member(b, member->string), true))
+            if (!json_equal(member, json_member(b, member->string)))
                 strbuf_addf(out, "%s%s", out->len == 0 ? "" : ", ", member->string);
         }
     }

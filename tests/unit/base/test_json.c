@@ -217,6 +217,49 @@ static void test_numbers_out_of_bounds(void **state)
     cJSON_Delete(o);
 }
 
+/* Exactly: two whole numbers beyond 2^52 that differ by 1 are two. */
+static void test_equal(void **state)
+{
+    static const struct {
+        const char *a;
+        const char *b;
+        bool same;
+    } cases[] = {
+        {"4503599627370497", "4503599627370498", false},
+        {"9007199254740991", "9007199254740990", false},
+        {"0.1", "0.10000000000000002", false},
+        {"1", "1.0", true},
+        {"1", "\"1\"", false},
+        {"0", "false", false},
+        {"null", "null", true},
+        {"true", "false", false},
+        {"[1,2]", "[1,2]", true},
+        {"[1,2]", "[2,1]", false},
+        {"[1]", "[1,2]", false},
+        {"[1,2]", "[1]", false},
+        {"{\"a\":1,\"b\":[2]}", "{\"b\":[2],\"a\":1}", true},
+        {"{\"a\":1,\"b\":2,\"c\":3}", "{\"c\":3,\"a\":1,\"b\":2}", true},
+        {"{\"a\":1}", "{\"b\":2,\"a\":1}", false},
+        {"{\"a\":1}", "{\"a\":1,\"b\":2}", false},
+        {"{\"a\":1,\"b\":2}", "{\"a\":1}", false},
+        {"{\"a\":1}", "{\"A\":1}", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cJSON *a = NULL;
+        cJSON *b = NULL;
+        struct err err;
+        assert_int_equal(json_parse(cases[i].a, strlen(cases[i].a), &a, &err), 0);
+        assert_int_equal(json_parse(cases[i].b, strlen(cases[i].b), &b, &err), 0);
+        assert_int_equal(json_equal(a, b), cases[i].same);
+        assert_int_equal(json_equal(b, a), cases[i].same);
+        assert_false(json_equal(a, NULL) || json_equal(NULL, b));
+        cJSON_Delete(a);
+        cJSON_Delete(b);
+    }
+    assert_false(json_equal(NULL, NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +270,7 @@ int main(void)
         cmocka_unit_test(test_lax),
         cmocka_unit_test(test_depth),
         cmocka_unit_test(test_members),
+        cmocka_unit_test(test_equal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
