@@ -22,6 +22,7 @@ SHARED = os.environ.get("PREREGD_SHARED", os.path.join(TOP, "..", "shared"))
 OWN = ("preregd", "preregctl", "prereg-shim", "prereg-report")
 WORKERS = ("prereg-train", "prereg-eval", "prereg-data", "prereg-python", "prereg-lm-eval")
 SKIP = 77
+SPARSE = int(os.environ.get("PREREGD_SPARSE", "1"))  # sweeps over every point of something take every so many of them
 
 OK, ANY, USAGE, LOCK, INDETERMINATE, INVALID, NO_DAEMON, VOID = range(8)
 

@@ -13,7 +13,7 @@ from lab import OK, equal, expect
 
 LONG = os.environ.get("PREREGD_LONG") == "1"
 KILLS_PER_TASK = 2  # under the crash budget, and never three restarts in a row without progress
-DAEMON_KILLS_MAX = 12
+DAEMON_KILLS_MAX = 8
 
 
 def attempt_of(pid):

@@ -33,5 +33,7 @@ void fixture_table_text(size_t n_inputs, const size_t *n_levels, const size_t *o
 
 /* For random tests: $PREREGD_SEED, else of the clock; prints it. */
 uint64_t fixture_seed(void);
+/* How many random cases a test makes: n, divided by $PREREGD_SPARSE where that is set. */
+size_t fixture_cases(size_t n);
 
 #endif

@@ -285,7 +285,7 @@ static void check_order(const struct rules *rules, struct rng *rng, const char *
 
 static void test_narrowing(void **state)
 {
-    const size_t n_programs = N_PROGRAMS * (getenv("PREREGD_LONG") != NULL ? 30 : 1);
+    const size_t n_programs = fixture_cases(N_PROGRAMS) * (getenv("PREREGD_LONG") != NULL ? 30 : 1);
     struct rng rng;
     struct counts counts = {0};
     (void)state;

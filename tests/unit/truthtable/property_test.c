@@ -418,7 +418,7 @@ static void test_scores(void **state)
     struct counts counts = {0};
     (void)state;
     rng_seed(&rng, base_seed);
-    for (size_t i = 0; i < N_SCORE_PROGRAMS; i++) {
+    for (size_t i = fixture_cases(N_SCORE_PROGRAMS); i > 0; i--) {
         struct world w;
         world_init(&w, &rng);
         for (size_t k = 0; k < N_DATA; k++) {
@@ -527,7 +527,7 @@ static void test_truths(void **state)
     struct rng rng;
     (void)state;
     rng_seed(&rng, base_seed + 1);
-    for (size_t k = 0; k < N_TRUTH_PROGRAMS; k++) {
+    for (size_t k = fixture_cases(N_TRUTH_PROGRAMS); k > 0; k--) {
         struct truths t = {.n_inputs = 1 + rng_below(&rng, 3)};
         struct strbuf text = STRBUF_INIT;
         struct rules rules;
