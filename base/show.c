@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/strbuf.h"
 #include "base/text.h"
@@ -63,6 +64,15 @@ void show_text(FILE *to, const char *text, size_t len, bool styles)
     }
     (void)fwrite(out.buf, 1, out.len, to);
     strbuf_release(&out);
+}
+
+void show_data(FILE *to, const char *data, size_t len)
+{
+    if (isatty(fileno(to)) == 1) { /* a stream in memory has no descriptor: not one */
+        show_text(to, data, len, false);
+    } else {
+        (void)fwrite(data, 1, len, to);
+    }
 }
 
 void show_printf(FILE *to, const char *fmt, ...)

@@ -21,4 +21,7 @@ void show_text(FILE *to, const char *text, size_t len, bool styles);
 /* Without styles. */
 void show_printf(FILE *to, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* What a program may read, too: as it is, but to a terminal as text without styles. */
+void show_data(FILE *to, const char *data, size_t len);
+
 #endif

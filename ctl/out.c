@@ -221,11 +221,7 @@ void out_text(const struct strbuf *sb)
 
 void out_data(const struct strbuf *sb)
 {
-    if (isatty(STDOUT_FILENO) == 1) {
-        show_text(stdout, sb->buf, sb->len, false);
-    } else {
-        (void)fwrite(sb->buf, 1, sb->len, stdout);
-    }
+    show_data(stdout, sb->buf, sb->len);
 }
 
 int out_json(const cJSON *answer, struct err *err)

@@ -172,7 +172,8 @@ static void print_json(cJSON *o)
     struct err err;
     json_put_int(o, "schema", 1);
     if (json_pretty(o, &text, &err) == 0) {
-        (void)puts(text.buf); /* JSON, which escapes what a terminal would obey */
+        strbuf_addc(&text, '\n');
+        show_data(stdout, text.buf, text.len); /* JSON escapes less than a terminal may obey */
     }
     strbuf_release(&text);
 }

@@ -3,6 +3,7 @@
 
 import json
 import os
+import pty
 import shutil
 import subprocess
 
@@ -159,4 +160,18 @@ def test_golden(place):
     expect("NFKC + Strip" in run.stderr, run.stderr)
 
 
-lab.main(test_from_text_to_score, test_training_refusals, test_tool, test_golden)
+def test_hostile_texts(place):
+    """Names and texts of a stranger's corpus reach a terminal as text; a pipe gets the bytes."""
+    path = place.write("a\x1b]0;owned\x07.txt", "some \x1b[2Jtext\n")
+    for words, shown in (("inspect", "?]0;owned?.txt"), ("sample", "some ?[2Jtext")):
+        near, far = pty.openpty()
+        run = subprocess.run([os.path.join(place.bin, "prereg-data"), words, path], stdout=far, stderr=far, check=False)
+        os.close(far)
+        said = os.read(near, 65536).decode()
+        os.close(near)
+        equal(run.returncode, 0, f"prereg-data {words}")
+        expect(shown in said and "\x1b" not in said and "\x07" not in said, f"prereg-data {words} on a terminal: {said!r}")
+    expect("\x1b[2J" in data(place, "sample", path).stdout, "a pipe does not get the text as it is")
+
+
+lab.main(test_hostile_texts, test_from_text_to_score, test_training_refusals, test_tool, test_golden)

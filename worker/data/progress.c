@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/show.h"
 
 #define TERMINAL_NS ((int64_t)100 * 1000 * 1000)
 #define LINE_NS     ((int64_t)10 * 1000 * 1000 * 1000)
@@ -62,7 +63,11 @@ void progress_set(struct progress *p, double done)
     int room = p->columns - (int)strlen(p->what) - TEXT_ROOM;
     progress_text(p, done, (double)(now - p->start_ns) * 1e-9, p->terminal && room > 4 ? room : 0,
                   line, LINE_SIZE);
-    (void)fprintf(stderr, p->terminal ? "\r%s\033[K" : "%s\n", line);
+    if (p->terminal)
+        (void)fputs("\r", stderr);
+    show_printf(stderr, p->terminal ? "%s" : "%s\n", line); /* it begins with a file's name */
+    if (p->terminal)
+        (void)fputs("\033[K", stderr);
     p->drawn = p->terminal;
 }
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/file.h"
+#include "base/show.h"
 #include "base/xalloc.h"
 #include "worker/data/order.h"
 #include "worker/data/philox.h"
@@ -23,8 +24,8 @@ static int print_tokens(const struct tokenizer *tok, const uint32_t *ids, size_t
             rc = tokenizer_decode(tok, ids + i, 1, &text, err);
     }
     if (rc == 0) {
-        (void)fwrite(text.buf, 1, text.len, out);
-        (void)fputc('\n', out);
+        strbuf_addc(&text, '\n');
+        show_data(out, text.buf, text.len);
     }
     strbuf_release(&text);
     return rc;

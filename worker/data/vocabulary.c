@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/show.h"
 #include "worker/data/bpe_train.h"
 #include "worker/data/source.h"
 
@@ -51,12 +52,12 @@ static void say(const struct count_sink *s, const struct bpe_tokenizer *t, uint3
     char hex[DIGEST_HEX_SIZE];
 
     digest_hex(&digest, hex);
-    fprintf(out,
-            "%s: %u tokens from %" PRIu64 " documents, %" PRIu64
-            " bytes of text, %u different pretokens\n  digest %s\n",
-            file, t->vocab, s->n_documents, s->n_bytes, s->counts.n, hex);
+    show_printf(out,
+                "%s: %u tokens from %" PRIu64 " documents, %" PRIu64
+                " bytes of text, %u different pretokens\n  digest %s\n",
+                file, t->vocab, s->n_documents, s->n_bytes, s->counts.n, hex);
     if (t->vocab < wanted)
-        fprintf(out, "  no more of the %u: no pair comes often enough any more\n", wanted);
+        show_printf(out, "  no more of the %u: no pair comes often enough any more\n", wanted);
 }
 
 static int train(struct count_sink *s, struct bpe_tokenizer *t, uint32_t vocab, uint32_t min_count,

@@ -1,5 +1,6 @@
 /* The command line of prereg-eval show, made into the task that it stands for. */
 #include "base/json.h"
+#include "base/show.h"
 #include "base/xalloc.h"
 #include "worker/eval/commands.h"
 #include "worker/eval/show.h"
@@ -219,7 +220,7 @@ static int show_items(struct command *c, FILE *out, struct err *err)
         strbuf_clear(&text);
         rc = show_item(&c->show, first + i, c->flags[FLAG_JSON].value != NULL, &text, err);
         if (rc == 0)
-            (void)fwrite(text.buf, 1, text.len, out);
+            show_data(out, text.buf, text.len);
     }
     strbuf_release(&text);
     return rc;

@@ -1,4 +1,5 @@
 /* prereg-eval tasks: what is known, one description, a check of a user's own. */
+#include "base/show.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
 #include "worker/eval/commands.h"
@@ -67,7 +68,7 @@ static void print_task(const struct task_spec *spec, FILE *out)
         add_suite(&text, spec);
     else
         add_task(&text, spec);
-    fputs(text.buf, out);
+    show_text(out, text.buf, text.len, false); /* of a file, too */
     strbuf_release(&text);
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/json.h"
+#include "base/show.h"
 #include "worker/report/task.h"
 
 void description_init(struct description *d)
@@ -66,7 +67,8 @@ int description_print(struct description *d, const struct param_faults *faults, 
     int rc = json_line(d->json, &text, err);
     if (rc == 0) {
         strbuf_addc(&text, '\n');
-        if (fwrite(text.buf, 1, text.len, out) != text.len || fflush(out) != 0)
+        show_data(out, text.buf, text.len);
+        if (fflush(out) != 0 || ferror(out))
             rc = err_set_errno(err, errno, "write the description");
     }
     strbuf_release(&text);

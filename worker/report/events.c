@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/show.h"
 #include "base/strbuf.h"
 
 #define PROGRESS_GAP_NS 500000000LL
@@ -155,7 +156,7 @@ void events_note(struct events *ev, const char *fmt, ...)
     (void)vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     if (ev->fd < 0) {
-        (void)fprintf(stderr, "note: %s\n", text);
+        show_printf(stderr, "note: %s\n", text);
         return;
     }
     strbuf_adds(&line, "{\"type\":\"note\",\"text\":");

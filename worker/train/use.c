@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/json.h"
+#include "base/show.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "worker/data/source.h"
@@ -177,7 +178,9 @@ static int print_tokens(const struct tokenizer *tok, const struct token_list *li
             rc = tokenizer_decode(tok, &list->ids[i], 1, &text, err);
     size_t skip = !ids && tokenizer_adds_space(tok) && text.len > 0 && text.buf[0] == ' ';
     strbuf_addc(&text, '\n');
-    if (rc == 0 && fwrite(text.buf + skip, 1, text.len - skip, out) != text.len - skip)
+    if (rc == 0)
+        show_data(out, text.buf + skip, text.len - skip);
+    if (rc == 0 && ferror(out))
         rc = err_set_errno(err, errno, "write");
     strbuf_release(&text);
     return rc;

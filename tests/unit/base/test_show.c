@@ -1,10 +1,12 @@
 /* What a terminal gets of any text. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -72,8 +74,38 @@ static void test_printf(void **state)
     free(out);
 }
 
+/* Data stay as they are for a program; a terminal, here a pseudo-terminal, is shown them. */
+static void test_data(void **state)
+{
+    static const char data[] = "a\x1b]0;owned\x07 \xc2\x9b\x7f";
+    static const char shown[] = "a?]0;owned? ??";
+    char got[64] = "";
+    (void)state;
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    show_data(file, data, strlen(data));
+    rewind(file);
+    assert_int_equal(fread(got, 1, sizeof(got), file), strlen(data));
+    assert_memory_equal(got, data, strlen(data));
+    (void)fclose(file);
+    int master = posix_openpt(O_RDWR | O_NOCTTY);
+    if (master < 0 || grantpt(master) != 0 || unlockpt(master) != 0) {
+        skip();
+    }
+    file = fopen(ptsname(master), "w");
+    assert_non_null(file);
+    show_data(file, data, strlen(data));
+    assert_int_equal(fflush(file), 0);
+    memset(got, 0, sizeof(got));
+    assert_int_equal(read(master, got, sizeof(got) - 1), strlen(shown));
+    assert_string_equal(got, shown);
+    (void)fclose(file);
+    (void)close(master);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_texts), cmocka_unit_test(test_printf)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_data), cmocka_unit_test(test_texts),
+                                       cmocka_unit_test(test_printf)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
