@@ -553,18 +553,25 @@ bool disk_has_room(const struct disk_room *room, int tenths, const char **what)
 
 int disk_try(const char *folder, int64_t bytes, struct err *err)
 {
-    char *path = xasprintf("%s/.room-%ld", folder, (long)getpid());
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    int rc = fd < 0 ? err_set_errno(err, errno, "create %s", path) : 0;
+    char *temp = NULL;
+    int fd = open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+    if (fd < 0) { /* not every file system has files without a name; this name is swept */
+        char *path = path_join(folder, "room");
+        fd = temp_open(path, 0600, &temp, err);
+        free(path);
+    }
+    int rc = fd < 0 ? fd : 0;
     if (rc == 0 && fallocate(fd, 0, 0, bytes) != 0 && errno != EOPNOTSUPP && errno != ENOSYS) {
         rc = err_set_errno(err, errno, "make room for %lld KiB in %s", (long long)(bytes >> 10),
                            folder);
     }
     if (fd >= 0) {
+        if (temp != NULL) {
+            (void)unlink(temp);
+        }
         (void)close(fd);
-        (void)unlink(path);
     }
-    free(path);
+    free(temp);
     return rc;
 }
 

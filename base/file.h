@@ -117,7 +117,8 @@ bool disk_room(const char *path, struct disk_room *out);
  * is short. */
 bool disk_has_room(const struct disk_room *room, int tenths, const char **what);
 /* Whether a file of so many bytes can be written into the folder: what a quota allows is seen by
- * trying alone. ERR_NO_SPACE when not; other errors say nothing. Leaves nothing. */
+ * trying alone. ERR_NO_SPACE when not; other errors say nothing. Leaves nothing,
+ * also when it is killed, where the file system has files without a name. */
 int disk_try(const char *folder, int64_t bytes, struct err *err) MUST_CHECK;
 
 /* flock(2), close-on-exec unless `inherit`. *fd is -1 when somebody else holds it (not an error).
