@@ -40,6 +40,7 @@ struct local {
     int words_fd; /* what shims say that cannot even open a log of their own (a loader's error): one
                      file for all; -1 none */
     char *groups; /* the cgroup below which shims make one for each attempt; NULL: none */
+    int64_t young_ms; /* how long a shim may take to its lock */
     struct run *runs;
 };
 
@@ -53,6 +54,9 @@ struct run {
     int pidfd;
     pid_t child;     /* of this daemon and not waited for yet; 0: none */
     bool kill_asked; /* its shim was told to kill the tree */
+    int64_t born_ms; /* monotonic: when its shim was spawned */
+    bool seen_alive; /* its shim was found to hold the lock */
+    bool stuck;      /* its shim was killed: it took no lock in time */
     bool waited;     /* status below is that of the child */
     int status;
     off_t words_at;  /* length of the shims' words when it was started; -1: by another daemon */
@@ -260,6 +264,13 @@ static void explain_unlaunched(const struct run *r, struct attempt_end *end)
 {
     char words[104] = "";
     char how[32] = "";
+    if (r->stuck) {
+        (void)snprintf(end->detail, sizeof(end->detail),
+                       "prereg-shim was stopped or hung before the worker ran; it was killed "
+                       "after %lld s",
+                       (long long)(r->owner->young_ms / 1000));
+        return;
+    }
     char *path = path_join(r->folder, SHIM_OWN_LOG);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd >= 0) {
@@ -295,6 +306,25 @@ static void ended(struct run *r, const struct attempt_end *end)
     }
 }
 
+/* Stopped or hung before it took the lock, so before it had a worker: nothing else would ever end
+ * it. Its own pidfd is used, and what the examination then does (the fence, the tree) is what is
+ * done for every dead shim: one that took the lock just now is safe to kill, too. One whose lock
+ * was seen has a worker, and the file was taken from under it: that is left to run. */
+static void kill_stuck(struct run *r)
+{
+    struct err err;
+    if (r->child <= 0 || !r->has_poll || r->seen_alive || r->stuck ||
+        clock_mono().ms - r->born_ms < r->owner->young_ms) {
+        return;
+    }
+    r->stuck = true;
+    log_warn("%s: its shim (pid %ld) has taken no lock in %lld s: it is killed", r->folder,
+             (long)r->child, (long long)(r->owner->young_ms / 1000));
+    if (pid_signal(r->pidfd, SIGKILL, &err) != 0) {
+        log_warn("%s: %s", r->folder, err.msg);
+    }
+}
+
 static void on_examined(struct job *job)
 {
     struct examine_job *j = (struct examine_job *)job;
@@ -308,11 +338,13 @@ static void on_examined(struct job *job)
     switch (j->found.finding) {
     case FOUND_ENDED: ended(r, &j->found.end); break;
     case FOUND_ALIVE:
+        r->seen_alive = true;
         attach(r, &j->found);
         answer(r, HEALTH_ALIVE);
         break;
     case FOUND_YOUNG:
         attach(r, &j->found);
+        kill_stuck(r);
         answer(r, HEALTH_UNKNOWN);
         break;
     case FOUND_UNCLEAR:
@@ -402,6 +434,7 @@ static int local_start(struct executor *base, const struct attempt_place *place,
     }
     struct run *r = run_new(x, place);
     r->child = pid;
+    r->born_ms = clock_mono().ms;
     r->words_at = words_at;
     int fd = (int)syscall(SYS_pidfd_open, pid, 0); /* our child: the number is still its own */
     if (fd < 0 || !watch_pidfd(r, fd)) {
@@ -470,7 +503,7 @@ static void local_free(struct executor *base)
 }
 
 struct executor *local_create(uv_loop_t *loop, const char *shim_path, const char *words_path,
-                              const struct executor_listener *listener)
+                              int64_t young_ms, const struct executor_listener *listener)
 {
     static const struct executor_ops ops = {.start = local_start,
                                             .probe = local_probe,
@@ -481,6 +514,7 @@ struct executor *local_create(uv_loop_t *loop, const char *shim_path, const char
     struct local *x = xcalloc(1, sizeof(*x));
     x->base = (struct executor){.ops = &ops, .listener = *listener};
     x->loop = loop;
+    x->young_ms = young_ms;
     x->shim_path = xstrdup(shim_path);
     x->words_fd =
         open(words_path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);

@@ -5,6 +5,9 @@
  *   start ──spawned──► watched ──pidfd readable──► examining ──exit.json──► ended
  *   probe ──unknown attempt──► examining ──lock held──► watched
  *                                        ──neither──► fenced, tree cleared ──► ended (lost)
+ *
+ * A shim of ours that has taken no lock LOCAL_YOUNG_MS after it was spawned is stuck: it is killed,
+ * and its attempt ends as one that never launched.
  */
 #ifndef DAEMON_LOCAL_H
 #define DAEMON_LOCAL_H
@@ -13,9 +16,11 @@
 
 #include "daemon/executor.h"
 
+#define LOCAL_YOUNG_MS (60 * 1000)
+
 /* shim_path: prereg-shim's absolute path. words_path: the file that shims have as standard error;
- * emptied. */
+ * emptied. young_ms: LOCAL_YOUNG_MS; a test does not wait so long. */
 struct executor *local_create(uv_loop_t *loop, const char *shim_path, const char *words_path,
-                              const struct executor_listener *listener);
+                              int64_t young_ms, const struct executor_listener *listener);
 
 #endif

@@ -336,7 +336,7 @@ static int open_executor(struct shell *sh, struct err *err)
             rc = err_set_errno(err, errno, "%s cannot be run", shim);
         } else {
             char *words = path_join(sh->state, "shim.log");
-            sh->executor = local_create(&sh->loop, shim, words, &listener);
+            sh->executor = local_create(&sh->loop, shim, words, LOCAL_YOUNG_MS, &listener);
             free(words);
         }
         free(shim);

@@ -22,6 +22,7 @@
 #define OWN_SHIM "slow-shim"
 #define TURN_MS  20
 #define N_TURNS  3000 /* a minute */
+#define YOUNG_MS 300
 
 struct scene {
     uv_loop_t loop;
@@ -35,6 +36,7 @@ struct scene {
     struct shim_start start;
     int n_turns;
     int n_kills;
+    int n_young; /* probes that were answered: not known */
     bool stopped;
     bool has_ended;
     bool reaped;
@@ -51,9 +53,9 @@ static void on_ended(void *ctx, const struct attempt_key *key, const struct atte
 
 static void on_probed(void *ctx, const struct attempt_key *key, enum core_health health)
 {
-    (void)ctx;
+    struct scene *s = ctx;
     (void)key;
-    (void)health;
+    s->n_young += health == HEALTH_UNKNOWN;
 }
 
 static bool is_stopped(pid_t pid)
@@ -110,7 +112,7 @@ static void set_up(struct scene *s, const char *shim, uv_timer_cb on_timer)
     assert_int_equal(dir_make(s->folder, 0700, &err), 0);
     assert_int_equal(uv_loop_init(&s->loop), 0);
     char *own = path_join(s->root, OWN_SHIM);
-    s->executor = local_create(&s->loop, shim == NULL ? own : shim, words, &listener);
+    s->executor = local_create(&s->loop, shim == NULL ? own : shim, words, YOUNG_MS, &listener);
     assert_int_equal(uv_timer_init(&s->loop, &s->timer), 0);
     s->timer.data = s;
     assert_int_equal(uv_timer_start(&s->timer, on_timer, TURN_MS, TURN_MS), 0);
@@ -228,9 +230,50 @@ static void test_end_seen_before_the_exit(void **state)
     tear_down(&s);
 }
 
+/* ---- a shim that stops before it takes its lock ---- */
+
+/* Probes, as the core does while an attempt starts, until it ends. */
+static void on_young_turn(uv_timer_t *timer)
+{
+    struct scene *s = timer->data;
+    struct attempt_place place = {.key = s->key, .id = s->id, .folder = s->folder};
+    if (s->has_ended || ++s->n_turns > N_TURNS / 6) {
+        s->reaped = !has_children();
+        s->executor->ops->close(s->executor);
+        uv_close((uv_handle_t *)timer, NULL);
+    } else {
+        s->executor->ops->probe(s->executor, &place);
+    }
+}
+
+static void test_stopped_before_its_lock(void **state)
+{
+    static const char script[] = "#!/bin/sh\necho $$ > \"$1/shim-pid\"\nkill -STOP $$\n";
+    struct scene s = {0};
+    struct strbuf pid = STRBUF_INIT;
+    struct err err;
+    (void)state;
+    set_up(&s, NULL, on_young_turn);
+    put(&s, "../../../../" OWN_SHIM, script, 0700);
+    run(&s);
+    char *path = path_join(s.folder, "shim-pid");
+    if (!s.has_ended && file_read(path, 32, &pid, &err) == 0) {
+        (void)kill((pid_t)strtol(pid.buf, NULL, 10), SIGKILL);
+    }
+    assert_true(s.has_ended);
+    assert_true(s.n_young > 0); /* it was given its time */
+    assert_int_equal(s.end.reason, END_NEVER_LAUNCHED);
+    assert_non_null(strstr(s.end.detail, "stopped or hung"));
+    assert_true(s.reaped);
+    strbuf_release(&pid);
+    free(path);
+    tear_down(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_stopped_for_good),
-                                       cmocka_unit_test(test_end_seen_before_the_exit)};
+                                       cmocka_unit_test(test_end_seen_before_the_exit),
+                                       cmocka_unit_test(test_stopped_before_its_lock)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
