@@ -378,6 +378,8 @@ static void status_paused(struct strbuf *sb, const struct term *t, const cJSON *
                     "`preregctl resume %s` tries\n  them again. Where they fail rightly: "
                     "`preregctl resume --accept-failures %s`.\n",
                     id, id);
+    } else if (strcmp(by, "cancel") == 0) {
+        strbuf_adds(sb, "; it ends by itself\n");
     } else {
         strbuf_addf(sb, "; `preregctl resume %s` goes on\n", answer_text(summary, "id", ""));
     }

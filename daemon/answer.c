@@ -340,21 +340,18 @@ struct task_range {
     const char *reason; /* or NULL */
 };
 
-/* Makes the request for every task of the range that it can concern. Refusals of single ones are
- * passed over, unless nothing at all was done. */
-static int request_each(struct answer_context *ctx, enum core_event_kind kind,
-                        const struct hosted *h, struct task_range range, cJSON **result,
-                        struct err *err)
+/* Cancels every task of the range that has not ended. Refusals of single ones are passed over,
+ * unless nothing at all was done. */
+static int cancel_each(struct answer_context *ctx, const struct hosted *h, struct task_range range,
+                       cJSON **result, struct err *err)
 {
     int64_t n = 0;
     bool refused = false;
     for (uint32_t t = range.first; t < range.end; t++) {
-        enum task_state state = h->tasks[t].state;
-        bool wanted = kind == CORE_RETRY ? state == TASK_BLOCKED : !task_state_is_terminal(state);
-        if (!wanted) {
+        if (task_state_is_terminal(h->tasks[t].state)) {
             continue;
         }
-        int rc = request(ctx, kind, h, t, range.reason, err);
+        int rc = request(ctx, CORE_CANCEL, h, t, range.reason, err);
         if (rc != 0 && rc != ERR_REFUSED) {
             return rc;
         }
@@ -377,8 +374,10 @@ static int answer_retry(struct answer_context *ctx, const cJSON *params, cJSON *
         return rc;
     }
     if (task == UINT32_MAX) {
-        struct task_range all = {.first = 0, .end = (uint32_t)h->n_tasks, .reason = reason};
-        return request_each(ctx, CORE_RETRY, h, all, result, err);
+        const char *refusal = NULL;
+        int64_t n = core_n_retriable(ctx->shell->core, h->no, &refusal);
+        rc = request(ctx, CORE_RETRY_ALL, h, 0, reason, err);
+        return rc != 0 ? rc : put_count(result, h, n);
     }
     rc = request(ctx, CORE_RETRY, h, task, reason, err);
     return rc != 0 ? rc : put_count(result, h, 1);
@@ -402,7 +401,7 @@ static int cancel_cell(struct answer_context *ctx, const struct hosted *h, const
     struct task_range range = {.first = (uint32_t)(cell * p->n_stages),
                                .end = (uint32_t)((cell + 1) * p->n_stages)};
     int rc = find_reason(params, &range.reason, err);
-    return rc != 0 ? rc : request_each(ctx, CORE_CANCEL, h, range, result, err);
+    return rc != 0 ? rc : cancel_each(ctx, h, range, result, err);
 }
 
 static int answer_cancel(struct answer_context *ctx, const cJSON *params, cJSON **result,

@@ -368,10 +368,10 @@ void hosted_set_paused_why(struct hosted *h, enum pause_bit bit, const char *why
 static const struct pause {
     enum pause_bit bit;
     const char *by;
-} PAUSES[PAUSE_NR] = {{PAUSE_LOCK, "lock"},         {PAUSE_APPARATUS, "apparatus"},
-                      {PAUSE_FAILURES, "failures"}, {PAUSE_DISK, "no_space"},
-                      {PAUSE_PERSON, "user"},       {PAUSE_HOST, "host"},
-                      {PAUSE_DATA, "data"}};
+} PAUSES[PAUSE_NR] = {{PAUSE_STOPPING, "cancel"},     {PAUSE_LOCK, "lock"},
+                      {PAUSE_APPARATUS, "apparatus"}, {PAUSE_FAILURES, "failures"},
+                      {PAUSE_DISK, "no_space"},       {PAUSE_PERSON, "user"},
+                      {PAUSE_HOST, "host"},           {PAUSE_DATA, "data"}};
 
 static const struct pause *first_pause(const struct hosted *h)
 {
@@ -387,6 +387,11 @@ const char *hosted_paused_by(const struct hosted *h)
 {
     const struct pause *p = first_pause(h);
     return p == NULL ? NULL : p->by;
+}
+
+const char *hosted_why_of(const struct hosted *h, enum pause_bit bit)
+{
+    return h->paused_why[pause_index(bit)];
 }
 
 const char *hosted_paused_why(const struct hosted *h)

@@ -135,9 +135,10 @@ void hosted_set_tasks(struct hosted *h, struct task_row *rows, size_t n);
 void hosted_note_pauses(struct hosted *h, unsigned before, unsigned after, const char *why);
 /* Why it is paused for that, as found out since; a copy is kept. */
 void hosted_set_paused_why(struct hosted *h, enum pause_bit bit, const char *why);
-/* The pause that a person must hear of first, and its reason: by lock, apparatus, failures,
+/* The pause that a person must hear of first, and its reason: by cancel, lock, apparatus, failures,
  * disk, person, host, data. The last goes on by itself when it alone is left. NULL: not paused. */
 const char *hosted_paused_by(const struct hosted *h);
+const char *hosted_why_of(const struct hosted *h, enum pause_bit bit); /* or NULL */
 /* NULL: none is known. What is not paused may have been refused its verdict. */
 const char *hosted_paused_why(const struct hosted *h);
 /* How long an attempt that brought its task's result ran, by the monotonic clock: those of whom

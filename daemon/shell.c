@@ -246,6 +246,7 @@ int shell_add_program(struct shell *sh, struct hosted *h, const struct store_pro
         ev.added.n_ends = live.n_ends;
         ev.added.status = &h->status;
         ev.added.latest = h->latest;
+        ev.added.stop_text = hosted_why_of(h, PAUSE_STOPPING);
         rc = pump_request(sh->pump, &ev, err);
         plan_release(&ev.added.plan);
         if (rc != 0 && !core_program_status(sh->core, h->no, &known)) {

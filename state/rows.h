@@ -116,8 +116,9 @@ enum pause_bit {
     PAUSE_APPARATUS = 16, /* a check does not hold, or cannot be made */
     PAUSE_HOST = 32,      /* attempts are lost before they run */
     PAUSE_FAILURES = 64,  /* the first cells of a stage have all failed the same way */
+    PAUSE_STOPPING = 128, /* every task of it is being ended, slice by slice */
 };
-enum { PAUSE_NR = 7 };
+enum { PAUSE_NR = 8 };
 
 struct program_row {
     unsigned paused;        /* pause_bits; what runs goes on running */
@@ -131,8 +132,7 @@ struct program_row {
     struct digest verdict_digest; /* of verdict.json */
 };
 
-/* What a row says; the name is the journal's "event". Rows that are not journalled follow from
- * those that are, or from the attempt's own files. */
+/* Its name is the journal's "event". Rows that are not journalled follow from others, or files. */
 enum row_kind {
     ROW_SUBMITTED,       /* the store's own first row: root digest, [run] */
     ROW_ATTEMPT_STARTED, /* task: ready -> starting */

@@ -61,6 +61,8 @@ void program_amend(struct core *c, struct program *p, const struct core_event *e
         emit_refusal(c, "a stage that it was judged by has been started since: amend again");
     } else if (a->by_results && now.n_done != a->access.n_done) {
         emit_refusal(c, "a task has ended since: amend again");
+    } else if (p->stop_below > 0) {
+        emit_refusal(c, "every task of it is being cancelled");
     } else if (p->verdict_asked) {
         emit_refusal(c, "its verdict is being computed: amend again");
     } else {

@@ -129,7 +129,7 @@ void apparatus_revive(struct core *c, struct program *p)
     for (uint32_t i = 0; i < p->n_apparatus; i++) {
         uint32_t task = p->n_grid + i;
         if (p->apparatus[i].declared && is_blocked(&p->tasks[task]) && !p->status.verdict &&
-            !p->verdict_asked) {
+            !p->verdict_asked && p->stop_below == 0) {
             task_revive(c, p, task, ROW_TASK_RETRIED, NULL);
         }
     }

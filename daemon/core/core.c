@@ -11,17 +11,19 @@ void core_config_default(struct core_config *c)
         .start_ms = 10 * 1000,
         .deadline_floor_ms = 60 * 1000,
         .deadline_first_ms = 30 * 60 * 1000,
+        .slice_tasks = 250,
     };
 }
 
 struct core *core_create(const struct core_config *config)
 {
-    assert(config->cores > 0 && config->probe_ms > 0);
+    assert(config->cores > 0 && config->probe_ms > 0 && config->slice_tasks > 0);
     struct core *c = xcalloc(1, sizeof(*c));
     c->config = *config;
     rng_seed(&c->rng, config->seed);
     c->free_live = NOWHERE;
     c->armed_ms = INT64_MAX;
+    c->slice_due_ms = INT64_MAX;
     c->now_ms = INT64_MIN;
     return c;
 }
@@ -51,6 +53,7 @@ static void on_timer(struct core *c)
             ready_push(p, t.task); /* its backoff is over */
         }
     }
+    slices_on_timer(c);
 }
 
 static void on_attempt(struct core *c, struct program *p, const struct core_event *ev)
@@ -164,6 +167,7 @@ static void on_program(struct core *c, struct program *p, const struct core_even
     case CORE_RETRY:
     case CORE_LOST:
     case CORE_CANCEL: on_task(c, p, ev); break;
+    case CORE_RETRY_ALL: request_retry_all(c, p, ev->text); break;
     case CORE_STOP: request_stop(c, p, ev->text); break;
     case CORE_PAUSE: program_pause(c, p, PAUSE_PERSON, ev->text); break;
     case CORE_RESUME: request_resume(c, p, ev); break;

@@ -37,6 +37,7 @@ struct core_config {
     int64_t start_ms;          /* spawn to shim lock before it is probed */
     int64_t deadline_floor_ms; /* a measured deadline is never below this */
     int64_t deadline_first_ms; /* while nothing has been measured */
+    uint32_t slice_tasks;      /* tasks that STOP and RETRY_ALL move in one step */
 };
 
 void core_config_default(struct core_config *c);
@@ -103,9 +104,9 @@ void core_out_init(struct core_out *out);
 void core_out_clear(struct core_out *out); /* keeps the memory */
 void core_out_release(struct core_out *out);
 
-/* Appends to out. Every step is O(log n) in the tasks, but for PROGRAM_ADDED, STOP and dependants
- * of one task. Events about unknown programs, tasks or attempts, late and doubled ones change
- * nothing. */
+/* Appends to out. Every step is O(log n) in the tasks, but for PROGRAM_ADDED, STOP, RETRY_ALL and
+ * dependants of one task. Events about unknown programs, tasks or attempts, late and doubled ones
+ * change nothing. */
 void core_step(struct core *core, const struct core_event *event, struct core_out *out);
 
 #endif

@@ -1,5 +1,6 @@
 #include <stdarg.h>
 
+#include "daemon/core/explain.h"
 #include "daemon/core/internal.h"
 
 struct wall_time program_time(const struct core *c, const struct program *p)
@@ -80,7 +81,7 @@ void emit_live_act(struct core *c, enum core_act_kind kind, const struct live *l
 /* ARM belongs to no program: number 0. */
 void timer_rearm(struct core *c)
 {
-    int64_t at = c->n_timers > 0 ? c->timers[0].at_ms : INT64_MAX;
+    int64_t at = core_next_timer_ms(c);
     if (at == c->armed_ms) {
         return;
     }

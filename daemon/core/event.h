@@ -100,10 +100,11 @@ enum core_event_kind {
     CORE_TIMER,  /* the armed time has come; harmless at any other time */
     CORE_RETRY,  /* .task; a person's request: core_step answers in .refusal. Of this and those that
                      follow down to UNBLIND .text is the reason that was given, or NULL */
-    CORE_CANCEL, /* .task */
+    CORE_RETRY_ALL, /* every blocked task of the grid that may be, in slices */
+    CORE_CANCEL,    /* .task */
     CORE_LOST, /* .task: done, and the caller has seen that its accepted result is gone or changed;
                   .text: the person's reason */
-    CORE_STOP, /* the whole program: everything not terminal ends as stopped */
+    CORE_STOP, /* the whole program: everything not terminal ends as stopped, in slices */
     CORE_PAUSE,
     CORE_RESUME,  /* lifts every pause; apparatus checks that were blocked are made again;
                      .accept_failures: stages may fail from now on (failures.c) */
@@ -142,6 +143,7 @@ struct core_event {
             size_t n_ends;
             const struct program_row *status; /* or NULL for a fresh program */
             struct wall_time latest;          /* of its journal's rows */
+            const char *stop_text;            /* status.paused has STOPPING: the reason, or NULL */
         } added;
         struct {
             int64_t from; /* bytes of events.jsonl taken in before: other than the attempt's own

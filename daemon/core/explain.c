@@ -165,6 +165,10 @@ static void text_of_pause(unsigned paused, struct strbuf *out)
     }
     if ((paused & PAUSE_HOST) != 0) {
         strbuf_addf(out, "%sattempts cannot be started on this machine", between);
+        between = "; ";
+    }
+    if ((paused & PAUSE_STOPPING) != 0) {
+        strbuf_addf(out, "%severy task of it is being cancelled", between);
     }
 }
 
@@ -214,5 +218,6 @@ size_t core_n_live(const struct core *c)
 
 int64_t core_next_timer_ms(const struct core *c)
 {
-    return c->n_timers > 0 ? c->timers[0].at_ms : INT64_MAX;
+    int64_t at = c->n_timers > 0 ? c->timers[0].at_ms : INT64_MAX;
+    return at < c->slice_due_ms ? at : c->slice_due_ms;
 }

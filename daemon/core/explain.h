@@ -57,6 +57,10 @@ void core_explanation_text(const struct core_explanation *e, struct mono_time no
  * a say in it: row.not_before only carries it over a restart. */
 int64_t core_backoff_due_ms(const struct core *core, uint32_t program, uint32_t task);
 
+/* How many blocked tasks of the grid may be tried again, and why the first may not that may not
+ * (NULL: all may). */
+uint32_t core_n_retriable(const struct core *core, uint32_t program, const char **refusal);
+
 /* Attempts alive now, over all programs; and when the armed timer is due (INT64_MAX: none). */
 size_t core_n_live(const struct core *core);
 int64_t core_next_timer_ms(const struct core *core);

@@ -136,9 +136,19 @@ const char *request_retry_refusal(const struct program *p, uint32_t task);
 void request_retry(struct core *c, struct program *p, uint32_t task, const char *text);
 void request_cancel(struct core *c, struct program *p, uint32_t task, const char *text);
 void request_lost(struct core *c, struct program *p, uint32_t task, const char *text);
-void request_stop(struct core *c, struct program *p, const char *text);
+/* By a person: ended, or its attempt is. */
+void request_end(struct core *c, struct program *p, uint32_t task, enum cause cause,
+                 const char *text);
 void request_resume(struct core *c, struct program *p, const struct core_event *ev);
 void request_unblind(struct core *c, struct program *p, const char *text);
+
+/* slices.c */
+void request_stop(struct core *c, struct program *p, const char *text);
+/* The blocked ones of the grid. */
+void request_retry_all(struct core *c, struct program *p, const char *text);
+/* What a daemon that died had begun. */
+void slices_recover(struct core *c, struct program *p, const char *text);
+void slices_on_timer(struct core *c);
 
 /* dispatch.c */
 void dispatch(struct core *c);

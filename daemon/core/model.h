@@ -123,6 +123,9 @@ struct program {
     uint32_t used_slots;
     uint32_t used_threads;
     uint64_t served;       /* number of the last start given to it */
+    uint32_t stop_below;   /* tasks before this one are still to be ended; 0: none (slices.c) */
+    uint32_t retry_from;   /* blocked tasks from there on are still to be tried again; or NOWHERE */
+    char *slice_text;      /* why a person asked for either of the two; or NULL */
     uint32_t n_unlaunched; /* attempts in a row that were lost before they ran */
     int64_t starved_since; /* mono: its head has not fitted since; INT64_MIN: it has */
     bool verdict_asked;    /* ACT_VERDICT is out */
@@ -148,7 +151,8 @@ struct core {
     struct timer *timers;
     uint32_t n_timers;
     uint32_t cap_timers;
-    int64_t armed_ms; /* what the shell was last told; INT64_MAX: nothing */
+    int64_t slice_due_ms; /* the next slices of slices.c; INT64_MAX: none */
+    int64_t armed_ms;     /* what the shell was last told; INT64_MAX: nothing */
     uint32_t used_slots;
     uint32_t used_threads;
     int64_t used_memory;

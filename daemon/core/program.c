@@ -164,6 +164,7 @@ void program_add(struct core *c, const struct core_event *ev)
     p->n_tasks = p->n_grid + plan->n_apparatus;
     p->slots = plan->slots;
     p->starved_since = INT64_MIN;
+    p->retry_from = NOWHERE;
     if (ev->added.status != NULL) {
         p->status = *ev->added.status;
     }
@@ -180,6 +181,7 @@ void program_add(struct core *c, const struct core_event *ev)
     for (size_t i = 0; i < ev->added.n_live; i++) {
         adopt(c, p, &ev->added.live[i]);
     }
+    slices_recover(c, p, ev->added.stop_text);
     recover(c, p);
 }
 
@@ -262,6 +264,7 @@ void program_free_all(struct core *c)
             for (uint32_t s = 0; s < c->programs[i]->n_stages; s++) {
                 free(c->programs[i]->stages[s].name);
             }
+            free(c->programs[i]->slice_text);
             free(c->programs[i]->stages);
             free(c->programs[i]->tasks);
             free(c->programs[i]->ready);

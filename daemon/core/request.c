@@ -1,6 +1,8 @@
 /* What a person asks for. A refusal changes nothing and says why. */
 #include "daemon/core/internal.h"
 
+#define IS_STOPPING "every task of its program is being cancelled"
+
 static bool scores_are_open(const struct program *p)
 {
     return p->status.unsealed || p->status.unblinded || p->status.verdict;
@@ -18,6 +20,9 @@ const char *request_retry_refusal(const struct program *p, uint32_t task)
     enum task_state state = (enum task_state)p->tasks[task].state;
     if (state != TASK_BLOCKED && state != TASK_NEVER_RUN) {
         return "only what is blocked or was never run can be tried again";
+    }
+    if ((p->status.paused & PAUSE_STOPPING) != 0) {
+        return IS_STOPPING;
     }
     if (p->tasks[task].cause == CAUSE_LOST) {
         return "it was done, and its result was given up as lost";
@@ -54,8 +59,8 @@ void request_retry(struct core *c, struct program *p, uint32_t task, const char 
     }
 }
 
-static void end_by_person(struct core *c, struct program *p, uint32_t task, enum cause cause,
-                          const char *text)
+void request_end(struct core *c, struct program *p, uint32_t task, enum cause cause,
+                 const char *text)
 {
     struct task *t = &p->tasks[task];
     struct live *l = live_of(c, p, task);
@@ -87,7 +92,7 @@ void request_cancel(struct core *c, struct program *p, uint32_t task, const char
                      task_state_name((enum task_state)p->tasks[task].state));
         return;
     }
-    end_by_person(c, p, task, CAUSE_CANCELLED, text);
+    request_end(c, p, task, CAUSE_CANCELLED, text);
 }
 
 /* A stage after it whose attempt lives, as a task; NOWHERE when there is none. */
@@ -150,27 +155,18 @@ void request_lost(struct core *c, struct program *p, uint32_t task, const char *
     }
 }
 
-/* Deepest stages first, so that each says "stopped" and none "dependency". */
-void request_stop(struct core *c, struct program *p, const char *text)
-{
-    for (uint32_t i = p->n_tasks; i-- > 0;) {
-        if (!task_state_is_terminal((enum task_state)p->tasks[i].state)) {
-            end_by_person(c, p, i, CAUSE_STOPPED, text);
-        }
-    }
-}
-
 void request_resume(struct core *c, struct program *p, const struct core_event *ev)
 {
+    const unsigned lifted = p->status.paused & ~(unsigned)PAUSE_STOPPING;
     bool accepts = ev->accept_failures && !p->status.failures_accepted;
-    if (p->status.paused == 0 && !p->verdict_failed && !accepts) {
-        emit_refusal(c, "it is not paused");
+    if (lifted == 0 && !p->verdict_failed && !accepts) {
+        emit_refusal(c, p->status.paused == 0 ? "it is not paused" : IS_STOPPING);
         return;
     }
     p->verdict_failed = false;
     p->n_unlaunched = 0;
-    if (p->status.paused != 0 || accepts) {
-        p->status.paused = 0;
+    if (lifted != 0 || accepts) {
+        p->status.paused &= ~lifted;
         p->status.failures_accepted |= accepts;
         (void)emit_program_row(c, p, ROW_RESUMED, ev->text);
         apparatus_revive(c, p);

@@ -272,9 +272,23 @@ static bool checks_ended(const struct sim_program *p)
     return ended;
 }
 
+/* `cancel --all` in slices: when it says that it is over, it is, whoever died meanwhile. */
+static void check_stopped(struct sim *s, const struct sim_program *p, const struct state_row *row)
+{
+    bool was = (p->row.paused & PAUSE_STOPPING) != 0;
+    s->n_stops += was;
+    for (uint32_t i = 0; was && (row->status.paused & PAUSE_STOPPING) == 0 && i < p->n_tasks; i++) {
+        const struct task_row *t = &p->tasks[i].row;
+        if (!task_state_is_terminal(t->state) && t->ending == CAUSE_NONE) {
+            sim_fail(s, "everything is cancelled, and task %u is %s", i, task_state_name(t->state));
+        }
+    }
+}
+
 static void take_program_row(struct sim *s, const struct state_row *row)
 {
     struct sim_program *p = &s->programs[row->program - 1];
+    check_stopped(s, p, row);
     if (row->kind == ROW_UNSEALED) {
         p->n_unsealed++;
         if (p->n_counted_open != 0 || p->n_unsealed > 1) {

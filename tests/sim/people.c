@@ -38,7 +38,9 @@ void people_ask(struct sim *s)
     case 1: ask_of_task(s, CORE_CANCEL, program); break;
     case 2:
     case 3:
-    case 4: ask_of_task(s, CORE_RETRY, program); break;
+    case 4:
+        ask_of_task(s, rng_below(&s->rng, 4) == 0 ? CORE_RETRY_ALL : CORE_RETRY, program);
+        break;
     case 5:
         sim_tell_surely(s, &ev, 0);
         ev.kind = CORE_RESUME;

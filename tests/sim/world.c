@@ -404,6 +404,7 @@ static void begin(struct sim *s, const struct sim_config *config)
     s->config.cores = (uint32_t)sim_between(s, 1, 8);
     s->config.slots = (uint32_t)sim_between(s, 0, 6);
     s->config.memory_bytes = sim_between(s, 0, 1) * 64;
+    s->config.slice_tasks = 1 + (uint32_t)(config->seed % 40);
     s->odds = (struct sim_odds){
         .lost = (unsigned)sim_between(s, 0, 80),
         .doubled = (unsigned)sim_between(s, 0, 80),
@@ -556,6 +557,7 @@ void sim_run(const struct sim_config *config, struct sim *totals)
     totals->n_restarts += s.n_restarts;
     totals->n_starts += s.n_starts;
     totals->n_kills += s.n_kills;
+    totals->n_stops += s.n_stops;
     totals->n_unknown += s.n_unknown;
     totals->n_early += s.n_early;
     totals->n_failing += s.n_failing;

@@ -163,6 +163,7 @@ struct sim {
     uint64_t n_restarts;
     uint64_t n_starts;
     uint64_t n_kills;
+    uint64_t n_stops; /* rows that came while a program was being cancelled */
     uint64_t n_unknown;
     uint64_t n_early; /* results verified before the rows of that step were committed */
     uint64_t n_by_fate[FATE_NR];

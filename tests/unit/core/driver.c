@@ -19,6 +19,7 @@ static const char *const EVENTS[CORE_EVENT_NR] = {
     [CORE_LINKED] = "linked",
     [CORE_TIMER] = "timer",
     [CORE_RETRY] = "retry",
+    [CORE_RETRY_ALL] = "retry_all",
     [CORE_CANCEL] = "cancel",
     [CORE_LOST] = "lost",
     [CORE_STOP] = "stop",

@@ -54,6 +54,7 @@ static void test_reasons(void **state)
         {ROW_RESUMED, PAUSE_DATA, NULL, "data", "corpus"},
         {ROW_PAUSED, PAUSE_DATA | PAUSE_HOST, "no shim", "host", "no shim"},
         {ROW_PAUSED, PAUSE_DATA | PAUSE_LOCK, "prior", "lock", "prior"},
+        {ROW_PAUSED, PAUSE_DATA | PAUSE_LOCK | PAUSE_STOPPING, "all", "cancel", "all"},
         {ROW_RESUMED, 0, NULL, NULL, NULL},
         {ROW_PAUSED, PAUSE_DATA, "other", "data", "other"},
         {ROW_RESUMED, 0, NULL, NULL, NULL},

@@ -1,0 +1,163 @@
+/* What a person asks of every task at once. The rows of hundreds of thousands would hold the daemon
+ * for a minute: up to slice_tasks tasks move in one step, the rest in slices of their own, one for
+ * each turn of the timer.
+ *
+ * `cancel --all`: whatever has not ended ends as stopped. PAUSE_STOPPING, in the row that comes
+ * with the first slice, is what the others follow from: nothing new is started meanwhile, and a
+ * daemon that dies between two of them goes on. `retry`: each row stands for itself; a daemon that
+ * dies leaves the rest blocked, and may be asked again. */
+#include "daemon/core/explain.h"
+#include "daemon/core/internal.h"
+
+/* The person's reason, which the row of every task has. */
+static void set_text(struct program *p, const char *text)
+{
+    free(p->slice_text);
+    p->slice_text = text == NULL ? NULL : xstrdup(text);
+}
+
+static bool is_open(const struct program *p, uint32_t task)
+{
+    const struct task *t = &p->tasks[task];
+    return !task_state_is_terminal((enum task_state)t->state) && t->ending == CAUSE_NONE;
+}
+
+/* Deepest stages first, so that each says "stopped" and none "dependency". */
+static void stop_cell(struct core *c, struct program *p, uint32_t first)
+{
+    for (uint32_t s = p->n_stages; s-- > 0;) {
+        if (is_open(p, first + s)) {
+            request_end(c, p, first + s, CAUSE_STOPPED, p->slice_text);
+        }
+    }
+}
+
+/* What works now is ended at once, however many wait; and with it the rest of its cell, which else
+ * would end by its end. */
+static void stop_live(struct core *c, struct program *p)
+{
+    for (uint32_t i = 0; i < p->n_grid; i++) {
+        if (p->tasks[i].live != NOWHERE && is_open(p, i)) {
+            stop_cell(c, p, i - i % p->n_stages);
+        }
+    }
+}
+
+/* From the last task downwards: checks of the apparatus, then cells, their deepest stages first. */
+static void stop_slice(struct core *c, struct program *p)
+{
+    uint32_t n = 0;
+    while (p->stop_below > 0 && n < c->config.slice_tasks) {
+        uint32_t task = --p->stop_below;
+        if (is_open(p, task)) {
+            request_end(c, p, task, CAUSE_STOPPED, p->slice_text);
+            n++;
+        }
+    }
+}
+
+static uint32_t n_to_stop(const struct program *p)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->n_tasks; i++) {
+        n += is_open(p, i);
+    }
+    return n;
+}
+
+static void stop_go_on(struct core *c, struct program *p)
+{
+    stop_slice(c, p);
+    if (p->stop_below > 0) {
+        c->slice_due_ms = c->now_ms;
+    } else if ((p->status.paused & PAUSE_STOPPING) != 0) {
+        p->status.paused &= ~(unsigned)PAUSE_STOPPING;
+        (void)emit_program_row(c, p, ROW_RESUMED, "every task of it is cancelled");
+    }
+}
+
+void request_stop(struct core *c, struct program *p, const char *text)
+{
+    if ((p->status.paused & PAUSE_STOPPING) != 0) {
+        return; /* it is under way */
+    }
+    set_text(p, text);
+    if (n_to_stop(p) > c->config.slice_tasks) {
+        program_pause(c, p, PAUSE_STOPPING, text);
+        stop_live(c, p);
+    }
+    p->stop_below = p->n_tasks;
+    p->retry_from = NOWHERE;
+    stop_go_on(c, p);
+}
+
+/* Upwards, so that what a stage waits for comes before it. */
+static void retry_go_on(struct core *c, struct program *p)
+{
+    uint32_t n = 0;
+    while (p->retry_from < p->n_grid && n < c->config.slice_tasks) {
+        uint32_t task = p->retry_from++;
+        if (p->tasks[task].state == TASK_BLOCKED && request_retry_refusal(p, task) == NULL) {
+            request_retry(c, p, task, p->slice_text);
+            n++;
+        }
+    }
+    if (p->retry_from < p->n_grid) {
+        c->slice_due_ms = c->now_ms;
+    } else {
+        p->retry_from = NOWHERE;
+    }
+}
+
+uint32_t core_n_retriable(const struct core *c, uint32_t program, const char **refusal)
+{
+    const struct program *p = program < c->cap_programs ? c->programs[program] : NULL;
+    uint32_t n = 0;
+    *refusal = NULL;
+    for (uint32_t i = 0; p != NULL && i < p->n_grid; i++) {
+        if (p->tasks[i].state == TASK_BLOCKED) {
+            const char *why = request_retry_refusal(p, i);
+            n += why == NULL;
+            *refusal = *refusal == NULL ? why : *refusal;
+        }
+    }
+    return n;
+}
+
+void request_retry_all(struct core *c, struct program *p, const char *text)
+{
+    const char *refusal = NULL;
+    if (core_n_retriable(c, p->no, &refusal) > 0) {
+        set_text(p, text);
+        p->retry_from = 0;
+        retry_go_on(c, p);
+    } else if (refusal != NULL) {
+        emit_refusal(c, "%s", refusal);
+    }
+}
+
+void slices_recover(struct core *c, struct program *p, const char *text)
+{
+    if ((p->status.paused & PAUSE_STOPPING) != 0) {
+        set_text(p, text);
+        p->stop_below = p->n_tasks;
+        c->slice_due_ms = c->now_ms;
+    }
+}
+
+void slices_on_timer(struct core *c)
+{
+    if (c->slice_due_ms > c->now_ms) {
+        return;
+    }
+    c->slice_due_ms = INT64_MAX;
+    for (uint32_t i = 0; i < c->cap_programs; i++) {
+        struct program *p = c->programs[i];
+        if (p != NULL && p->stop_below > 0) {
+            stop_go_on(c, p);
+            program_advance(c, p);
+        } else if (p != NULL && p->retry_from != NOWHERE) {
+            retry_go_on(c, p);
+        }
+    }
+}
