@@ -156,6 +156,18 @@ class Scene:
             time.sleep(0.02)
         raise lab.Failed(f"waited {seconds} s for {n_done} tasks: {self.status()}")
 
+    def wait_served(self, condition, what, seconds=60):
+        """Until it holds of the program's summary, with a daemon that is started again where the fault ended it."""
+        end = time.monotonic() + seconds
+        while True:
+            if self.gone():
+                self.place.serve()
+            now = self.status()
+            if now is not None and condition(now):
+                return
+            expect(time.monotonic() < end, f"waited {seconds} s in vain: {what}: {now}")
+            time.sleep(0.05)
+
     def note_pause(self):
         now = self.status() if not self.gone() else None
         if now is not None and now["paused_by"] is not None:
@@ -178,17 +190,24 @@ class Scene:
                 submitted = False
             now = self.status()
             if now is None or not submitted:
-                submitted = place.run("preregd", "submit", self.grid).returncode == OK
+                run = place.run("preregd", "submit", self.grid)
+                submitted = run.returncode == OK
+                self.start_again(run.stderr)
             elif now["state"] == "finished":
                 return
             elif now["paused_by"] is not None:
                 self.said.add(now["paused_by"])
                 if now["paused_by"] in ("lock", "host", "user"):
                     place.run("preregctl", "resume")
-                if "start preregd again" in (now["paused_why"] or ""):
-                    place.run("preregctl", "stop")
+                self.start_again(now["paused_why"] or "")
             expect(time.monotonic() < end, f"not finished after {seconds} s: {now}")
             time.sleep(0.05)
+
+    def start_again(self, why):
+        """What a person does who is told to."""
+        if "start preregd again" in why:
+            self.said.add("state")
+            self.place.run("preregctl", "stop")
 
     def ending(self):
         folder = self.place.program_folder()

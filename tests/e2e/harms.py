@@ -198,10 +198,8 @@ def amend(scene, chance):
     place.kill_daemon()
     words = ("preregctl", "amend", scene.grid, "--reason", "the machine was measured again")
     done = hurt_in(scene, chance, 0, *words, edit=("<= 1.20", "<= 1.30"))
-    if scene.gone():
-        place.serve()
     scene.amended = True
-    place.wait_for(lambda: place.status()[0]["amendments"] == 1 or place.run(*words).returncode == OK, 60, f"{done}: the amendment")
+    scene.wait_served(lambda now: now["amendments"] == 1 or place.run(*words).returncode == OK, f"{done}: the amendment")
     os.remove(place.path("ran.log.hold"))
     return done
 
@@ -216,10 +214,7 @@ def retry(scene, chance):
     os.remove(place.path("ran.log.broken"))
     place.kill_daemon()
     done = hurt_in(scene, chance, 0, "preregctl", "retry", "arm=a,seed=2/train")
-    if scene.gone():
-        place.serve()
-    if place.status()[0]["tasks"]["blocked"]:
-        place.ctl("retry")
+    scene.wait_served(lambda now: now["tasks"]["blocked"] == 0 or place.run("preregctl", "retry").returncode == OK, f"{done}: retried")
     os.remove(place.path("ran.log.hold"))
     return done
 
