@@ -6,6 +6,14 @@ static int unknown_name(const char *what, const char *name, struct err *err)
                    "the database holds a %s \"%s\" that this version does not know", what, name);
 }
 
+/* What is no count becomes one that no program is taken with (daemon/core/added.c), not another
+ * that looks sound. */
+static uint32_t count_at(sqlite3_stmt *stmt, int at)
+{
+    int64_t n = sql_col_int(stmt, at);
+    return n < 0 || n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+}
+
 int read_task(sqlite3_stmt *stmt, int at, struct task_row *out, struct err *err)
 {
     *out = (struct task_row){
@@ -13,11 +21,11 @@ int read_task(sqlite3_stmt *stmt, int at, struct task_row *out, struct err *err)
         .cause = cause_from_name(sql_col_text(stmt, at + 1)),
         .linked = sql_col_int(stmt, at + 2) != 0,
         .ending = cause_from_name(sql_col_text(stmt, at + 3)),
-        .n_attempts = (uint32_t)sql_col_int(stmt, at + 4),
-        .spent = (uint32_t)sql_col_int(stmt, at + 5),
-        .crashes = (uint32_t)sql_col_int(stmt, at + 6),
-        .idle = (uint32_t)sql_col_int(stmt, at + 7),
-        .no_space = (uint32_t)sql_col_int(stmt, at + 8),
+        .n_attempts = count_at(stmt, at + 4),
+        .spent = count_at(stmt, at + 5),
+        .crashes = count_at(stmt, at + 6),
+        .idle = count_at(stmt, at + 7),
+        .no_space = count_at(stmt, at + 8),
         .best_done = sql_col_int(stmt, at + 9),
         .best_checkpoint = sql_col_int(stmt, at + 10),
         .not_before = {sql_col_int(stmt, at + 11)},

@@ -8,6 +8,8 @@
 
 #include "daemon/core/internal.h"
 
+#define COUNT_MAX ((uint32_t)INT32_MAX) /* of attempts: no wear reaches it, and half is left */
+
 struct added {
     const struct core_event *ev;
     char *fault;
@@ -65,6 +67,39 @@ static bool is_at_work(enum task_state state)
     return state == TASK_STARTING || state == TASK_RUNNING;
 }
 
+static bool counts_are_sound(const struct added *a, uint32_t task)
+{
+    const struct task_row *row = &a->ev->added.tasks[task];
+    if (row->n_attempts > COUNT_MAX || row->spent > COUNT_MAX || row->crashes > COUNT_MAX ||
+        row->idle > UINT16_MAX || row->no_space > UINT16_MAX) {
+        return faulty(a, "the row of task %u is damaged: its counts of attempts are too large",
+                      task);
+    }
+    return true;
+}
+
+/* What has begun, or may, while something before it has not ended. The other way round is mended:
+ * what waits for nothing goes on when the program has been added. */
+static bool order_is_sound(const struct added *a, uint32_t task)
+{
+    const struct core_plan *plan = &a->ev->added.plan;
+    const struct task_row *rows = a->ev->added.tasks;
+    if (task >= plan->n_cells * plan->n_stages ||
+        (rows[task].state != TASK_READY && !is_at_work(rows[task].state))) {
+        return true;
+    }
+    const struct core_stage *stage = &plan->stages[task % plan->n_stages];
+    for (size_t i = 0; i < stage->n_after; i++) {
+        uint32_t other = task - task % plan->n_stages + stage->after[i];
+        if (!task_state_is_terminal(rows[other].state)) {
+            return faulty(a, "task %u is %s, and task %u that it needs is %s", task,
+                          task_state_name(rows[task].state), other,
+                          task_state_name(rows[other].state));
+        }
+    }
+    return true;
+}
+
 static bool rows_are_sound(const struct added *a, uint32_t *n_at_work)
 {
     for (uint32_t i = 0; a->ev->added.tasks != NULL && i < a->n_tasks; i++) {
@@ -76,7 +111,15 @@ static bool rows_are_sound(const struct added *a, uint32_t *n_at_work)
                           task_state_name(row->state),
                           row->cause < CAUSE_NR ? cause_name(row->cause) : "?");
         }
+        if (!counts_are_sound(a, i)) {
+            return false;
+        }
         *n_at_work += is_at_work(row->state);
+    }
+    for (uint32_t i = 0; a->ev->added.tasks != NULL && i < a->n_tasks; i++) {
+        if (!order_is_sound(a, i)) { /* every state is known now */
+            return false;
+        }
     }
     return true;
 }
@@ -94,6 +137,10 @@ static bool attempts_are_sound(const struct added *a, uint32_t n_at_work)
         }
         if (a->ev->added.tasks == NULL || !is_at_work(a->ev->added.tasks[task].state)) {
             return faulty(a, "task %u is not at work, and an attempt of it has no end", task);
+        }
+        if (live[i].attempt.no != a->ev->added.tasks[task].n_attempts) {
+            return faulty(a, "task %u has had %u attempts, and attempt %u of it has no end", task,
+                          a->ev->added.tasks[task].n_attempts, live[i].attempt.no);
         }
         if (live[i].attempt.section > SECTION_NR || live[i].attempt.reason >= END_REASON_NR) {
             return faulty(a, "the attempt of task %u is damaged", task);

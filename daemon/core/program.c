@@ -103,6 +103,25 @@ static int64_t backoff_left_ms(const struct core *c, const struct task *t)
     return clamp(t->not_before_ms - c->wall.ms, 0, backoff_longest_ms(c, step));
 }
 
+/* What waits for nothing any more: its row is damaged, or its journal ended between the end of one
+ * task and what follows from it. Nothing would ever end or start it. Stages stand in topological
+ * order, so one pass does. */
+static void settle(struct core *c, struct program *p)
+{
+    for (uint32_t i = 0; i < p->n_grid && !p->status.verdict; i++) {
+        if (p->tasks[i].state != TASK_WAITING) {
+            continue;
+        }
+        if (task_dependencies_done(p, i)) {
+            task_move(p, i, TASK_READY, CAUSE_NONE);
+            (void)emit_task_row(c, p, i, ROW_TASK_READY, TASK_WAITING);
+        } else if (task_dead_dependency(p, i) != NOWHERE) {
+            task_move(p, i, TASK_NEVER_RUN, CAUSE_DEPENDENCY);
+            (void)emit_task_row(c, p, i, ROW_TASK_ENDED, TASK_WAITING);
+        }
+    }
+}
+
 /* Committed acts that may not have been done come out again; the wall clock may have jumped since.
  */
 static void recover(struct core *c, struct program *p)
@@ -181,6 +200,7 @@ void program_add(struct core *c, const struct core_event *ev)
     for (size_t i = 0; i < ev->added.n_live; i++) {
         adopt(c, p, &ev->added.live[i]);
     }
+    settle(c, p);
     slices_recover(c, p, ev->added.stop_text);
     recover(c, p);
 }

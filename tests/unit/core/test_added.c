@@ -112,6 +112,26 @@ static void damaged_attempt(struct stored *s)
     s->live[0].attempt.reason = END_REASON_NR;
 }
 
+static void attempts_without_bound(struct stored *s)
+{
+    s->tasks[2].n_attempts = UINT32_MAX;
+}
+
+static void idle_without_bound(struct stored *s)
+{
+    s->tasks[2].idle = UINT16_MAX + 1;
+}
+
+static void other_attempt(struct stored *s)
+{
+    s->live[0].attempt.no = 2;
+}
+
+static void ready_too_early(struct stored *s)
+{
+    s->tasks[3].state = TASK_READY;
+}
+
 static const struct {
     void (*damage)(struct stored *s);
     const char *why;
@@ -130,6 +150,10 @@ static const struct {
     {two_attempts, "task 0 has an attempt too many"},
     {no_attempt, "1 tasks are at work, and 0 attempts have no end"},
     {damaged_attempt, "the attempt of task 0 is damaged"},
+    {attempts_without_bound, "the row of task 2 is damaged: its counts"},
+    {idle_without_bound, "the row of task 2 is damaged: its counts"},
+    {other_attempt, "task 0 has had 1 attempts, and attempt 2 of it has no end"},
+    {ready_too_early, "task 3 is ready, and task 2 that it needs is ready"},
 };
 
 static void add(struct driver *d, struct stored *s)
@@ -167,8 +191,39 @@ static void test_damaged(void **state)
     }
 }
 
+/* Nothing else would ever move what waits for a task that has ended. */
+static void test_waits_for_nothing(void **state)
+{
+    static const struct {
+        enum task_state before;
+        enum cause cause;
+        enum task_state after;
+        enum row_kind row;
+    } cases[] = {{TASK_DONE, CAUSE_NONE, TASK_READY, ROW_TASK_READY},
+                 {TASK_BLOCKED, CAUSE_CRASH, TASK_NEVER_RUN, ROW_TASK_ENDED}};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct driver d;
+        struct stored s;
+        driver_init(&d, 2);
+        set_sound(&s);
+        s.tasks[2].state = cases[i].before;
+        s.tasks[2].cause = cases[i].cause;
+        s.tasks[2].linked = true;
+        s.tasks[2].n_attempts = 1;
+        add(&d, &s);
+        assert_null(d.out.refusal);
+        assert_true(d.out.n_rows >= 1);
+        assert_int_equal(d.out.rows[0].kind, cases[i].row);
+        assert_int_equal(d.out.rows[0].task, 3);
+        assert_int_equal(d.out.rows[0].after.state, cases[i].after);
+        driver_release(&d);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_damaged)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_damaged),
+                                       cmocka_unit_test(test_waits_for_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
