@@ -69,7 +69,8 @@ struct belonging {
     dev_t dev;    /* tree.lock of an older shim */
     ino_t ino;
     bool has_lock;
-    unsigned long limit; /* mark.h */
+    unsigned long limit;    /* mark.h */
+    unsigned long own_mark; /* of this process, when it was started from inside a worker */
     int own_oom;
 };
 
@@ -120,13 +121,18 @@ static bool names_attempt(pid_t pid, const struct belonging *b)
 }
 
 /* A child that this process did not start: it came here, to the next reaper, when a shim died.
- * Workers and all that they start carry an adjustment that our own children lack, unless this
- * process has the highest there is. */
+ * Workers and all that they start carry a limit and an adjustment that our own children lack. A
+ * daemon inside a worker hands that worker's limit on to all its children, so that it says nothing
+ * of them; the adjustment is always more, unless this process has the highest there is. */
 static bool is_orphan(const struct pid_stat *s, const struct belonging *b)
 {
-    return s->parent == getpid() &&
-           (mark_read(s->pid) != 0 || (mark_oom_adjustment(b->own_oom) > b->own_oom &&
-                                       mark_oom_read(s->pid) >= mark_oom_adjustment(b->own_oom)));
+    if (s->parent != getpid()) {
+        return false;
+    }
+    unsigned long mark = mark_read(s->pid);
+    return (mark != 0 && mark != b->own_mark) ||
+           (mark_oom_adjustment(b->own_oom) > b->own_oom &&
+            mark_oom_read(s->pid) >= mark_oom_adjustment(b->own_oom));
 }
 
 /* True when it was one of ours and has been told to die. */
@@ -195,7 +201,9 @@ static void end_groups(const struct fence *f, size_t *n_alive)
 
 int fence_clear_tree(const struct fence *f, size_t *n_alive, struct err *err)
 {
-    struct belonging b = {.limit = mark_limit(f->attempt), .own_oom = mark_oom_read(0)};
+    struct belonging b = {.limit = mark_limit(f->attempt),
+                          .own_mark = mark_read(getpid()),
+                          .own_oom = mark_oom_read(0)};
     struct stat st;
     *n_alive = 0;
     char *lock = path_join(f->folder, SHIM_OLD_TREE);

@@ -26,6 +26,7 @@
 #include "daemon/shim/fence.h"
 #include "daemon/shim/files.h"
 #include "daemon/shim/group.h"
+#include "daemon/shim/mark.h"
 #include "daemon/shim/pid.h"
 
 #define SHIM     TEST_BIN_DIR "/prereg-shim"
@@ -478,6 +479,37 @@ static void test_fence_ends_hidden_orphans(void **state)
     wait_gone(orphan);
 }
 
+/* A daemon that was started from inside a worker hands that worker's limit on to all it starts: one
+ * attempt's burial leaves its other children alone, and still ends what came to it. */
+static bool bury_inside_a_worker(struct fixture *f)
+{
+    char outer[UUID_TEXT_SIZE];
+    uuid_make(outer);
+    mark_set(mark_limit(outer));
+    char *argv[] = {(char[]){"sleep"}, (char[]){"1000"}, NULL};
+    pid_t living = -1;
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    assert_int_equal(posix_spawn(&living, "/bin/sleep", NULL, NULL, argv, environ), 0);
+    assert_int_equal(mark_read(living), mark_limit(outer));
+    pid_t orphan = orphan_of(f, NULL, HIDDEN(LOWER_LIMIT));
+    bury(f, NULL);
+    bool spared = is_alive(living);
+    (void)kill(living, SIGKILL);
+    (void)waitpid(living, NULL, 0);
+    wait_gone(orphan);
+    return spared;
+}
+
+static void test_fence_inside_a_worker(void **state)
+{
+    pid_t daemon = fork(); /* the limit cannot be undone */
+    assert_true(daemon >= 0);
+    if (daemon == 0) {
+        _exit(bury_inside_a_worker(*state) ? 0 : 1);
+    }
+    assert_int_equal(wait_shim(daemon), 0);
+}
+
 /* Without that limit, too, it is found because it came to us, whatever our own adjustment is. */
 static void test_fence_ends_orphans_that_came_to_us(void **state)
 {
@@ -729,6 +761,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_fence_ends_orphans, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_fence_ends_hidden_orphans, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_fence_ends_orphans_that_came_to_us, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_fence_inside_a_worker, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_group_ends_what_has_no_mark, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_only_its_own_group_is_ended, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_group_ends_a_fork_chain, set_up, tear_down),
