@@ -227,7 +227,10 @@ static void status_counted(struct strbuf *sb, const struct term *t, const cJSON 
 
 void status_history(struct strbuf *sb, const cJSON *answer)
 {
-    if (strcmp(answer_text(answer, "history", ""), "unverified") == 0) {
+    const char *history = answer_text(answer, "history", "");
+    if (strcmp(history, "checking") == 0) {
+        strbuf_adds(sb, "its journal is being checked: verdict and report wait for that\n");
+    } else if (strcmp(history, "unverified") == 0) {
         strbuf_adds(sb, "UNVERIFIED HISTORY: rows of the journal were missing, cut off or changed "
                         "(preregd.log says which); what they said rests on the cells' files "
                         "alone\n");

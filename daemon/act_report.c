@@ -373,6 +373,10 @@ static void on_computed_again(struct verdict_job *j)
 void shell_write_report(struct shell *sh, uint32_t program)
 {
     struct hosted *h = shell_program(sh, program);
+    if (h->checking) { /* provenance.json says what the check finds */
+        h->report_due = true;
+        return;
+    }
     if (h->report_running) {
         return;
     }

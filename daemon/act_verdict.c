@@ -22,5 +22,10 @@ static void on_verdict_ready(struct verdict_job *j)
 
 void shell_compute_verdict(struct shell *sh, uint32_t program)
 {
-    verdict_job_start(sh, shell_program(sh, program), on_verdict_ready);
+    struct hosted *h = shell_program(sh, program);
+    if (h->checking) {
+        h->verdict_due = true;
+        return;
+    }
+    verdict_job_start(sh, h, on_verdict_ready);
 }

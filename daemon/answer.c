@@ -229,7 +229,7 @@ cJSON *answer_verdict_of(const struct shell *sh, const struct hosted *h)
     json_put_string(o, "outcome", strcmp(kind, "bound") == 0 ? h->status.outcome : NULL);
     json_put_int(o, "exit_code", (int64_t)verdict_exit_of(h->status.outcome));
     json_put_string(o, "path", path);
-    json_put_string(o, "history", h->unverified ? "unverified" : "verified");
+    json_put_string(o, "history", hosted_history(h));
     if (run_record_read_list(sh->store, h->no, &runs, &err) != 0) {
         log_warn("%s: %s", h->id, err.msg);
     }

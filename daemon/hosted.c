@@ -426,6 +426,11 @@ void hosted_apply(struct hosted *h, const struct state_row *row)
     }
 }
 
+const char *hosted_history(const struct hosted *h)
+{
+    return h->unverified ? "unverified" : h->checking ? "checking" : "verified";
+}
+
 bool hosted_is_check(const struct hosted *h, uint32_t task)
 {
     return task >= h->n_tasks;

@@ -95,6 +95,10 @@ struct hosted {
     struct wall_time finished;   /* 0: not yet */
     struct program_row status;   /* as committed */
     bool unverified;             /* the history: see store_program */
+    bool checking;               /* a job checks its journal (load.h): whether the history is
+                                    verified is not known, and nothing is written that says so */
+    bool verdict_due;            /* was asked for meanwhile; it follows the check */
+    bool report_due;             /* likewise */
     bool text_lags;              /* grid.toml is older than the last amendment that took effect */
     struct task_row *tasks;      /* as committed; n_tasks of the grid, then those of the checks */
     size_t n_tasks;              /* of the grid */
@@ -148,6 +152,9 @@ void hosted_note_time(struct hosted *h, uint32_t task, const struct attempt_row 
 void hosted_take_settings(struct hosted *h);
 /* Mirrors one committed row. */
 void hosted_apply(struct hosted *h, const struct state_row *row);
+
+/* "verified", "unverified", or "checking" while that is not known. */
+const char *hosted_history(const struct hosted *h);
 
 bool hosted_is_check(const struct hosted *h, uint32_t task);
 size_t hosted_cell(const struct hosted *h, uint32_t task); /* of the grid alone */

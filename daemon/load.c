@@ -203,6 +203,21 @@ static void on_check_work(struct job *job)
     j->rc = store_check_journal(j->state, j->program, j->n_rows, &j->err);
 }
 
+/* What waited for the check to say whether the history is verified. */
+static void let_go(struct shell *sh, struct hosted *h)
+{
+    h->checking = false;
+    h->version++;
+    if (h->verdict_due) {
+        h->verdict_due = false;
+        shell_compute_verdict(sh, h->no);
+    }
+    if (h->report_due) {
+        h->report_due = false;
+        shell_write_report(sh, h->no);
+    }
+}
+
 /* Memory alone has it: the next start finds it again, or that it was put right. */
 static void on_checked(struct job *job)
 {
@@ -211,20 +226,22 @@ static void on_checked(struct job *job)
     if (h != NULL && j->rc == ERR_CORRUPT) {
         log_error("%s: UNVERIFIED HISTORY: %s", h->id, j->err.msg);
         h->unverified = true;
-        h->version++;
     } else if (h != NULL && j->rc != 0) {
         log_warn("%s: its journal could not be checked: %s", h->id, j->err.msg);
+    }
+    if (h != NULL) {
+        let_go(j->shell, h);
     }
     free(j->state);
     free(j);
 }
 
-static int check_journal(struct shell *sh, const struct hosted *h, struct err *err)
+int load_check_journal(struct shell *sh, struct hosted *h, struct err *err)
 {
     struct digest head;
     int64_t n_rows = 0;
     int rc = store_journal_head(sh->store, h->no, &head, &n_rows, err);
-    if (rc != 0 || store_journal_is_checked(n_rows)) {
+    if (rc != 0 || n_rows <= sh->checked_rows) {
         return rc;
     }
     struct check_job *j = xcalloc(1, sizeof(*j));
@@ -234,6 +251,7 @@ static int check_journal(struct shell *sh, const struct hosted *h, struct err *e
     j->program = h->no;
     j->n_rows = n_rows;
     j->state = xstrdup(sh->state);
+    h->checking = true;
     job_start(&sh->loop, &j->job);
     return 0;
 }
@@ -252,10 +270,14 @@ static int load_one(struct shell *sh, const struct store_program *stored, struct
         log_warn("%s: verdict.json is gone or changed: it is written again", row->id);
         copy.status.reported = false;
     }
+    rc = load_check_journal(sh, h, err);
+    if (rc != 0) {
+        hosted_free(h);
+        return rc;
+    }
     rc = shell_add_program(sh, h, row, err);
     if (rc == 0) {
         shell_mend_report(sh, h);
-        rc = check_journal(sh, h, err);
     }
     return rc;
 }

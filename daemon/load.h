@@ -24,6 +24,10 @@ int load_all(struct shell *sh, struct err *err) MUST_CHECK;
 /* It has been taken up after all; nothing to do for any other. */
 void load_forget_unloaded(struct shell *sh, const char *id);
 
+/* Has a journal that the store has not checked whole checked by a job; verdict and report wait for
+ * it. Before the program is added, which may ask for either. */
+int load_check_journal(struct shell *sh, struct hosted *h, struct err *err) MUST_CHECK;
+
 /* Reads origin.json: where a program was submitted from. The caller frees it. */
 int load_origin(const char *folder, char **origin, struct err *err) MUST_CHECK;
 int load_save_origin(const char *folder, const char *origin, struct err *err) MUST_CHECK;

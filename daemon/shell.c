@@ -397,7 +397,9 @@ static void release_all(struct shell *sh)
 int shell_serve(const char *state, struct err *err)
 {
     job_size_pool();
-    struct shell sh = {.state = path_absolute(NULL, state), .started = clock_wall()};
+    struct shell sh = {.state = path_absolute(NULL, state),
+                       .started = clock_wall(),
+                       .checked_rows = STORE_CHECKED_ROWS};
     sh.read_buffer = xmalloc(READ_BUFFER_BYTES);
     (void)signal(SIGPIPE, SIG_IGN);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a killed shim leaves comes to us (fence.c) */

@@ -50,7 +50,9 @@ struct shell {
     uv_signal_t on_term;
     uv_signal_t on_int;
     struct wall_time started;
-    char *read_buffer; /* of attempts.c */
+    int64_t checked_rows; /* of a journal as long the store has checked every row:
+                             STORE_CHECKED_ROWS, but for tests */
+    char *read_buffer;    /* of attempts.c */
     bool stopping;
 };
 

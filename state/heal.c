@@ -269,7 +269,7 @@ static int check_history(struct store *store, uint32_t program, struct err *err)
 {
     struct chain *c = NULL;
     int rc = chain_get(store, program, &c, err);
-    if (rc == 0 && store_journal_is_checked(c->rows)) {
+    if (rc == 0 && c->rows <= STORE_CHECKED_ROWS) {
         rc = journal_check(store, program, c->rows, c->path, err);
     }
     if (rc == 0) {

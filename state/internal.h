@@ -107,7 +107,6 @@ int chain_heal(struct store *store, struct err *err) MUST_CHECK;
 
 /* journal_check.c: rows 1 to n_rows of the table, their chain, and the file's lines where there is
  * a file. ERR_CORRUPT names the first that is wrong and what to do. */
-#define JOURNAL_CHECK_AT_ONCE 100000 /* rows of a program; more are left to store_check_journal */
 int journal_check(struct store *store, uint32_t program, int64_t n_rows, const char *path,
                   struct err *err) MUST_CHECK;
 

@@ -180,8 +180,3 @@ int store_check_journal(const char *state_dir, uint32_t program, int64_t n_rows,
     store_close(store);
     return rc;
 }
-
-bool store_journal_is_checked(int64_t n_rows)
-{
-    return n_rows <= JOURNAL_CHECK_AT_ONCE;
-}

@@ -180,9 +180,9 @@ int store_records(struct store *store, uint32_t program, store_record_fn *fn, vo
 typedef int store_journal_fn(void *ctx, int64_t seq, const char *line, struct err *err);
 int store_journal(struct store *store, uint32_t program, int64_t from_seq, store_journal_fn *fn,
                   void *ctx, struct err *err) MUST_CHECK;
-/* For journals that are too long to be checked whole when the store is opened: by another thread,
- * with a connection of its own, while the store is in use. */
-bool store_journal_is_checked(int64_t n_rows);
+/* For journals of more rows, which are too long to be checked whole when the store is opened: by
+ * another thread, with a connection of its own, while the store is in use. */
+#define STORE_CHECKED_ROWS 100000
 int store_check_journal(const char *state_dir, uint32_t program, int64_t n_rows,
                         struct err *err) MUST_CHECK;
 int store_journal_head(struct store *store, uint32_t program, struct digest *head, int64_t *n_rows,

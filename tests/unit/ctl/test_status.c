@@ -155,9 +155,11 @@ static void test_paused_and_finished(void **state)
 
     cJSON_ReplaceItemInObjectCaseSensitive(summary, "paused_by", cJSON_CreateString("user"));
     cJSON_ReplaceItemInObjectCaseSensitive(summary, "paused_why", cJSON_CreateNull());
+    (void)cJSON_AddStringToObject(summary, "history", "checking");
     strbuf_clear(&sb);
     status_program(&sb, &utf8, summary, NULL, 0);
     assert_non_null(strstr(sb.buf, "paused (user); `preregctl resume"));
+    assert_non_null(strstr(sb.buf, "its journal is being checked"));
 
     cJSON_ReplaceItemInObjectCaseSensitive(summary, "paused_by", cJSON_CreateString("failures"));
     cJSON_ReplaceItemInObjectCaseSensitive(summary, "paused_why", cJSON_CreateString("no torch"));

@@ -1,0 +1,252 @@
+/* A journal that is checked beside the running daemon: nothing says "verified" before that is over.
+ * Linked with store_check_journal() wrapped, so that the check ends when the test says so; there
+ * are two threads for jobs, one of which the check holds, so that jobs end in their order. */
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "daemon/load.h"
+#include "tests/unit/state/support.h"
+
+int __wrap_store_check_journal(const char *state_dir, uint32_t program, int64_t n_rows,
+                               struct err *err);
+int __real_store_check_journal(const char *state_dir, uint32_t program, int64_t n_rows,
+                               struct err *err);
+
+static sem_t may_check;
+
+int __wrap_store_check_journal(const char *state_dir, uint32_t program, int64_t n_rows,
+                               struct err *err)
+{
+    while (sem_wait(&may_check) != 0) {
+    }
+    return __real_store_check_journal(state_dir, program, n_rows, err);
+}
+
+struct fixture {
+    struct shell shell;
+    struct program *program;
+    struct lock lock;
+    struct bundle bundle;
+    struct hosted *hosted;
+};
+
+static void must(int rc, const struct err *err)
+{
+    if (rc != 0) {
+        fail_msg("%s", err->msg);
+    }
+}
+
+static int committing(void *ctx, const struct state_row *rows, size_t n, struct err *err)
+{
+    (void)ctx;
+    (void)rows;
+    (void)n;
+    (void)err;
+    return 0;
+}
+
+static void committed(void *ctx, const struct state_row *rows, size_t n)
+{
+    (void)ctx;
+    (void)rows;
+    (void)n;
+}
+
+static void act(void *ctx, const struct core_act *a)
+{
+    (void)ctx;
+    (void)a;
+}
+
+/* Of one cell, whose verdict the lock refuses: it has no time. */
+static struct hosted *hosted_make(struct fixture *f, uint32_t no)
+{
+    struct hosted *h = hosted_new(no, f->shell.state, SCRATCH_ID);
+    struct task_row *rows = xcalloc(2, sizeof(*rows));
+    task_row_init(&rows[0], TASK_READY);
+    task_row_init(&rows[1], TASK_WAITING);
+    f->bundle = (struct bundle){.refs = 1, .program = f->program, .lock = &f->lock};
+    h->bundle = &f->bundle;
+    h->plan = bundle_ref(&f->bundle);
+    hosted_set_tasks(h, rows, 2);
+    return h;
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = xcalloc(1, sizeof(*f));
+    struct shell *sh = &f->shell;
+    struct pump_listener listener = {.committing = committing, .committed = committed, .act = act};
+    struct store_submission submission = {SCRATCH_ID, root_make("root"), {1763694202000}, {0}};
+    struct err err = {0};
+    uint32_t no = 0;
+    sh->state = scratch_make();
+    f->program = program_make(1);
+    must(store_open(sh->state, STORE_OWNER, &sh->store, &err), &err);
+    must(store_program_create(sh->store, f->program, &submission, &no, &err), &err);
+    core_config_default(&sh->config);
+    assert_int_equal(uv_loop_init(&sh->loop), 0);
+    sh->core = core_create(&sh->config);
+    sh->pump = pump_create(&sh->loop, sh->core, sh->store, &listener);
+    f->hosted = hosted_make(f, no);
+    sh->cap_programs = no + 1;
+    sh->programs = xcalloc(sh->cap_programs, sizeof(struct hosted *));
+    sh->programs[no] = f->hosted;
+    assert_int_equal(sem_init(&may_check, 0, 0), 0);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    struct shell *sh = &f->shell;
+    assert_int_equal(sem_post(&may_check), 0); /* of a test that failed the check still waits */
+    shell_close_report(f->hosted);
+    pump_close(sh->pump);
+    (void)uv_run(&sh->loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&sh->loop), 0);
+    pump_free(sh->pump);
+    core_free(sh->core);
+    store_close(sh->store);
+    f->hosted->bundle = f->hosted->plan = NULL;
+    hosted_free(f->hosted);
+    free(sh->programs);
+    program_drop(f->program);
+    scratch_remove(sh->state);
+    assert_int_equal(sem_destroy(&may_check), 0);
+    free(f);
+    return 0;
+}
+
+struct marker {
+    struct job job;
+    bool done;
+};
+
+static void no_work(struct job *job)
+{
+    (void)job;
+}
+
+static void on_marked(struct job *job)
+{
+    ((struct marker *)job)->done = true;
+}
+
+/* Until every job that was started before, but the check, has ended. */
+static void let_jobs_end(struct shell *sh)
+{
+    struct marker m = {.job = {.work = no_work, .done = on_marked}};
+    job_start(&sh->loop, &m.job);
+    while (!m.done) {
+        (void)uv_run(&sh->loop, UV_RUN_ONCE);
+    }
+}
+
+static void damage_journal(const struct fixture *f)
+{
+    struct err err = {0};
+    struct strbuf text = STRBUF_INIT;
+    char *path = scratch_path(f->shell.state, "journal.jsonl");
+    must(file_read(path, 65536, &text, &err), &err);
+    text.buf[2] ^= 1;
+    must(file_write_atomic(path, text.buf, text.len, 0600, &err), &err);
+    strbuf_release(&text);
+    free(path);
+}
+
+static void expect_history(const struct fixture *f, const char *wanted)
+{
+    struct err err = {0};
+    cJSON *o = NULL;
+    const char *said = NULL;
+    char *path = path_join(f->hosted->folder, "report/provenance.json");
+    if (wanted == NULL) {
+        assert_int_equal(file_kind_at(path), FILE_ABSENT);
+    } else {
+        must(json_read_file(path, 65536, &o, &err), &err);
+        must(json_get_string(o, "history", &said, &err), &err);
+        assert_string_equal(said, wanted);
+    }
+    cJSON_Delete(o);
+    free(path);
+}
+
+static void begin_check(struct fixture *f)
+{
+    struct err err = {0};
+    must(load_check_journal(&f->shell, f->hosted, &err), &err);
+    assert_string_equal(hosted_history(f->hosted), "checking");
+}
+
+static void test_report_waits(void **state)
+{
+    struct fixture *f = *state;
+    struct hosted *h = f->hosted;
+    for (int damaged = 0; damaged < 2; damaged++) {
+        if (damaged) {
+            damage_journal(f);
+        }
+        begin_check(f);
+        h->verdict_text = h->verdict_text == NULL ? xstrdup("{}\n") : h->verdict_text;
+        h->report_running = false;
+        h->report_failures = 0;
+        shell_write_report(&f->shell, h->no);
+        let_jobs_end(&f->shell);
+        expect_history(f, damaged ? "verified" : NULL); /* the first round's still */
+        assert_int_equal(sem_post(&may_check), 0);
+        while (h->report_failures == 0) { /* of prereg-report, for `{}` is no verdict */
+            (void)uv_run(&f->shell.loop, UV_RUN_ONCE);
+        }
+        expect_history(f, damaged ? "unverified" : "verified");
+        assert_string_equal(hosted_history(h), damaged ? "unverified" : "verified");
+        shell_close_report(h);
+    }
+}
+
+static void test_verdict_waits(void **state)
+{
+    struct fixture *f = *state;
+    begin_check(f);
+    shell_compute_verdict(&f->shell, f->hosted->no);
+    let_jobs_end(&f->shell);
+    assert_false(f->hosted->verdict_waits); /* for the lock, once it was tried */
+    assert_int_equal(sem_post(&may_check), 0);
+    while (!f->hosted->verdict_waits) {
+        (void)uv_run(&f->shell.loop, UV_RUN_ONCE);
+    }
+    assert_string_equal(hosted_history(f->hosted), "verified");
+}
+
+/* A short journal was checked whole when the store was opened. */
+static void test_short_journal(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    f->shell.checked_rows = STORE_CHECKED_ROWS;
+    must(load_check_journal(&f->shell, f->hosted, &err), &err);
+    assert_string_equal(hosted_history(f->hosted), "verified");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_report_waits, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_verdict_waits, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_short_journal, set_up, tear_down),
+    };
+    assert_int_equal(setenv("UV_THREADPOOL_SIZE", "2", 1), 0);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
