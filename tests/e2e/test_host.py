@@ -92,8 +92,14 @@ def test_missing_module(place):
     place.serve()
     grid = rogue.program(place, ["good", "null", "huge", "garbage"], run="crashes = 1",
                          stages=PREPARE.format(until=place.path("released")))
-    submit = subprocess.Popen([os.path.join(place.bin, "preregd"), "submit", "--wait", grid], env=place.env,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with open(place.path("submit.err"), "w", encoding="utf-8") as f:
+        submit = subprocess.Popen([os.path.join(place.bin, "preregd"), "submit", "--wait", grid], env=place.env,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=f)
+
+    def submit_said():
+        with open(place.path("submit.err"), encoding="utf-8") as f:
+            return f.read()
+
     try:
         place.wait_for(lambda: any(p["paused_by"] == "failures" for p in place.status()), 60, "the program is paused")
         why = "every attempt of `prepare` fails the same way: crash (exit code 1): ModuleNotFoundError: No module named 'nowhere'"
@@ -102,18 +108,19 @@ def test_missing_module(place):
         said = place.ctl("status").stdout
         expect(why in said and "--accept-failures" in said, f"status:\n{said}")
         expect("fail the same way" in place.ctl("explain", "mode=good,seed=1/prepare").stdout, "explain does not say it")
+        # The daemon is killed once it has told, and resumed once what was at work has failed too: either may take longer.
+        place.wait_for(lambda: "is paused (failures): " + why in submit_said(), 60, "submit --wait says the pause")
         place.kill_daemon()
         place.serve()
         equal(place.status()[0]["paused_why"], why, "why it is paused, after a restart")
+        place.wait_for(lambda: {t["state"] for t in place.tasks().values()} <= {"ready", "waiting"}, 60, "nothing is at work")
         rogue.release(place)
         place.ctl("resume")
         place.wait_finished(120)
-        _, said = submit.communicate(timeout=60)
-        expect("is paused (failures): " + why in said, f"submit --wait: {said}")
-        equal(submit.returncode, lab.INDETERMINATE, "exit code of submit --wait")
+        equal(submit.wait(timeout=60), lab.INDETERMINATE, "exit code of submit --wait")
     finally:
         submit.kill()
-        submit.communicate()
+        submit.wait()
     equal({t["state"] for t in place.tasks().values()}, {"done"}, "states at the end")
     with open(os.path.join(place.program_folder(), "journal.jsonl"), encoding="utf-8") as f:
         events = [json.loads(line)["event"] for line in f]
