@@ -199,11 +199,16 @@ class Lab:
         return path
 
     def edit(self, path, old, new):
+        """As an editor saves: written beside and renamed, so that the daemon reads all of the old text or all of the new."""
+        path = os.path.realpath(path)
         with open(path, encoding="utf-8") as f:
             text = f.read()
         expect(old in text, f"{path} holds no {old!r}")
-        with open(path, "w", encoding="utf-8") as f:
+        beside = path + ".edited"
+        with open(beside, "w", encoding="utf-8") as f:
             f.write(text.replace(old, new))
+        shutil.copymode(path, beside)
+        os.rename(beside, path)
 
     def program_folder(self):
         """The only program's folder."""

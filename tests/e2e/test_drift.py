@@ -135,16 +135,13 @@ def test_worker_and_copy_changed(place):
     """Where the source is another by now as well, the program waits; no task is blocked for it."""
     submitted(place, stages=SECOND)
     worker = place.path("rogue/rogue_worker.py")
-    with open(worker, encoding="utf-8") as f:
-        text = f.read()
     place.edit(worker, "import json", "import json  # changed")
     damage(os.path.join(place.state, "objects"))
     rogue.release(place)
     wait_paused(place, "rogue_worker.py")
     equal(place.status()[0]["paused_by"], "lock", "who paused it")
     equal(place.tasks()["mode=wait,seed=1/second"]["state"], "ready", "the task that could not start")
-    with open(worker, "w", encoding="utf-8") as f:
-        f.write(text)
+    place.edit(worker, "import json  # changed", "import json")
     place.ctl("resume")
     place.wait_finished(60)
     expect(all(t["state"] == "done" for t in place.tasks().values()), "something was not done")
