@@ -106,6 +106,7 @@ void shell_start_attempt(struct shell *sh, const struct core_act *act)
     j->folder = hosted_attempt_folder(h, act->task, act->attempt_no, act->attempt_id);
     j->prepare = (struct prepare){.state = sh->state,
                                   .hosted = h,
+                                  .job = &j->job,
                                   .bundle = bundle_ref(h->bundle),
                                   .task = act->task,
                                   .stage = hosted_stage(h, act->task),
@@ -119,5 +120,5 @@ void shell_start_attempt(struct shell *sh, const struct core_act *act)
     if (j->rc != 0 && j->rc != ERR_CORRUPT) {
         j->why = START_FAILED_HOST; /* the store could not be read: tried again */
     }
-    job_start(&sh->loop, &j->job);
+    job_start_hashing(&sh->loop, &j->job, &h->hash_lane);
 }

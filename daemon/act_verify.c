@@ -159,5 +159,5 @@ void shell_verify_attempt(struct shell *sh, const struct core_act *act)
     if (j->collect_failed) {
         (void)snprintf(j->found.why, sizeof(j->found.why), "%s", err.msg);
     }
-    job_start(&sh->loop, &j->job);
+    job_start_hashing(&sh->loop, &j->job, NULL);
 }

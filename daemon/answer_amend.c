@@ -331,7 +331,7 @@ static int start_prepare(struct answer_context *ctx, struct hosted *h, const cJS
     j->prepared->core.access = access;
     j->prepared->core.number = (uint32_t)h->bundle->lock->n_amendments + 1;
     ctx->later = true;
-    job_start(&ctx->shell->loop, &j->job);
+    job_start_hashing(&ctx->shell->loop, &j->job, NULL);
     return 0;
 }
 

@@ -111,6 +111,6 @@ int answer_lost(struct answer_context *ctx, const cJSON *params, cJSON **result,
                            .one = one,
                            .reason = reason == NULL ? NULL : xstrdup(reason)};
     ctx->later = true;
-    job_start(&ctx->shell->loop, &j->job);
+    job_start_hashing(&ctx->shell->loop, &j->job, NULL);
     return 0;
 }

@@ -526,6 +526,6 @@ int answer_submit(struct answer_context *ctx, const cJSON *params, cJSON **resul
     strbuf_init(&j->again.text);
     note_amended(j);
     ctx->later = true;
-    job_start(&ctx->shell->loop, &j->job);
+    job_start_hashing(&ctx->shell->loop, &j->job, NULL);
     return 0;
 }

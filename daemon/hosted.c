@@ -233,7 +233,6 @@ struct hosted *hosted_new(uint32_t no, const char *state, const char *id)
     h->id = xstrdup(id);
     h->folder = xasprintf("%s/programs/%s", state, id);
     h->pins = pin_cache_create();
-    (void)pthread_mutex_init(&h->pins_mutex, NULL);
     h->syncs = sync_group_new();
     return h;
 }
@@ -248,7 +247,6 @@ void hosted_free(struct hosted *h)
     bundle_unref(h->plan);
     run_record_free(h->run_record);
     pin_cache_free(h->pins);
-    (void)pthread_mutex_destroy(&h->pins_mutex);
     sync_group_free(h->syncs);
     amend_prepared_free(h->amend);
     amend_prepared_free(h->amending);

@@ -3,18 +3,18 @@
  * its folders, and a mirror of its committed task rows for status.
  *
  * A bundle is constant once loaded; jobs hold a reference while they use it, taken and given back
- * on the loop's thread. Another [run] for the same root makes a new bundle. The pin cache is used
- * under its mutex.
+ * on the loop's thread. Another [run] for the same root makes a new bundle. What was last found
+ * good is used in the program's lane (job.h).
  */
 #ifndef DAEMON_HOSTED_H
 #define DAEMON_HOSTED_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/strbuf.h"
 #include "daemon/core/event.h"
+#include "daemon/job.h"
 #include "prereg/lock.h"
 #include "prereg/pin.h"
 #include "prereg/program.h"
@@ -79,14 +79,14 @@ struct hosted {
     struct bundle *settings; /* with another [run], whose row is not committed yet; or NULL */
     struct bundle *plan;    /* the first; cells and stages are those of the root, so paths come from
                                it, in jobs too */
-    struct pin_cache *pins; /* under pins_mutex */
-    pthread_mutex_t pins_mutex;
+    struct pin_cache *pins; /* has a mutex of its own */
+    struct job_lane hash_lane; /* of the jobs that check what is pinned, one after another */
     struct {
         _Atomic int64_t done;
         _Atomic int64_t total;            /* bytes; 0: nothing is hashed */
     } hashing;                            /* again, before the verdict */
     struct sync_group *syncs;             /* of the file system that its cells are on (durable.h) */
-    struct digest good_copies[COPIES_NR]; /* in STATE, when last found good; likewise */
+    struct digest good_copies[COPIES_NR]; /* in STATE, when last found good; in the lane */
     struct amend_prepared *amend;         /* waits for its signature; or NULL */
     uint32_t amend_writes;                /* how often files of amendments were written */
     struct amend_prepared *amending;      /* takes effect when its row is committed; or NULL */

@@ -1,9 +1,17 @@
+/* Jobs off the loop's thread: libuv's pool for most, and threads of the daemon's own, with lanes,
+ * for those that hash. The loop starts jobs and gets them back; what a job does is its owner's. */
 #include "daemon/job.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+#include "base/log.h"
+
+/* ---- libuv's pool ---- */
 
 static void on_job_work(uv_work_t *request)
 {
@@ -23,19 +31,196 @@ static void on_job_done(uv_work_t *request, int status)
 #define THREADS_A_CORE  4
 #define THREADS_MAX     1024 /* libuv takes no more */
 
+static size_t threads_wanted(void)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t n = THREADS_BESIDES + THREADS_A_CORE * (cores > 0 ? (size_t)cores : 1);
+    return n < THREADS_MAX ? n : THREADS_MAX;
+}
+
 void job_size_pool(void)
 {
     char text[24];
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    long n = THREADS_BESIDES + THREADS_A_CORE * (cores > 0 ? cores : 1);
-    (void)snprintf(text, sizeof(text), "%ld", n < THREADS_MAX ? n : THREADS_MAX);
+    (void)snprintf(text, sizeof(text), "%zu", threads_wanted());
     (void)setenv("UV_THREADPOOL_SIZE", text, 0);
 }
 
 void job_start(uv_loop_t *loop, struct job *job)
 {
-    job->request.data = job;
-    int rc = uv_queue_work(loop, &job->request, on_job_work, on_job_done);
+    job->uv.request.data = job;
+    int rc = uv_queue_work(loop, &job->uv.request, on_job_work, on_job_done);
     assert(rc == 0); /* fails only without a work callback */
     (void)rc;
+}
+
+/* ---- the threads that hash ---- */
+
+static struct {
+    pthread_mutex_t mutex; /* of everything here, of all lanes and of their jobs' lists */
+    pthread_cond_t wake;   /* a job is ready, or the threads are to end */
+    struct job_list ready; /* jobs that hold their lane, or need none */
+    size_t n_ready;
+    size_t n_idle; /* threads that wait for one */
+    size_t n_threads;
+    bool cancelled;
+    bool ending;
+    pthread_t threads[THREADS_MAX];
+} hashing = {.mutex = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+
+static void append(struct job_list *list, struct job *job)
+{
+    job->next = NULL;
+    if (list->last == NULL) {
+        list->first = job;
+    } else {
+        list->last->next = job;
+    }
+    list->last = job;
+}
+
+static struct job *take_first(struct job_list *list)
+{
+    struct job *job = list->first;
+    if (job != NULL) {
+        list->first = job->next;
+        list->last = list->first == NULL ? NULL : list->last;
+        job->next = NULL;
+    }
+    return job;
+}
+
+static void *run_hashing(void *argument);
+
+/* Under the mutex. A thread more where the idle ones are too few: without one the job waits for
+ * another to end, and without any it would wait for ever. */
+static void make_ready(struct job *job)
+{
+    append(&hashing.ready, job);
+    hashing.n_ready++;
+    if (hashing.n_ready > hashing.n_idle && hashing.n_threads < threads_wanted()) {
+        int rc = pthread_create(&hashing.threads[hashing.n_threads], NULL, run_hashing, NULL);
+        if (rc == 0) {
+            hashing.n_threads++;
+        } else if (hashing.n_threads == 0) {
+            log_error("no thread for hashing can be made: %s", strerror(rc));
+            abort(); /* as libuv does for its pool */
+        }
+    }
+    (void)pthread_cond_signal(&hashing.wake);
+}
+
+/* Under the mutex. */
+static void leave_lane(struct job *job)
+{
+    struct job_lane *lane = job->lane;
+    job->lane = NULL;
+    if (lane != NULL) {
+        assert(lane->holder == job);
+        lane->holder = take_first(&lane->waiting);
+        if (lane->holder != NULL) {
+            make_ready(lane->holder);
+        }
+    }
+}
+
+static void *run_hashing(void *argument)
+{
+    (void)argument;
+    (void)pthread_mutex_lock(&hashing.mutex);
+    for (;;) {
+        struct job *job = take_first(&hashing.ready);
+        if (job == NULL && hashing.ending) {
+            break;
+        }
+        if (job == NULL) {
+            hashing.n_idle++;
+            (void)pthread_cond_wait(&hashing.wake, &hashing.mutex);
+            hashing.n_idle--;
+            continue;
+        }
+        bool skip = hashing.cancelled;
+        hashing.n_ready--;
+        (void)pthread_mutex_unlock(&hashing.mutex);
+        if (!skip) {
+            job->work(job);
+        }
+        (void)pthread_mutex_lock(&hashing.mutex);
+        leave_lane(job);
+        job->ended = true;
+        (void)pthread_mutex_unlock(&hashing.mutex);
+        (void)uv_async_send(&job->uv.finished); /* from here on the job is the loop's */
+        (void)pthread_mutex_lock(&hashing.mutex);
+    }
+    (void)pthread_mutex_unlock(&hashing.mutex);
+    return NULL;
+}
+
+static void on_hashing_closed(uv_handle_t *handle)
+{
+    struct job *job = handle->data;
+    job->done(job);
+}
+
+static void on_hashing_finished(uv_async_t *finished)
+{
+    struct job *job = finished->data;
+    (void)pthread_mutex_lock(&hashing.mutex); /* orders what the thread wrote before this */
+    bool ended = job->ended;
+    (void)pthread_mutex_unlock(&hashing.mutex);
+    assert(ended);
+    (void)ended;
+    uv_close((uv_handle_t *)finished, on_hashing_closed);
+}
+
+void job_start_hashing(uv_loop_t *loop, struct job *job, struct job_lane *lane)
+{
+    int rc = uv_async_init(loop, &job->uv.finished, on_hashing_finished);
+    assert(rc == 0); /* a loop has what it needs for one from its start */
+    (void)rc;
+    job->uv.finished.data = job;
+    job->lane = lane;
+    job->ended = false;
+    (void)pthread_mutex_lock(&hashing.mutex);
+    if (lane != NULL && lane->holder != NULL) {
+        append(&lane->waiting, job);
+    } else {
+        if (lane != NULL) {
+            lane->holder = job;
+        }
+        make_ready(job);
+    }
+    (void)pthread_mutex_unlock(&hashing.mutex);
+}
+
+void job_leave_lane(struct job *job)
+{
+    if (job != NULL) {
+        (void)pthread_mutex_lock(&hashing.mutex);
+        leave_lane(job);
+        (void)pthread_mutex_unlock(&hashing.mutex);
+    }
+}
+
+void job_cancel_hashing(void)
+{
+    (void)pthread_mutex_lock(&hashing.mutex);
+    hashing.cancelled = true;
+    (void)pthread_mutex_unlock(&hashing.mutex);
+}
+
+void job_join_hashing(void)
+{
+    (void)pthread_mutex_lock(&hashing.mutex);
+    assert(hashing.ready.first == NULL);
+    hashing.ending = true;
+    (void)pthread_cond_broadcast(&hashing.wake);
+    (void)pthread_mutex_unlock(&hashing.mutex);
+    for (size_t i = 0; i < hashing.n_threads; i++) {
+        (void)pthread_join(hashing.threads[i], NULL);
+    }
+    (void)pthread_mutex_lock(&hashing.mutex);
+    hashing.n_threads = 0;
+    hashing.cancelled = false;
+    hashing.ending = false;
+    (void)pthread_mutex_unlock(&hashing.mutex);
 }

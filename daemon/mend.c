@@ -110,5 +110,5 @@ void shell_look_for_mend(struct shell *sh, struct hosted *h)
     j->bundle = bundle_ref(h->bundle);
     j->cells_used = cells_are_used(h);
     h->looked_at = true;
-    job_start(&sh->loop, &j->job);
+    job_start_hashing(&sh->loop, &j->job, &h->hash_lane);
 }

@@ -98,7 +98,6 @@ int prepare_check_lock(struct hosted *h, const struct bundle *b, enum core_start
         *why = START_FAILED_LOCK;
         return rc;
     }
-    (void)pthread_mutex_lock(&h->pins_mutex);
     if (!copies_are_known(h, sum, &ignored)) {
         rc = check_copies(h, b, err);
         if (rc == 0) {
@@ -115,7 +114,6 @@ int prepare_check_lock(struct hosted *h, const struct bundle *b, enum core_start
             *why = failure_of_data(rc);
         }
     }
-    (void)pthread_mutex_unlock(&h->pins_mutex);
     return rc;
 }
 
@@ -338,13 +336,12 @@ static int check_all(const struct prepare *p, char ***argv, enum core_start_fail
     if (rc != 0) {
         return rc;
     }
-    (void)pthread_mutex_lock(&p->hosted->pins_mutex);
     struct object_home home = {.state = p->state,
                                .program = p->bundle->program,
                                .lock = p->bundle->lock,
                                .cache = p->hosted->pins};
     rc = object_argv(&home, p->stage, argv, err);
-    (void)pthread_mutex_unlock(&p->hosted->pins_mutex);
+    job_leave_lane(p->job); /* the rest is this task's alone */
     if (rc != 0) {
         /* The state folder's own copy: it never ends a task. */
         *why = rc == ERR_LOCK || rc == ERR_NOT_FOUND ? START_FAILED_LOCK

@@ -13,6 +13,7 @@
 struct prepare {
     const char *state;     /* STATE */
     struct hosted *hosted; /* its folder, id and pins are used */
+    struct job *job;       /* that this runs in; leaves its lane once the lock is checked */
     struct bundle *bundle; /* a reference of the job's own */
     uint32_t task;
     size_t stage;    /* the task's when this began: an amendment may give a check another */
@@ -33,7 +34,7 @@ int prepare_attempt(const struct prepare *p, struct strbuf *spec, enum core_star
 int prepare_check_room(const char *folder, int tenths, struct err *err) MUST_CHECK;
 
 /* Whether STATE's copies, data and [pin] files are what was locked: before every spawn and before
- * the verdict. Takes the mutex of the pins. *why: LOCK when the plan itself differs, DRIFT when
+ * the verdict. In the program's lane. *why: LOCK when the plan itself differs, DRIFT when
  * data or a pinned file do, MISSING when such a file is not there, HOST when nothing can be said.
  */
 int prepare_check_lock(struct hosted *h, const struct bundle *b, enum core_start_failure *why,

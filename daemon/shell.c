@@ -307,6 +307,7 @@ void shell_stop(struct shell *sh)
         pump_close(sh->pump);
     }
     sh->stopping = true;
+    job_cancel_hashing();
     if (sh->server != NULL) {
         server_close(sh->server);
     }
@@ -415,6 +416,7 @@ int shell_serve(const char *state, struct err *err)
             shell_stop(&sh);
         }
         (void)uv_run(&sh.loop, UV_RUN_DEFAULT);
+        job_join_hashing();
         int left = uv_loop_close(&sh.loop);
         assert(left == 0); /* every handle was closed */
         (void)left;

@@ -162,6 +162,7 @@ static int compute(struct verdict_job *j)
     struct bundle *plan = NULL;
     enum core_start_failure why = START_FAILED_HOST;
     int rc = prepare_check_bytes(j->hosted, j->bundle, &why, &j->err);
+    job_leave_lane(&j->job);
     rc = rc != 0 ? rc : cells_check(j->hosted, j->cells_used, &j->err);
     if (rc != 0) {
         j->refused_by_lock = true;
@@ -251,5 +252,5 @@ void verdict_job_start(struct shell *sh, struct hosted *h, void (*ready)(struct 
     j->ends = xcalloc(h->n_tasks, sizeof(*j->ends));
     j->rc = store_tasks(sh->store, h->no, take_end, j, &j->err);
     j->rc = j->rc != 0 ? j->rc : take_checks(sh, h, j);
-    job_start(&sh->loop, &j->job);
+    job_start_hashing(&sh->loop, &j->job, &h->hash_lane);
 }
