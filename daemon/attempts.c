@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/apparatus.h"
+#include "daemon/cells.h"
 #include "daemon/prepare.h"
 #include "daemon/shim/files.h"
 
@@ -50,7 +51,9 @@ void attempt_mirror(struct attempt *a, const struct attempt_row *row)
 
 void attempt_place(const struct attempt *a, struct attempt_place *out)
 {
-    *out = (struct attempt_place){.key = a->key, .id = a->row.id, .folder = a->folder};
+    const struct hosted *h = shell_program(a->shell, a->key.program);
+    *out = (struct attempt_place){
+        .key = a->key, .id = a->row.id, .folder = a->folder, .used = a->up || cells_are_used(h)};
 }
 
 static void post(struct attempt *a, struct core_event *ev)

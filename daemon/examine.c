@@ -1,5 +1,7 @@
 #include "daemon/examine.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -94,18 +96,39 @@ static int clear_tree(const struct fence *f, bool *any, struct err *err)
     return n == 0 ? 0 : err_set(err, ERR_BUSY, "%zu of its processes do not end", n);
 }
 
+static bool is_of_the_disk(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "lost+found") == 0;
+}
+
+static int look_into(const char *cells, bool used, struct err *err)
+{
+    DIR *dir = opendir(cells);
+    if (dir == NULL) {
+        return err_set_errno(err, errno, "open the folder of its cells");
+    }
+    const struct dirent *e;
+    while ((e = readdir(dir)) != NULL && is_of_the_disk(e->d_name)) {
+    }
+    (void)closedir(dir);
+    return e != NULL || !used ? 0
+                              : err_set(err, ERR_NOT_FOUND,
+                                        "the folder of its cells is empty: is its disk mounted?");
+}
+
 /* <program>/cells, of which the attempt's folder is cells/<cell>/<stage>/<attempt>: it may lie on a
- * file system of its own, and while that is not there nothing can be said about what is on it. */
-static bool cells_are_there(const char *folder)
+ * file system of its own, or be where one is mounted, and while that is not there nothing can be
+ * said about what is on it. */
+static int check_cells(const char *folder, bool used, struct err *err)
 {
     char *stage = path_folder(folder);
     char *cell = path_folder(stage);
     char *cells = path_folder(cell);
-    bool there = file_kind_at(cells) == FILE_FOLDER;
+    int rc = look_into(cells, used, err);
     free(stage);
     free(cell);
     free(cells);
-    return there;
+    return rc;
 }
 
 /* Nobody holds its lock, nobody will: what is left of it is ended before its end is told. */
@@ -129,16 +152,13 @@ static void bury_fenced(const struct fence *f, struct examination *out)
     }
 }
 
-static void bury(const struct fence *f, struct examination *out)
+static void bury(const struct fence *f, bool used, struct examination *out)
 {
     bool fenced = false;
     bool any = false;
     enum file_kind kind = FILE_ABSENT;
     struct err err;
-    if (!cells_are_there(f->folder)) {
-        (void)err_set(&err, ERR_NOT_FOUND, "the folder of its cells is not there");
-        unclear(out, &err);
-    } else if (file_look(f->folder, &kind, &err) != 0) {
+    if (check_cells(f->folder, used, &err) != 0 || file_look(f->folder, &kind, &err) != 0) {
         unclear(out, &err);
     } else if (kind == FILE_ABSENT) {
         if (clear_tree(f, &any, &err) != 0) { /* its folder was taken from under it */
@@ -156,7 +176,7 @@ static void bury(const struct fence *f, struct examination *out)
     }
 }
 
-void examine_attempt(const struct fence *f, bool shim_lives, struct examination *out)
+void examine_attempt(const struct fence *f, bool shim_lives, bool used, struct examination *out)
 {
     bool held = false;
     struct err err;
@@ -174,7 +194,7 @@ void examine_attempt(const struct fence *f, bool shim_lives, struct examination 
     } else if (shim_lives) {
         out->finding = FOUND_YOUNG;
     } else {
-        bury(f, out);
+        bury(f, used, out);
     }
     if (out->finding == FOUND_ALIVE) {
         out->has_start = shim_start_read(f->folder, f->attempt, &out->start, &err) == 0;

@@ -27,7 +27,9 @@ struct examination {
 /* Only exit.json, without waiting for anything: true when it is there and whole. */
 bool examine_exit(const char *folder, const char *id, struct attempt_end *end);
 
-/* shim_lives: the caller knows that the shim's process has not ended, so nothing is fenced off. */
-void examine_attempt(const struct fence *f, bool shim_lives, struct examination *out);
+/* shim_lives: the caller knows that the shim's process has not ended, so nothing is fenced off.
+ * used: the attempt's folder, or one of the same program, has been there once, so that a cells/
+ * with nothing in it is a mount point without its disk. */
+void examine_attempt(const struct fence *f, bool shim_lives, bool used, struct examination *out);
 
 #endif

@@ -9,6 +9,7 @@
 #ifndef DAEMON_EXECUTOR_H
 #define DAEMON_EXECUTOR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -25,6 +26,7 @@ struct attempt_place {
     struct attempt_key key;
     const char *id;            /* UUID */
     const char *folder;        /* absolute */
+    bool used;                 /* a folder of the program's attempts has been there: for `probe` */
     const struct strbuf *spec; /* what to run (shim/files.h); for `start` alone */
 };
 

@@ -55,6 +55,7 @@ struct run {
     pid_t child;     /* of this daemon and not waited for yet; 0: none */
     bool kill_asked; /* its shim was told to kill the tree */
     int64_t born_ms; /* monotonic: when its shim was spawned */
+    bool used;       /* its folder, or one beside it, has been there once */
     bool seen_alive; /* its shim was found to hold the lock */
     bool stuck;      /* its shim was killed: it took no lock in time */
     bool waited;     /* status below is that of the child */
@@ -72,6 +73,7 @@ struct examine_job {
     struct job job;
     struct run *run;
     bool shim_lives;
+    bool used;
     struct examination found;
 };
 
@@ -361,7 +363,7 @@ static void on_examine(struct job *job)
     struct examine_job *j = (struct examine_job *)job;
     struct fence f = {
         .folder = j->run->folder, .attempt = j->run->id, .groups = j->run->owner->groups};
-    examine_attempt(&f, j->shim_lives, &j->found);
+    examine_attempt(&f, j->shim_lives, j->used, &j->found);
 }
 
 static void examine(struct run *r)
@@ -371,6 +373,7 @@ static void examine(struct run *r)
     j->job.done = on_examined;
     j->run = r;
     j->shim_lives = r->has_poll;
+    j->used = r->used;
     r->examining = true;
     job_start(r->owner->loop, &j->job);
 }
@@ -434,6 +437,7 @@ static int local_start(struct executor *base, const struct attempt_place *place,
     }
     struct run *r = run_new(x, place);
     r->child = pid;
+    r->used = true;
     r->born_ms = clock_mono().ms;
     r->words_at = words_at;
     int fd = (int)syscall(SYS_pidfd_open, pid, 0); /* our child: the number is still its own */
@@ -452,6 +456,7 @@ static void local_probe(struct executor *base, const struct attempt_place *place
         r->state = RUN_WAITING;
     }
     r->asked = true;
+    r->used = r->used || place->used;
     run_advance(r);
 }
 

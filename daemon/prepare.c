@@ -361,13 +361,24 @@ static int check_all(const struct prepare *p, char ***argv, enum core_start_fail
     return rc;
 }
 
+/* The first cells outlive a loss of power: that one is there tells an empty cells/ from a mount
+ * point without its disk. */
+static int make_folder(const struct prepare *p, struct err *err)
+{
+    char *task = path_folder(p->folder);
+    int rc = p->cells_used ? 0 : dir_make_durable(task, 0700, err);
+    rc = rc != 0 ? rc : dir_make(p->folder, 0700, err);
+    free(task);
+    return rc;
+}
+
 int prepare_attempt(const struct prepare *p, struct strbuf *spec, enum core_start_failure *why,
                     struct err *err)
 {
     char **argv = NULL;
     int rc = check_all(p, &argv, why, err);
     if (rc == 0) {
-        rc = dir_make(p->folder, 0700, err);
+        rc = make_folder(p, err);
         if (rc == 0) {
             rc = write_task(p, err);
         }

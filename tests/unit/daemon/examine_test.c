@@ -17,7 +17,8 @@
 
 #define ID "5f0e7c1a-0d5a-4a0e-9a39-3b8f6f3f4b10"
 
-/* cells/ may lie on a file system of its own: not there means not known, never dead. */
+/* cells/ may lie on a file system of its own, or be the mount point of one: not there, or with
+ * nothing in it, means not known, never dead. */
 static void test_absent_folder(void **state)
 {
     (void)state;
@@ -27,12 +28,23 @@ static void test_absent_folder(void **state)
     assert_non_null(mkdtemp(folder));
     char *cells = path_join(folder, "cells");
     char *attempt = path_join(cells, "arm=a/train/attempt-0001-" ID);
-    examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, &x);
+    examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, true, &x);
     assert_int_equal(x.finding, FOUND_UNCLEAR);
     assert_int_equal(dir_make(cells, 0700, &err), 0);
-    examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, &x);
+    examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, false, &x);
+    assert_int_equal(x.finding, FOUND_ENDED); /* the first of all: its folder was not made yet */
+    assert_int_equal(x.end.reason, END_NEVER_LAUNCHED);
+    char *own = path_join(cells, "lost+found"); /* where a disk goes, or another, empty one */
+    assert_int_equal(dir_make(own, 0700, &err), 0);
+    examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, true, &x);
+    assert_int_equal(x.finding, FOUND_UNCLEAR);
+    char *cell = path_join(cells, "arm=b");
+    assert_int_equal(dir_make(cell, 0700, &err), 0);
+    examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, true, &x);
     assert_int_equal(x.finding, FOUND_ENDED);
     assert_int_equal(x.end.reason, END_NEVER_LAUNCHED);
+    free(cell);
+    free(own);
     assert_int_equal(dir_remove(folder, &err), 0);
     free(attempt);
     free(cells);
@@ -66,7 +78,7 @@ static void test_torn_exit(void **state)
         assert_int_equal(dir_make(attempt, 0700, &err), 0);
         write_bytes(attempt, SHIM_EXIT_FILE, CASES[i].bytes, CASES[i].n);
         assert_false(examine_exit(attempt, ID, &end));
-        examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, &x);
+        examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, true, &x);
         assert_int_equal(x.finding, FOUND_ENDED);
         assert_int_equal(x.end.reason, END_HOST_LOST); /* it was started: start.json became it */
         assert_int_equal(dir_remove(folder, &err), 0);
@@ -87,11 +99,11 @@ static void test_torn_start(void **state)
     char *attempt = path_join(folder, "cells/arm=a/train/attempt-0001-" ID);
     assert_int_equal(dir_make(attempt, 0700, &err), 0);
     write_bytes(attempt, SHIM_START_FILE, half, sizeof(half) - 1);
-    examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, &x);
+    examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, true, &x);
     assert_int_equal(x.finding, FOUND_ENDED);
     assert_int_equal(x.end.reason, END_HOST_LOST);
     write_bytes(attempt, SHIM_START_FILE, "", 0);
-    examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, &x);
+    examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, true, &x);
     assert_int_equal(x.finding, FOUND_ENDED);
     assert_int_equal(x.end.reason, END_NEVER_LAUNCHED);
     char *start = path_join(attempt, SHIM_START_FILE);
@@ -119,7 +131,7 @@ static void test_torn_start_of_a_living_tree(void **state)
     assert_int_equal(dir_make(attempt, 0700, &err), 0);
     assert_int_equal(posix_spawn(&pid, "/bin/sleep", NULL, NULL, argv, env), 0);
     write_bytes(attempt, SHIM_START_FILE, "{", 1);
-    examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, &x);
+    examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, true, &x);
     int waited = waitpid(pid, &status, WNOHANG);
     (void)kill(pid, SIGKILL);
     (void)waitpid(pid, NULL, 0);
@@ -152,12 +164,12 @@ static void test_older_shim(void **state)
                                "\"system_ms\":1,\"max_rss_bytes\":1},\"time\":\"u\"}";
     write_bytes(attempt, SHIM_START_FILE, start, sizeof(start) - 1);
     assert_int_equal(lock_try(lock, false, &fd, &err), 0);
-    examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, &x);
+    examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, true, &x);
     assert_int_equal(x.finding, FOUND_ALIVE);
     assert_true(x.has_start);
     write_bytes(attempt, SHIM_EXIT_FILE, exit, sizeof(exit) - 1);
     assert_int_equal(close(fd), 0);
-    examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, &x);
+    examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, true, &x);
     assert_int_equal(x.finding, FOUND_ENDED);
     assert_int_equal(x.end.code, 3);
     assert_int_equal(shim_start_read(attempt, ID, &x.start, &err), 0);
