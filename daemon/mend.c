@@ -29,6 +29,9 @@ static void on_look_work(struct job *job)
 {
     struct look_job *j = (struct look_job *)job;
     j->rc = prepare_check_lock(j->hosted, j->bundle, &j->why, &j->err);
+    if (j->rc == 0) { /* before the verdict they are looked at, too */
+        j->rc = prepare_check_objects(j->hosted, j->bundle, j->shell->state, &j->why, &j->err);
+    }
     if (j->rc == 0) {
         j->rc = cells_check(j->hosted, j->cells_used, &j->err);
         j->why = START_FAILED_MISSING;

@@ -10,6 +10,7 @@
 #include "base/digest_meter.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/apparatus.h"
 #include "daemon/cells.h"
@@ -117,7 +118,8 @@ int prepare_check_lock(struct hosted *h, const struct bundle *b, enum core_start
     return rc;
 }
 
-/* Each entry of [data], each [pin] file and model that is read where it lies, one after another;
+/* Each entry of [data], each [pin] file and model that is read where it lies, each object, one
+ * after another;
  * the files of a folder are hashed at once (base/digest.h). */
 static void hash_again(struct hosted *h, const char *const *paths, size_t n)
 {
@@ -137,14 +139,52 @@ static void hash_again(struct hosted *h, const char *const *paths, size_t n)
     atomic_store(&h->hashing.total, 0);
 }
 
-int prepare_check_bytes(struct hosted *h, const struct bundle *b, enum core_start_failure *why,
-                        struct err *err)
+static struct object_home home_of(const struct hosted *h, const struct bundle *b, const char *state)
+{
+    return (struct object_home){
+        .state = state, .program = b->program, .lock = b->lock, .cache = h->pins};
+}
+
+/* The state folder's own copy: it never ends a task. */
+static enum core_start_failure failure_of_object(int rc)
+{
+    return rc == ERR_LOCK || rc == ERR_NOT_FOUND ? START_FAILED_LOCK
+           : rc == ERR_NO_SPACE                  ? START_FAILED_NO_SPACE
+                                                 : START_FAILED_HOST;
+}
+
+int prepare_check_objects(struct hosted *h, const struct bundle *b, const char *state,
+                          enum core_start_failure *why, struct err *err)
+{
+    struct strbuf notes = STRBUF_INIT;
+    const struct object_home home = home_of(h, b, state);
+    int rc = object_check_all(&home, &notes, err);
+    for (char *line = notes.buf, *end; notes.len > 0 && (end = strchr(line, '\n')) != NULL;
+         line = end + 1) {
+        *end = '\0';
+        log_warn("%s: %s", h->id, line);
+    }
+    if (rc != 0) {
+        *why = failure_of_object(rc);
+    }
+    strbuf_release(&notes);
+    return rc;
+}
+
+int prepare_check_bytes(struct hosted *h, const struct bundle *b, const char *state,
+                        enum core_start_failure *why, struct err *err)
 {
     const struct program *p = b->program;
     struct pinned_list list = {0};
     struct err ignored;
     (void)!pinned_collect(p, &list, NULL, &ignored);
-    const char **paths = xcalloc(p->n_data + list.n + 1, sizeof(*paths));
+    const struct object_home home = home_of(h, b, state);
+    char **objects = object_paths(&home);
+    size_t n_objects = 0;
+    while (objects[n_objects] != NULL) {
+        n_objects++;
+    }
+    const char **paths = xcalloc(p->n_data + list.n + n_objects + 1, sizeof(*paths));
     size_t n = 0;
     for (size_t i = 0; i < p->n_data; i++) {
         paths[n++] = p->data[i].abs_path;
@@ -154,11 +194,16 @@ int prepare_check_bytes(struct hosted *h, const struct bundle *b, enum core_star
             paths[n++] = list.items[i].path;
         }
     }
+    for (size_t i = 0; i < n_objects; i++) {
+        paths[n++] = objects[i];
+    }
     pin_cache_forget(h->pins);
     hash_again(h, paths, n);
     free(paths);
+    object_argv_free(objects);
     pinned_release(&list);
-    return prepare_check_lock(h, b, why, err);
+    int rc = prepare_check_lock(h, b, why, err);
+    return rc != 0 ? rc : prepare_check_objects(h, b, state, why, err);
 }
 
 /* ---- task.json ---- */
@@ -336,17 +381,11 @@ static int check_all(const struct prepare *p, char ***argv, enum core_start_fail
     if (rc != 0) {
         return rc;
     }
-    struct object_home home = {.state = p->state,
-                               .program = p->bundle->program,
-                               .lock = p->bundle->lock,
-                               .cache = p->hosted->pins};
+    const struct object_home home = home_of(p->hosted, p->bundle, p->state);
     rc = object_argv(&home, p->stage, argv, err);
     job_leave_lane(p->job); /* the rest is this task's alone */
     if (rc != 0) {
-        /* The state folder's own copy: it never ends a task. */
-        *why = rc == ERR_LOCK || rc == ERR_NOT_FOUND ? START_FAILED_LOCK
-               : rc == ERR_NO_SPACE                  ? START_FAILED_NO_SPACE
-                                                     : START_FAILED_HOST;
+        *why = failure_of_object(rc);
         return rc;
     }
     rc = inputs_verify(&p->inputs, p->hosted->pins, err);

@@ -40,9 +40,15 @@ int prepare_check_room(const char *folder, int tenths, struct err *err) MUST_CHE
 int prepare_check_lock(struct hosted *h, const struct bundle *b, enum core_start_failure *why,
                        struct err *err) MUST_CHECK;
 
-/* The same before the verdict, with every pinned byte hashed again, whatever stat(2) says: what was
+/* Whether the copies that its commands are run from are what was locked, all of them; one that is
+ * not is made again from its source where that is, which is logged. *why: LOCK when it is neither.
+ */
+int prepare_check_objects(struct hosted *h, const struct bundle *b, const char *state,
+                          enum core_start_failure *why, struct err *err) MUST_CHECK;
+
+/* Both before the verdict, with every pinned byte hashed again, whatever stat(2) says: what was
  * changed through a live mapping does not show there. Counts into h->hashing. */
-int prepare_check_bytes(struct hosted *h, const struct bundle *b, enum core_start_failure *why,
-                        struct err *err) MUST_CHECK;
+int prepare_check_bytes(struct hosted *h, const struct bundle *b, const char *state,
+                        enum core_start_failure *why, struct err *err) MUST_CHECK;
 
 #endif

@@ -161,7 +161,7 @@ static int compute(struct verdict_job *j)
 {
     struct bundle *plan = NULL;
     enum core_start_failure why = START_FAILED_HOST;
-    int rc = prepare_check_bytes(j->hosted, j->bundle, &why, &j->err);
+    int rc = prepare_check_bytes(j->hosted, j->bundle, j->shell->state, &why, &j->err);
     job_leave_lane(&j->job);
     rc = rc != 0 ? rc : cells_check(j->hosted, j->cells_used, &j->err);
     if (rc != 0) {

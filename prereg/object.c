@@ -287,3 +287,75 @@ void object_argv_free(char **argv)
     }
     free(argv);
 }
+
+/* Of all commands' arguments that are pinned, each name once. */
+static bool is_next(const struct object_home *home, size_t stage, size_t i)
+{
+    const struct stage *stages = home->program->stages;
+    const char *arg = stages[stage].command[i];
+    for (size_t s = 0; s <= stage; s++) {
+        const size_t end = s == stage ? i : stages[s].n_command;
+        for (size_t k = 0; k < end; k++) {
+            if (strcmp(stages[s].command[k], arg) == 0) {
+                return false;
+            }
+        }
+    }
+    return lock_file_digest(home->lock, arg) != NULL;
+}
+
+char **object_paths(const struct object_home *home)
+{
+    const struct program *p = home->program;
+    char **out = xcalloc(1, sizeof(*out));
+    size_t n = 0;
+    for (size_t s = 0; s < p->n_stages; s++) {
+        for (size_t i = 0; i < p->stages[s].n_command; i++) {
+            if (is_next(home, s, i)) {
+                out = xreallocarray(out, n + 2, sizeof(*out));
+                out[n++] =
+                    object_path(home->state, lock_file_digest(home->lock, p->stages[s].command[i]));
+                out[n] = NULL;
+            }
+        }
+    }
+    return out;
+}
+
+static int check_object(const struct object_home *home, size_t stage, size_t i,
+                        struct strbuf *notes, struct err *err)
+{
+    const char *arg = home->program->stages[stage].command[i];
+    const char *locked = lock_file_digest(home->lock, arg);
+    char hex[DIGEST_HEX_SIZE] = "";
+    struct digest found;
+    char *used = NULL;
+    char *object = object_path(home->state, locked);
+    if (pin_digest_own(home->cache, object, &found, err) == 0) {
+        digest_hex(&found, hex);
+    }
+    int rc = object_of(home, stage, i, &used, err);
+    if (rc == 0 && strcmp(hex, locked) != 0) {
+        strbuf_addf(notes,
+                    "the copy of \"%s\" in objects/%.8s... was not what was locked: copied again "
+                    "from its source\n",
+                    arg, locked);
+    }
+    free(used);
+    free(object);
+    return rc;
+}
+
+int object_check_all(const struct object_home *home, struct strbuf *notes, struct err *err)
+{
+    const struct program *p = home->program;
+    int rc = 0;
+    for (size_t s = 0; rc == 0 && s < p->n_stages; s++) {
+        for (size_t i = 0; rc == 0 && i < p->stages[s].n_command; i++) {
+            if (is_next(home, s, i)) {
+                rc = check_object(home, s, i, notes, err);
+            }
+        }
+    }
+    return rc;
+}

@@ -55,4 +55,13 @@ int object_argv(const struct object_home *home, size_t stage, char ***argv,
                 struct err *err) MUST_CHECK;
 void object_argv_free(char **argv); /* NULL is fine */
 
+/* Where the objects of all commands lie, each once. NULL-terminated; free with object_argv_free().
+ */
+char **object_paths(const struct object_home *home) __attribute__((returns_nonnull));
+
+/* Holds every object of every command against its digest, as object_argv() does before a spawn,
+ * and makes it again likewise; `notes` gets a line for each that was not what was locked. */
+int object_check_all(const struct object_home *home, struct strbuf *notes,
+                     struct err *err) MUST_CHECK;
+
 #endif

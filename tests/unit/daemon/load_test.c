@@ -116,6 +116,7 @@ static int tear_down(void **state)
     shell_close_report(f->hosted);
     pump_close(sh->pump);
     (void)uv_run(&sh->loop, UV_RUN_DEFAULT);
+    job_join_hashing();
     assert_int_equal(uv_loop_close(&sh->loop), 0);
     pump_free(sh->pump);
     core_free(sh->core);
@@ -145,13 +146,16 @@ static void on_marked(struct job *job)
     ((struct marker *)job)->done = true;
 }
 
-/* Until every job that was started before, but the check, has ended. */
-static void let_jobs_end(struct shell *sh)
+/* Until every job that was started before, but the check, has ended: those of libuv's pool, and
+ * those in the program's lane. */
+static void let_jobs_end(struct fixture *f)
 {
-    struct marker m = {.job = {.work = no_work, .done = on_marked}};
-    job_start(&sh->loop, &m.job);
-    while (!m.done) {
-        (void)uv_run(&sh->loop, UV_RUN_ONCE);
+    struct marker plain = {.job = {.work = no_work, .done = on_marked}};
+    struct marker hashing = {.job = {.work = no_work, .done = on_marked}};
+    job_start(&f->shell.loop, &plain.job);
+    job_start_hashing(&f->shell.loop, &hashing.job, &f->hosted->hash_lane);
+    while (!plain.done || !hashing.done) {
+        (void)uv_run(&f->shell.loop, UV_RUN_ONCE);
     }
 }
 
@@ -204,7 +208,7 @@ static void test_report_waits(void **state)
         h->report_running = false;
         h->report_failures = 0;
         shell_write_report(&f->shell, h->no);
-        let_jobs_end(&f->shell);
+        let_jobs_end(f);
         expect_history(f, damaged ? "verified" : NULL); /* the first round's still */
         assert_int_equal(sem_post(&may_check), 0);
         while (h->report_failures == 0) { /* of prereg-report, for `{}` is no verdict */
@@ -221,7 +225,7 @@ static void test_verdict_waits(void **state)
     struct fixture *f = *state;
     begin_check(f);
     shell_compute_verdict(&f->shell, f->hosted->no);
-    let_jobs_end(&f->shell);
+    let_jobs_end(f);
     assert_false(f->hosted->verdict_waits); /* for the lock, once it was tried */
     assert_int_equal(sem_post(&may_check), 0);
     while (!f->hosted->verdict_waits) {

@@ -1,10 +1,13 @@
 /* Whether STATE's copies are what was locked, asked again and again: what was found good once is
  * known by its digests, and whatever is changed or taken away after that is seen. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -13,6 +16,7 @@
 #include "base/xalloc.h"
 #include "daemon/prepare.h"
 #include "prereg/amendment.h"
+#include "prereg/object.h"
 #include "tests/unit/prereg/amending.h"
 #include "tests/unit/prereg/support.h"
 
@@ -126,8 +130,110 @@ static void test_known(void **state)
     }
 }
 
+/* ---- the copies that commands are run from ---- */
+
+#define WORKER "#!/bin/sh\nexit 0\n"
+
+/* Its pages are dirty from the start: what is written to them later moves no time of the file. */
+struct mapped {
+    char *path;
+    char *bytes;
+};
+
+static struct mapped map_object(const char *folder, const struct lock *lock)
+{
+    struct mapped m = {.path = object_path(folder, lock_file_digest(lock, "./worker.sh"))};
+    int fd = open(m.path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    m.bytes = mmap(NULL, strlen(WORKER), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_true(m.bytes != MAP_FAILED);
+    *(volatile char *)m.bytes = WORKER[0];
+    assert_int_equal(close(fd), 0);
+    return m;
+}
+
+static void unmap(struct mapped *m)
+{
+    assert_int_equal(munmap(m->bytes, strlen(WORKER)), 0);
+    free(m->path);
+}
+
+/* Until the cache takes the file for one at rest; then it is changed, and the cache does not see
+ * that, or this test would show nothing. */
+static void change_unseen(struct hosted *h, const struct mapped *m)
+{
+    const struct digest good = digest_bytes(WORKER, strlen(WORKER));
+    struct digest found = good;
+    struct err err = {0};
+    for (;;) {
+        m->bytes[15] = '0';
+        assert_int_equal(pin_digest_own(h->pins, m->path, &found, &err), 0);
+        assert_true(digest_equal(&found, &good));
+        m->bytes[15] = '7';
+        assert_int_equal(pin_digest_own(h->pins, m->path, &found, &err), 0);
+        if (digest_equal(&found, &good)) {
+            return;
+        }
+        (void)usleep(10000);
+    }
+}
+
+static struct hosted *run_world(struct amending_world *w)
+{
+    struct err err = {0};
+    char *text = text_replace(amending_program, "[pin]\nworkers = \"record\"\n", "");
+    w->folder = xstrdup("/dev/shm/preregd-prepare-XXXXXX"); /* where pages stay dirty */
+    assert_non_null(mkdtemp(w->folder));
+    free(scratch_write(w->folder, HOSTED_PROGRAM_FILE, text, 0600));
+    free(scratch_write(w->folder, "corpus.txt", "once upon a time\n", 0600));
+    free(scratch_write(w->folder, "worker.sh", WORKER, 0700));
+    w->program = program_of(text, w->folder);
+    assert_int_equal(lock_build(w->program, NULL, NULL, &w->lock, &err), 0);
+    char *path = path_join(w->folder, HOSTED_LOCK_FILE);
+    assert_int_equal(lock_write(w->lock, path, false, &err), 0);
+    assert_int_equal(object_store_all(w->program, w->lock, w->folder, NULL, &err), 0);
+    free(path);
+    free(text);
+    return hosted_of(w);
+}
+
+static void test_objects(void **state)
+{
+    struct amending_world w = {0};
+    struct hosted *h = run_world(&w);
+    struct err err = {0};
+    enum core_start_failure why = START_FAILED_HOST;
+    (void)state;
+    assert_int_equal(prepare_check_bytes(h, h->bundle, w.folder, &why, &err), 0);
+    for (int changed = 0; changed < 2; changed++) { /* the source, too */
+        struct mapped m = map_object(w.folder, w.lock);
+        if (changed) {
+            free(scratch_write(w.folder, "worker.sh", "#!/bin/sh\nexit 9\n", 0700));
+        }
+        change_unseen(h, &m);
+        int rc = prepare_check_bytes(h, h->bundle, w.folder, &why, &err);
+        char *text = read_text(m.path);
+        if (changed) {
+            assert_int_equal(rc, ERR_LOCK);
+            assert_int_equal(why, START_FAILED_LOCK);
+            assert_non_null(strstr(err.msg, "is not what was locked"));
+        } else {
+            assert_int_equal(rc, 0);
+            assert_string_equal(text, WORKER);
+        }
+        free(text);
+        unmap(&m);
+    }
+    assert_true(h->hashing.done >= (int64_t)(strlen("once upon a time\n") + strlen(WORKER)));
+    hosted_free(h);
+    lock_free(w.lock);
+    program_free(w.program);
+    scratch_remove(w.folder);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_copies), cmocka_unit_test(test_known)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_copies), cmocka_unit_test(test_known),
+                                       cmocka_unit_test(test_objects)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
