@@ -525,7 +525,9 @@ struct executor *local_create(uv_loop_t *loop, const char *shim_path, const char
         open(words_path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
     struct err why;
     if (group_find_base(&x->groups, &why) == 0) {
-        log_info("every attempt gets a cgroup in %s", x->groups);
+        size_t n = group_sweep(x->groups);
+        log_info("every attempt gets a cgroup in %s; empty ones of earlier attempts removed: %zu",
+                 x->groups, n);
     } else {
         log_info("attempts get no cgroup: %s", why.msg);
     }

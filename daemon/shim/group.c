@@ -16,6 +16,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/strbuf.h"
 #include "base/text.h"
@@ -25,6 +26,7 @@
 #define PREFIX       "prereg-"
 #define PROC_MAX     ((size_t)4 * 1024 * 1024)
 #define DEPTH_MAX    32
+#define SWEEP_MS     ((int64_t)60 * 1000)
 #define BASE_MAX     3072 /* what is made below it fits into PATH_MAX and start.json */
 #define SYSTEMD_RUNS "/run/systemd/system"
 
@@ -315,4 +317,31 @@ bool group_remove(const char *path)
         walk(path, 0, remove_one, path); /* a worker may have made groups of its own in it */
     }
     return access(path, F_OK) != 0 && errno == ENOENT;
+}
+
+/* The kernel dates a group's folder when it first looks it up, and again after it has forgotten it:
+ * a group can seem younger than it is, and is then left for another start, but never older. */
+static bool is_old(int dir, const char *name, int64_t now_ms)
+{
+    struct stat st;
+    return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
+           now_ms - (int64_t)st.st_mtim.tv_sec * 1000 > SWEEP_MS;
+}
+
+size_t group_sweep(const char *base)
+{
+    size_t n = 0;
+    int64_t now_ms = clock_wall().ms;
+    DIR *dir = is_cgroup2(base) ? opendir(base) : NULL;
+    const struct dirent *e;
+    while (dir != NULL && (e = readdir(dir)) != NULL) {
+        /* The kernel refuses to remove one that holds a process or another group. */
+        n += strncmp(e->d_name, PREFIX, strlen(PREFIX)) == 0 &&
+             is_old(dirfd(dir), e->d_name, now_ms) &&
+             unlinkat(dirfd(dir), e->d_name, AT_REMOVEDIR) == 0;
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+    return n;
 }
