@@ -388,22 +388,45 @@ static void test_memory_within_the_limit(void **state)
     assert_int_equal(read_exit(f).code, 0);
 }
 
-static void test_huge_output_is_bounded(void **state)
+/* What the log takes on the disk. Its last line is there, whatever was cut. */
+static int64_t log_bytes(const struct fixture *f)
 {
-    struct fixture *f = *state;
-    write_spec(f, "echo first; head -c 150000000 /dev/zero; echo last", 0, 1000);
-    assert_int_equal(wait_shim(start_shim(f)), 0);
-    assert_int_equal(read_exit(f).code, 0);
-    char *path = path_join(f->folder, SHIM_STDOUT_FILE);
     struct stat st;
-    assert_int_equal(stat(path, &st), 0);
-    assert_true((int64_t)st.st_blocks * 512 < 33 * MIB);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
     char tail[5];
+    char *path = path_join(f->folder, SHIM_STDOUT_FILE);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(fstat(fd, &st), 0);
     assert_int_equal(pread(fd, tail, 5, st.st_size - 5), 5);
     assert_memory_equal(tail, "last\n", 5);
     (void)close(fd);
     free(path);
+    return (int64_t)st.st_blocks * 512;
+}
+
+/* Its middle is given back while the worker runs. */
+static void test_huge_output_is_bounded(void **state)
+{
+    struct fixture *f = *state;
+    write_spec(f, "head -c 150000000 /dev/zero; echo last; > up; exec sleep 1000", 0, 1000);
+    pid_t shim = start_shim(f);
+    wait_file(f, "up");
+    for (int64_t i = 0; i < PATIENCE / 5 && log_bytes(f) > 49 * MIB; i++) {
+        clock_sleep_ms(5);
+    }
+    bool cut = log_bytes(f) <= 49 * MIB;
+    assert_int_equal(kill(shim, SIGUSR1), 0);
+    assert_int_equal(wait_shim(shim), 0);
+    assert_true(cut);
+}
+
+/* Less than is cut while it runs, and more than is kept: cut at the end. */
+static void test_large_output_is_bounded(void **state)
+{
+    struct fixture *f = *state;
+    write_spec(f, "head -c 41943040 /dev/zero; echo last", 0, 1000);
+    assert_int_equal(wait_shim(start_shim(f)), 0);
+    assert_int_equal(read_exit(f).code, 0);
+    assert_true(log_bytes(f) <= 33 * MIB);
 }
 
 /* A worker whose folder was moved away looks for its files in vain: that says nothing of its data.
@@ -756,6 +779,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_memory_of_a_child_counts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_memory_within_the_limit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_huge_output_is_bounded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_large_output_is_bounded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_worker_dies_with_the_shim, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_moved_folder, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_fence_ends_orphans, set_up, tear_down),
