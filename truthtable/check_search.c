@@ -152,6 +152,7 @@ void search_make(struct reading *out, const struct rules *rules, uint64_t trial,
     out->scores = arena_array(arena, p->n_measures * p->n_cells, sizeof(*out->scores));
     out->facts = arena_array(arena, rules->facts.n * p->n_cells, sizeof(*out->facts));
     out->fact_excluded = arena_array(arena, rules->facts.n * p->n_cells, sizeof(bool));
+    out->n_copies = 0;
     double *scores = xcalloc(p->n_cells, sizeof(*scores));
     for (size_t m = 0; m < p->n_measures; m++) {
         memset(scores, 0, p->n_cells * sizeof(*scores));

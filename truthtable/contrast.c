@@ -120,6 +120,66 @@ static void pair_exclude(const struct evaluation *ev, const struct score *scores
     }
 }
 
+/* ---- copies ---- */
+
+/* What stands for a cell that a figure leaves out, [cell]: INDEX_NONE: it is not left out; itself:
+ * nothing yet; else the first of its copies that is left. For free(). */
+static size_t *new_stands(const struct evaluation *ev)
+{
+    const size_t n = ev->rules->program->n_cells;
+    size_t *stands = xcalloc(n, sizeof(*stands));
+    for (size_t c = 0; c < n; c++) {
+        stands[c] = INDEX_NONE;
+    }
+    return stands;
+}
+
+/* Why a cell that is left is no replicate of its own; NULL: it is one. A copy of what was left out
+ * is one as long as no other copy of the same stands for it. */
+static const char *copy_among(const struct score *scores, size_t *stands, size_t cell)
+{
+    size_t first = cell;
+    while (scores[first].copy != NULL) {
+        first = scores[first].copied;
+    }
+    if (first != cell && stands[first] == first) {
+        stands[first] = cell;
+    }
+    return first == cell || stands[first] == cell ? NULL : scores[cell].copy;
+}
+
+/* The first among the pairs of two conditions that are left. */
+static const char *first_copy(const struct evaluation *ev, const struct score *scores, size_t a,
+                              size_t b)
+{
+    const struct layout *l = &ev->rules->layout;
+    const char *copy = NULL;
+    if (ev->reading->n_copies == 0) {
+        return NULL;
+    }
+    size_t *stands = new_stands(ev);
+    for (size_t r = 0; r < l->n_replicates; r++) {
+        const size_t x = layout_cell(l, a, r);
+        const size_t y = layout_cell(l, b, r);
+        if (scores[x].excluded || scores[y].excluded) {
+            stands[x] = x;
+            stands[y] = y;
+        }
+    }
+    for (size_t r = 0; r < l->n_replicates && copy == NULL; r++) {
+        const size_t x = layout_cell(l, a, r);
+        const size_t y = layout_cell(l, b, r);
+        if (!scores[x].excluded && !scores[y].excluded) {
+            copy = copy_among(scores, stands, x);
+            copy = copy != NULL ? copy : copy_among(scores, stands, y);
+        }
+    }
+    free(stands);
+    return copy;
+}
+
+/* ---- pairs ---- */
+
 struct condition_pair evaluation_pair(const struct evaluation *ev, size_t measure, size_t a,
                                       size_t b)
 {
@@ -130,7 +190,7 @@ struct condition_pair evaluation_pair(const struct evaluation *ev, size_t measur
     bool points = true;
     bool known = true;
     double scale = 0;
-    const char *copy = NULL;
+    const char *copy = first_copy(ev, scores, a, b);
     struct sum sum = {0};
     for (size_t r = 0; r < l->n_replicates; r++) {
         const size_t cells[2] = {layout_cell(l, a, r), layout_cell(l, b, r)};
@@ -142,7 +202,6 @@ struct condition_pair evaluation_pair(const struct evaluation *ev, size_t measur
             known = known && diff.known;
             d[sum.n] = diff.lo;
             scale = fmax(scale, fmax(fabs(x->value.lo), fabs(y->value.lo)));
-            copy = copy != NULL ? copy : x->copy != NULL ? x->copy : y->copy;
             sum_add(&sum, diff);
         } else {
             pair_exclude(ev, scores, cells, &out);
@@ -187,16 +246,6 @@ static void take_marks(struct contrasting *ct, struct figure *f)
     }
 }
 
-static void note_copy(struct contrasting *ct, struct pairs *out, size_t i, const char *copy)
-{
-    if (copy != NULL && !out->excluded[i]) {
-        if (out->copy == NULL) {
-            out->copy = arena_array(ct->ev->arena, out->n, sizeof(*out->copy));
-        }
-        out->copy[i] = copy;
-    }
-}
-
 static void pair_plain(struct contrasting *ct, size_t contrast, size_t measure, struct pairs *out)
 {
     const struct layout *l = &ct->ev->rules->layout;
@@ -214,7 +263,6 @@ static void pair_plain(struct contrasting *ct, size_t contrast, size_t measure, 
                 out->scale =
                     fmax(out->scale, fmax(fabs(scores[a].value.lo), fabs(scores[b].value.lo)));
             }
-            note_copy(ct, out, i, scores[a].copy != NULL ? scores[a].copy : scores[b].copy);
             ct->marks[a] = scores[a].excluded;
             ct->marks[b] = scores[b].excluded;
         }
@@ -240,8 +288,6 @@ static void pair_difference(struct contrasting *ct, size_t contrast, size_t meas
     for (size_t i = 0; i < l->contrasts[contrast].n_settings * l->n_replicates; i++) {
         out->d[i] = number_sub(of->d[i], minus->d[i]);
         out->excluded[i] = of->excluded[i] || minus->excluded[i];
-        note_copy(ct, out, i, of->copy == NULL ? NULL : of->copy[i]);
-        note_copy(ct, out, i, minus->copy == NULL ? NULL : minus->copy[i]);
         any = any || out->excluded[i];
     }
     if (any) {
@@ -249,6 +295,48 @@ static void pair_difference(struct contrasting *ct, size_t contrast, size_t meas
         mark_excluded(ct, &ct->ev->per_measure[k->minus * p->n_measures + measure]);
         take_marks(ct, &ct->ev->per_measure[contrast * p->n_measures + measure]);
     }
+}
+
+/* The cells of a pair of a contrast: two, or of a difference four. */
+static size_t pair_cells(const struct evaluation *ev, size_t contrast, size_t pair,
+                         size_t cells[static 4])
+{
+    const struct layout *l = &ev->rules->layout;
+    const struct contrast *k = &ev->rules->program->contrasts[contrast];
+    for (size_t i = 0; i < (k->is_difference ? 2 : 1); i++) {
+        const size_t plain = !k->is_difference ? contrast : i == 0 ? k->of : k->minus;
+        const size_t setting = pair / l->n_replicates;
+        cells[2 * i] = layout_pair_a(l, plain, setting, pair % l->n_replicates);
+        cells[2 * i + 1] = layout_pair_b(l, plain, setting, pair % l->n_replicates);
+    }
+    return k->is_difference ? 4 : 2;
+}
+
+/* Which of the pairs that are left are copies: of one another, or of a cell elsewhere. */
+static void find_copies(const struct contrasting *ct, size_t contrast, size_t measure,
+                        struct pairs *out)
+{
+    const struct score *scores = scores_of(ct->ev, measure);
+    size_t cells[4];
+    if (ct->ev->reading->n_copies == 0) {
+        return;
+    }
+    size_t *stands = new_stands(ct->ev);
+    out->copy = arena_array(ct->ev->arena, out->n, sizeof(*out->copy));
+    for (size_t i = 0; i < out->n; i++) {
+        const size_t n = pair_cells(ct->ev, contrast, i, cells);
+        for (size_t c = 0; c < n && out->excluded[i]; c++) {
+            stands[cells[c]] = cells[c];
+        }
+    }
+    for (size_t i = 0; i < out->n; i++) {
+        const size_t n = pair_cells(ct->ev, contrast, i, cells);
+        for (size_t c = 0; c < n && !out->excluded[i]; c++) {
+            const char *copy = copy_among(scores, stands, cells[c]);
+            out->copy[i] = out->copy[i] != NULL ? out->copy[i] : copy;
+        }
+    }
+    free(stands);
 }
 
 /* Computed once and kept; a difference is one of two contrasts that are none. */
@@ -268,6 +356,7 @@ static const struct pairs *pair_any(struct contrasting *ct, size_t contrast, siz
     } else {
         pair_plain(ct, contrast, measure, out);
     }
+    find_copies(ct, contrast, measure, out);
     return out;
 }
 

@@ -112,6 +112,7 @@ static void mark_scores(struct reading *r, const struct evidence *e, size_t stag
                 scores[c].copy = arena_printf(
                     arena, "not independent: %s/%s gave the same as %s/%s", p->cells[c].name,
                     p->stages[stage].name, p->cells[twin].name, p->stages[stage].name);
+                scores[c].copied = twin;
                 r->n_copies++;
             }
         }
@@ -133,6 +134,7 @@ static void mark_asked(struct reading *r, const struct program *p, size_t measur
             scores[c].copy =
                 arena_printf(arena, "not independent: %s is given the same tasks as %s",
                              p->cells[c].name, p->cells[*k - 1].name);
+            scores[c].copied = *k - 1;
             r->n_copies++;
         }
     }

@@ -19,6 +19,7 @@ struct score {
     bool n_from_items; /* the record had none: the plan's `items` */
     bool excluded;     /* left out with its partner; value is unknown */
     const char *copy;  /* the same result as another cell's (copies.c): which; NULL: it is not */
+    size_t copied;     /* of a copy: that cell, an earlier one; it may be a copy itself */
 };
 
 struct reading {

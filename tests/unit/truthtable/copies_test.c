@@ -27,7 +27,8 @@
     "[[input]]\nname = \"i\"\nlevels = [[\"a\", \"contrast.arch[acc].ci_low > -1\"], [\"b\", "     \
     "\"otherwise\"]]\n"                                                                            \
     "[table]\ninputs = [\"i\"]\nrows = [[\"a\", \"A\"], [\"b\", \"B\"]]\n"                         \
-    "[outcome]\nA = { prior = 0.5, title = \"a\" }\nB = { prior = 0.4, title = \"b\" }\n"
+    "[outcome]\nA = { prior = 0.5, title = \"a\" }\nB = { prior = 0.4, title = \"b\" }\n"          \
+    "[exclusion]\nbudget = 0.5\n"
 
 static const char toml[] = HEAD "after = [\"train\"]\nparams = { t = 1 }\n" TAIL;
 static const char baseline[] = HEAD "[stage.exam.when.arch]\ny = { s = \"$seed\" }\n" TAIL;
@@ -66,26 +67,36 @@ static const cJSON *figure_of(const struct verdict *v, size_t measure)
     return cJSON_GetArrayItem(json_member(contrast, "measures"), (int)measure);
 }
 
-static void judge(const struct run *run, struct program **p, struct verdict *v)
+static void fill(const struct run *run, struct program **p, struct evidence *e)
 {
-    struct evidence e;
-    struct err err;
     *p = fixture_program(run->toml == NULL ? toml : run->toml);
-    evidence_init(&e, *p);
-    fixture_all_done(&e);
+    evidence_init(e, *p);
+    fixture_all_done(e);
     for (size_t c = 0; c < 6; c++) {
         char *prepared = artifact(run->prepared[c]);
         char *model = artifact(run->models[c]);
-        add(&e, c, 0, xasprintf("{\"metrics\":{},\"artifacts\":[%s]}", prepared));
-        add(&e, c, 1,
+        add(e, c, 0, xasprintf("{\"metrics\":{},\"artifacts\":[%s]}", prepared));
+        add(e, c, 1,
             xasprintf("{\"metrics\":{\"loss\":%g},\"artifacts\":[%s]}", run->losses[c], model));
-        add(&e, c, 2,
+        add(e, c, 2,
             xasprintf("{\"metrics\":{\"acc\":{\"value\":%g,\"n\":10}}}", run->right[c] / 10.0));
         free(prepared);
         free(model);
     }
-    assert_int_equal(verdict_compute(&e, "r", "h", v, &err), 0);
-    evidence_release(&e);
+}
+
+static void compute(struct evidence *e, struct verdict *v)
+{
+    struct err err;
+    assert_int_equal(verdict_compute(e, "r", "h", v, &err), 0);
+    evidence_release(e);
+}
+
+static void judge(const struct run *run, struct program **p, struct verdict *v)
+{
+    struct evidence e;
+    fill(run, p, &e);
+    compute(&e, v);
 }
 
 static void expect(const struct run *run, size_t n_notes, const char *first, double n_loss,
@@ -214,10 +225,36 @@ static void test_asked(void **state)
     expect(&run, 2, first, 3, 1);
 }
 
+/* The pair of the first of equal cells is out: one of the others stands for it, and n is that of
+ * the pairs that are left. */
+static void test_first_is_out(void **state)
+{
+    static const struct run runs[] = {
+        {baseline, NONE, NONE, {1, 2, 3, 4, 6, 5}, {2, 2, 2, 7, 6, 4}},
+        {NULL, NONE, "aacdef", {1, 1, 3, 4, 6, 5}, {1, 1, 3, 7, 6, 4}},
+    };
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct program *p = NULL;
+        struct evidence e;
+        struct verdict v;
+        fill(&runs[i], &p, &e);
+        evidence_set_task(&e, 3, 2, TASK_END_BLOCKED, "oom"); /* y1; then the pair of x1 is out */
+        compute(&e, &v);
+        const cJSON *acc = figure_of(&v, 1);
+        assert_true(json_member(acc, "n")->valuedouble == (i == 0 ? 1 : 2));
+        assert_false(cJSON_IsNull(json_member(acc, "mean")));
+        assert_int_equal(cJSON_IsNull(json_member(acc, "ci_low")) != 0, i == 0);
+        verdict_release(&v);
+        program_free(p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_copies),
                                        cmocka_unit_test(test_stage_between),
-                                       cmocka_unit_test(test_ladder), cmocka_unit_test(test_asked)};
+                                       cmocka_unit_test(test_ladder), cmocka_unit_test(test_asked),
+                                       cmocka_unit_test(test_first_is_out)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
