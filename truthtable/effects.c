@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "truthtable/asked.h"
 #include "truthtable/unit.h"
 #include "truthtable/verdict_json.h"
 
@@ -335,18 +336,32 @@ cJSON *effects_json(const struct evaluation *ev)
 
 /* ---- the first error ---- */
 
-/* Of the tasks that a lost one waited for, the one that failed. */
-static size_t failed_task(const struct evidence *e, size_t task)
+static bool is_of_dependency(const struct evidence_task *t)
+{
+    return t->cause != NULL && cause_from_name(t->cause) == CAUSE_DEPENDENCY;
+}
+
+/* The task that lost this one: itself, or of those that it comes after the first whose loss, by
+ * coverage.h, is its own. */
+static size_t failed_task(const struct coverage *c, const struct evidence *e, size_t task)
 {
     const size_t n_stages = e->program->n_stages;
     const size_t first = task - task % n_stages;
-    for (size_t i = first; i < first + n_stages; i++) {
-        if (e->tasks[i].end == TASK_END_BLOCKED &&
-            (e->tasks[task].end != TASK_END_BLOCKED || i == task)) {
-            return i;
+    size_t failed = task;
+    if (!is_of_dependency(&e->tasks[task])) {
+        return task;
+    }
+    struct stage_set *before = asked_before(e->program);
+    for (size_t s = 0; s < n_stages && failed == task; s++) {
+        const size_t i = first + s;
+        if (i != task && stage_set_has(&before[task - first], s) &&
+            !is_of_dependency(&e->tasks[i]) && c->root[i] != CAUSE_NONE &&
+            c->root[i] == c->root[task] && c->narrower[i] == c->narrower[task]) {
+            failed = i;
         }
     }
-    return task;
+    free(before);
+    return failed;
 }
 
 static cJSON *error_json(const char *task, const char *what)
@@ -364,9 +379,10 @@ static const char *task_name(const struct evaluation *ev, size_t task)
                         p->stages[task % p->n_stages].name);
 }
 
-static cJSON *lost_task(const struct evaluation *ev, const struct evidence *e, size_t task)
+static cJSON *lost_task(const struct evaluation *ev, const struct coverage *c,
+                        const struct evidence *e, size_t task)
 {
-    const size_t failed = failed_task(e, task);
+    const size_t failed = failed_task(c, e, task);
     const struct evidence_task *t = &e->tasks[failed];
     const char *name = task_name(ev, failed);
     return error_json(name, arena_printf(ev->arena, "%s: %s (%s)", name,
@@ -395,7 +411,8 @@ static cJSON *voiding_validity(const struct evaluation *ev)
 }
 
 /* Of the scores that a counted measure or the table reads; those that are excluded come last. */
-static cJSON *open_score(const struct evaluation *ev, const struct evidence *e, bool excluded)
+static cJSON *open_score(const struct evaluation *ev, const struct coverage *c,
+                         const struct evidence *e, bool excluded)
 {
     const struct program *p = ev->rules->program;
     for (size_t i = 0; i < p->n_measures * p->n_cells; i++) {
@@ -406,7 +423,7 @@ static cJSON *open_score(const struct evaluation *ev, const struct evidence *e, 
             continue;
         }
         if (e->tasks[task].end != TASK_END_DONE && e->tasks[task].end != TASK_END_PENDING) {
-            return lost_task(ev, e, task);
+            return lost_task(ev, c, e, task);
         }
         return error_json(task_name(ev, task),
                           arena_printf(ev->arena, "%s of %s: %s", m->name,
@@ -420,10 +437,10 @@ cJSON *effects_first_error(const struct evaluation *ev, const struct coverage *c
 {
     for (size_t i = 0; coverage_over_budget(c) && i < program_n_tasks(e->program); i++) {
         if (c->excluded[i] && program_stage_is_budgeted(e->program, i % e->program->n_stages)) {
-            return lost_task(ev, e, i);
+            return lost_task(ev, c, e, i);
         }
     }
     cJSON *found = voiding_validity(ev);
-    found = found == NULL ? open_score(ev, e, false) : found;
-    return found == NULL ? open_score(ev, e, true) : found;
+    found = found == NULL ? open_score(ev, c, e, false) : found;
+    return found == NULL ? open_score(ev, c, e, true) : found;
 }

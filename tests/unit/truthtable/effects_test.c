@@ -212,6 +212,28 @@ static void test_indeterminate(void **state)
                  "  input ahead is open: never run: dependency (cancelled)\n");
 }
 
+/* What failed in the same cell, but not before the task, did not lose it. */
+static void test_failed_task(void **state)
+{
+    struct scene s;
+    (void)state;
+    open_scene(&s, "contrast.arch[exam].mean > 0", "");
+    score_all(&s, INDEX_NONE);
+    evidence_set_task(&s.e, 1, 1, TASK_END_NEVER_RUN, "cancelled");
+    evidence_set_task(&s.e, 1, 2, TASK_END_BLOCKED, "oom");
+    expect_error(&s, "arch=dense,seed=2/exam",
+                 "  first error: arch=dense,seed=2/exam: never run (cancelled)\n"
+                 "  input ahead is open: never run: cancelled\n");
+    open_scene(&s, "contrast.arch[exam].mean > 0", "");
+    score_all(&s, INDEX_NONE);
+    evidence_set_task(&s.e, 1, 0, TASK_END_NEVER_RUN, "cancelled");
+    evidence_set_task(&s.e, 1, 1, TASK_END_NEVER_RUN, "dependency");
+    evidence_set_task(&s.e, 1, 2, TASK_END_BLOCKED, "oom");
+    expect_error(&s, "arch=dense,seed=2/train",
+                 "  first error: arch=dense,seed=2/train: never run (cancelled)\n"
+                 "  input ahead is open: never run: dependency (cancelled)\n");
+}
+
 static void test_void(void **state)
 {
     struct scene s;
@@ -277,6 +299,7 @@ int main(void)
         cmocka_unit_test(test_arm),
         cmocka_unit_test(test_others_are_left_out),
         cmocka_unit_test(test_indeterminate),
+        cmocka_unit_test(test_failed_task),
         cmocka_unit_test(test_void),
         cmocka_unit_test(test_hostile),
     };
