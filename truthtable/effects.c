@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "prereg/input_reads.h"
 #include "truthtable/asked.h"
 #include "truthtable/unit.h"
 #include "truthtable/verdict_json.h"
@@ -410,7 +411,20 @@ static cJSON *voiding_validity(const struct evaluation *ev)
     return NULL;
 }
 
-/* Of the scores that a counted measure or the table reads; those that are excluded come last. */
+static bool table_reads(const struct program *p, const struct measure *m)
+{
+    bool reads = m->counted;
+    for (size_t i = 0; i < p->n_table_inputs; i++) {
+        const struct input *in = &p->inputs[p->table_inputs[i]];
+        for (size_t l = 0; l < in->n_levels && !reads; l++) {
+            reads = condition_reads_measure(in->levels[l].condition.text, m->name);
+        }
+    }
+    return reads;
+}
+
+/* Of the scores that a counted measure or the table reads, and of lost tasks of their stages, which
+ * the table may need for a fact; those that are excluded come last. */
 static cJSON *open_score(const struct evaluation *ev, const struct coverage *c,
                          const struct evidence *e, bool excluded)
 {
@@ -424,6 +438,9 @@ static cJSON *open_score(const struct evaluation *ev, const struct coverage *c,
         }
         if (e->tasks[task].end != TASK_END_DONE && e->tasks[task].end != TASK_END_PENDING) {
             return lost_task(ev, c, e, task);
+        }
+        if (!table_reads(p, m)) {
+            continue;
         }
         return error_json(task_name(ev, task),
                           arena_printf(ev->arena, "%s of %s: %s", m->name,

@@ -201,6 +201,14 @@ static void test_indeterminate(void **state)
     expect_error(&s, "arch=moe,seed=2/exam",
                  "  first error: exam of arch=moe,seed=2: the record is missing\n"
                  "  input ahead is open: the record is missing\n");
+    /* A record that nothing reads stands between nothing and an outcome. */
+    open_scene(&s, "contrast.arch[step].mean > 0", "");
+    score_all(&s, INDEX_NONE);
+    fixture_score(&s.e, 0, "bits", 2, 1000);
+    fixture_score(&s.e, 1, "step", 3, 0);
+    expect_error(&s, "arch=dense,seed=2/train",
+                 "  first error: step of arch=dense,seed=2: recorded more than once\n"
+                 "  input ahead is open: recorded more than once\n");
     /* A person's act is never excluded; it began at the training. */
     open_scene(&s, "contrast.arch[exam].mean > 0", "");
     score_all(&s, INDEX_NONE);
