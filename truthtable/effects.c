@@ -386,9 +386,12 @@ static cJSON *lost_task(const struct evaluation *ev, const struct coverage *c,
     const size_t failed = failed_task(c, e, task);
     const struct evidence_task *t = &e->tasks[failed];
     const char *name = task_name(ev, failed);
-    return error_json(name, arena_printf(ev->arena, "%s: %s (%s)", name,
+    const char *narrower = c->narrower[failed];
+    return error_json(name, arena_printf(ev->arena, "%s: %s (%s)%s%s", name,
                                          t->end == TASK_END_BLOCKED ? "blocked" : "never run",
-                                         t->cause == NULL ? "no cause" : t->cause));
+                                         t->cause == NULL ? "no cause" : t->cause,
+                                         narrower == NULL ? "" : " under narrower [run] limits: ",
+                                         narrower == NULL ? "" : narrower));
 }
 
 static cJSON *voiding_validity(const struct evaluation *ev)

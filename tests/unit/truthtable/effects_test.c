@@ -240,6 +240,16 @@ static void test_failed_task(void **state)
     expect_error(&s, "arch=dense,seed=2/train",
                  "  first error: arch=dense,seed=2/train: never run (cancelled)\n"
                  "  input ahead is open: never run: dependency (cancelled)\n");
+    open_scene(&s, "contrast.arch[exam].mean > 0", "");
+    score_all(&s, INDEX_NONE);
+    evidence_set_task(&s.e, 1, 0, TASK_END_BLOCKED, "oom");
+    evidence_set_narrower(&s.e, 1, 0, "cpus");
+    evidence_set_task(&s.e, 1, 1, TASK_END_NEVER_RUN, "dependency");
+    expect_error(&s, "arch=dense,seed=2/train",
+                 "  first error: arch=dense,seed=2/train: blocked (oom) under narrower [run] "
+                 "limits: cpus\n"
+                 "  input ahead is open: never run: dependency (oom) under narrower [run] limits: "
+                 "cpus\n");
 }
 
 static void test_void(void **state)
