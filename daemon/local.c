@@ -56,7 +56,7 @@ struct run {
     bool kill_asked; /* its shim was told to kill the tree */
     int64_t born_ms; /* monotonic: when its shim was spawned */
     bool used;       /* its folder, or one beside it, has been there once */
-    bool seen_alive; /* its shim was found to hold the lock */
+    bool seen_alive; /* its shim was found to hold the lock, or to have a child */
     bool stuck;      /* its shim was killed: it took no lock in time */
     bool waited;     /* status below is that of the child */
     int status;
@@ -74,6 +74,8 @@ struct examine_job {
     struct run *run;
     bool shim_lives;
     bool used;
+    pid_t child;     /* the run's, when this began */
+    bool has_worker; /* found young, it has a child all the same */
     struct examination found;
 };
 
@@ -311,7 +313,7 @@ static void ended(struct run *r, const struct attempt_end *end)
 /* Stopped or hung before it took the lock, so before it had a worker: nothing else would ever end
  * it. Its own pidfd is used, and what the examination then does (the fence, the tree) is what is
  * done for every dead shim: one that took the lock just now is safe to kill, too. One whose lock
- * was seen has a worker, and the file was taken from under it: that is left to run. */
+ * or child was seen has a worker, and the file was taken from under it: that is left to run. */
 static void kill_stuck(struct run *r)
 {
     struct err err;
@@ -345,6 +347,7 @@ static void on_examined(struct job *job)
         answer(r, HEALTH_ALIVE);
         break;
     case FOUND_YOUNG:
+        r->seen_alive = r->seen_alive || j->has_worker;
         attach(r, &j->found);
         kill_stuck(r);
         answer(r, HEALTH_UNKNOWN);
@@ -358,12 +361,23 @@ static void on_examined(struct job *job)
     free(j);
 }
 
+/* Where that cannot be told it has: only a shim without any is killed for being late. */
+static bool has_children(pid_t pid)
+{
+    struct pid_list list = {0};
+    struct err ignored;
+    bool has = pid_descendants(pid, &list, &ignored) != 0 || list.n > 0;
+    pid_list_release(&list);
+    return has;
+}
+
 static void on_examine(struct job *job)
 {
     struct examine_job *j = (struct examine_job *)job;
     struct fence f = {
         .folder = j->run->folder, .attempt = j->run->id, .groups = j->run->owner->groups};
     examine_attempt(&f, j->shim_lives, j->used, &j->found);
+    j->has_worker = j->found.finding == FOUND_YOUNG && j->child > 0 && has_children(j->child);
 }
 
 static void examine(struct run *r)
@@ -374,6 +388,7 @@ static void examine(struct run *r)
     j->run = r;
     j->shim_lives = r->has_poll;
     j->used = r->used;
+    j->child = r->child;
     r->examining = true;
     job_start(r->owner->loop, &j->job);
 }

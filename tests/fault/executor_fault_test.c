@@ -39,6 +39,8 @@ struct scene {
     struct shim_start start;
     int n_turns;
     int n_kills;
+    int n_asked;
+    uint64_t begun_ms;
     int n_young; /* probes that were answered: not known */
     bool stopped;
     bool has_ended;
@@ -349,11 +351,52 @@ static void test_empty_groups_are_removed(void **state)
     tear_down(&s);
 }
 
+/* ---- a worker that removes the lock at once ---- */
+
+/* One probe at a time while the shim has its child, well beyond what it has to take its lock; then
+ * the child is let go. */
+static void on_unlocked_turn(uv_timer_t *timer)
+{
+    struct scene *s = timer->data;
+    struct attempt_place place = {.key = s->key, .id = s->id, .folder = s->folder};
+    bool late = uv_now(&s->loop) - s->begun_ms > (uint64_t)3 * YOUNG_MS;
+    if (s->has_ended || ++s->n_turns > N_TURNS) {
+        s->executor->ops->close(s->executor);
+        uv_close((uv_handle_t *)timer, NULL);
+    } else if (!s->stopped && s->n_asked == s->n_young && has(s, "up")) {
+        if (late && s->n_young > 0) {
+            put(s, "go", "", 0600);
+            s->stopped = true;
+        } else {
+            s->n_asked++;
+            s->executor->ops->probe(s->executor, &place);
+        }
+    }
+}
+
+static void test_lock_removed_by_the_worker(void **state)
+{
+    static const char script[] = "#!/bin/sh\n(while [ ! -e \"$1/go\" ]; do sleep 0.02; done) &\n"
+                                 "touch \"$1/up\"\nwait\nexit 3\n";
+    struct scene s = {0};
+    (void)state;
+    set_up(&s, NULL, on_unlocked_turn);
+    s.begun_ms = uv_now(&s.loop);
+    put(&s, "../../../../" OWN_SHIM, script, 0700);
+    run(&s);
+    put(&s, "go", "", 0600); /* whatever became of its shim */
+    assert_true(s.has_ended);
+    assert_true(s.stopped); /* it was not killed before */
+    assert_non_null(strstr(s.end.detail, "exit code 3"));
+    tear_down(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_stopped_for_good),
                                        cmocka_unit_test(test_end_seen_before_the_exit),
                                        cmocka_unit_test(test_stopped_before_its_lock),
-                                       cmocka_unit_test(test_empty_groups_are_removed)};
+                                       cmocka_unit_test(test_empty_groups_are_removed),
+                                       cmocka_unit_test(test_lock_removed_by_the_worker)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
