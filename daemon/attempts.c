@@ -141,9 +141,13 @@ static bool take_some(struct attempt *a)
     return (size_t)n == READ_BYTES;
 }
 
+/* exit.json alone does not do: it may tell of a worker that could not be forked, and as much a
+ * start.json that is about to become one. */
 static void look_for_start(struct attempt *a)
 {
-    if (shim_was_started(a->folder)) {
+    struct shim_start start;
+    struct err ignored;
+    if (shim_start_read(a->folder, a->row.id, &start, &ignored) == 0) {
         struct core_event ev = {.kind = CORE_ATTEMPT_UP};
         a->up = true;
         post(a, &ev);

@@ -1,17 +1,20 @@
 /* What a worker says while the state cannot be written: it is taken in later, and none of it twice.
  */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "daemon/attempts.h"
+#include "daemon/shim/files.h"
 #include "tests/unit/state/support.h"
 
 #define BUFFER_BYTES ((size_t)1024 * 1024)
@@ -201,10 +204,39 @@ static void test_back_pressure(void **state)
     assert_int_equal(a->row.offset, size_of(f->events));
 }
 
+static void write_exit(const struct attempt *a, const struct shim_start *start)
+{
+    struct shim_exit x = {.reason = SHIM_SPAWN_FAILED};
+    struct err err = {0};
+    char *path = path_join(a->folder, SHIM_START_FILE);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    memcpy(x.attempt, a->row.id, sizeof(x.attempt));
+    must(shim_exit_write(a->folder, fd, start, &x, &err), &err);
+    (void)close(fd);
+    free(path);
+}
+
+/* A worker that could not be forked was never up, though its shim left an exit.json: else the count
+ * of such starts in a row begins anew with each of them. */
+static void test_failed_fork_is_no_start(void **state)
+{
+    struct fixture *f = *state;
+    struct attempt *a = f->shell.attempts;
+    write_exit(a, &(struct shim_start){0});
+    run_ticks(f, 250); /* two ticks at least */
+    assert_false(a->up);
+    write_exit(a, &(struct shim_start){.shim_pid = 7, .worker_pid = 8});
+    for (int64_t until = clock_mono().ms + LIMIT_MS; !a->up;) {
+        assert_true(clock_mono().ms < until);
+        (void)uv_run(&f->shell.loop, UV_RUN_ONCE);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_back_pressure, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_failed_fork_is_no_start, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
