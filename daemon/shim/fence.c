@@ -54,7 +54,8 @@ int fence_set(const char *folder, bool *fenced, struct err *err)
     if (rc == 0 && fd >= 0) {
         rc = leave_mark(folder, err);
         *fenced = rc == 0;
-        if (rc == 0 && fstat(fd, &st) == 0 && st.st_size == 0) {
+        bool is_start = strcmp(path_name(path), SHIM_START_FILE) == 0; /* older shims' locks stay */
+        if (rc == 0 && is_start && fstat(fd, &st) == 0 && st.st_size == 0) {
             (void)unlink(path); /* nothing was started: whoever makes it anew sees the mark */
         }
         (void)close(fd);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -175,6 +176,13 @@ static void test_older_shim(void **state)
     assert_int_equal(shim_start_read(attempt, ID, &x.start, &err), 0);
     assert_int_equal(x.start.worker_pid, 8);
     assert_string_equal(x.start.time, "t");
+    char *exit_file = path_join(attempt, SHIM_EXIT_FILE); /* what its death leaves is fenced by that
+                                                             lock, which stays to tell so */
+    assert_int_equal(remove(exit_file), 0);
+    examine_attempt(&(struct fence){.folder = attempt, .attempt = ID}, false, true, &x);
+    assert_int_equal(x.finding, FOUND_ENDED);
+    assert_int_equal(file_kind_at(lock), FILE_REGULAR);
+    free(exit_file);
     assert_int_equal(dir_remove(folder, &err), 0);
     free(lock);
     free(attempt);
