@@ -224,12 +224,45 @@ static void compare_factor(struct reads *r, size_t factor)
 
 /* ---- conditions on the spread of what has none ---- */
 
+/* What the plan asks of the cells up to a stage. */
+struct asked_of {
+    bool known;
+    bool compared; /* asked_telling() found something to compare */
+    struct stage_set telling;
+    const size_t *twins; /* of asked_twins(); stages with equal `telling` share it */
+};
+
 struct intervals {
     const struct rules *rules;
     const struct stage_set *before; /* of each stage */
+    struct asked_of *asked;         /* of each stage that a condition met so far reads */
     struct arena arena;
     struct diag *diag;
 };
+
+/* Resolves the parameters of every cell, which costs too much to be done for each condition. */
+static const size_t *twins_of(struct intervals *iv, size_t stage)
+{
+    const struct program *p = iv->rules->program;
+    struct asked_of *own = &iv->asked[stage];
+    if (own->known) {
+        return own->twins;
+    }
+    own->known = true;
+    own->compared = asked_telling(p, &iv->before[stage], &own->telling);
+    if (!own->compared) {
+        return NULL;
+    }
+    for (size_t s = 0; s < p->n_stages; s++) {
+        const struct asked_of *other = &iv->asked[s];
+        if (s != stage && other->compared && stage_set_equal(&other->telling, &own->telling)) {
+            own->twins = other->twins;
+            return own->twins;
+        }
+    }
+    own->twins = asked_twins(p, &own->telling, &iv->arena);
+    return own->twins;
+}
 
 /* A cell of the contrast that is asked the same as another of its condition; INDEX_NONE: none. */
 static size_t find_repeated(const struct intervals *iv, size_t contrast, const size_t *twins)
@@ -257,25 +290,22 @@ static void refuse_interval(const struct intervals *iv, const struct cond *c, co
     const struct program *p = iv->rules->program;
     diag_add(iv->diag, DIAG_ERROR, text->place.line, text->place.column,
              "%s: contrast.%s[%s].%s is never known: %s is given the same tasks as %s, which makes "
-             "one replicate of the two; a condition on mean, item_low or item_high can be decided",
+             "one replicate of the two; a condition on %s can be decided",
              what, p->contrasts[c->index].name, p->measures[c->measure].name,
-             contrast_field_name(c->field), p->cells[cell].name, p->cells[twin].name);
+             contrast_field_name(c->field), p->cells[cell].name, p->cells[twin].name,
+             p->measures[c->measure].has_chance ? "mean, item_low or item_high" : "mean");
 }
 
 static void check_interval(struct intervals *iv, const struct cond *c, const char *what,
                            const struct cond_text *text)
 {
-    const struct program *p = iv->rules->program;
-    struct stage_set telling;
     if (c->kind == COND_CONTRAST && c->measure != INDEX_NONE && c->field >= FIELD_SD &&
-        c->field <= FIELD_BF10 &&
-        asked_telling(p, &iv->before[p->measures[c->measure].stage], &telling)) {
-        const size_t *twins = asked_twins(p, &telling, &iv->arena);
+        c->field <= FIELD_BF10) {
+        const size_t *twins = twins_of(iv, iv->rules->program->measures[c->measure].stage);
         const size_t cell = twins == NULL ? INDEX_NONE : find_repeated(iv, c->index, twins);
         if (cell != INDEX_NONE) {
             refuse_interval(iv, c, what, text, cell, twins[cell]);
         }
-        arena_clear(&iv->arena);
     }
     for (size_t i = 0; i < c->n_kids; i++) {
         check_interval(iv, c->kids[i], what, text);
@@ -288,6 +318,7 @@ static void check_intervals(const struct rules *rules, struct diag *diag)
     const struct program *p = rules->program;
     struct stage_set *before = asked_before(p);
     struct intervals iv = {.rules = rules, .before = before, .diag = diag};
+    iv.asked = xcalloc(p->n_stages, sizeof(*iv.asked));
     arena_init(&iv.arena);
     for (size_t i = 0; i < p->n_inputs; i++) {
         char *what = xasprintf("input %s", p->inputs[i].name);
@@ -300,6 +331,7 @@ static void check_intervals(const struct rules *rules, struct diag *diag)
         check_interval(&iv, rules->validity[v], "validity", &p->validity[v].condition);
     }
     arena_release(&iv.arena);
+    free(iv.asked);
     free(before);
 }
 

@@ -135,7 +135,11 @@ static void test_intervals(void **state)
          "as arch=y,wd=0,seed=1"},
         {"contrast.c[q].sd < 1", "contrast.c[q].sd is never known"},
         {"contrast.both[q].se < 1", "contrast.both[q].se is never known"},
-        {"contrast.other[loss].ci_high < 0", "contrast.other[loss].ci_high is never known"},
+        {"contrast.other[loss].ci_high < 0",
+         "which makes one replicate of the two; a condition on mean can be decided"},
+        {"contrast.other[loss].mean < 0 and contrast.other[q].ci_low > 0 and "
+         "contrast.c[q].ci_low > 0",
+         "a condition on mean, item_low or item_high can be decided"},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
