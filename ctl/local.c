@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "prereg/imported.h"
@@ -87,20 +88,25 @@ static int read_verdict(const struct local_program *p, const char *path, cJSON *
     return rc;
 }
 
-static int read_runs(const struct local_program *p, cJSON **out, struct err *err)
+/* NULL where they cannot be read: the verdict stands in a file of its own. */
+static cJSON *read_runs(const struct local_program *p)
 {
     struct store *store = NULL;
-    int rc = store_open(p->state, STORE_READER, &store, err);
-    rc = rc == 0 ? run_record_read_list(store, p->no, out, err) : rc;
+    struct err err;
+    cJSON *runs = NULL;
+    int rc = store_open(p->state, STORE_READER, &store, &err);
+    rc = rc == 0 ? run_record_read_list(store, p->no, &runs, &err) : rc;
     store_close(store);
-    return rc;
+    if (rc != 0) {
+        log_warn("%s: %s", p->id, err.msg);
+    }
+    return runs;
 }
 
 int local_verdict(const struct local_program *p, cJSON **answer, struct err *err)
 {
     const char *outcome = p->status.outcome;
     cJSON *verdict = NULL;
-    cJSON *runs = NULL;
     *answer = NULL;
     cJSON *o = json_object();
     json_put_string(o, "program", p->id);
@@ -119,7 +125,7 @@ int local_verdict(const struct local_program *p, cJSON **answer, struct err *err
     json_put_int(o, "exit_code", is_void ? EXIT_VOID : is_open ? EXIT_INDETERMINATE : EXIT_OK);
     json_put_string(o, "path", path);
     json_put_string(o, "history", p->unverified ? "unverified" : "verified");
-    rc = rc == 0 ? read_runs(p, &runs, err) : rc;
+    cJSON *runs = rc == 0 ? read_runs(p) : NULL;
     json_put(o, "runs", runs == NULL ? cJSON_CreateNull() : runs);
     if (rc == 0) {
         json_put(o, "verdict", verdict);

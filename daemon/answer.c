@@ -211,7 +211,20 @@ cJSON *answer_progress(const struct shell *sh, const struct hosted *h)
 
 /* ---- verdict, report ---- */
 
-cJSON *answer_verdict_of(const struct shell *sh, const struct hosted *h)
+/* Read once: rows behind the verdict change nothing of it, and a long journal takes its time. */
+static cJSON *runs_of(const struct shell *sh, struct hosted *h)
+{
+    struct err err;
+    if (h->runs == NULL) {
+        if (run_record_read_list(sh->store, h->no, &h->runs, &err) != 0) {
+            log_warn("%s: %s", h->id, err.msg);
+        }
+        h->runs = h->runs == NULL ? cJSON_CreateNull() : h->runs;
+    }
+    return json_copy(h->runs);
+}
+
+cJSON *answer_verdict_of(const struct shell *sh, struct hosted *h)
 {
     cJSON *o = json_object();
     json_put_string(o, "program", h->id);
@@ -221,7 +234,6 @@ cJSON *answer_verdict_of(const struct shell *sh, const struct hosted *h)
     }
     struct err err;
     cJSON *verdict = NULL;
-    cJSON *runs = NULL;
     const char *kind = verdict_kind_name(h->status.outcome);
     char *path = path_join(h->folder, "report/verdict.json");
     json_put_string(o, "state", "computed");
@@ -230,10 +242,7 @@ cJSON *answer_verdict_of(const struct shell *sh, const struct hosted *h)
     json_put_int(o, "exit_code", (int64_t)verdict_exit_of(h->status.outcome));
     json_put_string(o, "path", path);
     json_put_string(o, "history", hosted_history(h));
-    if (run_record_read_list(sh->store, h->no, &runs, &err) != 0) {
-        log_warn("%s: %s", h->id, err.msg);
-    }
-    json_put(o, "runs", runs == NULL ? cJSON_CreateNull() : runs);
+    json_put(o, "runs", runs_of(sh, h));
     if (json_read_file(path, VERDICT_BYTES_MAX, &verdict, &err) != 0) {
         log_warn("%s", err.msg);
         json_put_null(o, "verdict");

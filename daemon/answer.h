@@ -30,7 +30,7 @@ int answer_find_named(const struct shell *sh, const cJSON *params, struct hosted
 struct hosted *answer_program_by_root(const struct shell *sh, const char *root); /* or NULL */
 
 cJSON *answer_progress(const struct shell *sh, const struct hosted *h);
-cJSON *answer_verdict_of(const struct shell *sh, const struct hosted *h);
+cJSON *answer_verdict_of(const struct shell *sh, struct hosted *h);
 
 /* answer_task.c, answer_submit.c */
 int answer_cells(struct answer_context *ctx, const cJSON *params, cJSON **result,

@@ -307,7 +307,7 @@ static void on_connection(uv_stream_t *listener, int status)
 
 static void tell(struct conn *c)
 {
-    const struct hosted *h = shell_program(c->server->shell, c->program);
+    struct hosted *h = shell_program(c->server->shell, c->program);
     if (c->state != CONN_SUBSCRIBED || c->writing || c->seen == h->version) {
         return;
     }

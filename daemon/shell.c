@@ -206,21 +206,25 @@ static int take_run(void *ctx, int64_t seq, const char *run, struct err *err)
 }
 
 /* grid.toml in the state folder was edited, or was written before a row that never came: nothing
- * runs under a [run] that the journal does not have. */
-static int journal_run(struct shell *sh, struct hosted *h, struct err *err)
+ * runs under a [run] that the journal does not have. The program is loaded all the same: a row that
+ * the disk refuses comes later, and damaged rows are what the check of the journal is for. */
+static void journal_run(struct shell *sh, struct hosted *h)
 {
+    struct err err;
     struct strbuf last = STRBUF_INIT;
     cJSON *run = NULL;
     const struct program *p = h->bundle->program;
-    int rc = h->status.verdict ? 0 : store_runs(sh->store, h->no, take_run, &last, err);
-    rc = rc == 0 && last.len > 0 ? json_parse(last.buf, last.len, &run, err) : rc;
-    if (rc == 0 && run != NULL && !cJSON_Compare(run, p->run.covered, true)) {
+    int rc = h->status.verdict ? 0 : store_runs(sh->store, h->no, take_run, &last, &err);
+    rc = rc == 0 && last.len > 0 ? json_parse(last.buf, last.len, &run, &err) : rc;
+    if (rc == 0 && run != NULL && !json_equal(run, p->run.covered)) {
         log_warn("%s: [run] of grid.toml is not what the journal has: it is journalled", h->id);
-        rc = shell_change_run(sh, h, p, err);
+        rc = shell_change_run(sh, h, p, &err);
+    }
+    if (rc != 0) {
+        log_error("%s: its [run]: %s", h->id, err.msg);
     }
     cJSON_Delete(run);
     strbuf_release(&last);
-    return rc;
 }
 
 int shell_add_program(struct shell *sh, struct hosted *h, const struct store_program *row,
@@ -252,7 +256,9 @@ int shell_add_program(struct shell *sh, struct hosted *h, const struct store_pro
         if (rc != 0 && !core_program_status(sh->core, h->no, &known)) {
             forget_program(sh, h, &live); /* the core refuses it: what is stored is damaged */
         }
-        rc = rc == 0 ? journal_run(sh, h, err) : rc;
+        if (rc == 0) {
+            journal_run(sh, h);
+        }
     } else {
         sh->programs[h->no] = NULL;
         hosted_free(h);

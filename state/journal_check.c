@@ -90,9 +90,8 @@ static int differs(const struct checking *k, int64_t seq, struct err *err)
 {
     return err_set(
         err, ERR_CORRUPT,
-        "%s:%lld: this line is not the one in the database, whose chain holds so far: to "
-        "keep the history, move the file aside (mv journal.jsonl journal.jsonl.differs) "
-        "and start again, and it is written anew from the database",
+        "%s:%lld: this line is not the one in the database, whose chain holds so far; `mv "
+        "journal.jsonl journal.jsonl.differs` keeps the history: the next start writes it anew",
         k->path, (long long)seq);
 }
 

@@ -16,7 +16,7 @@
 /* Limits are numbered in the order in which they stood; a [run] that changes none of them (its
  * slots, say) has the number of the one before. */
 struct task_span {
-    uint32_t first; /* NO_LIMITS: no attempt since it was last retried */
+    uint32_t first; /* NO_LIMITS: no attempt since it was last retried or revived */
     uint32_t last;
 };
 
@@ -83,10 +83,6 @@ static int add_limits(struct run_record *r, const cJSON *run, struct err *err)
     if (p == NULL || r->too_many) {
         return 0;
     }
-    if (r->n_limits == RUN_CHANGES_MAX) {
-        r->too_many = true;
-        return 0;
-    }
     if (r->n_limits == r->cap_limits) {
         r->cap_limits = r->cap_limits == 0 ? 2 : r->cap_limits * 2;
         r->limits = xreallocarray(r->limits, r->cap_limits * p->n_stages, sizeof(*r->limits));
@@ -97,7 +93,8 @@ static int add_limits(struct run_record *r, const cJSON *run, struct err *err)
         rc = run_limits_read(run, p->stages[s].name, &now[s], err);
     }
     if (rc == 0 && (before == NULL || memcmp(before, now, p->n_stages * sizeof(*now)) != 0)) {
-        r->n_limits++;
+        r->too_many = r->n_limits == RUN_CHANGES_MAX;
+        r->n_limits += !r->too_many;
     }
     return rc;
 }
@@ -152,7 +149,7 @@ void run_record_take(struct run_record *r, const cJSON *line, const struct state
     forget(r);
     struct task_span *span = &r->spans[row->task];
     const uint32_t now = (uint32_t)r->n_limits - 1;
-    if (row->kind == ROW_TASK_RETRIED) {
+    if (row->kind == ROW_TASK_RETRIED || row->kind == ROW_TASK_REVIVED) {
         span->first = NO_LIMITS;
     } else if (row->kind == ROW_ATTEMPT_STARTED || row->kind == ROW_ATTEMPT_ENDED) {
         span->first = span->first == NO_LIMITS ? now : span->first;

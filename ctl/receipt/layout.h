@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RECEIPT_SCHEMA 1
+#define RECEIPT_SCHEMA 2
 
 #define RECEIPT_VERIFY      "VERIFY.md"
 #define RECEIPT_SUMS        "SHA256SUMS"

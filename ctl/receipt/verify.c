@@ -64,7 +64,9 @@ static int check_kind(struct verifying *v)
     return 0;
 }
 
-/* Before anything else is parsed: a newer version may mean all of it otherwise. Its sum holds. */
+/* Before anything else is parsed: another version means all of it otherwise. A verdict is computed
+ * again and compared byte for byte, so that one of an older schema cannot be held to this code. The
+ * sum of the statement holds. */
 static int check_version(struct verifying *v)
 {
     cJSON *o = NULL;
@@ -80,12 +82,14 @@ static int check_version(struct verifying *v)
     if (json_get_int(predicate, "schema", 0, INT32_MAX, &schema, &err) != 0 ||
         json_get_string(tool, "version", &version, &err) != 0) {
         rc = fault_from(v->f, &err);
-    } else if (schema > RECEIPT_SCHEMA) {
-        (void)fault_says(v->f, "the receipt has schema %lld; this version (%s) reads %d",
-                         (long long)schema, PREREGD_VERSION, RECEIPT_SCHEMA);
-        rc = v->f->code = ERR_VERSION;
     } else if (schema < 1 || strlen(version) >= sizeof(v->tool)) {
         rc = fault_says(v->f, "is of no version that there was");
+    } else if (schema != RECEIPT_SCHEMA) {
+        (void)fault_says(v->f,
+                         "the receipt has schema %lld; this version (%s) verifies schema %d: verify "
+                         "it with the version that wrote it",
+                         (long long)schema, PREREGD_VERSION, RECEIPT_SCHEMA);
+        rc = v->f->code = ERR_VERSION;
     } else {
         (void)snprintf(v->tool, sizeof(v->tool), "%s", version);
     }

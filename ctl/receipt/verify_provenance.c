@@ -194,26 +194,36 @@ static int check_tasks(struct verifying *v)
 
 /* ---- the head of provenance.json ---- */
 
-/* Every [run] that stood when it was written: it may leave them out where there was one only, as
- * older versions did. What was blocked under each does not change after the verdict. */
-static int check_runs(struct verifying *v, int64_t rows)
+/* The rows of [run] up to the verdict's. A person may set another while the files of the verdict
+ * are still being written; whether it is in the list then is not asked. */
+static cJSON *runs_of_verdict(const struct verifying *v, const cJSON *runs)
 {
-    const cJSON *found = json_member(v->provenance, "runs");
     const cJSON *run = NULL;
-    cJSON *expected = json_array();
-    cJSON_ArrayForEach(run, v->history.runs)
+    cJSON *list = json_array();
+    cJSON_ArrayForEach(run, runs)
     {
-        if (json_member(run, "row")->valuedouble <= (double)rows) {
-            json_push(expected, json_copy(run));
+        const cJSON *row = json_member(run, "row");
+        if (!cJSON_IsNumber(row) || row->valuedouble <= (double)v->history.verdict_row) {
+            json_push(list, json_copy(run));
         }
     }
-    int rc = 0;
-    if (found != NULL) {
-        rc = fault_compare(v->f, "runs", expected, found);
-    } else if (cJSON_GetArraySize(expected) > 1) {
-        rc = fault_says(v->f, "runs is missing");
+    return list;
+}
+
+/* Every [run] that stood; where there was one only, it may be left out. What was blocked under each does not change after the verdict. */
+static int check_runs(struct verifying *v)
+{
+    const cJSON *found = json_member(v->provenance, "runs");
+    cJSON *expected = runs_of_verdict(v, v->history.runs);
+    if (found == NULL) {
+        const bool is_one = cJSON_GetArraySize(expected) <= 1;
+        cJSON_Delete(expected);
+        return is_one ? 0 : fault_says(v->f, "runs is missing");
     }
+    cJSON *said = runs_of_verdict(v, found);
+    int rc = fault_compare(v->f, "runs", expected, said);
     cJSON_Delete(expected);
+    cJSON_Delete(said);
     return rc;
 }
 
@@ -251,7 +261,7 @@ static int check_journal(struct verifying *v)
     const cJSON *run = history_run_at(&v->history, (size_t)rows);
     const cJSON *its = json_member(v->provenance, "run");
     int rc = run == NULL || its == NULL ? 0 : fault_compare(v->f, "run", run, its);
-    return rc == 0 ? check_runs(v, rows) : rc;
+    return rc == 0 ? check_runs(v) : rc;
 }
 
 /* Of a history that the daemon itself calls unverified less is claimed than the journal says: that

@@ -51,6 +51,12 @@ static bool is_same(const struct task *t, const struct task *of)
            t->end_signal == of->end_signal;
 }
 
+/* What rests on a task that was given up since would wait for ever. */
+static bool can_revive(const struct program *p, uint32_t task)
+{
+    return request_retry_refusal(p, task) == NULL;
+}
+
 /* It has ended, and not by itself. */
 static bool is_out(const struct task *t)
 {
@@ -68,7 +74,7 @@ static struct tally count(const struct program *p, uint32_t task)
     struct tally n = {0};
     for (uint32_t i = task % p->n_stages; i < p->n_grid; i += p->n_stages) {
         const struct task *t = &p->tasks[i];
-        bool same = is_same(t, &p->tasks[task]);
+        bool same = is_same(t, &p->tasks[task]) && can_revive(p, i);
         n.same += same;
         n.other += !same && t->state == TASK_BLOCKED && !is_out(t);
         n.able += !is_out(t);
@@ -117,7 +123,7 @@ bool failures_pause(struct core *c, struct program *p, uint32_t task, const char
     const struct stage *s = task_stage(p, task);
     struct task of = p->tasks[task];
     if (task_is_apparatus(p, task) || p->status.failures_accepted || s->n_accepted > 0 ||
-        !is_own_failure(&of) || request_retry_refusal(p, task) != NULL) {
+        !is_own_failure(&of) || !can_revive(p, task)) {
         return false;
     }
     if ((p->status.paused & PAUSE_FAILURES) != 0) {
@@ -130,7 +136,7 @@ bool failures_pause(struct core *c, struct program *p, uint32_t task, const char
     }
     pause_for(c, p, task, &n, text);
     for (uint32_t i = task % p->n_stages; i < p->n_grid; i += p->n_stages) {
-        if (is_same(&p->tasks[i], &of)) {
+        if (is_same(&p->tasks[i], &of) && can_revive(p, i)) {
             revive(c, p, i);
         }
     }

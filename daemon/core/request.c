@@ -33,12 +33,12 @@ const char *request_retry_refusal(const struct program *p, uint32_t task)
     if (task_is_apparatus(p, task) && (p->status.paused & PAUSE_APPARATUS) != 0) {
         return "its program is paused for it: `preregctl resume` makes the check again";
     }
+    if (p->status.verdict || p->verdict_asked) {
+        return "the verdict is out, and its coverage states this task";
+    }
     if (task_stage(p, task)->counted && scores_seen(p)) {
         return "the verdict depends on it, and scores of its program have been seen: trying again"
                " now could choose the result";
-    }
-    if (p->status.verdict || p->verdict_asked) {
-        return "the verdict is out, and its coverage states this task";
     }
     return task_dead_dependency(p, task) != NOWHERE
                ? "a task it depends on is blocked: try that one again"

@@ -43,11 +43,13 @@ static void stop_live(struct core *c, struct program *p)
     }
 }
 
-/* From the last task downwards: checks of the apparatus, then cells, their deepest stages first. */
+/* From the last task downwards: checks of the apparatus, then cells, their deepest stages first. To
+ * the end where the whole is one slice: no row would say that something is left. */
 static void stop_slice(struct core *c, struct program *p)
 {
+    const bool is_whole = (p->status.paused & PAUSE_STOPPING) == 0;
     uint32_t n = 0;
-    while (p->stop_below > 0 && n < c->config.slice_tasks) {
+    while (p->stop_below > 0 && (is_whole || n < c->config.slice_tasks)) {
         uint32_t task = --p->stop_below;
         if (is_open(p, task)) {
             request_end(c, p, task, CAUSE_STOPPED, p->slice_text);

@@ -281,7 +281,7 @@ static void test_diagnostics(void **state)
     diag_add(&d, DIAG_ERROR, 9, 1, "earlier");
     diag_add(&d, DIAG_NOTE, 0, 0, "no place");
     assert_int_equal(diag_result(&d, &err), ERR_INVALID);
-    assert_string_equal(err.msg, "f:9:1: earlier (and 1 more errors)");
+    assert_string_equal(err.msg, "f:9:1: earlier (and 1 more error)");
     for (int i = 0; i < 300; i++) {
         diag_add(&d, DIAG_ERROR, 10, 1, "again");
     }

@@ -279,6 +279,28 @@ static void test_accepted(void **state)
     driver_release(&d);
 }
 
+/* What rests on a result that was given up since is not revived: it would wait for ever. */
+static void test_lost_below(void **state)
+{
+    (void)state;
+    struct driver d;
+    setup_cells(&d, N_CELLS, N_CELLS);
+    for (uint32_t cell = 0; cell < N_CELLS; cell++) {
+        succeed(&d, TRAIN(cell));
+    }
+    end_with(&d, SCORE(0), END_EXITED, 1);
+    end_with(&d, SCORE(1), END_EXITED, 1);
+    driver_at(&d, CORE_LOST, TRAIN(0), 0);
+    assert_null(d.out.refusal);
+    end_with(&d, SCORE(2), END_EXITED, 1);
+    assert_int_equal(paused(&d), 0); /* two that could be tried again */
+    end_with(&d, SCORE(3), END_EXITED, 1);
+    assert_int_equal(paused(&d), PAUSE_FAILURES);
+    assert_int_equal(driver_row(&d, SCORE(0)).state, TASK_BLOCKED);
+    assert_int_equal(n_in(&d, TASK_WAITING), 0);
+    driver_release(&d);
+}
+
 /* An unblinding shows nothing while nothing was accepted. */
 static void test_retry_after_unblinding(void **state)
 {
@@ -340,6 +362,7 @@ int main(void)
         cmocka_unit_test(test_accepted),
         cmocka_unit_test(test_retry_after_unblinding),
         cmocka_unit_test(test_restart),
+        cmocka_unit_test(test_lost_below),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

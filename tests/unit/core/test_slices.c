@@ -208,12 +208,29 @@ static void test_retry(void **state)
     free(s);
 }
 
+/* As many tasks as a slice has: nothing is left for a later turn, which could stop what a person
+ * has asked for in between. */
+static void test_one_slice(void **state)
+{
+    (void)state;
+    struct driver d;
+    const struct core_plan plan = {.n_cells = SLICE / 2 + 1, .n_stages = 2, .stages = STAGES};
+    driver_init(&d, 1);
+    driver_add(&d, 1, &plan);
+    driver_at(&d, CORE_CANCEL, 1, 0);
+    driver_at(&d, CORE_CANCEL, 0, 0); /* the first cell has ended: no slice needs to reach it */
+    driver_step(&d, (struct core_event){.kind = CORE_STOP, .program = 1});
+    assert_true(core_next_timer_ms(d.core) > d.now_ms);
+    driver_release(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slices),
         cmocka_unit_test(test_death_between_slices),
         cmocka_unit_test(test_retry),
+        cmocka_unit_test(test_one_slice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -210,7 +210,9 @@ static const struct mutation mutations[] = {
      "instruments.json", "binds"},
     {"instruments of another plan", "instruments.json", REPLACE, 0, "\"root\": \"", "\"root\": \"0",
      "instruments.json", "root"},
-    {"a newer schema", "statement.json", REPLACE, 0, "\"schema\": 1", "\"schema\": 2",
+    {"a newer schema", "statement.json", REPLACE, 0, "\"schema\": 2", "\"schema\": 3",
+     "statement.json", "this version"},
+    {"an older schema", "statement.json", REPLACE, 0, "\"schema\": 2", "\"schema\": 1",
      "statement.json", "this version"},
     /* what a forger can do: none of it binds or is recomputed, and VERIFY.md says so */
     {"a figure of an instrument", "instruments.json", REPLACE, 0, "0.125", "0.25", NULL, NULL},

@@ -28,7 +28,8 @@ static const char *const RUNS[] = {
 #define NARROW "memory 1048576 bytes, others of its stage had memory 536870912 bytes"
 
 /* Steps of one letter and one digit. R: this [run] from now on. Of the training of that cell: S it
- * starts, X it ends and is blocked, F it ends and is tried again, D it is done, T it is retried. */
+ * starts, X it ends and is blocked, F it ends and is tried again, D it is done, T it is retried, V
+ * revived. */
 static const struct scenario {
     const char *name;
     const char *steps;
@@ -47,6 +48,7 @@ static const struct scenario {
     {"narrow in an earlier attempt", "R1 S0 F0 R0 S0 X0 S1 D1", NARROW},
     {"narrow between its attempts", "R0 S0 F0 R1 R0 S0 X0 S1 D1", NARROW},
     {"narrow only before it was retried", "R1 S0 X0 R0 T0 S0 X0 S1 D1", NULL},
+    {"narrow only before it was revived", "R1 S0 X0 V0 R0 S0 X0 S1 D1", NULL},
     {"the other had it wide only before its retry", "R0 S1 X1 R1 T1 S1 D1 S0 X0", NULL},
     {"nobody had the wide one", "R0 R1 S0 X0 S1 D1", NULL},
     {"nobody but itself had the wide one", "R0 S0 F0 R1 S0 X0 S1 D1", NULL},
@@ -128,9 +130,9 @@ static void take(struct scene *s, const struct state_row *row)
     cJSON_Delete(line);
 }
 
-static void retry(struct scene *s, uint32_t task)
+static void retry(struct scene *s, uint32_t task, enum row_kind kind)
 {
-    struct state_row row = {.kind = ROW_TASK_RETRIED,
+    struct state_row row = {.kind = kind,
                             .program = s->no,
                             .task = task,
                             .time = {s->w.now_ms += 17},
@@ -160,7 +162,8 @@ static void step(struct scene *s, char what, unsigned no)
         row.detail = RUNS[no];
         break;
     case 'S': start(s, task); return;
-    case 'T': retry(s, task); return;
+    case 'T': retry(s, task, ROW_TASK_RETRIED); return;
+    case 'V': retry(s, task, ROW_TASK_REVIVED); return;
     case 'X': row = walker_fail(&s->w, task, TASK_BLOCKED, CAUSE_OOM); break;
     case 'F': row = walker_fail(&s->w, task, TASK_READY, CAUSE_CRASH); break;
     default: row = walker_done(&s->w, task, "{}"); break;
