@@ -126,9 +126,10 @@ int diag_result(const struct diag *d, struct err *err)
     const char *msg = first < d->n_items ? order[first]->msg : "errors";
     unsigned line = first < d->n_items ? order[first]->line : 0;
     unsigned column = first < d->n_items ? order[first]->column : 0;
-    int code = d->n_errors > 1 ? err_set(err, ERR_INVALID, "%s:%u:%u: %s (and %zu more errors)",
-                                         file, line, column, msg, d->n_errors - 1)
-                               : err_set(err, ERR_INVALID, "%s:%u:%u: %s", file, line, column, msg);
+    int code = d->n_errors > 1
+                   ? err_set(err, ERR_INVALID, "%s:%u:%u: %s (and %zu more error%s)", file, line,
+                             column, msg, d->n_errors - 1, d->n_errors == 2 ? "" : "s")
+                   : err_set(err, ERR_INVALID, "%s:%u:%u: %s", file, line, column, msg);
     free(order);
     return code;
 }

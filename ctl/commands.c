@@ -82,9 +82,10 @@ const struct ctl_command ctl_commands[] = {
     {"pause", "[PROGRAM]", "start nothing more; what runs goes on", NULL, CTL_JSON | CTL_REASON, 0,
      1, cmd_pause},
     {"resume", "[PROGRAM]", "go on after a pause",
-     "Whatever it was paused for. Cells that failed the same way, all of them, are tried again "
-     "and\n"
-     "pause it again while they do; with --accept-failures they end as blocked, now and later.",
+     "Whatever it was paused for. Cells that all failed the same way are tried again; if they "
+     "fail\n"
+     "again, the program pauses again. With --accept-failures they are blocked instead, and no\n"
+     "stage pauses the program for this any more.",
      CTL_JSON | CTL_FAILURES | CTL_REASON, 0, 1, cmd_resume},
     {"unblind", "[PROGRAM]", "open the sealed scores before the end (journalled)",
      "Needs --reason. It is recorded in the journal and in the report, and counted tasks cannot "

@@ -340,9 +340,9 @@ static int change_run(struct submit_job *j, struct hosted *h)
     }
     if (rc == 0) {
         strbuf_adds(&j->notes,
-                    "a task that is blocked under narrower limits than others of its stage had is "
-                    "not excluded, what it measures stays undetermined: `preregctl retry` it while "
-                    "no score has been seen\n");
+                    "a task blocked under narrower limits than other tasks of its stage had is not "
+                    "excluded: its measures stay undetermined. `preregctl retry` it before any "
+                    "score has been seen\n");
     }
     return rc;
 }
