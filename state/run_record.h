@@ -5,10 +5,10 @@
  * ended so is not chance (docs/truth-table.md, "Exclusion").
  *
  * The rule. A task has had the limits of every [run] that stood from the start of its first attempt
- * to the end of its last one, counted since it was last retried or revived. It was lost under narrower limits
- * when one of those is narrower than a limit that another cell's task of the same stage has had in
- * this sense, done or not. Daemon and `verify` ask this one record, and rows behind the verdict
- * change nothing of it.
+ * to the end of its last one, counted since it was last retried or revived. It was lost under
+ * narrower limits when one of those is narrower than a limit that another cell's task of the same
+ * stage has had in this sense, done or not. Daemon and `verify` ask this one record, and rows
+ * behind the verdict change nothing of it.
  */
 #ifndef STATE_RUN_RECORD_H
 #define STATE_RUN_RECORD_H

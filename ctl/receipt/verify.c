@@ -85,10 +85,11 @@ static int check_version(struct verifying *v)
     } else if (schema < 1 || strlen(version) >= sizeof(v->tool)) {
         rc = fault_says(v->f, "is of no version that there was");
     } else if (schema != RECEIPT_SCHEMA) {
-        (void)fault_says(v->f,
-                         "the receipt has schema %lld; this version (%s) verifies schema %d: verify "
-                         "it with the version that wrote it",
-                         (long long)schema, PREREGD_VERSION, RECEIPT_SCHEMA);
+        (void)fault_says(
+            v->f,
+            "the receipt has schema %lld; this version (%s) verifies schema %d: verify "
+            "it with the version that wrote it",
+            (long long)schema, PREREGD_VERSION, RECEIPT_SCHEMA);
         rc = v->f->code = ERR_VERSION;
     } else {
         (void)snprintf(v->tool, sizeof(v->tool), "%s", version);

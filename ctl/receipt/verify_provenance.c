@@ -210,7 +210,8 @@ static cJSON *runs_of_verdict(const struct verifying *v, const cJSON *runs)
     return list;
 }
 
-/* Every [run] that stood; where there was one only, it may be left out. What was blocked under each does not change after the verdict. */
+/* Every [run] that stood; where there was one only, it may be left out. What was blocked under each
+ * does not change after the verdict. */
 static int check_runs(struct verifying *v)
 {
     const cJSON *found = json_member(v->provenance, "runs");
