@@ -106,6 +106,7 @@ static void become_running(struct core *c, struct live *l)
     l->row.state = ATTEMPT_RUNNING;
     l->mark_ms = c->now_ms;
     program_at(c, l)->n_unlaunched = 0;
+    task_at(c, l)->n_outdated = 0;
     task_move(program_at(c, l), l->task, TASK_RUNNING, CAUSE_NONE);
     emit_task_row(c, program_at(c, l), l->task, ROW_ATTEMPT_RUNNING, TASK_STARTING)->lazy = true;
 }
@@ -195,7 +196,9 @@ void attempt_start_failed(struct core *c, struct live *l, enum core_start_failur
         break;
     case START_FAILED_OUTDATED:
         l->row.reason = END_NEVER_LAUNCHED;
-        l->excused = true;
+        /* an amendment explains one or two; more would go on without end */
+        l->excused = task_at(c, l)->n_outdated < OUTDATED_MAX;
+        task_at(c, l)->n_outdated += l->excused;
         break;
     case START_FAILED_NR: return;
     }

@@ -73,7 +73,8 @@ enum core_start_failure {
     START_FAILED_DRIFT,    /* pinned data or worker differs: the task ends blocked(drift) */
     START_FAILED_USER,     /* the worker cannot be executed: blocked(user_error) */
     START_FAILED_MISSING,  /* data are not there at all: pauses the program until they are */
-    START_FAILED_OUTDATED, /* the program was amended meanwhile: tried again at once */
+    START_FAILED_OUTDATED, /* the program was amended meanwhile: tried again at once, three times
+                              in a row; then as START_FAILED_HOST */
     START_FAILED_NR
 };
 enum core_result_check {

@@ -24,6 +24,7 @@
 #define DEADLINE_MAX_MS (INT64_C(24) * 60 * 60 * 1000) /* of a measured deadline */
 #define STARVE_MS       (5 * 60 * 1000)
 #define UNLAUNCHED_MAX  6u /* attempts in a row that this machine could not start */
+#define OUTDATED_MAX    3u /* of a task in a row that an amendment made outdated, at once again */
 
 struct task {
     int64_t best_done;
@@ -41,6 +42,7 @@ struct task {
     uint8_t cause;
     uint8_t ending;
     bool linked;
+    uint8_t n_outdated; /* starts in a row that were outdated; no row has it */
     uint8_t end_signal; /* of its last attempt: as in attempt_row */
     int16_t end_code;
 };

@@ -261,6 +261,38 @@ static void test_unlaunched(void **state)
     driver_release(&d);
 }
 
+/* An amendment that came between explains a few starts, at once again; not starts without end. */
+static void test_outdated(void **state)
+{
+    (void)state;
+    struct driver d;
+    struct program_row status = {0};
+    uint32_t n = 0;
+    uint32_t n_at_once = 0;
+    driver_init(&d, 2);
+    driver_add(&d, 1, &PLAN);
+    for (uint32_t turn = 0; status.paused == 0 && turn < 100; turn++) {
+        struct task_row row = driver_row(&d, 0);
+        if (row.state == TASK_STARTING) {
+            struct core_event ev = {.kind = CORE_START_FAILED,
+                                    .program = 1,
+                                    .attempt_no = row.n_attempts,
+                                    .text = "it was amended"};
+            ev.start_failure = START_FAILED_OUTDATED;
+            driver_step(&d, ev);
+            n++;
+            n_at_once += driver_row(&d, 0).state == TASK_STARTING;
+        }
+        d.now_ms += 60000;
+        driver_step(&d, (struct core_event){.kind = CORE_TIMER});
+        assert_true(core_program_status(d.core, 1, &status));
+    }
+    assert_int_equal(status.paused, PAUSE_HOST);
+    assert_int_equal(n_at_once, 3);
+    assert_int_equal(n, 3 + 6);
+    driver_release(&d);
+}
+
 /* It was seen at work, and nothing is left of it, not even that it began: its files were taken
  * away, which no budget for crashes pays for. */
 static void test_vanished(void **state)
@@ -449,6 +481,7 @@ int main(void)
         cmocka_unit_test(test_lost),
         cmocka_unit_test(test_vanished),
         cmocka_unit_test(test_unlaunched),
+        cmocka_unit_test(test_outdated),
         cmocka_unit_test(test_unlaunched_by_a_dead_daemon),
         cmocka_unit_test(test_fair),
         cmocka_unit_test(test_room),
