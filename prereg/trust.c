@@ -163,10 +163,10 @@ static int refuse(const struct program *p, const struct unknown *u, size_t n, st
     char *line = command_line(p, u[0].stage);
     int rc = err_set(err, ERR_REFUSED,
                      "%s:%u:%u: %.300s: was never run here by you, and there is no terminal to ask "
-                     "on (%zu commands); read it, then repeat with --run, or with --no-run if the "
+                     "on (%zu command%s); read it, then repeat with --run, or with --no-run if the "
                      "command takes it",
                      p->path, p->stages[u[0].stage].place.line, p->stages[u[0].stage].place.column,
-                     line, n);
+                     line, n, n == 1 ? "" : "s");
     free(line);
     return rc;
 }

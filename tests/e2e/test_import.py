@@ -606,7 +606,7 @@ def test_never_executed(place):
     place.ctl("import", grid, *PATTERN, "-o", "runs", "--replace", wanted=ANY)
     expect(os.path.exists(place.path("runs/moe_1")), "a folder that is no import was replaced")
     run = place.run("preregd", "submit", place.path("out", "grid.toml"))
-    expect(run.returncode != OK and "its records come from files" in run.stderr, f"submit of an imported folder: {run.stdout}{run.stderr}")
+    expect(run.returncode != OK and "made for imported records" in run.stderr, f"submit of an imported folder: {run.stdout}{run.stderr}")
     # Its lock alone, taken elsewhere, does not run either.
     os.mkdir(place.path("elsewhere"))
     for name in ("grid.toml", "grid.toml.lock"):

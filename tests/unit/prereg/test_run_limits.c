@@ -14,6 +14,10 @@
 /* Whatever grid.toml may say, both readers find the same. */
 static void test_as_loaded(void **state)
 {
+    static const char many[] =
+        "[run]\ndeadlines = { step = \"10min\", setup = \"1s\" }\n"
+        "[run.train]\ndeadlines = { step = \"1500ms\", checkpoint = \"3d\" }\n"
+        "[run.score]\nmemory = \"2kB\"\n";
     static const char *const runs[] = {
         "",
         "[run]\nslots = 2\nwork = \"/tmp\"\n",
@@ -21,9 +25,7 @@ static void test_as_loaded(void **state)
         "[run]\nmemory = 4096\ndeadlines = { setup = \"10min\", eval = \"2h\" }\n",
         "[run]\nmemory = \"1GiB\"\n[run.train]\nmemory = \"1.5GiB\"\ncrashes = 5\n",
         "[run.train]\nattempts = 2\ncheckpoint = \"300s\"\n",
-        "[run]\ndeadlines = { step = \"10min\", setup = \"1s\" }\n[run.train]\ndeadlines = { step "
-        "= "
-        "\"1500ms\", checkpoint = \"3d\" }\n[run.score]\nmemory = \"2kB\"\n",
+        many,
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(runs); i++) {
