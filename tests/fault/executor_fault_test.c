@@ -126,15 +126,20 @@ static void set_up(struct scene *s, const char *shim, uv_timer_cb on_timer)
 }
 
 /* Until on_timer has closed everything. */
+static void finish(struct scene *s)
+{
+    (void)uv_run(&s->loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&s->loop), 0);
+    s->executor->ops->free(s->executor);
+}
+
 static void run(struct scene *s)
 {
     struct attempt_place place = {
         .key = s->key, .id = s->id, .folder = s->folder, .spec = &s->spec};
     struct err err;
     assert_int_equal(s->executor->ops->start(s->executor, &place, &err), 0);
-    (void)uv_run(&s->loop, UV_RUN_DEFAULT);
-    assert_int_equal(uv_loop_close(&s->loop), 0);
-    s->executor->ops->free(s->executor);
+    finish(s);
 }
 
 static void tear_down(struct scene *s)
@@ -331,7 +336,7 @@ static void test_empty_groups_are_removed(void **state)
     make_old(used);
     make_old(old);
     set_up(&s, SHIM, on_first_turn);
-    (void)uv_run(&s.loop, UV_RUN_DEFAULT);
+    finish(&s);
     enum file_kind kinds[] = {file_kind_at(old), file_kind_at(young), file_kind_at(used)};
     (void)kill(pid, SIGKILL);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
