@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "tests/sim/world.h"
 
-enum { N_SMALL = 1800 };
+enum { N_SMALL = 1000 };
 
 static void report(const char *what, const struct sim *t, int64_t since_ns)
 {
