@@ -614,7 +614,7 @@ def test_never_executed(place):
             g.write(f.read())
     run = place.run("preregd", "submit", place.path("elsewhere", "grid.toml"))
     expect(run.returncode == LOCK and "imported" in run.stderr, f"submit under an import's lock: {run.stdout}{run.stderr}")
-    place.ctl("stop")
+    expect(not os.path.exists(place.state), "a daemon was started for what is refused")
     # Beside an executed history, in it, and in the state folder: the plan is what is compared, not the root.
     programs = place.path("state", "programs", "tiny-12345678")
     os.makedirs(programs, exist_ok=True)
