@@ -26,10 +26,19 @@ class Daemon:
         self.path = os.path.join(self.folder, "preregd.sock")
         env = dict(os.environ, PREREGD_STATE=self.folder)
         self.process = subprocess.Popen([os.path.join(build, "bin", "preregd"), "serve"], env=env)
-        for _ in range(500):
-            if os.path.exists(self.path):
-                break
-            time.sleep(0.02)
+        self.wait_until_it_listens()
+
+    def wait_until_it_listens(self):
+        """A socket's path is there once it is bound, which is before anybody listens: only a connection says so."""
+        until = time.monotonic() + 30
+        while True:
+            try:
+                self.open().close()
+                return
+            except (FileNotFoundError, ConnectionRefusedError):
+                if self.process.poll() is not None or time.monotonic() > until:
+                    raise
+                time.sleep(0.02)
 
     def open(self, timeout=10):
         s = socket.socket(socket.AF_UNIX)
