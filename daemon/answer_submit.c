@@ -37,6 +37,8 @@ struct submit_job {
     struct shell *shell;
     uint64_t connection;
     char *path; /* of grid.toml, absolute */
+    char *root; /* of the lock that the user allowed, and its head; NULL: the client does not say */
+    char *head;
     char *state;
     struct known *amended; /* all of them, as they were when it was asked */
     size_t n_amended;
@@ -100,10 +102,32 @@ static const struct known *find_amended(const struct submit_job *j, const struct
     return NULL;
 }
 
+/* Between the user's answer and this reading of the files they may have been replaced. */
+static int check_allowed(struct submit_job *j, const struct lock *lock, const char *lock_path)
+{
+    return j->root == NULL || strcmp(j->root, lock->root) == 0
+               ? 0
+               : err_set(&j->err, ERR_LOCK,
+                         "%.150s changed while it was being submitted: its root was %.16s and is "
+                         "%.16s now; run submit again",
+                         lock_path, j->root, lock->root);
+}
+
+static int check_allowed_head(struct submit_job *j, const char *head)
+{
+    return j->head == NULL || strcmp(j->head, head) == 0
+               ? 0
+               : err_set(&j->err, ERR_REFUSED,
+                         "the program was amended while it was being submitted: its head was "
+                         "%.16s and is %.16s now; run submit again",
+                         j->head, head);
+}
+
 static int read_amended(struct submit_job *j, const struct known *k, const struct lock *lock)
 {
     struct bundle *submitted = NULL;
-    int rc = bundle_parse(j->path, j->path, &submitted, &j->err);
+    int rc = check_allowed_head(j, k->bundle->lock->head);
+    rc = rc != 0 ? rc : bundle_parse(j->path, j->path, &submitted, &j->err);
     if (rc == 0) {
         j->again.path = j->path;
         j->again.folder = k->folder;
@@ -121,22 +145,35 @@ static int read_amended(struct submit_job *j, const struct known *k, const struc
     return rc;
 }
 
-/* *lock is the one beside it; the caller frees it. */
+/* Its text is read once, for it may be under an editor; so is its lock, but for the question whose
+ * it is. */
+static int read_text(struct submit_job *j, const char *lock_path)
+{
+    int rc = file_read(j->path, HOSTED_FILE_MAX, &j->text, &j->err);
+    rc = rc != 0 ? rc : bundle_load_text(&j->text, lock_path, j->path, &j->bundle, &j->err);
+    return rc != 0 ? rc : check_allowed(j, j->bundle->lock, lock_path);
+}
+
+/* *lock is the one beside it when it is an amended program's; the caller frees it. */
 static int read_submitted(struct submit_job *j, struct lock **lock)
 {
     struct err unread;
-    char *lock_path = lock_path_of(j->path);
+    struct lock *beside = NULL;
     const struct known *k = NULL;
-    int rc = j->n_amended == 0 ? ERR_NOT_FOUND : lock_read(lock_path, lock, &unread);
-    if (rc == 0) {
-        k = find_amended(j, *lock);
+    char *lock_path = lock_path_of(j->path);
+    int rc = 0;
+    if (lock_read(lock_path, &beside, &unread) == 0) { /* what is wrong with it is said below */
+        rc = check_allowed(j, beside, lock_path);
+        k = find_amended(j, beside);
     }
-    if (k != NULL) {
-        rc = read_amended(j, k, *lock);
-    } else { /* its text is read once: it may be under an editor */
-        rc = file_read(j->path, HOSTED_FILE_MAX, &j->text, &j->err);
-        rc = rc != 0 ? rc : bundle_load_text(&j->text, lock_path, j->path, &j->bundle, &j->err);
+    if (rc == 0 && k != NULL) {
+        rc = read_amended(j, k, beside);
+        *lock = beside;
+        beside = NULL;
+    } else if (rc == 0) {
+        rc = read_text(j, lock_path);
     }
+    lock_free(beside);
     free(lock_path);
     return rc;
 }
@@ -272,7 +309,8 @@ static int copy_lock(const struct submit_job *j, const char *to, struct err *err
     int rc = file_copy(from, to, 0600, err);
     rc = rc != 0 ? rc : lock_read(to, &copy, err);
     if (rc == 0 && !json_equal(copy->json, j->bundle->lock->json)) {
-        rc = err_set(err, ERR_LOCK, "%s was changed while it was submitted: submit it again", from);
+        rc = err_set(err, ERR_LOCK, "%s changed while it was being submitted; run submit again",
+                     from);
         (void)unlink(to);
     }
     lock_free(copy);
@@ -487,6 +525,8 @@ static void on_submitted(struct job *job)
     free(j->id);
     free(j->state);
     free(j->path);
+    free(j->root);
+    free(j->head);
     free(j);
 }
 
@@ -506,8 +546,12 @@ static void note_amended(struct submit_job *j)
 int answer_submit(struct answer_context *ctx, const cJSON *params, cJSON **result, struct err *err)
 {
     const char *path = NULL;
+    const char *root = NULL;
+    const char *head = NULL;
     (void)result;
     int rc = json_get_string(params, "path", &path, err);
+    rc = rc != 0 ? rc : json_opt_string(params, "root", &root, err);
+    rc = rc != 0 ? rc : json_opt_string(params, "head", &head, err);
     if (rc != 0) {
         return rc;
     }
@@ -520,6 +564,8 @@ int answer_submit(struct answer_context *ctx, const cJSON *params, cJSON **resul
     j->shell = ctx->shell;
     j->connection = ctx->connection;
     j->path = xstrdup(path);
+    j->root = root == NULL ? NULL : xstrdup(root);
+    j->head = head == NULL ? NULL : xstrdup(head);
     j->state = xstrdup(ctx->shell->state);
     strbuf_init(&j->notes);
     strbuf_init(&j->text);

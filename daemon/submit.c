@@ -241,11 +241,24 @@ static int wait_for_verdict(const struct submit_options *o, const char *state, c
     return 0;
 }
 
-static int hand_in(const char *path, const char *state, cJSON **result, struct err *err)
+/* What the user allowed, by the digests of the lock that was read then; "" where there is none. */
+struct allowed {
+    char root[DIGEST_HEX_SIZE];
+    char head[DIGEST_HEX_SIZE];
+};
+
+static int hand_in(const char *path, const struct allowed *allowed, const char *state,
+                   cJSON **result, struct err *err)
 {
     struct rpc_client *c = NULL;
     cJSON *params = json_object();
     json_put_string(params, "path", path);
+    if (allowed->root[0] != '\0') {
+        json_put_string(params, "root", allowed->root);
+    }
+    if (allowed->head[0] != '\0') {
+        json_put_string(params, "head", allowed->head);
+    }
     int rc = open_or_start(state, &c, err);
     if (rc == 0) {
         rpc_set_timeout(c, SUBMIT_LIMIT_MS);
@@ -256,40 +269,53 @@ static int hand_in(const char *path, const char *state, cJSON **result, struct e
     return rc;
 }
 
-/* Whether it may be the amended text of a program that is there: the daemon knows. */
-static bool is_amended(const char *lock_path, const char *state)
+/* Fills in `allowed`. Returns whether `lock` is of a program that has been amended here: its text
+ * may be the amended one, which the daemon decides. */
+static bool note_allowed(const struct lock *lock, const char *state, struct allowed *allowed)
 {
-    struct lock *lock = NULL;
-    struct err ignored;
-    if (lock_read(lock_path, &lock, &ignored) != 0) {
-        return false;
-    }
+    struct lock *now = NULL;
+    struct err unread;
     char *id = lock_program_id(lock);
-    char *folder = xasprintf("%s/programs/%s/%s", state, id, AMENDMENT_FOLDER);
-    char *first = amendment_file(folder, 1, "json");
-    bool there = file_kind_at(first) != FILE_ABSENT;
+    char *folder = xasprintf("%s/programs/%s", state, id);
+    char *amendments = path_join(folder, AMENDMENT_FOLDER);
+    char *first = amendment_file(amendments, 1, "json");
+    bool amended = file_kind_at(first) != FILE_ABSENT;
+    memcpy(allowed->root, lock->root, sizeof(allowed->root));
+    if (!amended) {
+        memcpy(allowed->head, lock->head, sizeof(allowed->head));
+    } else if (lock_read_amended(folder, &now, &unread) == 0) {
+        memcpy(allowed->head, now->head, sizeof(allowed->head));
+    }
+    lock_free(now);
     free(first);
+    free(amendments);
     free(folder);
     free(id);
-    lock_free(lock);
-    return there;
+    return amended;
 }
 
 /* What does not parse, is not locked or was changed is refused here, before a daemon is started for
- * it; and a lock that came with its program lets nothing run that this user did not allow. */
-static int look_first(const char *path, const char *state, bool run, struct err *err)
+ * it; and a lock that came with its program lets nothing run that this user did not allow. The
+ * daemon reads the files again: `allowed` says which they must be. */
+static int look_first(const char *path, const char *state, bool run, struct allowed *allowed,
+                      struct err *err)
 {
     const struct trust_ask ask = {.state = state, .run = run, .all = true};
     struct bundle *b = NULL;
+    struct lock *beside = NULL;
+    struct err unread;
     char *lock = lock_path_of(path);
     int rc = bundle_load(path, lock, path, &b, err);
-    if (rc == ERR_LOCK && is_amended(lock, state)) {
-        rc = bundle_parse(path, path, &b, err);
-    } else if (rc == 0) {
+    if (rc == 0) {
+        (void)note_allowed(b->lock, state, allowed);
         rc = lock_check_time(b->lock, clock_wall(), err);
         rc = rc == 0 ? lock_verify(b->program, b->lock, LOCK_FILES, NULL, NULL, err) : rc;
+    } else if (rc == ERR_LOCK && lock_read(lock, &beside, &unread) == 0 &&
+               note_allowed(beside, state, allowed)) {
+        rc = bundle_parse(path, path, &b, err);
     }
     rc = rc == 0 ? trust_commands(&ask, b->program, err) : rc;
+    lock_free(beside);
     bundle_unref(b);
     free(lock);
     return rc;
@@ -299,6 +325,7 @@ int submit_run(const struct submit_options *o, enum exit_code *code, struct err 
 {
     char *state = NULL;
     cJSON *result = NULL;
+    struct allowed allowed = {0};
     char *named = path_absolute(NULL, o->path);
     char *real = realpath(named, NULL); /* a link's program lies where the link leads */
     const char *path = real == NULL ? named : real;
@@ -310,10 +337,10 @@ int submit_run(const struct submit_options *o, enum exit_code *code, struct err 
                  : err_set(err, ERR_INVALID, "%s is not a file", o->path);
     }
     if (rc == 0) {
-        rc = look_first(path, state, o->run, err);
+        rc = look_first(path, state, o->run, &allowed, err);
     }
     if (rc == 0) {
-        rc = hand_in(path, state, &result, err);
+        rc = hand_in(path, &allowed, state, &result, err);
     }
     if (rc == 0 && o->json && !o->wait) {
         print_json(result);

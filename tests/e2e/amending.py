@@ -77,11 +77,11 @@ def read(*parts):
         raise lab.Failed(f"{os.path.join(*parts)}: {error}: {text[:200]!r}") from error
 
 
-def raw(place, params):
+def raw(place, params, method="amend"):
     """One request on the socket; its result, or its error."""
     with socket.socket(socket.AF_UNIX) as s:
         s.connect(os.path.join(place.state, "preregd.sock"))
-        s.sendall(json.dumps({"schema": 1, "id": 1, "method": "amend", "params": params}).encode() + b"\n")
+        s.sendall(json.dumps({"schema": 1, "id": 1, "method": method, "params": params}).encode() + b"\n")
         answer = json.loads(s.makefile(encoding="utf-8").readline())
     return answer["result"] if answer["ok"] else answer["error"]
 

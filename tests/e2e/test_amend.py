@@ -156,6 +156,11 @@ def test_again(place):
     place.write(grid, locked.replace("<= 1.20", "<= 1.40"))
     submit(place, grid, "neither what was locked nor what it was amended to", wanted=LOCK)
     equal(open(present, encoding="utf-8").read(), text, "grid.toml after what was refused")
+    place.write(grid, locked)
+    now = place.status()[0]
+    answer = raw(place, {"path": grid, "root": now["root"], "head": now["root"]}, "submit")  # read before the amendment
+    expect("was amended while it was being submitted" in answer.get("message", "") and "run submit again" in answer["message"], answer)
+    equal(open(present, encoding="utf-8").read(), text, "grid.toml after a submission that was out of date")
     place.kill_daemon()
     place.write(grid, locked)
     submit(place, grid, "[run] settings were changed", "as it was locked")  # starts a daemon

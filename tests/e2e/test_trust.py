@@ -10,6 +10,7 @@ import subprocess
 import time
 
 import lab
+from amending import raw
 from lab import ANY, LOCK, OK, equal, expect
 
 SECONDS = 120  # a limit against hanging
@@ -28,8 +29,8 @@ def alone(place):
     return {k: v for k, v in place.env.items() if k != "PREREGD_RUN"}
 
 
-def on_terminal(place, answer, *arguments):
-    """(exit code, what was on the terminal) of a command whose question is answered."""
+def on_terminal(place, answer, *arguments, before=lambda: None):
+    """(exit code, what was on the terminal) of a command whose question is answered, once `before` has been called."""
     ours, its = pty.openpty()
     child = subprocess.Popen([os.path.join(place.bin, "preregctl"), *arguments], cwd=place.folder, env=alone(place), stdin=its,
                              stdout=its, stderr=its, start_new_session=True)
@@ -45,6 +46,7 @@ def on_terminal(place, answer, *arguments):
                 break
             text += piece
             if not asked and b"[y/N]" in text:
+                before()
                 os.write(ours, answer.encode() + b"\n")
                 asked = True
             if not piece:
@@ -180,6 +182,40 @@ def test_submit(place):
     place.must(OK, "preregd", "submit", grid, env=alone(place))
 
 
+def test_replaced(place):
+    """What is submitted is what was allowed: neither the lock nor the program is replaced while the question is open."""
+    elsewhere = {**place.env, "PREREGD_STATE": place.path("elsewhere")}
+    grid = place.prepare("micro")
+    ran = worker(place, grid)
+    place.edit(grid, "[stage.train.params]", "describe = false\n[stage.train.params]")
+    place.must(OK, "preregctl", "lock", grid, env=elsewhere)
+    allowed = {name: open(place.path("micro", name), encoding="utf-8").read() for name in ("grid.toml", "grid.toml.lock")}
+
+    def replace():
+        place.write("micro/x.sh", f"#!/bin/sh\ntouch {ran}\nexit 64\n# another\n", 0o755)
+        place.edit(grid, "./w.sh", "./x.sh")
+        place.must(OK, "preregctl", "lock", "--replace", grid, env=elsewhere)
+
+    code, text = on_terminal(place, "y", "submit", grid, before=replace)
+    equal(code, LOCK, f"submit of a lock that was replaced: {text}")
+    expect("grid.toml.lock changed while it was being submitted" in text and "run submit again" in text, text)
+    expect("./x.sh" not in text, f"the question was about what was put in its place: {text}")
+    equal(place.status(), [], "programs of the daemon")
+    expect(not os.path.exists(ran), "a stage was executed that nobody allowed")
+
+    for name, was in allowed.items():
+        place.write(f"micro/{name}", was)
+    code, text = on_terminal(place, "y", "submit", grid)
+    expect("[y/N]" not in text, f"what was allowed is asked again: {text}")
+    equal(code, OK, f"submit of what was allowed: {text}")
+    root = json.loads(allowed["grid.toml.lock"])["root"]
+    equal([p["root"] for p in place.status()], [root], "programs of the daemon")
+    answer = raw(place, {"path": grid, "root": "0" * 64}, "submit")
+    equal((answer.get("name"), root[:16] in answer.get("message", "")), ("lock", True), "submit with another root")
+    equal(raw(place, {"path": grid}, "submit").get("root"), root, "submit by a client that does not say what was allowed")
+    equal(raw(place, {"path": grid, "root": 1}, "submit").get("name"), "syntax", "submit with a root that is not text")
+
+
 def test_rate(place):
     """What a thread does here is measured once, with the trainer's own bench, and the estimate goes by it."""
     grid = place.prepare("micro")
@@ -214,4 +250,4 @@ def test_narrow_core(place):
         expect("stage.train: OpenBLAS's core here is of AVX2" in said, said)
 
 
-lab.main(test_rate, test_try, test_narrow_core, test_terminal, test_interrupted, test_escapes, test_bundled, test_submit)
+lab.main(test_rate, test_try, test_narrow_core, test_terminal, test_interrupted, test_escapes, test_bundled, test_submit, test_replaced)
