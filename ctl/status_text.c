@@ -206,11 +206,17 @@ void status_line(struct strbuf *sb, const struct term *t, const cJSON *summary)
 static void status_counted(struct strbuf *sb, const struct term *t, const cJSON *summary)
 {
     const cJSON *counted = json_member(summary, "counted");
-    strbuf_addf(sb, "counted: %lld of %lld done%s%lld excluded of %lld allowed%s%s\n",
+    const long long narrower = answer_int(counted, "narrower", 0);
+    strbuf_addf(sb, "counted: %lld of %lld done%s%s%lld excluded of %lld allowed%s",
                 (long long)answer_int(counted, "done", 0),
                 (long long)answer_int(counted, "planned", 0), dot(t),
+                cJSON_IsNull(json_member(counted, "narrower")) ? "up to " : "",
                 (long long)answer_int(counted, "excluded", 0),
-                (long long)answer_int(counted, "budget", 0), dot(t),
+                (long long)answer_int(counted, "budget", 0), dot(t));
+    if (narrower > 0) {
+        strbuf_addf(sb, "%lld lost under narrower [run] limits, not excluded%s", narrower, dot(t));
+    }
+    strbuf_addf(sb, "%s\n",
                 answer_bool(summary, "unblinded") ? "UNBLINDED before the end"
                 : answer_bool(summary, "sealed")  ? "scores are sealed"
                                                   : "scores are open");

@@ -48,6 +48,11 @@ int answer_amend(struct answer_context *ctx, const cJSON *params, cJSON **result
 int answer_lost(struct answer_context *ctx, const cJSON *params, cJSON **result,
                 struct err *err) MUST_CHECK;
 
+/* counted.c: SUMMARY's "counted"; and under which limits of [run], narrower than those of others, a
+ * task was blocked (state/run_record.h): NULL where that is not so, or not known. */
+cJSON *counted_json(const struct shell *sh, const struct hosted *h);
+const char *counted_narrower(const struct shell *sh, const struct hosted *h, uint32_t task);
+
 /* summary.c: SUMMARY of docs/rpc.md, and the state of a task in its words. */
 cJSON *summary_json(const struct shell *sh, const struct hosted *h);
 /* An apparatus check as it stands; NULL when it was taken away. And all of them. */

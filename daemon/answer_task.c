@@ -305,6 +305,7 @@ int answer_explain(struct answer_context *ctx, const cJSON *params, cJSON **resu
     json_put_bool(o, "sealed",
                   of_grid && program_stage_is_sealed(p, stage) && !h->status.unsealed &&
                       !h->status.unblinded);
+    json_put_string(o, "narrower", counted_narrower(ctx->shell, h, task));
     put_why(o, &e);
     put_dependencies(o, ctx->shell, h, task);
     put_budgets(o, h, task);

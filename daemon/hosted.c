@@ -246,6 +246,7 @@ void hosted_free(struct hosted *h)
     bundle_unref(h->settings);
     bundle_unref(h->plan);
     run_record_free(h->run_record);
+    run_record_free(h->followed);
     cJSON_Delete(h->runs);
     pin_cache_free(h->pins);
     sync_group_free(h->syncs);

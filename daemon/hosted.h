@@ -115,6 +115,7 @@ struct hosted {
     char *verdict_text;    /* verdict.json's bytes once computed here; or NULL */
     cJSON *verdict_timing; /* validity that rests on timings; or NULL */
     struct run_record *run_record; /* once the verdict was computed here; or NULL */
+    struct run_record *followed;   /* while it runs, for its status (counted.c); or NULL */
     cJSON *runs;                   /* of its [run], as a verdict is answered with; or NULL */
     bool verdict_waits;            /* the lock refused it: asked for again once that holds */
     bool looked_at;                /* a job looks whether what was missing is there */

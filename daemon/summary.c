@@ -118,53 +118,6 @@ static cJSON *tasks_json(const struct shell *sh, const struct hosted *h)
     return o;
 }
 
-/* The cause at the root: a dependency's own. */
-static enum cause root_cause(const struct hosted *h, size_t task)
-{
-    const struct program *p = h->bundle->program;
-    const struct task_row *t = &h->tasks[task];
-    if (t->cause != CAUSE_DEPENDENCY) {
-        return t->cause;
-    }
-    const struct stage *s = &p->stages[task % p->n_stages];
-    size_t first = task - task % p->n_stages;
-    for (size_t i = 0; i < s->n_after; i++) {
-        size_t other = first + s->after[i];
-        if (h->tasks[other].state == TASK_BLOCKED || h->tasks[other].state == TASK_NEVER_RUN) {
-            return root_cause(h, other);
-        }
-    }
-    return CAUSE_DEPENDENCY;
-}
-
-/* Counted: of a stage that a counted measure or an input of the table reads
- * (truthtable/coverage.h). */
-static cJSON *counted_json(const struct hosted *h)
-{
-    const struct program *p = h->bundle->program;
-    int64_t planned = 0;
-    int64_t by_state[TASK_STATE_NR] = {0};
-    int64_t excluded = 0;
-    for (size_t i = 0; i < h->n_tasks; i++) {
-        const struct task_row *t = &h->tasks[i];
-        if (!program_stage_is_budgeted(p, i % p->n_stages)) {
-            continue;
-        }
-        planned++;
-        by_state[t->state]++;
-        bool lost = t->state == TASK_BLOCKED || t->state == TASK_NEVER_RUN;
-        excluded += lost && cause_is_mechanical(root_cause(h, i));
-    }
-    cJSON *o = json_object();
-    json_put_int(o, "planned", planned);
-    json_put_int(o, "done", by_state[TASK_DONE]);
-    json_put_int(o, "blocked", by_state[TASK_BLOCKED]);
-    json_put_int(o, "never_run", by_state[TASK_NEVER_RUN]);
-    json_put_int(o, "excluded", excluded);
-    json_put_int(o, "budget", (int64_t)floor(p->exclusion_budget * (double)planned + 1e-9));
-    return o;
-}
-
 static cJSON *causes_json(const struct hosted *h, int64_t *n_attempts)
 {
     int64_t n[CAUSE_NR] = {0};
@@ -369,7 +322,7 @@ cJSON *summary_json(const struct shell *sh, const struct hosted *h)
     json_put_int(o, "n_cells", (int64_t)p->n_cells);
     json_put(o, "stages", stages);
     json_put(o, "tasks", tasks_json(sh, h));
-    json_put(o, "counted", counted_json(h));
+    json_put(o, "counted", counted_json(sh, h));
     json_put(o, "apparatus", summary_checks(sh, h));
     json_put(o, "causes", causes_json(h, &n_attempts));
     json_put_int(o, "attempts", n_attempts);

@@ -33,8 +33,11 @@ struct run_record {
     size_t n_limits;
     size_t cap_limits;
     bool too_many;
-    cJSON *list;     /* as run_record_json() has it */
-    uint32_t *n_had; /* [stage * n_limits + number]: tasks that have had it; NULL: not counted */
+    int64_t last_row; /* of those read from a store, as the next two */
+    bool changed;     /* there was another [run]: every row of a task was read */
+    bool unread;      /* there was, and they were not */
+    cJSON *list;      /* as run_record_json() has it */
+    uint32_t *n_had;  /* [stage * n_limits + number]: tasks that have had it; NULL: not counted */
     struct found *found;
     struct arena texts;
 };
@@ -318,7 +321,8 @@ void run_record_line(const cJSON *run, struct strbuf *out)
 struct reading {
     struct run_record *record;
     uint32_t program;
-    bool changed; /* there is more than one [run]: every row of a task counts */
+    bool changed;     /* there is more than one [run]: every row of a task counts */
+    int64_t last_row; /* of those walked */
 };
 
 /* The journal's lines are canonical, so a member stands in them as it is looked for here; most
@@ -343,9 +347,10 @@ static int take_settings(const struct reading *k, int64_t seq, const cJSON *line
 
 static int take_line(void *ctx, int64_t seq, const char *text, struct err *err)
 {
-    const struct reading *k = ctx;
+    struct reading *k = ctx;
     struct state_row row;
     cJSON *line = NULL;
+    k->last_row = seq;
     if (!is_wanted(k, seq, text)) {
         return 0;
     }
@@ -383,6 +388,72 @@ int run_record_read(struct store *store, uint32_t program, const struct program 
     }
     *out = k.record;
     return rc;
+}
+
+/* ---- while it runs ---- */
+
+static int see_row(void *ctx, int64_t seq, const char *text, struct err *err)
+{
+    struct reading *k = ctx;
+    (void)err;
+    k->last_row = seq;
+    k->changed |= strstr(text, "\"event\":\"run_settings\"") != NULL;
+    return 0;
+}
+
+/* From the first row on: nothing was read yet, or no more was than that [run] never changed. */
+static int read_again(struct store *store, const struct program *p, int64_t rows_max,
+                      struct reading *k, struct err *err)
+{
+    struct digest head;
+    int64_t n_rows = 0;
+    k->record = run_record_create(p);
+    k->changed = false;
+    int rc = store_runs(store, k->program, see_change, k, err);
+    rc = rc == 0 ? store_journal_head(store, k->program, &head, &n_rows, err) : rc;
+    if (rc == 0 && k->changed && n_rows <= rows_max) {
+        return store_journal(store, k->program, 1, take_line, k, err);
+    }
+    k->record->unread = k->changed;
+    k->last_row = n_rows;
+    return rc;
+}
+
+int run_record_follow(struct store *store, uint32_t program, const struct program *p,
+                      int64_t rows_max, struct run_record **r, struct err *err)
+{
+    struct run_record *old = *r;
+    struct reading k = {.record = old, .program = program};
+    int rc = 0;
+    if (old != NULL && old->unread) {
+        return 0;
+    }
+    if (old != NULL) {
+        k.changed = old->changed;
+        k.last_row = old->last_row;
+        rc = store_journal(store, program, old->last_row + 1, old->changed ? take_line : see_row,
+                           &k, err);
+    }
+    if (rc == 0 && (old == NULL || k.changed != old->changed)) {
+        rc = read_again(store, p, rows_max, &k, err);
+    }
+    if (k.record != old) {
+        run_record_free(old);
+    }
+    if (rc != 0) {
+        run_record_free(k.record);
+        *r = NULL;
+        return rc;
+    }
+    k.record->changed = k.changed;
+    k.record->last_row = k.last_row;
+    *r = k.record;
+    return 0;
+}
+
+bool run_record_is_known(const struct run_record *r)
+{
+    return !r->unread;
 }
 
 int run_record_read_list(struct store *store, uint32_t program, cJSON **out, struct err *err)

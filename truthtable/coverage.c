@@ -21,52 +21,43 @@ static bool is_mechanical(enum cause c)
     return c < CAUSE_NR && cause_is_mechanical(c);
 }
 
-/* Why a task has no values. */
-struct loss {
-    enum cause root;
-    const char *narrower;
-};
-
-/* Chance: it may be excluded. */
-static bool is_chance(const struct loss *l)
+bool coverage_loss_is_chance(const struct loss *l)
 {
     return l->root != CAUSE_NONE && is_mechanical(l->root) && l->narrower == NULL;
 }
 
 /* Of the stages before; a loss that is not chance outweighs those that are. Stages stand in
  * topological order, so that the losses of earlier ones are there already. */
-static struct loss dependency_loss(const struct stage *s, const enum cause *roots,
-                                   const char *const *narrower)
+static struct loss dependency_loss(const struct stage *s, const struct loss *before)
 {
     struct loss found = {.root = CAUSE_NR};
     for (size_t i = 0; i < s->n_after; i++) {
-        const struct loss l = {roots[s->after[i]], narrower[s->after[i]]};
-        if (l.root == CAUSE_NONE) {
+        const struct loss *l = &before[s->after[i]];
+        if (l->root == CAUSE_NONE) {
             continue;
         }
-        if (!is_chance(&l)) {
-            return l;
+        if (!coverage_loss_is_chance(l)) {
+            return *l;
         }
-        found = l;
+        found = *l;
     }
     return found;
 }
 
-static struct loss loss_of(const struct evidence_task *t, const struct stage *s,
-                           const enum cause *roots, const char *const *narrower)
+struct loss coverage_loss(enum task_end end, enum cause cause, const char *narrower,
+                          const struct stage *s, const struct loss *before)
 {
-    if (t->end == TASK_END_DONE || t->end == TASK_END_PENDING) {
+    if (end == TASK_END_DONE || end == TASK_END_PENDING) {
         return (struct loss){.root = CAUSE_NONE};
     }
-    enum cause c = t->cause == NULL ? CAUSE_NR : cause_from_name(t->cause);
-    if (c == CAUSE_NONE) {
+    if (cause == CAUSE_NONE) {
         return (struct loss){.root = CAUSE_NR};
     }
-    return c == CAUSE_DEPENDENCY ? dependency_loss(s, roots, narrower)
-                                 : (struct loss){c, is_mechanical(c) ? t->narrower : NULL};
+    return cause == CAUSE_DEPENDENCY ? dependency_loss(s, before)
+                                     : (struct loss){cause, is_mechanical(cause) ? narrower : NULL};
 }
 
-static size_t budget_of(double share, size_t planned)
+size_t coverage_budget(double share, size_t planned)
 {
     char text[JSON_NUMBER_MAX];
     struct decimal d;
@@ -83,23 +74,21 @@ void coverage_init(struct coverage *c, const struct evidence *e, struct arena *a
     enum cause *root = arena_array(arena, n_tasks, sizeof(*root));
     bool *excluded = arena_array(arena, n_tasks, sizeof(*excluded));
     const char **narrower = arena_array(arena, n_tasks, sizeof(*narrower));
+    struct loss *losses = arena_array(arena, p->n_stages, sizeof(*losses)); /* of one cell */
     *c = (struct coverage){.root = root, .excluded = excluded, .narrower = narrower};
-    for (size_t s = 0; s < p->n_stages; s++) {
-        bool excludable = program_stage_is_excludable(p, s);
-        bool budgeted = program_stage_is_budgeted(p, s);
-        for (size_t cell = 0; cell < p->n_cells; cell++) {
-            size_t i = cell * p->n_stages + s;
-            const size_t first = cell * p->n_stages;
-            const struct loss l =
-                loss_of(&e->tasks[i], &p->stages[s], &root[first], &narrower[first]);
-            root[i] = l.root;
-            narrower[i] = l.narrower;
-            excluded[i] = excludable && is_chance(&l);
-            tally_add(&c->tasks, e->tasks[i].end);
-            if (budgeted) {
-                tally_add(&c->counted, e->tasks[i].end);
-                c->n_excluded += excluded[i] ? 1 : 0;
-            }
+    for (size_t i = 0; i < n_tasks; i++) {
+        const size_t stage = i % p->n_stages;
+        const struct evidence_task *t = &e->tasks[i];
+        const enum cause cause = t->cause == NULL ? CAUSE_NR : cause_from_name(t->cause);
+        losses[stage] = coverage_loss(t->end, cause, t->narrower, &p->stages[stage], losses);
+        root[i] = losses[stage].root;
+        narrower[i] = losses[stage].narrower;
+        excluded[i] =
+            program_stage_is_excludable(p, stage) && coverage_loss_is_chance(&losses[stage]);
+        tally_add(&c->tasks, t->end);
+        if (program_stage_is_budgeted(p, stage)) {
+            tally_add(&c->counted, t->end);
+            c->n_excluded += excluded[i] ? 1 : 0;
         }
     }
     for (size_t m = 0; m < p->n_measures; m++) {
@@ -108,7 +97,7 @@ void coverage_init(struct coverage *c, const struct evidence *e, struct arena *a
             tally_add(&c->records, e->tasks[cell * p->n_stages + p->measures[m].stage].end);
         }
     }
-    c->budget = budget_of(p->exclusion_budget, c->counted.planned);
+    c->budget = coverage_budget(p->exclusion_budget, c->counted.planned);
 }
 
 bool coverage_over_budget(const struct coverage *c)

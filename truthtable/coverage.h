@@ -40,6 +40,21 @@ struct coverage {
                                     lost so; NULL: not that. The evidence's texts. */
 };
 
+/* Why a task has no values: CAUSE_NONE when done or pending; else as root and narrower below. */
+struct loss {
+    enum cause root;
+    const char *narrower;
+};
+
+/* The loss of a task of stage s that ended so, for this cause and, when that is its own, under such
+ * limits (or NULL); `before` are the losses of its cell's earlier stages, by stage. */
+struct loss coverage_loss(enum task_end end, enum cause cause, const char *narrower,
+                          const struct stage *s, const struct loss *before);
+/* Chance: it may be excluded. */
+bool coverage_loss_is_chance(const struct loss *l);
+/* How many of so many counted tasks may be excluded: the share of them, rounded down. */
+size_t coverage_budget(double share, size_t planned);
+
 void coverage_init(struct coverage *c, const struct evidence *e, struct arena *arena);
 bool coverage_over_budget(const struct coverage *c);
 

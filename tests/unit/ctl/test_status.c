@@ -85,6 +85,34 @@ static void test_whole(void **state)
     cJSON_Delete(cells);
 }
 
+/* What [run] had to do with the losses: known, and not. */
+static void test_narrower(void **state)
+{
+    static const struct {
+        const char *counted;
+        const char *line;
+    } cases[] = {
+        {"\"excluded\":1,\"narrower\":0", "1 excluded of 2 allowed · scores"},
+        {"\"excluded\":0,\"narrower\":1",
+         "0 excluded of 2 allowed · 1 lost under narrower [run] limits, not excluded · scores"},
+        {"\"excluded\":1,\"narrower\":null", "up to 1 excluded of 2 allowed · scores"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct strbuf sb = STRBUF_INIT;
+        char *text = xasprintf("{\"id\":\"b-2\",\"counted\":{\"planned\":6,%s,\"budget\":2}}",
+                               cases[i].counted);
+        cJSON *summary = parse(text);
+        status_program(&sb, &utf8, summary, NULL, 0);
+        if (strstr(sb.buf, cases[i].line) == NULL) {
+            fail_msg("%s is not in %s", cases[i].line, sb.buf);
+        }
+        strbuf_release(&sb);
+        cJSON_Delete(summary);
+        free(text);
+    }
+}
+
 static void test_amended_and_superseded(void **state)
 {
     (void)state;
@@ -216,6 +244,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_narrower),
         cmocka_unit_test(test_amended_and_superseded),
         cmocka_unit_test(test_without_utf8),
         cmocka_unit_test(test_colour_only_where_asked),

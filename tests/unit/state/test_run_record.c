@@ -249,6 +249,61 @@ static void test_list(void **state)
     close_scene(&s);
 }
 
+static void follow(struct scene *s, struct run_record **r, int64_t rows_max)
+{
+    struct err err = {0};
+    if (run_record_follow(s->store, s->no, s->program, rows_max, r, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+}
+
+/* Asked after each step, it says what the whole journal says then. */
+static void test_follow(void **state)
+{
+    static const char *const STEPS[] = {"S0 X0 S1", "R0", "D1",    "S2 D2", "R1",
+                                        "T0 S0",    "X0", "R0 V0", "S0",    "X0"};
+    struct scene s;
+    struct err err = {0};
+    struct run_record *followed = NULL;
+    size_t n_narrower = 0;
+    (void)state;
+    open_scene(&s, true);
+    for (size_t i = 0; i < ARRAY_LEN(STEPS); i++) {
+        struct run_record *whole = NULL;
+        play(&s, STEPS[i]);
+        follow(&s, &followed, INT64_MAX);
+        assert_true(run_record_is_known(followed));
+        assert_int_equal(run_record_read(s.store, s.no, s.program, &whole, &err), 0);
+        const char *expected = run_record_narrower(whole, 0, CAUSE_OOM);
+        expect(STEPS[i], expected, run_record_narrower(followed, 0, CAUSE_OOM));
+        n_narrower += expected != NULL;
+        run_record_free(whole);
+    }
+    assert_in_range(n_narrower, 1, ARRAY_LEN(STEPS) - 1);
+    run_record_free(followed);
+    close_scene(&s);
+}
+
+/* A long journal is read only where [run] was never changed: then there is nothing to read. */
+static void test_follow_long(void **state)
+{
+    struct scene s;
+    struct run_record *followed = NULL;
+    (void)state;
+    open_scene(&s, true);
+    play(&s, "S0 X0 S1 D1");
+    follow(&s, &followed, 2);
+    assert_true(run_record_is_known(followed));
+    assert_null(run_record_narrower(followed, 0, CAUSE_OOM));
+    play(&s, "R1");
+    for (int i = 0; i < 2; i++) {
+        follow(&s, &followed, 2);
+        assert_false(run_record_is_known(followed));
+    }
+    run_record_free(followed);
+    close_scene(&s);
+}
+
 /* Beyond so many changes nothing is told apart, and nothing is chance. */
 static void test_too_many(void **state)
 {
@@ -284,8 +339,9 @@ static void test_no_limit(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scenarios),
-                                       cmocka_unit_test(test_list), cmocka_unit_test(test_too_many),
-                                       cmocka_unit_test(test_no_limit)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_scenarios), cmocka_unit_test(test_list),
+        cmocka_unit_test(test_follow),    cmocka_unit_test(test_follow_long),
+        cmocka_unit_test(test_too_many),  cmocka_unit_test(test_no_limit)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
