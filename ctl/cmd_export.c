@@ -12,6 +12,7 @@
 #include "ctl/local.h"
 #include "ctl/out.h"
 #include "ctl/receipt/export.h"
+#include "truthtable/verdict.h"
 
 static int folder_of_program(const struct ctl_options *o, const char *name, char **folder,
                              struct err *err)
@@ -53,11 +54,15 @@ int cmd_export(const struct ctl_options *o, enum exit_code *code, struct err *er
         json_put_string(answer, "folder", made.folder);
         json_put_string(answer, "tar", made.tar);
         json_put_string(answer, "sums_sha256", made.sums);
+        json_put_bool(answer, "verdict_is_early", made.verdict_is_early);
         rc = out_json(answer, err);
         cJSON_Delete(answer);
     } else if (rc == 0) {
-        show_printf(stdout, "%s\n%s\nSHA-256 of SHA256SUMS: %s\n", made.folder, made.tar,
-                    made.sums);
+        show_printf(stdout, "%s\n%s\nSHA-256 of SHA256SUMS: %s\n%s", made.folder, made.tar,
+                    made.sums,
+                    made.verdict_is_early ? "verdict.json was written by an earlier version, "
+                                            "without " VERDICT_ADDED "\n"
+                                          : "");
     }
     export_made_release(&made);
     free(folder);

@@ -76,16 +76,37 @@ static int add_task(struct verdict_job *j, struct evidence *e, uint32_t task)
     return 0;
 }
 
+/* Of one that is out, the bytes that were journalled: an earlier version may have written them. */
+static int add_text(struct verdict_job *j, const struct verdict *v, struct strbuf *text)
+{
+    const struct digest *journalled = &j->hosted->status.verdict_digest;
+    int rc = verdict_pretty(v, text, &j->err);
+    strbuf_addc(text, '\n');
+    j->digest = digest_bytes(text->buf, text->len);
+    if (rc == 0 && j->again && !digest_equal(&j->digest, journalled)) {
+        struct strbuf early = STRBUF_INIT;
+        rc = verdict_pretty_early(v, &early, &j->err);
+        strbuf_addc(&early, '\n');
+        const struct digest digest = digest_bytes(early.buf, early.len);
+        if (rc == 0 && digest_equal(&digest, journalled)) {
+            j->digest = digest;
+            const struct strbuf now = *text;
+            *text = early;
+            early = now;
+        }
+        strbuf_release(&early);
+    }
+    return rc;
+}
+
 static int keep_verdict(struct verdict_job *j, const struct program *p, const struct verdict *v)
 {
     struct strbuf text = STRBUF_INIT;
     const char *outcome = v->kind == VERDICT_VOID            ? OUTCOME_VOID
                           : v->kind == VERDICT_INDETERMINATE ? OUTCOME_INDETERMINATE
                                                              : p->outcomes[v->outcome].name;
-    int rc = verdict_pretty(v, &text, &j->err);
+    int rc = add_text(j, v, &text);
     if (rc == 0) {
-        strbuf_addc(&text, '\n');
-        j->digest = digest_bytes(text.buf, text.len);
         j->text = strbuf_detach(&text);
         (void)snprintf(j->outcome, sizeof(j->outcome), "%s", outcome);
         j->timing = v->provenance == NULL ? NULL : json_copy(v->provenance);

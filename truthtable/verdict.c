@@ -1,6 +1,7 @@
 #include "truthtable/verdict.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "base/xalloc.h"
@@ -11,6 +12,10 @@
 #include "truthtable/verdict_lists.h"
 
 #define VERDICT_SCHEMA 1
+
+/* Members that were added under schema 1 (docs/report.md): VERDICT_ADDED. Files of versions before
+ * them have neither, and no other difference. */
+static const char *const ADDED[] = {"effects", "first_error"};
 
 struct verdict_parts {
     struct verdict_lists lists;
@@ -181,13 +186,15 @@ void verdict_release(struct verdict *v)
 
 #define N_LISTS 2
 
-static void lists_of(const struct verdict_parts *parts, struct json_list lists[N_LISTS])
+/* `summary`: the verdict's own, or a copy of it. */
+static void lists_of(const struct verdict_parts *parts, const cJSON *summary,
+                     struct json_list lists[N_LISTS])
 {
-    lists[0] = (struct json_list){.place = json_member(parts->summary, "gates"),
+    lists[0] = (struct json_list){.place = json_member(summary, "gates"),
                                   .n = verdict_lists_n_gates(&parts->lists),
                                   .element = verdict_lists_gate,
                                   .ctx = &parts->lists};
-    lists[1] = (struct json_list){.place = json_member(parts->summary, "undetermined"),
+    lists[1] = (struct json_list){.place = json_member(summary, "undetermined"),
                                   .n = parts->lists.n_undetermined,
                                   .element = verdict_lists_undetermined,
                                   .ctx = &parts->lists};
@@ -196,14 +203,39 @@ static void lists_of(const struct verdict_parts *parts, struct json_list lists[N
 int verdict_pretty(const struct verdict *v, struct strbuf *out, struct err *err)
 {
     struct json_list lists[N_LISTS];
-    lists_of(v->parts, lists);
+    lists_of(v->parts, v->parts->summary, lists);
     return json_pretty_lists(v->parts->summary, lists, N_LISTS, out, err);
+}
+
+int verdict_pretty_early(const struct verdict *v, struct strbuf *out, struct err *err)
+{
+    struct json_list lists[N_LISTS];
+    cJSON *summary = json_copy(v->parts->summary);
+    for (size_t i = 0; i < ARRAY_LEN(ADDED); i++) {
+        cJSON_DeleteItemFromObjectCaseSensitive(summary, ADDED[i]);
+    }
+    lists_of(v->parts, summary, lists);
+    int rc = json_pretty_lists(summary, lists, N_LISTS, out, err);
+    cJSON_Delete(summary);
+    return rc;
+}
+
+/* A member of the whole is indented by two spaces, and a string holds no line break. */
+bool verdict_text_is_early(const struct strbuf *text)
+{
+    bool has = false;
+    for (size_t i = 0; i < ARRAY_LEN(ADDED); i++) {
+        char *key = xasprintf("\n  \"%s\":", ADDED[i]);
+        has = has || memmem(text->buf, text->len, key, strlen(key)) != NULL;
+        free(key);
+    }
+    return !has;
 }
 
 int verdict_pretty_in(const struct verdict *v, cJSON *answer, struct strbuf *out, struct err *err)
 {
     struct json_list lists[N_LISTS];
-    lists_of(v->parts, lists);
+    lists_of(v->parts, v->parts->summary, lists);
     if (!cJSON_AddItemReferenceToObject(answer, "verdict", v->parts->summary)) {
         abort();
     }
@@ -218,7 +250,7 @@ const cJSON *verdict_json(const struct verdict *v)
         return parts->whole;
     }
     parts->whole = json_copy(parts->summary);
-    lists_of(parts, lists);
+    lists_of(parts, parts->summary, lists);
     for (size_t k = 0; k < N_LISTS; k++) {
         struct arena arena;
         cJSON *to = cJSON_GetObjectItemCaseSensitive(parts->whole, lists[k].place->string);

@@ -39,6 +39,12 @@ void verdict_release(struct verdict *v);
 /* Appends the text of verdict.json (docs/truth-table.md describes it) without its last newline. Its
  * two lists that may have a million elements, "gates" and "undetermined", are not held for it. */
 int verdict_pretty(const struct verdict *v, struct strbuf *out, struct err *err) MUST_CHECK;
+/* The same as versions wrote it that had no VERDICT_ADDED yet: a file of theirs is judged by the
+ * members that it has. */
+#define VERDICT_ADDED "effects and first_error"
+int verdict_pretty_early(const struct verdict *v, struct strbuf *out, struct err *err) MUST_CHECK;
+/* Whether a text of verdict.json, hostile perhaps, has none of them. */
+bool verdict_text_is_early(const struct strbuf *text);
 /* Appends the answer as json_pretty() does, with verdict.json as its member "verdict", which is put
  * into it. */
 int verdict_pretty_in(const struct verdict *v, cJSON *answer, struct strbuf *out,

@@ -193,15 +193,19 @@ static int hide_hosts(const struct exporting *x, struct err *err)
 }
 
 /* What was gathered is held against itself before it gets a name. */
-static int verify_made(const struct exporting *x, struct err *err)
+static int verify_made(const struct exporting *x, struct export_made *made, struct err *err)
 {
     const struct verify_spec spec = {.folder = x->to};
     struct verify_answer answer;
     int rc = receipt_verify(&spec, &answer);
     if (rc != 0) {
         (void)fault_to_err(&answer.fault, err);
-        rc = err_wrap(err, "what lies in %s does not follow", x->from);
+        const bool is_of_early =
+            answer.verdict_is_early && strcmp(answer.fault.file, RECEIPT_VERDICT) == 0;
+        rc = err_wrap(err, "what lies in %s does not follow%s", x->from,
+                      is_of_early ? " (an earlier version finished it: export it with that)" : "");
     }
+    made->verdict_is_early = answer.verdict_is_early;
     verify_answer_release(&answer);
     return rc;
 }
@@ -246,7 +250,7 @@ static int make(struct exporting *x, struct export_made *made, struct err *err)
     rc = rc == 0 ? export_check_report(x, err) : rc;
     rc = rc == 0 && !x->with_host ? hide_hosts(x, err) : rc;
     rc = rc == 0 ? export_parts(x, err) : rc;
-    rc = rc == 0 ? verify_made(x, err) : rc;
+    rc = rc == 0 ? verify_made(x, made, err) : rc;
     rc = rc == 0 ? digest_of_sums(x->to, made->sums, err) : rc;
     return rc == 0 ? publish(x, made, err) : rc;
 }

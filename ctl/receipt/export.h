@@ -17,9 +17,10 @@ struct export_spec {
 };
 
 struct export_made {
-    char *folder;  /* out/<name>-<digest8>-receipt */
-    char *tar;     /* the same with ".tar" */
-    char sums[65]; /* the SHA-256 of SHA256SUMS: the receipt in one number */
+    char *folder;          /* out/<name>-<digest8>-receipt */
+    char *tar;             /* the same with ".tar" */
+    char sums[65];         /* the SHA-256 of SHA256SUMS: the receipt in one number */
+    bool verdict_is_early; /* as in struct verify_answer */
 };
 
 /* ERR_REFUSED: scores are sealed, or there is no verdict yet. ERR_EXISTS: a receipt is there, with

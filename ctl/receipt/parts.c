@@ -307,9 +307,10 @@ int parts_statement(const struct receipt *r, const struct receipt_files *files, 
     return rc;
 }
 
-int parts_verdict(const struct receipt *r, struct strbuf *out, struct err *err)
+int parts_verdict(const struct receipt *r, bool is_early, struct strbuf *out, struct err *err)
 {
-    int rc = verdict_pretty(r->verdict, out, err);
+    int rc = is_early ? verdict_pretty_early(r->verdict, out, err)
+                      : verdict_pretty(r->verdict, out, err);
     strbuf_addc(out, '\n');
     return rc;
 }

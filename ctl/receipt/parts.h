@@ -42,7 +42,9 @@ int parts_coverage(const struct receipt *r, struct strbuf *out, struct err *err)
 int parts_statement(const struct receipt *r, const struct receipt_files *files, const char *tool,
                     struct strbuf *out, struct err *err) MUST_CHECK;
 
-/* verdict.json as the daemon and import write it. */
-int parts_verdict(const struct receipt *r, struct strbuf *out, struct err *err) MUST_CHECK;
+/* verdict.json as the daemon and import write it; is_early: as versions wrote it that had no
+ * VERDICT_ADDED yet. */
+int parts_verdict(const struct receipt *r, bool is_early, struct strbuf *out,
+                  struct err *err) MUST_CHECK;
 
 #endif

@@ -31,7 +31,8 @@ enum verify_level { LEVEL_NONE, LEVEL_CONSISTENT, LEVEL_SIGNED, LEVEL_STAMPED, L
 const char *verify_level_name(enum verify_level level); /* "self-consistent", ... */
 
 struct verify_answer {
-    struct fault fault; /* code 0: everything follows */
+    struct fault fault;    /* code 0: everything follows */
+    bool verdict_is_early; /* verdict.json has no VERDICT_ADDED (truthtable/verdict.h) */
     enum verify_level level;
     /* {"receipt","holds","fault":{"file","line","what","expected","found"}|null,"level",
      *  "sentence","program","root","head","records","kind","outcome","tool":{"made","verified"},
