@@ -9,10 +9,11 @@
  *   short        the Nth call that writes data writes half of them
  *   readonly     every call fails with EROFS, from the Nth on, while $PREREG_CRASH is there
  * With PREREG_FIRED the first fault leaves that file, which says where it was, and none follows in
- * any process. Whoever opens a result.json of a stage "score" waits while there is a file
- * $PREREG_HOLD.
- * Only the process that it was put into counts, and what that starts is left alone; with
- * PREREG_CRASH_IN only the processes of that name count, whoever starts them.
+ * any process. With PREREG_CALLS every call that counts adds a line to that file: pid, "data" if it
+ * can be short or "call", its name and its file. Whoever opens a result.json of a stage "score"
+ * waits while there is a file $PREREG_HOLD. Only the process that it was put into counts, and what
+ * that starts is left alone; with PREREG_CRASH_IN only the processes of that name count, whoever
+ * starts them.
  */
 #undef _FORTIFY_SOURCE
 #include <dlfcn.h>
@@ -95,13 +96,30 @@ static bool leave_mark(const char *what, const char *where)
     return true;
 }
 
-/* Whether the call goes wrong; the process does not come back from the one where it is to die. */
-static bool is_due(const char *what, const char *where)
+static void note_call(const char *kind, const char *what, const char *where)
+{
+    char text[1024];
+    const char *path = getenv("PREREG_CALLS");
+    int fd = path == NULL ? -1
+                          : (int)syscall(SYS_openat, AT_FDCWD, path,
+                                         O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return;
+    int len = snprintf(text, sizeof(text), "%ld %s %s %.900s\n", (long)getpid(), kind, what, where);
+    (void)syscall(SYS_write, fd, text, len < (int)sizeof(text) ? len : (int)sizeof(text) - 1);
+    (void)close(fd);
+}
+
+/* Whether the call goes wrong; "data" is the kind that can be short. The process does not come back
+ * from the one where it is to die. */
+static bool is_due(const char *kind, const char *what, const char *where)
 {
     const long n = wanted();
 
     if (n <= 0)
         return false;
+    note_call(kind, what, where);
     const long at = atomic_fetch_add(&n_calls, 1) + 1;
     if (at < n || (at > n && fault != FAULT_READONLY) || !leave_mark(what, where))
         return false;
@@ -114,7 +132,7 @@ static bool is_due(const char *what, const char *where)
 /* Of a call without data: it cannot be short. */
 static bool fails(const char *what, const char *where)
 {
-    return fault != FAULT_SHORT && is_due(what, where);
+    return fault != FAULT_SHORT && is_due("call", what, where);
 }
 
 static bool write_fails(const char *what, const char *where)
@@ -150,7 +168,7 @@ static ssize_t writable(const char *what, int fd, size_t len)
         return (ssize_t)len;
     (void)path_of(fd, target);
     if (strncmp(target, "/memfd:", 7) == 0 || strstr(target, "/preregd.log") != NULL ||
-        !is_due(what, target))
+        !is_due("data", what, target))
         return (ssize_t)len;
     return fault == FAULT_SHORT && len > 1 ? (ssize_t)(len / 2) : -1;
 }
@@ -284,6 +302,16 @@ WRAP_PWRITE(pwrite64, off64_t)
 
 WRAP_FTRUNCATE(ftruncate, off_t)
 WRAP_FTRUNCATE(ftruncate64, off64_t)
+
+#define WRAP_FALLOCATE(name, offset)                                                               \
+    int name(int fd, int mode, offset at, offset len)                                              \
+    {                                                                                              \
+        NEXT(name);                                                                                \
+        return writable(#name, fd, 0) < 0 ? -1 : next(fd, mode, at, len);                          \
+    }
+
+WRAP_FALLOCATE(fallocate, off_t)
+WRAP_FALLOCATE(fallocate64, off64_t)
 
 /* Returns what went wrong instead of setting errno. */
 int posix_fallocate(int fd, off_t at, off_t len)

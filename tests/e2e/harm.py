@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import time
+from collections import Counter
 
 import lab
 from lab import OK, equal, expect
@@ -30,11 +31,12 @@ match = {{ condition = "0.85 <= ratio(fact.train.step_seconds, arm, 'b', 'a') <=
 slots = 2
 {run}"""
 
+NEVER = 10 ** 9  # no process makes so many calls
 PRELOADED = ("e2e_daemon_preload.so", "clock_shift.so")
 
 
 class NotReached(Exception):
-    """The run was over before the fault that was drawn."""
+    """The run was over before the fault that was drawn: the fault."""
 
 
 class Scene:
@@ -56,6 +58,8 @@ class Scene:
         self.boot = None
         self.number = 0
         self.calm = None
+        self.n_calls = {}
+        self.after = contextlib.ExitStack()  # what is undone once the run is over
         self.begin()
         place.serve()
         self.submit()
@@ -82,7 +86,6 @@ class Scene:
         self.said = set()  # what paused the program
         self.amended = False
         self.n_kills = 0
-        self.after = contextlib.ExitStack()  # what is undone once the run is over
 
     def submit(self):
         return self.place.must(OK, "preregd", "submit", self.grid)
@@ -112,12 +115,33 @@ class Scene:
         except FileNotFoundError:
             return ""
 
-    def serve_hurt(self, how, process=None):
-        outside, self.place.env = self.place.env, self.hurt(how, process)
+    def serve_hurt(self, how, process=None, **more):
+        """A daemon that answers, or has met the fault already: `preregd submit` would start another, one without faults, where none answers."""
+        outside, self.place.env = self.place.env, {**self.hurt(how, process), **more}
         self.place.serve_without_waiting()
         self.place.env = outside
+        self.place.wait_for(lambda: self.fired() or self.gone() or self.place.run("preregctl", "status").returncode == OK, 120,
+                            "the daemon answers or meets the fault")
 
-    def wait_fired(self, seconds=60):
+    def calls_of(self, process):
+        """How many calls a process of that name makes in a run without faults, at most: (those that change a file, those of them that can
+        be short). Counted in a run of its own, once; what the state folder held is gone."""
+        if process not in self.n_calls:
+            self.begin()
+            counts = self.place.path("calls")
+            self.place.write("calls", "")
+            self.arm(NEVER)
+            self.serve_hurt("fail", process, PREREG_CALLS=counts)
+            self.finish()
+            self.begin()
+            with open(counts, encoding="utf-8", errors="replace") as f:
+                calls = [line.split()[:2] for line in f]
+            most = [max(Counter(pid for pid, kind in calls if kind in kinds).values(), default=0) for kinds in (("call", "data"), ("data",))]
+            expect(min(most) > 0, f"calls of a {process}: {most}")
+            self.n_calls[process] = most
+        return self.n_calls[process]
+
+    def wait_fired(self, drawn, seconds=60):
         """Until the fault was there; NotReached when the program finishes without it."""
         end = time.monotonic() + seconds
         submitted = False
@@ -126,7 +150,7 @@ class Scene:
                 submitted = self.place.run("preregd", "submit", self.grid).returncode == OK
             now = self.status()
             if now is not None and now["state"] == "finished" and not self.fired():
-                raise NotReached
+                raise NotReached(drawn)
             expect(time.monotonic() < end, f"no fault within {seconds} s: {now}")
             time.sleep(0.02)
 

@@ -35,7 +35,7 @@ def daemon_writes(scene, chance):
     how, nth = chance.choice(HOWS), calls(chance, 400)
     scene.arm(nth)
     scene.serve_hurt(how)
-    scene.wait_fired()
+    scene.wait_fired(f"{how} at call {nth}")
     if chance.random() < 0.5:
         time.sleep(chance.uniform(0, 0.3))
         scene.gone()
@@ -48,27 +48,30 @@ def daemon_read_only(scene, chance):
     begin, seconds = chance.randint(20, 300), chance.uniform(0.1, 2.5)
     scene.arm(begin)
     scene.serve_hurt("readonly")
-    scene.wait_fired()
+    scene.wait_fired(f"call {begin}")
     time.sleep(seconds)
     scene.disarm()
     return f"read-only for {seconds:.1f} s from call {begin} on: {scene.fired()}"
 
 
-def process_writes(scene, chance, name, most):
-    how, nth, when = chance.choice(HOWS), calls(chance, most), chance.choice([0, 0, 1, 2, 4, 6])
+def process_writes(scene, chance, name):
+    """One of the calls that such a process makes, so that a run that still has one to start has the fault."""
+    how, when, (most, most_short) = chance.choice(HOWS), chance.choice([0, 0, 1, 2, 4, 6]), scene.calls_of(name)
+    nth = chance.randint(1, most_short if how == "short" else most)
+    drawn = f"{how} at call {nth} of a {name} after {when} tasks"
     scene.serve_hurt(how, name)
     scene.wait_done(when)
     scene.arm(nth)
-    scene.wait_fired()
-    return f"{how} at call {nth} of a {name} after {when} tasks: {scene.fired()}"
+    scene.wait_fired(drawn)
+    return f"{drawn}: {scene.fired()}"
 
 
 def shim_writes(scene, chance):
-    return process_writes(scene, chance, "prereg-shim", 16)
+    return process_writes(scene, chance, "prereg-shim")
 
 
 def report_writes(scene, chance):
-    return process_writes(scene, chance, "prereg-report", 30)
+    return process_writes(scene, chance, "prereg-report")
 
 
 # ── commands ─────────────────────────────────────────────────────────────────────────────────────
@@ -81,7 +84,7 @@ def hurt_command(scene, chance, most, *words, process=None):
     run = scene.place.run("preregctl", *words, env=scene.hurt(how, process))
     scene.disarm()
     if not scene.fired():
-        raise NotReached
+        raise NotReached(f"{how} at call {nth} of {words[0]}")
     expect(run.returncode >= 0 or (how == "kill" and run.returncode == -9),
            f"{words[0]}, {how} at call {nth} ({scene.fired()}): {run.returncode} {run.stderr}")
     return run.returncode, f"{words[0]}: {how} at call {nth}: {scene.fired()}: exit {run.returncode}"
@@ -164,7 +167,7 @@ def hurt_in(scene, chance, n_done, *words, edit=None):
     while not scene.fired() and not scene.gone() and time.monotonic() < end:
         time.sleep(0.02)
     if not scene.fired():
-        raise NotReached
+        raise NotReached(f"{how} at call {nth} of {words[1]}")
     if chance.random() < 0.5:
         scene.gone()
         scene.place.kill_daemon()
@@ -367,7 +370,7 @@ def read_only_work(scene, chance):
     end = time.monotonic() + 20
     while not remount("ro"):
         if scene.progress() == N_TASKS or time.monotonic() > end:
-            raise NotReached
+            raise NotReached(f"read-only after {n_done} tasks")
     time.sleep(chance.uniform(0, 3))
     scene.note_pause()
     expect(remount("rw"), "it cannot be remounted")

@@ -10,6 +10,7 @@ import os
 import random
 import subprocess
 import time
+from collections import Counter
 
 import disks
 import harm
@@ -22,8 +23,8 @@ SHORT = ("daemon_writes", "shim_writes", "rebuild", "shutdown", "clocks", "moved
 TRIES = 8
 
 
-def once(scene, name, seed, number):
-    """One run under a harm: what was done. Drawn again while the run ends before its fault."""
+def once(scene, name, seed, number, missed):
+    """One run under a harm: what was done. Drawn again while the run ends before its fault; `missed` gets those draws."""
     for attempt in range(TRIES):
         chance = random.Random(f"{seed}/{number}/{name}/{attempt}")
         scene.begin()
@@ -32,7 +33,8 @@ def once(scene, name, seed, number):
                 done = HARMS[name][0](scene, chance)
                 scene.finish()
                 scene.check()
-            except harm.NotReached:
+            except harm.NotReached as draw:
+                missed.append(f"{name}: {draw}")
                 continue
             except Exception:
                 scene.place.print_log(40)  # before its disk goes
@@ -40,7 +42,7 @@ def once(scene, name, seed, number):
             scene.place.kill_daemon()
             scene.place.end_all()
             return done
-    raise lab.Failed(f"no fault in {TRIES} draws")
+    raise lab.Failed(f"no fault in {TRIES} draws: {missed[-TRIES:]}")
 
 
 class Campaign:
@@ -51,7 +53,7 @@ class Campaign:
         why = disks.own_mounts()
         self.boot = None if why else disks.Boot(place)
         self.lacking = {"root": why, "ext4": why or disks.ext4_lacks(place)}
-        self.scenes, self.counts, self.failures = {}, {}, []
+        self.scenes, self.counts, self.failures, self.missed = {}, {}, [], []
 
     def lacks(self, name):
         """What the machine does not allow that the harm needs."""
@@ -67,7 +69,7 @@ class Campaign:
     def run(self, name, number, tell):
         scene, started = self.scene(name), time.monotonic()
         try:
-            done = once(scene, name, self.seed, number)
+            done = once(scene, name, self.seed, number, self.missed)
         except (lab.Failed, OSError, LookupError, ValueError, subprocess.SubprocessError) as error:
             self.failures.append(f"PREREGD_SEED={self.seed} PREREGD_HARM={name}@{number}")
             print(f"  {self.failures[-1]}: {type(error).__name__}: {error}; kept in {self.keep(scene)}", flush=True)
@@ -103,6 +105,7 @@ def test_harms(place):
     for name, number in order:
         campaign.run(name, number, LONG or chosen)
     print(f"  seed {seed}: {sum(campaign.counts.values())} runs ended like the undisturbed one: {campaign.counts}" +
+          f"; draws without a fault: {dict(Counter(draw.partition(':')[0] for draw in campaign.missed))}" +
           (f"; skipped: {skipped}" if skipped else ""), flush=True)
     expect(not campaign.failures, f"{len(campaign.failures)} did not: {campaign.failures}")
 
