@@ -27,9 +27,17 @@ SPARSE = int(os.environ.get("PREREGD_SPARSE", "1"))  # sweeps over every point o
 OK, ANY, USAGE, LOCK, INDETERMINATE, INVALID, NO_DAEMON, VOID = range(8)
 
 
+class Skipped(SystemExit):
+    """The test needs what is not here. Outside main() it ends the process with the code for a skipped test."""
+
+    def __init__(self, why):
+        super().__init__(SKIP)
+        self.why = why
+
+
 def skip(why):
-    print(f"skipped: {why}")
-    sys.exit(SKIP)
+    print(f"skipped: {why}", flush=True)
+    raise Skipped(why)
 
 
 class Failed(Exception):
@@ -67,7 +75,7 @@ class Lab:
 
     def __exit__(self, kind, error, trace):
         self.end_all()
-        if self.keep or (kind is not None and kind is not SystemExit):
+        if self.keep or (kind is not None and not issubclass(kind, SystemExit)):
             print(f"kept for a look: {self.folder}")
             self.print_log()
         else:
@@ -258,18 +266,28 @@ def results(program_folder):
 
 
 def main(*tests):
-    """Runs the tests of a file, each in a lab of its own: `file BIN [TEST…]`."""
+    """Runs the tests of a file, each in a lab of its own: `file BIN [TEST…]`. Exits with 1 when a test failed, with the code for a skipped
+    test when all were skipped; a test that was skipped hides neither the failures nor the passes of the others."""
     bin_folder = os.path.abspath(sys.argv[1])
+    unknown = set(sys.argv[2:]) - {t.__name__ for t in tests}
+    if unknown:
+        sys.exit(f"no such test: {' '.join(sorted(unknown))}")
     chosen = [t for t in tests if len(sys.argv) < 3 or t.__name__ in sys.argv[2:]]
-    n_failed = 0
+    n_failed = n_skipped = 0
     for test in chosen:
         started = time.monotonic()
         try:
             with Lab(bin_folder) as lab:
                 test(lab)
             word = "ok"
+        except Skipped as skipped:
+            word, n_skipped = f"skipped: {skipped.why}", n_skipped + 1
         except (Failed, subprocess.TimeoutExpired, OSError, LookupError, ValueError) as error:
             word = f"FAILED: {type(error).__name__}: {error}"
             n_failed += 1
         print(f"{test.__name__}: {word} ({time.monotonic() - started:.1f} s)", flush=True)
-    sys.exit(1 if n_failed else 0)
+    sys.exit(exit_code(n_failed, n_skipped, len(chosen)))
+
+
+def exit_code(n_failed, n_skipped, n):
+    return 1 if n_failed else SKIP if n_skipped == n else 0

@@ -109,7 +109,7 @@ class Idea:
 def main():
     bin_folder, chosen = os.path.abspath(sys.argv[1]), sys.argv[2:]
     names = chosen or sorted(n for n in os.listdir(FOLDERS) if os.path.isdir(os.path.join(FOLDERS, n)))
-    n_failed = 0
+    n_failed = n_skipped = 0
     for name in names:
         started, word = time.monotonic(), "ok"
         try:
@@ -117,12 +117,10 @@ def main():
                 Idea(place, name).run()
         except (lab.Failed, OSError) as error:
             word, n_failed = f"FAILED: {error}", n_failed + 1
-        except SystemExit as stop:
-            if stop.code != lab.SKIP or len(names) == 1:
-                raise
-            word = "skipped"
+        except lab.Skipped:
+            word, n_skipped = "skipped", n_skipped + 1
         print(f"{shlex.quote(name)}: {word} ({time.monotonic() - started:.1f} s)", flush=True)
-    sys.exit(1 if n_failed else 0)
+    sys.exit(lab.exit_code(n_failed, n_skipped, len(names)))
 
 
 main()

@@ -70,7 +70,7 @@ class Campaign:
         scene, started = self.scene(name), time.monotonic()
         try:
             done = once(scene, name, self.seed, number, self.missed)
-        except (lab.Failed, OSError, LookupError, ValueError, subprocess.SubprocessError) as error:
+        except (lab.Failed, lab.Skipped, OSError, LookupError, ValueError, subprocess.SubprocessError) as error:
             self.failures.append(f"PREREGD_SEED={self.seed} PREREGD_HARM={name}@{number}")
             print(f"  {self.failures[-1]}: {type(error).__name__}: {error}; kept in {self.keep(scene)}", flush=True)
             return
@@ -100,6 +100,8 @@ def test_harms(place):
     names = chosen or list(HARMS if LONG else SHORT)
     campaign = Campaign(place, seed)
     skipped = {name: campaign.lacks(name) for name in names if campaign.lacks(name)}
+    if len(skipped) == len(names):
+        lab.skip(f"none of the harms is possible here: {skipped}")
     order = campaign.order([name for name in names if name not in skipped],
                            float(os.environ.get("PREREGD_HARM_SECONDS", "3600" if LONG else "0")))
     for name, number in order:

@@ -253,8 +253,7 @@ def test_stories(place):
     """stories260K goes on with its documented text, and its loss is what PyTorch has for the text (tests/oracle)."""
     folder = os.path.join(SHARED, "data/models/stories260K")
     if not os.path.isdir(folder):
-        print("skipped: no stories260K")
-        return
+        lab.skip(f"no {folder}")
     with open(os.path.join(folder, "stories260K.md"), encoding="utf-8") as f:
         text = f.read().split("-t 0.0\n", 1)[1].split("```", 1)[0]
     equal(place.must(0, "prereg-train", "generate", folder).stdout, text, "greedy text")

@@ -189,8 +189,7 @@ def test_closed_streams(place):
 def test_git(place):
     """The commit and whether the tree was clean; nothing outside a repository."""
     if not shutil.which("git"):
-        print("skipped in part: no git here")
-        return
+        lab.skip("no git here")
     grid = prepare(place)
     folder = os.path.dirname(grid)
     equal(place.ctl_json("lock", grid)["git"], None, "git outside a repository")
@@ -212,8 +211,7 @@ def test_git(place):
 def test_timestamp(place):
     """The request beside the lock, the response put there later, and what a lock that is stamped does not lose."""
     if not shutil.which("openssl"):
-        print("skipped in part: no openssl here")
-        return
+        lab.skip("no openssl here")
     grid = prepare(place)
     run = place.ctl("lock", grid, "--timestamp")
     expect("curl" in run.stdout and os.path.getsize(grid + ".lock.tsq") > 40, run.stdout)

@@ -228,6 +228,9 @@ def main():
             os.mkdir(made)
             subprocess.run([os.path.join(sys.argv[1], "../tests/report_pages"), made], check=True)
             pages = [(n, os.path.join(made, n, "report.html")) for n in sorted(os.listdir(made))]
+        if not pages:
+            print("report_pages made no page")
+            return 1
         browser = Chromium(program, os.path.join(scratch, "home"))
         try:
             wrong = [w for name, page in pages for w in look_at(browser, page, name, out)]
