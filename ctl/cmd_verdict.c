@@ -13,8 +13,8 @@ static void say(const cJSON *answer)
 {
     struct term t = term_of_stdout();
     struct strbuf sb = STRBUF_INIT;
+    status_history(&sb, answer);
     if (strcmp(answer_text(answer, "state", ""), "computed") == 0) {
-        status_history(&sb, answer);
         verdict_text(&sb, &t, json_member(answer, "verdict"));
         verdict_text_runs(&sb, json_member(answer, "runs"));
         strbuf_addf(&sb, "\n%s\n", answer_text(answer, "path", "?"));

@@ -103,6 +103,15 @@ static cJSON *read_runs(const struct local_program *p)
     return runs;
 }
 
+/* No daemon has looked at its journal since the last one ended. */
+static void put_history(cJSON *o, const struct local_program *p)
+{
+    struct err why;
+    const bool differs = !p->unverified && store_check_history(p->state, p->no, &why) != 0;
+    json_put_string(o, "history", p->unverified || differs ? "unverified" : "verified");
+    json_put_string(o, "history_why", differs ? why.msg : NULL);
+}
+
 int local_verdict(const struct local_program *p, cJSON **answer, struct err *err)
 {
     const char *outcome = p->status.outcome;
@@ -110,8 +119,9 @@ int local_verdict(const struct local_program *p, cJSON **answer, struct err *err
     *answer = NULL;
     cJSON *o = json_object();
     json_put_string(o, "program", p->id);
+    put_history(o, p);
+    json_put_string(o, "state", p->status.reported ? "computed" : "pending");
     if (!p->status.reported) {
-        json_put_string(o, "state", "pending");
         *answer = o;
         return 0;
     }
@@ -119,12 +129,10 @@ int local_verdict(const struct local_program *p, cJSON **answer, struct err *err
     bool is_open = strcmp(outcome, "INDETERMINATE") == 0;
     char *path = path_join(p->folder, "report/verdict.json");
     int rc = read_verdict(p, path, &verdict, err);
-    json_put_string(o, "state", "computed");
     json_put_string(o, "kind", is_void ? "void" : is_open ? "indeterminate" : "bound");
     json_put_string(o, "outcome", is_void || is_open ? NULL : outcome);
     json_put_int(o, "exit_code", is_void ? EXIT_VOID : is_open ? EXIT_INDETERMINATE : EXIT_OK);
     json_put_string(o, "path", path);
-    json_put_string(o, "history", p->unverified ? "unverified" : "verified");
     cJSON *runs = rc == 0 ? read_runs(p) : NULL;
     json_put(o, "runs", runs == NULL ? cJSON_CreateNull() : runs);
     if (rc == 0) {

@@ -234,8 +234,11 @@ static void status_counted(struct strbuf *sb, const struct term *t, const cJSON 
 void status_history(struct strbuf *sb, const cJSON *answer)
 {
     const char *history = answer_text(answer, "history", "");
+    const char *why = answer_text(answer, "history_why", NULL);
     if (strcmp(history, "checking") == 0) {
         strbuf_adds(sb, "its journal is being checked: verdict and report wait for that\n");
+    } else if (strcmp(history, "unverified") == 0 && why != NULL) {
+        strbuf_addf(sb, "UNVERIFIED HISTORY: %s\n", why);
     } else if (strcmp(history, "unverified") == 0) {
         strbuf_adds(sb, "UNVERIFIED HISTORY: rows of the journal were missing, cut off or changed "
                         "(preregd.log says which); what they said rests on the cells' files "

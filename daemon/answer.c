@@ -228,20 +228,20 @@ cJSON *answer_verdict_of(const struct shell *sh, struct hosted *h)
 {
     cJSON *o = json_object();
     json_put_string(o, "program", h->id);
+    json_put_string(o, "history", hosted_history(h));
+    json_put_string(o, "history_why", h->history_why);
+    json_put_string(o, "state", h->status.reported ? "computed" : "pending");
     if (!h->status.reported) {
-        json_put_string(o, "state", "pending");
         return o;
     }
     struct err err;
     cJSON *verdict = NULL;
     const char *kind = verdict_kind_name(h->status.outcome);
     char *path = path_join(h->folder, "report/verdict.json");
-    json_put_string(o, "state", "computed");
     json_put_string(o, "kind", kind);
     json_put_string(o, "outcome", strcmp(kind, "bound") == 0 ? h->status.outcome : NULL);
     json_put_int(o, "exit_code", (int64_t)verdict_exit_of(h->status.outcome));
     json_put_string(o, "path", path);
-    json_put_string(o, "history", hosted_history(h));
     json_put(o, "runs", runs_of(sh, h));
     if (json_read_file(path, VERDICT_BYTES_MAX, &verdict, &err) != 0) {
         log_warn("%s", err.msg);

@@ -226,6 +226,8 @@ static void on_checked(struct job *job)
     if (h != NULL && j->rc == ERR_CORRUPT) {
         log_error("%s: UNVERIFIED HISTORY: %s", h->id, j->err.msg);
         h->unverified = true;
+        free(h->history_why);
+        h->history_why = xstrdup(j->err.msg);
     } else if (h != NULL && j->rc != 0) {
         log_warn("%s: its journal could not be checked: %s", h->id, j->err.msg);
     }

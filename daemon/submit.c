@@ -202,6 +202,9 @@ static void print_verdict(const cJSON *v)
     const char *word = strcmp(kind, "void") == 0 ? "VOID" : "INDETERMINATE";
     const char *task = effect_error_task(inner);
     struct strbuf lines = STRBUF_INIT;
+    if (strcmp(member_text(v, "history", ""), "unverified") == 0) {
+        show_printf(stdout, "UNVERIFIED HISTORY: `preregctl verdict` shows more\n");
+    }
     show_printf(stdout, "verdict: %s%s%s\n", member_text(v, "outcome", word),
                 title != NULL || why != NULL ? ": " : "",
                 title != NULL ? title

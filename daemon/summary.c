@@ -298,6 +298,7 @@ static void put_life(cJSON *o, const struct shell *sh, const struct hosted *h)
     json_put(o, "open", open_reads(h->bundle->program));
     json_put_string(o, "clock", h->clock_why);
     json_put_string(o, "history", hosted_history(h));
+    json_put_string(o, "history_why", h->history_why);
     json_put_int(o, "elapsed_ms", end.ms > h->submitted.ms ? end.ms - h->submitted.ms : 0);
     double eta = eta_ms(sh, h);
     summary_put_span(o, "eta_ms", eta < 0 ? 0 : eta);

@@ -179,3 +179,31 @@ int store_check_journal(const char *state_dir, uint32_t program, int64_t n_rows,
     store_close(store);
     return rc;
 }
+
+static int check_head(struct store *store, const struct chain *c, struct err *err)
+{
+    struct heads heads;
+    bool same = true;
+    int rc = heads_read(store->dir, &heads, err);
+    const struct journal_head *h = rc == 0 ? heads_find(&heads, c->id) : NULL;
+    rc = h == NULL ? rc : heads_compare(store, c->program, h, &same, err);
+    if (rc == 0 && h != NULL && (!same || h->unverified)) {
+        rc = err_set(err, ERR_CORRUPT,
+                     HEADS_FILE " has row %lld of %s, which its journal of %lld rows does not have",
+                     (long long)h->rows, c->id, (long long)c->rows);
+    }
+    heads_release(&heads);
+    return rc;
+}
+
+int store_check_history(const char *state_dir, uint32_t program, struct err *err)
+{
+    struct store *store = NULL;
+    struct chain *c = NULL;
+    int rc = store_open(state_dir, STORE_READER, &store, err);
+    rc = rc == 0 ? chain_get(store, program, &c, err) : rc;
+    rc = rc == 0 ? journal_check(store, program, c->rows, c->path, err) : rc;
+    rc = rc == 0 ? check_head(store, c, err) : rc;
+    store_close(store);
+    return rc;
+}
