@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/xalloc.h"
 
 char strbuf_empty[1];
@@ -90,6 +91,11 @@ void strbuf_addf(struct strbuf *sb, const char *fmt, ...)
         sb->len += (size_t)n;
     }
     va_end(again);
+}
+
+void strbuf_add_count(struct strbuf *sb, int64_t n, const char *one, const char *many)
+{
+    strbuf_addf(sb, "%lld %s", (long long)n, text_plural(n, one, many));
 }
 
 char *strbuf_detach(struct strbuf *sb)

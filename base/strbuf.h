@@ -6,6 +6,7 @@
 #define BASE_STRBUF_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -29,6 +30,8 @@ void strbuf_add(struct strbuf *sb, const void *data, size_t len);
 void strbuf_adds(struct strbuf *sb, const char *s);
 void strbuf_addc(struct strbuf *sb, char c);
 void strbuf_addf(struct strbuf *sb, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* "1 task", "2 tasks" */
+void strbuf_add_count(struct strbuf *sb, int64_t n, const char *one, const char *many);
 /* Hands the heap string to the caller (never NULL) and leaves sb as after init. */
 char *strbuf_detach(struct strbuf *sb);
 

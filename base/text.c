@@ -213,6 +213,11 @@ const char *text_nearest(const char *s, const char *const *known, size_t n_known
     return best;
 }
 
+const char *text_plural(int64_t n, const char *one, const char *many)
+{
+    return n == 1 ? one : many;
+}
+
 int text_to_int(const char *s, int64_t min, int64_t max, int64_t *out, struct err *err)
 {
     const char *first = s[0] == '-' ? s + 1 : s;

@@ -32,6 +32,9 @@ bool text_is_name(const char *s);
  * 1); else NULL. */
 const char *text_nearest(const char *s, const char *const *known, size_t n_known);
 
+/* "%lld %s", n, text_plural(n, "task", "tasks"): `one` where n is 1. */
+const char *text_plural(int64_t n, const char *one, const char *many);
+
 /* The whole string must be a number; ERR_SYNTAX or ERR_RANGE otherwise. */
 int text_to_int(const char *s, int64_t min, int64_t max, int64_t *out, struct err *err) MUST_CHECK;
 int text_to_double(const char *s, double *out, struct err *err) MUST_CHECK; /* finite only */

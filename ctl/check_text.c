@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 
@@ -30,8 +31,10 @@ static void add_plan(struct strbuf *sb, const struct term *t, const struct progr
 {
     char span[48];
     out_styled(sb, t, STYLE_BOLD, p->name);
-    strbuf_addf(sb, "  %lld cells, %lld tasks", (long long)answer_int(plan, "cells", 0),
-                (long long)answer_int(plan, "tasks", 0));
+    strbuf_adds(sb, "  ");
+    strbuf_add_count(sb, answer_int(plan, "cells", 0), "cell", "cells");
+    strbuf_adds(sb, ", ");
+    strbuf_add_count(sb, answer_int(plan, "tasks", 0), "task", "tasks");
     double petaflops = number(plan, "petaflops", -1);
     if (petaflops >= 0) {
         strbuf_addf(sb, ", %.3g FLOPs", petaflops * 1e15);
@@ -61,14 +64,21 @@ static void add_lines(struct strbuf *sb, const char *heading, const cJSON *list)
 
 static void add_table(struct strbuf *sb, const cJSON *table, bool whole)
 {
-    strbuf_addf(sb, "\ntable: %lld combinations of levels, %lld rows, %lld holes, %lld clashes\n",
-                (long long)answer_int(table, "combinations", 0),
-                (long long)answer_int(table, "rows", 0), (long long)answer_int(table, "holes", 0),
-                (long long)answer_int(table, "clashes", 0));
+    const int64_t n_indeterminate = answer_int(table, "indeterminate_states", 0);
+    strbuf_adds(sb, "\ntable: ");
+    strbuf_add_count(sb, answer_int(table, "combinations", 0), "combination", "combinations");
+    strbuf_adds(sb, " of levels, ");
+    strbuf_add_count(sb, answer_int(table, "rows", 0), "row", "rows");
+    strbuf_adds(sb, ", ");
+    strbuf_add_count(sb, answer_int(table, "holes", 0), "hole", "holes");
+    strbuf_adds(sb, ", ");
+    strbuf_add_count(sb, answer_int(table, "clashes", 0), "clash", "clashes");
+    strbuf_addc(sb, '\n');
     if (cJSON_IsNumber(json_member(table, "partial_states"))) {
-        strbuf_addf(sb, "%lld partial states, of which %lld end INDETERMINATE\n",
-                    (long long)answer_int(table, "partial_states", 0),
-                    (long long)answer_int(table, "indeterminate_states", 0));
+        strbuf_add_count(sb, answer_int(table, "partial_states", 0), "partial state",
+                         "partial states");
+        strbuf_addf(sb, ", of which %lld %s INDETERMINATE\n", (long long)n_indeterminate,
+                    text_plural(n_indeterminate, "ends", "end"));
     } else {
         strbuf_adds(sb, "too many partial states to count\n");
     }
@@ -142,11 +152,13 @@ static void add_rows(struct strbuf *sb, const struct term *t, const struct progr
     }
     const cJSON *first = rows ? rows->child : NULL;
     if (first != NULL && cJSON_IsNumber(json_member(first, "states"))) {
-        strbuf_addf(sb, "each row fires in %lld partial states\n",
-                    (long long)answer_int(first, "states", 0));
+        strbuf_adds(sb, "each row fires in ");
+        strbuf_add_count(sb, answer_int(first, "states", 0), "partial state", "partial states");
+        strbuf_addc(sb, '\n');
     }
     if (left > 0) {
-        strbuf_addf(sb, "%lld more rows; --json has them all\n", (long long)left);
+        strbuf_add_count(sb, left, "more row", "more rows");
+        strbuf_addf(sb, "; --json has %s\n", text_plural(left, "it", "them all"));
     }
 }
 

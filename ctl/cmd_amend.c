@@ -160,10 +160,14 @@ static int say_refused(const struct ctl_options *o, const cJSON *prepared, enum 
         show_printf(stderr, "%s (%s): %s\n", answer_text(r, "path", "?"),
                     answer_text(r, "section", "?"), answer_text(r, "why", "?"));
     }
-    return err_set(err, ERR_REFUSED,
-                   "not amended: %d of %d changes are refused (%s), so none is made",
-                   cJSON_GetArraySize(refused),
-                   cJSON_GetArraySize(json_member(prepared, "changes")), level_words(prepared));
+    const int n_refused = cJSON_GetArraySize(refused);
+    const int n_changes = cJSON_GetArraySize(json_member(prepared, "changes"));
+    return err_set(err, ERR_REFUSED, "not amended: %d of %d %s refused (%s), so none is made",
+                   n_refused, n_changes,
+                   n_changes == 1   ? "change is"
+                   : n_refused == 1 ? "changes is"
+                                    : "changes are",
+                   level_words(prepared));
 }
 
 int cmd_amend(const struct ctl_options *o, enum exit_code *code, struct err *err)

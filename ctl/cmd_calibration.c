@@ -67,7 +67,7 @@ static void say_score(struct strbuf *sb, const struct term *t, const char *what,
         strbuf_addf(sb, " of %lld stated", (long long)n_stated);
     }
     if (n > 0) {
-        strbuf_addf(sb, ", %.4g bits in all, %.4g each; mean Brier score %.4g",
+        strbuf_addf(sb, ", bits: %.4g in all, %.4g each; mean Brier score %.4g",
                     json_member(score, "bits")->valuedouble,
                     json_member(score, "mean_bits")->valuedouble,
                     json_member(score, "mean_brier")->valuedouble);

@@ -101,7 +101,8 @@ static void say_times(struct strbuf *sb, const cJSON *answer)
     }
     int64_t garbage = answer_int(answer, "garbage_lines", 0);
     if (garbage > 0) {
-        strbuf_addf(sb, "  its worker wrote %lld lines that are no events\n", (long long)garbage);
+        strbuf_adds(sb, "  its worker wrote ");
+        strbuf_add_count(sb, garbage, "line that is not an event\n", "lines that are not events\n");
     }
 }
 

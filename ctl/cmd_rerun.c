@@ -85,9 +85,10 @@ static void add_stage(struct strbuf *sb, const struct term *t, const cJSON *stag
     const cJSON *artifacts = json_member(stage, "artifacts");
     const bool same = answer_bool(stage, "same");
     out_styled(sb, t, same ? STYLE_GREEN : STYLE_RED, same ? "same   " : "DIFFERS");
-    strbuf_addf(sb, "  %s: %zu of %d metrics, %zu of %d artifacts\n",
-                answer_text(stage, "stage", "?"), count_same(metrics), cJSON_GetArraySize(metrics),
-                count_same(artifacts), cJSON_GetArraySize(artifacts));
+    strbuf_addf(sb, "  %s: %zu of ", answer_text(stage, "stage", "?"), count_same(metrics));
+    strbuf_add_count(sb, cJSON_GetArraySize(metrics), "metric", "metrics");
+    strbuf_addf(sb, ", %zu of ", count_same(artifacts));
+    strbuf_add_count(sb, cJSON_GetArraySize(artifacts), "artifact\n", "artifacts\n");
     add_differing(sb, metrics, "name");
     add_differing(sb, artifacts, "path");
     add_places(sb, stage);

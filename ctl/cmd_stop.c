@@ -2,13 +2,15 @@
 
 #include "base/json.h"
 #include "base/show.h"
+#include "base/text.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
 
 static void say(const cJSON *answer)
 {
-    show_printf(stdout, "preregd is stopping; %lld attempts were running\n",
-                (long long)answer_int(answer, "attempts", 0));
+    const int64_t n = answer_int(answer, "attempts", 0);
+    show_printf(stdout, "preregd is stopping; %lld %s running\n", (long long)n,
+                text_plural(n, "attempt was", "attempts were"));
 }
 
 int cmd_stop(const struct ctl_options *o, enum exit_code *code, struct err *err)

@@ -142,13 +142,28 @@ static void put_text(cJSON *row, const char *key, char *text)
     free(text);
 }
 
+/* The state of --json in words. */
+static const char *state_words(const char *state)
+{
+    static const struct {
+        const char *state;
+        const char *words;
+    } rows[] = {{"left_out", "left out"}, {"cannot_be_measured", "cannot be measured"}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (strcmp(rows[i].state, state) == 0) {
+            return rows[i].words;
+        }
+    }
+    return state;
+}
+
 static void add_rows(struct strbuf *sb, const struct term *t, const cJSON *rows)
 {
     static const struct out_column columns[] = {
         {"cell", "cell", OUT_TEXT},        {"stage", "stage", OUT_TEXT},
-        {"tried in", "seconds", OUT_TEXT}, {"the whole", "whole", OUT_TEXT},
+        {"tried in", "seconds", OUT_TEXT}, {"time in full", "whole", OUT_TEXT},
         {"peak memory", "peak", OUT_TEXT}, {"may need", "whole_peak", OUT_TEXT},
-        {"disk", "disk", OUT_TEXT},        {"the whole", "whole_disk", OUT_TEXT},
+        {"disk", "disk", OUT_TEXT},        {"disk in full", "whole_disk", OUT_TEXT},
         {"", "state", OUT_TEXT},
     };
     cJSON *shown = json_array();
@@ -166,7 +181,7 @@ static void add_rows(struct strbuf *sb, const struct term *t, const cJSON *rows)
         put_text(line, "whole_disk", bytes_text(row, "whole_disk_bytes"));
         const char *state = answer_text(row, "state", "?");
         json_put_string(line, "state",
-                        strcmp(state, "done") != 0      ? state
+                        strcmp(state, "done") != 0      ? state_words(state)
                         : answer_bool(row, "ran_whole") ? "ran whole"
                                                         : "");
         json_push(shown, line);
@@ -186,7 +201,7 @@ static void add_reasons(struct strbuf *sb, const cJSON *rows)
         if (why != NULL && json_member(said, why) == NULL) {
             json_put_bool(said, why, true);
             strbuf_addf(sb, "%s: %s: ", answer_text(row, "stage", "?"),
-                        answer_text(row, "state", "?"));
+                        state_words(answer_text(row, "state", "?")));
             out_line(sb, why);
             strbuf_addc(sb, '\n');
         }
@@ -202,17 +217,20 @@ static void say(const cJSON *answer)
     char *span = span_text(answer, "whole_seconds");
     char *disk = bytes_text(answer, "whole_disk_bytes");
     char *peak = bytes_text(answer, "whole_peak_bytes");
-    strbuf_addf(&sb, "%s, at most %lld steps and %lld items a stage; scores are thrown away\n\n",
-                answer_text(answer, "program", "?"), (long long)answer_int(answer, "steps", 0),
-                (long long)answer_int(answer, "items", 0));
+    strbuf_addf(&sb, "%s, at most ", answer_text(answer, "program", "?"));
+    strbuf_add_count(&sb, answer_int(answer, "steps", 0), "step", "steps");
+    strbuf_adds(&sb, " and ");
+    strbuf_add_count(&sb, answer_int(answer, "items", 0), "item", "items");
+    strbuf_adds(&sb, " a stage; scores are thrown away\n\n");
     add_rows(&sb, &t, rows);
     strbuf_addc(&sb, '\n');
     add_reasons(&sb, rows);
+    strbuf_adds(&sb, "the whole program: ");
+    strbuf_add_count(&sb, answer_int(answer, "tasks", 0), "task", "tasks");
     strbuf_addf(&sb,
-                "the whole program: %lld tasks, about %s one after another, %s of memory for the "
+                ", about %s one after another, %s of memory for the "
                 "largest, about %s of disk\n",
-                (long long)answer_int(answer, "tasks", 0), span == NULL ? "an unknown time" : span,
-                peak == NULL ? "an unknown amount" : peak,
+                span == NULL ? "an unknown time" : span, peak == NULL ? "an unknown amount" : peak,
                 disk == NULL ? "an unknown amount" : disk);
     out_text(&sb);
     free(disk);

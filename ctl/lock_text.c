@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/show.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/out.h"
 #include "prereg/imported.h"
@@ -78,10 +79,11 @@ int lock_say_written(const struct ctl_options *o, const struct lock *lock,
         rc = out_json(answer, err);
         cJSON_Delete(answer);
     } else {
-        show_printf(stdout,
-                    "%s\nroot %s\n%d data digests, %d files; `preregd submit` will run it as %s\n",
-                    paths->lock, lock->root, cJSON_GetArraySize(lock->data),
-                    cJSON_GetArraySize(lock->files), id);
+        const int n_data = cJSON_GetArraySize(lock->data);
+        const int n_files = cJSON_GetArraySize(lock->files);
+        show_printf(stdout, "%s\nroot %s\n%d data %s, %d %s; `preregd submit` will run it as %s\n",
+                    paths->lock, lock->root, n_data, text_plural(n_data, "digest", "digests"),
+                    n_files, text_plural(n_files, "file", "files"), id);
         print_git(lock);
         if (lock->signature != NULL) {
             show_printf(stdout, "signed by %s\n", fingerprint_of(lock));

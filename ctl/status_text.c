@@ -147,8 +147,9 @@ static void status_grid(struct strbuf *sb, const struct term *t, const cJSON *su
     }
     int64_t all = answer_int(summary, "n_cells", (int64_t)n_cells);
     if ((int64_t)shown < all) {
-        strbuf_addf(sb, "and %lld more cells (--all, or `preregctl cells`)\n",
-                    (long long)(all - (int64_t)shown));
+        strbuf_adds(sb, "and ");
+        strbuf_add_count(sb, all - (int64_t)shown, "more cell", "more cells");
+        strbuf_adds(sb, " (--all, or `preregctl cells`)\n");
     }
     free(widths);
 }
@@ -181,8 +182,8 @@ void status_line(struct strbuf *sb, const struct term *t, const cJSON *summary)
     int64_t planned = answer_int(tasks, "planned", 0);
     int64_t done = answer_int(tasks, "done", 0);
     char text[64];
-    (void)snprintf(text, sizeof(text), "%lld of %lld tasks done", (long long)done,
-                   (long long)planned);
+    (void)snprintf(text, sizeof(text), "%lld of %lld %s done", (long long)done, (long long)planned,
+                   text_plural(planned, "task", "tasks"));
     out_styled(sb, t, done == planned ? STYLE_GREEN : STYLE_NONE, text);
     add_count(sb, t, tasks, "running", "running");
     add_count(sb, t, tasks, "starting", "starting");
@@ -471,8 +472,9 @@ void status_program(struct strbuf *sb, const struct term *t, const cJSON *summar
     status_paused(sb, t, summary);
     int64_t garbage = answer_int(summary, "garbage_lines", 0);
     if (garbage > 0) {
-        strbuf_addf(sb, "workers wrote %lld lines that are no events (`preregctl explain TASK`)\n",
-                    (long long)garbage);
+        strbuf_adds(sb, "workers wrote ");
+        strbuf_add_count(sb, garbage, "line that is not an event", "lines that are not events");
+        strbuf_adds(sb, " (`preregctl explain TASK`)\n");
     }
     status_verdict(sb, t, summary);
 }
@@ -509,8 +511,9 @@ void status_list(struct strbuf *sb, const struct term *t, const cJSON *programs)
 void status_daemon(struct strbuf *sb, const struct term *t, const cJSON *ping)
 {
     const cJSON *slots = json_member(ping, "slots");
-    strbuf_addf(sb, "preregd %s, pid %lld%s%s%s%lld of %lld slots used\n",
+    strbuf_addf(sb, "preregd %s, pid %lld%s%s%s%lld of %lld %s used\n",
                 answer_text(ping, "version", "?"), (long long)answer_int(ping, "pid", 0), dot(t),
                 answer_text(ping, "state", "?"), dot(t), (long long)answer_int(slots, "used", 0),
-                (long long)answer_int(slots, "total", 0));
+                (long long)answer_int(slots, "total", 0),
+                text_plural(answer_int(slots, "total", 0), "slot", "slots"));
 }

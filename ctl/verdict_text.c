@@ -87,7 +87,10 @@ static void add_headline(struct strbuf *sb, const struct term *t, const cJSON *v
     const cJSON *prior = json_member(verdict, "prior");
     const cJSON *bits = json_member(verdict, "surprisal_bits");
     if (cJSON_IsNumber(prior) && cJSON_IsNumber(bits)) {
-        strbuf_addf(sb, "prior %.6g, surprisal %.6g bits\n", prior->valuedouble, bits->valuedouble);
+        char figure[32];
+        (void)snprintf(figure, sizeof(figure), "%.6g", bits->valuedouble);
+        strbuf_addf(sb, "prior %.6g, surprisal %s %s\n", prior->valuedouble, figure,
+                    strcmp(figure, "1") == 0 ? "bit" : "bits");
     }
 }
 
@@ -274,16 +277,19 @@ static void add_coverage(struct strbuf *sb, const cJSON *verdict)
     if (tasks == NULL) {
         return;
     }
-    strbuf_addf(sb, "\n%lld tasks planned = %lld done + %lld blocked + %lld never run\n",
-                (long long)answer_int(tasks, "planned", 0), (long long)answer_int(tasks, "done", 0),
-                (long long)answer_int(tasks, "blocked", 0),
+    strbuf_addc(sb, '\n');
+    strbuf_add_count(sb, answer_int(tasks, "planned", 0), "task planned", "tasks planned");
+    strbuf_addf(sb, " = %lld done + %lld blocked + %lld never run\n",
+                (long long)answer_int(tasks, "done", 0), (long long)answer_int(tasks, "blocked", 0),
                 (long long)answer_int(tasks, "never_run", 0));
     if (answer_int(tasks, "pending", 0) > 0) {
-        strbuf_addf(sb, "%lld of them have no record\n",
-                    (long long)answer_int(tasks, "pending", 0));
+        strbuf_add_count(sb, answer_int(tasks, "pending", 0), "of them has no record",
+                         "of them have no record");
+        strbuf_addc(sb, '\n');
     }
-    strbuf_addf(sb, "%lld counted tasks planned, %lld excluded of %lld allowed\n",
-                (long long)answer_int(counted, "planned", 0),
+    strbuf_add_count(sb, answer_int(counted, "planned", 0), "counted task planned",
+                     "counted tasks planned");
+    strbuf_addf(sb, ", %lld excluded of %lld allowed\n",
                 (long long)answer_int(counted, "excluded", 0),
                 (long long)answer_int(counted, "budget", 0));
 }

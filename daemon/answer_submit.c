@@ -138,8 +138,10 @@ static int read_amended(struct submit_job *j, const struct known *k, const struc
         const char *is = j->again.as_locked ? "this is the text as it was locked, what holds is"
                                             : "this is its present text, as";
         j->bundle = bundle_ref(j->again.bundle);
-        strbuf_addf(&j->notes, "%zu amendments, head %s: %s %s/%s\n", j->bundle->lock->n_amendments,
-                    j->bundle->lock->head, is, k->folder, HOSTED_PROGRAM_FILE);
+        strbuf_add_count(&j->notes, (int64_t)j->bundle->lock->n_amendments, "amendment",
+                         "amendments");
+        strbuf_addf(&j->notes, ", head %s: %s %s/%s\n", j->bundle->lock->head, is, k->folder,
+                    HOSTED_PROGRAM_FILE);
     }
     bundle_unref(submitted);
     return rc;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 
 #define CLEAR_TRIES    200
@@ -93,7 +94,9 @@ static int clear_tree(const struct fence *f, bool *any, struct err *err)
             clock_sleep_ms(CLEAR_PAUSE_MS);
         }
     }
-    return n == 0 ? 0 : err_set(err, ERR_BUSY, "%zu of its processes do not end", n);
+    return n == 0 ? 0
+                  : err_set(err, ERR_BUSY, "%zu of its processes %s not end", n,
+                            text_plural((int64_t)n, "does", "do"));
 }
 
 static bool is_of_the_disk(const char *name)

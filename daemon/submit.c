@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/show.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "daemon/hosted.h"
 #include "daemon/rpc/client.h"
@@ -52,9 +53,10 @@ static void progress_line(const cJSON *summary, struct strbuf *out)
     int64_t running = member_int(t, "running", 0) + member_int(t, "starting", 0);
     int64_t blocked = member_int(t, "blocked", 0) + member_int(t, "never_run", 0);
     int64_t eta = member_int(summary, "eta_ms", -1);
-    strbuf_addf(out, "%s: %lld/%lld tasks done, %lld running",
-                member_text(summary, "name", "program"), (long long)member_int(t, "done", 0),
-                (long long)member_int(t, "planned", 0), (long long)running);
+    const int64_t planned = member_int(t, "planned", 0);
+    strbuf_addf(out, "%s: %lld/%lld %s done, %lld running", member_text(summary, "name", "program"),
+                (long long)member_int(t, "done", 0), (long long)planned,
+                text_plural(planned, "task", "tasks"), (long long)running);
     if (blocked > 0) {
         strbuf_addf(out, ", %lld blocked or never run", (long long)blocked);
     }
@@ -182,8 +184,10 @@ static void print_submitted(const cJSON *o)
 {
     bool is_new = cJSON_IsTrue(json_member(o, "new")) != 0;
     bool changed = cJSON_IsTrue(json_member(o, "run_changed")) != 0;
-    show_printf(stdout, "%s %s: %lld tasks%s\n", is_new ? "submitted" : "already submitted",
-                member_text(o, "program", "?"), (long long)member_int(o, "tasks", 0),
+    const int64_t n_tasks = member_int(o, "tasks", 0);
+    show_printf(stdout, "%s %s: %lld %s%s\n", is_new ? "submitted" : "already submitted",
+                member_text(o, "program", "?"), (long long)n_tasks,
+                text_plural(n_tasks, "task", "tasks"),
                 changed ? "; its [run] settings were changed and journalled" : "");
     const char *notes = member_text(o, "notes", "");
     if (notes[0] != '\0') {

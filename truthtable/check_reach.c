@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "truthtable/check_parts.h"
 #include "truthtable/impossible.h"
@@ -290,7 +291,8 @@ static void note_impossible_rows(const struct check_report *r, struct diag *diag
     }
     if (n > CHECK_LISTED_MAX) {
         diag_add(diag, DIAG_NOTE, p->table_place.line, p->table_place.column,
-                 "%zu more rows are impossible", n - CHECK_LISTED_MAX);
+                 "%zu more %s impossible", n - CHECK_LISTED_MAX,
+                 text_plural((int64_t)(n - CHECK_LISTED_MAX), "row is", "rows are"));
     }
 }
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "truthtable/check_parts.h"
 
@@ -58,8 +59,9 @@ static void report_holes(struct check_report *r, const size_t *row_of, struct di
     }
     if (r->table.n_holes > CHECK_LISTED_MAX) {
         diag_add(diag, DIAG_ERROR, p->table_place.line, p->table_place.column,
-                 "the table has %llu more holes",
-                 (unsigned long long)(r->table.n_holes - CHECK_LISTED_MAX));
+                 "the table has %llu more %s",
+                 (unsigned long long)(r->table.n_holes - CHECK_LISTED_MAX),
+                 text_plural((int64_t)(r->table.n_holes - CHECK_LISTED_MAX), "hole", "holes"));
     }
 }
 

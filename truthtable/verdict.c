@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "truthtable/check.h"
 #include "truthtable/effects.h"
@@ -29,8 +30,9 @@ static const char *void_reason(const struct evaluation *ev, const struct coverag
 {
     const struct program *p = ev->rules->program;
     if (coverage_over_budget(c)) {
-        return arena_printf(arena, "%zu counted tasks are lost, the exclusion budget is %zu",
-                            c->n_excluded, c->budget);
+        return arena_printf(arena, "%zu counted %s lost, the exclusion budget is %zu",
+                            c->n_excluded,
+                            text_plural((int64_t)c->n_excluded, "task is", "tasks are"), c->budget);
     }
     for (size_t i = 0; i < p->n_validity; i++) {
         const char *why = "undetermined";

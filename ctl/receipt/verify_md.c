@@ -13,7 +13,8 @@ void verify_md(struct strbuf *out, const struct receipt *r)
     }
     strbuf_addf(out, "Root `%s`", r->lock->root);
     if (r->lock->n_amendments > 0) {
-        strbuf_addf(out, ", head `%s` after %zu amendments", r->lock->head, r->lock->n_amendments);
+        strbuf_addf(out, ", head `%s` after ", r->lock->head);
+        strbuf_add_count(out, (int64_t)r->lock->n_amendments, "amendment", "amendments");
     }
     if (r->program->supersedes != NULL) {
         strbuf_addf(out, ", superseding the program of root `%s`", r->program->supersedes);
@@ -22,8 +23,9 @@ void verify_md(struct strbuf *out, const struct receipt *r)
         strbuf_addf(out, ". Records: **%s**; nothing was run by preregd.\n",
                     r->evidence->label == NULL ? "imported" : r->evidence->label);
     } else {
-        strbuf_addf(out, ". Records: executed, %zu attempts of %zu tasks.\n",
-                    r->history->n_attempts, r->history->n_tasks);
+        strbuf_adds(out, ". Records: executed, ");
+        strbuf_add_count(out, (int64_t)r->history->n_attempts, "attempt of ", "attempts of ");
+        strbuf_add_count(out, (int64_t)r->history->n_tasks, "task.\n", "tasks.\n");
     }
     strbuf_adds(out, verify_md_guide);
 }

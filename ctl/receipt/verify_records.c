@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/plan.h"
 #include "ctl/receipt/verify_parts.h"
@@ -152,9 +153,11 @@ static int executed_records(struct verifying *v)
     }
     if (rc == 0 && v->artifacts.n_named > 0) {
         verifying_says(v,
-                       "%zu results name what they read of the stages before them, and each is an "
-                       "artifact of the accepted result",
-                       v->artifacts.n_named);
+                       "%zu %s of the stages before them, and each is an artifact of the accepted "
+                       "result",
+                       v->artifacts.n_named,
+                       text_plural((int64_t)v->artifacts.n_named, "result names what it read",
+                                   "results name what they read"));
     }
     lines_release(&l);
     arena_release(&of_line);
@@ -269,9 +272,11 @@ static int check_verdict(struct verifying *v)
     }
     if (rc == 0 && n_near > 0) {
         verifying_says(v,
-                       "%zu figures of verdict.json differ from those computed here beyond the "
+                       "%zu %s from what is computed here beyond the "
                        "twelfth digit, as on another processor or with another library",
-                       n_near);
+                       n_near,
+                       text_plural((int64_t)n_near, "figure of verdict.json differs",
+                                   "figures of verdict.json differ"));
     }
     strbuf_release(&expected);
     strbuf_release(&found);
@@ -306,10 +311,11 @@ static void say_coverage(struct verifying *v)
         const struct evidence_task *t = &v->evidence.tasks[i];
         if (t->narrower != NULL) {
             verifying_says(v,
-                           "%zu tasks were lost under narrower limits of [run] than others had, by "
-                           "a person's choice, and are not excluded; the first is %.80s/%.64s: "
+                           "%zu %s lost under narrower limits of [run] than others had, by "
+                           "a person's choice, and not excluded; the first is %.80s/%.64s: "
                            "%.200s",
-                           n_narrower, v->program->cells[i / v->program->n_stages].name,
+                           n_narrower, text_plural((int64_t)n_narrower, "task was", "tasks were"),
+                           v->program->cells[i / v->program->n_stages].name,
                            v->program->stages[i % v->program->n_stages].name, t->narrower);
             break;
         }

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -142,9 +143,13 @@ def test_failing(place):
     answer, text = tried(place, program(place, "fail"), wanted=ANY)
     equal({row["stage"]: row["state"] for row in answer["tried"]}, {"train": "failed", "grammar": "left_out", "giving": "left_out"}, "states")
     expect("no module named torch" in text, text)
+    expect("left out" in text and "left_out" not in text, f"words, not the states of --json: {text}")
+    headings = re.split(" {2,}", next(line for line in text.splitlines() if line.startswith("cell ")).strip())
+    equal(len(set(headings)), 8, f"headings, each once: {headings}")
     answer, text = tried(place, program(place, score="nothing"), wanted=ANY)
     expect("wrote no result.json" in text, text)
-    answer, _ = tried(place, program(place, score="cannot"))
+    answer, text = tried(place, program(place, score="cannot"), "--steps", "1", "--items", "1")
+    expect("cannot be measured" in text and "cannot_be" not in text and "at most 1 step and 1 item a stage" in text, text)
     equal({row["stage"]: row["state"] for row in answer["tried"]}, {"train": "done", "grammar": "cannot_be_measured", "giving": "done"}, "states")
 
 

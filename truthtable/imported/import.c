@@ -407,9 +407,13 @@ static void warn_missing(struct import *im)
     }
     if (n > 0) {
         import_warn(im,
-                    "%zu of %zu planned tasks have no record: what depends on them is "
+                    "%zu of %zu planned %s no record: what depends on %s is "
                     "undetermined",
-                    n, n_tasks);
+                    n, n_tasks,
+                    n_tasks == 1 ? "task has"
+                    : n == 1     ? "tasks has"
+                                 : "tasks have",
+                    text_plural((int64_t)n, "it", "them"));
     }
 }
 

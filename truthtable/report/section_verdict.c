@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "truthtable/effect_lines.h"
 #include "truthtable/report/amendment_standing.h"
 #include "truthtable/report/fmt.h"
@@ -135,8 +136,9 @@ static void add_narrower(struct doc *d, const struct report_model *m)
                    member_text(task, "cause"), limits);
     }
     if (n > NARROWER_SHOWN) {
-        doc_notice(d, TONE_BAD, "%zu more tasks were lost under narrower limits of [run].",
-                   n - NARROWER_SHOWN);
+        doc_notice(d, TONE_BAD, "%zu more %s lost under narrower limits of [run].",
+                   n - NARROWER_SHOWN,
+                   text_plural((int64_t)(n - NARROWER_SHOWN), "task was", "tasks were"));
     }
 }
 

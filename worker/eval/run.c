@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "worker/eval/evaluation.h"
 #include "worker/eval/items_key.h"
 #include "worker/report/stop.h"
@@ -170,13 +171,13 @@ static int run(struct evaluation *e, struct err *err)
     if (rc == 0 && (rc = check_viability(e, err)) == 0)
         rc = ask_items(e, err);
     if (rc == 0 && e->n_faults > 0)
-        events_note(&e->events, "%zu items could not be asked; items.jsonl names them",
-                    e->n_faults);
+        events_note(&e->events, "%zu %s not be asked; items.jsonl names %s", e->n_faults,
+                    text_plural((int64_t)e->n_faults, "item could", "items could"),
+                    text_plural((int64_t)e->n_faults, "it", "them"));
     if (rc == 0 && e->n_cut_items > 0)
-        events_note(
-            &e->events,
-            "%zu items are longer than the context; %.0f tokens at their left ends are cut off",
-            e->n_cut_items, e->n_cut);
+        events_note(&e->events, "%zu %s longer than the context; tokens cut off at the left: %.0f",
+                    e->n_cut_items, text_plural((int64_t)e->n_cut_items, "item is", "items are"),
+                    e->n_cut);
     if (rc == 0)
         rc = eval_write_result(e, err);
     if (rc == 0)

@@ -313,15 +313,28 @@ static void test_plain(void **state)
     }
 }
 
+static void test_counts(void **state)
+{
+    (void)state;
+    struct strbuf sb = STRBUF_INIT;
+    for (int64_t n = 0; n < 3; n++) {
+        strbuf_adds(&sb, n > 0 ? ", " : "");
+        strbuf_add_count(&sb, n, "clash", "clashes");
+    }
+    assert_string_equal(sb.buf, "0 clashes, 1 clash, 2 clashes");
+    assert_string_equal(text_plural(1, "it", "them"), "it");
+    strbuf_release(&sb);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),       cmocka_unit_test(test_utf8),
-        cmocka_unit_test(test_made_utf8),   cmocka_unit_test(test_made_line),
-        cmocka_unit_test(test_names),       cmocka_unit_test(test_nearest),
-        cmocka_unit_test(test_numbers),     cmocka_unit_test(test_units),
-        cmocka_unit_test(test_strbuf),      cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_diagnostics),
+        cmocka_unit_test(test_counts),    cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_utf8),      cmocka_unit_test(test_made_utf8),
+        cmocka_unit_test(test_made_line), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_nearest),   cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_units),     cmocka_unit_test(test_strbuf),
+        cmocka_unit_test(test_errors),    cmocka_unit_test(test_diagnostics),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

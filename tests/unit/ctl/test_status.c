@@ -79,7 +79,7 @@ static void test_whole(void **state)
         "counted: 1 of 6 done · 1 excluded of 0 allowed · scores are sealed\n"
         "NOT sealed, though the table reads it: measure loss\n"
         "not running: 1 wait for an earlier stage · 1 wait before the next attempt\n"
-        "workers wrote 2 lines that are no events (`preregctl explain TASK`)\n");
+        "workers wrote 2 lines that are not events (`preregctl explain TASK`)\n");
     strbuf_release(&sb);
     cJSON_Delete(summary);
     cJSON_Delete(cells);
@@ -144,7 +144,7 @@ static void test_without_utf8(void **state)
     }
     assert_non_null(strstr(sb.buf, "arch=moe,seed=1    > 45%  .\n"));
     assert_null(strstr(sb.buf, "seed=2"));
-    assert_non_null(strstr(sb.buf, "and 1 more cells"));
+    assert_non_null(strstr(sb.buf, "and 1 more cell ("));
     strbuf_release(&sb);
     cJSON_Delete(summary);
     cJSON_Delete(cells);

@@ -84,6 +84,27 @@ static void test_void(void **state)
     cJSON_Delete(v);
 }
 
+/* One of a thing is not "1 things". */
+static void test_one(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"outcome\":\"O1\",\"title\":\"a\",\"prior\":0.5,\"surprisal_bits\":1,"
+        "\"coverage\":{\"tasks\":{\"planned\":1,\"done\":0,\"blocked\":0,\"never_run\":0,"
+        "\"pending\":1},\"counted\":{\"planned\":1,\"excluded\":0,\"budget\":0}}}";
+    cJSON *v = NULL;
+    struct err err = {0};
+    assert_int_equal(json_parse(text, strlen(text), &v, &err), 0);
+    struct strbuf sb = STRBUF_INIT;
+    verdict_text(&sb, &plain, v);
+    assert_non_null(strstr(sb.buf, "prior 0.5, surprisal 1 bit\n"));
+    assert_non_null(strstr(sb.buf, "\n1 task planned = 0 done + 0 blocked + 0 never run\n"
+                                   "1 of them has no record\n"
+                                   "1 counted task planned, 0 excluded of 0 allowed\n"));
+    strbuf_release(&sb);
+    cJSON_Delete(v);
+}
+
 /* What is no pair of numbers is not shown as one, and what a record says is not obeyed. */
 static void test_hostile(void **state)
 {
@@ -145,10 +166,8 @@ static void test_computed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bound),
-        cmocka_unit_test(test_void),
-        cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_computed),
+        cmocka_unit_test(test_bound),   cmocka_unit_test(test_void),     cmocka_unit_test(test_one),
+        cmocka_unit_test(test_hostile), cmocka_unit_test(test_computed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
