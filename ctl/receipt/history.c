@@ -182,7 +182,8 @@ static int check_move(const struct reading *r, const struct state_row *row)
         program_stage_is_counted(r->h->program, row->task % r->h->program->n_stages)) {
         return fault_says(r->f, "a counted task is tried again after its scores could be seen");
     }
-    if (row->kind == ROW_TASK_REVIVED && (r->h->status.paused & PAUSE_FAILURES) == 0) {
+    const bool answered = t->n_attempts > 0 && t->n_attempts == t->answered;
+    if (row->kind == ROW_TASK_REVIVED && (r->h->status.paused & PAUSE_FAILURES) == 0 && !answered) {
         return fault_says(r->f, "a task is revived, and its program was not paused for failures");
     }
     if (!state_row_is_legal(row)) {
@@ -286,6 +287,19 @@ static int check_status(const struct reading *r, const struct program_row *now)
     return 0;
 }
 
+/* What is at work when a pause for failures is lifted belongs to that pause, whenever it ends. */
+static void note_answered(struct history *h, const struct program_row *now)
+{
+    if ((h->status.paused & PAUSE_FAILURES) == 0 || (now->paused & PAUSE_FAILURES) != 0) {
+        return;
+    }
+    for (size_t i = 0; i < h->n_tasks; i++) {
+        if (h->tasks[i].live != 0) {
+            h->tasks[i].answered = h->tasks[i].n_attempts;
+        }
+    }
+}
+
 static int take_program_row(struct reading *r, const cJSON *line, const struct state_row *row)
 {
     struct history *h = r->h;
@@ -319,6 +333,7 @@ static int take_program_row(struct reading *r, const cJSON *line, const struct s
     if (row->status.verdict && !h->status.verdict) {
         h->verdict_row = h->n_rows;
     }
+    note_answered(h, &row->status);
     h->status = row->status;
     return 0;
 }

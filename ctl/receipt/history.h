@@ -30,6 +30,7 @@ struct history_task {
     uint32_t n_attempts;
     uint32_t n_resumes; /* attempts that began at a checkpoint of an earlier one */
     size_t live;        /* 1 + index of the attempt at work, while they stand as they started */
+    uint32_t answered;  /* its attempt at work when a pause for failures was lifted; 0: none */
     uint32_t accepted;  /* done: the attempt whose result it is */
     struct digest result;
 };

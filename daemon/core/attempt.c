@@ -135,6 +135,7 @@ static void fail(struct core *c, struct live *l, enum cause cause, const char *t
     enum task_state from = (enum task_state)t->state;
     struct judgement j = {.to = TASK_BLOCKED};
     enum cause end = cause;
+    const bool answered = l->answered;
     if (t->ending != CAUSE_NONE) {
         end = (enum cause)t->ending;
         cause = end;
@@ -155,7 +156,7 @@ static void fail(struct core *c, struct live *l, enum cause cause, const char *t
     if (j.pause != 0) {
         program_pause(c, p, j.pause, text);
     }
-    if (j.to == TASK_BLOCKED && failures_pause(c, p, task, text)) {
+    if (j.to == TASK_BLOCKED && failures_pause(c, p, task, answered, text)) {
         return;
     }
     if (j.to == TASK_BLOCKED && task_is_apparatus(p, task)) {

@@ -7,7 +7,8 @@
  * The rule: no task of the stage was ever done; SAME_MAX of its tasks, or all that can still end by
  * themselves where they are fewer, are blocked by an end of their own with one cause, exit code and
  * signal. They are then revived with fresh budgets, so that the next count begins at 0, and the
- * program pauses. What is at work then and fails before it is resumed is revived, too.
+ * program pauses. What is at work then belongs to that pause: when it fails it is revived, too, and
+ * counts for no other, even if the program was resumed meanwhile and other cells are done.
  */
 #include "daemon/core/internal.h"
 
@@ -118,15 +119,26 @@ static void revive(struct core *c, struct program *p, uint32_t task)
     task_revive_dependants(c, p, task, ROW_TASK_REVIVED, NULL);
 }
 
-bool failures_pause(struct core *c, struct program *p, uint32_t task, const char *text)
+void failures_answer(struct core *c, struct program *p)
+{
+    for (uint32_t i = 0; i < p->n_grid; i++) {
+        struct live *l = live_of(c, p, i);
+        if (l != NULL && task_stage(p, i)->n_accepted == 0) {
+            l->answered = true;
+        }
+    }
+}
+
+bool failures_pause(struct core *c, struct program *p, uint32_t task, bool answered,
+                    const char *text)
 {
     const struct stage *s = task_stage(p, task);
     struct task of = p->tasks[task];
-    if (task_is_apparatus(p, task) || p->status.failures_accepted || s->n_accepted > 0 ||
-        !is_own_failure(&of) || !can_revive(p, task)) {
+    if (task_is_apparatus(p, task) || p->status.failures_accepted || !is_own_failure(&of) ||
+        !can_revive(p, task) || (s->n_accepted > 0 && !answered)) {
         return false;
     }
-    if ((p->status.paused & PAUSE_FAILURES) != 0) {
+    if ((p->status.paused & PAUSE_FAILURES) != 0 || answered) {
         revive(c, p, task);
         return true;
     }

@@ -99,8 +99,10 @@ void attempt_timer(struct core *c, struct live *l);
 void attempt_end_by_person(struct core *c, struct live *l);
 
 /* failures.c: whether the program pauses instead of giving up a task that was just blocked by the
- * end of its attempt; the task is then ready again, or waits. */
-bool failures_pause(struct core *c, struct program *p, uint32_t task, const char *text);
+ * end of its attempt; the task is then ready again, or waits. `answered` is the attempt's. */
+bool failures_pause(struct core *c, struct program *p, uint32_t task, bool answered,
+                    const char *text);
+void failures_answer(struct core *c, struct program *p); /* its pause is lifted */
 
 /* judge.c: what becomes of a task whose attempt has ended without a valid result. */
 struct judgement {

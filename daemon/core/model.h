@@ -70,6 +70,7 @@ struct live {
     bool excused;    /* that it was never launched is nobody's fault: a daemon died, an amendment
                         took effect */
     bool overdue;    /* its section is up: the next ALIVE makes it a hang */
+    bool answered;   /* at work when a pause for failures was lifted: its failure is that pause's */
     bool holds_slot; /* threads and memory below are counted as used */
     uint32_t threads;
     int64_t memory_bytes;

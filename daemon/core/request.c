@@ -165,6 +165,9 @@ void request_resume(struct core *c, struct program *p, const struct core_event *
     }
     p->verdict_failed = false;
     p->n_unlaunched = 0;
+    if ((lifted & PAUSE_FAILURES) != 0) {
+        failures_answer(c, p);
+    }
     if (lifted != 0 || accepts) {
         p->status.paused &= ~lifted;
         p->status.failures_accepted |= accepts;

@@ -122,13 +122,41 @@ def test_missing_module(place):
         submit.kill()
         submit.wait()
     equal({t["state"] for t in place.tasks().values()}, {"done"}, "states at the end")
-    with open(os.path.join(place.program_folder(), "journal.jsonl"), encoding="utf-8") as f:
-        events = [json.loads(line)["event"] for line in f]
-    revived = events.count("task_revived")
+    revived = sum(row["event"] == "task_revived" for row in journal(place))
     expect(revived >= 6 and revived % 2 == 0, f"{revived} tasks were revived, each with the one that comes after it")
+    verify_receipt(place)
+
+
+def journal(place):
+    with open(os.path.join(place.program_folder(), "journal.jsonl"), encoding="utf-8") as f:
+        return [json.loads(line) for line in f]
+
+
+def verify_receipt(place):
     place.ctl("export", "-o", place.path("out"))
     receipt, = [name for name in os.listdir(place.path("out")) if not name.endswith(".tar")]
     place.ctl("verify", os.path.join(place.path("out"), receipt))
 
 
-lab.main(test_missing_module, test_shim_does_not_load, test_too_many_arguments, test_watch_survives_the_daemon)
+def test_fails_after_the_pause(place):
+    """An attempt that began before the pause and fails after `resume`: its cell is tried again, though others are done, and
+    the receipt's reader accepts that."""
+    place.serve()
+    stage = PREPARE.format(until=place.path("released")).replace('mode = "needs"', 'mode = "needs_or_sticks", which = "$mode"')
+    place.must(OK, "preregd", "submit", rogue.program(place, ["good", "null", "huge", "garbage"], run="crashes = 1", stages=stage))
+    place.wait_for(lambda: any(p["paused_by"] == "failures" for p in place.status()), 60, "the program is paused")
+    place.wait_for(lambda: place.tasks()["mode=null,seed=1/prepare"]["state"] == "running", 60, "the attempt from before the pause runs")
+    rogue.release(place)
+    place.ctl("resume")
+    place.wait_for(lambda: place.tasks()["mode=good,seed=1/prepare"]["state"] == "done", 60, "another cell is done")
+    place.write("released.fail", "")
+    place.wait_finished(120)
+    equal({t["state"] for t in place.tasks().values()}, {"done"}, "states at the end")
+    equal(place.tasks()["mode=null,seed=1/prepare"]["attempts"], 2, "attempts of the cell that failed late")
+    rows = journal(place)
+    resumed = [row["event"] for row in rows].index("resumed")
+    expect(any(row["event"] == "task_revived" for row in rows[resumed:]), "no task was revived after the resumption")
+    verify_receipt(place)
+
+
+lab.main(test_missing_module, test_fails_after_the_pause, test_shim_does_not_load, test_too_many_arguments, test_watch_survives_the_daemon)

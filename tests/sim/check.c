@@ -198,7 +198,8 @@ static void check_move(struct sim *s, const struct sim_program *p, const struct 
         (p->row.unsealed || p->row.verdict || (p->row.unblinded && p->n_accepted > 0))) {
         sim_fail(s, "invariant 8: counted task %u tried again after scores were seen", row->task);
     }
-    if (row->kind == ROW_TASK_REVIVED && (p->row.paused & PAUSE_FAILURES) == 0) {
+    if (row->kind == ROW_TASK_REVIVED && (p->row.paused & PAUSE_FAILURES) == 0 &&
+        (t->row.n_attempts == 0 || t->row.n_attempts != t->answered)) {
         sim_fail(s, "task %u is revived, and its program goes on", row->task);
     }
     if (row->kind == ROW_PROGRESS && row->attempt.offset <= t->attempt.offset) {
@@ -285,10 +286,23 @@ static void check_stopped(struct sim *s, const struct sim_program *p, const stru
     }
 }
 
+/* What is at work when a pause for failures is lifted belongs to that pause, whenever it ends. */
+static void note_answered(struct sim_program *p, const struct program_row *now)
+{
+    bool lifted = (p->row.paused & PAUSE_FAILURES) != 0 && (now->paused & PAUSE_FAILURES) == 0;
+    for (uint32_t i = 0; lifted && i < p->n_grid; i++) {
+        const struct task_row *t = &p->tasks[i].row;
+        if (t->state == TASK_STARTING || t->state == TASK_RUNNING) {
+            p->tasks[i].answered = t->n_attempts;
+        }
+    }
+}
+
 static void take_program_row(struct sim *s, const struct state_row *row)
 {
     struct sim_program *p = &s->programs[row->program - 1];
     check_stopped(s, p, row);
+    note_answered(p, &row->status);
     if (row->kind == ROW_UNSEALED) {
         p->n_unsealed++;
         if (p->n_counted_open != 0 || p->n_unsealed > 1) {

@@ -82,6 +82,7 @@ struct sim_task {
     uint32_t current; /* index of the sim_attempt, or UINT32_MAX */
     uint32_t crashes; /* counted here, from causes alone */
     uint32_t spent;
+    uint32_t answered; /* its attempt at work when a pause for failures was lifted; 0: none */
     uint32_t accepted; /* index of the sim_attempt whose result it has, or UINT32_MAX */
 };
 

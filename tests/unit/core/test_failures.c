@@ -243,6 +243,75 @@ static void test_at_work(void **state)
     driver_release(&d);
 }
 
+/* What was at work when the program paused, and fails after it was resumed, counts to the pause
+ * that was answered: it is tried again, and pauses nothing. */
+static void test_at_work_after_resume(void **state)
+{
+    enum { N_WIDE = 7 };
+    (void)state;
+    struct driver d;
+    setup_cells(&d, N_WIDE, N_WIDE);
+    for (uint32_t cell = 0; cell < 3; cell++) {
+        end_with(&d, TRAIN(cell), END_EXITED, 1);
+    }
+    assert_int_equal(paused(&d), PAUSE_FAILURES);
+    resume(&d, false);
+    end_with(&d, TRAIN(0), END_EXITED, 1); /* two of a fresh count */
+    end_with(&d, TRAIN(1), END_EXITED, 1);
+    for (uint32_t cell = 3; cell < N_WIDE; cell++) {
+        assert_int_equal(driver_row(&d, TRAIN(cell)).n_attempts, 1);
+        end_with(&d, TRAIN(cell), END_EXITED, 1);
+        assert_int_equal(paused(&d), 0);
+        assert_int_equal(n_rows(&d, ROW_TASK_REVIVED), 1);
+        assert_int_equal(driver_row(&d, TRAIN(cell)).n_attempts, 2);
+        assert_int_equal(driver_row(&d, TRAIN(cell)).crashes, 0);
+    }
+    assert_int_equal(n_in(&d, TASK_BLOCKED), 2);
+    end_with(&d, TRAIN(3), END_EXITED, 1); /* its second attempt began after the resumption */
+    assert_int_equal(paused(&d), PAUSE_FAILURES);
+    assert_int_equal(n_in(&d, TASK_BLOCKED), 0);
+    driver_release(&d);
+}
+
+/* Mended and resumed: that others are done by then does not give up what began before. */
+static void test_at_work_others_done(void **state)
+{
+    (void)state;
+    struct driver d;
+    setup_cells(&d, N_CELLS, N_CELLS);
+    for (uint32_t cell = 0; cell < 3; cell++) {
+        end_with(&d, TRAIN(cell), END_EXITED, 1);
+    }
+    resume(&d, false);
+    succeed(&d, TRAIN(0));
+    end_with(&d, TRAIN(3), END_EXITED, 1);
+    assert_int_equal(n_rows(&d, ROW_TASK_REVIVED), 1);
+    end_with(&d, TRAIN(3), END_EXITED, 1); /* begun after it: it fails alone */
+    assert_int_equal(driver_row(&d, TRAIN(3)).state, TASK_BLOCKED);
+    succeed(&d, TRAIN(1)); /* a stage with something done is not what the pause was about */
+    end_with(&d, SCORE(0), END_EXITED, 1);
+    assert_int_equal(driver_row(&d, SCORE(0)).state, TASK_BLOCKED);
+    assert_int_equal(paused(&d), 0);
+    driver_release(&d);
+}
+
+/* With --accept-failures nothing is kept, whenever it began. */
+static void test_at_work_accepted(void **state)
+{
+    (void)state;
+    struct driver d;
+    setup_cells(&d, N_CELLS, N_CELLS);
+    for (uint32_t cell = 0; cell < 3; cell++) {
+        end_with(&d, TRAIN(cell), END_EXITED, 1);
+    }
+    resume(&d, true);
+    end_with(&d, TRAIN(3), END_EXITED, 1);
+    end_with(&d, TRAIN(4), END_EXITED, 1);
+    assert_int_equal(n_in(&d, TASK_BLOCKED), 2);
+    assert_int_equal(paused(&d), 0);
+    driver_release(&d);
+}
+
 /* A person says that they may fail: then they do, and the program comes to its verdict. Nothing is
  * unsealed before that, for there is nothing to see, and what failed may be tried again. */
 static void test_accepted(void **state)
@@ -359,6 +428,9 @@ int main(void)
         cmocka_unit_test(test_causes),
         cmocka_unit_test(test_few_cells),
         cmocka_unit_test(test_at_work),
+        cmocka_unit_test(test_at_work_after_resume),
+        cmocka_unit_test(test_at_work_others_done),
+        cmocka_unit_test(test_at_work_accepted),
         cmocka_unit_test(test_accepted),
         cmocka_unit_test(test_retry_after_unblinding),
         cmocka_unit_test(test_restart),
