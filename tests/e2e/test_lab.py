@@ -15,12 +15,14 @@ def test_passes(place):
     pass
 def test_fails(place):
     lab.expect(False, "as it is meant to")
+def test_errs(place):
+    return None < 1
 def test_skipped(place):
     lab.skip("no moon here")
 lab.main({tests})
 """
 CASES = (("passes", 0), ("fails", 1), ("skipped", lab.SKIP), ("passes skipped", 0), ("skipped passes", 0), ("fails skipped", 1),
-         ("skipped fails", 1), ("skipped skipped", lab.SKIP), ("", lab.SKIP))
+         ("skipped fails", 1), ("skipped skipped", lab.SKIP), ("errs passes", 1), ("", lab.SKIP))
 
 
 def run(*words, **more):
