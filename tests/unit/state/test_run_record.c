@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "prereg/run_limits.h"
 #include "state/line.h"
 #include "state/run_record.h"
 #include "tests/unit/state/support.h"
@@ -78,7 +79,7 @@ struct scene {
     struct walker w;
     struct run_record *record; /* fed row by row */
     int64_t seq;
-    struct state_row rows[32]; /* to be committed at once */
+    struct state_row rows[64]; /* to be committed at once */
     size_t n_rows;
 };
 
@@ -222,6 +223,149 @@ static void test_scenarios(void **state)
     }
 }
 
+/* ---- the rule in other words ---- */
+
+/* Which of RUNS a cell's training has had, counted since its last retry. */
+struct rule {
+    unsigned now;
+    bool had[N_CELLS][ARRAY_LEN(RUNS)];
+    bool runs[N_CELLS];
+    char state[N_CELLS]; /* of the last step; 0: ready */
+};
+
+static void rule_step(struct rule *r, char what, unsigned no)
+{
+    if (what == 'R') {
+        r->now = no;
+        for (size_t c = 0; c < N_CELLS; c++) { /* also of those that wait for another attempt */
+            r->had[c][no] |= r->runs[c] || r->state[c] == 'F';
+        }
+        return;
+    }
+    if (what == 'T' || what == 'V') {
+        memset(r->had[no], 0, sizeof(r->had[no]));
+    } else {
+        r->had[no][r->now] = true;
+    }
+    r->runs[no] = what == 'S';
+    r->state[no] = what == 'T' || what == 'V' ? 0 : what;
+}
+
+static bool run_is_narrower(size_t own, size_t other)
+{
+    struct run_limits limits[2];
+    struct err err = {0};
+    for (size_t i = 0; i < 2; i++) {
+        const char *text = RUNS[i == 0 ? own : other];
+        cJSON *run = NULL;
+        assert_int_equal(json_parse(text, strlen(text), &run, &err), 0);
+        assert_int_equal(run_limits_read(run, "train", &limits[i], &err), 0);
+        cJSON_Delete(run);
+    }
+    for (int k = 0; k < RUN_LIMIT_NR; k++) {
+        if (run_limit_is_narrower((enum run_limit)k, limits[0].of[k], limits[1].of[k])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool rule_is_narrower(const struct rule *r, size_t cell)
+{
+    for (size_t c = 0; c < N_CELLS; c++) {
+        for (size_t i = 0; c != cell && i < ARRAY_LEN(RUNS); i++) {
+            for (size_t k = 0; r->had[c][i] && k < ARRAY_LEN(RUNS); k++) {
+                if (r->had[cell][k] && run_is_narrower(k, i)) {
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
+/* A history of so many steps; those that the cell's state does not allow are left out. */
+static void make_history(uint64_t *seed, size_t n, struct strbuf *steps, struct rule *rule)
+{
+    static const char ALL[] = "RSSSXXFD";
+    *rule = (struct rule){0};
+    strbuf_adds(steps, "R0");
+    rule_step(rule, 'R', 0);
+    for (size_t i = 0; i < n; i++) {
+        *seed = *seed * 6364136223846793005U + 1442695040888963407U;
+        char what = ALL[(*seed >> 33) % (sizeof(ALL) - 1)];
+        const unsigned no =
+            (unsigned)((*seed >> 45) % (what == 'R' ? ARRAY_LEN(RUNS) : (size_t)N_CELLS));
+        const bool runs = what != 'R' && rule->runs[no];
+        const char state = what == 'R' ? 0 : rule->state[no];
+        what = what == 'S' && state == 'X' ? 'T' : what;
+        if ((strchr("XFD", what) != NULL && !runs) ||
+            (what == 'S' && (runs || state == 'D' || state == 'X'))) {
+            continue;
+        }
+        strbuf_addf(steps, " %c%u", what, no);
+        rule_step(rule, what, no);
+    }
+    for (unsigned c = 0; c < N_CELLS; c++) { /* nothing runs or waits at the verdict */
+        if (rule->state[c] == 'F') {
+            strbuf_addf(steps, " S%u", c);
+            rule_step(rule, 'S', c);
+        }
+        if (rule->runs[c]) {
+            strbuf_addf(steps, " X%u", c);
+            rule_step(rule, 'X', c);
+        }
+    }
+}
+
+/* A record that is asked about nothing else. */
+static char *ask_alone(const char *steps, size_t cell)
+{
+    struct scene s;
+    open_scene(&s, false);
+    play(&s, steps);
+    const char *text = run_record_narrower(s.record, cell * 2, CAUSE_OOM);
+    char *kept = text == NULL ? NULL : xstrdup(text);
+    close_scene(&s);
+    return kept;
+}
+
+static void check_history(const char *steps, const struct rule *rule)
+{
+    struct scene s;
+    char *alone[N_CELLS] = {NULL};
+    open_scene(&s, false);
+    play(&s, steps);
+    for (size_t c = 0; c < N_CELLS; c++) {
+        alone[c] = ask_alone(steps, c);
+        if (rule->state[c] == 'X' && (alone[c] != NULL) != rule_is_narrower(rule, c)) {
+            fail_msg("%s: cell %zu: %s", steps, c, alone[c] == NULL ? "chance" : alone[c]);
+        }
+    }
+    for (size_t i = 0; i < (size_t)3 * N_CELLS; i++) { /* in turns: an answer may be kept */
+        const size_t c = i * 3 % N_CELLS;
+        expect(steps, alone[c], run_record_narrower(s.record, c * 2, CAUSE_OOM));
+    }
+    for (size_t c = 0; c < N_CELLS; c++) {
+        free(alone[c]);
+    }
+    close_scene(&s);
+}
+
+/* Many changes, in any order, against the rule of the header. */
+static void test_histories(void **state)
+{
+    uint64_t seed = 1;
+    (void)state;
+    for (size_t i = 0; i < 200; i++) {
+        struct strbuf steps = STRBUF_INIT;
+        struct rule rule;
+        make_history(&seed, 20, &steps, &rule);
+        check_history(steps.buf, &rule);
+        strbuf_release(&steps);
+    }
+}
+
 /* What is listed, and when there is nothing to list. */
 static void test_list(void **state)
 {
@@ -340,8 +484,9 @@ static void test_no_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scenarios), cmocka_unit_test(test_list),
-        cmocka_unit_test(test_follow),    cmocka_unit_test(test_follow_long),
-        cmocka_unit_test(test_too_many),  cmocka_unit_test(test_no_limit)};
+        cmocka_unit_test(test_scenarios),   cmocka_unit_test(test_histories),
+        cmocka_unit_test(test_list),        cmocka_unit_test(test_follow),
+        cmocka_unit_test(test_follow_long), cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_no_limit)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
