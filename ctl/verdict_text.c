@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
-#include "state/run_record.h"
+#include "prereg/run_change.h"
 #include "truthtable/effect_lines.h"
 
 #define UNKNOWN_SHOWN 8
@@ -328,7 +328,7 @@ void verdict_text_runs(struct strbuf *sb, const cJSON *runs)
     cJSON_ArrayForEach(run, runs)
     {
         struct strbuf line = STRBUF_INIT;
-        run_record_line(run, &line);
+        run_change_line(run, &line);
         strbuf_adds(sb, run == runs->child ? "\n" : "");
         out_line(sb, line.buf);
         strbuf_addc(sb, '\n');

@@ -288,34 +288,6 @@ cJSON *run_record_json(const struct run_record *r)
     return json_copy(r->list);
 }
 
-#define SETTINGS_SHOWN 400
-
-void run_record_line(const cJSON *run, struct strbuf *out)
-{
-    struct strbuf text = STRBUF_INIT;
-    struct err ignored;
-    const cJSON *row = json_member(run, "row");
-    const cJSON *blocked = json_member(run, "blocked");
-    const cJSON *first = json_member(run, "first");
-    const cJSON *name = NULL;
-    const double n = cJSON_IsNumber(blocked) ? blocked->valuedouble : 0;
-    (void)!json_canonical(json_member(run, "run"), &text, &ignored);
-    strbuf_addf(out,
-                "from row %.0f of the journal on, [run] was %.*s%s: %.0f task%s blocked under it",
-                cJSON_IsNumber(row) ? row->valuedouble : 0.0, SETTINGS_SHOWN, text.buf,
-                text.len > SETTINGS_SHOWN ? "…" : "", n, n == 1 ? " was" : "s were");
-    cJSON_ArrayForEach(name, first)
-    {
-        if (cJSON_IsString(name)) {
-            strbuf_addf(out, "%s%s", name == first->child ? ": " : ", ", name->valuestring);
-        }
-    }
-    if (n > cJSON_GetArraySize(first)) {
-        strbuf_addf(out, " and %.0f more", n - cJSON_GetArraySize(first));
-    }
-    strbuf_release(&text);
-}
-
 /* ---- from the store ---- */
 
 struct reading {

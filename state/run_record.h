@@ -38,11 +38,9 @@ void run_record_take(struct run_record *r, const cJSON *line, const struct state
  * and what others had. NULL: none was, or the cause is not a mechanical one. The record's text. */
 const char *run_record_narrower(struct run_record *r, size_t task, enum cause cause);
 /* [{"row","run","blocked":COUNT,"first":["CELL/STAGE (cause)", ...]}]: every [run] that stood, and
- * how many tasks, of which the first are named, became blocked under it. The caller's. */
+ * how many tasks, of which the first are named, became blocked under it (prereg/run_change.h prints
+ * an element). The caller's. */
 cJSON *run_record_json(const struct run_record *r);
-
-/* One element of the list as a line for people, without its newline. */
-void run_record_line(const cJSON *run, struct strbuf *out);
 
 /* All of it from the store's copy of the journal; NULL p as above. *out is NULL on an error. */
 int run_record_read(struct store *store, uint32_t program, const struct program *p,

@@ -1,6 +1,7 @@
 #include "ctl/receipt/verify.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -37,6 +38,15 @@ void verifying_says(struct verifying *v, const char *fmt, ...)
     va_end(args);
     fault_show(shown, sizeof(shown), text);
     json_push_string(v->established, shown);
+}
+
+void verifying_says_whole(struct verifying *v, const char *text)
+{
+    const size_t size = strlen(text) + 1;
+    char *shown = xcalloc(size, 1);
+    fault_show(shown, size, text);
+    json_push_string(v->established, shown);
+    free(shown);
 }
 
 /* ---- what must be there ---- */

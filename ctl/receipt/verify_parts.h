@@ -50,7 +50,9 @@ struct verifying {
 };
 
 struct receipt verifying_receipt(const struct verifying *v);
+/* Establishes in words, cut after 600 bytes; the second form cuts nothing. */
 void verifying_says(struct verifying *v, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void verifying_says_whole(struct verifying *v, const char *text);
 
 int verify_lock(struct verifying *v) MUST_CHECK;    /* lock, amendments, plan */
 int verify_amended(struct verifying *v) MUST_CHECK; /* the journal's word on amendments */

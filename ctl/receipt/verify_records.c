@@ -6,6 +6,7 @@
 #include "base/xalloc.h"
 #include "ctl/receipt/plan.h"
 #include "ctl/receipt/verify_parts.h"
+#include "prereg/run_change.h"
 #include "truthtable/coverage.h"
 #include "truthtable/replay.h"
 
@@ -334,8 +335,8 @@ static void say_runs(struct verifying *v)
     cJSON_ArrayForEach(run, v->history.runs)
     {
         struct strbuf text = STRBUF_INIT;
-        run_record_line(run, &text);
-        verifying_says(v, "%s", text.buf);
+        run_change_line(run, &text);
+        verifying_says_whole(v, text.buf);
         strbuf_release(&text);
     }
 }

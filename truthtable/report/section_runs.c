@@ -1,38 +1,19 @@
 /* Every [run] that stood while the program ran, and what was blocked under it, as a part of
  * "Attempts and resumes": [run] is not locked, and its limits can end a chosen task. Adds nothing
  * where [run] was never changed. */
-#include "base/json.h"
 #include "base/xalloc.h"
+#include "prereg/run_change.h"
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/sections.h"
 #include "truthtable/report/verdict_words.h"
 
-static const char *names_of(struct arena *a, const cJSON *run)
-{
-    const cJSON *first = member(run, "first");
-    const cJSON *name = NULL;
-    const char *text = "";
-    cJSON_ArrayForEach(name, first)
-    {
-        const char *s = cJSON_GetStringValue(name);
-        text = s == NULL ? text : arena_printf(a, "%s%s%s", text, text[0] == '\0' ? "" : ", ", s);
-    }
-    const double left = member_number(run, "blocked") - cJSON_GetArraySize(first);
-    if (left > 0) {
-        text = arena_printf(a, "%s, and %.0f more", text, left);
-    }
-    return text[0] == '\0' ? FMT_NONE : text;
-}
+typedef void part_fn(const cJSON *change, struct strbuf *out);
 
-static const char *settings_of(struct arena *a, const cJSON *run)
+static const char *text_of(struct arena *a, part_fn *part, const cJSON *run)
 {
     struct strbuf text = STRBUF_INIT;
-    struct err ignored;
-    const cJSON *its = member(run, "run");
-    const char *kept = FMT_NONE;
-    if (its != NULL && json_canonical(its, &text, &ignored) == 0) {
-        kept = arena_strdup(a, text.buf);
-    }
+    part(run, &text);
+    const char *kept = text.len == 0 ? FMT_NONE : arena_strdup(a, text.buf);
     strbuf_release(&text);
     return kept;
 }
@@ -55,10 +36,10 @@ static void add_list(struct doc *d, const cJSON *runs)
         const double blocked = member_number(run, "blocked");
         doc_number(d, &row->cells[0], words_count(&d->arena, run, "row"),
                    member_number(run, "row"));
-        row->cells[1].text = settings_of(&d->arena, run);
+        row->cells[1].text = text_of(&d->arena, run_change_settings, run);
         doc_number(d, &row->cells[2], words_count(&d->arena, run, "blocked"), blocked);
         row->cells[2].tone = blocked > 0 ? TONE_WARN : TONE_PLAIN;
-        row->cells[3].text = names_of(&d->arena, run);
+        row->cells[3].text = text_of(&d->arena, run_change_tasks, run);
     }
 }
 

@@ -270,6 +270,18 @@ static int push_status(struct maker *k, enum row_kind kind, const struct program
     return flush(k);
 }
 
+static int push_run(struct maker *k)
+{
+    if (k->spec->other_run == NULL) {
+        return 0;
+    }
+    k->rows[k->n_rows++] = (struct state_row){.kind = ROW_RUN_SETTINGS,
+                                              .program = k->no,
+                                              .time = clock_wall(),
+                                              .detail = k->spec->other_run};
+    return flush(k);
+}
+
 /* ---- provenance ---- */
 
 static void put_count(cJSON *o, const char *key, int64_t v)
@@ -346,9 +358,11 @@ static int write_provenance(struct maker *k, const struct history *h, const stru
     json_put(o, "journal", journal);
     json_put_string(o, "history", "verified");
     json_put_string(o, "assurance", "self-consistent");
-    json_put(o, "run",
-             k->program->run.covered != NULL ? json_copy(k->program->run.covered) : json_object());
+    const cJSON *run =
+        k->spec->other_run != NULL ? history_run_at(h, h->n_rows) : k->program->run.covered;
+    json_put(o, "run", run != NULL ? json_copy(run) : json_object());
     json_put(o, "validity_timing", json_copy(v->provenance));
+    json_put(o, "runs", json_copy(h->runs));
     json_put(o, "unblindings", json_array());
     json_put(o, "tasks", tasks_json(k, h));
     int rc = json_write_file(path, o, 0600, k->err);
@@ -434,7 +448,8 @@ static int finish(struct maker *k)
     struct strbuf text = STRBUF_INIT;
     struct program_row status = {.unsealed = true};
     char *path = path_join(k->folder, "report/verdict.json");
-    int rc = push_status(k, ROW_UNSEALED, &status);
+    int rc = push_run(k);
+    rc = rc == 0 ? push_status(k, ROW_UNSEALED, &status) : rc;
     rc = rc == 0 ? push_status(k, ROW_PAUSED, &status) : rc;
     rc = rc == 0 ? verdict_compute(&k->evidence, k->lock->root, k->lock->head, &v, k->err) : rc;
     rc = rc == 0 ? verdict_pretty(&v, &text, k->err) : rc;

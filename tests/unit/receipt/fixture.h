@@ -10,11 +10,12 @@
 #include "base/err.h"
 
 struct fixture {
-    size_t n_seeds;   /* two cells each */
-    size_t n_evals;   /* stages after train */
-    size_t n_metrics; /* of each evaluation; as many measures */
-    bool other_model; /* the first evaluation says that it read the model of the second cell */
-    const char *key;  /* signs the lock; NULL: nobody does */
+    size_t n_seeds;        /* two cells each */
+    size_t n_evals;        /* stages after train */
+    size_t n_metrics;      /* of each evaluation; as many measures */
+    bool other_model;      /* the first evaluation says that it read the model of the second cell */
+    const char *key;       /* signs the lock; NULL: nobody does */
+    const char *other_run; /* [run] from the last task's end on; NULL: it is never changed */
 };
 
 /* Everything lies under `folder`, which is made; *program is the program's own, for the caller to

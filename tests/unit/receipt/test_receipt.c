@@ -51,6 +51,40 @@ static bool says(const cJSON *list, const char *what)
     return false;
 }
 
+/* However long it is, and one line. */
+static void test_runs(void **state)
+{
+    struct world *w = *state;
+    struct strbuf run = STRBUF_INIT;
+    struct err err = {0};
+    struct export_made made = {0};
+    struct verify_answer a;
+    char *program = NULL;
+    char *folder = path_join(w->folder, "runs");
+    char *out = path_join(w->folder, "runs_out");
+    strbuf_adds(&run, "{\"work\":\"/");
+    for (int i = 0; i < 1000; i++) {
+        strbuf_addc(&run, 'w');
+    }
+    strbuf_adds(&run, "\\u001b\\u009b\"}");
+    const struct fixture f = {.n_seeds = 2, .n_evals = 1, .n_metrics = 1, .other_run = run.buf};
+    assert_int_equal(dir_make(folder, 0700, &err), 0);
+    assert_int_equal(fixture_make(&f, folder, &program, &err), 0);
+    const struct export_spec export = {.program_folder = program, .out = out};
+    assert_int_equal(receipt_export(&export, &made, &err), 0);
+    const struct verify_spec spec = {.folder = made.folder};
+    assert_int_equal(receipt_verify(&spec, &a), 0);
+    const cJSON *list = json_member(a.json, "established");
+    assert_true(says(list, "[run] was {\"work\":\"/wwwww"));
+    assert_true(says(list, "wwwww\\u001b??\"}: 0 tasks were blocked under it"));
+    verify_answer_release(&a);
+    export_made_release(&made);
+    strbuf_release(&run);
+    free(program);
+    free(out);
+    free(folder);
+}
+
 /* Every evaluation of the fixture names the model that it read, by the digest of an artifact. */
 static void test_inputs(void **state)
 {
@@ -440,6 +474,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole),
         cmocka_unit_test(test_inputs),
+        cmocka_unit_test(test_runs),
         cmocka_unit_test(test_same_bytes),
         cmocka_unit_test(test_not_replaced),
         cmocka_unit_test(test_tar),

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "prereg/run_change.h"
 #include "prereg/run_limits.h"
 #include "state/line.h"
 #include "state/run_record.h"
@@ -381,11 +382,11 @@ static void test_list(void **state)
     play(&s, "T0 R0 S0");
     assert_int_equal(run_record_read_list(s.store, s.no, &list, &err), 0);
     assert_int_equal(cJSON_GetArraySize(list), 2);
-    run_record_line(list->child, &text);
+    run_change_line(list->child, &text);
     assert_string_equal(text.buf, "from row 1 of the journal on, [run] was {}: 1 task was blocked "
                                   "under it: seed=1/train (oom)");
     strbuf_clear(&text);
-    run_record_line(list->child->next, &text);
+    run_change_line(list->child->next, &text);
     assert_string_equal(text.buf, "from row 5 of the journal on, [run] was "
                                   "{\"memory\":\"512MiB\"}: 0 tasks were blocked under it");
     cJSON_Delete(list);
