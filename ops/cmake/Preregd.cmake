@@ -2,7 +2,7 @@
 #   preregd_library(name SOURCES ... LIBS ...)      one static library per folder
 #   preregd_program(name SOURCES ... LIBS ...)      one executable per *_main.c, in build/<preset>/bin
 #   preregd_test(name LABEL unit|sim|fault|e2e|oracle SOURCES ... LIBS ... [TIMEOUT s])
-#   preregd_fuzzer(name SOURCES ... LIBS ...)        only with PREREGD_FUZZ
+#   preregd_fuzzer(name SOURCES ... LIBS ...)        only with PREREGD_FUZZ; the target `fuzzers` is all of them
 set(CMAKE_C_STANDARD 17)
 set(CMAKE_C_EXTENSIONS ON)
 set(CMAKE_CXX_STANDARD 17)
@@ -93,6 +93,9 @@ function(preregd_test name)
     SKIP_RETURN_CODE 77)
 endfunction()
 
+if(PREREGD_FUZZ)
+  add_custom_target(fuzzers)
+endif()
 function(preregd_fuzzer name)
   if(NOT PREREGD_FUZZ)
     return()
@@ -102,4 +105,5 @@ function(preregd_fuzzer name)
   target_link_libraries(${name} PRIVATE ${A_LIBS} preregd_rules)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+  add_dependencies(fuzzers ${name})
 endfunction()
