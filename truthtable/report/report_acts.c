@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 
+#define STOPPING       128 /* of status.paused: `cancel --all` is under way (docs/scheduler.md) */
 #define SAME_ACT_BYTES ((size_t)16) /* "2026-11-23T17:16": acts of the same minute are one */
 
 static const char *text_of_member(const cJSON *o, const char *key)
@@ -22,13 +23,31 @@ static bool is_by_person(const char *cause)
     return cause != NULL && (strcmp(cause, "cancelled") == 0 || strcmp(cause, "stopped") == 0);
 }
 
+/* A pause and a resumption, unless they are begin and end of `cancel --all`, which has rows of the
+ * same kind. */
+static const char *pause_of(struct report_acts *acts, const char *event, const cJSON *row)
+{
+    struct err ignored;
+    int64_t now = 0;
+    if (json_get_int(json_member(row, "status"), "paused", 0, INT32_MAX, &now, &ignored) != 0) {
+        return event;
+    }
+    const bool was_stopping = acts->is_stopping;
+    acts->is_stopping = (now & STOPPING) != 0;
+    if (was_stopping == acts->is_stopping) {
+        return event;
+    }
+    return acts->is_stopping ? "cancel of all begun" : "cancel of all ended";
+}
+
 /* What the row says was done; NULL: nothing by anyone. */
-static const char *act_of(const char *event, const cJSON *task)
+static const char *act_of(struct report_acts *acts, const char *event, const cJSON *row,
+                          const cJSON *task)
 {
     const char *cause =
         text_of_member(task, strcmp(event, "task_ending") == 0 ? "ending" : "cause");
     if (strcmp(event, "paused") == 0 || strcmp(event, "resumed") == 0) {
-        return event;
+        return pause_of(acts, event, row);
     }
     if (strcmp(event, "task_retried") == 0) {
         return "retried";
@@ -69,7 +88,7 @@ static void take_row(struct report_acts *acts, struct arena *a, const cJSON *row
     const cJSON *task = json_member(row, "task");
     const char *event = text_of_member(row, "event");
     const char *time = text_of_member(row, "time");
-    const char *what = event == NULL ? NULL : act_of(event, task);
+    const char *what = event == NULL ? NULL : act_of(acts, event, row, task);
     if (what == NULL || time == NULL) {
         return;
     }

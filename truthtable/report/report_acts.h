@@ -3,13 +3,15 @@
 #ifndef TRUTHTABLE_REPORT_REPORT_ACTS_H
 #define TRUTHTABLE_REPORT_REPORT_ACTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/arena.h"
 
 struct report_act {
     const char *time;
-    const char *what;   /* "paused", "resumed", "cancelled", "stopped", "retried" */
+    const char *what;   /* "paused", "resumed", "cancelled", "stopped", "retried", "cancel of all
+                           begun", "cancel of all ended" */
     const char *first;  /* the first of its tasks; NULL: the program */
     const char *reason; /* NULL: none was given */
     size_t n_tasks;
@@ -20,6 +22,7 @@ struct report_acts {
     size_t n;
     size_t cap;
     size_t n_left_out; /* beyond the first ACTS_MAX */
+    bool is_stopping;  /* while it is read: `cancel --all` is under way */
 };
 
 #define ACTS_MAX ((size_t)200)
