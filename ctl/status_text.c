@@ -236,7 +236,10 @@ void status_history(struct strbuf *sb, const cJSON *answer)
 {
     const char *history = answer_text(answer, "history", "");
     const char *why = answer_text(answer, "history_why", NULL);
-    if (strcmp(history, "checking") == 0) {
+    if (strcmp(history, "checking") == 0 && why != NULL) {
+        strbuf_addf(sb, "its journal cannot be checked, verdict and report wait for that: %s\n",
+                    why);
+    } else if (strcmp(history, "checking") == 0) {
         strbuf_adds(sb, "its journal is being checked: verdict and report wait for that\n");
     } else if (strcmp(history, "unverified") == 0 && why != NULL) {
         strbuf_addf(sb, "UNVERIFIED HISTORY: %s\n", why);

@@ -95,7 +95,8 @@ struct hosted {
     struct wall_time finished;   /* 0: not yet */
     struct program_row status;   /* as committed */
     bool unverified;             /* the history: see store_program */
-    char *history_why;           /* what a job found wrong with it here; or NULL */
+    char *history_why;           /* what a job found wrong with it here; while `checking`, why it
+                                    cannot be checked; or NULL */
     bool checking;               /* a job checks its journal (load.h): whether the history is
                                     verified is not known, and nothing is written that says so */
     bool verdict_due;            /* was asked for meanwhile; it follows the check */

@@ -11,7 +11,8 @@
 #include "daemon/clocks.h"
 #include "prereg/amend_heal.h"
 
-#define ORIGIN_MAX ((size_t)64 * 1024)
+#define ORIGIN_MAX     ((size_t)64 * 1024)
+#define CHECK_AGAIN_MS 2000
 
 int load_origin(const char *folder, char **origin, struct err *err)
 {
@@ -193,6 +194,7 @@ struct check_job {
     uint32_t program;
     int64_t n_rows;
     char *state;
+    uv_timer_t timer; /* until it is tried again */
     int rc;
     struct err err;
 };
@@ -218,24 +220,64 @@ static void let_go(struct shell *sh, struct hosted *h)
     }
 }
 
+static void keep_why(struct hosted *h, const char *why)
+{
+    free(h->history_why);
+    h->history_why = why == NULL ? NULL : xstrdup(why);
+    h->version++;
+}
+
+static void on_check_closed(uv_handle_t *handle)
+{
+    struct check_job *j = handle->data;
+    free(j->state);
+    free(j);
+}
+
+static void check_done(struct check_job *j)
+{
+    uv_close((uv_handle_t *)&j->timer, on_check_closed);
+}
+
+static void on_check_again(uv_timer_t *timer)
+{
+    struct check_job *j = timer->data;
+    if (j->shell->stopping) {
+        check_done(j);
+    } else {
+        job_start(&j->shell->loop, &j->job);
+    }
+}
+
+/* Nothing is known of a journal that cannot be read: what waits goes on waiting, and status says
+ * for what. */
+static void check_later(struct check_job *j, struct hosted *h)
+{
+    if (h->history_why == NULL || strcmp(h->history_why, j->err.msg) != 0) {
+        log_warn("%s: its journal cannot be checked: %s", h->id, j->err.msg);
+        keep_why(h, j->err.msg);
+    }
+    (void)uv_timer_start(&j->timer, on_check_again, CHECK_AGAIN_MS, 0);
+}
+
 /* Memory alone has it: the next start finds it again, or that it was put right. */
 static void on_checked(struct job *job)
 {
     struct check_job *j = (struct check_job *)job;
     struct hosted *h = j->shell->stopping ? NULL : shell_program(j->shell, j->program);
-    if (h != NULL && j->rc == ERR_CORRUPT) {
-        log_error("%s: UNVERIFIED HISTORY: %s", h->id, j->err.msg);
-        h->unverified = true;
-        free(h->history_why);
-        h->history_why = xstrdup(j->err.msg);
-    } else if (h != NULL && j->rc != 0) {
-        log_warn("%s: its journal could not be checked: %s", h->id, j->err.msg);
+    if (h != NULL && j->rc != 0 && j->rc != ERR_CORRUPT) {
+        check_later(j, h);
+        return;
     }
     if (h != NULL) {
+        h->unverified |= j->rc != 0;
+        keep_why(h, j->rc != 0 ? j->err.msg : NULL);
+        if (j->rc != 0) {
+            log_error("%s: UNVERIFIED HISTORY: %s", h->id, j->err.msg);
+        }
         let_go(j->shell, h);
     }
-    free(j->state);
-    free(j);
+    check_done(j);
 }
 
 int load_check_journal(struct shell *sh, struct hosted *h, struct err *err)
@@ -253,6 +295,8 @@ int load_check_journal(struct shell *sh, struct hosted *h, struct err *err)
     j->program = h->no;
     j->n_rows = n_rows;
     j->state = xstrdup(sh->state);
+    (void)uv_timer_init(&sh->loop, &j->timer);
+    j->timer.data = j;
     h->checking = true;
     job_start(&sh->loop, &j->job);
     return 0;
@@ -271,11 +315,6 @@ static int load_one(struct shell *sh, const struct store_program *stored, struct
     if (copy.status.reported && !verdict_is_there(h, &copy.status)) {
         log_warn("%s: verdict.json is gone or changed: it is written again", row->id);
         copy.status.reported = false;
-    }
-    rc = load_check_journal(sh, h, err);
-    if (rc != 0) {
-        hosted_free(h);
-        return rc;
     }
     rc = shell_add_program(sh, h, row, err);
     if (rc == 0) {

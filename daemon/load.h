@@ -25,7 +25,7 @@ int load_all(struct shell *sh, struct err *err) MUST_CHECK;
 void load_forget_unloaded(struct shell *sh, const char *id);
 
 /* Has a journal that the store has not checked whole checked by a job; verdict and report wait for
- * it. Before the program is added, which may ask for either. */
+ * it, also while it cannot be read. Before the program is added, which may ask for either. */
 int load_check_journal(struct shell *sh, struct hosted *h, struct err *err) MUST_CHECK;
 
 /* Reads origin.json: where a program was submitted from. The caller frees it. */

@@ -235,7 +235,8 @@ int shell_add_program(struct shell *sh, struct hosted *h, const struct store_pro
     struct live_list live = {0};
     make_room(sh, h->no);
     sh->programs[h->no] = h;
-    int rc = load_mirror(sh->store, h, row, &live, err);
+    int rc = load_check_journal(sh, h, err);
+    rc = rc != 0 ? rc : load_mirror(sh->store, h, row, &live, err);
     if (rc == 0) {
         for (size_t i = 0; i < live.n; i++) {
             struct attempt_key key = {

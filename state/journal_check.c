@@ -110,6 +110,9 @@ static int check_row(struct checking *k, int64_t seq, const char *hash, const ch
         return rc;
     }
     ssize_t n = getline(&k->line, &k->cap, k->file);
+    if (n < 0 && ferror(k->file) != 0) {
+        return err_set_errno(err, errno, "read %s", k->path);
+    }
     bool same = n == (ssize_t)len + 1 && memcmp(k->line, line, len) == 0 && k->line[len] == '\n';
     return same ? 0 : differs(k, seq, err);
 }

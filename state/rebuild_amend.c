@@ -30,7 +30,7 @@ static bool journal_head(const struct rebuilding *r, const char *root, char head
         }
         cJSON_Delete(row);
     }
-    bool read = file != NULL;
+    bool read = file != NULL && ferror(file) == 0;
     if (file != NULL) {
         (void)fclose(file);
     }

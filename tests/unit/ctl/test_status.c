@@ -188,6 +188,11 @@ static void test_paused_and_finished(void **state)
     status_program(&sb, &utf8, summary, NULL, 0);
     assert_non_null(strstr(sb.buf, "paused (user); `preregctl resume"));
     assert_non_null(strstr(sb.buf, "its journal is being checked"));
+    (void)cJSON_AddStringToObject(summary, "history_why", "read j: Input/output error");
+    strbuf_clear(&sb);
+    status_program(&sb, &utf8, summary, NULL, 0);
+    assert_non_null(strstr(sb.buf, "its journal cannot be checked, verdict and report wait for "
+                                   "that: read j: Input/output error\n"));
 
     cJSON_ReplaceItemInObjectCaseSensitive(summary, "paused_by", cJSON_CreateString("failures"));
     cJSON_ReplaceItemInObjectCaseSensitive(summary, "paused_why", cJSON_CreateString("no torch"));

@@ -6,8 +6,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -234,6 +237,63 @@ static void test_verdict_waits(void **state)
     assert_string_equal(hosted_history(f->hosted), "verified");
 }
 
+static void wait_for_why(struct fixture *f)
+{
+    while (f->hosted->checking && f->hosted->history_why == NULL) {
+        (void)uv_run(&f->shell.loop, UV_RUN_ONCE);
+    }
+}
+
+/* A journal that cannot be read is neither verified nor unverified: status says so, and what waits
+ * goes on waiting until it can be read. */
+static void test_unreadable(void **state)
+{
+    struct fixture *f = *state;
+    struct hosted *h = f->hosted;
+    char *path = scratch_path(f->shell.state, "journal.jsonl");
+    char *aside = scratch_path(f->shell.state, "aside");
+    assert_int_equal(rename(path, aside), 0);
+    assert_int_equal(mkdir(path, 0700), 0); /* opens, and every read fails */
+    begin_check(f);
+    shell_compute_verdict(&f->shell, h->no);
+    assert_int_equal(sem_post(&may_check), 0);
+    wait_for_why(f);
+    assert_string_equal(hosted_history(h), "checking");
+    assert_non_null(strstr(h->history_why, "Is a directory"));
+    assert_false(h->verdict_waits);
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(rename(aside, path), 0);
+    assert_int_equal(sem_post(&may_check), 0);
+    while (!h->verdict_waits) {
+        (void)uv_run(&f->shell.loop, UV_RUN_ONCE);
+    }
+    assert_string_equal(hosted_history(h), "verified");
+    assert_null(h->history_why);
+    free(aside);
+    free(path);
+}
+
+/* A program that could not be loaded at the start and is submitted again is checked, too. */
+static void test_added_later(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    struct arena texts;
+    struct store_program row;
+    const struct digest root = root_make("root");
+    arena_init(&texts);
+    must(store_program_by_root(f->shell.store, &root, &texts, &row, &err), &err);
+    free(f->hosted->tasks);
+    f->hosted->tasks = NULL;
+    must(shell_add_program(&f->shell, f->hosted, &row, &err), &err);
+    assert_string_equal(hosted_history(f->hosted), "checking");
+    assert_int_equal(sem_post(&may_check), 0);
+    while (f->hosted->checking) {
+        (void)uv_run(&f->shell.loop, UV_RUN_ONCE);
+    }
+    arena_release(&texts);
+}
+
 /* A short journal was checked whole when the store was opened. */
 static void test_short_journal(void **state)
 {
@@ -249,6 +309,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_report_waits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_verdict_waits, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_unreadable, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_added_later, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_short_journal, set_up, tear_down),
     };
     assert_int_equal(setenv("UV_THREADPOOL_SIZE", "2", 1), 0);
