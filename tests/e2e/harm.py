@@ -141,7 +141,7 @@ class Scene:
             self.n_calls[process] = most
         return self.n_calls[process]
 
-    def wait_fired(self, drawn, seconds=60):
+    def wait_fired(self, drawn, seconds=300):
         """Until the fault was there; NotReached when the program finishes without it."""
         end = time.monotonic() + seconds
         submitted = False
@@ -167,7 +167,7 @@ class Scene:
         now = self.status()
         return now["tasks"]["done"] if now else 0
 
-    def wait_done(self, n_done, seconds=60):
+    def wait_done(self, n_done, seconds=300):
         """A daemon that answers, and with a number a program that was submitted and of which so many tasks are done."""
         end, submitted = time.monotonic() + seconds, False
         while time.monotonic() < end:
@@ -180,7 +180,7 @@ class Scene:
             time.sleep(0.02)
         raise lab.Failed(f"waited {seconds} s for {n_done} tasks: {self.status()}")
 
-    def wait_served(self, condition, what, seconds=60):
+    def wait_served(self, condition, what, seconds=300):
         """Until it holds of the program's summary, with a daemon that is started again where the fault ended it."""
         end = time.monotonic() + seconds
         while True:
@@ -205,7 +205,7 @@ class Scene:
         expect(daemon.returncode >= 0 or daemon.returncode == -9, f"the daemon ended by signal {-daemon.returncode}")
         return True
 
-    def finish(self, seconds=120):
+    def finish(self, seconds=300):
         """To the end: serves where nobody does, submits, resumes what is paused for a reason that a person mends."""
         place, end, submitted = self.place, time.monotonic() + seconds, False
         while True:

@@ -213,7 +213,7 @@ def retry(scene, chance):
     place.write("ran.log.hold", "")
     place.write("ran.log.broken", "arm=a,seed=2")
     begun(scene)
-    place.wait_for(lambda: place.status()[0]["tasks"]["blocked"] == 1, 60, "bad input blocks it")
+    place.wait_for(lambda: place.status()[0]["tasks"]["blocked"] == 1, 300, "bad input blocks it")
     os.remove(place.path("ran.log.broken"))
     place.kill_daemon()
     done = hurt_in(scene, chance, 0, "preregctl", "retry", "arm=a,seed=2/train")

@@ -19,7 +19,7 @@ from lab import expect
 
 LONG = os.environ.get("PREREGD_LONG") == "1"
 SHORT = ("daemon_writes", "shim_writes", "rebuild", "shutdown", "clocks", "moved_state", "daemon_read_only")
-TRIES = 8
+TRIES = 16  # some draws are past the last call of a short command
 
 
 def once(scene, name, seed, number, missed):
