@@ -8,35 +8,19 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "base/xalloc.h"
 #include "state/apparatus.h"
 #include "state/internal.h"
-#include "tests/unit/state/support.h"
+#include "tests/unit/state/fixture.h"
 
 #define N_GRID 6u
 
-struct fixture {
-    char *dir;
-    struct program *program;
-    struct apparatus checks[2];
-    struct store *store;
-    uint32_t no;
-    struct walker w;
-};
-
-static void open_store(struct fixture *f)
-{
-    struct err err = {0};
-    if (store_open(f->dir, STORE_OWNER, &f->store, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
-}
+static struct apparatus checks[2]; /* that the program of the fixture declares */
 
 static void declare(struct fixture *f, const char *first, const char *second)
 {
-    f->checks[0] = (struct apparatus){.name = first, .stage = 1};
-    f->checks[1] = (struct apparatus){.name = second, .stage = 1};
-    f->program->apparatus = f->checks;
+    checks[0] = (struct apparatus){.name = first, .stage = 1};
+    checks[1] = (struct apparatus){.name = second, .stage = 1};
+    f->program->apparatus = checks;
     f->program->n_apparatus = second == NULL ? 1 : 2;
 }
 
@@ -76,27 +60,12 @@ static size_t n_rows(struct fixture *f)
 
 static int setup(void **state)
 {
-    struct fixture *f = xcalloc(1, sizeof(*f));
-    struct err err = {0};
-    f->dir = scratch_make();
-    f->program = program_make(3);
-    open_store(f);
-    struct store_submission s = {SCRATCH_ID, root_make("root"), {1763694202000}, {0}};
-    assert_int_equal(store_program_create(f->store, f->program, &s, &f->no, &err), 0);
+    struct fixture *f = NULL;
+    int rc = fixture_setup(state);
+    f = *state;
     walker_init(&f->w, f->store, f->no, 10);
     f->w.tasks[7].state = TASK_READY;
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-    store_close(f->store);
-    program_drop(f->program);
-    scratch_remove(f->dir);
-    free(f);
-    return 0;
+    return rc;
 }
 
 /* Through a real attempt to `done`. */
@@ -129,7 +98,7 @@ static void test_from_version_1(void **state)
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     assert_int_equal(sql_exec(db, sql.buf, &err), 0);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
-    open_store(f);
+    fixture_open(f);
     assert_int_equal(sql_int(f->store->db, "PRAGMA user_version", &version, &err), 0);
     assert_int_equal(version, STORE_SCHEMA_VERSION);
     char *all = dump(f->store, 1);
@@ -239,7 +208,7 @@ static void test_lines_bring_them_back(void **state)
     char *before = dump(f->store, f->no);
     store_close(f->store);
     assert_int_equal(file_copy(copy, path, 0600, &err), 0);
-    open_store(f);
+    fixture_open(f);
     assert_checks(f, "6::- 7:two:eval- ");
     sync_checks(f);
     assert_checks(f, "6:one:eval 7:two:eval ");
@@ -266,7 +235,7 @@ static void test_line_of_the_grid_is_no_check(void **state)
     assert_int_equal(n_rows(f), N_GRID);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
 
 int main(void)
 {

@@ -13,10 +13,9 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "base/xalloc.h"
 #include "state/internal.h"
 #include "tests/unit/state/faulty_vfs.h"
-#include "tests/unit/state/support.h"
+#include "tests/unit/state/fixture.h"
 
 #define FAILURES_MAX 500
 
@@ -47,42 +46,22 @@ static int faulty_truncate(int fd, off_t len)
     return ftruncate(fd, len);
 }
 
-struct fixture {
-    char *dir;
-    struct program *program;
-    struct store *store;
-    uint32_t no;
-};
+static void fail_on_demand(struct fixture *f)
+{
+    f->store->io = (struct journal_io){faulty_append, faulty_sync, faulty_truncate};
+}
 
 static void open_store(struct fixture *f)
 {
-    struct err err = {0};
-    if (store_open(f->dir, STORE_OWNER, &f->store, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
-    f->store->io = (struct journal_io){faulty_append, faulty_sync, faulty_truncate};
+    fixture_open(f);
+    fail_on_demand(f);
 }
 
 static void begin(struct fixture *f)
 {
-    struct err err = {0};
-    struct digest root = root_make("root");
     faulty_vfs_fail(0, false);
-    f->dir = scratch_make();
-    f->program = program_make(3);
-    open_store(f);
-    assert_int_equal(
-        store_program_create(f->store, f->program,
-                             &(struct store_submission){SCRATCH_ID, root, {1763694202000}, {0}},
-                             &f->no, &err),
-        0);
-}
-
-static void end(struct fixture *f)
-{
-    store_close(f->store);
-    program_drop(f->program);
-    scratch_remove(f->dir);
+    fixture_begin(f);
+    fail_on_demand(f);
 }
 
 static size_t make_rows(struct fixture *f, struct state_row rows[8])
@@ -99,21 +78,11 @@ static size_t make_rows(struct fixture *f, struct state_row rows[8])
     return 7;
 }
 
-static char *journal_text(struct fixture *f)
-{
-    struct strbuf text = STRBUF_INIT;
-    struct err err = {0};
-    char *path = scratch_path(f->dir, "journal.jsonl");
-    assert_int_equal(file_read(path, 1 << 20, &text, &err), 0);
-    free(path);
-    return strbuf_detach(&text);
-}
-
 /* What the store holds, and that the file says the same. */
 static char *whole(struct fixture *f)
 {
     char *tables = dump(f->store, f->no);
-    char *lines = journal_text(f);
+    char *lines = fixture_journal(f);
     for (char *at = lines, *nl; (nl = strchr(at, '\n')) != NULL; at = nl + 1) {
         *nl = '\0';
         assert_non_null(strstr(tables, at));
@@ -164,7 +133,7 @@ static bool fail_at(unsigned n, bool full, const char *before, const char *after
         assert_true(broken); /* it could not be taken back, and said so */
     }
     free(now);
-    end(&f);
+    fixture_end(&f);
     return failed;
 }
 
@@ -178,7 +147,7 @@ static void run_all(bool full)
     size_t n_rows = make_rows(&f, rows);
     assert_int_equal(commit_rows(f.store, rows, n_rows, &err), 0);
     char *after = whole(&f);
-    end(&f);
+    fixture_end(&f);
     unsigned n = 1;
     while (fail_at(n, full, before, after)) {
         n++;
@@ -225,7 +194,7 @@ static void test_failing_to_take_back(void **state)
     assert_non_null(
         strstr(now, "0 seed=1/train done")); /* the lines were synced, so they took effect */
     free(now);
-    end(&f);
+    fixture_end(&f);
 }
 
 int main(void)

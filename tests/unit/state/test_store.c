@@ -10,76 +10,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "state/internal.h"
-#include "tests/unit/state/support.h"
-
-struct fixture {
-    char *dir;
-    struct program *program;
-    struct store *store;
-    uint32_t no;
-    struct walker w;
-};
-
-static void open_store(struct fixture *f)
-{
-    struct err err = {0};
-    int rc = store_open(f->dir, STORE_OWNER, &f->store, &err);
-    if (rc != 0) {
-        fail_msg("%s", err.msg);
-    }
-}
-
-static void reopen(struct fixture *f)
-{
-    store_close(f->store);
-    open_store(f);
-}
-
-static int setup(void **state)
-{
-    struct fixture *f = xcalloc(1, sizeof(*f));
-    struct err err = {0};
-    struct digest root = root_make("root");
-    f->dir = scratch_make();
-    f->program = program_make(3);
-    open_store(f);
-    assert_int_equal(
-        store_program_create(f->store, f->program,
-                             &(struct store_submission){SCRATCH_ID, root, {1763694202000}, {0}},
-                             &f->no, &err),
-        0);
-    walker_init(&f->w, f->store, f->no, 6);
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-    store_close(f->store);
-    program_drop(f->program);
-    scratch_remove(f->dir);
-    free(f);
-    return 0;
-}
-
-static void must_commit(struct fixture *f, const struct state_row *rows, size_t n)
-{
-    struct err err = {0};
-    if (commit_rows(f->store, rows, n, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
-}
-
-static char *journal_text(struct fixture *f)
-{
-    struct strbuf text = STRBUF_INIT;
-    struct err err = {0};
-    char *path = scratch_path(f->dir, "journal.jsonl");
-    assert_int_equal(file_read(path, 1 << 20, &text, &err), 0);
-    free(path);
-    return strbuf_detach(&text);
-}
+#include "tests/unit/state/fixture.h"
 
 static void write_journal(struct fixture *f, const char *text, size_t len)
 {
@@ -101,7 +32,7 @@ static void run_a_little(struct fixture *f)
         walker_done(&f->w, 0, "weights"),
         walker_ready(&f->w, 1),
     };
-    must_commit(f, rows, ARRAY_LEN(rows));
+    fixture_commit(f, rows, ARRAY_LEN(rows));
 }
 
 static void test_create(void **state)
@@ -141,7 +72,7 @@ static int64_t check_chain(struct fixture *f)
     struct err err = {0};
     struct digest prev = {{0}};
     int64_t n = 0;
-    char *text = journal_text(f);
+    char *text = fixture_journal(f);
     for (char *at = text, *nl; (nl = strchr(at, '\n')) != NULL; at = nl + 1) {
         cJSON *line = NULL;
         const char *hash = NULL;
@@ -171,7 +102,7 @@ static void test_journal_chain(void **state)
     run_a_little(f);
     assert_int_equal(check_chain(f),
                      1 + 4); /* submitted; two starts and two ends: running and ready are no rows */
-    char *text = journal_text(f);
+    char *text = fixture_journal(f);
     assert_non_null(strstr(
         text, "\"root\":\"4813494d137e1631bba301d5acab6e7bb7aa74ce1185d456565ef51d737677b2\""));
     assert_non_null(strstr(text, "\"cell\":\"seed=1\""));
@@ -197,7 +128,7 @@ static void test_endings(void **state)
                                walker_start(&f->w, 2),
                                walker_run(&f->w, 2),
                                walker_done(&f->w, 2, "{}")};
-    must_commit(f, rows, ARRAY_LEN(rows));
+    fixture_commit(f, rows, ARRAY_LEN(rows));
     assert_int_equal(store_endings(f->store, f->no, 0, note_ending, &out, &err), 0);
     assert_string_equal(out.buf, "1 killed by signal 9 ??\n");
     assert_int_equal(store_endings(f->store, f->no, 2, note_ending, &out, &err), 0);
@@ -229,12 +160,12 @@ static void test_pauses(void **state)
     rows[4].detail = "corpus is not there";
     status.paused = PAUSE_PERSON;
     rows[5] = program_row_make(&f->w, ROW_RESUMED, status);
-    must_commit(f, rows, ARRAY_LEN(rows));
+    fixture_commit(f, rows, ARRAY_LEN(rows));
     status = (struct program_row){.paused = PAUSE_FAILURES};
     struct state_row more[2] = {program_row_make(&f->w, ROW_PAUSED, status)};
     status = (struct program_row){.failures_accepted = true};
     more[1] = program_row_make(&f->w, ROW_RESUMED, status);
-    must_commit(f, more, ARRAY_LEN(more));
+    fixture_commit(f, more, ARRAY_LEN(more));
     assert_int_equal(store_pauses(f->store, f->no, note_pause, &out, &err), 0);
     assert_string_equal(out.buf, "1 -\n9 corpus is not there\n1 -\n64 -\n0 -\n");
     struct store_program p;
@@ -292,11 +223,11 @@ static void test_all_or_nothing(void **state)
 {
     struct fixture *f = *state;
     struct err err = {0};
-    char *before = journal_text(f);
+    char *before = fixture_journal(f);
     struct state_row rows[] = {walker_start(&f->w, 0), walker_start(&f->w, 2)};
     rows[1].from = TASK_WAITING;
     assert_int_equal(commit_rows(f->store, rows, 2, &err), ERR_CORRUPT);
-    char *after = journal_text(f);
+    char *after = fixture_journal(f);
     assert_string_equal(before, after);
     walker_init(&f->w, f->store, f->no, 6);
     run_a_little(f);
@@ -316,7 +247,7 @@ static void test_sealed(void **state)
     assert_int_equal(json_parse(text, strlen(text), &result, &err), 0);
     struct state_row rows[] = {walker_start(&f->w, 1), walker_run(&f->w, 1),
                                walker_done(&f->w, 1, text)};
-    must_commit(f, rows, 3);
+    fixture_commit(f, rows, 3);
     assert_int_equal(store_begin(f->store, &err), 0);
     assert_int_equal(store_put_result(f->store, f->no, 0, result, &err),
                      0); /* train is not sealed */
@@ -328,7 +259,7 @@ static void test_sealed(void **state)
     free(dumped);
     struct state_row open =
         program_row_make(&f->w, ROW_UNBLINDED, (struct program_row){.unblinded = true});
-    must_commit(f, &open, 1);
+    fixture_commit(f, &open, 1);
     for (int i = 0; i < 2; i++) { /* the second time changes nothing */
         assert_int_equal(store_begin(f->store, &err), 0);
         assert_int_equal(store_put_result(f->store, f->no, 1, result, &err), 0);
@@ -388,7 +319,7 @@ static void test_not_ours_alone(void **state)
     assert_int_not_equal(store_open(f->dir, STORE_OWNER, &f->store, &err), 0);
     assert_int_equal(unlink(database), 0);
     assert_int_equal(rename(moved, database), 0);
-    open_store(f);
+    fixture_open(f);
     free(moved);
     free(database);
 }
@@ -496,12 +427,12 @@ static void test_torn_line(void **state)
     struct fixture *f = *state;
     run_a_little(f);
     char *before = dump(f->store, f->no);
-    char *text = journal_text(f);
+    char *text = fixture_journal(f);
     char *torn = xasprintf("%s{\"event\":\"attempt_sta", text);
     write_journal(f, torn, strlen(torn));
-    reopen(f);
+    fixture_reopen(f);
     char *after = dump(f->store, f->no);
-    char *healed = journal_text(f);
+    char *healed = fixture_journal(f);
     assert_string_equal(before, after);
     assert_string_equal(text, healed);
     free(before);
@@ -528,12 +459,12 @@ static void test_lines_beyond_the_table(void **state)
     struct err err = {0};
     store_close(f->store);
     copy_database(f->dir, "", ".before");
-    open_store(f);
+    fixture_open(f);
     run_a_little(f);
     char *before = dump(f->store, f->no);
     store_close(f->store);
     copy_database(f->dir, ".before", "");
-    open_store(f);
+    fixture_open(f);
     char *after = dump(f->store, f->no);
     assert_string_equal(before, after);
     (void)check_chain(f);
@@ -548,12 +479,12 @@ static void test_lines_lost_by_the_file(void **state)
 {
     struct fixture *f = *state;
     run_a_little(f);
-    char *text = journal_text(f);
+    char *text = fixture_journal(f);
     size_t cuts[] = {0, 10, strlen(text) / 2, strlen(text) - 1};
     for (size_t i = 0; i < ARRAY_LEN(cuts); i++) {
         write_journal(f, text, cuts[i]);
-        reopen(f);
-        char *healed = journal_text(f);
+        fixture_reopen(f);
+        char *healed = fixture_journal(f);
         assert_string_equal(text, healed);
         free(healed);
     }
@@ -565,7 +496,7 @@ static void test_tampered_journal(void **state)
     struct fixture *f = *state;
     struct err err = {0};
     run_a_little(f);
-    char *text = journal_text(f);
+    char *text = fixture_journal(f);
     size_t len = strlen(text);
     char *changed = xstrdup(text);
     changed[len - 20] = changed[len - 20] == 'a' ? 'b' : 'a';
@@ -589,7 +520,7 @@ static void test_one_line_differs(void **state)
     struct err err = {0};
     run_a_little(f);
     char *before = dump(f->store, f->no);
-    char *text = journal_text(f);
+    char *text = fixture_journal(f);
     char *path = scratch_path(f->dir, "journal.jsonl");
     char *third = strchr(strchr(text, '\n') + 1, '\n') + 1;
     char kept = third[10];
@@ -601,9 +532,9 @@ static void test_one_line_differs(void **state)
     assert_non_null(strstr(err.msg, "journal.jsonl:3:"));
     assert_non_null(strstr(err.msg, "mv journal.jsonl"));
     assert_int_equal(unlink(path), 0);
-    open_store(f);
+    fixture_open(f);
     third[10] = kept;
-    char *healed = journal_text(f);
+    char *healed = fixture_journal(f);
     char *after = dump(f->store, f->no);
     assert_string_equal(healed, text);
     assert_string_equal(after, before);
@@ -621,7 +552,7 @@ static void test_row_changed_in_both(void **state)
     struct fixture *f = *state;
     struct err err = {0};
     run_a_little(f);
-    char *text = journal_text(f);
+    char *text = fixture_journal(f);
     char *at = strstr(text, "\"crash\"");
     assert_non_null(at);
     memcpy(at, "\"drift\"", 7);
@@ -649,7 +580,7 @@ static void test_head_is_missing(void **state)
         if (i == 1) {
             heads_note(f->store, SCRATCH_ID, 99, &other, false);
         }
-        reopen(f);
+        fixture_reopen(f);
         arena_init(&texts);
         assert_int_equal(store_program_find(f->store, "little", &texts, &p, &err), 0);
         assert_int_equal(p.unverified_history, i > 0);
@@ -670,20 +601,20 @@ static void test_old_database_and_cut_journal(void **state)
     char *database = path_join(f->dir, "preregd.db");
     store_close(f->store);
     assert_int_equal(file_read(database, 1 << 26, &old, &err), 0);
-    open_store(f);
+    fixture_open(f);
     for (unsigned i = 0; i < ARRAY_LEN(paused); i++) {
         struct state_row row =
             program_row_make(&f->w, i == 0 ? ROW_PAUSED : ROW_RESUMED, paused[i]);
-        must_commit(f, &row, 1);
+        fixture_commit(f, &row, 1);
     }
     store_close(f->store);
-    char *text = journal_text(f);
+    char *text = fixture_journal(f);
     char *last = strrchr(text, '\n');
     *last = '\0';
     last = strrchr(text, '\n');
     write_journal(f, text, (size_t)(last + 1 - text));
     assert_int_equal(file_write_atomic(database, old.buf, old.len, 0600, &err), 0);
-    open_store(f);
+    fixture_open(f);
     arena_init(&texts);
     assert_int_equal(store_program_find(f->store, "little", &texts, &p, &err), 0);
     assert_true(p.unverified_history);
@@ -706,7 +637,7 @@ static void test_submission_cut_off(void **state)
     assert_int_equal(unlink(path), 0);
     assert_int_equal(unlink(heads), 0); /* written after the commit */
     free(heads);
-    open_store(f); /* removes it */
+    fixture_open(f); /* removes it */
     char *folder = scratch_path(f->dir, "");
     assert_int_equal(file_kind_at(folder), FILE_ABSENT);
     assert_int_equal(dir_make(folder, 0700, &err), 0);
@@ -738,10 +669,10 @@ static void test_submission_unfinished(void **state)
     assert_int_equal(dir_make(cells, 0700, &err), 0);
     assert_int_equal(file_write_atomic(grid, "x", 1, 0600, &err), 0);
     assert_int_equal(file_write_atomic(other, "x", 1, 0600, &err), 0);
-    reopen(f);
+    fixture_reopen(f);
     assert_int_equal(file_kind_at(grid), FILE_REGULAR);
     assert_int_equal(unlink(other), 0);
-    reopen(f);
+    fixture_reopen(f);
     assert_int_equal(file_kind_at(folder), FILE_ABSENT);
     free(other);
     free(cells);
@@ -757,7 +688,7 @@ static void test_network_file_system(void **state)
     assert_int_equal(fs_check_local("/nowhere/at/all", &err), ERR_NOT_FOUND);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
 {

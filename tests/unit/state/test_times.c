@@ -12,66 +12,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "state/line.h"
-#include "tests/unit/state/support.h"
-
-struct fixture {
-    char *dir;
-    struct program *program;
-    struct store *store;
-    uint32_t no;
-    struct walker w;
-};
-
-static void open_store(struct fixture *f)
-{
-    struct err err = {0};
-    if (store_open(f->dir, STORE_OWNER, &f->store, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
-    f->w.store = f->store;
-}
-
-static int setup(void **state)
-{
-    struct fixture *f = xcalloc(1, sizeof(*f));
-    struct err err = {0};
-    struct store_submission s = {SCRATCH_ID, root_make("root"), {1763694202000}, {0}};
-    f->dir = scratch_make();
-    f->program = program_make(3);
-    open_store(f);
-    assert_int_equal(store_program_create(f->store, f->program, &s, &f->no, &err), 0);
-    walker_init(&f->w, f->store, f->no, 6);
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-    store_close(f->store);
-    program_drop(f->program);
-    scratch_remove(f->dir);
-    free(f);
-    return 0;
-}
-
-static void must_commit(struct fixture *f, const struct state_row *rows, size_t n)
-{
-    struct err err = {0};
-    if (commit_rows(f->store, rows, n, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
-}
-
-static char *journal_text(struct fixture *f)
-{
-    struct strbuf text = STRBUF_INIT;
-    struct err err = {0};
-    char *path = scratch_path(f->dir, "journal.jsonl");
-    assert_int_equal(file_read(path, 1 << 20, &text, &err), 0);
-    free(path);
-    return strbuf_detach(&text);
-}
+#include "tests/unit/state/fixture.h"
 
 static const char *text_member(const cJSON *line, const char *key)
 {
@@ -84,7 +25,7 @@ static void check_times(struct fixture *f, size_t n_behind, const char *clock)
 {
     struct err err = {0};
     char last[WALL_TEXT_SIZE] = "";
-    char *text = journal_text(f);
+    char *text = fixture_journal(f);
     for (char *at = text, *nl; (nl = strchr(at, '\n')) != NULL; at = nl + 1) {
         cJSON *line = NULL;
         struct state_row row;
@@ -111,16 +52,16 @@ static void test_times_never_go_back(void **state)
     struct state_row rows[] = {walker_start(&f->w, 0), walker_start(&f->w, 2),
                                walker_fail(&f->w, 0, TASK_READY, CAUSE_CRASH)};
     rows[1].time.ms = 820454400000;
-    must_commit(f, rows, ARRAY_LEN(rows));
+    fixture_commit(f, rows, ARRAY_LEN(rows));
     check_times(f, 1, "1996-01-01T00:00:00.000Z");
     store_close(f->store);
-    open_store(f); /* which goes through the chain */
+    fixture_open(f); /* which goes through the chain */
     rows[0] = walker_fail(&f->w, 2, TASK_READY, CAUSE_CRASH);
     rows[0].time.ms = 820454400000;
-    must_commit(f, rows, 1);
+    fixture_commit(f, rows, 1);
     check_times(f, 2, "1996-01-01T00:00:00.000Z");
     store_close(f->store);
-    open_store(f);
+    fixture_open(f);
 }
 
 /* Row 1 is not dated before its lock, which another machine's clock may be a little ahead for. */
@@ -169,11 +110,11 @@ static void test_how_long_it_ran(void **state)
     struct state_row rows[] = {walker_start(&f->w, 0), walker_run(&f->w, 0),
                                walker_done(&f->w, 0, "weights"), walker_start(&f->w, 2)};
     rows[2].attempt.ran_ms = 1234;
-    must_commit(f, rows, ARRAY_LEN(rows));
+    fixture_commit(f, rows, ARRAY_LEN(rows));
     assert_int_equal(store_attempts(f->store, f->no, UINT32_MAX, take_ran, ran_ms, &err), 0);
     assert_int_equal(ran_ms[0], 1234);
     assert_int_equal(ran_ms[2], -1);
-    char *text = journal_text(f);
+    char *text = fixture_journal(f);
     assert_non_null(strstr(text, "\"ran_ms\":1234"));
     assert_null(strstr(text, "\"ran_ms\":-1"));
     free(text);
@@ -182,9 +123,9 @@ static void test_how_long_it_ran(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_times_never_go_back, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_first_row_and_lock, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_how_long_it_ran, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_times_never_go_back, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_first_row_and_lock, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_how_long_it_ran, fixture_setup, fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
