@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "base/file.h"
 #include "base/strbuf.h"
@@ -50,9 +51,9 @@ static pid_t pid_of(const char *word)
     return text_to_int(word, 1, PID_MAX_LIMIT, &pid, &ignored) == 0 ? (pid_t)pid : 0;
 }
 
-/* "1: FLOCK ADVISORY WRITE 4711 08:01:131 0 EOF": the holder, when it is a lock of this inode. A
+/* "1: FLOCK ADVISORY WRITE 4711 08:01:131 0 EOF": the holder, when it is a lock of this place. A
  * line that waits for another ("1: -> FLOCK") has one word more and is passed over. */
-static pid_t holder_in_line(char *line, const char *inode)
+static pid_t holder_in_line(char *line, const char *place)
 {
     enum { KIND = 1, MODE = 3, PID, PLACE, N_WORDS };
     char *words[N_WORDS] = {NULL};
@@ -65,8 +66,22 @@ static pid_t holder_in_line(char *line, const char *inode)
     if (n < N_WORDS || strcmp(words[KIND], "FLOCK") != 0 || strcmp(words[MODE], "WRITE") != 0) {
         return 0;
     }
-    const char *last = strrchr(words[PLACE], ':');
-    return last != NULL && strcmp(last + 1, inode) == 0 ? pid_of(words[PID]) : 0;
+    return strcmp(words[PLACE], place) == 0 ? pid_of(words[PID]) : 0;
+}
+
+/* Device and inode: another file system may have the same inode. */
+pid_t rpc_owner_in_locks(char *locks, const struct stat *st)
+{
+    char place[64];
+    char *rest = NULL;
+    pid_t pid = 0;
+    (void)snprintf(place, sizeof(place), "%02x:%02x:%llu", major(st->st_dev), minor(st->st_dev),
+                   (unsigned long long)st->st_ino);
+    for (char *line = strtok_r(locks, "\n", &rest); line != NULL && pid == 0;
+         line = strtok_r(NULL, "\n", &rest)) {
+        pid = holder_in_line(line, place);
+    }
+    return pid;
 }
 
 static pid_t holder_of(const char *path)
@@ -74,15 +89,9 @@ static pid_t holder_of(const char *path)
     struct stat st;
     struct strbuf text = STRBUF_INIT;
     struct err ignored;
-    char inode[32];
     pid_t pid = 0;
     if (stat(path, &st) == 0 && file_read("/proc/locks", LOCKS_MAX, &text, &ignored) == 0) {
-        char *rest = NULL;
-        (void)snprintf(inode, sizeof(inode), "%llu", (unsigned long long)st.st_ino);
-        for (char *line = strtok_r(text.buf, "\n", &rest); line != NULL && pid == 0;
-             line = strtok_r(NULL, "\n", &rest)) {
-            pid = holder_in_line(line, inode);
-        }
+        pid = rpc_owner_in_locks(text.buf, &st);
     }
     strbuf_release(&text);
     return pid;

@@ -16,6 +16,11 @@ struct rpc_owner {
     bool is_stopped; /* by a signal (SIGSTOP, Ctrl-Z) or a debugger */
 };
 
+/* The process of an exclusive flock() on the file of `st`, by a text of /proc/locks, which is cut
+ * into its words; 0: none of its lines is of that file. */
+struct stat;
+pid_t rpc_owner_in_locks(char *locks, const struct stat *st);
+
 /* False when nothing holds the lock of `state_folder` (or a deleted one's). */
 bool rpc_owner_find(const char *state_folder, struct rpc_owner *out);
 

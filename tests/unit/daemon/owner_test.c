@@ -12,6 +12,8 @@
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -194,9 +196,36 @@ static void test_other(void **state)
            (long)h->pid, h->state);
 }
 
+/* The same inode of another device is another file. */
+static void test_locks(void **state)
+{
+    const char *const text = "1: FLOCK  ADVISORY  WRITE 11 fd:00:131 0 EOF\n"
+                             "2: POSIX  ADVISORY  WRITE 12 08:01:131 0 EOF\n"
+                             "2: -> FLOCK  ADVISORY  WRITE 13 08:01:131 0 EOF\n"
+                             "3: FLOCK  ADVISORY  READ 14 08:01:131 0 EOF\n"
+                             "4: FLOCK  ADVISORY  WRITE 15 08:01:1310 0 EOF\n"
+                             "5: FLOCK  ADVISORY  WRITE 16 08:01:131 0 EOF\n";
+    const struct {
+        dev_t dev;
+        ino_t ino;
+        pid_t pid;
+    } cases[] = {{makedev(8, 1), 131, 16},
+                 {makedev(0xfd, 0), 131, 11},
+                 {makedev(8, 1), 1310, 15},
+                 {makedev(8, 2), 131, 0}};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char *copy = xstrdup(text);
+        const struct stat st = {.st_dev = cases[i].dev, .st_ino = cases[i].ino};
+        assert_int_equal(rpc_owner_in_locks(copy, &st), cases[i].pid);
+        free(copy);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_locks),
         cmocka_unit_test_setup_teardown(test_nobody, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_socket, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stopped, setup, teardown),
