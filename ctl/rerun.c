@@ -82,19 +82,6 @@ static int choose_stages(const struct running *r, bool *wanted, struct err *err)
 
 /* ---- what the worker is given ---- */
 
-struct variables {
-    char **list;
-    size_t n;
-};
-
-static void add_variable(void *ctx, const char *name, const char *value)
-{
-    struct variables *v = ctx;
-    v->list = xreallocarray(v->list, v->n + 2, sizeof(*v->list));
-    v->list[v->n++] = xasprintf("%s=%s", name, value);
-    v->list[v->n] = NULL;
-}
-
 static char *stage_folder(const struct running *r, size_t stage)
 {
     return path_join(r->work, r->src->program->stages[stage].name);
@@ -264,7 +251,7 @@ static int run_stage(const struct running *r, size_t stage, struct err *err)
 {
     char id[UUID_TEXT_SIZE];
     char **argv = NULL;
-    struct variables env = {0};
+    char **env = NULL;
     uuid_make(id);
     int rc = rerun_source_at(r->src, r->src->accepted[stage].head, err);
     const struct program *p = r->src->program;
@@ -279,18 +266,18 @@ static int run_stage(const struct running *r, size_t stage, struct err *err)
         char *folder = stage_folder(r, stage);
         char *object = argv[0];
         argv[0] = xstrdup(p->stages[stage].command[0]); /* its own name, though a copy is run */
-        task_environment(&p->stages[stage], folder, add_variable, &env);
+        env = task_environment_list(&p->stages[stage], folder);
         const struct rerun_worker w = {.name = p->stages[stage].name,
                                        .exec = object,
                                        .argv = argv,
-                                       .env = env.list,
+                                       .env = env,
                                        .folder = folder};
         rc = rerun_worker_run(&r->guard, &w, err);
         rc = rc == 0 ? take_result(r, stage, id, object, err) : rc;
         free(object);
         free(folder);
     }
-    object_argv_free(env.list);
+    object_argv_free(env);
     object_argv_free(argv);
     return rc == 0 ? rerun_guard_check(&r->guard, err) : rc;
 }

@@ -96,19 +96,6 @@ static double bytes_that_grow(const cJSON *result, const char *folder)
 
 /* ---- one stage ---- */
 
-struct variables {
-    char **list;
-    size_t n;
-};
-
-static void add_variable(void *ctx, const char *name, const char *value)
-{
-    struct variables *v = ctx;
-    v->list = xreallocarray(v->list, v->n + 2, sizeof(*v->list));
-    v->list[v->n++] = xasprintf("%s=%s", name, value);
-    v->list[v->n] = NULL;
-}
-
 static char *stage_folder(const struct trying *t, size_t cell, size_t stage)
 {
     return xasprintf("%s/cells/%zu/%s", t->scratch, cell, t->p->stages[stage].name);
@@ -232,18 +219,18 @@ static int run_worker(const struct trying *t, size_t cell, size_t stage, struct 
     const struct stage *s = &t->p->stages[stage];
     const struct object_home home = {.state = t->scratch, .program = t->p, .lock = t->lock};
     char **argv = NULL;
-    struct variables env = {0};
+    char **env = NULL;
     int rc = object_argv(&home, stage, &argv, err);
     rc = rc == 0 ? write_task(t, cell, stage, err) : rc;
     if (rc == 0) {
         char *folder = stage_folder(t, cell, stage);
         char *object = argv[0];
         argv[0] = xstrdup(s->command[0]); /* its own name, as in a run */
-        task_environment(s, folder, add_variable, &env);
+        env = task_environment_list(s, folder);
         const struct rerun_worker w = {.name = s->name,
                                        .exec = object,
                                        .argv = argv,
-                                       .env = env.list,
+                                       .env = env,
                                        .folder = folder,
                                        .ended = ended};
         rc = rerun_worker_run(&t->guard, &w, err);
@@ -251,7 +238,7 @@ static int run_worker(const struct trying *t, size_t cell, size_t stage, struct 
         free(object);
         free(folder);
     }
-    object_argv_free(env.list);
+    object_argv_free(env);
     object_argv_free(argv);
     return rc;
 }

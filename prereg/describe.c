@@ -144,11 +144,6 @@ static int build_argv(struct asking *a, size_t stage, struct text_list *argv, ch
     return 0;
 }
 
-static void add_variable(void *ctx, const char *name, const char *value)
-{
-    list_add(ctx, xasprintf("%s=%s", name, value));
-}
-
 static void say_of(struct asking *a, const struct answer_fault *fault, size_t stage,
                    size_t condition)
 {
@@ -177,19 +172,18 @@ static void say(struct asking *a, enum diag_level level, size_t stage, size_t co
 static cJSON *run_one(struct asking *a, size_t stage, size_t condition)
 {
     struct text_list argv = {0};
-    struct text_list env = {0};
+    char **env = NULL;
     char *exec = NULL;
     struct proc_result r = {.out = STRBUF_INIT, .err = STRBUF_INIT};
     struct err err;
     cJSON *answer = NULL;
     int rc = build_argv(a, stage, &argv, &exec, &err);
     if (rc == 0) {
-        task_environment(&a->p->stages[stage], a->work, add_variable, &env);
-        list_add(&env, NULL);
+        env = task_environment_list(&a->p->stages[stage], a->work);
         union {
             char **in;
             const char *const *out;
-        } args = {.in = argv.items}, envs = {.in = env.items};
+        } args = {.in = argv.items}, envs = {.in = env};
         const struct proc_spec spec = {.exec = exec,
                                        .argv = args.out,
                                        .env = envs.out,
@@ -212,7 +206,7 @@ static cJSON *run_one(struct asking *a, size_t stage, size_t condition)
     }
     proc_result_release(&r);
     list_release(&argv);
-    list_release(&env);
+    object_argv_free(env);
     free(exec);
     return answer;
 }

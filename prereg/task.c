@@ -255,3 +255,23 @@ void task_environment(const struct stage *s, const char *folder, task_variable_f
     free(task);
     free(events);
 }
+
+struct variables {
+    char **list;
+    size_t n;
+};
+
+static void add_variable(void *ctx, const char *name, const char *value)
+{
+    struct variables *v = ctx;
+    v->list = xreallocarray(v->list, v->n + 2, sizeof(*v->list));
+    v->list[v->n++] = xasprintf("%s=%s", name, value);
+    v->list[v->n] = NULL;
+}
+
+char **task_environment_list(const struct stage *s, const char *folder)
+{
+    struct variables v = {.list = xcalloc(1, sizeof(*v.list))};
+    task_environment(s, folder, add_variable, &v);
+    return v.list;
+}

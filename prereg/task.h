@@ -49,6 +49,8 @@ cJSON *task_params(const struct program *p, const struct lock *lock, size_t cell
  * and the stage's own, locked one, which wins. */
 typedef void task_variable_fn(void *ctx, const char *name, const char *value);
 void task_environment(const struct stage *s, const char *folder, task_variable_fn *fn, void *ctx);
+/* The same as texts "NAME=VALUE", NULL-terminated; for object_argv_free() (prereg/object.h). */
+char **task_environment_list(const struct stage *s, const char *folder);
 
 /* A cell's identity: SHA-256 of the canonical {"factors":{...},"root":HEX}, in hex. */
 void task_cell_id(const struct program *p, const char *root, size_t cell,
