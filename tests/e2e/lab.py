@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -202,22 +203,23 @@ class Lab:
     def write(self, name, text, mode=0o644):
         path = self.path(name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(text)
-        os.chmod(path, mode)
+        self.replace(path, text, mode)
         return path
 
-    def edit(self, path, old, new):
-        """As an editor saves: written beside and renamed, so that the daemon reads all of the old text or all of the new."""
+    def replace(self, path, text, mode):
+        """As an editor saves: written beside and renamed, so that a process reads all of the old text or all of the new."""
         path = os.path.realpath(path)
+        beside = path + ".edited"
+        with open(beside, "w", encoding="utf-8") as f:
+            f.write(text)
+        os.chmod(beside, mode)
+        os.rename(beside, path)
+
+    def edit(self, path, old, new):
         with open(path, encoding="utf-8") as f:
             text = f.read()
         expect(old in text, f"{path} holds no {old!r}")
-        beside = path + ".edited"
-        with open(beside, "w", encoding="utf-8") as f:
-            f.write(text.replace(old, new))
-        shutil.copymode(path, beside)
-        os.rename(beside, path)
+        self.replace(path, text.replace(old, new), stat.S_IMODE(os.stat(path).st_mode))
 
     def program_folder(self):
         """The only program's folder."""
