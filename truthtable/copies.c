@@ -63,16 +63,6 @@ static size_t *find_twins(const struct evidence *e, size_t stage, struct arena *
     return twins;
 }
 
-static bool same_params(const struct program *p, size_t stage, size_t a, size_t b)
-{
-    cJSON *x = program_task_params(p, stage, a);
-    cJSON *y = program_task_params(p, stage, b);
-    bool same = json_equal(x, y);
-    cJSON_Delete(x);
-    cJSON_Delete(y);
-    return same;
-}
-
 /* Whether a stage strictly between `first` and `last` gave two cells different results. */
 static bool differ_between(const struct evidence *e, const struct stage_set *before, size_t first,
                            size_t last, const size_t cells[2])
@@ -88,35 +78,138 @@ static bool differ_between(const struct evidence *e, const struct stage_set *bef
     return differ;
 }
 
-static bool same_score(const struct score *a, const struct score *b)
+static void mark(struct reading *r, const struct program *p, struct score *scores, size_t stage,
+                 const size_t cells[2], struct arena *arena)
 {
-    return number_is_point(&a->value) && number_compare(a->value, REL_EQ, b->value) == TRUTH_TRUE;
+    struct score *score = &scores[cells[0]];
+    score->copy = arena_printf(arena, "not independent: %s/%s gave the same as %s/%s",
+                               p->cells[cells[0]].name, p->stages[stage].name,
+                               p->cells[cells[1]].name, p->stages[stage].name);
+    score->copied = cells[1];
+    r->n_copies++;
+}
+
+/* Of cells that have a stage's result in common: what that stage was asked, [cell], or NULL where
+ * all of them were asked the same. For free(). */
+static struct digest *tell_params(const struct program *p, size_t stage, const size_t *twins)
+{
+    struct stage_set set = {0};
+    struct digest *asked = xcalloc(p->n_cells, sizeof(*asked));
+    bool *known = xcalloc(p->n_cells, sizeof(*known));
+    bool differ = false;
+    stage_set_add(&set, stage);
+    for (size_t c = 0; c < p->n_cells; c++) {
+        const size_t pair[2] = {twins[c], c};
+        for (size_t i = 0; i < 2 && twins[c] != INDEX_NONE; i++) {
+            if (!known[pair[i]]) {
+                asked[pair[i]] = asked_digest(p, &set, pair[i]);
+                known[pair[i]] = true;
+            }
+        }
+        differ = differ || (twins[c] != INDEX_NONE && !digest_equal(&asked[c], &asked[twins[c]]));
+    }
+    free(known);
+    if (!differ) {
+        free(asked);
+        return NULL;
+    }
+    return asked;
+}
+
+struct alike { /* a cell whose stage gave the same as that of `first`, and its score */
+    size_t first;
+    double score;
+    size_t cell;
+};
+
+static int by_score(const void *a, const void *b)
+{
+    const struct alike *x = a;
+    const struct alike *y = b;
+    if (x->first != y->first) {
+        return (x->first > y->first) - (x->first < y->first);
+    }
+    return x->score != y->score ? (x->score > y->score) - (x->score < y->score)
+                                : (x->cell > y->cell) - (x->cell < y->cell);
+}
+
+/* All of them, in the order of result, score and cell; only values that are known. For free(). */
+static struct alike *find_alike(const struct score *scores, const size_t *twins, size_t n_cells,
+                                size_t *n)
+{
+    struct alike *all = xcalloc(n_cells, sizeof(*all));
+    bool *is_first = xcalloc(n_cells, sizeof(*is_first));
+    *n = 0;
+    for (size_t c = 0; c < n_cells; c++) {
+        if (twins[c] != INDEX_NONE) {
+            is_first[twins[c]] = true;
+        }
+    }
+    for (size_t c = 0; c < n_cells; c++) {
+        if ((twins[c] != INDEX_NONE || is_first[c]) && number_is_point(&scores[c].value)) {
+            all[(*n)++] = (struct alike){
+                .first = is_first[c] ? c : twins[c], .score = scores[c].value.lo, .cell = c};
+        }
+    }
+    if (*n > 1) {
+        qsort(all, *n, sizeof(*all), by_score);
+    }
+    free(is_first);
+    return all;
+}
+
+/* A score of a later stage: the cell is compared with every one before it that this stage has not
+ * made a copy, for the first may have gone another way in between. */
+static void mark_later(struct reading *r, const struct evidence *e, size_t measure, size_t stage,
+                       const size_t *twins, const struct digest *asked,
+                       const struct stage_set *before, struct arena *arena)
+{
+    const struct program *p = e->program;
+    struct score *scores = &r->scores[measure * p->n_cells];
+    size_t n = 0;
+    size_t n_kept = 0;
+    struct alike *all = find_alike(scores, twins, p->n_cells, &n);
+    size_t *kept = xcalloc(n + 1, sizeof(*kept));
+    for (size_t i = 0; i < n; i++) {
+        const bool is_new =
+            i == 0 || all[i].first != all[i - 1].first || all[i].score != all[i - 1].score;
+        const size_t c = all[i].cell;
+        bool is_copy = false;
+        n_kept = is_new ? 0 : n_kept;
+        for (size_t k = 0; k < n_kept && !is_copy; k++) {
+            const size_t cells[2] = {c, kept[k]};
+            is_copy = !digest_equal(&asked[c], &asked[kept[k]]) &&
+                      !differ_between(e, before, stage, p->measures[measure].stage, cells);
+            if (is_copy && scores[c].copy == NULL) {
+                mark(r, p, scores, stage, cells, arena);
+            }
+        }
+        if (!is_copy) {
+            kept[n_kept++] = c;
+        }
+    }
+    free(kept);
+    free(all);
 }
 
 static void mark_scores(struct reading *r, const struct evidence *e, size_t stage,
                         const size_t *twins, const struct stage_set *before, struct arena *arena)
 {
     const struct program *p = e->program;
+    struct digest *asked = tell_params(p, stage, twins);
     for (size_t m = 0; m < p->n_measures; m++) {
         const size_t own = p->measures[m].stage;
-        if (!stage_set_has(&before[own], stage)) {
-            continue;
-        }
         struct score *scores = &r->scores[m * p->n_cells];
-        for (size_t c = 0; c < p->n_cells; c++) {
-            const size_t twin = twins[c];
-            if (twin != INDEX_NONE && scores[c].copy == NULL &&
-                (own == stage ||
-                 (same_score(&scores[c], &scores[twin]) && !same_params(p, stage, c, twin) &&
-                  !differ_between(e, before, stage, own, (const size_t[2]){c, twin})))) {
-                scores[c].copy = arena_printf(
-                    arena, "not independent: %s/%s gave the same as %s/%s", p->cells[c].name,
-                    p->stages[stage].name, p->cells[twin].name, p->stages[stage].name);
-                scores[c].copied = twin;
-                r->n_copies++;
+        if (own != stage && asked != NULL && stage_set_has(&before[own], stage)) {
+            mark_later(r, e, m, stage, twins, asked, before, arena);
+        }
+        for (size_t c = 0; c < p->n_cells && own == stage; c++) {
+            if (twins[c] != INDEX_NONE && scores[c].copy == NULL) {
+                mark(r, p, scores, stage, (const size_t[2]){c, twins[c]}, arena);
             }
         }
     }
+    free(asked);
 }
 
 /* Cells that the plan gives the same tasks are one, whatever came out: of each group the first with
@@ -141,26 +234,39 @@ static void mark_asked(struct reading *r, const struct program *p, size_t measur
     free(kept);
 }
 
+struct asked_set { /* what was found for it: stages after the same training share it */
+    struct stage_set telling;
+    const size_t *twins; /* NULL: none */
+};
+
+static const size_t *twins_of(const struct program *p, const struct stage_set *telling,
+                              struct asked_set *sets, size_t *n, struct arena *arena)
+{
+    for (size_t i = 0; i < *n; i++) {
+        if (stage_set_equal(&sets[i].telling, telling)) {
+            return sets[i].twins;
+        }
+    }
+    sets[*n] = (struct asked_set){.telling = *telling, .twins = asked_twins(p, telling, arena)};
+    return sets[(*n)++].twins;
+}
+
 static void mark_all_asked(struct reading *r, const struct program *p,
                            const struct stage_set *before, struct arena *arena)
 {
-    struct stage_set last = {0};
-    const size_t *twins = NULL; /* of `last`: stages after the same training share them */
-    bool known = false;
+    struct asked_set *sets = xcalloc(p->n_measures, sizeof(*sets));
+    size_t n = 0;
     for (size_t m = 0; m < p->n_measures; m++) {
         struct stage_set telling;
         if (!asked_telling(p, &before[p->measures[m].stage], &telling)) {
             continue;
         }
-        if (!known || !stage_set_equal(&telling, &last)) {
-            twins = asked_twins(p, &telling, arena);
-            last = telling;
-            known = true;
-        }
+        const size_t *twins = twins_of(p, &telling, sets, &n, arena);
         if (twins != NULL) {
             mark_asked(r, p, m, twins, arena);
         }
     }
+    free(sets);
 }
 
 void mark_copies(struct reading *r, const struct evidence *e, struct arena *arena)

@@ -160,6 +160,26 @@ static void test_stage_between(void **state)
            2, 3);
 }
 
+/* The first of those with the same data is of another score, or trained another model: the others
+ * are copies of one another all the same. */
+static void test_not_the_first(void **state)
+{
+    static const char x3[] =
+        "not independent: arch=x,seed=3/prepare gave the same as arch=x,seed=2/prepare";
+    (void)state;
+    /* Another score. */
+    expect(&(struct run){NULL, "aaadef", NONE, {1, 2, 3, 4, 6, 5}, {1, 2, 2, 7, 6, 4}}, 1, x3, 3,
+           2);
+    /* Another model: x1 says nothing of the others, which say nothing of each other. */
+    expect(&(struct run){NULL, "aaadef", "abbdef", {1, 2, 2, 4, 6, 5}, {1, 1, 1, 7, 6, 4}}, 1, x3,
+           2, 2);
+    expect(&(struct run){NULL, "aaadef", "abcdef", {1, 2, 3, 4, 6, 5}, {1, 1, 1, 7, 6, 4}}, 0, NULL,
+           3, 3);
+    /* No model tells of x2 and y1: each is a copy of a cell before it, x3 of none. */
+    expect(&(struct run){NULL, "aaaaef", "a-b-ef", {1, 2, 3, 4, 6, 5}, {1, 1, 1, 1, 6, 4}}, 2,
+           "not independent: arch=x,seed=2/prepare gave the same as arch=x,seed=1/prepare", 3, 1);
+}
+
 /* A ladder of stages, each after the two before it, has more ways down than anybody can walk. The
  * copies are of a stage that is on none of them. */
 static void test_ladder(void **state)
@@ -252,9 +272,9 @@ static void test_first_is_out(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_copies),
-                                       cmocka_unit_test(test_stage_between),
-                                       cmocka_unit_test(test_ladder), cmocka_unit_test(test_asked),
-                                       cmocka_unit_test(test_first_is_out)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_copies),        cmocka_unit_test(test_stage_between),
+        cmocka_unit_test(test_not_the_first), cmocka_unit_test(test_ladder),
+        cmocka_unit_test(test_asked),         cmocka_unit_test(test_first_is_out)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
