@@ -335,6 +335,14 @@ int dir_make_durable(const char *path, mode_t mode, struct err *err)
     return make_all(path, mode, true, err);
 }
 
+static int refuse_owner(const char *path, uid_t owner, struct err *err)
+{
+    return err_set(err, ERR_REFUSED,
+                   "%s belongs to the user with the number %u, not to you (%u): use a folder of "
+                   "your own",
+                   path, (unsigned)owner, (unsigned)geteuid());
+}
+
 int dir_check_private(const char *path, struct err *err)
 {
     struct stat st;
@@ -342,11 +350,7 @@ int dir_check_private(const char *path, struct err *err)
         return err_set_errno(err, errno, "stat %s", path);
     }
     if (st.st_uid != geteuid()) {
-        return err_set(
-            err, ERR_REFUSED,
-            "%s belongs to the user with the number %u, not to you (%u): use a folder of "
-            "your own",
-            path, (unsigned)st.st_uid, (unsigned)geteuid());
+        return refuse_owner(path, st.st_uid, err);
     }
     if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
         return err_set(
@@ -354,6 +358,25 @@ int dir_check_private(const char *path, struct err *err)
             "%s has mode %04o: others may write to it; chmod 0700 it, once you have made "
             "sure that nobody did",
             path, (unsigned)(st.st_mode & 07777));
+    }
+    return 0;
+}
+
+int dir_check_keeps(const char *path, struct err *err)
+{
+    struct stat st;
+    if (stat(path, &st) != 0) {
+        return err_set_errno(err, errno, "stat %s", path);
+    }
+    if (st.st_uid != geteuid() && st.st_uid != 0) {
+        return refuse_owner(path, st.st_uid, err);
+    }
+    if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (st.st_mode & S_ISVTX) == 0) {
+        return err_set(err, ERR_REFUSED,
+                       "%s has mode %04o: others may write to it, and replace what is in it; "
+                       "chmod 0700 it, or set its sticky bit (chmod +t), once you have made sure "
+                       "that nobody did",
+                       path, (unsigned)(st.st_mode & 07777));
     }
     return 0;
 }

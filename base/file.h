@@ -69,6 +69,10 @@ int dir_make(const char *path, mode_t mode, struct err *err) MUST_CHECK;
 int dir_make_durable(const char *path, mode_t mode, struct err *err) MUST_CHECK;
 /* ERR_REFUSED when the folder belongs to another user, or group or others may write to it. */
 int dir_check_private(const char *path, struct err *err) MUST_CHECK;
+/* ERR_REFUSED when somebody else could rename or remove a folder of ours in it: it belongs to
+ * another user, who is not root, or group or others may write to it and its sticky bit is not set.
+ */
+int dir_check_keeps(const char *path, struct err *err) MUST_CHECK;
 int dir_sync(const char *path, struct err *err) MUST_CHECK;
 /* rm -rf without following links; no error when absent. */
 int dir_remove(const char *path, struct err *err) MUST_CHECK;

@@ -235,13 +235,17 @@ static int check_submitted(struct submit_job *j)
     return rc == 0 ? check_memory(j) : rc;
 }
 
-/* Neither it nor the folder that it lies in may be somebody else's. */
-static int check_target(const char *target, struct err *err)
+/* Neither it nor the folder that it lies in may be somebody else's; the folder above these may be
+ * shared as /tmp is. */
+static int make_target(const char *work, const char *target, struct err *err)
 {
     char *above = path_folder(target);
-    int rc = dir_check_private(above, err);
-    free(above);
+    int rc = dir_make_durable(work, 0700, err);
+    rc = rc != 0 ? rc : dir_check_keeps(work, err); /* before anything is made in it */
+    rc = rc != 0 ? rc : dir_make_durable(target, 0700, err);
+    rc = rc != 0 ? rc : dir_check_private(above, err);
     rc = rc != 0 ? rc : dir_check_private(target, err);
+    free(above);
     return rc == 0 ? 0 : err_wrap(err, "[run] work");
 }
 
@@ -257,8 +261,7 @@ static int make_cells(const struct submit_job *j, struct err *err)
     } else {
         char *work = path_absolute(p->folder, p->run.work);
         char *target = xasprintf("%s/%s/cells", work, j->id);
-        rc = dir_make_durable(target, 0700, err);
-        rc = rc != 0 ? rc : check_target(target, err);
+        rc = make_target(work, target, err);
         if (rc == 0 && symlink(target, cells) != 0 && errno != EEXIST) {
             rc = err_set_errno(err, errno, "link %s", cells);
         }

@@ -6,7 +6,8 @@ import signal
 import socket
 
 import lab
-from lab import ANY, NO_DAEMON, OK, USAGE, expect
+import rogue
+from lab import ANY, NO_DAEMON, OK, USAGE, equal, expect
 
 
 def test_socket_is_made_again(place):
@@ -61,5 +62,30 @@ def test_refused_folders(place):
     expect(not os.path.exists(bad), "nothing was made there")
 
 
+def test_refused_work(place):
+    """Whoever may write to the folder `work` could put another folder of cells in the place of the program's."""
+    work = place.path("work")
+    grid = rogue.program(place, ["wait", "wait_too"], run=f'work = "{work}"\n')
+    os.mkdir(work)
+    place.serve()
+    for mode in (0o777, 0o770, 0o2775):
+        os.chmod(work, mode)
+        run = place.run("preregd", "submit", grid)
+        equal(run.returncode, ANY, run.stderr)
+        expect(f"[run] work: {work} has mode {mode:04o}: others may write to it" in run.stderr, run.stderr)
+        equal(os.listdir(work), [], "nothing was made there")
+    if os.geteuid() == 0:
+        os.chmod(work, 0o755)
+        os.chown(work, 12345, 12345)
+        run = place.run("preregd", "submit", grid)
+        equal(run.returncode, ANY, run.stderr)
+        expect("belongs to the user with the number 12345" in run.stderr, run.stderr)
+        os.chown(work, 0, 0)
+    os.chmod(work, 0o1777)
+    place.must(OK, "preregd", "submit", grid)
+    expect(os.listdir(work), "its cells are there")
+    rogue.release(place)
+
+
 lab.main(test_socket_is_made_again, test_socket_that_is_replaced, test_daemon_that_cannot_answer_is_named, test_second_daemon,
-         test_refused_folders)
+         test_refused_folders, test_refused_work)
