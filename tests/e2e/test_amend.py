@@ -143,7 +143,7 @@ def test_again(place):
     place.edit(grid, "<= 1.20", "<= 1.30")
     submit(place, grid, "validity.compute_match", wanted=LOCK)
     amend(place, grid)
-    submit(place, grid, "already submitted", "1 amendments", "present text")
+    submit(place, grid, "already submitted", "1 amendment, head", "present text")
     place.edit(grid, "[instrument.bayes]", "[run]\nslots = 1\n[instrument.bayes]")
     submit(place, grid, "[run] settings were changed")
     place.write(grid, locked + "[run]\nslots = 2\n[run.score]\ncrashes = 5\n")
