@@ -52,7 +52,7 @@ static void on_later_closed(uv_handle_t *handle)
 static void on_later(uv_timer_t *timer)
 {
     struct later *l = timer->data;
-    if (!l->shell->stopping) {
+    if (!l->shell->stopping && shell_served(l->shell, l->act.program) != NULL) {
         shell_link_result(l->shell, &l->act);
     }
     uv_close((uv_handle_t *)timer, on_later_closed);

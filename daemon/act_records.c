@@ -88,7 +88,7 @@ static void on_opening(uv_timer_t *timer)
     struct opening *o = timer->data;
     struct err err;
     size_t upto = o->n - o->next > PORTION ? o->next + PORTION : o->n;
-    if (o->shell->stopping) {
+    if (o->shell->stopping || shell_served(o->shell, o->program) == NULL) {
         uv_close((uv_handle_t *)timer, on_opening_closed);
     } else if (o->next < o->n && put_portion(o, upto, &err) != 0) {
         log_error("records of program %u: %s", o->program, err.msg);

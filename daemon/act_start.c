@@ -57,6 +57,12 @@ static void hand_over(struct start_job *j)
         return; /* nobody waits for it any more */
     }
     a->preparing = false;
+    if (shell_served(sh, j->key.program) == NULL) {
+        (void)err_set(&j->err, ERR_CORRUPT, "the rows of its program are damaged");
+        start_failed(sh, &j->key, START_FAILED_HOST, &j->err);
+        attempt_remove(a); /* no row of its end comes */
+        return;
+    }
     if (j->rc == 0) {
         attempt_place(a, &place);
         place.spec = &j->spec;

@@ -118,7 +118,7 @@ static int take_effect(struct shell *sh, struct hosted *h, struct err *err)
         h->amending = h->amend;
         h->amend = NULL;
         rc = ask_core(sh, h, err);
-        if (rc != 0 && rc != ERR_REFUSED) {
+        if (rc != 0 && rc != ERR_REFUSED && !shell_is_damaged(sh, h)) {
             /* The pump tries it again: then the files must be there, and it takes effect. */
             return err_wrap(err, "amendment %u takes effect when the state can be written again",
                             number);

@@ -43,7 +43,7 @@ static int find_by_name(const struct shell *sh, const char *name, struct hosted 
     size_t n = 0;
     *out = NULL;
     for (size_t i = 0; i < sh->cap_programs; i++) {
-        struct hosted *h = sh->programs[i];
+        struct hosted *h = shell_served(sh, i);
         if (h == NULL) {
             continue;
         }
@@ -79,7 +79,7 @@ static int64_t count_programs(const struct shell *sh)
 {
     int64_t n = 0;
     for (size_t i = 0; i < sh->cap_programs; i++) {
-        n += sh->programs[i] != NULL;
+        n += shell_served(sh, i) != NULL;
     }
     return n;
 }
@@ -97,7 +97,7 @@ int answer_find_program(const struct shell *sh, const cJSON *params, struct host
     }
     *out = NULL;
     for (size_t i = 0; i < sh->cap_programs; i++) {
-        struct hosted *h = sh->programs[i];
+        struct hosted *h = shell_served(sh, i);
         if (h != NULL && (*out == NULL || (*out)->status.reported || !h->status.reported)) {
             *out = h; /* numbers grow: the newest of those that are not finished, else the newest */
         }
@@ -110,7 +110,8 @@ static void add_ids(const struct shell *sh, int64_t n, struct strbuf *sb)
 {
     int64_t said = 0;
     for (size_t i = sh->cap_programs + sh->n_unloaded; i > 0; i--) {
-        const struct hosted *h = i > sh->n_unloaded ? sh->programs[i - sh->n_unloaded - 1] : NULL;
+        const struct hosted *h =
+            i > sh->n_unloaded ? shell_served(sh, i - sh->n_unloaded - 1) : NULL;
         const char *id = i <= sh->n_unloaded ? sh->unloaded[i - 1].id : h == NULL ? NULL : h->id;
         if (id != NULL && said < IDS_SAID_MAX && sb->len + strlen(id) < IDS_BYTES_MAX) {
             strbuf_addf(sb, "%s%s", said > 0 ? ", " : "", id);
@@ -189,7 +190,7 @@ static int answer_status(struct answer_context *ctx, const cJSON *params, cJSON 
         }
     }
     for (size_t i = ctx->shell->cap_programs; i-- > 0;) {
-        const struct hosted *h = ctx->shell->programs[i];
+        const struct hosted *h = shell_served(ctx->shell, i);
         if (h != NULL && (only == NULL || only == h)) {
             json_push(list, summary_json(ctx->shell, h));
         }

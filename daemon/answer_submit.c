@@ -483,6 +483,12 @@ static void take_program(struct submit_job *j)
     struct hosted *h = answer_program_by_root(j->shell, j->bundle->lock->root);
     bool is_new = false;
     bool run_changed = false;
+    const struct err *damage = h == NULL ? NULL : pump_damage(j->shell->pump, h->no);
+    if (damage != NULL) {
+        j->err = *damage;
+        j->rc = damage->code;
+        return;
+    }
     j->rc = check_head(j, h);
     j->rc = j->rc != 0 ? j->rc : put_text(j);
     if (j->rc != 0) {

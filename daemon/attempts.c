@@ -205,11 +205,14 @@ static void on_tick(uv_timer_t *timer)
     struct shell *sh = timer->data;
     static unsigned n_ticks;
     bool all = ++n_ticks % TICKS_FOR_ALL == 0;
-    for (struct attempt *a = sh->attempts; a != NULL; a = a->next) {
+    for (struct attempt *a = sh->attempts, *next; a != NULL; a = next) {
+        next = a->next;
         if (a->closing) {
             continue;
         }
-        if (a->end_waits || (a->probe_waits && !a->ended)) {
+        if (a->ended && !a->end_waits && pump_damage(sh->pump, a->key.program) != NULL) {
+            attempt_remove(a); /* no row of its end comes */
+        } else if (a->end_waits || (a->probe_waits && !a->ended)) {
             settle(a);
         } else if (!a->ended && (all || a->dirty || !a->up)) {
             follow(a);

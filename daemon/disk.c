@@ -92,7 +92,7 @@ static void on_disk(uv_timer_t *timer)
         return; /* the commit that fails is tried again by itself */
     }
     for (size_t i = 0; i < sh->cap_programs; i++) {
-        struct hosted *h = sh->programs[i];
+        struct hosted *h = shell_served(sh, i);
         if (h != NULL && !h->status.verdict) {
             look(sh, h);
             shell_look_for_mend(sh, h);

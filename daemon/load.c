@@ -264,7 +264,7 @@ static void check_later(struct check_job *j, struct hosted *h)
 static void on_checked(struct job *job)
 {
     struct check_job *j = (struct check_job *)job;
-    struct hosted *h = j->shell->stopping ? NULL : shell_program(j->shell, j->program);
+    struct hosted *h = j->shell->stopping ? NULL : shell_served(j->shell, j->program);
     if (h != NULL && j->rc != 0 && j->rc != ERR_CORRUPT) {
         check_later(j, h);
         return;
@@ -323,11 +323,12 @@ static int load_one(struct shell *sh, const struct store_program *stored, struct
     return rc;
 }
 
-static void note_unloaded(struct shell *sh, const struct store_program *row, const struct err *why)
+void load_note_unloaded(struct shell *sh, const char *id, const char *name, const struct err *why)
 {
+    load_forget_unloaded(sh, id);
     ARRAY_GROW(sh->unloaded, sh->n_unloaded, sh->cap_unloaded);
     sh->unloaded[sh->n_unloaded++] =
-        (struct unloaded){.id = xstrdup(row->id), .name = xstrdup(row->name), .why = *why};
+        (struct unloaded){.id = xstrdup(id), .name = xstrdup(name), .why = *why};
 }
 
 void load_forget_unloaded(struct shell *sh, const char *id)
@@ -353,7 +354,7 @@ int load_all(struct shell *sh, struct err *err)
         struct err why;
         if (load_one(sh, &list.items[i], &why) != 0) {
             log_error("%s", why.msg);
-            note_unloaded(sh, &list.items[i], &why);
+            load_note_unloaded(sh, list.items[i].id, list.items[i].name, &why);
         }
     }
     free(list.items);

@@ -21,6 +21,8 @@ int load_mirror(struct store *store, struct hosted *h, const struct store_progra
 /* All programs. One whose folder cannot be read is logged and left out: it stays as it is in the
  * store, and is taken up when it is submitted again or the daemon starts the next time. */
 int load_all(struct shell *sh, struct err *err) MUST_CHECK;
+/* One entry for each id: the latest reason. */
+void load_note_unloaded(struct shell *sh, const char *id, const char *name, const struct err *why);
 /* It has been taken up after all; nothing to do for any other. */
 void load_forget_unloaded(struct shell *sh, const char *id);
 

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "daemon/batch.h"
 
 #define LAZY_MS         1000
 #define COMMIT_AGAIN_MS 1000
@@ -14,6 +15,11 @@
 struct queued {
     struct core_event ev;
     char *text;
+};
+
+struct damaged {
+    uint32_t program;
+    struct err why;
 };
 
 struct pump {
@@ -30,6 +36,9 @@ struct pump {
     bool closed;
     bool failing; /* the last commit failed */
     struct err why;
+    struct damaged *damaged;
+    size_t n_damaged;
+    size_t cap_damaged;
     int64_t armed_ms; /* the core's timer; INT64_MAX: none */
     int64_t lazy_due_ms;
     uv_prepare_t prepare; /* before the loop sleeps: after timers */
@@ -112,6 +121,7 @@ void pump_free(struct pump *p)
         free(p->queue[i].text);
     }
     free(p->queue);
+    free(p->damaged);
     core_out_release(&p->out);
     core_out_release(&p->acting);
     free(p);
@@ -214,45 +224,58 @@ static void do_verify_acts(struct pump *p)
     p->out.n_acts = kept;
 }
 
-/* Rows of tasks that an amendment brings need what goes with its row. */
-static size_t part_end(const struct core_out *o, size_t from)
+const struct err *pump_damage(const struct pump *p, uint32_t program)
 {
-    while (from < o->n_rows && o->rows[from].kind != ROW_AMENDED) {
-        from++;
-    }
-    return from < o->n_rows ? from + 1 : from;
-}
-
-static int commit_rows(struct pump *p, struct err *err)
-{
-    const struct core_out *o = &p->out;
-    if (o->n_rows == 0) {
-        return 0;
-    }
-    int rc = store_begin(p->store, err);
-    if (rc != 0) {
-        return rc;
-    }
-    for (size_t from = 0, to; rc == 0 && from < o->n_rows; from = to) {
-        to = part_end(o, from);
-        rc = store_apply(p->store, o->rows + from, to - from, err);
-        if (rc == 0) {
-            rc = p->listener.committing(p->listener.ctx, o->rows + from, to - from, err);
+    for (size_t i = 0; i < p->n_damaged; i++) {
+        if (p->damaged[i].program == program) {
+            return &p->damaged[i].why;
         }
     }
-    if (rc == 0) {
-        rc = store_commit(p->store, err);
+    return NULL;
+}
+
+/* Its rows and acts are removed, then the core is told, which may start others in its place. */
+static void drop_program(struct pump *p, uint32_t program, const struct err *why)
+{
+    struct core_event ev = {
+        .kind = CORE_DAMAGED, .mono = clock_mono(), .wall = clock_wall(), .program = program};
+    ARRAY_GROW(p->damaged, p->n_damaged, p->cap_damaged);
+    struct damaged *d = &p->damaged[p->n_damaged++];
+    *d = (struct damaged){.program = program, .why = *why};
+    batch_drop(&p->out, program);
+    if (p->listener.damaged != NULL) {
+        p->listener.damaged(p->listener.ctx, program, &d->why);
     }
-    if (rc != 0) {
-        store_rollback(p->store);
+    core_step(p->core, &ev, &p->out);
+    take_timer_acts(p);
+}
+
+/* After a commit that failed with this code. True when a program was dropped: the others' rows may
+ * be committed then. */
+static bool drop_damaged(struct pump *p, int code)
+{
+    size_t n_before = p->n_damaged;
+    size_t n = 0;
+    uint32_t *programs = batch_programs(&p->out, &n);
+    for (size_t i = 0; i < n && !batch_may_wait(code) && !store_is_damaged(p->store); i++) {
+        struct err why;
+        int rc = batch_try(p->store, &p->listener, &p->out, programs[i], &why);
+        if (rc != 0 && !batch_may_wait(rc) && !store_is_damaged(p->store)) {
+            drop_program(p, programs[i], &why);
+        }
     }
-    return rc;
+    free(programs);
+    return p->n_damaged > n_before;
 }
 
 static bool commit(struct pump *p)
 {
     struct err err;
-    if (commit_rows(p, &err) != 0) {
+    int rc = batch_commit(p->store, &p->listener, &p->out, &err);
+    while (rc != 0 && drop_damaged(p, rc)) {
+        rc = batch_commit(p->store, &p->listener, &p->out, &err);
+    }
+    if (rc != 0) {
         if (!p->failing) {
             log_error("state cannot be written, nothing more is started: %s", err.msg);
         }
@@ -343,6 +366,15 @@ bool pump_is_well(const struct pump *p, struct err *why)
     return !p->failing;
 }
 
+static bool refuse_damaged(const struct pump *p, uint32_t program, struct err *err)
+{
+    const struct err *why = pump_damage(p, program);
+    if (why != NULL) {
+        *err = *why;
+    }
+    return why != NULL;
+}
+
 int pump_request(struct pump *p, struct core_event *ev, struct err *err)
 {
     assert(!p->flushing);
@@ -350,7 +382,7 @@ int pump_request(struct pump *p, struct core_event *ev, struct err *err)
     if (p->failing) {
         (void)round_once(p, true); /* what a person asks for is worth another try at once */
     }
-    if (!pump_is_well(p, err)) {
+    if (!pump_is_well(p, err) || refuse_damaged(p, ev->program, err)) {
         p->flushing = false;
         return err->code;
     }
@@ -369,5 +401,5 @@ int pump_request(struct pump *p, struct core_event *ev, struct err *err)
         }
     }
     p->flushing = false;
-    return rc;
+    return refuse_damaged(p, ev->program, err) ? err->code : rc;
 }

@@ -5,6 +5,13 @@
  * before any of their acts is done. While a commit fails nothing is stepped and nothing is done:
  * events queue up to a bound, and the same rows are tried again. Rows that may wait (lazy) do so
  * for a second, and ACT_VERIFY, which only reads, does not wait for them.
+ *
+ * A commit that fails for another reason than the disk is about the rows of some program. Each
+ * program's rows are then applied alone and rolled back: a program whose rows are rejected alone is
+ * damaged. Invariants: none of its rows is committed and none of their acts is done; the rows and
+ * acts of the other programs are those that they would have been without it; the core is told by
+ * CORE_DAMAGED before any of them; a program stays damaged as long as the pump lives. Where the
+ * database itself is damaged (store_is_damaged) no program is blamed, and nothing is written again.
  */
 #ifndef DAEMON_PUMP_H
 #define DAEMON_PUMP_H
@@ -25,6 +32,9 @@ struct pump_listener {
     /* After the commit, before the acts. */
     void (*committed)(void *ctx, const struct state_row *rows, size_t n);
     void (*act)(void *ctx, const struct core_act *act);
+    /* The store rejects the program's rows for this reason. The message of *why may be replaced: it
+     * answers all later requests about the program. NULL is fine. */
+    void (*damaged)(void *ctx, uint32_t program, struct err *why);
 };
 
 struct pump *pump_create(uv_loop_t *loop, struct core *core, struct store *store,
@@ -43,11 +53,15 @@ size_t pump_n_queued(const struct pump *p);
  * CORE_PROGRAM_ADDED and _SETTINGS go through pump_request. */
 void pump_post(struct pump *p, struct core_event *ev);
 
-/* Steps and commits at once. ERR_REFUSED with the core's reason; the commit's error when the state
- * cannot be written (the event has taken effect in the core and will be committed later). */
+/* Steps and commits at once. ERR_REFUSED with the core's reason; the program's own error when it is
+ * damaged (the event has no effect); the commit's error when the state cannot be written (the event
+ * has taken effect in the core and will be committed later). */
 int pump_request(struct pump *p, struct core_event *ev, struct err *err) MUST_CHECK;
 
 /* False while commits fail: no person's request is taken. */
 bool pump_is_well(const struct pump *p, struct err *why);
+
+/* Why the program's rows are rejected; NULL while they are not. Lives until the next event. */
+const struct err *pump_damage(const struct pump *p, uint32_t program);
 
 #endif

@@ -311,8 +311,13 @@ static void tell(struct conn *c)
     if (c->state != CONN_SUBSCRIBED || c->writing || c->seen == h->version) {
         return;
     }
-    cJSON *event = answer_progress(c->server->shell, h);
+    const struct err *damage = pump_damage(c->server->shell->pump, c->program);
     c->seen = h->version;
+    if (damage != NULL) {
+        send_result(c, NULL, damage);
+        return;
+    }
+    cJSON *event = answer_progress(c->server->shell, h);
     rpc_write_event(&c->out, c->request, event);
     cJSON_Delete(event);
     if (h->status.reported) {

@@ -31,6 +31,17 @@ struct hosted *shell_program(const struct shell *sh, uint32_t no)
     return no < sh->cap_programs ? sh->programs[no] : NULL;
 }
 
+bool shell_is_damaged(const struct shell *sh, const struct hosted *h)
+{
+    return pump_damage(sh->pump, h->no) != NULL;
+}
+
+struct hosted *shell_served(const struct shell *sh, size_t no)
+{
+    struct hosted *h = no < sh->cap_programs ? sh->programs[no] : NULL;
+    return h != NULL && !shell_is_damaged(sh, h) ? h : NULL;
+}
+
 /* ---- what the pump asks ---- */
 
 /* With the row that makes a task done goes its result, unless it is sealed (invariant 8); with that
@@ -115,10 +126,35 @@ static void on_committed(void *ctx, const struct state_row *rows, size_t n)
     server_note_change(sh->server);
 }
 
+/* Its attempts go on: what they hold of the machine stays counted until they end. */
+static void on_damaged(void *ctx, uint32_t program, struct err *why)
+{
+    struct shell *sh = ctx;
+    struct hosted *h = shell_program(sh, program);
+    const struct err first = *why;
+    (void)err_set(why, ERR_CORRUPT,
+                  "the rows of %.80s are damaged: stop preregd, run `preregctl rebuild`, start it "
+                  "again (%.110s)",
+                  h->id, first.msg);
+    log_error("%s: nothing more of it is started; the other programs go on: %s", h->id, first.msg);
+    load_note_unloaded(sh, h->id, h->bundle->program->name, why);
+    h->version++;
+    server_note_change(sh->server);
+}
+
 static void probe(struct shell *sh, const struct attempt_key *key)
 {
     struct attempt *a = attempt_find(sh, key);
     struct attempt_place place;
+    if (a == NULL && pump_damage(sh->pump, key->program) != NULL) {
+        struct core_event ev = {.kind = CORE_ATTEMPT_ENDED,
+                                .program = key->program,
+                                .task = key->task,
+                                .attempt_no = key->no};
+        ev.ended.reason = END_NEVER_LAUNCHED;
+        pump_post(sh->pump, &ev); /* its start was dropped with its row */
+        return;
+    }
     if (a != NULL && a->preparing) {
         attempts_on_probed(sh, key,
                            HEALTH_UNKNOWN); /* nothing has been started that could be lost */
@@ -356,8 +392,10 @@ static int open_executor(struct shell *sh, struct err *err)
 
 static int open_all(struct shell *sh, struct err *err)
 {
-    static const struct pump_listener template = {
-        .committing = on_committing, .committed = on_committed, .act = on_act};
+    static const struct pump_listener template = {.committing = on_committing,
+                                                  .committed = on_committed,
+                                                  .act = on_act,
+                                                  .damaged = on_damaged};
     struct pump_listener listener = template;
     listener.ctx = sh;
     int rc = machine_config(&sh->config, err);

@@ -21,8 +21,8 @@
 struct attempt;
 struct server;
 
-/* A program of the store that does not load: it rests until it is submitted or the daemon
- * is started again. */
+/* A program of the store that does not load, or whose rows the store rejects: the former rests
+ * until it is submitted or the daemon is started again, the latter until it is started again. */
 struct unloaded {
     char *id;
     char *name;
@@ -56,8 +56,12 @@ struct shell {
     bool stopping;
 };
 
-/* NULL when there is none. */
+/* NULL when there is none. A damaged program (pump.h) stays here until the daemon ends: jobs and
+ * attempts of it may be under way. */
 struct hosted *shell_program(const struct shell *sh, uint32_t no);
+bool shell_is_damaged(const struct shell *sh, const struct hosted *h);
+/* The same but for damaged ones: what requests are about. */
+struct hosted *shell_served(const struct shell *sh, size_t no);
 
 /* Puts a program that the store has into the core, fresh or recovered. Takes h over. */
 int shell_add_program(struct shell *sh, struct hosted *h, const struct store_program *row,

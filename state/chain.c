@@ -134,6 +134,31 @@ int chain_add(struct store *store, uint32_t program, cJSON *body, struct err *er
     return rc;
 }
 
+static int check_size(const struct chain *c, int64_t size, struct err *err)
+{
+    return size == c->bytes
+               ? 0
+               : err_set(err, ERR_CORRUPT,
+                         "%s has %lld bytes where %lld were written: something else writes to it",
+                         c->path, (long long)size, (long long)c->bytes);
+}
+
+int chain_check_files(struct store *store, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < store->n_chains; i++) {
+        const struct chain *c = &store->chains[i];
+        struct stat st = {0};
+        if (c->pending.len == 0) {
+            continue;
+        }
+        bool is_new = lstat(c->path, &st) != 0 && errno == ENOENT && c->bytes == 0;
+        rc = st.st_nlink > 0 || is_new ? check_size(c, st.st_size, err)
+                                       : err_set_errno(err, errno, "%s", c->path);
+    }
+    return rc == 0 ? 0 : err_wrap(err, "journal");
+}
+
 static int append_pending(struct store *store, struct chain *c, struct err *err)
 {
     struct stat st;
@@ -145,12 +170,8 @@ static int append_pending(struct store *store, struct chain *c, struct err *err)
         }
         return err_set_errno(err, why, "open %s", c->path);
     }
-    int rc = 0;
-    if (st.st_size != c->bytes) {
-        rc = err_set(err, ERR_CORRUPT,
-                     "%s has %lld bytes where %lld were written: something else writes to it",
-                     c->path, (long long)st.st_size, (long long)c->bytes);
-    } else {
+    int rc = check_size(c, st.st_size, err);
+    if (rc == 0) {
         c->appended = true;
         rc = store->io.append(fd, c->pending.buf, c->pending.len, err);
     }

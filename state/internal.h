@@ -62,6 +62,7 @@ struct store {
     bool reader;
     bool open_transaction;
     bool broken;    /* file and database may disagree: only reopening heals that */
+    bool damaged;   /* SQLite said so of the database */
     bool replaying; /* rows come from journal.jsonl: their lines are not written again */
     bool detached;  /* a database in the making: no journal.jsonl is written */
     sqlite3_stmt *stmts[STMT_NR];
@@ -97,6 +98,8 @@ int chain_add(struct store *store, uint32_t program, cJSON *body, struct err *er
 /* The same for a line that is in the file already. */
 int chain_take(struct store *store, struct chain *chain, const char *line, size_t len,
                struct err *err) MUST_CHECK;
+/* Whether the files are as they were last written; nothing is changed. */
+int chain_check_files(struct store *store, struct err *err) MUST_CHECK;
 int chain_write_all(struct store *store,
                     struct err *err) MUST_CHECK; /* append and sync what is pending */
 void chain_settle_all(struct store *store);      /* committed: pending is the past */

@@ -294,6 +294,13 @@ void store_close(struct store *store)
     free(store);
 }
 
+/* After an error: a row that is rejected is SQLITE_CONSTRAINT, or no error of SQLite's at all. */
+static void note_damage(struct store *store)
+{
+    int code = sqlite3_errcode(store->db) & 0xff;
+    store->damaged = store->damaged || code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
+}
+
 int store_begin(struct store *store, struct err *err)
 {
     assert(!store->reader && !store->open_transaction);
@@ -301,9 +308,22 @@ int store_begin(struct store *store, struct err *err)
         return err_set(err, ERR_CORRUPT,
                        "database and journal may disagree after an error: start preregd again");
     }
+    if (store->damaged) {
+        return err_set(err, ERR_CORRUPT,
+                       "the database is damaged: stop preregd; `preregctl rebuild` makes it again "
+                       "from the programs' folders");
+    }
     int rc = sql_exec(store->db, "BEGIN IMMEDIATE", err);
     store->open_transaction = rc == 0;
+    if (rc != 0) {
+        note_damage(store);
+    }
     return rc;
+}
+
+bool store_is_damaged(const struct store *store)
+{
+    return store->damaged || store->broken;
 }
 
 void store_rollback(struct store *store)
@@ -313,12 +333,19 @@ void store_rollback(struct store *store)
         return;
     }
     store->open_transaction = false;
+    note_damage(store);
     (void)sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
     if (chain_undo_all(store, &err) != 0) {
         log_error("state: %s", err.msg);
         store->broken = true;
     }
     chain_forget_all(store);
+}
+
+int store_check_files(struct store *store, struct err *err)
+{
+    assert(store->open_transaction);
+    return chain_check_files(store, err);
 }
 
 /* Invariant 2: the lines are on disk before the change is. */

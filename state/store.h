@@ -52,6 +52,12 @@ int store_begin(struct store *store, struct err *err) MUST_CHECK;
 /* ERR_NO_SPACE when the disk is full: rolled back; try the same again later. */
 int store_commit(struct store *store, struct err *err) MUST_CHECK;
 void store_rollback(struct store *store);
+/* Within a transaction: whether the journal files would accept the lines that store_commit appends.
+ * ERR_CORRUPT where a file is not as it was last written. Writes nothing. */
+int store_check_files(struct store *store, struct err *err) MUST_CHECK;
+/* SQLite found the database itself damaged (SQLITE_CORRUPT, SQLITE_NOTADB), or database and journal
+ * may disagree: no transaction begins any more, whatever its rows are. Seen after a rollback. */
+bool store_is_damaged(const struct store *store);
 
 struct store_program {
     uint32_t no;

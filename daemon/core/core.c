@@ -179,12 +179,18 @@ static void on_program(struct core *c, struct program *p, const struct core_even
     case CORE_VERDICT_COMPUTED:
     case CORE_VERDICT_FAILED: on_verdict(c, p, ev); break;
     case CORE_REPORTED: on_reported(c, p, ev); break;
+    case CORE_DAMAGED: program_damaged(c, p); break;
     case CORE_PROGRAM_ADDED:
     case CORE_ALL_ADDED:
     case CORE_TIMER:
     case CORE_MACHINE:
     case CORE_EVENT_NR: break;
     }
+}
+
+static bool is_of_attempt(enum core_event_kind kind)
+{
+    return kind >= CORE_ATTEMPT_UP && kind <= CORE_PROBED;
 }
 
 static void take(struct core *c, const struct core_event *ev)
@@ -213,6 +219,10 @@ static void take(struct core *c, const struct core_event *ev)
     }
     if (p == NULL) {
         emit_refusal(c, "there is no such program");
+        return;
+    }
+    if (p->damaged && !is_of_attempt(ev->kind)) {
+        emit_refusal(c, "its rows in the database are damaged");
         return;
     }
     on_program(c, p, ev);

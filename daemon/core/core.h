@@ -12,6 +12,11 @@
  * Ownership: the core owns copies of all it needs; pointers in an event need to live during the
  * step only. `out` owns its rows, acts and their texts until core_out_clear.
  *
+ * A program that was reported as CORE_DAMAGED makes no rows, and no acts but PROBE, TERMINATE and
+ * KILL; what its attempts hold of the machine stays counted until they have ended. The shell has
+ * dropped the rows and acts of it that were not committed: a PROBE may name an attempt that was
+ * never started, and is then answered by ENDED with NEVER_LAUNCHED.
+ *
  * Invariants (docs/invariants.md): no task has two live current attempts; nothing leaves `done`;
  * threads, memory and slots are never overspent; UNKNOWN neither kills nor retries; the verdict is
  * asked for only when everything has ended.

@@ -52,8 +52,8 @@ static struct program *pick(struct core *c)
     struct program *best = NULL;
     for (uint32_t i = 0; i < c->cap_programs; i++) {
         struct program *p = c->programs[i];
-        if (p == NULL || p->n_ready == 0 || p->status.paused != 0 || !program_fits(p) ||
-            task_is_held(p, p->ready[0])) {
+        if (p == NULL || p->damaged || p->n_ready == 0 || p->status.paused != 0 ||
+            !program_fits(p) || task_is_held(p, p->ready[0])) {
             continue;
         }
         if (!machine_fits(c, task_stage(p, p->ready[0]))) {

@@ -12,8 +12,11 @@ static struct state_row *new_row(struct core *c, enum row_kind kind, struct prog
 {
     struct wall_time time = program_time(c, p);
     struct core_out *out = c->out;
-    ARRAY_GROW(out->rows, out->n_rows, out->cap_rows);
-    struct state_row *row = &out->rows[out->n_rows++];
+    struct state_row *row = &c->no_row;
+    if (!p->damaged) {
+        ARRAY_GROW(out->rows, out->n_rows, out->cap_rows);
+        row = &out->rows[out->n_rows++];
+    }
     *row = (struct state_row){
         .kind = kind, .program = p->no, .time = time, .behind_ms = time.ms - c->wall.ms};
     if (row_kind_is_journalled(kind)) {
@@ -49,11 +52,21 @@ struct state_row *emit_task_row(struct core *c, struct program *p, uint32_t task
     return row;
 }
 
+/* A damaged program's attempts are probed, and ended when they hang; nothing else is done. */
+static bool is_wanted(const struct program *p, enum core_act_kind kind)
+{
+    return p == NULL || !p->damaged || kind == ACT_PROBE || kind == ACT_TERMINATE ||
+           kind == ACT_KILL;
+}
+
 static struct core_act *new_act(struct core *c, enum core_act_kind kind, uint32_t program)
 {
     struct core_out *out = c->out;
-    ARRAY_GROW(out->acts, out->n_acts, out->cap_acts);
-    struct core_act *act = &out->acts[out->n_acts++];
+    struct core_act *act = &c->no_act;
+    if (is_wanted(program_of(c, program), kind)) {
+        ARRAY_GROW(out->acts, out->n_acts, out->cap_acts);
+        act = &out->acts[out->n_acts++];
+    }
     *act = (struct core_act){.kind = kind, .program = program};
     return act;
 }

@@ -115,6 +115,8 @@ enum core_event_kind {
     CORE_DISK,    /* .program, .disk_full, .text */
     CORE_MENDED,  /* .program, .text: data that were missing are there; the lock that refused the
                      verdict holds; the machine is given another chance to start something */
+    CORE_DAMAGED, /* the store rejects its rows: nothing of it is started and no row of it is made
+                     any more; its attempts run to their end */
     CORE_RECORDS_OPENED,
     CORE_VERDICT_COMPUTED, /* .verdict */
     CORE_VERDICT_FAILED,   /* .text; asked for again on CORE_RESUME, CORE_MENDED and after a restart

@@ -125,6 +125,8 @@ void program_add(struct core *c, const struct core_event *ev);
 void program_set_run(struct core *c, struct program *p, const struct core_event *ev);
 void program_pause(struct core *c, struct program *p, unsigned bit, const char *why);
 void program_free_all(struct core *c);
+/* Nothing of it is started any more; its live attempts run to their end. */
+void program_damaged(struct core *c, struct program *p);
 /* Unsealing, verdict and report, as far as they have come. */
 void program_advance(struct core *c, struct program *p);
 void program_unseal(struct core *c, struct program *p); /* no-op when it is */

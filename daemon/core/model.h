@@ -134,6 +134,7 @@ struct program {
     bool verdict_asked;    /* ACT_VERDICT is out */
     bool verdict_failed;   /* and came back failed: not asked again by itself */
     bool report_asked;
+    bool damaged; /* CORE_DAMAGED came */
 };
 
 struct timer {
@@ -165,6 +166,8 @@ struct core {
     struct core_out *out;
     int64_t now_ms; /* mono, never goes back */
     struct wall_time wall;
+    struct state_row no_row; /* rows and acts of damaged programs end here */
+    struct core_act no_act;
 };
 
 #endif

@@ -234,6 +234,31 @@ void program_pause(struct core *c, struct program *p, unsigned bit, const char *
     }
 }
 
+/* S3: an attempt that may be alive holds its slot until its end is known. It is left to run: its
+ * result lies in its folder, where a rebuild finds it. One that is being verified has ended. One
+ * that starts is probed at once: the act that was to start it may have been dropped with its row.
+ */
+void program_damaged(struct core *c, struct program *p)
+{
+    if (p->damaged) {
+        return;
+    }
+    p->damaged = true;
+    p->stop_below = 0;
+    p->retry_from = NOWHERE;
+    for (uint32_t i = 0; i < p->n_tasks; i++) {
+        struct live *l = live_of(c, p, i);
+        if (l != NULL && l->phase == LIVE_VERIFYING) {
+            live_free(c, l);
+        } else if (l != NULL) {
+            p->tasks[i].ending = CAUSE_STOPPED; /* no result is verified */
+            if (l->phase == LIVE_STARTING) {
+                attempt_timer(c, l);
+            }
+        }
+    }
+}
+
 static uint32_t n_open(const struct program *p)
 {
     return p->n_grid - p->n_by_state[TASK_DONE] - p->n_by_state[TASK_BLOCKED] -
@@ -259,6 +284,9 @@ void program_unseal(struct core *c, struct program *p)
 void program_advance(struct core *c, struct program *p)
 {
     struct program_row *s = &p->status;
+    if (p->damaged) {
+        return;
+    }
     bool counted_ended = p->n_counted_open == 0 && (p->n_counted > 0 || n_open(p) == 0);
     if (counted_ended && p->n_accepted > 0) {
         program_unseal(c, p);

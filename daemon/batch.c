@@ -1,0 +1,108 @@
+/* One transaction of rows, and each program's part of it alone. Called by the pump, within a turn
+ * of the loop; what becomes of a program whose rows are rejected is the pump's. */
+#include "daemon/batch.h"
+
+#include <stdlib.h>
+
+#include "base/xalloc.h"
+
+/* Rows of tasks that an amendment brings need what goes with its row. */
+static size_t part_end(const struct state_row *rows, size_t n, size_t from)
+{
+    while (from < n && rows[from].kind != ROW_AMENDED) {
+        from++;
+    }
+    return from < n ? from + 1 : from;
+}
+
+/* Within a transaction. No file is opened here: what is not found is a row that the store lacks. */
+static int apply(struct store *store, const struct pump_listener *l, const struct state_row *rows,
+                 size_t n, struct err *err)
+{
+    int rc = 0;
+    for (size_t from = 0, to; rc == 0 && from < n; from = to) {
+        to = part_end(rows, n, from);
+        rc = store_apply(store, rows + from, to - from, err);
+        rc = rc != 0 ? rc : l->committing(l->ctx, rows + from, to - from, err);
+    }
+    if (rc == ERR_NOT_FOUND) {
+        err->code = ERR_CORRUPT;
+    }
+    return rc == 0 ? 0 : err->code;
+}
+
+int batch_commit(struct store *store, const struct pump_listener *l, const struct core_out *out,
+                 struct err *err)
+{
+    if (out->n_rows == 0) {
+        return 0;
+    }
+    int rc = store_begin(store, err);
+    if (rc != 0) {
+        return rc;
+    }
+    rc = apply(store, l, out->rows, out->n_rows, err);
+    rc = rc != 0 ? rc : store_commit(store, err);
+    if (rc != 0) {
+        store_rollback(store);
+    }
+    return rc;
+}
+
+bool batch_may_wait(int code)
+{
+    return code == ERR_IO || code == ERR_NO_SPACE || code == ERR_BUSY || code == ERR_NOT_FOUND;
+}
+
+uint32_t *batch_programs(const struct core_out *out, size_t *n)
+{
+    uint32_t *programs = xcalloc(out->n_rows + 1, sizeof(*programs));
+    *n = 0;
+    for (size_t i = 0; i < out->n_rows; i++) {
+        size_t k = 0;
+        while (k < *n && programs[k] != out->rows[i].program) {
+            k++;
+        }
+        programs[k] = out->rows[i].program;
+        *n += k == *n;
+    }
+    return programs;
+}
+
+int batch_try(struct store *store, const struct pump_listener *l, const struct core_out *out,
+              uint32_t program, struct err *err)
+{
+    struct state_row *own = xcalloc(out->n_rows + 1, sizeof(*own));
+    size_t n = 0;
+    for (size_t i = 0; i < out->n_rows; i++) {
+        if (out->rows[i].program == program) {
+            own[n++] = out->rows[i];
+        }
+    }
+    int rc = store_begin(store, err);
+    if (rc == 0) {
+        rc = apply(store, l, own, n, err);
+        rc = rc != 0 ? rc : store_check_files(store, err);
+        store_rollback(store);
+    }
+    free(own);
+    return rc;
+}
+
+void batch_drop(struct core_out *out, uint32_t program)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < out->n_rows; i++) {
+        if (out->rows[i].program != program) {
+            out->rows[n++] = out->rows[i];
+        }
+    }
+    out->n_rows = n;
+    n = 0;
+    for (size_t i = 0; i < out->n_acts; i++) {
+        if (out->acts[i].program != program) {
+            out->acts[n++] = out->acts[i];
+        }
+    }
+    out->n_acts = n;
+}

@@ -1,0 +1,348 @@
+/* One program's rows are rejected by the store: the others go on. The database itself is damaged:
+ * no program is blamed, and nothing is written. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <sqlite3.h>
+
+#include "base/file.h"
+#include "base/xalloc.h"
+#include "daemon/core/explain.h"
+#include "daemon/pump.h"
+#include "tests/unit/state/support.h"
+
+enum { BAD = 1, GOOD = 2, N_PROGRAMS = 2, PAGE_BYTES = 4096 };
+
+static const char *const IDS[N_PROGRAMS] = {SCRATCH_ID, "other-00000000"};
+
+struct fixture {
+    char *dir;
+    struct program *program;
+    struct store *store;
+    uv_loop_t loop;
+    struct core *core;
+    struct pump *pump;
+    unsigned n_rows[N_PROGRAMS + 1]; /* committed */
+    unsigned n_acts[N_PROGRAMS + 1][CORE_ACT_NR];
+    unsigned n_damaged[N_PROGRAMS + 1];
+    bool disk_full;
+};
+
+static int committing(void *ctx, const struct state_row *rows, size_t n, struct err *err)
+{
+    const struct fixture *f = ctx;
+    (void)rows;
+    (void)n;
+    return f->disk_full ? err_set(err, ERR_NO_SPACE, "the disk is full") : 0;
+}
+
+static void committed(void *ctx, const struct state_row *rows, size_t n)
+{
+    struct fixture *f = ctx;
+    for (size_t i = 0; i < n; i++) {
+        f->n_rows[rows[i].program]++;
+    }
+}
+
+static void act(void *ctx, const struct core_act *a)
+{
+    struct fixture *f = ctx;
+    f->n_acts[a->program][a->kind]++;
+}
+
+static void damaged(void *ctx, uint32_t program, struct err *why)
+{
+    struct fixture *f = ctx;
+    f->n_damaged[program]++;
+    (void)err_wrap(why, "program %u", program);
+}
+
+static void must(int rc, const struct err *err)
+{
+    if (rc != 0) {
+        fail_msg("%s", err->msg);
+    }
+}
+
+static int request(struct fixture *f, enum core_event_kind kind, uint32_t program, struct err *err)
+{
+    struct core_event ev = {.kind = kind, .program = program};
+    return pump_request(f->pump, &ev, err);
+}
+
+static void add(struct fixture *f, uint32_t program)
+{
+    static const uint32_t first = 0;
+    struct core_stage stages[] = {{.threads = 1, .crashes = 3, .attempts = 50},
+                                  {.threads = 1, .crashes = 3, .attempts = 50}};
+    struct core_event added = {.kind = CORE_PROGRAM_ADDED, .program = program};
+    struct store_submission submission = {
+        IDS[program - 1], root_make(IDS[program - 1]), {1763694202000}, {0}};
+    struct err err = {0};
+    uint32_t no = 0;
+    char *folder = xasprintf("%s/programs/%s", f->dir, IDS[program - 1]);
+    must(dir_make_durable(folder, 0700, &err), &err);
+    free(folder);
+    must(store_program_create(f->store, f->program, &submission, &no, &err), &err);
+    assert_int_equal(no, program);
+    stages[1].after = &first;
+    stages[1].n_after = 1;
+    added.added.plan = (struct core_plan){.n_cells = 2, .n_stages = 2, .stages = stages};
+    must(pump_request(f->pump, &added, &err), &err);
+}
+
+/* Two cores: each program has an attempt, which is up; the pump has just committed that. */
+static int set_up(void **state)
+{
+    struct fixture *f = xcalloc(1, sizeof(*f));
+    struct core_config config;
+    struct pump_listener listener = {
+        .ctx = f, .committing = committing, .committed = committed, .act = act, .damaged = damaged};
+    struct err err = {0};
+    f->dir = scratch_make();
+    f->program = program_make(2);
+    must(store_open(f->dir, STORE_OWNER, &f->store, &err), &err);
+    core_config_default(&config);
+    config.cores = 2;
+    assert_int_equal(uv_loop_init(&f->loop), 0);
+    f->core = core_create(&config);
+    f->pump = pump_create(&f->loop, f->core, f->store, &listener);
+    add(f, BAD);
+    add(f, GOOD);
+    must(request(f, CORE_ALL_ADDED, 0, &err), &err);
+    for (uint32_t no = BAD; no <= GOOD; no++) {
+        struct core_event up = {.kind = CORE_ATTEMPT_UP, .program = no, .attempt_no = 1};
+        must(pump_request(f->pump, &up, &err), &err);
+        assert_int_equal(f->n_acts[no][ACT_START], 1);
+        assert_int_equal(f->n_rows[no], 2);
+    }
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    pump_close(f->pump);
+    (void)uv_run(&f->loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&f->loop), 0);
+    pump_free(f->pump);
+    core_free(f->core);
+    store_close(f->store);
+    program_drop(f->program);
+    scratch_remove(f->dir);
+    free(f);
+    return 0;
+}
+
+/* By another connection, as a slip of a person's would. */
+static void edit(const struct fixture *f, const char *sql)
+{
+    sqlite3 *db = NULL;
+    char *path = path_join(f->dir, "preregd.db");
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    free(path);
+}
+
+/* The program's next journal row has no place. */
+static void break_journal(const struct fixture *f)
+{
+    edit(f, "INSERT INTO journal SELECT program, max(seq) + 1, '', '' FROM journal WHERE program=1 "
+            "GROUP BY program");
+}
+
+static void post_end(struct fixture *f, uint32_t program)
+{
+    struct core_event ended = {.kind = CORE_ATTEMPT_ENDED, .program = program, .attempt_no = 1};
+    ended.ended.reason = END_EXITED;
+    ended.ended.code = 1;
+    pump_post(f->pump, &ended);
+}
+
+static int take_state(void *ctx, const struct store_task *t, struct err *err)
+{
+    enum task_state *first = ctx;
+    (void)err;
+    if (t->task == 0) {
+        *first = t->row.state;
+    }
+    return 0;
+}
+
+static enum task_state first_task(struct fixture *f, uint32_t program)
+{
+    enum task_state first = TASK_STATE_NR;
+    struct err err = {0};
+    must(store_tasks(f->store, program, take_state, &first, &err), &err);
+    return first;
+}
+
+static void expect_bad_alone_is_damaged(struct fixture *f, const char *why)
+{
+    struct err err = {0};
+    assert_int_equal(f->n_damaged[BAD], 1);
+    assert_int_equal(f->n_damaged[GOOD], 0);
+    assert_true(pump_is_well(f->pump, &err));
+    assert_non_null(pump_damage(f->pump, BAD));
+    assert_null(pump_damage(f->pump, GOOD));
+    assert_int_equal(request(f, CORE_PAUSE, BAD, &err), ERR_CORRUPT);
+    assert_non_null(strstr(err.msg, "program 1: "));
+    if (strstr(err.msg, why) == NULL) {
+        fail_msg("\"%s\" is not in \"%s\"", why, err.msg);
+    }
+}
+
+/* Its row and the other's are in one batch. */
+static void test_rejected_row(void **state)
+{
+    struct fixture *f = *state;
+    unsigned before = f->n_rows[BAD];
+    edit(f, "UPDATE tasks SET state='done' WHERE program=1 AND task=0");
+    post_end(f, BAD);
+    post_end(f, GOOD);
+    (void)uv_run(&f->loop, UV_RUN_NOWAIT);
+    expect_bad_alone_is_damaged(f, "is not running");
+    assert_int_equal(first_task(f, GOOD), TASK_READY);
+    assert_true(f->n_rows[GOOD] > 2);
+    assert_int_equal(f->n_rows[BAD], before);
+    assert_int_equal(f->n_acts[BAD][ACT_START], 1);
+}
+
+/* What it holds of the machine is free once its attempt has ended, and not before. */
+static void test_slot_is_held_until_the_end(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    break_journal(f);
+    assert_int_equal(request(f, CORE_PAUSE, BAD, &err), ERR_CORRUPT);
+    expect_bad_alone_is_damaged(f, "journal");
+    assert_int_equal(f->n_acts[GOOD][ACT_START], 1);
+    assert_int_equal(core_n_live(f->core), 2);
+    assert_int_equal(f->n_acts[BAD][ACT_TERMINATE] + f->n_acts[BAD][ACT_KILL], 0);
+    post_end(f, BAD);
+    (void)uv_run(&f->loop, UV_RUN_NOWAIT);
+    assert_int_equal(f->n_acts[GOOD][ACT_START], 2);
+    assert_int_equal(f->n_acts[BAD][ACT_START], 1);
+    assert_int_equal(f->n_rows[BAD], 2);
+    assert_int_equal(core_n_live(f->core), 2);
+}
+
+/* What is verified has ended: nothing of it is waited for. */
+static void test_slot_of_what_is_verified(void **state)
+{
+    struct fixture *f = *state;
+    struct core_event ended = {.kind = CORE_ATTEMPT_ENDED, .program = BAD, .attempt_no = 1};
+    struct core_event checked = {.kind = CORE_RESULT_CHECKED, .program = BAD, .attempt_no = 1};
+    struct err err = {0};
+    ended.ended.reason = END_EXITED;
+    pump_post(f->pump, &ended);
+    (void)uv_run(&f->loop, UV_RUN_NOWAIT);
+    assert_int_equal(f->n_acts[BAD][ACT_VERIFY], 1);
+    break_journal(f);
+    assert_int_equal(request(f, CORE_PAUSE, BAD, &err), ERR_CORRUPT);
+    assert_int_equal(f->n_acts[GOOD][ACT_START], 2);
+    pump_post(f->pump, &checked);
+    (void)uv_run(&f->loop, UV_RUN_NOWAIT);
+    assert_int_equal(f->n_rows[BAD], 2);
+    assert_int_equal(f->n_acts[BAD][ACT_LINK], 0);
+}
+
+static void test_start_that_was_dropped(void **state)
+{
+    struct fixture *f = *state;
+    edit(f, "INSERT INTO attempts SELECT program, 2, no, 'x', 'starting', cause, reason, code, "
+            "signal, started_ms, ended_ms, section, done, total, checkpoint, resumed_from, "
+            "malformed, \"offset\", user_ms, system_ms, max_rss_bytes, ran_ms FROM attempts "
+            "WHERE program=1 AND task=0");
+    post_end(f, BAD); /* backoff; its second cell is started in the same step */
+    (void)uv_run(&f->loop, UV_RUN_NOWAIT);
+    expect_bad_alone_is_damaged(f, "UNIQUE");
+    assert_int_equal(f->n_acts[BAD][ACT_START], 1);
+    assert_int_equal(f->n_acts[BAD][ACT_PROBE], 1);
+    assert_int_equal(first_task(f, BAD), TASK_RUNNING); /* its end was in the same batch */
+}
+
+static void test_journal_file(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    char *path = scratch_path(f->dir, "journal.jsonl");
+    FILE *file = fopen(path, "a");
+    assert_non_null(file);
+    assert_true(fputs("{}\n", file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    free(path);
+    assert_int_equal(request(f, CORE_PAUSE, BAD, &err), ERR_CORRUPT);
+    expect_bad_alone_is_damaged(f, "something else writes to it");
+    assert_int_equal(request(f, CORE_PAUSE, GOOD, &err), 0);
+}
+
+/* A full disk is nobody's fault. */
+static void test_full_disk(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    f->disk_full = true;
+    assert_int_equal(request(f, CORE_PAUSE, BAD, &err), ERR_NO_SPACE);
+    assert_int_equal(f->n_damaged[BAD], 0);
+    f->disk_full = false;
+    assert_int_equal(request(f, CORE_PAUSE, GOOD, &err), 0);
+    assert_int_equal(f->n_damaged[BAD], 0);
+    assert_int_equal(f->n_rows[BAD], 3);
+}
+
+/* All pages but the first. The edit before it makes the daemon's connection read them again. */
+static void ruin(const struct fixture *f)
+{
+    char page[PAGE_BYTES];
+    char *path = path_join(f->dir, "preregd.db");
+    edit(f, "UPDATE programs SET name='x' WHERE no=2; PRAGMA wal_checkpoint(TRUNCATE)");
+    FILE *file = fopen(path, "r+");
+    assert_non_null(file);
+    assert_int_equal(fseeko(file, 0, SEEK_END), 0);
+    off_t end = ftello(file);
+    memset(page, 0x5a, sizeof(page));
+    for (off_t at = PAGE_BYTES; at < end; at += PAGE_BYTES) {
+        assert_int_equal(fseeko(file, at, SEEK_SET), 0);
+        assert_int_equal(fwrite(page, 1, sizeof(page), file), sizeof(page));
+    }
+    assert_int_equal(fclose(file), 0);
+    free(path);
+}
+
+static void test_database(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    ruin(f);
+    assert_int_equal(request(f, CORE_PAUSE, GOOD, &err), ERR_CORRUPT);
+    assert_non_null(strstr(err.msg, "preregctl rebuild"));
+    assert_false(pump_is_well(f->pump, &err));
+    assert_true(store_is_damaged(f->store));
+    assert_int_equal(request(f, CORE_PAUSE, BAD, &err), ERR_CORRUPT);
+    assert_non_null(strstr(err.msg, "the database is damaged: stop preregd"));
+    assert_int_equal(f->n_damaged[BAD] + f->n_damaged[GOOD], 0);
+    assert_int_equal(f->n_rows[GOOD], 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_rejected_row, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_slot_is_held_until_the_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_slot_of_what_is_verified, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_start_that_was_dropped, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_journal_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_full_disk, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_database, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
