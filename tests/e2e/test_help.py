@@ -26,6 +26,22 @@ def commands(place):
     return found
 
 
+def test_columns(place):
+    """The list of commands has its third column in one place, whatever the second holds."""
+    rows = [line for line in place.ctl("help").stdout.splitlines() if re.match(r"  [a-z]+ ", line)]
+    expect(len(rows) > 20 and any("…" in row for row in rows), "\n".join(rows))
+    for row in rows:
+        expect(row[37] == " " and row[38] != " ", f"the summary begins elsewhere: {row}")
+
+
+def test_workers(place):
+    """--help is answered wherever it is on the command line."""
+    for words in (["prereg-eval", "show"], ["prereg-eval", "tasks"], ["prereg-eval", "export-harness"], ["prereg-eval", "show", "arc_easy"],
+                  ["prereg-eval", "--plan"], ["prereg-train", "generate"], ["prereg-data", "demo"], ["prereg-eval"]):
+        said = place.must(lab.OK, *words, "--help")
+        expect(said.stdout.startswith(f"usage: {words[0]} ") and said.stderr == "", f"{words}: {said.stdout}{said.stderr}")
+
+
 def bash(place, script, *arguments):
     text = f"compopt() {{ :; }}; complete() {{ :; }}; . '{COMPLETION}'; {script}"
     env = {**place.env, "PATH": f"{place.bin}:{place.env['PATH']}"}
@@ -107,4 +123,4 @@ def test_manual(place):
 
 if not shutil.which("bash"):
     lab.skip("no bash here")
-lab.main(test_options, test_arguments, test_manual)
+lab.main(test_columns, test_workers, test_options, test_arguments, test_manual)

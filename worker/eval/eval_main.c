@@ -52,6 +52,15 @@ static int plan(int argc, char **argv, struct err *err)
     return rc;
 }
 
+/* Of any command: what the command line means otherwise does not matter then. */
+static bool asks_for_help(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0)
+            return true;
+    return false;
+}
+
 /* What was printed counts only when it arrived. */
 static int finish(int rc, struct err *err)
 {
@@ -67,7 +76,7 @@ int main(int argc, char **argv)
     struct err err = {0};
     const char *path = getenv("PREREG_TASK");
     int rc;
-    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+    if (asks_for_help(argc, argv)) {
         fputs(usage_text, stdout);
         return WORKER_DONE;
     }
