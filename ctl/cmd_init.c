@@ -107,6 +107,7 @@ static void print_next(const char *path, const char *folder)
                 "%s"
                 "  prereg-data demo --seed 1 --out data\n"
                 "  preregctl check grid.toml\n"
+                "  preregctl try grid.toml\n"
                 "  preregctl lock grid.toml\n"
                 "  preregd submit grid.toml --wait\n",
                 path, cd.len > 0 ? cd.buf : "");

@@ -8,6 +8,8 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 
+#define ARGUMENT_COLUMNS 23 /* of the list of commands */
+
 /* Values of getopt_long; those of long-only options lie above every character. */
 enum {
     OPT_STATE = 256,
@@ -197,6 +199,15 @@ static int unknown_option(const struct ctl_command *c, const char *word, struct 
                           c->name);
 }
 
+/* Of a name that the user cannot know by heart. */
+static const char *where_to_find(const char *args)
+{
+    return strcmp(args, "TASK") == 0
+               ? "; TASK is CELL/STAGE: `preregctl cells` lists the cells, under the stages' names"
+           : strcmp(args, "CELL") == 0 ? "; `preregctl cells` lists the cells"
+                                       : "";
+}
+
 int ctl_options_parse(const struct ctl_command *c, int argc, char **argv, struct ctl_options *o,
                       struct err *err)
 {
@@ -225,7 +236,8 @@ int ctl_options_parse(const struct ctl_command *c, int argc, char **argv, struct
         return 0;
     }
     if (o->n_args < c->min_args || o->n_args > c->max_args) {
-        return err_set(err, ERR_USAGE, "usage: preregctl %s %s", c->name, c->args);
+        return err_set(err, ERR_USAGE, "usage: preregctl %s %s%s", c->name, c->args,
+                       o->n_args < c->min_args ? where_to_find(c->args) : "");
     }
     return 0;
 }
@@ -262,8 +274,11 @@ void ctl_print_help(const struct ctl_command *c)
     }
     show_printf(stdout, "usage: preregctl COMMAND [OPTION…] [ARGUMENT…]\n\n");
     for (size_t i = 0; i < ctl_n_commands; i++) {
-        show_printf(stdout, "  %-11s %-23s %s\n", ctl_commands[i].name, ctl_commands[i].args,
-                    ctl_commands[i].summary);
+        const struct ctl_command *row = &ctl_commands[i];
+        const size_t columns = text_columns(row->args); /* "…" is three bytes and one column */
+        show_printf(stdout, "  %-11s %s%*s %s\n", row->name, row->args,
+                    columns < ARGUMENT_COLUMNS ? (int)(ARGUMENT_COLUMNS - columns) : 0, "",
+                    row->summary);
     }
     show_printf(
         stdout,

@@ -207,6 +207,8 @@ void status_line(struct strbuf *sb, const struct term *t, const cJSON *summary)
 static void status_counted(struct strbuf *sb, const struct term *t, const cJSON *summary)
 {
     const cJSON *counted = json_member(summary, "counted");
+    const cJSON *open = json_member(summary, "open");
+    const bool some_open = answer_bool(summary, "sealed") && cJSON_GetArraySize(open) > 0;
     const long long narrower = answer_int(counted, "narrower", 0);
     strbuf_addf(sb, "counted: %lld of %lld done%s%s%lld excluded of %lld allowed%s",
                 (long long)answer_int(counted, "done", 0),
@@ -219,10 +221,10 @@ static void status_counted(struct strbuf *sb, const struct term *t, const cJSON 
     }
     strbuf_addf(sb, "%s\n",
                 answer_bool(summary, "unblinded") ? "UNBLINDED before the end"
+                : some_open                       ? "not all scores are sealed"
                 : answer_bool(summary, "sealed")  ? "scores are sealed"
                                                   : "scores are open");
-    const cJSON *open = json_member(summary, "open");
-    if (answer_bool(summary, "sealed") && cJSON_GetArraySize(open) > 0) {
+    if (some_open) {
         strbuf_adds(sb, "NOT sealed, though the table reads it: ");
         for (const cJSON *name = open->child; name != NULL; name = name->next) {
             strbuf_addf(sb, "%s%s", name == open->child ? "" : ", ",

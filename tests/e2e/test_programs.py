@@ -119,7 +119,9 @@ def test_holding_fixed_is_the_papers(place):
 
 def test_starter(place):
     """What `init` writes runs to a verdict."""
-    place.ctl("init", "new")
+    said = place.ctl("init", "new").stdout
+    steps = [line.split()[1] for line in said.splitlines() if line.startswith("  prereg")]
+    equal(steps, ["demo", "check", "try", "lock", "submit"], f"the steps that init names: {said}")
     place.must(OK, "prereg-data", "demo", "--seed", "1", "--out", place.path("new/data"))
     with open(place.path("new/grid.toml"), encoding="utf-8") as f:
         expect('"new"' in f.read(), "init names the program after its folder")

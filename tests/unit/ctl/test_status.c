@@ -76,7 +76,7 @@ static void test_whole(void **state)
         "\n"
         "1 of 6 tasks done · 1 running · 1 in backoff · 1 waiting · 1 blocked · 1 never run "
         "(oom 1, dependency 1) · 2 min 10 s left\n"
-        "counted: 1 of 6 done · 1 excluded of 0 allowed · scores are sealed\n"
+        "counted: 1 of 6 done · 1 excluded of 0 allowed · not all scores are sealed\n"
         "NOT sealed, though the table reads it: measure loss\n"
         "not running: 1 wait for an earlier stage · 1 wait before the next attempt\n"
         "workers wrote 2 lines that are not events (`preregctl explain TASK`)\n");
