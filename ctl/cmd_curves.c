@@ -11,6 +11,7 @@
 #include "ctl/load.h"
 #include "ctl/local.h"
 #include "ctl/out.h"
+#include "prereg/cell_name.h"
 
 #define CURVE_NAME "loss"
 #define ROWS       8
@@ -26,13 +27,12 @@ struct drawing {
     size_t n_drawn;
 };
 
-/* A cell was asked for by its name, by its arm's, or by nothing. */
+/* A cell was asked for by its name, by some of its levels, or by nothing. */
 static bool is_asked(const struct drawing *d, size_t cell)
 {
     const char *name = d->program->cells[cell].name;
     for (int i = 0; i < d->o->n_args; i++) {
-        const size_t n = strlen(d->o->args[i]);
-        if (strncmp(name, d->o->args[i], n) == 0 && (name[n] == '\0' || name[n] == ',')) {
+        if (cell_name_has(name, d->o->args[i])) {
             return true;
         }
     }
@@ -41,10 +41,8 @@ static bool is_asked(const struct drawing *d, size_t cell)
 
 static bool is_known(const struct program *p, const char *asked)
 {
-    const size_t n = strlen(asked);
     for (size_t c = 0; c < p->n_cells; c++) {
-        const char *name = p->cells[c].name;
-        if (strncmp(name, asked, n) == 0 && (name[n] == '\0' || name[n] == ',')) {
+        if (cell_name_has(p->cells[c].name, asked)) {
             return true;
         }
     }

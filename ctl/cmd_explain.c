@@ -8,6 +8,7 @@
 #include "ctl/ctl.h"
 #include "ctl/out.h"
 #include "ctl/status_text.h"
+#include "prereg/cell_name.h"
 
 static const struct out_column attempt_columns[] = {
     {"no", "no", OUT_COUNT},
@@ -214,7 +215,7 @@ static int explain_cell(const struct ctl_options *o, struct err *err)
         const cJSON *cell = NULL;
         cJSON_ArrayForEach(cell, json_member(answer, "cells"))
         {
-            if (strcmp(answer_text(cell, "name", ""), o->args[0]) == 0) {
+            if (cell_name_is(answer_text(cell, "name", ""), o->args[0])) {
                 rc = name_tasks(cell, err);
             }
         }

@@ -13,6 +13,7 @@
 #include "ctl/out.h"
 #include "ctl/proof.h"
 #include "ctl/try.h"
+#include "prereg/cell_name.h"
 
 #define STEPS_DEFAULT 5
 #define ITEMS_DEFAULT 16
@@ -29,7 +30,7 @@ static int choose_cells(const struct program *p, const char *named, size_t **cel
         *cells = try_choose_cells(p, n);
         return 0;
     }
-    size_t cell = program_find_cell(p, named);
+    size_t cell = program_match_cell(p, named);
     if (cell == INDEX_NONE) {
         return err_set(err, ERR_NOT_FOUND, "no cell is called \"%.200s\"; the first is %.200s",
                        named, p->cells[0].name);

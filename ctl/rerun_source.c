@@ -11,6 +11,7 @@
 #include "ctl/load.h"
 #include "ctl/rerun.h"
 #include "prereg/amendment.h"
+#include "prereg/cell_name.h"
 #include "prereg/imported.h"
 #include "prereg/task.h"
 #include "state/store.h"
@@ -168,7 +169,7 @@ static int read_all(struct rerun_source *src, struct err *err)
 static int find_cell(struct rerun_source *src, const char *name, struct err *err)
 {
     const struct program *p = src->program;
-    src->cell = program_find_cell(p, name);
+    src->cell = program_match_cell(p, name);
     if (src->cell != INDEX_NONE) {
         return 0;
     }

@@ -11,6 +11,7 @@
 #include "daemon/attempts.h"
 #include "daemon/core/explain.h"
 #include "daemon/verdict_job.h"
+#include "prereg/cell_name.h"
 #include "state/run_record.h"
 
 #define VERDICT_BYTES_MAX ((size_t)8 * 1024 * 1024)
@@ -329,6 +330,15 @@ static int put_count(cJSON **result, const struct hosted *h, int64_t n)
     return 0;
 }
 
+int answer_no_task(const struct hosted *h, const char *name, struct err *err)
+{
+    const struct program *p = h->bundle->program;
+    return err_set(err, ERR_NOT_FOUND,
+                   "%s has no task \"%.60s\"; expected CELL/STAGE, such as %.60s/%.30s: `preregctl "
+                   "cells` lists them",
+                   h->id, name, p->cells[0].name, p->stages[0].name);
+}
+
 /* The task that params name; UINT32_MAX when they name none. */
 static int find_task(const struct hosted *h, const cJSON *params, uint32_t *task, struct err *err)
 {
@@ -339,9 +349,7 @@ static int find_task(const struct hosted *h, const cJSON *params, uint32_t *task
         return rc;
     }
     *task = hosted_find_task(h, name);
-    return *task != UINT32_MAX
-               ? 0
-               : err_set(err, ERR_NOT_FOUND, "%s has no task \"%.120s\"", h->id, name);
+    return *task != UINT32_MAX ? 0 : answer_no_task(h, name, err);
 }
 
 struct task_range {
@@ -404,9 +412,10 @@ static int cancel_cell(struct answer_context *ctx, const struct hosted *h, const
 {
     const struct program *p = h->bundle->program;
     const char *name = json_member(params, "cell")->valuestring;
-    size_t cell = program_find_cell(p, name);
+    size_t cell = program_match_cell(p, name);
     if (cell == INDEX_NONE) {
-        return err_set(err, ERR_NOT_FOUND, "%s has no cell \"%.120s\"", h->id, name);
+        return err_set(err, ERR_NOT_FOUND, "%s has no cell \"%.80s\"; `preregctl cells` lists them",
+                       h->id, name);
     }
     struct task_range range = {.first = (uint32_t)(cell * p->n_stages),
                                .end = (uint32_t)((cell + 1) * p->n_stages)};

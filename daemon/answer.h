@@ -27,6 +27,9 @@ int answer_find_program(const struct shell *sh, const cJSON *params, struct host
 int answer_find_named(const struct shell *sh, const cJSON *params, struct hosted **out,
                       struct err *err) MUST_CHECK;
 
+/* ERR_NOT_FOUND: what a task's name looks like, and where to find one. */
+int answer_no_task(const struct hosted *h, const char *name, struct err *err) MUST_CHECK;
+
 struct hosted *answer_program_by_root(const struct shell *sh, const char *root); /* or NULL */
 
 cJSON *answer_progress(const struct shell *sh, const struct hosted *h);

@@ -88,7 +88,7 @@ int answer_lost(struct answer_context *ctx, const cJSON *params, cJSON **result,
     }
     uint32_t task = hosted_find_task(h, name);
     if (task == UINT32_MAX) {
-        return err_set(err, ERR_NOT_FOUND, "%s has no task \"%.120s\"", h->id, name);
+        return answer_no_task(h, name, err);
     }
     if (hosted_is_check(h, task) || h->tasks[task].state != TASK_DONE) {
         return err_set(

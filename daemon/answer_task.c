@@ -127,9 +127,7 @@ static int find_one(struct answer_context *ctx, const cJSON *params, struct host
         return rc;
     }
     *task = hosted_find_task(*h, name);
-    return *task != UINT32_MAX
-               ? 0
-               : err_set(err, ERR_NOT_FOUND, "%s has no task \"%.120s\"", (*h)->id, name);
+    return *task != UINT32_MAX ? 0 : answer_no_task(*h, name, err);
 }
 
 static const char *why_code(const struct core_explanation *e)

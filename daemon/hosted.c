@@ -11,6 +11,7 @@
 #include "daemon/durable.h"
 #include "prereg/amend_sign.h"
 #include "prereg/amendment.h"
+#include "prereg/cell_name.h"
 #include "state/apparatus.h"
 #include "state/run_record.h"
 
@@ -497,7 +498,7 @@ uint32_t hosted_find_task(const struct hosted *h, const char *name)
         return UINT32_MAX;
     }
     char *cell_name = xstrndup(name, (size_t)(slash - name));
-    size_t cell = program_find_cell(p, cell_name);
+    size_t cell = program_match_cell(p, cell_name);
     size_t stage = program_find_stage(p, slash + 1);
     free(cell_name);
     return cell == INDEX_NONE || stage == INDEX_NONE ? UINT32_MAX

@@ -36,6 +36,13 @@ def test_to_verdict(place):
     expect("arch=dense  loss of train, 3 cells; last" in drawn and "arch=moe  loss of train, 3 cells" in drawn, drawn)
     one = place.ctl("curves", "arch=moe,seed=2").stdout
     expect("arch=moe  loss of train, 1 cell" in one and "arch=dense" not in one, one)
+    equal(place.ctl("curves", "seed=2,arch=moe").stdout, one, "the factors in another order")
+    task = place.ctl_json("explain", "arch=moe,seed=2/train")
+    equal(place.ctl_json("explain", "seed=2,arch=moe/train"), task, "the factors in another order")
+    said = place.ctl("explain", "seed=2,arch=moe", wanted=1).stderr
+    expect("is a cell; name one of its tasks: arch=moe,seed=2/train (done)" in said, said)
+    said = place.ctl("explain", "train", wanted=1).stderr
+    expect("expected CELL/STAGE, such as arch=dense,seed=1/train: `preregctl cells` lists them" in said, said)
     expect("no such cell or arm" in place.ctl("curves", "arch=mo", wanted=1).stderr, "an unknown cell")
 
 

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "prereg/cell_name.h"
 #include "tests/unit/prereg/support.h"
 
 #define FIXTURES TEST_SOURCE_DIR "/tests/unit/prereg/fixtures/"
@@ -69,6 +70,22 @@ static void test_below_the_floor_grid(void **state)
         assert_int_equal(program_find_cell(p, p->cells[c].name), c);
     }
     assert_int_equal(program_find_cell(p, "arch=moe"), INDEX_NONE);
+    /* What a user writes is matched in any order, what a file says is not. */
+    assert_int_equal(program_find_cell(p, "seed=42,lr=0.002,arch=dense"), INDEX_NONE);
+    assert_int_equal(program_match_cell(p, "seed=42,lr=0.002,arch=dense"), 3);
+    assert_int_equal(program_match_cell(p, "arch=dense,lr=0.002,seed=42"), 3);
+    static const char *const others[] = {"",
+                                         ",",
+                                         "seed=42,lr=0.002",
+                                         "seed=42,lr=0.002,arch=dens",
+                                         "seed=42,seed=42,arch=dense",
+                                         "seed=42,lr=0.002,arch=dense,",
+                                         "seed=42,lr=0.002,arch=densee"};
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        assert_int_equal(program_match_cell(p, others[i]), INDEX_NONE);
+    }
+    assert_true(cell_name_has("arch=dense,lr=0.002,seed=42", "seed=42,arch=dense"));
+    assert_false(cell_name_has("arch=dense,lr=0.002,seed=42", "seed=4"));
     program_free(p);
 }
 
