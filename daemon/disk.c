@@ -28,15 +28,27 @@ struct room_job {
 };
 
 /* A folder that is not there yet, or cannot be written for another reason, says nothing. */
+static int try_one(const char *folder, bool of_cells, struct err *err)
+{
+    struct err why;
+    char *path = of_cells ? path_join(folder, "cells") : xstrdup(folder);
+    int rc = disk_try(path, DISK_TRY_BYTES, &why);
+    if (rc == ERR_NO_SPACE) {
+        char *disk = prepare_disk_name(folder, of_cells);
+        rc = err_set(err, ERR_NO_SPACE,
+                     "%.150s: no file of %lld KiB can be written there; is it full, or a quota "
+                     "used up?",
+                     disk, (long long)(DISK_TRY_BYTES >> 10));
+        free(disk);
+    }
+    free(path);
+    return rc == ERR_NO_SPACE ? rc : 0;
+}
+
 static int try_both(const char *folder, struct err *err)
 {
-    char *cells = path_join(folder, "cells");
-    int rc = disk_try(folder, DISK_TRY_BYTES, err);
-    if (rc != ERR_NO_SPACE) {
-        rc = disk_try(cells, DISK_TRY_BYTES, err);
-    }
-    free(cells);
-    return rc == ERR_NO_SPACE ? rc : 0;
+    int rc = try_one(folder, false, err);
+    return rc != 0 ? rc : try_one(folder, true, err);
 }
 
 static void on_room_work(struct job *job)

@@ -2,7 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -343,29 +345,50 @@ static int add_spec(const struct prepare *p, char *const *argv, struct strbuf *o
 
 /* ---- room ---- */
 
-static int check_room_at(const char *path, int tenths, struct err *err)
+char *prepare_disk_name(const char *folder, bool of_cells)
+{
+    char target[PATH_MAX];
+    char *cells =
+        path_join(folder, "cells"); /* STATE/programs/ID/cells, or a link to WORK/ID/cells */
+    ssize_t n = of_cells ? readlink(cells, target, sizeof(target) - 1) : -1;
+    target[n > 0 ? n : 0] = '\0';
+    char *inner = path_folder(n > 0 ? target : folder);
+    char *outer = path_folder(inner);
+    char *name = xasprintf("the disk of %s %s", n > 0 ? "[run] work" : "the state folder", outer);
+    free(outer);
+    free(inner);
+    free(cells);
+    return name;
+}
+
+static int check_room_at(const char *folder, bool of_cells, int tenths, struct err *err)
 {
     struct disk_room room;
     const char *what = NULL;
-    if (!disk_room(path, &room) || disk_has_room(&room, tenths, &what)) {
+    char *path = of_cells ? path_join(folder, "cells") : xstrdup(folder);
+    const bool short_of = disk_room(path, &room) && !disk_has_room(&room, tenths, &what);
+    free(path);
+    if (!short_of) {
         return 0;
     }
+    char *disk = prepare_disk_name(folder, of_cells);
+    int rc;
     if (strcmp(what, "inodes") == 0) {
-        return err_set(err, ERR_NO_SPACE, "%s: %lld inodes are free, %lld are needed", path,
-                       (long long)room.free_files, (long long)room.reserve_files * tenths / 10);
+        rc = err_set(err, ERR_NO_SPACE, "%.150s: %lld inodes are free, %lld are needed", disk,
+                     (long long)room.free_files, (long long)room.reserve_files * tenths / 10);
+    } else {
+        rc = err_set(err, ERR_NO_SPACE, "%.150s: %lld KiB are free, %lld KiB are needed", disk,
+                     (long long)(room.free_bytes >> 10),
+                     (long long)((room.reserve_bytes / 10 * tenths) >> 10));
     }
-    return err_set(err, ERR_NO_SPACE, "%s: %lld KiB are free, %lld KiB are needed", path,
-                   (long long)(room.free_bytes >> 10),
-                   (long long)((room.reserve_bytes / 10 * tenths) >> 10));
+    free(disk);
+    return rc;
 }
 
 int prepare_check_room(const char *folder, int tenths, struct err *err)
 {
-    char *cells = path_join(folder, "cells"); /* on a file system of its own, where [run] work is */
-    int rc = check_room_at(folder, tenths, err);
-    rc = rc != 0 ? rc : check_room_at(cells, tenths, err);
-    free(cells);
-    return rc;
+    int rc = check_room_at(folder, false, tenths, err);
+    return rc != 0 ? rc : check_room_at(folder, true, tenths, err);
 }
 
 /* ---- all of it ---- */

@@ -29,6 +29,10 @@ struct prepare {
 int prepare_attempt(const struct prepare *p, struct strbuf *spec, enum core_start_failure *why,
                     struct err *err) MUST_CHECK;
 
+/* "the disk of the state folder STATE", or of [run] work where cells/ is there and `of_cells`: what
+ * a user knows of a program's folder STATE/programs/ID. For free(). */
+char *prepare_disk_name(const char *folder, bool of_cells) __attribute__((returns_nonnull));
+
 /* ERR_NO_SPACE unless the program's folder and its cells/ have so many tenths of their reserve
  * (base/file.h) free, in bytes and in inodes; says which has not. */
 int prepare_check_room(const char *folder, int tenths, struct err *err) MUST_CHECK;

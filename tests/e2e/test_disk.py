@@ -4,6 +4,7 @@ file systems in memory."""
 
 import errno
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -30,13 +31,18 @@ def all_done(place):
     equal({t["state"] for t in place.tasks().values()}, {"done"}, "states of the tasks after there was room again")
 
 
+def why_is(place, wanted):
+    """Which disk is full, as the user knows it, and what it lacks; the daemon's next look has it at the latest."""
+    place.wait_for(lambda: re.fullmatch(wanted, str(place.status()[0]["paused_why"])), 60, f"why it is paused: {wanted}")
+
+
 def test_little_room(place):
     """Too little to start anything: paused, with the reason; a person makes room, and it goes on by itself."""
     with SmallDisk(place) as disk:
         submitted(place)
         disk.fill(6 << 20)
         place.wait_for(lambda: place.status()[0]["paused_by"] == "no_space", 60, "the program is paused for want of disk")
-        expect("no_space" in place.ctl("status").stdout, "status does not say why")
+        why_is(place, rf"the disk of the state folder {re.escape(place.state)}: \d+ KiB are free, \d+ KiB are needed")
         os.remove(disk.filler())
         all_done(place)
 
@@ -48,9 +54,9 @@ def work_elsewhere(place, folder):
     place.must(OK, "preregd", "submit", grid)
 
 
-def goes_on_by_itself(place):
+def goes_on_by_itself(place, folder, unit):
     place.wait_for(lambda: place.status()[0]["paused_by"] == "no_space", 60, "the program is paused for want of disk")
-    expect(place.folder in place.status()[0]["paused_why"], "it is not said which disk is full")
+    why_is(place, rf"the disk of \[run\] work {re.escape(folder)}: \d+ {unit} are free, \d+ ({unit} )?are needed")
     expect("goes on by itself" in place.ctl("status").stdout, "status does not say what happens next")
     return {t["state"] for t in place.tasks().values()}
 
@@ -61,7 +67,7 @@ def test_full_work_disk(place):
     with SmallDisk(place, folder, size_mib=64) as disk:
         disk.fill(0)
         work_elsewhere(place, folder)
-        states = goes_on_by_itself(place)
+        states = goes_on_by_itself(place, folder, "KiB")
         expect("blocked" not in states, f"a full disk ended a task: {states}")
         os.remove(disk.filler())
         rogue.release(place)
@@ -81,7 +87,7 @@ def test_no_inodes(place):
         for i in range(8):
             os.remove(os.path.join(disk.filler(), str(i)))  # as many as submitting needs
         work_elsewhere(place, folder)
-        expect("blocked" not in goes_on_by_itself(place), "a disk without inodes ended a task")
+        expect("blocked" not in goes_on_by_itself(place, folder, "inodes"), "a disk without inodes ended a task")
         shutil.rmtree(disk.filler())
         rogue.release(place)
         all_done(place)
