@@ -32,7 +32,13 @@ int rpc_state_folder(char **out, struct err *err)
     const char *own = getenv("PREREGD_STATE");
     const char *xdg = getenv("XDG_STATE_HOME");
     const char *home = getenv("HOME");
-    if (own != NULL && own[0] != '\0') {
+    if (own != NULL && own[0] == '\0') {
+        *out = NULL;
+        return err_set(err, ERR_USAGE,
+                       "PREREGD_STATE is set to nothing: name a folder in it, or unset it for the "
+                       "default (~/.local/state/preregd)");
+    }
+    if (own != NULL) {
         *out = path_absolute(NULL, own);
     } else if (xdg != NULL && xdg[0] == '/') {
         *out = path_join(xdg, "preregd");

@@ -13,8 +13,8 @@
 
 struct rpc_client;
 
-/* STATE: $PREREGD_STATE, else $XDG_STATE_HOME/preregd, else ~/.local/state/preregd; absolute. The
- * caller frees *out. Nothing is created. */
+/* STATE: $PREREGD_STATE (refused when empty), else $XDG_STATE_HOME/preregd, else
+ * ~/.local/state/preregd; absolute. The caller frees *out. Nothing is created. */
 int rpc_state_folder(char **out, struct err *err) MUST_CHECK;
 
 /* Connects to STATE/preregd.sock; state_folder NULL: rpc_state_folder(). ERR_NO_DAEMON when no

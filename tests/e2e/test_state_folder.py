@@ -60,6 +60,9 @@ def test_refused_folders(place):
     run = place.must(USAGE, "preregd", "serve", "--foreground", env={**os.environ, "PREREGD_STATE": os.fsdecode(bad)})
     expect("not UTF-8" in run.stderr, run.stderr)
     expect(not os.path.exists(bad), "nothing was made there")
+    for words in (["preregd", "serve", "--foreground"], ["preregctl", "status"]):
+        run = place.must(USAGE, *words, env={**place.env, "PREREGD_STATE": ""})
+        expect("PREREGD_STATE is set to nothing" in run.stderr, run.stderr)
 
 
 def test_refused_work(place):
