@@ -41,6 +41,60 @@ static void skip_string(struct scan *s)
     }
 }
 
+/* Columns are counted in characters, as toml++ counts them. */
+static unsigned column_at(const struct scan *s, size_t pos)
+{
+    unsigned column = 1;
+    for (size_t i = pos; i > 0 && s->text[i - 1] != '\n'; i--) {
+        column += ((unsigned char)s->text[i - 1] & 0xC0U) != 0x80U ? 1 : 0;
+    }
+    return column;
+}
+
+static void skip_comment(struct scan *s)
+{
+    const char *end = memchr(s->text + s->pos, '\n', s->len - s->pos);
+    s->pos = end == NULL ? s->len : (size_t)(end - s->text);
+}
+
+static bool is_closed(const struct scan *s, size_t start, size_t n_quotes)
+{
+    return s->pos >= start + 2 * n_quotes && s->text[s->pos - 1] == s->text[start];
+}
+
+bool toml_string_before(const char *text, size_t len, struct place end, struct toml_string *out)
+{
+    struct scan s = {.text = text, .len = len, .line = 1};
+    bool found = false;
+    while (s.pos < s.len) {
+        const char c = s.text[s.pos];
+        if (c == '#') {
+            skip_comment(&s);
+        } else if (c == '"' || c == '\'') {
+            const size_t start = s.pos;
+            const struct place place = {s.line, column_at(&s, start)};
+            if (place.line > end.line || (place.line == end.line && place.column >= end.column)) {
+                break;
+            }
+            const char triple[] = {c, c, c, '\0'};
+            const size_t n_quotes = at(&s, triple) ? 3 : 1;
+            skip_string(&s);
+            *out = (struct toml_string){.place = place,
+                                        .quote = c,
+                                        .n_quotes = n_quotes,
+                                        .closed = is_closed(&s, start, n_quotes)};
+            found = true;
+            if (!out->closed) {
+                break;
+            }
+        } else {
+            s.line += c == '\n' ? 1 : 0;
+            s.pos++;
+        }
+    }
+    return found;
+}
+
 static bool is_key_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -60,8 +114,7 @@ static unsigned find_long_key(const char *text, size_t len)
             continue;
         }
         if (c == '#') {
-            const char *end = memchr(s.text + s.pos, '\n', s.len - s.pos);
-            s.pos = end == NULL ? s.len : (size_t)(end - s.text);
+            skip_comment(&s);
             continue;
         }
         if (c == '.') {

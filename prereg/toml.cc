@@ -153,36 +153,32 @@ struct toml_node *convert(const build &b, const toml::node &node, const toml::ke
     return out;
 }
 
-/* Whether a quote is on that line of the text before the column. */
-bool has_quote_before(std::string_view text, const toml::source_position &at)
+/* What the parser's words do not name: most faults beside a string are a quote that is missing. */
+void report(struct diag *diag, std::string_view text, const toml::parse_error &e)
 {
-    size_t start = 0;
-    for (unsigned line = 1; line < at.line && start != std::string_view::npos; line++) {
-        start = text.find('\n', start);
-        start = start == std::string_view::npos ? start : start + 1;
-    }
-    if (start == std::string_view::npos) {
-        return false;
-    }
-    const std::string_view line = text.substr(start, at.column > 0 ? at.column - 1 : 0);
-    return line.find_first_of("\"'") != std::string_view::npos;
-}
-
-/* What the parser's words do not name: most of these faults are a quote that is missing. */
-const char *cause_of(std::string_view why, std::string_view text, const toml::source_position &at)
-{
-    const bool of_string = why.find("string") != std::string_view::npos;
-    if (of_string && why.find("control characters") != std::string_view::npos) {
-        return "; the string is not closed on its line: a quote is missing";
-    }
-    if (of_string && why.find("end-of-file") != std::string_view::npos) {
-        return "; a string is not closed before the end of the file: a quote is missing";
-    }
+    const toml::source_position at = e.source().begin;
+    const std::string_view why = e.description();
+    const int n = static_cast<int>(why.size());
     const bool is_more = why.find("expected a comment") != std::string_view::npos ||
                          why.find("expected comma") != std::string_view::npos;
-    return is_more && has_quote_before(text, at)
-               ? "; is a quote missing before it, or one within a string not written \\\"?"
-               : "";
+    struct toml_string s = {};
+    const struct place end = {at.line, at.column};
+    const bool found = toml_string_before(text.data(), text.size(), end, &s);
+    if (found && !s.closed) {
+        const char quotes[] = {s.quote, s.quote, s.quote, '\0'};
+        const char *quote = quotes + 3 - s.n_quotes;
+        diag_add(diag, DIAG_ERROR, s.place.line, s.place.column,
+                 "the string that opens here is not closed %s: add %s where it ends%s",
+                 s.n_quotes == 3 ? "before the end of the file" : "on its line", quote,
+                 s.quote == '"' ? "; a quote within it is written \\\"" : "");
+    } else if (found && is_more && s.place.line == at.line) {
+        diag_add(diag, DIAG_ERROR, at.line, at.column,
+                 "%.*s; the string before it opens at column %u of this line: is its closing quote "
+                 "missing, or a quote within it not written \\\"?",
+                 n, why.data(), s.place.column);
+    } else {
+        diag_add(diag, DIAG_ERROR, at.line, at.column, "%.*s", n, why.data());
+    }
 }
 
 } // namespace
@@ -195,10 +191,7 @@ extern "C" int toml_build(const char *text, size_t len, struct arena *arena,
         *root = convert(build{arena, diag}, table, nullptr, 0);
         return 0;
     } catch (const toml::parse_error &e) {
-        const toml::source_position at = e.source().begin;
-        const std::string_view why = e.description();
-        diag_add(diag, DIAG_ERROR, at.line, at.column, "%.*s%s", static_cast<int>(why.size()),
-                 why.data(), cause_of(why, std::string_view(text, len), at));
+        report(diag, std::string_view(text, len), e);
     } catch (const std::exception &e) {
         diag_add(diag, DIAG_ERROR, 0, 0, "cannot be read as TOML: %s", e.what());
     } catch (...) {
