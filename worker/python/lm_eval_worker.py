@@ -307,7 +307,7 @@ class Progress:
 
     def _take_line(self, line):
         self.tail.append(line)
-        print(line[:2000], file=sys.stderr, flush=True)
+        prereg.tell(line[:2000])
         if re.search(r"Running \w+ requests", line):
             self.asking = True
             self.worker.section("eval")

@@ -49,6 +49,7 @@ PROGRESS_GAP = 0.5        # between two progress lines, the first and the last e
 CHECKPOINT_GAP = 10.0     # checkpoint = "auto": at least this far apart,
 CHECKPOINT_SHARE = 0.02   # and not more of the run than this
 KEPT = 2                  # checkpoints: the newest and the one before
+NOT_PLAIN = re.compile("[^\n\t -~\xa0-\U0010ffff]|[\u2028-\u202e\u2066-\u2069\ud800-\udfff]")  # as base/text.c has it
 
 
 class Fault(Exception):
@@ -125,6 +126,11 @@ def digest_path(path):
         return digest_file(path)
     lines = [digest_file(os.path.join(path, name)).encode() + b"  " + os.fsencode(name) + b"\n" for name in files_below(path)]
     return hashlib.sha256(b"".join(lines)).hexdigest()
+
+
+def tell(text):
+    """Text of anywhere on standard error: a terminal shows it and must never obey it (base/show.h)."""
+    print(NOT_PLAIN.sub("?", re.sub("\r\n?", "\n", text)), file=sys.stderr, flush=True)
 
 
 def to_line(value):
@@ -347,13 +353,12 @@ class Events:
         now = time.monotonic()
         if done == total or now - self.last >= PROGRESS_GAP:
             self.last = now
-            known = {} if total is None else {"total": int(total)}
-            self.say("progress", done=int(done), **known, unit=unit)
+            self.say("progress", done=int(done), **({} if total is None else {"total": int(total)}), unit=unit)
 
     def note(self, text):
         text = str(text)[:NOTE_MAX]
         if self.fd is None:
-            print(f"note: {text}", file=sys.stderr)
+            tell(f"note: {text}")
         self.say("note", text=text)
 
 
@@ -705,20 +710,16 @@ class Worker:
 
 def describe(setup, path, arguments=()):
     """COMMAND --describe FILE: runs setup() alone and prints what it said as one JSON object."""
-    worker = None
+    worker, faults = None, []
     try:
         worker = Worker(read_task(path), True, arguments)
         setup(worker)
         worker.params.finish()
-        faults = []
     except Fault as fault:
-        faults = worker.params.faults if worker is not None else []
-        faults = faults or [("", str(fault))]
-    if worker is None:
-        print(to_line({"protocol": PROTOCOL, "errors": [{"key": key, "why": why} for key, why in faults]}))
-    else:
-        print(to_line(worker.description(faults)))
-    sys.stdout.flush()
+        faults = (worker.params.faults if worker is not None else []) or [("", str(fault))]
+    errors = [{"key": key, "why": why} for key, why in faults]
+    text = to_line({"protocol": PROTOCOL, "errors": errors} if worker is None else worker.description(faults))
+    print(NOT_PLAIN.sub("?", text) if sys.stdout.isatty() else text, flush=True)
 
 
 def _with_names(part, names, seen):
@@ -742,14 +743,14 @@ def name_tracebacks():
         with open(os.environ.get("PREREG_TASK", ""), encoding="utf-8") as f:
             command = list(json.load(f)["command"])
     except (OSError, ValueError, LookupError, TypeError):
-        return {}
+        command = []
     pairs = zip(reversed(getattr(sys, "orig_argv", sys.argv)), reversed(command))
     names = {here: word for here, word in pairs if here != word and os.path.isabs(here)}
 
     def on_exception(kind, value, trace):
         whole = traceback.TracebackException(kind, value, trace)
         _with_names(whole, names, set())
-        print("".join(whole.format()), end="", file=sys.stderr)
+        tell("".join(whole.format()).rstrip("\n"))
     sys.excepthook = on_exception
     return names
 
@@ -789,8 +790,7 @@ def run(setup, work, arguments=None):
         work(worker, settings)
         worker.finish()
     except Fault as fault:
-        for line in str(fault).split("\n"):
-            print(f"{name}: {line}", file=sys.stderr)
+        tell("\n".join(f"{name}: {line}" for line in str(fault).split("\n")))
         sys.exit(fault.code)
     sys.exit(DONE)
 

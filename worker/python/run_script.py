@@ -56,7 +56,7 @@ def main():
             raise prereg.UsageFault(f"{script} does not exist")
         files, rest = take_modules(sys.argv[2:])
     except prereg.UsageFault as fault:
-        print(f"prereg-python: {fault}", file=sys.stderr)
+        prereg.tell(f"prereg-python: {fault}")
         sys.exit(fault.code)
     sys.dont_write_bytecode = True  # nothing is written beside pinned files
     sys.meta_path.insert(0, Modules(files))

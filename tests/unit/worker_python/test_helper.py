@@ -1,5 +1,7 @@
 """preregd_worker from inside: parameters, tasks, digests, events, items, checkpoints, results."""
 
+import contextlib
+import io
 import json
 import math
 import os
@@ -157,6 +159,15 @@ class EventsTest(place.Case):
         with self.assertRaises(ValueError):
             events.section("training")
         self.assertEqual(len(place.lines("events.jsonl")), 5)
+
+    def test_terminal_is_not_obeyed(self):
+        """Notes of a run by hand go to standard error, whatever a task's text holds."""
+        cases = [("a\x1b[2Jb\x07", "a?[2Jb?"), ("one\rtwo\r\nthree\tfour", "one\ntwo\nthree\tfour"),
+                 ("\x7f\x9b\u2028\u202e\u2066\ud800", "??????"), ("ä\xa0€\u200e😀~", "ä\xa0€\u200e😀~")]
+        for text, wanted in cases:
+            with self.subTest(text=ascii(text)), contextlib.redirect_stderr(io.StringIO()) as out:
+                prereg.Events(None).note(text)
+                self.assertEqual(out.getvalue(), f"note: {wanted}\n")
 
     def test_one_write_a_line(self):
         written = []

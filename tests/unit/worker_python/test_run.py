@@ -105,7 +105,8 @@ class RunTest(place.Case):
     def test_exit_codes(self):
         self.task()
         for body, code, text in (
-                ("raise prereg.DataFault('torn')", 65, "worker.py: torn"), ("raise prereg.NotMeasurable('mute')", 69, "mute"),
+                ("raise prereg.DataFault('torn')", 65, "worker.py: torn"),
+                ("raise prereg.DataFault('\\x1b[2Jx')", 65, "worker.py: ?[2Jx\n"), ("raise KeyError(1) from ValueError('\\x1b[2Jx')", 1, "ValueError: ?[2Jx\n"), ("raise prereg.NotMeasurable('mute')", 69, "mute"),
                 ("raise prereg.UsageFault('a\\nb')", 64, "worker.py: a"), ("raise prereg.Stopped('later')", 75, "later"),
                 ("raise KeyError('oops')", 1, "Traceback"), ("w.metric('x', 'abc')", 1, "Traceback"),
                 ("w.data('absent')", 64, "no data"), ("w.input('absent')", 64, "no input"), ("pass", 0, "")):
