@@ -1,6 +1,5 @@
 /* verify: holds a receipt against itself. A tar is taken out into a private folder that goes away.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/show.h"
+#include "base/temp_folder.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
@@ -88,19 +88,14 @@ static int tell(const struct ctl_options *o, const struct verify_answer *a, enum
     return rc;
 }
 
-/* Takes a tar out into a new folder under $TMPDIR; *folder is the caller's to remove. */
-static int take_out(const char *path, char **folder, struct fault *f, struct err *err)
+/* Takes a tar out into a new folder under $TMPDIR, which is the caller's to remove. */
+static int take_out(const char *path, struct temp_folder *folder, struct fault *f, struct err *err)
 {
-    const char *tmp = getenv("TMPDIR");
-    *folder = xasprintf("%s/preregctl-verify.XXXXXX", tmp != NULL && tmp[0] != '\0' ? tmp : "/tmp");
-    if (mkdtemp(*folder) == NULL) {
-        int rc = err_set_errno(err, errno, "make a folder to take %s out into", path);
-        free(*folder);
-        *folder = NULL;
-        return rc;
+    int rc = temp_folder_make("verify", folder, err);
+    if (rc == 0) {
+        (void)!tar_read(path, folder->path, f);
     }
-    (void)!tar_read(path, *folder, f);
-    return 0;
+    return rc == 0 ? 0 : err_wrap(err, "take %s out", path);
 }
 
 static int verify_at(const struct ctl_options *o, const char *folder, const struct fault *taken,
@@ -128,7 +123,7 @@ int cmd_verify(const struct ctl_options *o, enum exit_code *code, struct err *er
 {
     const char *path = o->args[0];
     struct fault taken = {0};
-    char *folder = NULL;
+    struct temp_folder folder = {.fd = -1};
     enum file_kind kind = file_kind_at(path);
     int rc = 0;
     if (kind == FILE_ABSENT) {
@@ -137,11 +132,10 @@ int cmd_verify(const struct ctl_options *o, enum exit_code *code, struct err *er
     if (kind != FILE_FOLDER) {
         rc = take_out(path, &folder, &taken, err);
     }
-    rc = rc == 0 ? verify_at(o, folder != NULL ? folder : path, &taken, code, err) : rc;
-    struct err ignored;
-    if (folder != NULL && dir_remove(folder, &ignored) != 0) {
-        show_printf(stderr, "preregctl: %s is left behind\n", folder);
+    rc = rc == 0 ? verify_at(o, folder.path != NULL ? folder.path : path, &taken, code, err) : rc;
+    struct err left;
+    if (folder.path != NULL && temp_folder_remove(&folder, &left) != 0) {
+        show_printf(stderr, "preregctl: %s\n", left.msg);
     }
-    free(folder);
     return rc;
 }

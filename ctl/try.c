@@ -1,6 +1,5 @@
 #include "ctl/try.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/temp_folder.h"
 #include "base/uuid.h"
 #include "base/xalloc.h"
 #include "ctl/rerun_worker.h"
@@ -329,29 +329,20 @@ static int try_cells(struct trying *t, struct err *err)
 int try_run(const struct program *p, const struct lock *lock, const struct try_spec *spec,
             cJSON **rows, struct err *err)
 {
-    const char *temp = getenv("TMPDIR");
-    char *base = path_absolute(NULL, temp == NULL || temp[0] == '\0' ? "/tmp" : temp);
-    struct trying t = {.p = p,
-                       .lock = lock,
-                       .spec = spec,
-                       .guard = {.fd = -1},
-                       .scratch = xasprintf("%s/prereg-try-XXXXXX", base),
-                       .rows = json_array()};
-    struct err ignored;
+    struct temp_folder temp;
+    struct trying t = {
+        .p = p, .lock = lock, .spec = spec, .guard = {.fd = -1}, .rows = json_array()};
+    struct err left;
     int rc = rerun_guard_open(&t.guard, err);
-    if (rc == 0 && mkdtemp(t.scratch) == NULL) {
-        rc = err_set_errno(err, errno, "make a folder %s", t.scratch);
-    } else if (rc == 0) {
+    rc = rc == 0 ? temp_folder_make("try", &temp, err) : rc;
+    if (rc == 0) {
+        t.scratch = temp.path;
         rc = try_cells(&t, err);
-        if (dir_remove(t.scratch, &ignored) != 0) {
-            rc = rc != 0
-                     ? err_wrap(err, "%s is left behind", t.scratch)
-                     : err_set(err, ERR_IO, "%s is left behind: %.120s", t.scratch, ignored.msg);
+        if (temp_folder_remove(&temp, &left) != 0) {
+            rc = rc != 0 ? err_wrap(err, "%.200s", left.msg) : err_set(err, ERR_IO, "%s", left.msg);
         }
     }
     rerun_guard_close(&t.guard);
-    free(t.scratch);
-    free(base);
     *rows = t.rows;
     return rc;
 }

@@ -1,6 +1,5 @@
 #include "prereg/describe.h"
 
-#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/proc.h"
+#include "base/temp_folder.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "prereg/describe_answer.h"
@@ -309,33 +309,32 @@ static void check_solved(struct asking *a, const cJSON *json)
 int describe_run(const struct program *p, const struct describe_how *how, struct describe *out,
                  struct diag *diag, struct err *err)
 {
-    const char *temp = getenv("TMPDIR");
+    struct temp_folder temp;
     struct asking a = {.p = p,
                        .diag = diag,
                        .timeout_ms = how->timeout_ms > 0 ? how->timeout_ms : DESCRIBE_TIMEOUT_MS,
                        .flops_per_second = how->flops_per_second};
     *out = (struct describe){.json = json_object()};
-    a.folder = xasprintf("%s/prereg-describe-XXXXXX", temp == NULL ? "/tmp" : temp);
     sigset_t before;
     proc_hold_signals(&a.held, &before);
-    if (mkdtemp(a.folder) == NULL) {
-        int rc = err_set_errno(err, errno, "make a folder %s", a.folder);
+    int rc = temp_folder_make("describe", &temp, err);
+    if (rc != 0) {
         (void)sigprocmask(SIG_SETMASK, &before, NULL);
-        free(a.folder);
         return rc;
     }
+    a.folder = temp.path;
     a.work = path_join(a.folder, "attempt");
     a.task_path = path_join(a.work, TASK_FILE);
     a.copies = json_object();
     a.answers = json_object();
     a.said = json_object();
-    int rc = dir_make(a.work, 0700, err);
+    rc = dir_make(a.work, 0700, err);
     rc = rc == 0 ? ask_all(&a, out->json, err) : rc;
     if (rc == 0) {
         check_solved(&a, out->json);
     }
     struct err cleanup;
-    if (dir_remove(a.folder, &cleanup) != 0) {
+    if (temp_folder_remove(&temp, &cleanup) != 0) {
         diag_add(diag, DIAG_WARNING, 0, 0, "%s", cleanup.msg);
     }
     (void)sigprocmask(SIG_SETMASK, &before, NULL); /* what came meanwhile takes effect here */
@@ -345,7 +344,6 @@ int describe_run(const struct program *p, const struct describe_how *how, struct
     cJSON_Delete(a.copies);
     free(a.task_path);
     free(a.work);
-    free(a.folder);
     return rc;
 }
 

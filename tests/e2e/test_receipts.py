@@ -170,7 +170,7 @@ def test_stamped(place):
         expect(any("Test authority" in s and "before the first attempt" in s for s in said), f"the stamp: {said}")
     for path in (folder, tar):
         said = place.ctl("verify", path, "--ca", alice + ".pub", wanted=LOCK).stdout
-        expect("grid.toml.lock.tsr: " in said and "/proc" not in said and "preregctl-verify" not in said, f"where it was read: {said}")
+        expect("grid.toml.lock.tsr: " in said and "/proc" not in said and "prereg-verify" not in said, f"where it was read: {said}")
     verify(place, folder, *trust[:2], level="signed")
     forged_signatures(place, folder, trust)
     if shutil.which("jq") and shutil.which("bash"):
