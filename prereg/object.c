@@ -172,7 +172,8 @@ int object_store_all(const struct program *p, const struct lock *lock, const cha
     return rc;
 }
 
-/* What stands in for a copy that is gone under [pin] workers = "record": the file as it is now. */
+/* What stands in for a copy that is not there under [pin] workers = "record": the file as it is
+ * now. */
 static int current_object(const struct object_home *home, size_t stage, size_t i, char **path,
                           struct err *err)
 {
@@ -245,7 +246,9 @@ static int object_of(const struct object_home *home, size_t stage, size_t i, cha
         free(object); /* unreadable says nothing of what it holds */
         return rc;
     }
-    if (home->program->pin_workers_record) {
+    /* A damaged copy was run until now: another worker does not take its place unseen. One that is
+     * not there was never made, where the worker had changed before submit. */
+    if (home->program->pin_workers_record && file_kind_at(object) == FILE_ABSENT) {
         rc = current_object(home, stage, i, path, err);
     } else {
         rc = repair(home, stage, i, &want, err);
@@ -335,7 +338,7 @@ static int check_object(const struct object_home *home, size_t stage, size_t i,
         digest_hex(&found, hex);
     }
     int rc = object_of(home, stage, i, &used, err);
-    if (rc == 0 && strcmp(hex, locked) != 0) {
+    if (rc == 0 && strcmp(hex, locked) != 0 && strcmp(used, object) == 0) {
         strbuf_addf(notes,
                     "the copy of \"%s\" in objects/%.8s... was not what was locked: copied again "
                     "from its source\n",

@@ -168,6 +168,40 @@ static void test_recorded_drift_runs_what_is_there(void **state)
     free(text);
 }
 
+/* As with locked workers: a damaged copy is made again from its source, and where that has changed,
+ * it is not run in its place. */
+static void test_recorded_copy_that_is_damaged(void **state)
+{
+    (void)state;
+    char *text = text_replace(SMALL_PROGRAM, "[run]\n", "[pin]\nworkers = \"record\"\n[run]\n");
+    struct world w = world_of(text);
+    struct err err = {0};
+    struct strbuf notes = STRBUF_INIT;
+    char **argv = NULL;
+    const struct object_home home = {.state = w.state, .program = w.p, .lock = w.lock};
+    assert_int_equal(object_store_all(w.p, w.lock, w.state, NULL, &err), 0);
+    char *copy = object_path(w.state, lock_file_digest(w.lock, "./worker.sh"));
+    assert_int_equal(truncate(copy, 3), 0);
+    assert_int_equal(object_check_all(&home, &notes, &err), 0);
+    assert_non_null(strstr(notes.buf, "copied again from its source"));
+    assert_int_equal(object_argv(&home, 0, &argv, &err), 0);
+    assert_string_equal(argv[0], copy);
+    object_argv_free(argv);
+    free(scratch_write(w.folder, "worker.sh", "#!/bin/sh\nexit 9\n", 0700));
+    assert_int_equal(truncate(copy, 3), 0);
+    assert_int_equal(object_argv(&home, 0, &argv, &err), ERR_LOCK);
+    assert_non_null(strstr(err.msg, "is not what was locked"));
+    /* Without the copy it is the worker as it is now, and nothing was copied again. */
+    strbuf_clear(&notes);
+    assert_int_equal(unlink(copy), 0);
+    assert_int_equal(object_check_all(&home, &notes, &err), 0);
+    assert_string_equal(notes.buf, "");
+    strbuf_release(&notes);
+    free(copy);
+    world_release(&w);
+    free(text);
+}
+
 static void test_where_workers_are_found(void **state)
 {
     (void)state;
@@ -356,6 +390,7 @@ int main(void)
         cmocka_unit_test(test_torn_copies_are_seen_and_mended),
         cmocka_unit_test(test_links_are_no_copies),
         cmocka_unit_test(test_recorded_drift_runs_what_is_there),
+        cmocka_unit_test(test_recorded_copy_that_is_damaged),
         cmocka_unit_test(test_where_workers_are_found),
         cmocka_unit_test(test_cache_sees_changes),
         cmocka_unit_test(test_cache_remembers),
