@@ -11,7 +11,7 @@ from lab import INDETERMINATE, OK, VOID, equal, expect
 
 FAST = """[run.probe]
 crashes = 2
-deadlines = { setup = "2s", step = "2s" }
+deadlines = { setup = "10s", step = "10s" }
 memory = "256MiB"
 """
 
@@ -44,7 +44,7 @@ def test_causes(place):
     """Every mode at once; the verdict is undetermined where a mode of the contrast is, and says so."""
     place.serve()
     grid = rogue.program(place, list(ENDS), run=FAST)
-    run = place.run("preregd", "submit", grid, "--wait")
+    run = place.run("preregd", "submit", grid, "--wait", timeout=600)
     expect(run.returncode in (OK, INDETERMINATE, VOID), f"submit --wait: exit {run.returncode}\n{run.stderr}")
     got = {name.split(",")[0].split("=")[1]: (t["state"], t["cause"]) for name, t in place.tasks().items()}
     wrong = {m: (got.get(m), ENDS[m]) for m in ENDS if got.get(m) != ENDS[m]}
