@@ -29,7 +29,8 @@ struct measure {
     struct place items_place;
 };
 
-/* A share of items, within 0..1: chance and floor are only taken from there. */
+/* A proportion: a share of items, within 0..1; chance and floor are only taken from there. Units,
+ * fields over items and bounds all ask this. */
 static inline bool measure_is_share(const struct measure *m)
 {
     return m->has_chance || m->has_floor;

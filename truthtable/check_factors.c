@@ -293,7 +293,7 @@ static void refuse_interval(const struct intervals *iv, const struct cond *c, co
              "one replicate of the two; a condition on %s can be decided",
              what, p->contrasts[c->index].name, p->measures[c->measure].name,
              contrast_field_name(c->field), p->cells[cell].name, p->cells[twin].name,
-             p->measures[c->measure].has_chance ? "mean, item_low or item_high" : "mean");
+             measure_is_share(&p->measures[c->measure]) ? "mean, item_low or item_high" : "mean");
 }
 
 static void check_interval(struct intervals *iv, const struct cond *c, const char *what,

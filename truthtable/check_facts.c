@@ -59,7 +59,7 @@ void check_measures(struct check_report *r, const struct rules *rules)
             out->floor_above_chance =
                 stat_floor_above_chance(me->floor, me->chance, (double)me->items);
         }
-        if (contrast == INDEX_NONE || !me->has_items || !(me->has_floor || me->has_chance)) {
+        if (contrast == INDEX_NONE || !me->has_items || !measure_is_share(me)) {
             continue;
         }
         out->cells_per_arm =

@@ -102,10 +102,11 @@ static bool field_fits(enum contrast_field f, bool pooled)
 static struct cond *check_item_field(struct cond_parser *ps, struct cond *c, const struct token *t)
 {
     const bool of_items = c->field >= FIELD_ITEM_SE && c->field <= FIELD_ITEM_HIGH;
-    if (!of_items || ps->program->measures[c->measure].has_chance) {
+    if (!of_items || measure_is_share(&ps->program->measures[c->measure])) {
         return c;
     }
-    return cond_fail(ps, t->offset, "%s needs a proportion, and measure %s has no `chance`",
+    return cond_fail(ps, t->offset,
+                     "%s needs a proportion, and measure %s has neither `chance` nor `floor`",
                      field_names[c->field], ps->program->measures[c->measure].name);
 }
 

@@ -476,7 +476,7 @@ static struct number item_variance(const struct evaluation *ev, size_t contrast,
 static void item_fields(const struct evaluation *ev, size_t contrast, size_t measure,
                         struct figure *f)
 {
-    if (!ev->rules->program->measures[measure].has_chance) {
+    if (!measure_is_share(&ev->rules->program->measures[measure])) {
         return;
     }
     const struct number mean = f->fields[FIELD_MEAN];

@@ -41,7 +41,7 @@ const char *measure_unit(const struct program *p, const struct measure *m)
 {
     const struct stage *s = &p->stages[m->stage];
     const char *worker = s->n_command == 0 ? "" : path_name(s->command[0]);
-    if (m->has_chance) {
+    if (measure_is_share(m)) {
         return UNIT_PROPORTION;
     }
     if (strcmp(worker, "prereg-train") == 0) {

@@ -98,7 +98,7 @@ static void put_fields(cJSON *o, const struct program *p, const struct figure *f
 static void put_items(cJSON *o, const struct measure *m, const struct figure *f)
 {
     const struct number *se = &f->fields[FIELD_ITEM_SE];
-    if (!m->has_chance) {
+    if (!measure_is_share(m)) {
         return;
     }
     for (int i = FIELD_ITEM_SE; i <= FIELD_ITEM_HIGH; i++) {

@@ -27,6 +27,7 @@ static const char head[] =
     "bits = { metric = \"train.val_bits_per_byte:web\", better = \"lower\", counted = false }\n"
     "step = { metric = \"train.target_step\", better = \"lower\", counted = false }\n"
     "wer = { metric = \"speech.wer\", better = \"lower\", counted = false }\n"
+    "heard = { metric = \"speech.heard\", items = 100, floor = 0.3, counted = false }\n"
     "[contrast]\n"
     "arch = { between = { arch = [\"moe\", \"dense\"] } }\n"
     "[counter]\nk = { contrast = \"arch\", clears = \"every_cell\", binds = true }\n";
@@ -70,6 +71,7 @@ static void score_all(struct scene *s, size_t except)
         }
         fixture_score(&s->e, c, "bits", moe ? 1 : 1.25 + i / 8, 1000);
         fixture_score(&s->e, c, "step", moe ? 90 : 100 + i, 0);
+        fixture_score(&s->e, c, "heard", moe ? 0.5 + i / 100 : 0.4, 100);
         fixture_score(&s->e, c, "wer", moe ? 0.25 : 0.5, 0);
     }
 }
@@ -123,6 +125,15 @@ static void test_units(void **state)
     expect_lines("contrast.arch[wer].mean > 0",
                  "arch[wer], moe - dense: -0.25 (unit of speech.wer), no interval (no spread "
                  "seen: the replicates' differences are equal), n = 3\n");
+}
+
+/* A floor alone makes it a proportion, too: in its unit, and with an interval over items. */
+static void test_floor_alone(void **state)
+{
+    (void)state;
+    expect_lines("contrast.arch[heard].item_low > 0",
+                 "arch[heard], moe - dense: +11.00 percentage points, 95 % interval -2.72 to "
+                 "+24.72 over items, n = 3\n");
 }
 
 /* The interval is the one that the table reads. */
@@ -311,15 +322,11 @@ static void test_hostile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_units),
-        cmocka_unit_test(test_intervals),
-        cmocka_unit_test(test_pooled_and_counter),
-        cmocka_unit_test(test_arm),
-        cmocka_unit_test(test_others_are_left_out),
-        cmocka_unit_test(test_indeterminate),
-        cmocka_unit_test(test_failed_task),
-        cmocka_unit_test(test_void),
-        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_units),         cmocka_unit_test(test_floor_alone),
+        cmocka_unit_test(test_intervals),     cmocka_unit_test(test_pooled_and_counter),
+        cmocka_unit_test(test_arm),           cmocka_unit_test(test_others_are_left_out),
+        cmocka_unit_test(test_indeterminate), cmocka_unit_test(test_failed_task),
+        cmocka_unit_test(test_void),          cmocka_unit_test(test_hostile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
