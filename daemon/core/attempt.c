@@ -272,8 +272,8 @@ static void end_attempt(struct core *c, struct live *l, const char *text)
             l->mark_ms = c->now_ms; /* its row comes with the result's: a commit less */
         }
         live_mark(c, l);
-        l->phase =
-            LIVE_VERIFYING; /* its slot stays taken, so that the cell's next stage comes first */
+        l->phase = LIVE_VERIFYING;
+        live_set_aside(c, l);
         emit_live_act(c, ACT_VERIFY, l);
         set_timer(c, l, c->now_ms + VERIFY_AGAIN_MS);
         return;

@@ -82,6 +82,9 @@ uint32_t live_threads(const struct core *c, const struct stage *s);
 int64_t live_memory(const struct core *c, const struct stage *s);
 void live_hold(struct core *c, struct live *l);
 void live_let_go(struct core *c, struct live *l);
+/* Its worker has ended and its result is being verified. When no stage comes after it, its slot is
+ * given to another task meanwhile; else it is kept, so that the cell's next stage comes first. */
+void live_set_aside(struct core *c, struct live *l);
 /* Work was seen: the interval since the last sign is measured, the deadline moves. */
 void live_mark(struct core *c, struct live *l);
 int64_t live_deadline_span(const struct core *c, const struct live *l);

@@ -27,6 +27,7 @@ void live_free(struct core *c, struct live *l)
 {
     struct task *t = &c->programs[l->program]->tasks[l->task];
     live_let_go(c, l);
+    c->n_aside -= l->aside;
     timer_clear(c, c->programs[l->program], l->task);
     l->next_free = c->free_live;
     c->free_live = t->live;
@@ -79,6 +80,17 @@ void live_let_go(struct core *c, struct live *l)
     c->used_memory -= l->memory_bytes;
     p->used_slots--;
     p->used_threads -= l->threads;
+}
+
+/* A bound, because what is verified may wait for its turn at the disk. */
+void live_set_aside(struct core *c, struct live *l)
+{
+    const struct stage *s = task_stage(c->programs[l->program], l->task);
+    if (!l->aside && c->n_aside < c->config.cores && stage_set_is_empty(&s->dependants)) {
+        live_let_go(c, l);
+        l->aside = true;
+        c->n_aside++;
+    }
 }
 
 /* A worker that has not named its section yet is in setup. */

@@ -72,6 +72,7 @@ struct live {
     bool overdue;    /* its section is up: the next ALIVE makes it a hang */
     bool answered;   /* at work when a pause for failures was lifted: its failure is that pause's */
     bool holds_slot; /* threads and memory below are counted as used */
+    bool aside;      /* it is being verified and has given its slot back */
     uint32_t threads;
     int64_t memory_bytes;
     int64_t mark_ms;     /* mono: the last sign of work */
@@ -152,6 +153,7 @@ struct core {
     uint32_t n_live_cap;
     uint32_t free_live;
     uint32_t n_live;
+    uint32_t n_aside; /* of them aside, at most as many as there are cores */
     struct timer *timers;
     uint32_t n_timers;
     uint32_t cap_timers;
