@@ -1,6 +1,7 @@
 /* ACT_LINK: cells/<cell>/<stage>/result.json -> attempt-NNNN-<uuid>/result.json. Made on the loop,
  * for people, the report and rebuild; what depends on the task finds its input by the journal
- * (inputs.h). Synced off it: LINKED, after which nobody makes the link again, waits for that. */
+ * (inputs.h). Synced off it: LINKED, after which nobody makes the link again, waits for that,
+ * unless the sync of LINKED's own line is that of the link, too (durable.h). */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "daemon/durable.h"
 #include "daemon/result.h"
 #include "daemon/shell.h"
 
@@ -84,6 +86,15 @@ static void on_sync_work(struct job *job)
     j->rc = dir_sync(j->folder, &j->err);
 }
 
+static void tell_linked(struct shell *sh, const struct core_act *act)
+{
+    struct core_event ev = {.kind = CORE_LINKED,
+                            .program = act->program,
+                            .task = act->task,
+                            .attempt_no = act->attempt_no};
+    pump_post(sh->pump, &ev);
+}
+
 static void on_synced(struct job *job)
 {
     struct sync_job *j = (struct sync_job *)job;
@@ -93,11 +104,7 @@ static void on_synced(struct job *job)
         log_error("program %u: %s", j->act.program, j->err.msg);
         link_later(j->shell, &j->act);
     } else {
-        struct core_event ev = {.kind = CORE_LINKED,
-                                .program = j->act.program,
-                                .task = j->act.task,
-                                .attempt_no = j->act.attempt_no};
-        pump_post(j->shell->pump, &ev);
+        tell_linked(j->shell, &j->act);
     }
     free(j->folder);
     free(j);
@@ -138,5 +145,10 @@ void shell_link_result(struct shell *sh, const struct core_act *act)
         link_later(sh, act);
         return;
     }
-    sync_start(sh, act, folder);
+    if (sync_group_rides(h->syncs, folder, h->folder)) {
+        tell_linked(sh, act);
+        free(folder);
+    } else {
+        sync_start(sh, act, folder);
+    }
 }

@@ -4,11 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,12 +17,11 @@
 #include "base/xalloc.h"
 #include "daemon/examine.h"
 #include "daemon/job.h"
+#include "daemon/launch.h"
 #include "daemon/shim/group.h"
 #include "daemon/shim/pid.h"
 
 #define LOOK_AGAIN_MS 500
-
-extern char **environ;
 
 enum run_state {
     RUN_WATCHED, /* a pidfd is polled */
@@ -36,10 +33,8 @@ enum run_state {
 struct local {
     struct executor base;
     uv_loop_t *loop;
-    char *shim_path;
-    int words_fd; /* what shims say that cannot even open a log of their own (a loader's error): one
-                     file for all; -1 none */
-    char *groups; /* the cgroup below which shims make one for each attempt; NULL: none */
+    struct launch *launch;
+    char *groups;     /* the cgroup below which shims make one for each attempt; NULL: none */
     int64_t young_ms; /* how long a shim may take to its lock */
     struct run *runs;
 };
@@ -52,7 +47,8 @@ struct run {
     char *folder;
     enum run_state state;
     int pidfd;
-    pid_t child;     /* of this daemon and not waited for yet; 0: none */
+    pid_t shim;      /* while a pidfd of it is held; 0: another daemon's */
+    pid_t child;     /* the shim, when this daemon is to wait for it; 0: none */
     bool kill_asked; /* its shim was told to kill the tree */
     int64_t born_ms; /* monotonic: when its shim was spawned */
     bool used;       /* its folder, or one beside it, has been there once */
@@ -74,7 +70,7 @@ struct examine_job {
     struct run *run;
     bool shim_lives;
     bool used;
-    pid_t child;     /* the run's, when this began */
+    pid_t shim;      /* the run's, when this began */
     bool has_worker; /* found young, it has a child all the same */
     struct examination found;
 };
@@ -264,7 +260,7 @@ static void attach(struct run *r, const struct examination *found)
 }
 
 /* Why a shim of ours never got as far as its worker: its log, else what the loader said of it. */
-static void explain_unlaunched(const struct run *r, struct attempt_end *end)
+static void explain_unlaunched(struct run *r, struct attempt_end *end)
 {
     char words[104] = "";
     char how[32] = "";
@@ -280,10 +276,13 @@ static void explain_unlaunched(const struct run *r, struct attempt_end *end)
     if (fd >= 0) {
         text_last_line(fd, 0, words, sizeof(words));
         (void)close(fd);
-    } else if (r->owner->words_fd >= 0 && r->words_at >= 0) {
-        text_last_line(r->owner->words_fd, r->words_at, words, sizeof(words));
+    } else {
+        launch_words(r->owner->launch, r->words_at, words, sizeof(words));
     }
     free(path);
+    if (!r->waited && r->shim > 0 && r->child == 0) {
+        r->waited = launch_how(r->owner->launch, r->shim, &r->status);
+    }
     if (r->waited && WIFSIGNALED(r->status)) {
         (void)snprintf(how, sizeof(how), " (signal %d)", WTERMSIG(r->status));
     } else if (r->waited) {
@@ -317,13 +316,13 @@ static void ended(struct run *r, const struct attempt_end *end)
 static void kill_stuck(struct run *r)
 {
     struct err err;
-    if (r->child <= 0 || !r->has_poll || r->seen_alive || r->stuck ||
+    if (r->shim <= 0 || !r->has_poll || r->seen_alive || r->stuck ||
         clock_mono().ms - r->born_ms < r->owner->young_ms) {
         return;
     }
     r->stuck = true;
     log_warn("%s: its shim (pid %ld) has taken no lock in %lld s: it is killed", r->folder,
-             (long)r->child, (long long)(r->owner->young_ms / 1000));
+             (long)r->shim, (long long)(r->owner->young_ms / 1000));
     if (pid_signal(r->pidfd, SIGKILL, &err) != 0) {
         log_warn("%s: %s", r->folder, err.msg);
     }
@@ -377,7 +376,7 @@ static void on_examine(struct job *job)
     struct fence f = {
         .folder = j->run->folder, .attempt = j->run->id, .groups = j->run->owner->groups};
     examine_attempt(&f, j->shim_lives, j->used, &j->found);
-    j->has_worker = j->found.finding == FOUND_YOUNG && j->child > 0 && has_children(j->child);
+    j->has_worker = j->found.finding == FOUND_YOUNG && j->shim > 0 && has_children(j->shim);
 }
 
 static void examine(struct run *r)
@@ -388,7 +387,7 @@ static void examine(struct run *r)
     j->run = r;
     j->shim_lives = r->has_poll;
     j->used = r->used;
-    j->child = r->child;
+    j->shim = r->shim;
     r->examining = true;
     job_start(r->owner->loop, &j->job);
 }
@@ -405,45 +404,15 @@ static void run_advance(struct run *r)
 
 /* ---- the calls ---- */
 
-static int spawn_shim(const struct local *x, const char *folder, int spec_fd, pid_t *pid,
-                      struct err *err)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attr;
-    sigset_t none;
-    sigset_t all;
-    char *path = xstrdup(x->shim_path);
-    char *where = xstrdup(folder);
-    char *argv[] = {path, where, x->groups, NULL};
-    (void)sigemptyset(&none);
-    (void)sigfillset(&all);
-    (void)posix_spawn_file_actions_init(&actions);
-    (void)posix_spawnattr_init(&attr);
-    (void)posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_RDWR, 0);
-    (void)posix_spawn_file_actions_adddup2(&actions, spec_fd, 0);
-    (void)posix_spawn_file_actions_adddup2(&actions, x->words_fd >= 0 ? x->words_fd : 1, 2);
-    (void)posix_spawnattr_setsigmask(&attr, &none);
-    (void)posix_spawnattr_setsigdefault(&attr, &all);
-    (void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
-                                              POSIX_SPAWN_SETSIGDEF);
-    int why = posix_spawn(pid, x->shim_path, &actions, &attr, argv, environ);
-    (void)posix_spawn_file_actions_destroy(&actions);
-    (void)posix_spawnattr_destroy(&attr);
-    free(path);
-    free(where);
-    return why == 0 ? 0 : err_set_errno(err, why, "start %s", x->shim_path);
-}
-
 static int local_start(struct executor *base, const struct attempt_place *place, struct err *err)
 {
     struct local *x = (struct local *)base;
-    pid_t pid = 0;
-    off_t words_at = x->words_fd < 0 ? -1 : lseek(x->words_fd, 0, SEEK_END);
+    struct launched shim;
     char name[sizeof(SHIM_MARK) + UUID_TEXT_SIZE];
     int spec_fd = -1;
     (void)snprintf(name, sizeof(name), SHIM_MARK "%s", place->id);
     int rc = file_in_memory(name, place->spec->buf, place->spec->len, &spec_fd, err);
-    rc = rc == 0 ? spawn_shim(x, place->folder, spec_fd, &pid, err) : rc;
+    rc = rc == 0 ? launch_shim(x->launch, place->folder, x->groups, spec_fd, &shim, err) : rc;
     if (spec_fd >= 0) {
         (void)close(spec_fd);
     }
@@ -451,12 +420,12 @@ static int local_start(struct executor *base, const struct attempt_place *place,
         return rc;
     }
     struct run *r = run_new(x, place);
-    r->child = pid;
+    r->shim = shim.pid;
+    r->child = shim.is_child ? shim.pid : 0;
     r->used = true;
     r->born_ms = clock_mono().ms;
-    r->words_at = words_at;
-    int fd = (int)syscall(SYS_pidfd_open, pid, 0); /* our child: the number is still its own */
-    if (fd < 0 || !watch_pidfd(r, fd)) {
+    r->words_at = shim.words_at;
+    if (shim.pidfd < 0 || !watch_pidfd(r, shim.pidfd)) {
         look_later(r);
     }
     return 0;
@@ -514,11 +483,8 @@ static void local_free(struct executor *base)
 {
     struct local *x = (struct local *)base;
     assert(x->runs == NULL);
-    if (x->words_fd >= 0) {
-        (void)close(x->words_fd);
-    }
+    launch_free(x->launch);
     free(x->groups);
-    free(x->shim_path);
     free(x);
 }
 
@@ -535,9 +501,7 @@ struct executor *local_create(uv_loop_t *loop, const char *shim_path, const char
     x->base = (struct executor){.ops = &ops, .listener = *listener};
     x->loop = loop;
     x->young_ms = young_ms;
-    x->shim_path = xstrdup(shim_path);
-    x->words_fd =
-        open(words_path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    x->launch = launch_new(shim_path, words_path);
     struct err why;
     if (group_find_base(&x->groups, &why) == 0) {
         size_t n = group_sweep(x->groups);

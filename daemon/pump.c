@@ -188,7 +188,12 @@ static bool has_urgent(const struct core_out *out)
             return true;
         }
     }
-    return out->n_acts > 0; /* the timer's have been taken out */
+    for (size_t i = 0; i < out->n_acts; i++) { /* the timer's have been taken out */
+        if (out->acts[i].kind != ACT_LINK) {   /* as urgent as its row is */
+            return true;
+        }
+    }
+    return false;
 }
 
 static void take_timer_acts(struct pump *p)
@@ -204,12 +209,12 @@ static void take_timer_acts(struct pump *p)
     p->out.n_acts = kept;
 }
 
-/* Verifying a result only reads. While nothing but rows that may be lost waits to be committed, it
- * does not wait for them: a commit less for every task. */
+/* Verifying a result only reads. While nothing waits to be committed but rows that may be lost and
+ * starts of other attempts, it does not wait for them. */
 static void do_verify_acts(struct pump *p)
 {
     for (size_t i = 0; i < p->out.n_rows; i++) {
-        if (!p->out.rows[i].lazy) {
+        if (!p->out.rows[i].lazy && p->out.rows[i].kind != ROW_ATTEMPT_STARTED) {
             return;
         }
     }

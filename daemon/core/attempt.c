@@ -314,6 +314,7 @@ static void finish(struct core *c, struct live *l, const struct core_event *ev)
     row->result_digest = ev->check.digest;
     row->detail = emit_text(c, task_is_apparatus(p, task) ? ev->text : NULL);
     row->sealed = task_stage(p, task)->sealed && !p->status.unsealed && !p->status.unblinded;
+    row->lazy = l->aside && p->n_ready > 0; /* nothing waits for it: it goes with the next start */
     emit_live_act(c, ACT_LINK, l);
     live_free(c, l);
     task_release_dependants(c, p, task);

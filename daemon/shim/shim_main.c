@@ -1,7 +1,7 @@
 /*
  * prereg-shim ATTEMPT_FOLDER [CGROUP]: the one process between the daemon and a worker. One per
  * attempt; it outlives the daemon, and the worker does not outlive it. docs/daemon.md tells the
- * protocol.
+ * protocol. With --spawner it forks such processes on the daemon's word (spawn.h).
  *
  *   start.json made and locked -> (fenced? already started? -> leave) -> worker forked, held at a
  *   pipe -> start.json written -> worker let go -> its tree has ended -> exit.json -> lock free
@@ -26,6 +26,8 @@
 #include "daemon/shim/files.h"
 #include "daemon/shim/group.h"
 #include "daemon/shim/pid.h"
+#include "daemon/shim/serve.h"
+#include "daemon/shim/spawn.h"
 #include "daemon/shim/watch.h"
 #include "daemon/shim/worker.h"
 
@@ -48,6 +50,24 @@ struct shim {
     char *group;        /* that one; NULL: none */
     int group_fd;
 };
+
+/* What start.json says of the machine. The spawner finds it out once, for all its shims. */
+static struct {
+    char kernel[sizeof(((struct shim_start *)0)->kernel)];
+    char cpu[sizeof(((struct shim_start *)0)->cpu)];
+    char boot_id[sizeof(((struct shim_start *)0)->boot_id)];
+    char host[sizeof(((struct shim_start *)0)->host)];
+} machine;
+
+static void look_at_machine(void)
+{
+    machine_kernel(machine.kernel, sizeof(machine.kernel));
+    machine_cpu(machine.cpu, sizeof(machine.cpu));
+    clock_boot_id(machine.boot_id);
+    if (gethostname(machine.host, sizeof(machine.host) - 1) != 0) {
+        (void)snprintf(machine.host, sizeof(machine.host), "unknown");
+    }
+}
 
 static int take_lock(const char *name, int *fd, struct err *err)
 {
@@ -99,17 +119,15 @@ static int write_start(struct shim *s, pid_t worker, struct err *err)
     start.shim_start = own.start;
     start.worker_start = its.start;
     start.threads = s->spec.threads;
-    machine_kernel(start.kernel, sizeof(start.kernel));
-    machine_cpu(start.cpu, sizeof(start.cpu));
+    memcpy(start.kernel, machine.kernel, sizeof(start.kernel));
+    memcpy(start.cpu, machine.cpu, sizeof(start.cpu));
+    memcpy(start.boot_id, machine.boot_id, sizeof(start.boot_id));
+    memcpy(start.host, machine.host, sizeof(start.host));
     memcpy(start.worker, s->spec.worker, sizeof(start.worker));
     if (s->group != NULL) {
         (void)snprintf(start.cgroup, sizeof(start.cgroup), "%s", s->group);
     }
     memcpy(start.attempt, s->spec.attempt, sizeof(start.attempt));
-    clock_boot_id(start.boot_id);
-    if (gethostname(start.host, sizeof(start.host) - 1) != 0) {
-        (void)snprintf(start.host, sizeof(start.host), "unknown");
-    }
     clock_wall_text(clock_wall(), start.time);
     int rc = shim_start_write(s->start_fd, s->reserved, &start, err);
     if (rc == 0) {
@@ -259,18 +277,13 @@ static int shim_run(struct shim *s, struct err *err)
     return rc;
 }
 
-int main(int argc, char **argv)
+static int run(const char *folder, const char *groups)
 {
-    struct shim s = {.folder = argv[1], .start_fd = -1, .tree_fd = -1, .group_fd = -1};
+    struct shim s = {
+        .folder = folder, .start_fd = -1, .tree_fd = -1, .groups = groups, .group_fd = -1};
     struct err err;
-    if (argc < 2 || argc > 3 || argv[1][0] == '-') {
-        (void)fprintf(stderr,
-                      "usage: prereg-shim ATTEMPT_FOLDER [CGROUP] < WHAT   (run by preregd)\n");
-        return EXIT_USAGE;
-    }
-    s.groups = argc == 3 ? argv[2] : NULL;
-    if (chdir(argv[1]) != 0) {
-        (void)fprintf(stderr, "prereg-shim: %s: %s\n", argv[1], strerror(errno));
+    if (chdir(folder) != 0) {
+        (void)fprintf(stderr, "prereg-shim: %s: %s\n", folder, strerror(errno));
         return EXIT_ANY;
     }
     int rc = shim_run(&s, &err);
@@ -283,4 +296,19 @@ int main(int argc, char **argv)
         return EXIT_ANY;
     }
     return EXIT_OK;
+}
+
+int main(int argc, char **argv)
+{
+    look_at_machine();
+    if (argc == 2 && strcmp(argv[1], SPAWN_VERB) == 0) {
+        return serve_spawns(STDIN_FILENO, run);
+    }
+    if (argc < 2 || argc > 3 || argv[1][0] == '-') {
+        (void)fprintf(stderr,
+                      "usage: prereg-shim ATTEMPT_FOLDER [CGROUP] < WHAT   (run by preregd)\n"
+                      "       prereg-shim " SPAWN_VERB " < SOCKET                  (likewise)\n");
+        return EXIT_USAGE;
+    }
+    return run(argv[1], argc == 3 ? argv[2] : NULL);
 }

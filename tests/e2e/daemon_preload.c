@@ -26,13 +26,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 static atomic_long n_calls;
-static pid_t own; /* 0: this process does not count */
+static pid_t own;      /* 0: this process does not count */
+static const char *in; /* $PREREG_CRASH_IN, where this process may be of that name; or NULL */
 static bool all_writes;
 static enum { FAULT_KILL, FAULT_FAIL, FAULT_EIO, FAULT_SHORT, FAULT_READONLY } fault;
 
@@ -41,17 +43,30 @@ __attribute__((constructor)) static void note_own(void)
     static const char *const hows[] = {"kill", "fail", "eio", "short", "readonly"};
     const char *at = getenv("PREREG_CRASH_AT");
     const char *how = getenv("PREREG_FAULT");
-    const char *in = getenv("PREREG_CRASH_IN");
+    const char *name = getenv("PREREG_CRASH_IN");
 
     for (size_t i = 0; how != NULL && i < sizeof(hows) / sizeof(hows[0]); i++) {
         if (strcmp(how, hows[i]) == 0)
             fault = (__typeof__(fault))i;
     }
     all_writes = at != NULL && strcmp(at, "writes") == 0;
-    if (in != NULL && strcmp(in, program_invocation_short_name) != 0)
+    if (name != NULL && strcmp(name, program_invocation_short_name) != 0)
         return;
-    own = getpid();
+    if (name == NULL)
+        own = getpid();
+    in = name;
     (void)unsetenv("LD_PRELOAD");
+}
+
+/* The spawner of shims is of another name, as its shims were: each counts from when it has its own.
+ */
+static bool counts(void)
+{
+    char name[16] = "";
+
+    if (own == 0 && in != NULL && prctl(PR_GET_NAME, name) == 0 && strncmp(name, in, 15) == 0)
+        own = getpid();
+    return own != 0 && own == getpid();
 }
 
 /* The C library's own, under the name `next`. */
@@ -67,7 +82,7 @@ static long wanted(void)
 {
     char text[16] = "";
     const char *path = getenv("PREREG_CRASH");
-    int fd = path == NULL || own == 0 || getpid() != own
+    int fd = path == NULL || !counts()
                  ? -1
                  : (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 

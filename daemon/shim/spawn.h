@@ -1,0 +1,45 @@
+/*
+ * The spawner: a prereg-shim that the daemon keeps beside it and asks for shims. A shim is then a
+ * fork of a small process that is loaded already, which costs a fifth of loading one anew.
+ *
+ *   daemon --SPAWN_START, the spec's descriptor--> spawner --fork--> shim
+ *          <--number, pidfd, or why there is none--
+ *   daemon --SPAWN_HOW, number--> spawner                 (how a shim ended that never said it)
+ *          <--wait status--
+ *
+ * One message of a SOCK_SEQPACKET socket is one request or one reply, and the daemon waits for each
+ * reply. The socket is the spawner's standard input: it ends with the daemon, and the shims that it
+ * made live on, as those do that the daemon starts itself. A shim that was made for an attempt
+ * whose reply got lost does no harm: a second one finds the attempt claimed (shim_main.c).
+ */
+#ifndef DAEMON_SHIM_SPAWN_H
+#define DAEMON_SHIM_SPAWN_H
+
+#include <limits.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define SPAWN_VERB     "--spawner"
+#define SPAWN_TEXT_MAX ((size_t)2 * PATH_MAX)
+
+enum spawn_kind { SPAWN_START = 1, SPAWN_HOW };
+
+struct spawn_request {
+    uint32_t kind;
+    int32_t pid;               /* SPAWN_HOW */
+    char text[SPAWN_TEXT_MAX]; /* SPAWN_START: the attempt's folder, NUL, the cgroup below which it
+                                  gets one or nothing, NUL; the message ends there */
+};
+
+struct spawn_reply {
+    int32_t why; /* errno; 0: the rest holds */
+    int32_t pid;
+    int32_t status; /* of SPAWN_HOW, as wait(2) tells it */
+};
+
+/* One message with at most one descriptor; -1: none. They return what sendmsg(2) and recvmsg(2) do;
+ * *passed is the receiver's, closed on exec. */
+ssize_t spawn_send(int fd, const void *data, size_t len, int passed);
+ssize_t spawn_receive(int fd, void *data, size_t size, int *passed);
+
+#endif
