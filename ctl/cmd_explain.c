@@ -27,7 +27,7 @@ static const struct {
     const char *why;
     const char *words;
 } whys[] = {
-    {"done", "its result is verified and linked"},
+    {"done", "its result was verified and accepted"},
     {"dependency", "an earlier stage of its cell has to be done first"},
     {"slots", "every slot is taken; it is next in line when one is free"},
     {"memory", "its memory does not fit beside what runs now"},
@@ -151,6 +151,29 @@ static void say_part(struct strbuf *sb, const cJSON *answer)
                 answer_text(check, "stage", "?"));
 }
 
+/* What the daemon has just found, and by which check. */
+static void say_disk(struct strbuf *sb, const struct term *t, const cJSON *answer)
+{
+    const cJSON *disk = json_member(answer, "on_disk");
+    const cJSON *same = json_member(disk, "as_accepted");
+    const long long n = answer_int(disk, "artifacts", 0);
+    if (!cJSON_IsObject(disk)) {
+        return;
+    }
+    if (cJSON_IsTrue(same)) {
+        strbuf_adds(sb, "  on disk now: result.json has the digest that was accepted");
+        if (n > 0) {
+            strbuf_addf(sb, ", %lld artifact%s of the size it states (not read)", n,
+                        n == 1 ? " is" : "s are");
+        }
+        strbuf_addc(sb, '\n');
+        return;
+    }
+    strbuf_adds(sb, "  ");
+    out_styled(sb, t, STYLE_RED, cJSON_IsNull(same) ? "not known now" : "CHANGED ON DISK");
+    strbuf_addf(sb, ": %s\n", answer_text(disk, "why", "?"));
+}
+
 static void say(const cJSON *answer)
 {
     struct term t = term_of_stdout();
@@ -163,6 +186,7 @@ static void say(const cJSON *answer)
                 why_words(answer_text(answer, "why", "?")));
     strbuf_addf(&sb, "  of %s\n", answer_text(answer, "program", "?"));
     const char *text = answer_text(answer, "why_text", NULL);
+    say_disk(&sb, &t, answer);
     const cJSON *waits_for = json_member(answer, "waits_for");
     if (waits_for != NULL && waits_for->child != NULL) {
         say_waits(&sb, &t, waits_for);

@@ -8,6 +8,7 @@
 #include "daemon/answer.h"
 #include "daemon/attempts.h"
 #include "daemon/core/explain.h"
+#include "daemon/inputs.h"
 #include "daemon/prepare.h"
 #include "daemon/shim/files.h"
 
@@ -277,6 +278,31 @@ static int put_detail(void *ctx, uint32_t attempt_no, const char *detail, struct
     return 0;
 }
 
+/* Of what is done: whether its result is still there as it was accepted. as_accepted is null where
+ * that cannot be told now. */
+static void put_on_disk(cJSON *o, const struct shell *sh, const struct hosted *h, uint32_t task)
+{
+    struct accepted_list one = {0};
+    struct err err;
+    size_t n = 0;
+    if (hosted_is_check(h, task) || h->tasks[task].state != TASK_DONE) {
+        json_put_null(o, "on_disk");
+        return;
+    }
+    int rc = inputs_of_one(sh->store, h, task, &one, &err);
+    rc = rc == 0 ? inputs_glance(&one, &n, &err) : rc;
+    cJSON *disk = json_object();
+    if (rc == 0 || rc == ERR_LOCK) {
+        json_put_bool(disk, "as_accepted", rc == 0);
+    } else {
+        json_put_null(disk, "as_accepted");
+    }
+    json_put_int(disk, "artifacts", (int64_t)n);
+    json_put_string(disk, "why", rc == 0 ? NULL : err.msg);
+    json_put(o, "on_disk", disk);
+    inputs_release(&one);
+}
+
 int answer_explain(struct answer_context *ctx, const cJSON *params, cJSON **result, struct err *err)
 {
     struct hosted *h = NULL;
@@ -305,6 +331,7 @@ int answer_explain(struct answer_context *ctx, const cJSON *params, cJSON **resu
                       !h->status.unblinded);
     json_put_string(o, "narrower", counted_narrower(ctx->shell, h, task));
     put_why(o, &e);
+    put_on_disk(o, ctx->shell, h, task);
     put_dependencies(o, ctx->shell, h, task);
     put_budgets(o, h, task);
     rc = store_attempts(ctx->shell->store, h->no, task, push_attempt, &l, err);

@@ -110,6 +110,18 @@ int input_read(const struct accepted *in, cJSON **result, struct err *err)
     return read_result(in, result, err) == 0 ? 0 : input_refuse(in->task, err);
 }
 
+/* What is gone may only be away at present. */
+static int look_for_cells(const struct accepted_list *list, int rc, struct err *err)
+{
+    struct err away;
+    int there = rc == ERR_LOCK ? cells_check(list->hosted, true, &away) : 0;
+    if (there != 0) {
+        *err = away;
+        return there;
+    }
+    return rc;
+}
+
 int inputs_verify(const struct accepted_list *list, struct pin_cache *cache, struct err *err)
 {
     int rc = 0;
@@ -122,13 +134,18 @@ int inputs_verify(const struct accepted_list *list, struct pin_cache *cache, str
         }
         cJSON_Delete(result);
     }
-    if (rc == ERR_LOCK) { /* gone, or only not there at present? */
-        struct err away;
-        int there = cells_check(list->hosted, true, &away);
-        if (there != 0) {
-            *err = away;
-            rc = there;
-        }
+    return look_for_cells(list, rc, err);
+}
+
+int inputs_glance(const struct accepted_list *list, size_t *n_artifacts, struct err *err)
+{
+    const struct accepted *in = &list->items[0];
+    cJSON *result = NULL;
+    *n_artifacts = 0;
+    int rc = input_read(in, &result, err);
+    if (rc == 0 && result_glance_artifacts(result, in->folder, n_artifacts, err) != 0) {
+        rc = input_refuse(in->task, err);
     }
-    return rc;
+    cJSON_Delete(result);
+    return look_for_cells(list, rc, err);
 }

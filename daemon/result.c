@@ -111,6 +111,42 @@ static int check_artifact(const cJSON *a, const char *folder, struct pin_cache *
     return rc;
 }
 
+static int glance_artifact(const cJSON *a, const char *folder, struct err *err)
+{
+    const char *path = NULL;
+    int64_t bytes = -1;
+    struct stat st;
+    if (json_get_string(a, "path", &path, err) != 0 ||
+        json_opt_int(a, "bytes", 0, JSON_INT_MAX, &bytes, err) != 0) {
+        return err_wrap(err, "artifacts");
+    }
+    char *full = path_join(folder, path);
+    int rc = file_lstat(full, &st, err);
+    if (rc == ERR_NOT_FOUND || (rc == 0 && !S_ISREG(st.st_mode))) {
+        rc = err_set(err, ERR_PROTOCOL, "artifact %.100s is not a file", path);
+    } else if (rc == 0 && bytes >= 0 && bytes != (int64_t)st.st_size) {
+        rc = err_set(err, ERR_PROTOCOL, "artifact %.100s has %lld bytes, not %lld", path,
+                     (long long)st.st_size, (long long)bytes);
+    }
+    free(full);
+    return rc;
+}
+
+int result_glance_artifacts(const cJSON *o, const char *folder, size_t *n, struct err *err)
+{
+    const cJSON *a;
+    *n = 0;
+    cJSON_ArrayForEach(a, json_member(o, "artifacts"))
+    {
+        int rc = glance_artifact(a, folder, err);
+        if (rc != 0) {
+            return rc;
+        }
+        ++*n;
+    }
+    return 0;
+}
+
 int result_check_artifacts(const cJSON *o, const char *folder, struct pin_cache *cache,
                            struct err *err)
 {

@@ -45,6 +45,10 @@ void result_verify(const struct result_source *source, struct result_check *out)
 int result_check_artifacts(const cJSON *result, const char *folder, struct pin_cache *cache,
                            struct err *err) MUST_CHECK;
 
+/* The same without reading them: there, and of the size that it states. *n counts them. */
+int result_glance_artifacts(const cJSON *result, const char *folder, size_t *n,
+                            struct err *err) MUST_CHECK;
+
 /* Reads a result that was accepted before; ERR_CORRUPT when its bytes are not those of `digest`. */
 int result_read_accepted(const char *path, const struct digest *digest, cJSON **out,
                          struct err *err) MUST_CHECK;
