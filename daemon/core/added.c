@@ -1,14 +1,15 @@
 /*
- * What a program must be before the core takes it: called first when one is added. A plan comes
- * from the text of a program and the rest from a database; either may have been damaged, or written
- * by another version. Everything that the other files of the core rely on is checked here, so that
- * a program that does not hold together is refused and the daemon goes on with the others.
+ * The conditions a program must meet before the core accepts it; checked first when one is added.
+ * A plan comes from the text of a program and the rest from a database; either may be damaged, or
+ * written by another version. Everything that the other files of the core rely on is checked here,
+ * so that a program that does not hold together is refused and the daemon goes on with the others.
  */
 #include <stdarg.h>
 
 #include "daemon/core/internal.h"
 
-#define COUNT_MAX ((uint32_t)INT32_MAX) /* of attempts: no wear reaches it, and half is left */
+/* Of attempts: far beyond real use, and half the range is left to count on. */
+#define COUNT_MAX ((uint32_t)INT32_MAX)
 
 struct added {
     const struct core_event *ev;
@@ -17,6 +18,7 @@ struct added {
     uint32_t n_tasks;
 };
 
+/* Writes the fault and returns false, so that a check can return its result. */
 static bool PRINTF_LIKE(2, 3) faulty(const struct added *a, const char *fmt, ...)
 {
     va_list args;
@@ -78,8 +80,8 @@ static bool counts_are_sound(const struct added *a, uint32_t task)
     return true;
 }
 
-/* What has begun, or may, while something before it has not ended. The other way round is mended:
- * what waits for nothing goes on when the program has been added. */
+/* A task that has begun, or may begin, while one that it needs has not ended. The opposite, a task
+ * that waits for nothing, is repaired by settle() in program.c. */
 static bool order_is_sound(const struct added *a, uint32_t task)
 {
     const struct core_plan *plan = &a->ev->added.plan;
@@ -124,7 +126,8 @@ static bool rows_are_sound(const struct added *a, uint32_t *n_at_work)
     return true;
 }
 
-/* An attempt without an end for every task at work, and for no other: attempts are by task. */
+/* Exactly one attempt without an end for every task at work, and none for any other. `live` is
+ * sorted by task. */
 static bool attempts_are_sound(const struct added *a, uint32_t n_at_work)
 {
     const struct core_live *live = a->ev->added.live;

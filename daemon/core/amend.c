@@ -1,6 +1,6 @@
-/* Amendments: how far anybody can have looked, and the row that makes one take effect. What may
- * change then is prereg's to say (prereg/amend_rules.h); here it is only made sure that what it was
- * judged by is still so. */
+/* Amendments: how much of a program can have been seen, and the row that makes an amendment take
+ * effect. What may change at which level is prereg's decision (prereg/amend_rules.h). Here the
+ * premises of that decision are checked again, since the program may have moved on meanwhile. */
 #include "daemon/core/amend.h"
 
 #include "daemon/core/internal.h"
@@ -17,8 +17,8 @@ static struct core_access access_of(const struct program *p)
         if (of_grid) {
             stage_set_add(&a.started, i % p->n_stages);
             a.n_done += p->tasks[i].state == TASK_DONE;
-            /* Whatever became of it: what an evaluation that was killed had scored by then lies on
-             * a disk, and looking at it would not be known. */
+            /* However it ended: the scores of an evaluation that was killed are on a disk, and
+             * reading them would leave no trace. */
             a.level = task_stage(p, i)->sealed ? ACCESS_SEALED : a.level;
         }
     }
@@ -28,8 +28,8 @@ static struct core_access access_of(const struct program *p)
     return a;
 }
 
-/* Of what has been started since: a stage whose params change, or one whose results lie open, for
- * metrics, forecasts and validity are judged by what could be looked at. */
+/* Whether a stage has been started since that matters: one whose params change, or one whose
+ * results are open, since metrics, forecasts and validity are judged by what could be seen. */
 static bool is_overtaken(const struct program *p, const struct core_amendment *a,
                          const struct stage_set *started)
 {

@@ -1,4 +1,4 @@
-/* What an amendment is judged by, as the core knows it. */
+/* What an amendment is judged by: how far a program has run, and whether its scores were open. */
 #ifndef DAEMON_CORE_AMEND_H
 #define DAEMON_CORE_AMEND_H
 

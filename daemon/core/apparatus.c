@@ -28,13 +28,13 @@ bool apparatus_is_wanted(const struct program *p, uint32_t task)
     return !task_is_apparatus(p, task) || slot_of(p, task)->declared;
 }
 
-/* What it runs with is that of the stage whose work it does. */
+/* A check runs with the limits of the stage whose work it does. */
 static void set_slot(struct program *p, uint32_t i, const struct core_apparatus *from)
 {
     struct apparatus_slot *slot = &p->apparatus[i];
     struct stage *own = &p->stages[p->n_stages + i];
     if (slot->name == NULL || strcmp(slot->name, from->name) != 0) {
-        free(slot->name); /* one that was rebuilt has "" until an amendment gives it away */
+        free(slot->name); /* a rebuilt slot has "" until an amendment names it */
         slot->name = xstrdup(from->name);
     }
     slot->declared = from->declared;
@@ -64,6 +64,7 @@ void apparatus_set(struct program *p, const struct core_plan *plan)
     p->n_apparatus = n;
 }
 
+/* Every declared check is done. A program without checks holds. */
 bool apparatus_holds(const struct program *p)
 {
     bool holds = true;
@@ -107,7 +108,7 @@ void apparatus_blocked(struct core *c, struct program *p, uint32_t task, const c
     enum cause cause = (enum cause)p->tasks[task].cause;
     char why[512];
     if (!slot->declared || cause == CAUSE_STOPPED) {
-        return; /* nothing waits for it; nothing is left to start */
+        return; /* nothing waits for it, or nothing is to be started any more */
     }
     if (cause == CAUSE_APPARATUS) {
         (void)snprintf(why, sizeof(why), "apparatus.%s: %s", slot->name,
@@ -164,13 +165,13 @@ void apparatus_amend(struct core *c, struct program *p, const struct core_plan *
             ready_remove(p, task);
             continue;
         }
-        /* One that lives goes on: what it was asked stands in its task.json, and its result is
-         * taken for what it is (RESULT_STALE). */
+        /* A live attempt goes on: its question is in its task.json, and its result is recognised as
+         * an answer to the old one (RESULT_STALE). */
         if (plan->apparatus[i].changed && task_state_is_terminal((enum task_state)t->state)) {
             task_revive(c, p, task, ROW_APPARATUS_AGAIN, NULL);
         }
         if (t->state == TASK_READY && t->timer_pos == NOWHERE) {
-            ready_push(p, task); /* it was taken away once, and is declared again */
+            ready_push(p, task); /* it was removed once, and is declared again */
         }
         lifts = lifts && !is_blocked(t);
     }

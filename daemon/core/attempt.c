@@ -1,5 +1,7 @@
-/* The life of an attempt: internal.h has the diagram. Each function takes one event to the attempt
- * it is about. */
+/* The life of an attempt (diagram in model.h): each function applies one event to the attempt it
+ * concerns. Time only ever makes an attempt `overdue`; it is ended when a probe then finds it alive
+ * (S4). A failed end asks judge.c what becomes of the task and failures.c whether the program
+ * pauses instead. */
 #include "daemon/core/internal.h"
 
 #define VERIFY_AGAIN_MS (10 * 60 * 1000)
@@ -25,8 +27,8 @@ static void probe(struct core *c, const struct live *l)
     set_timer(c, l, c->now_ms + c->config.probe_ms);
 }
 
-/* A version 4 UUID from the core's own generator, so that an attempt has its name before anything
- * is done. */
+/* A version 4 UUID from the core's own generator: the attempt has its name before any act is done,
+ * and a replay gives it the same one. */
 static void make_id(struct core *c, char id[UUID_TEXT_SIZE])
 {
     uint64_t a = (rng_next(&c->rng) & ~UINT64_C(0xf000)) | UINT64_C(0x4000);
@@ -72,6 +74,8 @@ static void force_step(struct core *c, struct live *l)
     set_timer(c, l, l->deadline_ms);
 }
 
+/* Records that the attempt has to end, once; the first step of force waits for a proof of life.
+ * `cause` is NONE when a person asked. An attempt that is being verified has ended already. */
 static void want_end(struct core *c, struct live *l, enum cause cause)
 {
     if (l->phase == LIVE_VERIFYING || l->kill != KILL_NONE) {
@@ -100,6 +104,8 @@ static void move_deadline(struct core *c, struct live *l)
     set_timer(c, l, l->deadline_ms);
 }
 
+/* Its worker has started: the budgets for failed starts are whole again. The row may be lost
+ * (lazy): a later start of the daemon probes the attempt anyway. */
 static void become_running(struct core *c, struct live *l)
 {
     l->phase = LIVE_RUNNING;
@@ -125,8 +131,8 @@ void attempt_up(struct core *c, struct live *l)
     }
 }
 
-/* The attempt is over and has no valid result: its row, and what becomes of the task. l is gone
- * afterwards. */
+/* The attempt is over without a valid result: writes its row and decides what becomes of the task.
+ * `l` is freed here. */
 static void fail(struct core *c, struct live *l, enum cause cause, const char *text)
 {
     struct program *p = program_at(c, l);
@@ -197,7 +203,7 @@ void attempt_start_failed(struct core *c, struct live *l, enum core_start_failur
         break;
     case START_FAILED_OUTDATED:
         l->row.reason = END_NEVER_LAUNCHED;
-        /* an amendment explains one or two; more would go on without end */
+        /* an amendment explains one or two; without a limit it could repeat for ever */
         l->excused = task_at(c, l)->n_outdated < OUTDATED_MAX;
         task_at(c, l)->n_outdated += l->excused;
         break;
@@ -206,6 +212,8 @@ void attempt_start_failed(struct core *c, struct live *l, enum core_start_failur
     fail(c, l, cause, text);
 }
 
+/* Only a new best of done or checkpoint counts as progress: a worker that repeats lost work has not
+ * advanced the task. */
 static void note_progress(struct core *c, struct live *l, const struct core_event *ev)
 {
     struct task *t = task_at(c, l);
@@ -232,7 +240,7 @@ static void note_progress(struct core *c, struct live *l, const struct core_even
 void attempt_said(struct core *c, struct live *l, const struct core_event *ev)
 {
     if (ev->said.from != l->row.offset || ev->said.to <= ev->said.from) {
-        return; /* S6: taken in already, or out of order */
+        return; /* S6: ingested before, or out of order */
     }
     l->row.offset = ev->said.to;
     l->row.malformed += ev->said.malformed;
@@ -255,12 +263,14 @@ void attempt_said(struct core *c, struct live *l, const struct core_event *ev)
     }
 }
 
+/* Ends that only a worker that was executed can have. */
 static bool has_run(enum end_reason reason)
 {
     return reason == END_EXITED || reason == END_SIGNALLED || reason == END_DEADLINE ||
            reason == END_MEMORY || reason == END_DISK || reason == END_PREEMPTED;
 }
 
+/* Exit 0 with a readable events.jsonl goes to verification; every other end fails the attempt. */
 static void end_attempt(struct core *c, struct live *l, const char *text)
 {
     bool unseen = l->phase == LIVE_STARTING; /* it was never seen running */
@@ -269,7 +279,7 @@ static void end_attempt(struct core *c, struct live *l, const char *text)
     l->health = HEALTH_DEAD;
     if (task_at(c, l)->ending == CAUSE_NONE && may_be_done) {
         if (unseen) {
-            l->mark_ms = c->now_ms; /* its row comes with the result's: a commit less */
+            l->mark_ms = c->now_ms; /* its row is written with the result's: one commit less */
         }
         live_mark(c, l);
         l->phase = LIVE_VERIFYING;
@@ -291,7 +301,7 @@ void attempt_ended(struct core *c, struct live *l, const struct core_event *ev)
     }
     l->row.reason = ev->ended.reason;
     if (l->row.reason == END_NEVER_LAUNCHED && l->phase == LIVE_RUNNING) {
-        l->row.reason = END_HOST_LOST; /* it was seen alive: what it left was taken away */
+        l->row.reason = END_HOST_LOST; /* it was seen alive, so its files were removed since */
     }
     l->row.code = ev->ended.reason == END_EXITED ? ev->ended.code : -1;
     l->row.signal = ev->ended.reason == END_SIGNALLED ? ev->ended.signal : 0;
@@ -303,6 +313,7 @@ void attempt_ended(struct core *c, struct live *l, const struct core_event *ev)
     end_attempt(c, l, ev->text);
 }
 
+/* Its result is accepted: the task is done, its dependants may start, and the result is linked. */
 static void finish(struct core *c, struct live *l, const struct core_event *ev)
 {
     struct program *p = program_at(c, l);
@@ -313,8 +324,10 @@ static void finish(struct core *c, struct live *l, const struct core_event *ev)
     row->has_result = true;
     row->result_digest = ev->check.digest;
     row->detail = emit_text(c, task_is_apparatus(p, task) ? ev->text : NULL);
+    /* of a sealed stage the row names the digest alone until the scores are open (invariant 8) */
     row->sealed = task_stage(p, task)->sealed && !p->status.unsealed && !p->status.unblinded;
-    row->lazy = l->aside && p->n_ready > 0; /* nothing waits for it: it goes with the next start */
+    row->lazy =
+        l->aside && p->n_ready > 0; /* no task waits for it: it is committed with the next start */
     emit_live_act(c, ACT_LINK, l);
     live_free(c, l);
     task_release_dependants(c, p, task);
@@ -339,13 +352,13 @@ void attempt_checked(struct core *c, struct live *l, const struct core_event *ev
     case RESULT_NO_SPACE: fail(c, l, CAUSE_NO_SPACE, ev->text); break;
     case RESULT_UNEXPECTED: fail(c, l, CAUSE_APPARATUS, ev->text); break;
     case RESULT_STALE:
-        l->row.reason =
-            END_PREEMPTED; /* it did what it was asked; it is asked something else now */
+        l->row.reason = END_PREEMPTED; /* it did its work; the check asks something else now */
         fail(c, l, CAUSE_PREEMPTED, ev->text);
         break;
     }
 }
 
+/* Alive and overdue is a hang. This is the only place where a deadline has consequences. */
 static void found_alive(struct core *c, struct live *l)
 {
     if (l->phase == LIVE_STARTING) {
@@ -380,6 +393,8 @@ void attempt_probed(struct core *c, struct live *l, enum core_health health)
     }
 }
 
+/* STARTING: it did not report in time, so it is probed. VERIFYING: the act may be lost, so it is
+ * repeated. RUNNING: its section is up, a step of force is due, or it did not answer a probe. */
 void attempt_timer(struct core *c, struct live *l)
 {
     switch (l->phase) {

@@ -1,3 +1,12 @@
+/*
+ * The step function: routes an event to the file that handles it, then dispatches and re-arms the
+ * timer.
+ *
+ * The order within a step matters. First the event changes tasks and attempts, then
+ * program_advance() asks for what has become due, then dispatch() fills the slots that came free,
+ * and timer_rearm() comes last because all of these set timers. Events about an attempt are dropped
+ * here unless it is the task's current one (S5).
+ */
 #include "daemon/core/internal.h"
 
 void core_config_default(struct core_config *c)
@@ -39,6 +48,7 @@ void core_free(struct core *c)
     free(c);
 }
 
+/* Every timer that is due: an attempt's, or the end of a task's backoff. */
 static void on_timer(struct core *c)
 {
     while (c->n_timers > 0 && c->timers[0].at_ms <= c->now_ms) {
@@ -75,6 +85,7 @@ static void on_attempt(struct core *c, struct program *p, const struct core_even
     }
 }
 
+/* A person's request about one task, or LINKED, which counts only for the newest attempt. */
 static void on_task(struct core *c, struct program *p, const struct core_event *ev)
 {
     if (ev->task >= p->n_tasks) {
@@ -105,6 +116,8 @@ static void on_disk(struct core *c, struct program *p, const struct core_event *
     }
 }
 
+/* Also lets a verdict that failed be asked for again. After PAUSE_HOST the budget allows one
+ * failure only. */
 static void on_mended(struct core *c, struct program *p, const struct core_event *ev)
 {
     const unsigned mends = PAUSE_DATA | PAUSE_HOST;
@@ -118,6 +131,7 @@ static void on_mended(struct core *c, struct program *p, const struct core_event
     }
 }
 
+/* The verdict opens the scores, even of a program that never had an accepted result. */
 static void on_verdict(struct core *c, struct program *p, const struct core_event *ev)
 {
     if (!p->verdict_asked) {
@@ -193,6 +207,7 @@ static bool is_of_attempt(enum core_event_kind kind)
     return kind >= CORE_ATTEMPT_UP && kind <= CORE_PROBED;
 }
 
+/* The events that concern the machine or all programs, then those of one program. */
 static void take(struct core *c, const struct core_event *ev)
 {
     if (ev->kind == CORE_TIMER) {
@@ -215,12 +230,13 @@ static void take(struct core *c, const struct core_event *ev)
     }
     struct program *p = program_of(c, ev->program);
     if (p == NULL && c->out->refusal != NULL) {
-        return; /* it was not added, and why is said */
+        return; /* it was not added; the refusal says why */
     }
     if (p == NULL) {
         emit_refusal(c, "there is no such program");
         return;
     }
+    /* Its live attempts still hold the machine, so their ends must be heard. */
     if (p->damaged && !is_of_attempt(ev->kind)) {
         emit_refusal(c, "its rows in the database are damaged");
         return;

@@ -5,8 +5,8 @@
  * No clock, no I/O, no randomness but its own seeded generator: an event carries its time, what
  * must be done comes back as data. The shell COMMITS ALL ROWS of `out` in one transaction BEFORE IT
  * DOES ANY ACT of it, in order; it may take several steps into one `out` first. When the commit
- * fails it keeps `out`, feeds no event, and tries again. After a restart the core is created anew
- * and fed CORE_PROGRAM_ADDED with the committed rows of every program, then CORE_ALL_ADDED: acts
+ * fails it keeps `out`, feeds no event, and tries again. After a restart a new core is created and
+ * fed CORE_PROGRAM_ADDED with the committed rows of every program, then CORE_ALL_ADDED: acts
  * that were committed but perhaps not done come out again, so every act must be safe to do twice.
  *
  * Ownership: the core owns copies of all it needs; pointers in an event need to live during the
@@ -47,22 +47,32 @@ struct core_config {
 
 void core_config_default(struct core_config *c);
 
+/* clang-format off */
 /*
- * What each act asks, and which event answers it:
- * START    check lock and pins, make the attempt's folder, spawn the shim: UP, or START_FAILED.
- * TERMINATE, KILL  SIGTERM, SIGKILL to the work through a checked pidfd: ENDED in the end.
- * PROBE    look at locks and files: ENDED when exit.json is there; PROBED otherwise. Before saying
- *          that it is gone (DEAD, or ENDED with LOST or NEVER_LAUNCHED) without exit.json, fence
- * the attempt off by taking its shim's lock, so that a late shim gives up. VERIFY   read and verify
- * result.json: RESULT_CHECKED. LINK     link result.json beside the attempts, replacing what is
- * there: LINKED. ARM      the one timer of the core: at_ms replaces what was armed, INT64_MAX
- * disarms: TIMER. WATCH_DISK    look every few seconds: DISK with disk_full false once there is
- * room. WATCH_DATA    look every few seconds: MENDED once the data are there, or
- * once it is time to try again what the machine did not start.
- * OPEN_RECORDS  store_put_result for every sealed result, in a transaction: RECORDS_OPENED.
- * VERDICT  check the lock, compute, write nothing yet: VERDICT_COMPUTED or VERDICT_FAILED.
- * REPORT   write verdict.json and provenance.json, run prereg-report: REPORTED.
+ * What each act asks of the shell, and the event that answers it:
+ *
+ *   START         check lock and pins, make the attempt's folder, spawn the shim
+ *                                                     -> ATTEMPT_UP or START_FAILED
+ *   TERMINATE     SIGTERM to the attempt through a checked pidfd  -> ATTEMPT_ENDED, eventually
+ *   KILL          SIGKILL to its whole tree, likewise             -> ATTEMPT_ENDED, eventually
+ *   PROBE         check locks and files: exit.json is there       -> ATTEMPT_ENDED
+ *                                        otherwise                -> PROBED
+ *   VERIFY        read and verify result.json                     -> RESULT_CHECKED
+ *   LINK          link result.json beside the attempts, replacing an older link -> LINKED
+ *   ARM           set the core's one timer: at_ms replaces the armed time, INT64_MAX disarms
+ *                                                                 -> TIMER
+ *   WATCH_DISK    check every few seconds, until there is room    -> DISK, disk_full false
+ *   WATCH_DATA    check every few seconds, until the data are there, or until it is time to retry
+ *                 attempts that the machine could not start       -> MENDED
+ *   OPEN_RECORDS  store_put_result for every sealed result, in one transaction -> RECORDS_OPENED
+ *   VERDICT       check the lock and compute; write nothing yet
+ *                                                     -> VERDICT_COMPUTED or VERDICT_FAILED
+ *   REPORT        write verdict.json and provenance.json, run prereg-report    -> REPORTED
+ *
+ * A probe that finds no exit.json fences the attempt off before it reports it gone (DEAD, or ENDED
+ * with LOST or NEVER_LAUNCHED): it takes the shim's lock, so that a late shim gives up.
  */
+/* clang-format on */
 enum core_act_kind {
     ACT_START,
     ACT_TERMINATE,
@@ -90,6 +100,7 @@ struct core_act {
     int64_t at_ms;                   /* ARM: mono */
 };
 
+/* What one or more steps produced. Both lists are in order; commit the rows before any act. */
 struct core_out {
     struct state_row *rows;
     size_t n_rows;
@@ -102,6 +113,8 @@ struct core_out {
                             else NULL */
 };
 
+/* `config` is copied. Nothing is started before CORE_ALL_ADDED. Requires cores, probe_ms and
+ * slice_tasks above 0. */
 struct core *core_create(const struct core_config *config);
 void core_free(struct core *core);
 

@@ -1,9 +1,9 @@
 /*
- * Who runs next (S8). Among the programs with something ready: the one with the fewest threads at
- * work, then the one served longest ago, then the older. Within a program its queue's head and
- * nothing else, so that a task which needs much is not overtaken for ever by those that need
- * little; a program that runs nothing and whose head has not fitted for STARVE_MS holds the machine
- * until it does.
+ * Which task runs next (S8). Among the programs with something ready: the one with the fewest
+ * threads at work, then the one served longest ago, then the older. Within a program its queue's
+ * head and nothing else, so that a task which needs much is not overtaken for ever by those that
+ * need little; a program that runs nothing and whose head has not fitted for STARVE_MS holds the
+ * machine until it does.
  */
 #include "daemon/core/internal.h"
 
@@ -37,6 +37,8 @@ static bool comes_before(const struct program *a, const struct program *b)
     return a->served != b->served ? a->served < b->served : a->no < b->no;
 }
 
+/* Only a program that runs nothing can starve: one that runs something frees room by itself. Starts
+ * the clock at the first call. */
 static bool is_starved(const struct core *c, struct program *p)
 {
     if (p->used_slots > 0) {
@@ -47,6 +49,8 @@ static bool is_starved(const struct core *c, struct program *p)
     return p->starved_since != INT64_MIN && c->now_ms - p->starved_since >= STARVE_MS;
 }
 
+/* The program whose head is started next; NULL when nothing fits, or when a starved program
+ * reserves the machine. */
 static struct program *pick(struct core *c)
 {
     struct program *best = NULL;
@@ -70,6 +74,7 @@ static struct program *pick(struct core *c)
     return best;
 }
 
+/* Nothing before CORE_ALL_ADDED: until then attempts that hold slots may still be unknown (S3). */
 void dispatch(struct core *c)
 {
     while (c->begun) {

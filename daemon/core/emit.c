@@ -1,3 +1,10 @@
+/*
+ * Makes the rows and acts of a step. A row copies the task, the attempt or the program as it is at
+ * that moment, so callers change the state first and emit afterwards.
+ *
+ * Rows of a damaged program, and its acts except those that watch or end an attempt, are written
+ * into a dummy (c->no_row, c->no_act): callers may always set members of what they get.
+ */
 #include <stdarg.h>
 
 #include "daemon/core/explain.h"
@@ -8,6 +15,7 @@ struct wall_time program_time(const struct core *c, const struct program *p)
     return c->wall.ms > p->latest.ms ? c->wall : p->latest;
 }
 
+/* A row's time never goes back within its program; behind_ms says by how much the clock did. */
 static struct state_row *new_row(struct core *c, enum row_kind kind, struct program *p)
 {
     struct wall_time time = program_time(c, p);
@@ -52,7 +60,7 @@ struct state_row *emit_task_row(struct core *c, struct program *p, uint32_t task
     return row;
 }
 
-/* A damaged program's attempts are probed, and ended when they hang; nothing else is done. */
+/* A damaged program's attempts are probed, and ended when they hang; every other act is dropped. */
 static bool is_wanted(const struct program *p, enum core_act_kind kind)
 {
     return p == NULL || !p->damaged || kind == ACT_PROBE || kind == ACT_TERMINATE ||

@@ -1,6 +1,6 @@
 /*
- * What the scheduler core is told: plain data, carrying its own time. Pointers need to live during
- * core_step only.
+ * The events that drive the scheduler core: plain data, each carrying its own time. The pointers in
+ * an event only need to live during core_step.
  */
 #ifndef DAEMON_CORE_EVENT_H
 #define DAEMON_CORE_EVENT_H
@@ -21,11 +21,12 @@ struct core_stage {
     int64_t deadline_ms[SECTION_NR]; /* 0: measured */
 };
 
-struct core_apparatus { /* a check outside the grid, by its place: task n_cells * n_stages + i */
+struct core_apparatus { /* a check outside the grid: check i is task n_cells * n_stages + i */
     const char *name;
-    uint32_t stage; /* whose work it does; n_stages or more: the program has it no longer */
-    bool declared;  /* false: an amendment took it away, nothing waits for it */
-    bool changed;   /* apparatus_amend(): what it checks is another now, a result is no answer */
+    uint32_t stage; /* whose work it does; n_stages or more: no longer in the program */
+    bool declared;  /* false: an amendment removed it, nothing waits for it */
+    bool changed;   /* apparatus_amend(): it checks something else now, so an old result does
+                          not answer it */
 };
 
 struct core_end { /* how the last attempt of a blocked task ended */
@@ -34,6 +35,7 @@ struct core_end { /* how the last attempt of a blocked task ended */
     int signal;
 };
 
+/* The shape of a program, without its science: cells, stages, limits. */
 struct core_plan { /* tasks are cell * n_stages + stage; dependencies stay within a cell */
     uint32_t n_cells;
     uint32_t n_stages; /* 1..STAGES_MAX */
@@ -43,7 +45,7 @@ struct core_plan { /* tasks are cell * n_stages + stage; dependencies stay withi
     uint32_t n_apparatus;
 };
 
-struct core_live { /* an attempt that the store does not know the end of */
+struct core_live { /* an attempt without an end in the store */
     uint32_t task;
     struct attempt_row attempt;
 };
@@ -59,31 +61,32 @@ struct core_amendment {
     struct digest head;
     struct core_access access;
     struct stage_set params_of;   /* whose params it changes */
-    bool by_results;              /* the results that there were have been looked at */
-    const struct core_plan *plan; /* apparatus checks as they are then; NULL: as they were */
+    bool by_results;              /* the results that existed by then were read */
+    const struct core_plan *plan; /* the apparatus checks after it; NULL: unchanged */
 };
 
-/* One per event kind that an attempt sends. */
+/* HEALTH_UNKNOWN neither kills nor retries (S4). */
 enum core_health { HEALTH_ALIVE, HEALTH_DEAD, HEALTH_UNKNOWN };
 enum core_start_failure {
-    START_FAILED_HOST,     /* fork, file handles, ...: tried again later, out of a budget of the
-                              program (judge.c) */
+    START_FAILED_HOST,     /* fork, file handles, ...: retried later, from a budget of the program
+                              (judge.c) */
     START_FAILED_NO_SPACE, /* pauses the program */
     START_FAILED_LOCK,     /* the lock does not hold: pauses the program and says so */
     START_FAILED_DRIFT,    /* pinned data or worker differs: the task ends blocked(drift) */
     START_FAILED_USER,     /* the worker cannot be executed: blocked(user_error) */
     START_FAILED_MISSING,  /* data are not there at all: pauses the program until they are */
-    START_FAILED_OUTDATED, /* the program was amended meanwhile: tried again at once, three times
-                              in a row; then as START_FAILED_HOST */
+    START_FAILED_OUTDATED, /* the program was amended meanwhile: retried at once, up to three
+                              times in a row; then as START_FAILED_HOST */
     START_FAILED_NR
 };
+/* What verifying result.json came to. */
 enum core_result_check {
-    RESULT_VALID, /* of an apparatus check: and it holds */
+    RESULT_VALID, /* for an apparatus check: valid, and it holds */
     RESULT_BAD,
     RESULT_DRIFT,
     RESULT_NO_SPACE,
-    RESULT_UNEXPECTED, /* an apparatus check's alone: whole, and not what was expected */
-    RESULT_STALE,      /* likewise: what it was asked has been amended since */
+    RESULT_UNEXPECTED, /* apparatus checks only: whole, and not what was expected */
+    RESULT_STALE,      /* apparatus checks only: its question was amended meanwhile */
 };
 
 enum core_event_kind {
@@ -94,10 +97,10 @@ enum core_event_kind {
     CORE_START_FAILED,     /* .attempt, .start_failure, .text */
     CORE_WORKER_SAID,      /* .attempt, .said */
     CORE_ATTEMPT_ENDED,    /* .attempt, .ended */
-    CORE_RESULT_CHECKED, /* .attempt, .check, .text: what is wrong; of an apparatus check what came
-                          */
-    CORE_PROBED,         /* .attempt, .health */
-    CORE_LINKED, /* .attempt: its result is the task's; a check that is made again has another */
+    CORE_RESULT_CHECKED,   /* .attempt, .check, .text: what is wrong, or what an apparatus check
+                               returned */
+    CORE_PROBED,           /* .attempt, .health */
+    CORE_LINKED, /* .attempt: its result is now the task's; a repeated check gets another */
     CORE_TIMER,  /* the armed time has come; harmless at any other time */
     CORE_RETRY,  /* .task; a person's request: core_step answers in .refusal. Of this and those that
                      follow down to UNBLIND .text is the reason that was given, or NULL */
@@ -107,10 +110,10 @@ enum core_event_kind {
                   .text: the person's reason */
     CORE_STOP, /* the whole program: everything not terminal ends as stopped, in slices */
     CORE_PAUSE,
-    CORE_RESUME,  /* lifts every pause; apparatus checks that were blocked are made again;
+    CORE_RESUME,  /* lifts every pause; blocked apparatus checks are repeated;
                      .accept_failures: stages may fail from now on (failures.c) */
     CORE_UNBLIND, /* .text: who and why */
-    CORE_AMEND,   /* .amendment, .text: the reason; its files lie in the program's folder */
+    CORE_AMEND,   /* .amendment, .text: the reason; its files are in the program's folder */
     CORE_MACHINE, /* .machine: slots, cores or memory changed */
     CORE_DISK,    /* .program, .disk_full, .text */
     CORE_MENDED,  /* .program, .text: data that were missing are there; the lock that refused the
@@ -121,8 +124,8 @@ enum core_event_kind {
     CORE_VERDICT_COMPUTED, /* .verdict */
     CORE_VERDICT_FAILED,   /* .text; asked for again on CORE_RESUME, CORE_MENDED and after a restart
                             */
-    CORE_REPORTED, /* verdict.json and provenance.json are written, and the report; text: not the
-                      report */
+    CORE_REPORTED,         /* verdict.json and provenance.json are written, and the report unless
+                              .text says why not */
     CORE_EVENT_NR
 };
 
@@ -149,9 +152,9 @@ struct core_event {
             const char *stop_text;            /* status.paused has STOPPING: the reason, or NULL */
         } added;
         struct {
-            int64_t from; /* bytes of events.jsonl taken in before: other than the attempt's own
-                             offset is old news */
-            int64_t to;   /* and after: at the end of the last whole line */
+            int64_t from; /* offset in events.jsonl where this batch begins; ignored unless it is
+                             the attempt's own (S6) */
+            int64_t to;   /* where it ends: behind the last whole line */
             enum section section; /* the last one named, or SECTION_NR */
             bool progressed;      /* a progress line was among them: done and total hold */
             int64_t done;

@@ -1,3 +1,7 @@
+/* Answers "how many?" and "why is this task not running?" from the core's state, for status and
+ * explain. Reads only. The reasons are tried from the strongest to the weakest: a task that has
+ * ended, one with an attempt, one that waits for its cell, and only then pauses, backoff and
+ * limits. */
 #include "daemon/core/explain.h"
 
 #include "daemon/core/internal.h"
@@ -17,6 +21,7 @@ bool core_counts_get(const struct core *c, uint32_t program, struct core_counts 
         .planned = p->n_grid,
         .counted = p->n_counted,
         .counted_open = p->n_counted_open,
+        /* a ready task of the grid that is not queued is in backoff */
         .backoff = p->n_by_state[TASK_READY] - (p->n_ready - apparatus_n_ready(p)),
     };
     for (uint32_t i = 0; !p->gate_open && i < p->n_ready; i++) {
@@ -46,6 +51,7 @@ static enum core_why why_of_live(const struct task *t, const struct live *l)
     return l->kill != KILL_NONE || t->ending != CAUSE_NONE ? WHY_ENDING : WHY_RUNNING;
 }
 
+/* The order of the tests decides which of several true reasons is shown. */
 static enum core_why why_of(const struct program *p, uint32_t task, const struct live *l)
 {
     const struct task *t = &p->tasks[task];
@@ -67,6 +73,7 @@ static enum core_why why_of(const struct program *p, uint32_t task, const struct
     return task_is_held(p, task) ? WHY_APPARATUS : WHY_SLOTS;
 }
 
+/* What is free; 0 when settings were lowered below what is in use. */
 static uint32_t left(uint32_t all, uint32_t used)
 {
     return used < all ? all - used : 0;
@@ -121,6 +128,7 @@ bool core_explain(const struct core *c, uint32_t program, uint32_t task,
     return true;
 }
 
+/* Names the limit that is missed first: slots, then cores, then memory. */
 static void text_of_slots(const struct core_explanation *e, struct strbuf *out)
 {
     if (e->free_slots == 0) {
@@ -135,6 +143,7 @@ static void text_of_slots(const struct core_explanation *e, struct strbuf *out)
     }
 }
 
+/* A program can be paused for several reasons at once; all are named. */
 static void text_of_pause(unsigned paused, struct strbuf *out)
 {
     strbuf_adds(out, "its program is paused: ");

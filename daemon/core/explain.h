@@ -18,7 +18,7 @@ struct core_counts {
 enum core_why {
     WHY_ENDED,      /* done, blocked or never_run; cause holds */
     WHY_RUNNING,    /* an attempt lives */
-    WHY_UNKNOWN,    /* an attempt lives or not: nobody can tell at present */
+    WHY_UNKNOWN,    /* whether its attempt lives cannot be determined at present */
     WHY_VERIFYING,  /* its result is being checked */
     WHY_ENDING,     /* it was cancelled or stopped, or has hung; its attempt is being ended */
     WHY_DEPENDENCY, /* waits for `waits_for` */
@@ -53,12 +53,12 @@ bool core_explain(const struct core *core, uint32_t program, uint32_t task,
  * free"). */
 void core_explanation_text(const struct core_explanation *e, struct mono_time now,
                            struct strbuf *out);
-/* When the backoff of a ready task is over (mono); 0: it does not wait for that. No wall clock has
- * a say in it: row.not_before only carries it over a restart. */
+/* When the backoff of a ready task is over (mono); 0: it is not in backoff. The wall clock does not
+ * enter: row.not_before only carries the backoff over a restart. */
 int64_t core_backoff_due_ms(const struct core *core, uint32_t program, uint32_t task);
 
-/* How many blocked tasks of the grid may be tried again, and why the first may not that may not
- * (NULL: all may). */
+/* How many blocked tasks of the grid may be retried. *refusal: why the first of the others may not;
+ * NULL: all may. */
 uint32_t core_n_retriable(const struct core *core, uint32_t program, const char **refusal);
 
 /* Attempts alive now, over all programs; and when the armed timer is due (INT64_MAX: none). */

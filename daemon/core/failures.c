@@ -16,9 +16,8 @@
 
 enum { KILL_SIGNAL = 9 }; /* POSIX fixes the number (kill -9) */
 
-/* What the work does by itself, given what it was given. A kill from outside, a machine that was
- * lost and a checkpointed stop say nothing of it; that something cannot be measured (exit 69) is an
- * answer. */
+/* Failures of the work itself. A kill from outside, a lost machine and a checkpointed stop say
+ * nothing about it; "cannot be measured" (exit 69) is an answer, not a failure. */
 static bool is_own_failure(const struct task *t)
 {
     switch ((enum cause)t->cause) {
@@ -52,13 +51,13 @@ static bool is_same(const struct task *t, const struct task *of)
            t->end_signal == of->end_signal;
 }
 
-/* What rests on a task that was given up since would wait for ever. */
+/* A task whose dependency was given up meanwhile would wait for ever. */
 static bool can_revive(const struct program *p, uint32_t task)
 {
     return request_retry_refusal(p, task) == NULL;
 }
 
-/* It has ended, and not by itself. */
+/* It has ended, and not by its own doing. */
 static bool is_out(const struct task *t)
 {
     return t->state == TASK_NEVER_RUN || t->cause == CAUSE_CANCELLED || t->cause == CAUSE_STOPPED;
@@ -66,10 +65,11 @@ static bool is_out(const struct task *t)
 
 struct tally {
     uint32_t same;
-    uint32_t other; /* blocked by an end of their own that is another */
-    uint32_t able;  /* to end by themselves, or have */
+    uint32_t other; /* blocked by another end of their own */
+    uint32_t able;  /* that can still end by themselves, or did */
 };
 
+/* Over the cells of one stage: its tasks are n_stages apart. */
 static struct tally count(const struct program *p, uint32_t task)
 {
     struct tally n = {0};

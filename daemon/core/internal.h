@@ -6,8 +6,8 @@
 #include "daemon/core/model.h"
 
 /* emit.c: rows and acts. A row takes its snapshots when it is made, so the change comes first. */
-/* The time of whatever happens to a program now: a clock that was set back does not take its
- * history back. */
+/* The time of what happens to a program now. It never goes back, so a clock that is set back does
+ * not reorder the journal. */
 struct wall_time program_time(const struct core *c, const struct program *p);
 struct state_row *emit_program_row(struct core *c, struct program *p, enum row_kind kind,
                                    const char *detail);
@@ -38,11 +38,11 @@ bool task_dependencies_done(const struct program *p, uint32_t task);
 uint32_t task_waits_for(const struct program *p, uint32_t task);
 
 void task_init(struct task *t, const struct task_row *row);
-/* Its budgets are as new; ready, or waiting for its dependencies. `kind` says why, as does `text`
- * (or NULL). */
+/* Resets its budgets; the task becomes ready, or waits for its dependencies. `kind` is the row that
+ * records it, `text` (or NULL) the reason in it. */
 void task_revive(struct core *c, struct program *p, uint32_t task, enum row_kind kind,
                  const char *text);
-/* What of its cell never ran for its sake, as far as nothing else keeps it from running. */
+/* Revives the tasks of its cell that never ran because of it, unless another dependency is dead. */
 void task_revive_dependants(struct core *c, struct program *p, uint32_t task, enum row_kind kind,
                             const char *text);
 /* A dependency that has ended otherwise than done; NOWHERE when there is none. */
@@ -56,18 +56,18 @@ static inline struct stage *task_stage(const struct program *p, uint32_t task)
 
 /* apparatus.c */
 bool task_is_apparatus(const struct program *p, uint32_t task);
-/* False for a check that an amendment took away: it is not started any more. */
+/* False for a check that an amendment removed: it is no longer started. */
 bool apparatus_is_wanted(const struct program *p, uint32_t task);
 bool task_is_held(const struct program *p, uint32_t task); /* ready, and not to be started yet */
-/* As the plan has them now: those that are there stay, more may come. For a new program; tasks are
- * the caller's. */
+/* Sets the checks as the plan declares them: known ones stay, new ones are appended. The caller
+ * makes their tasks. */
 void apparatus_set(struct program *p, const struct core_plan *plan);
-/* An amendment: changed ones are made again, a pause that has lost its reason ends. */
+/* An amendment: changed checks are repeated, and a pause that has lost its reason ends. */
 void apparatus_amend(struct core *c, struct program *p, const struct core_plan *plan);
 bool apparatus_holds(const struct program *p);
 void apparatus_look(struct program *p); /* after a check has moved: opens or shuts the gate */
 uint32_t apparatus_n_open(const struct program *p);
-uint32_t apparatus_n_ready(const struct program *p); /* of them in the ready queue */
+uint32_t apparatus_n_ready(const struct program *p); /* in the ready queue */
 void apparatus_blocked(struct core *c, struct program *p, uint32_t task, const char *text);
 void apparatus_revive(struct core *c, struct program *p);
 void apparatus_free(struct program *p);
@@ -76,8 +76,8 @@ void apparatus_free(struct program *p);
 struct live *live_new(struct core *c, struct program *p, uint32_t task);
 void live_free(struct core *c, struct live *l);
 struct live *live_of(struct core *c, const struct program *p, uint32_t task); /* NULL: none */
-/* What a stage takes of this machine: a task that wants more than there is gets all of it, alone.
- */
+/* What a stage takes of this machine. A task that asks for more than there is gets all of it, and
+ * runs alone. */
 uint32_t live_threads(const struct core *c, const struct stage *s);
 int64_t live_memory(const struct core *c, const struct stage *s);
 void live_hold(struct core *c, struct live *l);
@@ -113,16 +113,17 @@ struct judgement {
     int64_t delay_ms;   /* READY: backoff */
     unsigned pause;     /* PAUSE_DISK or PAUSE_HOST: the program is to pause */
 };
-/* What the backoff of a task's `step`th end is at most. */
+/* The upper bound of the backoff after the `step`th end in a row, in ms. */
 int64_t backoff_longest_ms(const struct core *c, uint32_t step);
 struct judgement judge_end(struct core *c, struct task *t, const struct stage *s,
                            const struct live *l, enum cause cause);
+/* Maps an ended attempt's reason, exit code and signal to its cause. */
 enum cause judge_cause(const struct live *l);
 
 /* added.c: whether a program that is added holds together; *fault says what does not. */
 bool added_is_sound(const struct core_event *ev, char *fault, size_t size);
 
-/* program.c */
+/* program.c: a program from its addition to its report. */
 struct program *program_of(struct core *c, uint32_t no); /* NULL: unknown */
 void program_add(struct core *c, const struct core_event *ev);
 void program_set_run(struct core *c, struct program *p, const struct core_event *ev);
@@ -130,11 +131,11 @@ void program_pause(struct core *c, struct program *p, unsigned bit, const char *
 void program_free_all(struct core *c);
 /* Nothing of it is started any more; its live attempts run to their end. */
 void program_damaged(struct core *c, struct program *p);
-/* Unsealing, verdict and report, as far as they have come. */
+/* Asks for unsealing, verdict and report, each as soon as it is due. After every event. */
 void program_advance(struct core *c, struct program *p);
 void program_unseal(struct core *c, struct program *p); /* no-op when it is */
 
-/* amend.c */
+/* amend.c: journals an amendment, or refuses it when its premises changed. */
 void program_amend(struct core *c, struct program *p, const struct core_event *ev);
 
 /* request.c: what a person asks. */
@@ -143,22 +144,23 @@ const char *request_retry_refusal(const struct program *p, uint32_t task);
 void request_retry(struct core *c, struct program *p, uint32_t task, const char *text);
 void request_cancel(struct core *c, struct program *p, uint32_t task, const char *text);
 void request_lost(struct core *c, struct program *p, uint32_t task, const char *text);
-/* By a person: ended, or its attempt is. */
+/* Ends a task on a person's request: at once, or with its attempt where one lives. */
 void request_end(struct core *c, struct program *p, uint32_t task, enum cause cause,
                  const char *text);
 void request_resume(struct core *c, struct program *p, const struct core_event *ev);
 void request_unblind(struct core *c, struct program *p, const char *text);
 
-/* slices.c */
+/* slices.c: requests about all tasks, a part of them in each step. */
 void request_stop(struct core *c, struct program *p, const char *text);
-/* The blocked ones of the grid. */
+/* Retries every blocked task of the grid that may be retried. */
 void request_retry_all(struct core *c, struct program *p, const char *text);
-/* What a daemon that died had begun. */
+/* Continues a `cancel --all` that the previous daemon did not finish. */
 void slices_recover(struct core *c, struct program *p, const char *text);
 void slices_on_timer(struct core *c);
 
-/* dispatch.c */
+/* dispatch.c: starts attempts until nothing more fits. */
 void dispatch(struct core *c);
+/* Whether a task of this stage could be started now, by the program's and the machine's limits. */
 bool dispatch_fits(const struct core *c, const struct program *p, const struct stage *s);
 
 #endif

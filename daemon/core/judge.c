@@ -24,6 +24,8 @@ static enum cause cause_of_code(int code)
     }
 }
 
+/* A worker that the daemon ended has the daemon's reason as its cause, whatever its exit says,
+ * unless the host was lost. */
 enum cause judge_cause(const struct live *l)
 {
     if (l->row.malformed > MALFORMED_MAX) {
@@ -63,15 +65,15 @@ int64_t backoff_longest_ms(const struct core *c, uint32_t step)
     return delay < c->config.backoff_max_ms ? delay : c->config.backoff_max_ms;
 }
 
-/* Doubled with every end in a row without progress; half of it is jitter, so that what fell
- * together does not come back together. */
+/* Doubled with every end in a row without progress. Half of it is jitter, so that tasks that failed
+ * together do not restart together. */
 static int64_t backoff(struct core *c, uint32_t step)
 {
     int64_t delay = backoff_longest_ms(c, step);
     return delay / 2 + (int64_t)rng_below(&c->rng, (uint64_t)(delay / 2) + 1);
 }
 
-/* Killed by neither us nor its memory limit: whoever did it, the work itself has shown no fault. */
+/* Killed by neither the daemon nor its memory limit: the work itself has shown no fault. */
 static bool was_killed_from_outside(const struct live *l, enum cause cause)
 {
     return cause == CAUSE_SILENT_DEATH ||
@@ -87,9 +89,9 @@ static struct judgement judge_no_space(struct core *c, struct task *t)
         .to = TASK_READY, .pause = PAUSE_DISK, .delay_ms = backoff(c, t->no_space)};
 }
 
-/* It never ran, which is this machine's doing: the budget is the program's, so that a thousand
- * tasks do not each try, and when it is spent the program pauses. A daemon's death and an amendment
- * are excused; so is what pauses the program by itself. */
+/* It never ran, which is the machine's failure. The budget is the program's, so that a thousand
+ * tasks do not each try; when it is spent the program pauses. A daemon's death, an amendment and a
+ * program that is paused already spend nothing. */
 static struct judgement judge_unlaunched(struct core *c, const struct live *l)
 {
     struct program *p = c->programs[l->program];
@@ -102,6 +104,7 @@ static struct judgement judge_unlaunched(struct core *c, const struct live *l)
                               .pause = p->n_unlaunched >= UNLAUNCHED_MAX ? PAUSE_HOST : 0};
 }
 
+/* The decision, in the order of the table above. Only here are a task's budgets spent. */
 struct judgement judge_end(struct core *c, struct task *t, const struct stage *s,
                            const struct live *l, enum cause cause)
 {
@@ -119,6 +122,7 @@ struct judgement judge_end(struct core *c, struct task *t, const struct stage *s
     if (cause == CAUSE_NO_SPACE) {
         return judge_no_space(c, t);
     }
+    /* the crash budget is spared where the end says nothing against the work */
     bool preempted = l->row.reason == END_PREEMPTED;
     bool ran = l->row.reason != END_SPAWN_FAILED && !preempted;
     bool spares_crashes =

@@ -1,3 +1,10 @@
+/*
+ * The pool of live attempts: allocation by free list, the slots they hold, and their deadlines.
+ *
+ * A task knows its attempt by index, because the pool moves when it grows: a `struct live *` is
+ * valid only until the next live_new(). Every count of used slots, threads and memory changes in
+ * live_hold() and live_let_go() and nowhere else (S3).
+ */
 #include "daemon/core/internal.h"
 
 struct live *live_new(struct core *c, struct program *p, uint32_t task)
@@ -52,6 +59,7 @@ int64_t live_memory(const struct core *c, const struct stage *s)
     return all > 0 && s->memory_bytes > all ? all : s->memory_bytes;
 }
 
+/* Remembers what it took, so that letting go returns the same amount after the settings changed. */
 void live_hold(struct core *c, struct live *l)
 {
     assert(!l->holds_slot);
@@ -82,7 +90,8 @@ void live_let_go(struct core *c, struct live *l)
     p->used_threads -= l->threads;
 }
 
-/* A bound, because what is verified may wait for its turn at the disk. */
+/* At most as many as there are cores: what is being verified may wait for its turn at the disk, and
+ * must not pile up. */
 void live_set_aside(struct core *c, struct live *l)
 {
     const struct stage *s = task_stage(c->programs[l->program], l->task);
@@ -99,6 +108,8 @@ static enum section section_of(const struct live *l)
     return l->row.section < SECTION_NR ? l->row.section : SECTION_SETUP;
 }
 
+/* How long its section may go without a sign of work, in ms: as declared; else measured and
+ * widened; else the default for a stage that has not been measured. */
 int64_t live_deadline_span(const struct core *c, const struct live *l)
 {
     const struct stage *s = task_stage(c->programs[l->program], l->task);
@@ -116,8 +127,8 @@ int64_t live_deadline_span(const struct core *c, const struct live *l)
     return span < DEADLINE_MAX_MS ? span : DEADLINE_MAX_MS;
 }
 
-/* What was overdue or is being ended teaches nothing: else every hang would widen the next deadline
- * by WIDEN. */
+/* An interval of an attempt that was overdue or is being ended is not measured: else every hang
+ * would widen the next deadline by WIDEN. */
 void live_mark(struct core *c, struct live *l)
 {
     struct stage *s = task_stage(c->programs[l->program], l->task);

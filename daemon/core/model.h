@@ -1,7 +1,7 @@
 /*
  * The core's own state; for the files of daemon/core only.
  *
- * Layout: a task is 64 bytes, so that a million of them fit; what only a living attempt needs lies
+ * Layout: a task is 64 bytes, so that a million of them fit; what only a live attempt needs is
  * in the `live` pool. Every task has at most one timer (backoff, or its attempt's) and at most one
  * place in its program's ready queue, and knows both positions.
  */
@@ -67,10 +67,11 @@ struct live {
     enum cause kill_cause; /* HANG or BAD_RESULT; NONE when a person ends the task */
     enum core_health health;
     bool progressed;
-    bool excused;    /* that it was never launched is nobody's fault: a daemon died, an amendment
+    bool excused;    /* its failure to launch spends no budget: a daemon died, or an amendment
                         took effect */
     bool overdue;    /* its section is up: the next ALIVE makes it a hang */
-    bool answered;   /* at work when a pause for failures was lifted: its failure is that pause's */
+    bool answered;   /* running when a pause for failures was lifted: its failure belongs to that
+                        pause */
     bool holds_slot; /* threads and memory below are counted as used */
     bool aside;      /* it is being verified and has given its slot back */
     uint32_t threads;
@@ -79,6 +80,7 @@ struct live {
     int64_t deadline_ms; /* mono: the section is up */
 };
 
+/* Limits as the plan gives them, and what this daemon measured of the stage's tasks. */
 struct stage {
     char *name; /* or NULL */
     struct stage_set after;
@@ -97,6 +99,7 @@ struct stage {
     uint32_t n_accepted; /* results of its tasks, ever */
 };
 
+/* The name and standing of one check; its work is described by a stage entry of its own. */
 struct apparatus_slot {
     char *name;
     bool declared;
@@ -158,7 +161,7 @@ struct core {
     uint32_t n_timers;
     uint32_t cap_timers;
     int64_t slice_due_ms; /* the next slices of slices.c; INT64_MAX: none */
-    int64_t armed_ms;     /* what the shell was last told; INT64_MAX: nothing */
+    int64_t armed_ms;     /* the time of the last ACT_ARM; INT64_MAX: none */
     uint32_t used_slots;
     uint32_t used_threads;
     int64_t used_memory;

@@ -1,3 +1,6 @@
+/* What a step hands to the shell: the memory of rows, acts and texts, and the names of acts for
+ * traces and logs. Clearing keeps both arrays, since the next step fills them again, and drops the
+ * texts. */
 #include "base/xalloc.h"
 #include "daemon/core/core.h"
 

@@ -1,3 +1,10 @@
+/*
+ * Programs: added fresh or recovered from the store, reconfigured, paused, carried to the verdict.
+ *
+ * Recovery trusts the rows for what happened and nothing for what is alive: every attempt without
+ * an end is probed, and every act that was committed but may not have been done is emitted again.
+ * added.c has checked before that plan and rows fit together.
+ */
 #include "daemon/core/internal.h"
 
 struct program *program_of(struct core *c, uint32_t no)
@@ -52,6 +59,8 @@ static void set_stages(struct program *p, const struct core_plan *plan)
     set_order(p);
 }
 
+/* All counters of the program follow from the rows here; task_move() keeps them afterwards. A
+ * result that was accepted and later lost still counts as accepted: its scores could be seen. */
 static void set_tasks(struct program *p, const struct task_row *rows)
 {
     p->tasks = xcalloc(p->n_tasks, sizeof(*p->tasks));
@@ -71,7 +80,8 @@ static void set_tasks(struct program *p, const struct task_row *rows)
     }
 }
 
-/* What was alive when the last daemon ended: nothing is known of it until it has been probed. */
+/* Adopts an attempt that was alive when the last daemon ended. Nothing is known of it until it is
+ * probed, and its failure to launch would be that daemon's. */
 static void adopt(struct core *c, struct program *p, const struct core_live *from)
 {
     enum task_state state = (enum task_state)p->tasks[from->task].state;
@@ -94,8 +104,8 @@ static int64_t clamp(int64_t v, int64_t low, int64_t high)
     return v < low ? low : v > high ? high : v;
 }
 
-/* What is left of a task's backoff when a daemon starts. The clock may have been far ahead when it
- * was written down: it is never longer than one that is chosen now could be. */
+/* The rest of a task's backoff after a restart, in ms. The clock may have been far ahead when it
+ * was stored, so it is capped by the longest backoff that could be chosen now. */
 static int64_t backoff_left_ms(const struct core *c, const struct task *t)
 {
     uint32_t step = t->spent > t->idle ? t->spent : t->idle;
@@ -103,9 +113,9 @@ static int64_t backoff_left_ms(const struct core *c, const struct task *t)
     return clamp(t->not_before_ms - c->wall.ms, 0, backoff_longest_ms(c, step));
 }
 
-/* What waits for nothing any more: its row is damaged, or its journal ended between the end of one
- * task and what follows from it. Nothing would ever end or start it. Stages stand in topological
- * order, so one pass does. */
+/* Moves on the tasks that wait for nothing any more: their row is damaged, or the journal ended
+ * between the end of one task and what follows from it. Nothing else would ever start or end them.
+ * Stages are in topological order, so one pass suffices. */
 static void settle(struct core *c, struct program *p)
 {
     for (uint32_t i = 0; i < p->n_grid && !p->status.verdict; i++) {
@@ -122,8 +132,7 @@ static void settle(struct core *c, struct program *p)
     }
 }
 
-/* Committed acts that may not have been done come out again; the wall clock may have jumped since.
- */
+/* Emits acts again that were committed and may not have been done, and restarts backoffs. */
 static void recover(struct core *c, struct program *p)
 {
     for (uint32_t i = 0; i < p->n_tasks; i++) {
@@ -162,6 +171,8 @@ static void make_room(struct core *c, uint32_t no)
     c->cap_programs = cap;
 }
 
+/* The order matters: stages before tasks (a task needs its stage), both before the gate, live
+ * attempts before settle() and recover(), which skip tasks that are at work. */
 void program_add(struct core *c, const struct core_event *ev)
 {
     const struct core_plan *plan = &ev->added.plan;
@@ -205,6 +216,7 @@ void program_add(struct core *c, const struct core_event *ev)
     recover(c, p);
 }
 
+/* Another [run] table: limits change for what starts from now on; what runs keeps what it holds. */
 void program_set_run(struct core *c, struct program *p, const struct core_event *ev)
 {
     const struct core_plan *plan = &ev->added.plan;
@@ -220,6 +232,7 @@ void program_set_run(struct core *c, struct program *p, const struct core_event 
     (void)emit_program_row(c, p, ROW_RUN_SETTINGS, ev->text);
 }
 
+/* One bit for each reason; a second pause for the same reason changes nothing. */
 void program_pause(struct core *c, struct program *p, unsigned bit, const char *why)
 {
     if ((p->status.paused & bit) != 0) {
@@ -235,7 +248,7 @@ void program_pause(struct core *c, struct program *p, unsigned bit, const char *
 }
 
 /* S3: an attempt that may be alive holds its slot until its end is known. It is left to run: its
- * result lies in its folder, where a rebuild finds it. One that is being verified has ended. One
+ * result stays in its folder, where a rebuild finds it. One that is being verified has ended. One
  * that starts is probed at once: the act that was to start it may have been dropped with its row.
  */
 void program_damaged(struct core *c, struct program *p)
@@ -259,6 +272,7 @@ void program_damaged(struct core *c, struct program *p)
     }
 }
 
+/* Tasks of the grid that have not ended. */
 static uint32_t n_open(const struct program *p)
 {
     return p->n_grid - p->n_by_state[TASK_DONE] - p->n_by_state[TASK_BLOCKED] -

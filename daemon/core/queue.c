@@ -1,11 +1,12 @@
-/* Two binary heaps whose elements know where they are, so that any of them can be taken out in
- * O(log n). */
+/* Two binary heaps: the ready tasks of each program, and the timers of all. A task knows its place
+ * in both, so any element can be removed in O(log n). */
 #include "daemon/core/internal.h"
 
 #define HELD (UINT64_C(1) << 48) /* more than any order of those that may start */
 
 /* The order of dispatch within a program (S8): apparatus checks first; then deeper stages, so that
- * cells finish; then the program's order. Behind all of them stands what those checks hold. */
+ * cells finish; then the program's order. Tasks that wait for those checks come last. Every key is
+ * unique, so the same rows always give the same order. */
 static uint64_t ready_key(const struct program *p, uint32_t task)
 {
     if (task_is_apparatus(p, task)) {
@@ -22,6 +23,7 @@ static void ready_place(struct program *p, uint32_t pos, uint32_t task)
     p->tasks[task].ready_pos = pos;
 }
 
+/* Sifts the element at `pos` towards the root while its parent is larger. */
 static void ready_up(struct program *p, uint32_t pos)
 {
     uint32_t task = p->ready[pos];
@@ -37,6 +39,7 @@ static void ready_up(struct program *p, uint32_t pos)
     ready_place(p, pos, task);
 }
 
+/* Sifts the element at `pos` towards the leaves while a child is smaller. */
 static void ready_down(struct program *p, uint32_t pos)
 {
     uint32_t task = p->ready[pos];
@@ -81,11 +84,12 @@ void ready_remove(struct program *p, uint32_t task)
     if (last == task) {
         return;
     }
-    ready_place(p, pos, last);
+    ready_place(p, pos, last); /* it may belong above or below the gap */
     ready_up(p, pos);
     ready_down(p, p->tasks[last].ready_pos);
 }
 
+/* Rebuilds the heap in O(n): opening the gate changes the keys of many tasks at once. */
 void ready_reorder(struct program *p)
 {
     for (uint32_t pos = p->n_ready / 2; pos-- > 0;) {
@@ -98,6 +102,7 @@ static struct task *timer_task(const struct core *c, const struct timer *t)
     return &c->programs[t->program]->tasks[t->task];
 }
 
+/* Ties are broken by program and task, so that a replay fires them in the same order. */
 static bool timer_before(const struct timer *a, const struct timer *b)
 {
     if (a->at_ms != b->at_ms) {

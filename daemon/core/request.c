@@ -1,4 +1,7 @@
-/* What a person asks for. A refusal changes nothing and says why. */
+/* Requests of a person: retry, cancel, give up a lost result, resume, unblind. Each checks first
+ * and then changes; a refusal changes nothing and says why. The rule behind most refusals: once
+ * scores of a program have been seen, nothing that the verdict depends on may be run again, because
+ * choosing when to retry would choose the result. */
 #include "daemon/core/internal.h"
 
 #define IS_STOPPING "every task of its program is being cancelled"
@@ -8,13 +11,14 @@ static bool scores_are_open(const struct program *p)
     return p->status.unsealed || p->status.unblinded || p->status.verdict;
 }
 
-/* Nothing was seen while nothing was there: an unblinding opens what is accepted, and unsealing
- * waits for something accepted (program_advance). */
+/* An unblinding before any result was accepted has shown nothing. Before the verdict, unsealing
+ * waits for an accepted result (program_advance). */
 static bool scores_seen(const struct program *p)
 {
     return scores_are_open(p) && (p->n_accepted > 0 || p->status.unsealed || p->status.verdict);
 }
 
+/* The first reason that applies, in the words that the user reads. */
 const char *request_retry_refusal(const struct program *p, uint32_t task)
 {
     enum task_state state = (enum task_state)p->tasks[task].state;
@@ -95,7 +99,7 @@ void request_cancel(struct core *c, struct program *p, uint32_t task, const char
     request_end(c, p, task, CAUSE_CANCELLED, text);
 }
 
-/* A stage after it whose attempt lives, as a task; NOWHERE when there is none. */
+/* A later stage of the cell that depends on it and has a live attempt, as a task; NOWHERE: none. */
 static uint32_t live_dependant(const struct program *p, uint32_t task)
 {
     uint32_t first = task - task % p->n_stages;
@@ -108,7 +112,7 @@ static uint32_t live_dependant(const struct program *p, uint32_t task)
     return NOWHERE;
 }
 
-/* What depends on it and has not ended never will; what is done keeps its own result. */
+/* Dependants that have not ended never will; those that are done keep their results. */
 static void end_dependants(struct core *c, struct program *p, uint32_t task)
 {
     uint32_t first = task - task % p->n_stages;
@@ -128,6 +132,8 @@ static void end_dependants(struct core *c, struct program *p, uint32_t task)
     task_block_dependants(c, p, task);
 }
 
+/* The one way from `done` to blocked. The caller has verified that the result is gone or changed;
+ * the verdict must not have used it, and no stage may be reading it now. */
 void request_lost(struct core *c, struct program *p, uint32_t task, const char *text)
 {
     struct task *t = &p->tasks[task];
@@ -155,6 +161,7 @@ void request_lost(struct core *c, struct program *p, uint32_t task, const char *
     }
 }
 
+/* Lifts every pause but STOPPING, which ends by itself. */
 void request_resume(struct core *c, struct program *p, const struct core_event *ev)
 {
     const unsigned lifted = p->status.paused & ~(unsigned)PAUSE_STOPPING;
@@ -176,6 +183,7 @@ void request_resume(struct core *c, struct program *p, const struct core_event *
     }
 }
 
+/* Opening the scores early is allowed, journalled, and cannot be taken back. */
 void request_unblind(struct core *c, struct program *p, const char *text)
 {
     if (scores_are_open(p)) {

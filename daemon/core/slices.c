@@ -1,11 +1,11 @@
-/* What a person asks of every task at once. The rows of hundreds of thousands would hold the daemon
+/* Requests about every task at once. The rows of hundreds of thousands would hold the daemon
  * for a minute: up to slice_tasks tasks move in one step, the rest in slices of their own, one for
  * each turn of the timer.
  *
  * `cancel --all`: whatever has not ended ends as stopped. PAUSE_STOPPING, in the row that comes
  * with the first slice, is what the others follow from: nothing new is started meanwhile, and a
- * daemon that dies between two of them goes on. `retry`: each row stands for itself; a daemon that
- * dies leaves the rest blocked, and may be asked again. */
+ * daemon that dies between two of them goes on. `retry`: each row is complete by itself; a daemon
+ * that dies leaves the rest blocked, and the user may ask again. */
 #include "daemon/core/explain.h"
 #include "daemon/core/internal.h"
 
@@ -22,7 +22,7 @@ static bool is_open(const struct program *p, uint32_t task)
     return !task_state_is_terminal((enum task_state)t->state) && t->ending == CAUSE_NONE;
 }
 
-/* Deepest stages first, so that each says "stopped" and none "dependency". */
+/* Deepest stages first, so that each ends as "stopped" and none as "dependency". */
 static void stop_cell(struct core *c, struct program *p, uint32_t first)
 {
     for (uint32_t s = p->n_stages; s-- > 0;) {
@@ -32,8 +32,8 @@ static void stop_cell(struct core *c, struct program *p, uint32_t first)
     }
 }
 
-/* What works now is ended at once, however many wait; and with it the rest of its cell, which else
- * would end by its end. */
+/* Running attempts are ended at once, however many tasks wait, together with the rest of their
+ * cells: else those would end with the cause "dependency". */
 static void stop_live(struct core *c, struct program *p)
 {
     for (uint32_t i = 0; i < p->n_grid; i++) {
@@ -43,8 +43,9 @@ static void stop_live(struct core *c, struct program *p)
     }
 }
 
-/* From the last task downwards: checks of the apparatus, then cells, their deepest stages first. To
- * the end where the whole is one slice: no row would say that something is left. */
+/* Downwards from the last task: apparatus checks, then cells, their deepest stages first. A request
+ * that fits one slice is finished in it, because no PAUSE_STOPPING row would tell a restarted
+ * daemon that a rest exists. */
 static void stop_slice(struct core *c, struct program *p)
 {
     const bool is_whole = (p->status.paused & PAUSE_STOPPING) == 0;
@@ -111,6 +112,8 @@ static void retry_go_on(struct core *c, struct program *p)
     }
 }
 
+/* Refusals are collected from blocked tasks only: a task that never ran is revived with the one it
+ * waits for. */
 uint32_t core_n_retriable(const struct core *c, uint32_t program, const char **refusal)
 {
     const struct program *p = program < c->cap_programs ? c->programs[program] : NULL;
@@ -147,6 +150,7 @@ void slices_recover(struct core *c, struct program *p, const char *text)
     }
 }
 
+/* One slice of each program for each turn of the timer; other events are handled in between. */
 void slices_on_timer(struct core *c)
 {
     if (c->slice_due_ms > c->now_ms) {

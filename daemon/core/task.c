@@ -1,3 +1,11 @@
+/*
+ * Moves of a task, and what follows within its cell: dependants become ready when it is done, and
+ * never run when it is blocked.
+ *
+ * task_move() is the only place that writes a task's state, so it also keeps the program's counters
+ * and asserts the table of moves (S2). Dependencies never leave a cell; its tasks are n_stages
+ * consecutive indices.
+ */
 #include "daemon/core/internal.h"
 
 void task_snapshot(const struct task *t, struct task_row *out)
@@ -40,8 +48,8 @@ void task_init(struct task *t, const struct task_row *row)
     };
 }
 
-/* `done` is left by an apparatus check, when what it checks was amended, and by a task whose
- * accepted result is lost (S2). */
+/* `done` is final but for two cases (S2): an apparatus check whose question was amended, and a task
+ * whose accepted result is lost. */
 static bool may_move(const struct program *p, uint32_t task, enum task_state from,
                      enum task_state to)
 {
@@ -93,6 +101,7 @@ void task_revive(struct core *c, struct program *p, uint32_t task, enum row_kind
     }
 }
 
+/* The first task of its cell. */
 static uint32_t cell_start(const struct program *p, uint32_t task)
 {
     return task - task % p->n_stages;
@@ -130,8 +139,8 @@ void task_release_dependants(struct core *c, struct program *p, uint32_t task)
     }
 }
 
-/* Stages stand in topological order, so one pass over the cell reaches the dependants of
- * dependants. */
+/* Stages are in topological order, so one pass over the cell reaches the dependants of dependants.
+ */
 void task_block_dependants(struct core *c, struct program *p, uint32_t task)
 {
     uint32_t first = cell_start(p, task);
@@ -160,6 +169,8 @@ uint32_t task_dead_dependency(const struct program *p, uint32_t task)
     return NOWHERE;
 }
 
+/* Also reaches dependants of dependants, for the same reason. One that still has another dead
+ * dependency stays as it is. */
 void task_revive_dependants(struct core *c, struct program *p, uint32_t task, enum row_kind kind,
                             const char *text)
 {
