@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 
-enum style { STYLE_CANONICAL, STYLE_LINE, STYLE_PRETTY };
+enum canonical_style { STYLE_CANONICAL, STYLE_LINE, STYLE_PRETTY };
 
 /* The letter behind the backslash; 0 when c has none of its own. */
 static char escape_letter(unsigned char c)
@@ -82,7 +82,7 @@ static bool is_sorted(const cJSON *v)
 }
 
 struct writer {
-    enum style style;
+    enum canonical_style style;
     struct strbuf *out;
     const struct json_list *lists;
     size_t n_lists;
@@ -240,7 +240,8 @@ static int write_value(const struct writer *w, const cJSON *v, int depth, struct
     return 0;
 }
 
-static int write_styled(const cJSON *v, enum style style, struct strbuf *out, struct err *err)
+static int write_styled(const cJSON *v, enum canonical_style style, struct strbuf *out,
+                        struct err *err)
 {
     const struct writer w = {.style = style, .out = out};
     return write_value(&w, v, 0, err);

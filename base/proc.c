@@ -20,7 +20,7 @@
 
 extern char **environ;
 
-struct child {
+struct proc_child {
     pid_t pid;
     int pid_fd;
     int out_fd;
@@ -115,7 +115,7 @@ static int spawn_child(const struct proc_spec *spec, const int out[2], const int
     return rc;
 }
 
-static int child_start(const struct proc_spec *spec, struct child *c, struct err *err)
+static int child_start(const struct proc_spec *spec, struct proc_child *c, struct err *err)
 {
     int out[2] = {-1, -1};
     int errs[2] = {-1, -1};
@@ -167,7 +167,7 @@ static bool take(int *fd, struct strbuf *into)
 
 /* What the child has written so far: a bounded number of rounds, more than a pipe can hold, so that
  * one who never stops writing does not keep us from looking at the clock. */
-static int take_both(const struct proc_spec *spec, struct child *c, struct proc_result *r,
+static int take_both(const struct proc_spec *spec, struct proc_child *c, struct proc_result *r,
                      struct err *err)
 {
     bool more = true;
@@ -185,7 +185,7 @@ static int take_both(const struct proc_spec *spec, struct child *c, struct proc_
 
 /* Reads both pipes until the child has ended, the time is up or stdout is too long. It is the
  * child's end that counts: it may close its pipes long before, or leave them open to others. */
-static int child_drain(const struct proc_spec *spec, struct child *c, struct proc_result *r,
+static int child_drain(const struct proc_spec *spec, struct proc_child *c, struct proc_result *r,
                        struct err *err)
 {
     struct mono_time start = clock_mono();
@@ -219,8 +219,8 @@ static int child_drain(const struct proc_spec *spec, struct child *c, struct pro
 /* Whatever became of it, nothing of its group stays behind. While it is ours to wait for, its
  * number is nobody else's; where the kernel has reaped it (SIGCHLD is ignored), nothing may be sent
  * there, and how it ended is not known: that must never look like 0. */
-static int child_end(const struct proc_spec *spec, const struct child *c, struct proc_result *r,
-                     int rc, struct err *err)
+static int child_end(const struct proc_spec *spec, const struct proc_child *c,
+                     struct proc_result *r, int rc, struct err *err)
 {
     siginfo_t info;
     int status = 0;
@@ -240,7 +240,7 @@ static int child_end(const struct proc_spec *spec, const struct child *c, struct
 
 int proc_run(const struct proc_spec *spec, struct proc_result *r, struct err *err)
 {
-    struct child c = {.pid = -1, .pid_fd = -1, .out_fd = -1, .err_fd = -1};
+    struct proc_child c = {.pid = -1, .pid_fd = -1, .out_fd = -1, .err_fd = -1};
     assert(spec->in_fd == 0 || spec->in_fd > 2);
     assert(spec->fd3 == 0 || spec->fd3 > 2);
     *r = (struct proc_result){.code = -1, .out = STRBUF_INIT, .err = STRBUF_INIT};

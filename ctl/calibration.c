@@ -34,7 +34,7 @@ static const char *text_of(const cJSON *o, const char *key)
     return cJSON_IsString(m) ? m->valuestring : "";
 }
 
-struct chain { /* what a journal was found to say */
+struct journal_claim { /* what a journal was found to say */
     struct digest prev;
     struct digest verdict; /* the last one named */
     bool has;              /* a verdict was named */
@@ -43,7 +43,7 @@ struct chain { /* what a journal was found to say */
     char verdict_head[DIGEST_HEX_SIZE];
 };
 
-static int read_row(struct chain *c, size_t row, const cJSON *line, struct err *err)
+static int read_row(struct journal_claim *c, size_t row, const cJSON *line, struct err *err)
 {
     struct digest hash;
     char hex[DIGEST_HEX_SIZE];
@@ -75,13 +75,13 @@ static int read_row(struct chain *c, size_t row, const cJSON *line, struct err *
 }
 
 /* The chain from its first line to its last. */
-static int read_journal(const struct reading_of *r, struct chain *c, struct err *err)
+static int read_journal(const struct reading_of *r, struct journal_claim *c, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
     char *path = path_join(r->folder, "journal.jsonl");
     int rc = file_read(path, JOURNAL_BYTES_MAX, &text, err);
     size_t row = 0;
-    *c = (struct chain){0};
+    *c = (struct journal_claim){0};
     memcpy(c->head, r->lock->root, sizeof(c->head));
     for (size_t at = 0; rc == 0 && at < text.len;) {
         const char *end = memchr(text.buf + at, '\n', text.len - at);
@@ -129,7 +129,7 @@ static int check_imported(const struct reading_of *r, struct err *err)
  * may be amended after it. */
 static int check_verdict(struct reading_of *r, bool executed, struct err *err)
 {
-    struct chain chain;
+    struct journal_claim chain;
     const char *head = r->lock->head;
     if (executed) {
         int rc = read_journal(r, &chain, err);
@@ -392,13 +392,13 @@ static void mark_repeated(cJSON *rows)
     }
 }
 
-struct score {
+struct calibration_score {
     size_t n;
     double bits;
     double brier;
 };
 
-static cJSON *score_json(const struct score *s, const struct bin *bins)
+static cJSON *score_json(const struct calibration_score *s, const struct bin *bins)
 {
     const double n = (double)s->n;
     cJSON *o = json_object();
@@ -410,7 +410,7 @@ static cJSON *score_json(const struct score *s, const struct bin *bins)
     return o;
 }
 
-static size_t add_forecasts(const cJSON *row, struct score *s, struct bin *bins)
+static size_t add_forecasts(const cJSON *row, struct calibration_score *s, struct bin *bins)
 {
     const cJSON *f = NULL;
     size_t stated = 0;
@@ -435,8 +435,8 @@ static size_t add_forecasts(const cJSON *row, struct score *s, struct bin *bins)
 
 cJSON *calibration_sum(cJSON *rows)
 {
-    struct score outcomes = {0};
-    struct score forecasts = {0};
+    struct calibration_score outcomes = {0};
+    struct calibration_score forecasts = {0};
     struct bin of_priors[CALIBRATION_BINS] = {0};
     struct bin of_forecasts[CALIBRATION_BINS] = {0};
     size_t n_stated = 0;

@@ -18,7 +18,7 @@
 #define LABEL      14 /* columns of the axis and the edge */
 #define COLUMNS    60
 
-struct drawing {
+struct curve_drawing {
     const struct ctl_options *o;
     const struct program *program;
     const char *folder;          /* of the program */
@@ -28,7 +28,7 @@ struct drawing {
 };
 
 /* A cell was asked for by its name, by some of its levels, or by nothing. */
-static bool is_asked(const struct drawing *d, size_t cell)
+static bool is_asked(const struct curve_drawing *d, size_t cell)
 {
     const char *name = d->program->cells[cell].name;
     for (int i = 0; i < d->o->n_args; i++) {
@@ -49,7 +49,8 @@ static bool is_known(const struct program *p, const char *asked)
     return false;
 }
 
-static void read_stage(struct drawing *d, const struct stage *stage, struct curve_frame *frame)
+static void read_stage(struct curve_drawing *d, const struct stage *stage,
+                       struct curve_frame *frame)
 {
     const struct program *p = d->program;
     for (size_t c = 0; c < p->n_cells; c++) {
@@ -63,7 +64,7 @@ static void read_stage(struct drawing *d, const struct stage *stage, struct curv
     }
 }
 
-static void draw_condition(struct drawing *d, const char *stage, size_t condition,
+static void draw_condition(struct curve_drawing *d, const char *stage, size_t condition,
                            const struct curve_frame *frame)
 {
     const struct program *p = d->program;
@@ -88,7 +89,7 @@ static void draw_condition(struct drawing *d, const char *stage, size_t conditio
     free(members);
 }
 
-static void draw(struct drawing *d, bool open)
+static void draw(struct curve_drawing *d, bool open)
 {
     const struct program *p = d->program;
     const struct term t = term_of_stdout();
@@ -126,7 +127,7 @@ static int draw_program(const struct ctl_options *o, const struct local_program 
         }
     }
     if (rc == 0) {
-        struct drawing d = {
+        struct curve_drawing d = {
             .o = o, .program = program, .folder = found->folder, .out = STRBUF_INIT};
         d.curves = xcalloc(program->n_cells, sizeof(*d.curves));
         draw(&d, found->status.unsealed || found->status.unblinded);

@@ -115,14 +115,14 @@ static bool is_right(enum out_kind kind)
     return kind == OUT_COUNT || kind == OUT_NUMBER;
 }
 
-struct field {
+struct out_field {
     const char *text;
     enum style style;
     size_t width;
     bool right;
 };
 
-static void add_field(struct strbuf *sb, const struct term *t, const struct field *f)
+static void add_field(struct strbuf *sb, const struct term *t, const struct out_field *f)
 {
     size_t columns = text_columns(f->text);
     size_t pad = columns < f->width ? f->width - columns : 0;
@@ -169,7 +169,7 @@ static void table_row(const struct table *table, struct strbuf *sb, const struct
             strbuf_adds(&text, c->heading);
         }
         bool last = i + 1 == table->n_columns;
-        struct field f = {.text = text.buf, .style = STYLE_NONE, .right = is_right(c->kind)};
+        struct out_field f = {.text = text.buf, .style = STYLE_NONE, .right = is_right(c->kind)};
         f.width = last && !f.right ? 0 : table->widths[i];
         if (row == NULL) {
             f.style = STYLE_DIM;
@@ -203,7 +203,8 @@ void out_fields(struct strbuf *sb, const struct term *t, const cJSON *object,
         width = columns > width ? columns : width;
     }
     for (size_t i = 0; i < n_fields; i++) {
-        struct field heading = {.text = fields[i].heading, .style = STYLE_DIM, .width = width + 2};
+        struct out_field heading = {
+            .text = fields[i].heading, .style = STYLE_DIM, .width = width + 2};
         add_field(sb, t, &heading);
         struct strbuf text = STRBUF_INIT;
         member_text(&text, t, json_member(object, fields[i].key), fields[i].kind);

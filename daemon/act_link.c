@@ -40,7 +40,7 @@ static int keep_done(void *ctx, uint32_t task, const struct attempt_row *a, stru
     return 0;
 }
 
-struct later {
+struct late_link {
     struct shell *shell;
     struct core_act act;
     uv_timer_t timer;
@@ -53,7 +53,7 @@ static void on_later_closed(uv_handle_t *handle)
 
 static void on_later(uv_timer_t *timer)
 {
-    struct later *l = timer->data;
+    struct late_link *l = timer->data;
     if (!l->shell->stopping && shell_served(l->shell, l->act.program) != NULL) {
         shell_link_result(l->shell, &l->act);
     }
@@ -63,7 +63,7 @@ static void on_later(uv_timer_t *timer)
 /* A full disk, say: the result stands, and everything after it waits for its link. */
 static void link_later(struct shell *sh, const struct core_act *act)
 {
-    struct later *l = xcalloc(1, sizeof(*l));
+    struct late_link *l = xcalloc(1, sizeof(*l));
     l->shell = sh;
     l->act = *act;
     (void)uv_timer_init(&sh->loop, &l->timer);

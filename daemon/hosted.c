@@ -173,14 +173,14 @@ static struct core_apparatus *plan_checks(const struct program *p, const struct 
 
 void plan_init(struct core_plan *plan, const struct program *p, const struct hosted *h)
 {
-    struct core_stage *stages = xcalloc(p->n_stages, sizeof(*stages));
+    struct core_plan_stage *stages = xcalloc(p->n_stages, sizeof(*stages));
     for (size_t i = 0; i < p->n_stages; i++) {
         const struct stage *s = &p->stages[i];
         uint32_t *after = s->n_after == 0 ? NULL : xcalloc(s->n_after, sizeof(*after));
         for (size_t k = 0; k < s->n_after; k++) {
             after[k] = (uint32_t)s->after[k];
         }
-        stages[i] = (struct core_stage){
+        stages[i] = (struct core_plan_stage){
             .name = s->name,
             .after = after,
             .n_after = s->n_after,
@@ -213,7 +213,7 @@ void plan_release(struct core_plan *plan)
         free(after.out);
     }
     union {
-        const struct core_stage *in;
+        const struct core_plan_stage *in;
         void *out;
     } stages = {.in = plan->stages};
     free(stages.out);

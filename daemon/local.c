@@ -36,12 +36,12 @@ struct local {
     struct launch *launch;
     char *groups;     /* the cgroup below which shims make one for each attempt; NULL: none */
     int64_t young_ms; /* how long a shim may take to its lock */
-    struct run *runs;
+    struct local_run *runs;
 };
 
-struct run {
+struct local_run {
     struct local *owner;
-    struct run *next;
+    struct local_run *next;
     struct attempt_key key;
     char id[UUID_TEXT_SIZE];
     char *folder;
@@ -67,7 +67,7 @@ struct run {
 
 struct examine_job {
     struct job job;
-    struct run *run;
+    struct local_run *run;
     bool shim_lives;
     bool used;
     pid_t shim;      /* the run's, when this began */
@@ -75,12 +75,12 @@ struct examine_job {
     struct examination found;
 };
 
-static void run_advance(struct run *r);
-static void ended(struct run *r, const struct attempt_end *end);
+static void run_advance(struct local_run *r);
+static void ended(struct local_run *r, const struct attempt_end *end);
 
-static struct run *run_find(const struct local *x, const struct attempt_key *key)
+static struct local_run *run_find(const struct local *x, const struct attempt_key *key)
 {
-    struct run *r = x->runs;
+    struct local_run *r = x->runs;
     while (r != NULL && (r->key.program != key->program || r->key.task != key->task ||
                          r->key.no != key->no || r->state >= RUN_REAPING)) {
         r = r->next;
@@ -88,9 +88,9 @@ static struct run *run_find(const struct local *x, const struct attempt_key *key
     return r;
 }
 
-static struct run *run_new(struct local *x, const struct attempt_place *place)
+static struct local_run *run_new(struct local *x, const struct attempt_place *place)
 {
-    struct run *r = xcalloc(1, sizeof(*r));
+    struct local_run *r = xcalloc(1, sizeof(*r));
     r->owner = x;
     r->key = place->key;
     r->pidfd = -1;
@@ -105,9 +105,9 @@ static struct run *run_new(struct local *x, const struct attempt_place *place)
     return r;
 }
 
-static void run_free(struct run *r)
+static void run_free(struct local_run *r)
 {
-    struct run **at = &r->owner->runs;
+    struct local_run **at = &r->owner->runs;
     while (*at != r) {
         at = &(*at)->next;
     }
@@ -116,7 +116,7 @@ static void run_free(struct run *r)
     free(r);
 }
 
-static void free_when_done(struct run *r)
+static void free_when_done(struct local_run *r)
 {
     if (r->n_open == 0 && !r->examining && r->state == RUN_CLOSING) {
         run_free(r);
@@ -125,7 +125,7 @@ static void free_when_done(struct run *r)
 
 static void on_handle_closed(uv_handle_t *handle)
 {
-    struct run *r = handle->data;
+    struct local_run *r = handle->data;
     assert(r->n_open > 0);
     r->n_open--;
     free_when_done(r);
@@ -133,7 +133,7 @@ static void on_handle_closed(uv_handle_t *handle)
 
 static void on_poll_closed(uv_handle_t *handle)
 {
-    struct run *r = handle->data;
+    struct local_run *r = handle->data;
     if (r->pidfd >= 0) {
         (void)close(r->pidfd); /* only now: libuv was done with the descriptor */
         r->pidfd = -1;
@@ -141,7 +141,7 @@ static void on_poll_closed(uv_handle_t *handle)
     on_handle_closed(handle);
 }
 
-static void stop_watching(struct run *r)
+static void stop_watching(struct local_run *r)
 {
     if (r->has_poll) {
         r->has_poll = false;
@@ -149,7 +149,7 @@ static void stop_watching(struct run *r)
     }
 }
 
-static void run_close(struct run *r)
+static void run_close(struct local_run *r)
 {
     if (r->state != RUN_CLOSING) {
         r->state = RUN_CLOSING;
@@ -158,7 +158,7 @@ static void run_close(struct run *r)
     }
 }
 
-static void reap(struct run *r)
+static void reap(struct local_run *r)
 {
     if (r->child > 0 && waitpid(r->child, &r->status, WNOHANG) == r->child) {
         r->child = 0;
@@ -168,7 +168,7 @@ static void reap(struct run *r)
 
 static void on_reap_again(uv_timer_t *timer)
 {
-    struct run *r = timer->data;
+    struct local_run *r = timer->data;
     reap(r);
     if (r->child == 0) {
         run_close(r);
@@ -176,7 +176,7 @@ static void on_reap_again(uv_timer_t *timer)
 }
 
 /* Its end was told. A probe sees exit.json before the shim, which tidies up after it, has ended. */
-static void run_leave(struct run *r)
+static void run_leave(struct local_run *r)
 {
     if (r->child == 0) {
         run_close(r);
@@ -188,7 +188,7 @@ static void run_leave(struct run *r)
     }
 }
 
-static void answer(struct run *r, enum core_health health)
+static void answer(struct local_run *r, enum core_health health)
 {
     if (r->asked) {
         const struct executor_listener *l = &r->owner->base.listener;
@@ -199,7 +199,7 @@ static void answer(struct run *r, enum core_health health)
 
 static void on_shim_exit(uv_poll_t *poll, int status, int events)
 {
-    struct run *r = poll->data;
+    struct local_run *r = poll->data;
     (void)status;
     (void)events;
     reap(r);
@@ -215,7 +215,7 @@ static void on_shim_exit(uv_poll_t *poll, int status, int events)
 }
 
 /* Takes the pidfd over. */
-static bool watch_pidfd(struct run *r, int pidfd)
+static bool watch_pidfd(struct local_run *r, int pidfd)
 {
     r->pidfd = pidfd;
     if (uv_poll_init(r->owner->loop, &r->poll, pidfd) != 0) {
@@ -238,13 +238,13 @@ static void on_again(uv_timer_t *timer)
     run_advance(timer->data);
 }
 
-static void look_later(struct run *r)
+static void look_later(struct local_run *r)
 {
     r->state = RUN_WAITING;
     (void)uv_timer_start(&r->again, on_again, LOOK_AGAIN_MS, 0);
 }
 
-static void attach(struct run *r, const struct examination *found)
+static void attach(struct local_run *r, const struct examination *found)
 {
     int fd = -1;
     struct err err;
@@ -260,7 +260,7 @@ static void attach(struct run *r, const struct examination *found)
 }
 
 /* Why a shim of ours never got as far as its worker: its log, else what the loader said of it. */
-static void explain_unlaunched(struct run *r, struct attempt_end *end)
+static void explain_unlaunched(struct local_run *r, struct attempt_end *end)
 {
     char words[104] = "";
     char how[32] = "";
@@ -295,7 +295,7 @@ static void explain_unlaunched(struct run *r, struct attempt_end *end)
     }
 }
 
-static void ended(struct run *r, const struct attempt_end *end)
+static void ended(struct local_run *r, const struct attempt_end *end)
 {
     const struct executor_listener *l = &r->owner->base.listener;
     struct attempt_end told = *end;
@@ -313,7 +313,7 @@ static void ended(struct run *r, const struct attempt_end *end)
  * it. Its own pidfd is used, and what the examination then does (the fence, the tree) is what is
  * done for every dead shim: one that took the lock just now is safe to kill, too. One whose lock
  * or child was seen has a worker, and the file was taken from under it: that is left to run. */
-static void kill_stuck(struct run *r)
+static void kill_stuck(struct local_run *r)
 {
     struct err err;
     if (r->shim <= 0 || !r->has_poll || r->seen_alive || r->stuck ||
@@ -331,7 +331,7 @@ static void kill_stuck(struct run *r)
 static void on_examined(struct job *job)
 {
     struct examine_job *j = (struct examine_job *)job;
-    struct run *r = j->run;
+    struct local_run *r = j->run;
     r->examining = false;
     if (r->state >= RUN_REAPING) {
         free_when_done(r);
@@ -379,7 +379,7 @@ static void on_examine(struct job *job)
     j->has_worker = j->found.finding == FOUND_YOUNG && j->shim > 0 && has_children(j->shim);
 }
 
-static void examine(struct run *r)
+static void examine(struct local_run *r)
 {
     struct examine_job *j = xcalloc(1, sizeof(*j));
     j->job.work = on_examine;
@@ -394,7 +394,7 @@ static void examine(struct run *r)
 
 /* While a job is at it nothing is begun: whatever it finds leads on, to an end, a watch or another
  * look. */
-static void run_advance(struct run *r)
+static void run_advance(struct local_run *r)
 {
     if (r->state < RUN_REAPING && !r->examining) {
         (void)uv_timer_stop(&r->again);
@@ -419,7 +419,7 @@ static int local_start(struct executor *base, const struct attempt_place *place,
     if (rc != 0) {
         return rc;
     }
-    struct run *r = run_new(x, place);
+    struct local_run *r = run_new(x, place);
     r->shim = shim.pid;
     r->child = shim.is_child ? shim.pid : 0;
     r->used = true;
@@ -434,7 +434,7 @@ static int local_start(struct executor *base, const struct attempt_place *place,
 static void local_probe(struct executor *base, const struct attempt_place *place)
 {
     struct local *x = (struct local *)base;
-    struct run *r = run_find(x, &place->key);
+    struct local_run *r = run_find(x, &place->key);
     if (r == NULL) {
         r = run_new(x, place);
         r->state = RUN_WAITING;
@@ -446,7 +446,7 @@ static void local_probe(struct executor *base, const struct attempt_place *place
 
 static void signal_run(struct local *x, const struct attempt_key *key, int sig)
 {
-    struct run *r = run_find(x, key);
+    struct local_run *r = run_find(x, key);
     struct err err;
     if (r != NULL && r->has_poll && pid_signal(r->pidfd, sig, &err) != 0) {
         log_warn("%s: %s", r->folder, err.msg);
@@ -464,7 +464,7 @@ static void local_terminate(struct executor *base, const struct attempt_key *key
 static void local_kill(struct executor *base, const struct attempt_key *key)
 {
     struct local *x = (struct local *)base;
-    struct run *r = run_find(x, key);
+    struct local_run *r = run_find(x, key);
     if (r != NULL && r->has_poll) {
         signal_run(x, key, r->kill_asked ? SIGKILL : SIGUSR1);
         r->kill_asked = true;
@@ -474,7 +474,7 @@ static void local_kill(struct executor *base, const struct attempt_key *key)
 static void local_close(struct executor *base)
 {
     struct local *x = (struct local *)base;
-    for (struct run *r = x->runs; r != NULL; r = r->next) {
+    for (struct local_run *r = x->runs; r != NULL; r = r->next) {
         run_close(r); /* frees nothing yet */
     }
 }

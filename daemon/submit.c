@@ -38,7 +38,7 @@ static const char *member_text(const cJSON *o, const char *key, const char *othe
 
 /* ---- progress ---- */
 
-struct progress {
+struct submit_progress {
     bool tty;
     bool json;
     int64_t said_ms;
@@ -71,7 +71,7 @@ static void progress_line(const cJSON *summary, struct strbuf *out)
 }
 
 /* A pause is said once, whole and at once: somebody may have to do something. */
-static void say_pause(struct progress *p, const cJSON *summary)
+static void say_pause(struct submit_progress *p, const cJSON *summary)
 {
     bool paused = strcmp(member_text(summary, "state", ""), "paused") == 0;
     const char *by = member_text(summary, "paused_by", "?");
@@ -95,7 +95,7 @@ static void say_pause(struct progress *p, const cJSON *summary)
 /* One line that is written over on a terminal; elsewhere a line now and then. */
 static bool on_progress(const cJSON *event, void *context)
 {
-    struct progress *p = context;
+    struct submit_progress *p = context;
     const cJSON *summary = json_member(event, "summary");
     const cJSON *t = json_member(summary, "tasks");
     int64_t now = clock_mono().ms;
@@ -140,7 +140,7 @@ static int open_or_start(const char *state, struct rpc_client **c, struct err *e
 static int follow(const char *state, const char *program, bool json, cJSON **verdict,
                   struct err *err)
 {
-    struct progress p = {.tty = isatty(STDERR_FILENO) == 1, .json = json};
+    struct submit_progress p = {.tty = isatty(STDERR_FILENO) == 1, .json = json};
     struct rpc_listener listener = {.on_event = on_progress, .context = &p};
     cJSON *params = json_object();
     int rc = ERR_NO_DAEMON;

@@ -9,7 +9,7 @@
 #include "prereg/amend_reads.h"
 #include "prereg/amendment.h"
 
-enum kind {
+enum rule_kind {
     KIND_SEALED,
     KIND_FIXED,
     KIND_METRIC,
@@ -32,17 +32,17 @@ static const bool ALLOWED[KIND_NR][ACCESS_NR] = {
 };
 
 struct place_of {
-    enum kind kind;
+    enum rule_kind kind;
     const char *section;
     const char *stage; /* whose params; else NULL */
 };
 
-struct named {
+struct named_place {
     const char *key;
     struct place_of of;
 };
 
-static struct place_of find_named(const struct named *list, size_t n, const char *key,
+static struct place_of find_named(const struct named_place *list, size_t n, const char *key,
                                   struct place_of other)
 {
     for (size_t i = 0; i < n; i++) {
@@ -68,7 +68,7 @@ static bool has_both(const cJSON *change)
 /* A metric that is new or gone is another measure. */
 static struct place_of of_measure(const cJSON *change)
 {
-    static const struct named keys[] = {
+    static const struct named_place keys[] = {
         {"metric", {KIND_METRIC, "metric of a measure", NULL}},
         {"floor", {KIND_SEALED, "floors", NULL}},
         {"best_arm", {KIND_SEALED, "floors", NULL}},
@@ -104,7 +104,7 @@ static struct place_of of_data(const cJSON *change)
 
 static struct place_of of_plan(const cJSON *change, const char *section)
 {
-    static const struct named sections[] = {
+    static const struct named_place sections[] = {
         {"factor", {KIND_SEALED, "factors", NULL}},
         {"counter", {KIND_SEALED, "counters", NULL}},
         {"contrast", {KIND_SEALED, "contrasts", NULL}},
@@ -211,7 +211,7 @@ static char *why_not_owner(const cJSON *plan, const cJSON *change)
 }
 
 /* A forecast or a validity may rest on what lay open when nothing was scored yet. */
-static bool is_marked(const struct amend_file *f, const cJSON *change, enum kind kind)
+static bool is_marked(const struct amend_file *f, const cJSON *change, enum rule_kind kind)
 {
     bool post_hoc = cJSON_IsTrue(json_member(change, "post_hoc"));
     return post_hoc == (f->level == ACCESS_SEEN || amend_is_known(f->known, change)) ||
@@ -227,7 +227,7 @@ static bool is_of_model(const struct amend_file *f, const cJSON *change)
                  : amend_names_model(f->before, file) && !amend_names_file(f->after, file);
 }
 
-static char *why_not_path(const struct amend_file *f, const cJSON *change, enum kind kind)
+static char *why_not_path(const struct amend_file *f, const cJSON *change, enum rule_kind kind)
 {
     const struct seen_plans plans = {f->before, f->after, f->level >= ACCESS_SEALED};
     if (!ALLOWED[kind][f->level]) {
@@ -395,7 +395,7 @@ static bool is_about_open(const struct amend_state *s, const cJSON *change, cons
     return false;
 }
 
-static bool is_post_hoc(const struct amend_state *s, const cJSON *change, enum kind kind)
+static bool is_post_hoc(const struct amend_state *s, const cJSON *change, enum rule_kind kind)
 {
     return s->level == ACCESS_SEEN || amend_is_known(s->known, change) ||
            (kind == KIND_FORECASTS && is_about_open(s, change, "forecast")) ||

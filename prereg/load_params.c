@@ -61,7 +61,7 @@ static void check_stage(struct load *l, const struct toml_node *t)
 
 /* ---- where they are written ---- */
 
-struct places {
+struct param_places {
     struct load *l;
     struct stage *stage;
     size_t cap;
@@ -69,7 +69,7 @@ struct places {
     size_t level;
 };
 
-static void add_places(struct places *at, const struct toml_node *table, const char *prefix)
+static void add_places(struct param_places *at, const struct toml_node *table, const char *prefix)
 {
     for (size_t i = 0; i < table->n_items; i++) {
         const struct toml_node *m = table->items[i];
@@ -96,7 +96,7 @@ static void note_places(struct load *l, struct stage *s, const struct toml_node 
 {
     const struct toml_node *params = toml_member(t, "params");
     const struct toml_node *when = toml_member(t, "when");
-    struct places at = {.l = l, .stage = s, .factor = INDEX_NONE};
+    struct param_places at = {.l = l, .stage = s, .factor = INDEX_NONE};
     if (params != NULL && params->kind == TOML_TABLE) {
         add_places(&at, params, "");
     }

@@ -20,7 +20,7 @@ struct task_span {
     uint32_t last;
 };
 
-struct found { /* of the last question about a stage: most tasks have the same answer */
+struct run_answer { /* of the last question about a stage: most tasks have the same answer */
     struct task_span span;
     const char *text;
 };
@@ -38,7 +38,7 @@ struct run_record {
     bool unread;      /* there was, and they were not */
     cJSON *list;      /* as run_record_json() has it */
     uint32_t *n_had;  /* [stage * n_limits + number]: tasks that have had it; NULL: not counted */
-    struct found *found;
+    struct run_answer *found;
     struct arena texts;
 };
 
@@ -276,9 +276,9 @@ const char *run_record_narrower(struct run_record *r, size_t task, enum cause ca
         count_had(r);
     }
     const size_t stage = task % r->program->n_stages;
-    struct found *found = &r->found[stage];
+    struct run_answer *found = &r->found[stage];
     if (found->span.first != span->first || found->span.last != span->last) {
-        *found = (struct found){*span, compare(r, stage, span)};
+        *found = (struct run_answer){*span, compare(r, stage, span)};
     }
     return found->text;
 }
@@ -290,7 +290,7 @@ cJSON *run_record_json(const struct run_record *r)
 
 /* ---- from the store ---- */
 
-struct reading {
+struct run_reading {
     struct run_record *record;
     uint32_t program;
     bool changed;     /* there is more than one [run]: every row of a task counts */
@@ -299,14 +299,15 @@ struct reading {
 
 /* The journal's lines are canonical, so a member stands in them as it is looked for here; most
  * lines need not be parsed. */
-static bool is_wanted(const struct reading *k, int64_t seq, const char *line)
+static bool is_wanted(const struct run_reading *k, int64_t seq, const char *line)
 {
     return seq == 1 || strstr(line, "\"event\":\"run_settings\"") != NULL ||
            strstr(line, "\"state\":\"blocked\"") != NULL ||
            (k->changed && strstr(line, "\"task\":{") != NULL);
 }
 
-static int take_settings(const struct reading *k, int64_t seq, const cJSON *line, struct err *err)
+static int take_settings(const struct run_reading *k, int64_t seq, const cJSON *line,
+                         struct err *err)
 {
     const char *text = NULL;
     cJSON *run = NULL;
@@ -319,7 +320,7 @@ static int take_settings(const struct reading *k, int64_t seq, const cJSON *line
 
 static int take_line(void *ctx, int64_t seq, const char *text, struct err *err)
 {
-    struct reading *k = ctx;
+    struct run_reading *k = ctx;
     struct state_row row;
     cJSON *line = NULL;
     k->last_row = seq;
@@ -341,7 +342,7 @@ static int take_line(void *ctx, int64_t seq, const char *text, struct err *err)
 
 static int see_change(void *ctx, int64_t seq, const char *run, struct err *err)
 {
-    struct reading *k = ctx;
+    struct run_reading *k = ctx;
     (void)run;
     (void)err;
     k->changed |= seq > 1;
@@ -351,7 +352,7 @@ static int see_change(void *ctx, int64_t seq, const char *run, struct err *err)
 int run_record_read(struct store *store, uint32_t program, const struct program *p,
                     struct run_record **out, struct err *err)
 {
-    struct reading k = {.record = run_record_create(p), .program = program};
+    struct run_reading k = {.record = run_record_create(p), .program = program};
     int rc = store_runs(store, program, see_change, &k, err);
     rc = rc == 0 ? store_journal(store, program, 1, take_line, &k, err) : rc;
     if (rc != 0) {
@@ -366,7 +367,7 @@ int run_record_read(struct store *store, uint32_t program, const struct program 
 
 static int see_row(void *ctx, int64_t seq, const char *text, struct err *err)
 {
-    struct reading *k = ctx;
+    struct run_reading *k = ctx;
     (void)err;
     k->last_row = seq;
     k->changed |= strstr(text, "\"event\":\"run_settings\"") != NULL;
@@ -375,7 +376,7 @@ static int see_row(void *ctx, int64_t seq, const char *text, struct err *err)
 
 /* From the first row on: nothing was read yet, or no more was than that [run] never changed. */
 static int read_again(struct store *store, const struct program *p, int64_t rows_max,
-                      struct reading *k, struct err *err)
+                      struct run_reading *k, struct err *err)
 {
     struct digest head;
     int64_t n_rows = 0;
@@ -395,7 +396,7 @@ int run_record_follow(struct store *store, uint32_t program, const struct progra
                       int64_t rows_max, struct run_record **r, struct err *err)
 {
     struct run_record *old = *r;
-    struct reading k = {.record = old, .program = program};
+    struct run_reading k = {.record = old, .program = program};
     int rc = 0;
     if (old != NULL && old->unread) {
         return 0;
@@ -430,7 +431,7 @@ bool run_record_is_known(const struct run_record *r)
 
 int run_record_read_list(struct store *store, uint32_t program, cJSON **out, struct err *err)
 {
-    struct reading k = {.program = program};
+    struct run_reading k = {.program = program};
     bool any = false;
     *out = NULL;
     int rc = store_runs(store, program, see_change, &k, err);

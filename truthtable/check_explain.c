@@ -12,7 +12,7 @@
 #define CONDITIONS_MAX   3 /* earlier levels whose conditions are spelled out */
 #define COMBINATIONS_MAX ((uint64_t)1 << 22)
 
-enum kind { KIND_ALONE, KIND_WITH_OTHERS, KIND_IMPOSSIBLE, KIND_NOT_SHOWN, KIND_NR };
+enum explain_kind { KIND_ALONE, KIND_WITH_OTHERS, KIND_IMPOSSIBLE, KIND_NOT_SHOWN, KIND_NR };
 
 struct explaining {
     const struct check_report *report;
@@ -21,7 +21,7 @@ struct explaining {
     uint64_t n_states; /* partial states each row fires in; 0: too many */
 };
 
-static enum kind kind_of(const struct row_proof *row)
+static enum explain_kind kind_of(const struct row_proof *row)
 {
     if (row->reach == REACH_WITNESSED) {
         return row->alone ? KIND_ALONE : KIND_WITH_OTHERS;

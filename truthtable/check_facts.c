@@ -126,14 +126,14 @@ static struct strbuf *add_column(struct strbuf *to, size_t column)
 }
 
 /* Ratios of a column between the conditions that are compared. */
-struct spread {
+struct ratio_spread {
     bool known;
     double low; /* of the smaller over the larger value, over what is compared */
     bool signs; /* a value is 0 or negative: no ratio */
     bool exact; /* all equal, bit for bit */
 };
 
-static void spread_add(struct spread *s, double a, double b)
+static void spread_add(struct ratio_spread *s, double a, double b)
 {
     s->known = s->known && isfinite(a) && isfinite(b);
     s->exact = s->exact && a == b;
@@ -146,7 +146,7 @@ enum { LIST_EQUAL, LIST_DIFFER, LIST_UNKNOWN, LIST_NR };
 
 /* Names the column in the list where it belongs: equal, equal within a little, different, or not
  * known everywhere. */
-static void list_column(const struct spread *s, size_t column, struct strbuf lists[LIST_NR])
+static void list_column(const struct ratio_spread *s, size_t column, struct strbuf lists[LIST_NR])
 {
     if (!s->known) {
         (void)add_column(&lists[LIST_UNKNOWN], column);
@@ -179,7 +179,7 @@ static struct fixed_words judge_all(struct check_report *r)
     const struct program *p = r->program;
     struct strbuf lists[LIST_NR] = {STRBUF_INIT, STRBUF_INIT, STRBUF_INIT};
     for (size_t column = 0; column < FIXED_NR && p->n_conditions > 0; column++) {
-        struct spread s = {.known = true, .low = 1, .exact = true};
+        struct ratio_spread s = {.known = true, .low = 1, .exact = true};
         double low = r->fixed[0].values[column];
         double high = low;
         for (size_t c = 0; c < p->n_conditions; c++) {
@@ -201,7 +201,7 @@ static struct fixed_words judge_contrast(struct check_report *r, const struct ru
     const struct layout *l = &rules->layout;
     struct strbuf lists[LIST_NR] = {STRBUF_INIT, STRBUF_INIT, STRBUF_INIT};
     for (size_t column = 0; column < FIXED_NR; column++) {
-        struct spread s = {.known = true, .low = 1, .exact = true};
+        struct ratio_spread s = {.known = true, .low = 1, .exact = true};
         for (size_t i = 0; i < l->contrasts[contrast].n_settings; i++) {
             size_t a = r->program->cells[layout_pair_a(l, contrast, i, 0)].condition;
             size_t b = r->program->cells[layout_pair_b(l, contrast, i, 0)].condition;

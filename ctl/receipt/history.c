@@ -7,7 +7,7 @@
 #include "ctl/receipt/history_rules.h"
 #include "state/line.h"
 
-struct reading {
+struct history_reading {
     struct history *h;
     const struct lock *lock;
     const char *id; /* "<name>-<first 8 hex of root>" */
@@ -23,8 +23,8 @@ struct reading {
 
 /* The text that the hash is of: the line without its "hash". The line is canonical, so the member
  * stands in it as it is cut out here, with the comma that a first or middle member has after it. */
-static int hash_of_line(const struct reading *r, const char *text, size_t len, const char *said,
-                        struct digest *out)
+static int hash_of_line(const struct history_reading *r, const char *text, size_t len,
+                        const char *said, struct digest *out)
 {
     char prev[DIGEST_HEX_SIZE];
     char *member = xasprintf("\"hash\":\"%s\",", said);
@@ -44,7 +44,7 @@ static int hash_of_line(const struct reading *r, const char *text, size_t len, c
     return 0;
 }
 
-static int check_form(struct reading *r, const cJSON *line, const char *text, size_t len)
+static int check_form(struct history_reading *r, const cJSON *line, const char *text, size_t len)
 {
     struct err err;
     strbuf_clear(&r->again);
@@ -56,7 +56,7 @@ static int check_form(struct reading *r, const cJSON *line, const char *text, si
                : fault_says(r->f, "is not in the form in which the daemon writes a row");
 }
 
-static int check_chain(struct reading *r, const cJSON *line, const char *text, size_t len)
+static int check_chain(struct history_reading *r, const cJSON *line, const char *text, size_t len)
 {
     struct history *h = r->h;
     struct err err;
@@ -90,7 +90,7 @@ static int check_chain(struct reading *r, const cJSON *line, const char *text, s
 
 /* ---- [run] ---- */
 
-static int take_run(struct reading *r, const cJSON *run)
+static int take_run(struct history_reading *r, const cJSON *run)
 {
     struct err err;
     return run_record_set(r->h->record, (int64_t)r->h->n_rows, run, &err) == 0
@@ -99,7 +99,7 @@ static int take_run(struct reading *r, const cJSON *run)
 }
 
 /* A row of another [run] has it as text. */
-static int take_other_run(struct reading *r, const cJSON *line)
+static int take_other_run(struct history_reading *r, const cJSON *line)
 {
     const char *text = NULL;
     cJSON *run = NULL;
@@ -113,7 +113,7 @@ static int take_other_run(struct reading *r, const cJSON *line)
 
 /* ---- the first row ---- */
 
-static int check_submitted(struct reading *r, const cJSON *line)
+static int check_submitted(struct history_reading *r, const cJSON *line)
 {
     const struct program *p = r->h->program;
     cJSON *expected = json_object();
@@ -143,7 +143,7 @@ static int check_submitted(struct reading *r, const cJSON *line)
 
 /* ---- rows of tasks ---- */
 
-static int check_names(const struct reading *r, const cJSON *line, size_t task)
+static int check_names(const struct history_reading *r, const cJSON *line, size_t task)
 {
     const struct program *p = r->h->program;
     const cJSON *part = json_member(line, "task");
@@ -169,7 +169,7 @@ static bool moved_silently(enum task_state was, enum task_state from)
            (was == TASK_STARTING && from == TASK_RUNNING);
 }
 
-static int check_move(const struct reading *r, const struct state_row *row)
+static int check_move(const struct history_reading *r, const struct state_row *row)
 {
     const struct history_task *t = &r->h->tasks[row->task];
     if (!moved_silently(t->state, row->from)) {
@@ -193,7 +193,7 @@ static int check_move(const struct reading *r, const struct state_row *row)
     return 0;
 }
 
-static int take_start(struct reading *r, const struct state_row *row)
+static int take_start(struct history_reading *r, const struct state_row *row)
 {
     struct history *h = r->h;
     struct history_task *t = &h->tasks[row->task];
@@ -207,7 +207,7 @@ static int take_start(struct reading *r, const struct state_row *row)
     return 0;
 }
 
-static int take_end(struct reading *r, const struct state_row *row)
+static int take_end(struct history_reading *r, const struct state_row *row)
 {
     struct history_task *t = &r->h->tasks[row->task];
     struct history_attempt *a = t->live == 0 ? NULL : &r->h->attempts[t->live - 1];
@@ -233,7 +233,7 @@ static int take_end(struct reading *r, const struct state_row *row)
     return 0;
 }
 
-static int take_task_row(struct reading *r, const cJSON *line, const struct state_row *row)
+static int take_task_row(struct history_reading *r, const cJSON *line, const struct state_row *row)
 {
     struct history *h = r->h;
     int rc = check_names(r, line, row->task);
@@ -273,7 +273,7 @@ static void take_unblinding(struct history *h, const cJSON *line)
 }
 
 /* What was once so stays so. */
-static int check_status(const struct reading *r, const struct program_row *now)
+static int check_status(const struct history_reading *r, const struct program_row *now)
 {
     const struct program_row *was = &r->h->status;
     if ((was->unsealed && !now->unsealed) || (was->unblinded && !now->unblinded) ||
@@ -300,7 +300,8 @@ static void note_answered(struct history *h, const struct program_row *now)
     }
 }
 
-static int take_program_row(struct reading *r, const cJSON *line, const struct state_row *row)
+static int take_program_row(struct history_reading *r, const cJSON *line,
+                            const struct state_row *row)
 {
     struct history *h = r->h;
     int rc = check_status(r, &row->status);
@@ -339,8 +340,8 @@ static int take_program_row(struct reading *r, const cJSON *line, const struct s
 }
 
 /* An attempt that was judged: it held or did not. */
-static void take_check_result(struct reading *r, const cJSON *line, const struct state_row *row,
-                              cJSON *results)
+static void take_check_result(struct history_reading *r, const cJSON *line,
+                              const struct state_row *row, cJSON *results)
 {
     const cJSON *detail = json_member(line, "detail");
     if (row->kind != ROW_ATTEMPT_ENDED ||
@@ -355,7 +356,7 @@ static void take_check_result(struct reading *r, const cJSON *line, const struct
 }
 
 /* An apparatus check is no task of the grid: where it stands now, by its name. */
-static int take_check_row(struct reading *r, const cJSON *line, const struct state_row *row)
+static int take_check_row(struct history_reading *r, const cJSON *line, const struct state_row *row)
 {
     const char *name = NULL;
     struct err err;
@@ -388,7 +389,7 @@ static int take_check_row(struct reading *r, const cJSON *line, const struct sta
 
 /* Not before the lock, and where a clock of its own is named it is behind: the row has the time of
  * the row before it (of the lock, when it is the first). */
-static int check_time(struct reading *r, const struct state_row *row, const char *said)
+static int check_time(struct history_reading *r, const struct state_row *row, const char *said)
 {
     char text[WALL_TEXT_SIZE];
     struct wall_time when;
@@ -410,7 +411,7 @@ static int check_time(struct reading *r, const struct state_row *row, const char
     return 0;
 }
 
-static int take_row(struct reading *r, const cJSON *line)
+static int take_row(struct history_reading *r, const cJSON *line)
 {
     struct state_row row;
     struct err err;
@@ -447,7 +448,7 @@ static int take_row(struct reading *r, const cJSON *line)
     return take_task_row(r, line, &row);
 }
 
-static int take_line(struct reading *r, const char *text, size_t len)
+static int take_line(struct history_reading *r, const char *text, size_t len)
 {
     cJSON *line = NULL;
     struct err err;
@@ -486,7 +487,7 @@ int history_read(struct history *h, const struct program *p, const struct lock *
     const char *text = NULL;
     size_t len = 0;
     char *id = lock_program_id(lock);
-    struct reading r = {.h = h, .lock = lock, .id = id, .again = STRBUF_INIT, .f = f};
+    struct history_reading r = {.h = h, .lock = lock, .id = id, .again = STRBUF_INIT, .f = f};
     const cJSON *time = json_member(lock->json, "time");
     *h = (struct history){.program = p, .n_tasks = program_n_tasks(p)};
     h->amended = json_array();

@@ -14,27 +14,27 @@
 
 /* ---- what a result holds, by name ---- */
 
-struct named {
+struct named_value {
     const char *name;
     const cJSON *value;
 };
 
 struct named_list {
-    struct named *items; /* in the result's order */
+    struct named_value *items; /* in the result's order */
     size_t n;
     size_t cap;
-    struct named *sorted; /* the same, by name */
+    struct named_value *sorted; /* the same, by name */
 };
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const struct named *)a)->name, ((const struct named *)b)->name);
+    return strcmp(((const struct named_value *)a)->name, ((const struct named_value *)b)->name);
 }
 
 static void list_add(struct named_list *l, const char *name, const cJSON *value)
 {
     ARRAY_GROW(l->items, l->n, l->cap);
-    l->items[l->n++] = (struct named){name, value};
+    l->items[l->n++] = (struct named_value){name, value};
 }
 
 static void list_sort(struct named_list *l)
@@ -48,8 +48,8 @@ static void list_sort(struct named_list *l)
 
 static const cJSON *list_find(const struct named_list *l, const char *name)
 {
-    const struct named key = {name, NULL};
-    const struct named *found =
+    const struct named_value key = {name, NULL};
+    const struct named_value *found =
         l->n == 0 ? NULL : bsearch(&key, l->sorted, l->n, sizeof(*l->sorted), by_name);
     return found == NULL ? NULL : found->value;
 }
@@ -128,11 +128,11 @@ static cJSON *compare(const char *key, const struct named_list *was, const struc
 {
     cJSON *list = json_array();
     for (size_t i = 0; i < was->n; i++) {
-        const struct named *a = &was->items[i];
+        const struct named_value *a = &was->items[i];
         push_pair(list, key, a->name, (const cJSON *[2]){a->value, list_find(now, a->name)}, same);
     }
     for (size_t i = 0; i < now->n; i++) {
-        const struct named *b = &now->items[i];
+        const struct named_value *b = &now->items[i];
         if (b->value != NULL && !cJSON_IsNull(b->value) && list_find(was, b->name) == NULL) {
             push_pair(list, key, b->name, (const cJSON *[2]){NULL, b->value}, same);
         }

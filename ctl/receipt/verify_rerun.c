@@ -16,7 +16,7 @@ struct of_cell {
     const char *file; /* its name in the receipt */
 };
 
-struct reading {
+struct rerun_reading {
     struct verifying *v;
     struct of_cell *list; /* by cell, then by name */
     size_t n;
@@ -45,7 +45,7 @@ static int malformed(struct verifying *v, const struct err *err)
     return rc;
 }
 
-static int take_file(struct reading *r, const char *name)
+static int take_file(struct rerun_reading *r, const char *name)
 {
     struct verifying *v = r->v;
     struct rerun_head head;
@@ -65,7 +65,7 @@ static int take_file(struct reading *r, const char *name)
     return rc;
 }
 
-static int list_files(struct reading *r)
+static int list_files(struct rerun_reading *r)
 {
     static const char prefix[] = RERUN_FOLDER "/";
     const struct receipt_files *files = &r->v->files;
@@ -114,7 +114,7 @@ static bool is_head(const struct verifying *v, const char *head)
 }
 
 /* *next is the first stage that may come: they stand in the plan's order. */
-static int add_stage(struct reading *r, size_t cell, const cJSON *stage, size_t *next,
+static int add_stage(struct rerun_reading *r, size_t cell, const cJSON *stage, size_t *next,
                      cJSON *expected)
 {
     struct verifying *v = r->v;
@@ -146,7 +146,7 @@ static int add_stage(struct reading *r, size_t cell, const cJSON *stage, size_t 
 }
 
 /* The file as it must be when what it says came out did come out. */
-static int make_again(struct reading *r, size_t cell, const cJSON *file, cJSON **expected)
+static int make_again(struct rerun_reading *r, size_t cell, const cJSON *file, cJSON **expected)
 {
     struct verifying *v = r->v;
     struct rerun_head head;
@@ -208,7 +208,7 @@ static void tell(struct verifying *v, const char *name, const cJSON *file)
     json_push(v->reruns, o);
 }
 
-static int check_file(struct reading *r, const struct of_cell *of)
+static int check_file(struct rerun_reading *r, const struct of_cell *of)
 {
     struct verifying *v = r->v;
     struct strbuf text = STRBUF_INIT;
@@ -247,7 +247,7 @@ static const cJSON *place_of(const struct verifying *v, size_t task, const cJSON
 }
 
 /* Lines were held against the journal before. */
-static int take_result(struct reading *r, size_t stage, const char *text, size_t len)
+static int take_result(struct rerun_reading *r, size_t stage, const char *text, size_t len)
 {
     cJSON *line = NULL;
     struct err err;
@@ -260,7 +260,7 @@ static int take_result(struct reading *r, size_t stage, const char *text, size_t
     return rc == 0 ? 0 : fault_from(r->v->f, &err);
 }
 
-static void forget_cell(struct reading *r)
+static void forget_cell(struct rerun_reading *r)
 {
     for (size_t i = 0; i < r->v->program->n_stages; i++) {
         cJSON_Delete(r->results[i]);
@@ -270,7 +270,7 @@ static void forget_cell(struct reading *r)
 }
 
 /* A line of records.jsonl; with a cell's last one, its files. */
-static int take_line(struct reading *r, size_t task, const cJSON *said, const char *text,
+static int take_line(struct rerun_reading *r, size_t task, const cJSON *said, const char *text,
                      size_t len)
 {
     struct verifying *v = r->v;
@@ -291,7 +291,7 @@ static int take_line(struct reading *r, size_t task, const cJSON *said, const ch
     return rc;
 }
 
-static int read_records(struct reading *r)
+static int read_records(struct rerun_reading *r)
 {
     struct verifying *v = r->v;
     struct receipt_lines l;
@@ -350,7 +350,7 @@ static void say_all(struct verifying *v)
 
 int verify_reruns(struct verifying *v)
 {
-    struct reading r = {.v = v};
+    struct rerun_reading r = {.v = v};
     if (v->imported) {
         return 0; /* has no such files */
     }

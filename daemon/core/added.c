@@ -11,7 +11,7 @@
 /* Of attempts: far beyond real use, and half the range is left to count on. */
 #define COUNT_MAX ((uint32_t)INT32_MAX)
 
-struct added {
+struct addition {
     const struct core_event *ev;
     char *fault;
     size_t size;
@@ -19,7 +19,7 @@ struct added {
 };
 
 /* Writes the fault and returns false, so that a check can return its result. */
-static bool PRINTF_LIKE(2, 3) faulty(const struct added *a, const char *fmt, ...)
+static bool PRINTF_LIKE(2, 3) faulty(const struct addition *a, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -28,7 +28,7 @@ static bool PRINTF_LIKE(2, 3) faulty(const struct added *a, const char *fmt, ...
     return false;
 }
 
-static bool size_is_sound(const struct added *a)
+static bool size_is_sound(const struct addition *a)
 {
     const struct core_plan *plan = &a->ev->added.plan;
     if (a->ev->program == 0 || a->ev->program == NOWHERE) {
@@ -45,11 +45,11 @@ static bool size_is_sound(const struct added *a)
     return true;
 }
 
-static bool stages_are_sound(const struct added *a)
+static bool stages_are_sound(const struct addition *a)
 {
     const struct core_plan *plan = &a->ev->added.plan;
     for (uint32_t s = 0; s < plan->n_stages; s++) {
-        const struct core_stage *stage = &plan->stages[s];
+        const struct core_plan_stage *stage = &plan->stages[s];
         for (size_t i = 0; i < stage->n_after; i++) {
             if (stage->after[i] >= s) {
                 return faulty(a, "stage %u comes after stage %u: the order of stages is wrong", s,
@@ -69,7 +69,7 @@ static bool is_at_work(enum task_state state)
     return state == TASK_STARTING || state == TASK_RUNNING;
 }
 
-static bool counts_are_sound(const struct added *a, uint32_t task)
+static bool counts_are_sound(const struct addition *a, uint32_t task)
 {
     const struct task_row *row = &a->ev->added.tasks[task];
     if (row->n_attempts > COUNT_MAX || row->spent > COUNT_MAX || row->crashes > COUNT_MAX ||
@@ -82,7 +82,7 @@ static bool counts_are_sound(const struct added *a, uint32_t task)
 
 /* A task that has begun, or may begin, while one that it needs has not ended. The opposite, a task
  * that waits for nothing, is repaired by settle() in program.c. */
-static bool order_is_sound(const struct added *a, uint32_t task)
+static bool order_is_sound(const struct addition *a, uint32_t task)
 {
     const struct core_plan *plan = &a->ev->added.plan;
     const struct task_row *rows = a->ev->added.tasks;
@@ -90,7 +90,7 @@ static bool order_is_sound(const struct added *a, uint32_t task)
         (rows[task].state != TASK_READY && !is_at_work(rows[task].state))) {
         return true;
     }
-    const struct core_stage *stage = &plan->stages[task % plan->n_stages];
+    const struct core_plan_stage *stage = &plan->stages[task % plan->n_stages];
     for (size_t i = 0; i < stage->n_after; i++) {
         uint32_t other = task - task % plan->n_stages + stage->after[i];
         if (!task_state_is_terminal(rows[other].state)) {
@@ -102,7 +102,7 @@ static bool order_is_sound(const struct added *a, uint32_t task)
     return true;
 }
 
-static bool rows_are_sound(const struct added *a, uint32_t *n_at_work)
+static bool rows_are_sound(const struct addition *a, uint32_t *n_at_work)
 {
     for (uint32_t i = 0; a->ev->added.tasks != NULL && i < a->n_tasks; i++) {
         const struct task_row *row = &a->ev->added.tasks[i];
@@ -128,7 +128,7 @@ static bool rows_are_sound(const struct added *a, uint32_t *n_at_work)
 
 /* Exactly one attempt without an end for every task at work, and none for any other. `live` is
  * sorted by task. */
-static bool attempts_are_sound(const struct added *a, uint32_t n_at_work)
+static bool attempts_are_sound(const struct addition *a, uint32_t n_at_work)
 {
     const struct core_live *live = a->ev->added.live;
     size_t n = a->ev->added.n_live;
@@ -153,7 +153,7 @@ static bool attempts_are_sound(const struct added *a, uint32_t n_at_work)
            faulty(a, "%u tasks are at work, and %zu attempts have no end", n_at_work, n);
 }
 
-static bool ends_are_sound(const struct added *a)
+static bool ends_are_sound(const struct addition *a)
 {
     for (size_t i = 0; i < a->ev->added.n_ends; i++) {
         if (a->ev->added.ends[i].task >= a->n_tasks) {
@@ -166,7 +166,7 @@ static bool ends_are_sound(const struct added *a)
 
 bool added_is_sound(const struct core_event *ev, char *fault, size_t size)
 {
-    struct added a = {.ev = ev, .fault = fault, .size = size};
+    struct addition a = {.ev = ev, .fault = fault, .size = size};
     uint32_t n_at_work = 0;
     if (!size_is_sound(&a) || !stages_are_sound(&a)) {
         return false;

@@ -5,7 +5,7 @@
 
 #include "daemon/core/internal.h"
 
-static struct core_access access_of(const struct program *p)
+static struct core_access access_of(const struct core_program *p)
 {
     struct core_access a = {.level = ACCESS_NOTHING_RUN};
     for (uint32_t i = 0; i < p->n_tasks; i++) {
@@ -30,7 +30,7 @@ static struct core_access access_of(const struct program *p)
 
 /* Whether a stage has been started since that matters: one whose params change, or one whose
  * results are open, since metrics, forecasts and validity are judged by what could be seen. */
-static bool is_overtaken(const struct program *p, const struct core_amendment *a,
+static bool is_overtaken(const struct core_program *p, const struct core_amendment *a,
                          const struct stage_set *started)
 {
     for (uint32_t i = 0; i < p->n_stages; i++) {
@@ -44,14 +44,14 @@ static bool is_overtaken(const struct program *p, const struct core_amendment *a
 
 bool core_access_get(const struct core *c, uint32_t program, struct core_access *out)
 {
-    const struct program *p = program < c->cap_programs ? c->programs[program] : NULL;
+    const struct core_program *p = program < c->cap_programs ? c->programs[program] : NULL;
     if (p != NULL) {
         *out = access_of(p);
     }
     return p != NULL;
 }
 
-void program_amend(struct core *c, struct program *p, const struct core_event *ev)
+void program_amend(struct core *c, struct core_program *p, const struct core_event *ev)
 {
     const struct core_amendment *a = &ev->amendment;
     struct core_access now = access_of(p);

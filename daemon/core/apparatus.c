@@ -8,38 +8,38 @@
  */
 #include "daemon/core/internal.h"
 
-bool task_is_apparatus(const struct program *p, uint32_t task)
+bool task_is_apparatus(const struct core_program *p, uint32_t task)
 {
     return task >= p->n_grid;
 }
 
-bool task_is_held(const struct program *p, uint32_t task)
+bool task_is_held(const struct core_program *p, uint32_t task)
 {
     return !p->gate_open && !task_is_apparatus(p, task) && task_stage(p, task)->held;
 }
 
-static const struct apparatus_slot *slot_of(const struct program *p, uint32_t task)
+static const struct apparatus_slot *slot_of(const struct core_program *p, uint32_t task)
 {
     return &p->apparatus[task - p->n_grid];
 }
 
-bool apparatus_is_wanted(const struct program *p, uint32_t task)
+bool apparatus_is_wanted(const struct core_program *p, uint32_t task)
 {
     return !task_is_apparatus(p, task) || slot_of(p, task)->declared;
 }
 
 /* A check runs with the limits of the stage whose work it does. */
-static void set_slot(struct program *p, uint32_t i, const struct core_apparatus *from)
+static void set_slot(struct core_program *p, uint32_t i, const struct core_apparatus *from)
 {
     struct apparatus_slot *slot = &p->apparatus[i];
-    struct stage *own = &p->stages[p->n_stages + i];
+    struct core_stage *own = &p->stages[p->n_stages + i];
     if (slot->name == NULL || strcmp(slot->name, from->name) != 0) {
         free(slot->name); /* a rebuilt slot has "" until an amendment names it */
         slot->name = xstrdup(from->name);
     }
     slot->declared = from->declared;
     if (from->stage < p->n_stages) {
-        const struct stage *s = &p->stages[from->stage];
+        const struct core_stage *s = &p->stages[from->stage];
         own->threads = s->threads;
         own->memory_bytes = s->memory_bytes;
         own->crashes = s->crashes;
@@ -48,14 +48,14 @@ static void set_slot(struct program *p, uint32_t i, const struct core_apparatus 
     }
 }
 
-void apparatus_set(struct program *p, const struct core_plan *plan)
+void apparatus_set(struct core_program *p, const struct core_plan *plan)
 {
     uint32_t n = plan->n_apparatus;
     assert(n >= p->n_apparatus && n < NOWHERE - p->n_grid);
     p->stages = xreallocarray(p->stages, p->n_stages + n, sizeof(*p->stages));
     p->apparatus = xreallocarray(p->apparatus, n + 1, sizeof(*p->apparatus));
     for (uint32_t i = p->n_apparatus; i < n; i++) {
-        p->stages[p->n_stages + i] = (struct stage){0};
+        p->stages[p->n_stages + i] = (struct core_stage){0};
         p->apparatus[i] = (struct apparatus_slot){0};
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -65,7 +65,7 @@ void apparatus_set(struct program *p, const struct core_plan *plan)
 }
 
 /* Every declared check is done. A program without checks holds. */
-bool apparatus_holds(const struct program *p)
+bool apparatus_holds(const struct core_program *p)
 {
     bool holds = true;
     for (uint32_t i = 0; i < p->n_apparatus; i++) {
@@ -74,7 +74,7 @@ bool apparatus_holds(const struct program *p)
     return holds;
 }
 
-void apparatus_look(struct program *p)
+void apparatus_look(struct core_program *p)
 {
     bool open = apparatus_holds(p);
     if (open != p->gate_open) {
@@ -83,7 +83,7 @@ void apparatus_look(struct program *p)
     }
 }
 
-uint32_t apparatus_n_open(const struct program *p)
+uint32_t apparatus_n_open(const struct core_program *p)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->n_apparatus; i++) {
@@ -93,7 +93,7 @@ uint32_t apparatus_n_open(const struct program *p)
     return n;
 }
 
-uint32_t apparatus_n_ready(const struct program *p)
+uint32_t apparatus_n_ready(const struct core_program *p)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->n_apparatus; i++) {
@@ -102,7 +102,7 @@ uint32_t apparatus_n_ready(const struct program *p)
     return n;
 }
 
-void apparatus_blocked(struct core *c, struct program *p, uint32_t task, const char *text)
+void apparatus_blocked(struct core *c, struct core_program *p, uint32_t task, const char *text)
 {
     const struct apparatus_slot *slot = slot_of(p, task);
     enum cause cause = (enum cause)p->tasks[task].cause;
@@ -120,12 +120,12 @@ void apparatus_blocked(struct core *c, struct program *p, uint32_t task, const c
     program_pause(c, p, PAUSE_APPARATUS, why);
 }
 
-static bool is_blocked(const struct task *t)
+static bool is_blocked(const struct core_task *t)
 {
     return t->state == TASK_BLOCKED || t->state == TASK_NEVER_RUN;
 }
 
-void apparatus_revive(struct core *c, struct program *p)
+void apparatus_revive(struct core *c, struct core_program *p)
 {
     for (uint32_t i = 0; i < p->n_apparatus; i++) {
         uint32_t task = p->n_grid + i;
@@ -137,7 +137,7 @@ void apparatus_revive(struct core *c, struct program *p)
 }
 
 /* Tasks of checks that an amendment brought begin ready, as those of a new program do. */
-static void grow_tasks(struct program *p, uint32_t n_before)
+static void grow_tasks(struct core_program *p, uint32_t n_before)
 {
     uint32_t n = p->n_grid + p->n_apparatus;
     p->tasks = xreallocarray(p->tasks, n, sizeof(*p->tasks));
@@ -152,7 +152,7 @@ static void grow_tasks(struct program *p, uint32_t n_before)
     }
 }
 
-void apparatus_amend(struct core *c, struct program *p, const struct core_plan *plan)
+void apparatus_amend(struct core *c, struct core_program *p, const struct core_plan *plan)
 {
     uint32_t n_before = p->n_apparatus;
     bool lifts = (p->status.paused & PAUSE_APPARATUS) != 0;
@@ -160,7 +160,7 @@ void apparatus_amend(struct core *c, struct program *p, const struct core_plan *
     grow_tasks(p, n_before);
     for (uint32_t i = 0; i < n_before; i++) {
         uint32_t task = p->n_grid + i;
-        const struct task *t = &p->tasks[task];
+        const struct core_task *t = &p->tasks[task];
         if (!p->apparatus[i].declared) {
             ready_remove(p, task);
             continue;
@@ -182,7 +182,7 @@ void apparatus_amend(struct core *c, struct program *p, const struct core_plan *
     }
 }
 
-void apparatus_free(struct program *p)
+void apparatus_free(struct core_program *p)
 {
     for (uint32_t i = 0; i < p->n_apparatus; i++) {
         free(p->apparatus[i].name);

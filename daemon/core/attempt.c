@@ -6,12 +6,12 @@
 
 #define VERIFY_AGAIN_MS (10 * 60 * 1000)
 
-static struct program *program_at(struct core *c, const struct live *l)
+static struct core_program *program_at(struct core *c, const struct live *l)
 {
     return c->programs[l->program];
 }
 
-static struct task *task_at(struct core *c, const struct live *l)
+static struct core_task *task_at(struct core *c, const struct live *l)
 {
     return &program_at(c, l)->tasks[l->task];
 }
@@ -39,9 +39,9 @@ static void make_id(struct core *c, char id[UUID_TEXT_SIZE])
                    (unsigned long long)(b & UINT64_C(0xffffffffffff)));
 }
 
-void attempt_start(struct core *c, struct program *p, uint32_t task)
+void attempt_start(struct core *c, struct core_program *p, uint32_t task)
 {
-    struct task *t = &p->tasks[task];
+    struct core_task *t = &p->tasks[task];
     ready_remove(p, task);
     struct live *l = live_new(c, p, task);
     t->n_attempts++;
@@ -135,8 +135,8 @@ void attempt_up(struct core *c, struct live *l)
  * `l` is freed here. */
 static void fail(struct core *c, struct live *l, enum cause cause, const char *text)
 {
-    struct program *p = program_at(c, l);
-    struct task *t = task_at(c, l);
+    struct core_program *p = program_at(c, l);
+    struct core_task *t = task_at(c, l);
     uint32_t task = l->task;
     enum task_state from = (enum task_state)t->state;
     struct judgement j = {.to = TASK_BLOCKED};
@@ -216,7 +216,7 @@ void attempt_start_failed(struct core *c, struct live *l, enum core_start_failur
  * advanced the task. */
 static void note_progress(struct core *c, struct live *l, const struct core_event *ev)
 {
-    struct task *t = task_at(c, l);
+    struct core_task *t = task_at(c, l);
     if (ev->said.progressed) {
         l->row.done = ev->said.done;
         l->row.total = ev->said.total;
@@ -316,7 +316,7 @@ void attempt_ended(struct core *c, struct live *l, const struct core_event *ev)
 /* Its result is accepted: the task is done, its dependants may start, and the result is linked. */
 static void finish(struct core *c, struct live *l, const struct core_event *ev)
 {
-    struct program *p = program_at(c, l);
+    struct core_program *p = program_at(c, l);
     uint32_t task = l->task;
     l->row.state = ATTEMPT_ENDED;
     task_move(p, task, TASK_DONE, CAUSE_NONE);

@@ -53,7 +53,7 @@ static void on_timer(struct core *c)
 {
     while (c->n_timers > 0 && c->timers[0].at_ms <= c->now_ms) {
         struct timer t = c->timers[0];
-        struct program *p = c->programs[t.program];
+        struct core_program *p = c->programs[t.program];
         struct live *l = live_of(c, p, t.task);
         timer_clear(c, p, t.task);
         if (l != NULL) {
@@ -66,7 +66,7 @@ static void on_timer(struct core *c)
     slices_on_timer(c);
 }
 
-static void on_attempt(struct core *c, struct program *p, const struct core_event *ev)
+static void on_attempt(struct core *c, struct core_program *p, const struct core_event *ev)
 {
     if (ev->task >= p->n_tasks) {
         return;
@@ -86,13 +86,13 @@ static void on_attempt(struct core *c, struct program *p, const struct core_even
 }
 
 /* A person's request about one task, or LINKED, which counts only for the newest attempt. */
-static void on_task(struct core *c, struct program *p, const struct core_event *ev)
+static void on_task(struct core *c, struct core_program *p, const struct core_event *ev)
 {
     if (ev->task >= p->n_tasks) {
         emit_refusal(c, "there is no such task");
         return;
     }
-    struct task *t = &p->tasks[ev->task];
+    struct core_task *t = &p->tasks[ev->task];
     if (ev->kind == CORE_RETRY) {
         request_retry(c, p, ev->task, ev->text);
     } else if (ev->kind == CORE_CANCEL) {
@@ -106,7 +106,7 @@ static void on_task(struct core *c, struct program *p, const struct core_event *
     }
 }
 
-static void on_disk(struct core *c, struct program *p, const struct core_event *ev)
+static void on_disk(struct core *c, struct core_program *p, const struct core_event *ev)
 {
     if (ev->disk_full) {
         program_pause(c, p, PAUSE_DISK, ev->text);
@@ -118,7 +118,7 @@ static void on_disk(struct core *c, struct program *p, const struct core_event *
 
 /* Also lets a verdict that failed be asked for again. After PAUSE_HOST the budget allows one
  * failure only. */
-static void on_mended(struct core *c, struct program *p, const struct core_event *ev)
+static void on_mended(struct core *c, struct core_program *p, const struct core_event *ev)
 {
     const unsigned mends = PAUSE_DATA | PAUSE_HOST;
     p->verdict_failed = false;
@@ -132,7 +132,7 @@ static void on_mended(struct core *c, struct program *p, const struct core_event
 }
 
 /* The verdict opens the scores, even of a program that never had an accepted result. */
-static void on_verdict(struct core *c, struct program *p, const struct core_event *ev)
+static void on_verdict(struct core *c, struct core_program *p, const struct core_event *ev)
 {
     if (!p->verdict_asked) {
         return; /* S7 */
@@ -150,7 +150,7 @@ static void on_verdict(struct core *c, struct program *p, const struct core_even
     (void)emit_program_row(c, p, ROW_VERDICT, ev->text);
 }
 
-static void on_reported(struct core *c, struct program *p, const struct core_event *ev)
+static void on_reported(struct core *c, struct core_program *p, const struct core_event *ev)
 {
     if (!p->report_asked || p->status.reported) {
         return;
@@ -159,7 +159,7 @@ static void on_reported(struct core *c, struct program *p, const struct core_eve
     (void)emit_program_row(c, p, ROW_REPORTED, ev->text);
 }
 
-static void on_records(struct core *c, struct program *p)
+static void on_records(struct core *c, struct core_program *p)
 {
     if ((p->status.unsealed || p->status.unblinded) && !p->status.records_open) {
         p->status.records_open = true;
@@ -167,7 +167,7 @@ static void on_records(struct core *c, struct program *p)
     }
 }
 
-static void on_program(struct core *c, struct program *p, const struct core_event *ev)
+static void on_program(struct core *c, struct core_program *p, const struct core_event *ev)
 {
     switch (ev->kind) {
     case CORE_PROGRAM_SETTINGS: program_set_run(c, p, ev); break;
@@ -228,7 +228,7 @@ static void take(struct core *c, const struct core_event *ev)
     if (ev->kind == CORE_PROGRAM_ADDED) {
         program_add(c, ev);
     }
-    struct program *p = program_of(c, ev->program);
+    struct core_program *p = program_of(c, ev->program);
     if (p == NULL && c->out->refusal != NULL) {
         return; /* it was not added; the refusal says why */
     }

@@ -7,7 +7,7 @@
  */
 #include "daemon/core/internal.h"
 
-static bool machine_fits(const struct core *c, const struct stage *s)
+static bool machine_fits(const struct core *c, const struct core_stage *s)
 {
     const struct core_config *m = &c->config;
     if (m->slots > 0 && c->used_slots >= m->slots) {
@@ -19,17 +19,17 @@ static bool machine_fits(const struct core *c, const struct stage *s)
     return m->memory_bytes == 0 || c->used_memory + live_memory(c, s) <= m->memory_bytes;
 }
 
-static bool program_fits(const struct program *p)
+static bool program_fits(const struct core_program *p)
 {
     return p->slots == 0 || p->used_slots < p->slots;
 }
 
-bool dispatch_fits(const struct core *c, const struct program *p, const struct stage *s)
+bool dispatch_fits(const struct core *c, const struct core_program *p, const struct core_stage *s)
 {
     return program_fits(p) && machine_fits(c, s);
 }
 
-static bool comes_before(const struct program *a, const struct program *b)
+static bool comes_before(const struct core_program *a, const struct core_program *b)
 {
     if (a->used_threads != b->used_threads) {
         return a->used_threads < b->used_threads;
@@ -39,7 +39,7 @@ static bool comes_before(const struct program *a, const struct program *b)
 
 /* Only a program that runs nothing can starve: one that runs something frees room by itself. Starts
  * the clock at the first call. */
-static bool is_starved(const struct core *c, struct program *p)
+static bool is_starved(const struct core *c, struct core_program *p)
 {
     if (p->used_slots > 0) {
         p->starved_since = INT64_MIN;
@@ -51,11 +51,11 @@ static bool is_starved(const struct core *c, struct program *p)
 
 /* The program whose head is started next; NULL when nothing fits, or when a starved program
  * reserves the machine. */
-static struct program *pick(struct core *c)
+static struct core_program *pick(struct core *c)
 {
-    struct program *best = NULL;
+    struct core_program *best = NULL;
     for (uint32_t i = 0; i < c->cap_programs; i++) {
-        struct program *p = c->programs[i];
+        struct core_program *p = c->programs[i];
         if (p == NULL || p->damaged || p->n_ready == 0 || p->status.paused != 0 ||
             !program_fits(p) || task_is_held(p, p->ready[0])) {
             continue;
@@ -82,7 +82,7 @@ void dispatch(struct core *c)
             (c->config.slots > 0 && c->used_slots >= c->config.slots)) {
             return;
         }
-        struct program *p = pick(c);
+        struct core_program *p = pick(c);
         if (p == NULL) {
             return;
         }

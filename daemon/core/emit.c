@@ -10,13 +10,13 @@
 #include "daemon/core/explain.h"
 #include "daemon/core/internal.h"
 
-struct wall_time program_time(const struct core *c, const struct program *p)
+struct wall_time program_time(const struct core *c, const struct core_program *p)
 {
     return c->wall.ms > p->latest.ms ? c->wall : p->latest;
 }
 
 /* A row's time never goes back within its program; behind_ms says by how much the clock did. */
-static struct state_row *new_row(struct core *c, enum row_kind kind, struct program *p)
+static struct state_row *new_row(struct core *c, enum row_kind kind, struct core_program *p)
 {
     struct wall_time time = program_time(c, p);
     struct core_out *out = c->out;
@@ -33,7 +33,7 @@ static struct state_row *new_row(struct core *c, enum row_kind kind, struct prog
     return row;
 }
 
-struct state_row *emit_program_row(struct core *c, struct program *p, enum row_kind kind,
+struct state_row *emit_program_row(struct core *c, struct core_program *p, enum row_kind kind,
                                    const char *detail)
 {
     assert(!row_kind_is_of_task(kind));
@@ -43,7 +43,7 @@ struct state_row *emit_program_row(struct core *c, struct program *p, enum row_k
     return row;
 }
 
-struct state_row *emit_task_row(struct core *c, struct program *p, uint32_t task,
+struct state_row *emit_task_row(struct core *c, struct core_program *p, uint32_t task,
                                 enum row_kind kind, enum task_state from)
 {
     assert(row_kind_is_of_task(kind));
@@ -61,7 +61,7 @@ struct state_row *emit_task_row(struct core *c, struct program *p, uint32_t task
 }
 
 /* A damaged program's attempts are probed, and ended when they hang; every other act is dropped. */
-static bool is_wanted(const struct program *p, enum core_act_kind kind)
+static bool is_wanted(const struct core_program *p, enum core_act_kind kind)
 {
     return p == NULL || !p->damaged || kind == ACT_PROBE || kind == ACT_TERMINATE ||
            kind == ACT_KILL;
@@ -79,12 +79,13 @@ static struct core_act *new_act(struct core *c, enum core_act_kind kind, uint32_
     return act;
 }
 
-void emit_act(struct core *c, enum core_act_kind kind, const struct program *p)
+void emit_act(struct core *c, enum core_act_kind kind, const struct core_program *p)
 {
     (void)new_act(c, kind, p->no);
 }
 
-void emit_task_act(struct core *c, enum core_act_kind kind, const struct program *p, uint32_t task)
+void emit_task_act(struct core *c, enum core_act_kind kind, const struct core_program *p,
+                   uint32_t task)
 {
     struct core_act *act = new_act(c, kind, p->no);
     act->task = task;

@@ -8,7 +8,7 @@
 #include "prereg/stage_set.h"
 #include "state/rows.h"
 
-struct core_stage {
+struct core_plan_stage {
     const char *name;      /* for people; or NULL */
     const uint32_t *after; /* stage indices, all smaller than this stage's own */
     size_t n_after;
@@ -40,7 +40,7 @@ struct core_plan { /* tasks are cell * n_stages + stage; dependencies stay withi
     uint32_t n_cells;
     uint32_t n_stages; /* 1..STAGES_MAX */
     uint32_t slots;    /* [run] slots of this program; 0: no limit of its own */
-    const struct core_stage *stages;
+    const struct core_plan_stage *stages;
     const struct core_apparatus *apparatus;
     uint32_t n_apparatus;
 };

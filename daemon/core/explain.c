@@ -6,14 +6,14 @@
 
 #include "daemon/core/internal.h"
 
-static const struct program *find(const struct core *c, uint32_t no)
+static const struct core_program *find(const struct core *c, uint32_t no)
 {
     return no < c->cap_programs ? c->programs[no] : NULL;
 }
 
 bool core_counts_get(const struct core *c, uint32_t program, struct core_counts *out)
 {
-    const struct program *p = find(c, program);
+    const struct core_program *p = find(c, program);
     if (p == NULL) {
         return false;
     }
@@ -33,14 +33,14 @@ bool core_counts_get(const struct core *c, uint32_t program, struct core_counts 
 
 bool core_program_status(const struct core *c, uint32_t program, struct program_row *out)
 {
-    const struct program *p = find(c, program);
+    const struct core_program *p = find(c, program);
     if (p != NULL) {
         *out = p->status;
     }
     return p != NULL;
 }
 
-static enum core_why why_of_live(const struct task *t, const struct live *l)
+static enum core_why why_of_live(const struct core_task *t, const struct live *l)
 {
     if (l->phase == LIVE_VERIFYING) {
         return WHY_VERIFYING;
@@ -52,9 +52,9 @@ static enum core_why why_of_live(const struct task *t, const struct live *l)
 }
 
 /* The order of the tests decides which of several true reasons is shown. */
-static enum core_why why_of(const struct program *p, uint32_t task, const struct live *l)
+static enum core_why why_of(const struct core_program *p, uint32_t task, const struct live *l)
 {
-    const struct task *t = &p->tasks[task];
+    const struct core_task *t = &p->tasks[task];
     if (task_state_is_terminal((enum task_state)t->state)) {
         return WHY_ENDED;
     }
@@ -79,8 +79,8 @@ static uint32_t left(uint32_t all, uint32_t used)
     return used < all ? all - used : 0;
 }
 
-static void fill_machine(const struct core *c, const struct program *p, const struct stage *s,
-                         struct core_explanation *out)
+static void fill_machine(const struct core *c, const struct core_program *p,
+                         const struct core_stage *s, struct core_explanation *out)
 {
     const struct core_config *m = &c->config;
     out->threads = live_threads(c, s);
@@ -94,25 +94,25 @@ static void fill_machine(const struct core *c, const struct program *p, const st
     out->free_memory_bytes = m->memory_bytes == 0 ? INT64_MAX : memory > 0 ? memory : 0;
 }
 
-static int64_t backoff_due_ms(const struct core *c, const struct task *t)
+static int64_t backoff_due_ms(const struct core *c, const struct core_task *t)
 {
     return t->state == TASK_READY && t->timer_pos != NOWHERE ? c->timers[t->timer_pos].at_ms : 0;
 }
 
 int64_t core_backoff_due_ms(const struct core *c, uint32_t program, uint32_t task)
 {
-    const struct program *p = find(c, program);
+    const struct core_program *p = find(c, program);
     return p != NULL && task < p->n_tasks ? backoff_due_ms(c, &p->tasks[task]) : 0;
 }
 
 bool core_explain(const struct core *c, uint32_t program, uint32_t task,
                   struct core_explanation *out)
 {
-    const struct program *p = find(c, program);
+    const struct core_program *p = find(c, program);
     if (p == NULL || task >= p->n_tasks) {
         return false;
     }
-    const struct task *t = &p->tasks[task];
+    const struct core_task *t = &p->tasks[task];
     const struct live *l = t->live == NOWHERE ? NULL : &c->live[t->live];
     *out = (struct core_explanation){.why = why_of(p, task, l), .paused = p->status.paused};
     task_snapshot(t, &out->row);

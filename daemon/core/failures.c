@@ -18,7 +18,7 @@ enum { KILL_SIGNAL = 9 }; /* POSIX fixes the number (kill -9) */
 
 /* Failures of the work itself. A kill from outside, a lost machine and a checkpointed stop say
  * nothing about it; "cannot be measured" (exit 69) is an answer, not a failure. */
-static bool is_own_failure(const struct task *t)
+static bool is_own_failure(const struct core_task *t)
 {
     switch ((enum cause)t->cause) {
     case CAUSE_CRASH: return t->end_signal != KILL_SIGNAL;
@@ -45,36 +45,36 @@ static bool is_own_failure(const struct task *t)
     return false;
 }
 
-static bool is_same(const struct task *t, const struct task *of)
+static bool is_same(const struct core_task *t, const struct core_task *of)
 {
     return t->state == TASK_BLOCKED && t->cause == of->cause && t->end_code == of->end_code &&
            t->end_signal == of->end_signal;
 }
 
 /* A task whose dependency was given up meanwhile would wait for ever. */
-static bool can_revive(const struct program *p, uint32_t task)
+static bool can_revive(const struct core_program *p, uint32_t task)
 {
     return request_retry_refusal(p, task) == NULL;
 }
 
 /* It has ended, and not by its own doing. */
-static bool is_out(const struct task *t)
+static bool is_out(const struct core_task *t)
 {
     return t->state == TASK_NEVER_RUN || t->cause == CAUSE_CANCELLED || t->cause == CAUSE_STOPPED;
 }
 
-struct tally {
+struct failure_tally {
     uint32_t same;
     uint32_t other; /* blocked by another end of their own */
     uint32_t able;  /* that can still end by themselves, or did */
 };
 
 /* Over the cells of one stage: its tasks are n_stages apart. */
-static struct tally count(const struct program *p, uint32_t task)
+static struct failure_tally count(const struct core_program *p, uint32_t task)
 {
-    struct tally n = {0};
+    struct failure_tally n = {0};
     for (uint32_t i = task % p->n_stages; i < p->n_grid; i += p->n_stages) {
-        const struct task *t = &p->tasks[i];
+        const struct core_task *t = &p->tasks[i];
         bool same = is_same(t, &p->tasks[task]) && can_revive(p, i);
         n.same += same;
         n.other += !same && t->state == TASK_BLOCKED && !is_out(t);
@@ -83,11 +83,11 @@ static struct tally count(const struct program *p, uint32_t task)
     return n;
 }
 
-static void pause_for(struct core *c, struct program *p, uint32_t task, const struct tally *n,
-                      const char *text)
+static void pause_for(struct core *c, struct core_program *p, uint32_t task,
+                      const struct failure_tally *n, const char *text)
 {
-    const struct task *t = &p->tasks[task];
-    const struct stage *s = task_stage(p, task);
+    const struct core_task *t = &p->tasks[task];
+    const struct core_stage *s = task_stage(p, task);
     char name[80];
     char how[48] = "";
     char why[640];
@@ -113,13 +113,13 @@ static void pause_for(struct core *c, struct program *p, uint32_t task, const st
     program_pause(c, p, PAUSE_FAILURES, why);
 }
 
-static void revive(struct core *c, struct program *p, uint32_t task)
+static void revive(struct core *c, struct core_program *p, uint32_t task)
 {
     task_revive(c, p, task, ROW_TASK_REVIVED, NULL);
     task_revive_dependants(c, p, task, ROW_TASK_REVIVED, NULL);
 }
 
-void failures_answer(struct core *c, struct program *p)
+void failures_answer(struct core *c, struct core_program *p)
 {
     for (uint32_t i = 0; i < p->n_grid; i++) {
         struct live *l = live_of(c, p, i);
@@ -129,11 +129,11 @@ void failures_answer(struct core *c, struct program *p)
     }
 }
 
-bool failures_pause(struct core *c, struct program *p, uint32_t task, bool answered,
+bool failures_pause(struct core *c, struct core_program *p, uint32_t task, bool answered,
                     const char *text)
 {
-    const struct stage *s = task_stage(p, task);
-    struct task of = p->tasks[task];
+    const struct core_stage *s = task_stage(p, task);
+    struct core_task of = p->tasks[task];
     if (task_is_apparatus(p, task) || p->status.failures_accepted || !is_own_failure(&of) ||
         !can_revive(p, task) || (s->n_accepted > 0 && !answered)) {
         return false;
@@ -142,7 +142,7 @@ bool failures_pause(struct core *c, struct program *p, uint32_t task, bool answe
         revive(c, p, task);
         return true;
     }
-    struct tally n = count(p, task);
+    struct failure_tally n = count(p, task);
     if (n.same < SAME_MAX && n.same < n.able) {
         return false;
     }

@@ -8,78 +8,82 @@
 /* emit.c: rows and acts. A row takes its snapshots when it is made, so the change comes first. */
 /* The time of what happens to a program now. It never goes back, so a clock that is set back does
  * not reorder the journal. */
-struct wall_time program_time(const struct core *c, const struct program *p);
-struct state_row *emit_program_row(struct core *c, struct program *p, enum row_kind kind,
+struct wall_time program_time(const struct core *c, const struct core_program *p);
+struct state_row *emit_program_row(struct core *c, struct core_program *p, enum row_kind kind,
                                    const char *detail);
-struct state_row *emit_task_row(struct core *c, struct program *p, uint32_t task,
+struct state_row *emit_task_row(struct core *c, struct core_program *p, uint32_t task,
                                 enum row_kind kind, enum task_state from);
-void emit_act(struct core *c, enum core_act_kind kind, const struct program *p);
-void emit_task_act(struct core *c, enum core_act_kind kind, const struct program *p, uint32_t task);
+void emit_act(struct core *c, enum core_act_kind kind, const struct core_program *p);
+void emit_task_act(struct core *c, enum core_act_kind kind, const struct core_program *p,
+                   uint32_t task);
 void emit_live_act(struct core *c, enum core_act_kind kind, const struct live *l);
 const char *emit_text(struct core *c,
                       const char *text); /* a copy that lives as long as out; NULL stays NULL */
 void emit_refusal(struct core *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* queue.c: the ready queue of a program and the timers of all. */
-void ready_push(struct program *p, uint32_t task);   /* no-op when it is in, or not wanted */
-void ready_remove(struct program *p, uint32_t task); /* no-op when it is not */
-void ready_reorder(struct program *p);               /* the order of its tasks has changed */
-void timer_set(struct core *c, const struct program *p, uint32_t task, int64_t at_ms);
-void timer_clear(struct core *c, const struct program *p, uint32_t task);
+void ready_push(struct core_program *p, uint32_t task);   /* no-op when it is in, or not wanted */
+void ready_remove(struct core_program *p, uint32_t task); /* no-op when it is not */
+void ready_reorder(struct core_program *p);               /* the order of its tasks has changed */
+void timer_set(struct core *c, const struct core_program *p, uint32_t task, int64_t at_ms);
+void timer_clear(struct core *c, const struct core_program *p, uint32_t task);
 void timer_rearm(struct core *c); /* emits ARM when the earliest has changed */
 
 /* task.c: moves and what follows from them within the cell. */
-void task_snapshot(const struct task *t, struct task_row *out);
-void task_move(struct program *p, uint32_t task, enum task_state to, enum cause cause);
-void task_release_dependants(struct core *c, struct program *p, uint32_t task); /* it is done */
-void task_block_dependants(struct core *c, struct program *p, uint32_t task); /* it never will be */
-bool task_dependencies_done(const struct program *p, uint32_t task);
+void task_snapshot(const struct core_task *t, struct task_row *out);
+void task_move(struct core_program *p, uint32_t task, enum task_state to, enum cause cause);
+void task_release_dependants(struct core *c, struct core_program *p,
+                             uint32_t task); /* it is done */
+void task_block_dependants(struct core *c, struct core_program *p,
+                           uint32_t task); /* it never will be */
+bool task_dependencies_done(const struct core_program *p, uint32_t task);
 /* The first stage of its cell it waits for, as a task; NOWHERE when there is none. */
-uint32_t task_waits_for(const struct program *p, uint32_t task);
+uint32_t task_waits_for(const struct core_program *p, uint32_t task);
 
-void task_init(struct task *t, const struct task_row *row);
+void task_init(struct core_task *t, const struct task_row *row);
 /* Resets its budgets; the task becomes ready, or waits for its dependencies. `kind` is the row that
  * records it, `text` (or NULL) the reason in it. */
-void task_revive(struct core *c, struct program *p, uint32_t task, enum row_kind kind,
+void task_revive(struct core *c, struct core_program *p, uint32_t task, enum row_kind kind,
                  const char *text);
 /* Revives the tasks of its cell that never ran because of it, unless another dependency is dead. */
-void task_revive_dependants(struct core *c, struct program *p, uint32_t task, enum row_kind kind,
-                            const char *text);
+void task_revive_dependants(struct core *c, struct core_program *p, uint32_t task,
+                            enum row_kind kind, const char *text);
 /* A dependency that has ended otherwise than done; NOWHERE when there is none. */
-uint32_t task_dead_dependency(const struct program *p, uint32_t task);
+uint32_t task_dead_dependency(const struct core_program *p, uint32_t task);
 
-static inline struct stage *task_stage(const struct program *p, uint32_t task)
+static inline struct core_stage *task_stage(const struct core_program *p, uint32_t task)
 {
     return task < p->n_grid ? &p->stages[task % p->n_stages]
                             : &p->stages[p->n_stages + (task - p->n_grid)];
 }
 
 /* apparatus.c */
-bool task_is_apparatus(const struct program *p, uint32_t task);
+bool task_is_apparatus(const struct core_program *p, uint32_t task);
 /* False for a check that an amendment removed: it is no longer started. */
-bool apparatus_is_wanted(const struct program *p, uint32_t task);
-bool task_is_held(const struct program *p, uint32_t task); /* ready, and not to be started yet */
+bool apparatus_is_wanted(const struct core_program *p, uint32_t task);
+bool task_is_held(const struct core_program *p,
+                  uint32_t task); /* ready, and not to be started yet */
 /* Sets the checks as the plan declares them: known ones stay, new ones are appended. The caller
  * makes their tasks. */
-void apparatus_set(struct program *p, const struct core_plan *plan);
+void apparatus_set(struct core_program *p, const struct core_plan *plan);
 /* An amendment: changed checks are repeated, and a pause that has lost its reason ends. */
-void apparatus_amend(struct core *c, struct program *p, const struct core_plan *plan);
-bool apparatus_holds(const struct program *p);
-void apparatus_look(struct program *p); /* after a check has moved: opens or shuts the gate */
-uint32_t apparatus_n_open(const struct program *p);
-uint32_t apparatus_n_ready(const struct program *p); /* in the ready queue */
-void apparatus_blocked(struct core *c, struct program *p, uint32_t task, const char *text);
-void apparatus_revive(struct core *c, struct program *p);
-void apparatus_free(struct program *p);
+void apparatus_amend(struct core *c, struct core_program *p, const struct core_plan *plan);
+bool apparatus_holds(const struct core_program *p);
+void apparatus_look(struct core_program *p); /* after a check has moved: opens or shuts the gate */
+uint32_t apparatus_n_open(const struct core_program *p);
+uint32_t apparatus_n_ready(const struct core_program *p); /* in the ready queue */
+void apparatus_blocked(struct core *c, struct core_program *p, uint32_t task, const char *text);
+void apparatus_revive(struct core *c, struct core_program *p);
+void apparatus_free(struct core_program *p);
 
 /* live.c: the pool, slots, deadlines. */
-struct live *live_new(struct core *c, struct program *p, uint32_t task);
+struct live *live_new(struct core *c, struct core_program *p, uint32_t task);
 void live_free(struct core *c, struct live *l);
-struct live *live_of(struct core *c, const struct program *p, uint32_t task); /* NULL: none */
+struct live *live_of(struct core *c, const struct core_program *p, uint32_t task); /* NULL: none */
 /* What a stage takes of this machine. A task that asks for more than there is gets all of it, and
  * runs alone. */
-uint32_t live_threads(const struct core *c, const struct stage *s);
-int64_t live_memory(const struct core *c, const struct stage *s);
+uint32_t live_threads(const struct core *c, const struct core_stage *s);
+int64_t live_memory(const struct core *c, const struct core_stage *s);
 void live_hold(struct core *c, struct live *l);
 void live_let_go(struct core *c, struct live *l);
 /* Its worker has ended and its result is being verified. When no stage comes after it, its slot is
@@ -90,7 +94,7 @@ void live_mark(struct core *c, struct live *l);
 int64_t live_deadline_span(const struct core *c, const struct live *l);
 
 /* attempt.c: events of attempts. */
-void attempt_start(struct core *c, struct program *p, uint32_t task);
+void attempt_start(struct core *c, struct core_program *p, uint32_t task);
 void attempt_up(struct core *c, struct live *l);
 void attempt_start_failed(struct core *c, struct live *l, enum core_start_failure why,
                           const char *text);
@@ -103,9 +107,9 @@ void attempt_end_by_person(struct core *c, struct live *l);
 
 /* failures.c: whether the program pauses instead of giving up a task that was just blocked by the
  * end of its attempt; the task is then ready again, or waits. `answered` is the attempt's. */
-bool failures_pause(struct core *c, struct program *p, uint32_t task, bool answered,
+bool failures_pause(struct core *c, struct core_program *p, uint32_t task, bool answered,
                     const char *text);
-void failures_answer(struct core *c, struct program *p); /* its pause is lifted */
+void failures_answer(struct core *c, struct core_program *p); /* its pause is lifted */
 
 /* judge.c: what becomes of a task whose attempt has ended without a valid result. */
 struct judgement {
@@ -115,7 +119,7 @@ struct judgement {
 };
 /* The upper bound of the backoff after the `step`th end in a row, in ms. */
 int64_t backoff_longest_ms(const struct core *c, uint32_t step);
-struct judgement judge_end(struct core *c, struct task *t, const struct stage *s,
+struct judgement judge_end(struct core *c, struct core_task *t, const struct core_stage *s,
                            const struct live *l, enum cause cause);
 /* Maps an ended attempt's reason, exit code and signal to its cause. */
 enum cause judge_cause(const struct live *l);
@@ -124,43 +128,43 @@ enum cause judge_cause(const struct live *l);
 bool added_is_sound(const struct core_event *ev, char *fault, size_t size);
 
 /* program.c: a program from its addition to its report. */
-struct program *program_of(struct core *c, uint32_t no); /* NULL: unknown */
+struct core_program *program_of(struct core *c, uint32_t no); /* NULL: unknown */
 void program_add(struct core *c, const struct core_event *ev);
-void program_set_run(struct core *c, struct program *p, const struct core_event *ev);
-void program_pause(struct core *c, struct program *p, unsigned bit, const char *why);
+void program_set_run(struct core *c, struct core_program *p, const struct core_event *ev);
+void program_pause(struct core *c, struct core_program *p, unsigned bit, const char *why);
 void program_free_all(struct core *c);
 /* Nothing of it is started any more; its live attempts run to their end. */
-void program_damaged(struct core *c, struct program *p);
+void program_damaged(struct core *c, struct core_program *p);
 /* Asks for unsealing, verdict and report, each as soon as it is due. After every event. */
-void program_advance(struct core *c, struct program *p);
-void program_unseal(struct core *c, struct program *p); /* no-op when it is */
+void program_advance(struct core *c, struct core_program *p);
+void program_unseal(struct core *c, struct core_program *p); /* no-op when it is */
 
 /* amend.c: journals an amendment, or refuses it when its premises changed. */
-void program_amend(struct core *c, struct program *p, const struct core_event *ev);
+void program_amend(struct core *c, struct core_program *p, const struct core_event *ev);
 
 /* request.c: what a person asks. */
 /* Why it may not be tried again; NULL: it may. */
-const char *request_retry_refusal(const struct program *p, uint32_t task);
-void request_retry(struct core *c, struct program *p, uint32_t task, const char *text);
-void request_cancel(struct core *c, struct program *p, uint32_t task, const char *text);
-void request_lost(struct core *c, struct program *p, uint32_t task, const char *text);
+const char *request_retry_refusal(const struct core_program *p, uint32_t task);
+void request_retry(struct core *c, struct core_program *p, uint32_t task, const char *text);
+void request_cancel(struct core *c, struct core_program *p, uint32_t task, const char *text);
+void request_lost(struct core *c, struct core_program *p, uint32_t task, const char *text);
 /* Ends a task on a person's request: at once, or with its attempt where one lives. */
-void request_end(struct core *c, struct program *p, uint32_t task, enum cause cause,
+void request_end(struct core *c, struct core_program *p, uint32_t task, enum cause cause,
                  const char *text);
-void request_resume(struct core *c, struct program *p, const struct core_event *ev);
-void request_unblind(struct core *c, struct program *p, const char *text);
+void request_resume(struct core *c, struct core_program *p, const struct core_event *ev);
+void request_unblind(struct core *c, struct core_program *p, const char *text);
 
 /* slices.c: requests about all tasks, a part of them in each step. */
-void request_stop(struct core *c, struct program *p, const char *text);
+void request_stop(struct core *c, struct core_program *p, const char *text);
 /* Retries every blocked task of the grid that may be retried. */
-void request_retry_all(struct core *c, struct program *p, const char *text);
+void request_retry_all(struct core *c, struct core_program *p, const char *text);
 /* Continues a `cancel --all` that the previous daemon did not finish. */
-void slices_recover(struct core *c, struct program *p, const char *text);
+void slices_recover(struct core *c, struct core_program *p, const char *text);
 void slices_on_timer(struct core *c);
 
 /* dispatch.c: starts attempts until nothing more fits. */
 void dispatch(struct core *c);
 /* Whether a task of this stage could be started now, by the program's and the machine's limits. */
-bool dispatch_fits(const struct core *c, const struct program *p, const struct stage *s);
+bool dispatch_fits(const struct core *c, const struct core_program *p, const struct core_stage *s);
 
 #endif

@@ -82,7 +82,7 @@ static bool was_killed_from_outside(const struct live *l, enum cause cause)
 
 /* A full disk says nothing about the task: it never ends it. Where the disk seems to have room all
  * the same (a quota, say), the delay keeps it from being tried in a loop. */
-static struct judgement judge_no_space(struct core *c, struct task *t)
+static struct judgement judge_no_space(struct core *c, struct core_task *t)
 {
     t->no_space = (uint16_t)(t->no_space + (t->no_space < UINT16_MAX));
     return (struct judgement){
@@ -94,7 +94,7 @@ static struct judgement judge_no_space(struct core *c, struct task *t)
  * program that is paused already spend nothing. */
 static struct judgement judge_unlaunched(struct core *c, const struct live *l)
 {
-    struct program *p = c->programs[l->program];
+    struct core_program *p = c->programs[l->program];
     if (l->excused || p->status.paused != 0) {
         return (struct judgement){.to = TASK_READY};
     }
@@ -105,7 +105,7 @@ static struct judgement judge_unlaunched(struct core *c, const struct live *l)
 }
 
 /* The decision, in the order of the table above. Only here are a task's budgets spent. */
-struct judgement judge_end(struct core *c, struct task *t, const struct stage *s,
+struct judgement judge_end(struct core *c, struct core_task *t, const struct core_stage *s,
                            const struct live *l, enum cause cause)
 {
     if (l->row.reason == END_NEVER_LAUNCHED ||

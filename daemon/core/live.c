@@ -7,7 +7,7 @@
  */
 #include "daemon/core/internal.h"
 
-struct live *live_new(struct core *c, struct program *p, uint32_t task)
+struct live *live_new(struct core *c, struct core_program *p, uint32_t task)
 {
     assert(p->tasks[task].live == NOWHERE); /* S1 */
     if (c->free_live == NOWHERE) {
@@ -32,7 +32,7 @@ struct live *live_new(struct core *c, struct program *p, uint32_t task)
 
 void live_free(struct core *c, struct live *l)
 {
-    struct task *t = &c->programs[l->program]->tasks[l->task];
+    struct core_task *t = &c->programs[l->program]->tasks[l->task];
     live_let_go(c, l);
     c->n_aside -= l->aside;
     timer_clear(c, c->programs[l->program], l->task);
@@ -42,18 +42,18 @@ void live_free(struct core *c, struct live *l)
     c->n_live--;
 }
 
-struct live *live_of(struct core *c, const struct program *p, uint32_t task)
+struct live *live_of(struct core *c, const struct core_program *p, uint32_t task)
 {
     uint32_t i = p->tasks[task].live;
     return i == NOWHERE ? NULL : &c->live[i];
 }
 
-uint32_t live_threads(const struct core *c, const struct stage *s)
+uint32_t live_threads(const struct core *c, const struct core_stage *s)
 {
     return s->threads < c->config.cores ? s->threads : c->config.cores;
 }
 
-int64_t live_memory(const struct core *c, const struct stage *s)
+int64_t live_memory(const struct core *c, const struct core_stage *s)
 {
     int64_t all = c->config.memory_bytes;
     return all > 0 && s->memory_bytes > all ? all : s->memory_bytes;
@@ -63,8 +63,8 @@ int64_t live_memory(const struct core *c, const struct stage *s)
 void live_hold(struct core *c, struct live *l)
 {
     assert(!l->holds_slot);
-    struct program *p = c->programs[l->program];
-    const struct stage *s = task_stage(p, l->task);
+    struct core_program *p = c->programs[l->program];
+    const struct core_stage *s = task_stage(p, l->task);
     l->threads = live_threads(c, s);
     l->memory_bytes = live_memory(c, s);
     l->holds_slot = true;
@@ -80,7 +80,7 @@ void live_let_go(struct core *c, struct live *l)
     if (!l->holds_slot) {
         return;
     }
-    struct program *p = c->programs[l->program];
+    struct core_program *p = c->programs[l->program];
     l->holds_slot = false;
     assert(c->used_slots > 0 && c->used_threads >= l->threads && c->used_memory >= l->memory_bytes);
     c->used_slots--;
@@ -94,7 +94,7 @@ void live_let_go(struct core *c, struct live *l)
  * must not pile up. */
 void live_set_aside(struct core *c, struct live *l)
 {
-    const struct stage *s = task_stage(c->programs[l->program], l->task);
+    const struct core_stage *s = task_stage(c->programs[l->program], l->task);
     if (!l->aside && c->n_aside < c->config.cores && stage_set_is_empty(&s->dependants)) {
         live_let_go(c, l);
         l->aside = true;
@@ -112,7 +112,7 @@ static enum section section_of(const struct live *l)
  * widened; else the default for a stage that has not been measured. */
 int64_t live_deadline_span(const struct core *c, const struct live *l)
 {
-    const struct stage *s = task_stage(c->programs[l->program], l->task);
+    const struct core_stage *s = task_stage(c->programs[l->program], l->task);
     enum section section = section_of(l);
     if (s->deadline_ms[section] > 0) {
         return s->deadline_ms[section];
@@ -131,7 +131,7 @@ int64_t live_deadline_span(const struct core *c, const struct live *l)
  * would widen the next deadline by WIDEN. */
 void live_mark(struct core *c, struct live *l)
 {
-    struct stage *s = task_stage(c->programs[l->program], l->task);
+    struct core_stage *s = task_stage(c->programs[l->program], l->task);
     enum section section = section_of(l);
     int64_t span = c->now_ms - l->mark_ms;
     if (!l->overdue && l->kill == KILL_NONE && l->health != HEALTH_UNKNOWN) {

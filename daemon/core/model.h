@@ -26,7 +26,7 @@
 #define UNLAUNCHED_MAX  6u /* attempts in a row that this machine could not start */
 #define OUTDATED_MAX    3u /* of a task in a row that an amendment made outdated, at once again */
 
-struct task {
+struct core_task {
     int64_t best_done;
     int64_t best_checkpoint;
     int64_t not_before_ms; /* wall */
@@ -81,7 +81,7 @@ struct live {
 };
 
 /* Limits as the plan gives them, and what this daemon measured of the stage's tasks. */
-struct stage {
+struct core_stage {
     char *name; /* or NULL */
     struct stage_set after;
     struct stage_set dependants; /* stages that name it in `after` */
@@ -105,7 +105,7 @@ struct apparatus_slot {
     bool declared;
 };
 
-struct program {
+struct core_program {
     uint32_t no;
     uint32_t n_cells;
     uint32_t n_stages;
@@ -113,10 +113,10 @@ struct program {
     uint32_t n_apparatus;
     uint32_t n_tasks; /* n_grid + n_apparatus */
     uint32_t slots;
-    struct stage *stages; /* n_stages, then one for every apparatus check */
+    struct core_stage *stages; /* n_stages, then one for every apparatus check */
     struct apparatus_slot *apparatus;
     bool gate_open; /* every declared check is done: held stages may start */
-    struct task *tasks;
+    struct core_task *tasks;
     uint32_t *ready; /* heap of task indices */
     uint32_t n_ready;
     uint32_t cap_ready;
@@ -150,7 +150,7 @@ struct timer {
 struct core {
     struct core_config config;
     struct rng rng;
-    struct program **programs; /* by number; NULL where there is none */
+    struct core_program **programs; /* by number; NULL where there is none */
     uint32_t cap_programs;
     struct live *live;
     uint32_t n_live_cap;

@@ -7,12 +7,12 @@
  */
 #include "daemon/core/internal.h"
 
-struct program *program_of(struct core *c, uint32_t no)
+struct core_program *program_of(struct core *c, uint32_t no)
 {
     return no < c->cap_programs ? c->programs[no] : NULL;
 }
 
-static void set_run(struct stage *s, const struct core_stage *from)
+static void set_run(struct core_stage *s, const struct core_plan_stage *from)
 {
     s->threads = from->threads > 0 ? from->threads : 1;
     s->memory_bytes = from->memory_bytes > 0 ? from->memory_bytes : 0;
@@ -22,7 +22,7 @@ static void set_run(struct stage *s, const struct core_stage *from)
 }
 
 /* Deepest stage first; among equals the program's order. */
-static void set_order(struct program *p)
+static void set_order(struct core_program *p)
 {
     uint32_t depth[STAGES_MAX] = {0};
     for (uint32_t s = 0; s < p->n_stages; s++) {
@@ -40,12 +40,12 @@ static void set_order(struct program *p)
     }
 }
 
-static void set_stages(struct program *p, const struct core_plan *plan)
+static void set_stages(struct core_program *p, const struct core_plan *plan)
 {
     p->stages = xcalloc(plan->n_stages, sizeof(*p->stages));
     for (uint32_t s = 0; s < plan->n_stages; s++) {
-        const struct core_stage *from = &plan->stages[s];
-        struct stage *to = &p->stages[s];
+        const struct core_plan_stage *from = &plan->stages[s];
+        struct core_stage *to = &p->stages[s];
         to->name = from->name == NULL ? NULL : xstrdup(from->name);
         to->counted = from->counted;
         to->sealed = from->sealed;
@@ -61,15 +61,15 @@ static void set_stages(struct program *p, const struct core_plan *plan)
 
 /* All counters of the program follow from the rows here; task_move() keeps them afterwards. A
  * result that was accepted and later lost still counts as accepted: its scores could be seen. */
-static void set_tasks(struct program *p, const struct task_row *rows)
+static void set_tasks(struct core_program *p, const struct task_row *rows)
 {
     p->tasks = xcalloc(p->n_tasks, sizeof(*p->tasks));
     for (uint32_t i = 0; i < p->n_tasks; i++) {
-        struct stage *s = task_stage(p, i);
+        struct core_stage *s = task_stage(p, i);
         struct task_row fresh;
         task_row_init(&fresh, stage_set_is_empty(&s->after) ? TASK_READY : TASK_WAITING);
         task_init(&p->tasks[i], rows != NULL ? &rows[i] : &fresh);
-        const struct task *t = &p->tasks[i];
+        const struct core_task *t = &p->tasks[i];
         bool accepted = t->state == TASK_DONE || t->cause == CAUSE_LOST;
         p->n_by_state[t->state] += !task_is_apparatus(p, i);
         p->n_accepted += accepted && !task_is_apparatus(p, i);
@@ -82,7 +82,7 @@ static void set_tasks(struct program *p, const struct task_row *rows)
 
 /* Adopts an attempt that was alive when the last daemon ended. Nothing is known of it until it is
  * probed, and its failure to launch would be that daemon's. */
-static void adopt(struct core *c, struct program *p, const struct core_live *from)
+static void adopt(struct core *c, struct core_program *p, const struct core_live *from)
 {
     enum task_state state = (enum task_state)p->tasks[from->task].state;
     struct live *l = live_new(c, p, from->task);
@@ -106,7 +106,7 @@ static int64_t clamp(int64_t v, int64_t low, int64_t high)
 
 /* The rest of a task's backoff after a restart, in ms. The clock may have been far ahead when it
  * was stored, so it is capped by the longest backoff that could be chosen now. */
-static int64_t backoff_left_ms(const struct core *c, const struct task *t)
+static int64_t backoff_left_ms(const struct core *c, const struct core_task *t)
 {
     uint32_t step = t->spent > t->idle ? t->spent : t->idle;
     step = t->no_space > step ? t->no_space : step;
@@ -116,7 +116,7 @@ static int64_t backoff_left_ms(const struct core *c, const struct task *t)
 /* Moves on the tasks that wait for nothing any more: their row is damaged, or the journal ended
  * between the end of one task and what follows from it. Nothing else would ever start or end them.
  * Stages are in topological order, so one pass suffices. */
-static void settle(struct core *c, struct program *p)
+static void settle(struct core *c, struct core_program *p)
 {
     for (uint32_t i = 0; i < p->n_grid && !p->status.verdict; i++) {
         if (p->tasks[i].state != TASK_WAITING) {
@@ -133,10 +133,10 @@ static void settle(struct core *c, struct program *p)
 }
 
 /* Emits acts again that were committed and may not have been done, and restarts backoffs. */
-static void recover(struct core *c, struct program *p)
+static void recover(struct core *c, struct core_program *p)
 {
     for (uint32_t i = 0; i < p->n_tasks; i++) {
-        const struct task *t = &p->tasks[i];
+        const struct core_task *t = &p->tasks[i];
         int64_t wait_ms = t->not_before_ms > 0 ? backoff_left_ms(c, t) : 0;
         if (t->state == TASK_READY && wait_ms > 0) {
             timer_set(c, p, i, c->now_ms + wait_ms);
@@ -166,8 +166,9 @@ static void make_room(struct core *c, uint32_t no)
     while (cap <= no) {
         cap *= 2;
     }
-    c->programs = xreallocarray(c->programs, cap, sizeof(struct program *));
-    memset(c->programs + c->cap_programs, 0, (cap - c->cap_programs) * sizeof(struct program *));
+    c->programs = xreallocarray(c->programs, cap, sizeof(struct core_program *));
+    memset(c->programs + c->cap_programs, 0,
+           (cap - c->cap_programs) * sizeof(struct core_program *));
     c->cap_programs = cap;
 }
 
@@ -185,7 +186,7 @@ void program_add(struct core *c, const struct core_event *ev)
         return;
     }
     make_room(c, ev->program);
-    struct program *p = xcalloc(1, sizeof(*p));
+    struct core_program *p = xcalloc(1, sizeof(*p));
     c->programs[ev->program] = p;
     p->no = ev->program;
     p->n_cells = plan->n_cells;
@@ -204,7 +205,7 @@ void program_add(struct core *c, const struct core_event *ev)
     set_tasks(p, ev->added.tasks);
     p->gate_open = apparatus_holds(p);
     for (size_t i = 0; i < ev->added.n_ends; i++) {
-        struct task *t = &p->tasks[ev->added.ends[i].task];
+        struct core_task *t = &p->tasks[ev->added.ends[i].task];
         t->end_code = (int16_t)ev->added.ends[i].code;
         t->end_signal = (uint8_t)ev->added.ends[i].signal;
     }
@@ -217,7 +218,7 @@ void program_add(struct core *c, const struct core_event *ev)
 }
 
 /* Another [run] table: limits change for what starts from now on; what runs keeps what it holds. */
-void program_set_run(struct core *c, struct program *p, const struct core_event *ev)
+void program_set_run(struct core *c, struct core_program *p, const struct core_event *ev)
 {
     const struct core_plan *plan = &ev->added.plan;
     if (plan->n_stages != p->n_stages || plan->n_cells != p->n_cells) {
@@ -233,7 +234,7 @@ void program_set_run(struct core *c, struct program *p, const struct core_event 
 }
 
 /* One bit for each reason; a second pause for the same reason changes nothing. */
-void program_pause(struct core *c, struct program *p, unsigned bit, const char *why)
+void program_pause(struct core *c, struct core_program *p, unsigned bit, const char *why)
 {
     if ((p->status.paused & bit) != 0) {
         return;
@@ -251,7 +252,7 @@ void program_pause(struct core *c, struct program *p, unsigned bit, const char *
  * result stays in its folder, where a rebuild finds it. One that is being verified has ended. One
  * that starts is probed at once: the act that was to start it may have been dropped with its row.
  */
-void program_damaged(struct core *c, struct program *p)
+void program_damaged(struct core *c, struct core_program *p)
 {
     if (p->damaged) {
         return;
@@ -273,13 +274,13 @@ void program_damaged(struct core *c, struct program *p)
 }
 
 /* Tasks of the grid that have not ended. */
-static uint32_t n_open(const struct program *p)
+static uint32_t n_open(const struct core_program *p)
 {
     return p->n_grid - p->n_by_state[TASK_DONE] - p->n_by_state[TASK_BLOCKED] -
            p->n_by_state[TASK_NEVER_RUN];
 }
 
-void program_unseal(struct core *c, struct program *p)
+void program_unseal(struct core *c, struct core_program *p)
 {
     if (p->status.unsealed) {
         return;
@@ -295,7 +296,7 @@ void program_unseal(struct core *c, struct program *p)
  * to open, so that what failed may be tried again: the verdict opens them then. The verdict waits
  * for the uncounted tasks too: it states the coverage of all tasks, and must be the same bytes
  * whatever order they ended in. Each of the three comes once (S7). */
-void program_advance(struct core *c, struct program *p)
+void program_advance(struct core *c, struct core_program *p)
 {
     struct program_row *s = &p->status;
     if (p->damaged) {

@@ -7,7 +7,7 @@
 /* The order of dispatch within a program (S8): apparatus checks first; then deeper stages, so that
  * cells finish; then the program's order. Tasks that wait for those checks come last. Every key is
  * unique, so the same rows always give the same order. */
-static uint64_t ready_key(const struct program *p, uint32_t task)
+static uint64_t ready_key(const struct core_program *p, uint32_t task)
 {
     if (task_is_apparatus(p, task)) {
         return task - p->n_grid;
@@ -17,14 +17,14 @@ static uint64_t ready_key(const struct program *p, uint32_t task)
     return task_is_held(p, task) ? HELD + key : key;
 }
 
-static void ready_place(struct program *p, uint32_t pos, uint32_t task)
+static void ready_place(struct core_program *p, uint32_t pos, uint32_t task)
 {
     p->ready[pos] = task;
     p->tasks[task].ready_pos = pos;
 }
 
 /* Sifts the element at `pos` towards the root while its parent is larger. */
-static void ready_up(struct program *p, uint32_t pos)
+static void ready_up(struct core_program *p, uint32_t pos)
 {
     uint32_t task = p->ready[pos];
     uint64_t key = ready_key(p, task);
@@ -40,7 +40,7 @@ static void ready_up(struct program *p, uint32_t pos)
 }
 
 /* Sifts the element at `pos` towards the leaves while a child is smaller. */
-static void ready_down(struct program *p, uint32_t pos)
+static void ready_down(struct core_program *p, uint32_t pos)
 {
     uint32_t task = p->ready[pos];
     uint64_t key = ready_key(p, task);
@@ -62,7 +62,7 @@ static void ready_down(struct program *p, uint32_t pos)
     ready_place(p, pos, task);
 }
 
-void ready_push(struct program *p, uint32_t task)
+void ready_push(struct core_program *p, uint32_t task)
 {
     if (p->tasks[task].ready_pos != NOWHERE || !apparatus_is_wanted(p, task)) {
         return;
@@ -73,7 +73,7 @@ void ready_push(struct program *p, uint32_t task)
     ready_up(p, p->n_ready++);
 }
 
-void ready_remove(struct program *p, uint32_t task)
+void ready_remove(struct core_program *p, uint32_t task)
 {
     uint32_t pos = p->tasks[task].ready_pos;
     if (pos == NOWHERE) {
@@ -90,14 +90,14 @@ void ready_remove(struct program *p, uint32_t task)
 }
 
 /* Rebuilds the heap in O(n): opening the gate changes the keys of many tasks at once. */
-void ready_reorder(struct program *p)
+void ready_reorder(struct core_program *p)
 {
     for (uint32_t pos = p->n_ready / 2; pos-- > 0;) {
         ready_down(p, pos);
     }
 }
 
-static struct task *timer_task(const struct core *c, const struct timer *t)
+static struct core_task *timer_task(const struct core *c, const struct timer *t)
 {
     return &c->programs[t->program]->tasks[t->task];
 }
@@ -154,7 +154,7 @@ static void timer_down(struct core *c, uint32_t pos)
     timer_place(c, pos, t);
 }
 
-void timer_set(struct core *c, const struct program *p, uint32_t task, int64_t at_ms)
+void timer_set(struct core *c, const struct core_program *p, uint32_t task, int64_t at_ms)
 {
     uint32_t pos = p->tasks[task].timer_pos;
     if (pos == NOWHERE) {
@@ -166,7 +166,7 @@ void timer_set(struct core *c, const struct program *p, uint32_t task, int64_t a
     timer_down(c, p->tasks[task].timer_pos);
 }
 
-void timer_clear(struct core *c, const struct program *p, uint32_t task)
+void timer_clear(struct core *c, const struct core_program *p, uint32_t task)
 {
     uint32_t pos = p->tasks[task].timer_pos;
     if (pos == NOWHERE) {

@@ -6,20 +6,20 @@
 
 #define IS_STOPPING "every task of its program is being cancelled"
 
-static bool scores_are_open(const struct program *p)
+static bool scores_are_open(const struct core_program *p)
 {
     return p->status.unsealed || p->status.unblinded || p->status.verdict;
 }
 
 /* An unblinding before any result was accepted has shown nothing. Before the verdict, unsealing
  * waits for an accepted result (program_advance). */
-static bool scores_seen(const struct program *p)
+static bool scores_seen(const struct core_program *p)
 {
     return scores_are_open(p) && (p->n_accepted > 0 || p->status.unsealed || p->status.verdict);
 }
 
 /* The first reason that applies, in the words that the user reads. */
-const char *request_retry_refusal(const struct program *p, uint32_t task)
+const char *request_retry_refusal(const struct core_program *p, uint32_t task)
 {
     enum task_state state = (enum task_state)p->tasks[task].state;
     if (state != TASK_BLOCKED && state != TASK_NEVER_RUN) {
@@ -49,7 +49,7 @@ const char *request_retry_refusal(const struct program *p, uint32_t task)
                : NULL;
 }
 
-void request_retry(struct core *c, struct program *p, uint32_t task, const char *text)
+void request_retry(struct core *c, struct core_program *p, uint32_t task, const char *text)
 {
     const char *refusal = request_retry_refusal(p, task);
     if (refusal != NULL) {
@@ -63,10 +63,10 @@ void request_retry(struct core *c, struct program *p, uint32_t task, const char 
     }
 }
 
-void request_end(struct core *c, struct program *p, uint32_t task, enum cause cause,
+void request_end(struct core *c, struct core_program *p, uint32_t task, enum cause cause,
                  const char *text)
 {
-    struct task *t = &p->tasks[task];
+    struct core_task *t = &p->tasks[task];
     struct live *l = live_of(c, p, task);
     enum task_state from = (enum task_state)t->state;
     if (l != NULL) {
@@ -89,7 +89,7 @@ void request_end(struct core *c, struct program *p, uint32_t task, enum cause ca
     }
 }
 
-void request_cancel(struct core *c, struct program *p, uint32_t task, const char *text)
+void request_cancel(struct core *c, struct core_program *p, uint32_t task, const char *text)
 {
     if (task_state_is_terminal((enum task_state)p->tasks[task].state)) {
         emit_refusal(c, "it has ended already: %s",
@@ -100,7 +100,7 @@ void request_cancel(struct core *c, struct program *p, uint32_t task, const char
 }
 
 /* A later stage of the cell that depends on it and has a live attempt, as a task; NOWHERE: none. */
-static uint32_t live_dependant(const struct program *p, uint32_t task)
+static uint32_t live_dependant(const struct core_program *p, uint32_t task)
 {
     uint32_t first = task - task % p->n_stages;
     for (uint32_t s = task - first + 1; s < p->n_stages; s++) {
@@ -113,7 +113,7 @@ static uint32_t live_dependant(const struct program *p, uint32_t task)
 }
 
 /* Dependants that have not ended never will; those that are done keep their results. */
-static void end_dependants(struct core *c, struct program *p, uint32_t task)
+static void end_dependants(struct core *c, struct core_program *p, uint32_t task)
 {
     uint32_t first = task - task % p->n_stages;
     for (uint32_t s = task - first + 1; s < p->n_stages; s++) {
@@ -134,9 +134,9 @@ static void end_dependants(struct core *c, struct program *p, uint32_t task)
 
 /* The one way from `done` to blocked. The caller has verified that the result is gone or changed;
  * the verdict must not have used it, and no stage may be reading it now. */
-void request_lost(struct core *c, struct program *p, uint32_t task, const char *text)
+void request_lost(struct core *c, struct core_program *p, uint32_t task, const char *text)
 {
-    struct task *t = &p->tasks[task];
+    struct core_task *t = &p->tasks[task];
     if (task_is_apparatus(p, task) || t->state != TASK_DONE) {
         emit_refusal(c, "only a task that is done has an accepted result to lose");
         return;
@@ -162,7 +162,7 @@ void request_lost(struct core *c, struct program *p, uint32_t task, const char *
 }
 
 /* Lifts every pause but STOPPING, which ends by itself. */
-void request_resume(struct core *c, struct program *p, const struct core_event *ev)
+void request_resume(struct core *c, struct core_program *p, const struct core_event *ev)
 {
     const unsigned lifted = p->status.paused & ~(unsigned)PAUSE_STOPPING;
     bool accepts = ev->accept_failures && !p->status.failures_accepted;
@@ -184,7 +184,7 @@ void request_resume(struct core *c, struct program *p, const struct core_event *
 }
 
 /* Opening the scores early is allowed, journalled, and cannot be taken back. */
-void request_unblind(struct core *c, struct program *p, const char *text)
+void request_unblind(struct core *c, struct core_program *p, const char *text)
 {
     if (scores_are_open(p)) {
         emit_refusal(c, "its scores are open already");

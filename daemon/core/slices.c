@@ -10,20 +10,20 @@
 #include "daemon/core/internal.h"
 
 /* The person's reason, which the row of every task has. */
-static void set_text(struct program *p, const char *text)
+static void set_text(struct core_program *p, const char *text)
 {
     free(p->slice_text);
     p->slice_text = text == NULL ? NULL : xstrdup(text);
 }
 
-static bool is_open(const struct program *p, uint32_t task)
+static bool is_open(const struct core_program *p, uint32_t task)
 {
-    const struct task *t = &p->tasks[task];
+    const struct core_task *t = &p->tasks[task];
     return !task_state_is_terminal((enum task_state)t->state) && t->ending == CAUSE_NONE;
 }
 
 /* Deepest stages first, so that each ends as "stopped" and none as "dependency". */
-static void stop_cell(struct core *c, struct program *p, uint32_t first)
+static void stop_cell(struct core *c, struct core_program *p, uint32_t first)
 {
     for (uint32_t s = p->n_stages; s-- > 0;) {
         if (is_open(p, first + s)) {
@@ -34,7 +34,7 @@ static void stop_cell(struct core *c, struct program *p, uint32_t first)
 
 /* Running attempts are ended at once, however many tasks wait, together with the rest of their
  * cells: else those would end with the cause "dependency". */
-static void stop_live(struct core *c, struct program *p)
+static void stop_live(struct core *c, struct core_program *p)
 {
     for (uint32_t i = 0; i < p->n_grid; i++) {
         if (p->tasks[i].live != NOWHERE && is_open(p, i)) {
@@ -46,7 +46,7 @@ static void stop_live(struct core *c, struct program *p)
 /* Downwards from the last task: apparatus checks, then cells, their deepest stages first. A request
  * that fits one slice is finished in it, because no PAUSE_STOPPING row would tell a restarted
  * daemon that a rest exists. */
-static void stop_slice(struct core *c, struct program *p)
+static void stop_slice(struct core *c, struct core_program *p)
 {
     const bool is_whole = (p->status.paused & PAUSE_STOPPING) == 0;
     uint32_t n = 0;
@@ -59,7 +59,7 @@ static void stop_slice(struct core *c, struct program *p)
     }
 }
 
-static uint32_t n_to_stop(const struct program *p)
+static uint32_t n_to_stop(const struct core_program *p)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->n_tasks; i++) {
@@ -68,7 +68,7 @@ static uint32_t n_to_stop(const struct program *p)
     return n;
 }
 
-static void stop_go_on(struct core *c, struct program *p)
+static void stop_go_on(struct core *c, struct core_program *p)
 {
     stop_slice(c, p);
     if (p->stop_below > 0) {
@@ -79,7 +79,7 @@ static void stop_go_on(struct core *c, struct program *p)
     }
 }
 
-void request_stop(struct core *c, struct program *p, const char *text)
+void request_stop(struct core *c, struct core_program *p, const char *text)
 {
     if ((p->status.paused & PAUSE_STOPPING) != 0) {
         return; /* it is under way */
@@ -95,7 +95,7 @@ void request_stop(struct core *c, struct program *p, const char *text)
 }
 
 /* Upwards, so that what a stage waits for comes before it. */
-static void retry_go_on(struct core *c, struct program *p)
+static void retry_go_on(struct core *c, struct core_program *p)
 {
     uint32_t n = 0;
     while (p->retry_from < p->n_grid && n < c->config.slice_tasks) {
@@ -116,7 +116,7 @@ static void retry_go_on(struct core *c, struct program *p)
  * waits for. */
 uint32_t core_n_retriable(const struct core *c, uint32_t program, const char **refusal)
 {
-    const struct program *p = program < c->cap_programs ? c->programs[program] : NULL;
+    const struct core_program *p = program < c->cap_programs ? c->programs[program] : NULL;
     uint32_t n = 0;
     *refusal = NULL;
     for (uint32_t i = 0; p != NULL && i < p->n_grid; i++) {
@@ -129,7 +129,7 @@ uint32_t core_n_retriable(const struct core *c, uint32_t program, const char **r
     return n;
 }
 
-void request_retry_all(struct core *c, struct program *p, const char *text)
+void request_retry_all(struct core *c, struct core_program *p, const char *text)
 {
     const char *refusal = NULL;
     if (core_n_retriable(c, p->no, &refusal) > 0) {
@@ -141,7 +141,7 @@ void request_retry_all(struct core *c, struct program *p, const char *text)
     }
 }
 
-void slices_recover(struct core *c, struct program *p, const char *text)
+void slices_recover(struct core *c, struct core_program *p, const char *text)
 {
     if ((p->status.paused & PAUSE_STOPPING) != 0) {
         set_text(p, text);
@@ -158,7 +158,7 @@ void slices_on_timer(struct core *c)
     }
     c->slice_due_ms = INT64_MAX;
     for (uint32_t i = 0; i < c->cap_programs; i++) {
-        struct program *p = c->programs[i];
+        struct core_program *p = c->programs[i];
         if (p != NULL && p->stop_below > 0) {
             stop_go_on(c, p);
             program_advance(c, p);

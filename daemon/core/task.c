@@ -8,7 +8,7 @@
  */
 #include "daemon/core/internal.h"
 
-void task_snapshot(const struct task *t, struct task_row *out)
+void task_snapshot(const struct core_task *t, struct task_row *out)
 {
     *out = (struct task_row){
         .state = (enum task_state)t->state,
@@ -26,9 +26,9 @@ void task_snapshot(const struct task *t, struct task_row *out)
     };
 }
 
-void task_init(struct task *t, const struct task_row *row)
+void task_init(struct core_task *t, const struct task_row *row)
 {
-    *t = (struct task){
+    *t = (struct core_task){
         .best_done = row->best_done,
         .best_checkpoint = row->best_checkpoint,
         .not_before_ms = row->not_before.ms,
@@ -50,16 +50,16 @@ void task_init(struct task *t, const struct task_row *row)
 
 /* `done` is final but for two cases (S2): an apparatus check whose question was amended, and a task
  * whose accepted result is lost. */
-static bool may_move(const struct program *p, uint32_t task, enum task_state from,
+static bool may_move(const struct core_program *p, uint32_t task, enum task_state from,
                      enum task_state to)
 {
     return task_move_is_allowed(from, to) ||
            (from == TASK_DONE && to == (task_is_apparatus(p, task) ? TASK_READY : TASK_BLOCKED));
 }
 
-void task_move(struct program *p, uint32_t task, enum task_state to, enum cause cause)
+void task_move(struct core_program *p, uint32_t task, enum task_state to, enum cause cause)
 {
-    struct task *t = &p->tasks[task];
+    struct core_task *t = &p->tasks[task];
     enum task_state from = (enum task_state)t->state;
     assert(may_move(p, task, from, to));
     assert((cause != CAUSE_NONE) == (to == TASK_BLOCKED || to == TASK_NEVER_RUN));
@@ -83,10 +83,10 @@ void task_move(struct program *p, uint32_t task, enum task_state to, enum cause 
     }
 }
 
-void task_revive(struct core *c, struct program *p, uint32_t task, enum row_kind kind,
+void task_revive(struct core *c, struct core_program *p, uint32_t task, enum row_kind kind,
                  const char *text)
 {
-    struct task *t = &p->tasks[task];
+    struct core_task *t = &p->tasks[task];
     enum task_state from = (enum task_state)t->state;
     t->spent = 0;
     t->crashes = 0;
@@ -102,12 +102,12 @@ void task_revive(struct core *c, struct program *p, uint32_t task, enum row_kind
 }
 
 /* The first task of its cell. */
-static uint32_t cell_start(const struct program *p, uint32_t task)
+static uint32_t cell_start(const struct core_program *p, uint32_t task)
 {
     return task - task % p->n_stages;
 }
 
-uint32_t task_waits_for(const struct program *p, uint32_t task)
+uint32_t task_waits_for(const struct core_program *p, uint32_t task)
 {
     uint32_t first = cell_start(p, task);
     const struct stage_set *after = &task_stage(p, task)->after;
@@ -120,12 +120,12 @@ uint32_t task_waits_for(const struct program *p, uint32_t task)
     return NOWHERE;
 }
 
-bool task_dependencies_done(const struct program *p, uint32_t task)
+bool task_dependencies_done(const struct core_program *p, uint32_t task)
 {
     return task_waits_for(p, task) == NOWHERE;
 }
 
-void task_release_dependants(struct core *c, struct program *p, uint32_t task)
+void task_release_dependants(struct core *c, struct core_program *p, uint32_t task)
 {
     uint32_t first = cell_start(p, task);
     const struct stage_set *set = &task_stage(p, task)->dependants;
@@ -141,7 +141,7 @@ void task_release_dependants(struct core *c, struct program *p, uint32_t task)
 
 /* Stages are in topological order, so one pass over the cell reaches the dependants of dependants.
  */
-void task_block_dependants(struct core *c, struct program *p, uint32_t task)
+void task_block_dependants(struct core *c, struct core_program *p, uint32_t task)
 {
     uint32_t first = cell_start(p, task);
     struct stage_set reached = task_stage(p, task)->dependants;
@@ -156,7 +156,7 @@ void task_block_dependants(struct core *c, struct program *p, uint32_t task)
     }
 }
 
-uint32_t task_dead_dependency(const struct program *p, uint32_t task)
+uint32_t task_dead_dependency(const struct core_program *p, uint32_t task)
 {
     uint32_t first = cell_start(p, task);
     const struct stage_set *after = &task_stage(p, task)->after;
@@ -171,13 +171,13 @@ uint32_t task_dead_dependency(const struct program *p, uint32_t task)
 
 /* Also reaches dependants of dependants, for the same reason. One that still has another dead
  * dependency stays as it is. */
-void task_revive_dependants(struct core *c, struct program *p, uint32_t task, enum row_kind kind,
-                            const char *text)
+void task_revive_dependants(struct core *c, struct core_program *p, uint32_t task,
+                            enum row_kind kind, const char *text)
 {
     uint32_t first = cell_start(p, task);
     struct stage_set reached = task_stage(p, task)->dependants;
     for (uint32_t s = task - first + 1; s < p->n_stages; s++) {
-        const struct task *t = &p->tasks[first + s];
+        const struct core_task *t = &p->tasks[first + s];
         if (!stage_set_has(&reached, s) || t->state != TASK_NEVER_RUN ||
             t->cause != CAUSE_DEPENDENCY || task_dead_dependency(p, first + s) != NOWHERE) {
             continue;

@@ -102,13 +102,13 @@ void pid_list_release(struct pid_list *l)
     *l = (struct pid_list){0};
 }
 
-struct family {
+struct pid_table {
     struct pid_stat *all;
     size_t n;
     size_t cap;
 };
 
-static int family_read(struct family *f, struct err *err)
+static int family_read(struct pid_table *f, struct err *err)
 {
     DIR *proc = opendir("/proc");
     if (proc == NULL) {
@@ -143,7 +143,7 @@ static bool list_has(const struct pid_list *l, pid_t pid)
 
 int pid_descendants(pid_t root, struct pid_list *out, struct err *err)
 {
-    struct family f = {0};
+    struct pid_table f = {0};
     *out = (struct pid_list){0};
     int rc = family_read(&f, err);
     /* Children can have lower numbers than their parents: repeat until nothing is added. */

@@ -101,8 +101,8 @@ int main(int argc, char **argv)
     uv_loop_t loop;
     uint32_t no = 0;
     struct pump_listener listener = {.committing = committing, .committed = committed, .act = act};
-    struct core_stage stages[N_STAGES] = {{.threads = 1, .crashes = 3, .attempts = 50},
-                                          {.threads = 1, .crashes = 3, .attempts = 50}};
+    struct core_plan_stage stages[N_STAGES] = {{.threads = 1, .crashes = 3, .attempts = 50},
+                                               {.threads = 1, .crashes = 3, .attempts = 50}};
     struct core_event added = {.kind = CORE_PROGRAM_ADDED, .program = 1};
     if (mkdtemp(dir) == NULL) {
         return 1;

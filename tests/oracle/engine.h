@@ -11,7 +11,7 @@
 #include "worker/train/trainer.h"
 
 struct engine {
-    struct task task;
+    struct worker_task task;
     struct train_options opt;
     struct train_data data;
     struct trainer trainer;

@@ -14,7 +14,7 @@ static int judge_line(const struct asker *a, size_t item, const char *line, size
                       struct err *err)
 {
     struct strbuf out = STRBUF_INIT;
-    struct outcome o;
+    struct item_outcome o;
     cJSON *text = NULL;
     int rc = json_parse(line, len, &text, err);
     if (rc == 0 && (!cJSON_IsString(text) || item >= a->bench.set.n))

@@ -11,7 +11,7 @@
 #include "worker/report/task.h"
 
 struct asker {
-    struct task task;
+    struct worker_task task;
     struct eval_options options;
     struct benchmark bench;
     struct judge judge;

@@ -21,7 +21,7 @@ void amend_plan_checks(const struct sim_check *checks, const struct sim_check *b
 static void set_check_stages(struct sim_program *p)
 {
     for (uint32_t i = 0; i < p->n_checks; i++) {
-        struct core_stage *st = &p->check_stages[i];
+        struct core_plan_stage *st = &p->check_stages[i];
         *st = p->stages[p->checks[i].stage];
         st->counted = st->sealed = false;
         st->n_after = 0;

@@ -17,7 +17,7 @@ static bool is_live(const struct task_row *r)
 
 static bool dependencies_done(const struct sim_program *p, uint32_t task)
 {
-    const struct core_stage *st = sim_stage_of(p, task);
+    const struct core_plan_stage *st = sim_stage_of(p, task);
     for (size_t i = 0; i < st->n_after; i++) {
         if (p->tasks[task - task % p->n_stages + st->after[i]].row.state != TASK_DONE) {
             return false;
@@ -28,7 +28,7 @@ static bool dependencies_done(const struct sim_program *p, uint32_t task)
 
 static bool dependency_dead(const struct sim_program *p, uint32_t task)
 {
-    const struct core_stage *st = sim_stage_of(p, task);
+    const struct core_plan_stage *st = sim_stage_of(p, task);
     for (size_t i = 0; i < st->n_after; i++) {
         if (dead_end(&p->tasks[task - task % p->n_stages + st->after[i]].row)) {
             return true;
@@ -59,7 +59,7 @@ static bool spends_crash(const struct state_row *row)
 static void check_budgets(struct sim *s, const struct sim_program *p, const struct state_row *row)
 {
     struct sim_task *t = &s->programs[row->program - 1].tasks[row->task];
-    const struct core_stage *st = sim_stage_of(p, row->task);
+    const struct core_plan_stage *st = sim_stage_of(p, row->task);
     bool by_person = row->after.cause == CAUSE_CANCELLED || row->after.cause == CAUSE_STOPPED;
     if (row->has_result || by_person) {
         return;
@@ -420,7 +420,7 @@ void check_rows(struct sim *s)
 static void check_room(struct sim *s, const struct core_act *act)
 {
     const struct sim_program *p = &s->programs[act->program - 1];
-    const struct core_stage *st = sim_stage_of(p, act->task);
+    const struct core_plan_stage *st = sim_stage_of(p, act->task);
     uint32_t threads = st->threads < s->config.cores ? st->threads : s->config.cores;
     int64_t memory = st->memory_bytes;
     if (s->config.slots > 0 && s->used_slots + 1 > s->config.slots) {

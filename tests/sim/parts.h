@@ -50,12 +50,12 @@ static inline struct sim_task *sim_task_at(struct sim *s, uint32_t program, uint
     return &s->programs[program - 1].tasks[task];
 }
 
-static inline const struct core_stage *sim_stage_of(const struct sim_program *p, uint32_t task)
+static inline const struct core_plan_stage *sim_stage_of(const struct sim_program *p, uint32_t task)
 {
     return task < p->n_grid ? &p->stages[task % p->n_stages] : &p->check_stages[task - p->n_grid];
 }
 
-static inline uint32_t sim_idle_max(const struct core_stage *stage)
+static inline uint32_t sim_idle_max(const struct core_plan_stage *stage)
 {
     return stage->crashes > 3 ? stage->crashes : 3;
 }

@@ -34,7 +34,7 @@ static enum sim_fate draw_fate_of(struct sim *s, const struct sim_program *p, ui
 static uint32_t new_attempt(struct sim *s, const struct core_act *act)
 {
     const struct sim_program *p = &s->programs[act->program - 1];
-    const struct core_stage *stage = sim_stage_of(p, act->task);
+    const struct core_plan_stage *stage = sim_stage_of(p, act->task);
     ARRAY_GROW(s->attempts, s->n_attempts, s->cap_attempts);
     struct sim_attempt *a = &s->attempts[s->n_attempts];
     *a = (struct sim_attempt){

@@ -341,7 +341,7 @@ void sim_add_tasks(struct sim_program *p, uint32_t n_tasks)
 {
     p->tasks = xreallocarray(p->tasks, n_tasks, sizeof(*p->tasks));
     for (uint32_t i = p->n_tasks; i < n_tasks; i++) {
-        const struct core_stage *st = sim_stage_of(p, i);
+        const struct core_plan_stage *st = sim_stage_of(p, i);
         struct sim_task *t = &p->tasks[i];
         *t = (struct sim_task){.current = UINT32_MAX, .accepted = UINT32_MAX};
         task_row_init(&t->row, st->n_after == 0 ? TASK_READY : TASK_WAITING);
@@ -370,8 +370,9 @@ static void plan(struct sim *s, struct sim_program *p, uint32_t n_tasks)
     p->n_grid = p->n_cells * p->n_stages;
     p->slots = (uint32_t)sim_between(s, 0, 3);
     for (uint32_t i = 0; i < p->n_stages; i++) {
-        struct core_stage *st = &p->stages[i];
-        *st = (struct core_stage){.after = p->after[i], .threads = (uint32_t)sim_between(s, 1, 3)};
+        struct core_plan_stage *st = &p->stages[i];
+        *st = (struct core_plan_stage){.after = p->after[i],
+                                       .threads = (uint32_t)sim_between(s, 1, 3)};
         for (uint32_t d = 0; d < i; d++) {
             if (rng_below(&s->rng, 2) == 0) {
                 p->after[i][st->n_after++] = d;

@@ -91,7 +91,7 @@ struct sim_program {
     uint32_t n_stages;
     uint32_t n_grid;
     uint32_t n_tasks; /* with the checks, which lie behind the grid */
-    struct core_stage stages[SIM_STAGES_MAX];
+    struct core_plan_stage stages[SIM_STAGES_MAX];
     uint32_t after[SIM_STAGES_MAX][SIM_STAGES_MAX];
     uint32_t slots;
     struct sim_task *tasks;
@@ -105,7 +105,7 @@ struct sim_program {
     unsigned n_unsealed;
     unsigned n_reported;
     struct sim_check checks[SIM_CHECKS_MAX];
-    struct core_stage check_stages[SIM_CHECKS_MAX];
+    struct core_plan_stage check_stages[SIM_CHECKS_MAX];
     uint32_t n_checks;
     uint32_t metric;
     uint32_t n_amended;

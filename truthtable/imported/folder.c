@@ -201,13 +201,13 @@ static int put_verdict(const char *folder, const struct verdict *v, struct err *
 }
 
 /* What follows from the records. */
-struct told {
+struct folder_facts {
     const struct verdict *verdict;
     const cJSON *provenance;
 };
 
 static int fill(const struct folder_spec *spec, const char *to, const struct import *im,
-                const struct told *told, struct err *err)
+                const struct folder_facts *told, struct err *err)
 {
     char *report = path_join(to, "report");
     char *grid = path_join(to, "grid.toml");
@@ -227,7 +227,7 @@ static int fill(const struct folder_spec *spec, const char *to, const struct imp
 }
 
 static int write_whole(const struct folder_spec *spec, const struct import *im,
-                       const struct told *told, struct err *err)
+                       const struct folder_facts *told, struct err *err)
 {
     char *full = path_absolute(NULL, spec->folder);
     for (size_t n = strlen(full); n > 1 && full[n - 1] == '/'; n--) {
@@ -267,7 +267,7 @@ int folder_write(const struct folder_spec *spec, struct import *im, struct verdi
     }
     if (rc == 0) {
         cJSON *provenance = provenance_json(&e, out);
-        const struct told told = {.verdict = out, .provenance = provenance};
+        const struct folder_facts told = {.verdict = out, .provenance = provenance};
         rc = write_whole(spec, im, &told, err);
         cJSON_Delete(provenance);
     }

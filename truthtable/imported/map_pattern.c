@@ -72,14 +72,14 @@ static int fill_in(const struct program *p, const char *pattern, size_t cell, si
     return 0;
 }
 
-struct pattern {
+struct map_pattern {
     struct map *m;
     const char *folder;
     const char *results;
     const char *samples; /* or NULL */
 };
 
-static char *filled(const struct pattern *pt, const char *pattern, size_t cell, size_t stage,
+static char *filled(const struct map_pattern *pt, const char *pattern, size_t cell, size_t stage,
                     struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
@@ -98,7 +98,7 @@ static void say_unmatched(struct map *m, const char *pattern, size_t cell)
     free(text);
 }
 
-static int add_source(const struct pattern *pt, const char *path, size_t cell, size_t stage,
+static int add_source(const struct map_pattern *pt, const char *path, size_t cell, size_t stage,
                       struct err *err)
 {
     struct map *m = pt->m;
@@ -119,7 +119,7 @@ static int add_source(const struct pattern *pt, const char *path, size_t cell, s
     return 0;
 }
 
-static int find_one(const struct pattern *pt, size_t cell, size_t stage, struct err *err)
+static int find_one(const struct map_pattern *pt, size_t cell, size_t stage, struct err *err)
 {
     glob_t found = {0};
     char *full = filled(pt, pt->results, cell, stage, err);
@@ -146,7 +146,7 @@ static int find_one(const struct pattern *pt, size_t cell, size_t stage, struct 
 int map_add_pattern(struct map *m, const char *folder, const char *results, const char *samples,
                     struct err *err)
 {
-    const struct pattern pt = {m, folder, results, samples};
+    const struct map_pattern pt = {m, folder, results, samples};
     const size_t n_stages = strstr(results, "{stage}") != NULL ? m->program->n_stages : 1;
     int rc = 0;
     if (n_stages == 1 && samples != NULL && strstr(samples, "{stage}") != NULL) {

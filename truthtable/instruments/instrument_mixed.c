@@ -20,7 +20,7 @@ struct column {
     struct number *values; /* by cell */
 };
 
-struct model {
+struct mixed_terms {
     const struct work *w;
     const cJSON *spec;
     struct column *columns; /* the intercept first */
@@ -36,7 +36,7 @@ struct mixed_sum { /* over fits */
     const char *why;
 };
 
-static struct column *add_column(struct model *m, const char *name, const char *of)
+static struct column *add_column(struct mixed_terms *m, const char *name, const char *of)
 {
     if (m->n == m->cap) {
         size_t cap = m->cap == 0 ? 8 : 2 * m->cap;
@@ -55,7 +55,7 @@ static struct column *add_column(struct model *m, const char *name, const char *
 }
 
 /* A category: a column of 0 and 1 for every level but the first. */
-static void add_factor(struct model *m, size_t factor)
+static void add_factor(struct mixed_terms *m, size_t factor)
 {
     const struct program *p = m->w->p;
     const struct factor *f = &p->factors[factor];
@@ -80,7 +80,7 @@ static struct number fact_value(const struct evidence_value *v)
     return number_unknown("not recorded");
 }
 
-static void add_fact(struct model *m, const char *term)
+static void add_fact(struct mixed_terms *m, const char *term)
 {
     const struct program *p = m->w->p;
     const char *dot = strchr(term + strlen("fact."), '.');
@@ -95,7 +95,7 @@ static void add_fact(struct model *m, const char *term)
     free(stage_name);
 }
 
-static size_t count_columns(const struct model *m)
+static size_t count_columns(const struct mixed_terms *m)
 {
     size_t n = 1;
     const cJSON *term = NULL;
@@ -108,7 +108,7 @@ static size_t count_columns(const struct model *m)
 }
 
 /* NULL: small enough to be fitted. */
-static const char *too_large(const struct model *m)
+static const char *too_large(const struct mixed_terms *m)
 {
     size_t n = count_columns(m);
     size_t groups = m->w->p->factors[m->random].n_levels;
@@ -122,7 +122,7 @@ static const char *too_large(const struct model *m)
                         n, m->w->p->n_cells, groups);
 }
 
-static void make_columns(struct model *m)
+static void make_columns(struct mixed_terms *m)
 {
     struct column *one = add_column(m, INTERCEPT, INTERCEPT);
     for (size_t i = 0; i < m->w->p->n_cells; i++) {
@@ -140,7 +140,7 @@ static void make_columns(struct model *m)
 }
 
 /* Why a cell is no row; NULL when it is one. */
-static const char *why_dropped(const struct model *m, size_t response, size_t cell)
+static const char *why_dropped(const struct mixed_terms *m, size_t response, size_t cell)
 {
     const struct number *y = &work_score(m->w, response, cell)->value;
     if (point_why(y) != NULL) {
@@ -161,7 +161,7 @@ struct rows {
     cJSON *dropped;
 };
 
-static struct rows keep_rows(const struct model *m, size_t response, struct arena *a)
+static struct rows keep_rows(const struct mixed_terms *m, size_t response, struct arena *a)
 {
     const struct program *p = m->w->p;
     struct rows r = {arena_array(a, p->n_cells, sizeof(size_t)), 0, json_array()};
@@ -179,7 +179,7 @@ static struct rows keep_rows(const struct model *m, size_t response, struct aren
     return r;
 }
 
-static struct mixed_data data_of(const struct model *m, const struct rows *r, size_t response,
+static struct mixed_data data_of(const struct mixed_terms *m, const struct rows *r, size_t response,
                                  struct arena *a)
 {
     double *x = arena_array(a, r->n * m->n, sizeof(*x));
@@ -202,7 +202,7 @@ static struct mixed_data data_of(const struct model *m, const struct rows *r, si
 }
 
 /* Varies over the cells that have it, but not over the rows that are left. */
-static bool constant_by_dropping(const struct model *m, const struct column *c,
+static bool constant_by_dropping(const struct mixed_terms *m, const struct column *c,
                                  const struct rows *r)
 {
     struct spread all = {0};
@@ -218,7 +218,7 @@ static bool constant_by_dropping(const struct model *m, const struct column *c,
     return all.lo < all.hi && r->n > 0 && !(left.lo < left.hi);
 }
 
-static cJSON *terms_json(const struct model *m, const struct mixed_fit *fit)
+static cJSON *terms_json(const struct mixed_terms *m, const struct mixed_fit *fit)
 {
     cJSON *list = json_array();
     for (size_t c = 0; c < m->n; c++) {
@@ -233,7 +233,7 @@ static cJSON *terms_json(const struct model *m, const struct mixed_fit *fit)
     return list;
 }
 
-static cJSON *reasons_json(const struct model *m, const struct mixed_fit *fit)
+static cJSON *reasons_json(const struct mixed_terms *m, const struct mixed_fit *fit)
 {
     static const char *const names[] = {[MIXED_NO_VARIANCE] = "no_variance",
                                         [MIXED_ALIASED] = "aliased",
@@ -311,7 +311,7 @@ static void add_up(struct mixed_sum *s, const struct mixed_fit *fit, size_t n_ro
     spread_add(&s->conditional, ok ? fit->r2_conditional : (double)NAN, why);
 }
 
-static cJSON *fit_json(const struct model *m, size_t response, struct mixed_sum *sum)
+static cJSON *fit_json(const struct mixed_terms *m, size_t response, struct mixed_sum *sum)
 {
     struct arena arena; /* of this fit alone: there may be many responses */
     struct mixed_fit fit = {0};
@@ -342,7 +342,7 @@ static cJSON *fit_json(const struct model *m, size_t response, struct mixed_sum 
     return o;
 }
 
-static void put_model(const struct told *t, const struct model *m)
+static void put_model(const struct told *t, const struct mixed_terms *m)
 {
     cJSON *columns = json_array();
     json_put_string(t->json, "random", m->w->p->factors[m->random].name);
@@ -412,7 +412,7 @@ static void refuse(struct told *t, const char *why)
 
 void instrument_mixed(struct told *t)
 {
-    struct model m = {.w = t->w, .spec = t->spec->spec};
+    struct mixed_terms m = {.w = t->w, .spec = t->spec->spec};
     struct mixed_sum sum = {.singular = TRUTH_TRUE,
                             .any_singular = TRUTH_FALSE,
                             .deficient = TRUTH_TRUE,

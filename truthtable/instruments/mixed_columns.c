@@ -35,7 +35,7 @@ static bool is_constant(const double *v, size_t n)
 }
 
 /* The judge's state besides its results. */
-struct judge {
+struct column_judge {
     const struct mixed_data *d;
     struct arena *a;
     struct mixed_columns *cols;
@@ -45,7 +45,8 @@ struct judge {
 };
 
 /* Names the kept columns that make up the one that was refused: R x = its coordinates. */
-static void note_combination(struct judge *j, struct mixed_reason *r, int exponent, double length)
+static void note_combination(struct column_judge *j, struct mixed_reason *r, int exponent,
+                             double length)
 {
     const struct linalg_basis *b = &j->cols->basis;
     size_t *of = arena_array(j->a, b->n + 1, sizeof(*of));
@@ -64,7 +65,7 @@ static void note_combination(struct judge *j, struct mixed_reason *r, int expone
     r->coefficient = coefficient;
 }
 
-static void judge_column(struct judge *j, size_t column)
+static void judge_column(struct column_judge *j, size_t column)
 {
     struct mixed_columns *cols = j->cols;
     size_t n = cols->n;
@@ -112,7 +113,7 @@ void mixed_columns_judge(const struct mixed_data *d, struct arena *a, struct are
     out->y = arena_array(work, d->n, sizeof(*out->y));
     out->group = arena_array(work, d->n, sizeof(*out->group));
     linalg_basis_init(&out->basis, d->n, d->p, work);
-    struct judge j = {.d = d, .a = a, .cols = out, .fit = fit};
+    struct column_judge j = {.d = d, .a = a, .cols = out, .fit = fit};
     j.length = arena_array(work, d->p + 1, sizeof(*j.length));
     j.v = arena_array(work, d->n, sizeof(*j.v));
     j.c = arena_array(work, d->p + 1, sizeof(*j.c));

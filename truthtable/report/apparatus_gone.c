@@ -7,7 +7,7 @@
 #include "truthtable/report/report_apparatus.h"
 #include "truthtable/report/verdict_words.h"
 
-struct found {
+struct gone_check {
     struct check_gone *list;
     size_t n;
     size_t cap;
@@ -24,8 +24,8 @@ static bool is_declared(const struct program *p, const char *name)
 }
 
 /* A later amendment that takes it away again is the one that counts. */
-static void find(struct arena *a, const struct report_model *m, struct found *f, const char *name,
-                 double amendment)
+static void find(struct arena *a, const struct report_model *m, struct gone_check *f,
+                 const char *name, double amendment)
 {
     if (name == NULL || is_declared(m->program, name)) {
         return;
@@ -48,7 +48,7 @@ static void find(struct arena *a, const struct report_model *m, struct found *f,
 }
 
 /* plan.apparatus and plan.apparatus.NAME, and what they had. */
-static void see_change(struct arena *a, const struct report_model *m, struct found *f,
+static void see_change(struct arena *a, const struct report_model *m, struct gone_check *f,
                        const cJSON *change, double amendment)
 {
     const cJSON *path = member(change, "path");
@@ -103,7 +103,7 @@ static void count(const struct report_model *m, struct check_gone *gone)
 
 size_t report_apparatus_gone(struct arena *a, const struct report_model *m, struct check_gone **out)
 {
-    struct found f = {0};
+    struct gone_check f = {0};
     const cJSON *check = NULL;
     const cJSON *amendment = NULL;
     cJSON_ArrayForEach(check, member(m->provenance, "apparatus"))

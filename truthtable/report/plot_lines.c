@@ -13,7 +13,7 @@
 #define SWATCH       22.0
 #define POINTS_MAX   ((size_t)300) /* of a line: more would be finer than a pixel */
 
-struct drawing {
+struct line_drawing {
     struct svg svg;
     struct arena arena;
     struct axis x;
@@ -34,7 +34,7 @@ static void series_class(char *cls, size_t size, size_t series)
 }
 
 /* Lays the legend out, drawing it when asked; returns its height. */
-static double legend(struct drawing *d, const struct plot_lines *plot, bool draw)
+static double legend(struct line_drawing *d, const struct plot_lines *plot, bool draw)
 {
     if (!has_legend(plot)) {
         return 0;
@@ -62,7 +62,7 @@ static double legend(struct drawing *d, const struct plot_lines *plot, bool draw
     return y + 6;
 }
 
-static void fit(struct drawing *d, const struct plot_lines *plot)
+static void fit(struct line_drawing *d, const struct plot_lines *plot)
 {
     d->x = axis_empty();
     d->y = axis_empty();
@@ -82,7 +82,7 @@ static void fit(struct drawing *d, const struct plot_lines *plot)
     axis_fit(&d->y, 0.04, d->base, d->top, 6);
 }
 
-static void draw_axes(struct drawing *d, const struct plot_lines *plot)
+static void draw_axes(struct line_drawing *d, const struct plot_lines *plot)
 {
     for (size_t i = 0; !isnan(axis_tick(&d->y, i)); i++) {
         double tick = axis_tick(&d->y, i);
@@ -110,7 +110,7 @@ static void draw_axes(struct drawing *d, const struct plot_lines *plot)
 }
 
 /* Every k-th point and the last; a value that is not finite breaks the line. */
-static void draw_curve(struct drawing *d, const struct plot_curve *c)
+static void draw_curve(struct line_drawing *d, const struct plot_curve *c)
 {
     struct svg_point *points = xcalloc(POINTS_MAX + 2, sizeof(*points));
     size_t stride = c->n / POINTS_MAX + 1;
@@ -135,7 +135,7 @@ static void draw_curve(struct drawing *d, const struct plot_curve *c)
 
 void plot_lines(struct strbuf *out, const struct plot_lines *plot)
 {
-    struct drawing d;
+    struct line_drawing d;
     arena_init(&d.arena);
     fit(&d, plot);
     const struct plot_head *h = &plot->head;

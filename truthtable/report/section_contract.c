@@ -16,12 +16,12 @@ struct fact_row {
     double *values; /* [condition]; NAN: unknown */
 };
 
-struct contract {
+struct contract_facts {
     struct fact_row facts[FACTS_MAX];
     size_t n;
 };
 
-static struct fact_row *fact_add(struct contract *k, struct arena *a, const struct program *p,
+static struct fact_row *fact_add(struct contract_facts *k, struct arena *a, const struct program *p,
                                  const char *name)
 {
     for (size_t i = 0; i < k->n; i++) {
@@ -55,7 +55,7 @@ static bool is_in_check(const char *fact)
     return false;
 }
 
-static void see_condition(struct contract *k, struct arena *a, const struct report_model *m,
+static void see_condition(struct contract_facts *k, struct arena *a, const struct report_model *m,
                           size_t stage, size_t condition)
 {
     const cJSON *facts =
@@ -74,7 +74,7 @@ static void see_condition(struct contract *k, struct arena *a, const struct repo
 }
 
 /* What check's table has (check_fixed_json) of every condition. */
-static void see_fixed(struct contract *k, struct arena *a, const struct program *p,
+static void see_fixed(struct contract_facts *k, struct arena *a, const struct program *p,
                       const cJSON *fixed)
 {
     const cJSON *one = NULL;
@@ -159,7 +159,7 @@ struct groups {
     size_t n;                      /* over CONDITIONS_WIDE: too many to stand side by side */
 };
 
-static bool same_facts(const struct contract *k, size_t a, size_t b)
+static bool same_facts(const struct contract_facts *k, size_t a, size_t b)
 {
     for (size_t i = 0; i < k->n; i++) {
         double x = k->facts[i].values[a];
@@ -171,7 +171,7 @@ static bool same_facts(const struct contract *k, size_t a, size_t b)
     return true;
 }
 
-static struct groups groups_of(const struct program *p, const struct contract *k)
+static struct groups groups_of(const struct program *p, const struct contract_facts *k)
 {
     struct groups g = {.n = 0};
     for (size_t c = 0; c < p->n_conditions && g.n <= CONDITIONS_WIDE; c++) {
@@ -188,8 +188,8 @@ static struct groups groups_of(const struct program *p, const struct contract *k
 }
 
 /* What the conditions of a group have in common: "arch=moe". */
-static const char *group_label(struct arena *a, const struct program *p, const struct contract *k,
-                               size_t first)
+static const char *group_label(struct arena *a, const struct program *p,
+                               const struct contract_facts *k, size_t first)
 {
     const char *text = "";
     for (size_t f = 0; f < p->n_factors; f++) {
@@ -206,7 +206,7 @@ static const char *group_label(struct arena *a, const struct program *p, const s
     return text[0] == '\0' ? "every condition" : text;
 }
 
-static void add_wide(struct doc *d, const struct program *p, const struct contract *k,
+static void add_wide(struct doc *d, const struct program *p, const struct contract_facts *k,
                      const char *id, const char *caption)
 {
     struct arena *a = &d->arena;
@@ -230,7 +230,7 @@ static void add_wide(struct doc *d, const struct program *p, const struct contra
     }
 }
 
-static void add_long(struct doc *d, const struct program *p, const struct contract *k,
+static void add_long(struct doc *d, const struct program *p, const struct contract_facts *k,
                      const char *id, const char *caption)
 {
     struct arena *a = &d->arena;
@@ -277,7 +277,7 @@ static void add_words(struct doc *d, const char *over, const cJSON *words)
                   unknown[0] == '\0' ? "" : ".");
 }
 
-static void add_table(struct doc *d, const struct program *p, const struct contract *k,
+static void add_table(struct doc *d, const struct program *p, const struct contract_facts *k,
                       const char *id, const char *caption)
 {
     if (groups_of(p, k).n <= CONDITIONS_WIDE) {
@@ -291,7 +291,7 @@ static void add_table(struct doc *d, const struct program *p, const struct contr
 static bool add_fixed(struct doc *d, const struct report_model *m)
 {
     struct arena *a = &d->arena;
-    struct contract k = {.n = 0};
+    struct contract_facts k = {.n = 0};
     struct err err = {0};
     cJSON *fixed = check_fixed_json(m->program, m->lock->describe, &err);
     see_fixed(&k, a, m->program, fixed);
@@ -314,7 +314,7 @@ static bool add_fixed(struct doc *d, const struct report_model *m)
 }
 
 /* A stage that is the same everywhere needs no table. */
-static void add_values(struct doc *d, const struct program *p, const struct contract *k,
+static void add_values(struct doc *d, const struct program *p, const struct contract_facts *k,
                        const char *stage)
 {
     struct arena *a = &d->arena;
@@ -331,7 +331,7 @@ static void add_values(struct doc *d, const struct program *p, const struct cont
 static bool add_stage(struct doc *d, const struct report_model *m, size_t stage)
 {
     const struct program *p = m->program;
-    struct contract k = {.n = 0};
+    struct contract_facts k = {.n = 0};
     for (size_t c = 0; c < p->n_conditions; c++) {
         see_condition(&k, &d->arena, m, stage, c);
     }

@@ -14,7 +14,7 @@
 #define LATE_POINTS_MIN   ((size_t)20)  /* fewer points need no second look */
 
 /* Names of the curves of one stage; losses first, then by name. */
-struct names {
+struct curve_names {
     const char *names[NAMES_MAX];
     size_t n;
 };
@@ -34,9 +34,9 @@ static int by_interest(const void *left, const void *right)
     return strcmp(a, b);
 }
 
-static struct names stage_names(const struct report_model *m, size_t stage)
+static struct curve_names stage_names(const struct report_model *m, size_t stage)
 {
-    struct names names = {.n = 0};
+    struct curve_names names = {.n = 0};
     for (size_t i = 0; i < m->curves.n; i++) {
         const struct curve *c = &m->curves.curves[i];
         bool known = c->stage != stage;
@@ -52,15 +52,15 @@ static struct names stage_names(const struct report_model *m, size_t stage)
 }
 
 /* The curves of one quantity in one stage. */
-struct family {
+struct curve_family {
     const struct curve **members;
     size_t n;
 };
 
-static struct family family_of(struct arena *a, const struct report_model *m, size_t stage,
-                               const char *name)
+static struct curve_family family_of(struct arena *a, const struct report_model *m, size_t stage,
+                                     const char *name)
 {
-    struct family f = {.members = arena_array(a, m->curves.n + 1, sizeof(*f.members))};
+    struct curve_family f = {.members = arena_array(a, m->curves.n + 1, sizeof(*f.members))};
     for (size_t i = 0; i < m->curves.n; i++) {
         const struct curve *c = &m->curves.curves[i];
         if (c->stage == stage && strcmp(c->name, name) == 0) {
@@ -118,8 +118,8 @@ static struct plot_curve mean_of(struct arena *a, const struct curve *const *mem
     return mean;
 }
 
-static size_t members_of(const struct report_model *m, const struct family *f, size_t condition,
-                         const struct curve **out)
+static size_t members_of(const struct report_model *m, const struct curve_family *f,
+                         size_t condition, const struct curve **out)
 {
     size_t n = 0;
     for (size_t i = 0; i < f->n; i++) {
@@ -130,7 +130,7 @@ static size_t members_of(const struct report_model *m, const struct family *f, s
     return n;
 }
 
-static size_t curves_of(struct arena *a, const struct report_model *m, const struct family *f,
+static size_t curves_of(struct arena *a, const struct report_model *m, const struct curve_family *f,
                         struct plot_curve *out)
 {
     const struct program *p = m->program;
@@ -156,7 +156,7 @@ static size_t curves_of(struct arena *a, const struct report_model *m, const str
 }
 
 static const char *family_summary(struct arena *a, const struct report_model *m,
-                                  const struct family *f)
+                                  const struct curve_family *f)
 {
     double low = (double)INFINITY;
     double high = -(double)INFINITY;
@@ -190,8 +190,8 @@ static void keep_late(struct plot_curve *curves, size_t n)
     }
 }
 
-static const char *caption_of(struct arena *a, const struct report_model *m, const struct family *f,
-                              const char *title)
+static const char *caption_of(struct arena *a, const struct report_model *m,
+                              const struct curve_family *f, const char *title)
 {
     const char *crowd = m->program->n_conditions > PLOT_LEGEND_MAX
                             ? " Too many conditions for a legend: point at a line for its name."
@@ -204,7 +204,8 @@ static const char *caption_of(struct arena *a, const struct report_model *m, con
                         SMOOTH_SHARE, crowd);
 }
 
-static void draw(struct doc *d, const struct report_model *m, const struct family *f, bool late)
+static void draw(struct doc *d, const struct report_model *m, const struct curve_family *f,
+                 bool late)
 {
     const struct program *p = m->program;
     struct arena *a = &d->arena;
@@ -244,7 +245,7 @@ static void draw(struct doc *d, const struct report_model *m, const struct famil
 
 static void add_figure(struct doc *d, const struct report_model *m, size_t stage, const char *name)
 {
-    struct family f = family_of(&d->arena, m, stage, name);
+    struct curve_family f = family_of(&d->arena, m, stage, name);
     draw(d, m, &f, false);
     if (is_loss(name) && f.members[0]->n >= LATE_POINTS_MIN) {
         draw(d, m, &f, true);
@@ -253,7 +254,7 @@ static void add_figure(struct doc *d, const struct report_model *m, size_t stage
 
 static void add_stage(struct doc *d, const struct report_model *m, size_t stage)
 {
-    struct names names = stage_names(m, stage);
+    struct curve_names names = stage_names(m, stage);
     size_t drawn = 0;
     for (size_t i = 0; i < names.n && drawn < FIGURES_PER_STAGE; i++) {
         if (is_loss(names.names[i]) || drawn == 0) {

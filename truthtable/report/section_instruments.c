@@ -8,7 +8,7 @@
 #include "truthtable/report/show.h"
 #include "truthtable/report/verdict_words.h"
 
-static const struct kind {
+static const struct instrument_kind_row {
     const char *kind;
     const char *title;
     void (*show)(struct doc *d, const struct report_model *m, const cJSON *instrument);
@@ -25,7 +25,7 @@ static const struct kind {
     {"router", "Router health, as a vector", show_router},
 };
 
-static const struct kind *kind_of(const cJSON *instrument)
+static const struct instrument_kind_row *kind_of(const cJSON *instrument)
 {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         if (strcmp(kinds[i].kind, words_member(instrument, "kind")) == 0) {
@@ -41,7 +41,8 @@ static bool is_post_hoc(const cJSON *instrument)
 }
 
 /* "Mixed model: supplementary (discussion only)". */
-static const char *title_of(struct arena *a, const cJSON *instrument, const struct kind *kind)
+static const char *title_of(struct arena *a, const cJSON *instrument,
+                            const struct instrument_kind_row *kind)
 {
     const char *name = words_member(instrument, "name");
     const char *title = kind == NULL ? words_member(instrument, "kind") : kind->title;
@@ -71,7 +72,7 @@ static void add_standing(struct doc *d, const cJSON *instrument)
 
 static void add_instrument(struct doc *d, const struct report_model *m, const cJSON *instrument)
 {
-    const struct kind *kind = kind_of(instrument);
+    const struct instrument_kind_row *kind = kind_of(instrument);
     const char *what = member_text(instrument, "what");
     const char *reading = member_text(instrument, "reading");
     const char *why = member_text(instrument, "why");

@@ -13,12 +13,12 @@
 /* As many as a head bears; the rest is in the tables below it. */
 #define EFFECTS_IN_HEAD 24
 
-static enum doc_tone kind_tone(enum reading kind)
+static enum doc_tone kind_tone(enum verdict_reading kind)
 {
     return kind == READ_BOUND ? TONE_PLAIN : kind == READ_VOID ? TONE_BAD : TONE_WARN;
 }
 
-static const char *kind_label(enum reading kind)
+static const char *kind_label(enum verdict_reading kind)
 {
     switch (kind) {
     case READ_BOUND: return "Verdict: this outcome binds";
@@ -28,7 +28,7 @@ static const char *kind_label(enum reading kind)
     return "";
 }
 
-static const char *kind_title(const struct report_model *m, enum reading kind)
+static const char *kind_title(const struct report_model *m, enum verdict_reading kind)
 {
     const char *title = member_text(m->verdict, "title");
     if (title != NULL) {
@@ -207,7 +207,7 @@ static void add_apparatus_gone(struct doc *d, const struct report_model *m)
 
 void section_banner(struct doc *d, const struct report_model *m)
 {
-    enum reading kind = words_kind(m);
+    enum verdict_reading kind = words_kind(m);
     const char *outcome = member_text(m->verdict, "outcome");
     d->banner.label = m->imported == NULL ? NULL : "IMPORTED RECORDS";
     d->banner.program = m->program->name;

@@ -7,7 +7,7 @@
 #include "base/strbuf.h"
 #include "truthtable/report/fmt.h"
 
-enum reading words_kind(const struct report_model *m)
+enum verdict_reading words_kind(const struct report_model *m)
 {
     const char *outcome = member_text(m->verdict, "outcome");
     if (outcome != NULL && strcmp(outcome, "VOID") == 0) {

@@ -4,9 +4,9 @@
 
 #include "truthtable/report/report_model.h"
 
-enum reading { READ_BOUND, READ_INDETERMINATE, READ_VOID };
+enum verdict_reading { READ_BOUND, READ_INDETERMINATE, READ_VOID };
 
-enum reading words_kind(const struct report_model *m);
+enum verdict_reading words_kind(const struct report_model *m);
 bool words_history_is_unverified(const struct report_model *m);
 const char *words_assurance(const struct report_model *m);
 bool words_row_fires(const struct report_model *m, size_t row); /* from 1 */

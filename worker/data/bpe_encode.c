@@ -38,7 +38,7 @@ static size_t merge_short(const struct bpe *b, uint32_t *symbols, size_t n)
 
 /* A pair that may be merged: of lowest rank first, then leftmost. Stale when the symbols at `at`
  * have another rank by now. */
-struct candidate {
+struct merge_candidate {
     uint32_t rank;
     uint32_t at;
 };
@@ -49,16 +49,16 @@ struct long_merge {
     uint32_t *next;    /* position of the following symbol; n: none */
     uint32_t *prev;    /* position of the one before; n: none */
     uint32_t n;
-    struct candidate *heap;
+    struct merge_candidate *heap;
     size_t n_heap;
 };
 
-static bool before(const struct candidate *a, const struct candidate *b)
+static bool before(const struct merge_candidate *a, const struct merge_candidate *b)
 {
     return a->rank != b->rank ? a->rank < b->rank : a->at < b->at;
 }
 
-static void heap_push(struct long_merge *m, struct candidate c)
+static void heap_push(struct long_merge *m, struct merge_candidate c)
 {
     size_t i = m->n_heap++;
 
@@ -67,9 +67,9 @@ static void heap_push(struct long_merge *m, struct candidate c)
     m->heap[i] = c;
 }
 
-static struct candidate heap_pop(struct long_merge *m)
+static struct merge_candidate heap_pop(struct long_merge *m)
 {
-    struct candidate top = m->heap[0], last = m->heap[--m->n_heap];
+    struct merge_candidate top = m->heap[0], last = m->heap[--m->n_heap];
     size_t i = 0;
 
     for (;;) {
@@ -99,7 +99,7 @@ static void consider(struct long_merge *m, uint32_t at)
     uint32_t rank = rank_at(m, at);
 
     if (rank != BPE_NONE)
-        heap_push(m, (struct candidate){.rank = rank, .at = at});
+        heap_push(m, (struct merge_candidate){.rank = rank, .at = at});
 }
 
 static void merge_at(struct long_merge *m, uint32_t at, uint32_t rank)
@@ -124,7 +124,7 @@ static size_t merge_long(const struct bpe *b, uint32_t *symbols, size_t n)
                            .next = xreallocarray(NULL, n, sizeof(uint32_t)),
                            .prev = xreallocarray(NULL, n, sizeof(uint32_t)),
                            .n = (uint32_t)n,
-                           .heap = xreallocarray(NULL, 3 * n, sizeof(struct candidate))};
+                           .heap = xreallocarray(NULL, 3 * n, sizeof(struct merge_candidate))};
     size_t left = 0;
 
     for (uint32_t i = 0; i < m.n; i++) {
@@ -134,7 +134,7 @@ static size_t merge_long(const struct bpe *b, uint32_t *symbols, size_t n)
     for (uint32_t i = 0; i < m.n; i++)
         consider(&m, i);
     while (m.n_heap > 0) {
-        struct candidate c = heap_pop(&m);
+        struct merge_candidate c = heap_pop(&m);
         if (rank_at(&m, c.at) == c.rank)
             merge_at(&m, c.at, c.rank);
     }

@@ -264,14 +264,14 @@ int bpe_train(const struct byte_map *counts, uint32_t vocab, uint32_t min_count,
     return bpe_tokenizer_finish(tok, err);
 }
 
-struct counter {
+struct piece_counter {
     struct split_sink sink; /* first */
     struct byte_map *counts;
 };
 
 static int count_piece(struct split_sink *sink, const char *text, size_t len, struct err *err)
 {
-    struct counter *c = (struct counter *)sink;
+    struct piece_counter *c = (struct piece_counter *)sink;
 
     if (len >= UINT32_MAX || c->counts->n >= UINT32_MAX / 2 - 1)
         return err_set(err, ERR_RANGE, "too many or too long pretokens");
@@ -283,7 +283,7 @@ static int count_piece(struct split_sink *sink, const char *text, size_t len, st
 int bpe_count_document(struct byte_map *counts, const struct split *split,
                        struct split_scratch *scratch, const char *text, size_t len, struct err *err)
 {
-    struct counter c = {.sink = {.piece = count_piece}, .counts = counts};
+    struct piece_counter c = {.sink = {.piece = count_piece}, .counts = counts};
 
     return split_run(split, scratch, text, len, &c.sink, err);
 }

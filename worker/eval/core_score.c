@@ -3,14 +3,14 @@
 #include <math.h>
 
 /* A sum over equal parts. */
-struct sum {
+struct score_sum {
     double value;
     double variance;
     size_t n_items;
     size_t n_parts;
 };
 
-static void sum_add(struct sum *s, const struct score *part)
+static void sum_add(struct score_sum *s, const struct metric_score *part)
 {
     s->value += part->value;
     s->variance += part->se * part->se;
@@ -18,10 +18,10 @@ static void sum_add(struct sum *s, const struct score *part)
     s->n_parts++;
 }
 
-static struct score sum_mean(const struct sum *s)
+static struct metric_score sum_mean(const struct score_sum *s)
 {
     const double k = (double)s->n_parts;
-    struct score mean = {.n = s->n_items, .value = (double)NAN, .se = (double)NAN};
+    struct metric_score mean = {.n = s->n_items, .value = (double)NAN, .se = (double)NAN};
     if (s->n_parts > 0) {
         mean.value = s->value / k;
         mean.se = sqrt(s->variance) / k;
@@ -29,26 +29,26 @@ static struct score sum_mean(const struct sum *s)
     return mean;
 }
 
-struct score core_accuracy(const struct score *parts, size_t n_parts)
+struct metric_score core_accuracy(const struct metric_score *parts, size_t n_parts)
 {
-    struct sum s = {0};
+    struct score_sum s = {0};
     for (size_t i = 0; i < n_parts; i++)
         if (parts[i].n > 0)
             sum_add(&s, &parts[i]);
     return sum_mean(&s);
 }
 
-struct score core_centred(const struct score *accuracy, double baseline)
+struct metric_score core_centred(const struct metric_score *accuracy, double baseline)
 {
     const double chance = 0.01 * baseline;
-    return (struct score){.n = accuracy->n,
-                          .value = (accuracy->value - chance) / (1.0 - chance),
-                          .se = accuracy->se / (1.0 - chance)};
+    return (struct metric_score){.n = accuracy->n,
+                                 .value = (accuracy->value - chance) / (1.0 - chance),
+                                 .se = accuracy->se / (1.0 - chance)};
 }
 
-struct score core_mean(const struct score *members, size_t n)
+struct metric_score core_mean(const struct metric_score *members, size_t n)
 {
-    struct sum s = {0};
+    struct score_sum s = {0};
     for (size_t i = 0; i < n; i++)
         sum_add(&s, &members[i]);
     return sum_mean(&s);

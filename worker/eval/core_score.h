@@ -21,10 +21,10 @@
 
 /* A member's accuracy from those of its categories, or of its only part; parts without items are
  * left out. */
-struct score core_accuracy(const struct score *parts, size_t n_parts);
+struct metric_score core_accuracy(const struct metric_score *parts, size_t n_parts);
 /* baseline in percent, under 100. */
-struct score core_centred(const struct score *accuracy, double baseline);
+struct metric_score core_centred(const struct metric_score *accuracy, double baseline);
 /* No value when one of them has none, or there are none. */
-struct score core_mean(const struct score *members, size_t n);
+struct metric_score core_mean(const struct metric_score *members, size_t n);
 
 #endif

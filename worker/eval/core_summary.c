@@ -24,31 +24,32 @@ static struct member member_at(const struct item_set *set, size_t first)
 }
 
 /* "acc" or "acc:name". */
-static void put(struct summary *s, const char *metric, const char *name, const struct score *score)
+static void put(struct summary *s, const char *metric, const char *name,
+                const struct metric_score *score)
 {
     char *full = name == NULL ? xstrdup(metric) : xasprintf("%s:%s", metric, name);
     summary_put(s, full, METRIC_ACC, score);
     free(full);
 }
 
-static struct score accuracy_of(const struct summary *s, const struct member *m)
+static struct metric_score accuracy_of(const struct summary *s, const struct member *m)
 {
-    struct score *parts = xcalloc(m->n, sizeof(*parts));
+    struct metric_score *parts = xcalloc(m->n, sizeof(*parts));
     for (size_t i = 0; i < m->n; i++)
         parts[i] = summary_group_mean(s, 0, m->first + i);
-    const struct score accuracy = core_accuracy(parts, m->n);
+    const struct metric_score accuracy = core_accuracy(parts, m->n);
     free(parts);
     return accuracy;
 }
 
 static void put_member(struct summary *s, const struct member *m, enum baseline_version baselines)
 {
-    const struct score accuracy = accuracy_of(s, m);
-    const struct score centred = core_centred(&accuracy, m->spec->baselines[baselines]);
+    const struct metric_score accuracy = accuracy_of(s, m);
+    const struct metric_score centred = core_centred(&accuracy, m->spec->baselines[baselines]);
     put(s, "acc", m->name, &accuracy);
     put(s, "centered", m->name, &centred);
     for (size_t i = 0; m->n > 1 && i < m->n; i++) {
-        const struct score part = summary_group_mean(s, 0, m->first + i);
+        const struct metric_score part = summary_group_mean(s, 0, m->first + i);
         put(s, "acc", s->judge->set->groups[m->first + i].name, &part);
     }
 }
@@ -56,15 +57,15 @@ static void put_member(struct summary *s, const struct member *m, enum baseline_
 static void put_means(struct summary *s, enum baseline_version baselines)
 {
     const struct item_set *set = s->judge->set;
-    struct score *centred = xcalloc(set->n_groups, sizeof(*centred));
+    struct metric_score *centred = xcalloc(set->n_groups, sizeof(*centred));
     size_t n = 0;
     for (size_t g = 0; g < set->n_groups;) {
         const struct member m = member_at(set, g);
-        const struct score accuracy = accuracy_of(s, &m);
+        const struct metric_score accuracy = accuracy_of(s, &m);
         centred[n++] = core_centred(&accuracy, m.spec->baselines[baselines]);
         g += m.n;
     }
-    const struct score mean = core_mean(centred, n);
+    const struct metric_score mean = core_mean(centred, n);
     const char *why = isnan(mean.value) ? CORE_WHY_EMPTY : NULL;
     put(s, "core", NULL, &mean);
     s->entries[s->n - 1].why = n != CORE_MEMBERS ? CORE_WHY_ABSENT : why;

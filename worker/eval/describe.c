@@ -125,7 +125,7 @@ static void describe_benchmark(struct description *d, double rate, const struct 
     benchmark_release(&bench);
 }
 
-int eval_describe(const struct task *task, FILE *out, struct err *err)
+int eval_describe(const struct worker_task *task, FILE *out, struct err *err)
 {
     struct param_faults faults = {0};
     struct subject_look look = {0};

@@ -34,7 +34,7 @@ static const char usage_text[] =
 
 static int run_from(const char *path, bool describe, struct err *err)
 {
-    struct task task = {0};
+    struct worker_task task = {0};
     int rc = task_read(path, &task, err);
     if (rc == 0)
         rc = describe ? eval_describe(&task, stdout, err) : eval_run(&task, err);
@@ -44,7 +44,7 @@ static int run_from(const char *path, bool describe, struct err *err)
 
 static int plan(int argc, char **argv, struct err *err)
 {
-    struct task task = {0};
+    struct worker_task task = {0};
     int rc = plan_read_arguments(argc, argv, &task, err);
     if (rc == 0)
         rc = eval_plan(&task, stdout, err);

@@ -4,13 +4,13 @@
 #include "worker/eval/subject.h"
 #include "worker/report/stop.h"
 
-void evaluation_init(struct evaluation *e, const struct task *task)
+void evaluation_init(struct eval_run *e, const struct worker_task *task)
 {
-    *e = (struct evaluation){.task = task, .items = {.fd = -1, .sums_fd = -1}};
+    *e = (struct eval_run){.task = task, .items = {.fd = -1, .sums_fd = -1}};
     strbuf_init(&e->header);
 }
 
-static int read_options(struct evaluation *e, struct err *err)
+static int read_options(struct eval_run *e, struct err *err)
 {
     struct param_faults faults = {0};
     eval_options_read(e->task, &e->options, &faults);
@@ -20,7 +20,7 @@ static int read_options(struct evaluation *e, struct err *err)
     return rc;
 }
 
-static int find_reads(struct evaluation *e, bool verify, struct err *err)
+static int find_reads(struct eval_run *e, bool verify, struct err *err)
 {
     const struct eval_options *o = &e->options;
     const struct eval_read reads[] = {
@@ -45,7 +45,7 @@ static int find_reads(struct evaluation *e, bool verify, struct err *err)
 static int lm_score(void *self, struct score_request *r, size_t n, bool (*asked)(void),
                     struct err *err)
 {
-    struct evaluation *e = self;
+    struct eval_run *e = self;
     score_counter_score(e->counter, r, n, &e->cost);
     return model_score_all(e->model, r, n, asked, err);
 }
@@ -53,12 +53,12 @@ static int lm_score(void *self, struct score_request *r, size_t n, bool (*asked)
 static int lm_generate(void *self, struct score_generation *g, size_t n,
                        const struct score_stop *stop, struct err *err)
 {
-    struct evaluation *e = self;
+    struct eval_run *e = self;
     score_counter_generate(e->counter, g, n, &e->cost);
     return model_generate_all(e->model, g, n, stop, err);
 }
 
-static int open_model(struct evaluation *e, struct err *err)
+static int open_model(struct eval_run *e, struct err *err)
 {
     const struct eval_options *o = &e->options;
     bool tidies = false;
@@ -83,7 +83,7 @@ static int open_model(struct evaluation *e, struct err *err)
     return scorer_init(&e->scorer, &setup, err);
 }
 
-static int read_second_key(struct evaluation *e, struct err *err)
+static int read_second_key(struct eval_run *e, struct err *err)
 {
     const struct eval_options *o = &e->options;
     if (o->second_key.name == NULL)
@@ -106,7 +106,7 @@ static double work_of(const struct benchmark *b, const struct eval_options *o)
 }
 
 /* Of `preregctl try`: the first items alone; its scores are thrown away. */
-static void cut_for_try(struct evaluation *e)
+static void cut_for_try(struct eval_run *e)
 {
     if (e->task->try_items == 0)
         return;
@@ -116,7 +116,7 @@ static void cut_for_try(struct evaluation *e)
     e->tried_work = work_of(&e->bench, &e->options);
 }
 
-int evaluation_load(struct evaluation *e, bool verify, struct err *err)
+int evaluation_load(struct eval_run *e, bool verify, struct err *err)
 {
     int rc = read_options(e, err);
     if (rc == 0)
@@ -132,7 +132,7 @@ int evaluation_load(struct evaluation *e, bool verify, struct err *err)
     return rc;
 }
 
-int evaluation_prepare(struct evaluation *e, bool verify, struct err *err)
+int evaluation_prepare(struct eval_run *e, bool verify, struct err *err)
 {
     int rc = evaluation_load(e, verify, err);
     if (rc == 0)
@@ -144,7 +144,7 @@ int evaluation_prepare(struct evaluation *e, bool verify, struct err *err)
     return rc;
 }
 
-void evaluation_release(struct evaluation *e)
+void evaluation_release(struct eval_run *e)
 {
     items_file_close(&e->items);
     viability_release(&e->viability);

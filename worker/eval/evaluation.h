@@ -23,8 +23,8 @@ struct eval_read {
     struct digest digest; /* zero: the parameter is not given */
 };
 
-struct evaluation {
-    const struct task *task;
+struct eval_run {
+    const struct worker_task *task;
     struct eval_options options;
     struct eval_read reads[EVAL_READS_MAX];
     size_t n_reads;
@@ -56,16 +56,16 @@ struct evaluation {
     double cpu_seconds; /* of these; less on a busy machine */
 };
 
-void evaluation_init(struct evaluation *e, const struct task *task);
-void evaluation_release(struct evaluation *e);
+void evaluation_init(struct eval_run *e, const struct worker_task *task);
+void evaluation_release(struct eval_run *e);
 /* Options, data, items and what judges them. verify: data must be what was locked. */
-int evaluation_load(struct evaluation *e, bool verify, struct err *err) MUST_CHECK;
+int evaluation_load(struct eval_run *e, bool verify, struct err *err) MUST_CHECK;
 /* The same, and the model: everything that asking needs. */
-int evaluation_prepare(struct evaluation *e, bool verify, struct err *err) MUST_CHECK;
+int evaluation_prepare(struct eval_run *e, bool verify, struct err *err) MUST_CHECK;
 
 /* Result.json from all of it, written last. ERR_BUSY: asked to stop. */
-int eval_write_result(struct evaluation *e, struct err *err) MUST_CHECK;
+int eval_write_result(struct eval_run *e, struct err *err) MUST_CHECK;
 /* What it cost, for people, on standard error; no score. */
-void eval_say_cost(const struct evaluation *e);
+void eval_say_cost(const struct eval_run *e);
 
 #endif

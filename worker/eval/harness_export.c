@@ -19,8 +19,8 @@
 
 /* What an attempt left. */
 struct left {
-    struct task task;
-    struct evaluation e;
+    struct worker_task task;
+    struct eval_run e;
     cJSON *result;
     cJSON *results; /* harness/results.json */
     struct harness_model model;

@@ -45,7 +45,7 @@ static int write_pass(const struct harness_files *f, const struct harness_row *r
                       struct file_writer *w, struct digest_stream *task, struct err *err)
 {
     const struct benchmark *b = f->bench;
-    struct outcome o;
+    struct item_outcome o;
     int rc = 0;
     outcome_init(&o);
     for (size_t i = 0; rc == 0 && i < b->n_selected; i++) {

@@ -116,7 +116,7 @@ static void add_answers(const struct harness_sample *s, struct pyjson *w)
 static void add_metric(const struct harness_sample *s, size_t m, struct pyjson *w)
 {
     const struct item *it = item_of(s);
-    const struct outcome *o = s->outcome;
+    const struct item_outcome *o = s->outcome;
     const enum metric_kind kind = spec_of(s)->metrics[m].kind;
     const double value = o->verdicts[m].value;
     pyjson_key(w, metric_kind_name(kind));

@@ -15,10 +15,10 @@
 /* Borrows all of it. */
 struct harness_sample {
     const struct prompts *prompts;
-    size_t item;                      /* in prompts->set */
-    const struct outcome *outcome;    /* judged, without fault */
-    const struct task_filter *filter; /* NULL: the harness's "none" */
-    int max_tokens;                   /* of a generation */
+    size_t item;                        /* in prompts->set */
+    const struct item_outcome *outcome; /* judged, without fault */
+    const struct task_filter *filter;   /* NULL: the harness's "none" */
+    int max_tokens;                     /* of a generation */
 };
 
 /* Appends the line with its line feed, and its three hashes as the harness chains them to `task`.

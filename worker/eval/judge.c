@@ -79,7 +79,7 @@ size_t judge_count_words(const char *text)
 }
 
 /* The first of the greatest. divide_by NULL: as they are, else by its options' characters. */
-static size_t first_best(const struct outcome *o, const struct item *divide_by)
+static size_t first_best(const struct item_outcome *o, const struct item *divide_by)
 {
     size_t best = 0;
     double most = 0.0;
@@ -96,7 +96,7 @@ static size_t first_best(const struct outcome *o, const struct item *divide_by)
 }
 
 /* llm-foundry's choice: the least cross-entropy a token, the first of equals. */
-static size_t first_least_surprising(const struct outcome *o)
+static size_t first_least_surprising(const struct item_outcome *o)
 {
     size_t best = 0;
     for (size_t i = 1; i < o->n; i++)
@@ -145,7 +145,7 @@ static int same_answer(const struct judge_task *t, const char *answer, const cha
 
 /* What the metric's filter finds in the text, and whether that is the right answer. */
 static int judge_text(const struct judge_task *t, const struct task_filter *filter,
-                      const struct item *it, const struct outcome *o, struct verdict *v,
+                      const struct item *it, const struct item_outcome *o, struct item_verdict *v,
                       struct err *err)
 {
     bool found = true;
@@ -165,7 +165,7 @@ static int judge_text(const struct judge_task *t, const struct task_filter *filt
 }
 
 static int judge_metric(const struct judge_task *t, const struct task_metric *metric,
-                        const struct item *it, const struct outcome *o, struct verdict *v,
+                        const struct item *it, const struct item_outcome *o, struct item_verdict *v,
                         struct err *err)
 {
     v->weight = 1.0;
@@ -194,7 +194,7 @@ static int judge_metric(const struct judge_task *t, const struct task_metric *me
     return 0;
 }
 
-void judge_item(const struct judge *j, size_t index, struct outcome *o)
+void judge_item(const struct judge *j, size_t index, struct item_outcome *o)
 {
     const struct item *it = &j->set->items[index];
     const struct judge_task *t = &j->tasks[j->task_of[it->group]];
@@ -202,7 +202,7 @@ void judge_item(const struct judge *j, size_t index, struct outcome *o)
     if (o->fault[0] != '\0' || !o->finite)
         return;
     for (size_t m = 0; m < t->spec->n_metrics; m++) {
-        struct verdict *v = &o->verdicts[m];
+        struct item_verdict *v = &o->verdicts[m];
         if (judge_metric(t, &t->spec->metrics[m], it, o, v, &err) != 0) {
             (void)snprintf(o->fault, sizeof(o->fault), "%.150s", err.msg);
             return;

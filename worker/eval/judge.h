@@ -29,7 +29,7 @@ void judge_release(struct judge *j);
 
 /* Fills the verdicts about the index-th item. An expression that gives up on the text becomes the
  * outcome's fault. */
-void judge_item(const struct judge *j, size_t index, struct outcome *o);
+void judge_item(const struct judge *j, size_t index, struct item_outcome *o);
 
 /* Pieces that Python's re.split(r"\s+", text) gives. */
 size_t judge_count_words(const char *text);

@@ -71,9 +71,9 @@ double marks_bits(const struct marks *m)
     return -weighted_mean(m) / log(2.0);
 }
 
-struct score marks_pool(const struct score *groups, size_t n_groups)
+struct metric_score marks_pool(const struct metric_score *groups, size_t n_groups)
 {
-    const struct score *last = NULL;
+    const struct metric_score *last = NULL;
     double weighted = 0.0;
     double squares = 0.0;
     size_t n_all = 0;
@@ -90,9 +90,10 @@ struct score marks_pool(const struct score *groups, size_t n_groups)
         last = &groups[g];
     }
     if (n_used == 0)
-        return (struct score){0, (double)NAN, (double)NAN};
+        return (struct metric_score){0, (double)NAN, (double)NAN};
     if (n_used == 1)
         return *last;
     const double spread = (double)(n_all - n_used);
-    return (struct score){n_all, weighted / (double)n_all, sqrt(squares / spread / (double)n_all)};
+    return (struct metric_score){n_all, weighted / (double)n_all,
+                                 sqrt(squares / spread / (double)n_all)};
 }

@@ -28,7 +28,7 @@ double marks_weighted_perplexity(const struct marks *m); /* exp(-sum x / sum w) 
 double marks_bits(const struct marks *m);                /* -(sum x / sum w) / ln 2 */
 
 /* A metric over some items. */
-struct score {
+struct metric_score {
     size_t n;
     double value; /* NaN: none, as with n == 0 */
     double se;    /* NaN: not known */
@@ -37,6 +37,6 @@ struct score {
 /* Several groups as one: the mean by size, and sqrt(sum (n_i - 1) n_i se_i^2 / (N - G) / N). Empty
  * groups are left out; a group of one item, which has no spread, adds nothing to the sum (the
  * harness gives up there). One group: itself. */
-struct score marks_pool(const struct score *groups, size_t n_groups);
+struct metric_score marks_pool(const struct metric_score *groups, size_t n_groups);
 
 #endif

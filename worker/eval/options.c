@@ -11,15 +11,15 @@
 #define VIABILITY_ITEMS 16
 #define VIABILITY_SHARE 0.9
 
-static void find_data(struct params *p, const struct task *task, const char *key, const char *name,
-                      struct task_data *out)
+static void find_data(struct params *p, const struct worker_task *task, const char *key,
+                      const char *name, struct task_data *out)
 {
     struct err err = {0};
     if (name != NULL && task_find_data(task, name, out, &err) != 0)
         params_fault(p, key, "%s", err.msg);
 }
 
-static void read_task_name(struct params *p, const struct task *task, struct eval_options *o)
+static void read_task_name(struct params *p, const struct worker_task *task, struct eval_options *o)
 {
     const char *name = params_string(p, "task", NULL);
     const char *file = params_string(p, "task_file", NULL);
@@ -47,7 +47,7 @@ static const char *read_split(struct params *p, const char *key, const char *fal
     return split;
 }
 
-static void read_data(struct params *p, const struct task *task, struct eval_options *o)
+static void read_data(struct params *p, const struct worker_task *task, struct eval_options *o)
 {
     const char *name = params_string(p, "data", o->spec == NULL ? NULL : o->spec->name);
     const char *key = params_string(p, "second_key", NULL);
@@ -93,7 +93,7 @@ static void read_choice(struct params *p, struct eval_options *o, const char *ke
 }
 
 /* What only tasks of style dclm have, and what they do not. */
-static void read_dclm(struct params *p, const struct task *task, struct eval_options *o)
+static void read_dclm(struct params *p, const struct worker_task *task, struct eval_options *o)
 {
     static const char *const versions[BASELINES_NR] = {[BASELINE_V2] = "v2", [BASELINE_V1] = "v1"};
     static const char *const others[] = {"fewshot_data", "fewshot_split", "second_key", "split"};
@@ -141,7 +141,7 @@ static void read_viability(struct params *p, struct eval_options *o)
         params_fault(p, "viability", "asks for %d of %d generations", rules->least, rules->items);
 }
 
-static void read_model(struct params *p, const struct task *task, struct eval_options *o)
+static void read_model(struct params *p, const struct worker_task *task, struct eval_options *o)
 {
     const cJSON *only = NULL;
     if (task->inputs != NULL && cJSON_GetArraySize(task->inputs) == 1)
@@ -173,7 +173,8 @@ void eval_options_release(struct eval_options *o)
     o->spec = NULL;
 }
 
-void eval_options_read(const struct task *task, struct eval_options *o, struct param_faults *faults)
+void eval_options_read(const struct worker_task *task, struct eval_options *o,
+                       struct param_faults *faults)
 {
     struct params p;
     memset(o, 0, sizeof(*o));

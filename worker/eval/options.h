@@ -51,7 +51,7 @@ struct eval_options {
 
 void eval_options_release(struct eval_options *o);
 /* Faults go to `faults`; what is not at fault is filled in. Strings live as long as the task. */
-void eval_options_read(const struct task *task, struct eval_options *o,
+void eval_options_read(const struct worker_task *task, struct eval_options *o,
                        struct param_faults *faults);
 
 #endif

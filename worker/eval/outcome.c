@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "worker/eval/judge.h"
 
-void outcome_init(struct outcome *o)
+void outcome_init(struct item_outcome *o)
 {
     memset(o, 0, sizeof(*o));
     o->finite = true;
@@ -14,7 +14,7 @@ void outcome_init(struct outcome *o)
         strbuf_init(&o->verdicts[m].answer);
 }
 
-void outcome_clear(struct outcome *o)
+void outcome_clear(struct item_outcome *o)
 {
     o->fault[0] = '\0';
     o->finite = true;
@@ -23,7 +23,7 @@ void outcome_clear(struct outcome *o)
     o->ended = false;
     strbuf_clear(&o->text);
     for (size_t m = 0; m < SPEC_METRICS_MAX; m++) {
-        struct verdict *v = &o->verdicts[m];
+        struct item_verdict *v = &o->verdicts[m];
         v->value = 0.0;
         v->weight = 1.0;
         v->pred = 0;
@@ -32,7 +32,7 @@ void outcome_clear(struct outcome *o)
     }
 }
 
-void outcome_release(struct outcome *o)
+void outcome_release(struct item_outcome *o)
 {
     strbuf_release(&o->text);
     for (size_t m = 0; m < SPEC_METRICS_MAX; m++)
@@ -45,7 +45,7 @@ static size_t n_scores(const struct item *it)
     return it->kind == TASK_CHOICE || it->kind == TASK_CONTEXT ? it->n_options : 1;
 }
 
-static void add_scores(const struct outcome *o, struct strbuf *out)
+static void add_scores(const struct item_outcome *o, struct strbuf *out)
 {
     strbuf_adds(out, ",\"ll\":[");
     for (size_t i = 0; i < o->n; i++) {
@@ -62,7 +62,7 @@ static void add_scores(const struct outcome *o, struct strbuf *out)
     strbuf_addf(out, "],\"cut\":%zu", o->n_cut);
 }
 
-static void add_generation(const struct outcome *o, const struct task_spec *spec,
+static void add_generation(const struct item_outcome *o, const struct task_spec *spec,
                            struct strbuf *out)
 {
     strbuf_adds(out, ",\"text\":");
@@ -76,8 +76,8 @@ static void add_generation(const struct outcome *o, const struct task_spec *spec
     }
 }
 
-static void add_choice(const struct outcome *o, const struct task_spec *spec, const struct item *it,
-                       struct strbuf *out)
+static void add_choice(const struct item_outcome *o, const struct task_spec *spec,
+                       const struct item *it, struct strbuf *out)
 {
     strbuf_addf(out, ",\"gold\":%zu", it->gold);
     for (size_t m = 0; m < spec->n_metrics; m++) {
@@ -89,7 +89,7 @@ static void add_choice(const struct outcome *o, const struct task_spec *spec, co
 }
 
 /* Of a perplexity the line has the log-likelihood already, and what it is divided by. */
-static void add_verdict(const struct verdict *v, const struct task_metric *metric,
+static void add_verdict(const struct item_verdict *v, const struct task_metric *metric,
                         struct strbuf *out)
 {
     switch (metric->kind) {
@@ -104,7 +104,7 @@ static void add_verdict(const struct verdict *v, const struct task_metric *metri
     }
 }
 
-void outcome_add_line(const struct outcome *o, const struct judge *j, size_t index,
+void outcome_add_line(const struct item_outcome *o, const struct judge *j, size_t index,
                       struct strbuf *out)
 {
     const struct item *it = &j->set->items[index];
@@ -135,7 +135,7 @@ void outcome_add_line(const struct outcome *o, const struct judge *j, size_t ind
     strbuf_adds(out, "}\n");
 }
 
-static bool read_scores(struct outcome *o, const cJSON *obj, const struct item *it)
+static bool read_scores(struct item_outcome *o, const cJSON *obj, const struct item *it)
 {
     const cJSON *ll = json_member(obj, "ll");
     const cJSON *greedy = json_member(obj, "greedy");
@@ -160,7 +160,7 @@ static bool read_scores(struct outcome *o, const cJSON *obj, const struct item *
     return o->n == n_scores(it);
 }
 
-static bool read_raw(struct outcome *o, const cJSON *obj, const struct item *it)
+static bool read_raw(struct item_outcome *o, const cJSON *obj, const struct item *it)
 {
     struct err err = {0};
     const char *text = NULL;
@@ -185,8 +185,8 @@ static bool read_raw(struct outcome *o, const cJSON *obj, const struct item *it)
     return true;
 }
 
-bool outcome_read_line(struct outcome *o, const struct judge *j, size_t index, const char *line,
-                       size_t len)
+bool outcome_read_line(struct item_outcome *o, const struct judge *j, size_t index,
+                       const char *line, size_t len)
 {
     struct err err = {0};
     cJSON *obj = NULL;

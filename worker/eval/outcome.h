@@ -17,7 +17,7 @@
 struct judge;
 
 /* What a metric makes of the answer. */
-struct verdict {
+struct item_verdict {
     double value;         /* 0 or 1; of a perplexity the log-likelihood */
     double weight;        /* words or bytes of a perplexity per word or byte; 1 */
     size_t pred;          /* the option chosen */
@@ -25,7 +25,7 @@ struct verdict {
     bool second;          /* whether pred is right under the second key, which has the item */
 };
 
-struct outcome {
+struct item_outcome {
     /* raw */
     char fault[FAULT_MAX]; /* "" or why the item cannot be scored; then nothing else holds */
     bool finite;           /* false: the model answered NaN or infinity; no line is written then */
@@ -37,19 +37,19 @@ struct outcome {
     struct strbuf text;                /* the generation, up to the first stop */
     bool ended;                        /* it came to an end by itself */
     /* judged */
-    struct verdict verdicts[SPEC_METRICS_MAX]; /* in the order of the spec's metrics */
+    struct item_verdict verdicts[SPEC_METRICS_MAX]; /* in the order of the spec's metrics */
 };
 
-void outcome_init(struct outcome *o);
-void outcome_clear(struct outcome *o); /* as after init, keeps memory */
-void outcome_release(struct outcome *o);
+void outcome_init(struct item_outcome *o);
+void outcome_clear(struct item_outcome *o); /* as after init, keeps memory */
+void outcome_release(struct item_outcome *o);
 
 /* The line of the index-th item of the judge's set, with its line feed. */
-void outcome_add_line(const struct outcome *o, const struct judge *j, size_t index,
+void outcome_add_line(const struct item_outcome *o, const struct judge *j, size_t index,
                       struct strbuf *out);
 /* Reads such a line (without line feed) back: true when it is, byte for byte, the line that follows
  * from the raw answer in it. */
-bool outcome_read_line(struct outcome *o, const struct judge *j, size_t index, const char *line,
-                       size_t len);
+bool outcome_read_line(struct item_outcome *o, const struct judge *j, size_t index,
+                       const char *line, size_t len);
 
 #endif

@@ -19,7 +19,7 @@ struct pattern {
 };
 
 /* A walk over the matches in a text. */
-struct walk {
+struct match_walk {
     const struct pattern *p;
     PCRE2_SPTR text;
     size_t len;
@@ -84,14 +84,14 @@ void pattern_free(struct pattern *p)
     free(p);
 }
 
-static struct walk walk_start(const struct pattern *p, const char *text)
+static struct match_walk walk_start(const struct pattern *p, const char *text)
 {
-    return (struct walk){.p = p, .text = (PCRE2_SPTR)text, .len = strlen(text)};
+    return (struct match_walk){.p = p, .text = (PCRE2_SPTR)text, .len = strlen(text)};
 }
 
 /* The next match; *more is false after the last. An empty match may not stand where one just
  * ended empty. */
-static int walk_next(struct walk *w, bool *more, struct err *err)
+static int walk_next(struct match_walk *w, bool *more, struct err *err)
 {
     const int n = pcre2_match(w->p->code, w->text, w->len, w->at, w->options | PCRE2_NO_JIT,
                               w->p->match, w->p->limits);
@@ -110,7 +110,7 @@ static int walk_next(struct walk *w, bool *more, struct err *err)
 }
 
 /* What findall() gives of a match. */
-static void add_match(const struct walk *w, struct strbuf *out)
+static void add_match(const struct match_walk *w, struct strbuf *out)
 {
     const PCRE2_SIZE *bounds = w->bounds;
     for (uint32_t g = 1; g <= w->p->n_groups; g++) {
@@ -131,7 +131,7 @@ static void add_match(const struct walk *w, struct strbuf *out)
 
 static int count_matches(const struct pattern *p, const char *text, size_t *n, struct err *err)
 {
-    struct walk w = walk_start(p, text);
+    struct match_walk w = walk_start(p, text);
     bool more = true;
     int rc = 0;
     *n = 0;
@@ -143,7 +143,7 @@ static int count_matches(const struct pattern *p, const char *text, size_t *n, s
 int pattern_find(const struct pattern *p, const char *text, int select, struct strbuf *out,
                  bool *found, struct err *err)
 {
-    struct walk w = walk_start(p, text);
+    struct match_walk w = walk_start(p, text);
     size_t n = 0;
     bool more = true;
 
@@ -163,7 +163,7 @@ int pattern_find(const struct pattern *p, const char *text, int select, struct s
 
 int pattern_delete(const struct pattern *p, const char *text, struct strbuf *out, struct err *err)
 {
-    struct walk w = walk_start(p, text);
+    struct match_walk w = walk_start(p, text);
     size_t kept = 0;
     bool more = true;
     int rc = 0;

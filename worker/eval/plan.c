@@ -11,7 +11,7 @@
 
 /* A run that asks nobody. */
 struct plan {
-    struct evaluation e;
+    struct eval_run e;
     struct score_rates rates;
     size_t n_faults;
     size_t n_cut_items;
@@ -48,7 +48,7 @@ static int count_items(struct plan *p, struct err *err)
     for (size_t done = 0; rc == 0 && done < b->n_selected; done += n) {
         rc = scorer_ask(&p->e.scorer, b->selected + done, b->n_selected - done, &n, err);
         for (size_t i = 0; rc == 0 && i < n; i++) {
-            const struct outcome *o = &p->e.scorer.outcomes[i];
+            const struct item_outcome *o = &p->e.scorer.outcomes[i];
             p->n_faults += o->fault[0] != '\0';
             p->n_cut_items += o->n_cut > 0;
             p->n_cut += (double)o->n_cut;
@@ -183,7 +183,7 @@ static int plan_run(struct plan *p, FILE *out, struct err *err)
     return rc;
 }
 
-int eval_plan(const struct task *task, FILE *out, struct err *err)
+int eval_plan(const struct worker_task *task, FILE *out, struct err *err)
 {
     struct plan p = {.n_faults = 0};
     evaluation_init(&p.e, task);

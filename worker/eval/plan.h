@@ -14,8 +14,9 @@
 
 /* What stands after --plan: the path of a task.json; or the name of a task, or the path of a
  * description, with --data and --model. ERR_USAGE. The caller releases the task. */
-int plan_read_arguments(int argc, char **argv, struct task *task, struct err *err) MUST_CHECK;
+int plan_read_arguments(int argc, char **argv, struct worker_task *task,
+                        struct err *err) MUST_CHECK;
 /* Prints the plan. */
-int eval_plan(const struct task *task, FILE *out, struct err *err) MUST_CHECK;
+int eval_plan(const struct worker_task *task, FILE *out, struct err *err) MUST_CHECK;
 
 #endif

@@ -75,9 +75,9 @@ static int from_flags(int argc, char **argv, cJSON *task, struct err *err)
     return 0;
 }
 
-int plan_read_arguments(int argc, char **argv, struct task *task, struct err *err)
+int plan_read_arguments(int argc, char **argv, struct worker_task *task, struct err *err)
 {
-    *task = (struct task){0};
+    *task = (struct worker_task){0};
     if (argc == 0)
         return err_set(err, ERR_USAGE, "--plan: a task.json or the name of a task is needed");
     if (argc == 1)

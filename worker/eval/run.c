@@ -9,7 +9,7 @@
 #include "worker/report/stop.h"
 
 /* Takes the outcome of the next item into the sums. */
-static void count_outcome(struct evaluation *e, const struct outcome *o)
+static void count_outcome(struct eval_run *e, const struct item_outcome *o)
 {
     const size_t item = e->bench.selected[e->n_done];
     e->n_done++;
@@ -24,14 +24,14 @@ static void count_outcome(struct evaluation *e, const struct outcome *o)
 }
 
 struct believer {
-    struct evaluation *e;
-    struct outcome outcome;
+    struct eval_run *e;
+    struct item_outcome outcome;
 };
 
 static bool believe_line(void *self, size_t index, const char *line, size_t len)
 {
     struct believer *b = self;
-    struct evaluation *e = b->e;
+    struct eval_run *e = b->e;
     if (index >= e->bench.n_selected ||
         !outcome_read_line(&b->outcome, &e->judge, e->bench.selected[index], line, len))
         return false;
@@ -39,7 +39,7 @@ static bool believe_line(void *self, size_t index, const char *line, size_t len)
     return true;
 }
 
-static void note_other_header(struct evaluation *e, const struct strbuf *other)
+static void note_other_header(struct eval_run *e, const struct strbuf *other)
 {
     struct strbuf names = STRBUF_INIT;
     items_key_difference(&e->header, other, &names);
@@ -49,7 +49,7 @@ static void note_other_header(struct evaluation *e, const struct strbuf *other)
 }
 
 /* From the newest earlier attempt that has lines under our header. */
-static int take_over(struct evaluation *e, struct err *err)
+static int take_over(struct eval_run *e, struct err *err)
 {
     struct believer believer = {.e = e};
     const struct items_reader reader = {believe_line, &believer};
@@ -79,7 +79,7 @@ static int take_over(struct evaluation *e, struct err *err)
 
 /* Whether the generations so far show that this model can be asked for answers at all; the evidence
  * stays beside the items when they show that it cannot. */
-static int check_viability(struct evaluation *e, struct err *err)
+static int check_viability(struct eval_run *e, struct err *err)
 {
     struct err write_err = {0};
     int rc = viability_check(&e->viability, e->n_done, e->bench.n_selected, err);
@@ -92,11 +92,11 @@ static int check_viability(struct evaluation *e, struct err *err)
 
 /* The batch's lines by one write. The first answer that is not finite ends the run before its line.
  */
-static int write_batch(struct evaluation *e, size_t n, struct err *err)
+static int write_batch(struct eval_run *e, size_t n, struct err *err)
 {
     struct strbuf lines = STRBUF_INIT;
     for (size_t i = 0; i < n && e->null_why == NULL; i++) {
-        const struct outcome *o = &e->scorer.outcomes[i];
+        const struct item_outcome *o = &e->scorer.outcomes[i];
         const size_t item = e->bench.selected[e->n_done];
         if (!o->finite) {
             e->null_why = "not_finite";
@@ -112,7 +112,7 @@ static int write_batch(struct evaluation *e, size_t n, struct err *err)
     return rc;
 }
 
-static int ask_batch(struct evaluation *e, struct err *err)
+static int ask_batch(struct eval_run *e, struct err *err)
 {
     size_t n = 0;
     int rc = scorer_ask(&e->scorer, e->bench.selected + e->n_done, e->bench.n_selected - e->n_done,
@@ -123,7 +123,7 @@ static int ask_batch(struct evaluation *e, struct err *err)
 }
 
 /* "Asked to stop" promises that what is done is on disk; other errors stay what they are. */
-static int sync_items(struct evaluation *e, int rc, struct err *err)
+static int sync_items(struct eval_run *e, int rc, struct err *err)
 {
     struct err sync_err = {0};
     if (rc == ERR_BUSY)
@@ -144,7 +144,7 @@ static double cpu_seconds(void)
            (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
 }
 
-static int ask_items(struct evaluation *e, struct err *err)
+static int ask_items(struct eval_run *e, struct err *err)
 {
     const int64_t start = clock_mono_ns();
     const double cpu_start = cpu_seconds();
@@ -161,7 +161,7 @@ static int ask_items(struct evaluation *e, struct err *err)
     return sync_items(e, rc, err);
 }
 
-static int run(struct evaluation *e, struct err *err)
+static int run(struct eval_run *e, struct err *err)
 {
     int rc = evaluation_prepare(e, true, err);
     if (rc == 0)
@@ -185,9 +185,9 @@ static int run(struct evaluation *e, struct err *err)
     return rc != 0 ? rc : events_result(&e->events, err);
 }
 
-int eval_run(const struct task *task, struct err *err)
+int eval_run(const struct worker_task *task, struct err *err)
 {
-    struct evaluation e;
+    struct eval_run e;
     evaluation_init(&e, task);
     int rc = events_open(&e.events, err);
     if (rc != 0) {

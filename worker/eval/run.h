@@ -17,8 +17,8 @@
 #define EVAL_ENGINE "prereg-eval 4"
 
 /* ERR_BUSY when asked to stop: what is done so far is on disk. */
-int eval_run(const struct task *task, struct err *err) MUST_CHECK;
+int eval_run(const struct worker_task *task, struct err *err) MUST_CHECK;
 /* Prints the description; faults in parameters and data are part of it. */
-int eval_describe(const struct task *task, FILE *out, struct err *err) MUST_CHECK;
+int eval_describe(const struct worker_task *task, FILE *out, struct err *err) MUST_CHECK;
 
 #endif

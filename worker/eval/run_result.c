@@ -5,7 +5,7 @@
 #include "worker/eval/harness_files.h"
 #include "worker/report/stop.h"
 
-static void put_metric(struct result *r, const struct evaluation *e, const struct summary_entry *s)
+static void put_metric(struct result *r, const struct eval_run *e, const struct summary_entry *s)
 {
     if (e->null_why != NULL)
         result_metric_null(r, s->name, e->null_why, NULL);
@@ -16,7 +16,7 @@ static void put_metric(struct result *r, const struct evaluation *e, const struc
 }
 
 /* Which members of a suite the result is of. */
-static void put_members(struct result *r, struct evaluation *e)
+static void put_members(struct result *r, struct eval_run *e)
 {
     const struct task_spec *suite = e->options.spec;
     struct strbuf absent = STRBUF_INIT;
@@ -32,7 +32,7 @@ static void put_members(struct result *r, struct evaluation *e)
     strbuf_release(&absent);
 }
 
-static void put_facts(struct result *r, const struct evaluation *e)
+static void put_facts(struct result *r, const struct eval_run *e)
 {
     result_fact(r, "items", (double)e->bench.n_selected);
     result_fact(r, "faulty_items", (double)e->n_faults);
@@ -47,7 +47,7 @@ static void put_facts(struct result *r, const struct evaluation *e)
     result_fact_sheet(r, SCORE_THREADS, model_kernels_text());
 }
 
-int eval_write_result(struct evaluation *e, struct err *err)
+int eval_write_result(struct eval_run *e, struct err *err)
 {
     const struct summary_rules rules = {.pools_leaves = e->options.rules->pools_leaves,
                                         .bootstrap_iters =
@@ -82,7 +82,7 @@ int eval_write_result(struct evaluation *e, struct err *err)
     return rc;
 }
 
-void eval_say_cost(const struct evaluation *e)
+void eval_say_cost(const struct eval_run *e)
 {
     const struct score_cost *c = &e->cost;
     if (c->requests == 0.0)

@@ -6,7 +6,7 @@
 #include "worker/eval/generate.h"
 
 /* The requests of a batch, and whose they are. */
-struct batch {
+struct score_batch {
     const size_t *items;
     size_t n;           /* items */
     size_t *owner;      /* of each request: its place in the batch */
@@ -123,7 +123,7 @@ static size_t new_tokens(const struct request *a, const struct request *b)
     return b->tokens.n - n;
 }
 
-static struct outcome *take_outcome(struct scorer *s, size_t i)
+static struct item_outcome *take_outcome(struct scorer *s, size_t i)
 {
     if (i == s->n_outcomes) {
         ARRAY_GROW(s->outcomes, s->n_outcomes, s->cap_outcomes);
@@ -133,7 +133,7 @@ static struct outcome *take_outcome(struct scorer *s, size_t i)
     return &s->outcomes[i];
 }
 
-static void own_requests(struct batch *b, const struct scorer *s, size_t from)
+static void own_requests(struct score_batch *b, const struct scorer *s, size_t from)
 {
     const struct request_list *list = &s->requests;
     if (list->n > b->cap) {
@@ -150,13 +150,13 @@ static void own_requests(struct batch *b, const struct scorer *s, size_t from)
 }
 
 /* Adds items until the batch is full; generations and scores do not mix. */
-static int fill(struct scorer *s, struct batch *b, size_t n, struct err *err)
+static int fill(struct scorer *s, struct score_batch *b, size_t n, struct err *err)
 {
     const bool generated = generates(s, b->items[0]);
     s->requests.n = 0;
     while (b->n < n && generates(s, b->items[b->n]) == generated) {
         const size_t before = s->requests.n;
-        struct outcome *o = take_outcome(s, b->n);
+        struct item_outcome *o = take_outcome(s, b->n);
         int rc = scorer_build(s, b->items[b->n], &s->requests, o->fault, err);
         if (rc != 0)
             return err_wrap(err, "item %zu", b->items[b->n]);
@@ -170,10 +170,10 @@ static int fill(struct scorer *s, struct batch *b, size_t n, struct err *err)
 }
 
 /* The windows of a text are summed in their order. */
-static void take_score(struct scorer *s, const struct batch *b, size_t i,
+static void take_score(struct scorer *s, const struct score_batch *b, size_t i,
                        const struct score_request *r)
 {
-    struct outcome *o = &s->outcomes[b->owner[i]];
+    struct item_outcome *o = &s->outcomes[b->owner[i]];
     const struct item *it = &s->setup.prompts->set->items[b->items[b->owner[i]]];
     const size_t k = it->kind == TASK_ROLLING ? 0 : b->option[i];
     o->ll[k] += r->sum;
@@ -183,7 +183,7 @@ static void take_score(struct scorer *s, const struct batch *b, size_t i,
     o->finite = o->finite && isfinite(r->sum);
 }
 
-static int ask_scores(struct scorer *s, const struct batch *b, struct err *err)
+static int ask_scores(struct scorer *s, const struct score_batch *b, struct err *err)
 {
     const size_t n = s->requests.n;
     struct score_request *asked = xcalloc(n + 1, sizeof(*asked));
@@ -193,7 +193,7 @@ static int ask_scores(struct scorer *s, const struct batch *b, struct err *err)
         asked[i].first = r->first;
     }
     for (size_t k = 0; k < b->n; k++) {
-        struct outcome *o = &s->outcomes[k];
+        struct item_outcome *o = &s->outcomes[k];
         const struct item *it = &s->setup.prompts->set->items[b->items[k]];
         o->n = o->fault[0] != '\0' ? 0 : it->kind == TASK_ROLLING ? 1 : prompt_requests(it);
         for (size_t i = 0; i < o->n; i++) {
@@ -212,7 +212,7 @@ static int ask_scores(struct scorer *s, const struct batch *b, struct err *err)
 /* What score_stop.over needs. */
 struct generating {
     struct scorer *s;
-    const struct batch *b;
+    const struct score_batch *b;
     struct strbuf text;
     struct err err; /* code 0: none */
 };
@@ -236,7 +236,7 @@ static int take_generations(struct generating *g, const struct score_generation 
 {
     struct scorer *s = g->s;
     for (size_t i = 0; i < s->requests.n; i++) {
-        struct outcome *o = &s->outcomes[g->b->owner[i]];
+        struct item_outcome *o = &s->outcomes[g->b->owner[i]];
         bool stopped = false;
         int rc = generate_text(s->setup.lm, spec_of(g, i), &asked[i].out, &o->text, &stopped, err);
         if (rc != 0)
@@ -248,7 +248,7 @@ static int take_generations(struct generating *g, const struct score_generation 
     return 0;
 }
 
-static int ask_generations(struct scorer *s, const struct batch *b, struct err *err)
+static int ask_generations(struct scorer *s, const struct score_batch *b, struct err *err)
 {
     const size_t n = s->requests.n;
     struct generating g = {.s = s, .b = b, .text = STRBUF_INIT};
@@ -278,7 +278,7 @@ static int ask_generations(struct scorer *s, const struct batch *b, struct err *
 
 int scorer_ask(struct scorer *s, const size_t *items, size_t n, size_t *n_asked, struct err *err)
 {
-    struct batch b = {.items = items};
+    struct score_batch b = {.items = items};
     int rc = fill(s, &b, n, err);
     if (rc == 0)
         rc = generates(s, items[0]) ? ask_generations(s, &b, err) : ask_scores(s, &b, err);

@@ -31,10 +31,10 @@ struct scorer_setup {
 struct scorer {
     struct scorer_setup setup;
     struct request_text text;
-    struct dclm_tokens kept;      /* of the item before, for tasks of style dclm */
-    struct request_list requests; /* of the batch */
-    struct outcome *outcomes;     /* of the batch */
-    size_t n_outcomes;            /* initialised */
+    struct dclm_tokens kept;       /* of the item before, for tasks of style dclm */
+    struct request_list requests;  /* of the batch */
+    struct item_outcome *outcomes; /* of the batch */
+    size_t n_outcomes;             /* initialised */
     size_t cap_outcomes;
 };
 

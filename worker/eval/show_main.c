@@ -61,7 +61,7 @@ static const struct {
 /* Zeroed, then filled from top to bottom. */
 struct command {
     struct flag flags[FLAG_NR];
-    struct task task;
+    struct worker_task task;
     struct eval_options options;
     struct benchmark bench;
     struct model *model;

@@ -17,8 +17,8 @@ struct wish {
 };
 
 /* *spec is "bytes" or a path. */
-static int find_spec(const struct task *task, const struct eval_options *o, const struct wish *wish,
-                     const char **spec, struct err *err)
+static int find_spec(const struct worker_task *task, const struct eval_options *o,
+                     const struct wish *wish, const char **spec, struct err *err)
 {
     struct task_data data;
 
@@ -38,7 +38,7 @@ static int find_spec(const struct task *task, const struct eval_options *o, cons
     return 0;
 }
 
-static int open_tokenizer(const struct task *task, const struct eval_options *o,
+static int open_tokenizer(const struct worker_task *task, const struct eval_options *o,
                           const struct wish *wish, struct tokenizer **tok, struct err *err)
 {
     const char *spec = NULL;
@@ -64,7 +64,7 @@ static bool generates(const struct eval_options *o)
     return o->spec != NULL && o->spec->kind == TASK_GENERATE;
 }
 
-int subject_open(const struct task *task, const struct eval_options *o, struct model **model,
+int subject_open(const struct worker_task *task, const struct eval_options *o, struct model **model,
                  struct tokenizer **tok, struct err *err)
 {
     const char *folder = o->model_data.path;
@@ -103,8 +103,8 @@ static int read_tidies(const char *folder, bool *tidies, struct err *err)
     return rc;
 }
 
-int subject_tidies_spaces(const struct task *task, const struct eval_options *o, bool *tidies,
-                          struct err *err)
+int subject_tidies_spaces(const struct worker_task *task, const struct eval_options *o,
+                          bool *tidies, struct err *err)
 {
     struct import_source src = {0};
     const char *folder = o->model_data.path;
@@ -128,7 +128,7 @@ int subject_tidies_spaces(const struct task *task, const struct eval_options *o,
     return rc;
 }
 
-static int look_at(const struct task *task, const struct eval_options *o,
+static int look_at(const struct worker_task *task, const struct eval_options *o,
                    const struct import_source *src, struct subject_look *look, struct err *err)
 {
     struct model_config cfg;
@@ -149,8 +149,8 @@ static int look_at(const struct task *task, const struct eval_options *o,
     return rc;
 }
 
-void subject_check(const struct task *task, const struct eval_options *o, struct subject_look *look,
-                   struct param_faults *faults)
+void subject_check(const struct worker_task *task, const struct eval_options *o,
+                   struct subject_look *look, struct param_faults *faults)
 {
     struct import_source src = {0};
     struct params p;

@@ -12,13 +12,13 @@
 
 /* ERR_USAGE: more memory than the task may use, a longer context than the model's, no tokenizer;
  * else as model_open() and tokenizer_open(). On error, too, what is not NULL is the caller's. */
-int subject_open(const struct task *task, const struct eval_options *o, struct model **model,
+int subject_open(const struct worker_task *task, const struct eval_options *o, struct model **model,
                  struct tokenizer **tok, struct err *err) MUST_CHECK;
 /* Whether the model's tokenizer takes spaces away before punctuation when it decodes: as the
  * parameter says, else as tokenizer_config.json beside the tokenizer or the model, whose silence
  * means yes; a model in another form has none and keeps them. */
-int subject_tidies_spaces(const struct task *task, const struct eval_options *o, bool *tidies,
-                          struct err *err) MUST_CHECK;
+int subject_tidies_spaces(const struct worker_task *task, const struct eval_options *o,
+                          bool *tidies, struct err *err) MUST_CHECK;
 /* What is known of a model before its weights are read. */
 struct subject_look {
     struct tokenizer *tok; /* the caller's; NULL: the model is an input, which is not there yet */
@@ -27,7 +27,7 @@ struct subject_look {
 };
 
 /* For --describe: the same faults of a model that is data, without reading its weights. */
-void subject_check(const struct task *task, const struct eval_options *o, struct subject_look *look,
-                   struct param_faults *faults);
+void subject_check(const struct worker_task *task, const struct eval_options *o,
+                   struct subject_look *look, struct param_faults *faults);
 
 #endif

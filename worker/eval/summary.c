@@ -9,7 +9,7 @@
 #define KEYS 2
 
 /* One metric under one key. */
-struct column {
+struct summary_column {
     const struct task_metric *metric;
     size_t index; /* among the spec's */
     size_t key;
@@ -49,12 +49,12 @@ void summary_release(struct summary *s)
     *s = (struct summary){0};
 }
 
-void summary_add(struct summary *s, size_t index, const struct outcome *o)
+void summary_add(struct summary *s, size_t index, const struct item_outcome *o)
 {
     const size_t group = s->judge->set->items[index].group;
     const struct task_spec *spec = item_spec(s->judge->set, index);
     for (size_t m = 0; m < spec->n_metrics; m++) {
-        const struct verdict *v = &o->verdicts[m];
+        const struct item_verdict *v = &o->verdicts[m];
         marks_add(marks_at(s, 0, m, group), v->value, v->weight);
         if (second_key_has(s->judge->second, index))
             marks_add(marks_at(s, 1, m, group), v->second, 1.0);
@@ -62,7 +62,7 @@ void summary_add(struct summary *s, size_t index, const struct outcome *o)
 }
 
 void summary_put(struct summary *s, const char *name, enum metric_kind kind,
-                 const struct score *score)
+                 const struct metric_score *score)
 {
     ARRAY_GROW(s->entries, s->n, s->cap);
     s->entries[s->n++] =
@@ -70,9 +70,9 @@ void summary_put(struct summary *s, const char *name, enum metric_kind kind,
 }
 
 static int score_marks(const struct marks *m, enum metric_kind kind,
-                       const struct summary_rules *rules, struct score *out, struct err *err)
+                       const struct summary_rules *rules, struct metric_score *out, struct err *err)
 {
-    *out = (struct score){m->n, (double)NAN, (double)NAN};
+    *out = (struct metric_score){m->n, (double)NAN, (double)NAN};
     if (m->n == 0)
         return 0;
     switch (kind) {
@@ -110,11 +110,12 @@ static bool has_members(const struct item_set *set, size_t parent)
 
 /* Pools the groups of each parent into parents[], and everything into *all. */
 static void pool(const struct item_set *set, const struct summary_rules *rules,
-                 const struct score *leaves, struct score *parents, struct score *all)
+                 const struct metric_score *leaves, struct metric_score *parents,
+                 struct metric_score *all)
 {
     const struct task_spec *spec = set->groups[0].spec;
-    struct score *members = xcalloc(set->n_groups, sizeof(*members));
-    struct score *tops = xcalloc(set->n_groups + spec->n_parents, sizeof(*tops));
+    struct metric_score *members = xcalloc(set->n_groups, sizeof(*members));
+    struct metric_score *tops = xcalloc(set->n_groups + spec->n_parents, sizeof(*tops));
     size_t n_tops = 0;
     for (size_t p = 0; p < spec->n_parents; p++) {
         size_t n = 0;
@@ -133,14 +134,14 @@ static void pool(const struct item_set *set, const struct summary_rules *rules,
 }
 
 /* "acc", "acc:stem", "acc:anatomy", in this order; of the groups that are read. */
-static int put_column(struct summary *s, const struct column *c, const struct summary_rules *rules,
-                      struct err *err)
+static int put_column(struct summary *s, const struct summary_column *c,
+                      const struct summary_rules *rules, struct err *err)
 {
     const struct item_set *set = s->judge->set;
     const struct task_spec *spec = set->groups[0].spec;
-    struct score *leaves = xcalloc(set->n_groups, sizeof(*leaves));
-    struct score *parents = xcalloc(spec->n_parents + 1, sizeof(*parents));
-    struct score all;
+    struct metric_score *leaves = xcalloc(set->n_groups, sizeof(*leaves));
+    struct metric_score *parents = xcalloc(spec->n_parents + 1, sizeof(*parents));
+    struct metric_score all;
     int rc = 0;
     for (size_t g = 0; g < set->n_groups && rc == 0; g++)
         rc = score_marks(marks_at(s, c->key, c->index, g), c->metric->kind, rules, &leaves[g], err);
@@ -175,7 +176,7 @@ static int put_tasks(struct summary *s, const struct summary_rules *rules, struc
     for (size_t g = 0; g < set->n_groups; g++) {
         const struct task_spec *spec = set->groups[g].spec;
         for (size_t m = 0; m < spec->n_metrics && rc == 0; m++) {
-            struct score score;
+            struct metric_score score;
             char *name = xasprintf("%s:%s", spec->metrics[m].name, set->groups[g].name);
             rc = score_marks(marks_at(s, 0, m, g), spec->metrics[m].kind, rules, &score, err);
             if (rc == 0)
@@ -186,19 +187,19 @@ static int put_tasks(struct summary *s, const struct summary_rules *rules, struc
     return rc;
 }
 
-static struct column column_of(const struct judge *j, const struct task_spec *spec, size_t key,
-                               size_t m)
+static struct summary_column column_of(const struct judge *j, const struct task_spec *spec,
+                                       size_t key, size_t m)
 {
     const char *name = spec->metrics[m].name;
-    struct column c = {.metric = &spec->metrics[m], .index = m, .key = key};
+    struct summary_column c = {.metric = &spec->metrics[m], .index = m, .key = key};
     c.name = key == 0 ? xstrdup(name) : xasprintf("%s@%s", name, j->second->name);
     return c;
 }
 
-struct score summary_group_mean(const struct summary *s, size_t metric, size_t group)
+struct metric_score summary_group_mean(const struct summary *s, size_t metric, size_t group)
 {
     const struct marks *m = marks_at(s, 0, metric, group);
-    return (struct score){m->n, marks_mean(m), marks_mean_se(m)};
+    return (struct metric_score){m->n, marks_mean(m), marks_mean_se(m)};
 }
 
 int summary_finish(struct summary *s, const struct summary_rules *rules, struct err *err)
@@ -213,7 +214,7 @@ int summary_finish(struct summary *s, const struct summary_rules *rules, struct 
         return put_tasks(s, rules, err);
     for (size_t key = 0; key < (s->judge->second == NULL ? 1 : KEYS); key++) {
         for (size_t m = 0; m < spec->n_metrics && rc == 0; m++) {
-            struct column c = column_of(s->judge, spec, key, m);
+            struct summary_column c = column_of(s->judge, spec, key, m);
             rc = put_column(s, &c, rules, err);
             free(c.name);
         }

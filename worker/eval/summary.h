@@ -21,7 +21,7 @@ struct summary_entry {
     char *name;
     enum metric_kind kind;
     const char *why; /* it has no value although there are items; NULL: it has */
-    struct score score;
+    struct metric_score score;
 };
 
 /* Zeroed but for what summary_init() sets. */
@@ -37,16 +37,16 @@ struct summary {
 void summary_init(struct summary *s, const struct judge *j);
 void summary_release(struct summary *s);
 /* The outcome of the index-th item, without fault. */
-void summary_add(struct summary *s, size_t index, const struct outcome *o);
+void summary_add(struct summary *s, size_t index, const struct item_outcome *o);
 
 /* Makes the entries. ERR_BUSY: asked to stop. */
 int summary_finish(struct summary *s, const struct summary_rules *rules,
                    struct err *err) MUST_CHECK;
 /* kind: how to look at the score. */
 void summary_put(struct summary *s, const char *name, enum metric_kind kind,
-                 const struct score *score);
+                 const struct metric_score *score);
 /* The mean of one group's items under the index-th metric of its task. */
-struct score summary_group_mean(const struct summary *s, size_t metric, size_t group);
+struct metric_score summary_group_mean(const struct summary *s, size_t metric, size_t group);
 /* The names that summary_finish() will give, one after the other. */
 void summary_each_name(const struct judge *j, void (*name)(void *self, const char *name),
                        void *self);

@@ -51,7 +51,7 @@ bool viability_repeats(const char *text)
     return false;
 }
 
-static bool is_answered(const struct outcome *o, const struct task_spec *spec)
+static bool is_answered(const struct item_outcome *o, const struct task_spec *spec)
 {
     bool found = spec->n_filters == 0;
     for (size_t m = 0; m < spec->n_metrics; m++)
@@ -75,7 +75,7 @@ static void add_example(struct viability *v, size_t index, const char *what, con
 }
 
 void viability_add(struct viability *v, const struct judge *j, size_t index,
-                   const struct outcome *o)
+                   const struct item_outcome *o)
 {
     if (v->n >= (size_t)v->rules.items || j->set->items[index].kind != TASK_GENERATE ||
         o->fault[0] != '\0')

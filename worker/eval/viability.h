@@ -39,7 +39,7 @@ void viability_release(struct viability *v);
 /* Looks at the outcome of a generation, as long as it is one of the first. A fault counts for
  * nothing. */
 void viability_add(struct viability *v, const struct judge *j, size_t index,
-                   const struct outcome *o);
+                   const struct item_outcome *o);
 /* Asked when `n_done` of the run's `n_items` are done. ERR_REFUSED with the counts when the model
  * does not generate. */
 int viability_check(const struct viability *v, size_t n_done, size_t n_items,

@@ -11,13 +11,13 @@
 
 #define CONFIG_MAX (16u << 20)
 
-struct part_list {
+struct hf_parts {
     struct hf_part *items;
     size_t n;
     size_t cap;
 };
 
-static struct hf_part *add_part(struct part_list *list, size_t offset, size_t rows, size_t cols)
+static struct hf_part *add_part(struct hf_parts *list, size_t offset, size_t rows, size_t cols)
 {
     ARRAY_GROW(list->items, list->n, list->cap);
     struct hf_part *p = &list->items[list->n++];
@@ -26,7 +26,7 @@ static struct hf_part *add_part(struct part_list *list, size_t offset, size_t ro
 }
 
 /* Per expert w1 (gate), w3 (up) of a stacked gate_up, or w2 (down). */
-static void add_experts(struct part_list *list, const struct model_config *cfg,
+static void add_experts(struct hf_parts *list, const struct model_config *cfg,
                         const struct tensor *t)
 {
     size_t each = tensor_size(t) / (size_t)cfg->experts, rows = t->rows / (size_t)cfg->experts;
@@ -46,7 +46,7 @@ static void add_experts(struct part_list *list, const struct model_config *cfg,
 struct hf_part *hf_parts(const struct model_config *cfg, const struct tensor_table *table,
                          size_t *n)
 {
-    struct part_list list = {0};
+    struct hf_parts list = {0};
 
     for (size_t i = 0; i < table->n; i++) {
         const struct tensor *t = &table->items[i];

@@ -14,7 +14,7 @@
 enum { HEAD_DIM, HEAD_HIDDEN, HEAD_LAYERS, HEAD_HEADS, HEAD_KV, HEAD_VOCAB, HEAD_SEQ, HEAD_NR };
 
 /* The order of the file. What is per layer stands there for all layers, one after the other. */
-static const struct section {
+static const struct llama2c_section {
     enum tensor_role role;
     bool layered;
 } SECTIONS[] = {

@@ -17,7 +17,7 @@ void prefix_path_release(struct prefix_path *path)
 }
 
 /* What sorting needs to know of an input. */
-struct place {
+struct prefix_place {
     const uint32_t *tokens;
     size_t n;
     size_t on_path; /* how many of its first tokens lie on the path */
@@ -34,7 +34,7 @@ static size_t common(const uint32_t *a, size_t n_a, const uint32_t *b, size_t n_
 }
 
 /* Neither lies on the path from `at` on, up to which they agree. */
-static int compare_off_path(const struct place *a, const struct place *b, size_t at)
+static int compare_off_path(const struct prefix_place *a, const struct prefix_place *b, size_t at)
 {
     size_t i = at + common(a->tokens + at, a->n - at, b->tokens + at, b->n - at);
 
@@ -47,7 +47,7 @@ static int compare_off_path(const struct place *a, const struct place *b, size_t
 
 static int compare(const void *left, const void *right)
 {
-    const struct place *a = left, *b = right;
+    const struct prefix_place *a = left, *b = right;
 
     if (a->on_path == b->on_path)
         return compare_off_path(a, b, a->on_path);
@@ -60,13 +60,14 @@ static int compare(const void *left, const void *right)
 void prefix_order(const struct prefix_input *in, size_t n, const struct prefix_path *path,
                   size_t *order)
 {
-    struct place *places = xcalloc(n, sizeof(*places));
+    struct prefix_place *places = xcalloc(n, sizeof(*places));
 
     for (size_t i = 0; i < n; i++)
-        places[i] = (struct place){.tokens = in[i].tokens,
-                                   .n = in[i].n,
-                                   .on_path = common(in[i].tokens, in[i].n, path->tokens, path->n),
-                                   .index = i};
+        places[i] =
+            (struct prefix_place){.tokens = in[i].tokens,
+                                  .n = in[i].n,
+                                  .on_path = common(in[i].tokens, in[i].n, path->tokens, path->n),
+                                  .index = i};
     qsort(places, n, sizeof(*places), compare);
     for (size_t i = 0; i < n; i++)
         order[i] = places[i].index;

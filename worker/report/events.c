@@ -78,7 +78,7 @@ static void add_number(struct strbuf *line, double value)
     strbuf_adds(line, text);
 }
 
-void events_section(struct events *ev, enum section section)
+void events_section(struct events *ev, enum event_section section)
 {
     struct strbuf line = STRBUF_INIT;
 

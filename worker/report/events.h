@@ -15,11 +15,11 @@
 
 #define EVENTS_LINE_MAX 65536
 
-enum section { SECTION_SETUP, SECTION_STEP, SECTION_CHECKPOINT, SECTION_EVAL, SECTION_NR };
+enum event_section { SECTION_SETUP, SECTION_STEP, SECTION_CHECKPOINT, SECTION_EVAL, SECTION_NR };
 
 struct events {
     int fd; /* -1: nobody listens */
-    enum section section;
+    enum event_section section;
     int64_t last_progress_ns;
     struct err fault; /* code 0: none */
 };
@@ -32,7 +32,7 @@ int events_result(const struct events *ev, struct err *err) MUST_CHECK;
  * result has nowhere else to say it. */
 void events_environment(struct events *ev, int threads, const char *blas);
 /* Says so only when the section changes. */
-void events_section(struct events *ev, enum section section);
+void events_section(struct events *ev, enum event_section section);
 /* At most two lines a second, except the first and the last (done == total). */
 void events_progress(struct events *ev, int64_t done, int64_t total, const char *unit);
 void events_point(struct events *ev, int64_t step, const char *name, double value);

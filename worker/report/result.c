@@ -21,7 +21,7 @@ enum worker_exit worker_exit_code(int err_code)
     }
 }
 
-void result_init(struct result *r, const struct task *task)
+void result_init(struct result *r, const struct worker_task *task)
 {
     *r = (struct result){.json = json_object()};
     json_put_int(r->json, "protocol", TASK_PROTOCOL);

@@ -37,7 +37,7 @@ struct result {
     cJSON *artifacts;
 };
 
-void result_init(struct result *r, const struct task *task);
+void result_init(struct result *r, const struct worker_task *task);
 void result_release(struct result *r);
 
 /* n < 0: no count; se NaN: unknown. A value that is not finite becomes null, why "not_finite". */

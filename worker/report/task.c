@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 
-static int read_resume(struct task *task, struct err *err)
+static int read_resume(struct worker_task *task, struct err *err)
 {
     const cJSON *list = json_member(task->json, "resume");
     if (list == NULL || cJSON_IsNull(list))
@@ -23,7 +23,7 @@ static int read_resume(struct task *task, struct err *err)
 }
 
 /* Seconds as a number, "300s" and the like, or "auto". */
-static int read_checkpoint(struct task *task, struct err *err)
+static int read_checkpoint(struct worker_task *task, struct err *err)
 {
     const cJSON *v = json_member(task->json, "checkpoint");
     int64_t ms = 0;
@@ -53,7 +53,7 @@ static int opt_object(const cJSON *obj, const char *key, const cJSON **out, stru
     return 0;
 }
 
-static int read_try(const cJSON *limits, struct task *task, struct err *err)
+static int read_try(const cJSON *limits, struct worker_task *task, struct err *err)
 {
     if (limits == NULL)
         return 0;
@@ -63,7 +63,7 @@ static int read_try(const cJSON *limits, struct task *task, struct err *err)
     return rc < 0 ? err_wrap(err, "try") : 0;
 }
 
-static int read_members(struct task *task, struct err *err)
+static int read_members(struct worker_task *task, struct err *err)
 {
     const cJSON *obj = task->json;
     const cJSON *cell = NULL;
@@ -99,41 +99,41 @@ static int read_members(struct task *task, struct err *err)
     return read_checkpoint(task, err);
 }
 
-double task_flops_per_second(const struct task *task)
+double task_flops_per_second(const struct worker_task *task)
 {
     return task->flops_per_second > 0.0 ? task->flops_per_second : TASK_USUAL_FLOPS;
 }
 
-int task_from_json(cJSON *json, struct task *task, struct err *err)
+int task_from_json(cJSON *json, struct worker_task *task, struct err *err)
 {
-    *task = (struct task){.json = json,
-                          .program = "",
-                          .stage = "",
-                          .cell_name = "",
-                          .attempt = "",
-                          .attempt_no = 1,
-                          .threads = 1};
+    *task = (struct worker_task){.json = json,
+                                 .program = "",
+                                 .stage = "",
+                                 .cell_name = "",
+                                 .attempt = "",
+                                 .attempt_no = 1,
+                                 .threads = 1};
     return read_members(task, err);
 }
 
-int task_read(const char *path, struct task *task, struct err *err)
+int task_read(const char *path, struct worker_task *task, struct err *err)
 {
     cJSON *json = NULL;
-    *task = (struct task){0};
+    *task = (struct worker_task){0};
     int rc = json_read_file(path, TASK_BYTES_MAX, &json, err);
     if (rc == 0)
         rc = task_from_json(json, task, err);
     return rc < 0 ? err_wrap(err, "%s", path) : 0;
 }
 
-void task_release(struct task *task)
+void task_release(struct worker_task *task)
 {
     free(task->resume);
     cJSON_Delete(task->json);
-    *task = (struct task){0};
+    *task = (struct worker_task){0};
 }
 
-int task_find_input(const struct task *task, const char *stage, const char **folder,
+int task_find_input(const struct worker_task *task, const char *stage, const char **folder,
                     struct err *err)
 {
     const cJSON *v = task->inputs == NULL ? NULL : json_member(task->inputs, stage);
@@ -145,7 +145,7 @@ int task_find_input(const struct task *task, const char *stage, const char **fol
     return 0;
 }
 
-int task_find_data(const struct task *task, const char *name, struct task_data *out,
+int task_find_data(const struct worker_task *task, const char *name, struct task_data *out,
                    struct err *err)
 {
     const cJSON *v = task->data == NULL ? NULL : json_member(task->data, name);

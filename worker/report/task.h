@@ -1,8 +1,8 @@
 /*
  * The worker's reading of task.json (docs/worker-protocol.md): what it is to do, and nothing else.
  *
- * struct task owns the parsed JSON; every pointer in it lives until task_release(). Relative paths
- * are taken as given (the daemon writes absolute ones).
+ * struct worker_task owns the parsed JSON; every pointer in it lives until task_release(). Relative
+ * paths are taken as given (the daemon writes absolute ones).
  */
 #ifndef WORKER_REPORT_TASK_H
 #define WORKER_REPORT_TASK_H
@@ -18,7 +18,7 @@
 #define TASK_PROTOCOL  1
 #define TASK_BYTES_MAX (16u << 20)
 
-struct task {
+struct worker_task {
     cJSON *json;
     const char *program; /* "" when task.json does not say */
     const char *stage;
@@ -49,18 +49,18 @@ struct task_data {
 
 /* What a thread does here, for estimates of time: as measured, else a usual processor's. */
 #define TASK_USUAL_FLOPS 5e10
-double task_flops_per_second(const struct task *task);
+double task_flops_per_second(const struct worker_task *task);
 
-int task_read(const char *path, struct task *task, struct err *err) MUST_CHECK;
+int task_read(const char *path, struct worker_task *task, struct err *err) MUST_CHECK;
 /* The same of JSON that is there already, which the task takes over, also on error. */
-int task_from_json(cJSON *json, struct task *task, struct err *err) MUST_CHECK;
-void task_release(struct task *task); /* also fine on a zeroed struct */
+int task_from_json(cJSON *json, struct worker_task *task, struct err *err) MUST_CHECK;
+void task_release(struct worker_task *task); /* also fine on a zeroed struct */
 
 /* The folder of another stage's result. ERR_USAGE when the task has no such input. */
-int task_find_input(const struct task *task, const char *stage, const char **folder,
+int task_find_input(const struct worker_task *task, const char *stage, const char **folder,
                     struct err *err) MUST_CHECK;
 /* ERR_USAGE when the task has no such data. */
-int task_find_data(const struct task *task, const char *name, struct task_data *out,
+int task_find_data(const struct worker_task *task, const char *name, struct task_data *out,
                    struct err *err) MUST_CHECK;
 /* Hashes what lies at data->path into *found; ERR_CORRUPT when the task locked another digest. */
 int task_verify_data(const struct task_data *data, struct digest *found,

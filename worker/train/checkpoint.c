@@ -14,7 +14,7 @@
 #define SHORTEST_INTERVAL 0.5 /* seconds; and never more than a tenth of the time spent writing */
 #define WRITE_CHUNK       ((size_t)1 << 18) /* numbers between two looks */
 
-struct digest checkpoint_key(const struct task *task, const struct train_data *data)
+struct digest checkpoint_key(const struct worker_task *task, const struct train_data *data)
 {
     struct strbuf text = STRBUF_INIT;
     struct err err;

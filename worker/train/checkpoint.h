@@ -32,7 +32,7 @@ struct checkpoint_run {
     const char *blas; /* gemm_blas_text(), asked for before there are threads */
 };
 
-struct digest checkpoint_key(const struct task *task, const struct train_data *data);
+struct digest checkpoint_key(const struct worker_task *task, const struct train_data *data);
 
 /* Writes checkpoint/step-<img->step> in the working directory and removes all but it and the one
  * before. Without globals: fit for a thread. After an error nothing half written is left, and those
@@ -48,8 +48,9 @@ int64_t checkpoint_step_of_name(const char *name);
  * was one. What is skipped is said as notes. ERR_OTHER when it was written on another BLAS build,
  * core or thread count and the program does not allow that; ERR_REFUSED when its weights are not
  * finite. */
-int checkpoint_resume(struct trainer *t, const struct task *task, const struct checkpoint_run *run,
-                      struct events *ev, bool *found, struct err *err) MUST_CHECK;
+int checkpoint_resume(struct trainer *t, const struct worker_task *task,
+                      const struct checkpoint_run *run, struct events *ev, bool *found,
+                      struct err *err) MUST_CHECK;
 
 /* Seconds of work between checkpoints by Daly's first-order optimum sqrt(2 cost M) - cost, M the
  * mean time between failures: (seconds worked in all attempts + one hour) / (failures + 1), so that

@@ -11,28 +11,29 @@
 
 #define MANIFEST_MAX 65536u
 
-struct candidate {
+struct checkpoint_candidate {
     char *path;
     int64_t step;
     size_t age; /* position in the task's list: 0 is the newest attempt */
 };
 
 struct candidates {
-    struct candidate *items;
+    struct checkpoint_candidate *items;
     size_t n;
     size_t cap;
 };
 
 static int newest_first(const void *a, const void *b)
 {
-    const struct candidate *x = a, *y = b;
+    const struct checkpoint_candidate *x = a, *y = b;
 
     if (x->step != y->step)
         return x->step > y->step ? -1 : 1;
     return x->age < y->age ? -1 : x->age > y->age;
 }
 
-static void find_candidates(const struct task *task, struct events *ev, struct candidates *out)
+static void find_candidates(const struct worker_task *task, struct events *ev,
+                            struct candidates *out)
 {
     for (size_t i = 0; i < task->n_resume; i++) {
         struct name_list list = {0};
@@ -47,7 +48,8 @@ static void find_candidates(const struct task *task, struct events *ev, struct c
             if (step < 0)
                 continue;
             ARRAY_GROW(out->items, out->n, out->cap);
-            out->items[out->n++] = (struct candidate){path_join(folder, list.names[j]), step, i};
+            out->items[out->n++] =
+                (struct checkpoint_candidate){path_join(folder, list.names[j]), step, i};
         }
         name_list_release(&list);
         free(folder);
@@ -208,8 +210,9 @@ static int try_candidate(struct trainer *t, const struct checkpoint_run *run, co
     return taken;
 }
 
-int checkpoint_resume(struct trainer *t, const struct task *task, const struct checkpoint_run *run,
-                      struct events *ev, bool *found, struct err *err)
+int checkpoint_resume(struct trainer *t, const struct worker_task *task,
+                      const struct checkpoint_run *run, struct events *ev, bool *found,
+                      struct err *err)
 {
     struct candidates all = {0};
     int taken = 0;

@@ -41,7 +41,7 @@ static int split(const struct corpus *c, double fraction, struct train_source *s
     return rc;
 }
 
-static int load_source(const struct task *task, const struct train_options *opt,
+static int load_source(const struct worker_task *task, const struct train_options *opt,
                        const struct tokenizer *tok, struct train_source *src, struct err *err)
 {
     struct task_data entry;
@@ -102,7 +102,7 @@ static int check_vocab(const struct train_options *opt, const struct tokenizer *
 }
 
 /* The tokenizer that the options name, verified; *read: digest of what lies at its path. */
-static int open_tokenizer(const struct task *task, const struct train_options *opt,
+static int open_tokenizer(const struct worker_task *task, const struct train_options *opt,
                           struct tokenizer **out, struct digest *read, struct err *err)
 {
     struct task_data entry;
@@ -119,7 +119,7 @@ static int open_tokenizer(const struct task *task, const struct train_options *o
     return rc;
 }
 
-void train_data_check_tokenizer(const struct task *task, const struct train_options *opt,
+void train_data_check_tokenizer(const struct worker_task *task, const struct train_options *opt,
                                 struct param_faults *faults)
 {
     struct tokenizer *tok = NULL;
@@ -140,7 +140,7 @@ void train_data_check_tokenizer(const struct task *task, const struct train_opti
     tokenizer_free(tok);
 }
 
-int train_data_load(const struct task *task, const struct train_options *opt,
+int train_data_load(const struct worker_task *task, const struct train_options *opt,
                     struct train_data *data, struct err *err)
 {
     *data = (struct train_data){.seed = opt->seed, .context = (size_t)opt->model.context};

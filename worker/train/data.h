@@ -53,10 +53,10 @@ struct train_data {
 /* Verifies, reads, tokenises and splits every source. ERR_CORRUPT, ERR_NOT_FOUND, ERR_SYNTAX: bad
  * data; ERR_REFUSED: a tokenizer that asks for what this version does not do; ERR_INVALID: one with
  * more tokens than the model. data is to be released on error too. */
-int train_data_load(const struct task *task, const struct train_options *opt,
+int train_data_load(const struct worker_task *task, const struct train_options *opt,
                     struct train_data *data, struct err *err) MUST_CHECK;
 /* A fault when the tokenizer that the options name is there and would not do. */
-void train_data_check_tokenizer(const struct task *task, const struct train_options *opt,
+void train_data_check_tokenizer(const struct worker_task *task, const struct train_options *opt,
                                 struct param_faults *faults);
 void train_data_release(struct train_data *data);
 

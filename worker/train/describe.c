@@ -26,7 +26,7 @@ static void describe_counts(const struct model_config *cfg, struct description *
     description_fact(d, "flops_per_token", model_config_flops_per_token(cfg));
 }
 
-static void describe_facts(const struct task *task, const struct train_options *opt,
+static void describe_facts(const struct worker_task *task, const struct train_options *opt,
                            const struct memory_need *need, struct description *d)
 {
     const struct model_config *cfg = &opt->model;
@@ -50,7 +50,7 @@ static void describe_facts(const struct task *task, const struct train_options *
 }
 
 /* A model that cannot be read is a fault of the parameter that names it. */
-static void check_start(const struct task *task, const struct train_options *opt,
+static void check_start(const struct worker_task *task, const struct train_options *opt,
                         struct param_faults *faults)
 {
     struct params p;
@@ -62,7 +62,7 @@ static void check_start(const struct task *task, const struct train_options *opt
     params_fault(&p, "init", "%s", err.msg);
 }
 
-int train_describe(const struct task *task, FILE *out, struct err *err)
+int train_describe(const struct worker_task *task, FILE *out, struct err *err)
 {
     struct param_faults faults = {0};
     struct train_options opt;

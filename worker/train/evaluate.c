@@ -86,7 +86,7 @@ static int evaluate_source(struct trainer *t, const struct train_source *src, st
     return rc;
 }
 
-int evaluate_run(struct trainer *t, struct evaluation *out, struct err *err)
+int evaluate_run(struct trainer *t, struct train_evaluation *out, struct err *err)
 {
     double variance = 0.0;
 

@@ -9,13 +9,13 @@
 
 #include "worker/train/trainer.h"
 
-struct evaluation {
+struct train_evaluation {
     struct val_loss whole;
     struct val_loss source[MIX_MAX];
 };
 
 /* ERR_BUSY when asked to stop on the way: nothing is recorded then. */
-int evaluate_run(struct trainer *t, struct evaluation *out, struct err *err) MUST_CHECK;
+int evaluate_run(struct trainer *t, struct train_evaluation *out, struct err *err) MUST_CHECK;
 
 /* Bits per byte: loss / ln 2 x tokens / bytes, both of the held-out documents. */
 double evaluate_bits_per_byte(const struct train_source *src, double loss);

@@ -76,10 +76,10 @@ static void move_biases(const struct router_stats *s, real *bias, size_t experts
 
 static void clear_moments(const struct weights *w, real *m, real *v, int layer, size_t expert)
 {
-    static const enum tensor_role stacked[] = {TENSOR_EXPERT_GATE_UP, TENSOR_EXPERT_DOWN};
+    static const enum tensor_role expert_roles[] = {TENSOR_EXPERT_GATE_UP, TENSOR_EXPERT_DOWN};
 
-    for (size_t i = 0; i < ARRAY_LEN(stacked); i++) {
-        const struct tensor *t = tensor_find(&w->table, stacked[i], layer);
+    for (size_t i = 0; i < ARRAY_LEN(expert_roles); i++) {
+        const struct tensor *t = tensor_find(&w->table, expert_roles[i], layer);
         size_t n = tensor_size(t) / (size_t)w->cfg.experts;
         memset(m + t->offset + n * expert, 0, n * sizeof(*m));
         memset(v + t->offset + n * expert, 0, n * sizeof(*v));

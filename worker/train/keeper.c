@@ -6,7 +6,7 @@
 #define WRITE_RATE     2e8 /* bytes a second assumed of the first checkpoint */
 #define FIRST_OVERHEAD 0.02
 
-void keeper_init(struct keeper *k, const struct task *task, const struct trainer *t,
+void keeper_init(struct keeper *k, const struct worker_task *task, const struct trainer *t,
                  struct events *events, bool copies)
 {
     *k = (struct keeper){

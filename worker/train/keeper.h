@@ -12,7 +12,7 @@
 #include "worker/train/checkpoint_writer.h"
 
 struct keeper {
-    const struct task *task;
+    const struct worker_task *task;
     const struct trainer *trainer;
     struct events *events;
     struct checkpoint_run run;
@@ -26,7 +26,7 @@ struct keeper {
 };
 
 /* copies: whether the task's memory holds a copy of the state. All pointers outlive the keeper. */
-void keeper_init(struct keeper *k, const struct task *task, const struct trainer *t,
+void keeper_init(struct keeper *k, const struct worker_task *task, const struct trainer *t,
                  struct events *events, bool copies);
 /* Before the first step, when the trainer has taken up what there was. */
 void keeper_begin(struct keeper *k);

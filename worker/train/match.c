@@ -20,7 +20,7 @@ static int *free_width(struct model_config *cfg)
 
 /* The level's parameters, wherever the factors of "peers" hold a level of that name; NULL (with a
  * fault) else. */
-static const cJSON *find_peer(struct params *p, const struct task *task, const char *level)
+static const cJSON *find_peer(struct params *p, const struct worker_task *task, const char *level)
 {
     const cJSON *factor, *found = NULL;
 
@@ -56,7 +56,7 @@ static void solve(struct train_options *opt, enum match_on on, int64_t want)
     opt->match_ratio = (double)count(&opt->model, on) / (double)want;
 }
 
-void match_read(struct params *p, const struct task *task, struct train_options *opt)
+void match_read(struct params *p, const struct worker_task *task, struct train_options *opt)
 {
     struct params m, peer_params;
     struct param_faults peer_faults = {0};

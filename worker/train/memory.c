@@ -63,7 +63,7 @@ static double tokens_of(const char *path, bool bytes, int depth)
     return sum;
 }
 
-double memory_corpus_of_files(const struct task *task, const struct train_options *opt)
+double memory_corpus_of_files(const struct worker_task *task, const struct train_options *opt)
 {
     bool bytes = strcmp(opt->tokenizer, TOKENIZER_BYTES) == 0;
     double tokens = 0.0;
@@ -118,7 +118,7 @@ double memory_of_machine(void)
     return pages > 0 && size > 0 ? (double)pages * (double)size : 0.0;
 }
 
-double memory_allowed(const struct task *task)
+double memory_allowed(const struct worker_task *task)
 {
     return task->memory_bytes > 0 ? (double)task->memory_bytes : memory_of_machine();
 }

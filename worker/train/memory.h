@@ -22,7 +22,7 @@ struct memory_need {
 
 /* Bytes of the sources' tokens: as far as the sizes of the files tell (what cannot be looked at
  * counts nothing: reading it says why), and as they are. */
-double memory_corpus_of_files(const struct task *task, const struct train_options *opt);
+double memory_corpus_of_files(const struct worker_task *task, const struct train_options *opt);
 double memory_corpus_of_data(const struct train_data *data);
 
 /* Options are without faults. */
@@ -36,7 +36,7 @@ double memory_most(const struct memory_need *need);
 /* What this machine has; 0: nobody knows. */
 double memory_of_machine(void);
 /* What the task may use, or this machine has; 0: nobody knows. */
-double memory_allowed(const struct task *task);
+double memory_allowed(const struct worker_task *task);
 /* A fault when the least is more than `allowed` (0: no limit). */
 void memory_check(const struct memory_need *need, double allowed, const struct train_options *opt,
                   struct param_faults *faults);

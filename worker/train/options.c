@@ -53,7 +53,7 @@ static void read_schedule(struct params *p, struct train_options *opt)
     params_finish(&s);
 }
 
-static void check_source(struct params *p, const struct task *task, const char *key,
+static void check_source(struct params *p, const struct worker_task *task, const char *key,
                          const char *name)
 {
     const cJSON *entry = task->data == NULL ? NULL : json_member(task->data, name);
@@ -62,7 +62,7 @@ static void check_source(struct params *p, const struct task *task, const char *
         params_fault(p, key, "\"%.60s\" is not one of the program's data", name);
 }
 
-static void read_mix_table(struct params *p, const struct task *task, const cJSON *mix,
+static void read_mix_table(struct params *p, const struct worker_task *task, const cJSON *mix,
                            struct train_options *opt)
 {
     const cJSON *part;
@@ -89,7 +89,7 @@ static void read_mix_table(struct params *p, const struct task *task, const cJSO
 }
 
 /* mix = { name = share, ... }, or data = "name" for one source. */
-static void read_mix(struct params *p, const struct task *task, struct train_options *opt)
+static void read_mix(struct params *p, const struct worker_task *task, struct train_options *opt)
 {
     const cJSON *mix = params_value(p, "mix");
     const char *one = params_string(p, "data", NULL);
@@ -109,7 +109,8 @@ static void read_mix(struct params *p, const struct task *task, struct train_opt
     }
 }
 
-static void read_tokenizer(struct params *p, const struct task *task, struct train_options *opt)
+static void read_tokenizer(struct params *p, const struct worker_task *task,
+                           struct train_options *opt)
 {
     opt->tokenizer = params_string(p, "tokenizer", TOKENIZER_BYTES);
     if (strcmp(opt->tokenizer, TOKENIZER_BYTES) != 0) {
@@ -121,7 +122,7 @@ static void read_tokenizer(struct params *p, const struct task *task, struct tra
     }
 }
 
-static void read_init(struct params *p, const struct task *task, struct train_options *opt)
+static void read_init(struct params *p, const struct worker_task *task, struct train_options *opt)
 {
     opt->init = params_string(p, "init", NULL);
     if (opt->init != NULL)
@@ -236,7 +237,7 @@ double train_options_work(const struct train_options *opt)
 }
 
 /* Of `preregctl try`: fewer steps, and less to evaluate; its scores are thrown away. */
-static void cut_for_try(const struct task *task, struct train_options *opt)
+static void cut_for_try(const struct worker_task *task, struct train_options *opt)
 {
     const int64_t least = opt->model.context > TRY_VAL_TOKENS ? opt->model.context : TRY_VAL_TOKENS;
 
@@ -248,7 +249,7 @@ static void cut_for_try(const struct task *task, struct train_options *opt)
     opt->tried_work = train_options_work(opt);
 }
 
-void train_options_read(const struct task *task, struct train_options *opt,
+void train_options_read(const struct worker_task *task, struct train_options *opt,
                         struct param_faults *faults)
 {
     struct params p;

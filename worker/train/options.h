@@ -68,7 +68,7 @@ struct train_options {
 
 /* Strings point into the task. Returns with faults filled; only without faults are all fields
  * meaningful. */
-void train_options_read(const struct task *task, struct train_options *opt,
+void train_options_read(const struct worker_task *task, struct train_options *opt,
                         struct param_faults *faults);
 
 /* What the run costs, in tokens trained on: steps, and evaluations at a third of that. */
@@ -79,6 +79,6 @@ void train_options_read_horizon(struct params *p, struct train_options *opt);
 
 /* Solves match = { to, on } for the width of the feed-forward part from the task's peers; faults go
  * to p. */
-void match_read(struct params *p, const struct task *task, struct train_options *opt);
+void match_read(struct params *p, const struct worker_task *task, struct train_options *opt);
 
 #endif

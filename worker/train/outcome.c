@@ -47,7 +47,8 @@ void outcome_metric_names(const struct train_options *opt, void (*add)(void *ctx
         add(ctx, "target_step");
 }
 
-static void put_validation(const struct trainer *t, const struct evaluation *last, struct result *r)
+static void put_validation(const struct trainer *t, const struct train_evaluation *last,
+                           struct result *r)
 {
     char name[METRIC_NAME_SIZE];
     double bits = 0.0, variance = 0.0;
@@ -235,8 +236,8 @@ static int save_model(const struct trainer *t, struct result *r, struct err *err
     return rc == 0 ? result_artifact(r, ROUTER_LOG_FILE, err) : rc;
 }
 
-int outcome_write(const struct trainer *t, const struct evaluation *last, const struct task *task,
-                  double seconds, struct err *err)
+int outcome_write(const struct trainer *t, const struct train_evaluation *last,
+                  const struct worker_task *task, double seconds, struct err *err)
 {
     struct result r;
 

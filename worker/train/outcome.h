@@ -16,7 +16,7 @@ void outcome_metric_names(const struct train_options *opt, void (*add)(void *ctx
 
 /* Saves the model under model/ and writes result.json. `seconds` went into steps and evaluations.
  */
-int outcome_write(const struct trainer *t, const struct evaluation *last, const struct task *task,
-                  double seconds, struct err *err) MUST_CHECK;
+int outcome_write(const struct trainer *t, const struct train_evaluation *last,
+                  const struct worker_task *task, double seconds, struct err *err) MUST_CHECK;
 
 #endif

@@ -159,13 +159,13 @@ void router_log_after(struct router_log *log, struct run *run, const struct weig
 }
 
 /* What a sample's layer says, worked out from the shares and the entropy. */
-struct reading {
+struct router_sample {
     double values[HEALTH_NAMES_NR];
 };
 
-static struct reading read_layer(const struct router_log *log, const float *at)
+static struct router_sample read_layer(const struct router_log *log, const float *at)
 {
-    struct reading r = {{0.0}};
+    struct router_sample r = {{0.0}};
     double n = (double)log->experts, entropy = (double)at[log->experts + AT_ENTROPY];
 
     r.values[HEALTH_OCCUPANCY] = (double)INFINITY;
@@ -182,7 +182,7 @@ static struct reading read_layer(const struct router_log *log, const float *at)
     return r;
 }
 
-static void say_layer(const struct reading *r, int64_t step, int layer, struct events *ev)
+static void say_layer(const struct router_sample *r, int64_t step, int layer, struct events *ev)
 {
     char name[64];
 
@@ -200,16 +200,16 @@ static void say_layer(const struct reading *r, int64_t step, int layer, struct e
 void router_log_say(const struct router_log *log, int64_t step, struct events *ev)
 {
     const float *at = sample_at(log, step);
-    struct reading mean = {{0.0}};
+    struct router_sample mean = {{0.0}};
 
     for (size_t i = 0; i < log->layers; i++) {
-        struct reading r = read_layer(log, at + i * per_layer(log));
+        struct router_sample r = read_layer(log, at + i * per_layer(log));
         for (size_t k = 0; k < HEALTH_NAMES_NR; k++)
             mean.values[k] += r.values[k] / (double)log->layers;
     }
     say_layer(&mean, step, -1, ev);
     for (size_t i = 0; i < log->layers && log->layers > 1; i++) {
-        struct reading r = read_layer(log, at + i * per_layer(log));
+        struct router_sample r = read_layer(log, at + i * per_layer(log));
         say_layer(&r, step, log->first_layer + (int)i, ev);
     }
 }
@@ -217,7 +217,7 @@ void router_log_say(const struct router_log *log, int64_t step, struct events *e
 static void add_line(const struct router_log *log, struct strbuf *text, int64_t step, size_t layer)
 {
     const float *at = sample_at(log, step) + layer * per_layer(log);
-    struct reading r = read_layer(log, at);
+    struct router_sample r = read_layer(log, at);
 
     strbuf_addf(text, "%lld,%d", (long long)step, log->first_layer + (int)layer);
     for (size_t k = 0; k < HEALTH_NAMES_NR; k++) {

@@ -45,14 +45,14 @@ static void compare(const struct model_config *found, const struct model_config 
                          numbers[i].found, numbers[i].wanted);
 }
 
-static int find_source(const struct task *task, const char *name, struct task_data *entry,
+static int find_source(const struct worker_task *task, const char *name, struct task_data *entry,
                        struct import_source *src, struct err *err)
 {
     int rc = task_find_data(task, name, entry, err);
     return rc < 0 ? rc : import_find(entry->path, src, err);
 }
 
-int start_check(const struct task *task, const struct train_options *opt,
+int start_check(const struct worker_task *task, const struct train_options *opt,
                 struct param_faults *faults, struct err *err)
 {
     struct task_data entry;
@@ -91,7 +91,7 @@ static int check_tokenizer(const struct import_source *src, const struct store_i
     return err_set(err, ERR_CORRUPT, "%s is of another tokenizer than the run's", src->path);
 }
 
-static int load(const struct task *task, struct train_data *data, const char *name,
+static int load(const struct worker_task *task, struct train_data *data, const char *name,
                 struct weights *w, struct err *err)
 {
     struct task_data entry;
@@ -116,7 +116,8 @@ static int load(const struct task *task, struct train_data *data, const char *na
     return rc;
 }
 
-int start_load(const struct task *task, struct train_data *data, struct trainer *t, struct err *err)
+int start_load(const struct worker_task *task, struct train_data *data, struct trainer *t,
+               struct err *err)
 {
     struct weights w;
 
@@ -149,7 +150,7 @@ static cJSON *table_of(cJSON *obj, const char *key)
     return found;
 }
 
-int start_by_hand(struct task *task, const char *path, struct err *err)
+int start_by_hand(struct worker_task *task, const char *path, struct err *err)
 {
     cJSON *params = table_of(task->json, "params"), *data = table_of(task->json, "data");
     cJSON *entry = json_object();

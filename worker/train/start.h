@@ -10,17 +10,17 @@
 
 /* Every difference between the model's shape and the parameters becomes a fault of "init". An error
  * when there is no model to be read. Does nothing without init. */
-int start_check(const struct task *task, const struct train_options *opt,
+int start_check(const struct worker_task *task, const struct train_options *opt,
                 struct param_faults *faults, struct err *err) MUST_CHECK;
 
 /* Puts the model's numbers into the trainer and the digest of what was read into data->init.
  * ERR_CORRUPT: not what was locked, a number that is not finite (the tensor is named), or of
  * another tokenizer than data's. Does nothing without init. */
-int start_load(const struct task *task, struct train_data *data, struct trainer *t,
+int start_load(const struct worker_task *task, struct train_data *data, struct trainer *t,
                struct err *err) MUST_CHECK;
 
 /* prereg-train --init PATH: as if the task had data "--init" at PATH and named it. ERR_USAGE when
  * it names a start already. */
-int start_by_hand(struct task *task, const char *path, struct err *err) MUST_CHECK;
+int start_by_hand(struct worker_task *task, const char *path, struct err *err) MUST_CHECK;
 
 #endif

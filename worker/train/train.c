@@ -19,19 +19,19 @@
 #define CURVE_POINTS 400
 
 /* One attempt at a task. */
-struct attempt {
-    const struct task *task;
+struct training_attempt {
+    const struct worker_task *task;
     struct train_options opt;
     struct train_data data;
     struct trainer trainer;
     struct events events;
     struct keeper keeper;
-    struct progress shown;  /* of a run by hand */
-    struct log_line said;   /* of one under the daemon */
-    int64_t first_step;     /* that this attempt makes */
-    double seconds;         /* of the steps and evaluations of this attempt */
-    struct evaluation last; /* at last_step */
-    int64_t last_step;      /* -1: none */
+    struct progress shown;        /* of a run by hand */
+    struct log_line said;         /* of one under the daemon */
+    int64_t first_step;           /* that this attempt makes */
+    double seconds;               /* of the steps and evaluations of this attempt */
+    struct train_evaluation last; /* at last_step */
+    int64_t last_step;            /* -1: none */
 };
 
 static int say_faults(struct param_faults *faults, struct err *err)
@@ -43,7 +43,7 @@ static int say_faults(struct param_faults *faults, struct err *err)
     return rc;
 }
 
-static int read_options(struct attempt *a, struct err *err)
+static int read_options(struct training_attempt *a, struct err *err)
 {
     struct param_faults faults = {0};
     struct memory_need need;
@@ -63,7 +63,7 @@ static int read_options(struct attempt *a, struct err *err)
 }
 
 /* Once more with the tokens that there are: whether the run fits, and a copy of its state too. */
-static int check_memory(const struct attempt *a, bool *copies, struct err *err)
+static int check_memory(const struct training_attempt *a, bool *copies, struct err *err)
 {
     struct param_faults faults = {0};
     struct memory_need need;
@@ -75,7 +75,7 @@ static int check_memory(const struct attempt *a, bool *copies, struct err *err)
     return say_faults(&faults, err);
 }
 
-static int resume(struct attempt *a, struct err *err)
+static int resume(struct training_attempt *a, struct err *err)
 {
     bool found = false;
 
@@ -88,7 +88,7 @@ static int resume(struct attempt *a, struct err *err)
     return rc;
 }
 
-static int set_up(struct attempt *a, struct err *err)
+static int set_up(struct training_attempt *a, struct err *err)
 {
     bool copies = false;
 
@@ -111,7 +111,7 @@ static int set_up(struct attempt *a, struct err *err)
 }
 
 /* Whether this step has to be evaluated: a mark without a value, its turn, or the end. */
-static bool evaluation_is_due(const struct attempt *a)
+static bool evaluation_is_due(const struct training_attempt *a)
 {
     const struct trainer *t = &a->trainer;
     const struct train_options *opt = &a->opt;
@@ -125,7 +125,7 @@ static bool evaluation_is_due(const struct attempt *a)
            t->step % opt->eval_every == 0;
 }
 
-static void say_validation(struct attempt *a)
+static void say_validation(struct training_attempt *a)
 {
     char name[METRIC_NAME_SIZE];
 
@@ -136,7 +136,7 @@ static void say_validation(struct attempt *a)
     }
 }
 
-static int evaluate(struct attempt *a, struct err *err)
+static int evaluate(struct training_attempt *a, struct err *err)
 {
     struct trainer *t = &a->trainer;
 
@@ -162,7 +162,7 @@ static int evaluate(struct attempt *a, struct err *err)
     return 0;
 }
 
-static bool is_finished(const struct attempt *a)
+static bool is_finished(const struct training_attempt *a)
 {
     const struct trainer *t = &a->trainer;
 
@@ -181,7 +181,7 @@ static int timed_step(struct trainer *t, double *loss, struct err *err)
     return rc;
 }
 
-static int one_step(struct attempt *a, struct err *err)
+static int one_step(struct training_attempt *a, struct err *err)
 {
     struct trainer *t = &a->trainer;
     int64_t every = a->opt.steps / CURVE_POINTS + 1;
@@ -205,7 +205,7 @@ static int one_step(struct attempt *a, struct err *err)
     return events_result(&a->events, err);
 }
 
-static int stop(struct attempt *a, struct err *err)
+static int stop(struct training_attempt *a, struct err *err)
 {
     int rc = keeper_stop(&a->keeper, err);
 
@@ -213,13 +213,13 @@ static int stop(struct attempt *a, struct err *err)
 }
 
 /* Without events nobody sees how far a run is. */
-static void show_progress(struct attempt *a)
+static void show_progress(struct training_attempt *a)
 {
     if (a->events.fd < 0)
         progress_set(&a->shown, (double)((a->trainer.step - a->first_step) * a->opt.batch_tokens));
 }
 
-static int make_steps(struct attempt *a, struct err *err)
+static int make_steps(struct training_attempt *a, struct err *err)
 {
     a->first_step = a->trainer.step;
     progress_start(&a->shown, "tokens", PROGRESS_THINGS,
@@ -250,7 +250,7 @@ static int make_steps(struct attempt *a, struct err *err)
     }
 }
 
-static int run_steps(struct attempt *a, struct err *err)
+static int run_steps(struct training_attempt *a, struct err *err)
 {
     int64_t begin = clock_mono_ns();
 
@@ -260,7 +260,7 @@ static int run_steps(struct attempt *a, struct err *err)
 }
 
 /* From the last step to result.json. */
-static int finish(struct attempt *a, struct err *err)
+static int finish(struct training_attempt *a, struct err *err)
 {
     int rc = 0;
 
@@ -273,9 +273,9 @@ static int finish(struct attempt *a, struct err *err)
     return rc == 0 ? events_result(&a->events, err) : rc;
 }
 
-int train_run(const struct task *task, struct err *err)
+int train_run(const struct worker_task *task, struct err *err)
 {
-    struct attempt a = {.task = task, .last_step = -1};
+    struct training_attempt a = {.task = task, .last_step = -1};
 
     int rc = events_open(&a.events, err);
     if (rc < 0)

@@ -10,10 +10,10 @@
 
 /* In the attempt's folder. ERR_BUSY: checkpointed after SIGTERM. Codes map by worker_exit_code().
  */
-int train_run(const struct task *task, struct err *err) MUST_CHECK;
+int train_run(const struct worker_task *task, struct err *err) MUST_CHECK;
 
 /* Prints the description; faults in the parameters are part of it, not an error. */
-int train_describe(const struct task *task, FILE *out, struct err *err) MUST_CHECK;
+int train_describe(const struct worker_task *task, FILE *out, struct err *err) MUST_CHECK;
 /* Prints exact counts of the model in a file of a stage's parameters, or of a task: total, active,
  * active ffn, FLOPs a token; of one with a horizon, steps and tokens too. Other keys are not looked
  * at. ERR_USAGE. */

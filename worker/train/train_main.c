@@ -44,7 +44,7 @@ static int finish(int rc, struct err *err)
 static int describe(const char *path)
 {
     struct err err = {0};
-    struct task task;
+    struct worker_task task;
 
     int rc = task_read(path, &task, &err);
     if (rc == 0)
@@ -75,7 +75,7 @@ static int bench(int argc, char **argv)
 static int run(const char *path, const char *init)
 {
     struct err err = {0};
-    struct task task;
+    struct worker_task task;
 
     /* Before anything that takes time: until then a SIGTERM is a crash, not a wish. */
     int rc = stop_install(&err);

@@ -31,7 +31,7 @@ struct words {
 };
 
 /* An option either takes a value (text or number) or is a switch. */
-struct word {
+struct option_word {
     const char *name;
     const char **text;
     int64_t *number;
@@ -39,7 +39,7 @@ struct word {
     bool *on;
 };
 
-static int take_word(const struct word *known, size_t n, int argc, char **argv, int *i,
+static int take_word(const struct option_word *known, size_t n, int argc, char **argv, int *i,
                      struct err *err)
 {
     for (size_t k = 0; k < n; k++) {
@@ -65,8 +65,8 @@ static int take_word(const struct word *known, size_t n, int argc, char **argv, 
     return err_set(err, ERR_USAGE, "unknown option %.60s", argv[*i]);
 }
 
-static int read_words(int argc, char **argv, const struct word *known, size_t n, const char **model,
-                      struct err *err)
+static int read_words(int argc, char **argv, const struct option_word *known, size_t n,
+                      const char **model, struct err *err)
 {
     for (int i = 0; i < argc; i++) {
         int rc = 0;
@@ -85,7 +85,7 @@ static int read_words(int argc, char **argv, const struct word *known, size_t n,
 int use_export(int argc, char **argv, FILE *out, struct err *err)
 {
     struct words w = {0};
-    const struct word known[] = {
+    const struct option_word known[] = {
         {.name = "--hf", .text = &w.hf},
         {.name = "--tokenizer", .text = &w.tokenizer},
         {.name = "--no-tokenizer", .on = &w.no_tokenizer},
@@ -189,7 +189,7 @@ static int print_tokens(const struct tokenizer *tok, const struct token_list *li
 int use_generate(int argc, char **argv, FILE *out, struct err *err)
 {
     struct words w = {.prompt = "", .tokens = TOKENS_DEFAULT};
-    const struct word known[] = {
+    const struct option_word known[] = {
         {.name = "--prompt", .text = &w.prompt},
         {.name = "--tokenizer", .text = &w.tokenizer},
         {.name = "--tokens", .number = &w.tokens, .max = TOKENS_MAX},
@@ -270,7 +270,7 @@ static int measure(struct model *m, const struct tokenizer *tok, const struct wo
 int use_loss(int argc, char **argv, FILE *out, struct err *err)
 {
     struct words w = {0};
-    const struct word known[] = {
+    const struct option_word known[] = {
         {.name = "--text", .text = &w.text},
         {.name = "--tokenizer", .text = &w.tokenizer},
         {.name = "--context", .number = &w.context, .max = TOKENS_MAX},

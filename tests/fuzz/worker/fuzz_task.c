@@ -20,7 +20,7 @@ static void put_file(const char *path, const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static char path[64];
-    struct task task;
+    struct worker_task task;
     struct err err = {0};
 
     (void)snprintf(path, sizeof(path), "/dev/shm/fuzz-task-%d.json", (int)getpid());

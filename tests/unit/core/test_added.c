@@ -14,7 +14,7 @@
 
 struct stored {
     uint32_t after[1];
-    struct core_stage stages[2];
+    struct core_plan_stage stages[2];
     struct core_plan plan;
     struct task_row tasks[N_TASKS];
     struct core_live live[2];
@@ -25,7 +25,8 @@ struct stored {
 static void set_sound(struct stored *s)
 {
     *s = (struct stored){.no = 1, .n_live = 1};
-    s->stages[0] = (struct core_stage){.counted = true, .threads = 1, .crashes = 2, .attempts = 5};
+    s->stages[0] =
+        (struct core_plan_stage){.counted = true, .threads = 1, .crashes = 2, .attempts = 5};
     s->stages[1] = s->stages[0];
     s->stages[1].after = s->after;
     s->stages[1].n_after = 1;

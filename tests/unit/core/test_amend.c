@@ -10,7 +10,7 @@
 #include "tests/unit/core/driver.h"
 
 static const uint32_t AFTER[1] = {0};
-static const struct core_stage STAGES[2] = {
+static const struct core_plan_stage STAGES[2] = {
     {.counted = true, .threads = 1, .crashes = 3, .attempts = 9},
     {.after = AFTER,
      .n_after = 1,
@@ -139,7 +139,7 @@ static void test_an_open_stage_has_begun_since(void **state)
 {
     (void)state;
     static const uint32_t after_open[1] = {1};
-    struct core_stage stages[3] = {STAGES[0], STAGES[1], STAGES[1]};
+    struct core_plan_stage stages[3] = {STAGES[0], STAGES[1], STAGES[1]};
     struct core_plan plan = {.n_cells = 1, .n_stages = 3, .stages = stages};
     struct driver d;
     stages[1].sealed = false;

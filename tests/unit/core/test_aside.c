@@ -11,8 +11,9 @@
 #include "tests/unit/core/driver.h"
 
 static const uint32_t AFTER_FIRST[] = {0};
-static const struct core_stage LAST = {.counted = true, .threads = 1, .crashes = 2, .attempts = 5};
-static const struct core_stage CHAIN[] = {
+static const struct core_plan_stage LAST = {
+    .counted = true, .threads = 1, .crashes = 2, .attempts = 5};
+static const struct core_plan_stage CHAIN[] = {
     {.counted = true, .threads = 1, .crashes = 2, .attempts = 5},
     {.after = AFTER_FIRST,
      .n_after = 1,

@@ -10,7 +10,7 @@
 #include "tests/unit/core/driver.h"
 
 static const uint32_t AFTER_FIRST[] = {0};
-static const struct core_stage STAGES[] = {
+static const struct core_plan_stage STAGES[] = {
     {.counted = true, .threads = 1, .crashes = 2, .attempts = 5},
     {.after = AFTER_FIRST,
      .n_after = 1,
@@ -408,7 +408,7 @@ static void test_fair(void **state)
 {
     (void)state;
     struct driver d;
-    static const struct core_stage one = {.threads = 1, .crashes = 3, .attempts = 9};
+    static const struct core_plan_stage one = {.threads = 1, .crashes = 3, .attempts = 9};
     const struct core_plan plan = {.n_cells = 2, .n_stages = 1, .stages = &one};
     driver_init(&d, 1);
     for (uint32_t no = 1; no <= 20; no++) {
@@ -438,7 +438,7 @@ static void test_room(void **state)
 {
     (void)state;
     struct driver d;
-    static const struct core_stage wide = {.threads = 64, .crashes = 3, .attempts = 9};
+    static const struct core_plan_stage wide = {.threads = 64, .crashes = 3, .attempts = 9};
     const struct core_plan plan = {.n_cells = 2, .n_stages = 1, .stages = &wide};
     driver_init(&d, 4);
     driver_add(&d, 1, &plan);

@@ -16,7 +16,7 @@
 #define SCORE(c) (TRAIN(c) + 1)
 
 static const uint32_t AFTER_FIRST[] = {0};
-static const struct core_stage STAGES[N_STAGES] = {
+static const struct core_plan_stage STAGES[N_STAGES] = {
     {.name = "train", .counted = true, .threads = 1, .crashes = 1, .attempts = 5},
     {.name = "score",
      .after = AFTER_FIRST,

@@ -13,7 +13,7 @@
 enum { N_CELLS = 700, N_TASKS = 2 * N_CELLS, SLICE = 250 };
 
 static const uint32_t FIRST = 0;
-static const struct core_stage STAGES[] = {
+static const struct core_plan_stage STAGES[] = {
     {.counted = true, .threads = 1, .crashes = 3, .attempts = 50},
     {.after = &FIRST, .n_after = 1, .counted = true, .threads = 1, .crashes = 3, .attempts = 50}};
 static const struct core_plan PLAN = {.n_cells = N_CELLS, .n_stages = 2, .stages = STAGES};

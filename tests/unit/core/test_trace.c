@@ -17,7 +17,7 @@
 static const uint32_t AFTER_FIRST[] = {0};
 
 /* Two cells; training, then a counted evaluation. */
-static const struct core_stage STAGES[] = {
+static const struct core_plan_stage STAGES[] = {
     {.counted = true, .threads = 1, .crashes = 3, .attempts = 50},
     {.after = AFTER_FIRST,
      .n_after = 1,

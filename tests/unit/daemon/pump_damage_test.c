@@ -79,8 +79,8 @@ static int request(struct fixture *f, enum core_event_kind kind, uint32_t progra
 static void add(struct fixture *f, uint32_t program)
 {
     static const uint32_t first = 0;
-    struct core_stage stages[] = {{.threads = 1, .crashes = 3, .attempts = 50},
-                                  {.threads = 1, .crashes = 3, .attempts = 50}};
+    struct core_plan_stage stages[] = {{.threads = 1, .crashes = 3, .attempts = 50},
+                                       {.threads = 1, .crashes = 3, .attempts = 50}};
     struct core_event added = {.kind = CORE_PROGRAM_ADDED, .program = program};
     struct store_submission submission = {
         IDS[program - 1], root_make(IDS[program - 1]), {1763694202000}, {0}};

@@ -59,8 +59,8 @@ static void must(int rc, const struct err *err)
 static void begin(struct fixture *f)
 {
     static const uint32_t first = 0;
-    struct core_stage stages[] = {{.threads = 1, .crashes = 3, .attempts = 50},
-                                  {.threads = 1, .crashes = 3, .attempts = 50}};
+    struct core_plan_stage stages[] = {{.threads = 1, .crashes = 3, .attempts = 50},
+                                       {.threads = 1, .crashes = 3, .attempts = 50}};
     struct core_event added = {.kind = CORE_PROGRAM_ADDED, .program = f->no};
     struct core_event all = {.kind = CORE_ALL_ADDED};
     struct err err = {0};

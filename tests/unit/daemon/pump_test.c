@@ -50,7 +50,7 @@ static int set_up(void **state)
     struct fixture *f = xcalloc(1, sizeof(*f));
     struct core_config config;
     struct pump_listener listener = {.committing = committing, .committed = committed, .act = act};
-    struct core_stage stage = {.threads = 1, .crashes = 3, .attempts = 50};
+    struct core_plan_stage stage = {.threads = 1, .crashes = 3, .attempts = 50};
     struct program_row status = {.paused = PAUSE_PERSON};
     struct core_event ev = {.kind = CORE_PROGRAM_ADDED, .program = 1};
     struct task_row task;

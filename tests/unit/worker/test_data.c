@@ -314,7 +314,7 @@ static void test_shard(void **state)
 
 /* A task over two generated sources, and the data it loads. */
 struct loaded {
-    struct task task;
+    struct worker_task task;
     struct train_options opt;
     struct train_data data;
 };

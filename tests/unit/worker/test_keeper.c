@@ -42,7 +42,7 @@ static void test_earlier_work_counts(void **state)
     struct train_data data = {.n_sources = 0};
     struct trainer t = {.opt = &opt, .data = &data, .history = history};
     cJSON *params = json_object();
-    struct task task = {.attempt_no = 2, .checkpoint_seconds = -1.0, .params = params};
+    struct worker_task task = {.attempt_no = 2, .checkpoint_seconds = -1.0, .params = params};
     struct events events = {.fd = -1};
     struct keeper k;
 

@@ -47,7 +47,7 @@ static void write_text(const char *name, const char *text)
 static void test_task(void **state)
 {
     (void)state;
-    struct task t;
+    struct worker_task t;
     struct task_data data;
     struct digest found;
     struct err err = {0};
@@ -98,7 +98,7 @@ static void test_bad_tasks(void **state)
         "{\"protocol\":1,\"params\":{},\"checkpoint\":-1}",
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        struct task t;
+        struct worker_task t;
         struct err err = {0};
         write_text("task.json", texts[i]);
         if (task_read("task.json", &t, &err) >= 0)
@@ -176,7 +176,7 @@ static void test_result(void **state)
         "\"read\":{},\"artifacts\":[{\"path\":\"m.bin\",\"sha256\":"
         "\"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\",\"bytes\":3}],"
         "\"items\":\"items.jsonl\"}";
-    struct task task = {.attempt = "u"};
+    struct worker_task task = {.attempt = "u"};
     struct result r;
     struct err err = {0};
     cJSON *back = NULL;

@@ -22,9 +22,9 @@
     "'seed':3,'horizon':{'contract':'fixed','tokens':60000},'mix':{'a':1}}"
 
 /* A task in memory, for the given parameters and peers (single quotes; NULL: none). */
-static struct task make_task(const char *params, const char *peers)
+static struct worker_task make_task(const char *params, const char *peers)
 {
-    struct task t = {.json = json_object(), .attempt = "", .threads = 1};
+    struct worker_task t = {.json = json_object(), .attempt = "", .threads = 1};
     cJSON *obj = fixture_params(params);
     cJSON *data = fixture_params("{'a':{'path':'/nowhere'},'tok':{'path':'/nowhere'}}");
 
@@ -41,9 +41,9 @@ static struct task make_task(const char *params, const char *peers)
 }
 
 /* GOOD with the members of `patch` put over it; null removes one. */
-static struct task patched_task(const char *patch, const char *peers)
+static struct worker_task patched_task(const char *patch, const char *peers)
 {
-    struct task t = make_task(GOOD, peers);
+    struct worker_task t = make_task(GOOD, peers);
     cJSON *changes = fixture_params(patch), *c;
     cJSON *params = cJSON_GetObjectItemCaseSensitive(t.json, "params");
 
@@ -117,7 +117,7 @@ static void test_faults(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct param_faults faults = {0};
         struct train_options opt;
-        struct task t = patched_task(cases[i].patch, NULL);
+        struct worker_task t = patched_task(cases[i].patch, NULL);
         train_options_read(&t, &opt, &faults);
         bool found = false;
         for (size_t j = 0; j < faults.n && !found; j++)
@@ -138,7 +138,7 @@ static void test_several_faults_at_once(void **state)
     struct param_faults faults = {0};
     struct train_options opt;
     struct err err = {0};
-    struct task t = patched_task("{'lr':null,'seed':'x','nonsense':1}", NULL);
+    struct worker_task t = patched_task("{'lr':null,'seed':'x','nonsense':1}", NULL);
 
     train_options_read(&t, &opt, &faults);
     assert_int_equal(faults.n, 3);
@@ -153,7 +153,7 @@ static void test_defaults(void **state)
     (void)state;
     struct param_faults faults = {0};
     struct train_options opt;
-    struct task t = make_task(GOOD, NULL);
+    struct worker_task t = make_task(GOOD, NULL);
 
     train_options_read(&t, &opt, &faults);
     assert_int_equal(faults.n, 0);
@@ -386,7 +386,7 @@ static void test_match(void **state)
         char *patch = xasprintf("{'layers':8,'width':512,'heads':8,'vocab':32768,'context':1024,"
                                 "'batch_tokens':2048,'ffn':null,'match':{'to':'moe','on':'%s'}}",
                                 cases[i].on);
-        struct task t = patched_task(patch, peers);
+        struct worker_task t = patched_task(patch, peers);
         train_options_read(&t, &opt, &faults);
         assert_int_equal(faults.n, 0);
         assert_true(opt.solved);
@@ -404,7 +404,7 @@ static void test_match_already_solved(void **state)
     (void)state;
     struct param_faults faults = {0};
     struct train_options opt;
-    struct task t = patched_task("{'ffn':40,'match':{'to':'moe','on':'active'}}", NULL);
+    struct worker_task t = patched_task("{'ffn':40,'match':{'to':'moe','on':'active'}}", NULL);
 
     train_options_read(&t, &opt, &faults);
     assert_int_equal(faults.n, 0);
@@ -445,7 +445,7 @@ static void test_schedules(void **state)
     }
 }
 
-static cJSON *describe(struct task *t)
+static cJSON *describe(struct worker_task *t)
 {
     struct err err = {0};
     struct strbuf text = STRBUF_INIT;
@@ -474,7 +474,7 @@ static void test_describe(void **state)
     struct err err = {0};
     double total = 0.0;
     const cJSON *facts = NULL;
-    struct task t = patched_task("{'marks':[0.2,1.0],'target_loss':2}", NULL);
+    struct worker_task t = patched_task("{'marks':[0.2,1.0],'target_loss':2}", NULL);
     cJSON *out = describe(&t);
     const cJSON *metrics = json_member(out, "metrics");
 
@@ -503,7 +503,7 @@ static void test_describe_rate(void **state)
     struct err err = {0};
 
     for (size_t i = 0; i < ARRAY_LEN(rates); i++) {
-        struct task t = patched_task("{}", NULL);
+        struct worker_task t = patched_task("{}", NULL);
         t.flops_per_second = rates[i];
         cJSON *out = describe(&t);
         assert_int_equal(json_get_number(out, "seconds", &seconds[i], &err), 0);

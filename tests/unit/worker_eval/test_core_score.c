@@ -51,14 +51,14 @@ static void near(double a, double b, double most)
 static void test_published(void **state)
 {
     (void)state;
-    struct score centred[CORE_MEMBERS];
+    struct metric_score centred[CORE_MEMBERS];
     for (size_t i = 0; i < CORE_MEMBERS; i++) {
-        const struct score acc = {.n = 100, .value = gpt2[i].acc, .se = 0.01};
+        const struct metric_score acc = {.n = 100, .value = gpt2[i].acc, .se = 0.01};
         centred[i] = core_centred(&acc, gpt2[i].baseline);
         near(centred[i].value, gpt2[i].centred, 2e-6);
         near(centred[i].se, 0.01 / (1.0 - 0.01 * gpt2[i].baseline), 1e-15);
     }
-    const struct score core = core_mean(centred, CORE_MEMBERS);
+    const struct metric_score core = core_mean(centred, CORE_MEMBERS);
     near(core.value, GPT2_CORE, 2e-6);
     assert_int_equal(core.n, 100 * CORE_MEMBERS);
 }
@@ -67,14 +67,14 @@ static void test_published(void **state)
 static void test_one_part(void **state)
 {
     (void)state;
-    const struct score part = {10, 0.3, 0.15275252316519466};
-    const struct score acc = core_accuracy(&part, 1);
+    const struct metric_score part = {10, 0.3, 0.15275252316519466};
+    const struct metric_score acc = core_accuracy(&part, 1);
     near(acc.value, part.value, 0.0);
     near(acc.se, part.se, 1e-17);
-    const struct score centred = core_centred(&acc, 25);
+    const struct metric_score centred = core_centred(&acc, 25);
     near(centred.value, 0.05 / 0.75, 1e-15);
     near(centred.se, 0.15275252316519466 / 0.75, 1e-15);
-    const struct score same = core_centred(&acc, 0);
+    const struct metric_score same = core_centred(&acc, 0);
     near(same.value, acc.value, 0.0);
 }
 
@@ -82,8 +82,9 @@ static void test_one_part(void **state)
 static void test_parts(void **state)
 {
     (void)state;
-    const struct score parts[] = {{10, 0.3, 0.4}, {0, (double)NAN, (double)NAN}, {100, 0.1, 0.3}};
-    const struct score acc = core_accuracy(parts, ARRAY_LEN(parts));
+    const struct metric_score parts[] = {
+        {10, 0.3, 0.4}, {0, (double)NAN, (double)NAN}, {100, 0.1, 0.3}};
+    const struct metric_score acc = core_accuracy(parts, ARRAY_LEN(parts));
     near(acc.value, 0.2, 1e-15);
     near(acc.se, 0.25, 1e-15);
     assert_int_equal(acc.n, 110);
@@ -92,11 +93,11 @@ static void test_parts(void **state)
 static void test_nothing(void **state)
 {
     (void)state;
-    const struct score none = {0, (double)NAN, (double)NAN}, one = {1, 1.0, (double)NAN};
-    struct score v = core_accuracy(&none, 1);
+    const struct metric_score none = {0, (double)NAN, (double)NAN}, one = {1, 1.0, (double)NAN};
+    struct metric_score v = core_accuracy(&none, 1);
     assert_true(isnan(v.value) && isnan(v.se));
     assert_int_equal(v.n, 0);
-    const struct score members[] = {{10, 0.5, 0.1}, v};
+    const struct metric_score members[] = {{10, 0.5, 0.1}, v};
     assert_true(isnan(core_mean(members, 2).value));
     assert_true(isnan(core_mean(members, 0).value));
     v = core_accuracy(&one, 1); /* a mean, but no spread */

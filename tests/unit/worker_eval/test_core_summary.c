@@ -57,7 +57,7 @@ static int score(void *self, struct score_request *r, size_t n, bool (*asked)(vo
 }
 
 struct asked {
-    struct task task;
+    struct worker_task task;
     struct eval_options options;
     struct param_faults faults;
     struct benchmark bench;

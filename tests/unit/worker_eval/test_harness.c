@@ -52,7 +52,7 @@ static uint32_t number_of(const char *first, const char *second)
            d.bytes[3];
 }
 
-static void answer(const struct prompts *prompts, size_t item, struct outcome *o)
+static void answer(const struct prompts *prompts, size_t item, struct item_outcome *o)
 {
     const struct item *it = &prompts->set->items[item];
     struct request_text text;
@@ -78,7 +78,7 @@ static void answer(const struct prompts *prompts, size_t item, struct outcome *o
 
 static void ask_all(struct lab *lab)
 {
-    struct outcome o;
+    struct item_outcome o;
     struct err err = {0};
     outcome_init(&o);
     summary_init(&lab->summary, &lab->judge);

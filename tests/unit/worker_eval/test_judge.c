@@ -19,7 +19,7 @@ struct fixture {
     struct task_spec *spec;
     struct item_set set;
     struct judge judge;
-    struct outcome outcome;
+    struct item_outcome outcome;
 };
 
 static void fixture_open(struct fixture *f, const char *task, const char *lines)

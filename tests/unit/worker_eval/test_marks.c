@@ -91,9 +91,9 @@ static void test_bootstrap(void **state)
 static void test_pool(void **state)
 {
     (void)state;
-    static const struct score two[] = {
+    static const struct metric_score two[] = {
         {10, 0.3, 0.1}, {0, (double)NAN, (double)NAN}, {40, 0.5, 0.05}};
-    struct score s = marks_pool(two, 3);
+    struct metric_score s = marks_pool(two, 3);
     assert_int_equal(s.n, 50);
     assert_near(s.value, 0.46);
     assert_near(s.se, 0.0447213595499958);
@@ -104,17 +104,17 @@ static void test_pool(void **state)
     assert_int_equal(s.n, 0);
     assert_true(isnan(s.value) && isnan(s.se));
     /* one item has no spread */
-    static const struct score ones[] = {
+    static const struct metric_score ones[] = {
         {1, 1.0, (double)NAN}, {1, 0.0, (double)NAN}, {2, 0.5, 0.5}};
     assert_near(marks_pool(ones, 3).se, sqrt(0.5 / 1 / 4));
     assert_true(isnan(marks_pool(ones, 2).se));
     assert_true(isnan(marks_pool(ones, 1).se));
     /* groups of groups differ from their leaves taken at once */
-    static const struct score leaves[] = {
+    static const struct metric_score leaves[] = {
         {10, 0.3, 0.15}, {20, 0.4, 0.11}, {30, 0.5, 0.09}, {40, 0.6, 0.08}};
-    const struct score halves[] = {marks_pool(leaves, 2), marks_pool(leaves + 2, 2)};
-    const struct score nested = marks_pool(halves, 2);
-    const struct score flat = marks_pool(leaves, 4);
+    const struct metric_score halves[] = {marks_pool(leaves, 2), marks_pool(leaves + 2, 2)};
+    const struct metric_score nested = marks_pool(halves, 2);
+    const struct metric_score flat = marks_pool(leaves, 4);
     assert_near(nested.value, flat.value);
     assert_true(fabs(nested.se - flat.se) > 1e-6);
 }

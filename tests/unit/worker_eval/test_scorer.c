@@ -119,7 +119,7 @@ static void fixture_close(struct fixture *f)
 }
 
 /* One item alone. */
-static const struct outcome *ask(struct fixture *f, size_t index)
+static const struct item_outcome *ask(struct fixture *f, size_t index)
 {
     struct err err = {0};
     size_t n = 0;
@@ -141,7 +141,7 @@ static void test_choices(void **state)
                  "{\"query\":\"q\",\"choices\":[\"bZ\",\"b\"],\"gold\":0}\n"
                  "{\"query\":\"q\",\"choices\":[\"\xf0\x90\x80\x80\",\"\xc3\xa9\"],\"gold\":1}\n",
                  0);
-    const struct outcome *o = ask(&f, 0);
+    const struct item_outcome *o = ask(&f, 0);
     assert_int_equal(o->n, 3);
     assert_true(o->ll[0] == -0.5 - 2 * 97.0 / 64);
     assert_true(o->ll[1] == -0.5 - 364.0 / 64);
@@ -178,7 +178,7 @@ static void test_contexts(void **state)
                  "{\"context_options\":[\"0123456789012345678901234567890\",\"x\"],"
                  "\"continuation\":\"ab\",\"gold\":1}\n",
                  0);
-    const struct outcome *o = ask(&f, 0);
+    const struct item_outcome *o = ask(&f, 0);
     /* the first context's space is scored with the continuation */
     assert_true(o->ll[0] == o->ll[1] - 0.5);
     assert_true(o->verdicts[0].value == 1.0);
@@ -195,7 +195,7 @@ static void test_likelihood(void **state)
     (void)state;
     struct fixture f;
     fixture_open(&f, "lambada_openai", "{\"text\":\"x y aa\"}\n{\"text\":\"x y\"}\n", 0);
-    const struct outcome *o = ask(&f, 0);
+    const struct item_outcome *o = ask(&f, 0);
     assert_int_equal(o->n, 1);
     assert_int_equal(o->n_tokens[0], 3);
     assert_true(o->ll[0] == -0.5 - 2 * 97.0 / 64);
@@ -219,7 +219,7 @@ static void test_rolling(void **state)
                  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\\n\"}\n{\"page\":\"\"}\n"
                  "{\"page\":\" a b\\n\"}\n",
                  0);
-    const struct outcome *o = ask(&f, 0);
+    const struct item_outcome *o = ask(&f, 0);
     assert_int_equal(o->n, 1);
     assert_int_equal(f.scorer.requests.n, 3);
     assert_int_equal(o->n_tokens[0], 80);
@@ -232,7 +232,7 @@ static void test_rolling(void **state)
     o = ask(&f, 2);
     assert_true(o->verdicts[0].weight == 4.0);
     struct strbuf line = STRBUF_INIT;
-    struct outcome back;
+    struct item_outcome back;
     outcome_init(&back);
     outcome_add_line(o, &f.judge, 2, &line);
     assert_non_null(strstr(line.buf, "\"words\":4,\"bytes\":5}"));
@@ -251,7 +251,7 @@ static void test_generation(void **state)
     struct scorer other;
     fixture_open(&f, "gsm8k", "{\"question\":\"1+1\",\"answer\":\"so\\n#### 2\"}\n", 16);
     f.toy.says = " #### 2";
-    const struct outcome *o = ask(&f, 0);
+    const struct item_outcome *o = ask(&f, 0);
     assert_true(o->ended && o->verdicts[0].value == 1.0 && o->verdicts[1].value == 1.0);
     f.toy.says = " 2 Question: 3";
     o = ask(&f, 0);
@@ -264,7 +264,7 @@ static void test_generation(void **state)
     assert_string_equal(o->text.buf, "\xef\xbf\xbdggggggggggggggg");
     assert_int_equal(o->n_cut, strlen("Question: 1+1\nAnswer:") - (CONTEXT - 16));
     struct strbuf line = STRBUF_INIT;
-    struct outcome back;
+    struct item_outcome back;
     outcome_init(&back);
     outcome_add_line(o, &f.judge, 0, &line);
     assert_true(outcome_read_line(&back, &f.judge, 0, line.buf, line.len - 1));
@@ -341,7 +341,7 @@ static void test_lines(void **state)
 {
     (void)state;
     struct fixture f;
-    struct outcome back;
+    struct item_outcome back;
     struct strbuf line = STRBUF_INIT;
     fixture_open(&f, "choices",
                  "{\"query\":\"q\",\"choices\":[\"a\",\"c\"],\"gold\":0}\n"
@@ -349,7 +349,7 @@ static void test_lines(void **state)
                  0);
     outcome_init(&back);
     for (size_t i = 0; i < 2; i++) {
-        const struct outcome *o = ask(&f, i);
+        const struct item_outcome *o = ask(&f, i);
         strbuf_clear(&line);
         outcome_add_line(o, &f.judge, i, &line);
         assert_true(outcome_read_line(&back, &f.judge, i, line.buf, line.len - 1));
