@@ -112,7 +112,7 @@ struct fact_table {
     size_t cap;
 };
 
-/* Where a condition stands decides which names it may use. */
+/* The place of a condition in the program decides which names it may use. */
 enum cond_use {
     COND_USE_INPUT,    /* `otherwise` yes, instruments no */
     COND_USE_VALIDITY, /* neither */
@@ -125,8 +125,8 @@ enum cond_use {
 const struct cond *cond_parse(const struct cond_text *text, const struct program *p,
                               enum cond_use use, struct fact_table *facts, struct diag *diag);
 
-bool cond_is_truth(const struct cond *c);  /* may stand where a truth value is needed */
-bool cond_is_number(const struct cond *c); /* may stand where a number is needed */
+bool cond_is_truth(const struct cond *c);  /* is valid where a truth value is needed */
+bool cond_is_number(const struct cond *c); /* is valid where a number is needed */
 bool cond_same(const struct cond *a, const struct cond *b); /* equal trees */
 const char *contrast_field_name(enum contrast_field f);
 /* Appends a form that is equal for equal trees, names spelled out: "contrast.arch[mmlu].mean". */

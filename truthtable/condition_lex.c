@@ -1,3 +1,8 @@
+/*
+ * Splits a condition into tokens. There is no look-ahead and no state but the position; keywords
+ * are ordinary words, which the parser recognizes. Names begin with a lower-case letter, so digits
+ * always begin a number. A malformed token carries the message for the user.
+ */
 #include "truthtable/condition_lex.h"
 
 #include <math.h>
@@ -7,6 +12,7 @@
 #define LOWER  "abcdefghijklmnopqrstuvwxyz"
 #define DIGITS "0123456789"
 
+/* Turns a token into TOKEN_BAD. It keeps its place, which the message is reported at. */
 static struct token bad(struct token t, const char *message)
 {
     t.kind = TOKEN_BAD;
@@ -33,6 +39,7 @@ static struct token lex_number(struct lexer *lx, struct token t)
         }
         p += n;
     }
+    /* "2x" and "1.2.3" are mistakes, not two tokens. */
     if (strchr(LOWER "_.", *p) != NULL && *p != '\0') {
         return bad(t, "this is neither a number nor a name");
     }
@@ -43,6 +50,7 @@ static struct token lex_number(struct lexer *lx, struct token t)
     return isfinite(t.number) ? t : bad(t, "the number is too large");
 }
 
+/* A level in single quotes; a doubled quote is one quote. The token excludes the outer quotes. */
 static struct token lex_string(struct lexer *lx, struct token t)
 {
     const char *p = t.start + 1;
@@ -63,6 +71,8 @@ static struct token lex_string(struct lexer *lx, struct token t)
     return t;
 }
 
+/* Longer operators come first, so that "<=" is not read as "<". The caller has seen one of
+ * "<>=!". */
 static struct token lex_relop(struct lexer *lx, struct token t)
 {
     static const struct {

@@ -32,7 +32,9 @@ struct lexer {
     size_t pos;
 };
 
+/* Returns the next token and advances past it; TOKEN_END again and again at the end. */
 struct token lexer_next(struct lexer *lx);
+/* Whether the token is this one character, or exactly this word. */
 bool token_is_char(const struct token *t, char c);
 bool token_is_word(const struct token *t, const char *word);
 

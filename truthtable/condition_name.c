@@ -1,4 +1,9 @@
-/* Names of conditions, resolved against the program. */
+/*
+ * Resolves names such as contrast.arch[mmlu].mean to indices of the program, one function per root.
+ * A name that does not exist gets a message with the nearest existing one; lists of names are
+ * searched through one view over the program's arrays (struct named). The names of facts are not
+ * known before workers run, so they are numbered in order of first use.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +49,7 @@ struct named {
         (array), (count), sizeof(type), offsetof(type, member)                                     \
     }
 
+/* The member is copied out, because `offset` is only known to the caller's type. */
 static const char *named_at(const struct named *list, size_t i)
 {
     const char *item = (const char *)list->items + i * list->size + list->offset;
@@ -82,6 +88,7 @@ static size_t take_resolved(struct cond_parser *ps, const char *what, struct nam
     return cond_take(ps, TOKEN_WORD, what, &t) ? resolve(ps, &t, what, &list) : INDEX_NONE;
 }
 
+/* counter.NAME; the root and its point are already consumed, here and in the functions below. */
 static struct cond *parse_counter(struct cond_parser *ps, struct cond *c)
 {
     const struct program *p = ps->program;
@@ -90,6 +97,7 @@ static struct cond *parse_counter(struct cond_parser *ps, struct cond *c)
     return ps->failed ? NULL : c;
 }
 
+/* The enum lists per-measure fields before pooled ones; mean and n belong to both. */
 static bool field_fits(enum contrast_field f, bool pooled)
 {
     if (f == FIELD_MEAN || f == FIELD_N) {
@@ -110,6 +118,7 @@ static struct cond *check_item_field(struct cond_parser *ps, struct cond *c, con
                      field_names[c->field], ps->program->measures[c->measure].name);
 }
 
+/* Suggests only fields that exist for this kind of figure, pooled or per measure. */
 static struct cond *parse_field(struct cond_parser *ps, struct cond *c)
 {
     struct token t;
@@ -132,6 +141,7 @@ static struct cond *parse_field(struct cond_parser *ps, struct cond *c)
     return cond_fail_unknown(ps, &t, pooled ? "pooled field" : "per-measure field", known, n);
 }
 
+/* contrast.NAME.FIELD is pooled; contrast.NAME[MEASURE].FIELD is per measure. */
 static struct cond *parse_contrast(struct cond_parser *ps, struct cond *c)
 {
     const struct program *p = ps->program;
@@ -160,6 +170,7 @@ static char *unquoted(struct cond_parser *ps, const struct token *t)
     return s;
 }
 
+/* Reports an unknown level with the nearest level of this factor. */
 static struct cond *fail_level(struct cond_parser *ps, const struct token *t,
                                const struct factor *f)
 {
@@ -193,6 +204,8 @@ static struct cond *parse_level_of_any(struct cond_parser *ps, struct cond *c)
                                    : c;
 }
 
+/* measure.NAME['LEVEL'].mean. A mean over all cells does not exist, and the message says what to
+ * write. */
 static struct cond *parse_measure(struct cond_parser *ps, struct cond *c)
 {
     const struct program *p = ps->program;
@@ -212,6 +225,8 @@ static struct cond *parse_measure(struct cond_parser *ps, struct cond *c)
     return token_equals(&t, "mean") ? c : cond_fail_unknown(ps, &t, "field", known, 1);
 }
 
+/* Finds or adds a fact. The table is shared by all conditions of a program; old arrays stay in the
+ * arena. */
 static size_t fact_index(struct fact_table *table, size_t stage, const struct token *t)
 {
     for (size_t i = 0; i < table->n; i++) {
@@ -267,6 +282,7 @@ static struct cond *take_field(struct cond_parser *ps, struct cond *c, enum inst
     return c;
 }
 
+/* Instruments never bind a verdict, so only forecasts may read them. */
 static struct cond *parse_instrument(struct cond_parser *ps, struct cond *c)
 {
     const struct program *p = ps->program;
@@ -284,6 +300,7 @@ static struct cond *parse_instrument(struct cond_parser *ps, struct cond *c)
                                       : take_field(ps, c, kind);
 }
 
+/* The first word decides what the rest of the name must be. */
 struct cond *cond_parse_name(struct cond_parser *ps)
 {
     static const struct {
@@ -320,6 +337,7 @@ static bool take_level(struct cond_parser *ps, const struct factor *f, size_t *l
     return *level != INDEX_NONE || fail_level(ps, &t, f) != NULL;
 }
 
+/* ratio(fact.STAGE.NAME, factor, 'a', 'b'): both levels belong to one factor, and differ. */
 struct cond *cond_parse_ratio(struct cond_parser *ps)
 {
     const struct program *p = ps->program;

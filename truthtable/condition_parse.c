@@ -1,3 +1,10 @@
+/*
+ * Recursive descent over the grammar in condition.h, one function per production. Types are checked
+ * while parsing: an operand that must be a number or a truth value is refused at its own column.
+ * The first error ends the parse: it sets `failed`, after which every function returns NULL and the
+ * current token is TOKEN_END. Depth, nodes, operands and length are limited, because programs may
+ * come from strangers. Names are resolved in condition_name.c.
+ */
 #include "truthtable/condition_parse.h"
 
 #include <stdarg.h>
@@ -125,6 +132,7 @@ bool cond_take(struct cond_parser *ps, enum token_kind kind, const char *what, s
     return !ps->failed;
 }
 
+/* Passes a truth value on; fails at the operand otherwise. NULL (failed before) passes too. */
 static struct cond *need_truth(struct cond_parser *ps, struct cond *c)
 {
     if (c != NULL && !cond_is_truth(c)) {
@@ -133,6 +141,7 @@ static struct cond *need_truth(struct cond_parser *ps, struct cond *c)
     return c;
 }
 
+/* The same for numbers. */
 static struct cond *need_number(struct cond_parser *ps, struct cond *c)
 {
     if (c != NULL && !cond_is_number(c)) {
@@ -141,6 +150,7 @@ static struct cond *need_number(struct cond_parser *ps, struct cond *c)
     return c;
 }
 
+/* Gives a node its operands, copied into the arena. */
 static struct cond *with_kids(struct cond_parser *ps, struct cond *c, struct cond *const *items,
                               size_t n)
 {
@@ -156,6 +166,7 @@ static struct cond *with_kids(struct cond_parser *ps, struct cond *c, struct con
     return c;
 }
 
+/* Adds an operand; false after a failure, which includes one operand too many. */
 static bool kids_push(struct cond_parser *ps, struct kids *k, struct cond *c)
 {
     if (c != NULL && k->n == KIDS_MAX) {
@@ -167,6 +178,7 @@ static bool kids_push(struct cond_parser *ps, struct kids *k, struct cond *c)
     return c != NULL;
 }
 
+/* A node with one operand; NULL if the operand failed. */
 static struct cond *unary_node(struct cond_parser *ps, enum cond_kind kind, size_t offset,
                                struct cond *kid)
 {
@@ -195,6 +207,7 @@ static struct cond *parse_function(struct cond_parser *ps, enum cond_kind kind)
                                 : NULL;
 }
 
+/* Only the levels of an input have an order that "otherwise" can refer to. */
 static struct cond *parse_otherwise(struct cond_parser *ps)
 {
     if (ps->use != COND_USE_INPUT) {
@@ -206,6 +219,8 @@ static struct cond *parse_otherwise(struct cond_parser *ps)
     return ps->failed ? NULL : c;
 }
 
+/* The words of functions are not reserved elsewhere: a counter may be named "min", because names
+ * follow a point. */
 static struct cond *parse_atom_inner(struct cond_parser *ps)
 {
     static const struct {
@@ -242,6 +257,7 @@ static struct cond *parse_atom_inner(struct cond_parser *ps)
     return fail_expected(ps, "a number or a name");
 }
 
+/* Counts nesting around the recursion, which runs through atoms only. */
 static struct cond *parse_atom(struct cond_parser *ps)
 {
     if (ps->failed) {
@@ -256,6 +272,7 @@ static struct cond *parse_atom(struct cond_parser *ps)
     return c;
 }
 
+/* A minus binds tighter than any operator and cannot be repeated: "--x" is refused. */
 static struct cond *parse_unary(struct cond_parser *ps)
 {
     if (!token_is_char(&ps->tok, '-')) {
@@ -298,6 +315,7 @@ static struct cond *parse_sum(struct cond_parser *ps)
     return parse_binary(ps, "+-", kinds, parse_term);
 }
 
+/* X within T: |X - 1| <= T, for ratios. T is a literal. */
 static struct cond *parse_within(struct cond_parser *ps, struct cond *left)
 {
     struct token t;
@@ -316,6 +334,8 @@ static struct cond *parse_within(struct cond_parser *ps, struct cond *left)
     return c;
 }
 
+/* A chain "a < b <= c" compares neighbors and holds if all links do. A sum without a relation is
+ * passed up as a number. */
 static struct cond *parse_comp(struct cond_parser *ps)
 {
     struct kids k = {0};
@@ -350,6 +370,7 @@ static struct cond *parse_comp(struct cond_parser *ps)
     return c;
 }
 
+/* "not" applies to one comparison; "not not x" is refused. */
 static struct cond *parse_not(struct cond_parser *ps)
 {
     if (!token_is_word(&ps->tok, "not")) {
@@ -360,6 +381,7 @@ static struct cond *parse_not(struct cond_parser *ps)
     return unary_node(ps, COND_NOT, offset, need_truth(ps, parse_comp(ps)));
 }
 
+/* A list of operands joined by one word, as a flat node; a single operand is passed through. */
 static struct cond *parse_joined(struct cond_parser *ps, const char *word, enum cond_kind kind,
                                  struct cond *(*operand)(struct cond_parser *))
 {
@@ -410,6 +432,7 @@ const struct cond *cond_parse(const struct cond_text *text, const struct program
     return ps.failed ? NULL : c;
 }
 
+/* The kinds of truth come first in the enum; an instrument's field is of either type. */
 bool cond_is_truth(const struct cond *c)
 {
     return c->kind <= COND_OTHERWISE || (c->kind == COND_INSTRUMENT && c->is_truth);

@@ -27,6 +27,7 @@ struct cond *cond_fail_unknown(struct cond_parser *ps, const struct token *t, co
                                const char *const *known, size_t n_known);
 /* NULL over COND_NODES_MAX. */
 struct cond *cond_new(struct cond_parser *ps, enum cond_kind kind, size_t offset);
+/* Moves to the next token. After a failure the current token is TOKEN_END, so that loops end. */
 void cond_advance(struct cond_parser *ps);
 /* Consumes the character or fails. */
 bool cond_expect(struct cond_parser *ps, char c);

@@ -1,6 +1,13 @@
+/*
+ * Prints a compiled condition in a canonical form, and compares two trees. The form is fully
+ * parenthesized and spells out every name, so equal trees print equally and the text parses back to
+ * the same tree. The prover and the effects use cond_same() to recognize one quantity in several
+ * conditions.
+ */
 #include "base/json.h"
 #include "truthtable/condition.h"
 
+/* The operands in parentheses, separated by the operator. */
 static void print_joined(const struct cond *c, const char *between, const struct program *p,
                          const struct fact_table *facts, struct strbuf *out)
 {
@@ -12,6 +19,7 @@ static void print_joined(const struct cond *c, const char *between, const struct
     strbuf_addc(out, ')');
 }
 
+/* A function or prefix operator: its name and the operands in parentheses. */
 static void print_call(const struct cond *c, const char *name, const struct program *p,
                        const struct fact_table *facts, struct strbuf *out)
 {
@@ -19,6 +27,7 @@ static void print_call(const struct cond *c, const char *name, const struct prog
     print_joined(c, ", ", p, facts, out);
 }
 
+/* The shortest text that reads back as the same double. */
 static void print_number(double v, struct strbuf *out)
 {
     char text[JSON_NUMBER_MAX];
@@ -26,6 +35,7 @@ static void print_number(double v, struct strbuf *out)
     strbuf_adds(out, text);
 }
 
+/* A chain keeps its links in the order written: a < b <= c. */
 static void print_chain(const struct cond *c, const struct program *p,
                         const struct fact_table *facts, struct strbuf *out)
 {
@@ -36,6 +46,7 @@ static void print_chain(const struct cond *c, const struct program *p,
     }
 }
 
+/* In single quotes, a quote doubled, as the lexer reads it. */
 static void print_level(const char *level, struct strbuf *out)
 {
     strbuf_addc(out, '\'');
@@ -46,6 +57,7 @@ static void print_level(const char *level, struct strbuf *out)
     strbuf_addc(out, '\'');
 }
 
+/* The names that the indices stand for, looked up in the program. */
 static void print_name(const struct cond *c, const struct program *p,
                        const struct fact_table *facts, struct strbuf *out)
 {
@@ -114,6 +126,8 @@ void cond_print(const struct cond *c, const struct program *p, const struct fact
     }
 }
 
+/* Compares every field that carries meaning; those that a kind does not use are equal in every node
+ * of that kind. NaN does not occur. */
 bool cond_same(const struct cond *a, const struct cond *b)
 {
     bool same = a == b || (a->kind == b->kind && a->n_kids == b->n_kids && a->index == b->index &&

@@ -1,3 +1,8 @@
+/*
+ * Decimals and counts as 128-bit integers. A floor is kept as the plan wrote it, not as the nearest
+ * double, because "0.35 of 20 items" must be reached by exactly 7 right answers. Every product here
+ * stays below 2^53 * 10^18 < 2^114, so nothing overflows an unsigned __int128.
+ */
 #include "truthtable/exact.h"
 
 #include <math.h>
@@ -30,6 +35,8 @@ static bool read_digits(const char **text, uint64_t *digits, int *scale)
     return any;
 }
 
+/* Consumes "e", a sign and at most four digits; more digits remain in the text and fail the
+ * parse. */
 static bool read_exponent(const char **text, int *exponent)
 {
     (*text)++;
@@ -46,6 +53,8 @@ static bool read_exponent(const char **text, int *exponent)
     return n > 0;
 }
 
+/* Reduces to 0 <= scale <= 18. Trailing zeros are divided out, and a negative scale is multiplied
+ * into the digits as long as they fit. */
 bool decimal_parse(const char *text, struct decimal *out)
 {
     uint64_t digits = 0;
@@ -75,12 +84,15 @@ bool decimal_parse(const char *text, struct decimal *out)
     return *text == '\0' && scale >= 0 && scale <= (int)DIGITS_MAX;
 }
 
+/* A worker reports k / n as a double. The nearest count is the only candidate, and it is accepted
+ * only if dividing gives back the same bits. */
 bool score_count(double score, int64_t n, int64_t *k)
 {
     if (!(score >= 0) || n <= 0 || n >= COUNT_MAX) {
         return false;
     }
     double guess = round(score * (double)n);
+    /* Also refuses infinity, which cannot be converted to an integer. */
     if (!(guess < (double)COUNT_MAX)) {
         return false;
     }
@@ -97,6 +109,7 @@ static u128 power_of_ten(unsigned e)
     return r;
 }
 
+/* k / n >= digits / 10^scale, cross-multiplied: no division, no rounding. */
 bool count_reaches(int64_t k, int64_t n, const struct decimal *d)
 {
     return (u128)k * power_of_ten(d->scale) >= (u128)n * d->digits;

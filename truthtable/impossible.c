@@ -1,3 +1,11 @@
+/*
+ * A proof by refutation, as a search over goals. A goal that can be met in only one way becomes
+ * rows at once (propagate); one with several ways stays open. The search picks an open goal, tries
+ * each way on a saved state, and recurses. It branches first on a goal that has at most one way
+ * left, as SAT solvers do. Whatever does not fit (rows, goals, steps) is dropped, and dropping only
+ * makes a contradiction harder to find, never wrong. Two cases are proved apart, because pooled
+ * figures are undetermined if no measure cleared.
+ */
 #include "truthtable/impossible.h"
 
 #include <stdlib.h>
@@ -16,6 +24,7 @@ static void push(struct prover *pr, struct goal g)
     }
 }
 
+/* The condition of one level of the goal's input, as a goal of its own. */
 static struct goal level_goal(const struct prover *pr, const struct goal *of, size_t level,
                               bool want)
 {
@@ -71,6 +80,7 @@ static bool excess_of(struct prover *pr, const struct cond *within, struct linea
     return true;
 }
 
+/* "a is not b" can be met in two ways: above or below. */
 static bool is_unequal(const struct goal *g)
 {
     return g->c->ops[g->link] == (g->want ? REL_NE : REL_EQ);
@@ -111,6 +121,8 @@ static size_t n_ways(const struct goal *g)
     return 1;
 }
 
+/* Adds the rows of one comparison. A strict sign is kept, so that x < 1 and x >= 1 contradict each
+ * other. */
 static void demand_comparison(struct prover *pr, const struct goal *g, size_t way)
 {
     struct comparison k;
@@ -130,6 +142,7 @@ static void demand_comparison(struct prover *pr, const struct goal *g, size_t wa
     }
 }
 
+/* |x - 1| <= t demands both sides; its negation demands one of them, which is the way. */
 static void demand_within(struct prover *pr, const struct goal *g, size_t way)
 {
     struct linear above;
@@ -179,6 +192,8 @@ static void demand_parts(struct prover *pr, const struct goal *g, size_t way)
     }
 }
 
+/* Turns one way of meeting a goal into rows and further goals. Conditions without structure, such
+ * as a fact, demand nothing. */
 static void demand(struct prover *pr, const struct goal *g, size_t way)
 {
     if (g->kind == GOAL_LEVEL) {
@@ -219,6 +234,7 @@ struct saved {
     size_t n_vars;
 };
 
+/* A copy of what a branch changes. `demanded` is empty between steps. */
 static struct saved *save(const struct prover *pr)
 {
     struct saved *s = xmalloc(sizeof(*s));
@@ -229,6 +245,7 @@ static struct saved *save(const struct prover *pr)
     return s;
 }
 
+/* Forgets variables that the branch introduced; their rows are gone with the system. */
 static void restore(struct prover *pr, const struct saved *s)
 {
     system_copy(pr->system, &s->system);
@@ -266,6 +283,7 @@ static size_t narrowest(struct prover *pr, const struct saved *s)
 /* Whether the rows and all open goals may hold together. */
 static bool solve(struct prover *pr)
 {
+    /* Out of steps counts as "may hold". */
     if (pr->n_open == 0 || pr->n_steps > STEPS_MAX) {
         return true;
     }
@@ -281,6 +299,8 @@ static bool solve(struct prover *pr)
     return may;
 }
 
+/* Whether some counted measure has no floor; pooled figures over "cleared" always include such a
+ * measure. */
 static bool has_floorless(const struct program *p)
 {
     for (size_t m = 0; m < p->n_measures; m++) {
@@ -333,6 +353,7 @@ static bool case_may(const struct rules *rules, const size_t *levels, bool poole
     return may;
 }
 
+/* Impossible only if both cases are: pooled figures known, and unknown. */
 bool row_is_impossible(const struct rules *rules, const size_t *levels)
 {
     return !case_may(rules, levels, true) && !case_may(rules, levels, false);

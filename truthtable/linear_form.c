@@ -1,4 +1,9 @@
-/* Conditions' numbers as linear expressions, and what always holds between a program's quantities.
+/*
+ * Turns the numbers of conditions into linear expressions for the prover, and adds what always
+ * holds of each quantity that occurs: bounds, integrality, and relations between the fields of one
+ * figure. A quantity may become a variable only if it is known in every complete set of records. If
+ * it could be undetermined there, a comparison with it constrains nothing, and demanding it would
+ * make a proof unsound.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +17,7 @@ void require(struct prover *pr, const struct linear *e, bool strict)
     system_add(pr->system, e, strict);
 }
 
-/* a - b >= 0, or > 0 */
+/* a - b >= 0, or > 0 when strict. */
 void require_order(struct prover *pr, const struct linear *a, const struct linear *b, bool strict)
 {
     struct linear minus = linear_scale(b, rational_of_int(-1));
@@ -20,6 +25,7 @@ void require_order(struct prover *pr, const struct linear *a, const struct linea
     require(pr, &d, strict);
 }
 
+/* low <= variable <= high. */
 void require_bounds(struct prover *pr, size_t var, double low, double high)
 {
     struct linear v = linear_variable(var);
@@ -46,18 +52,22 @@ static bool all_proportions(const struct program *p)
     return all;
 }
 
+/* Fields that are never negative. */
 static bool is_magnitude(enum contrast_field f)
 {
     return f == FIELD_MAX_ABS || f == FIELD_MEAN_ABS || f == FIELD_SD || f == FIELD_SE ||
            f == FIELD_ITEM_SE || f == FIELD_N;
 }
 
+/* Fields in the units of the measure: a difference of two proportions is within -1..1. */
 static bool is_in_units(enum contrast_field f)
 {
     return f == FIELD_MEAN || f == FIELD_MIN || f == FIELD_MAX || f == FIELD_MAX_ABS ||
            f == FIELD_MEAN_ABS;
 }
 
+/* The bounds of one field of a figure. A difference of contrasts may reach twice as far as a
+ * contrast. */
 static void bound_contrast(struct prover *pr, size_t var, const struct cond *c)
 {
     const struct program *p = pr->rules->program;
@@ -81,6 +91,7 @@ static void bound_contrast(struct prover *pr, size_t var, const struct cond *c)
     }
 }
 
+/* Whether an expression is the mean of this contrast in this measure. */
 static bool is_mean(const struct cond *c, size_t contrast, size_t measure)
 {
     return c->kind == COND_CONTRAST && c->field == FIELD_MEAN && c->index == contrast &&
@@ -114,6 +125,7 @@ static void relate_differences(struct prover *pr)
     }
 }
 
+/* Two fields of one figure, pooled or per measure. */
 static bool same_figure(const struct cond *a, const struct cond *b)
 {
     return a->kind == COND_CONTRAST && b->kind == COND_CONTRAST && a->index == b->index &&
@@ -170,6 +182,7 @@ static void bound_function(struct prover *pr, size_t var, const struct cond *c)
     }
 }
 
+/* Adds what always holds of a new variable, and between it and the variables before it. */
 static void bound_variable(struct prover *pr, size_t var, const struct cond *c)
 {
     const struct program *p = pr->rules->program;
@@ -195,6 +208,8 @@ static void bound_variable(struct prover *pr, size_t var, const struct cond *c)
     }
 }
 
+/* Equal expressions share a variable, so that two conditions on one figure can contradict each
+ * other. */
 bool prover_variable(struct prover *pr, const struct cond *c, struct linear *out)
 {
     size_t i = 0;
@@ -238,6 +253,7 @@ static bool is_always_known(const struct prover *pr, const struct cond *c)
     return false;
 }
 
+/* kids[0] + by * kids[1]. */
 static bool linear_sum(struct prover *pr, const struct cond *c, long by, struct linear *out)
 {
     struct linear b;
@@ -249,6 +265,7 @@ static bool linear_sum(struct prover *pr, const struct cond *c, long by, struct 
     return true;
 }
 
+/* A product with, or a quotient by, a constant; two variables are not linear. */
 static bool linear_product(struct prover *pr, const struct cond *c, struct linear *out)
 {
     struct linear a;
@@ -270,6 +287,7 @@ static bool linear_product(struct prover *pr, const struct cond *c, struct linea
     return true;
 }
 
+/* Whether abs, min or max has a value in every complete set of records: all its arguments must. */
 static bool all_kids_known(struct prover *pr, const struct cond *c)
 {
     struct linear ignored;
@@ -281,6 +299,8 @@ static bool all_kids_known(struct prover *pr, const struct cond *c)
     return true;
 }
 
+/* False is always safe: the comparison then says nothing. Facts may be missing in complete records,
+ * so a ratio is not linear here. */
 bool linear_of(struct prover *pr, const struct cond *c, struct linear *out)
 {
     switch (c->kind) {

@@ -1,3 +1,11 @@
+/*
+ * Interval arithmetic in float64 and Kleene's three-valued logic, as number.h defines them. A range
+ * operation applies the operation to the ends and takes the hull. It relies on round-to-nearest
+ * being monotone, so it never changes the rounding mode. An open end survives only where rounding
+ * cannot have moved the result onto the bound: in negation, minimum and maximum, and in a
+ * difference that is exactly zero. Comparisons are false or true only if they are so for every pair
+ * of values.
+ */
 #include "truthtable/number.h"
 
 #include <math.h>
@@ -63,11 +71,14 @@ static struct number checked(struct number r, bool was_point)
     return r;
 }
 
+/* Only two ordinary values make a point. A result of ranges may be unbounded without being an
+ * overflow. */
 static bool both_points(const struct number *a, const struct number *b)
 {
     return number_is_point(a) && number_is_point(b);
 }
 
+/* The ends of a sum are closed: rounding may reach them even where an operand is open. */
 struct number number_add(struct number a, struct number b)
 {
     if (!a.known || !b.known) {
@@ -89,6 +100,8 @@ struct number number_sub(struct number a, struct number b)
     return checked(r, both_points(&a, &b));
 }
 
+/* The least and greatest of the four products or quotients of ends. 0 * infinity is NaN: the result
+ * is then unknown. */
 static struct number hull(const double v[4])
 {
     struct number r = number_range(v[0], v[0]);
@@ -111,6 +124,7 @@ struct number number_mul(struct number a, struct number b)
     return checked(hull(v), both_points(&a, &b));
 }
 
+/* A divisor whose range contains 0 makes the quotient unknown, not unbounded. */
 struct number number_div(struct number a, struct number b)
 {
     if (!a.known || !b.known) {
@@ -134,6 +148,7 @@ struct number number_neg(struct number a)
     return r;
 }
 
+/* A range across 0 begins at 0, which it contains. */
 struct number number_abs(struct number a)
 {
     if (!a.known || a.lo >= 0) {
@@ -159,11 +174,14 @@ struct number number_min(struct number a, struct number b)
     return r;
 }
 
+/* max(a, b) = -min(-a, -b), so that the rule for open ends exists only once. */
 struct number number_max(struct number a, struct number b)
 {
     return number_neg(number_min(number_neg(a), number_neg(b)));
 }
 
+/* a < b: true if every a is below every b, false if no a is below any b. Ends that touch decide
+ * only where one of them is open. */
 static enum truth less(const struct number *a, const struct number *b)
 {
     if (a->hi < b->lo || (a->hi == b->lo && (a->hi_open || b->lo_open))) {
@@ -172,6 +190,7 @@ static enum truth less(const struct number *a, const struct number *b)
     return a->lo >= b->hi ? TRUTH_FALSE : TRUTH_UNKNOWN;
 }
 
+/* Equality of ranges is unknown unless they are disjoint; two points have no third case. */
 static enum truth equal(const struct number *a, const struct number *b)
 {
     if (less(a, b) == TRUTH_TRUE || less(b, a) == TRUTH_TRUE) {
@@ -180,6 +199,7 @@ static enum truth equal(const struct number *a, const struct number *b)
     return both_points(a, b) ? TRUTH_TRUE : TRUTH_UNKNOWN;
 }
 
+/* Every operator is reduced to `less` and `equal`, so that a <= b and b < a can never both hold. */
 enum truth number_compare(struct number a, enum relop op, struct number b)
 {
     if (!a.known || !b.known) {
@@ -188,6 +208,7 @@ enum truth number_compare(struct number a, enum relop op, struct number b)
     switch (op) {
     case REL_LT: return less(&a, &b);
     case REL_GT: return less(&b, &a);
+    /* a <= b is not (b < a); unknown stays unknown. */
     case REL_LE: return truth_not(less(&b, &a));
     case REL_GE: return truth_not(less(&a, &b));
     case REL_EQ: return equal(&a, &b);

@@ -26,7 +26,7 @@ struct goal {
 struct prover {
     const struct rules *rules;
     bool pooled_known;                        /* this case: some counted measure cleared */
-    const struct cond *vars[LINEAR_VARS_MAX]; /* what each stands for */
+    const struct cond *vars[LINEAR_VARS_MAX]; /* the expression of each */
     size_t n_vars;
     struct linear_system *system;
     struct linear_system *work;      /* two, for the elimination */

@@ -1,3 +1,11 @@
+/*
+ * Rationals of 128 bits, linear expressions over them, and the decision whether a system of linear
+ * inequalities may have a solution. Every operation detects overflow and gives the value `ok =
+ * false`, and a row with such a value is dropped. Dropping a row can only make a system easier to
+ * satisfy, so a proof of impossibility stays sound. Systems are small (tens of rows), but a check
+ * solves thousands of them: rows are integers without a common divisor, and redundant bounds are
+ * merged as they are added.
+ */
 #include "truthtable/rational.h"
 
 #include <stdint.h>
@@ -6,6 +14,7 @@
 
 #include "base/json.h"
 
+/* Euclid's algorithm on machine words. */
 static uint64_t gcd_of_small(uint64_t a, uint64_t b)
 {
     while (b != 0) {
@@ -37,6 +46,7 @@ static bool is_small(i128 v)
     return v < limit && v > -limit;
 }
 
+/* Lowest terms with a positive denominator, or `overflowed`. */
 static struct rational normal(i128 num, i128 den)
 {
     if (den == 0 || !is_small(num) || !is_small(den)) {
@@ -55,6 +65,8 @@ struct rational rational_of_int(long v)
     return (struct rational){.num = v, .den = 1, .ok = true};
 }
 
+/* Uses the shortest decimal that reads back as this double, so that a plan's 0.1 is 1/10 and not
+ * 3602879701896397/2^55. */
 struct rational rational_of_double(double v)
 {
     char text[JSON_NUMBER_MAX];
@@ -84,6 +96,7 @@ struct rational rational_of_double(double v)
     return scale >= 0 ? r : rational_mul(r, normal(power, 1));
 }
 
+/* Adding 0 needs no common denominator and so cannot overflow. */
 struct rational rational_add(struct rational a, struct rational b)
 {
     i128 left;
@@ -126,6 +139,7 @@ struct rational rational_inverse(struct rational a)
     return a.ok ? normal(a.den, a.num) : overflowed;
 }
 
+/* All coefficients are set, because the other functions read the whole array. */
 struct linear linear_constant(struct rational c)
 {
     struct linear e;
@@ -205,6 +219,8 @@ static void tighten(struct inequality *q, const struct linear_system *s)
     }
 }
 
+/* The least common multiple of all denominators; false if it does not fit or a value has
+ * overflowed. */
 static bool common_denominator(const struct linear *e, i128 *out)
 {
     i128 lcm = 1;
@@ -255,6 +271,7 @@ static bool same_bound(const struct inequality *a, const struct inequality *b, s
     return n == 1;
 }
 
+/* No variable is left: the row is either always true or a contradiction. */
 static bool is_constant(const struct inequality *q, size_t n_vars)
 {
     for (size_t i = 0; i < n_vars; i++) {
@@ -265,6 +282,7 @@ static bool is_constant(const struct inequality *q, size_t n_vars)
     return true;
 }
 
+/* c >= 0 with a negative c, or c > 0 with c = 0. */
 static bool is_contradiction(const struct inequality *q, size_t n_vars)
 {
     return (q->constant < 0 || (q->constant == 0 && q->strict)) && is_constant(q, n_vars);
@@ -288,6 +306,7 @@ static void add_row(struct linear_system *s, const struct inequality *q)
     }
 }
 
+/* Multiplies the row by the common denominator, so that its coefficients are integers. */
 void system_add(struct linear_system *s, const struct linear *e, bool strict)
 {
     struct inequality q = {.strict = strict};
@@ -302,6 +321,7 @@ void system_add(struct linear_system *s, const struct linear *e, bool strict)
             return;
         }
     }
+    /* The system grows to the last variable that any of its rows has. */
     for (size_t i = s->n_vars; i < LINEAR_VARS_MAX; i++) {
         s->n_vars = q.coef[i] != 0 ? i + 1 : s->n_vars;
     }
@@ -378,6 +398,8 @@ static void eliminate(const struct linear_system *s, size_t var, struct linear_s
     }
 }
 
+/* Each elimination step ends with this test, which finds most contradictions before the last
+ * variable. */
 static bool has_contradiction(const struct linear_system *s)
 {
     for (size_t r = 0; r < s->n; r++) {
@@ -388,6 +410,8 @@ static bool has_contradiction(const struct linear_system *s)
     return false;
 }
 
+/* Eliminates variable after variable, alternating between the two systems. What remains are
+ * constants, and the original has a real solution only if none of them is a contradiction. */
 bool system_may_hold(const struct linear_system *s, struct linear_system work[2])
 {
     size_t side = 0;

@@ -1,3 +1,9 @@
+/*
+ * Union-find over the inputs of the table and the quantities that their conditions read. Two inputs
+ * end up in one set if they read the same figure, counter or measure, or figures that a relation of
+ * linear_form.c connects. The links mirror the relations that the prover knows; a missing link
+ * costs proofs, never soundness.
+ */
 #include "truthtable/related.h"
 
 #include <stdlib.h>
@@ -11,6 +17,7 @@ struct sets {
     size_t *parent;
 };
 
+/* The representative, halving the path on the way. */
 static size_t find(struct sets *s, size_t node)
 {
     while (s->parent[node] != node) {
@@ -20,11 +27,13 @@ static size_t find(struct sets *s, size_t node)
     return node;
 }
 
+/* Joins two sets; the direction does not matter at these sizes. */
 static void unite(struct sets *s, size_t a, size_t b)
 {
     s->parent[find(s, a)] = find(s, b);
 }
 
+/* Nodes of figures: a row per contrast, a column per measure, the pooled figure last. */
 static size_t figure_node(const struct program *p, size_t contrast, size_t measure)
 {
     size_t column = measure == INDEX_NONE ? p->n_measures : measure;
@@ -41,6 +50,7 @@ static size_t measure_node(const struct program *p, size_t measure)
     return counter_node(p, p->n_counters) + measure;
 }
 
+/* A difference of contrasts is related to both of its parts, in the same measure. */
 static void unite_figure(struct sets *s, size_t input, const struct cond *c)
 {
     const struct program *p = s->rules->program;
@@ -57,6 +67,8 @@ static void unite_figure(struct sets *s, size_t input, const struct cond *c)
     }
 }
 
+/* Connects an input with everything its condition reads. Facts and instruments are never variables
+ * of a proof. */
 static void unite_condition(struct sets *s, size_t input, const struct cond *c)
 {
     const struct program *p = s->rules->program;

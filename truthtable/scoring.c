@@ -1,3 +1,8 @@
+/*
+ * Scores of stated probabilities against what happened: surprisal in bits and the Brier score. A
+ * probability outside 0..1, or priors that sum to more than 1, give NaN instead of a number that
+ * would look like a score. The formulas are in docs/statistics.md.
+ */
 #include "truthtable/scoring.h"
 
 #include <math.h>
@@ -6,6 +11,7 @@
 
 double scoring_bits(double p)
 {
+    /* 0 - x rather than -x, so that p = 1 gives 0 and not -0. */
     return p > 0 && p <= 1 ? 0 - log2(p) : (double)NAN;
 }
 
@@ -23,6 +29,8 @@ double scoring_forecast_brier(double confidence, bool held)
     return off * off;
 }
 
+/* The unassigned remainder counts as one more outcome; it is the one that happened if `hit` is
+ * n. */
 double scoring_prior_brier(const double *priors, size_t n, size_t hit)
 {
     double sum = 0;

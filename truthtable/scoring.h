@@ -1,6 +1,6 @@
 /*
  * How well stated probabilities did. Bits are -log2 of what was given to what happened; a Brier
- * score is a sum of squares, 0 the best. NaN where a probability is none.
+ * score is a sum of squares, 0 the best. NaN for a number that is not a probability.
  */
 #ifndef TRUTHTABLE_SCORING_H
 #define TRUTHTABLE_SCORING_H

@@ -1,3 +1,8 @@
+/*
+ * The formulas, in float64 and in a fixed order of operations: the same records must give the same
+ * bytes of verdict.json. Conditions are written as !(x > 0), which also catches NaN. Each formula
+ * is compared with scipy in tests/oracle.
+ */
 #include "truthtable/stats.h"
 
 #include <math.h>
@@ -23,6 +28,7 @@ double stat_floor_above_chance(double floor, double chance, double n)
     return (floor - chance) / sqrt(chance * (1 - chance) / n);
 }
 
+/* 1.96 and 0.84 are the quantiles of a two-sided test at 5 % with 80 % power. */
 double stat_detectable_difference(double n, double omega2, double var_a_per_k, double var_b_per_k)
 {
     if (!(n > 0)) {
@@ -31,6 +37,8 @@ double stat_detectable_difference(double n, double omega2, double var_a_per_k, d
     return (Z_TWO_SIDED_05 + Z_POWER_80) * sqrt((omega2 + var_a_per_k + var_b_per_k) / n);
 }
 
+/* The marginal likelihoods are N(0, se^2) under H0 and N(0, se^2 + tau^2) under H1. Their log ratio
+ * is computed without squaring small numbers. */
 double stat_ln_bf10(double d, double se, double tau)
 {
     if (!isfinite(d) || !isfinite(se) || !isfinite(tau) || !(se > 0) || !(tau > 0)) {
@@ -55,6 +63,8 @@ double stat_mean(const double *v, size_t n)
     return sum / (double)n;
 }
 
+/* Two passes: the mean first, then the squares about it, which does not cancel as sum of squares
+ * minus square of sum does. */
 double stat_sd(const double *v, size_t n)
 {
     if (n < 2) {
@@ -68,7 +78,8 @@ double stat_sd(const double *v, size_t n)
     return sqrt(sum / (double)(n - 1));
 }
 
-/* A(t|df) = P(|T| <= t), t >= 0. */
+/* A(t|df) = P(|T| <= t) for t >= 0: a finite sum of powers of cos^2(theta), theta = atan(t /
+ * sqrt(df)), different for odd and even df. */
 static double t_central(double t, unsigned df)
 {
     double theta = atan(t / sqrt((double)df));
@@ -92,6 +103,8 @@ double stat_t_cdf(double t, unsigned df)
     return t < 0 ? 0.5 - a : 0.5 + a;
 }
 
+/* Bisection until two neighboring doubles remain: slow, exact to the last bit, and the same on
+ * every machine. Called once per check and for figures with lost replicates. */
 double stat_t_quantile(double p, unsigned df)
 {
     double lo = 0;

@@ -1,4 +1,8 @@
-/* Units of measures, by the worker that yields the metric and the metric's name. */
+/*
+ * Units of measures. A plan does not state units, so they follow from the bundled worker that
+ * yields the metric and from the metric's name without what follows its first ':' or '@'. The
+ * unit of another worker's metric is unknown, and text then names the metric instead.
+ */
 #include "truthtable/unit.h"
 
 #include <string.h>
@@ -26,6 +30,7 @@ static const struct metric_unit of_evaluation[] = {
     {"word_perplexity", "perplexity"},  {"byte_perplexity", "perplexity"},
 };
 
+/* The unit of a metric in one worker's list; NULL if it is not there. */
 static const char *find(const struct metric_unit *rows, size_t n, const char *metric)
 {
     const size_t len = strcspn(metric, ":@");
@@ -37,6 +42,7 @@ static const char *find(const struct metric_unit *rows, size_t n, const char *me
     return NULL;
 }
 
+/* A measure with a chance level or a floor is a proportion, whatever its worker. */
 const char *measure_unit(const struct program *p, const struct measure *m)
 {
     const struct stage *s = &p->stages[m->stage];
