@@ -1,3 +1,7 @@
+/*
+ * One table of access levels: the name that journal rows and amendments store, and the words that
+ * messages print. The names are part of locked files, so they never change.
+ */
 #include "prereg/access.h"
 
 #include <string.h>

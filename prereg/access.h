@@ -1,12 +1,12 @@
-/* How far anybody can have looked when a program is amended, as the daemon that owns the data knows
- * it (docs/amendments.md). */
+/* How much of the results can have been seen when a program is amended, as the daemon that owns the
+ * data knows it (docs/amendments.md). Levels only rise: later ones permit fewer changes. */
 #ifndef PREREG_ACCESS_H
 #define PREREG_ACCESS_H
 
 enum access_level {
     ACCESS_NOTHING_RUN,    /* no attempt of any task was ever started */
     ACCESS_NOTHING_SCORED, /* no task of a sealed stage was ever started */
-    ACCESS_SEALED,         /* results of sealed stages may exist; nobody was shown one */
+    ACCESS_SEALED,         /* results of sealed stages may exist; none was shown */
     ACCESS_SEEN,           /* unsealed or unblinded */
     ACCESS_NR
 };

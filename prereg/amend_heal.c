@@ -1,3 +1,10 @@
+/*
+ * Amending writes three things in this order: amendments/NNNN.json and NNNN.toml, the journal's row
+ * `amended` (here it takes effect), then grid.toml. A crash between two of them leaves the files
+ * ahead of the journal or grid.toml behind it. Nothing is changed until the whole chain up to the
+ * journal's head was read and grid.toml was recognized as the program of that head or of an earlier
+ * one.
+ */
 #include "prereg/amend_heal.h"
 
 #include <errno.h>
@@ -14,7 +21,8 @@
 
 #define PROGRAM_NAME "grid.toml"
 #define LOCK_NAME    "grid.toml.lock"
-#define TEXT_MAX     ((size_t)16 << 20)
+/* grid.toml is read back only to be compared */
+#define TEXT_MAX ((size_t)16 << 20)
 
 static const char *const KINDS[] = {"json", "toml"};
 
@@ -30,16 +38,17 @@ int amendments_put_in_place(const char *folder, size_t number, struct err *err)
     return rc;
 }
 
-/* ---- how far it has come ---- */
+/* ---- how far the amendment got ---- */
 
 struct healing {
     const char *folder;
     char *amendments;
-    struct amendment_chain chain; /* of what took effect */
-    cJSON *before;                /* `locked` without the last of it; NULL: there is none */
+    struct amendment_chain chain; /* the amendments that took effect */
+    cJSON *before;                /* `locked` before the last of them; NULL when n is 0 */
 };
 
-/* Whether grid.toml is a program of that plan; its [run] may be any. */
+/* Whether grid.toml is a program of the plan in `locked`. [run] is not covered by a plan and may
+ * differ. A grid.toml that cannot be read or parsed is of no plan. */
 static bool is_of_plan(const struct healing *h, const cJSON *locked)
 {
     struct strbuf text = STRBUF_INIT;
@@ -64,7 +73,7 @@ static bool is_of_plan(const struct healing *h, const cJSON *locked)
     return same;
 }
 
-/* Applies amendments until the head is reached. */
+/* Applies amendments until the head is reached, and keeps the state before the last one. */
 static int read_taken(struct healing *h, const struct lock *lock, const char *head, struct err *err)
 {
     int rc = 0;
@@ -83,7 +92,8 @@ static int read_taken(struct healing *h, const struct lock *lock, const char *he
     return rc;
 }
 
-/* The reader of the whole chain names what does not follow; if all does, the last ones are gone. */
+/* Turns a failed read_taken() into a message. Reading the whole chain names the file that does not
+ * follow; when all of them follow, the last ones are missing. */
 static int say_broken(const struct healing *h, const struct lock *lock, const char *head,
                       struct err *err)
 {
@@ -95,8 +105,10 @@ static int say_broken(const struct healing *h, const struct lock *lock, const ch
                              h->amendments, head);
 }
 
-/* ---- mending ---- */
+/* ---- repair ---- */
 
+/* Whether there is a file of the number after the last one that took effect. Amendments are made
+ * one at a time, so there can be one at most. */
 static bool is_any_beyond(const struct healing *h)
 {
     bool found = false;
@@ -108,6 +120,7 @@ static bool is_any_beyond(const struct healing *h)
     return found;
 }
 
+/* Renames both files of that amendment to NAME.aside; a repeated repair finds nothing to rename. */
 static int put_aside(const struct healing *h, struct err *err)
 {
     int rc = 0;
@@ -125,7 +138,8 @@ static int put_aside(const struct healing *h, struct err *err)
     return rc;
 }
 
-/* More than one behind: grid.toml could not be written when the last ones took effect. */
+/* Whether grid.toml is the program of any earlier state: it could not be written when the last
+ * amendments took effect, so that it is more than one behind. */
 static bool is_of_earlier(const struct healing *h, const struct lock *lock)
 {
     struct amendment_chain chain;
@@ -147,6 +161,8 @@ static bool is_of_earlier(const struct healing *h, const struct lock *lock)
     return same;
 }
 
+/* The repair itself. The check of grid.toml comes first: a grid.toml of no known head was edited
+ * by hand, and neither it nor the amendments are touched then. */
 static int mend(const struct healing *h, const struct lock *lock, const char *head, struct err *err)
 {
     bool beyond = is_any_beyond(h);

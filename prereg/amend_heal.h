@@ -1,7 +1,7 @@
 /*
- * The files of amendments after a crash (docs/amendments.md): what was written and never took
- * effect is put aside, what took effect and was not put in place is. Whoever knows the journal says
- * which head holds; the files alone cannot.
+ * Repairs the files of amendments after a crash (docs/amendments.md): an amendment that was written
+ * but never took effect is renamed out of the way; one that took effect gets its text installed as
+ * grid.toml. The caller reads from the journal which head holds; the files alone cannot tell.
  */
 #ifndef PREREG_AMEND_HEAL_H
 #define PREREG_AMEND_HEAL_H
@@ -10,12 +10,12 @@
 
 #include "base/err.h"
 
-/* `folder` holds grid.toml, its lock and amendments/; `head` is what took effect last. Doing it
- * twice changes nothing. ERR_LOCK, and no file was touched: amendments that took effect are missing
- * or do not follow, or grid.toml is the program of none of the two last heads. */
+/* Brings the files in `folder` (grid.toml, its lock and amendments/) in line with `head`, the head
+ * of the last amendment that took effect. Idempotent. ERR_LOCK, and no file was changed: amendments
+ * that took effect are missing or do not follow, or grid.toml is the program of no head so far. */
 int amendments_heal(const char *folder, const char *head, struct err *err) MUST_CHECK;
 
-/* grid.toml becomes the text of that amendment. */
+/* Replaces grid.toml by the program text of amendment `number`. */
 int amendments_put_in_place(const char *folder, size_t number, struct err *err) MUST_CHECK;
 
 #endif

@@ -1,3 +1,8 @@
+/*
+ * Links changes of an amendment to results of apparatus checks by the path of the change alone.
+ * What links them is generous on purpose: a change of any parameter of the stage counts, since the
+ * reference model is scored with those parameters.
+ */
 #include "prereg/amend_known.h"
 
 #include <string.h>
@@ -5,6 +10,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 
+/* The n-th key of the change's path; "" beyond its end, which equals no name. */
 static const char *key_at(const cJSON *change, int n)
 {
     const cJSON *key = cJSON_GetArrayItem(json_member(change, "path"), n);
@@ -22,7 +28,8 @@ static bool is_at(const cJSON *change, const char *first, const char *second)
     return strcmp(key_at(change, 0), first) == 0 && strcmp(key_at(change, 1), second) == 0;
 }
 
-/* The section comes or goes as a whole with its only check. */
+/* A path that ends at [apparatus] adds or removes the whole section: its only check came or went.
+ */
 static bool is_of_check(const cJSON *change, const char *check)
 {
     if (cJSON_GetArraySize(json_member(change, "path")) > 2) {
@@ -88,6 +95,8 @@ cJSON *amend_known_of(const cJSON *known, const cJSON *changes)
     return list;
 }
 
+/* The members that the report reads must be there with their types. "value" may be null: a check
+ * that failed to run has no value. */
 static int check_result(const cJSON *result, struct err *err)
 {
     static const char *const texts[] = {"check", "stage", "model", "metric", "text"};

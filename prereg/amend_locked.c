@@ -1,4 +1,9 @@
-/* `locked` of an amended program. */
+/*
+ * Builds `locked` of an amended program from the lock and the amended text. Digests are copied from
+ * the lock wherever the plan still names the same file, never computed again: an amendment must not
+ * absorb a file that was changed on disk since the program was locked. Only data whose path changed
+ * and reference models that are new are hashed here.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +13,7 @@
 #include "prereg/amend_reads.h"
 #include "prereg/amend_rules.h"
 
+/* Hashes a file or folder and stores the digest under `name`. */
 static int put_digest(cJSON *out, const char *name, const char *path, struct err *err)
 {
     struct digest d;
@@ -30,6 +36,7 @@ static const char *path_of_data(const struct program *p, const char *name)
     return NULL;
 }
 
+/* One digest for each entry of [data], taken from the lock when name and path are as before. */
 static int build_data(const struct lock *lock, const struct amend_state *s, cJSON *out,
                       struct err *err)
 {
@@ -46,6 +53,8 @@ static int build_data(const struct lock *lock, const struct amend_state *s, cJSO
     return 0;
 }
 
+/* First keeps all pinned files but reference models that nothing names any more, then adds the
+ * models that are not pinned yet. */
 static int build_files(const struct lock *lock, const struct amend_state *s, cJSON *out,
                        struct err *err)
 {
@@ -81,6 +90,7 @@ int amend_build_locked(const struct lock *lock, const struct amend_state *state,
     if (rc == 0) {
         rc = build_files(lock, state, files, err);
     }
+    /* everything else in `locked` is as the lock has it */
     const char *const parts[] = {"plan", "data", "files", "solved"};
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         cJSON_DeleteItemFromObjectCaseSensitive(locked, parts[i]);

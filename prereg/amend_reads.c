@@ -1,3 +1,9 @@
+/*
+ * Searches over the JSON trees of two plans, before and after an amendment. The order of
+ * instruments matters: bf10 of a contrast is computed under the priors of the first bayes
+ * instrument that names it, so that adding, removing or reordering instruments can change a value
+ * that a condition reads without touching that condition.
+ */
 #include "prereg/amend_reads.h"
 
 #include <string.h>
@@ -29,11 +35,12 @@ static const char *text_of(const cJSON *o, const char *key, const char *other)
     return cJSON_IsString(v) ? v->valuestring : other;
 }
 
-struct source { /* of a contrast's bf10 */
+struct source { /* where a contrast's bf10 gets its priors */
     const char *instrument;
     const cJSON *priors; /* NULL: there is none */
 };
 
+/* An instrument without "kind" has its name as its kind. */
 static bool is_source(const cJSON *spec, const char *name, const char *contrast)
 {
     return cJSON_IsObject(spec) && strcmp(text_of(spec, "kind", name), "bayes") == 0 &&
@@ -41,7 +48,8 @@ static bool is_source(const cJSON *spec, const char *name, const char *contrast)
            cJSON_IsObject(json_member(spec, "priors"));
 }
 
-/* The first in the order of the file: of a lock's plan, "order" has it. */
+/* The first source in the order of the file. JSON of a lock is sorted by key, so a lock's plan
+ * keeps that order in "order"; the tree of a program that was just read is in file order. */
 static struct source source_of(const cJSON *plan, const char *contrast)
 {
     const cJSON *all = json_member(plan, "instrument");
@@ -69,7 +77,7 @@ static bool same_priors(const cJSON *a, const cJSON *b)
     return same;
 }
 
-/* ---- conditions that bind ---- */
+/* ---- conditions that read bf10 ---- */
 
 static bool reads_bf10(const cJSON *condition, const char *contrast)
 {
@@ -77,6 +85,7 @@ static bool reads_bf10(const cJSON *condition, const char *contrast)
            amend_text_names(condition->valuestring, contrast);
 }
 
+/* The condition is the second member of each level: [name, condition]. */
 static const char *find_input(const cJSON *plan, const char *contrast)
 {
     const cJSON *input;
@@ -120,8 +129,8 @@ static const char *find_forecast(const cJSON *plan, const char *contrast)
 
 /* ---- both ---- */
 
-/* A change of another instrument is not what makes these priors others; one of all instruments, or
- * of their order, may be. */
+/* Whether this change can be the cause of the other priors. A change of a third instrument cannot;
+ * a change of the whole section, or of its order, can. */
 static bool touches(const cJSON *change, const char *before, const char *after)
 {
     const cJSON *path = json_member(change, "path");
@@ -135,6 +144,8 @@ static bool touches(const cJSON *change, const char *before, const char *after)
 
 typedef const char *find_fn(const cJSON *plan, const char *contrast);
 
+/* Compares the source of every contrast's bf10 before and after, and asks `find` for a reader of
+ * those that differ, first in the plan before. */
 static const char *find_reader(const cJSON *before, const cJSON *after, const cJSON *change,
                                find_fn *find)
 {

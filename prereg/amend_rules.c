@@ -1,3 +1,10 @@
+/*
+ * Every change is first classified by its path alone (place_of_path), into one row of the table of
+ * docs/amendments.md; the level then selects the column. Two readers use the same table: the
+ * amending program (amend_classify), which also knows both programs and which stages have started,
+ * and every later reader of the file (amend_check_file), which has only the plans. The second must
+ * accept all that the first accepted, so its checks are the weaker ones.
+ */
 #include "prereg/amend_rules.h"
 
 #include <stdlib.h>
@@ -9,6 +16,7 @@
 #include "prereg/amend_reads.h"
 #include "prereg/amendment.h"
 
+/* Rows of the table, in groups that share all conditions. */
 enum rule_kind {
     KIND_SEALED,
     KIND_FIXED,
@@ -22,7 +30,8 @@ enum rule_kind {
     KIND_NR
 };
 
-/* Rows of the table of docs/amendments.md, and what stands outside it. */
+/* Whether a change of that kind is allowed at that level: the table of docs/amendments.md. The
+ * columns are nothing_run, nothing_scored, sealed, seen. */
 static const bool ALLOWED[KIND_NR][ACCESS_NR] = {
     [KIND_SEALED] = {false, false, false, false},  [KIND_FIXED] = {false, false, false, false},
     [KIND_METRIC] = {true, true, true, false},     [KIND_PARAMS] = {true, true, true, false},
@@ -31,6 +40,7 @@ static const bool ALLOWED[KIND_NR][ACCESS_NR] = {
     [KIND_FORECASTS] = {true, true, false, false},
 };
 
+/* The row that a change belongs to, and what messages and reports call it. */
 struct place_of {
     enum rule_kind kind;
     const char *section;
@@ -65,7 +75,7 @@ static bool has_both(const cJSON *change)
     return cJSON_IsString(json_member(change, "from")) && cJSON_IsString(json_member(change, "to"));
 }
 
-/* A metric that is new or gone is another measure. */
+/* A metric may be replaced; one that is added or removed makes another measure. */
 static struct place_of of_measure(const cJSON *change)
 {
     static const struct named_place keys[] = {
@@ -95,13 +105,14 @@ static struct place_of of_stage(const cJSON *change)
     return (struct place_of){KIND_FIXED, "stages", NULL};
 }
 
-/* An entry of [data] that is new or gone is no other path. */
+/* A path may be replaced; an added or removed entry of [data] is not a change of path. */
 static struct place_of of_data(const cJSON *change)
 {
     bool both = has_both(change) && key_at(change, 2)[0] != '\0';
     return (struct place_of){both ? KIND_DATA : KIND_FIXED, both ? "data path" : "data", NULL};
 }
 
+/* Sections of the plan by name. The last line is the rule that nothing is open by omission. */
 static struct place_of of_plan(const cJSON *change, const char *section)
 {
     static const struct named_place sections[] = {
@@ -135,7 +146,8 @@ static struct place_of of_plan(const cJSON *change, const char *section)
                       (struct place_of){KIND_FIXED, "what the table does not name", NULL});
 }
 
-/* The order of a section is changed as the section: what is in it decides where there is more. */
+/* A change of order is judged as its section. Measures and stages have several rows; their order
+ * belongs to the sealed ones. */
 static struct place_of of_order(const cJSON *change)
 {
     const char *section = key_at(change, 2);
@@ -145,8 +157,8 @@ static struct place_of of_order(const cJSON *change)
     return of_plan(change, section);
 }
 
-/* By its path alone. Files come and go with the models of [apparatus]; their contents never change.
- */
+/* Classifies by the path alone. Files may be added and removed with the models of [apparatus]; a
+ * digest that changes in place is a changed worker or pinned file. */
 static struct place_of place_of_path(const cJSON *change)
 {
     const char *part = key_at(change, 0);
@@ -168,6 +180,8 @@ static struct place_of place_of_path(const cJSON *change)
                              NULL};
 }
 
+/* Also uses the programs: a file that is the model of a check both before and after, or in
+ * neither, did not come or go with a check. */
 static struct place_of place_in(const struct amend_state *s, const cJSON *change)
 {
     const char *key = key_at(change, 1);
@@ -182,10 +196,10 @@ static struct place_of place_in(const struct amend_state *s, const cJSON *change
 struct seen_plans {
     const cJSON *before;
     const cJSON *after;
-    bool stated; /* forecasts are not changed any more as if nothing were known */
+    bool stated; /* something is known: forecasts hold as they were made */
 };
 
-/* NULL: it is allowed. Heap. */
+/* Why the instrument may not be changed so, on the heap; NULL: it may. */
 static char *why_not_instrument(const struct seen_plans *plans, const cJSON *change)
 {
     const char *reader = amend_bf10_reader(plans->before, plans->after, change);
@@ -201,6 +215,7 @@ static char *why_not_instrument(const struct seen_plans *plans, const cJSON *cha
                                       reader);
 }
 
+/* A measure may not get a metric that another measure has, whose floor was chosen for it. */
 static char *why_not_owner(const cJSON *plan, const cJSON *change)
 {
     const char *owner = plan == NULL ? NULL : amend_metric_owner(plan, change);
@@ -210,7 +225,9 @@ static char *why_not_owner(const cJSON *plan, const cJSON *change)
                                      owner);
 }
 
-/* A forecast or a validity may rest on what lay open when nothing was scored yet. */
+/* Whether "post_hoc" is what level and known results demand. At nothing_scored a forecast or a
+ * validity rule may rest on visible results of unsealed stages, which the file alone does not show:
+ * both values are accepted there. */
 static bool is_marked(const struct amend_file *f, const cJSON *change, enum rule_kind kind)
 {
     bool post_hoc = cJSON_IsTrue(json_member(change, "post_hoc"));
@@ -218,7 +235,7 @@ static bool is_marked(const struct amend_file *f, const cJSON *change, enum rule
            ((kind == KIND_FORECASTS || kind == KIND_VALIDITY) && f->level == ACCESS_NOTHING_SCORED);
 }
 
-/* Digests come and go with the models of [apparatus] alone. */
+/* Whether an added or removed digest is that of a reference model. */
 static bool is_of_model(const struct amend_file *f, const cJSON *change)
 {
     const char *file = key_at(change, 1);
@@ -227,6 +244,8 @@ static bool is_of_model(const struct amend_file *f, const cJSON *change)
                  : amend_names_model(f->before, file) && !amend_names_file(f->after, file);
 }
 
+/* The checks of a file, from the cheapest: level, mark, model, then what the plans must be
+ * searched for. */
 static char *why_not_path(const struct amend_file *f, const cJSON *change, enum rule_kind kind)
 {
     const struct seen_plans plans = {f->before, f->after, f->level >= ACCESS_SEALED};
@@ -267,14 +286,15 @@ int amend_check_file(const struct amend_file *f, struct err *err)
     return 0;
 }
 
-/* ---- what the level alone does not decide ---- */
+/* ---- rules that need more than the level ---- */
 
 static bool has_begun(const struct amend_state *s, size_t stage)
 {
     return stage_set_has(&s->started, stage);
 }
 
-/* A value that lies open is seen, whatever is sealed beside it. */
+/* Results of a stage that is not sealed are visible as soon as one of its tasks has started,
+ * whatever is sealed beside it. */
 static bool is_open(const struct amend_state *s, size_t stage)
 {
     return !program_stage_is_sealed(s->now, stage) && has_begun(s, stage);
@@ -289,6 +309,7 @@ static bool is_any_open(const struct amend_state *s)
     return any;
 }
 
+/* A changed metric can move a measure to another stage, and with it the seal. */
 static bool same_seals(const struct amend_state *s)
 {
     bool same = s->now->n_stages == s->then->n_stages;
@@ -298,6 +319,7 @@ static bool same_seals(const struct amend_state *s)
     return same;
 }
 
+/* Neither the stage that the metric came from nor the one it moves to may have visible results. */
 static char *why_not_metric(const struct amend_state *s, const cJSON *change)
 {
     size_t before = program_find_measure(s->now, key_at(change, 2));
@@ -329,7 +351,7 @@ static char *why_not_params(const struct amend_state *s, const char *name)
     return has_begun(s, stage) ? xasprintf("a task of stage %s has been started", name) : NULL;
 }
 
-/* NULL: it is allowed. Heap. */
+/* Why the amending program refuses this change, on the heap; NULL: it is allowed. */
 static char *why_not(const struct amend_state *s, const cJSON *change, const struct place_of *of)
 {
     if (of->kind == KIND_SEALED) {
@@ -352,8 +374,10 @@ static char *why_not(const struct amend_state *s, const cJSON *change, const str
     return of->kind == KIND_PARAMS ? why_not_params(s, of->stage) : NULL;
 }
 
-/* ---- conditions on what lies open ---- */
+/* ---- conditions on visible results ---- */
 
+/* Whether the condition names a stage with visible results, one of its measures, or any
+ * instrument. */
 static bool reads_open(const struct amend_state *s, const char *condition)
 {
     for (size_t i = 0; i < s->now->n_stages; i++) {
@@ -374,8 +398,8 @@ static bool reads_open(const struct amend_state *s, const char *condition)
     return false;
 }
 
-/* Of one entry of the section, or of all where the whole section comes or goes; as it was or as it
- * is to be. */
+/* Whether a changed condition of the section reads visible results, as it was or as it is to be. A
+ * path that ends at the section concerns all of its entries. */
 static bool is_about_open(const struct amend_state *s, const cJSON *change, const char *section)
 {
     const char *name = key_at(change, 2);

@@ -3,12 +3,13 @@
  *
  * Every member of `locked` belongs to one section. Factors, measures but for their metric,
  * counters, contrasts, inputs, table, outcomes and the budget are sealed for good at every level;
- * so is what says what is run (name, stages but for their params, workers, contents of data, [pin],
- * [lock]). Whatever the table does not name is refused: nothing is open because it was forgotten.
+ * so is what determines what is run (name, stages but for their params, workers, contents of data,
+ * [pin], [lock]). What the table does not name is refused: nothing is open because it was
+ * forgotten.
  *
  * Two sections are judged by what conditions read as well: the priors of a bayes instrument are
  * sealed like the table where a condition of it (or of a validity) reads the bf10 that follows from
- * them, and a forecast of what lies open is post hoc whatever is sealed. So is what changes an
+ * them, and a forecast of visible results is post hoc whatever else is sealed. So is a change of an
  * apparatus check whose result is known (amend_known.h).
  */
 #ifndef PREREG_AMEND_RULES_H
@@ -45,13 +46,14 @@ struct amend_file {
     const cJSON *after;
 };
 
-/* What can be told from the file of an amendment alone, whoever made it: no path that is sealed at
- * that level, and "post_hoc" as the level has it. ERR_LOCK names the first that is not so. */
+/* Checks what an amendment's file alone can prove, whichever program wrote it: no path is sealed at
+ * that level, and every "post_hoc" is what the level demands. ERR_LOCK names the first violation.
+ */
 int amend_check_file(const struct amend_file *f, struct err *err) MUST_CHECK;
 
-/* `locked` of the amended program: its plan; digests as they are locked, and taken anew only of
- * data whose path changed and of models of [apparatus] that are new; `solved` is given, or NULL for
- * the present one. The caller deletes *out. */
+/* Builds `locked` of the amended program: its plan, the locked digests, and new digests only of
+ * data whose path changed and of models of [apparatus] that are new. `solved` may be NULL: the
+ * present one is kept. The caller deletes *out. */
 int amend_build_locked(const struct lock *lock, const struct amend_state *state,
                        const cJSON *solved, cJSON **out, struct err *err) MUST_CHECK;
 

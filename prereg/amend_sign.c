@@ -1,3 +1,8 @@
+/*
+ * Applies the signature rules of [lock] to amendments. The signature covers the amendment's text,
+ * which is the canonical JSON of all members but "head" and "signature"; signature.c verifies it
+ * with ssh-keygen. What is decided here is only whose key is acceptable.
+ */
 #include "prereg/amend_sign.h"
 
 #include <string.h>
@@ -23,7 +28,8 @@ bool amend_sign_matters(const struct program *p, const struct lock *lock)
     return any;
 }
 
-/* Nobody says whose keys these are: then who locked it amends it. */
+/* Without a file of allowed signers no key has an owner: then only the key that signed the lock may
+ * sign an amendment. */
 static int check_same_key(const struct lock *lock, const struct signature_check *by,
                           struct err *err)
 {

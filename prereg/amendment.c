@@ -1,3 +1,10 @@
+/*
+ * Amendments as a hash chain over JSON trees: comparing two versions of `locked`, applying one
+ * amendment with all checks, reading the folder, and putting the result into a struct lock. An
+ * amendment is applied to a copy, which replaces the chain's tree only after every check passed.
+ * Everything here comes from files that others may have written, so every member is checked before
+ * it is read.
+ */
 #include "prereg/amendment.h"
 
 #include <stdlib.h>
@@ -60,6 +67,8 @@ int amendment_text(const cJSON *amendment, struct strbuf *out, struct err *err)
 
 /* ---- differences ---- */
 
+/* Equality of canonical text, not of trees: the order of members does not matter, 1 and 1.0 are
+ * equal. */
 static bool same_value(const cJSON *a, const cJSON *b)
 {
     struct strbuf x = STRBUF_INIT;
@@ -75,6 +84,7 @@ static bool same_value(const cJSON *a, const cJSON *b)
     return same;
 }
 
+/* `from` and `to` are copied; NULL is left out. */
 static void add_change(cJSON *list, const cJSON *path, const cJSON *from, const cJSON *to)
 {
     cJSON *change = json_object();
@@ -97,7 +107,9 @@ static void compare_member(const cJSON *from, const cJSON *to, cJSON *path, cJSO
     cJSON_DeleteItemFromArray(path, cJSON_GetArraySize(path) - 1);
 }
 
-/* The trees are no deeper than JSON_DEPTH_MAX: both were read or made from what was. */
+/* Recurses through objects; anything else is compared and replaced as a whole. The depth is
+ * bounded: both trees were parsed, or built from parsed ones, within JSON_DEPTH_MAX. `path` is
+ * shared by all levels and is back to its length when a call returns. */
 static void compare(const cJSON *from, const cJSON *to, cJSON *path, cJSON *list)
 {
     if (!cJSON_IsObject(from) || !cJSON_IsObject(to)) {
@@ -149,6 +161,7 @@ static cJSON *holder_of(cJSON *locked, const cJSON *path)
     return cJSON_IsObject(at) && cJSON_IsString(key) ? at : NULL;
 }
 
+/* The value to replace must be the one named in "from", and the change must change something. */
 static int apply_change(cJSON *locked, const cJSON *change, struct err *err)
 {
     const cJSON *path = cJSON_IsObject(change) ? json_member(change, "path") : NULL;
@@ -217,6 +230,7 @@ void amendments_release(struct amendment_chain *chain)
     *chain = (struct amendment_chain){0};
 }
 
+/* Comes first: the other members of a newer schema may mean something else. */
 static int check_schema(const cJSON *amendment, struct err *err)
 {
     int64_t schema = 0;
@@ -230,6 +244,8 @@ static int check_schema(const cJSON *amendment, struct err *err)
                          (long long)schema, AMENDMENT_SCHEMA);
 }
 
+/* Level, time, names, reason, describe, signature and known: each present where it must be, of
+ * its type. */
 static int check_words(const cJSON *a, struct err *err)
 {
     const char *text = NULL;
@@ -258,7 +274,7 @@ static int check_words(const cJSON *a, struct err *err)
     return amend_check_known(json_member(a, AMENDMENT_KNOWN), err);
 }
 
-/* Its own head, recomputed. */
+/* Recomputes the head and compares it with the one in the file. */
 static int check_head(const cJSON *a, char hex[DIGEST_HEX_SIZE], struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
@@ -278,7 +294,7 @@ static int check_head(const cJSON *a, char hex[DIGEST_HEX_SIZE], struct err *err
     return rc;
 }
 
-/* Its place: of this root, after that head, the next in number. */
+/* Checks its place in the chain: this root, the head before it, the next number. */
 static int check_place(const struct amendment_chain *chain, const char *root, const cJSON *a,
                        struct err *err)
 {
@@ -301,7 +317,7 @@ static int check_place(const struct amendment_chain *chain, const char *root, co
     return 0;
 }
 
-/* A path may replace a part as a whole: what came of it must still be a lock's. */
+/* A path may replace a part as a whole: the result must still have the four parts of a lock. */
 static int check_parts(const cJSON *locked, struct err *err)
 {
     static const char *const parts[] = {"plan", "data", "files", "solved"};
@@ -313,7 +329,7 @@ static int check_parts(const cJSON *locked, struct err *err)
     return 0;
 }
 
-/* Nothing that was looked at is forgotten. */
+/* Levels never fall along the chain: results that were seen stay seen. */
 static int check_level(const struct amendment_chain *chain, const cJSON *a, struct err *err)
 {
     const cJSON *last = chain->n == 0 ? NULL : json_member(chain->list[chain->n - 1], "level");
@@ -325,7 +341,7 @@ static int check_level(const struct amendment_chain *chain, const cJSON *a, stru
     return err_set(err, ERR_LOCK, "its \"level\" is %s, after one of %s", level, last->valuestring);
 }
 
-/* By its level, which check_words() found to be one. */
+/* The table of rules, at a level that check_words() has validated. */
 static int check_rules(const struct amendment_chain *chain, const cJSON *a, const cJSON *after,
                        struct err *err)
 {
@@ -378,6 +394,7 @@ static bool is_amendment_name(const char *name)
     return strlen(name) == 9 && strspn(name, "0123456789") == 4 && strcmp(name + 4, ".json") == 0;
 }
 
+/* Files of other names are ignored, such as NNNN.toml and NNNN.json.aside. */
 static size_t count_files(const struct name_list *names)
 {
     size_t n = 0;
@@ -387,6 +404,7 @@ static size_t count_files(const struct name_list *names)
     return n;
 }
 
+/* A gap is an error: there are as many files as count_files() found, so a later one exists. */
 static int read_one(const char *folder, const struct lock *lock, struct amendment_chain *chain,
                     struct err *err)
 {

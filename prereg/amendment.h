@@ -4,7 +4,7 @@
  *
  *   {"schema":1,"number":1,"program":NAME,"root":HEX,"previous":HEX,"time":TEXT,"level":LEVEL,
  *    "reason":TEXT,"changes":[{"path":[KEY,...],"section":TEXT,"from":VALUE,"to":VALUE,
- *    "post_hoc":bool}],"known":[...]|absent,"describe":{...}|absent,"signature":{...}|null,"head":HEX}
+ * "post_hoc":bool}],"known":[...]|absent,"describe":{...}|absent,"signature":{...}|null,"head":HEX}
  *
  * head = SHA-256 of the RFC 8785 text of all members but "head" and "signature"; the signature is
  * over the same text. "previous" is the head before, of the first the root. "from" is absent where
@@ -14,7 +14,7 @@
  *
  * Invariants. The root is a program's identity for ever: no amendment changes it, nor what cells
  * and tasks are called by it. A chain that was read follows from the lock without a gap: every
- * number, root, previous and head was recomputed, each "from" is what stood there, so that two
+ * number, root, previous and head was recomputed, each "from" is the value it replaced, so that two
  * amendments of one value are never merged, and no path is one that is sealed at its level. Whether
  * the last ones are missing cannot be seen from the files alone: the journal's `amended` rows say
  * how many there are.
@@ -51,15 +51,15 @@ int amendments_read(const char *folder, const struct lock *lock, struct amendmen
                     struct err *err) MUST_CHECK;
 void amendments_release(struct amendment_chain *chain); /* of a failed read, too */
 
-/* The lock of a program's folder (grid.toml.lock) as its amendments/ amend it: locked, plan, data,
- * files and solved are the present ones, describe where an amendment asked the workers anew; json
- * and root stay the lock's. */
+/* Reads the lock of a program's folder (grid.toml.lock) and applies its amendments/: locked, plan,
+ * data, files and solved are the present ones, and so is describe where an amendment asked the
+ * workers again; json and root stay the lock's. */
 int lock_read_amended(const char *program_folder, struct lock **out, struct err *err) MUST_CHECK;
-/* The lock as the first of its amendments amend it, up to the one with that head; the root is the
- * head of none. ERR_LOCK: no amendment has it. */
+/* The lock as it was when `head` was its head: with its amendments applied up to that one, or with
+ * none when `head` is the root. ERR_LOCK: no amendment has that head. */
 int lock_at_head(const struct lock *lock, const char *head, struct lock **out,
                  struct err *err) MUST_CHECK;
-/* Takes the chain over into a lock that was read, and empties it. */
+/* Moves the chain into a lock that was read, and leaves the chain empty. */
 void lock_take_amendments(struct lock *lock, struct amendment_chain *chain);
 
 /* Every member that differs, as "changes" of an amendment without "section" and "post_hoc". */
@@ -67,14 +67,16 @@ cJSON *amendment_changes(const cJSON *from, const cJSON *to);
 /* "plan.measure.mmlu.metric" */
 void amendment_path_text(const cJSON *change, struct strbuf *out);
 
-/* A reason is something, short enough, and plain text on one line; ERR_USAGE. */
+/* Checks that a reason is not blank, short enough, and plain text on one line; ERR_USAGE. */
 int amendment_check_reason(const char *reason, struct err *err) MUST_CHECK;
 
-/* What the head is of and the signature over; ERR_LOCK when there is no such text. */
+/* The text that the head is the digest of and that is signed; ERR_LOCK when it has none (a number
+ * that canonical JSON cannot hold). */
 int amendment_text(const cJSON *amendment, struct strbuf *out, struct err *err) MUST_CHECK;
-/* A chain of no amendments, whatever the lock has; release it. */
+/* Starts an empty chain, whatever amendments the lock has; the caller releases it. */
 void amendments_begin(const struct lock *lock, struct amendment_chain *chain);
-/* Whether it follows from the chain; then it is part of it, taken over and applied. */
+/* Checks that the amendment follows from the chain and applies it. On success the chain owns it; on
+ * failure the caller still does, and the chain is unchanged. */
 int amendments_append(struct amendment_chain *chain, const char *root, cJSON *amendment,
                       struct err *err) MUST_CHECK;
 

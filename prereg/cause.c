@@ -1,3 +1,7 @@
+/*
+ * One table of causes: the name in journal rows and records, and whether a machine is to blame. The
+ * names are stored, so an entry may be added but not renamed.
+ */
 #include "prereg/cause.h"
 
 #include <assert.h>

@@ -8,7 +8,7 @@
 
 enum cause {
     CAUSE_NONE,
-    /* ends of an attempt, retried within their budgets */
+    /* the attempt failed; the task is retried within its budgets */
     CAUSE_CRASH,
     CAUSE_SILENT_DEATH,
     CAUSE_HANG,
@@ -17,16 +17,16 @@ enum cause {
     CAUSE_BAD_RESULT,
     CAUSE_PREEMPTED,
     CAUSE_HOST_LOST,
-    /* at once */
+    /* the task ends at once, without a retry */
     CAUSE_USER_ERROR,
     CAUSE_BAD_INPUT,
     CAUSE_NOT_MEASURABLE,
     CAUSE_DRIFT,
     CAUSE_NO_SPACE,
-    CAUSE_APPARATUS, /* of an apparatus check alone: the reference model did not score as expected
-                      */
-    CAUSE_LOST,      /* it was done, and its accepted result is gone: a person gave it up */
-    /* never run */
+    /* only of an apparatus check: the reference model did not score as expected */
+    CAUSE_APPARATUS,
+    CAUSE_LOST, /* it was done, and its accepted result is gone: a person gave it up */
+    /* the task never ran, or was ended by a person */
     CAUSE_DEPENDENCY,
     CAUSE_CANCELLED,
     CAUSE_STOPPED,

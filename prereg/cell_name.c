@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+/* How many of the comma-separated parts of `name` equal part[0..len). */
 static size_t count_parts(const char *name, const char *part, size_t len)
 {
     size_t n = 0;

@@ -1,6 +1,7 @@
 /*
- * Cells as a user writes them: the factors of "seed=1,wd=0" may be in any order. What programs
- * wrote (records, journals, receipts) is held to the exact name, by program_find_cell().
+ * Cells as a user writes them: the factors of "seed=1,wd=0" may be in any order. Names in files
+ * that a program wrote (records, journals, receipts) must be exact; program_find_cell() finds
+ * those.
  */
 #ifndef PREREG_CELL_NAME_H
 #define PREREG_CELL_NAME_H
