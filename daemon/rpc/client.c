@@ -1,3 +1,10 @@
+/*
+ * The blocking client: connects, sends one request line, and reads lines until the response.
+ *
+ * The socket is non-blocking by flag (MSG_DONTWAIT) and waited for with poll(), so that every wait
+ * has a limit. The peer's user is checked before a byte is sent. Silence and a missing daemon are
+ * explained by owner.c.
+ */
 #include "daemon/rpc/client.h"
 
 #include <errno.h>
@@ -27,6 +34,7 @@ struct rpc_client {
     struct strbuf in;
 };
 
+/* The path must be UTF-8, since every answer of the daemon is JSON and may name it. */
 int rpc_state_folder(char **out, struct err *err)
 {
     const char *own = getenv("PREREGD_STATE");
@@ -59,7 +67,7 @@ int rpc_state_folder(char **out, struct err *err)
     return 0;
 }
 
-/* sun_path is short: a deep state folder is refused with a reason. */
+/* sun_path holds about a hundred bytes: a deeper state folder is refused with a reason. */
 static int socket_address(const char *folder, struct sockaddr_un *addr, struct err *err)
 {
     *addr = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -72,6 +80,7 @@ static int socket_address(const char *folder, struct sockaddr_un *addr, struct e
     return 0;
 }
 
+/* Refuses to talk to a process of another user. */
 static int check_owner(int fd, struct err *err)
 {
     struct ucred peer;
@@ -86,6 +95,8 @@ static int check_owner(int fd, struct err *err)
     return 0;
 }
 
+/* ERR_NO_DAEMON when the socket is absent or no process listens on it; any other failure keeps its
+ * errno. */
 static int connect_to(const char *folder, int *fd, struct err *err)
 {
     struct sockaddr_un addr;
@@ -156,6 +167,8 @@ void rpc_set_timeout(struct rpc_client *c, int64_t timeout_ms)
     c->timeout_ms = timeout_ms;
 }
 
+/* Waits until the socket is ready for `what` (POLLIN or POLLOUT). timeout_ms 0 waits for ever, a
+ * minute at a time. */
 static int wait_for(const struct rpc_client *c, short what, int64_t until, struct err *err)
 {
     for (;;) {
@@ -174,6 +187,8 @@ static int wait_for(const struct rpc_client *c, short what, int64_t until, struc
     }
 }
 
+/* EPIPE and ECONNRESET mean that the daemon closed the connection, which is reported as its
+ * absence. */
 static int send_all(struct rpc_client *c, const struct strbuf *text, struct err *err)
 {
     int64_t until = clock_mono().ms + c->timeout_ms;
@@ -231,7 +246,8 @@ static int read_line(struct rpc_client *c, size_t *len, struct err *err)
     }
 }
 
-/* Takes the next message out of the buffer. */
+/* Removes the next line from the buffer and parses it. A line that does not parse is
+ * ERR_PROTOCOL. */
 static int read_message(struct rpc_client *c, cJSON **out, struct err *err)
 {
     size_t len = 0;
@@ -251,6 +267,8 @@ static int read_message(struct rpc_client *c, cJSON **out, struct err *err)
     return 0;
 }
 
+/* The daemon's own code and message, so that a command fails as if it had found the error
+ * itself. */
 static int error_of(const cJSON *message, struct err *err)
 {
     const cJSON *e = NULL;
@@ -295,6 +313,8 @@ static int take_message(cJSON *message, int64_t id, cJSON **out, struct err *err
     return 0;
 }
 
+/* Sends the request and reads messages until the response. Events before it go to the listener; a
+ * NULL listener skips them. */
 int rpc_call_stream(struct rpc_client *c, const char *method, const cJSON *params,
                     const struct rpc_listener *listener, cJSON **result, struct err *err)
 {

@@ -21,7 +21,8 @@ int rpc_state_folder(char **out, struct err *err) MUST_CHECK;
  * process listens: the message names the one that holds the folder, or says how to start one.
  * ERR_REFUSED when the socket belongs to another user. */
 int rpc_open(const char *state_folder, struct rpc_client **out, struct err *err) MUST_CHECK;
-/* The same without a look at who holds the folder: for callers that ask until a daemon answers. */
+/* The same, but does not find out who holds the folder: for callers that retry until a daemon
+ * answers. */
 int rpc_try_open(const char *state_folder, struct rpc_client **out, struct err *err) MUST_CHECK;
 void rpc_close(struct rpc_client *c); /* NULL is fine */
 
@@ -29,8 +30,8 @@ void rpc_close(struct rpc_client *c); /* NULL is fine */
 void rpc_set_timeout(struct rpc_client *c, int64_t timeout_ms);
 
 /* One call. params is borrowed and may be NULL. On success *result is the response's `result`
- * (cJSON_Delete it). After ERR_TIMEOUT, ERR_PROTOCOL, ERR_IO or ERR_NO_DAEMON the connection is of
- * no further use: close it. */
+ * (cJSON_Delete it). After ERR_TIMEOUT, ERR_PROTOCOL, ERR_IO or ERR_NO_DAEMON the connection is
+ * unusable: close it. */
 int rpc_call(struct rpc_client *c, const char *method, const cJSON *params, cJSON **result,
              struct err *err) MUST_CHECK;
 
@@ -47,7 +48,7 @@ int rpc_call_stream(struct rpc_client *c, const char *method, const cJSON *param
                     struct err *err) MUST_CHECK;
 
 /* Starts `preregd serve` in the background (its own session, output to STATE/preregd.log) from the
- * folder this executable lies in, and waits until it answers. */
+ * folder of this executable, and waits until it answers. */
 int rpc_start_daemon(const char *state_folder, struct err *err) MUST_CHECK;
 
 #endif

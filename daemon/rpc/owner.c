@@ -1,8 +1,8 @@
 /*
- * Finds the holder of a state folder. That it is held is asked of the locks themselves, those of
- * state.lock and of the folder (the former may have been deleted); whose they are is read from
- * /proc/locks, and where that does not say (another file system's numbers, a container) from the
- * number that the daemon writes into state.lock.
+ * Finds the holder of a state folder. Whether it is held is found by trying the locks of state.lock
+ * and of the folder (the former may have been deleted). The holder is read from /proc/locks, or,
+ * where that does not name it (another file system's numbers, a container), from the number that
+ * the daemon writes into state.lock.
  */
 #include "daemon/rpc/owner.h"
 
@@ -69,7 +69,7 @@ static pid_t holder_in_line(char *line, const char *place)
     return strcmp(words[PLACE], place) == 0 ? pid_of(words[PID]) : 0;
 }
 
-/* Device and inode: another file system may have the same inode. */
+/* Compares device and inode: another file system may use the same inode number. */
 pid_t rpc_owner_in_locks(char *locks, const struct stat *st)
 {
     char place[64];
@@ -84,6 +84,7 @@ pid_t rpc_owner_in_locks(char *locks, const struct stat *st)
     return pid;
 }
 
+/* The process that holds the flock on this file; 0: /proc/locks does not name it. */
 static pid_t holder_of(const char *path)
 {
     struct stat st;
@@ -97,7 +98,7 @@ static pid_t holder_of(const char *path)
     return pid;
 }
 
-/* The number in state.lock, while a process has it. */
+/* The number in state.lock, if a process has that number now. */
 static pid_t noted_owner(const char *lock)
 {
     struct strbuf text = STRBUF_INIT;
@@ -132,7 +133,9 @@ bool rpc_owner_find(const char *state_folder, struct rpc_owner *out)
     return lock_held || folder_held;
 }
 
-/* What holds for a daemon without a socket and for one that is silent. 0: neither is the case. */
+/* The messages common to a daemon without a socket and one that is silent: an unknown holder,
+ * another program, a stopped process. 0: none of them applies, and the caller's own message is set.
+ */
 static int say_common(int code, const char *state_folder, const struct rpc_owner *owner,
                       struct err *err)
 {

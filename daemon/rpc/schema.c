@@ -1,3 +1,6 @@
+/* Reads and writes the envelope of the RPC, the same code for daemon and client. Methods and errors
+ * are tables, so a new method needs one line in the enum and one here. What is written is always a
+ * valid line: a message that cannot be written becomes an error response. */
 #include "daemon/rpc/schema.h"
 
 #include <string.h>
@@ -39,6 +42,7 @@ enum rpc_method rpc_method_from_name(const char *name)
     return m;
 }
 
+/* The id is read first, so that every later error can be answered under it. */
 static int request_fields(const cJSON *o, struct rpc_request *out, struct err *err)
 {
     int64_t schema = 0;
@@ -70,6 +74,8 @@ static int request_fields(const cJSON *o, struct rpc_request *out, struct err *e
     return 0;
 }
 
+/* Parses the line, then reads the envelope. On error the message is freed, and only out->id is
+ * kept. */
 int rpc_request_parse(const char *line, size_t len, cJSON **message, struct rpc_request *out,
                       struct err *err)
 {
@@ -87,6 +93,7 @@ int rpc_request_parse(const char *line, size_t len, cJSON **message, struct rpc_
     return rc;
 }
 
+/* The members that every message has. */
 static cJSON *envelope(int64_t id)
 {
     cJSON *o = json_object();
@@ -116,6 +123,7 @@ void rpc_write_request(struct strbuf *out, int64_t id, const char *method, const
     }
 }
 
+/* A message that is too large or not valid JSON (a NaN) is replaced by an error response. */
 static void write_or_say(struct strbuf *out, int64_t id, cJSON *message)
 {
     size_t before = out->len;

@@ -1,5 +1,5 @@
 /*
- * The words of the RPC between preregd and whoever asks it: methods, limits, the envelope.
+ * The RPC between preregd and its clients: methods, limits, the envelope.
  * docs/rpc.md describes every message. Shared by the daemon and the blocking client; no I/O here.
  *
  * Request   {"schema":1,"id":N,"method":M,"params":{...}}
@@ -22,10 +22,11 @@
 #define RPC_SOCKET_NAME    "preregd.sock"
 #define RPC_REQUEST_MAX    ((size_t)1024 * 1024)      /* one line, newline included */
 #define RPC_RESPONSE_MAX   ((size_t)16 * 1024 * 1024) /* one line, newline included */
-#define RPC_CLIENTS_MAX    64                         /* more are told ERR_BUSY and closed */
+#define RPC_CLIENTS_MAX    64                         /* more get ERR_BUSY and are closed */
 #define RPC_IDLE_MS        30000 /* a half-sent request or an unread response for longer: closed */
 #define RPC_CELLS_PAGE_MAX 1000  /* cells of one `cells` response */
 
+/* A new method: here, in schema.c's table, in answer.c's table, and in docs/rpc.md. */
 enum rpc_method {
     RPC_PING,
     RPC_SUBMIT,

@@ -1,3 +1,6 @@
+/* Starts `preregd serve` for a client that found no daemon, and waits until it answers. The new
+ * daemon gets a session of its own, / as working directory and STATE/preregd.log as output. When
+ * two clients start one at the same time, state.lock decides and both are served by the winner. */
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -17,6 +20,7 @@
 
 extern char **environ;
 
+/* Returns 0 or an errno, as posix_spawn() does. */
 static int spawn_daemon(const char *program, const char *log, pid_t *pid)
 {
     char *name = xstrdup("preregd");
@@ -40,7 +44,7 @@ static int spawn_daemon(const char *program, const char *log, pid_t *pid)
     return why;
 }
 
-/* The last line that the daemon wrote to its log is why it ended. */
+/* Reports the last line of the daemon's log as the reason why it ended. */
 static int say_last_words(const char *log, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
@@ -58,7 +62,8 @@ static int say_last_words(const char *log, struct err *err)
     return rc;
 }
 
-/* Until it answers, ends, or the time is up. Another daemon that was quicker is as good. */
+/* Waits until a daemon answers, the child ends, or the time is up. Another daemon that was faster
+ * is as good. */
 static int wait_until_it_answers(const char *folder, const char *log, pid_t pid, struct err *err)
 {
     int64_t until = clock_mono().ms + START_LIMIT_MS;
@@ -88,6 +93,8 @@ static int wait_until_it_answers(const char *folder, const char *log, pid_t pid,
     }
 }
 
+/* The state folder is made first, readable by this user only, because the log is opened in it
+ * before the daemon runs. */
 int rpc_start_daemon(const char *state_folder, struct err *err)
 {
     struct strbuf own = STRBUF_INIT;

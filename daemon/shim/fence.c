@@ -1,5 +1,7 @@
-/* Fencing an attempt off and ending what is left of it; by the daemon, off its loop, for attempts
- * whose shim is dead. */
+/* Fences an attempt off and ends the processes that outlived its shim. Run by the daemon, off its
+ * loop, for attempts whose shim is dead. Cgroups are ended first; then every process in /proc is
+ * tested for the attempt's marks, because no single mark survives all that a worker may do
+ * (mark.h). */
 #include "daemon/shim/fence.h"
 
 #include <dirent.h>
@@ -44,6 +46,8 @@ static int leave_mark(const char *folder, struct err *err)
     return rc;
 }
 
+/* The lock is held while the mark is left: a shim that waits for it sees the mark once it has
+ * it. */
 int fence_set(const char *folder, bool *fenced, struct err *err)
 {
     char *path = shim_lock_path(folder);
@@ -56,7 +60,7 @@ int fence_set(const char *folder, bool *fenced, struct err *err)
         *fenced = rc == 0;
         bool is_start = strcmp(path_name(path), SHIM_START_FILE) == 0; /* older shims' locks stay */
         if (rc == 0 && is_start && fstat(fd, &st) == 0 && st.st_size == 0) {
-            (void)unlink(path); /* nothing was started: whoever makes it anew sees the mark */
+            (void)unlink(path); /* nothing was started: a shim that recreates it sees the mark */
         }
         (void)close(fd);
     }
@@ -88,6 +92,7 @@ static bool is_ours(int dir, const char *name, const struct belonging *b)
            st.st_ino == b->ino;
 }
 
+/* Has the attempt's file in memory, or an older shim's tree.lock, open. */
 static bool holds_file(pid_t pid, const struct belonging *b)
 {
     char path[64];
@@ -105,6 +110,7 @@ static bool holds_file(pid_t pid, const struct belonging *b)
     return found;
 }
 
+/* Its environment, as it was at its execve(), has PREREG_TASK of this attempt. */
 static bool names_attempt(pid_t pid, const struct belonging *b)
 {
     char path[64];
@@ -121,10 +127,10 @@ static bool names_attempt(pid_t pid, const struct belonging *b)
     return found;
 }
 
-/* A child that this process did not start: it came here, to the next reaper, when a shim died.
+/* A child that this process did not start: the kernel gave it to the next reaper when a shim died.
  * Workers and all that they start carry a limit and an adjustment that our own children lack. A
  * daemon inside a worker hands that worker's limit on to all its children, so that it says nothing
- * of them; the adjustment is always more, unless this process has the highest there is. */
+ * about them; the adjustment is always more, unless this process has the highest there is. */
 static bool is_orphan(const struct pid_stat *s, const struct belonging *b)
 {
     if (s->parent != getpid()) {
@@ -136,7 +142,8 @@ static bool is_orphan(const struct pid_stat *s, const struct belonging *b)
             mark_oom_read(s->pid) >= mark_oom_adjustment(b->own_oom));
 }
 
-/* True when it was one of ours and has been told to die. */
+/* True when it belonged to the attempt and was sent SIGKILL. The pidfd is opened before the process
+ * is examined, so that the signal can hit no other. */
 static bool end_one(pid_t pid, const struct belonging *b)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -160,7 +167,7 @@ static bool end_one(pid_t pid, const struct belonging *b)
     return ours;
 }
 
-/* Counts those that were told to die. */
+/* *n_alive grows by the processes that were sent SIGKILL. */
 static int end_marked(const struct belonging *b, size_t *n_alive, struct err *err)
 {
     DIR *proc = opendir("/proc");

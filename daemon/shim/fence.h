@@ -6,7 +6,7 @@
  * in the attempt's cgroup (group.h), and every process that carries a mark of it (mark.h), has its
  * file in memory open (SHIM_MARK) or names it in its environment; likewise orphans of any worker
  * that this process, as the next reaper (PR_SET_CHILD_SUBREAPER), was given when a shim died. A
- * process's number is pinned by a pidfd before it is looked at.
+ * process's number is pinned by a pidfd before the process is examined.
  */
 #ifndef DAEMON_SHIM_FENCE_H
 #define DAEMON_SHIM_FENCE_H

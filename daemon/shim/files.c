@@ -1,3 +1,11 @@
+/*
+ * The files between daemon and shim, as JSON: the spec (read from a descriptor), start.json and
+ * exit.json.
+ *
+ * All of them are bounded by SHIM_FILE_MAX and carry protocol and attempt id. start.json doubles as
+ * the shim's lock, so its inode must stay the same: it is overwritten in place and renamed to
+ * exit.json, never replaced. Members that older shims did not write are optional to the reader.
+ */
 #include "daemon/shim/files.h"
 
 #include <errno.h>
@@ -228,6 +236,7 @@ bool shim_was_started(const char *folder)
     return was;
 }
 
+/* File systems without fallocate() are covered by blanks behind start.json (shim_start_write). */
 int shim_exit_reserve(int fd, bool *reserved, struct err *err)
 {
     *reserved = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, EXIT_RESERVED_BYTES) == 0;
@@ -265,8 +274,8 @@ static void put_start(cJSON *o, const struct shim_start *s)
     json_put_string(o, "worker", s->worker);
 }
 
-/* Not synced. It tells who is alive in this boot, and after a loss of power nobody is: then its
- * absence says the same as its boot id would. */
+/* Not synced. It says which processes run in this boot, and none of them survives a loss of power:
+ * its absence then says the same as its boot id would. */
 int shim_start_write(int fd, bool reserved, const struct shim_start *s, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
@@ -289,7 +298,8 @@ int shim_start_write(int fd, bool reserved, const struct shim_start *s, struct e
     return rc;
 }
 
-/* Where it ran: for people, so that what is missing or odd loses nothing else. */
+/* Where it ran. Nothing here decides whether the file is believed, so a missing or odd member
+ * spoils nothing else. */
 static void start_read_place(const cJSON *o, struct shim_start *out)
 {
     const struct {
@@ -320,8 +330,8 @@ static void start_read_place(const cJSON *o, struct shim_start *out)
     }
 }
 
-/* While it runs start.json, afterwards exit.json, unless an older shim left both. A start.json that
- * is empty is a lock alone: nothing was started. */
+/* Opens start.json while the attempt runs and exit.json afterwards; an older shim left both. An
+ * empty start.json is only a lock: nothing was started. */
 static int open_start(const char *folder, const char *attempt, cJSON **out, struct err *err)
 {
     char *path = path_join(folder, SHIM_START_FILE);
@@ -398,6 +408,8 @@ static void put_exit(cJSON *o, const struct shim_exit *x)
     json_put_string(o, "time", now);
 }
 
+/* The worker may write in this folder. If start.json is no longer the file that is locked, a new
+ * one is written and renamed instead. */
 static int rename_start(const char *folder, int fd, const struct strbuf *text, struct err *err)
 {
     struct stat ours;
@@ -426,9 +438,9 @@ static int rename_start(const char *folder, int fd, const struct strbuf *text, s
 }
 
 /* Overwrites start.json and renames it: no new space is needed on the way. Not synced, for the
- * reason of start.json: an end that a loss of power takes back or tears is an attempt that was lost
- * with the machine, and what the daemon made of it is in the journal. Without the cgroup, which is
- * gone. */
+ * reason of start.json: an end that a loss of power removes or tears belongs to an attempt that
+ * was lost with the machine, and the daemon's decision about it is in the journal. The cgroup is
+ * left out: it is gone. */
 int shim_exit_write(const char *folder, int fd, const struct shim_start *start,
                     const struct shim_exit *x, struct err *err)
 {

@@ -1,13 +1,13 @@
 /*
- * How daemon and shim speak. The daemon hands over what to run as the shim's standard input, a file
- * in memory that the worker's tree inherits: whoever has it open belongs to the attempt
+ * The files between daemon and shim. The daemon passes what to run as the shim's standard input, a
+ * file in memory that the worker's tree inherits: a process that has it open belongs to the attempt
  * (SHIM_MARK). The shim answers with one file in the attempt's folder: start.json (who runs it),
  * which it keeps open and locked, and which becomes exit.json (the same, and how it ended).
  * docs/daemon.md.
  *
- * start.json is empty until its worker is about to be let go; exit.json appears whole or not at
+ * start.json is empty until its worker is about to be released; exit.json appears whole or not at
  * all. Both carry the attempt's id, so that a file that strayed into another folder is refused.
- * Older shims left two files and a lock apart; they are read all the same.
+ * Older shims kept two files and a separate lock; those are still read.
  */
 #ifndef DAEMON_SHIM_FILES_H
 #define DAEMON_SHIM_FILES_H
@@ -66,7 +66,7 @@ struct shim_start {
     int64_t worker_start;
     char boot_id[40];
     char host[256];
-    char kernel[256]; /* "" where an older shim did not say; so the next ones */
+    char kernel[256]; /* "" if an older shim did not write it; likewise those below */
     char cpu[128];
     int64_t threads; /* that the worker was given; -1 unknown */
     char worker[DIGEST_HEX_SIZE];
@@ -98,9 +98,9 @@ struct shim_exit {
     enum shim_reason reason;
     int code;            /* -1 unless it exited */
     int signal;          /* 0 unless a signal ended it */
-    bool asked_to_stop;  /* the shim had passed SIGTERM on, or killed it when told to */
+    bool asked_to_stop;  /* the shim had passed SIGTERM on, or killed it on request */
     int64_t left_behind; /* processes that outlived the worker and were killed */
-    int64_t ran_ms;      /* by the monotonic clock; -1 where an older shim did not say */
+    int64_t ran_ms;      /* by the monotonic clock; -1 if an older shim did not write it */
     int64_t user_ms;
     int64_t system_ms;
     int64_t max_rss_bytes;

@@ -1,5 +1,7 @@
 /* Cgroups of attempts: finding where they may be made, and making, killing and removing one. Called
- * by the daemon at its start and when it buries an attempt, and by the shim around its worker. */
+ * by the daemon at its start and when it buries an attempt, and by the shim around its worker. The
+ * base is found through /proc/self/cgroup and mountinfo and then tried out, because mounts and
+ * namespaces can make both of them misleading. */
 #include "daemon/shim/group.h"
 
 #include <dirent.h>
@@ -70,7 +72,7 @@ static void unescape(char *s)
     *to = '\0';
 }
 
-/* What of `path` lies below `root`, with its first slash; NULL when it does not. */
+/* The rest of `path` below `root`, with its first slash; NULL when it is not below. */
 static const char *below(const char *path, const char *root)
 {
     size_t n = strlen(root);
@@ -104,6 +106,7 @@ static char *folder_by_mount(char *line, const char *path)
     return rest == NULL ? NULL : xasprintf("%s%s", words[4], strcmp(rest, "/") == 0 ? "" : rest);
 }
 
+/* Whether this process is listed in the folder's cgroup.procs: the proof that it is our own. */
 static bool holds_us(const char *folder)
 {
     struct strbuf text = STRBUF_INIT;
@@ -124,6 +127,7 @@ static bool holds_us(const char *folder)
     return found;
 }
 
+/* The folder of this process's cgroup, on the heap; NULL when no mount shows it. */
 static char *own_folder(void)
 {
     struct strbuf text = STRBUF_INIT;
@@ -136,7 +140,7 @@ static char *own_folder(void)
              line = strtok_r(NULL, "\n", &save)) {
             found = folder_by_mount(line, path);
             if (found != NULL && !(is_cgroup2(found) && holds_us(found))) {
-                free(found); /* another mount lies over it, or it shows another namespace's */
+                free(found); /* another mount covers it, or it shows another namespace's */
                 found = NULL;
             }
         }
@@ -146,7 +150,7 @@ static char *own_folder(void)
     return found;
 }
 
-/* systemd marks what it delegates; where it does not run, nobody else manages the hierarchy. */
+/* systemd marks what it delegates; where it does not run, no other manager owns the hierarchy. */
 static bool is_delegated_to_root(const char *folder)
 {
     static const char *const names[] = {"trusted.delegate", "user.delegate"};
@@ -159,7 +163,8 @@ static bool is_delegated_to_root(const char *folder)
     return file_kind_at(SYSTEMD_RUNS) != FILE_FOLDER;
 }
 
-/* A group below it can be made, can hold processes, and can be given ours. */
+/* Tests the base by making a group there: the folder must be writable, and the group of type domain
+ * (below a threaded one it would not hold whole processes). */
 static int try_base(const char *base, struct err *err)
 {
     char name[40];
@@ -247,6 +252,7 @@ static bool is_in(pid_t pid, const char *group)
     return in;
 }
 
+/* Each pid is pinned by a pidfd and then checked again, so that a reused number is never hit. */
 static void kill_members(const char *folder, const char *group)
 {
     struct strbuf text = STRBUF_INIT;

@@ -33,9 +33,9 @@ int group_make(const char *path, int *fd, struct err *err) MUST_CHECK;
 void group_kill(const char *path);
 /* Removes it once nothing is alive in it; true when it is not there any more. */
 bool group_remove(const char *path);
-/* Removes the groups of attempts directly below base that are empty and older than a minute (one
- * that is younger may be about to be used): nobody else does where daemon and shim were killed and
- * the state folder was deleted. How many went. */
+/* Removes the groups of attempts directly below base that are empty and older than a minute (a
+ * younger one may be about to be used). Only this removes them where daemon and shim were killed
+ * and the state folder was deleted. Returns how many it removed. */
 size_t group_sweep(const char *base);
 
 #endif

@@ -12,7 +12,7 @@
 #include "base/strbuf.h"
 #include "base/text.h"
 
-/* 16 bits that say it is ours ("PR"), then 48 of the attempt's id. Below 2^63. */
+/* 16 bits that mark it as ours ("PR"), then the first 48 bits of the attempt's id. Below 2^63. */
 #define MARK_TOP     UINT64_C(0x5052)
 #define MARK_SHIFT   48
 #define OOM_WORKER   500
@@ -43,6 +43,8 @@ void mark_set(unsigned long limit)
     (void)setrlimit(RLIMIT_RTTIME, &r);
 }
 
+/* Tests the hard limit: a process may lower its soft limit and raise it again, the hard one only
+ * falls. */
 unsigned long mark_read(pid_t pid)
 {
     char path[64];

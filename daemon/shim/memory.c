@@ -1,3 +1,6 @@
+/* Sums of memory over a process tree, from /proc. The quick sum reads /proc/PID/status, which costs
+ * little and is never too low; the exact one reads smaps_rollup, for which the kernel walks the
+ * page tables. A process that ended meanwhile counts 0. */
 #include "daemon/shim/memory.h"
 
 #include <fcntl.h>
@@ -21,7 +24,8 @@ static bool proc_read(const char *path, char text[PROC_TEXT_MAX])
     return n > 0;
 }
 
-/* The number after "\nname" in a text of "Name:   123 kB" or "name 123" lines; -1 when absent. */
+/* The number after `name`, which begins with the line end before it, in lines like "Name:   123 kB"
+ * or "name 123"; -1 when absent. */
 static int64_t field(const char *text, const char *name)
 {
     const char *p = strstr(text, name);
@@ -42,6 +46,7 @@ static int64_t field(const char *text, const char *name)
     return text_to_int(digits, 0, INT64_MAX, &value, &err) == 0 ? value : -1;
 }
 
+/* A field in KiB, as bytes; 0 when absent. */
 static int64_t kib(const char *text, const char *name)
 {
     int64_t v = field(text, name);

@@ -1,3 +1,6 @@
+/* Reads /proc and sends signals so that a reused pid is never mistaken for the process that had it
+ * before. The order is always the same: open a pidfd, which pins the process, then compare its
+ * start time. */
 #include "daemon/shim/pid.h"
 
 #include <dirent.h>
@@ -77,8 +80,8 @@ int pid_open(pid_t pid, int64_t start, const char *boot_id, int *fd, struct err 
     if (f < 0) {
         return errno == ESRCH ? 0 : err_set_errno(err, errno, "pidfd of %ld", (long)pid);
     }
-    /* In this order: the pidfd pins whoever has the number now, and then its start time tells
-     * whether that is the one meant. */
+    /* In this order: the pidfd pins the process that has the number now, and then its start
+     * time says whether it is the one meant. */
     struct pid_stat now;
     if (!pid_stat_read(pid, &now) || now.start != start) {
         (void)close(f);
@@ -108,6 +111,7 @@ struct pid_table {
     size_t cap;
 };
 
+/* All processes, from one pass over /proc; one that ends meanwhile is skipped. */
 static int family_read(struct pid_table *f, struct err *err)
 {
     DIR *proc = opendir("/proc");

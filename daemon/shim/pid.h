@@ -1,7 +1,7 @@
 /*
  * Processes by identity, not by number. A pid names a process only together with its start time
  * and the boot it belongs to; signals go through a pidfd that was checked against both, so a
- * number that the kernel has given away again can never be hit.
+ * number that the kernel has reused can never be hit.
  */
 #ifndef DAEMON_SHIM_PID_H
 #define DAEMON_SHIM_PID_H
@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 
-/* What one line of /proc/PID/stat says that we use. */
+/* The fields of /proc/PID/stat that are used. */
 struct pid_stat {
     pid_t pid;
     pid_t parent;
@@ -28,8 +28,8 @@ bool pid_stat_read(pid_t pid, struct pid_stat *out);
  * is gone (not an error). */
 int pid_open(pid_t pid, int64_t start, const char *boot_id, int *fd, struct err *err) MUST_CHECK;
 
-/* Sends sig through a pidfd. A process that is gone is no error. May be left unchecked where the
- * caller looks at the outcome anyway. */
+/* Sends sig through a pidfd. A process that is gone is not an error. May be left unchecked where
+ * the caller checks the outcome anyway. */
 int pid_signal(int pidfd, int sig, struct err *err);
 
 struct pid_list {

@@ -1,5 +1,7 @@
-/* The spawner's loop: requests are answered one after another, shims that have ended are reaped
- * between them. It has one thread and holds no lock when it forks. */
+/* The spawner's loop: answers requests one after another and reaps shims that have ended between
+ * them. It has one thread and holds no lock when it forks, so a fork may run any code. Wait
+ * statuses are kept in a ring: the daemon asks for one only when a shim died without a word, soon
+ * after. */
 #include "daemon/shim/serve.h"
 
 #include <errno.h>
@@ -48,7 +50,7 @@ static void reap(struct spawner *s)
     }
 }
 
-/* What it has of the spawner's is put back as a shim that was executed finds it. */
+/* Resets what it inherited from the spawner to what a freshly executed shim would find. */
 static _Noreturn void be_shim(const struct spawner *s, int spec_fd, const char *folder,
                               const char *groups)
 {
@@ -58,7 +60,7 @@ static _Noreturn void be_shim(const struct spawner *s, int spec_fd, const char *
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)setsid();
     (void)prctl(PR_SET_NAME, SHIM_NAME);
-    if (dup2(spec_fd, s->fd) < 0) { /* the socket goes with it */
+    if (dup2(spec_fd, s->fd) < 0) { /* closes the socket, too */
         _exit(EXIT_FAILURE);
     }
     (void)close(spec_fd);
@@ -92,6 +94,7 @@ static int start(const struct spawner *s, const struct spawn_request *q, size_t 
     return pidfd;
 }
 
+/* Newest first, since numbers are reused. ESRCH: not ended, or too long ago. */
 static void tell_how(const struct spawner *s, pid_t pid, struct spawn_reply *reply)
 {
     reply->why = ESRCH;

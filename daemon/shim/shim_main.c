@@ -1,12 +1,12 @@
 /*
  * prereg-shim ATTEMPT_FOLDER [CGROUP]: the one process between the daemon and a worker. One per
- * attempt; it outlives the daemon, and the worker does not outlive it. docs/daemon.md tells the
- * protocol. With --spawner it forks such processes on the daemon's word (spawn.h).
+ * attempt; it outlives the daemon, and the worker does not outlive it. docs/daemon.md has the
+ * protocol. With --spawner it forks such processes on the daemon's request (spawn.h).
  *
  *   start.json made and locked -> (fenced? already started? -> leave) -> worker forked, held at a
  *   pipe -> start.json written -> worker let go -> its tree has ended -> exit.json -> lock free
  *
- * Exit code: 0 when exit.json was written, 1 when this process had no business here or failed.
+ * Exit code: 0 when exit.json was written, 1 when the attempt was not its to run, or it failed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@
 #include "daemon/shim/watch.h"
 #include "daemon/shim/worker.h"
 
-#define LOCK_TRIES          200 /* somebody probing the lock holds it for microseconds */
+#define LOCK_TRIES          200 /* a probe holds the lock for microseconds only */
 #define LOCK_PAUSE_MS       5
 #define GROUP_TRIES         200
 #define EXIT_WRITE_TRIES    60
@@ -51,7 +51,7 @@ struct shim {
     int group_fd;
 };
 
-/* What start.json says of the machine. The spawner finds it out once, for all its shims. */
+/* The machine, as start.json states it. The spawner reads it once for all its shims. */
 static struct {
     char kernel[sizeof(((struct shim_start *)0)->kernel)];
     char cpu[sizeof(((struct shim_start *)0)->cpu)];
@@ -90,7 +90,8 @@ static bool is_in_place(int fd)
            ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
-/* The right to run this attempt: the lock is ours, nobody ran it before, it was not given up. */
+/* The right to run this attempt: it holds the lock, was not run before, and was not given up. The
+ * first test avoids waiting for the lock; the second one is made under it. */
 static int claim(struct shim *s, struct err *err)
 {
     int rc = shim_was_started(".") ? err_set(err, ERR_REFUSED, "this attempt was run before")
@@ -146,7 +147,7 @@ static void spawn_failed(struct shim *s, const struct err *why)
     text_make_utf8(s->exit.detail); /* the cut may have gone through a character */
 }
 
-/* The folder by the name that it was given is not the one that this process is in. */
+/* Whether the folder's name now leads to another place than this process's working directory. */
 static bool was_moved(const char *folder)
 {
     struct stat named;
@@ -155,7 +156,7 @@ static bool was_moved(const char *folder)
            named.st_ino != own.st_ino;
 }
 
-/* It is one safety more: an attempt runs without one, too. */
+/* An additional safety: an attempt also runs without one. */
 static void open_group(struct shim *s)
 {
     struct err ignored;
@@ -165,7 +166,8 @@ static void open_group(struct shim *s)
     }
 }
 
-/* Empty: whoever was in it was waited for. */
+/* Every process of it has been waited for. Removal is retried, with another kill each time, because
+ * rmdir() can still find it busy. */
 static void close_group(struct shim *s)
 {
     if (s->group_fd >= 0) {
@@ -180,7 +182,8 @@ static void close_group(struct shim *s)
     s->group = NULL;
 }
 
-/* Fork, start.json, go, to the end of the tree. What goes wrong on the way is an exit, too. */
+/* Forks the worker, writes start.json, releases it and watches it to the end of its tree. A failure
+ * on the way is recorded as an exit, too. */
 static int run_worker(struct shim *s, struct err *err)
 {
     struct err why;
@@ -209,15 +212,15 @@ static int run_worker(struct shim *s, struct err *err)
         spawn_failed(s, &why);
     }
     if (rc == 0 && s->exit.code != 0 && was_moved(s->folder)) {
-        s->exit.reason = SHIM_MOVED; /* it looked for its files where they no longer are */
+        s->exit.reason = SHIM_MOVED; /* it used paths that no longer exist */
         (void)snprintf(s->exit.detail, sizeof(s->exit.detail),
                        "the attempt's folder was moved or removed while it ran");
     }
     return rc;
 }
 
-/* The room is reserved, so this fails only when the disk itself does; then it is tried for a
- * minute: an end that nobody learns of costs a whole attempt. */
+/* The room is reserved, so this fails only when the disk itself does; then it is retried for
+ * a minute, because a lost end costs a whole attempt. */
 static int publish(const struct shim *s, struct err *err)
 {
     int rc = shim_exit_write(".", s->start_fd, &s->start, &s->exit, err);

@@ -1,4 +1,5 @@
-/* Messages between the daemon and its spawner, each with at most one descriptor. */
+/* Messages between the daemon and its spawner: sendmsg() and recvmsg() with at most one descriptor
+ * in SCM_RIGHTS. Used on both sides; the socket keeps the boundaries of messages. */
 #include "daemon/shim/spawn.h"
 
 #include <errno.h>

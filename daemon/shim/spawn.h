@@ -8,9 +8,9 @@
  *          <--wait status--
  *
  * One message of a SOCK_SEQPACKET socket is one request or one reply, and the daemon waits for each
- * reply. The socket is the spawner's standard input: it ends with the daemon, and the shims that it
- * made live on, as those do that the daemon starts itself. A shim that was made for an attempt
- * whose reply got lost does no harm: a second one finds the attempt claimed (shim_main.c).
+ * reply. The socket is the spawner's standard input: it ends with the daemon, and its shims live
+ * on, as those do that the daemon starts itself. A shim that was made for an attempt whose reply
+ * got lost does no harm: a second one finds the attempt claimed (shim_main.c).
  */
 #ifndef DAEMON_SHIM_SPAWN_H
 #define DAEMON_SHIM_SPAWN_H
@@ -34,7 +34,7 @@ struct spawn_request {
 struct spawn_reply {
     int32_t why; /* errno; 0: the rest holds */
     int32_t pid;
-    int32_t status; /* of SPAWN_HOW, as wait(2) tells it */
+    int32_t status; /* for SPAWN_HOW, as wait(2) reports it */
 };
 
 /* One message with at most one descriptor; -1: none. They return what sendmsg(2) and recvmsg(2) do;

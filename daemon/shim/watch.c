@@ -1,3 +1,11 @@
+/*
+ * The shim's loop around its worker: waits for signals with a timeout, and on every tick checks the
+ * grace time, the memory of the tree and the size of its logs.
+ *
+ * The shim is the reaper of the whole tree (PR_SET_CHILD_SUBREAPER), so waitpid() failing with
+ * ECHILD proves that nothing of it is left. The signals it acts on are blocked and fetched one by
+ * one, so no handler ever runs.
+ */
 #include "daemon/shim/watch.h"
 
 #include <errno.h>
@@ -16,7 +24,7 @@
 #include "daemon/shim/pid.h"
 
 #define MEMORY_TICK_MS 50                       /* the worker alone */
-#define TREE_TICK_MS   500                      /* a new look at who belongs to it */
+#define TREE_TICK_MS   500                      /* its members are listed again */
 #define LOG_TICK_MS    250                      /* the size of its logs */
 #define LOG_FAST_MS    20                       /* while they grow fast */
 #define LOG_FAST_BYTES ((off_t)4 * 1024 * 1024) /* in a tick: more is fast */
@@ -27,8 +35,8 @@
 #define REAP_PAUSE_MS  2
 
 struct watched_log {
-    off_t seen; /* its length at the last look */
-    off_t grew; /* since the look before */
+    off_t seen; /* its length at the last tick */
+    off_t grew; /* since the tick before */
     off_t cut;  /* up to where it has been emptied */
 };
 
@@ -36,10 +44,10 @@ struct watch {
     pid_t worker;
     const struct watch_limits *limits;
     struct shim_exit *exit;
-    struct pid_list tree; /* as of the last look, the worker included */
+    struct pid_list tree; /* as last listed, the worker included */
     int64_t tree_due_ms;
     int64_t log_due_ms;
-    int64_t kill_due_ms; /* 0: nobody asked it to stop */
+    int64_t kill_due_ms; /* 0: it was not asked to stop */
     int64_t oom_kills;   /* when it began */
     struct watched_log logs[2];
     bool ended;
@@ -67,8 +75,8 @@ int watch_block_signals(sigset_t *set, struct err *err)
 }
 
 /* Children of ours that have ended are ours until waited for, so their numbers cannot have been
- * given away; grandchildren may end and be replaced between the look and the signal only if their
- * own parent reaps them, hence the start time is looked at through a pidfd. */
+ * reused. A grandchild's number may be, between listing and signal, if its own parent reaps it;
+ * hence the start time is compared through a pidfd. */
 static void signal_one(pid_t pid, int sig)
 {
     struct pid_stat s;
@@ -90,7 +98,7 @@ static void look_at_tree(struct watch *w)
     struct err err;
     pid_list_release(&w->tree);
     if (pid_descendants(getpid(), &w->tree, &err) != 0) {
-        pid_list_release(&w->tree); /* /proc did not open: the next look will tell */
+        pid_list_release(&w->tree); /* /proc did not open: listed again at the next tick */
     }
 }
 
@@ -129,6 +137,7 @@ static bool reap(struct watch *w)
     return pid < 0 && errno == ECHILD;
 }
 
+/* The quick sum decides that all is well; only the exact one decides to kill. */
 static void check_memory(struct watch *w)
 {
     struct pid_list one = {.pids = &w->worker, .n = 1};
@@ -144,8 +153,8 @@ static void check_memory(struct watch *w)
 }
 
 /* A log over its limit loses its middle: the blocks are given back, offsets stay as they are, so
- * that whoever follows the file is not led astray. Where the file system cannot do that, all of it
- * goes. */
+ * that a program that follows the file keeps its place. A file system that cannot punch holes gets
+ * the whole log truncated. */
 static void cut_log(const char *name, struct watched_log *log, off_t max)
 {
     struct stat st;
@@ -234,7 +243,8 @@ static void watch_worker(struct watch *w, const sigset_t *set)
     }
 }
 
-/* Everything that outlived the worker: killed until nobody is left to wait for. */
+/* Kills everything that outlived the worker until no child is left to wait for. What is found
+ * before the first kill counts as left behind. */
 static void clear_tree(struct watch *w)
 {
     while (!reap(w)) {
@@ -245,14 +255,15 @@ static void clear_tree(struct watch *w)
     }
 }
 
+/* A guess: SIGKILL that the shim did not send, while the kernel's count of OOM kills rose. */
 static bool killed_by_kernel_for_memory(const struct watch *w)
 {
     return w->exit->signal == SIGKILL && !w->killed && w->oom_kills >= 0 &&
            memory_oom_kills() > w->oom_kills;
 }
 
-/* Less than is kept free for workers: a worker that failed may have removed what it could not
- * finish. A quota shows when something is written, alone. */
+/* Full means less than is kept free for workers, since a failed worker may have removed its
+ * unfinished files. A quota shows only when something is written, hence the trial. */
 static bool disk_is_full(void)
 {
     struct disk_room room;
@@ -262,6 +273,8 @@ static bool disk_is_full(void)
            disk_try(".", DISK_TRY_BYTES, &err) == ERR_NO_SPACE;
 }
 
+/* After the whole tree was reaped, so that RUSAGE_CHILDREN covers it. The first reason that
+ * applies. */
 static void fill_exit(struct watch *w, bool oom)
 {
     struct shim_exit *x = w->exit;
@@ -298,7 +311,7 @@ int watch_run(pid_t worker, const sigset_t *set, const struct watch_limits *limi
     out->signal = WIFSIGNALED(w.status) ? WTERMSIG(w.status) : 0;
     bool oom = killed_by_kernel_for_memory(&w);
     clear_tree(&w);
-    cut_logs(&w, LOG_HEAD_BYTES + LOG_TAIL_BYTES); /* nobody writes any more */
+    cut_logs(&w, LOG_HEAD_BYTES + LOG_TAIL_BYTES); /* no writer is left */
     fill_exit(&w, oom);
     pid_list_release(&w.tree);
     return 0;

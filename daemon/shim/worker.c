@@ -1,3 +1,11 @@
+/*
+ * Forks the worker, holds it at a pipe until start.json is written, and reports whether execve()
+ * worked.
+ *
+ * Between fork and execve the child makes system calls only (and one snprintf), and everything that
+ * needs memory is prepared before. The `failed` pipe closes on exec: end of file means success, an
+ * errno means failure.
+ */
 #include "daemon/shim/worker.h"
 
 #include <errno.h>
@@ -40,7 +48,7 @@ static void child_open(const char *name, int flags, int as, int failed_fd)
     }
 }
 
-/* Best effort: may be refused, and nothing rests on it. */
+/* Best effort: it may be refused, and nothing depends on it. */
 static void child_prefer_for_oom(int adjustment)
 {
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -53,6 +61,8 @@ static void child_prefer_for_oom(int adjustment)
     }
 }
 
+/* The child up to its execve. It leaves silently if the shim is gone or closed the pipe without a
+ * word. */
 static void child_run(const struct shim_spec *spec, pid_t shim, const struct child *c)
 {
     /* Both steps, in this order: a shim that died before prctl is noticed by its number. */
@@ -145,7 +155,7 @@ int worker_release(struct worker *w, const char *exec, struct err *err)
         while ((n = read(w->failed_fd, &why, sizeof(why))) < 0 && errno == EINTR) {
         }
     } else {
-        n = 0; /* it was killed while it waited: how it ended tells */
+        n = 0; /* it was killed while it waited: its wait status says how */
     }
     (void)close(w->failed_fd);
     if (n == (ssize_t)sizeof(why)) {

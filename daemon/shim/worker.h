@@ -2,9 +2,8 @@
  * Starting the worker: forked, held at a pipe until start.json is there, then executed.
  *
  * The child is born into the attempt's cgroup where there is one, carries its marks (mark.h), dies
- * with the shim (PR_SET_PDEATHSIG), inherits a file that marks it and
- * nothing else, reads nothing from standard input, and is the first to go when the machine runs out
- * of memory.
+ * with the shim (PR_SET_PDEATHSIG), inherits a file that marks it and nothing else, reads nothing
+ * from standard input, and is the first that the kernel kills when memory runs out.
  */
 #ifndef DAEMON_SHIM_WORKER_H
 #define DAEMON_SHIM_WORKER_H
