@@ -1,6 +1,9 @@
-/* Stages that name none of the factors in question are skipped: their parameters cannot tell the
- * cells apart, and resolving parameters is what costs. Every `after` is read once, for stages are
- * in topological order. */
+/*
+ * What a task asks of its worker is its resolved parameters, hashed in canonical JSON. Stages that
+ * name none of the factors in question are skipped: their parameters cannot distinguish the cells,
+ * and resolving parameters is the expensive part. Stages are in topological order, so one pass over
+ * `after` gives everything that comes before a stage.
+ */
 #include "truthtable/asked.h"
 
 #include <stdlib.h>
@@ -25,6 +28,8 @@ static bool names_factor(const cJSON *v, const char *factor)
     return false;
 }
 
+/* Whether some level's own parameters (`when`) replace this key, so that it does not hold in every
+ * cell. */
 static bool when_replaces(const struct stage *s, const char *key)
 {
     const cJSON *factor;
@@ -59,6 +64,7 @@ bool asked_mentions(const struct stage *s, const char *factor)
            names_factor(s->when, factor);
 }
 
+/* Depends on the cell only through its levels; a line per stage keeps stages apart. */
 struct digest asked_digest(const struct program *p, const struct stage_set *stages, size_t cell)
 {
     struct strbuf text = STRBUF_INIT;
@@ -66,7 +72,8 @@ struct digest asked_digest(const struct program *p, const struct stage_set *stag
         if (stage_set_has(stages, s)) {
             struct err err;
             cJSON *params = program_task_params(p, s, cell);
-            if (json_canonical(params, &text, &err) != 0) { /* what JSON cannot hold is no task */
+            if (json_canonical(params, &text, &err) !=
+                0) { /* parameters that JSON cannot express are unique to their cell */
                 strbuf_addf(&text, "%zu", cell);
             }
             strbuf_addc(&text, '\n');
@@ -96,6 +103,7 @@ struct asked_cell {
     size_t cell;
 };
 
+/* Cells of one condition together, equal tasks adjacent, the first cell first. */
 static int by_asked(const void *a, const void *b)
 {
     const struct asked_cell *x = a;
@@ -107,11 +115,13 @@ static int by_asked(const void *a, const void *b)
     return order != 0 ? order : (x->cell > y->cell) - (x->cell < y->cell);
 }
 
+/* Only cells of one condition are compared: replicates. */
 static bool same_asked(const struct asked_cell *a, const struct asked_cell *b)
 {
     return a->condition == b->condition && digest_equal(&a->asked, &b->asked);
 }
 
+/* A plan without a replicate factor that matters has nothing to compare. */
 bool asked_telling(const struct program *p, const struct stage_set *stages,
                    struct stage_set *telling)
 {
@@ -135,6 +145,7 @@ bool asked_telling(const struct program *p, const struct stage_set *stages,
     return mentioned && !always;
 }
 
+/* Sorting by digest finds all groups in n log n; the sort is stable through the cell's number. */
 size_t *asked_twins(const struct program *p, const struct stage_set *telling, struct arena *arena)
 {
     struct asked_cell *all = xcalloc(p->n_cells, sizeof(*all));

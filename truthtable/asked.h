@@ -25,8 +25,8 @@ struct digest asked_digest(const struct program *p, const struct stage_set *stag
 struct stage_set *asked_before(const struct program *p);
 
 /* Which of these stages may tell replicates apart. False when there is nothing to compare: every
- * replicate factor is taken in every cell, or no stage of the program takes one at all, and such a
- * plan is refused or not executed. */
+ * cell uses every replicate factor, or no stage of the program uses one at all, and such a plan is
+ * refused or not executed. */
 bool asked_telling(const struct program *p, const struct stage_set *stages,
                    struct stage_set *telling);
 /* For each cell the first one of its condition that these stages are asked the same in, itself for

@@ -1,3 +1,10 @@
+/*
+ * Runs the proofs of `preregctl check` in the order in which they use each other's results:
+ * witnesses and impossible rows (check_reach) before unused levels (check_use), described facts
+ * (check_fixed) before the plan's cost (check_plan). If conditions do not compile, the table is
+ * still checked, because its rows need only the names of levels; the user then sees all errors at
+ * once.
+ */
 #include "truthtable/check.h"
 
 #include "truthtable/check_parts.h"
@@ -25,6 +32,7 @@ int check_run(const struct program *p, const cJSON *describe, struct check_repor
     return rc;
 }
 
+/* Compiles the rules only for the layout of contrasts; none of the proofs runs. */
 cJSON *check_fixed_json(const struct program *p, const cJSON *describe, struct err *err)
 {
     struct rules rules;

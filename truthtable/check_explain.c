@@ -1,3 +1,8 @@
+/*
+ * Explains rows of the table one by one for `preregctl check --explain`. A report keeps only the
+ * number of the trial that witnessed a row, so the records are made again from that number and
+ * evaluated. This is possible because a trial depends on nothing but the program and its number.
+ */
 #include "truthtable/check_explain.h"
 
 #include <stdlib.h>
@@ -21,6 +26,7 @@ struct explaining {
     uint64_t n_states; /* partial states each row fires in; 0: too many */
 };
 
+/* The four kinds a row is counted under. */
 static enum explain_kind kind_of(const struct row_proof *row)
 {
     if (row->reach == REACH_WITNESSED) {
@@ -34,6 +40,7 @@ static const struct input *input_of(const struct program *p, size_t table_input)
     return &p->inputs[p->table_inputs[table_input]];
 }
 
+/* The number of a combination of levels, in mixed radix with the first input most significant. */
 static size_t combination_of(const struct program *p, const size_t *levels)
 {
     size_t index = 0;
@@ -43,6 +50,8 @@ static size_t combination_of(const struct program *p, const size_t *levels)
     return index;
 }
 
+/* The row of each combination, for the question which inputs a row needs. Left out for tables with
+ * holes, and for huge ones. */
 static void map_rows(struct explaining *x)
 {
     const struct check_report *r = x->report;
@@ -68,6 +77,7 @@ static uint64_t states_of_a_row(const struct program *p)
     return bits < 53 ? (UINT64_C(1) << bits) - 1 : 0;
 }
 
+/* The inputs whose levels change the outcome while all others keep the row's levels. */
 static cJSON *needs_json(const struct explaining *x, const struct table_row *row)
 {
     const struct program *p = x->report->program;
@@ -104,6 +114,7 @@ static void add_level(struct strbuf *sb, const struct input *in, size_t level)
     strbuf_adds(sb, level > CONDITIONS_MAX ? ", ...)" : ")");
 }
 
+/* The conditions that contradict each other, in words, for an impossible row. */
 static void put_why(cJSON *o, const struct check_report *r, const struct row_proof *row)
 {
     const struct program *p = r->program;
@@ -145,6 +156,7 @@ static void put_witness(cJSON *o, const struct explaining *x, size_t row)
     arena_release(&arena);
 }
 
+/* The members of one element of "rows", in the order that the header lists. */
 static cJSON *row_json(const struct explaining *x, size_t k)
 {
     static const char *const words[KIND_NR] = {"witnessed alone", "witnessed", "impossible",
@@ -177,6 +189,7 @@ static cJSON *row_json(const struct explaining *x, size_t k)
     return o;
 }
 
+/* Rows are counted in full, but described only up to per_kind of each kind. */
 cJSON *check_explain(const struct check_report *r, size_t per_kind)
 {
     static const char *const names[KIND_NR] = {"witnessed_alone", "witnessed", "impossible",

@@ -1,5 +1,5 @@
 /*
- * The table, row by row, for people: what can reach each row. A witness's scores are made again
+ * The table, row by row, for people: what can reach each row. A witness's scores are recomputed
  * from the number of its trial; nothing of this is kept in a report.
  */
 #ifndef TRUTHTABLE_CHECK_EXPLAIN_H

@@ -23,6 +23,8 @@ struct reads {
     struct diag *diag;
 };
 
+/* The stages that a measure or a fact reads, and everything they come after. Stages are walked
+ * backwards, so each is complete when its own predecessors are added. */
 static struct stage_set stages_that_count(const struct rules *rules)
 {
     const struct program *p = rules->program;
@@ -41,7 +43,8 @@ static struct stage_set stages_that_count(const struct rules *rules)
     return set;
 }
 
-/* Cells are numbered with the first factor slowest: levels of one factor lie a stride apart. */
+/* Cells are numbered with the first factor slowest: neighboring levels of a factor are a stride
+ * apart. */
 static size_t stride_of(const struct program *p, size_t factor)
 {
     size_t stride = 1;
@@ -68,6 +71,8 @@ struct level_asks {
     size_t level;
 };
 
+/* Groups levels by what they ask; ties are broken by level, so that messages do not depend on the
+ * sort. */
 static int by_asked(const void *a, const void *b)
 {
     const struct level_asks *x = a;
@@ -76,6 +81,7 @@ static int by_asked(const void *a, const void *b)
     return order != 0 ? order : (x->level > y->level) - (x->level < y->level);
 }
 
+/* Orders by the groups found so far, then by what is asked at the present setting. */
 static int by_group(const void *a, const void *b)
 {
     const struct level_asks *x = a;
@@ -95,6 +101,8 @@ struct levels {
     size_t all_cell;
 };
 
+/* Compares the levels at one setting of the other factors. Groups are only ever split: two levels
+ * remain in one group if they are the same at every setting. */
 static void compare_at(const struct reads *r, size_t factor, size_t cell, struct levels *l)
 {
     size_t stride = stride_of(r->p, factor);
@@ -126,6 +134,7 @@ static void compare_at(const struct reads *r, size_t factor, size_t cell, struct
     }
 }
 
+/* No task names the factor at all. */
 static void refuse_unread(const struct reads *r, const struct factor *f)
 {
     diag_add(r->diag, DIAG_ERROR, f->place.line, f->place.column,
@@ -135,6 +144,7 @@ static void refuse_unread(const struct reads *r, const struct factor *f)
              f->name, f->n_levels, f->name, f->name);
 }
 
+/* Two levels that are the same everywhere are one level under two names. */
 static void refuse_pair(const struct reads *r, const struct factor *f, size_t a, size_t b)
 {
     diag_add(r->diag, DIAG_ERROR, f->place.line, f->place.column,
@@ -171,6 +181,7 @@ static void report_all(const struct reads *r, size_t factor, const struct levels
     strbuf_release(&setting);
 }
 
+/* Visits every setting once, through its cell with the factor's first level. */
 static void compare_levels(const struct reads *r, size_t factor)
 {
     const struct program *p = r->p;
@@ -200,6 +211,8 @@ static void compare_levels(const struct reads *r, size_t factor)
     free(l.items);
 }
 
+/* A parameter that always takes the factor makes all levels differ, which is the common case and
+ * needs no comparison. */
 static void compare_factor(struct reads *r, size_t factor)
 {
     const struct program *p = r->p;
@@ -284,6 +297,7 @@ static size_t find_repeated(const struct intervals *iv, size_t contrast, const s
     return found;
 }
 
+/* Names one pair of cells as the proof, and the fields that could be decided instead. */
 static void refuse_interval(const struct intervals *iv, const struct cond *c, const char *what,
                             const struct cond_text *text, size_t cell, size_t twin)
 {
@@ -296,6 +310,7 @@ static void refuse_interval(const struct intervals *iv, const struct cond *c, co
              measure_is_share(&p->measures[c->measure]) ? "mean, item_low or item_high" : "mean");
 }
 
+/* Walks a condition for fields that need a spread over replicates. */
 static void check_interval(struct intervals *iv, const struct cond *c, const char *what,
                            const struct cond_text *text)
 {
@@ -312,7 +327,7 @@ static void check_interval(struct intervals *iv, const struct cond *c, const cha
     }
 }
 
-/* A verdict that rests on the spread of replicates that are none could never bind. */
+/* A condition on the spread of replicates that are copies of each other could never be decided. */
 static void check_intervals(const struct rules *rules, struct diag *diag)
 {
     const struct program *p = rules->program;
@@ -335,6 +350,8 @@ static void check_intervals(const struct rules *rules, struct diag *diag)
     free(before);
 }
 
+/* Conditions that do not compile are reported by check_run(); here they are only needed to know
+ * which stages are read. */
 void check_factors(const struct program *p, struct diag *diag)
 {
     struct rules rules;

@@ -1,4 +1,9 @@
-/* What the floors and the design can resolve, what is held fixed, the plan. */
+/*
+ * What the floors and the design can resolve, what is held fixed between arms, and what the plan
+ * costs. The figures rest on what the workers describe (parameters, tokens, FLOPs, seconds); what a
+ * worker does not describe is NaN and becomes "unknown", never 0. All figures inform and none
+ * refuses a plan.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -31,8 +36,8 @@ const char *fixed_column_name(enum fixed_column c)
     return c < FIXED_NR ? columns[c].name : "?";
 }
 
-/* The contrast a measure's resolution is told for: the binding counter's, else the first that has
- * two arms. */
+/* The contrast that a measure's resolution is computed for: the binding counter's, else the first
+ * that has two arms. */
 static size_t leading_contrast(const struct program *p)
 {
     if (p->binding_counter != INDEX_NONE) {
@@ -46,6 +51,8 @@ static size_t leading_contrast(const struct program *p)
     return INDEX_NONE;
 }
 
+/* Floors in standard errors above chance, the smallest detectable difference per measure, and the
+ * sum of the priors. */
 void check_measures(struct check_report *r, const struct rules *rules)
 {
     const struct program *p = r->program;
@@ -80,6 +87,7 @@ void check_measures(struct check_report *r, const struct rules *rules)
     r->prior_remainder = fabs(rest) < 1e-9 ? 0 : rest; /* 0.3 + 0.7 may miss 1 by a rounding */
 }
 
+/* A described fact of one stage in one condition. */
 static double fact_or_nan(const cJSON *describe, const struct program *p, size_t condition,
                           size_t stage, const char *fact)
 {
@@ -102,6 +110,7 @@ static size_t model_stage(const struct program *p, const cJSON *describe)
     return INDEX_NONE;
 }
 
+/* One row of the table of what is held fixed; ratios are derived and are NaN where a part is. */
 static void fill_row(struct fixed_row *row, const struct program *p, const cJSON *describe,
                      size_t condition, size_t stage)
 {
@@ -119,6 +128,7 @@ static void fill_row(struct fixed_row *row, const struct program *p, const cJSON
     }
 }
 
+/* Appends a column's name to a list. */
 static struct strbuf *add_column(struct strbuf *to, size_t column)
 {
     strbuf_addf(to, "%s%s", to->len > 0 ? ", " : "", columns[column].name);
@@ -133,6 +143,7 @@ struct ratio_spread {
     bool exact; /* all equal, bit for bit */
 };
 
+/* Adds one comparison of two values to the column's spread. */
 static void spread_add(struct ratio_spread *s, double a, double b)
 {
     s->known = s->known && isfinite(a) && isfinite(b);
@@ -162,6 +173,7 @@ static void list_column(const struct ratio_spread *s, size_t column, struct strb
     }
 }
 
+/* Moves the three lists into the report's arena. */
 static struct fixed_words take_lists(struct check_report *r, struct strbuf lists[LIST_NR])
 {
     struct fixed_words w = {.equal = arena_strdup(&r->arena, lists[LIST_EQUAL].buf),
@@ -212,6 +224,7 @@ static struct fixed_words judge_contrast(struct check_report *r, const struct ru
     return take_lists(r, lists);
 }
 
+/* Fills the table by condition and then words it twice: over all conditions, and per contrast. */
 void check_fixed(struct check_report *r, const struct rules *rules, const cJSON *describe)
 {
     const struct program *p = r->program;
@@ -229,6 +242,8 @@ void check_fixed(struct check_report *r, const struct rules *rules, const cJSON 
     }
 }
 
+/* Sums cost over conditions and multiplies by replicates, because workers describe conditions. One
+ * unknown stage makes a sum unknown. */
 void check_plan(struct check_report *r, const cJSON *describe)
 {
     const struct program *p = r->program;

@@ -28,6 +28,8 @@ static double described_chance(const struct program *p, const cJSON *describe,
     return (double)NAN;
 }
 
+/* Warns if the plan's chance differs from guessing among the choices; 0.005 allows for a chance
+ * written with two digits. */
 static void check_chance(const struct measure *m, double said, struct diag *diag)
 {
     if (m->has_chance && fabs(m->chance - said) > SAME_CHANCE) {
@@ -38,6 +40,7 @@ static void check_chance(const struct measure *m, double said, struct diag *diag
     }
 }
 
+/* The probability in the message is the normal tail above the floor, for a cell that guesses. */
 static void check_floor(const struct measure *m, double chance, struct diag *diag)
 {
     const double n = m->has_items ? (double)m->items : (double)NAN;
@@ -57,6 +60,7 @@ static void check_floor(const struct measure *m, double chance, struct diag *dia
     }
 }
 
+/* The plan's own chance takes precedence over the described one. */
 void check_floors(const struct program *p, const cJSON *describe, struct diag *diag)
 {
     for (size_t i = 0; i < p->n_measures; i++) {

@@ -1,8 +1,13 @@
-/* The report of check as JSON; ctl/ words it for people. */
+/*
+ * Writes the report of check as JSON, for `--json` and as the "proof" of a lock. Nothing is
+ * computed here: NaN becomes null, and ctl/ words the result for people. A lock keeps these
+ * members, so renaming one changes a file format.
+ */
 #include "base/json.h"
 #include "truthtable/check.h"
 #include "truthtable/check_parts.h"
 
+/* The words of the format, not for display. */
 static const char *reach_name(enum reach r)
 {
     switch (r) {
@@ -13,6 +18,7 @@ static const char *reach_name(enum reach r)
     return "not shown";
 }
 
+/* Counts of partial states are null where there are too many to enumerate. */
 static cJSON *table_json(const struct check_report *r)
 {
     const struct table_proof *t = &r->table;
@@ -36,6 +42,7 @@ static cJSON *table_json(const struct check_report *r)
     return o;
 }
 
+/* Witnesses and proofs, by row and by outcome. */
 static cJSON *reach_json(const struct check_report *r)
 {
     const struct program *p = r->program;
@@ -61,6 +68,7 @@ static cJSON *reach_json(const struct check_report *r)
     return o;
 }
 
+/* What each measure can resolve. */
 static cJSON *measures_json(const struct check_report *r)
 {
     const struct program *p = r->program;
@@ -75,6 +83,7 @@ static cJSON *measures_json(const struct check_report *r)
     return list;
 }
 
+/* Which columns are equal, differ or are unknown, as one text each. */
 static void put_words(cJSON *o, const struct fixed_words *w)
 {
     json_put_string(o, "equal", w->equal);
@@ -82,6 +91,7 @@ static void put_words(cJSON *o, const struct fixed_words *w)
     json_put_string(o, "unknown", w->unknown);
 }
 
+/* Differences of contrasts have no arms and are left out of "contrasts". */
 cJSON *check_fixed_object(const struct check_report *r)
 {
     const struct program *p = r->program;
@@ -110,6 +120,7 @@ cJSON *check_fixed_object(const struct check_report *r)
     return o;
 }
 
+/* FLOPs are written in units of 10^15, since JSON's integers end at 2^53. */
 cJSON *check_json(const struct check_report *r)
 {
     cJSON *o = json_object();

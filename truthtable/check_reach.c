@@ -6,7 +6,7 @@
  * a group the combinations of levels are walked as a tree, input by input, and a branch is closed
  * as soon as its levels contradict each other. The contradiction is cut down to the levels that it
  * needs and kept: it closes every other branch that holds them. A branch that some witness went
- * through needs no proof, one that no open row is in is not looked at.
+ * through needs no proof, a branch without an open row is skipped.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +38,8 @@ static size_t n_levels_of(const struct program *p, size_t table_input)
     return p->inputs[p->table_inputs[table_input]].n_levels;
 }
 
+/* The number of a combination of the group's levels, with the group's first input most
+ * significant. */
 static size_t combination_of(const struct proving *g, const size_t *levels)
 {
     const struct program *p = g->report->program;
@@ -48,6 +50,8 @@ static size_t combination_of(const struct proving *g, const size_t *levels)
     return index;
 }
 
+/* The limits are on the whole program, not on a group. Once one is reached, the report says that
+ * proofs ended early. */
 static bool may_try(struct proving *g)
 {
     struct check_report *r = g->report;
@@ -138,8 +142,7 @@ static void walk(struct proving *g, size_t depth, size_t first, size_t n)
     g->levels[input] = INDEX_NONE;
 }
 
-/* Single levels first: what one level rules out by itself is proved once, wherever it stands in the
- * tree. */
+/* Single levels first: what one level rules out by itself is proved once, for the whole tree. */
 static void try_single_levels(struct proving *g, const bool *const *seen)
 {
     for (size_t i = 0; i < g->n_inputs; i++) {
@@ -172,6 +175,7 @@ static void sum_rows(struct proving *g)
     }
 }
 
+/* A row is impossible as soon as the combination of one group is. */
 static void close_rows(struct proving *g)
 {
     struct check_report *r = g->report;
@@ -186,6 +190,8 @@ static void close_rows(struct proving *g)
     }
 }
 
+/* Groups with too many combinations are skipped and count as ended early. Prefix sums answer "does
+ * this branch hold an open row" in constant time. */
 static void prove_group(struct proving *g, const bool *const *seen)
 {
     const struct program *p = g->report->program;
@@ -225,6 +231,7 @@ static bool **levels_seen(const struct check_report *r)
     return seen;
 }
 
+/* Groups share no quantity, so a proof never needs levels of two groups. */
 static void prove_rows(struct check_report *r, const struct rules *rules)
 {
     const struct program *p = r->program;
@@ -279,6 +286,7 @@ static void judge_outcomes(struct check_report *r, struct diag *diag)
     free(may);
 }
 
+/* Lists the first rows and counts the others. */
 static void note_impossible_rows(const struct check_report *r, struct diag *diag)
 {
     const struct program *p = r->program;
@@ -296,7 +304,7 @@ static void note_impossible_rows(const struct check_report *r, struct diag *diag
     }
 }
 
-/* What is not wrong, and seldom meant. */
+/* Allowed, but seldom meant: outcomes that no witness binds. */
 static void warn_of_outcomes(const struct check_report *r, struct diag *diag)
 {
     const struct program *p = r->program;
@@ -313,6 +321,7 @@ static void warn_of_outcomes(const struct check_report *r, struct diag *diag)
     }
 }
 
+/* Inputs that some witness left without any true level. */
 static void note_uncovered_inputs(const struct check_report *r, struct diag *diag)
 {
     const struct program *p = r->program;
@@ -326,6 +335,7 @@ static void note_uncovered_inputs(const struct check_report *r, struct diag *dia
     }
 }
 
+/* The search is cheap and settles most rows; proofs run only for the others. */
 void check_reach(struct check_report *r, const struct rules *rules, struct diag *diag)
 {
     const struct program *p = r->program;

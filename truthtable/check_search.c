@@ -23,6 +23,7 @@ struct magnitudes {
     size_t n;
 };
 
+/* Whether a node compares a counter, whose literals are counts. */
 static bool is_about_counter(const struct cond *c)
 {
     bool about = false;
@@ -32,10 +33,11 @@ static bool is_about_counter(const struct cond *c)
     return about;
 }
 
+/* Gathers the literals of a condition as sizes worth trying. */
 static void collect(const struct cond *c, struct magnitudes *out)
 {
     if (is_about_counter(c)) {
-        return; /* numbers of measures are no sizes of differences */
+        return; /* counts of measures are not sizes of differences */
     }
     bool is_literal = c->kind == COND_NUMBER || c->kind == COND_WITHIN;
     if (is_literal && c->number > 0 && out->n < MAGNITUDES_MAX) {
@@ -46,6 +48,7 @@ static void collect(const struct cond *c, struct magnitudes *out)
     }
 }
 
+/* Common sizes, and then those in the program's own conditions. */
 static struct magnitudes magnitudes_of(const struct rules *rules)
 {
     static const double plain[] = {1e-4, 1e-3, 0.01, 0.05, 0.2};
@@ -62,6 +65,7 @@ static struct magnitudes magnitudes_of(const struct rules *rules)
     return out;
 }
 
+/* A signed size near one of the magnitudes, just under and over it as well; now and then 0. */
 static double pick_size(struct rng *rng, const struct magnitudes *sizes)
 {
     static const double around[] = {0.5, 0.99, 1.01, 1.5, 3};
@@ -72,7 +76,7 @@ static double pick_size(struct rng *rng, const struct magnitudes *sizes)
     return sign * sizes->v[rng_below(rng, sizes->n)] * around[rng_below(rng, ARRAY_LEN(around))];
 }
 
-/* Level effects of every factor that is no replicate, on one measure; [factor][level] one after
+/* Level effects of every factor except replicates, on one measure; [factor][level] one after
  * another. */
 static void add_effects(double *scores, const struct program *p, struct rng *rng,
                         const struct magnitudes *sizes)
@@ -104,7 +108,7 @@ static void add_effects(double *scores, const struct program *p, struct rng *rng
 
 enum clearing { CLEARS_ALL, CLEARS_NONE, CLEARS_ANYHOW, CLEARING_NR };
 
-/* Shifts the scores to where the measure should stand towards its floor; proportions stay in 0..1.
+/* Shifts the scores to where the measure should be relative to its floor; proportions stay in 0..1.
  */
 static void place(double *scores, const struct program *p, const struct measure *m, struct rng *rng,
                   enum clearing how)
@@ -142,6 +146,8 @@ static int64_t items_of(const struct measure *m, uint64_t trial)
     return m->has_items ? m->items : sizes[trial % ARRAY_LEN(sizes)];
 }
 
+/* The order of calls of the generator is part of the format: a report keeps only a trial's number,
+ * and the printed scores of an old lock must come out again. */
 void search_make(struct reading *out, const struct rules *rules, uint64_t trial,
                  struct arena *arena)
 {
@@ -171,6 +177,7 @@ void search_make(struct reading *out, const struct rules *rules, uint64_t trial,
     free(scores);
 }
 
+/* The mean of one condition over its replicates. */
 static double condition_mean(const struct reading *r, const struct rules *rules, size_t measure,
                              size_t condition)
 {
@@ -205,6 +212,8 @@ struct searching {
     size_t n_open; /* rows and outcomes still without the best they can get */
 };
 
+/* Records what a trial shows: rows that fire, alone or with others, outcomes, and inputs without a
+ * level. A better witness replaces a weaker one. */
 static void mark(struct searching *s, const struct evaluation *ev, const struct reading *reading,
                  uint64_t trial)
 {
@@ -239,6 +248,8 @@ static void mark(struct searching *s, const struct evaluation *ev, const struct 
     }
 }
 
+/* The number of trials is chosen so that the work, not the time, is bounded: the result does not
+ * depend on the machine. It ends as soon as nothing can improve. */
 void search_run(struct check_report *r, const struct rules *rules)
 {
     const struct program *p = r->program;

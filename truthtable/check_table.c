@@ -1,4 +1,10 @@
-/* Totality of the table, and its partial states. */
+/*
+ * Proves that every combination of levels has exactly one row, and counts the partial states that
+ * lead to no single outcome. A partial state is a non-empty set of levels for each input. Their
+ * outcomes are computed by dynamic programming over one input after another: the outcome of a set
+ * is that of its lowest level joined with that of the rest, so no state is expanded row by row.
+ * Both counts have limits, because a stranger's plan may have any number of inputs.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +24,7 @@ static size_t n_levels_of(const struct program *p, size_t table_input)
     return p->inputs[p->table_inputs[table_input]].n_levels;
 }
 
+/* The number of a combination of levels, in mixed radix with the first input most significant. */
 static size_t combination_of(const struct program *p, const size_t *levels)
 {
     size_t index = 0;
@@ -27,6 +34,7 @@ static size_t combination_of(const struct program *p, const size_t *levels)
     return index;
 }
 
+/* "magnitude decisive, cleared 0", from its number. */
 static const char *combination_text(const struct program *p, size_t index, struct arena *arena)
 {
     struct strbuf sb = STRBUF_INIT;
@@ -45,6 +53,7 @@ static const char *combination_text(const struct program *p, size_t index, struc
     return text;
 }
 
+/* Lists the first combinations without a row and counts the others. */
 static void report_holes(struct check_report *r, const size_t *row_of, struct diag *diag)
 {
     const struct program *p = r->program;
@@ -86,6 +95,8 @@ static size_t *rows_by_combination(struct check_report *r, struct diag *diag)
     return row_of;
 }
 
+/* The outcome of a union of states: equal outcomes stay, different ones become OUTCOME_MIXED, and
+ * no row adds nothing. */
 static uint16_t join(uint16_t a, uint16_t b)
 {
     if (a == OUTCOME_NONE || a == b) {
@@ -94,12 +105,13 @@ static uint16_t join(uint16_t a, uint16_t b)
     return b == OUTCOME_NONE ? a : OUTCOME_MIXED;
 }
 
+/* The number of non-empty sets of an input's levels. */
 static size_t n_sets_of(const struct program *p, size_t table_input)
 {
     return ((size_t)1 << n_levels_of(p, table_input)) - 1;
 }
 
-/* widen() of two levels, which is most of what large tables have. */
+/* widen() for two levels, the most common case in large tables. */
 static void widen_pairs(uint16_t *to, const uint16_t *from, size_t n_outer, size_t n_inner)
 {
     for (size_t o = 0; o < n_outer; o++) {
@@ -138,6 +150,7 @@ static void widen(uint16_t *to, const uint16_t *from, size_t n_outer, size_t n_l
     }
 }
 
+/* "magnitude decisive|small, cleared 1", from its number. */
 static const char *state_text(const struct program *p, uint64_t index, struct arena *arena)
 {
     struct strbuf sb = STRBUF_INIT;
@@ -230,7 +243,7 @@ static void walk_states(struct check_report *r, const size_t *row_of)
     t->states_counted = true;
     t->n_partial = n_states - t->n_combinations;
     for (uint64_t o = 0; o < n_states / n_sets; o++) {
-        if (n_levels == 2 && t->n_listed == CHECK_LISTED_MAX) { /* none is told any more */
+        if (n_levels == 2 && t->n_listed == CHECK_LISTED_MAX) { /* none is listed any more */
             t->n_indeterminate += count_mixed_pairs(&outcomes[o * 2], n_states / n_sets - o);
             break;
         }
@@ -264,6 +277,7 @@ static size_t *rows_of_all(struct check_report *r, struct diag *diag)
     return row_of;
 }
 
+/* Totality first; partial states need the row of each combination. */
 void check_table(struct check_report *r, struct diag *diag)
 {
     size_t *row_of = rows_of_all(r, diag);
@@ -273,6 +287,7 @@ void check_table(struct check_report *r, struct diag *diag)
     free(row_of);
 }
 
+/* The same proof for programs that `check` never saw, such as imported ones. */
 int check_table_is_total(const struct program *p, struct err *err)
 {
     struct check_report r = {.program = p};

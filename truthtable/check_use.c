@@ -2,8 +2,8 @@
  * Whether every level, stage and [data] entry has a use. A level of a factor has one when some cell
  * with it is compared (an arm of a contrast), or read by a condition: a level's mean, a ratio, a
  * fact over all cells. A level of an input has one when some records make it possible. Whether a
- * stage or an entry has one is looked for as a word wherever it may stand, so that rather too
- * little is noted than too much.
+ * stage or an entry has one is decided by searching for its name as a word, which notes too little
+ * rather than too much.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +19,7 @@ struct use {
     bool *cells; /* [cell]: some figure reads it */
 };
 
+/* Marks the cells with a level as read; INDEX_NONE marks all. */
 static void use_cells_at(struct use *u, size_t factor, size_t level)
 {
     const struct program *p = u->rules->program;
@@ -27,6 +28,7 @@ static void use_cells_at(struct use *u, size_t factor, size_t level)
     }
 }
 
+/* Marks the cells that a condition reads apart from contrasts, which use_contrasts() covers. */
 static void use_condition(struct use *u, const struct cond *c)
 {
     if (c->kind == COND_FACT) {
@@ -42,6 +44,7 @@ static void use_condition(struct use *u, const struct cond *c)
     }
 }
 
+/* Whether a cell is in either arm of a contrast. */
 static bool is_within(const struct contrast *k, const struct cell *cell)
 {
     size_t level = cell->levels[k->factor];
@@ -52,6 +55,7 @@ static bool is_within(const struct contrast *k, const struct cell *cell)
     return within;
 }
 
+/* A declared contrast uses its cells even if no condition reads it: the report shows it. */
 static void use_contrasts(struct use *u)
 {
     const struct program *p = u->rules->program;
@@ -71,6 +75,7 @@ static void warn_factor_level(const struct program *p, size_t factor, size_t lev
              f->levels[level].text, f->name, n_cells);
 }
 
+/* Warns of levels none of whose cells is read. */
 static void check_factor_levels(const struct use *u, struct diag *diag)
 {
     const struct program *p = u->rules->program;
@@ -92,6 +97,7 @@ static void check_factor_levels(const struct use *u, struct diag *diag)
     }
 }
 
+/* A conflict of a single level is a proof that this level is never possible. */
 static void check_input_levels(const struct check_report *r, struct diag *diag)
 {
     const struct program *p = r->program;
@@ -133,6 +139,7 @@ static bool is_named(const cJSON *within, const char *name)
     return false;
 }
 
+/* Instruments are searched by name, because each kind names stages in its own members. */
 static bool stage_is_read(const struct program *p, const struct rules *rules, size_t stage)
 {
     bool read = false;
@@ -220,6 +227,7 @@ static void warn_uncovered_inputs(const struct check_report *r, const struct rul
     evidence_release(&e);
 }
 
+/* Whether a condition reads a field that needs spread between replicates. */
 static bool reads_interval(const struct cond *c)
 {
     bool reads = c->kind == COND_CONTRAST && c->field >= FIELD_SE && c->field <= FIELD_BF10;
@@ -248,6 +256,7 @@ static void note_intervals(const struct program *p, const struct rules *rules, s
     }
 }
 
+/* Errors are not possible here: everything found is a warning or a note. */
 void check_use(const struct check_report *r, const struct rules *rules, struct diag *diag)
 {
     const struct program *p = r->program;

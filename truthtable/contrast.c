@@ -1,4 +1,11 @@
-/* Contrasts: per measure over settings and replicates, pooled over (setting x measure) pairs. */
+/*
+ * Contrasts: differences of two arms, matched cell by cell. Per measure, the mean is over settings
+ * of the mean over replicates, and spread is over the replicates' means; pooled figures are over
+ * (setting, measure) pairs of the measures that count or cleared. A pair is left out as a whole if
+ * one of its cells is excluded. A replicate that is a copy of another has no spread of its own: as
+ * soon as one is among those that are left, spread and interval are unknown. Sums run in the
+ * program's order, so equal records give equal bytes.
+ */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -28,22 +35,27 @@ struct sum {
     size_t n;
 };
 
+/* The first number is taken as it is: 0 + x could lose an open bound. */
 static void sum_add(struct sum *s, struct number x)
 {
     s->total = s->n == 0 ? x : number_add(s->total, x);
     s->n++;
 }
 
+/* The mean; unknown, for the given reason, if nothing was added. */
 static struct number sum_mean(const struct sum *s, const char *why_none)
 {
     return s->n == 0 ? number_unknown(why_none) : number_div(s->total, number_point((double)s->n));
 }
 
+/* The scores of one measure, [cell]. */
 static const struct score *scores_of(const struct evaluation *ev, size_t measure)
 {
     return &ev->reading->scores[measure * ev->rules->program->n_cells];
 }
 
+/* Both arms drop a pair that either of them lost, so the difference of the arms' means is the
+ * contrast's mean. */
 struct number arm_mean(const struct evaluation *ev, size_t contrast, size_t measure, bool b)
 {
     const struct layout *l = &ev->rules->layout;
@@ -63,6 +75,8 @@ struct number arm_mean(const struct evaluation *ev, size_t contrast, size_t meas
     return sum_mean(&over_settings, "the contrast has no settings");
 }
 
+/* Averages conditions, not cells, so that excluded cells do not shift the weight of conditions. For
+ * a level of a replicate factor every condition has cells. */
 struct number level_mean(const struct evaluation *ev, size_t measure, size_t factor, size_t level)
 {
     const struct program *p = ev->rules->program;
@@ -93,7 +107,7 @@ struct number level_mean(const struct evaluation *ev, size_t measure, size_t fac
 static const char no_spread[] = "no spread seen: the replicates' differences are equal";
 
 /* Whether differences between scores of at most |scale| differ by more than rounding. Replicates
- * that agree are no evidence that the next one would. */
+ * that agree are not evidence that the next one would agree, too. */
 static bool has_spread(const double *d, size_t n, double scale)
 {
     double low = d[0];
@@ -122,8 +136,8 @@ static void pair_exclude(const struct evaluation *ev, const struct score *scores
 
 /* ---- copies ---- */
 
-/* What stands for a cell that a figure leaves out, [cell]: INDEX_NONE: it is not left out; itself:
- * nothing yet; else the first of its copies that is left. For free(). */
+/* Which cell represents one that a figure leaves out, [cell]. INDEX_NONE: it is not left out;
+ * itself: none does yet; else the first of its copies that is left. For free(). */
 static size_t *new_stands(const struct evaluation *ev)
 {
     const size_t n = ev->rules->program->n_cells;
@@ -134,8 +148,8 @@ static size_t *new_stands(const struct evaluation *ev)
     return stands;
 }
 
-/* Why a cell that is left is no replicate of its own; NULL: it is one. A copy of what was left out
- * is one as long as no other copy of the same stands for it. */
+/* Why a cell that is left is not a replicate of its own; NULL: it is one. A copy of what was left
+ * out counts as one, unless another copy of the same represents it already. */
 static const char *copy_among(const struct score *scores, size_t *stands, size_t cell)
 {
     size_t first = cell;
@@ -148,7 +162,7 @@ static const char *copy_among(const struct score *scores, size_t *stands, size_t
     return first == cell || stands[first] == cell ? NULL : scores[cell].copy;
 }
 
-/* The first among the pairs of two conditions that are left. */
+/* The first copy among the pairs of two conditions that are left. */
 static const char *first_copy(const struct evaluation *ev, const struct score *scores, size_t a,
                               size_t b)
 {
@@ -180,6 +194,8 @@ static const char *first_copy(const struct evaluation *ev, const struct score *s
 
 /* ---- pairs ---- */
 
+/* Compares any two conditions, for verdict.json's "pairs". The same rules as for contrasts hold:
+ * pairs are dropped as a whole, and copies have no standard error. */
 struct condition_pair evaluation_pair(const struct evaluation *ev, size_t measure, size_t a,
                                       size_t b)
 {
@@ -221,6 +237,7 @@ struct condition_pair evaluation_pair(const struct evaluation *ev, size_t measur
     return out;
 }
 
+/* Collects cells in the scratch marks, which are clear between figures. */
 static void mark_excluded(struct contrasting *ct, const struct figure *f)
 {
     for (size_t i = 0; i < f->n_excluded; i++) {
@@ -246,6 +263,7 @@ static void take_marks(struct contrasting *ct, struct figure *f)
     }
 }
 
+/* The differences of every pair of cells of a contrast of two arms. */
 static void pair_plain(struct contrasting *ct, size_t contrast, size_t measure, struct pairs *out)
 {
     const struct layout *l = &ct->ev->rules->layout;
@@ -263,6 +281,7 @@ static void pair_plain(struct contrasting *ct, size_t contrast, size_t measure, 
                 out->scale =
                     fmax(out->scale, fmax(fabs(scores[a].value.lo), fabs(scores[b].value.lo)));
             }
+            /* Every cell is in at most one pair, so this assignment clears no other mark. */
             ct->marks[a] = scores[a].excluded;
             ct->marks[b] = scores[b].excluded;
         }
@@ -275,6 +294,7 @@ static void pair_plain(struct contrasting *ct, size_t contrast, size_t measure, 
 
 static const struct pairs *pair_any(struct contrasting *ct, size_t contrast, size_t measure);
 
+/* A pair of a difference is left out if either of its two pairs is. */
 static void pair_difference(struct contrasting *ct, size_t contrast, size_t measure,
                             struct pairs *out)
 {
@@ -360,7 +380,7 @@ static const struct pairs *pair_any(struct contrasting *ct, size_t contrast, siz
     return out;
 }
 
-/* A factor beyond double is known to lie over the greatest one. */
+/* A factor beyond the range of double is known as a bound. */
 static struct number one_bf10(double d, double se, double tau)
 {
     double ln = stat_ln_bf10(d, se, tau);
@@ -491,6 +511,7 @@ static void item_fields(const struct evaluation *ev, size_t contrast, size_t mea
     f->fields[FIELD_ITEM_HIGH] = number_add(mean, half);
 }
 
+/* The mean of each setting, and the mean over settings. */
 static void setting_means(struct contrasting *ct, size_t contrast, const struct pairs *pairs,
                           struct figure *f)
 {
@@ -512,8 +533,8 @@ static void setting_means(struct contrasting *ct, size_t contrast, const struct 
     f->fields[FIELD_MEAN] = sum_mean(&over_settings, "the contrast has no settings");
 }
 
-/* How many replicates are copies of others: they are none, and with any among them there is no
- * spread to speak of. */
+/* How many replicates are copies of others. They do not count, and with any among them the spread
+ * is unknown. */
 static size_t take_copies(struct figure *f, const struct pairs *pairs, size_t n_replicates)
 {
     size_t n = 0;
@@ -542,6 +563,8 @@ static struct number count_replicates(const struct pairs *pairs, size_t n)
     return number_point((double)n);
 }
 
+/* All fields of one contrast in one measure. A replicate's value is its mean over the settings that
+ * it has. */
 static void figure_of_measure(struct contrasting *ct, size_t contrast, size_t measure)
 {
     const struct rules *rules = ct->ev->rules;
@@ -594,6 +617,7 @@ static double sign_of(double v)
     return v > 0 ? 1 : (v < 0 ? -1 : 0);
 }
 
+/* The sign of a range is the range of signs; an open end at 0 does not reach the sign 0. */
 static struct number number_sign(struct number x)
 {
     if (!x.known) {
@@ -604,6 +628,7 @@ static struct number number_sign(struct number x)
     return number_range(lo, hi);
 }
 
+/* The fields over all (setting, measure) pairs. */
 static void pooled_fields(struct figure *f, const struct number *d, size_t n)
 {
     struct sum plain = {0};
@@ -621,6 +646,8 @@ static void pooled_fields(struct figure *f, const struct number *d, size_t n)
     f->fields[FIELD_SIGN] = number_sign(f->fields[FIELD_MEAN]);
 }
 
+/* While it is undetermined whether a measure cleared, it is undetermined what the figure is over,
+ * and every field is unknown. */
 static void figure_pooled(struct contrasting *ct, size_t contrast)
 {
     struct evaluation *ev = ct->ev;
@@ -660,6 +687,7 @@ static void figure_pooled(struct contrasting *ct, size_t contrast)
     }
 }
 
+/* Per-measure figures first: pooled ones are made of their settings. */
 void evaluate_contrasts(struct evaluation *ev)
 {
     const struct program *p = ev->rules->program;

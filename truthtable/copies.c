@@ -21,6 +21,7 @@ struct printed {
     size_t cell;
 };
 
+/* Equal results adjacent, the earliest cell first. */
 static int by_print(const void *a, const void *b)
 {
     const struct printed *x = a;
@@ -78,6 +79,7 @@ static bool differ_between(const struct evidence *e, const struct stage_set *bef
     return differ;
 }
 
+/* Marks a score as a copy, with the sentence that the report prints. */
 static void mark(struct reading *r, const struct program *p, struct score *scores, size_t stage,
                  const size_t cells[2], struct arena *arena)
 {
@@ -122,6 +124,7 @@ struct alike { /* a cell whose stage gave the same as that of `first`, and its s
     size_t cell;
 };
 
+/* Orders by result, then score, then cell, so that candidates for copies are adjacent. */
 static int by_score(const void *a, const void *b)
 {
     const struct alike *x = a;
@@ -192,6 +195,7 @@ static void mark_later(struct reading *r, const struct evidence *e, size_t measu
     free(all);
 }
 
+/* Marks the scores of the stage itself, and those of later stages that rest on it. */
 static void mark_scores(struct reading *r, const struct evidence *e, size_t stage,
                         const size_t *twins, const struct stage_set *before, struct arena *arena)
 {
@@ -239,6 +243,7 @@ struct asked_set { /* what was found for it: stages after the same training shar
     const size_t *twins; /* NULL: none */
 };
 
+/* Cells that are asked the same in these stages; computed once for each set of stages. */
 static const size_t *twins_of(const struct program *p, const struct stage_set *telling,
                               struct asked_set *sets, size_t *n, struct arena *arena)
 {
@@ -251,6 +256,7 @@ static const size_t *twins_of(const struct program *p, const struct stage_set *t
     return sets[(*n)++].twins;
 }
 
+/* Copies by plan, before anything is compared. */
 static void mark_all_asked(struct reading *r, const struct program *p,
                            const struct stage_set *before, struct arena *arena)
 {
@@ -269,6 +275,7 @@ static void mark_all_asked(struct reading *r, const struct program *p,
     free(sets);
 }
 
+/* Copies by plan first: their reason is the stronger one, and a score is marked only once. */
 void mark_copies(struct reading *r, const struct evidence *e, struct arena *arena)
 {
     struct stage_set *before = asked_before(e->program);

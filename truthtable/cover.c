@@ -38,6 +38,7 @@ struct cover {
     enum truth none; /* what `otherwise` means: no level before is true */
 };
 
+/* Whether an expression consists of literals only. */
 static bool is_constant(const struct cond *c)
 {
     bool constant = c->kind == COND_NUMBER || c->n_kids > 0;
@@ -47,6 +48,7 @@ static bool is_constant(const struct cond *c)
     return constant;
 }
 
+/* Finds or adds a quantity; equal expressions in different conditions share one. */
 static struct quantity *quantity_of(struct cover *c, const struct cond *left,
                                     const struct cond *right)
 {
@@ -66,6 +68,7 @@ static struct quantity *quantity_of(struct cover *c, const struct cond *left,
     return &c->quantities[c->n++];
 }
 
+/* The operator with its operands exchanged. */
 static enum relop mirrored(enum relop op)
 {
     switch (op) {
@@ -101,6 +104,8 @@ static struct quantity *split(struct cover *c, const struct cond *a, const struc
     return quantity_of(c, a, is_constant(b) ? NULL : b);
 }
 
+/* Adds a constant that the quantity is compared with, once. Two expressions as a quantity have no
+ * constants. */
 static void note_constant(struct cover *c, struct quantity *q, double constant)
 {
     if (q == NULL || q->right != NULL) {
@@ -119,6 +124,8 @@ static void note_constant(struct cover *c, struct quantity *q, double constant)
     q->constants[q->n_constants++] = constant;
 }
 
+/* Collects every comparison of a condition. Anything else, such as "within", is a truth value of
+ * its own. */
 static void gather_quantities(struct cover *c, const struct cond *cond)
 {
     if (cond->kind == COND_CHAIN) {
@@ -137,11 +144,13 @@ static void gather_quantities(struct cover *c, const struct cond *cond)
     }
 }
 
+/* Counters and signs have integer values, which spares the values between. */
 static bool is_integer(const struct cond *c)
 {
     return c->kind == COND_COUNTER || (c->kind == COND_CONTRAST && c->field == FIELD_SIGN);
 }
 
+/* Adds a value if what is known does not rule it out. */
 static void take_value(struct quantity *q, const struct number *within, double v)
 {
     if (isfinite(v) && v >= within->lo && v <= within->hi) {
@@ -171,6 +180,8 @@ static void take_number_values(const struct cover *c, struct quantity *q)
     take_value(q, &within, within.hi);
 }
 
+/* The values that a quantity may still take: both truth values, representatives between the
+ * constants, or the signs of a difference. */
 static void take_values(const struct cover *c, struct quantity *q)
 {
     static const enum relop of_sign[] = {REL_LT, REL_EQ, REL_GT};
@@ -205,6 +216,7 @@ static bool is_too_much(const struct cover *c)
 
 static enum truth tried_truth(struct cover *c, const struct cond *cond);
 
+/* One comparison under the values being tried. */
 static enum truth tried_link(struct cover *c, const struct cond *a, enum relop op,
                              const struct cond *b)
 {
@@ -214,6 +226,7 @@ static enum truth tried_link(struct cover *c, const struct cond *a, enum relop o
     return number_compare(x, op, q == NULL ? evaluation_number(c->ev, b) : number_point(constant));
 }
 
+/* "or", "and" and chains under the values being tried. */
 static enum truth tried_joined(struct cover *c, const struct cond *cond)
 {
     enum truth t = truth_of(cond->kind != COND_OR);
@@ -245,6 +258,7 @@ static enum truth tried_truth(struct cover *c, const struct cond *cond)
     return q == NULL ? TRUTH_UNKNOWN : truth_of(q->values[q->at] > 0);
 }
 
+/* Evaluates the levels in order, with "otherwise" as it would be. */
 static bool some_level_holds(struct cover *c, const struct cond *const *levels, size_t n)
 {
     c->none = TRUTH_TRUE;
@@ -266,6 +280,8 @@ static bool next_combination(struct cover *c)
     return false;
 }
 
+/* An input that ends in "otherwise" is always covered. For others, failing to prove it is the safe
+ * answer: all levels then stay possible. */
 bool input_is_covered(const struct evaluation *ev, size_t input)
 {
     const struct cond *const *levels = ev->rules->inputs[input];

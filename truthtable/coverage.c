@@ -1,3 +1,9 @@
+/*
+ * Counts planned tasks by how they ended, and decides which losses are excluded. Only a mechanical
+ * loss is chance: the machine failed the task, no person chose it, and it did not run under
+ * narrower limits than its siblings. Everything else leaves its values unknown, so choosing what to
+ * lose cannot choose the outcome. The budget is computed exactly from the share as it is written.
+ */
 #include "truthtable/coverage.h"
 
 #include <math.h>
@@ -16,18 +22,20 @@ static void tally_add(struct tally *t, enum task_end end)
     }
 }
 
+/* CAUSE_NR is a cause outside the closed list, and not mechanical. */
 static bool is_mechanical(enum cause c)
 {
     return c < CAUSE_NR && cause_is_mechanical(c);
 }
 
+/* A task that is not lost has no cause and is not a chance loss. */
 bool coverage_loss_is_chance(const struct loss *l)
 {
     return l->root != CAUSE_NONE && is_mechanical(l->root) && l->narrower == NULL;
 }
 
-/* Of the stages before; a loss that is not chance outweighs those that are. Stages stand in
- * topological order, so that the losses of earlier ones are there already. */
+/* The loss that a task inherits from the stages before it. One that is not chance outweighs those
+ * that are. Stages are in topological order, so the losses of earlier ones are known already. */
 static struct loss dependency_loss(const struct stage *s, const struct loss *before)
 {
     struct loss found = {.root = CAUSE_NR};
@@ -44,6 +52,7 @@ static struct loss dependency_loss(const struct stage *s, const struct loss *bef
     return found;
 }
 
+/* A blocked task without a cause is treated like one with an unknown cause: not excluded. */
 struct loss coverage_loss(enum task_end end, enum cause cause, const char *narrower,
                           const struct stage *s, const struct loss *before)
 {
@@ -67,6 +76,8 @@ size_t coverage_budget(double share, size_t planned)
                                    : (size_t)floor(share * (double)planned);
 }
 
+/* Tasks are numbered cell by cell, so `losses` holds the cell's earlier stages when one is
+ * reached. */
 void coverage_init(struct coverage *c, const struct evidence *e, struct arena *arena)
 {
     const struct program *p = e->program;
@@ -100,6 +111,7 @@ void coverage_init(struct coverage *c, const struct evidence *e, struct arena *a
     c->budget = coverage_budget(p->exclusion_budget, c->counted.planned);
 }
 
+/* Within the budget, losses are excluded; over it, the verdict is VOID. */
 bool coverage_over_budget(const struct coverage *c)
 {
     return c->n_excluded > c->budget;

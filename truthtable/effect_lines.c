@@ -7,12 +7,14 @@
 #include "base/json.h"
 #include "truthtable/unit.h"
 
+/* A text of the verdict, or what to print without it. */
 static const char *text_at(const cJSON *o, const char *key, const char *otherwise)
 {
     const cJSON *v = json_member(o, key);
     return cJSON_IsString(v) ? v->valuestring : otherwise;
 }
 
+/* Proportions are printed as percentages. */
 static bool is_proportion(const cJSON *effect)
 {
     return strcmp(text_at(effect, "unit", ""), UNIT_PROPORTION) == 0;
@@ -30,6 +32,7 @@ static void add_number(const cJSON *effect, const cJSON *v, bool is_difference, 
     }
 }
 
+/* A metric without a known unit is named instead. */
 static void add_unit(const cJSON *effect, bool is_difference, struct strbuf *out)
 {
     const char *unit = text_at(effect, "unit", NULL);
@@ -63,6 +66,7 @@ static bool add_value(const cJSON *effect, bool is_difference, struct strbuf *ou
     return true;
 }
 
+/* What n counts follows the number. */
 static void add_n(const cJSON *effect, const char *what, struct strbuf *out)
 {
     const cJSON *n = json_member(effect, "n");
@@ -71,6 +75,7 @@ static void add_n(const cJSON *effect, const char *what, struct strbuf *out)
     }
 }
 
+/* The interval, or why there is none. */
 static void add_interval(const cJSON *effect, struct strbuf *out)
 {
     const cJSON *low = json_member(effect, "low");
@@ -86,6 +91,7 @@ static void add_interval(const cJSON *effect, struct strbuf *out)
     strbuf_addf(out, " over %s", text_at(effect, "over", "replicates"));
 }
 
+/* The mean over measures, and its range over (measure, setting) pairs. */
 static void add_pooled(const cJSON *effect, struct strbuf *out)
 {
     const cJSON *min = json_member(effect, "min");
@@ -105,6 +111,7 @@ static void add_pooled(const cJSON *effect, struct strbuf *out)
     add_n(effect, "(measures x settings)", out);
 }
 
+/* Names separated by commas, with `before` ahead of the first; nothing for an empty list. */
 static void add_names(const cJSON *names, const char *before, struct strbuf *out)
 {
     const cJSON *name = NULL;
@@ -118,6 +125,7 @@ static void add_names(const cJSON *names, const char *before, struct strbuf *out
     }
 }
 
+/* How many measures reach their floor, which ones, and which may. */
 static void add_counter(const cJSON *effect, struct strbuf *out)
 {
     const cJSON *value = json_member(effect, "value");
@@ -149,6 +157,7 @@ static void flatten(struct strbuf *sb, size_t from)
     }
 }
 
+/* The whole line: name, sides, value, interval, n. Unknown kinds are printed like a mean. */
 static void add_effect(const cJSON *effect, struct strbuf *out)
 {
     static const char prefix[] = "contrast.";
@@ -178,6 +187,7 @@ static void add_effect(const cJSON *effect, struct strbuf *out)
     }
 }
 
+/* One effect on one line, whatever its names contain. */
 static void add_effect_line(const cJSON *effect, struct strbuf *out)
 {
     const size_t from = out->len;
@@ -216,6 +226,7 @@ const char *effect_error_task(const cJSON *verdict)
     return text_at(json_member(verdict, "first_error"), "task", NULL);
 }
 
+/* The first open input is enough: the report lists all. */
 void effect_error_lines(const cJSON *verdict, const char *indent, struct strbuf *out)
 {
     const char *outcome = text_at(verdict, "outcome", "");

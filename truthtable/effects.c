@@ -34,11 +34,13 @@ struct gathering {
     const char *reader; /* the input at hand */
 };
 
+/* Fields whose interval is over items. */
 static bool is_item_field(enum contrast_field f)
 {
     return f == FIELD_ITEM_SE || f == FIELD_ITEM_LOW || f == FIELD_ITEM_HIGH;
 }
 
+/* Fields whose interval is over replicates. */
 static bool is_replicate_field(enum contrast_field f)
 {
     return f == FIELD_SD || f == FIELD_SE || f == FIELD_CI_LOW || f == FIELD_CI_HIGH;
@@ -66,7 +68,7 @@ static size_t find(const struct gathering *g, const struct effect *want)
     return i;
 }
 
-/* An input's conditions come one behind the other. */
+/* The conditions of one input are adjacent, so the last reader is the only candidate. */
 static void add_reader(struct effect *e, const char *reader)
 {
     const int n = cJSON_GetArraySize(e->readers);
@@ -76,6 +78,8 @@ static void add_reader(struct effect *e, const char *reader)
     }
 }
 
+/* Adds an effect, or a reader to one that is there. What its readers read decides which interval is
+ * shown. */
 static void gather(struct gathering *g, const struct effect *want)
 {
     const size_t i = find(g, want);
@@ -94,6 +98,7 @@ static void gather(struct gathering *g, const struct effect *want)
     add_reader(e, g->reader);
 }
 
+/* The measures behind a pooled figure, including those that may still clear. */
 static void gather_members(struct gathering *g, size_t contrast)
 {
     const struct program *p = g->ev->rules->program;
@@ -104,6 +109,7 @@ static void gather_members(struct gathering *g, size_t contrast)
     }
 }
 
+/* Collects every quantity that a condition reads. */
 static void gather_condition(struct gathering *g, const struct cond *c)
 {
     struct effect want = {.cond = c, .kind = c->kind, .index = c->index, .measure = INDEX_NONE};
@@ -124,6 +130,8 @@ static void gather_condition(struct gathering *g, const struct cond *c)
     }
 }
 
+/* The table's inputs in order; then validities that void and do not hold, because they explain a
+ * VOID. */
 static void gather_all(struct gathering *g)
 {
     const struct rules *r = g->ev->rules;
@@ -148,6 +156,7 @@ static void gather_all(struct gathering *g)
 
 /* ---- an element ---- */
 
+/* What is subtracted: the two levels, or the two contrasts. */
 static void put_sides(cJSON *o, const struct program *p, const struct contrast *k)
 {
     json_put_string(o, "a",
@@ -158,6 +167,8 @@ static void put_sides(cJSON *o, const struct program *p, const struct contrast *
                                      : p->factors[k->factor].levels[k->level_b].text);
 }
 
+/* The interval that the conditions read: over items if only item fields are read, or if replicates
+ * have none. */
 static void put_interval(cJSON *o, const struct effect *e, const struct figure *f)
 {
     const struct number *over_replicates[] = {&f->fields[FIELD_CI_LOW], &f->fields[FIELD_CI_HIGH]};
@@ -184,6 +195,7 @@ static void put_value_and_why(cJSON *o, const struct number *x)
     }
 }
 
+/* The name as the conditions write it. */
 static const char *name_of(const struct evaluation *ev, const struct effect *e)
 {
     const struct program *p = ev->rules->program;
@@ -207,6 +219,7 @@ static void put_unit(cJSON *o, const struct program *p, size_t measure)
     json_put_string(o, "metric", m->metric_text);
 }
 
+/* One contrast in one measure. */
 static void put_difference(cJSON *o, const struct evaluation *ev, const struct effect *e)
 {
     const struct program *p = ev->rules->program;
@@ -236,6 +249,7 @@ static void put_pooled_unit(cJSON *o, const struct evaluation *ev, size_t contra
     json_put_string(o, "unit", mixed ? NULL : unit);
 }
 
+/* A pooled figure has a range over its pairs instead of an interval. */
 static void put_pooled(cJSON *o, const struct evaluation *ev, const struct effect *e)
 {
     const struct program *p = ev->rules->program;
@@ -251,6 +265,7 @@ static void put_pooled(cJSON *o, const struct evaluation *ev, const struct effec
     put_pooled_unit(o, ev, e->index);
 }
 
+/* A counter, with the measures that clear and those that may. */
 static void put_counter(cJSON *o, const struct evaluation *ev, const struct effect *e)
 {
     const struct program *p = ev->rules->program;
@@ -277,6 +292,7 @@ static void put_counter(cJSON *o, const struct evaluation *ev, const struct effe
     json_put(o, "open", open);
 }
 
+/* The mean of a level; n counts the cells that have a score. */
 static void put_arm(cJSON *o, const struct evaluation *ev, const struct effect *e)
 {
     const struct program *p = ev->rules->program;
@@ -293,6 +309,7 @@ static void put_arm(cJSON *o, const struct evaluation *ev, const struct effect *
     put_unit(o, p, c->measure);
 }
 
+/* Facts have no unit: a worker may report anything. */
 static void put_fact(cJSON *o, const struct evaluation *ev, const struct effect *e)
 {
     const struct number value = evaluation_number(ev, e->cond);
@@ -301,6 +318,7 @@ static void put_fact(cJSON *o, const struct evaluation *ev, const struct effect 
     json_put_null(o, "unit");
 }
 
+/* One element of "effects", by kind. */
 static cJSON *effect_json(const struct evaluation *ev, const struct effect *e)
 {
     cJSON *o = json_object();
@@ -337,6 +355,7 @@ cJSON *effects_json(const struct evaluation *ev)
 
 /* ---- the first error ---- */
 
+/* Whether a task was never run because of another. */
 static bool is_of_dependency(const struct evidence_task *t)
 {
     return t->cause != NULL && cause_from_name(t->cause) == CAUSE_DEPENDENCY;
@@ -365,6 +384,7 @@ static size_t failed_task(const struct coverage *c, const struct evidence *e, si
     return failed;
 }
 
+/* `task` is NULL where no single task is to blame. */
 static cJSON *error_json(const char *task, const char *what)
 {
     cJSON *o = json_object();
@@ -380,6 +400,7 @@ static const char *task_name(const struct evaluation *ev, size_t task)
                         p->stages[task % p->n_stages].name);
 }
 
+/* The task that started the loss, which may be an earlier one of the cell. */
 static cJSON *lost_task(const struct evaluation *ev, const struct coverage *c,
                         const struct evidence *e, size_t task)
 {
@@ -394,6 +415,7 @@ static cJSON *lost_task(const struct evaluation *ev, const struct coverage *c,
                                          narrower == NULL ? "" : narrower));
 }
 
+/* The first validity that voids. Those on timings are not part of the verdict. */
 static cJSON *voiding_validity(const struct evaluation *ev)
 {
     const struct program *p = ev->rules->program;
@@ -414,6 +436,7 @@ static cJSON *voiding_validity(const struct evaluation *ev)
     return NULL;
 }
 
+/* Whether a measure bears on the outcome: counted, or read by an input's condition. */
 static bool table_reads(const struct program *p, const struct measure *m)
 {
     bool reads = m->counted;
@@ -452,6 +475,7 @@ static cJSON *open_score(const struct evaluation *ev, const struct coverage *c,
     return NULL;
 }
 
+/* Ordered as the verdict decides: the budget, validity, then undetermined records. */
 cJSON *effects_first_error(const struct evaluation *ev, const struct coverage *c,
                            const struct evidence *e)
 {

@@ -1,3 +1,10 @@
+/*
+ * The evidence in memory: a task table and a hash table of values by (task, name). A name is a
+ * metric or a fact and is stored once, so a value costs a small slot; a million records fit. Both
+ * tables double when full and only grow. Values are normalized on entry: what is not finite becomes
+ * VALUE_NULL, and a second value for the same name makes the first VALUE_DOUBLED, whatever the
+ * order.
+ */
 #include "truthtable/evidence.h"
 
 #include <assert.h>
@@ -23,7 +30,7 @@ struct slot_name {
 };
 
 /* A chained table of slots and one of the names that they have; both grow so that chains stay
- * short. Slots and texts lie in the arena of the evidence. */
+ * short. Slots and texts live in the evidence's arena. */
 struct evidence_index {
     struct slot **buckets;
     size_t n_buckets; /* a power of two */
@@ -41,6 +48,7 @@ static const struct evidence_value missing = {.state = VALUE_MISSING};
 
 /* ---- names ---- */
 
+/* The kind is mixed into the hash: a metric and a fact may have the same name. */
 static size_t name_bucket(const struct evidence_index *ix, enum slot_kind kind, const char *text)
 {
     uint64_t h = 1469598103934665603ULL ^ (uint64_t)kind; /* FNV-1a */
@@ -62,6 +70,7 @@ static bool name_find(const struct evidence_index *ix, enum slot_kind kind, cons
     return i != 0;
 }
 
+/* Puts a name at the head of its chain. */
 static void name_link(struct evidence_index *ix, uint32_t i)
 {
     struct slot_name *n = &ix->names[i];
@@ -70,6 +79,7 @@ static void name_link(struct evidence_index *ix, uint32_t i)
     *bucket = i + 1;
 }
 
+/* Doubles the buckets and links all names again. */
 static void names_grow(struct evidence_index *ix)
 {
     free(ix->name_buckets);
@@ -80,6 +90,7 @@ static void names_grow(struct evidence_index *ix)
     }
 }
 
+/* Finds or adds a name. */
 static uint32_t name_take(struct evidence *e, enum slot_kind kind, const char *text)
 {
     struct evidence_index *ix = e->index;
@@ -106,6 +117,7 @@ static struct slot **bucket_of(const struct evidence_index *ix, uint32_t task, u
     return &ix->buckets[(task + (uint64_t)name * 2654435761U) & (ix->n_buckets - 1)];
 }
 
+/* The value of a task under a name; NULL if there is none. */
 static struct slot *slot_find(const struct evidence_index *ix, size_t task, uint32_t name)
 {
     struct slot *s = *bucket_of(ix, (uint32_t)task, name);
@@ -115,6 +127,7 @@ static struct slot *slot_find(const struct evidence_index *ix, size_t task, uint
     return s;
 }
 
+/* Doubles the buckets and moves every slot. */
 static void index_grow(struct evidence_index *ix)
 {
     struct slot **old = ix->buckets;
@@ -155,6 +168,7 @@ void evidence_release(struct evidence *e)
     *e = (struct evidence){0};
 }
 
+/* A cause is kept only for an end that has one. */
 void evidence_set_task(struct evidence *e, size_t cell, size_t stage, enum task_end end,
                        const char *cause)
 {
@@ -166,7 +180,7 @@ void evidence_set_task(struct evidence *e, size_t cell, size_t stage, enum task_
 
 void evidence_set_narrower(struct evidence *e, size_t cell, size_t stage, const char *limits)
 {
-    /* Of many tasks it is the same. */
+    /* Many tasks share the same text. */
     if (e->last_narrower == NULL || strcmp(e->last_narrower, limits) != 0) {
         e->last_narrower = arena_strdup(&e->arena, limits);
     }
@@ -192,6 +206,7 @@ static struct evidence_value admitted(struct evidence *e, const struct evidence_
     return out;
 }
 
+/* Adds a value; a second one for the same name is not compared but marked as doubled. */
 static void slot_add(struct evidence *e, size_t task, enum slot_kind kind, const char *text,
                      const struct evidence_value *v)
 {
@@ -226,6 +241,7 @@ void evidence_add_fact(struct evidence *e, size_t cell, size_t stage, const char
     slot_add(e, cell * e->program->n_stages + stage, SLOT_FACT, fact, v);
 }
 
+/* The value, or a shared one of state VALUE_MISSING. */
 static const struct evidence_value *slot_value(const struct evidence *e, size_t task,
                                                enum slot_kind kind, const char *text)
 {

@@ -57,7 +57,7 @@ struct evidence {
     struct evidence_task *tasks; /* program_n_tasks() of them */
     const char *label; /* of imported records ("reconstructed"); NULL for an executed program */
     struct evidence_index *index; /* private, as is what follows */
-    size_t last_cell;             /* records of one cell mostly stand together */
+    size_t last_cell;             /* records of one cell are mostly adjacent */
     const char *last_narrower;
 };
 

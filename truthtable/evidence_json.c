@@ -1,4 +1,8 @@
-/* Evidence from JSON: a worker's result.json, and records.json. */
+/*
+ * Evidence from parsed JSON: a worker's result.json and the records of records.json. A malformed
+ * value becomes a value without a number and a reason, so that one bad metric costs one value; a
+ * malformed record is an error with its index. The file itself is read in evidence_text.c.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -27,6 +31,7 @@ static struct evidence_value bound_value(const char *text, const char *why)
     return v;
 }
 
+/* A text, or NULL for anything else. */
 static const char *string_member(const cJSON *obj, const char *key)
 {
     const cJSON *m = json_member(obj, key);
@@ -57,6 +62,8 @@ static bool read_n(const cJSON *obj, struct evidence_value *v)
     return true;
 }
 
+/* {"value", "n", "se", "why", "bound"}: either a number or a bound. An n or se that is malformed
+ * spoils the value, because gates rest on n. */
 static struct evidence_value object_value(const cJSON *obj)
 {
     struct evidence_value v = {.state = VALUE_KNOWN};
@@ -107,6 +114,7 @@ struct evidence_value evidence_value_of(const cJSON *m)
 typedef void add_fn(struct evidence *e, size_t cell, size_t stage, const char *name,
                     const struct evidence_value *v);
 
+/* Adds every member of "metrics" or "facts" as a value of the task. */
 static int add_members(struct evidence *e, size_t task, const cJSON *obj, const char *key,
                        add_fn *add, struct err *err)
 {
@@ -125,7 +133,8 @@ static int add_members(struct evidence *e, size_t task, const cJSON *obj, const 
     return 0;
 }
 
-/* Of all metrics and of the digests of all artifacts; 0 where there is no artifact. */
+/* A fingerprint of all metrics and of the digests of all artifacts; 0 where there is no artifact.
+ * copies.c compares it. */
 static uint64_t print_of(const cJSON *result)
 {
     const cJSON *artifacts = json_member(result, "artifacts");
@@ -157,6 +166,8 @@ int evidence_add_result(struct evidence *e, size_t cell, size_t stage, const cJS
     return rc != 0 ? rc : add_members(e, task, result, "facts", evidence_add_fact, err);
 }
 
+/* "end" is "done" if it is missing; other ends need a cause of the closed list, which decides what
+ * may be excluded. */
 static int record_end(const cJSON *record, enum task_end *end, const char **cause, struct err *err)
 {
     const char *text = "done";
@@ -185,12 +196,14 @@ static int record_end(const cJSON *record, enum task_end *end, const char **caus
     return 0;
 }
 
-/* A cause decides what is excluded: of two, neither may stand because it came last. */
+/* A cause decides what is excluded, so two different ones are an error rather than the last one
+ * winning. */
 static bool ends_alike(const struct evidence_task *t, enum task_end end, const char *cause)
 {
     return t->end == end && (end == TASK_END_DONE || strcmp(t->cause, cause) == 0);
 }
 
+/* Records come cell by cell, so the last cell is tried first. */
 static size_t find_cell(struct evidence *e, const char *name)
 {
     const struct program *p = e->program;
@@ -201,6 +214,7 @@ static size_t find_cell(struct evidence *e, const char *name)
     return e->last_cell;
 }
 
+/* A task may have several records, which add values, as long as they agree on its end. */
 int evidence_add_record(struct evidence *e, const cJSON *record, struct err *err)
 {
     const struct program *p = e->program;
@@ -242,6 +256,7 @@ int evidence_add_record(struct evidence *e, const cJSON *record, struct err *err
     return rc != 0 ? rc : add_members(e, index, record, "facts", evidence_add_fact, err);
 }
 
+/* Records of another program are refused by name before any of them is read. */
 int evidence_check_head(const struct evidence *e, const cJSON *head, const char **label,
                         struct err *err)
 {

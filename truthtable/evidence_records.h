@@ -4,7 +4,7 @@
 
 #include "truthtable/evidence.h"
 
-/* Schema and program of what the records stand in; *label is borrowed. */
+/* Checks schema and program of the object that holds the records; *label is borrowed. */
 int evidence_check_head(const struct evidence *e, const cJSON *head, const char **label,
                         struct err *err) MUST_CHECK;
 /* One element of "records". */

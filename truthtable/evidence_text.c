@@ -1,4 +1,9 @@
-/* records.json read record by record: what is held at a time is the text and one record. */
+/*
+ * Reads records.json with a pull parser, record by record: a file of hundreds of megabytes holds
+ * the text and one record in memory, not a tree. Members may come in any order; if schema and
+ * program come before the records, they are checked first, and otherwise at the end. Messages name
+ * the record and its line and column.
+ */
 #include <string.h>
 
 #include "base/file.h"
@@ -15,6 +20,7 @@ struct reading_text {
     bool has_records;
 };
 
+/* One element of "records". Its tree is dropped before the next. */
 static int read_record(struct reading_text *r, enum json_token token, size_t index, struct err *err)
 {
     const size_t at = r->pull.at;
@@ -32,6 +38,7 @@ static int read_record(struct reading_text *r, enum json_token token, size_t ind
     return rc;
 }
 
+/* The array of records. */
 static int read_list(struct reading_text *r, enum json_token token, struct err *err)
 {
     const char *label = NULL;
@@ -40,7 +47,8 @@ static int read_list(struct reading_text *r, enum json_token token, struct err *
     if (token != JSON_ARRAY) {
         return err_set(err, ERR_SYNTAX, "\"records\" is not an array");
     }
-    /* Records of another program are not told one by one what is wrong with them. */
+    /* Records of another program fail here, with one message instead of one for the first record.
+     */
     if (json_member(r->head, "schema") != NULL && json_member(r->head, "program") != NULL) {
         rc = evidence_check_head(r->e, r->head, &label, err);
     }
@@ -54,6 +62,7 @@ static int read_list(struct reading_text *r, enum json_token token, struct err *
     return rc;
 }
 
+/* One member of the whole: the records, one of the head's, or an unknown one, which is skipped. */
 static int read_member(struct reading_text *r, struct err *err)
 {
     enum json_token token;
@@ -76,6 +85,7 @@ static int read_member(struct reading_text *r, struct err *err)
     return rc;
 }
 
+/* The outermost object; nothing may follow it. */
 static int read_members(struct reading_text *r, struct err *err)
 {
     enum json_token token;
@@ -93,6 +103,7 @@ static int read_members(struct reading_text *r, struct err *err)
     return rc == 0 ? json_pull_next(&r->pull, &token, err) : rc; /* nothing may follow */
 }
 
+/* `label` is set last: it also marks the evidence as imported. */
 int evidence_read_text(struct evidence *e, const char *text, size_t len, struct err *err)
 {
     struct reading_text r = {.e = e};

@@ -1,3 +1,8 @@
+/*
+ * Chooses where the evidence of a folder comes from: an imported program has records.json, an
+ * executed one has result files and provenance.json. Verdict, report and instruments all read
+ * evidence through this function, so they cannot disagree on the source.
+ */
 #include "truthtable/folder_evidence.h"
 
 #include <stdlib.h>
@@ -7,6 +12,7 @@
 #include "prereg/imported.h"
 #include "truthtable/gather.h"
 
+/* The records of an imported program, limited to FOLDER_RECORDS_BYTES_MAX. */
 static int read_records(struct evidence *e, const char *folder, struct err *err)
 {
     char *path = path_join(folder, "records.json");

@@ -1,4 +1,9 @@
-/* Gates and counters. */
+/*
+ * Gates, one for each (measure, cell), and counters over them. Scores that are counts of known n
+ * are compared with floors as exact fractions, cells and arm means alike; only where that is not
+ * possible are doubles compared. A counter is a range: at least the measures that clear, at most
+ * those that also may.
+ */
 #include "truthtable/evaluation.h"
 
 static const struct score *score_at(const struct evaluation *ev, size_t measure, size_t cell)
@@ -89,6 +94,8 @@ static bool arm_counts(const struct evaluation *ev, size_t contrast, size_t meas
            !__builtin_mul_overflow(*n, (int64_t)n_settings, n) && *n < ARM_ITEMS_MAX;
 }
 
+/* Whether an arm's mean reaches a threshold: exact if all its scores are counts of the same n, else
+ * as a double. */
 static enum truth arm_reaches(const struct evaluation *ev, size_t contrast, size_t measure, bool b,
                               const struct threshold *t)
 {
@@ -111,6 +118,7 @@ static enum truth best_arm_reaches(const struct evaluation *ev, size_t contrast,
                     arm_reaches(ev, contrast, measure, true, t));
 }
 
+/* What an excluded cell counts as is the plan's choice (excluded_fails). */
 static enum truth cell_reaches(const struct evaluation *ev, size_t measure, size_t cell)
 {
     const struct score *s = score_at(ev, measure, cell);
@@ -120,6 +128,7 @@ static enum truth cell_reaches(const struct evaluation *ev, size_t measure, size
     return score_reaches(s, &ev->rules->floors[measure]);
 }
 
+/* Both arms of the counter's contrast, every cell of them. */
 static enum truth clears_every_cell(const struct evaluation *ev, size_t contrast, size_t measure)
 {
     const struct layout *l = &ev->rules->layout;
@@ -136,6 +145,8 @@ static enum truth clears_every_cell(const struct evaluation *ev, size_t contrast
     return all;
 }
 
+/* Every cell, or both arms' means, must reach the floor; with best_arm, the larger mean must reach
+ * that as well. */
 static enum truth counter_clears(const struct evaluation *ev, const struct counter *c,
                                  size_t measure)
 {
@@ -147,6 +158,7 @@ static enum truth counter_clears(const struct evaluation *ev, const struct count
     return truth_and(base, best_arm_reaches(ev, c->contrast, measure));
 }
 
+/* One gate, with the reason if it is undetermined. best_arm holds for the whole measure. */
 static void evaluate_gate(struct evaluation *ev, size_t measure, size_t cell, enum truth best_arm)
 {
     struct gate *g = &ev->gates[measure * ev->rules->program->n_cells + cell];
@@ -164,6 +176,8 @@ static void evaluate_gate(struct evaluation *ev, size_t measure, size_t cell, en
     }
 }
 
+/* Measures without a floor have no gates. Without a binding counter no contrast is named that
+ * best_arm could refer to. */
 void evaluate_gates(struct evaluation *ev)
 {
     const struct program *p = ev->rules->program;

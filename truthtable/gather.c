@@ -1,3 +1,9 @@
+/*
+ * Reads the results of an executed program from its folder and the ends of the other tasks from
+ * provenance.json. A result decides that a task is done; what provenance.json says of it is only
+ * used for tasks without one. Result files were verified when they were accepted, so one that
+ * cannot be read now is an error, never a missing value.
+ */
 #include "truthtable/gather.h"
 
 #include <errno.h>
@@ -9,6 +15,7 @@
 #include "base/xalloc.h"
 #include "prereg/cause.h"
 
+/* One element of "tasks": {"cell", "stage", "end", "cause", "narrower"}. */
 static int gather_end(struct evidence *e, const cJSON *entry, struct err *err)
 {
     static const struct {
@@ -50,6 +57,8 @@ static int gather_end(struct evidence *e, const cJSON *entry, struct err *err)
     return err_set(err, ERR_SYNTAX, "task %s %s ends as \"%.40s\"", cell_name, stage_name, end);
 }
 
+/* Adds one task's result, if there is one. JSON is read leniently, because Python writes NaN and
+ * Infinity. */
 static int gather_result(struct evidence *e, const char *cells, size_t cell, size_t stage,
                          struct err *err)
 {
@@ -76,6 +85,7 @@ static int gather_result(struct evidence *e, const char *cells, size_t cell, siz
     return rc;
 }
 
+/* Ends first: a result then overrides the end of its task. */
 int gather_evidence(struct evidence *e, const char *cells, const cJSON *ends, struct err *err)
 {
     const struct program *p = e->program;

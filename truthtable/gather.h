@@ -1,7 +1,7 @@
 /*
  * Evidence from a program's folder: cells/<cell>/<stage>/result.json, links that the daemon made
- * after it verified each result. What a missing link means (blocked, never run, not yet) stands in
- * no file of the cell: it comes with `ends`.
+ * after it verified each result. What a missing link means (blocked, never run, not yet) is not in
+ * any file of the cell: `ends` has it.
  */
 #ifndef TRUTHTABLE_GATHER_H
 #define TRUTHTABLE_GATHER_H

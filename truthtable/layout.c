@@ -1,3 +1,9 @@
+/*
+ * Lays out cells by condition and by contrast. Cells are numbered with the first factor slowest, so
+ * the partner of a cell in a contrast is a constant number of cells away: (level b - level a) times
+ * the stride of the contrast's factor. That number may be negative and is kept modulo SIZE_MAX + 1.
+ * A difference of contrasts has no cells of its own and uses the settings of its first part.
+ */
 #include "truthtable/layout.h"
 
 #include <stdlib.h>
@@ -21,6 +27,8 @@ size_t layout_pair_b(const struct layout *l, size_t contrast, size_t setting, si
     return layout_pair_a(l, contrast, setting, replicate) + l->contrasts[contrast].shift;
 }
 
+/* Sorts cells into conditions, in the program's order; the r-th cell of each condition has the same
+ * replicate levels. */
 static void lay_cells(struct layout *l, const struct program *p, struct arena *arena)
 {
     l->n_replicates = 1;
@@ -37,6 +45,7 @@ static void lay_cells(struct layout *l, const struct program *p, struct arena *a
     l->cells = cells;
 }
 
+/* How far apart two cells are whose levels differ by one in this factor alone. */
 static size_t stride_of(const struct program *p, size_t factor)
 {
     size_t stride = 1;
@@ -46,6 +55,7 @@ static size_t stride_of(const struct program *p, size_t factor)
     return stride;
 }
 
+/* Whether `where` fixes the factor to one level. */
 static bool is_pinned(const struct contrast *k, size_t factor)
 {
     for (size_t i = 0; i < k->n_where; i++) {
@@ -56,11 +66,14 @@ static bool is_pinned(const struct contrast *k, size_t factor)
     return false;
 }
 
+/* Free factors are those whose levels make the settings of a contrast: not compared, not pinned,
+ * not replicates. */
 static bool is_free(const struct program *p, const struct contrast *k, size_t factor)
 {
     return factor != k->factor && !p->factors[factor].replicate && !is_pinned(k, factor);
 }
 
+/* Whether a condition is in the first arm: level a of the factor, and every pinned level. */
 static bool in_arm_a(const struct contrast *k, const struct condition *c)
 {
     bool in = c->levels[k->factor] == k->level_a;
@@ -70,6 +83,7 @@ static bool in_arm_a(const struct contrast *k, const struct condition *c)
     return in;
 }
 
+/* The levels of the free factors, "lr=0.002"; "all" if there is none. */
 static const char *setting_name(const struct program *p, const struct contrast *k,
                                 const struct condition *c, struct arena *arena)
 {
@@ -85,6 +99,7 @@ static const char *setting_name(const struct program *p, const struct contrast *
     return kept;
 }
 
+/* The settings of a contrast, one for each condition of its first arm. */
 static void lay_contrast(struct contrast_layout *cl, const struct program *p,
                          const struct contrast *k, struct arena *arena)
 {
@@ -111,6 +126,8 @@ static bool same_free_factors(const struct program *p, const struct contrast *a,
     return true;
 }
 
+/* Both parts must have the same settings, or their differences could not be subtracted pair by
+ * pair. */
 static void lay_difference(struct layout *l, const struct program *p, size_t index,
                            struct diag *diag)
 {
@@ -127,6 +144,7 @@ static void lay_difference(struct layout *l, const struct program *p, size_t ind
     l->contrasts[index].names = of->names;
 }
 
+/* Differences come second, because they copy the settings of their parts. */
 void layout_init(struct layout *l, const struct program *p, struct arena *arena, struct diag *diag)
 {
     *l = (struct layout){0};

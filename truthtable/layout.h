@@ -33,7 +33,7 @@ struct layout {
 void layout_init(struct layout *l, const struct program *p, struct arena *arena, struct diag *diag);
 
 size_t layout_cell(const struct layout *l, size_t condition, size_t replicate);
-/* The cells of a pair of a contrast that is no difference. */
+/* The two cells of a pair, for a contrast that is not a difference. */
 size_t layout_pair_a(const struct layout *l, size_t contrast, size_t setting, size_t replicate);
 size_t layout_pair_b(const struct layout *l, size_t contrast, size_t setting, size_t replicate);
 

@@ -1,5 +1,13 @@
+/*
+ * Turns evidence into scores and facts, the form that the evaluation reads. A score is known only
+ * if its task is done, its value is in support and its n is the plan's; everything else is unknown,
+ * with a reason that the report prints. Only losses that coverage calls chance are marked as
+ * excluded.
+ */
 #include "truthtable/reading.h"
 
+/* Why a task has no values, in words: its end, its cause, the cause of the task it depended on, and
+ * narrower limits. */
 static const char *end_reason(const struct evidence *e, size_t task,
                               const struct coverage *coverage, struct arena *arena)
 {
@@ -22,6 +30,7 @@ static const char *end_reason(const struct evidence *e, size_t task,
                : arena_printf(arena, "%s under narrower [run] limits: %s", why, narrower);
 }
 
+/* A value as a number; only a known one and a bound carry information. */
 static struct number number_of(const struct evidence_value *v)
 {
     switch (v->state) {
@@ -72,6 +81,7 @@ struct score score_read(const struct measure *m, const struct evidence_value *v,
     return s;
 }
 
+/* Scores, then copies among them, then facts. */
 void reading_of_evidence(struct reading *r, const struct evidence *e, const struct rules *rules,
                          const struct coverage *coverage, struct arena *arena)
 {

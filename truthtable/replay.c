@@ -1,7 +1,13 @@
+/*
+ * Judges records from elsewhere by a program's table, through the same path as the program's own
+ * records. Without a lock, the digest of the plan's covered values serves as the root, so that the
+ * verdict still names exactly one plan.
+ */
 #include "truthtable/replay.h"
 
 #include "base/digest.h"
 
+/* The digest of the canonical form of what a lock would cover. */
 static int plan_digest(const struct program *p, char hex[DIGEST_HEX_SIZE], struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
@@ -14,6 +20,7 @@ static int plan_digest(const struct program *p, char hex[DIGEST_HEX_SIZE], struc
     return rc;
 }
 
+/* Root and head are equal: a replay knows no amendments. */
 int replay_run(const struct program *p, const char *root, const char *records_path,
                struct verdict *out, struct err *err)
 {

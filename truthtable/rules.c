@@ -1,3 +1,9 @@
+/*
+ * Compiles the decision part of a program once for all evaluations: parsed conditions, the layout
+ * of contrasts, floors as exact decimals, and for each level of a table input the set of rows that
+ * have it, as a bit mask. Checking a plan and judging its records start from the same rules. Every
+ * error of every condition is reported, so compilation goes on after the first.
+ */
 #include "truthtable/rules.h"
 
 #include <string.h>
@@ -10,6 +16,8 @@ bool rules_in_counters(const struct rules *r, size_t measure)
     return r->program->measures[measure].counted && r->program->measures[measure].has_floor;
 }
 
+/* Parses all conditions. A condition that fails is NULL here and an error in diag; the caller then
+ * discards the rules. */
 static void compile_conditions(struct rules *r, struct diag *diag)
 {
     const struct program *p = r->program;
@@ -34,6 +42,7 @@ static void compile_conditions(struct rules *r, struct diag *diag)
     }
 }
 
+/* Keeps the text of a floor as an exact decimal where it has at most 18 digits. */
 static struct threshold threshold_of(double value, const char *text)
 {
     struct threshold t = {.value = value};
@@ -76,7 +85,7 @@ static struct prior_sds prior_sds_of(struct rules *r, const char *contrast)
     return (struct prior_sds){0};
 }
 
-/* Without a binding counter nothing says what is cleared. */
+/* Without a binding counter, "cleared" is not defined. */
 static void check_cleared(const struct rules *r, struct diag *diag)
 {
     const struct program *p = r->program;
@@ -110,6 +119,7 @@ static void mask_rows(struct rules *r)
     }
 }
 
+/* t(0.975) is computed here once, because a search evaluates thousands of readings. */
 int rules_compile(const struct program *p, struct rules *out, struct diag *diag, struct err *err)
 {
     size_t n_errors = diag->n_errors;

@@ -1,8 +1,13 @@
-/* Inputs, rows and the outcome. */
+/*
+ * The last step of an evaluation: which level each input has, which rows fire, and which outcome
+ * they agree on. Missing records leave several levels possible; every combination of possible
+ * levels fires its row, and an outcome binds only if all fired rows lead to it. This is what makes
+ * the verdict independent of records that are still missing.
+ */
 #include "truthtable/evaluation.h"
 
-/* Level i is possible unless its condition is false or an earlier one is true. While none is true
- * and all are false, or those that are open may turn out false, every level is. */
+/* Level i is possible unless its condition is false or an earlier one is true. If none is true, and
+ * all are false or may turn out false, every level is possible. */
 static void find_possible(const struct evaluation *ev, size_t index, struct input_state *st,
                           bool *possible)
 {
@@ -31,6 +36,8 @@ static void find_possible(const struct evaluation *ev, size_t index, struct inpu
     st->possible = possible;
 }
 
+/* Levels are tried in order. "otherwise" is true if all levels before it are false, and unknown as
+ * long as one of them is. */
 static void evaluate_input(struct evaluation *ev, size_t index)
 {
     const struct input *in = &ev->rules->program->inputs[index];
@@ -67,6 +74,8 @@ static void find_fired(struct evaluation *ev)
                 bool possible = ev->inputs[p->table_inputs[i]].possible[l];
                 any |= possible ? rules->row_masks[i][l][w] : 0;
             }
+            /* A row survives if each of its levels is possible: one word operation serves 64
+             * rows. */
             words[w] &= any;
         }
         ev->n_fired += (size_t)__builtin_popcountll(words[w]);
@@ -81,6 +90,7 @@ static void find_fired(struct evaluation *ev)
     ev->fired = fired;
 }
 
+/* Inputs that the table does not read are evaluated, too: verdict.json lists them all. */
 void evaluate_table(struct evaluation *ev)
 {
     const struct program *p = ev->rules->program;
@@ -92,6 +102,7 @@ void evaluate_table(struct evaluation *ev)
     find_fired(ev);
 }
 
+/* The rule of the verdict: fired rows must agree, whatever the missing records turn out to be. */
 size_t evaluation_outcome(const struct evaluation *ev)
 {
     const struct program *p = ev->rules->program;
@@ -106,6 +117,8 @@ size_t evaluation_outcome(const struct evaluation *ev)
     return outcome;
 }
 
+/* The order is part of the contract: pooled figures need to know which measures cleared, and inputs
+ * need all figures. */
 void evaluation_run(struct evaluation *ev, const struct rules *rules, const struct reading *reading,
                     struct arena *arena)
 {

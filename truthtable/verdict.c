@@ -1,3 +1,10 @@
+/*
+ * Computes the verdict from evidence and writes verdict.json. The steps run in a fixed order and
+ * nothing looks back: coverage, reading, evaluation, decision. VOID comes before the table: over
+ * the exclusion budget, or with a voiding validity that fails or is unknown, rows are not asked.
+ * The two lists that grow with the number of records are not part of the tree; they are produced
+ * element by element while the text is written, so that a million records need little memory.
+ */
 #include "truthtable/verdict.h"
 
 #include <stdlib.h>
@@ -50,6 +57,7 @@ static const char *void_reason(const struct evaluation *ev, const struct coverag
     return NULL;
 }
 
+/* Exactly one of the three kinds; `why` is set for all but a bound outcome. */
 static void decide(struct verdict *v, const struct evaluation *ev, const struct coverage *c)
 {
     v->outcome = INDEX_NONE;
@@ -78,6 +86,7 @@ static double brier_score(const struct program *p, size_t outcome)
     return score;
 }
 
+/* The outcome's name and title, or the kind of verdict in its place. */
 static void put_head(cJSON *o, const struct verdict *v, const struct program *p)
 {
     const char *name = "VOID";
@@ -93,6 +102,7 @@ static void put_head(cJSON *o, const struct verdict *v, const struct program *p)
     json_put_string(o, "why", v->why);
 }
 
+/* Surprisal and Brier score exist only for an outcome that binds. */
 static void put_prior(cJSON *o, const struct verdict *v, const struct program *p)
 {
     if (v->kind != VERDICT_BOUND) {
@@ -106,6 +116,7 @@ static void put_prior(cJSON *o, const struct verdict *v, const struct program *p
     json_put_number(o, "brier", brier_score(p, v->outcome));
 }
 
+/* Rows are numbered from 1, as in grid.toml. */
 static cJSON *fired_rows(const struct evaluation *ev)
 {
     cJSON *rows = json_array();
@@ -115,6 +126,8 @@ static cJSON *fired_rows(const struct evaluation *ev)
     return rows;
 }
 
+/* The members of verdict.json in their order, which is part of the format; the two long lists stay
+ * empty. */
 static cJSON *summary_json(const struct verdict *v, const struct evaluation *ev,
                            const struct coverage *c, const struct evidence *e,
                            const char *const digests[2])
@@ -146,6 +159,7 @@ static cJSON *summary_json(const struct verdict *v, const struct evaluation *ev,
     return o;
 }
 
+/* Repeats the check of the table: imported and replayed programs may never have been checked. */
 int verdict_compute(const struct evidence *e, const char *root, const char *head,
                     struct verdict *out, struct err *err)
 {
@@ -209,6 +223,7 @@ int verdict_pretty(const struct verdict *v, struct strbuf *out, struct err *err)
     return json_pretty_lists(v->parts->summary, lists, N_LISTS, out, err);
 }
 
+/* The same text without the added members, as early versions wrote it. */
 int verdict_pretty_early(const struct verdict *v, struct strbuf *out, struct err *err)
 {
     struct json_list lists[N_LISTS];
@@ -234,6 +249,7 @@ bool verdict_text_is_early(const struct strbuf *text)
     return !has;
 }
 
+/* The summary is referenced, not copied; it remains the verdict's. */
 int verdict_pretty_in(const struct verdict *v, cJSON *answer, struct strbuf *out, struct err *err)
 {
     struct json_list lists[N_LISTS];
@@ -244,6 +260,7 @@ int verdict_pretty_in(const struct verdict *v, cJSON *answer, struct strbuf *out
     return json_pretty_lists(answer, lists, N_LISTS, out, err);
 }
 
+/* Builds the whole tree at the first call, for callers that need single members of the lists. */
 const cJSON *verdict_json(const struct verdict *v)
 {
     struct verdict_parts *parts = v->parts;
@@ -281,6 +298,7 @@ const cJSON *verdict_gate(const struct verdict *v, size_t i, struct arena *arena
     return verdict_lists_gate(&v->parts->lists, i, arena);
 }
 
+/* The exit codes of docs/exit-codes.md. */
 enum exit_code verdict_exit_code(const struct verdict *v)
 {
     switch (v->kind) {

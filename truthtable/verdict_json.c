@@ -1,3 +1,9 @@
+/*
+ * The members of verdict.json that are made from one evaluation. A number that is not a point
+ * becomes null, with its bounds beside it and its reason in "why", so a reader never mistakes a
+ * missing value for 0. The order of members is part of the format: the same records give the same
+ * bytes.
+ */
 #include "truthtable/verdict_json.h"
 
 #include <math.h>
@@ -22,11 +28,13 @@ void verdict_json_put_value(cJSON *obj, const char *key, const struct number *x)
     }
 }
 
+/* true, false, or null for unknown. */
 static cJSON *truth_json(enum truth t)
 {
     return t == TRUTH_UNKNOWN ? cJSON_CreateNull() : cJSON_CreateBool(t == TRUTH_TRUE);
 }
 
+/* For each input its level, the levels that are possible, and what each condition holds as. */
 cJSON *verdict_json_inputs(const struct evaluation *ev)
 {
     const struct program *p = ev->rules->program;
@@ -53,6 +61,7 @@ cJSON *verdict_json_inputs(const struct evaluation *ev)
     return list;
 }
 
+/* [least, most]: equal ends once nothing is missing. */
 cJSON *verdict_json_counters(const struct evaluation *ev)
 {
     const struct program *p = ev->rules->program;
@@ -66,6 +75,7 @@ cJSON *verdict_json_counters(const struct evaluation *ev)
     return o;
 }
 
+/* Cells by name. */
 static cJSON *excluded_json(const struct program *p, const size_t *cells, size_t n)
 {
     cJSON *list = json_array();
@@ -109,6 +119,7 @@ static void put_items(cJSON *o, const struct measure *m, const struct figure *f)
     }
 }
 
+/* One contrast in one measure, with its settings. */
 static cJSON *measure_figure_json(const struct evaluation *ev, size_t contrast, size_t measure)
 {
     static const enum contrast_field fields[] = {FIELD_N,      FIELD_MEAN,    FIELD_SD,  FIELD_SE,
@@ -132,6 +143,7 @@ static cJSON *measure_figure_json(const struct evaluation *ev, size_t contrast, 
     return o;
 }
 
+/* What is compared, and under which pinned levels; of a difference, its two contrasts. */
 static void put_sides(cJSON *o, const struct program *p, const struct contrast *k)
 {
     if (k->is_difference) {
@@ -153,6 +165,7 @@ static void put_sides(cJSON *o, const struct program *p, const struct contrast *
     json_put(o, "where", where);
 }
 
+/* Every contrast with its pooled figures and one element for each measure. */
 cJSON *verdict_json_contrasts(const struct evaluation *ev)
 {
     static const enum contrast_field fields[] = {
@@ -177,6 +190,7 @@ cJSON *verdict_json_contrasts(const struct evaluation *ev)
     return list;
 }
 
+/* One pair of conditions in one measure. */
 static cJSON *pair_json(const struct evaluation *ev, size_t measure, size_t a, size_t b)
 {
     const struct program *p = ev->rules->program;
@@ -195,6 +209,8 @@ static cJSON *pair_json(const struct evaluation *ev, size_t measure, size_t a, s
     return o;
 }
 
+/* All pairs grow with the square of the conditions; above PAIRS_MAX only their number is
+ * written. */
 cJSON *verdict_json_pairs(const struct evaluation *ev)
 {
     const struct program *p = ev->rules->program;
@@ -217,6 +233,7 @@ cJSON *verdict_json_pairs(const struct evaluation *ev)
     return o;
 }
 
+/* "pending" occurs only before the end of a program. */
 static cJSON *tally_json(const struct tally *t)
 {
     cJSON *o = json_object();
@@ -230,6 +247,7 @@ static cJSON *tally_json(const struct tally *t)
     return o;
 }
 
+/* The accounting: planned = done + blocked + never run, for tasks, records and counted tasks. */
 cJSON *verdict_json_coverage(const struct coverage *c)
 {
     cJSON *o = json_object();
@@ -242,6 +260,7 @@ cJSON *verdict_json_coverage(const struct coverage *c)
     return o;
 }
 
+/* Conditions on timings are kept apart: they would make two equal runs differ in bytes. */
 cJSON *verdict_json_validity(const struct evaluation *ev, bool timing)
 {
     const struct program *p = ev->rules->program;
@@ -264,6 +283,7 @@ cJSON *verdict_json_validity(const struct evaluation *ev, bool timing)
     return list;
 }
 
+/* Imported records without n rest on the plan's number of items. */
 static void note_items(const struct evaluation *ev, cJSON *notes)
 {
     const struct program *p = ev->rules->program;
@@ -285,7 +305,7 @@ static void note_items(const struct evaluation *ev, cJSON *notes)
 
 #define COPIES_SHOWN 20
 
-/* First, because replicates that are none change what everything else means. */
+/* First, because copies among the replicates change what everything else means. */
 static void note_copies(const struct evaluation *ev, cJSON *notes)
 {
     const struct reading *r = ev->reading;
@@ -304,6 +324,7 @@ static void note_copies(const struct evaluation *ev, cJSON *notes)
     }
 }
 
+/* "2", or "1 to 3". */
 static void counter_text(const struct number *k, char out[static 64])
 {
     int n = snprintf(out, 64, "%.0f", k->lo);
@@ -312,6 +333,8 @@ static void counter_text(const struct number *k, char out[static 64])
     }
 }
 
+/* Counters that disagree with the binding one are worth a sentence: the choice of counter then
+ * matters. */
 static void note_counters(const struct evaluation *ev, cJSON *notes)
 {
     const struct program *p = ev->rules->program;

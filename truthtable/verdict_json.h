@@ -13,6 +13,7 @@
 /* A point as a number; anything else as null, with what is known of a range under "<key>_bounds".
  */
 void verdict_json_put_value(cJSON *obj, const char *key, const struct number *x);
+/* The members "inputs", "counters", "contrasts", "pairs" and "coverage". */
 cJSON *verdict_json_inputs(const struct evaluation *ev);
 cJSON *verdict_json_counters(const struct evaluation *ev);
 cJSON *verdict_json_contrasts(const struct evaluation *ev);

@@ -1,3 +1,8 @@
+/*
+ * The two lists of verdict.json that have an element for every record or task. Only what an element
+ * is made from is kept; elements are built one at a time in the caller's arena. Reasons and causes
+ * are copied first, because the evidence they point into may be gone when the text is written.
+ */
 #include "truthtable/verdict_lists.h"
 
 #include <math.h>
@@ -13,11 +18,13 @@ struct verdict_task {
     bool by_person;
 };
 
+/* Losses that a person caused come first in the list. */
 static bool is_persons_act(enum cause c)
 {
     return c == CAUSE_CANCELLED || c == CAUSE_STOPPED || c == CAUSE_LOST;
 }
 
+/* Causes of the closed list are constants; others are copied. */
 static const char *kept_cause(const char *cause, struct arena *arena)
 {
     enum cause c = cause == NULL ? CAUSE_NR : cause_from_name(cause);
@@ -27,6 +34,7 @@ static const char *kept_cause(const char *cause, struct arena *arena)
     return cause == NULL ? NULL : arena_strdup(arena, cause);
 }
 
+/* Two passes: what a person ended, then the rest, each in the program's order. */
 static void take_undetermined(struct verdict_lists *l, const struct coverage *c,
                               const struct evidence *e, struct arena *arena)
 {
@@ -53,7 +61,7 @@ static void take_undetermined(struct verdict_lists *l, const struct coverage *c,
     }
 }
 
-/* Reasons may be those of the evidence. */
+/* Copies the gates' reasons, which may belong to the evidence. Neighbors often share one. */
 static void keep_reasons(struct gate *gates, size_t n, struct arena *arena)
 {
     const char *given = NULL;
@@ -88,6 +96,7 @@ size_t verdict_lists_n_gates(const struct verdict_lists *l)
     return l->n_floors * l->program->n_cells;
 }
 
+/* Why a gate has no margin in standard errors. */
 static const char *no_margin_reason(const struct score *s)
 {
     if (!number_is_point(&s->value)) {
@@ -99,12 +108,14 @@ static const char *no_margin_reason(const struct score *s)
     return "the score is not strictly between 0 and 1";
 }
 
+/* true, false, or null for unknown. */
 static cJSON *truth_value(struct arena *arena, enum truth t)
 {
     return t == TRUTH_UNKNOWN ? json_arena_new(arena, cJSON_NULL)
                               : json_arena_bool(arena, t == TRUTH_TRUE);
 }
 
+/* "score", and "score_bounds" where it is known only within bounds. */
 static void add_score(cJSON *o, const struct number *x, struct arena *arena)
 {
     json_arena_add(o, "score", json_arena_number(arena, number_is_point(x) ? x->lo : (double)NAN));
@@ -116,6 +127,7 @@ static void add_score(cJSON *o, const struct number *x, struct arena *arena)
     }
 }
 
+/* Element i: the measures with a floor, cell by cell. */
 cJSON *verdict_lists_gate(const void *ctx, size_t i, struct arena *arena)
 {
     const struct verdict_lists *l = ctx;
@@ -152,6 +164,7 @@ cJSON *verdict_lists_gate(const void *ctx, size_t i, struct arena *arena)
     return o;
 }
 
+/* Element i of the tasks that ended without values. */
 cJSON *verdict_lists_undetermined(const void *ctx, size_t i, struct arena *arena)
 {
     const struct verdict_lists *l = ctx;
