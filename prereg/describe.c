@@ -1,3 +1,10 @@
+/*
+ * Runs `COMMAND --describe task.json` for every condition and stage, one process after another, in
+ * a temporary folder. Workers run from copies, as in a real run, so that a worker that needs a file
+ * beside itself fails here and not after locking. Signals are held while anything is on disk or
+ * runs; they take effect when the folder is gone. Reading one answer is describe_answer.c's part;
+ * the checks of a plan against all answers are at the end of this file.
+ */
 #include "prereg/describe.h"
 
 #include <math.h>
@@ -17,6 +24,7 @@
 #include "prereg/object.h"
 #include "prereg/task.h"
 
+/* a larger file of a command is used where it is */
 #define COPY_BYTES_MAX ((off_t)256 << 20)
 
 struct asking {
@@ -26,16 +34,16 @@ struct asking {
     int64_t timeout_ms;
     double flops_per_second;
     char *folder; /* temporary; objects/ in it holds the copies of workers */
-    char *work;   /* in it: an attempt's folder, as far as a worker can tell */
+    char *work;   /* in it: to the worker, this is its attempt's folder */
     char *task_path;
     cJSON *copies;  /* path -> copy */
     cJSON *answers; /* question -> answer, so that equal tasks are asked once */
-    cJSON *said;    /* faults reported already: one that all conditions share is said once */
+    cJSON *said;    /* faults reported already */
     size_t n_asked;
 };
 
-/* Peers that do not differ from the task's own params say nothing: without them more tasks are
- * equal. */
+/* Drops peers whose params equal the task's own. They carry no information, and without them
+ * more tasks are equal and need not be asked. */
 static void drop_equal_peers(cJSON *question)
 {
     const cJSON *params = json_member(question, "params");
@@ -52,7 +60,8 @@ static void drop_equal_peers(cJSON *question)
     }
 }
 
-/* What a worker's answer may depend on: its task without the names of cell and task. */
+/* The question as canonical text: the task without the names of cell and task, on which no
+ * answer may depend. Equal texts are asked once. */
 static char *question_text(const cJSON *task)
 {
     cJSON *question = json_copy(task);
@@ -88,9 +97,10 @@ static void list_release(struct text_list *list)
     free(list->items);
 }
 
-/* A copy under its digest's name, made once: a run finds no neighbours of a worker either. Where
- * files of the temporary folder cannot be executed (mounted noexec), where there is no room, and
- * for what is larger than a program (a file of data in a command), the file itself. */
+/* Returns the path to execute for a file of a command: a copy under its digest's name, made
+ * once, so that a worker finds no neighbours here either. Where the temporary folder forbids
+ * execution (mounted noexec) or has no room, and for files over COPY_BYTES_MAX, it is the file
+ * itself. */
 static int copy_of(struct asking *a, const char *path, char **out, struct err *err)
 {
     const cJSON *known = json_member(a->copies, path);
@@ -144,6 +154,7 @@ static int build_argv(struct asking *a, size_t stage, struct text_list *argv, ch
     return 0;
 }
 
+/* Reports a fault once, however many conditions share it, at the parameter that it is about. */
 static void say_of(struct asking *a, const struct answer_fault *fault, size_t stage,
                    size_t condition)
 {
@@ -211,6 +222,9 @@ static cJSON *run_one(struct asking *a, size_t stage, size_t condition)
     return answer;
 }
 
+/* The answer of one (condition, stage), from the cache of questions when an equal task was
+ * asked. Null when the worker does not describe. Fails only where the machine does, or on a
+ * signal. */
 static int ask(struct asking *a, size_t stage, size_t condition, cJSON **out, struct err *err)
 {
     const struct task_attempt attempt = {.cell = a->p->conditions[condition].first_cell,
@@ -237,6 +251,7 @@ static int ask(struct asking *a, size_t stage, size_t condition, cJSON **out, st
         }
     }
     *out = rc == 0 ? json_copy(known) : NULL;
+    /* the copy keeps the key that the cache has for it */
     if (*out != NULL && (*out)->string != NULL) {
         cJSON_free((*out)->string);
         (*out)->string = NULL;
@@ -263,8 +278,8 @@ static int ask_all(struct asking *a, cJSON *out, struct err *err)
     return rc;
 }
 
-/* What a worker solved holds for all cells of a condition: it cannot take the place of what the
- * plan gives each of them a value of its own of, such as a seed that the worker echoes. */
+/* Solved values hold for all cells of a condition. They must not replace what the plan gives
+ * each cell its own value of, such as a seed that the worker echoes. */
 static void check_solved_of(struct asking *a, const cJSON *solved, size_t stage, size_t cell)
 {
     const struct program *p = a->p;
@@ -372,6 +387,7 @@ bool describe_fact(const cJSON *answer, const char *fact, double *out)
     return true;
 }
 
+/* Reports a metric that is not among `metrics`, with the nearest name that is. */
 static void check_metric(const cJSON *metrics, const char *metric, struct place at,
                          const char *where, struct diag *diag)
 {
@@ -428,7 +444,7 @@ void describe_check_metrics(const struct program *p, const cJSON *json, struct d
     }
 }
 
-/* Said of the first condition that is otherwise. */
+/* Reports the first condition whose stage scores another number of items. */
 static void check_items(const struct program *p, const cJSON *json, const struct measure *m,
                         struct diag *diag)
 {

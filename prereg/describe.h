@@ -1,11 +1,11 @@
 /*
- * What the workers say of a program before anything runs: `COMMAND --describe task.json`, once for
- * every condition and stage (worker-protocol.md). Equal tasks are asked once.
+ * What the workers report about a program before anything runs: `COMMAND --describe task.json`,
+ * once for every condition and stage (worker-protocol.md). Equal tasks are asked once.
  *
  * The answer is one tree, CONDITION -> STAGE -> object:
- *   {"metrics":[...],"facts":{...},"seconds":N,"params":{...}}    members absent when not said
+ *   {"metrics":[...],"facts":{...},"seconds":N,"params":{...}}    members absent when not reported
  *   null                                                          the worker does not describe
- * Only `check` and `lock` come here; `--no-run` means not to call it.
+ * Only `check` and `lock` call this; with `--no-run` they do not.
  */
 #ifndef PREREG_DESCRIBE_H
 #define PREREG_DESCRIBE_H
@@ -49,10 +49,10 @@ bool describe_fact(const cJSON *answer, const char *fact, double *out);
 /* Every measure's (and apparatus') metric must be one that its stage says it yields: errors with
  * the nearest known name. Stages that do not describe are not judged. */
 void describe_check_metrics(const struct program *p, const cJSON *json, struct diag *diag);
-/* A measure's `items` must be the number that its stage scores, where it says so (the fact
- * `items`): a score over others is none of the plan's, and would be undetermined in the end. A
- * metric of a group ("acc:stem") is over no more than that. json NULL: nobody was asked, which is a
- * note. */
+/* A measure's `items` must be the number that its stage scores, where the stage reports one (the
+ * fact `items`): a score over other items is not the plan's, and would be undetermined in the
+ * end. A metric of a group ("acc:stem") may be over fewer. json NULL: no worker was asked, which
+ * is a note. */
 void describe_check_items(const struct program *p, const cJSON *json, struct diag *diag);
 /* No stage may be allowed less memory ([run] memory) than its worker cannot do without: the fact
  * `memory_least_bytes`, else `memory_bytes`. With machine_bytes (0: whatever machine), none may

@@ -1,3 +1,9 @@
+/*
+ * An answer is the first JSON object on stdout; the exit code and the last line of stderr explain
+ * its absence. Members of a wrong type are reported and dropped, unknown ones are ignored (a newer
+ * worker may add some), and a worker's own errors and notes become diagnostics. What is kept must
+ * have canonical JSON, since the lock stores it.
+ */
 #include "prereg/describe_answer.h"
 
 #include <stdarg.h>
@@ -13,6 +19,7 @@
 #define USAGE_CODE      64 /* "I know no --describe" */
 #define GO_WITHOUT      "; mend the worker, or write `describe = false` in its stage"
 
+/* Appends a fault, up to FAULTS_MAX: a worker in a loop must not fill the terminal. */
 static void add_fault(struct answer_faults *faults, enum diag_level level, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
@@ -59,6 +66,8 @@ static void last_words(const struct strbuf *err, char out[STDERR_SHOWN + 1])
     out[n] = '\0';
 }
 
+/* Exit codes 0 and 64 without an object mean that the worker does not know --describe: a warning
+ * only. */
 static void say_no_answer(const struct proc_result *r, struct answer_faults *faults)
 {
     char words[STDERR_SHOWN + 1];
@@ -108,6 +117,7 @@ static bool is_span(const cJSON *v)
     return cJSON_IsNumber(v) && v->valuedouble >= 0;
 }
 
+/* The members that are kept, and the form that each must have. */
 static const struct {
     const char *name;
     bool (*is_right)(const cJSON *);
@@ -142,7 +152,7 @@ static void read_errors(const cJSON *answer, struct answer_faults *faults)
     }
 }
 
-/* What the worker wants its user to know: said, and not kept. */
+/* Notes of the worker: printed as warnings, not kept. */
 static void read_notes(const cJSON *answer, struct answer_faults *faults)
 {
     const cJSON *notes = json_member(answer, "notes");
@@ -179,8 +189,8 @@ static cJSON *take_members(const cJSON *answer, struct answer_faults *faults)
     }
     read_errors(answer, faults);
     read_notes(answer, faults);
-    /* What is wrong with its parameters keeps a worker from telling its metrics: that it names none
-     * is no fault of the measures that read them. */
+    /* A worker that finds errors in its parameters may be unable to list its metrics. Without
+     * this, every measure that reads one would be reported as well. */
     const cJSON *errors = json_member(answer, "errors");
     if (cJSON_GetArraySize(errors) > 0 && cJSON_GetArraySize(json_member(out, "metrics")) == 0) {
         cJSON_DeleteItemFromObjectCaseSensitive(out, "metrics");

@@ -1,4 +1,4 @@
-/* Inside of describe: one worker's answer, taken apart without trust. */
+/* Inside of describe: parses one worker's answer, which is untrusted text. */
 #ifndef PREREG_DESCRIBE_ANSWER_H
 #define PREREG_DESCRIBE_ANSWER_H
 

@@ -1,3 +1,9 @@
+/*
+ * Asks git(1) in three runs: HEAD's commit, the names of all settings, and the status. The second
+ * run finds the filters that the repository or its user configures; the third overrules each of
+ * them through GIT_CONFIG_COUNT, which wins over every file. Any failure becomes a note, since a
+ * lock without a commit is still a lock.
+ */
 #include "prereg/git.h"
 
 #include <stdlib.h>
@@ -11,7 +17,8 @@
 #define OUT_BYTES_MAX ((size_t)4 << 20)
 #define SETTINGS_MAX  1024 /* of the repository that are overruled; more: git is not asked */
 
-/* Settings put before the repository's own, through GIT_CONFIG_COUNT: names may hold anything. */
+/* Settings that overrule those of the repository, through GIT_CONFIG_COUNT and its numbered
+ * variables, in which names may hold any character. */
 struct settings {
     char *env[2 * SETTINGS_MAX + 8];
     size_t n_env;
@@ -81,6 +88,7 @@ static size_t env_of(const struct settings *s, const char **env, char **owned)
     return n_owned;
 }
 
+/* One run of git in `folder`, without a terminal; `r` is to be released in any case. */
 static int git_run(const char *folder, const struct settings *s, const char *const *argv,
                    struct proc_result *r, struct err *err)
 {

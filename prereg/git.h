@@ -1,9 +1,9 @@
 /*
- * What git says of the folder a program lies in: the commit, and whether the tree was clean. A
- * lock records it for people; nothing is decided by it.
+ * The git commit of the folder that holds a program, and whether its tree was clean. A lock records
+ * it for people; no decision depends on it.
  *
- * The repository may be anybody's, so nothing that its own configuration names is executed: no
- * filters, no file-system monitor, no hooks, no submodules, no fetching of missing objects, no
+ * The repository may come from a stranger, so nothing that its own configuration names is executed:
+ * no filters, no file-system monitor, no hooks, no submodules, no fetching of missing objects, no
  * system configuration, an environment of a few names. Nothing is written into it.
  */
 #ifndef PREREG_GIT_H

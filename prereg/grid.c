@@ -1,5 +1,7 @@
 /* The grid: factors expanded to cells and conditions, their names, and what a cell makes of a
- * stage's parameters. */
+ * stage's parameters. A cell's index is the number that its levels form in mixed radix, first
+ * factor slowest; task.c inverts it. Names of cells are identities in records and journals, so
+ * their form never changes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +14,7 @@
 #define FOLDER_BYTES_MAX ((size_t)200)
 #define FOLDER_HEAD      ((size_t)150)
 
+/* Multiplies with a check for overflow; the double only serves the message. */
 bool grid_check_size(struct load *l)
 {
     const struct program *p = l->p;
@@ -38,9 +41,9 @@ static bool is_plain(unsigned char c)
            (c >= '0' && c <= '9') || (c != '\0' && strchr("._=,+@-", c) != NULL);
 }
 
-/* A name for the file system: everything that a path, a shell or a terminal takes for something
- * else becomes %XX, and what is too long ends in its digest. '~' and '%' are escaped, so no two
- * names meet. */
+/* A folder name for a cell: bytes that a path, a shell or a terminal interprets become %XX, and
+ * a name that is too long is cut and ends in its digest. '~' and '%' themselves are escaped, so
+ * that two cells never share a folder. */
 static const char *folder_name(struct arena *arena, const char *name)
 {
     struct strbuf out = STRBUF_INIT;
@@ -59,6 +62,7 @@ static const char *folder_name(struct arena *arena, const char *name)
         char hex[DIGEST_HEX_SIZE];
         digest_hex(&d, hex);
         size_t head = FOLDER_HEAD;
+        /* do not cut inside a UTF-8 character */
         while (head > 0 && ((unsigned char)out.buf[head] & 0xC0U) == 0x80U) {
             head--;
         }
@@ -116,6 +120,8 @@ static int by_cell_name(const void *a, const void *b)
     return strcmp((*x)->name, (*y)->name);
 }
 
+/* Fills cells, conditions and cells_by_name; the number of cells was checked by
+ * grid_check_size(). */
 void grid_expand(struct program *p)
 {
     p->n_cells = 1;
@@ -145,6 +151,7 @@ void grid_expand(struct program *p)
     qsort(p->cells_by_name, p->n_cells, sizeof(*p->cells_by_name), by_cell_name);
 }
 
+/* A level may hold ',' or '=': two cells then could have one name. */
 void grid_check_names(struct load *l)
 {
     const struct program *p = l->p;
@@ -178,6 +185,7 @@ size_t program_find_cell(const struct program *p, const char *name)
     return INDEX_NONE;
 }
 
+/* By text first; a number is found in any notation ("2e-3" finds 0.002). */
 size_t program_find_level(const struct factor *f, const char *text)
 {
     for (size_t i = 0; i < f->n_levels; i++) {
@@ -208,7 +216,7 @@ void grid_merge(cJSON *params, const cJSON *over)
     }
 }
 
-/* The level that a string "$factor" stands for; NULL when it is only a string. */
+/* The level that a string "$factor" is replaced by; NULL when it is an ordinary string. */
 static const struct level *level_of(const struct program *p, size_t cell, const cJSON *v)
 {
     if (!cJSON_IsString(v) || v->valuestring[0] != '$') {
@@ -218,6 +226,7 @@ static const struct level *level_of(const struct program *p, size_t cell, const 
     return f == INDEX_NONE ? NULL : &p->factors[f].levels[p->cells[cell].levels[f]];
 }
 
+/* Replaces "$factor" strings below v, at any depth. */
 static void substitute(const struct program *p, size_t cell, cJSON *v)
 {
     cJSON *m = v->child;

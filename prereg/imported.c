@@ -1,3 +1,7 @@
+/*
+ * The two marks of an import: the file in the program's folder, and the member under the lock's
+ * root. imported_lock_build() is in lock.c, beside the other way to build a lock.
+ */
 #include "prereg/imported.h"
 
 #include <stdlib.h>

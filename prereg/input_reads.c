@@ -1,4 +1,6 @@
-/* The words of conditions, two or three at a time, for what the table reads. */
+/* Splits conditions into words and signs and searches for short sequences of them: "[" NAME,
+ * "measure" "." NAME, "fact" "." STAGE. No other form of a condition can name a measure or a
+ * fact. */
 #include "prereg/input_reads.h"
 
 #include <string.h>
@@ -34,8 +36,8 @@ static bool is_word(const char *word, size_t n, const char *name)
     return strlen(name) == n && memcmp(word, name, n) == 0;
 }
 
-/* Whether the words `first` `second` NAME stand one behind the other, at *at or behind it, which
- * then moves behind them; second may be NULL. */
+/* Finds the words `first` `second` NAME in a row, at *at or later, and moves *at behind them;
+ * second may be NULL. */
 static bool find_sequence(const char **at, const char *first, const char *second, const char *name)
 {
     const char *const want[] = {first, second == NULL ? name : second, name};
@@ -75,6 +77,7 @@ const char *condition_next_fact_of(const char **at, const char *stage, size_t *n
     return point != NULL && is_word(point, *n, ".") ? next_word(at, n) : NULL;
 }
 
+/* Marks the stages of all measures and facts that one condition reads. */
 static void mark_read(struct program *p, const char *text)
 {
     for (size_t m = 0; m < p->n_measures; m++) {
@@ -98,7 +101,8 @@ void mark_budgeted(struct program *p)
             mark_read(p, in->levels[l].condition.text);
         }
     }
-    /* Stages stand in topological order, as in mark_counted(). */
+    /* Stages are in topological order: going backwards, a stage is final before those it waits
+     * for. */
     for (size_t i = p->n_stages; i-- > 0;) {
         struct stage *s = &p->stages[i];
         s->excludable = s->excludable || s->budgeted;

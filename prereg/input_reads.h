@@ -1,5 +1,5 @@
 /*
- * What the inputs of the table read, as far as their text says: the stages whose metrics and facts
+ * What the inputs of the table read, as far as their text shows: the stages whose metrics and facts
  * conditions name. Conditions are compiled in truthtable/, which this room does not know; a name in
  * a condition has one form only, so that its words are enough.
  */

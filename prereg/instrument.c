@@ -1,3 +1,7 @@
+/*
+ * Tables only: each kind with its fields and their types. truthtable/ compiles forecasts against
+ * these lists and gives every field a value or a reason, so a new field is added here first.
+ */
 #include "prereg/instrument.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 /*
- * The kinds of instruments, and what of each a forecast may read ("instrument.I.FIELD"). The lists
- * are closed: a name that is in none is an error when a program is read, and whoever computes an
- * instrument gives every field of its kind a value or a reason (docs/instruments.md).
+ * The kinds of instruments, and the fields of each that a forecast may read ("instrument.I.FIELD").
+ * The lists are closed: an unknown name is an error when a program is read, and the code that
+ * computes an instrument gives every field of its kind a value or a reason (docs/instruments.md).
  */
 #ifndef PREREG_INSTRUMENT_H
 #define PREREG_INSTRUMENT_H
@@ -29,6 +29,7 @@ struct instrument_field {
 const char *instrument_kind_name(enum instrument_kind k);
 /* INSTRUMENT_KIND_NR when unknown. */
 enum instrument_kind instrument_kind_find(const char *name);
+/* The fields of a kind; *n is their number. */
 const struct instrument_field *instrument_fields(enum instrument_kind k, size_t *n);
 
 /* Those that need no declaration are given under these names: margins, dispersion, detectable,

@@ -1,3 +1,9 @@
+/*
+ * The readers that all sections share: diagnostics with the dotted path of what they are about,
+ * names with suggestions, typed members with ranges. Nothing here knows a section. Names of every
+ * kind are searched through struct names, which relies on the name being the first member of each
+ * struct.
+ */
 #include "prereg/load.h"
 
 #include <stdarg.h>
@@ -36,6 +42,7 @@ static void add_path(struct strbuf *out, const struct toml_node *n)
     }
 }
 
+/* Adds one diagnostic, prefixed with the node's path. */
 static void report(struct load *l, enum diag_level level, struct place at,
                    const struct toml_node *n, const char *text)
 {
@@ -80,6 +87,7 @@ void load_missing(struct load *l, const char *text)
     diag_add(l->diag, DIAG_ERROR, 1, 1, "%s", text);
 }
 
+/* The first member of item i, copied because the item's type is not known here. */
 static const char *name_at(struct names names, size_t i)
 {
     const char *name;
@@ -172,6 +180,7 @@ size_t load_lookup(struct load *l, const struct toml_node *at, struct names name
     return i;
 }
 
+/* The message's path is the table's: the unknown key itself is quoted in the text. */
 size_t load_lookup_key(struct load *l, const struct toml_node *at, struct names names)
 {
     size_t i = names_find(names, at->key);
@@ -315,6 +324,7 @@ static bool few_enough(struct load *l, const struct toml_node *n, size_t n_max)
     return false;
 }
 
+/* Members of another kind are removed from the section, so that readers need not check again. */
 struct toml_node *load_section(struct load *l, const char *key, enum toml_kind kind, size_t n_max)
 {
     struct toml_node *section = load_member(l, l->root, key, TOML_TABLE);
@@ -351,6 +361,7 @@ struct toml_node *load_tables(struct load *l, const char *key, size_t n_max)
     return few_enough(l, array, n_max) ? array : NULL;
 }
 
+/* Splits at the first dot: names of stages have none, names of metrics may. */
 const char *load_metric(struct load *l, const struct toml_node *at, const char *text, size_t *stage)
 {
     *stage = INDEX_NONE;

@@ -3,7 +3,7 @@
  *
  * A section reader takes what it can and goes on; nothing here stops at the first fault. Messages
  * begin with the dotted path of what they are about ("measure.mmlu.floor: ..."). Readers leave *out
- * alone when the key is absent or wrong, and say whether they set it.
+ * alone when the key is absent or wrong, and return whether they set it.
  */
 #ifndef PREREG_LOAD_H
 #define PREREG_LOAD_H
@@ -77,7 +77,8 @@ bool load_word(struct load *l, const struct toml_node *table, const char *key,
 bool load_text(struct load *l, const struct toml_node *table, const char *key, bool required,
                const char **out);
 
-/* [a-z][a-z0-9_]*, 64 bytes at most. `name` is the node's key or its string. */
+/* Whether `name`, the node's key or its string, is [a-z][a-z0-9_]*, 64 bytes at most; else an
+ * error. */
 bool load_name_ok(struct load *l, const struct toml_node *at, const char *name);
 /* The table at a root key, with names for keys and members of `kind`: others are reported and taken
  * out. NULL when absent or no table. */

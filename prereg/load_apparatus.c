@@ -6,8 +6,8 @@
 
 #define APPARATUS_MAX ((size_t)64)
 
-/* Of a metric that a measure reads as a share: 27.37 for 0.2737 would never hold, and a tolerance
- * of one always. */
+/* Checks value and tolerance of a metric that some measure reads as a share: 27.37 written for
+ * 0.2737 would never hold, and a tolerance of 1 always. */
 static void check_share(struct load *l, const struct apparatus *a, const struct toml_node *t)
 {
     const struct measure *share = NULL;
@@ -24,6 +24,8 @@ static void check_share(struct load *l, const struct apparatus *a, const struct 
     }
 }
 
+/* {metric, value, within}: all three are needed, and the metric must be one of the check's
+ * stage. */
 static void load_expect(struct load *l, struct apparatus *a, const struct toml_node *t)
 {
     static const char *const keys[] = {"metric", "value", "within"};
@@ -64,8 +66,8 @@ static const char *find_factor(const struct program *p, const cJSON *v)
     return found;
 }
 
-/* The model belongs to no cell: what it is asked must be the same in every cell, and it takes the
- * place of what the stage comes after. */
+/* A reference model belongs to no cell: the stage's parameters must be the same in every cell,
+ * and the model replaces the input that the stage waits for. */
 static void check_stage(struct load *l, const struct toml_node *at, const struct stage *s)
 {
     const char *factor = find_factor(l->p, s->params);

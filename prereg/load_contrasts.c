@@ -1,4 +1,6 @@
-/* [contrast] and [counter]: what is compared with what, and what counts as cleared. */
+/* [contrast] and [counter]: what is compared with what, and what counts as cleared. Contrasts
+ * are read in two passes, because a difference of contrasts may name one that is declared after
+ * it. */
 #include <string.h>
 
 #include "base/json.h"
@@ -46,6 +48,7 @@ static size_t find_factor(struct load *l, const struct toml_node *m)
     return factor;
 }
 
+/* between = { FACTOR = [a, b] }: the contrast is a - b. */
 static void load_between(struct load *l, struct contrast *c, const struct toml_node *between)
 {
     if (between->n_items != 1) {
@@ -69,6 +72,7 @@ static void load_between(struct load *l, struct contrast *c, const struct toml_n
     }
 }
 
+/* where = { FACTOR = LEVEL, ... }: restricts the contrast to these levels. */
 static void load_where(struct load *l, struct contrast *c, const struct toml_node *table)
 {
     c->where = arena_array(&l->p->arena, table->n_items, sizeof(*c->where));
@@ -108,6 +112,7 @@ static void load_plain(struct load *l, struct contrast *c, const struct toml_nod
     }
 }
 
+/* The first pass; of a difference it only records that it is one. */
 static void load_contrast(struct load *l, const struct toml_node *t)
 {
     static const char *const plain_keys[] = {"between", "where", "over"};
@@ -130,6 +135,7 @@ static void load_contrast(struct load *l, const struct toml_node *t)
     }
 }
 
+/* Factors are unique within each `where`, so counting the shared ones is enough. */
 static bool same_where_factors(const struct contrast *a, const struct contrast *b)
 {
     size_t shared = 0;
@@ -141,7 +147,8 @@ static bool same_where_factors(const struct contrast *a, const struct contrast *
     return a->n_where == b->n_where && shared == a->n_where;
 }
 
-/* A difference goes setting by setting: both sides must have the same settings. */
+/* The second pass. A difference is taken setting by setting, so both sides must have the same
+ * ones. */
 static void load_difference(struct load *l, struct contrast *c, const struct toml_node *t)
 {
     static const char *const over[] = {"counted", "cleared", NULL};
@@ -219,6 +226,7 @@ static void load_counter(struct load *l, const struct toml_node *t)
     (void)load_bool(l, t, "binds", &c->binds);
 }
 
+/* Exactly one counter binds, when there is any. */
 void load_counters(struct load *l)
 {
     struct program *p = l->p;

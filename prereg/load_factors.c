@@ -1,4 +1,6 @@
-/* [[factor]] and [data]. */
+/* [[factor]] and [data]: what differs between cells, and the pinned files. Levels are identified
+ * by their text, numbers by their shortest decimal, so that 1 and 1.0 are the same level. That
+ * data exists is not checked here (program_check_files()). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +13,7 @@
 #define FACTORS_MAX ((size_t)32)
 #define DATA_MAX    ((size_t)1024)
 
+/* The level as cell names show it; NULL for a value that cannot be a level. */
 static const char *level_text(struct load *l, const struct toml_node *n)
 {
     char number[JSON_NUMBER_MAX];
@@ -41,6 +44,7 @@ static int by_text(const void *a, const void *b)
     return c != 0 ? c : (x->index < y->index ? -1 : 1);
 }
 
+/* Sorts by text, then reports every repeated level at its later place. */
 static void check_duplicates(struct load *l, const struct factor *f, const struct toml_node *levels)
 {
     struct numbered *order = xcalloc(f->n_levels, sizeof(*order));

@@ -1,4 +1,6 @@
-/* What each kind of instrument may be told. */
+/* The keys of each kind of instrument, with their types and ranges. The computation in
+ * truthtable/instruments reads the same table again as JSON and relies on these checks. Some of
+ * them are about meaning, such as a term that would be fitted twice. */
 #include "prereg/load_instrument.h"
 
 #include <string.h>
@@ -73,7 +75,7 @@ static const struct contrast *find_contrast(struct load *l, const struct toml_no
     return k == INDEX_NONE ? NULL : &l->p->contrasts[k];
 }
 
-/* One between two levels: an instrument that speaks of two arms. */
+/* The member "contrast", which must be between two levels: the instrument compares two arms. */
 static void check_two_arms(struct load *l, const struct toml_node *t)
 {
     const struct contrast *c = find_contrast(l, t);
@@ -160,7 +162,7 @@ void load_mixed(struct load *l, const struct toml_node *t)
     }
 }
 
-/* A loss is known by its direction; that it is in nats, nobody can see from here. */
+/* A loss is recognized by its direction; that it is in nats cannot be checked here. */
 static void check_loss(struct load *l, const struct toml_node *n)
 {
     size_t m = load_lookup(l, n, names_measures(l->p));
@@ -170,6 +172,7 @@ static void check_loss(struct load *l, const struct toml_node *n)
     }
 }
 
+/* Sources of a connector: SOURCE = MEASURE, each a loss, no measure twice. */
 static void check_sources(struct load *l, const struct toml_node *sources)
 {
     if (!few_enough(l, sources, MODELS_MAX)) {
@@ -267,6 +270,7 @@ static void check_anchor(struct load *l, const struct toml_node *n)
     }
 }
 
+/* A published model of an anchor: MEASURE = value; shares must be within 0..1. */
 static void check_model(struct load *l, const struct toml_node *model)
 {
     if (model->key[0] == '\0' || strlen(model->key) > NAME_BYTES) {

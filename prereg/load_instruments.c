@@ -1,4 +1,5 @@
-/* [instrument.*]: declared and checked here, computed in truthtable/instruments. */
+/* [instrument.*]: finds the kind of each table and hands it to that kind's check. Instruments
+ * are declared and checked here, and computed in truthtable/instruments. */
 #include "base/xalloc.h"
 #include "prereg/instrument.h"
 #include "prereg/load_instrument.h"

@@ -1,4 +1,6 @@
-/* [measure]: which metrics count, and their floors. */
+/* [measure]: which metrics count, and their floors. A floor is kept as a double and as the
+ * shortest decimal of it: whether a count of items clears it is decided in exact rationals from
+ * the decimal. */
 #include <string.h>
 
 #include "base/json.h"
@@ -7,6 +9,7 @@
 
 #define MEASURES_MAX ((size_t)4096)
 
+/* A number within 0..1; false, after an error if it is there, when it is not. */
 static bool load_share(struct load *l, const struct toml_node *t, const char *key, double *out)
 {
     if (!load_number(l, t, key, out)) {
@@ -19,8 +22,7 @@ static bool load_share(struct load *l, const struct toml_node *t, const char *ke
     return true;
 }
 
-/* The shortest decimal that reads back as the value: what an exact comparison takes as the floor.
- */
+/* The shortest decimal that reads back as the value. */
 static const char *decimal_text(struct load *l, const struct toml_node *t, const char *key)
 {
     char text[JSON_NUMBER_MAX];
@@ -28,6 +30,8 @@ static const char *decimal_text(struct load *l, const struct toml_node *t, const
     return arena_strdup(&l->p->arena, text);
 }
 
+/* Refuses floors that could not mean what they say: below chance, best_arm without a floor, or a
+ * floor where lower is better. */
 static void load_floors(struct load *l, struct measure *m, const struct toml_node *t)
 {
     m->has_chance = load_share(l, t, "chance", &m->chance);
@@ -85,6 +89,7 @@ static void load_measure(struct load *l, const struct toml_node *t)
     load_floors(l, m, t);
 }
 
+/* Quadratic, so only for up to 256 measures; it is a warning. */
 static void warn_same_metric(struct load *l, const struct toml_node *section)
 {
     const struct program *p = l->p;

@@ -1,4 +1,7 @@
-/* Parameters that depend on the cell: [stage.X.when.FACTOR] and "$factor". */
+/* Parameters that depend on the cell: [stage.X.when.FACTOR] and "$factor". They are only checked
+ * here; program_task_params() applies them for each cell. The places of all parameters are
+ * recorded, so that an error that a worker reports can point at the line that sets the
+ * parameter. */
 #include <string.h>
 
 #include "base/json.h"
@@ -20,6 +23,7 @@ static void check_substitutions(struct load *l, const struct toml_node *n)
     (void)load_lookup(l, &name, names_factors(l->p));
 }
 
+/* Every key must be a level of the factor, in any notation, each at most once. */
 static void check_when_factor(struct load *l, const struct toml_node *table)
 {
     const struct factor *f = &l->p->factors[program_find_factor(l->p, table->key)];
@@ -31,7 +35,7 @@ static void check_when_factor(struct load *l, const struct toml_node *table)
         const struct toml_node *m = table->items[i];
         size_t level = program_find_level(f, m->key);
         if (f->n_levels == 0) {
-            continue; /* said already */
+            continue; /* reported already */
         }
         if (level == INDEX_NONE) {
             (void)load_lookup_key(l, m, names_levels(f));
@@ -59,7 +63,7 @@ static void check_stage(struct load *l, const struct toml_node *t)
     }
 }
 
-/* ---- where they are written ---- */
+/* ---- places of parameters ---- */
 
 struct param_places {
     struct load *l;
@@ -69,6 +73,7 @@ struct param_places {
     size_t level;
 };
 
+/* Records the place of every key below the table; tables are entered, arrays are not. */
 static void add_places(struct param_places *at, const struct toml_node *table, const char *prefix)
 {
     for (size_t i = 0; i < table->n_items; i++) {
@@ -113,12 +118,14 @@ static void note_places(struct load *l, struct stage *s, const struct toml_node 
     }
 }
 
-/* Whether a place counts in the condition: of params, or of a level that the condition has. */
+/* Whether a parameter's place applies to the condition: one in params, or under a level that it
+ * has. */
 static bool counts_in(const struct param_place *at, const struct condition *c)
 {
     return at->factor == INDEX_NONE || c->levels[at->factor] == at->level;
 }
 
+/* Strips the path's last part until a recorded place matches. */
 struct place program_param_place(const struct program *p, size_t stage, size_t condition,
                                  const char *param)
 {

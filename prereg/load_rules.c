@@ -1,4 +1,5 @@
-/* [exclusion], [validity], [forecast], [pin] and [lock]. */
+/* [exclusion], [validity], [forecast], [pin] and [lock]: the small sections, each a few keys
+ * with ranges. Conditions are stored as text; truthtable/ compiles them. */
 #include <string.h>
 
 #include "base/xalloc.h"

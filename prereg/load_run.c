@@ -57,6 +57,8 @@ static void load_deadlines(struct load *l, const struct toml_node *t, int64_t ou
     }
 }
 
+/* The keys that [run] and [run.STAGE] share. `run` keeps its value where a key is absent: for a
+ * stage that is the program's. */
 static void load_stage_keys(struct load *l, const struct toml_node *t, struct stage_run *run)
 {
     load_memory(l, t, run);
@@ -87,7 +89,7 @@ static void load_program_keys(struct load *l, const struct toml_node *t)
     }
 }
 
-/* Members that are no key of [run] must be tables of a stage. */
+/* Every other member of [run] must be the table of a stage. */
 static void check_run_keys(struct load *l, const struct toml_node *t)
 {
     struct program *p = l->p;

@@ -1,4 +1,5 @@
-/* [stage.*]: what runs in a cell, in which order. */
+/* [stage.*]: what runs in a cell, in which order. Stages are read in the order of the file, then
+ * sorted topologically, so that all later code may go through them in one pass. */
 #include <string.h>
 
 #include "base/json.h"
@@ -110,6 +111,7 @@ static void load_after(struct load *l, struct stage *s, const struct toml_node *
     }
 }
 
+/* Whether all stages that s waits for have a position. */
 static bool is_ready(const struct stage *s, const size_t *position)
 {
     for (size_t k = 0; k < s->n_after; k++) {
@@ -120,8 +122,8 @@ static bool is_ready(const struct stage *s, const size_t *position)
     return true;
 }
 
-/* Every stage that is left waits for another that is left: following the first such one long enough
- * ends inside a circle, which is then walked once for the message. */
+/* Reports one circle. Every remaining stage waits for another remaining one: after n steps along
+ * such edges the walk is inside a circle, which it then goes through once more for the message. */
 static void report_circle(struct load *l, const size_t *position, const struct toml_node *section)
 {
     const struct program *p = l->p;
@@ -149,7 +151,7 @@ static void report_circle(struct load *l, const size_t *position, const struct t
     strbuf_release(&text);
 }
 
-/* Topological, and among those that could be next the first in the file. */
+/* Sorts topologically; among the stages that could come next, the first in the file does. */
 static void sort_stages(struct load *l, const struct toml_node *section)
 {
     struct program *p = l->p;

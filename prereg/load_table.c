@@ -45,6 +45,7 @@ static void load_input_level(struct load *l, struct input *in, const struct toml
         .name = name->string, .condition = {.text = text->string, .place = load_place(text)}};
 }
 
+/* Levels are tried in order, so one after "otherwise" could never be chosen. */
 static void check_otherwise(struct load *l, const struct input *in, const struct toml_node *array)
 {
     for (size_t i = 0; i + 1 < in->n_levels; i++) {
@@ -109,7 +110,7 @@ static void load_outcome(struct load *l, const struct toml_node *t)
     if (t->key[0] == '\0' || strlen(t->key) > OUTCOME_NAME_MAX || !is_printable(t->key)) {
         load_error_key(l, t, "a name is 1 to %zu bytes of printable text", OUTCOME_NAME_MAX);
     }
-    /* verdict.json says these where no outcome binds. */
+    /* Words of verdict.json for the case that no outcome binds. */
     if (strcmp(t->key, "VOID") == 0 || strcmp(t->key, "INDETERMINATE") == 0) {
         load_error_key(l, t, "the name of a verdict that no row decides");
     }
@@ -189,6 +190,7 @@ static void warn_unused_inputs(struct load *l)
     }
 }
 
+/* One row: a level of each input, in the order of table.inputs, then the outcome. */
 static void load_row(struct load *l, const struct toml_node *n)
 {
     struct program *p = l->p;
@@ -234,7 +236,7 @@ void load_table(struct load *l)
     load_table_inputs(l, inputs);
     warn_unused_inputs(l);
     if (p->n_table_inputs < inputs->n_items) {
-        return; /* every row would be said to be too long */
+        return; /* every row would be reported as too long */
     }
     p->rows = arena_array(&p->arena, rows->n_items, sizeof(*p->rows));
     for (size_t i = 0; i < rows->n_items; i++) {

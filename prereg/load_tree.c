@@ -1,5 +1,6 @@
-/* The whole file as JSON, with what JSON and RFC 8785 cannot hold refused where it stands; then
- * [program] and the names of the sections. */
+/* Converts the whole file to JSON, which is what the lock covers, and refuses at its place every
+ * value that JSON or RFC 8785 cannot represent exactly; then reads [program] and the names of
+ * the sections. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -15,6 +16,7 @@ static const char *const SECTIONS[] = {"program",    "factor",    "data",    "st
                                        "exclusion",  "validity",  "pin",     "lock",  "run",
                                        "instrument", "apparatus", "forecast"};
 
+/* Integers beyond 2^53 - 1 would change when read back as doubles. */
 static void check_number(struct load *l, const struct toml_node *n)
 {
     double v = n->real;
@@ -78,7 +80,8 @@ void load_tree(struct load *l)
     l->p->tree = to_json(l, &root);
 }
 
-/* A root covers this very line, so no program can name its own; a name could be any program's. */
+/* `supersedes` must be a root. A root covers this line too, so no program can name its own; a
+ * name would not identify one program. */
 static void load_supersedes(struct load *l, const struct toml_node *t)
 {
     struct digest ignored;

@@ -1,3 +1,9 @@
+/*
+ * Builds, writes and reads locks. The root is computed over "locked" alone; members beside it
+ * (tool, time, git, describe, proof) inform people and are covered by a signature only. A lock that
+ * was read is checked before anything else looks into it, and its parts are pointers into the one
+ * tree it owns.
+ */
 #include "prereg/lock.h"
 
 #include <stdlib.h>
@@ -61,6 +67,7 @@ static bool take_parts(struct lock *lock)
            cJSON_IsObject(lock->describe);
 }
 
+/* Hashes a file or folder into `out` under `name`. */
 static int digest_into(cJSON *out, const char *name, const char *path, struct err *err)
 {
     struct digest d;
@@ -103,6 +110,7 @@ static int add_files(const struct program *p, cJSON *locked, struct err *err)
     return rc;
 }
 
+/* Conditions and stages without solved params are left out. */
 cJSON *lock_solved(const cJSON *describe)
 {
     cJSON *solved = json_object();
@@ -132,7 +140,7 @@ static cJSON *tool_of(void)
     return tool;
 }
 
-/* Everything but the root, which stands before what it covers. */
+/* All members after the root, which comes first in the file. json owns `locked` then. */
 static void add_rest(cJSON *json, cJSON *locked, const cJSON *describe, const cJSON *proof)
 {
     char now[WALL_TEXT_SIZE];
@@ -146,7 +154,7 @@ static void add_rest(cJSON *json, cJSON *locked, const cJSON *describe, const cJ
     json_put_null(json, "signature");
 }
 
-/* Takes `locked` over. */
+/* Builds the lock around `locked`, which it owns from here on, also when it fails. */
 static int build(cJSON *locked, const cJSON *describe, const cJSON *proof, struct lock **out,
                  struct err *err)
 {
@@ -213,7 +221,8 @@ static const char *signer_of(const struct lock *lock)
                                    : json_member(lock->signature, "fingerprint")->valuestring;
 }
 
-/* What is to become of the lock that lies at path. */
+/* Decides what happens to the lock at path: *keep leaves it as it is, an error refuses to
+ * replace it. */
 static int look_at_old(const struct lock *lock, const char *path, bool *keep, struct err *err)
 {
     struct lock *old = NULL;
@@ -254,7 +263,7 @@ static bool is_commit(const cJSON *v)
     return (len == 40 || len == 64) && strspn(v->valuestring, "0123456789abcdef") == len;
 }
 
-/* Whether "git" and "signature", which the root does not cover, are what they may be. */
+/* Checks "git" and "signature", which the root does not cover, and sets their pointers. */
 static int take_rest(struct lock *lock, const char *path, struct err *err)
 {
     const cJSON *git = json_member(lock->json, "git");
@@ -275,6 +284,8 @@ static int take_rest(struct lock *lock, const char *path, struct err *err)
     return 0;
 }
 
+/* Schema first, then the parts, then the root over them: a newer schema is not reported as
+ * tampered. */
 static int check_read(struct lock *lock, const char *path, struct err *err)
 {
     const char *root = NULL;
@@ -301,7 +312,7 @@ static int check_read(struct lock *lock, const char *path, struct err *err)
     return take_rest(lock, path, err);
 }
 
-/* Takes the tree over, whatever becomes of it. */
+/* Makes a lock of the tree, which it owns from here on, also when it fails. */
 static int take_tree(cJSON *tree, const char *path, struct lock **out, struct err *err)
 {
     struct lock *lock = xcalloc(1, sizeof(*lock));

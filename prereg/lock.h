@@ -51,14 +51,14 @@ char *lock_path_of(const char *program_path) __attribute__((returns_nonnull));
 int lock_build(const struct program *p, const cJSON *describe, const cJSON *proof,
                struct lock **out, struct err *err) MUST_CHECK;
 
-/* Says which commit a lock that was built is of, as git_state() found it: taken over. */
+/* Stores the commit that git_state() found in a lock that was just built, which then owns `git`. */
 void lock_set_git(struct lock *lock, cJSON *git);
 
 /* Writes it atomically. When path holds a lock of another root, ERR_EXISTS unless `replace`; the
  * same root is left as it is, so that locking twice changes no byte, except that a signed lock
- * takes the place of an unsigned one. One that somebody else signed is ERR_EXISTS, too,
- * ERR_LOCK one whose time has not come, and what cannot be read as a lock is what lock_read() says
- * of it. With `replace` the new one is written whatever is there. */
+ * replaces an unsigned one. A lock signed by another key is ERR_EXISTS, too; one whose time is
+ * in the future is ERR_LOCK; a file that is not a lock is what lock_read() reports. With
+ * `replace` the new one is written whatever is there. */
 int lock_write(const struct lock *lock, const char *path, bool replace, struct err *err) MUST_CHECK;
 
 /* ERR_NOT_FOUND; ERR_VERSION for another schema; ERR_LOCK when the root does not follow from what
@@ -92,8 +92,8 @@ int lock_verify(const struct program *p, const struct lock *lock, unsigned parts
 int lock_verify_path(struct pin_cache *cache, const char *locked, const char *path,
                      struct err *err) MUST_CHECK;
 
-/* condition -> stage -> params, of whatever the workers solved (struct describe's json, or NULL).
- * The caller deletes it. */
+/* condition -> stage -> params: the values that the workers solved (struct describe's json, or
+ * NULL). The caller deletes it. */
 cJSON *lock_solved(const cJSON *describe);
 
 /* "<name>-<first 8 hex digits of the root>": the program's folder under STATE/programs. */

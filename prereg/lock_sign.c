@@ -1,3 +1,8 @@
+/*
+ * Signing and checking a lock; ssh-keygen's part is in signature.c. The signed text is built from
+ * references into the lock's tree, without copying it, and is always that of the lock as it was
+ * locked: amendments are signed on their own (amend_sign.c).
+ */
 #include "prereg/lock_sign.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Clocks against what is written down: a lock is older than everything that rests on it. */
+/* Checks the clock against a lock: a lock is older than everything that rests on it. */
 #ifndef PREREG_LOCK_TIME_H
 #define PREREG_LOCK_TIME_H
 
@@ -7,7 +7,7 @@
 
 #define LOCK_CLOCK_SLACK_MS ((int64_t)5 * 60 * 1000) /* that two honest machines may differ by */
 
-/* 0 when it does not say. */
+/* When the lock was made; zero when it does not have a valid time. */
 struct wall_time lock_made_at(const struct lock *lock);
 /* ERR_LOCK when the lock was made later than `now`, by more than the slack: one of the two clocks
  * is wrong, and nothing could be shown to have come after the lock. */

@@ -1,4 +1,6 @@
-/* What differs between a program as it is and as it was locked: the first value, by name. */
+/* Compares a program as it is now with its lock, part by part, and stops at the first
+ * difference, which the message names by its path. The cheap part comes first: the plan is
+ * compared in memory, then files are hashed, through the caller's cache if it has one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +14,7 @@
 
 #define VALUE_SHOWN 48 /* bytes of a value in a message */
 
-/* A value on one line, cut to fit. NULL: there is none. */
+/* A value on one line for a message, cut to VALUE_SHOWN bytes. NULL: the value is absent. */
 static const char *show(const cJSON *v, struct strbuf *out)
 {
     struct err err;
@@ -34,6 +36,7 @@ static const char *show(const cJSON *v, struct strbuf *out)
     return out->buf;
 }
 
+/* The error for one differing value. */
 static int differs(const cJSON *locked, const cJSON *now, const struct strbuf *path,
                    struct err *err)
 {
@@ -46,6 +49,7 @@ static int differs(const cJSON *locked, const cJSON *now, const struct strbuf *p
     return rc;
 }
 
+/* Numbers are equal when their canonical texts are, as under the root. */
 static bool same_scalar(const cJSON *a, const cJSON *b)
 {
     if (cJSON_IsNumber(a) && cJSON_IsNumber(b)) {
@@ -137,7 +141,7 @@ static int verify_plan(const struct program *p, const struct lock *lock, struct 
     return rc;
 }
 
-/* What a disk leaves behind that is not mounted. */
+/* Whether the folder is empty, as the mount point of a disk that is not mounted is. */
 static bool is_empty_folder(const char *path)
 {
     struct name_list names;
@@ -168,7 +172,7 @@ int lock_verify_path(struct pin_cache *cache, const char *locked, const char *pa
     return err_set(err, ERR_LOCK, "locked %.16s, now %.16s (%.120s)", locked, hex, path);
 }
 
-/* Absence is a difference, unless it is to be told apart. */
+/* A missing file is a difference (ERR_LOCK), unless the caller wants it reported as missing. */
 static int code_of(bool tell_absent, struct err *err)
 {
     if (err->code == ERR_NOT_FOUND && !tell_absent) {
@@ -216,6 +220,7 @@ static int verify_command(const struct program *p, const struct lock *lock, size
     return 0;
 }
 
+/* Under [pin] workers = "record", a difference is noted and not an error. */
 static int verify_files(const struct program *p, const struct lock *lock, struct pin_cache *cache,
                         struct strbuf *notes, struct err *err)
 {
@@ -308,7 +313,7 @@ static bool is_part(const struct program *p, const char *name)
     return false;
 }
 
-/* What stands in a lock and is of nothing in the plan: it was put there by hand. */
+/* Every name in the lock must belong to something in the plan; any other was added by hand. */
 static int verify_names(const struct program *p, const struct lock *lock, struct err *err)
 {
     const struct {

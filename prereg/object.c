@@ -1,3 +1,10 @@
+/*
+ * Finds the files of commands and keeps copies of them under their digests. A copy is verified
+ * before each spawn, through the cache of stats that pin.c keeps. A damaged or missing copy is
+ * repaired from its source as long as the source is still what was locked; nothing else is ever run
+ * in its place, except under [pin] workers = "record", where a missing copy is replaced by the
+ * present file.
+ */
 #include "prereg/object.h"
 
 #include <errno.h>
@@ -15,6 +22,7 @@ static bool is_program(const char *path)
     return file_kind_at(path) == FILE_REGULAR && access(path, X_OK) == 0;
 }
 
+/* The program `name` in the folder of this executable; NULL when there is none. */
 static char *beside_self(const char *name)
 {
     struct strbuf self = STRBUF_INIT;
@@ -28,13 +36,14 @@ static char *beside_self(const char *name)
     return path;
 }
 
+/* The first executable file `name` in $PATH; NULL when there is none. */
 static char *in_path(const char *name)
 {
     const char *list = getenv("PATH");
     while (list != NULL && *list != '\0') {
         size_t n = strcspn(list, ":");
         char *folder = xstrndup(list, n);
-        /* An empty or relative entry would depend on where one stands. */
+        /* An empty or relative entry would depend on the current folder. */
         char *path = folder[0] == '/' ? path_join(folder, name) : NULL;
         free(folder);
         if (path != NULL && is_program(path)) {
@@ -134,6 +143,7 @@ int object_store(const char *state, const char *path, struct digest *out, struct
     return rc;
 }
 
+/* Copies one file of a command and compares its digest with the locked one. */
 static int store_one(const struct program *p, const struct lock *lock, const struct pinned *file,
                      const char *state, struct strbuf *notes, struct err *err)
 {
@@ -172,8 +182,8 @@ int object_store_all(const struct program *p, const struct lock *lock, const cha
     return rc;
 }
 
-/* What stands in for a copy that is not there under [pin] workers = "record": the file as it is
- * now. */
+/* The object to run under [pin] workers = "record" when the locked copy was never made: the file
+ * as it is now. */
 static int current_object(const struct object_home *home, size_t stage, size_t i, char **path,
                           struct err *err)
 {
@@ -195,8 +205,8 @@ static int current_object(const struct object_home *home, size_t stage, size_t i
     return rc;
 }
 
-/* A copy that was damaged or taken away is made again from the file that it was copied from, when
- * that is still what was locked. ERR_LOCK says what is wrong with the copy otherwise. */
+/* Copies a damaged or missing object again from its source, when that is still what was locked.
+ * ERR_LOCK explains what is wrong with the copy otherwise. */
 static int repair(const struct object_home *home, size_t stage, size_t i, const struct digest *want,
                   struct err *err)
 {
@@ -246,8 +256,9 @@ static int object_of(const struct object_home *home, size_t stage, size_t i, cha
         free(object); /* unreadable says nothing of what it holds */
         return rc;
     }
-    /* A damaged copy was run until now: another worker does not take its place unseen. One that is
-     * not there was never made, where the worker had changed before submit. */
+    /* A damaged copy was in use until now, so it must not be replaced by another worker unseen.
+     * A copy that is missing under "record" was never made, because the worker changed before
+     * submit. */
     if (home->program->pin_workers_record && file_kind_at(object) == FILE_ABSENT) {
         rc = current_object(home, stage, i, path, err);
     } else {
@@ -291,7 +302,7 @@ void object_argv_free(char **argv)
     free(argv);
 }
 
-/* Of all commands' arguments that are pinned, each name once. */
+/* Whether this argument is pinned and is the first of its name among all commands. */
 static bool is_next(const struct object_home *home, size_t stage, size_t i)
 {
     const struct stage *stages = home->program->stages;
@@ -325,6 +336,7 @@ char **object_paths(const struct object_home *home)
     return out;
 }
 
+/* Notes a repair: the object was wrong before object_of() and is used now. */
 static int check_object(const struct object_home *home, size_t stage, size_t i,
                         struct strbuf *notes, struct err *err)
 {

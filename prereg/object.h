@@ -15,8 +15,8 @@
 #include "prereg/pin.h"
 #include "prereg/program.h"
 
-/* Where argv[0] lies: a name with a slash is relative to the program's folder; a bare one is looked
- * for in the folder of this executable, then in $PATH. ERR_NOT_FOUND names the places. */
+/* Finds argv[0]: a name with a slash is relative to the program's folder; a bare one is searched
+ * in the folder of this executable, then in $PATH. ERR_NOT_FOUND names the places. */
 int object_resolve_worker(const struct program *p, const char *name, char **path,
                           struct err *err) MUST_CHECK;
 
@@ -55,12 +55,12 @@ int object_argv(const struct object_home *home, size_t stage, char ***argv,
                 struct err *err) MUST_CHECK;
 void object_argv_free(char **argv); /* NULL is fine */
 
-/* Where the objects of all commands lie, each once. NULL-terminated; free with object_argv_free().
- */
+/* The paths of the objects of all commands, each once. NULL-terminated; free with
+ * object_argv_free(). */
 char **object_paths(const struct object_home *home) __attribute__((returns_nonnull));
 
-/* Holds every object of every command against its digest, as object_argv() does before a spawn,
- * and makes it again likewise; `notes` gets a line for each that was not what was locked. */
+/* Checks every object of every command against its digest, as object_argv() does before a spawn,
+ * and repairs it in the same way; `notes` gets a line for each that was not what was locked. */
 int object_check_all(const struct object_home *home, struct strbuf *notes,
                      struct err *err) MUST_CHECK;
 

@@ -1,3 +1,7 @@
+/*
+ * Goes through the conditions of the table's inputs in order and collects each unsealed name once,
+ * for the daemon's summary, the report's limits and a warning of `check`.
+ */
 #include "prereg/open_reads.h"
 
 #include <string.h>
@@ -13,6 +17,7 @@ struct open {
     struct diag *diag; /* or NULL */
 };
 
+/* Adds a name, and warns at its first reader when there is a list of diagnostics. */
 static void found(struct open *o, const struct cond_text *at, const char *name)
 {
     const cJSON *one;

@@ -1,9 +1,9 @@
 /*
- * What the table reads and nobody seals: measures with counted = false whose stage no counted
- * measure reads, and facts of such stages. Their values can be looked at while cells run, so the
- * run could be ended or amended by what they say.
+ * What the table reads although it is not sealed: measures with counted = false whose stage no
+ * counted measure reads, and facts of such stages. Their values are visible while cells run, so
+ * that the run could be ended or amended because of them.
  *
- * Conditions are not parsed (their grammar is truthtable's): names are looked for in their text.
+ * Conditions are not parsed (their grammar is truthtable's): names are searched in their text.
  */
 #ifndef PREREG_OPEN_READS_H
 #define PREREG_OPEN_READS_H

@@ -1,3 +1,9 @@
+/*
+ * A hash table from path to (stamp, digest). The stamp is a digest over path, device, inode, mode,
+ * size and times of everything below the path; when it equals the remembered one, the digest is
+ * returned without reading. The stamp is taken before and after reading, and only a file that was
+ * at rest is remembered. The mutex guards the table alone: no file is read under it.
+ */
 #include "prereg/pin.h"
 
 #include <errno.h>
@@ -10,6 +16,7 @@
 #include "base/file.h"
 #include "base/xalloc.h"
 
+/* rest before a digest is remembered: any file, and a file of the state folder */
 #define REST_NS     ((int64_t)2000000000)
 #define OWN_REST_NS ((int64_t)100000000)
 #define DEPTH_MAX   64
@@ -76,6 +83,7 @@ static int64_t time_ns(const struct timespec *t)
     return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
 }
 
+/* Adds one file or folder to the stamp, and keeps the newest time of all. */
 static void add_stat(struct stamp_walk *w, const char *path, const struct stat *st)
 {
     int64_t mtime = time_ns(&st->st_mtim);
@@ -154,6 +162,7 @@ static struct pin_entry *find(const struct pin_cache *cache, const char *path)
     return e;
 }
 
+/* Doubles the buckets, which keeps chains at one entry on average. */
 static void grow(struct pin_cache *cache)
 {
     size_t n = cache->n_buckets * 2;
@@ -212,6 +221,7 @@ static int64_t now_ns(void)
     return time_ns(&t);
 }
 
+/* Stamp, look up, read, stamp again, remember if nothing moved meanwhile. */
 static int digest_cached(struct pin_cache *cache, const char *path, int64_t rest_ns,
                          struct digest *out, struct err *err)
 {

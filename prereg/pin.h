@@ -19,7 +19,7 @@ struct pin_cache;
 
 struct pin_cache *pin_cache_create(void) __attribute__((returns_nonnull));
 void pin_cache_free(struct pin_cache *cache); /* NULL is fine */
-/* What was remembered is read again when it is asked for next. */
+/* Empties the cache, so that every file is read again when it is asked for next. */
 void pin_cache_forget(struct pin_cache *cache);
 
 /* digest_path() through the cache; cache may be NULL. */

@@ -1,3 +1,8 @@
+/*
+ * Collects what a program pins, in the order commands, [pin] files, models. A name is the key of
+ * the lock's "files", so one name must not resolve to two files: a bare worker in $PATH and a [pin]
+ * file of the same name would.
+ */
 #include "prereg/pinned.h"
 
 #include <stdlib.h>
@@ -17,7 +22,7 @@ static int fault(struct diag *diag, struct place at, const char *what, struct er
     return 0;
 }
 
-/* Takes path over. */
+/* Adds an item, or merges it with the one of the same name. Owns item->path, also on failure. */
 static int add(struct pinned_list *list, const struct pinned *item, struct err *err)
 {
     for (size_t i = 0; i < list->n; i++) {

@@ -1,3 +1,9 @@
+/*
+ * Loads a program: TOML to tree, tree to JSON, then the section readers (load_*.c), and, only
+ * without errors, the grid. Relative paths start at the folder of grid.toml, or at a given one for
+ * a copy that was moved into the state folder. What is computed here beyond loading is which stages
+ * are sealed and counted, and the plan that a lock covers.
+ */
 #include "prereg/program.h"
 
 #include <stdlib.h>
@@ -56,7 +62,7 @@ static void load_sections(struct load *l)
     load_run(l);
 }
 
-/* Stages stand in topological order: going backwards, whoever waits for one was seen before it. */
+/* Stages are in topological order: going backwards, a stage is final before those it waits for. */
 static void mark_counted(struct program *p)
 {
     for (size_t i = 0; i < p->n_measures; i++) {
@@ -71,6 +77,8 @@ static void mark_counted(struct program *p)
     }
 }
 
+/* Every reader runs whatever the others found; cells are expanded only for a program without
+ * errors. */
 static int parse_into(struct program *p, const char *text, size_t len, struct diag *diag,
                       struct err *err)
 {
@@ -195,8 +203,8 @@ size_t program_find_outcome(const struct program *p, const char *name)
     return names_find(names_outcomes(p), name);
 }
 
-/* The sections whose order a report shows; RFC 8785 sorts keys, so it is kept as arrays. Stages
- * stand in the order in which they run. */
+/* The sections whose order a report shows, as arrays, because RFC 8785 sorts keys. Stages are in
+ * the order in which they run. */
 static cJSON *covered_order(const struct program *p)
 {
     static const char *const sections[] = {"measure",  "contrast",   "counter",  "outcome",

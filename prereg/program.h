@@ -6,9 +6,8 @@
  * file. Condition texts are kept as written, with their place; truthtable/ compiles them.
  *
  * Invariants after a successful load: names are unique; every index is in range; every cell is the
- * mixed-radix expansion of the factors (first factor slowest); stages form an acyclic order and
- * stand in a topological order of `after`; exactly one counter binds when there is any; `canonical`
- * is the RFC 8785 text of all covered values.
+ * mixed-radix expansion of the factors (first factor slowest); stages are in a topological order of
+ * `after`; exactly one counter binds when there is any.
  */
 #ifndef PREREG_PROGRAM_H
 #define PREREG_PROGRAM_H
@@ -111,8 +110,8 @@ bool program_stage_is_sealed(const struct program *p, size_t stage);
 /* True when a counted measure or an input of the table reads the stage's metrics or facts: its
  * tasks are what the exclusion budget is a share of. */
 bool program_stage_is_budgeted(const struct program *p, size_t stage);
-/* True when the stage is budgeted or comes before one that is: a mechanical loss of its task leaves
- * figures, within the budget. */
+/* True when the stage is budgeted or comes before one that is: a mechanical loss of its task
+ * excludes figures, within the budget. */
 bool program_stage_is_excludable(const struct program *p, size_t stage);
 
 size_t program_find_stage(const struct program *p,

@@ -13,7 +13,7 @@
 
 /* Appends the settings as canonical JSON; nothing when there are none. */
 void run_change_settings(const cJSON *change, struct strbuf *out);
-/* Appends the tasks that were blocked under it: "A, B and 3 more"; nothing when none was. */
+/* Appends the tasks that were blocked under it: "A, B and 3 more"; nothing when there are none. */
 void run_change_tasks(const cJSON *change, struct strbuf *out);
 /* Appends the whole as one line, without its newline. */
 void run_change_line(const cJSON *change, struct strbuf *out);

@@ -1,5 +1,5 @@
-/* Limits of a [run] table that was parsed to JSON. load_run.c reads the same keys from TOML, with
- * their places; test_run_limits.c holds the two together. */
+/* Limits of a [run] table that was parsed to JSON. load_run.c reads the same keys from TOML,
+ * with their places; test_run_limits.c checks that the two agree. */
 #include "prereg/run_limits.h"
 
 #include <stdio.h>
@@ -12,6 +12,7 @@ static const char *const NAMES[RUN_LIMIT_NR] = {
     [RUN_SETUP] = "setup",   [RUN_STEP] = "step",       [RUN_CHECKPOINT] = "checkpoint",
     [RUN_EVAL] = "eval"};
 
+/* A limit written as text with a unit, converted by `to`. */
 static int read_text(const cJSON *table, const char *key,
                      int (*to)(const char *s, int64_t *out, struct err *err), int64_t *out,
                      struct err *err)

@@ -1,7 +1,7 @@
 /*
- * What of [run] and [run.STAGE] can end an attempt or give a task up: read from the [run] table as
- * the journal has it, so that the daemon and `verify` know under which limits a task was lost. The
- * other keys (slots, work, executor, checkpoint) end nothing by themselves.
+ * The settings of [run] and [run.STAGE] that can end an attempt or give a task up: read from the
+ * [run] table as the journal has it, so that the daemon and `verify` know under which limits a task
+ * was lost. The other keys (slots, work, executor, checkpoint) end nothing by themselves.
  */
 #ifndef PREREG_RUN_LIMITS_H
 #define PREREG_RUN_LIMITS_H

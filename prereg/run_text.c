@@ -1,3 +1,8 @@
+/*
+ * Works line by line: a header line decides whether the lines up to the next header belong to
+ * [run]. A header-like line inside a multi-line string or array would be misread, which is why
+ * callers parse and compare the result.
+ */
 #include "prereg/run_text.h"
 
 #include <stdbool.h>

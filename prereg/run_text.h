@@ -1,8 +1,8 @@
 /*
- * The [run] tables of a program's text, taken out of one text and put into another: for an amended
- * program that is submitted again with another [run]. Only tables that begin with a line of their
- * own ([run], [run.STAGE]) are seen, and lines are told apart without reading TOML: the caller
- * parses what comes out, and holds it against what it was made of.
+ * Moves the [run] tables of one program's text into another: for an amended program that is
+ * submitted again with another [run]. Only tables that begin with a line of their own ([run],
+ * [run.STAGE]) are recognized, and lines are classified without parsing TOML: the caller parses the
+ * result and compares it with the two texts it was made from.
  */
 #ifndef PREREG_RUN_TEXT_H
 #define PREREG_RUN_TEXT_H

@@ -1,3 +1,10 @@
+/*
+ * Each operation is one or more runs of ssh-keygen, which gets the signed bytes on standard input
+ * and the signature at /dev/fd/3, both as files in memory. Its exit code decides; its output is
+ * parsed for the fingerprint and the principals only. Checking takes three steps: the signature
+ * holds, the key is known to the file of allowed signers, and it is allowed for this namespace
+ * today.
+ */
 #include "prereg/signature.h"
 
 #include <stdlib.h>
@@ -15,7 +22,7 @@
 #define FIRST_LINE "-----BEGIN SSH SIGNATURE-----\n"
 #define LAST_LINE  "-----END SSH SIGNATURE-----\n"
 
-/* What ssh-keygen needs to reach an agent, a security key or somebody who knows a passphrase. */
+/* The variables that ssh-keygen needs to reach an agent, a security key or a passphrase dialog. */
 static const char *const passed_names[] = {
     "PATH",
     "HOME",
@@ -44,6 +51,7 @@ static void env_add(struct child_env *env, const char *name, const char *value)
     env->list[++env->n] = NULL;
 }
 
+/* Without `may_ask` a passphrase dialog is disabled, unless the user's environment asks for one. */
 static void env_fill(struct child_env *env, bool may_ask)
 {
     *env = (struct child_env){0};
@@ -120,6 +128,7 @@ static const char *last_words(struct proc_result *r)
     return newline == NULL ? sb->buf : newline + 1;
 }
 
+/* The outer form of an armored signature; ssh-keygen checks what is between the lines. */
 static bool is_armored(const char *text)
 {
     size_t len = strnlen(text, SIGNATURE_BYTES_MAX + 1);
@@ -198,8 +207,8 @@ static int check_principal(struct keygen *k, const char *allowed_signers, const 
     return rc;
 }
 
-/* Whose key it is: each name that find-principals prints is tried, for each has its own options
- * (namespaces, times). */
+/* Finds the principal. Each name that find-principals prints is tried, because each has its own
+ * options (namespaces, times). */
 static int check_allowed(struct keygen *k, const char *allowed_signers, struct signature_check *out,
                          struct err *err)
 {

@@ -2,13 +2,13 @@
  * SSH signatures (ssh-keygen -Y, namespace "preregd") over locks, amendments and receipts.
  *
  * ssh-keygen runs as a child without a shell and with an environment of a few names; what it reads
- * lies in memory, never on a disk. It may ask for a passphrase only when standard input is a
- * terminal; otherwise it has none to ask on, and a key with a passphrase must be in an agent
- * (or SSH_ASKPASS_REQUIRE be set): a batch gets an error and never waits.
+ * is in memory, never on a disk. It may ask for a passphrase only when standard input is a
+ * terminal; otherwise a key with a passphrase must be in an agent (or SSH_ASKPASS_REQUIRE be set):
+ * a batch gets an error and never waits.
  *
  * Allowed signers are in the format of ssh-keygen(1). A key that has expired there is not allowed,
- * as of today: the time in a lock is its signer's word. Of a key's lines the first that names it
- * counts (ssh-keygen finds no other).
+ * as of today: the time in a lock is only its signer's claim. Of several lines with one key the
+ * first counts (ssh-keygen finds no other).
  */
 #ifndef PREREG_SIGNATURE_H
 #define PREREG_SIGNATURE_H

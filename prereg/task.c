@@ -1,3 +1,9 @@
+/*
+ * task.json and the identities of tasks. Both are functions of program and lock, so that the same
+ * program gives the same bytes on every machine; only the attempt's own members (id, number,
+ * inputs, resume, limits) differ. Identities hash canonical JSON over names and the root; members
+ * must not be added there, since every record refers to a task by its identity.
+ */
 #include "prereg/task.h"
 
 #include <assert.h>
@@ -23,6 +29,7 @@ static cJSON *cell_factors(const struct program *p, size_t cell)
     return factors;
 }
 
+/* The SHA-256 of the canonical text of `id`, which is freed. */
 static void hash_identity(cJSON *id, char hex[DIGEST_HEX_SIZE])
 {
     struct strbuf text = STRBUF_INIT;
@@ -77,7 +84,7 @@ cJSON *task_params(const struct program *p, const struct lock *lock, size_t cell
     return params;
 }
 
-/* The cell that differs from this one in one factor alone. */
+/* The cell that differs from this one in one factor alone; the inverse of grid_expand(). */
 static size_t neighbour(const struct program *p, size_t cell, size_t factor, size_t level)
 {
     size_t index = 0;
@@ -88,6 +95,8 @@ static size_t neighbour(const struct program *p, size_t cell, size_t factor, siz
     return index;
 }
 
+/* Factors with more than PEERS_LEVELS_MAX levels are left out: the task file would grow with
+ * their square. */
 static cJSON *peers_of(const struct program *p, size_t cell, size_t stage)
 {
     cJSON *peers = json_object();
@@ -175,6 +184,7 @@ static void put_identity(cJSON *task, const struct program *p, const struct lock
     json_put_bool(task, "sealed", program_stage_is_sealed(p, a->stage));
 }
 
+/* The members that belong to one attempt; under --describe there is neither id nor input. */
 static void put_attempt(cJSON *task, const struct program *p, const struct task_attempt *a)
 {
     const struct stage *s = &p->stages[a->stage];

@@ -1,6 +1,6 @@
 /*
- * task.json: what a worker is given (worker-protocol.md), built from program and lock alone plus
- * the attempt's own particulars.
+ * task.json, the file that a worker gets (worker-protocol.md): built from program and lock, and the
+ * attempt's own particulars.
  */
 #ifndef PREREG_TASK_H
 #define PREREG_TASK_H

@@ -1,3 +1,8 @@
+/*
+ * Three runs of openssl ts for a check: extract the token from the response, print the token to
+ * read time and authority, verify the response against the file's digest at that time. The response
+ * reaches openssl at /dev/fd/3, from memory, so that all three runs see the same bytes.
+ */
 #include "prereg/timestamp.h"
 
 #include <stdio.h>
@@ -103,8 +108,8 @@ static bool parse_time(const char *text, struct timestamp_check *out, time_t *se
     return strftime(out->time, sizeof(out->time), "%Y-%m-%dT%H:%M:%SZ", &tm) > 0;
 }
 
-/* What the token inside a response says. Only the token is signed: the response's status text
- * around it could say anything, so the token is taken out before it is printed. */
+/* Reads time and authority from the token inside a response. Only the token is signed: the
+ * status text around it could contain anything, so the token is extracted before it is printed. */
 static int read_token(const struct strbuf *response, struct timestamp_check *out, time_t *seconds,
                       struct err *err)
 {

@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 
-#define TIMESTAMP_CERTIFICATES "/etc/ssl/certs" /* whom to believe unless told */
+#define TIMESTAMP_CERTIFICATES "/etc/ssl/certs" /* default authorities */
 
 /* Writes the request, atomically; what is at tsq_path is replaced. ERR_NOT_FOUND: no such file, or
  * no openssl. */
@@ -21,10 +21,10 @@ struct timestamp_check {
     char *authority;                           /* as it names itself; NULL when it does not */
 };
 
-/* ca_path: certificates of authorities to believe, a PEM file or a folder as of openssl rehash;
- * NULL: TIMESTAMP_CERTIFICATES. Certificates count as of the stamp's time, so that a stamp goes on
- * to hold when they expire. ERR_LOCK: no response over these bytes, or by nobody to be believed.
- * *out is always valid to release. */
+/* ca_path: certificates of trusted authorities, a PEM file or a folder as of openssl rehash;
+ * NULL: TIMESTAMP_CERTIFICATES. Certificates count as of the stamp's time, so that a stamp still
+ * holds when they have expired. ERR_LOCK: not a response over these bytes, or not by a trusted
+ * authority. *out is always valid to release. */
 int timestamp_check(const char *of_path, const char *tsr_path, const char *ca_path,
                     struct timestamp_check *out, struct err *err) MUST_CHECK;
 void timestamp_check_release(struct timestamp_check *check);

@@ -1,3 +1,9 @@
+/*
+ * What surrounds the C++ parser: limits that toml++ does not check and that must hold before it
+ * runs, a scanner for strings that improves the place of its errors, and access to the finished
+ * tree. The scanner knows strings and comments only, which is enough to find dots and quotes
+ * outside of them.
+ */
 #include "prereg/toml.h"
 
 #include <stdio.h>
@@ -18,8 +24,8 @@ static bool at(const struct scan *s, const char *token)
     return s->len - s->pos >= n && memcmp(s->text + s->pos, token, n) == 0;
 }
 
-/* Stands on an opening quote; leaves behind the closing one, or at the end of the text (a string
- * without an end is toml++'s to report). */
+/* Starts on an opening quote and ends behind the closing one, or at the end of the text (toml++
+ * reports a string without an end). */
 static void skip_string(struct scan *s)
 {
     char quote = s->text[s->pos];
@@ -57,6 +63,7 @@ static void skip_comment(struct scan *s)
     s->pos = end == NULL ? s->len : (size_t)(end - s->text);
 }
 
+/* Whether the string that began at `start` ended with its quotes and not with line or text. */
 static bool is_closed(const struct scan *s, size_t start, size_t n_quotes)
 {
     return s->pos >= start + 2 * n_quotes && s->text[s->pos - 1] == s->text[start];

@@ -1,8 +1,8 @@
 /*
- * TOML as a plain C tree with places. toml++ stands behind it, in toml.cc alone: no exception and
- * no C++ type gets out.
+ * TOML as a plain C tree with places. toml++ parses it, in toml.cc alone: no exception and no C++
+ * type gets out.
  *
- * Nodes live in the caller's arena. Members of a table stand in the order of the file (toml++ keeps
+ * Nodes live in the caller's arena. Members of a table are in the order of the file (toml++ keeps
  * them sorted by key), elements of an array in theirs. Limits, each refused with a place: text of
  * TOML_BYTES_MAX bytes, nesting of TOML_DEPTH_MAX, keys of TOML_KEY_PARTS_MAX dotted parts.
  */
@@ -48,7 +48,7 @@ struct toml_node {
     size_t n_items;
     const struct toml_node *parent; /* NULL at the root */
     size_t index;                   /* in the parent */
-    const cJSON *json;              /* set by whoever turns the tree into JSON; NULL before */
+    const cJSON *json;              /* set by load_tree(); NULL before */
 };
 
 /* Syntax errors go to diag with their place; then ERR_INVALID and *root is NULL. toml++ stops at
@@ -56,7 +56,7 @@ struct toml_node {
 int toml_parse(const char *text, size_t len, struct arena *arena, struct toml_node **root,
                struct diag *diag) MUST_CHECK;
 
-/* NULL when absent, or when `table` is NULL or no table. */
+/* NULL when absent, or when `table` is NULL or not a table. */
 struct toml_node *toml_member(const struct toml_node *table, const char *key);
 /* "a string", "a table", ...: for messages. */
 const char *toml_kind_name(enum toml_kind kind);

@@ -1,5 +1,5 @@
-/* What toml.c asks of toml.cc, the one C++ file: the tree of a text whose size and key lengths were
- * checked already. */
+/* The interface between toml.c and toml.cc, the one C++ file: builds the tree of a text whose
+ * size and key lengths were checked already. */
 #ifndef PREREG_TOML_INTERNAL_H
 #define PREREG_TOML_INTERNAL_H
 

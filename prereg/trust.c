@@ -1,5 +1,5 @@
-/* The list is read whole, the unknown commands are collected, and one question covers them all. The
- * caller says which stages would be executed, and finds the state folder. */
+/* Reads the list whole, collects the unknown commands, and asks one question for all of them.
+ * The caller says which stages would be executed, and finds the state folder. */
 #include "prereg/trust.h"
 
 #include <errno.h>
@@ -25,7 +25,8 @@ struct unknown {
     char hex[DIGEST_HEX_SIZE];
 };
 
-/* Installed beside this executable, alone on its line: nothing of the program's is executed. */
+/* Whether the command is one of our workers, installed beside this executable, without arguments
+ * or env: it executes nothing that the program brings. */
 static bool is_bundled(const struct program *p, const struct stage *s)
 {
     static const char *const names[] = {"prereg-train", "prereg-eval", "prereg-data"};
@@ -49,6 +50,7 @@ static bool is_bundled(const struct program *p, const struct stage *s)
     return ours;
 }
 
+/* One digest over words, env and the files' bytes: a changed file is a new command. */
 static int digest_command(const struct program *p, size_t stage, char hex[DIGEST_HEX_SIZE],
                           struct err *err)
 {
@@ -97,7 +99,7 @@ static bool is_listed(const struct strbuf *list, const char *hex)
     return false;
 }
 
-/* The command as one line that does nothing to a terminal. */
+/* The command as one line without control characters, which is safe to print on a terminal. */
 static char *command_line(const struct program *p, size_t stage)
 {
     const struct stage *s = &p->stages[stage];
@@ -115,6 +117,7 @@ static char *command_line(const struct program *p, size_t stage)
     return text;
 }
 
+/* Appends in one write, without following a link at the list's name. */
 static int list_append(const char *path, const struct program *p, const struct unknown *u, size_t n,
                        struct err *err)
 {
@@ -186,7 +189,7 @@ static int find_unknown(const struct trust_ask *ask, const struct program *p,
     return rc;
 }
 
-/* That the list cannot be kept is no reason to run nothing: it is asked again the next time. */
+/* Appends to the list. A failure is reported and ignored: the user is asked again the next time. */
 static void remember(const char *path, const struct program *p, const struct unknown *u, size_t n)
 {
     struct err err;

@@ -1,10 +1,10 @@
 /*
- * Which commands of programs this user has let run: a stranger's program is data until its owner
- * says otherwise, and `--describe`, `try` and `submit` execute what it names.
+ * Which commands of programs this user has allowed to run: a stranger's program is data until the
+ * user agrees, and `--describe`, `try` and `submit` execute what it names.
  *
- * A command is known by one digest over its words, the stage's env and the bytes of the files that
- * it names; STATE/known-commands holds these, a line each. A worker that was installed with this
- * executable, without arguments and env, needs no asking.
+ * A command is identified by one digest over its words, the stage's env and the bytes of the files
+ * that it names; STATE/known-commands holds these, a line each. A worker that was installed with
+ * this executable, without arguments and env, is always allowed.
  */
 #ifndef PREREG_TRUST_H
 #define PREREG_TRUST_H
