@@ -1,7 +1,12 @@
-/* ACT_LINK: cells/<cell>/<stage>/result.json -> attempt-NNNN-<uuid>/result.json. Made on the loop,
- * for people, the report and rebuild; what depends on the task finds its input by the journal
- * (inputs.h). Synced off it: LINKED, after which nobody makes the link again, waits for that,
- * unless the sync of LINKED's own line is that of the link, too (durable.h). */
+/*
+ * ACT_LINK: makes cells/<cell>/<stage>/result.json a link to attempt-NNNN-<uuid>/result.json, for
+ * people, the report and rebuild. Tasks that depend on this one find their input by the journal
+ * (inputs.h).
+ *
+ * The link is made on the loop and synced off it. LINKED is posted after the sync, because nothing
+ * makes the link again afterwards; where the sync of LINKED's own journal line covers the link,
+ * too, it is posted at once (durable.h).
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -15,6 +20,7 @@
 
 #define AGAIN_MS 2000
 
+/* Replaces the link in one step: a reader sees the old one or the new one. */
 static int link_at(const char *folder, const char *target, struct err *err)
 {
     char *path = path_join(folder, RESULT_FILE);
@@ -29,6 +35,7 @@ static int link_at(const char *folder, const char *target, struct err *err)
     return rc;
 }
 
+/* Keeps the latest attempt that ended without a cause, which is the accepted one. */
 static int keep_done(void *ctx, uint32_t task, const struct attempt_row *a, struct err *err)
 {
     struct attempt_row *out = ctx;
@@ -60,7 +67,8 @@ static void on_later(uv_timer_t *timer)
     uv_close((uv_handle_t *)timer, on_later_closed);
 }
 
-/* A full disk, say: the result stands, and everything after it waits for its link. */
+/* Retries after a failure, such as a full disk. The result is accepted all the same, but the
+ * verdict waits for its link. */
 static void link_later(struct shell *sh, const struct core_act *act)
 {
     struct late_link *l = xcalloc(1, sizeof(*l));
@@ -99,7 +107,7 @@ static void on_synced(struct job *job)
 {
     struct sync_job *j = (struct sync_job *)job;
     if (j->shell->stopping) {
-        /* not told: the next daemon links it once more */
+        /* the next daemon links it again */
     } else if (j->rc != 0) {
         log_error("program %u: %s", j->act.program, j->err.msg);
         link_later(j->shell, &j->act);
@@ -110,7 +118,7 @@ static void on_synced(struct job *job)
     free(j);
 }
 
-/* Takes folder over. */
+/* Owns folder from here on. */
 static void sync_start(struct shell *sh, const struct core_act *act, char *folder)
 {
     struct sync_job *j = xcalloc(1, sizeof(*j));

@@ -1,7 +1,7 @@
-/* ACT_OPEN_RECORDS: the scores may be seen, so the metrics and facts of sealed results go into the
- * store; so do those of open results whose transaction was lost though their journal line was not.
- * In portions, so that a large program does not hold up the loop; doing one twice changes nothing,
- * and a restart begins again. */
+/* ACT_OPEN_RECORDS: the scores may be seen, so the metrics and facts of sealed results are put into
+ * the store, as are those of open results whose transaction was lost while their journal line was
+ * not. This is done in portions, one in each turn, so that a large program does not hold up the
+ * loop. Repeating a portion changes nothing, so a restart simply begins again. */
 #include "base/file.h"
 #include "base/log.h"
 #include "base/xalloc.h"
@@ -47,7 +47,7 @@ static int put_one(struct shell *sh, const struct hosted *h, const struct unreco
     if (rc == 0) {
         rc = store_put_result(sh->store, h->no, t->task, result, err);
     } else {
-        log_error("%s", err->msg); /* stays unrecorded; the verdict says so, too */
+        log_error("%s", err->msg); /* stays unrecorded; the verdict reports it, too */
         rc = 0;
     }
     cJSON_Delete(result);
@@ -56,6 +56,7 @@ static int put_one(struct shell *sh, const struct hosted *h, const struct unreco
     return rc;
 }
 
+/* One transaction: a portion is recorded whole or not at all. */
 static int put_portion(struct opening *o, size_t upto, struct err *err)
 {
     struct shell *sh = o->shell;
@@ -83,6 +84,7 @@ static void on_opening_closed(uv_handle_t *handle)
     free(o);
 }
 
+/* Each turn of the timer records one portion; a failed one is retried after AGAIN_MS. */
 static void on_opening(uv_timer_t *timer)
 {
     struct opening *o = timer->data;

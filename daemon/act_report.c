@@ -5,9 +5,10 @@
  *        └─yes─► both files written off the loop ──► prereg-report ──► REPORTED
  *                                                         └─fails──► again after AGAIN_MS
  *
- * The verdict stands once its files are written: after TRIES_FIRST failures REPORTED is journalled
- * with the reason, so that nobody waits for a report that does not come. prereg-report is tried
- * again all the same, also after a restart; `status` says why, `preregctl report` runs it at once.
+ * The verdict is final once its files are written: after TRIES_FIRST failures REPORTED is
+ * journalled with the reason, so that no client waits for a report that does not come.
+ * prereg-report is retried all the same, also after a restart; `status` says why, `preregctl
+ * report` runs it at once.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -27,7 +28,7 @@
 #define TRIES_FIRST     3
 #define LOG_WORDS_MAX   200
 
-/* Before the next try; the last for all that follow. */
+/* Waits before each retry; the last one repeats. */
 static const uint64_t AGAIN_MS[] = {1000, 5000, 30000, 120000, 600000};
 
 struct report_job {
@@ -50,7 +51,8 @@ struct report_process {
     uv_timer_t limit;
 };
 
-/* why: the verdict's files alone are there; or NULL. */
+/* Posts REPORTED. why: the reason why only the verdict's files exist; NULL when the report does,
+ * too. */
 static void say_reported(struct shell *sh, struct hosted *h, const char *why)
 {
     struct core_event ev = {.kind = CORE_REPORTED, .program = h->no, .text = why};
@@ -90,6 +92,8 @@ static void on_later(uv_timer_t *timer)
     }
 }
 
+/* Calls `act` after ms, unless the daemon stops. A program has one such timer: a new one replaces
+ * it. */
 static void act_later(struct shell *sh, struct hosted *h, uint64_t ms,
                       void (*act)(struct shell *sh, struct hosted *h))
 {
@@ -118,6 +122,7 @@ static void on_report_closed(uv_handle_t *handle)
     }
 }
 
+/* Both handles must be closed before the struct is freed; n_open counts them. */
 void shell_close_report(struct hosted *h)
 {
     struct report_process *r = h->report;
@@ -154,6 +159,7 @@ static void last_words(const struct hosted *h, char out[LOG_WORDS_MAX])
 
 static void run_again(struct shell *sh, struct hosted *h);
 
+/* Counts the failure, notes its reason for status, and schedules the next run. */
 static void report_failed(struct shell *sh, struct hosted *h, const char *how)
 {
     char words[LOG_WORDS_MAX];
@@ -200,6 +206,7 @@ static void on_report_exit(uv_process_t *process, int64_t code, int sig)
     say_reported(sh, h, NULL);
 }
 
+/* prereg-report has a time limit, so that a fault in it cannot occupy the machine for ever. */
 static void on_report_limit(uv_timer_t *timer)
 {
     struct report_process *r = timer->data;
@@ -207,6 +214,7 @@ static void on_report_limit(uv_timer_t *timer)
     (void)uv_process_kill(&r->process, SIGKILL);
 }
 
+/* Returns libuv's error. Both outputs go to report.log. */
 static int spawn_report(struct report_process *r, const char *program, const char *folder, int log)
 {
     char *name = xstrdup("prereg-report");
@@ -255,7 +263,7 @@ static void run_report(struct shell *sh, struct hosted *h)
     strbuf_release(&own);
 }
 
-/* `preregctl report` may have written it meanwhile. */
+/* Runs prereg-report again, unless `preregctl report` has written the report meanwhile. */
 static void run_again(struct shell *sh, struct hosted *h)
 {
     if (shell_has_report(h)) {
@@ -278,7 +286,8 @@ static struct timespec changed_at(const struct hosted *h, const char *name, bool
     return st.st_mtim;
 }
 
-/* prereg-report writes SHA256SUMS last. */
+/* A report is whole when SHA256SUMS, which prereg-report writes last, is not older than
+ * verdict.json. */
 bool shell_has_report(const struct hosted *h)
 {
     bool there[2];
@@ -289,7 +298,8 @@ bool shell_has_report(const struct hosted *h)
             (sums.tv_sec == verdict.tv_sec && sums.tv_nsec >= verdict.tv_nsec));
 }
 
-/* After a restart: a verdict that is reported, and no report of it. */
+/* After a restart: runs prereg-report where the verdict is reported and its report is missing or
+ * older. */
 void shell_mend_report(struct shell *sh, struct hosted *h)
 {
     h->report_ready = shell_has_report(h);
@@ -302,6 +312,7 @@ void shell_mend_report(struct shell *sh, struct hosted *h)
 
 /* ---- the two files ---- */
 
+/* verdict.json comes first: provenance.json describes how it came about. */
 static void on_write_work(struct job *job)
 {
     struct report_job *j = (struct report_job *)job;
@@ -332,7 +343,7 @@ static void on_written(struct job *job)
         run_report(sh, j->hosted);
     } else if (!sh->stopping) {
         log_error("%s: %s", j->hosted->id, j->err.msg);
-        /* a full disk, say: the verdict is in the journal, its file comes when it can */
+        /* such as a full disk: the verdict is in the journal, and its file is retried */
         act_later(sh, j->hosted, AGAIN_MS[1], write_files);
     }
     provenance_release(&j->provenance);
@@ -357,6 +368,8 @@ static void write_files(struct shell *sh, struct hosted *h)
 
 /* ---- after a restart between verdict and report ---- */
 
+/* The text of a verdict is not stored, so it is computed again from the same records. Its bytes
+ * must have the digest that was journalled. */
 static void on_computed_again(struct verdict_job *j)
 {
     struct hosted *h = j->hosted;

@@ -1,4 +1,11 @@
-/* ACT_START: the folder is prepared off the loop, then the executor starts the shim. */
+/*
+ * ACT_START: the attempt's folder is prepared off the loop, in the program's lane (what is pinned
+ * is hashed there), then the executor starts the shim.
+ *
+ * While the job runs the attempt is `preparing`: probes find it neither alive nor dead. An
+ * amendment that takes effect meanwhile makes every failure here START_FAILED_OUTDATED, because it
+ * was found by comparing with a program that no longer holds.
+ */
 #include <string.h>
 
 #include "base/log.h"
@@ -41,6 +48,7 @@ static void on_prepare_work(struct job *job)
     j->rc = j->rc == 0 ? prepare_attempt(&j->prepare, &j->spec, &j->why, &j->err) : j->rc;
 }
 
+/* An amendment is being written, was written since the job began, or took effect. */
 static bool is_outdated(const struct start_job *j)
 {
     const struct hosted *h = j->prepare.hosted;
@@ -48,19 +56,21 @@ static bool is_outdated(const struct start_job *j)
            strcmp(h->bundle->lock->head, j->prepare.bundle->lock->head) != 0;
 }
 
+/* On the loop, after the job: starts the shim or posts why there is none. The attempt may be gone
+ * or its program damaged by now. */
 static void hand_over(struct start_job *j)
 {
     struct shell *sh = j->shell;
     struct attempt *a = attempt_find(sh, &j->key);
     struct attempt_place place;
     if (a == NULL || a->ended) {
-        return; /* nobody waits for it any more */
+        return; /* it was ended meanwhile */
     }
     a->preparing = false;
     if (shell_served(sh, j->key.program) == NULL) {
         (void)err_set(&j->err, ERR_CORRUPT, "the rows of its program are damaged");
         start_failed(sh, &j->key, START_FAILED_HOST, &j->err);
-        attempt_remove(a); /* no row of its end comes */
+        attempt_remove(a); /* its program gets no rows, so none will end it */
         return;
     }
     if (j->rc == 0) {
@@ -70,7 +80,7 @@ static void hand_over(struct start_job *j)
         j->why = START_FAILED_HOST;
     }
     if (j->rc != 0 && is_outdated(j)) {
-        j->why = START_FAILED_OUTDATED; /* what was found says nothing */
+        j->why = START_FAILED_OUTDATED; /* the finding is about the program before */
     }
     if (j->rc != 0) {
         start_failed(sh, &j->key, j->why, &j->err);
@@ -92,6 +102,7 @@ static void on_prepared(struct job *job)
     free(j);
 }
 
+/* Everything the job needs is copied here, on the loop; it holds a reference to the bundle. */
 void shell_start_attempt(struct shell *sh, const struct core_act *act)
 {
     struct hosted *h = shell_program(sh, act->program);

@@ -1,4 +1,6 @@
-/* ACT_VERDICT: computed, kept in memory, told to the core; its row comes first, the file after. */
+/* ACT_VERDICT: computes the verdict off the loop and reports it to the core. The text stays in
+ * memory: its digest is journalled first, and act_report.c writes the file once that row is
+ * committed. While the journal is still being checked the request is only noted. */
 #include "base/log.h"
 #include "daemon/verdict_job.h"
 

@@ -1,5 +1,11 @@
-/* ACT_VERIFY: result.json is checked off the loop; what was found valid waits with the attempt
- * until its row is committed. */
+/*
+ * ACT_VERIFY: result.json is checked off the loop and put on the disk; a valid one is kept with its
+ * attempt until its row is committed.
+ *
+ * The order is what invariant 1 needs: verified, then durable, then journalled. A result that was
+ * judged by a program that has been amended since is judged again by the program as it is now; one
+ * that could not be read is not bad, and the core asks again (S4).
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +33,7 @@ struct verify_job {
     struct result_check found;
 };
 
-/* On the disk before its row is in the journal: a loss of power takes back neither or both.
+/* On the disk before its row is in the journal: a loss of power loses both or neither.
  *
  * A failed sync ends the attempt. The kernel reports a lost write once: a second sync of the same
  * file succeeds although its bytes never reached the disk. */
@@ -42,6 +48,8 @@ static void make_durable(struct verify_job *j)
     }
 }
 
+/* The result's form first; then, for an apparatus check, whether it answers the present question
+ * and holds. */
 static void on_verify_work(struct job *job)
 {
     struct verify_job *j = (struct verify_job *)job;
@@ -73,13 +81,15 @@ static void on_verify_work(struct job *job)
     }
 }
 
-/* Judged by a program that was amended meanwhile: again, by what it is now. */
+/* An amendment took effect since the job began: the result is judged again, by the program as it is
+ * now. */
 static bool is_outdated(const struct verify_job *j)
 {
     const struct hosted *h = shell_program(j->shell, j->key.program);
     return strcmp(h->bundle->lock->head, j->bundle->lock->head) != 0;
 }
 
+/* Decides what the finding is still worth, then tells the core. */
 static void on_verified(struct job *job)
 {
     struct verify_job *j = (struct verify_job *)job;
@@ -133,6 +143,7 @@ void shell_verify_again(struct shell *sh, uint32_t program)
     }
 }
 
+/* Does nothing while a job for the attempt is running: the core repeats the act now and then. */
 void shell_verify_attempt(struct shell *sh, const struct core_act *act)
 {
     struct attempt_key key = {.program = act->program, .task = act->task, .no = act->attempt_no};

@@ -1,3 +1,11 @@
+/*
+ * Submitting an amended program again. Its text is recognised by the plan alone: it is either the
+ * present one or the one that was locked.
+ *
+ * The present text is adopted as it was submitted. For the locked text, the present text is taken
+ * and given the [run] of the submitted one, then parsed again to prove that the result is the same
+ * plan with the same [run].
+ */
 #include "daemon/again.h"
 
 #include <string.h>
@@ -7,6 +15,7 @@
 #include "prereg/amendment.h"
 #include "prereg/run_text.h"
 
+/* Whether the text's plan is the one the lock describes. */
 static bool same_plan(const struct program *p, const struct lock *lock, struct err *err)
 {
     return lock_verify(p, lock, LOCK_PLAN, NULL, NULL, err) == 0;
@@ -55,6 +64,7 @@ static int take_text(struct again *a, const struct program *submitted, struct er
     return rc != 0 ? rc : bundle_parse_text(&a->text, a->path, &a->bundle, err);
 }
 
+/* On success a->bundle owns the lock, amended to the head the loop knows. */
 int again_read(struct again *a, const struct program *submitted, const struct lock *lock,
                struct err *err)
 {

@@ -1,7 +1,7 @@
 /*
  * An amended program that is submitted again: with its present text, or with the text that was
- * locked. Both are the same program, told apart from any other by the plan; what holds is the
- * amended one, with the [run] of what was submitted.
+ * locked. Both are the same program, which its plan identifies; the amended one holds, with the
+ * [run] of what was submitted.
  */
 #ifndef DAEMON_AGAIN_H
 #define DAEMON_AGAIN_H
@@ -17,7 +17,7 @@ struct again {
     bool as_locked;        /* it was submitted as it was locked */
 };
 
-/* Off the loop. `submitted` was read from path, `lock` lies beside it. ERR_LOCK: it is neither;
+/* Off the loop. `submitted` was read from path, `lock` from beside it. ERR_LOCK: it is neither;
  * ERR_REFUSED: amended meanwhile. again_release() in any case. */
 int again_read(struct again *a, const struct program *submitted, const struct lock *lock,
                struct err *err) MUST_CHECK;

@@ -1,7 +1,7 @@
 /*
- * Signature, files, the journal's row, grid.toml, in that order. ssh-keygen looks at a signature
- * off the loop; all else is done on it in one go, after it was made sure once more that nothing of
- * what the amendment rests on has changed.
+ * Signature, files, the journal's row, grid.toml, in that order. ssh-keygen
+ * verifies a signature off the loop; everything else is done on it in one turn, after checking once
+ * more that nothing the amendment rests on has changed.
  */
 #include "daemon/amend_commit.h"
 
@@ -31,7 +31,8 @@ struct commit_job {
 
 /* ---- what it rests on ---- */
 
-/* The prepared amendment is still the one that is meant, and follows from what is now. */
+/* Whether the prepared amendment is still the one that the client names, and still follows from the
+ * present program, its [run] and the checks' results. */
 static int check_prepared(const struct hosted *h, const char *head, struct err *err)
 {
     const char *prepared = NULL;
@@ -62,7 +63,8 @@ static int check_prepared(const struct hosted *h, const char *head, struct err *
                           "an apparatus check came to a result meanwhile: amend again");
 }
 
-/* The core is asked; from its row on the program is the amended one (amended_take_effect). */
+/* Asks the core for the row; once that is committed the program is the amended one
+ * (amended_take_effect). */
 static int ask_core(struct shell *sh, struct hosted *h, struct err *err)
 {
     struct amend_prepared *p = h->amending;
@@ -81,7 +83,8 @@ static int ask_core(struct shell *sh, struct hosted *h, struct err *err)
     return rc;
 }
 
-/* The chain that is read back ends with what was written: nothing was put behind it by hand. */
+/* The chain as read back must end with the amendment just written: a file added behind it by hand
+ * would change the head. */
 static int check_chain(const struct amend_prepared *p, struct err *err)
 {
     char head[DIGEST_HEX_SIZE];
@@ -94,6 +97,7 @@ static int check_chain(const struct amend_prepared *p, struct err *err)
     return lock_verify(p->bundle->program, p->bundle->lock, LOCK_PLAN, NULL, NULL, err);
 }
 
+/* The files, then the proof that they read back as a chain with the expected head. */
 static int write_files(struct hosted *h, struct err *err)
 {
     struct amend_prepared *p = h->amend;
@@ -101,7 +105,8 @@ static int write_files(struct hosted *h, struct err *err)
     if (rc != 0) {
         return rc;
     }
-    h->amend_writes++; /* whoever looks at them now may see what is refused and taken back */
+    h->amend_writes++; /* jobs that read them now may see files that are refused and removed later
+                        */
     rc =
         apparatus_amended(h, p->bundle->program, &p->core.params_of, &p->checks, &p->n_checks, err);
     rc = rc != 0 ? rc : amended_write(h->folder, p, err);
@@ -109,7 +114,7 @@ static int write_files(struct hosted *h, struct err *err)
     return rc != 0 ? rc : check_chain(p, err);
 }
 
-/* What was prepared is used up, whatever comes of it. */
+/* Whatever happens, the prepared amendment is used up. */
 static int take_effect(struct shell *sh, struct hosted *h, struct err *err)
 {
     uint32_t number = h->amend->core.number;
@@ -119,7 +124,7 @@ static int take_effect(struct shell *sh, struct hosted *h, struct err *err)
         h->amend = NULL;
         rc = ask_core(sh, h, err);
         if (rc != 0 && rc != ERR_REFUSED && !shell_is_damaged(sh, h)) {
-            /* The pump tries it again: then the files must be there, and it takes effect. */
+            /* The pump retries the row: the files must stay, and it takes effect then. */
             return err_wrap(err, "amendment %u takes effect when the state can be written again",
                             number);
         }
@@ -163,7 +168,7 @@ static void on_sign_work(struct job *job)
     }
 }
 
-/* The signature becomes part of what was prepared, and that takes effect. */
+/* Adds the verified signature to the prepared amendment and lets it take effect. */
 static int commit_signed(struct commit_job *j, cJSON **answer)
 {
     struct hosted *h = shell_program(j->shell, j->program);
@@ -228,7 +233,7 @@ int amend_commit(struct answer_context *ctx, struct hosted *h, const cJSON *para
         start_signed(ctx, h, signature);
         return 0;
     }
-    if (rc == 0) { /* whether it may be unsigned; nothing is run */
+    if (rc == 0) { /* whether it may be unsigned; runs no program */
         rc = amendment_check_signer(h->bundle->program, h->bundle->lock, h->amend->amendment, NULL,
                                     &nobody, err);
         signature_check_release(&nobody);

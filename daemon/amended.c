@@ -1,3 +1,6 @@
+/* The files of an amendment, and the moment at which it takes effect. The order of writing is in
+ * amended.h; everything here can be interrupted at any point, and prereg/amend_heal.h finds out
+ * which program holds. Files without a committed row never took effect and may be overwritten. */
 #include "daemon/amended.h"
 
 #include <stdio.h>
@@ -26,7 +29,7 @@ void amend_prepared_free(struct amend_prepared *p)
 
 /* ---- writing ---- */
 
-/* What lies there is what was to be written: a disk may fail later than its write. */
+/* Compares the file with what was written to it: a disk may fail after a write that succeeded. */
 static int read_back(const char *path, const struct strbuf *text, struct err *err)
 {
     struct strbuf back = STRBUF_INIT;
@@ -48,6 +51,7 @@ int amended_catch_up(struct hosted *h, struct err *err)
     return rc == 0 ? 0 : err_wrap(err, "grid.toml of the last amendment cannot be written yet");
 }
 
+/* 0000.toml keeps the text as submitted; it is copied once, before the first amendment. */
 int amended_write(const char *folder, const struct amend_prepared *p, struct err *err)
 {
     char *amendments = path_join(folder, AMENDMENT_FOLDER);
@@ -56,7 +60,7 @@ int amended_write(const char *folder, const struct amend_prepared *p, struct err
     char *toml = amendment_file(amendments, p->core.number, "toml");
     char *json = amendment_file(amendments, p->core.number, "json");
     int rc = dir_make_durable(amendments, 0700, err);
-    if (rc == 0 && p->core.number == 1) { /* one that is there already never took effect */
+    if (rc == 0 && p->core.number == 1) { /* a file that exists already never took effect */
         rc = file_copy(program, first, 0600, err);
     }
     if (rc == 0) {
@@ -95,6 +99,8 @@ int amended_commit(struct store *store, const struct hosted *h, struct err *err)
     return store_apparatus_sync(store, h->no, h->amending->bundle->program, err);
 }
 
+/* grid.toml may fail to be written: the program is the amended one all the same, and text_lags has
+ * it retried. */
 void amended_take_effect(struct hosted *h)
 {
     struct amend_prepared *p = h->amending;
@@ -113,6 +119,8 @@ void amended_take_effect(struct hosted *h)
 
 /* ---- the verdict's head ---- */
 
+/* Follows the head through `amended` rows up to the verdict's row. Lines without either word are
+ * not parsed. */
 static int take_line(void *ctx, int64_t seq, const char *line, struct err *err)
 {
     char *head = ctx;
@@ -126,7 +134,7 @@ static int take_line(void *ctx, int64_t seq, const char *line, struct err *err)
     int rc = json_parse(line, strlen(line), &o, err);
     if (rc == 0 && json_get_string(o, "event", &event, err) == 0) {
         if (strcmp(event, row_kind_name(ROW_VERDICT)) == 0) {
-            rc = 1; /* what comes later changes nothing of it */
+            rc = 1; /* later amendments do not change it */
         } else if (strcmp(event, row_kind_name(ROW_AMENDED)) == 0 &&
                    json_get_string(json_member(o, "amendment"), "head", &found, err) == 0) {
             (void)snprintf(head, DIGEST_HEX_SIZE, "%s", found);
@@ -136,6 +144,8 @@ static int take_line(void *ctx, int64_t seq, const char *line, struct err *err)
     return rc;
 }
 
+/* Without a verdict, the present head. With one, the head at the verdict's row, read from the
+ * journal. */
 int amended_verdict_head(struct store *store, const struct hosted *h, char head[DIGEST_HEX_SIZE],
                          struct err *err)
 {

@@ -16,9 +16,9 @@ struct amend_prepared {    /* waits for its signature; forgotten with the daemon
     struct strbuf text;    /* of grid.toml */
     struct bundle *bundle; /* its program; the lock is the one before */
     struct core_amendment core;
-    struct core_apparatus *checks; /* as they are then: apparatus_amended() */
+    struct core_apparatus *checks; /* as they will be: apparatus_amended() */
     uint32_t n_checks;
-    int n_results; /* of checks, that were there: their number */
+    int n_results; /* how many results of checks existed */
 };
 
 void amend_prepared_free(struct amend_prepared *p); /* NULL is fine */
@@ -28,7 +28,7 @@ int amended_write(const char *folder, const struct amend_prepared *p, struct err
 /* grid.toml of an amendment that took effect while it could not be written: tried every few
  * seconds, before a resume and before the next amendment. */
 int amended_catch_up(struct hosted *h, struct err *err) MUST_CHECK;
-/* Takes back what amended_write wrote, as the row was refused. */
+/* Removes what amended_write wrote, because the row was refused. */
 void amended_take_back(const char *folder, uint32_t number);
 /* Within the transaction of its row: what the store must know of h->amending. */
 int amended_commit(struct store *store, const struct hosted *h, struct err *err) MUST_CHECK;

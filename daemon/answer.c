@@ -1,3 +1,10 @@
+/*
+ * The answers to RPC requests: finding the program, then status, verdict, report and the requests
+ * of a person. Single tasks are in answer_task.c, submit, amend and lost in files of their own.
+ *
+ * Requests of a person go through pump_request(), which commits before it returns: an answer says
+ * what is journalled. What cannot be undone demands a program by name as soon as there are several.
+ */
 #include "daemon/answer.h"
 
 #include <string.h>
@@ -20,6 +27,7 @@
 
 /* ---- which program ---- */
 
+/* By id or by root digest; the program's name is tried after these, because it may be shared. */
 static bool is_named(const struct hosted *h, const char *name)
 {
     return strcmp(h->id, name) == 0 || strcmp(h->bundle->lock->root, name) == 0;
@@ -65,6 +73,7 @@ static int find_by_name(const struct shell *sh, const char *name, struct hosted 
                : err_set(err, ERR_USAGE, "%zu programs are called \"%.80s\": give the id", n, name);
 }
 
+/* Damaged programs included: a submission must find them. */
 struct hosted *answer_program_by_root(const struct shell *sh, const char *root)
 {
     for (size_t i = 0; i < sh->cap_programs; i++) {
@@ -166,6 +175,7 @@ static int answer_ping(struct answer_context *ctx, const cJSON *params, cJSON **
     return 0;
 }
 
+/* Programs in the store that are not served, with the reason. */
 static cJSON *unloaded_json(const struct shell *sh)
 {
     cJSON *list = json_array();
@@ -213,7 +223,8 @@ cJSON *answer_progress(const struct shell *sh, const struct hosted *h)
 
 /* ---- verdict, report ---- */
 
-/* Read once: rows behind the verdict change nothing of it, and a long journal takes its time. */
+/* Read once and kept: rows after the verdict do not change it, and a long journal takes time to
+ * read. */
 static cJSON *runs_of(const struct shell *sh, struct hosted *h)
 {
     struct err err;
@@ -226,6 +237,7 @@ static cJSON *runs_of(const struct shell *sh, struct hosted *h)
     return json_copy(h->runs);
 }
 
+/* The verdict as it was written to the report; "pending" until the report's files are there. */
 cJSON *answer_verdict_of(const struct shell *sh, struct hosted *h)
 {
     cJSON *o = json_object();
@@ -284,6 +296,7 @@ static int answer_report(struct answer_context *ctx, const cJSON *params, cJSON 
     return 0;
 }
 
+/* The server answers this one: it sends events until the program ends. */
 static int answer_subscribe(struct answer_context *ctx, const cJSON *params, cJSON **result,
                             struct err *err)
 {
@@ -296,7 +309,7 @@ static int answer_subscribe(struct answer_context *ctx, const cJSON *params, cJS
     return rc;
 }
 
-/* ---- what a person decides ---- */
+/* ---- requests of a person ---- */
 
 #define REASON_BYTES_MAX ((size_t)500) /* it may go into the row of every task */
 
@@ -315,6 +328,7 @@ static int find_reason(const cJSON *params, const char **reason, struct err *err
     return rc;
 }
 
+/* Steps and commits one event of a person; the core's refusal is ERR_REFUSED. */
 static int request(struct answer_context *ctx, enum core_event_kind kind, const struct hosted *h,
                    uint32_t task, const char *text, struct err *err)
 {
@@ -358,8 +372,8 @@ struct task_range {
     const char *reason; /* or NULL */
 };
 
-/* Cancels every task of the range that has not ended. Refusals of single ones are passed over,
- * unless nothing at all was done. */
+/* Cancels every task of the range that has not ended. A refused task is skipped; the
+ * refusal is the answer only when none was cancelled. */
 static int cancel_each(struct answer_context *ctx, const struct hosted *h, struct task_range range,
                        cJSON **result, struct err *err)
 {
@@ -451,6 +465,7 @@ static int answer_cancel(struct answer_context *ctx, const cJSON *params, cJSON 
     return rc != 0 ? rc : put_count(result, h, before);
 }
 
+/* Pausing or resuming a program with a verdict has no effect, so it is refused. */
 static int refuse_ended(const struct hosted *h, const char *act, struct err *err)
 {
     return !h->status.verdict
@@ -494,7 +509,7 @@ static int answer_resume(struct answer_context *ctx, const cJSON *params, cJSON 
     if (rc == 0) {
         ev.program = h->no;
         rc = pump_request(ctx->shell->pump, &ev, err);
-        rc = rc == ERR_REFUSED ? 0 : rc; /* it runs already: what was asked for is so */
+        rc = rc == ERR_REFUSED ? 0 : rc; /* it is running already, as was asked */
     }
     if (rc == 0) {
         put_state(result, h);
@@ -502,6 +517,7 @@ static int answer_resume(struct answer_context *ctx, const cJSON *params, cJSON 
     return rc;
 }
 
+/* A reason is required, since it is journalled. Scores that are open already are not an error. */
 static int answer_unblind(struct answer_context *ctx, const cJSON *params, cJSON **result,
                           struct err *err)
 {
@@ -528,6 +544,8 @@ static int answer_unblind(struct answer_context *ctx, const cJSON *params, cJSON
     return rc;
 }
 
+/* With "kill" every attempt gets SIGTERM first; without it the workers go on and the next daemon
+ * adopts them. */
 static int answer_stop(struct answer_context *ctx, const cJSON *params, cJSON **result,
                        struct err *err)
 {

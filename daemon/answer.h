@@ -11,18 +11,19 @@ struct answer_context {
     struct shell *shell;
     uint64_t connection;
     bool later;          /* set: server_answer() follows */
-    uint32_t subscribed; /* set: the number of the program whose changes are to be told */
+    uint32_t subscribed; /* set: the number of the program whose changes the client receives */
     bool stop;           /* set: stop serving once the answer is written */
 };
 
-/* *result is the caller's; NULL when put off or subscribed. */
+/* Calls the method's function. *result is the caller's; NULL when the answer comes later, or for a
+ * subscription. */
 int answer_request(struct answer_context *ctx, const struct rpc_request *request, cJSON **result,
                    struct err *err) MUST_CHECK;
 
 /* The program that params name; ERR_NOT_FOUND, or ERR_USAGE when several have the name. */
 int answer_find_program(const struct shell *sh, const cJSON *params, struct hosted **out,
                         struct err *err) MUST_CHECK;
-/* The same for what cannot be taken back: where there are several, params have to name one
+/* The same for what cannot be undone: where there are several, params have to name one
  * (ERR_USAGE, with ids to choose from). */
 int answer_find_named(const struct shell *sh, const cJSON *params, struct hosted **out,
                       struct err *err) MUST_CHECK;
@@ -52,17 +53,17 @@ int answer_lost(struct answer_context *ctx, const cJSON *params, cJSON **result,
                 struct err *err) MUST_CHECK;
 
 /* counted.c: SUMMARY's "counted"; and under which limits of [run], narrower than those of others, a
- * task was blocked (state/run_record.h): NULL where that is not so, or not known. */
+ * task was blocked (state/run_record.h): NULL when it was not, or that is unknown. */
 cJSON *counted_json(const struct shell *sh, const struct hosted *h);
 const char *counted_narrower(const struct shell *sh, const struct hosted *h, uint32_t task);
 
 /* summary.c: SUMMARY of docs/rpc.md, and the state of a task in its words. */
 cJSON *summary_json(const struct shell *sh, const struct hosted *h);
-/* An apparatus check as it stands; NULL when it was taken away. And all of them. */
+/* The state of an apparatus check; NULL when an amendment removed it. And of all of them. */
 cJSON *summary_check(const struct shell *sh, const struct hosted *h, uint32_t task);
 cJSON *summary_checks(const struct shell *sh, const struct hosted *h);
 const char *summary_task_state(const struct shell *sh, const struct hosted *h, uint32_t task);
-/* Of an estimate; null where it is none: negative, not finite, or beyond ten years. */
+/* An estimate in ms; null when it is negative, not finite, or beyond ten years. */
 void summary_put_span(cJSON *o, const char *key, double ms);
 void summary_put_time(cJSON *o, const char *key, struct wall_time t); /* null for 0 */
 

@@ -1,7 +1,7 @@
 /*
- * amend: prepared off the loop (the new text is read, data of another path hashed, results looked
- * at) and kept until it is committed (amend_commit.c). Between the two a person may sign; what the
- * amendment was judged by must still be so then.
+ * amend: prepared off the loop (the new text is read, data of another path hashed, results
+ * read) and kept until it is committed (amend_commit.c). Between the two a person may sign; what
+ * the amendment was judged by must still be so then.
  */
 #include <stdio.h>
 #include <string.h>
@@ -46,8 +46,8 @@ struct amend_job {
 
 /* ---- off the loop ---- */
 
-/* Conditions are read by their own grammar: one that does not hold would be found at the verdict.
- * With `factors`, every factor must be taken by a task, too. */
+/* Compiles the conditions, so that a faulty one is found now and not at the verdict. With
+ * `factors`, every factor must also be used by a task. */
 static int check_rules(const struct program *p, bool factors, struct err *err)
 {
     struct rules rules = {0};
@@ -63,7 +63,8 @@ static int check_rules(const struct program *p, bool factors, struct err *err)
     return rc;
 }
 
-/* What a program that was locked by an older version lacks is not held against its amendment. */
+/* A fault that the present program has already, because an older version locked it, does not count
+ * against its amendment. */
 static int check_amended(const struct program *now, const struct program *then, struct err *err)
 {
     struct err before;
@@ -89,12 +90,13 @@ static int read_then(struct amend_job *j)
     return rc;
 }
 
-/* condition -> stage -> solved params, of what the workers said. */
+/* condition -> stage -> solved params, from the workers' descriptions; or NULL. */
 static cJSON *solved_of(const cJSON *describe)
 {
     return describe == NULL ? NULL : lock_solved(describe);
 }
 
+/* Collects the stages whose params change, for the core's check at the commit. */
 static void note_params(struct amend_job *j)
 {
     const cJSON *c;
@@ -112,7 +114,8 @@ static void note_params(struct amend_job *j)
     }
 }
 
-/* A done task of the stage must have the metric, or its measure would silently be undetermined. */
+/* A done task of the stage must have the metric: its measure would otherwise be undetermined
+ * without notice. */
 static int check_result(struct amend_job *j, uint32_t task, const struct measure *m)
 {
     cJSON *result = NULL;
@@ -133,6 +136,8 @@ static int check_result(struct amend_job *j, uint32_t task, const struct measure
     return rc;
 }
 
+/* Only for measures whose metric changes. From here on the amendment depends on which results
+ * exist. */
 static int check_results(struct amend_job *j)
 {
     const struct program *now = j->now->program;
@@ -153,6 +158,7 @@ static int check_results(struct amend_job *j)
     return 0;
 }
 
+/* The amendment as JSON, without a signature. Its head is the digest of its canonical text. */
 static int build_amendment(struct amend_job *j)
 {
     struct amend_prepared *p = j->prepared;
@@ -187,7 +193,7 @@ static int build_amendment(struct amend_job *j)
     return rc;
 }
 
-/* What workers say counts only where their stages' params are others now. */
+/* The workers' descriptions count only where params of stages change. */
 static int weigh_describe(struct amend_job *j)
 {
     cJSON *plan = program_covered(j->prepared->bundle->program);
@@ -206,6 +212,8 @@ static int weigh_describe(struct amend_job *j)
     return rc;
 }
 
+/* Reads, compares, classifies every change, then builds. Refused changes are an answer, not an
+ * error. */
 static int prepare(struct amend_job *j)
 {
     cJSON *locked = NULL;
@@ -262,6 +270,8 @@ static cJSON *prepared_json(const struct amend_job *j)
     return o;
 }
 
+/* Keeps the prepared amendment with its program; an earlier one that was never committed is
+ * dropped. */
 static void on_prepared(struct job *job)
 {
     struct amend_job *j = (struct amend_job *)job;
@@ -325,7 +335,7 @@ static int start_prepare(struct answer_context *ctx, struct hosted *h, const cJS
         j->done[i] = h->tasks[i].state == TASK_DONE;
     }
     strbuf_init(&j->prepared->text);
-    /* here, on the loop: another amendment that takes effect may bring checks */
+    /* here, on the loop: another amendment may add checks when it takes effect */
     j->known = apparatus_all_results(h, h->bundle->lock);
     j->prepared->n_results = cJSON_GetArraySize(j->known);
     j->prepared->core.access = access;

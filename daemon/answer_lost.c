@@ -1,8 +1,8 @@
-/* lost: a person gives up a task whose accepted result is gone or is not what was accepted.
+/* lost: a user gives up a task whose accepted result is gone or differs from what was accepted.
  *
- * Whether it is gone is found out here, off the loop: a result that is as it was accepted cannot be
- * given up, so that nobody drops a cell for what it scored. Where only the link to it is wrong,
- * that is made again. */
+ * The result is verified here, off the loop: one that is still as accepted cannot be given up, so
+ * that no cell can be dropped for its score. Where only the link to it is wrong, the link is
+ * repaired. */
 #include "daemon/answer.h"
 #include "daemon/inputs.h"
 
@@ -30,6 +30,8 @@ static void on_look_work(struct job *job)
     j->rc = inputs_verify(&j->one, NULL, &j->err);
 }
 
+/* 0: intact, so refused. ERR_LOCK: gone or changed, so the core is asked. Any other error: unknown,
+ * so refused. */
 static int give_up(struct lost_job *j, cJSON **result)
 {
     struct core_event ev = {

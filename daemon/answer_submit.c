@@ -1,8 +1,11 @@
 /*
- * submit: the program is read, its lock verified against everything it pins and copied, workers are
- * copied to STATE/objects, all off the loop; then, on the loop, its text is written and it is put
- * into the store and the core. The same root again changes [run] at most, also of what was
- * amended since (daemon/again.h).
+ * submit: off the loop the program is read, its lock verified against everything it pins, its lock
+ * and its workers copied into STATE; then, on the loop, its text is written and it is added to the
+ * store and the core.
+ *
+ * The user's files may change at any time, so each is read once and what was copied is compared
+ * with what was verified. Submitting the same root again changes [run] at most, also for a program
+ * that was amended since (daemon/again.h).
  */
 #include <errno.h>
 #include <string.h>
@@ -54,7 +57,7 @@ struct submit_job {
 
 /* ---- off the loop ---- */
 
-/* Records from elsewhere never become part of an executed program, nor the other way round. */
+/* An imported program is never run: its records come from files, and the two kinds never mix. */
 static int check_not_imported(struct submit_job *j)
 {
     char *folder = path_folder(j->path);
@@ -67,8 +70,8 @@ static int check_not_imported(struct submit_job *j)
                     : 0;
 }
 
-/* A signature that is there holds, is by somebody allowed where that is written down, and is there
- * when [lock] demands it. */
+/* A signature that is present must be valid, by a listed signer where a list exists, and present
+ * where [lock] demands one. */
 static int check_signer(struct submit_job *j, const struct lock *lock)
 {
     char *allowed = NULL;
@@ -102,7 +105,8 @@ static const struct known *find_amended(const struct submit_job *j, const struct
     return NULL;
 }
 
-/* Between the user's answer and this reading of the files they may have been replaced. */
+/* The files may have been replaced since the user allowed them: compares the root that was
+ * allowed. */
 static int check_allowed(struct submit_job *j, const struct lock *lock, const char *lock_path)
 {
     return j->root == NULL || strcmp(j->root, lock->root) == 0
@@ -113,6 +117,7 @@ static int check_allowed(struct submit_job *j, const struct lock *lock, const ch
                          lock_path, j->root, lock->root);
 }
 
+/* The same for the head of an amended program. */
 static int check_allowed_head(struct submit_job *j, const char *head)
 {
     return j->head == NULL || strcmp(j->head, head) == 0
@@ -147,8 +152,8 @@ static int read_amended(struct submit_job *j, const struct known *k, const struc
     return rc;
 }
 
-/* Its text is read once, for it may be under an editor; so is its lock, but for the question whose
- * it is. */
+/* Reads the text once, because an editor may be writing to it. The lock is read again here: the
+ * first reading only found out whose it is. */
 static int read_text(struct submit_job *j, const char *lock_path)
 {
     int rc = file_read(j->path, HOSTED_FILE_MAX, &j->text, &j->err);
@@ -156,7 +161,7 @@ static int read_text(struct submit_job *j, const char *lock_path)
     return rc != 0 ? rc : check_allowed(j, j->bundle->lock, lock_path);
 }
 
-/* *lock is the one beside it when it is an amended program's; the caller frees it. */
+/* *lock: for an amended program the lock beside the submitted text, which the caller frees. */
 static int read_submitted(struct submit_job *j, struct lock **lock)
 {
     struct err unread;
@@ -164,7 +169,7 @@ static int read_submitted(struct submit_job *j, struct lock **lock)
     const struct known *k = NULL;
     char *lock_path = lock_path_of(j->path);
     int rc = 0;
-    if (lock_read(lock_path, &beside, &unread) == 0) { /* what is wrong with it is said below */
+    if (lock_read(lock_path, &beside, &unread) == 0) { /* its faults are reported below */
         rc = check_allowed(j, beside, lock_path);
         k = find_amended(j, beside);
     }
@@ -180,8 +185,8 @@ static int read_submitted(struct submit_job *j, struct lock **lock)
     return rc;
 }
 
-/* [run] is not locked: it may have been changed since the workers were asked. Not of an amended
- * program, whose workers were asked before it was amended. */
+/* [run] is not locked and may have changed since the workers stated their needs. Skipped for an
+ * amended program, whose workers were asked before the amendment. */
 static int check_memory(struct submit_job *j)
 {
     const struct lock *lock = j->bundle->lock;
@@ -197,7 +202,7 @@ static int check_memory(struct submit_job *j)
     return rc;
 }
 
-/* Every factor is taken by a task. */
+/* Every factor is used by a task. */
 static int check_taken(struct submit_job *j)
 {
     struct diag diag;
@@ -208,6 +213,7 @@ static int check_taken(struct submit_job *j)
     return rc;
 }
 
+/* Cheap tests first; verifying the lock hashes everything that is pinned. */
 static int check_submitted(struct submit_job *j)
 {
     struct lock *beside = NULL;
@@ -235,8 +241,8 @@ static int check_submitted(struct submit_job *j)
     return rc == 0 ? check_memory(j) : rc;
 }
 
-/* Neither it nor the folder that it lies in may be somebody else's; the folder above these may be
- * shared as /tmp is. */
+/* The target and its parent must belong to this user alone; the folder above them may be shared, as
+ * /tmp is. */
 static int make_target(const char *work, const char *target, struct err *err)
 {
     char *above = path_folder(target);
@@ -249,8 +255,8 @@ static int make_target(const char *work, const char *target, struct err *err)
     return rc == 0 ? 0 : err_wrap(err, "[run] work");
 }
 
-/* [run] work: cells/ lies elsewhere, and the program's folder points there. Once there, it stays.
- */
+/* With [run] work, cells/ is a link to a folder there. A cells/ folder that exists already
+ * stays. */
 static int make_cells(const struct submit_job *j, struct err *err)
 {
     const struct program *p = j->bundle->program;
@@ -273,7 +279,7 @@ static int make_cells(const struct submit_job *j, struct err *err)
     return rc;
 }
 
-/* A folder's name carries eight digits of its root; what lies in it must agree in all of them. */
+/* A folder's name has eight digits of its root only; the lock in it must agree in all of them. */
 static int check_same_root(const struct submit_job *j, const char *lock_path, struct err *err)
 {
     struct lock *there = NULL;
@@ -289,7 +295,8 @@ static int check_same_root(const struct submit_job *j, const char *lock_path, st
                          "%s is the folder of another program, whose root begins alike", j->folder);
 }
 
-/* What was amended, and cannot be loaded: the root's text over it would be half of each. */
+/* An amended program that cannot be loaded is left alone: writing the root's text over it would mix
+ * the two. */
 static int check_not_amended(const struct submit_job *j, struct err *err)
 {
     char *amendments = path_join(j->folder, AMENDMENT_FOLDER);
@@ -305,8 +312,8 @@ static int check_not_amended(const struct submit_job *j, struct err *err)
     return rc;
 }
 
-/* What was copied is what was read and whose signature was looked at before, and nothing that was
- * put in its place meanwhile. */
+/* Compares the copy with the lock that was read and whose signature was checked: it may have been
+ * replaced meanwhile. */
 static int copy_lock(const struct submit_job *j, const char *to, struct err *err)
 {
     struct lock *copy = NULL;
@@ -368,12 +375,12 @@ static void on_submit_work(struct job *job)
 
 /* ---- on the loop ---- */
 
-/* The new [run] holds from its row on, which a failing disk may delay beyond the answer. */
+/* The new [run] holds from its row on, which a failing disk may delay until after the answer. */
 static int change_run(struct submit_job *j, struct hosted *h)
 {
     struct err ignored;
     if (!pump_is_well(j->shell->pump, &j->err)) {
-        return j->err.code; /* nor is one that waits replaced */
+        return j->err.code; /* a change that waits for its commit is not replaced */
     }
     h->settings = bundle_ref(j->bundle);
     int rc = shell_change_run(j->shell, h, j->bundle->program, &j->err);
@@ -390,6 +397,7 @@ static int change_run(struct submit_job *j, struct hosted *h)
     return rc;
 }
 
+/* Creates the program's row, or reads the one of an earlier submission. */
 static int find_row(struct submit_job *j, const struct digest *root, struct arena *texts,
                     struct store_program *row, bool *is_new)
 {
@@ -405,6 +413,7 @@ static int find_row(struct submit_job *j, const struct digest *root, struct aren
     return rc;
 }
 
+/* To store, mirror and core. A program that did not load at the start comes here, too. */
 static int add_program(struct submit_job *j, struct hosted **out, bool *is_new)
 {
     struct digest root;
@@ -447,7 +456,7 @@ static cJSON *submitted_json(const struct submit_job *j, const struct hosted *h,
     return o;
 }
 
-/* No amendment came in between; h may be NULL. */
+/* Whether no amendment took effect since the job read the program; h may be NULL. */
 static int check_head(struct submit_job *j, const struct hosted *h)
 {
     bool again = j->again.path != NULL;
@@ -468,7 +477,7 @@ static int put_text(struct submit_job *j)
     return rc;
 }
 
-/* What it replaces may have been run elsewhere, or not at all: that is said, and no error. */
+/* The program it supersedes may have run elsewhere, or never: a note, not an error. */
 static void note_superseded(struct submit_job *j, const struct program *p)
 {
     if (p->supersedes != NULL) {
@@ -478,6 +487,7 @@ static void note_superseded(struct submit_job *j, const struct program *p)
     }
 }
 
+/* On the loop: a new program is added; for a known one at most [run] changes. */
 static void take_program(struct submit_job *j)
 {
     struct hosted *h = answer_program_by_root(j->shell, j->bundle->lock->root);
@@ -541,6 +551,7 @@ static void on_submitted(struct job *job)
     free(j);
 }
 
+/* Copies the list of amended programs for the job, which must not touch the shell. */
 static void note_amended(struct submit_job *j)
 {
     const struct shell *sh = j->shell;

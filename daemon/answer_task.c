@@ -1,4 +1,6 @@
-/* cells, explain, logs: single tasks. */
+/* cells, explain, logs: the answers about single tasks. Everything shown is a state, a count, a
+ * path or a reason. A result is read only to compare it with its accepted digest, so no score can
+ * be shown (invariant 8). */
 #include <math.h>
 #include <string.h>
 
@@ -29,6 +31,7 @@ static void put_text(cJSON *o, const char *key, const char *text)
     json_put_string(o, key, text == NULL || text[0] == '\0' ? NULL : text);
 }
 
+/* Negative means unknown and becomes null. */
 static void put_count(cJSON *o, const char *key, int64_t v)
 {
     if (v < 0) {
@@ -38,7 +41,7 @@ static void put_count(cJSON *o, const char *key, int64_t v)
     }
 }
 
-/* In milliseconds; negative where nothing can be said. */
+/* The estimated rest in milliseconds, by the attempt's pace; negative: unknown. */
 static double left_of(const struct attempt *a)
 {
     if (a == NULL || a->row.done <= 0 || a->row.total < a->row.done) {
@@ -48,6 +51,7 @@ static double left_of(const struct attempt *a)
     return isnan(pace) ? -1 : pace * (double)(a->row.total - a->row.done);
 }
 
+/* The members that `cells` and `explain` have in common. */
 static void put_task(cJSON *o, const struct shell *sh, const struct hosted *h, uint32_t task)
 {
     const struct task_row *t = &h->tasks[task];
@@ -85,6 +89,7 @@ static cJSON *cell_json(const struct shell *sh, const struct hosted *h, size_t c
     return o;
 }
 
+/* One page: at most RPC_CELLS_PAGE_MAX cells from `offset` on. */
 int answer_cells(struct answer_context *ctx, const cJSON *params, cJSON **result, struct err *err)
 {
     struct hosted *h = NULL;
@@ -131,6 +136,7 @@ static int find_one(struct answer_context *ctx, const cJSON *params, struct host
     return *task != UINT32_MAX ? 0 : answer_no_task(*h, name, err);
 }
 
+/* The core's reason as a word of docs/rpc.md, which has fewer of them. */
 static const char *why_code(const struct core_explanation *e)
 {
     switch (e->why) {
@@ -164,6 +170,7 @@ static void put_why(cJSON *o, const struct core_explanation *e)
     put_count(o, "deadline_left_ms", e->deadline_ms == 0 ? -1 : left > 0 ? left : 0);
 }
 
+/* The stages it waits for: those of its cell that it needs and that are not done. */
 static void put_dependencies(cJSON *o, const struct shell *sh, const struct hosted *h,
                              uint32_t task)
 {
@@ -260,8 +267,8 @@ static int push_attempt(void *ctx, uint32_t task, const struct attempt_row *a, s
     return 0;
 }
 
-/* The journal's words go to the attempts they are about. They are of forms, names and digests:
- * nothing that verifies a result says a value. */
+/* Adds the journal's details to their attempts. They are about forms, names and digests: nothing
+ * that verifies a result states a value. */
 static int put_detail(void *ctx, uint32_t attempt_no, const char *detail, struct err *err)
 {
     const struct attempts_list *l = ctx;
@@ -278,8 +285,8 @@ static int put_detail(void *ctx, uint32_t attempt_no, const char *detail, struct
     return 0;
 }
 
-/* Of what is done: whether its result is still there as it was accepted. as_accepted is null where
- * that cannot be told now. */
+/* For a done task: whether its result is still there as it was accepted. as_accepted is null when
+ * that cannot be determined now. */
 static void put_on_disk(cJSON *o, const struct shell *sh, const struct hosted *h, uint32_t task)
 {
     struct accepted_list one = {0};

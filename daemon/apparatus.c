@@ -1,3 +1,10 @@
+/*
+ * Apparatus checks in the shell: the list in store and mirror, how an amendment changes it, how a
+ * result is judged, and what status and provenance show.
+ *
+ * The list only grows, since a check's place in it is its task number. Whether a check holds is
+ * decided by apparatus_judge() and nowhere else: on acceptance, on display and before the verdict.
+ */
 #include "daemon/apparatus.h"
 
 #include <fcntl.h>
@@ -17,9 +24,9 @@
 #include "prereg/task.h"
 #include "state/apparatus.h"
 
-#define ROUNDING 1e-12 /* of a difference of decimals: 0.2777 lies within 0.004 of 0.2737 */
+#define ROUNDING 1e-12 /* relative, for decimals: 0.2777 is within 0.004 of 0.2737 */
 
-/* ---- which there are ---- */
+/* ---- the list ---- */
 
 static int take_check(void *ctx, const struct store_apparatus *a, struct err *err)
 {
@@ -37,6 +44,7 @@ static int read_checks(struct store *store, struct hosted *h, struct err *err)
     return store_apparatus(store, h->no, take_check, h, err);
 }
 
+/* Whether the stored list matches the program's declarations. */
 static bool agrees(const struct hosted *h)
 {
     const struct program *p = h->bundle->program;
@@ -56,7 +64,7 @@ int apparatus_load(struct store *store, struct hosted *h, bool finished, struct 
 {
     int rc = read_checks(store, h, err);
     if (rc != 0 || finished || agrees(h)) {
-        return rc; /* what was judged without a check is not checked afterwards */
+        return rc; /* a verdict that was given without a check is not checked afterwards */
     }
     rc = store_begin(store, err);
     if (rc == 0) {
@@ -72,7 +80,7 @@ int apparatus_load(struct store *store, struct hosted *h, bool finished, struct 
 
 /* ---- amended ---- */
 
-/* Its place in the list: its own, one that has no name yet, or a new one. */
+/* Its place in the list: its own, else one without a name (from a rebuild), else a new one. */
 static uint32_t place_of(const struct core_apparatus *list, uint32_t n, const char *name)
 {
     uint32_t at = 0;
@@ -87,6 +95,7 @@ static uint32_t place_of(const struct core_apparatus *list, uint32_t n, const ch
     return at;
 }
 
+/* Whether the check is new, asks something else, or runs with other params. */
 static bool differs(const struct program *now, const struct apparatus *then,
                     const struct stage_set *params_of)
 {
@@ -137,7 +146,8 @@ void apparatus_follow(struct hosted *h, const struct core_apparatus *list, uint3
             hosted_add_check(h, c->name, stage, c->declared);
             continue;
         }
-        if (strcmp(h->checks[i].name, c->name) != 0) { /* it had none: no job knows of it */
+        if (strcmp(h->checks[i].name, c->name) !=
+            0) { /* the slot had no name, so no job can be using it */
             free(h->checks[i].name);
             h->checks[i].name = xstrdup(c->name);
         }
@@ -173,7 +183,7 @@ int apparatus_model_path(const struct program *p, const struct apparatus *a, cha
                : err_set(err, ERR_NOT_FOUND, "apparatus.%s: %s is not pinned", a->name, a->model);
 }
 
-/* ---- what came ---- */
+/* ---- judging a result ---- */
 
 static bool is_within(const struct apparatus *a, double value)
 {
@@ -181,7 +191,7 @@ static bool is_within(const struct apparatus *a, double value)
     return fabs(value - a->value) <= a->within + slack;
 }
 
-/* NaN, and in *why what the worker says of it, when there is no number. */
+/* The metric's value; NaN without a number, with the worker's reason in *why. */
 static double value_of(const struct apparatus *a, const cJSON *result, const char **why)
 {
     const cJSON *m = json_member(json_member(result, "metrics"), a->metric);
@@ -242,9 +252,9 @@ void apparatus_last_words(const char *attempt_folder, char *text, size_t size)
     free(path);
 }
 
-/* ---- how it stands ---- */
+/* ---- status and provenance ---- */
 
-/* The result that held, or of the last attempt that left one: what is to be shown. */
+/* The result to show: that of the last attempt that left one. */
 static cJSON *last_result(const struct hosted *h, uint32_t task)
 {
     struct name_list names = {0};
@@ -267,7 +277,7 @@ static cJSON *last_result(const struct hosted *h, uint32_t task)
     return result;
 }
 
-/* true, false, or null while it is not known. */
+/* "value", "holds" (true, false, or null while unknown) and "why". */
 static void put_standing(cJSON *o, const struct apparatus *a, const struct task_row *row,
                          const cJSON *result)
 {
@@ -296,7 +306,7 @@ static void put_standing(cJSON *o, const struct apparatus *a, const struct task_
     }
 }
 
-/* As it was asked last; nothing waits for it. */
+/* A removed check: its last question and result. */
 static void put_taken_away(cJSON *o, const cJSON *results)
 {
     static const char *const keys[] = {"stage", "metric", "expected", "within", "value", "holds"};
@@ -348,7 +358,7 @@ static bool has_task(const struct hosted *h, const char *name)
     return found;
 }
 
-/* Some held stage has a result: then it was let go by checks that held. */
+/* Whether some held stage has a result: it was released by checks that held, so they matter now. */
 static bool let_go(const struct hosted *h, const struct bundle *b, const struct task_row *rows)
 {
     const struct program *p = b->program;

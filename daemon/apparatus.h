@@ -1,7 +1,6 @@
 /*
- * Apparatus checks as the shell sees them: which there are (a list that only grows, in the order of
- * their tasks), where they run, whether what came is what was expected, and how they stand for
- * status and provenance.
+ * Apparatus checks in the shell: their list (it only grows, in the order of their tasks), where
+ * they run, whether a result is the expected one, and what status and provenance show.
  *
  * STATE/programs/<id>/apparatus/<name>/attempt-NNNN-<uuid>, and result.json linked beside them as
  * for any task; the pinned model's folder takes the place of every stage in `after`.
@@ -14,13 +13,13 @@
 #include "daemon/hosted.h"
 #include "daemon/result.h"
 
-/* What the store holds, made to agree with what the program declares: a database of an older
- * version knows none. What has its verdict (finished) stays as it is. */
+/* Reads the list from the store and adds what the program declares: a database of an older version
+ * has none. A program with a verdict (finished) keeps the list it was judged with. */
 int apparatus_load(struct store *store, struct hosted *h, bool finished,
                    struct err *err) MUST_CHECK;
 
 /* The checks of h as an amendment makes them, in the order that store_apparatus_sync() gives them:
- * *n of them, `changed` where what was found answers another question now. The caller frees the
+ * *n of them, `changed` where an existing result answers another question now. The caller frees the
  * list; names are those of h and of the amended program. ERR_RANGE: too many. */
 int apparatus_amended(const struct hosted *h, const struct program *then,
                       const struct stage_set *params_of, struct core_apparatus **list, uint32_t *n,
@@ -28,7 +27,7 @@ int apparatus_amended(const struct hosted *h, const struct program *then,
 /* Its row is committed: h has them, too. */
 void apparatus_follow(struct hosted *h, const struct core_apparatus *list, uint32_t n);
 
-/* The declaration of a check; NULL when the program has it no longer. */
+/* The declaration of a check; NULL when the program no longer has it. */
 const struct apparatus *apparatus_of(const struct hosted *h, const struct bundle *b, uint32_t task);
 
 /* Absolute path of the pinned model; the caller frees it. */
@@ -38,27 +37,28 @@ int apparatus_model_path(const struct program *p, const struct apparatus *a, cha
 #define APPARATUS_TEXT_SIZE 256
 
 /* Judges a result that was found valid: RESULT_VALID when it holds, else RESULT_UNEXPECTED; `text`
- * (APPARATUS_TEXT_SIZE) says what was expected and what came. *value is NaN when it was not
- * measured. Only the metric, the value and the tolerance of `a` are looked at. */
+ * (APPARATUS_TEXT_SIZE) says what was expected and what was measured. *value is NaN when
+ * nothing was. Only the metric, the value and the tolerance of `a` are used. */
 enum core_result_check apparatus_judge(const struct apparatus *a, const cJSON *result,
                                        double *value, char *text, size_t size);
 /* True when the attempt was asked what is declared now (its task.json). */
 bool apparatus_is_current(const struct apparatus *a, const struct bundle *b,
                           const char *attempt_folder);
 
-/* The last line that a check's worker left on standard error, for people; "" when there is none. A
- * reference model's scores are nobody's secret. */
+/* The last line that a check's worker left on standard error, for people; "" when there is none.
+ * The scores of a reference model are not sealed. */
 void apparatus_last_words(const char *attempt_folder, char *text, size_t size);
 
 /* Every result that the attempts in a check's folder left, in order, whatever was asked of them:
- * amend_known.h has their shape. Of all checks of h, taken away or not. */
+ * amend_known.h has their shape. apparatus_all_results: of all checks of h, removed
+ * ones included. */
 cJSON *apparatus_results(const struct lock *lock, const char *name, const char *folder);
 cJSON *apparatus_all_results(const struct hosted *h, const struct lock *lock);
 
 /* A line of provenance.json and status: {"name","declared","stage","metric","expected","within",
- * "value","holds","why","results"}. One that an amendment took away is told while it has attempts:
- * not declared, as it was asked last. NULL: nothing is to be told. Reads the results; call it off
- * the loop or for a person's question. */
+ * "value","holds","why","results"}. A check that an amendment removed is shown while it has
+ * attempts, as not declared, with its last question. NULL: nothing to show. Reads the results; call
+ * it off the loop or for a person's question. */
 cJSON *apparatus_json(const struct hosted *h, const struct bundle *b, uint32_t task,
                       const struct task_row *row);
 

@@ -1,5 +1,6 @@
-/* What was asked of a check stands in each attempt's task.json, what came in its result.json: so
- * every version of its declaration can be told with what came under it. */
+/* All results of apparatus checks, under whatever declaration they were made. Each attempt's
+ * task.json has the question as it was asked, its result.json the answer, so no history is needed.
+ * Attempts asked by an amendment that never took effect are left out. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 
 #define ATTEMPT_PREFIX "attempt-"
 
-/* "attempt-0012-<uuid>"; 0: it is none. */
+/* The number in "attempt-0012-<uuid>"; 0: not an attempt's folder. */
 static uint32_t attempt_number(const char *name)
 {
     uint32_t no = 0;
@@ -28,7 +29,7 @@ static uint32_t attempt_number(const char *name)
     return no;
 }
 
-/* How many amendments were in force at that head; -1: it is none of this program's. */
+/* How many amendments were in force at that head; -1: not a head of this program. */
 static int64_t amendments_at(const struct lock *lock, const char *head)
 {
     int64_t n = 0;
@@ -66,6 +67,7 @@ static int read_asked(const cJSON *task, struct apparatus *a, const char **stage
     return rc;
 }
 
+/* One result beside its question; NULL when the question cannot be read or never held. */
 static cJSON *told(const struct lock *lock, const char *name, const cJSON *task,
                    const cJSON *result)
 {
@@ -108,7 +110,7 @@ static cJSON *result_of(const struct lock *lock, const char *name, const char *a
     if (file_kind_at(came) == FILE_REGULAR &&
         json_read_file(asked, HOSTED_FILE_MAX, &task, &ignored) == 0) {
         if (json_read_file_lax(came, RESULT_BYTES_MAX, &result, &ignored) != 0) {
-            result = NULL; /* it came to no score */
+            result = NULL; /* shown as not measured */
         }
         o = told(lock, name, task, result);
     }

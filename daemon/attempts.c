@@ -1,3 +1,11 @@
+/*
+ * Follows the live attempts: reads events.jsonl as it grows and passes on what the executor
+ * reports.
+ *
+ * Nothing is posted out of order: an end or the answer to a probe waits until everything the worker
+ * wrote before it has been read and posted. Reading is bounded per attempt and turn, and stops
+ * while the pump has no room; what is unread stays in the worker's file.
+ */
 #include "daemon/attempts.h"
 
 #include <assert.h>
@@ -39,6 +47,7 @@ double attempt_pace_ms(const struct attempt *a)
     return (double)(clock_mono().ms - a->since_ms) / (double)(a->row.done - a->since_done);
 }
 
+/* A resumed attempt begins at its checkpoint: its pace is measured from its first progress on. */
 void attempt_mirror(struct attempt *a, const struct attempt_row *row)
 {
     bool began_late = a->row.done < 0 && row->done > 0 && row->resumed_from >= 0;
@@ -66,7 +75,7 @@ static void post(struct attempt *a, struct core_event *ev)
 
 static void on_tick(uv_timer_t *timer);
 
-/* What a worker said of something whose scores are sealed may hold one (invariant 8). */
+/* A worker's last words may hold a score if its stage is sealed (invariant 8). */
 static bool words_may_be_shown(const struct attempt *a)
 {
     const struct hosted *h = shell_program(a->shell, a->key.program);
@@ -74,6 +83,7 @@ static bool words_may_be_shown(const struct attempt *a)
            !program_stage_is_sealed(h->bundle->program, hosted_stage(h, a->key.task));
 }
 
+/* The text is the executor's detail, or else the worker's last line on standard error. */
 static void post_end(struct attempt *a)
 {
     const struct attempt_end *end = &a->end;
@@ -96,6 +106,7 @@ static void post_end(struct attempt *a)
 
 /* ---- events.jsonl ---- */
 
+/* Without following links or waiting for a FIFO: the worker owns the file. */
 static ssize_t read_events(const struct attempt *a, char *buffer)
 {
     char *path = path_join(a->folder, TASK_EVENTS_FILE);
@@ -109,8 +120,8 @@ static ssize_t read_events(const struct attempt *a, char *buffer)
     return n;
 }
 
-/* One read. False when there was nothing whole to take in, or nothing more is wanted: the rest of
- * a file that breaks the protocol (a hole of gigabytes, say) is never read. */
+/* One read. False when there was no whole line, or no more is wanted: the rest of a file that
+ * breaks the protocol (a hole of gigabytes, say) is never read. */
 static bool take_some(struct attempt *a)
 {
     struct events_said said;
@@ -141,7 +152,7 @@ static bool take_some(struct attempt *a)
     return (size_t)n == READ_BYTES;
 }
 
-/* exit.json alone does not do: it may tell of a worker that could not be forked, and as much a
+/* An exit.json alone is not enough: it may report a worker that could not be forked, and so may a
  * start.json that is about to become one. */
 static void look_for_start(struct attempt *a)
 {
@@ -154,8 +165,8 @@ static void look_for_start(struct attempt *a)
     }
 }
 
-/* A turn's share of what it has said; dirty: there may be more. While the state cannot be written
- * it stays in the worker's own file: nothing is lost there, and memory is not filled by it. */
+/* Reads a turn's share of its events; `dirty` afterwards means that there may be more. While the
+ * state cannot be written, events stay in the worker's file, where they cost no memory. */
 static void drain(struct attempt *a)
 {
     a->dirty = false;
@@ -179,13 +190,13 @@ static void follow(struct attempt *a)
     drain(a);
 }
 
-/* What it said comes first: an end is judged by it, and after a daemon that was held up an unread
- * sign of work must not pass for a hang. The answer waits until all of it was read. */
+/* Posts the end or the probe's answer once all events were read. The end is judged by them, and
+ * after a daemon was held up, an unread sign of work must not look like a hang. */
 static void settle(struct attempt *a)
 {
     drain(a);
     if (a->dirty && !pump_has_room(a->shell->pump)) {
-        return; /* the next tick looks again */
+        return; /* retried at the next tick */
     }
     if (a->dirty) {
         (void)uv_timer_start(&a->shell->tick, on_tick, DRAIN_AGAIN_MS, TICK_MS);
@@ -211,7 +222,7 @@ static void on_tick(uv_timer_t *timer)
             continue;
         }
         if (a->ended && !a->end_waits && pump_damage(sh->pump, a->key.program) != NULL) {
-            attempt_remove(a); /* no row of its end comes */
+            attempt_remove(a); /* its program gets no rows, so none will end it */
         } else if (a->end_waits || (a->probe_waits && !a->ended)) {
             settle(a);
         } else if (!a->ended && (all || a->dirty || !a->up)) {
@@ -229,6 +240,8 @@ static void on_events_change(uv_fs_event_t *watch, const char *name, int events,
     a->dirty = true;
 }
 
+/* Without a watch (too many of them, or a file system that does not notify) the tick reads it every
+ * two seconds. */
 void attempt_listen(struct attempt *a)
 {
     if (a->has_watch || a->closing) {
@@ -293,6 +306,7 @@ static void on_watch_closed(uv_handle_t *handle)
     attempt_free(handle->data);
 }
 
+/* The watch is closed first; the struct is freed when libuv has let go of it. */
 void attempt_remove(struct attempt *a)
 {
     if (a->closing) {
@@ -314,7 +328,7 @@ void attempts_close(struct shell *sh)
     }
 }
 
-/* ---- what the executor says ---- */
+/* ---- the executor's reports ---- */
 
 void attempts_on_ended(void *ctx, const struct attempt_key *key, const struct attempt_end *end)
 {

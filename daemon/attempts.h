@@ -1,10 +1,10 @@
 /*
- * The attempts in flight: what they say is taken in from events.jsonl by byte offset, exactly once
- * (the offset is committed with what was said), and their coming up is noticed.
+ * The attempts in flight: their events.jsonl is ingested by byte offset, exactly once (the offset
+ * is committed with the events), and their start is noticed.
  *
  * One struct attempt from the row that starts it (or from the restart that finds it) to the row
- * that ends it. inotify wakes; a tick looks at what woke, ten times a second at most, and at
- * everything every two seconds, for file systems that do not notify.
+ * that ends it. inotify marks an attempt; a tick reads the marked ones, ten times a second at
+ * most, and all of them every two seconds, for file systems that do not notify.
  */
 #ifndef DAEMON_ATTEMPTS_H
 #define DAEMON_ATTEMPTS_H
@@ -18,7 +18,7 @@ struct attempt {
     struct attempt_key key;
     struct attempt_row row; /* as committed */
     char *folder;
-    int64_t offset;     /* of events.jsonl: taken in and posted */
+    int64_t offset;     /* of events.jsonl: read and posted up to there */
     int64_t malformed;  /* lines of it, likewise */
     int64_t since_ms;   /* mono: its progress is measured from there, */
     int64_t since_done; /* when it was that far */
@@ -26,11 +26,11 @@ struct attempt {
     bool preparing;   /* a job makes its folder: neither alive nor dead yet */
     bool up;          /* start.json was seen to say something */
     bool ended;       /* the executor said so */
-    bool end_waits;   /* `end` is posted once all that it said was taken in */
+    bool end_waits;   /* `end` is posted once all its events were read */
     bool probe_waits; /* likewise `health` */
     bool dirty;       /* events.jsonl was written to */
-    bool verifying;   /* a job is at it */
-    bool judge_again; /* verified while an amendment waited to be written: again once it is */
+    bool verifying;   /* a job verifies its result */
+    bool judge_again; /* verified while an amendment was being written: repeated after it */
     bool closing;
     bool has_watch;
     uv_fs_event_t watch;
@@ -49,10 +49,10 @@ void attempt_remove(struct attempt *a);
 /* At the end: all of them. */
 void attempts_close(struct shell *sh);
 
-/* Takes over a row that was committed. */
+/* Copies a row that was committed. */
 void attempt_mirror(struct attempt *a, const struct attempt_row *row);
-/* From what it has done since it was first seen: one unit of its work, in ms; NaN while nothing
- * can be said. Wall clocks have no part in it. */
+/* The time of one unit of its work in ms, from its progress since it was first seen; NaN while
+ * unknown. By the monotonic clock. */
 double attempt_pace_ms(const struct attempt *a);
 
 void attempt_place(const struct attempt *a, struct attempt_place *out);

@@ -1,12 +1,14 @@
 /* One transaction of rows, and each program's part of it alone. Called by the pump, within a turn
- * of the loop; what becomes of a program whose rows are rejected is the pump's. */
+ * of the loop. An `amended` row ends a part of the transaction: the rows behind it may be about
+ * tasks that the listener adds to the store for it. What follows for a program whose rows are
+ * rejected is the pump's decision. */
 #include "daemon/batch.h"
 
 #include <stdlib.h>
 
 #include "base/xalloc.h"
 
-/* Rows of tasks that an amendment brings need what goes with its row. */
+/* The index behind the next `amended` row, or n. */
 static size_t part_end(const struct state_row *rows, size_t n, size_t from)
 {
     while (from < n && rows[from].kind != ROW_AMENDED) {
@@ -15,7 +17,8 @@ static size_t part_end(const struct state_row *rows, size_t n, size_t from)
     return from < n ? from + 1 : from;
 }
 
-/* Within a transaction. No file is opened here: what is not found is a row that the store lacks. */
+/* Within a transaction. No file is opened here, so ERR_NOT_FOUND can only mean a row that the store
+ * lacks: a fault of the rows. */
 static int apply(struct store *store, const struct pump_listener *l, const struct state_row *rows,
                  size_t n, struct err *err)
 {
@@ -49,6 +52,7 @@ int batch_commit(struct store *store, const struct pump_listener *l, const struc
     return rc;
 }
 
+/* ERR_NOT_FOUND is among them: after apply() it can only come from a folder that is missing. */
 bool batch_may_wait(int code)
 {
     return code == ERR_IO || code == ERR_NO_SPACE || code == ERR_BUSY || code == ERR_NOT_FOUND;
@@ -69,6 +73,8 @@ uint32_t *batch_programs(const struct core_out *out, size_t *n)
     return programs;
 }
 
+/* Always rolls back. store_check_files() is included because a journal may reject a line that the
+ * database would accept. */
 int batch_try(struct store *store, const struct pump_listener *l, const struct core_out *out,
               uint32_t program, struct err *err)
 {

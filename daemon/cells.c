@@ -1,11 +1,12 @@
-/* The folder of a program's cells, looked at before a spawn, before the verdict, before a result is
- * taken for lost, and while the program waits for it to come back. */
+/* Checks the folder of a program's cells: before a spawn, before the verdict, before a result is
+ * declared lost, and while the program waits for the folder to come back. An empty cells/ of a
+ * program that has results is a mount point without its disk. */
 #include "daemon/cells.h"
 
 #include "base/file.h"
 #include "base/xalloc.h"
 
-/* Any one of them: where a task was accepted its cell's folder is there. */
+/* One cell is enough: where a task was accepted, its cell's folder exists. */
 static int find_cell(const struct hosted *h, const char *cells, bool *found, struct err *err)
 {
     const struct program *p = h->plan->program;

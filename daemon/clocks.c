@@ -1,10 +1,13 @@
+/* Compares the clock with the times of a program's journal, at the start and at every committed
+ * row, and notes when the clock is behind by more than SLACK_MS. The note is for status and
+ * provenance; rows are never delayed or reordered by it. */
 #include "daemon/clocks.h"
 
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "state/line.h"
 
-#define SLACK_MS 5000 /* that a clock may be set back by whoever keeps it right */
+#define SLACK_MS 5000 /* small corrections, such as NTP's, are not worth a note */
 
 static void note(struct hosted *h, const char *when, struct wall_time now)
 {
@@ -29,6 +32,7 @@ static int take_time(void *ctx, int64_t seq, const char *line, struct err *err)
     return 0;
 }
 
+/* Reads the time of the last journal line only. */
 int clocks_at_start(struct store *store, struct hosted *h, struct err *err)
 {
     struct digest head;

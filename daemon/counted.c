@@ -1,6 +1,7 @@
-/* What a program's status says of its counted tasks: how many are lost, and which of those losses
- * are excluded by the rule of the verdict (truthtable/coverage.h). What [run] was meanwhile is read
- * off the journal, only when there is a loss that it decides about. */
+/* The counted tasks in a program's status: how many are lost, and how many of those losses the rule
+ * of the verdict excludes (truthtable/coverage.h). Whether a loss is excluded can depend on the
+ * [run] limits that other tasks had; these are read from the journal, and only when there is such a
+ * loss, because status is asked for often. */
 #include "base/json.h"
 #include "base/log.h"
 #include "base/xalloc.h"
@@ -8,7 +9,7 @@
 #include "state/run_record.h"
 #include "truthtable/coverage.h"
 
-/* NULL: not known. */
+/* The history of [run], kept up to date between calls; NULL: not known. */
 static struct run_record *follow(const struct shell *sh, const struct hosted *hosted)
 {
     struct hosted *h = shell_program(sh, hosted->no);
@@ -21,6 +22,7 @@ static struct run_record *follow(const struct shell *sh, const struct hosted *ho
     return run_record_is_known(h->followed) ? h->followed : NULL;
 }
 
+/* Blocked for a cause that has nothing to do with the scores. */
 static bool is_lost_mechanically(const struct hosted *h, uint32_t task)
 {
     const struct task_row *t = &h->tasks[task];
@@ -50,6 +52,7 @@ struct losses {
 };
 
 /* r NULL: as if [run] had never been changed. */
+/* Cell by cell: whether a stage's loss counts depends on the stages before it. */
 static struct losses count_losses(const struct hosted *h, struct run_record *r)
 {
     const struct program *p = h->bundle->program;
@@ -72,6 +75,8 @@ static struct losses count_losses(const struct hosted *h, struct run_record *r)
     return n;
 }
 
+/* First counts as if [run] had never changed: without an excluded loss the journal need not be
+ * read. */
 cJSON *counted_json(const struct shell *sh, const struct hosted *h)
 {
     const struct program *p = h->bundle->program;

@@ -1,9 +1,9 @@
 /*
  * Room on the disks, checked every few seconds, off the loop: that of the program's folder and that
  * of its cells/, which [run] work may put elsewhere. Below half the reserve a program that has work
- * is paused while that can still be written down; a paused one goes on when there is twice the
- * reserve again, so that it does not flap, and when a file can be written there: a quota shows in
- * no other way. ACT_WATCH_DISK and ACT_WATCH_DATA need nothing more than that.
+ * is paused, while there is still room to write that down. It resumes when twice the reserve is
+ * free again, so that it does not flap, and when a file can be written there: a quota shows in no
+ * other way. ACT_WATCH_DISK and ACT_WATCH_DATA need nothing more than that.
  */
 #include "base/file.h"
 #include "base/log.h"
@@ -27,7 +27,8 @@ struct room_job {
     struct err err;
 };
 
-/* A folder that is not there yet, or cannot be written for another reason, says nothing. */
+/* Only ERR_NO_SPACE counts: a folder that is missing, or cannot be written for another reason,
+ * proves nothing about room. */
 static int try_one(const char *folder, bool of_cells, struct err *err)
 {
     struct err why;
@@ -60,6 +61,7 @@ static void on_room_work(struct job *job)
     }
 }
 
+/* The program may have been paused or resumed while the job ran; then its finding is dropped. */
 static void on_room(struct job *job)
 {
     struct room_job *j = (struct room_job *)job;
@@ -79,6 +81,7 @@ static void on_room(struct job *job)
     free(j);
 }
 
+/* At most one job for each program. */
 static void look(struct shell *sh, struct hosted *h)
 {
     if (h->room_asked) {
@@ -95,13 +98,14 @@ static void look(struct shell *sh, struct hosted *h)
     job_start(&sh->loop, &j->job);
 }
 
+/* Also checks the socket file, and whether anything else that a program waits for has come back. */
 static void on_disk(uv_timer_t *timer)
 {
     struct shell *sh = timer->data;
     struct err err;
     server_check_socket(sh->server);
     if (!pump_is_well(sh->pump, &err)) {
-        return; /* the commit that fails is tried again by itself */
+        return; /* the pump retries its failed commit by itself */
     }
     for (size_t i = 0; i < sh->cap_programs; i++) {
         struct hosted *h = shell_served(sh, i);
