@@ -1,7 +1,13 @@
+/*
+ * Reads Bayes factors against the bounds of the plan. Comparison is in logarithms, so that a factor
+ * beyond double still reads as what it is. "Robust" means the same determined reading under every
+ * prior: an undetermined one is never robust.
+ */
 #include "truthtable/instruments/bayes.h"
 
 #include <math.h>
 
+/* A factor exactly on a bound is "neither". */
 enum bayes_reading bayes_read(double ln_bf10, double low, double high)
 {
     if (isnan(ln_bf10)) {
@@ -13,6 +19,7 @@ enum bayes_reading bayes_read(double ln_bf10, double low, double high)
     return ln_bf10 > log(high) ? BAYES_AGAINST_NULL : BAYES_NEITHER;
 }
 
+/* Compares all readings with the first. */
 bool bayes_robust(const enum bayes_reading *readings, size_t n)
 {
     for (size_t i = 1; i < n; i++) {

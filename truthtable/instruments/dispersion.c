@@ -1,9 +1,15 @@
+/*
+ * Pearson's chi-square of the cells' accuracies around their common mean. Cells may have different
+ * numbers of items; the mean weighs by items. Only the tails are computed here; what counts as
+ * tight or loose is decided by the instrument.
+ */
 #include "truthtable/instruments/dispersion.h"
 
 #include <math.h>
 
 #include "truthtable/instruments/gamma.h"
 
+/* Why the statistic is not defined for these scores; NULL if it is. */
 static const char *why_not(const double *score, const double *items, size_t n_cells)
 {
     if (n_cells < 2) {
@@ -20,6 +26,7 @@ static const char *why_not(const double *score, const double *items, size_t n_ce
     return NULL;
 }
 
+/* One pass for the mean, one for the weighted squares about it. */
 void dispersion_of(const double *score, const double *items, size_t n_cells, struct dispersion *out)
 {
     *out = (struct dispersion){.why = why_not(score, items, n_cells)};

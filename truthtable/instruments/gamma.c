@@ -1,3 +1,9 @@
+/*
+ * The incomplete gamma function, accurate in both tails. The smaller tail is computed directly and
+ * the other from it by expm1 and log1p, so neither loses digits to 1 - x. The Poisson density in
+ * front of both expansions is split into Stirling's error and a deviance (Loader 2000), which keeps
+ * its relative accuracy for large a.
+ */
 #include "truthtable/instruments/gamma.h"
 
 #include <float.h>
@@ -21,8 +27,8 @@ static double stirling_error(double a)
            a;
 }
 
-/* a D(x / a), D(u) = u - 1 - ln u turned about: a ln(a / x) + x - a, without cancellation near x =
- * a. */
+/* Loader's deviance a D(x / a) = a ln(a / x) + x - a, by a series near x = a, where the plain form
+ * cancels. */
 static double deviance(double a, double x)
 {
     double v = (a - x) / (a + x);
@@ -83,6 +89,8 @@ static double fraction(double a, double x)
     return a * h;
 }
 
+/* The series converges fast below a + 1, the fraction above it. fmin keeps a rounding above 1 out
+ * of the logarithm. */
 struct gamma_tails gamma_regularised(double a, double x)
 {
     double nan = (double)NAN;

@@ -1,4 +1,9 @@
-/* What needs no declaration: floor margins, dispersion, detectable differences, the apparatus. */
+/*
+ * The instruments that every program has without declaring them: margins of scores over floors,
+ * dispersion of cells, detectable differences, and the apparatus checks. They read the verdict's
+ * own evaluation and never compute a gate or a contrast again. A figure that is not determined is
+ * null with a reason beside it.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -12,6 +17,7 @@
 #define ALPHA 0.05
 #define POWER 0.8
 
+/* A score's distance from its floor in binomial standard errors; NaN without a score or its n. */
 static double margin_of(const struct work *w, size_t m, size_t cell)
 {
     const struct score *s = work_score(w, m, cell);
@@ -20,6 +26,7 @@ static double margin_of(const struct work *w, size_t m, size_t cell)
                : (double)NAN;
 }
 
+/* at: {measure, cell}; the cell with its score and margin, or null. */
 static void put_cell(const struct work *w, cJSON *o, const char *key, const size_t at[2])
 {
     if (at[1] == INDEX_NONE) {
@@ -50,6 +57,7 @@ static double common_items(const struct work *w, size_t m)
     return n;
 }
 
+/* One measure: how many cells clear, and the lowest and highest of them. */
 static cJSON *margin_json(const struct work *w, size_t m)
 {
     const struct measure *me = &w->p->measures[m];
@@ -86,6 +94,7 @@ static cJSON *margin_json(const struct work *w, size_t m)
     return o;
 }
 
+/* Counts over all measures for the sentence, from the members just written. */
 void instrument_margins(const struct work *w, cJSON *out)
 {
     cJSON *list = json_array();
@@ -141,6 +150,7 @@ static void put_dispersion(const struct work *w, cJSON *o, size_t m, size_t cond
     json_put_string(o, "why", d.why);
 }
 
+/* All cells together, and each condition by itself if it has replicates. */
 static cJSON *dispersion_json(const struct work *w, size_t m)
 {
     cJSON *o = json_object();
@@ -159,7 +169,8 @@ static cJSON *dispersion_json(const struct work *w, size_t m)
     return o;
 }
 
-/* How many single conditions are so; which, the table says. "" when there is nothing to say. */
+/* How many single conditions are tighter or looser than binomial; the table has their names. ""
+ * when there is nothing to say. */
 static const char *conditions_sentence(struct arena *a, const cJSON *list)
 {
     size_t n = 0;
@@ -220,6 +231,7 @@ static const char *dispersion_sentence(const struct work *w, const cJSON *list)
                                       work_join(w->arena, open, n_open));
 }
 
+/* Only proportions have a binomial spread to compare with. */
 void instrument_dispersion(const struct work *w, cJSON *out)
 {
     cJSON *list = json_array();
@@ -251,6 +263,8 @@ static size_t pairs_left(const struct work *w, size_t contrast, size_t measure)
     return left;
 }
 
+/* Detectable by sampling of items (Miller 2024), with the arms' own means as proportions.
+ * items_for_observed: how many items would have shown the observed difference. */
 static cJSON *by_items_json(const struct work *w, size_t k, size_t m)
 {
     const struct measure *me = &w->p->measures[m];
@@ -294,6 +308,8 @@ static cJSON *by_items_json(const struct work *w, size_t k, size_t m)
     return o;
 }
 
+/* Detectable by spread over replicates: (t(0.975) + t(0.8)) se on n - 1 degrees, a common
+ * approximation to the noncentral t. */
 static cJSON *by_replicates_json(const struct work *w, size_t k, size_t m)
 {
     const struct figure *f = work_figure(w, k, m);
@@ -313,6 +329,8 @@ static cJSON *by_replicates_json(const struct work *w, size_t k, size_t m)
     return o;
 }
 
+/* Post hoc figures of the design, not of the observed difference: they say what could have been
+ * missed. */
 void instrument_detectable(const struct work *w, cJSON *out)
 {
     cJSON *contrasts = json_array();
@@ -340,6 +358,7 @@ void instrument_detectable(const struct work *w, cJSON *out)
                "What is smaller than this, the data could well have missed.");
 }
 
+/* The check of this name in provenance.json; NULL if it has none. */
 static const cJSON *check_named(const cJSON *list, const char *name)
 {
     const cJSON *c = NULL;
@@ -353,11 +372,13 @@ static const cJSON *check_named(const cJSON *list, const char *name)
     return NULL;
 }
 
+/* A member of what provenance.json says of a check, which may be absent as a whole. */
 static const cJSON *came_with(const cJSON *came, const char *key)
 {
     return came == NULL ? NULL : json_member(came, key);
 }
 
+/* A declared check with what came of it. Without a result, `why` says how far it got. */
 static cJSON *check_json(const struct work *w, const struct apparatus *a, const cJSON *came)
 {
     const cJSON *value = came_with(came, "value");
@@ -384,8 +405,8 @@ static cJSON *check_json(const struct work *w, const struct apparatus *a, const 
     return o;
 }
 
-/* Checks that an amendment took away, as provenance.json has them; and how many results of all did
- * not hold, whatever was demanded then. */
+/* Checks that an amendment removed, as provenance.json has them. Counts the results that did not
+ * hold, over all checks, by what was demanded at the time. */
 static cJSON *taken_away(const cJSON *list, size_t *n_failed)
 {
     cJSON *gone = json_array();
@@ -407,6 +428,7 @@ static cJSON *taken_away(const cJSON *list, size_t *n_failed)
     return gone;
 }
 
+/* Results are recorded by the daemon, which starts no counted evaluation before the checks hold. */
 void instrument_apparatus(const struct work *w, cJSON *out)
 {
     const cJSON *list = came_with(w->in->provenance, "apparatus");

@@ -1,4 +1,8 @@
-/* Scores of other models, as the program states them, beside ours. */
+/*
+ * Published or measured scores of other models beside ours. The program states them, nothing here
+ * verifies them, and no condition but a forecast may read them. Differences are ours minus the
+ * anchor, condition by condition; extremes over all of them are the fields.
+ */
 #include <math.h>
 
 #include "base/json.h"
@@ -10,7 +14,7 @@ struct condition_mean {
     const char *why;
 };
 
-/* Over the cells that are not excluded; one that is undetermined makes it so. */
+/* The mean over the cells that are not excluded. One undetermined cell makes it undetermined. */
 static struct condition_mean mean_at(const struct work *w, size_t measure, size_t condition,
                                      double *scratch)
 {
@@ -35,6 +39,8 @@ static struct condition_mean mean_at(const struct work *w, size_t measure, size_
     return out;
 }
 
+/* One anchor of one model. lowest and highest are over single cells, the conditions' differences
+ * over means. */
 static cJSON *anchor_json(struct told *t, const cJSON *anchor, struct spread *all, double *scratch)
 {
     const struct work *w = t->w;
@@ -71,6 +77,7 @@ static cJSON *anchor_json(struct told *t, const cJSON *anchor, struct spread *al
     return o;
 }
 
+/* Models and measures in the order of the program. */
 void instrument_anchors(struct told *t)
 {
     const cJSON *models = json_member(t->spec->spec, "models");

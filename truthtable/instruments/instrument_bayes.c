@@ -1,4 +1,9 @@
-/* Bayes factors of one contrast: measure by measure under every prior. */
+/*
+ * Normal-normal Bayes factors of one contrast: each measure under each prior of the plan. The
+ * estimate and its standard error are the verdict's. Fields such as all_null are conjunctions in
+ * Kleene's logic, so one undetermined measure leaves them open unless another one decides them. A
+ * factor that overflows is written as a logarithm and still has its reading.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -41,6 +46,7 @@ static const char *whole_reading(const struct bayes_plan *plan)
                                                         : "depends on the prior";
 }
 
+/* Adds a measure's readings to the fields and to the lists for the sentence. */
 static void add_up(const struct bayes_plan *plan, struct bayes_sum *sum, const char *measure,
                    const char *why)
 {
@@ -65,6 +71,7 @@ static void add_up(const struct bayes_plan *plan, struct bayes_sum *sum, const c
     }
 }
 
+/* Why a measure has no factor. Zero spread is not evidence, so a standard error of 0 gives none. */
 static const char *why_none(const struct number *mean, const struct number *se)
 {
     if (point_why(mean) != NULL) {
@@ -76,6 +83,7 @@ static const char *why_none(const struct number *mean, const struct number *se)
     return se->lo > 0 ? NULL : "the standard error is 0: the replicates agree to the last digit";
 }
 
+/* One measure under one prior. */
 static cJSON *bayes_cell(const struct bayes_plan *plan, const cJSON *prior, size_t i,
                          const double estimate[2], struct bayes_sum *sum, const char *why)
 {
@@ -93,6 +101,7 @@ static cJSON *bayes_cell(const struct bayes_plan *plan, const cJSON *prior, size
     return o;
 }
 
+/* One measure: the estimate, a cell for each prior, and how they read together. */
 static cJSON *bayes_measure(const struct told *t, const struct bayes_plan *plan, size_t m,
                             struct bayes_sum *sum)
 {
@@ -124,6 +133,7 @@ static cJSON *bayes_measure(const struct told *t, const struct bayes_plan *plan,
     return o;
 }
 
+/* The reading in words: measures for the null, against it, and the others. */
 static const char *sentence(const struct told *t, const struct bayes_sum *s)
 {
     struct arena *a = t->w->arena;
@@ -144,6 +154,7 @@ static const char *sentence(const struct told *t, const struct bayes_sum *s)
     return n == 0 ? "No measure." : arena_strndup(a, text, n - 1);
 }
 
+/* What was declared: contrast, bounds and priors, so that the file explains itself. */
 static void put_plan(const struct told *t, const struct bayes_plan *plan)
 {
     const struct program *p = t->w->p;
@@ -172,6 +183,7 @@ static void put_plan(const struct told *t, const struct bayes_plan *plan)
     json_put(t->json, "priors", priors);
 }
 
+/* The fields that forecasts may read. Counts are unknown while any measure is. */
 static void answer(struct told *t, const struct bayes_sum *s)
 {
     bool open = s->why != NULL;
@@ -186,6 +198,7 @@ static void answer(struct told *t, const struct bayes_sum *s)
     told_number(t, "max_bf10", spread_high(&s->bf10), spread_why(&s->bf10));
 }
 
+/* Validation of the declaration was done when the program was loaded. */
 void instrument_bayes(struct told *t)
 {
     const cJSON *spec = t->spec->spec;

@@ -1,4 +1,10 @@
-/* Which rung of the ladder shows the gap: the loss, the benchmarks, both or neither. */
+/*
+ * The loss-to-benchmark connector: does the validation loss show the gap between two arms, do the
+ * benchmarks, and do they agree? Four cases are named (A: the loss alone, with no benchmark above
+ * its floor; B: both agree; C: they disagree; D: neither); every other combination is "none of the
+ * four". A gap shows if its 95 % interval leaves out 0. Everything is three-valued: a case is open
+ * until no missing figure could change it.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -40,11 +46,13 @@ struct connector {
     struct rung bench;
 };
 
+/* Unknown without a finite interval on both sides. */
 static enum truth leaves_out_zero(double low, double high)
 {
     return isfinite(low) && isfinite(high) ? truth_of(low > 0 || high < 0) : TRUTH_UNKNOWN;
 }
 
+/* The figures of the contrast in one measure, with the first reason for one that is missing. */
 static struct gap gap_of(const struct connector *c, size_t measure)
 {
     const struct figure *f = work_figure(c->w, c->contrast, measure);
@@ -60,6 +68,7 @@ static struct gap gap_of(const struct connector *c, size_t measure)
     return g;
 }
 
+/* A higher loss is worse: the arm on whose side the gap is. */
 static const char *worse_arm(const struct connector *c, double gap)
 {
     if (!isfinite(gap) || gap == 0) {
@@ -68,6 +77,7 @@ static const char *worse_arm(const struct connector *c, double gap)
     return c->arms[gap > 0 ? 0 : 1];
 }
 
+/* inflation is the relative increase of perplexity, exp(gap) - 1. */
 static void put_gap(const struct connector *c, cJSON *o, const struct gap *g)
 {
     json_put_string(o, "measure", g->measure);
@@ -82,6 +92,7 @@ static void put_gap(const struct connector *c, cJSON *o, const struct gap *g)
     json_put_string(o, "why", g->why);
 }
 
+/* The gap in the whole mix, and at each setting of the contrast. */
 static void put_loss(struct connector *c)
 {
     cJSON *o = json_object();
@@ -111,6 +122,8 @@ static enum truth same_sign(double gap, double whole)
     return truth_of((gap > 0 && whole > 0) || (gap < 0 && whole < 0));
 }
 
+/* The gaps in the sources of the mix. Unless all have the sign of the whole, `limit` warns against
+ * attributing the gap to the architecture. */
 static void put_sources(struct connector *c)
 {
     const cJSON *sources = json_member(c->t->spec->spec, "sources");
@@ -154,6 +167,7 @@ static bool is_benchmark(const struct connector *c, size_t measure)
     return true;
 }
 
+/* Whether a measure clears by the binding counter; one without a floor always does. */
 static enum truth clears(const struct work *w, size_t measure)
 {
     const struct program *p = w->p;
@@ -172,6 +186,8 @@ static int better_arm(const struct measure *m, double difference)
     return m->lower_better ? -sign : sign;
 }
 
+/* One benchmark, added to the rung: it shows a difference if it clears and its interval leaves out
+ * 0. */
 static cJSON *benchmark_json(struct connector *c, size_t m)
 {
     struct rung *r = &c->bench;
@@ -204,6 +220,7 @@ static cJSON *benchmark_json(struct connector *c, size_t m)
     return o;
 }
 
+/* The rung over all counted benchmarks; without one, everything about it is unknown. */
 static void put_benchmarks(struct connector *c)
 {
     struct rung *r = &c->bench;
@@ -238,6 +255,7 @@ struct verdict_case {
     bool open; /* it is not known which */
 };
 
+/* The loss shows a gap: case A, B or C, or none of them. Rules are tried in this order. */
 static struct verdict_case case_with_gap(const struct connector *c)
 {
     const struct rung *r = &c->bench;
@@ -270,6 +288,7 @@ static struct verdict_case case_with_gap(const struct connector *c)
                                         .why = "Loss and benchmarks favour different arms."};
 }
 
+/* The case, or why it is open, from both rungs. */
 static struct verdict_case case_of(const struct connector *c)
 {
     const struct rung *r = &c->bench;
@@ -290,7 +309,7 @@ static struct verdict_case case_of(const struct connector *c)
                                               "none: none of the four cases."};
 }
 
-/* Suggestive, not binding. */
+/* The declared trigger on the perplexity ratio: it suggests further work and binds nothing. */
 static enum truth put_trigger(struct connector *c, const char **why)
 {
     const cJSON *trigger = json_member(c->t->spec->spec, "trigger");
@@ -312,6 +331,7 @@ static enum truth put_trigger(struct connector *c, const char **why)
     return fires;
 }
 
+/* The fields that forecasts may read. */
 static void answer(const struct connector *c, const struct verdict_case *which)
 {
     /* While it is open which case it is, one that a rung rules out is false all the same. */
@@ -341,6 +361,7 @@ static void answer(const struct connector *c, const struct verdict_case *which)
     told_number(t, "inflation", expm1(c->whole.mean), c->whole.why != NULL ? c->whole.why : BEYOND);
 }
 
+/* The gap and the case in words. */
 static const char *sentence(const struct connector *c, const struct verdict_case *which)
 {
     struct arena *a = c->w->arena;
@@ -360,6 +381,7 @@ static const char *sentence(const struct connector *c, const struct verdict_case
                                : arena_printf(a, "%s: %s. %s", which->name, gap, which->why);
 }
 
+/* The contrast is the declared one or the program's main one; it always has two arms. */
 void instrument_connector(struct told *t)
 {
     const struct work *w = t->w;

@@ -1,4 +1,10 @@
-/* Errors of a contrast from its items: paired over the two arms, alone and in clusters. */
+/*
+ * The error of a contrast from its items. For every pair of cells that is left, both items.jsonl
+ * are read and their values subtracted item by item; the mean over items then has a standard error,
+ * alone and in clusters. A file is used only if its digest is the one that the result names,
+ * because the verdict rests on that result. The trainings are taken as given: this error says
+ * nothing about replicates.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +32,8 @@ struct items {
     const char *why;
 };
 
-/* Messages name no path: where the program's folder lies has no place in a report, and a long one
- * would leave no room for the reason. */
+/* Messages name no path: the location of the program's folder does not belong in a report, and a
+ * long one would leave no room for the reason. */
 static int read_result(const char *path, cJSON **out, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
@@ -100,6 +106,8 @@ static void cut_folder(struct err *err, const char *path)
     free(folder);
 }
 
+/* Reads one cell's items into the table, and compares the digest afterwards: the bytes hashed are
+ * the bytes read. */
 static int read_cell(const struct items *it, const struct measure *m, size_t cell,
                      struct items_table *table, struct err *err)
 {
@@ -161,6 +169,7 @@ static const char *read_pairs(const struct items *it, size_t m, struct items_tab
     return *n_pairs > 0 ? NULL : "no pair of cells is left";
 }
 
+/* The members of "paired" and "clustered". */
 static cJSON *error_json(const struct item_error *e, bool clustered)
 {
     bool ok = e->why == NULL;
@@ -177,6 +186,7 @@ static cJSON *error_json(const struct item_error *e, bool clustered)
     return o;
 }
 
+/* Adds a measure to the fields: by clusters where they are declared, else by single items. */
 static void add_up(struct items *it, const char *measure, const struct item_error *e)
 {
     bool ok = e->why == NULL;
@@ -194,6 +204,7 @@ static void add_up(struct items *it, const char *measure, const struct item_erro
     it->n++;
 }
 
+/* Items without a value in every file are left out and counted. */
 static void put_errors(struct items *it, cJSON *o, const struct items_table *table, size_t n_pairs)
 {
     double *diff = xcalloc(table->n + 1, sizeof(*diff));
@@ -222,6 +233,7 @@ static void put_errors(struct items *it, cJSON *o, const struct items_table *tab
     free(diff);
 }
 
+/* One measure: its errors, or why there are none. */
 static cJSON *measure_json(struct items *it, size_t m)
 {
     const struct measure *measure = &it->w->p->measures[m];
@@ -247,6 +259,7 @@ static cJSON *measure_json(struct items *it, size_t m)
     return o;
 }
 
+/* The fields that forecasts may read. */
 static void answer(struct items *it)
 {
     struct told *t = it->t;
@@ -258,6 +271,7 @@ static void answer(struct items *it)
     told_number(t, "max_se", spread_high(&it->se), spread_why(&it->se));
 }
 
+/* Measures are processed one after another, so memory holds one table at a time. */
 void instrument_items(struct told *t)
 {
     const struct work *w = t->w;

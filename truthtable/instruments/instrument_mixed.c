@@ -1,4 +1,10 @@
-/* The mixed model: cells are rows, one fit a response, and why a fit is singular. */
+/*
+ * The mixed model: every cell is a row, fixed terms are factors and facts, and one factor gives a
+ * random intercept; there is one fit for each response. Rows with a missing value are dropped and
+ * listed, as lme4 does. A singular fit is a finding, not a failure: the instrument names the
+ * columns without variance, those that are combinations of others, and a variance at its boundary.
+ * mixed.h computes, this file declares and reports.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +15,8 @@
 #include "truthtable/instruments/mixed.h"
 
 #define INTERCEPT "intercept"
-/* A factor may have as many levels as there are cells: what is beyond these is no model but a way
- * to take the memory and the time of all instruments. */
+/* A factor may have as many levels as there are cells: beyond these limits a fit would use up the
+ * memory and time of all instruments. */
 #define NUMBERS_MAX ((size_t)1 << 22) /* columns times cells */
 #define STEP_MAX    1.4e8             /* (groups + columns) columns^2, of one step of the search */
 
@@ -36,6 +42,7 @@ struct mixed_sum { /* over fits */
     const char *why;
 };
 
+/* Adds a column of unknown values; the array grows in the arena. */
 static struct column *add_column(struct mixed_terms *m, const char *name, const char *of)
 {
     if (m->n == m->cap) {
@@ -68,6 +75,7 @@ static void add_factor(struct mixed_terms *m, size_t factor)
     }
 }
 
+/* A fact as a number; a bound is not a value that can be fitted. */
 static struct number fact_value(const struct evidence_value *v)
 {
     switch (v->state) {
@@ -80,6 +88,7 @@ static struct number fact_value(const struct evidence_value *v)
     return number_unknown("not recorded");
 }
 
+/* "fact.STAGE.NAME": a column of what each cell's task reported. */
 static void add_fact(struct mixed_terms *m, const char *term)
 {
     const struct program *p = m->w->p;
@@ -95,6 +104,7 @@ static void add_fact(struct mixed_terms *m, const char *term)
     free(stage_name);
 }
 
+/* How many columns the fixed terms make, before any is allocated. */
 static size_t count_columns(const struct mixed_terms *m)
 {
     size_t n = 1;
@@ -122,6 +132,8 @@ static const char *too_large(const struct mixed_terms *m)
                         n, m->w->p->n_cells, groups);
 }
 
+/* The intercept, then the terms in the order declared: of columns that depend on each other, the
+ * later one is dropped. */
 static void make_columns(struct mixed_terms *m)
 {
     struct column *one = add_column(m, INTERCEPT, INTERCEPT);
@@ -139,7 +151,7 @@ static void make_columns(struct mixed_terms *m)
     }
 }
 
-/* Why a cell is no row; NULL when it is one. */
+/* Why a cell is dropped; NULL when it is a row. */
 static const char *why_dropped(const struct mixed_terms *m, size_t response, size_t cell)
 {
     const struct number *y = &work_score(m->w, response, cell)->value;
@@ -161,6 +173,7 @@ struct rows {
     cJSON *dropped;
 };
 
+/* The rows of one response, and the cells that were dropped with their reasons. */
 static struct rows keep_rows(const struct mixed_terms *m, size_t response, struct arena *a)
 {
     const struct program *p = m->w->p;
@@ -179,6 +192,7 @@ static struct rows keep_rows(const struct mixed_terms *m, size_t response, struc
     return r;
 }
 
+/* The arrays that mixed_fit() expects, row by row. */
 static struct mixed_data data_of(const struct mixed_terms *m, const struct rows *r, size_t response,
                                  struct arena *a)
 {
@@ -218,6 +232,7 @@ static bool constant_by_dropping(const struct mixed_terms *m, const struct colum
     return all.lo < all.hi && r->n > 0 && !(left.lo < left.hi);
 }
 
+/* Coefficients; those of columns that were not fitted are null. */
 static cJSON *terms_json(const struct mixed_terms *m, const struct mixed_fit *fit)
 {
     cJSON *list = json_array();
@@ -233,6 +248,7 @@ static cJSON *terms_json(const struct mixed_terms *m, const struct mixed_fit *fi
     return list;
 }
 
+/* Why the fit is singular, with the columns involved. */
 static cJSON *reasons_json(const struct mixed_terms *m, const struct mixed_fit *fit)
 {
     static const char *const names[] = {[MIXED_NO_VARIANCE] = "no_variance",
@@ -264,6 +280,7 @@ static enum truth is_singular(const struct mixed_fit *fit)
     return fit->why == NULL ? TRUTH_FALSE : TRUTH_UNKNOWN;
 }
 
+/* Variances and R2; null without a fit. */
 static void put_fit(cJSON *o, const struct mixed_fit *fit)
 {
     bool ok = fit->why == NULL;
@@ -311,6 +328,7 @@ static void add_up(struct mixed_sum *s, const struct mixed_fit *fit, size_t n_ro
     spread_add(&s->conditional, ok ? fit->r2_conditional : (double)NAN, why);
 }
 
+/* One response. A failed fit still reports its columns, its dropped rows and its reasons. */
 static cJSON *fit_json(const struct mixed_terms *m, size_t response, struct mixed_sum *sum)
 {
     struct arena arena; /* of this fit alone: there may be many responses */
@@ -342,6 +360,7 @@ static cJSON *fit_json(const struct mixed_terms *m, size_t response, struct mixe
     return o;
 }
 
+/* What was declared, and the columns it became. */
 static void put_model(const struct told *t, const struct mixed_terms *m)
 {
     cJSON *columns = json_array();
@@ -357,6 +376,7 @@ static void put_model(const struct told *t, const struct mixed_terms *m)
     json_put(t->json, "columns", columns);
 }
 
+/* The fields that forecasts may read. */
 static void answer(struct told *t, const struct mixed_sum *s)
 {
     told_truth(t, "singular", s->singular, s->why);
@@ -372,6 +392,7 @@ static void answer(struct told *t, const struct mixed_sum *s)
     told_number(t, "max_r2_conditional", spread_high(&s->conditional), spread_why(&s->conditional));
 }
 
+/* How many fits are singular, and the range of R2. */
 static const char *sentence(const struct told *t, const struct mixed_sum *s, size_t n)
 {
     struct arena *a = t->w->arena;
@@ -410,6 +431,7 @@ static void refuse(struct told *t, const char *why)
     json_put_string(t->json, "why", why);
 }
 
+/* Size is checked before any column exists, because the product of levels may be huge. */
 void instrument_mixed(struct told *t)
 {
     struct mixed_terms m = {.w = t->w, .spec = t->spec->spec};

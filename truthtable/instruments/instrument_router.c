@@ -1,4 +1,9 @@
-/* Router health: a vector for each condition, and which of its components carry any variance. */
+/*
+ * Router health of mixture-of-experts models, from facts that the trainer reports for each cell.
+ * Each condition gets a vector of means over its cells, and each component is "pinned" (the same in
+ * every cell that has it) or varying: a component that never varies cannot explain a difference.
+ * Cells whose training is not done are counted, not guessed.
+ */
 #include <math.h>
 
 #include "base/json.h"
@@ -55,6 +60,7 @@ static size_t values_of(const struct router *r, const char *fact, size_t conditi
     return n;
 }
 
+/* One component over all cells. Equal up to PINNED_TOLERANCE counts as pinned. */
 static cJSON *component_json(struct router *r, const char *name, double *scratch)
 {
     const char *why = NULL;
@@ -89,8 +95,8 @@ static cJSON *component_json(struct router *r, const char *name, double *scratch
     return o;
 }
 
-/* Of the cells of a condition, or all (INDEX_NONE): those whose stage did not come to its end, of
- * which nobody knows what their router did. */
+/* Of the cells of a condition, or all (INDEX_NONE): those whose stage did not finish, so that the
+ * state of their router is unknown. */
 static size_t not_done(const struct router *r, size_t condition)
 {
     const struct program *p = r->w->p;
@@ -102,6 +108,7 @@ static size_t not_done(const struct router *r, size_t condition)
     return n;
 }
 
+/* The mean of a fact over a condition's cells, or NaN with a reason. */
 static double mean_of(const struct router *r, const char *fact, size_t condition, double *scratch,
                       const char **why)
 {
@@ -109,6 +116,7 @@ static double mean_of(const struct router *r, const char *fact, size_t condition
     return n > 0 ? stat_mean(scratch, n) : (double)NAN;
 }
 
+/* One condition: its vector, and how many cells it is the mean of. */
 static cJSON *condition_json(const struct router *r, size_t condition, double *scratch)
 {
     const struct program *p = r->w->p;
@@ -143,6 +151,7 @@ static cJSON *condition_json(const struct router *r, size_t condition, double *s
     return o;
 }
 
+/* The declared components, or all facts that the trainer reports of a router. */
 static void read_components(struct router *r)
 {
     const cJSON *list = json_member(r->t->spec->spec, "components");
@@ -161,6 +170,7 @@ static void read_components(struct router *r)
     }
 }
 
+/* A list of names. */
 static cJSON *strings(const char *const *names, size_t n)
 {
     cJSON *list = json_array();
@@ -170,6 +180,7 @@ static cJSON *strings(const char *const *names, size_t n)
     return list;
 }
 
+/* The fields that forecasts may read; counts are unknown while a component is. */
 static void answer(const struct router *r, double *scratch)
 {
     struct told *t = r->t;
@@ -188,6 +199,7 @@ static void answer(const struct router *r, double *scratch)
     told_number(t, "entropy_share", mean, arena_printf(a, "router_entropy: %s", why));
 }
 
+/* Components are judged over all cells first, then averaged by condition. */
 void instrument_router(struct told *t)
 {
     struct router r = {.t = t, .w = t->w};

@@ -1,3 +1,8 @@
+/*
+ * Helpers of all instruments: reading scores and figures of the verdict's evaluation, writing
+ * numbers that may be unknown, and answering the fields that forecasts read. A field that does not
+ * exist for the kind, or has the other type, is a bug and asserted: the list of fields is closed.
+ */
 #include "truthtable/instruments/instrument_work.h"
 
 #include <assert.h>
@@ -6,6 +11,7 @@
 
 #include "base/json.h"
 
+/* The answer of a field by its name. */
 static struct instrument_answer *field_of(struct told *t, const char *field, bool is_truth)
 {
     size_t n = 0;
@@ -18,6 +24,7 @@ static struct instrument_answer *field_of(struct told *t, const char *field, boo
     return &t->fields[i];
 }
 
+/* The reason is stored in the number, which has room for one. */
 void told_truth(struct told *t, const char *field, enum truth v, const char *why)
 {
     struct instrument_answer *a = field_of(t, field, true);
@@ -32,12 +39,14 @@ void told_number(struct told *t, const char *field, double v, const char *why)
     a->number = isfinite(v) ? number_point(v) : number_unknown(why != NULL ? why : "undetermined");
 }
 
+/* Every entry says what it is and how it reads. */
 void told_words(cJSON *out, const char *what, const char *reading)
 {
     json_put_string(out, "what", what);
     json_put_string(out, "reading", reading);
 }
 
+/* The declared measures, or the counted ones without a declaration. */
 struct measure_list work_measures(const struct work *w, const cJSON *spec, const char *key)
 {
     struct measure_list list = {arena_array(w->arena, w->p->n_measures + 1, sizeof(size_t)), 0};
@@ -68,6 +77,8 @@ const struct figure *work_figure(const struct work *w, size_t contrast, size_t m
     return &w->ev->per_measure[contrast * w->p->n_measures + measure];
 }
 
+/* Adds a value. One that is not finite makes the extremes unknown for good, with the first
+ * reason. */
 void spread_add(struct spread *s, double v, const char *why)
 {
     if (!isfinite(v)) {
@@ -79,6 +90,7 @@ void spread_add(struct spread *s, double v, const char *why)
     s->n++;
 }
 
+/* Unknown as soon as one value is: a minimum over a part would be a claim about all. */
 double spread_low(const struct spread *s)
 {
     return s->why != NULL || s->n == 0 ? (double)NAN : s->lo;
@@ -94,6 +106,7 @@ const char *spread_why(const struct spread *s)
     return s->why != NULL ? s->why : "there is none";
 }
 
+/* Joins names for a sentence. */
 const char *work_join(struct arena *a, const char *const *names, size_t n)
 {
     const char *text = n == 0 ? "nothing" : names[0];
@@ -117,6 +130,7 @@ double point_or_nan(const struct number *x)
     return number_is_point(x) ? x->lo : (double)NAN;
 }
 
+/* NULL for a point; ranges have no reason of their own. */
 const char *point_why(const struct number *x)
 {
     if (number_is_point(x)) {

@@ -49,6 +49,7 @@ bool instruments_ended_words(int status, char *why, size_t size);
 /* A field of this kind by its name; `why` is taken when the value is unknown (NaN). */
 void told_truth(struct told *t, const char *field, enum truth v, const char *why);
 void told_number(struct told *t, const char *field, double v, const char *why);
+/* Adds what the entry is and how it reads, a sentence each. */
 void told_words(cJSON *out, const char *what, const char *reading);
 
 /* Measures as indices: those the key lists, else the counted ones. */
@@ -57,6 +58,7 @@ struct measure_list {
     size_t n;
 };
 struct measure_list work_measures(const struct work *w, const cJSON *spec, const char *key);
+/* The verdict's own score of a cell, and figure of a contrast in a measure. */
 const struct score *work_score(const struct work *w, size_t measure, size_t cell);
 const struct figure *work_figure(const struct work *w, size_t contrast, size_t measure);
 
@@ -78,7 +80,7 @@ void put_truth(cJSON *o, const char *key, enum truth t);
 /* A point as a number, all else as null. */
 void put_point(cJSON *o, const char *key, const struct number *x);
 double point_or_nan(const struct number *x);
-/* Why it is no point. */
+/* Why it is not a point; NULL when it is. */
 const char *point_why(const struct number *x);
 
 #endif

@@ -1,3 +1,10 @@
+/*
+ * Computes all instruments and forecasts of a program and writes instruments.json. The evidence is
+ * evaluated again and must give the verdict's outcome, gates and contrasts; otherwise the whole
+ * file is refused, because instruments beside another verdict would mislead. Each entry says
+ * whether it was locked, amended before scores were seen, or added post hoc. Forecasts come last,
+ * since they may read the fields of instruments.
+ */
 #include "truthtable/instruments/instruments.h"
 
 #include <assert.h>
@@ -27,6 +34,7 @@ static cJSON *envelope(const struct instruments_input *in)
     return o;
 }
 
+/* instruments.json with a reason instead of instruments. */
 static cJSON *failed(const struct instruments_input *in, const char *why)
 {
     cJSON *o = envelope(in);
@@ -52,6 +60,8 @@ static bool touches(const cJSON *change, const char *section, const char *name)
     return cJSON_GetArraySize(path) > 1;
 }
 
+/* How a member came into the plan: "locked", "amended", or post hoc once any amendment after scores
+ * were seen touched it. */
 static const char *declared(const struct instruments_input *in, const char *section,
                             const char *name)
 {
@@ -76,6 +86,7 @@ static const char *declared(const struct instruments_input *in, const char *sect
     return how;
 }
 
+/* The fields of an instrument; unknown ones are null. */
 static cJSON *fields_json(const struct told *t)
 {
     size_t n = 0;
@@ -91,6 +102,7 @@ static cJSON *fields_json(const struct told *t)
     return o;
 }
 
+/* Every field starts as unknown, so one that an instrument forgets is never a value. */
 static struct instrument_answer *no_answers(const struct work *w, enum instrument_kind kind)
 {
     size_t n = 0;
@@ -103,6 +115,7 @@ static struct instrument_answer *no_answers(const struct work *w, enum instrumen
     return fields;
 }
 
+/* One declared instrument, computed by its kind. */
 static cJSON *declared_json(const struct work *w, size_t i, struct instrument_answer **fields)
 {
     static void (*const kinds[INSTRUMENT_KIND_NR])(struct told *) = {
@@ -124,6 +137,8 @@ static cJSON *declared_json(const struct work *w, size_t i, struct instrument_an
     return t.json;
 }
 
+/* The instruments without a declaration. Their names are reserved (asserted), and without apparatus
+ * checks the last one is left out. */
 static void push_always(const struct work *w, cJSON *list)
 {
     static const struct {
@@ -153,6 +168,7 @@ struct forecast_sum {
     double brier, bits;
 };
 
+/* A forecast is scored only if its truth is known; `sum` collects the scores. */
 static cJSON *forecast_json(const struct work *w, const struct evaluation *ev, size_t i,
                             struct forecast_sum *sum)
 {
@@ -181,6 +197,7 @@ static cJSON *forecast_json(const struct work *w, const struct evaluation *ev, s
     return o;
 }
 
+/* All forecasts and their score: the mean Brier score and the sum of bits. */
 static void put_forecasts(cJSON *out, const struct work *w, const struct evaluation *ev)
 {
     size_t n = ev->rules->program->n_forecasts;
@@ -204,6 +221,7 @@ static void put_forecasts(cJSON *out, const struct work *w, const struct evaluat
     json_put(out, "forecast_score", score);
 }
 
+/* A member under another name; null if it is absent. */
 static void copy_member(cJSON *to, const char *key, const cJSON *from, const char *member)
 {
     const cJSON *v = json_member(from, member);
@@ -223,6 +241,7 @@ static void put_priors(cJSON *out, const cJSON *verdict)
     json_put(out, "priors", o);
 }
 
+/* Instruments first, then forecasts over an evaluation that includes their answers. */
 static cJSON *told_all(const struct work *w)
 {
     const struct program *p = w->p;
@@ -243,8 +262,8 @@ static cJSON *told_all(const struct work *w)
     return o;
 }
 
-/* A contrast's Bayes factor is over the priors that instruments name. Those may be amended when the
- * verdict stands, and the verdict keeps what it was computed with. */
+/* A contrast's Bayes factor is over the priors that instruments name. Those may be amended after
+ * the verdict, which keeps what it was computed with. */
 static void forget_bayes_factors(cJSON *contrasts)
 {
     cJSON *contrast = NULL;
@@ -259,6 +278,7 @@ static void forget_bayes_factors(cJSON *contrasts)
     }
 }
 
+/* Whether two verdicts have equal contrasts, apart from Bayes factors. */
 static bool same_contrasts(const cJSON *a, const cJSON *b)
 {
     cJSON *x = json_copy(json_member(a, "contrasts"));
@@ -271,7 +291,7 @@ static bool same_contrasts(const cJSON *a, const cJSON *b)
     return same;
 }
 
-/* The evidence gives the verdict that stands: NULL, else what it does not give. */
+/* NULL when the evidence gives the verdict at hand; else the first member that differs. */
 static const char *disagreement(const struct evidence *e, const struct instruments_input *in)
 {
     static const char *const members[] = {"outcome", "gates"};
@@ -295,7 +315,7 @@ static const char *disagreement(const struct evidence *e, const struct instrumen
     return why;
 }
 
-/* rules are compiled. */
+/* Evaluates the evidence and computes everything. `rules` are compiled. */
 static cJSON *evaluate(const struct instruments_input *in, const struct evidence *e,
                        const struct rules *rules)
 {
@@ -314,6 +334,7 @@ static cJSON *evaluate(const struct instruments_input *in, const struct evidence
     return o;
 }
 
+/* Never fails: what prevents the computation becomes the file's "why". */
 cJSON *instruments_of_evidence(const struct instruments_input *in, const struct evidence *e)
 {
     struct rules rules;

@@ -1,5 +1,5 @@
 /*
- * The instruments of a program, computed after its verdict: what stands in instruments.json
+ * The instruments of a program, computed after its verdict: the content of instruments.json
  * (docs/instruments.md). They inform and never bind; nothing that decides reads them.
  *
  * Gates, contrasts and counters come out of the verdict's own evaluation, run again on the evidence
@@ -17,7 +17,7 @@
 
 #define INSTRUMENTS_SCHEMA 1
 #define INSTRUMENTS_FILE   "instruments.json"
-/* Of computing apart: an hour is no instrument. */
+/* The limit of computing in a child process: instruments that take longer are given up. */
 #define INSTRUMENTS_SECONDS_MAX 900U
 #define INSTRUMENTS_BYTES_MAX   ((size_t)256 << 20)
 

@@ -1,4 +1,9 @@
-/* Instruments in a child process: one that crashes or never ends takes no report with it. */
+/*
+ * Computes instruments in a child process with a time limit. Instruments read items and fit models
+ * on data from strangers; a crash or an endless loop there must cost the report a section, not its
+ * existence. The child writes one line of JSON into a pipe; whatever else happens becomes the
+ * reason in an otherwise empty file.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +17,7 @@
 #include "base/xalloc.h"
 #include "truthtable/instruments/instrument_work.h"
 
+/* instruments.json with a reason. The verdict is not read: it may be what crashed the child. */
 static cJSON *none(const struct instruments_input *in, const char *why)
 {
     cJSON *o = json_object();
@@ -29,6 +35,7 @@ static cJSON *none(const struct instruments_input *in, const char *why)
     return o;
 }
 
+/* Ends by _exit(), so that the parent's buffers are not flushed twice. */
 __attribute__((noreturn)) static void run_child(const struct instruments_input *in, int fd)
 {
     struct strbuf text = STRBUF_INIT;
@@ -65,6 +72,7 @@ static bool read_all(int fd, struct strbuf *out)
     }
 }
 
+/* The signals that mean something here get their own words. */
 bool instruments_ended_words(int status, char *why, size_t size)
 {
     if (!WIFSIGNALED(status)) {
@@ -85,6 +93,7 @@ bool instruments_ended_words(int status, char *why, size_t size)
     return true;
 }
 
+/* The child's file, or why there is none. */
 static cJSON *outcome_of(const struct instruments_input *in, int status, bool whole,
                          const struct strbuf *text)
 {
@@ -104,6 +113,8 @@ static cJSON *outcome_of(const struct instruments_input *in, int status, bool wh
     return none(in, why);
 }
 
+/* stdio is flushed before the fork. Reading ends at the child's exit or at the byte limit,
+ * whichever is first. */
 cJSON *instruments_compute_apart(const struct instruments_input *in)
 {
     int fds[2];

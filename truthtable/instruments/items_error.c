@@ -1,3 +1,8 @@
+/*
+ * Standard errors of a mean over items. Clustered errors sum the deviations of each cluster before
+ * squaring, with the factor C / (C - 1): the sandwich estimator of an intercept alone. Quantiles
+ * are Student's on n - 1 or C - 1 degrees. What is not determined has a reason and no number.
+ */
 #include "truthtable/instruments/items_error.h"
 
 #include <math.h>
@@ -28,6 +33,7 @@ static bool find_mean(const double *diff, size_t n, struct item_error *out)
     return out->why == NULL;
 }
 
+/* The 95 % interval from a variance of the mean. */
 static void set_interval(struct item_error *out, double variance, size_t df)
 {
     double se = sqrt(variance);
@@ -42,6 +48,7 @@ static void set_interval(struct item_error *out, double variance, size_t df)
     out->t_high = out->mean + half;
 }
 
+/* The textbook error of a mean; one item has none. */
 void items_paired(const double *diff, size_t n, struct item_error *out)
 {
     bool found = find_mean(diff, n, out);
@@ -60,6 +67,7 @@ void items_paired(const double *diff, size_t n, struct item_error *out)
     set_interval(out, sum / (double)(n - 1) / (double)n, n - 1);
 }
 
+/* The last slot of the sums collects items of an unknown cluster, which spoil the result. */
 void items_clustered(const double *diff, const size_t *cluster, size_t n, size_t n_clusters,
                      struct item_error *out)
 {

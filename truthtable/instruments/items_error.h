@@ -1,7 +1,7 @@
 /*
  * The error of a mean over items: paired differences of two models on the same items, or plain
  * scores. Items drawn alone, or in clusters (a subject, a passage) whose items err together.
- * What cannot be told is `why`, never 0.
+ * What is not determined has its reason in `why` and is never 0.
  */
 #ifndef TRUTHTABLE_INSTRUMENTS_ITEMS_ERROR_H
 #define TRUTHTABLE_INSTRUMENTS_ITEMS_ERROR_H

@@ -1,3 +1,9 @@
+/*
+ * A streaming reader of items.jsonl: pieces of any size in, one callback per line out. Memory is
+ * bounded by the longest line, and the file is hashed in the same pass, so the digest is that of
+ * the bytes that were read. Lines are parsed leniently, because Python writes NaN. Opened without
+ * blocking: a FIFO in place of the file is refused instead of waited for.
+ */
 #include "truthtable/instruments/items_file.h"
 
 #include <errno.h>
@@ -50,6 +56,7 @@ static int read_cluster(const cJSON *v, struct items_line *out, struct err *err)
     return 0;
 }
 
+/* Truth values count as 1 and 0; NaN and text are errors, null is no value. */
 static int read_value(const cJSON *v, const char *metric, struct items_line *out, struct err *err)
 {
     if (v == NULL || cJSON_IsNull(v)) {
@@ -66,6 +73,8 @@ static int read_value(const cJSON *v, const char *metric, struct items_line *out
     return 0;
 }
 
+/* The members of one line that are used. *header: an object without "item", allowed as the first
+ * line only. */
 static int read_line(const struct items_stream *s, const cJSON *o, bool *header,
                      struct items_line *out, struct err *err)
 {
@@ -88,6 +97,7 @@ static int read_line(const struct items_stream *s, const cJSON *o, bool *header,
     return rc;
 }
 
+/* Parses the collected line and hands it on. */
 static int take_line(struct items_stream *s, struct err *err)
 {
     struct items_line line;
@@ -106,6 +116,7 @@ static int take_line(struct items_stream *s, struct err *err)
     return rc == 0 ? 0 : err_wrap(err, "line %zu", s->n_lines);
 }
 
+/* Collects a line across pieces; its length is checked before it grows. */
 int items_stream_add(struct items_stream *s, const char *data, size_t len, struct err *err)
 {
     while (len > 0) {
@@ -134,6 +145,7 @@ int items_stream_end(const struct items_stream *s, struct err *err)
     return s->line.len == 0 ? 0 : err_set(err, ERR_SYNTAX, "line %zu is cut short", s->n_lines + 1);
 }
 
+/* Reads, hashes and splits in one loop. */
 static int read_pieces(struct items_stream *s, int fd, struct digest *digest, struct err *err)
 {
     struct digest_stream hash;

@@ -1,3 +1,9 @@
+/*
+ * A table of items by number, filled from several files. Each file adds its values with the sign of
+ * its side, so a row ends up with the sum over arm a minus the sum over arm b. Two open-addressing
+ * indices find items and cluster names; both double at half load. Results are sorted by item, so
+ * they do not depend on the order in the files.
+ */
 #include "truthtable/instruments/items_table.h"
 
 #include <stdlib.h>
@@ -25,12 +31,14 @@ void items_table_release(struct items_table *t)
     items_table_init(t);
 }
 
+/* Files are counted, which shows an item that occurs twice in one. */
 void items_table_begin(struct items_table *t, double sign)
 {
     t->n_files++;
     t->sign = sign;
 }
 
+/* An index of n empty slots. */
 static size_t *index_make(size_t n)
 {
     size_t *index = xreallocarray(NULL, n, sizeof(*index));
@@ -40,6 +48,7 @@ static size_t *index_make(size_t n)
     return index;
 }
 
+/* Multiplicative hashing: item numbers are mostly consecutive. */
 static size_t hash_item(int64_t item)
 {
     uint64_t h = (uint64_t)item * 0x9e3779b97f4a7c15ULL;
@@ -65,6 +74,7 @@ static size_t *slot_of(const struct items_table *t, int64_t item)
     return &t->index[i];
 }
 
+/* The place of a cluster's name, or the empty slot for it. */
 static size_t *cluster_slot(const struct items_table *t, const char *name)
 {
     size_t i = hash_name(name) & (t->n_cluster_index - 1);
@@ -74,6 +84,7 @@ static size_t *cluster_slot(const struct items_table *t, const char *name)
     return &t->cluster_index[i];
 }
 
+/* Keeps the index at most half full. */
 static void grow_items(struct items_table *t)
 {
     if (2 * (t->n + 1) <= t->n_index) {
@@ -100,6 +111,7 @@ static void grow_clusters(struct items_table *t)
     }
 }
 
+/* The number of the line's cluster, added if it is new; SIZE_MAX if it names none. */
 static size_t cluster_of(struct items_table *t, const struct items_line *line)
 {
     if (!line->has_cluster) {
@@ -115,6 +127,7 @@ static size_t cluster_of(struct items_table *t, const struct items_line *line)
     return *slot;
 }
 
+/* The item's row, added if it is new; NULL with an error beyond ITEMS_MAX. */
 static struct items_row *row_of(struct items_table *t, const struct items_line *line,
                                 size_t cluster, struct err *err)
 {
@@ -133,6 +146,8 @@ static struct items_row *row_of(struct items_table *t, const struct items_line *
     return &t->rows[*slot];
 }
 
+/* The first item without a cluster, or with two, is remembered: clustered errors are then not
+ * determined. */
 int items_table_take(void *ctx, const struct items_line *line, struct err *err)
 {
     struct items_table *t = ctx;
@@ -162,6 +177,7 @@ static int by_item(const void *a, const void *b)
     return (x->item > y->item) - (x->item < y->item);
 }
 
+/* Keeps items with a value in every file: a paired difference needs both sides. */
 size_t items_table_collect(const struct items_table *t, double divisor, double *diff,
                            size_t *cluster)
 {

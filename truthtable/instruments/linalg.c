@@ -1,3 +1,8 @@
+/*
+ * Thin wrappers over BLAS and LAPACK in column-major order, and a Gram-Schmidt basis that decides
+ * which columns are independent. Nothing allocates after init. Workspace is sized for LAPACK's
+ * blocked code; a negative `info` would be a wrong argument of ours and is asserted.
+ */
 #include "truthtable/instruments/linalg.h"
 
 #include <assert.h>
@@ -27,6 +32,7 @@ void linalg_axpy(double a, const double *x, double *y, size_t n)
     cblas_daxpy((int)n, a, x, 1, y, 1);
 }
 
+/* One element more than needed keeps empty matrices valid. */
 void linalg_qr_init(struct linalg_qr *q, size_t rows, size_t cols, struct arena *a)
 {
     *q = (struct linalg_qr){.rows = rows, .cols = cols};
@@ -48,6 +54,7 @@ void linalg_qr_factor(struct linalg_qr *q)
     assert(info == 0); /* otherwise an argument was wrong */
 }
 
+/* dtrtrs reports an exact zero on the diagonal; near-singular systems are the caller's to judge. */
 bool linalg_solve_upper(const double *r, size_t n, size_t ld, bool transposed, double *b)
 {
     int order = (int)n;
@@ -69,6 +76,8 @@ void linalg_basis_init(struct linalg_basis *b, size_t rows, size_t max, struct a
     b->r = arena_array(a, max * max + 1, sizeof(*b->r));
 }
 
+/* Two passes: one leaves errors of the size of the rounding times the condition, the second removes
+ * them. */
 double linalg_basis_project(const struct linalg_basis *b, double *v, double *c)
 {
     memset(c, 0, b->n * sizeof(*c));
@@ -83,6 +92,7 @@ double linalg_basis_project(const struct linalg_basis *b, double *v, double *c)
     return linalg_norm(v, b->rows);
 }
 
+/* A column is kept if more than `least` of its length remains. */
 bool linalg_basis_take(struct linalg_basis *b, double *v, double *c, double least)
 {
     double left = linalg_basis_project(b, v, c);

@@ -1,6 +1,6 @@
 /*
  * The few dense operations that the instruments need, on column-major matrices: LAPACK through
- * OpenBLAS. Sizes are checked by whoever makes the matrices: rows and columns below 2^31.
+ * OpenBLAS. The caller that makes a matrix checks its size: rows and columns below 2^31.
  */
 #ifndef TRUTHTABLE_INSTRUMENTS_LINALG_H
 #define TRUTHTABLE_INSTRUMENTS_LINALG_H
@@ -29,13 +29,14 @@ bool linalg_solve_upper(const double *r, size_t n, size_t ld, bool transposed, d
 
 /*
  * An orthonormal basis grown a column at a time, in the order given: Gram-Schmidt, twice, so that
- * the columns stay orthogonal to rounding. A column of which less than a share is left is none.
+ * the columns stay orthogonal to rounding. A column of which less than a share is left is not
+ * added.
  */
 struct linalg_basis {
     size_t rows, n; /* n columns so far */
     size_t max;
     double *q; /* rows x max */
-    double *r; /* max x max, upper: the columns that were taken = Q R */
+    double *r; /* max x max, upper: the columns in the basis = Q R */
 };
 void linalg_basis_init(struct linalg_basis *b, size_t rows, size_t max, struct arena *a);
 /* What is left of v[rows] after projection, in place; coordinates in c[n]. Returns its length. */

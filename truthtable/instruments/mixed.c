@@ -1,3 +1,10 @@
+/*
+ * Restricted maximum likelihood for one random intercept. First the columns are judged
+ * (mixed_columns.c), then theta is found by minimizing a profile in one dimension
+ * (mixed_profile.c), then estimates are scaled back to the caller's units. Degenerate data are
+ * recognized before the search and named, because an optimizer would return some number for them.
+ * The result agrees with lme4 to its own precision (tests/oracle).
+ */
 #include "truthtable/instruments/mixed.h"
 
 #include <limits.h>
@@ -11,6 +18,7 @@
 /* A residual below this share of the response's length is rounding. */
 #define EXACT 1e-12
 
+/* Limits of LAPACK's int, values that are not finite, groups that do not exist. */
 static const char *why_unfit(const struct mixed_data *d)
 {
     if (d->n == 0) {
@@ -36,6 +44,7 @@ static const char *why_unfit(const struct mixed_data *d)
     return NULL;
 }
 
+/* Exactly equal, as a constant response is. */
 static bool all_equal(const double *v, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
@@ -57,6 +66,7 @@ static double residual_length(const struct mixed_columns *c, struct arena *a)
     return linalg_basis_project(&c->basis, v, coordinates);
 }
 
+/* Data on which the variances are not identified, whatever theta. */
 static const char *why_undetermined(const struct mixed_columns *c, struct arena *a)
 {
     if (all_equal(c->y, c->n)) {
@@ -77,6 +87,7 @@ static const char *why_undetermined(const struct mixed_columns *c, struct arena 
     return NULL;
 }
 
+/* The same for what needs the profile: nothing left between or within groups. */
 static const char *why_flat(const struct mixed_profile *m, const struct mixed_columns *c)
 {
     if (m->between_df == 0) {
@@ -101,6 +112,7 @@ static double column_error(struct mixed_profile *m, size_t k, double sigma)
     return sigma * linalg_norm(m->row, m->p);
 }
 
+/* The variance of the fixed part over rows, for R2. */
 static double fixed_variance(const struct mixed_profile *m, const struct mixed_columns *c,
                              struct arena *a)
 {
@@ -131,6 +143,7 @@ static double log_likelihood(const struct mixed_profile *m, const struct mixed_c
     return -0.5 * (value + df * (1 + LN_2PI - log(df)) + 2 * LN_2 * scales);
 }
 
+/* Results beyond double become a reason instead of an infinity. */
 static bool all_finite(const struct mixed_fit *f, size_t p)
 {
     bool finite = isfinite(f->loglik) && isfinite(f->r2_marginal) && isfinite(f->r2_conditional) &&
@@ -141,6 +154,7 @@ static bool all_finite(const struct mixed_fit *f, size_t p)
     return finite;
 }
 
+/* Estimates at the minimum. Powers of two are undone exactly by ldexp(). */
 static void fill(struct mixed_profile *m, const struct mixed_columns *c,
                  const struct mixed_point *at, struct arena *work, struct mixed_fit *out)
 {
@@ -162,6 +176,7 @@ static void fill(struct mixed_profile *m, const struct mixed_columns *c,
     }
 }
 
+/* Singular as lme4's isSingular() defines it. */
 static void note_boundary(struct mixed_fit *out)
 {
     if (out->theta < MIXED_BOUNDARY) {
@@ -169,6 +184,7 @@ static void note_boundary(struct mixed_fit *out)
     }
 }
 
+/* The steps in order; returns why there is no fit, or NULL. */
 static const char *fit(const struct mixed_data *d, struct arena *a, struct mixed_fit *out,
                        struct arena *work)
 {
@@ -205,6 +221,7 @@ static void clear_estimates(struct mixed_fit *out, size_t p)
     }
 }
 
+/* All working memory is released; only the result remains in the caller's arena. */
 int mixed_fit(const struct mixed_data *d, struct arena *a, struct mixed_fit *out)
 {
     struct arena work;

@@ -1,3 +1,9 @@
+/*
+ * Decides which columns can be fitted, in the order given: a column of which too little remains
+ * after projection on those before it is dropped, as R's qr() does. A dropped column is reported as
+ * constant or as a combination, with its coefficients. Every column is scaled by a power of two
+ * first, so squares neither overflow nor lose digits.
+ */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -7,6 +13,7 @@
 /* A coefficient that moves a column by less than this share of its length is rounding. */
 #define COEFFICIENT_FLOOR 1e-6
 
+/* An all-zero column has exponent 0 and stays zero. */
 int mixed_scale(const double *v, size_t n, size_t stride, double *out)
 {
     double most = 0;
@@ -21,6 +28,7 @@ int mixed_scale(const double *v, size_t n, size_t stride, double *out)
     return exponent;
 }
 
+/* Constant relative to its own length, by the same tolerance as the rank. */
 static bool is_constant(const double *v, size_t n)
 {
     double mean = 0;
@@ -34,7 +42,7 @@ static bool is_constant(const double *v, size_t n)
     return !(spread > MIXED_RANK_TOLERANCE * linalg_norm(v, n));
 }
 
-/* The judge's state besides its results. */
+/* State of the pass over the columns. */
 struct column_judge {
     const struct mixed_data *d;
     struct arena *a;
@@ -65,6 +73,7 @@ static void note_combination(struct column_judge *j, struct mixed_reason *r, int
     r->coefficient = coefficient;
 }
 
+/* Keeps the column, or notes why it is dropped. */
 static void judge_column(struct column_judge *j, size_t column)
 {
     struct mixed_columns *cols = j->cols;
@@ -103,6 +112,7 @@ static void count_groups(const struct mixed_data *d, struct arena *a, struct mix
     }
 }
 
+/* The copy of a dropped column is overwritten by the next one. */
 void mixed_columns_judge(const struct mixed_data *d, struct arena *a, struct arena *work,
                          struct mixed_columns *out, struct mixed_fit *fit)
 {

@@ -1,15 +1,22 @@
+/*
+ * The profile of the restricted likelihood in gamma = theta^2. Data are reduced once to a
+ * triangular factor within groups and a row of means for each group, so one evaluation costs a QR
+ * of (groups + columns) rows, whatever the number of cells. The search looks for sign changes of
+ * the analytic slope on a grid of powers of two and bisects each to the last bit, which finds every
+ * minimum that the grid separates and gives the same bytes everywhere.
+ */
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "truthtable/instruments/mixed_parts.h"
 
-/* gamma is looked for from 2^-64 to 2^84, theta from 2e-10 to 4e12: wider than anything that passes
- * the test for an exact fit within groups. */
+/* The search covers gamma from 2^-64 to 2^84, theta from 2e-10 to 4e12: wider than anything that
+ * passes the test for an exact fit within groups. */
 #define GRID_FIRST (-64)
 #define GRID_LAST  84
 
-/* Splits one column into its group means (a column of m->means) and what is left of it (v). */
+/* Splits one column into its group means (a column of m->means) and the remainder (v). */
 static void centre(struct mixed_profile *m, const struct mixed_columns *c, size_t k, double *v)
 {
     const double *x = k < c->rank ? c->x + k * c->n : c->y;
@@ -23,7 +30,8 @@ static void centre(struct mixed_profile *m, const struct mixed_columns *c, size_
     }
 }
 
-/* The rank of the columns within groups, judged by their whole lengths, and what they leave of y.
+/* The rank of the columns within groups, judged by their whole lengths, and the length of y that
+ * remains.
  */
 static void judge_within(struct mixed_profile *m, const struct mixed_columns *c,
                          const double *centred, struct arena *a)
@@ -60,6 +68,7 @@ static void factor_within(struct mixed_profile *m, const double *centred, struct
     }
 }
 
+/* Everything that does not depend on gamma. */
 void mixed_profile_init(struct mixed_profile *m, const struct mixed_columns *c, struct arena *a)
 {
     size_t width = c->rank + 1;
@@ -81,7 +90,7 @@ void mixed_profile_init(struct mixed_profile *m, const struct mixed_columns *c, 
     factor_within(m, centred, a);
 }
 
-/* [within; weighted means]. */
+/* Stacks the within factor on the weighted means: the matrix whose QR gives R, beta and RSS. */
 static void stack(struct mixed_profile *m, double gamma)
 {
     size_t width = m->p + 1;
@@ -120,6 +129,8 @@ static void add_group(struct mixed_profile *m, size_t g, double gamma, double *t
     *pull += nw * r * nw * r;
 }
 
+/* The criterion and its slope at one gamma. A singular R gives the greatest value, which the search
+ * avoids. */
 struct mixed_point mixed_profile_at(struct mixed_profile *m, double gamma)
 {
     struct mixed_point at = {.gamma = gamma, .value = DBL_MAX, .slope = 1};
@@ -163,6 +174,8 @@ static struct mixed_point refine(struct mixed_profile *m, double low, double hig
     }
 }
 
+/* The boundary gamma = 0 is a candidate if the slope there is not negative. The minimum is
+ * evaluated last, so that beta and R belong to it. */
 bool mixed_profile_minimise(struct mixed_profile *m, struct mixed_point *out)
 {
     struct mixed_point before = mixed_profile_at(m, 0);

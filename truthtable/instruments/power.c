@@ -1,3 +1,7 @@
+/*
+ * Sample size and detectable difference for two models on the same items, by Miller (2024), eq. 9.
+ * Normal quantiles: items are many. A design out of range gives NaN in either direction.
+ */
 #include "truthtable/instruments/power.h"
 
 #include <math.h>
@@ -5,6 +9,7 @@
 
 #include "truthtable/instruments/quantile.h"
 
+/* The limits that the header states. */
 static bool in_range(const struct power_design *d)
 {
     return d->alpha > 0 && d->alpha < 1 && d->power > d->alpha / 2 && d->power < 1 &&
@@ -12,12 +17,13 @@ static bool in_range(const struct power_design *d)
            d->var_b >= 0 && isfinite(d->var_b) && d->k_a >= 1 && d->k_b >= 1;
 }
 
-/* Of one item's difference. */
+/* The variance of one item's difference between the models. */
 static double item_variance(const struct power_design *d)
 {
     return d->omega2 + d->var_a / d->k_a + d->var_b / d->k_b;
 }
 
+/* z(1 - alpha/2) + z(power). */
 static double z_sum(const struct power_design *d)
 {
     return -normal_quantile(d->alpha / 2) + normal_quantile(d->power);

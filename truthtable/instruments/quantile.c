@@ -1,3 +1,9 @@
+/*
+ * Quantiles of the normal and of Student's t without a library: libm has erfc but no inverse. The
+ * normal quantile starts from a rational approximation and is polished by Halley's method in the
+ * lower tail, where erfc is accurate; the upper tail follows by symmetry. t uses exact sums up to
+ * SUM_DF degrees and an expansion in 1/df above.
+ */
 #include "truthtable/instruments/quantile.h"
 
 #include <math.h>
@@ -40,6 +46,7 @@ static double lower_quantile(double p)
     return z;
 }
 
+/* By symmetry from the lower half, where relative accuracy is possible. */
 double normal_quantile(double p)
 {
     if (!(p > 0 && p < 1)) {
@@ -60,6 +67,7 @@ static double expanded(double z, double df)
     return z + (g1 + (g2 + (g3 + g4 / df) / df) / df) / df;
 }
 
+/* Above SUM_DF the error of the expansion is below rounding. */
 double student_quantile(double p, size_t df)
 {
     if (!(p > 0.5 && p < 1) || df == 0) {
