@@ -1,3 +1,11 @@
+/*
+ * Reads, checks and counts shapes. The three ways in (parameters, model.json, an imported file) all
+ * end in model_config_check(). Counts are closed formulas over the shape; tensors.c builds the same
+ * sum from the tensors themselves and asserts that both agree.
+ *
+ * rope_theta and norm_eps have no parameter: the worker trains with its defaults, and model.json
+ * leaves them out.
+ */
 #include "worker/model/config.h"
 
 #include "base/json.h"
@@ -14,6 +22,7 @@ static int get_dim(struct params *p, const char *key, int min, int fallback)
     return (int)params_int(p, key, min, MODEL_DIM_MAX, fallback);
 }
 
+/* Limits of products that the limits of single numbers leave open. */
 static void check_size(struct params *p, const struct model_config *cfg)
 {
     int64_t total = model_config_total(cfg);
@@ -109,6 +118,8 @@ int model_config_moe_layers(const struct model_config *cfg)
     return cfg->experts > 0 ? cfg->layers - cfg->dense_layers : 0;
 }
 
+/* Per block two norms, four attention matrices and the feed-forward part; `expert` is one expert's
+ * three matrices. */
 int64_t model_config_total(const struct model_config *cfg)
 {
     int64_t c = cfg->width, kv = c / cfg->heads * cfg->kv_heads;

@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "worker/report/params.h"
 
-/* The most a shape may say, wherever it comes from. With these, and widths that a match solves
+/* Upper limits of a shape, wherever it comes from. With these, and widths that a match solves
  * (worker/train/match.c), every count of parameters stays under 2^63. */
 #define MODEL_DIM_MAX    (1 << 20)
 #define MODEL_WIDTH_MAX  (1 << 17)
@@ -42,7 +42,7 @@ struct model_config {
 void model_config_read(struct params *p, bool ffn_solved, struct model_config *cfg);
 /* What must hold between the numbers; faults go to p. */
 void model_config_check(struct params *p, const struct model_config *cfg);
-/* The same of a shape that no parameters gave: ERR_CORRUPT with the first fault. */
+/* The same checks for a shape that was read from a file: ERR_CORRUPT with the first fault. */
 int model_config_validate(const struct model_config *cfg, struct err *err) MUST_CHECK;
 
 int model_config_moe_layers(const struct model_config *cfg);

@@ -1,3 +1,10 @@
+/*
+ * An engine's life: one list of buffers (list_buffers()) serves counting, allocation and release,
+ * so the three cannot disagree. Creation packs every matrix in place; norms and an untied embedding
+ * stay as they are, since they are not multiplied through packed_product().
+ *
+ * Slots for generations are opened later (engine_generate.c), because scoring never needs them.
+ */
 #include "worker/model/engine_private.h"
 
 #include <stdlib.h>
@@ -43,6 +50,7 @@ static void buffer_add(struct buffer *list, size_t *n, void *at, size_t count, s
     list[(*n)++] = (struct buffer){at, count, size};
 }
 
+/* The buffers that only a mixture needs; returns the new length of the list. */
 static size_t list_mixture(struct engine *e, struct buffer *list, size_t n)
 {
     size_t rows = ENGINE_CHUNK, experts = (size_t)e->cfg.experts;
@@ -60,6 +68,8 @@ static size_t list_mixture(struct engine *e, struct buffer *list, size_t n)
     return n;
 }
 
+/* All buffers but the slots, with the addresses that will point to them. Only the sizes are read
+ * from e. */
 static size_t list_buffers(struct engine *e, struct buffer *list)
 {
     const struct model_config *cfg = &e->cfg;
@@ -142,6 +152,8 @@ static int allocate(struct engine *e, struct err *err)
     return 0;
 }
 
+/* n matrices (out, in), one after the other from the tensor's start; none when the model lacks
+ * it. */
 static void pack(struct weights *w, real *scratch, enum tensor_role role, int layer, size_t n,
                  size_t out, size_t in)
 {
@@ -157,7 +169,7 @@ static void pack_layer(struct weights *w, real *scratch, int layer)
     size_t c = (size_t)cfg->width, f = (size_t)cfg->ffn, experts = (size_t)cfg->experts;
     size_t expert = (size_t)cfg->expert_ffn, shared = (size_t)cfg->shared * expert;
 
-    /* Q, K and V lie behind one another and are one product, and so are gate and up. */
+    /* Q, K and V are adjacent and are one product, and so are gate and up. */
     pack(w, scratch, TENSOR_Q, layer, 1, packed_width(cfg), c);
     pack(w, scratch, TENSOR_O, layer, 1, c, c);
     pack(w, scratch, TENSOR_GATE, layer, 1, 2 * f, c);
@@ -169,6 +181,7 @@ static void pack_layer(struct weights *w, real *scratch, int layer)
     pack(w, scratch, TENSOR_SHARED_DOWN, layer, 1, c, shared);
 }
 
+/* scratch holds one panel of the widest matrix. */
 static int pack_all(struct weights *w, struct err *err)
 {
     const struct model_config *cfg = &w->cfg;

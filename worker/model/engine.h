@@ -1,6 +1,6 @@
 /*
- * The engine behind worker/model/score.h, for whoever has weights and no folder: the same calls on
- * an engine.
+ * The engine behind worker/model/score.h, for callers that have weights in memory and no folder:
+ * the same calls on an engine. What it computes: the head comment of worker/model/tensors.h.
  *
  * An engine owns the cache of one path, the buffers of one chunk of tokens, and slots once
  * something is generated. It packs the weights it is given (worker/nn/packed.h): they are its
@@ -23,6 +23,7 @@ void engine_free(struct engine *e);
 double engine_bytes(const struct model_config *cfg);
 double engine_slots_bytes(const struct model_config *cfg);
 
+/* The calls of worker/model/score.h with the same contracts. */
 int engine_score(struct engine *e, struct score_request *r, size_t n, bool (*asked)(void),
                  struct err *err) MUST_CHECK;
 int engine_generate(struct engine *e, struct score_generation *g, size_t n,

@@ -1,3 +1,12 @@
+/*
+ * Prompts are read like scored requests, through the path's cache; a prompt that is whole is copied
+ * into a slot with keys and values of its own. Then all running generations advance together, one
+ * token each per pass. A slot that becomes free is refilled with the next prompt before the next
+ * step, so prompts and generations alternate.
+ *
+ * The hidden state of each running generation's last token is in row i of decoder.hidden, with i
+ * its place in `running`; finished ones are closed up in decode_step().
+ */
 #include <math.h>
 #include <stdlib.h>
 

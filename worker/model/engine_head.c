@@ -1,3 +1,13 @@
+/*
+ * The output head without the full logits. Rows that requests want are collected, and when
+ * ENGINE_HEAD_ROWS wait (or the call ends) they are multiplied with the head in column blocks of
+ * ENGINE_HEAD_COLS. Each block updates a running log-sum (worker/nn/logsum.h) per row and leaves
+ * the logits of the wanted tokens in engine_want. Requests that want the row after the same tokens
+ * share one row.
+ *
+ * Wants are answered in the order in which they were made, so a request's sum is added left to
+ * right.
+ */
 #include "base/xalloc.h"
 #include "worker/model/engine_private.h"
 #include "worker/nn/packed.h"
@@ -52,6 +62,7 @@ void engine_head_flush(struct engine *e)
     prefix_rows_clear(&head->rows);
 }
 
+/* Enters token i of the request; its row is the hidden state of the token before it. */
 static void want(struct engine *e, struct score_request *r, size_t i)
 {
     struct engine_head *head = &e->head;

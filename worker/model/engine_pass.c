@@ -1,3 +1,12 @@
+/*
+ * The forward pass of worker/model/tensors.h for tokens that follow a cached prefix. All rows of a
+ * pass go through the matrix products together; attention runs segment by segment, in order,
+ * because a segment may read keys that the one before it has just stored in the same cache.
+ *
+ * Every operation computes a row from that row alone (packed_product(), attend_forward() and the
+ * row-wise kernels), which makes a token's result independent of the rest of the pass. The training
+ * pass (run_forward.c) computes the same equations through BLAS and need not have the same bits.
+ */
 #include <assert.h>
 
 #include "worker/model/engine_private.h"
@@ -9,6 +18,7 @@
 #include "worker/nn/swiglu.h"
 #include "worker/nn/vec.h"
 
+/* A tied embedding is packed as the head, so its rows are unpacked one by one. */
 static void embed(struct engine *e, size_t n)
 {
     const real *w = weights_at(e->w, TENSOR_EMBED, -1);
@@ -28,6 +38,8 @@ static void normalise(struct engine *e, enum tensor_role role, int layer, size_t
                     engine_width(e));
 }
 
+/* Rotates, stores and attends one segment in one layer, and copies the sequence so far to the slot
+ * that goes on with it. */
 static void attend_segment(struct engine *e, const struct engine_segment *s, int layer)
 {
     struct attend_dims dims = e->dims;

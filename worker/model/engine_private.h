@@ -25,7 +25,7 @@ struct engine_segment {
     size_t n;
     size_t first; /* position of its first token */
     const struct engine_cache *cache;
-    const struct engine_cache *copy_to; /* takes the sequence so far; NULL: nothing does */
+    const struct engine_cache *copy_to; /* receives a copy of the sequence so far; NULL: none */
 };
 
 /* A scored token: the row its logits come from, and whose it is. */
@@ -96,7 +96,7 @@ void engine_head_flush(struct engine *e);
 
 int engine_check_tokens(const struct engine *e, const uint32_t *tokens, size_t n,
                         struct err *err) MUST_CHECK;
-/* Nothing is held. */
+/* Empties the path and drops the rows and wants that wait. */
 void engine_forget(struct engine *e);
 /* Slots for sequences of up to `context` tokens: *n of them, no more than wanted, as
  * SCORE_SLOT_BYTES and SCORE_SLOTS allow. ERR_OTHER without memory. */

@@ -1,3 +1,11 @@
+/*
+ * A call walks its requests in prefix order (worker/model/walk.h), chunk by chunk: the new tokens
+ * of a chunk are one pass, and their hidden states are kept by position. A request is handed to the
+ * head as soon as its last token is computed, while the path still is its own.
+ *
+ * When a call stops early, the path names tokens whose keys were never computed; engine_forget()
+ * drops it.
+ */
 #include <stdlib.h>
 
 #include "base/xalloc.h"

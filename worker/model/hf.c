@@ -1,3 +1,11 @@
+/*
+ * Our tensors and transformers' are the same numbers under other cuts: hf_parts() lists, for a
+ * shape, each of their tensors as a range of our parameter array. Reading and writing both follow
+ * that list, so neither moves a number; only stacked experts are cut into w1, w2 and w3.
+ *
+ * Reading checks names and shapes of every part against the headers before any memory is taken for
+ * weights.
+ */
 #include "worker/model/hf.h"
 
 #include <assert.h>
@@ -131,6 +139,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
+/* Tensors that old files carry and that follow from the rest. */
 static bool may_be_ignored(const struct model_config *cfg, const char *name)
 {
     static const char table[] = ".rotary_emb.inv_freq";
@@ -141,8 +150,8 @@ static bool may_be_ignored(const struct model_config *cfg, const char *name)
     return cfg->tie_embeddings && strcmp(name, "lm_head.weight") == 0;
 }
 
-/* Every part is there in its shape, and nothing else: a tensor that no part stands for would be a
- * part of the model that is not computed. Leaves the parts sorted by name. */
+/* Every part is there in its shape, and nothing else: a tensor without a part would be a piece of
+ * the model that is not computed. Leaves the parts sorted by name. */
 static int check_parts(const struct shards *shards, const struct model_config *cfg,
                        struct hf_part *parts, size_t n, struct err *err)
 {
@@ -166,7 +175,7 @@ static int check_parts(const struct shards *shards, const struct model_config *c
     return 0;
 }
 
-/* Memory is taken only for a model that the files hold: config.json alone may name any size. */
+/* Memory is allocated only for a model that the files hold: config.json alone may name any size. */
 static int read_parts(const struct shards *shards, const struct model_config *cfg,
                       struct weights *w, struct err *err)
 {

@@ -1,3 +1,9 @@
+/*
+ * Maps members of config.json to struct model_config and back. Members that do not change the
+ * computed function are ignored; those that do (biases, another activation, scaled positions, a
+ * sliding window, quantisation) are refused by name. Defaults of absent members are those of
+ * transformers' LlamaConfig and MixtralConfig, because files leave out what equals them.
+ */
 #include "worker/model/hf_config.h"
 
 #include "base/json.h"
@@ -67,6 +73,7 @@ void hf_config_put(const struct model_config *cfg, int64_t end_of_text, cJSON *o
     json_put_int(obj, "vocab_size", cfg->vocab);
 }
 
+/* fallback 0: the member is required. */
 static int get_dim(const cJSON *obj, const char *key, int64_t max, int fallback, int *out,
                    struct err *err)
 {
@@ -104,7 +111,7 @@ static int get_rope(const cJSON *obj, struct model_config *cfg, struct err *err)
     return rc;
 }
 
-/* What would change the function the weights stand for. */
+/* Refuses members that would change the function that the weights define. */
 static int check_features(const cJSON *obj, const struct model_config *cfg, struct err *err)
 {
     static const char *const must_be_false[] = {"attention_bias", "mlp_bias"};
@@ -137,7 +144,7 @@ static int check_features(const cJSON *obj, const struct model_config *cfg, stru
     return 0;
 }
 
-/* Absent members are transformers' defaults of the architecture. */
+/* Absent members get transformers' defaults of the architecture. */
 static int get_members(const cJSON *obj, bool moe, struct model_config *cfg, struct err *err)
 {
     /* null says as many as heads; absent it does so of Llama, while Mixtral's default is 8. */

@@ -1,7 +1,7 @@
 /*
  * config.json of Hugging Face's LlamaForCausalLM and MixtralForCausalLM, to and from the shape of a
- * model. Both directions refuse by name what the other side cannot say: reading, anything that
- * would make the model compute something else; writing, what model.md has beyond the two.
+ * model. Both directions refuse by name what the other side cannot express: reading, anything that
+ * would make the model compute something else; writing, what docs/models.md has beyond the two.
  */
 #ifndef WORKER_MODEL_HF_CONFIG_H
 #define WORKER_MODEL_HF_CONFIG_H

@@ -1,3 +1,12 @@
+/*
+ * The order of work: refuse a bad destination, load and check the model, choose its tokenizer, fill
+ * a temporary folder next to the destination, check the destination once more, publish. Errors that
+ * need no data are found before gigabytes are read, and the second check covers what changed
+ * meanwhile.
+ *
+ * A tokenizer is accepted only when its digest is the one the model was trained with, where the
+ * model names one.
+ */
 #include "worker/model/hf_export.h"
 
 #include <errno.h>
@@ -80,6 +89,7 @@ static int check_tokenizer(struct content *c, const char *path, struct err *err)
     return 0;
 }
 
+/* --tokenizer, the file beside the model, or our form of "bytes"; fills the end-of-text token. */
 static int choose_tokenizer(const struct hf_export *job, struct content *c, struct err *err)
 {
     const char *path = job->tokenizer != NULL ? job->tokenizer : c->source.tokenizer;
@@ -195,6 +205,7 @@ static int check_earlier(const char *out, struct err *err)
     return rc;
 }
 
+/* Whether `out` may be written: absent, or an earlier export together with --force. */
 static int check_place(const struct hf_export *job, const char *out, struct err *err)
 {
     struct stat info;

@@ -3,7 +3,7 @@
  * model.safetensors and, unless left out, tokenizer.json with tokenizer_config.json.
  *
  * The folder appears whole or not at all: it is written under another name beside its place,
- * synced, and renamed. An existing folder is replaced only when told so, and only when it holds
+ * synced, and renamed. An existing folder is replaced only with `force`, and only when it holds
  * such a model and no file that an export does not write.
  */
 #ifndef WORKER_MODEL_HF_EXPORT_H
@@ -16,7 +16,7 @@
 struct hf_export {
     const char *model;     /* anything import_find() knows */
     const char *out;       /* the folder to make */
-    const char *tokenizer; /* tokenizer.json of a model whose tokenizer lies elsewhere; NULL */
+    const char *tokenizer; /* tokenizer.json of a model whose tokenizer is elsewhere; NULL */
     bool no_tokenizer;     /* weights and config alone */
     bool force;            /* replace an earlier export */
 };

@@ -1,3 +1,9 @@
+/*
+ * "bytes" has no merges and its vocabulary follows from GPT-2's byte alphabet
+ * (worker/data/bytelevel.h), so the file is generated. Recognising it compares digests of two
+ * tokenizers as parsed, not bytes of two files: transformers orders and spaces the JSON
+ * differently.
+ */
 #include "worker/model/hf_tokenizer.h"
 
 #include "base/file.h"
@@ -60,6 +66,7 @@ static cJSON *added_tokens(void)
     return list;
 }
 
+/* The text of tokenizer.json for "bytes". */
 static void bytes_text(struct strbuf *out)
 {
     cJSON *obj = json_object();

@@ -19,8 +19,8 @@ int hf_tokenizer_write_bytes(const char *folder, struct err *err) MUST_CHECK;
 /* tokenizer_config.json, which says how AutoTokenizer is to read it. */
 int hf_tokenizer_write_config(const char *folder, const char *end_of_text, int context,
                               struct err *err) MUST_CHECK;
-/* Whether the file says what hf_tokenizer_write_bytes() writes, in whatever form: transformers
- * writes it anew when it saves a model. */
+/* Whether the file means what hf_tokenizer_write_bytes() writes, in whatever form: transformers
+ * rewrites it when it saves a model. */
 bool hf_tokenizer_is_bytes(const char *path);
 
 #endif

@@ -1,3 +1,8 @@
+/*
+ * import_find() decides the form once, in a fixed order (ours, transformers', llama2.c's); the
+ * other functions dispatch on it. Our own models carry digests in model.json; for imported ones
+ * they are computed here over the numbers in our order, which is what model.bin would hold.
+ */
 #include "worker/model/import.h"
 
 #include <math.h>
@@ -12,6 +17,7 @@
 #define BIN_ENDING    ".bin"
 #define TOKENIZER_BIN "tok"
 
+/* A regular file of that name, in the folder itself. */
 static bool has_file(const char *folder, const char *name)
 {
     char *path = path_join(folder, name);
@@ -71,6 +77,7 @@ static char *find_tokenizer_json(const char *folder)
     return NULL;
 }
 
+/* The one *.bin that is not a tokenizer, and the one tok*.bin, if any. */
 static int find_llama2c(const char *folder, struct import_source *src, struct err *err)
 {
     struct name_list list = {0};

@@ -2,10 +2,10 @@
  * Weights from wherever they are: the folder a training task left (ours), a folder of transformers
  * (Llama or Mixtral), or a checkpoint of llama2.c.
  *
- * What lies at a path is told by its files: model.json (in it, in its folder model/, or beside what
- * its result.json links to) is ours; config.json is transformers'; a file, or the only *.bin of a
- * folder that is not called tok*.bin, is llama2.c's. The digest of imported weights is that of the
- * same numbers in our order, so a model keeps its name through export and import.
+ * The form is recognised by the files at the path: model.json (in it, in its folder model/, or
+ * beside what its result.json links to) is ours; config.json is transformers'; a file, or the only
+ * *.bin of a folder that is not called tok*.bin, is llama2.c's. The digest of imported weights is
+ * that of the same numbers in our order, so a model keeps its name through export and import.
  */
 #ifndef WORKER_MODEL_IMPORT_H
 #define WORKER_MODEL_IMPORT_H
@@ -18,10 +18,10 @@ enum import_form { IMPORT_PREREGD, IMPORT_HF, IMPORT_LLAMA2C, IMPORT_FORM_NR };
 struct import_source {
     enum import_form form;
     char *path;      /* the folder, or llama2.c's file */
-    char *tokenizer; /* a tokenizer's file that lies there; NULL: none, or "bytes" */
+    char *tokenizer; /* the tokenizer's file next to the model; NULL: none, or "bytes" */
 };
 
-/* ERR_NOT_FOUND when nothing of the three is there. On error nothing is to be released. */
+/* ERR_NOT_FOUND when none of the three is there. On error nothing is to be released. */
 int import_find(const char *path, struct import_source *src, struct err *err) MUST_CHECK;
 void import_source_release(struct import_source *src);
 

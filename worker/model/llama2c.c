@@ -1,3 +1,9 @@
+/*
+ * The file is a header and then all tensors of a kind for all layers, where our table goes layer by
+ * layer: read_tensors() follows the file's order and seeks in ours. The length of the file must be
+ * exactly what the header implies, which is the only check the format allows, besides that every
+ * number is finite.
+ */
 #include "worker/model/llama2c.h"
 
 #include <errno.h>
@@ -13,7 +19,7 @@
 
 enum { HEAD_DIM, HEAD_HIDDEN, HEAD_LAYERS, HEAD_HEADS, HEAD_KV, HEAD_VOCAB, HEAD_SEQ, HEAD_NR };
 
-/* The order of the file. What is per layer stands there for all layers, one after the other. */
+/* The order of the file. A layered section holds the tensor of every layer, one after the other. */
 static const struct llama2c_section {
     enum tensor_role role;
     bool layered;
@@ -125,6 +131,7 @@ static void neighbours_to_halves(real *rows, size_t n_rows, size_t cols, size_t 
     free(head);
 }
 
+/* Reads one tensor at the file's position and brings q and k into our rotary layout. */
 static int read_tensor(int fd, struct weights *w, const struct tensor *t,
                        struct digest_stream *stream, struct err *err)
 {

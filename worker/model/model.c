@@ -1,3 +1,8 @@
+/*
+ * Glue between import.h (find and read weights in any form) and engine.h (compute). A smaller
+ * context is set in the weights' own configuration before the engine is created: no parameter
+ * depends on it, and the engine sizes its buffers by it.
+ */
 #include "worker/model/model.h"
 
 #include "base/xalloc.h"
@@ -12,6 +17,7 @@ struct model {
     struct engine *engine;
 };
 
+/* 0 keeps the model's own context; a larger one is refused. */
 static int cut_context(struct model_config *cfg, int context, struct err *err)
 {
     if (context > cfg->context)

@@ -1,11 +1,11 @@
 /*
- * A finished model, for whoever asks it something: open the folder a training task left, then score
- * tokens.
+ * A finished model for evaluation, export and the commands of prereg-train: open the folder that a
+ * training task left, then score tokens.
  *
  * It may also be a folder of transformers or a checkpoint of llama2.c (worker/model/import.h).
  *
  * Opening verifies model.bin against its digest. A model owns its weights and one engine, so one
- * caller at a time. What it is asked: worker/model/score.h.
+ * caller at a time. The calls that compute something are in worker/model/score.h.
  */
 #ifndef WORKER_MODEL_MODEL_H
 #define WORKER_MODEL_MODEL_H
@@ -48,8 +48,8 @@ struct digest model_digest(const struct model *m);
 /* Whether that is the digest of a file: the model.bin that a training task left. */
 bool model_has_file(const struct model *m);
 /* "bytes", or the name of the task's data that held the tokenizer, or "" when the model names none;
- * the tokenizer's file that lies with the model, or NULL; and the tokenizer's digest, zero when it
- * is not known. */
+ * the tokenizer's file next to the model, or NULL; and the tokenizer's digest, zero when it is not
+ * known. */
 const char *model_tokenizer_spec(const struct model *m);
 const char *model_tokenizer_file(const struct model *m);
 struct digest model_tokenizer_digest(const struct model *m);

@@ -1,3 +1,8 @@
+/*
+ * The tree is never built: sorting the requests by token ids is its preorder. Two requests compare
+ * by how far each follows the cached path first, since the one that leaves it later (or ends on it)
+ * has to be computed while the cache still holds that part.
+ */
 #include "worker/model/prefix.h"
 
 #include <stdlib.h>
@@ -20,10 +25,11 @@ void prefix_path_release(struct prefix_path *path)
 struct prefix_place {
     const uint32_t *tokens;
     size_t n;
-    size_t on_path; /* how many of its first tokens lie on the path */
+    size_t on_path; /* how many of its first tokens are on the path */
     size_t index;
 };
 
+/* The length of the longest common beginning. */
 static size_t common(const uint32_t *a, size_t n_a, const uint32_t *b, size_t n_b)
 {
     size_t n = n_a < n_b ? n_a : n_b, i = 0;
@@ -33,7 +39,7 @@ static size_t common(const uint32_t *a, size_t n_a, const uint32_t *b, size_t n_
     return i;
 }
 
-/* Neither lies on the path from `at` on, up to which they agree. */
+/* Compares two inputs that agree up to `at` and leave the path there. */
 static int compare_off_path(const struct prefix_place *a, const struct prefix_place *b, size_t at)
 {
     size_t i = at + common(a->tokens + at, a->n - at, b->tokens + at, b->n - at);

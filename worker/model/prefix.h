@@ -1,10 +1,10 @@
 /*
  * The order in which requests are computed, so that what they have in common is computed once.
  *
- * Requests are the leaves of a prefix tree over token ids; they are taken in its preorder, a
- * request that is the beginning of others before these. At each branching the child that lies on
- * the path of what is held already comes first, the others by token id; equal requests keep their
- * order. The path is what a cache holds at a moment: the tokens of the request computed last.
+ * Requests are the leaves of a prefix tree over token ids and are computed in its preorder: a
+ * request that is the beginning of others precedes them. At each branching the child on the cached
+ * path is first, the others follow by token id; equal requests keep their order. The path is what a
+ * cache holds at a moment: the tokens of the request computed last.
  *
  * Pure: the engine and the dry run share it.
  */
@@ -39,8 +39,8 @@ void prefix_path_release(struct prefix_path *path);
 /* order (n): indices of the inputs. */
 void prefix_order(const struct prefix_input *in, size_t n, const struct prefix_path *path,
                   size_t *order);
-/* How many tokens of the input lie on the path. Afterwards the path holds the input; one that lies
- * on it altogether leaves it as it is. */
+/* How many tokens of the input are on the path. Afterwards the path holds the input; one that is
+ * wholly on it leaves it as it is. */
 size_t prefix_take(struct prefix_path *path, const struct prefix_input *in);
 
 void prefix_rows_init(struct prefix_rows *rows, size_t context);
@@ -50,7 +50,7 @@ void prefix_rows_release(struct prefix_rows *rows);
 size_t prefix_rows_want(struct prefix_rows *rows, size_t p, size_t limit);
 /* The path holds other tokens from here on. */
 void prefix_rows_leave(struct prefix_rows *rows, size_t from);
-/* They are computed. */
+/* All rows were computed: none waits any more. */
 void prefix_rows_clear(struct prefix_rows *rows);
 
 #endif

@@ -1,3 +1,11 @@
+/*
+ * The buffers of a pass. carve_all() walks through them in one fixed order: once with no memory to
+ * add up the size (which is also run_bytes()), once to hand out pieces of the allocation. Adding a
+ * buffer there is all it takes.
+ *
+ * What is cheap to recompute (normalised inputs, SwiGLU's output, gathered inputs of experts)
+ * exists once for all layers (run->again); carve_layer() lets each layer point to it.
+ */
 #include "worker/model/run.h"
 
 #include <assert.h>
@@ -53,6 +61,7 @@ static size_t packed_width(const struct model_config *cfg)
     return (size_t)(cfg->heads + 2 * cfg->kv_heads) * (size_t)(cfg->width / cfg->heads);
 }
 
+/* The router's and the experts' part of one layer. */
 static void carve_mixture(struct carver *c, const struct run *run, struct layer_kept *k)
 {
     const struct model_config *cfg = &run->cfg;
@@ -72,6 +81,7 @@ static void carve_mixture(struct carver *c, const struct run *run, struct layer_
     k->moe.yg = carve_real(c, top * (size_t)cfg->width);
 }
 
+/* One block's activations; dense_ffn is the width of its dense part, 0 for none. */
 static void carve_layer(struct carver *c, const struct run *run, struct layer_kept *k,
                         size_t dense_ffn, bool moe)
 {
@@ -92,6 +102,7 @@ static void carve_layer(struct carver *c, const struct run *run, struct layer_ke
         carve_mixture(c, run, k);
 }
 
+/* Gradients of activations, as large as the layer that needs most. */
 static void carve_scratch(struct carver *c, struct run *run, size_t dense_ffn)
 {
     const struct model_config *cfg = &run->cfg;

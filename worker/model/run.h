@@ -1,11 +1,11 @@
 /*
- * One pass of a model over B sequences of T tokens, forward and backward (formulas: worker/nn/,
- * docs/models.md).
+ * One pass of a model over B sequences of T tokens, forward and backward. The equations and shapes
+ * are in the head comment of worker/model/tensors.h, the operations' formulas in worker/nn.
  *
- * A run owns every buffer, made once for the largest pass: nothing is allocated per step. With
+ * A run owns every buffer, allocated once for the largest pass: nothing is allocated per step. With
  * RUN_TRAIN each layer's activations are kept; with RUN_INFER all layers share one set. Logits
- * exist for RUN_HEAD_CHUNK tokens at a time, never for all. Gradients are added to `grad`, which
- * lies like weights.params.
+ * exist for run_head_rows() tokens at a time, never for all. Gradients are added to `grad`, which
+ * has the layout of weights.params.
  */
 #ifndef WORKER_MODEL_RUN_H
 #define WORKER_MODEL_RUN_H

@@ -1,3 +1,11 @@
+/*
+ * The derivative of run_forward.c, block by block from the last to the first; the equations are in
+ * worker/model/tensors.h, each operation's derivative in its header in worker/nn. Throughout,
+ * grad.dx is the gradient of the residual stream and grad.dn that of a normalised input.
+ *
+ * A block adds its own share to dx, since the stream also passes it by. What is marked "again" in
+ * run_private.h is recomputed just before its use.
+ */
 #include <assert.h>
 
 #include "worker/model/run.h"
@@ -80,6 +88,7 @@ static void mixture_backward(const struct pass *ps, const struct layer_kept *k, 
     lap_mark(ps->run->lap, LAP_BODY);
 }
 
+/* From the gradient of the block's output in dx to that of x_mid, in dx. */
 static void ffn_block_backward(const struct pass *ps, const struct layer_kept *k, int layer)
 {
     struct run_scratch *g = &ps->run->grad;
@@ -100,6 +109,7 @@ static void ffn_block_backward(const struct pass *ps, const struct layer_kept *k
     lap_mark(ps->run->lap, LAP_ELEMENTS);
 }
 
+/* From the gradient of x_mid in dx to that of the block's input, in dx. */
 static void attention_block_backward(const struct pass *ps, const struct layer_kept *k,
                                      const struct attention_dims *dims, int layer)
 {

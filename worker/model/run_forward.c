@@ -1,3 +1,9 @@
+/*
+ * The forward pass of worker/model/tensors.h over whole sequences, for training and validation.
+ * Each block reads k->x and writes the next block's x; when activations are not kept, both are the
+ * same buffer. Calls of lap_mark() book the time since the last one and cost nothing when no lap is
+ * set.
+ */
 #include <assert.h>
 
 #include "worker/model/run.h"
@@ -47,6 +53,7 @@ static void dense_ffn(struct run *run, const struct weights *w, struct layer_kep
     lap_mark(run->lap, LAP_BODY);
 }
 
+/* out += the mixture's output; k keeps what the backward pass needs of the routing. */
 static void mixture(struct run *run, const struct weights *w, struct layer_kept *k, real *out,
                     size_t n, int layer, struct router_stats *stats)
 {

@@ -10,8 +10,8 @@
 /*
  * One layer's activations. Rows N = B T; width C, packed W = (H + 2 G) D.
  *
- * Those marked "again" are one buffer for all layers: cheap to make from what is kept, so the
- * backward pass makes them anew, with the same bits.
+ * Those marked "again" are one buffer for all layers: they are cheap to compute from what is kept,
+ * so the backward pass recomputes them, with the same bits.
  */
 struct layer_kept {
     real *x;          /* (N, C) into the block */
@@ -46,7 +46,7 @@ struct run_scratch {
     real *dr;  /* (N, E) */
 };
 
-/* What all layers share in a forward pass, and a backward pass makes again. */
+/* What all layers share in a forward pass, and a backward pass recomputes. */
 struct run_again {
     real *xn;    /* (N, C) */
     real *h;     /* (N, F) */
@@ -68,7 +68,7 @@ struct run {
     real *logits;              /* (head rows, V) */
     double *row_loss;          /* (head rows) */
     size_t head_rows;
-    struct lap *lap; /* NULL unless somebody measures */
+    struct lap *lap; /* NULL unless the pass is measured */
     struct run_again again;
     struct run_scratch grad; /* RUN_TRAIN */
 };
@@ -83,7 +83,7 @@ size_t run_dense_ffn(const struct model_config *cfg, int layer);
 double run_head_gradient(struct run *run, const struct weights *w, const struct run_batch *batch,
                          double share, real *grad);
 
-/* Where a tensor's gradient lies. */
+/* The place of a tensor's gradient in `grad`; NULL when the model has no such tensor. */
 real *run_grad_at(const struct weights *w, real *grad, enum tensor_role role, int layer);
 
 #endif

@@ -1,3 +1,7 @@
+/*
+ * Reads the routing that a training pass keeps per layer. It is a file of its own so that run.h
+ * need not know about routers' logs.
+ */
 #include "worker/model/run_router.h"
 
 #include <assert.h>

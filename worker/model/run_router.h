@@ -1,4 +1,4 @@
-/* What the routers of the last pass chose, for whoever watches them. */
+/* What the routers of the last pass chose, for the router log (worker/train/router_log.h). */
 #ifndef WORKER_MODEL_RUN_ROUTER_H
 #define WORKER_MODEL_RUN_ROUTER_H
 

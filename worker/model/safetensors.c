@@ -1,3 +1,11 @@
+/*
+ * The header is JSON from a stranger: every number in it is checked before it is used, products
+ * with overflow checks, and the entries must tile the data exactly. Only then are offsets trusted.
+ * Numbers are read with pread(2) into the caller's array, converted in chunks unless they are F32
+ * already.
+ *
+ * The file is opened without blocking, so that a FIFO in its place is an error and not a wait.
+ */
 #include "worker/model/safetensors.h"
 
 #include <errno.h>
@@ -243,6 +251,7 @@ static void convert(float *out, const char *raw, size_t n, int code)
     }
 }
 
+/* F32 is read in place; other types go through a buffer of CHUNK_NUMBERS. */
 static int read_numbers(const struct safetensors *st, const struct safetensors_entry *entry,
                         float *out, struct err *err)
 {

@@ -3,7 +3,7 @@
  * little-endian). Reading converts F64, F16 and BF16 to float32; other types may be in the file but
  * cannot be read. Writing knows F32.
  *
- * A file is believed only when its header accounts for every byte: each tensor's length follows
+ * A file is accepted only when its header accounts for every byte: each tensor's length follows
  * from its shape and type, and sorted by offset they cover the data without hole or overlap. An
  * open reader owns its descriptor, the parsed header and the entries; names point into the header.
  */
@@ -56,8 +56,7 @@ struct safetensors_item {
     const float *data;
 };
 
-/* Creates path, synced; items in the given order. What is left after an error is the caller's to
- * remove. */
+/* Creates path, synced; items in the given order. After an error the caller removes the file. */
 int safetensors_write(const char *path, const struct safetensors_item *items, size_t n,
                       struct err *err) MUST_CHECK;
 

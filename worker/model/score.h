@@ -1,9 +1,9 @@
 /*
- * Asking a model many things at once: log-likelihoods of given tokens, and greedy generations.
+ * Many requests to a model at once: log-likelihoods of given tokens, and greedy generations.
  *
- * What requests have in common is computed once: a call's requests are taken in the order of their
- * prefix tree, and the keys and values of the current path stay in one cache, from call to call. So
- * a call costs its distinct tokens. A result depends on its own request and on the weights alone:
+ * What requests have in common is computed once: a call's requests are ordered by their prefix
+ * tree, and the keys and values of the current path stay in one cache, from call to call. So a call
+ * costs its distinct tokens. A result depends on its own request and on the weights alone:
  * not on what else is in the call, on order, on earlier calls, nor on OpenBLAS, threads or the
  * instruction set, because every product is computed row by row (worker/nn/tile.h).
  *
@@ -28,7 +28,7 @@ struct score_request {
     size_t n;
     size_t first;
     double sum;  /* out: ln p of the scored tokens, float64 over float32 logits, added left to
-                    right; NaN when one of the logits looked at was not finite */
+                    right; NaN when one of the logits was not finite */
     bool greedy; /* out: each scored token was the likeliest; of equals the lowest id */
 };
 

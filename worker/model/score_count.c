@@ -1,3 +1,9 @@
+/*
+ * The dry run of score.h: the same walk and the same sharing of rows as the engine (walk.h,
+ * prefix.h), with counters in place of products. Its counts equal what the engine would compute,
+ * since both follow the same code; only generations are counted at their upper limit, because where
+ * they end depends on the model.
+ */
 #include <stdlib.h>
 
 #include "base/xalloc.h"
@@ -35,6 +41,7 @@ static double keys_between(size_t from, size_t to)
     return ((double)to * (double)(to + 1) - (double)from * (double)(from + 1)) / 2;
 }
 
+/* As want() in engine_head.c: a row is counted when it is new, and a full set is flushed. */
 static void count_rows(struct score_counter *c, const struct score_request *r,
                        struct score_cost *cost)
 {

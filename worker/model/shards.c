@@ -1,3 +1,11 @@
+/*
+ * With an index, the distinct file names of its weight map are opened in sorted order; without one,
+ * the single file is. Names from the index are confined to the folder: no slash, no leading dot.
+ * The tensors of all files are then one sorted list, which must match the map in number and names.
+ *
+ * A folder with both model.safetensors and an index is read from model.safetensors, as transformers
+ * does.
+ */
 #include "worker/model/shards.h"
 
 #include <stdlib.h>
@@ -79,6 +87,7 @@ static int list_tensors(struct shards *s, struct err *err)
     return 0;
 }
 
+/* Same number and every name found: the map and the files list the same tensors. */
 static int check_map(const struct shards *s, const cJSON *map, struct err *err)
 {
     const cJSON *v;

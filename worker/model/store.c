@@ -1,3 +1,8 @@
+/*
+ * model.bin is written first and model.json last, since model.json holds the digest of model.bin: a
+ * folder whose save was interrupted has no model.json or one that does not match. Loading hashes
+ * while it reads, so the numbers in memory are the ones that were verified.
+ */
 #include "worker/model/store.h"
 
 #include <errno.h>
@@ -102,6 +107,7 @@ int store_read_floats(int fd, float *out, size_t n, struct digest_stream *stream
     return 0;
 }
 
+/* Exactly the expected number of floats; one byte more is an error. */
 static int load_bin(const char *folder, struct weights *w, const struct digest *want,
                     struct err *err)
 {

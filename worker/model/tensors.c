@@ -1,3 +1,10 @@
+/*
+ * Builds the table in the order in which the parameters are stored: embedding, blocks, final norm,
+ * head. push() is the only place that assigns offsets, so tensors are contiguous by construction;
+ * the assertion at the end ties the table to the counts of config.c.
+ *
+ * The order of push() calls is part of the format of model.bin and of checkpoints.
+ */
 #include "worker/model/tensors.h"
 
 #include <assert.h>
@@ -32,6 +39,7 @@ static const struct role_info {
     [TENSOR_HEAD] = {"lm_head.weight", true, false, false},
 };
 
+/* Appends a tensor and enters it into the index. */
 static void push(struct tensor_table *table, enum tensor_role role, int layer, int64_t rows,
                  int64_t cols)
 {
@@ -120,6 +128,7 @@ const struct tensor *tensor_find(const struct tensor_table *table, enum tensor_r
     return at == 0 ? NULL : &table->items[at - 1];
 }
 
+/* Bisection over the offsets, which rise. */
 const struct tensor *tensor_holding(const struct tensor_table *table, size_t i)
 {
     size_t low = 0, high = table->n;

@@ -1,3 +1,8 @@
+/*
+ * Initial values come from a counter-based generator: element i of tensor t is a function of (seed,
+ * t, i) alone. So they do not depend on threads or order, and one expert can be redrawn without
+ * touching the rest. A re-draw uses another stream and mixes its round into the key.
+ */
 #include "worker/model/weights.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /*
  * The numbers of a model: parameters in the order of the tensor table, and the routers' choice
- * biases, which are not trained by gradient but belong to the model. One allocation, 64-byte
+ * biases, which are not trained by gradient but belong to the model. One allocation each, 64-byte
  * aligned.
  */
 #ifndef WORKER_MODEL_WEIGHTS_H
@@ -23,7 +23,7 @@ void weights_release(struct weights *w);
 /* Normal(0, sd), o and down divided by sqrt(2 L), norms one; Philox keyed by (seed, tensor,
  * element). */
 void weights_randomise(struct weights *w, uint64_t seed, double sd);
-/* One expert of one layer drawn anew; `round` tells apart the times this happens. */
+/* Draws one expert of one layer again; `round` differs each time, so that the numbers do. */
 void weights_reset_expert(struct weights *w, int layer, int expert, uint64_t seed, double sd,
                           uint32_t round);
 

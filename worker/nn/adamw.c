@@ -1,3 +1,10 @@
+/*
+ * The constants of an update (bias corrections, decay, step) are computed once in double and
+ * rounded to the number type of the loop. The loop then reads and writes each parameter, its two
+ * moments and its gradient once.
+ *
+ * Decay is applied as a factor of the parameter, 1 - lr decay, before the step is subtracted.
+ */
 #include "worker/nn/adamw.h"
 
 #include "worker/nn/vec.h"

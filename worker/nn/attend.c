@@ -1,3 +1,12 @@
+/*
+ * Query heads of one group read the same keys, so the rows of a batch are (query, head of the
+ * group) pairs in the order of their positions: row r sees no fewer keys than row r - 1.
+ *
+ * Scores are computed in blocks of keys, skipping rows that end before the block; the surplus
+ * within a block is never read. Weights times values go through weigh(), which splits the rows by
+ * where their keys end. The result of a row is the same whatever batch the row is in: every product
+ * is tile_multiply(), and its chains over keys all start at position 0.
+ */
 #include "worker/nn/attend.h"
 
 #include <math.h>
@@ -16,6 +25,7 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* Blocks of ATTEND_BLOCK keys that cover so many positions. */
 static size_t blocks_of(size_t positions)
 {
     return (positions + ATTEND_BLOCK - 1) / ATTEND_BLOCK;
@@ -106,6 +116,7 @@ static size_t reach(const struct batch *b, size_t r)
     return b->first + (b->at + r) / b->share + 1;
 }
 
+/* Copies the batch's queries, scaled by 1 / sqrt(D). */
 static void take_queries(const struct batch *b, const real *restrict qkv)
 {
     const struct attend_dims *dims = b->dims;
@@ -120,6 +131,8 @@ static void take_queries(const struct batch *b, const real *restrict qkv)
     }
 }
 
+/* s = q k for all keys that the batch reaches. Keys beyond a row's own position get a score, too,
+ * which soften() and weigh() leave out. */
 static void score(const struct batch *b)
 {
     size_t d = b->dims->dim, end = reach(b, b->rows - 1), row = 0;
@@ -182,6 +195,7 @@ static void weigh(const struct batch *b)
     }
 }
 
+/* Divides by the sums of weights and writes the rows to their heads' columns of out. */
 static void give(const struct batch *b, real *restrict out, const real *sums)
 {
     size_t d = b->dims->dim, width = value_width(b->dims);

@@ -1,5 +1,5 @@
 /*
- * Causal attention of a few queries over keys and values that lie ready in a cache: what
+ * Causal attention of a few queries over keys and values that are in a cache already: what
  * worker/nn/attention.h does for whole sequences, for a caller who needs a row's result to depend
  * on its query and on the keys up to its position alone (worker/nn/tile.h).
  *
@@ -9,8 +9,8 @@
  *
  * qkv as in worker/nn/attention.h: rows of (H + 2 G) D. A cache has room for `context` positions of
  * one layer: per group keys turned in blocks of ATTEND_BLOCK positions, (D, ATTEND_BLOCK), then per
- * group values, (context, D rounded up to TILE_COLS). It begins as zeros; what lies beyond a
- * query's position is never part of its result, whatever it is.
+ * group values, (context, D rounded up to TILE_COLS). It begins as zeros; positions beyond a
+ * query's own never affect its result, whatever they hold.
  */
 #ifndef WORKER_NN_ATTEND_H
 #define WORKER_NN_ATTEND_H
@@ -32,7 +32,7 @@ struct attend_dims {
 size_t attend_cache(const struct attend_dims *dims);
 size_t attend_scratch(const struct attend_dims *dims);
 
-/* Takes the keys and values of n rows in as positions first .. first + n - 1. */
+/* Stores the keys and values of n rows as positions first .. first + n - 1. */
 void attend_store(real *restrict cache, const real *restrict qkv, size_t n, size_t first,
                   const struct attend_dims *dims);
 /* Positions 0 .. n - 1 of one cache to another, which may have another context. */

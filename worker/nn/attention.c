@@ -1,3 +1,12 @@
+/*
+ * One head of one sequence at a time, a tile of queries against all keys up to the tile's end: two
+ * matrix products around a softmax over rows. The products read the packed rows in place, with the
+ * leading dimension of qkv, so nothing is copied.
+ *
+ * The backward pass walks the tiles from the last to the first. The last tile covers every key, so
+ * it can write dk and dv (beta 0) and the others add; the other query heads of a group add to what
+ * its first head wrote.
+ */
 #include "worker/nn/attention.h"
 
 #include "worker/nn/gemm.h"
@@ -8,7 +17,7 @@ size_t attention_scratch(const struct attention_dims *dims)
     return 2 * ATTENTION_TILE * (dims->tokens + NN_LANES);
 }
 
-/* Where one head of one sequence lies in the packed rows. */
+/* Where one head of one sequence is in the packed rows. */
 struct head {
     size_t row;   /* the sequence's first row */
     size_t index; /* the query head */
@@ -140,6 +149,8 @@ struct head_gradient {
     bool writes_group; /* the first query head of its group writes dk and dv, the others add */
 };
 
+/* Gradients of one tile of queries. `last`: this is the first tile that is computed. delta_i is
+ * dout_i out_i, which equals the sum over j of p_ij dp_ij. */
 static void tile_backward(const struct head_gradient *g, real *restrict scratch, size_t first,
                           size_t rows, bool last)
 {

@@ -1,11 +1,17 @@
 /*
- * Causal attention with grouped queries, over the packed projections of B sequences of T tokens (N
- * = B T rows): qkv (N, (H + 2 G) D): H query heads, then G key heads, then G value heads; query
- * head h reads group h / (H / G). out_i = sum_{j <= i} p_ij v_j,  p_ij = e^(s_ij - lse_i),  s_ij =
- * q_i k_j / sqrt(D).     out (N, H D), lse (N, H) Only lse is kept: the backward pass makes p
- * again, tile by tile of ATTENTION_TILE queries against the keys up to the tile's end, so masked
- * tiles cost nothing. dv_j = sum_i p_ij dout_i;  dp_ij = dout_i v_j;  ds_ij = p_ij (dp_ij - dout_i
- * out_i); dq_i = sum_j ds_ij k_j / sqrt(D);  dk_j = sum_i ds_ij q_i / sqrt(D).
+ * Causal attention with grouped queries, over the packed projections of B sequences of T tokens
+ * (N = B T rows).
+ *
+ * qkv (N, (H + 2 G) D): H query heads, then G key heads, then G value heads. Query head h reads
+ * group h / (H / G). out is (N, H D), lse (N, H).
+ *
+ *   s_ij = q_i k_j / sqrt(D);  p_ij = e^(s_ij - lse_i);  out_i = sum_{j <= i} p_ij v_j
+ *
+ * Only lse is kept. The backward pass recomputes p, in tiles of ATTENTION_TILE queries against the
+ * keys up to the tile's end, so masked tiles cost nothing:
+ *
+ *   dv_j = sum_i p_ij dout_i;  dp_ij = dout_i v_j;  ds_ij = p_ij (dp_ij - dout_i out_i)
+ *   dq_i = sum_j ds_ij k_j / sqrt(D);  dk_j = sum_i ds_ij q_i / sqrt(D)
  */
 #ifndef WORKER_NN_ATTENTION_H
 #define WORKER_NN_ATTENTION_H

@@ -1,3 +1,9 @@
+/*
+ * The processor is asked once (CPUID, through the compiler's builtins); PREREG_CPU can only lower
+ * the answer. AVX-512 counts when the foundation, DQ, BW and VL extensions are all there, which is
+ * what the kernels are compiled for. A wish for more than the machine has is ignored here, so that
+ * one environment serves all machines; nn_cpu_check() reports a wish that is not a name.
+ */
 #include "worker/nn/cpu.h"
 
 #include <stdatomic.h>
@@ -41,6 +47,7 @@ int nn_cpu_check(struct err *err)
     return err_set(err, ERR_USAGE, "PREREG_CPU=%.40s: expected baseline, avx2 or avx512", wish);
 }
 
+/* Threads that ask at the same time compute the same answer, so no lock is needed. */
 enum nn_cpu nn_cpu(void)
 {
     static _Atomic int known; /* one more than the choice; 0: not made yet */

@@ -1,3 +1,9 @@
+/*
+ * Two passes over a row: the maximum, then the sum of exponentials relative to it, so that no
+ * exponential overflows. The gradient needs the exponentials themselves; they overwrite the logits
+ * and are then scaled. Terms are float in fixed lanes (worker/nn/vec.h), the logarithm and the loss
+ * are double.
+ */
 #include "worker/nn/crossent.h"
 
 #include "worker/nn/vec.h"

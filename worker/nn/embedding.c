@@ -1,3 +1,8 @@
+/*
+ * Rows are copied forward and added backward. The backward pass goes through the tokens in order,
+ * so a token that occurs twice adds twice, always in the same order: gradients do not depend on
+ * threads.
+ */
 #include "worker/nn/embedding.h"
 
 #include "worker/nn/vec.h"

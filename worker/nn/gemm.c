@@ -1,3 +1,8 @@
+/*
+ * Maps views to CBLAS calls, sgemm or dgemm by the number type of the build (worker/nn/real.h). An
+ * empty product returns early because some BLAS builds reject leading dimensions for it; k = 0 is
+ * passed on, since it still has to apply beta.
+ */
 #include "worker/nn/gemm.h"
 
 #include <cblas.h>

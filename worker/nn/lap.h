@@ -1,9 +1,9 @@
 /*
  * Where the time of a step goes: a clock that is read between the parts of a pass.
  *
- * Whoever measures owns a struct lap and hands it down; everybody else hands down NULL, and a mark
- * then costs one branch. lap_mark() books the time since the mark before it, so the parts add up to
- * the whole.
+ * A measuring caller owns a struct lap and passes it down; other callers pass NULL, and a mark then
+ * costs one branch. lap_mark() books the time since the mark before it, so the parts add up to the
+ * whole.
  */
 #ifndef WORKER_NN_LAP_H
 #define WORKER_NN_LAP_H
@@ -38,7 +38,7 @@ static inline int64_t lap_now_ns(clockid_t clock)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* What happens between two measured stretches is nobody's. */
+/* Starts a stretch: the time since the last mark is booked to no part. */
 static inline void lap_start(struct lap *lap)
 {
     if (lap != NULL)

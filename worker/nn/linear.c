@@ -1,3 +1,8 @@
+/*
+ * The three products of a linear layer as views of one gemm(): weights are (out, in), rows are
+ * tokens, so the forward pass reads the transpose of W and the weight's gradient the transpose of
+ * dy.
+ */
 #include "worker/nn/linear.h"
 
 #include "worker/nn/gemm.h"

@@ -1,3 +1,10 @@
+/*
+ * The running sum is kept relative to the greatest element so far. A piece with a greater one
+ * rescales what was summed before, then its own terms are added.
+ *
+ * x - x is 0 for finite numbers and NaN for infinities and NaN: `poison` collects these, because
+ * the comparisons that find the maximum can lose a NaN.
+ */
 #include "worker/nn/logsum.h"
 
 #include "worker/nn/vec.h"
@@ -38,6 +45,7 @@ NN_BODY real greatest_body(const real *restrict x, size_t n)
     return nn_max(x, n);
 }
 
+/* nn_max() compiled for each instruction set. */
 static real greatest(const real *restrict x, size_t n);
 NN_KERNEL_RETURN(real, greatest, (const real *restrict x, size_t n), (x, n))
 

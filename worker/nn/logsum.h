@@ -1,6 +1,6 @@
 /*
- * ln sum_v e^(x_v) of a row that comes in pieces, with its greatest element: one look at each
- * piece.
+ * ln sum_v e^(x_v) of a row that arrives in pieces, with its greatest element. Each piece is read
+ * while it is in the cache and need not be kept.
  *
  * A piece is summed in float lanes against the greatest so far, the pieces in double; the result
  * depends on the row and on where the pieces begin.

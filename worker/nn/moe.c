@@ -1,3 +1,9 @@
+/*
+ * A counting sort places the N K assignments: the router's counts give each expert a contiguous
+ * range of rows, and assignments keep their order within it. Experts without tokens are skipped.
+ * Outputs are added back in the order of a token's choice, not of the experts, so a token's result
+ * does not depend on the other tokens' choices.
+ */
 #include "worker/nn/moe.h"
 
 #include <string.h>
@@ -19,6 +25,7 @@ void moe_plan_make(struct moe_plan *plan, const uint32_t *restrict chosen,
         plan->place[i] = plan->first[chosen[i] + 1]++;
 }
 
+/* xg: each token's input is copied to the K rows of its experts. */
 static void gather(const struct moe_kept *kept, const struct moe_plan *plan, const real *restrict x,
                    const struct moe_dims *dims)
 {
@@ -53,6 +60,7 @@ void moe_forward(real *restrict y, const struct moe_kept *kept, const struct moe
     lap_mark(dims->lap, LAP_ROUTING);
 }
 
+/* Rows at .. at + m - 1 of expert e. h is recomputed; dyg is read and then overwritten by dxg. */
 static void expert_backward(const struct moe_gradient *grad, const struct moe_kept *kept, size_t e,
                             size_t at, size_t m, const real *restrict wgu, const real *restrict wd,
                             const struct moe_dims *dims)

@@ -1,9 +1,13 @@
 /*
- * The mixture itself: tokens are grouped by expert, one product per expert and matrix, no capacity,
- * none dropped. y_n = sum_k w_nk expert_(chosen_nk)(x_n),  expert_e(x) = Wd_e swiglu(Wgu_e x). Wgu
- * (E, 2 Fe, C): per expert the gate's rows, then up's; Wd (E, C, Fe). Arrays: xg (N K, C) the
- * grouped inputs, gu (N K, 2 Fe), h (N K, Fe), yg (N K, C), and the plan. dw_nk = dy_n yg_(place
- * nk);  dyg = w dy;  then each expert's three layers backward; dx_n adds over k.
+ * The mixture itself: tokens are grouped by expert, with one product per expert and matrix. There
+ * is no capacity limit and no token is dropped.
+ *
+ *   y_n = sum_k w_nk expert_(chosen_nk)(x_n);  expert_e(x) = Wd_e swiglu(Wgu_e x)
+ *
+ * Wgu (E, 2 Fe, C): per expert the gate's rows, then up's; Wd (E, C, Fe). Arrays: xg (N K, C) the
+ * grouped inputs, gu (N K, 2 Fe), h (N K, Fe), yg (N K, C), and the plan. Backward:
+ *
+ *   dw_nk = dy_n yg_(place nk);  dyg = w dy;  each expert's three layers;  dx_n = sum_k dxg
  */
 #ifndef WORKER_NN_MOE_H
 #define WORKER_NN_MOE_H
@@ -20,7 +24,7 @@ struct moe_dims {
     size_t experts;
     size_t top_k;
     size_t ffn;
-    struct lap *lap; /* NULL unless somebody measures */
+    struct lap *lap; /* NULL unless the pass is measured */
 };
 
 /* Where the assignments went: place (N, K) is the row in the grouped arrays, first (E + 1) each
@@ -30,8 +34,8 @@ struct moe_plan {
     uint32_t *first;
 };
 
-/* Grouped activations of one layer. The backward pass needs gu and yg as they were left; it makes
- * xg and h again, so layers may share the memory of those two. */
+/* Grouped activations of one layer. The backward pass needs gu and yg as they were left; it
+ * recomputes xg and h, so layers may share the memory of those two. */
 struct moe_kept {
     real *xg;
     real *gu;

@@ -1,3 +1,12 @@
+/*
+ * The product is cut three ways, rows of x, panels and the inner dimension, so that a stretch of a
+ * panel is used by many rows before the next one is read. The cuts follow constants and the row
+ * count alone and tile_multiply() continues its chains across them, so they leave no trace in the
+ * result.
+ *
+ * The last panel may be narrower than a tile: it is multiplied through a copy padded with zeros,
+ * which adds columns and changes none.
+ */
 #include "worker/nn/packed.h"
 
 #include <string.h>
@@ -69,6 +78,7 @@ static void narrow_panel(real *restrict y, size_t ldy, bool add, struct tile_vie
     }
 }
 
+/* A few rows of x against one panel, over the whole inner dimension in stretches of DEPTH. */
 static void panel_product(real *restrict y, size_t ldy, bool add, struct tile_view x,
                           struct tile_view panel, size_t n, size_t in)
 {

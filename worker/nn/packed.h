@@ -3,9 +3,9 @@
  * every row of y to depend on its row of x alone. x (N, I), W (O, I), y (N, O).
  *
  * Packed, W is cut into panels of a number of its rows that divides PACKED_COLS, each turned: (I,
- * rows of the panel); the last one has what is left. A panel takes the place of the rows it is made
- * of, so packing needs no second copy of a model. How wide panels are follows nn_cpu(): a packed
- * matrix is of one process.
+ * rows of the panel); the last one has the remaining rows. A panel takes the place of the rows it
+ * is made of, so packing needs no second copy of a model. The width of panels follows nn_cpu(), so
+ * a packed matrix is valid in one process only.
  */
 #ifndef WORKER_NN_PACKED_H
 #define WORKER_NN_PACKED_H

@@ -1,3 +1,8 @@
+/*
+ * Buffers of two large pages and more are aligned to 2 MiB, and the kernel is asked to back them
+ * with large pages. Smaller ones are aligned to a cache line, which is also what AVX-512 loads
+ * want.
+ */
 #include "worker/nn/pages.h"
 
 #include <stdint.h>

@@ -1,3 +1,8 @@
+/*
+ * Cosines and sines come from a table computed once in double: row p of the table holds them for
+ * position p. Forward and backward are the same rotation with the sign of the sine swapped. Queries
+ * and keys are next to each other in a packed row, so one call rotates the heads of both.
+ */
 #include "worker/nn/rope.h"
 
 #include "worker/nn/vec.h"

@@ -1,3 +1,9 @@
+/*
+ * Experts are chosen by the biased logits before the softmax overwrites them; the weights use the
+ * unbiased probabilities, so a choice bias moves tokens between experts without scaling their
+ * outputs. The gradient of the balance loss enters in router_backward() as `push`, which is the
+ * same for every token: the assignments count as constants.
+ */
 #include "worker/nn/router.h"
 
 #include <assert.h>
@@ -35,6 +41,7 @@ static void choose(uint32_t *restrict chosen, const real *restrict score, size_t
     }
 }
 
+/* The weights of one token's experts: their p, divided by its sum when renormalised. */
 static void weigh(real *restrict weights, const real *restrict p, const uint32_t *restrict chosen,
                   const struct router_dims *dims)
 {
@@ -48,6 +55,7 @@ static void weigh(real *restrict weights, const real *restrict p, const uint32_t
         weights[k] /= sum;
 }
 
+/* Adds this call's assignments and probabilities to stats; the losses are this call's alone. */
 static void note_stats(struct router_stats *stats, const real *restrict p, const real *restrict lse,
                        const uint32_t *restrict counts, const struct router_dims *dims)
 {

@@ -3,11 +3,18 @@
  * largest r + bias are chosen (ties to the lower index); their weights are p, or p / sum of the
  * chosen p when `renormalise`.
  *
- * Losses, per layer (their weights are given already divided by the number of layers, times the
- * share of the batch these tokens are): balance  alpha E sum_e f_e P_e,  f_e = assignments of e /
- * (N K) (no gradient), P_e = mean_n p_ne z        beta mean_n (lse_n)^2 Backward:  dp_j for the
- * chosen j: (dw_j - sum_k dw_k w_k) / s when renormalised (s the sum of the chosen p), else dw_j;
- *   plus alpha E f_e / N for every e;  dr_e = p_e (dp_e - sum_j p_j dp_j) + 2 beta lse p_e / N.
+ * Losses, per layer. Their weights alpha and beta are given already divided by the number of
+ * layers and multiplied by the share of the batch that these tokens are:
+ *
+ *   balance  alpha E sum_e f_e P_e,  f_e = assignments of e / (N K) (no gradient), P_e = mean_n
+ * p_ne z        beta mean_n (lse_n)^2
+ *
+ * Backward:
+ *
+ *   dp_j of the chosen j: (dw_j - sum_k dw_k w_k) / s when renormalised, else dw_j;
+ *                         s is the sum of the chosen p
+ *   dp_e of every e:      + alpha E f_e / N
+ *   dr_e = p_e (dp_e - sum_j p_j dp_j) + 2 beta lse p_e / N
  */
 #ifndef WORKER_NN_ROUTER_H
 #define WORKER_NN_ROUTER_H

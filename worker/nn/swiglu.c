@@ -1,3 +1,8 @@
+/*
+ * Gate and up are the halves of one row because one product computes both. The sigmoid is
+ * recomputed in the backward pass instead of kept: an exponential is cheaper than the memory
+ * traffic.
+ */
 #include "worker/nn/swiglu.h"
 
 #include "worker/nn/vec.h"

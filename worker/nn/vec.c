@@ -1,3 +1,9 @@
+/*
+ * Each function is one NN_BODY that worker/nn/kernel.h compiles per instruction set. A loop over n
+ * in steps of NN_LANES with an inner loop over the lanes is what compilers turn into vector code
+ * without reordering any sum; the tail falls on the first lanes, except in vec_sum_squares(), which
+ * adds it to the total.
+ */
 #include "worker/nn/vec.h"
 
 NN_BODY real vec_dot_body(const real *restrict a, const real *restrict b, size_t n)

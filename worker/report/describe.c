@@ -1,3 +1,8 @@
+/*
+ * A description is a JSON object that the worker fills while it reads its parameters. The daemon
+ * and preregctl read the one line that description_print() writes; faults of the parameters are a
+ * member of it ("errors"), not a failure, so that `check` can show all of them with their keys.
+ */
 #include "worker/report/describe.h"
 
 #include <errno.h>

@@ -1,3 +1,9 @@
+/*
+ * Lines are built by hand in a string buffer: their shapes are fixed, and a JSON tree per progress
+ * line would cost more than the line. Each line goes out with one write(2) on a descriptor in
+ * append mode, so lines of a worker and of its children do not mix. A line longer than
+ * EVENTS_LINE_MAX is dropped, since the daemon would refuse it.
+ */
 #include "worker/report/events.h"
 
 #include <errno.h>
@@ -43,8 +49,8 @@ int events_result(const struct events *ev, struct err *err)
     return err_wrap(err, "events");
 }
 
-/* One write(2) a line, so that a reader never sees half of one unless the disk is full or we are
- * killed. */
+/* One write(2) a line, so that a reader never sees half of one unless the disk is full or the
+ * process is killed. */
 static void write_line(struct events *ev, const struct strbuf *line)
 {
     ssize_t n;
@@ -58,6 +64,7 @@ static void write_line(struct events *ev, const struct strbuf *line)
         (void)err_set(&ev->fault, ERR_NO_SPACE, "write: only %zd of %zu bytes", n, line->len);
 }
 
+/* Closes the object and writes the line, unless nobody listens or an earlier write failed. */
 static void say(struct events *ev, struct strbuf *line)
 {
     strbuf_adds(line, "}\n");
@@ -66,6 +73,7 @@ static void say(struct events *ev, struct strbuf *line)
     strbuf_release(line);
 }
 
+/* JSON has no NaN or infinity: they become null. */
 static void add_number(struct strbuf *line, double value)
 {
     char text[JSON_NUMBER_MAX];

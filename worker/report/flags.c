@@ -1,3 +1,8 @@
+/*
+ * One pass over the arguments, in place: operands move to the front while flags are taken out. A
+ * flag that needs a value takes the next argument whatever it is, so a value may begin with a dash;
+ * an operand may not.
+ */
 #include "worker/report/flags.h"
 
 #include "base/text.h"

@@ -14,8 +14,8 @@ struct flag {
     const char *value; /* NULL while not given */
 };
 
-/* Fills the flags and moves what is none to the front of args, ended by NULL. ERR_USAGE names what
- * is unknown, twice there, or lacks its value. */
+/* Fills the flags and moves the operands to the front of args, ended by NULL. ERR_USAGE names a
+ * flag that is unknown, given twice, or lacks its value. */
 int flags_take(char **args, struct flag *flags, size_t n_flags, struct err *err) MUST_CHECK;
 /* Leaves *out alone when the flag is not given. */
 int flag_int(const struct flag *flag, int64_t min, int64_t max, int64_t *out,

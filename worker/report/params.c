@@ -1,3 +1,9 @@
+/*
+ * Every getter goes through params_value(), which records the key. params_finish() can therefore
+ * tell a misspelled key from a known one without a list of keys anywhere else, and the recorded
+ * keys are also the candidates for "did you mean". Faults own their strings; everything else points
+ * into the JSON or at the caller's literals.
+ */
 #include "worker/report/params.h"
 
 #include <assert.h>
@@ -37,6 +43,7 @@ void param_faults_release(struct param_faults *faults)
     *faults = (struct param_faults){0};
 }
 
+/* The key is not copied: callers pass string literals. */
 static void make_known(struct params *p, const char *key)
 {
     for (size_t i = 0; i < p->n_known; i++)
@@ -58,6 +65,7 @@ bool params_has(struct params *p, const char *key)
     return params_value(p, key) != NULL;
 }
 
+/* Formats the reason and prefixes the key with its table's name. */
 void params_fault(struct params *p, const char *key, const char *fmt, ...)
 {
     struct param_faults *f = p->faults;

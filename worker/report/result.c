@@ -1,3 +1,9 @@
+/*
+ * Fills the JSON object of result.json member by member; nothing is written before result_write(),
+ * which replaces the file atomically. A reader therefore sees a whole result or none. Values that
+ * are not finite are written as null with a reason, because JSON has no number for them and the
+ * daemon must not guess.
+ */
 #include "worker/report/result.h"
 
 #include <math.h>
@@ -150,6 +156,7 @@ int result_write(struct result *r, struct err *err)
     return json_write_file("result.json", r->json, 0644, err);
 }
 
+/* ru_maxrss is in KiB on Linux. */
 void result_fact_sheet(struct result *r, int threads, const char *blas)
 {
     struct rusage usage;

@@ -1,3 +1,7 @@
+/*
+ * SA_RESTART: system calls under way are continued, so code that reads and writes files need not
+ * know about signals. The flag is never cleared: a worker that was asked to stop stops.
+ */
 #include "worker/report/stop.h"
 
 #include <errno.h>
@@ -18,7 +22,7 @@ int stop_install(struct err *err)
     (void)sigemptyset(&sa.sa_mask);
     if (sigaction(SIGTERM, &sa, NULL) != 0 || sigaction(SIGINT, &sa, NULL) != 0)
         return err_set_errno(err, errno, "sigaction");
-    /* Who starts us may hold them back until there is somebody to take them. */
+    /* The parent may block both until a handler is installed; a blocked mask survives exec. */
     sigset_t taken;
     (void)sigemptyset(&taken);
     (void)sigaddset(&taken, SIGTERM);

@@ -1,5 +1,5 @@
-/* SIGTERM means: checkpoint now and exit 75. The handler only sets a flag; work loops ask between
- * units. */
+/* SIGTERM means: checkpoint now and exit 75. The handler only sets a flag; work loops check it
+ * between units of work. */
 #ifndef WORKER_REPORT_STOP_H
 #define WORKER_REPORT_STOP_H
 

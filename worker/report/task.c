@@ -1,3 +1,8 @@
+/*
+ * Reads the members of task.json into struct task. Missing members get defaults, members of the
+ * wrong type are errors, unknown members are ignored: a newer daemon may send more. `params` stays
+ * JSON, because each worker reads its own (worker/report/params.h).
+ */
 #include "worker/report/task.h"
 
 #include "base/json.h"
@@ -42,6 +47,7 @@ static int read_checkpoint(struct worker_task *task, struct err *err)
     return 0;
 }
 
+/* null counts as absent. */
 static int opt_object(const cJSON *obj, const char *key, const cJSON **out, struct err *err)
 {
     const cJSON *v = json_member(obj, key);
@@ -53,6 +59,7 @@ static int opt_object(const cJSON *obj, const char *key, const cJSON **out, stru
     return 0;
 }
 
+/* The limits of `preregctl try`. */
 static int read_try(const cJSON *limits, struct worker_task *task, struct err *err)
 {
     if (limits == NULL)

@@ -1,5 +1,5 @@
 /*
- * The worker's reading of task.json (docs/worker-protocol.md): what it is to do, and nothing else.
+ * The worker's view of task.json (docs/worker-protocol.md): what to do, and nothing else.
  *
  * struct worker_task owns the parsed JSON; every pointer in it lives until task_release(). Relative
  * paths are taken as given (the daemon writes absolute ones).
@@ -51,8 +51,10 @@ struct task_data {
 #define TASK_USUAL_FLOPS 5e10
 double task_flops_per_second(const struct worker_task *task);
 
+/* ERR_USAGE for a member of the wrong type, ERR_VERSION for another protocol. Call task_release()
+ * also after an error. */
 int task_read(const char *path, struct worker_task *task, struct err *err) MUST_CHECK;
-/* The same of JSON that is there already, which the task takes over, also on error. */
+/* The same for JSON that is parsed already. The task owns it from then on, also on error. */
 int task_from_json(cJSON *json, struct worker_task *task, struct err *err) MUST_CHECK;
 void task_release(struct worker_task *task); /* also fine on a zeroed struct */
 
@@ -62,7 +64,8 @@ int task_find_input(const struct worker_task *task, const char *stage, const cha
 /* ERR_USAGE when the task has no such data. */
 int task_find_data(const struct worker_task *task, const char *name, struct task_data *out,
                    struct err *err) MUST_CHECK;
-/* Hashes what lies at data->path into *found; ERR_CORRUPT when the task locked another digest. */
+/* Hashes the file or folder at data->path into *found; ERR_CORRUPT when the task locked another
+ * digest. */
 int task_verify_data(const struct task_data *data, struct digest *found,
                      struct err *err) MUST_CHECK;
 
