@@ -1,3 +1,9 @@
+/*
+ * Builds a real trainer on random tokens and alternates its steps with the ceiling's products
+ * (bench_ceiling.c). The built-in models are those of docs/performance.md's tables, so that figures
+ * of different machines and versions compare. The peak of memory is read after the warm-up and
+ * before the ceiling allocates its own matrices.
+ */
 #include "worker/train/bench.h"
 
 #include <math.h>
@@ -217,6 +223,7 @@ static double peak_bytes(void)
     return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss * 1024.0 : (double)NAN;
 }
 
+/* Seconds of one forward pass with its losses, on the batch that the last step left. */
 static double forward(struct trainer *t, int64_t batch, double *loss)
 {
     struct run_batch pass = {.tokens = t->tokens,
@@ -232,6 +239,8 @@ static double forward(struct trainer *t, int64_t batch, double *loss)
     return (double)(lap_now_ns(t->lap->clock) - begin) * 1e-9;
 }
 
+/* Warm-up steps count for nothing; with more than one thread the wall clock is the only fair
+ * one. */
 static int measure(struct trainer *t, struct bench_result *r, struct err *err)
 {
     size_t n_tokens = (size_t)r->batch * (size_t)r->model.context, n = (size_t)r->n;

@@ -5,7 +5,7 @@
  * pass over the matrix products that a step is made of, so both meet the same machine. The ceiling
  * is what OpenBLAS reaches at those shapes, weighted by their operations; the step's rate counts
  * the model's own operations (docs/models.md) and nothing that is computed twice. With one thread
- * the shares are taken in processor time, so that a machine with other work does not blur them.
+ * the shares are of processor time, so that a machine with other work does not blur them.
  */
 #ifndef WORKER_TRAIN_BENCH_H
 #define WORKER_TRAIN_BENCH_H

@@ -1,3 +1,9 @@
+/*
+ * The ceiling is what OpenBLAS reaches on exactly the shapes of a training step: per linear layer
+ * the forward product and the two gradients. Each is run twice and the second run is timed, with
+ * operands in the caches. Sums over the shapes' medians give seconds of an ideal step; attention's
+ * products are left out, since their share is small and their shapes vary.
+ */
 #include <stdlib.h>
 
 #include "base/xalloc.h"
@@ -47,7 +53,7 @@ static void add_shapes(struct bench_ceiling *c, const struct model_config *cfg, 
     add(c, head, width, (size_t)cfg->vocab, (double)n / (double)head);
     if (moe <= 0.0)
         return;
-    /* Loads differ; the mean stands for them. */
+    /* Experts have different loads; all are given the mean one. */
     size_t rows = (n * (size_t)cfg->top_k + e - 1) / e;
     double experts = moe * (double)n * cfg->top_k / (double)rows;
     add(c, rows, width, 2 * fe, experts);

@@ -1,3 +1,8 @@
+/*
+ * Prints a measurement, as text or JSON. Rates are tokens per second; a spread of seconds turns
+ * around when it becomes one of rates. The JSON's keys are read by tests/bench, and `schema` counts
+ * their changes.
+ */
 #include <stdlib.h>
 #include <string.h>
 

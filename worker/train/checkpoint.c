@@ -1,3 +1,12 @@
+/*
+ * Writes one checkpoint so that a crash at any point leaves the one before it: files are synced as
+ * they are closed, the manifest comes last, the folder gets its name by a rename, and only then are
+ * older ones removed. Digests are of the bytes in memory, so a disk that alters them is found when
+ * the checkpoint is read.
+ *
+ * checkpoint_write() runs in a thread of its own (checkpoint_writer.c) and therefore touches
+ * nothing but its arguments and the working directory.
+ */
 #include "worker/train/checkpoint.h"
 
 #include <errno.h>
@@ -12,7 +21,7 @@
 #define STEP_PREFIX       "step-"
 #define ASSUMED_SECONDS   3600.0 /* mean time between failures before any was seen */
 #define SHORTEST_INTERVAL 0.5 /* seconds; and never more than a tenth of the time spent writing */
-#define WRITE_CHUNK       ((size_t)1 << 18) /* numbers between two looks */
+#define WRITE_CHUNK       ((size_t)1 << 18) /* numbers that are checked and written at a time */
 
 struct digest checkpoint_key(const struct worker_task *task, const struct train_data *data)
 {
@@ -55,8 +64,7 @@ double checkpoint_interval(double cost_seconds, double worked_seconds, int64_t f
 
 /* --- writing --- */
 
-/* One file of a checkpoint that is being written: its digest is of what lay in memory, so that a
- * disk that changed it on the way is found out. */
+/* One file of a checkpoint that is being written. Its digest is of the bytes in memory. */
 struct out_file {
     const char *folder;
     const char *name;
@@ -85,7 +93,7 @@ static int out_add(struct out_file *f, const void *data, size_t len, struct err 
     return rc < 0 ? err_wrap(err, "%s", f->name) : 0;
 }
 
-/* Adds the file to the manifest's list when it lies on the disk. */
+/* Adds the file to the manifest's list once it is on the disk. */
 static int out_close(struct out_file *f, int rc, cJSON *files, struct err *err)
 {
     char hex[DIGEST_HEX_SIZE];
@@ -118,6 +126,7 @@ static bool all_finite(const float *x, size_t n)
     return sum == 0.0F;
 }
 
+/* Refuses numbers that are not finite: a checkpoint must be a state one can continue from. */
 static int add_numbers(struct out_file *f, const float *x, size_t n, struct err *err)
 {
     int rc = 0;
@@ -210,7 +219,7 @@ static void remove_older(int64_t newest)
     name_list_release(&list);
 }
 
-/* Fills the folder beside the place where it is to lie. */
+/* Fills a folder under its temporary name, manifest last. */
 static int fill(const struct checkpoint_image *img, const struct checkpoint_run *run,
                 const char *folder, struct err *err)
 {
@@ -226,6 +235,7 @@ static int fill(const struct checkpoint_image *img, const struct checkpoint_run 
     return write_manifest(run, folder, img->step, files, err);
 }
 
+/* Renames the finished folder over an earlier one of the same step, then drops older steps. */
 static int put_in_place(const char *from, const char *to, int64_t step, struct err *err)
 {
     int rc = dir_remove(to, err);

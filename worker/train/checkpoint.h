@@ -8,7 +8,7 @@
  *   state.json     the rest of the trainer
  *   manifest.json  written last: step, key, BLAS, threads, and every file's size and SHA-256
  *
- * A folder is filled under another name and renamed when all of it lies on the disk. One without a
+ * A folder is filled under another name and renamed when all of it is on the disk. One without a
  * manifest whose digests all hold is torn, and skipped. The previous checkpoint stays until the
  * next one is whole. The key is the digest of the task's parameters and of the data that was read:
  * another key is another run.
@@ -44,10 +44,10 @@ int checkpoint_write(const struct checkpoint_image *img, const struct checkpoint
 void checkpoint_path(int64_t step, char *out, size_t size);
 int64_t checkpoint_step_of_name(const char *name);
 
-/* Takes up the newest whole checkpoint among the task's resume folders: *found says whether there
- * was one. What is skipped is said as notes. ERR_OTHER when it was written on another BLAS build,
- * core or thread count and the program does not allow that; ERR_REFUSED when its weights are not
- * finite. */
+/* Resumes from the newest whole checkpoint among the task's resume folders: *found says whether
+ * there was one. What is skipped is reported as notes. ERR_OTHER when it was written on another
+ * BLAS build, core or thread count and the program does not allow that; ERR_REFUSED when its
+ * weights are not finite. */
 int checkpoint_resume(struct trainer *t, const struct worker_task *task,
                       const struct checkpoint_run *run, struct events *ev, bool *found,
                       struct err *err) MUST_CHECK;

@@ -1,3 +1,8 @@
+/*
+ * checkpoint_image_blobs() is the one list of what a checkpoint's files hold; writing, copying and
+ * resuming all go through it, so a new array of the trainer is added there. Sizes depend on the
+ * step, because histories grow; a copy's memory is reserved once for the last step.
+ */
 #include "worker/train/checkpoint_image.h"
 
 #include "worker/train/checkpoint_state.h"

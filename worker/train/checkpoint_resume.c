@@ -1,3 +1,12 @@
+/*
+ * Looks through the checkpoints of all earlier attempts, newest step first, and loads the first one
+ * that is whole and of this run. Torn or foreign ones are skipped with a note. A whole one that was
+ * made with another BLAS build or thread count is an error instead: skipping it would silently
+ * train on from an older state.
+ *
+ * Every file is hashed before any is loaded, so a trainer is never half filled from a torn
+ * checkpoint.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -32,6 +41,7 @@ static int newest_first(const void *a, const void *b)
     return x->age < y->age ? -1 : x->age > y->age;
 }
 
+/* Every folder named like a step, in any of the task's resume folders. */
 static void find_candidates(const struct worker_task *task, struct events *ev,
                             struct candidates *out)
 {
@@ -95,6 +105,8 @@ struct manifest {
     const char *blas;
 };
 
+/* Also verifies every file that the manifest lists. m->json is the caller's to delete, also on
+ * error. */
 static int read_manifest(const char *folder, struct manifest *m, struct err *err)
 {
     const cJSON *files = NULL, *file;
@@ -154,6 +166,7 @@ static int load(struct trainer *t, const char *folder, int64_t step, struct err 
     return rc;
 }
 
+/* Bits of a run depend on both: another of either would be another run. */
 static int check_machine(const struct manifest *m, const struct checkpoint_run *run,
                          const char *folder, struct err *err)
 {
@@ -165,8 +178,8 @@ static int check_machine(const struct manifest *m, const struct checkpoint_run *
                    path_name(folder), m->blas, (long long)m->threads, run->blas, run->threads);
 }
 
-/* Who makes the rest of the run joins those who made what was taken up, unless it is one of them.
- */
+/* Adds this attempt's build and threads to the checkpoint's list of makers, unless it is there.
+ * Owns `us`. */
 static void add_maker(struct trainer *t, char *us)
 {
     char *before = t->made_by;
@@ -180,7 +193,7 @@ static void add_maker(struct trainer *t, char *us)
     free(us);
 }
 
-/* 1: taken up; 0: skipped, with the reason in err; negative: refused. */
+/* 1: loaded; 0: skipped, with the reason in err; negative: refused. */
 static int try_candidate(struct trainer *t, const struct checkpoint_run *run, const char *folder,
                          struct err *err)
 {

@@ -1,3 +1,8 @@
+/*
+ * The parts of a trainer that are not arrays of floats: the step, evaluations so far, router
+ * health, who made it. JSON keeps doubles exactly, so a resumed run reads back the same bits; a
+ * standard error that is not a number is null.
+ */
 #include "worker/train/checkpoint_state.h"
 
 #include <math.h>

@@ -1,3 +1,8 @@
+/*
+ * The thread owns the copy from start to join; the trainer's thread touches it only when no writing
+ * is in flight. `ended` is the only field both sides read meanwhile. Signals are blocked in the
+ * thread, so that SIGTERM is delivered to the thread that polls the flag.
+ */
 #include "worker/train/checkpoint_writer.h"
 
 #include <assert.h>
@@ -41,7 +46,7 @@ static void *write_image(void *arg)
     return NULL;
 }
 
-/* With every signal held back, so that a SIGTERM finds the thread that looks for it. */
+/* Creates the thread with every signal blocked. */
 static int start_thread(struct checkpoint_writer *w)
 {
     sigset_t all, before;

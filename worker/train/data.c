@@ -1,3 +1,8 @@
+/*
+ * Reads each source into one corpus (worker/data), cuts it into held-out and training documents,
+ * and keeps two flat token streams per source. Which sequence a slot gets is worker/data/order.h's
+ * answer; this file only knows where the tokens are.
+ */
 #include "worker/train/data.h"
 
 #include <assert.h>
@@ -22,6 +27,7 @@ static void stream_add(struct token_stream *s, const uint32_t *ids,
     s->n_documents++;
 }
 
+/* Copies documents into the two streams, in their order; `hash` of the text decides. */
 static int split(const struct corpus *c, double fraction, struct train_source *src, struct err *err)
 {
     uint64_t limit = order_holdout_limit(c, fraction);
@@ -41,6 +47,7 @@ static int split(const struct corpus *c, double fraction, struct train_source *s
     return rc;
 }
 
+/* Verified against the locked digest before it is read. */
 static int load_source(const struct worker_task *task, const struct train_options *opt,
                        const struct tokenizer *tok, struct train_source *src, struct err *err)
 {
@@ -101,7 +108,8 @@ static int check_vocab(const struct train_options *opt, const struct tokenizer *
                    opt->model.vocab, tokenizer_vocab(tok), opt->tokenizer);
 }
 
-/* The tokenizer that the options name, verified; *read: digest of what lies at its path. */
+/* The tokenizer that the options name, verified; *read: digest of the file or folder at its path.
+ */
 static int open_tokenizer(const struct worker_task *task, const struct train_options *opt,
                           struct tokenizer **out, struct digest *read, struct err *err)
 {

@@ -33,7 +33,7 @@ struct token_stream {
 struct train_source {
     const char *name;
     double weight;
-    struct digest read; /* of what lies at its path */
+    struct digest read; /* of the file or folder at its path */
     struct token_stream train;
     struct token_stream val;
     uint64_t n_windows;  /* training sequences an epoch */
@@ -42,7 +42,7 @@ struct train_source {
 
 struct train_data {
     struct tokenizer *tokenizer;
-    struct digest tokenizer_read; /* of what lies at its path; zero: "bytes" */
+    struct digest tokenizer_read; /* of the file or folder at its path; zero: "bytes" */
     struct train_source sources[MIX_MAX];
     size_t n_sources;
     struct digest init; /* of the model that the run starts from; zero: none */

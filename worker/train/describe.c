@@ -1,3 +1,9 @@
+/*
+ * --describe and --count: everything that follows from parameters alone. It reads no data but sizes
+ * of files, a tokenizer and the header of a starting model, so it is fast enough for every cell of
+ * a plan. Checks are in the order in which a run would fail, and each needs those before it to have
+ * passed.
+ */
 #include <math.h>
 
 #include "base/file.h"
@@ -18,6 +24,7 @@ static void add_metric(void *ctx, const char *name)
     description_metric(ctx, name);
 }
 
+/* The facts that follow from the shape. */
 static void describe_counts(const struct model_config *cfg, struct description *d)
 {
     description_fact(d, "params_total", (double)model_config_total(cfg));

@@ -1,3 +1,9 @@
+/*
+ * Windows are spread evenly over the held-out stream and the same ones are used at every
+ * evaluation, so losses of different steps compare. The standard error treats windows as
+ * independent; a single window has none (NaN). SIGTERM is checked between batches, and an
+ * interrupted evaluation leaves no trace.
+ */
 #include "worker/train/evaluate.h"
 
 #include <math.h>
@@ -13,6 +19,7 @@ struct windows {
     size_t used;
 };
 
+/* Which windows: `used` of `total`, window i beginning at total * i / used. */
 static struct windows windows_of(const struct train_source *src, const struct train_options *opt)
 {
     struct windows w = {.length = (size_t)opt->model.context};
@@ -52,6 +59,7 @@ static void run_windows(struct trainer *t, const struct train_source *src, const
     free(loss);
 }
 
+/* Mean and standard error over the windows. */
 static struct val_loss summarise(const double *means, const struct windows *w)
 {
     double sum = 0.0, squares = 0.0, n = (double)w->used;

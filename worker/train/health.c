@@ -1,3 +1,8 @@
+/*
+ * Sums of the routers' statistics, per layer: of the current step, of the window at the end of the
+ * run that the facts are about, and of assignments since the last check for dead experts. All three
+ * are part of the checkpoint (health_put(), health_get()), so a resumed run reports the same facts.
+ */
 #include "worker/train/health.h"
 
 #include <math.h>
@@ -74,6 +79,7 @@ static void move_biases(const struct router_stats *s, real *bias, size_t experts
     }
 }
 
+/* AdamW's moments of one expert: they belong to the weights that are gone. */
 static void clear_moments(const struct weights *w, real *m, real *v, int layer, size_t expert)
 {
     static const enum tensor_role expert_roles[] = {TENSOR_EXPERT_GATE_UP, TENSOR_EXPERT_DOWN};
@@ -86,6 +92,8 @@ static void clear_moments(const struct weights *w, real *m, real *v, int layer, 
     }
 }
 
+/* Experts under DEAD_SHARE of a fair share since the last check get fresh weights and empty
+ * moments. */
 static void reset_dead(struct health *h, struct weights *w, real *m, real *v,
                        const struct train_options *opt, size_t layer)
 {
@@ -169,6 +177,7 @@ int64_t health_window_begin(int64_t steps)
     return begin < steps ? begin : steps - 1;
 }
 
+/* Layers weigh the same, whatever their load. */
 bool health_facts(const struct health *h, const struct model_config *cfg, struct health_facts *out)
 {
     double n_layers = model_config_moe_layers(cfg);

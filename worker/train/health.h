@@ -26,7 +26,7 @@ struct health {
     size_t experts;
     struct router_stats *step;   /* (layers) this step's; layers without a mixture stay zero */
     struct router_stats *window; /* (layers) since HEALTH_WINDOW before the end */
-    uint64_t *since_reset;       /* (layers, E) assignments since the last look for dead experts */
+    uint64_t *since_reset;       /* (layers, E) assignments since the last check for dead experts */
     int64_t kills;
 };
 

@@ -1,3 +1,12 @@
+/*
+ * With an interval of "auto" the next checkpoint is due by Daly's formula over the measured cost of
+ * the last one. The cost is what writing took from the steps: the copy and the writer's processor
+ * time, or the whole write where the steps wait. Before the first write it is guessed from the
+ * number of bytes.
+ *
+ * due_ns restarts when a write begins, not when it ends, so a slow disk does not stretch the
+ * interval.
+ */
 #include "worker/train/keeper.h"
 
 #include "base/clock.h"
@@ -65,6 +74,7 @@ static void say_given_up(struct keeper *k, const struct err *why)
         events_note(k->events, "%s: given up; none of this attempt is kept yet", why->msg);
 }
 
+/* Collects the thread's outcome and reports it. */
 static void take(struct keeper *k)
 {
     struct err why = {0};
@@ -78,6 +88,7 @@ static void take(struct keeper *k)
         say_given_up(k, &why);
 }
 
+/* Writes a view of the trainer, without a copy; the caller's steps wait. */
 static int write_now(struct keeper *k, struct err *err)
 {
     struct checkpoint_image view;
@@ -95,6 +106,7 @@ static int write_now(struct keeper *k, struct err *err)
     return rc;
 }
 
+/* Starts the writer, or writes here when there is no copy (any more). */
 static void start(struct keeper *k)
 {
     struct err why = {0};

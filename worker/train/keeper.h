@@ -1,10 +1,10 @@
 /*
- * Who decides when a checkpoint is due, and sees it written: beside the steps where memory allows a
- * copy of the state, between them where it does not.
+ * Decides when a checkpoint is due and has it written: beside the steps where memory allows a copy
+ * of the state, between them where it does not.
  *
  * A checkpoint that cannot be written (a full disk, a device that fails) is given up with a note:
  * the one before it stays, the steps go on, and the next one is tried when it is due. Only
- * keeper_stop() returns such an error, because there the work would be lost unsaid.
+ * keeper_stop() returns such an error, because there the work would be lost silently.
  */
 #ifndef WORKER_TRAIN_KEEPER_H
 #define WORKER_TRAIN_KEEPER_H
@@ -20,7 +20,7 @@ struct keeper {
     bool copies; /* the copy fits */
     double cost; /* seconds that a checkpoint takes from the steps; a guess until one was written */
     int64_t due_ns; /* when the interval to the next one began: after the copy, or the sync write */
-    double earlier; /* seconds that the steps took which were taken up from earlier attempts */
+    double earlier; /* seconds of the steps that were resumed from earlier attempts */
     int64_t begin_ns;  /* of this attempt's steps */
     int64_t last_step; /* the newest that is whole; -1: none of this attempt's */
 };
@@ -28,11 +28,11 @@ struct keeper {
 /* copies: whether the task's memory holds a copy of the state. All pointers outlive the keeper. */
 void keeper_init(struct keeper *k, const struct worker_task *task, const struct trainer *t,
                  struct events *events, bool copies);
-/* Before the first step, when the trainer has taken up what there was. */
+/* Before the first step, after the trainer was resumed or left fresh. */
 void keeper_begin(struct keeper *k);
 void keeper_release(struct keeper *k); /* finishes first; also fine on a zeroed struct */
 
-/* Between two steps: takes in what was written, and begins the next checkpoint when it is due. */
+/* Between two steps: collects a finished write, and starts the next checkpoint when it is due. */
 void keeper_look(struct keeper *k);
 /* Asked to stop: returns when the present step is on the disk. A checkpoint of this very step is
  * not written again, nor is one of step 0. */

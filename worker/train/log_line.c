@@ -1,3 +1,8 @@
+/*
+ * Rates and the remaining time are means over this attempt's steps, so a resumed run does not count
+ * the time of earlier ones. The text is made by a function of its own, which tests call without a
+ * clock.
+ */
 #include "worker/train/log_line.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
- * What a training under the daemon says on standard error for `preregctl logs`: a line every ten
- * seconds and one for the last step. A loss is in it unless the plan seals what the stage measures.
- * A run by hand has a bar instead (worker/data/progress.h).
+ * The lines that a training under the daemon prints on standard error for `preregctl logs`: one
+ * every ten seconds and one for the last step, with the loss unless the plan seals what the stage
+ * measures. A run by hand has a bar instead (worker/data/progress.h).
  */
 #ifndef WORKER_TRAIN_LOG_LINE_H
 #define WORKER_TRAIN_LOG_LINE_H
@@ -23,7 +23,7 @@ struct log_line {
 
 /* At the first step of this attempt. */
 void log_line_start(struct log_line *l, int64_t first_step);
-/* After a step: says it when it is due. */
+/* After a step: prints the line when it is due. */
 void log_line_step(struct log_line *l, int64_t step, double loss);
 /* "step 400 of 5000  loss 3.2123  1234 tokens/s  12 min 3 s left" after so many seconds. */
 void log_line_text(const struct log_line *l, int64_t step, double loss, double seconds, char *out,

@@ -1,3 +1,9 @@
+/*
+ * match = { to, on } asks for the feed-forward width at which this level has as many parameters as
+ * another one. Under --describe the daemon passes the other levels as "peers", the width is solved
+ * here, and the lock keeps the answer as a parameter; a running task therefore finds the width set
+ * and solves nothing.
+ */
 #include <math.h>
 
 #include "base/json.h"
@@ -13,6 +19,7 @@ static int64_t count(const struct model_config *cfg, enum match_on on)
     return on == MATCH_ACTIVE ? model_config_active(cfg) : model_config_total(cfg);
 }
 
+/* The width that is solved for: expert_ffn of a mixture, else ffn. */
 static int *free_width(struct model_config *cfg)
 {
     return cfg->experts > 0 ? &cfg->expert_ffn : &cfg->ffn;

@@ -1,3 +1,9 @@
+/*
+ * The trainer's buffers are counted by the functions that allocate them (trainer_bytes(),
+ * run_bytes()), so the estimate follows the code. Tokens are estimated from file sizes before the
+ * data is read, and counted afterwards: a shard's header says how wide its tokens are, text in a
+ * trained vocabulary is taken at BYTES_PER_TOKEN.
+ */
 #include "worker/train/memory.h"
 
 #include <fcntl.h>
@@ -40,6 +46,7 @@ static double tokens_of_file(const char *path, double size, bool bytes)
     return bytes ? size : size / BYTES_PER_TOKEN;
 }
 
+/* Tokens of a file or of all files below a folder. */
 static double tokens_of(const char *path, bool bytes, int depth)
 {
     struct name_list list = {0};

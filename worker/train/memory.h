@@ -1,5 +1,5 @@
 /*
- * What a run takes of memory, worked out before any of it is asked for.
+ * The memory that a run needs, computed before any of it is allocated.
  *
  * A run that cannot fit is refused with both amounts; one that fits but for the copy of its state
  * writes its checkpoints between steps (keeper.h).
@@ -20,8 +20,8 @@ struct memory_need {
     double copying; /* the copy of the state while a checkpoint is written */
 };
 
-/* Bytes of the sources' tokens: as far as the sizes of the files tell (what cannot be looked at
- * counts nothing: reading it says why), and as they are. */
+/* Bytes of the sources' tokens: estimated from the sizes of the files (a file that cannot be
+ * inspected counts nothing; reading it will report why), and as loaded. */
 double memory_corpus_of_files(const struct worker_task *task, const struct train_options *opt);
 double memory_corpus_of_data(const struct train_data *data);
 
@@ -33,9 +33,9 @@ double memory_least(const struct memory_need *need);
 /* Bytes with checkpoints beside the steps. */
 double memory_most(const struct memory_need *need);
 
-/* What this machine has; 0: nobody knows. */
+/* Bytes of memory that this machine has; 0: not known. */
 double memory_of_machine(void);
-/* What the task may use, or this machine has; 0: nobody knows. */
+/* Bytes that the task may use, else that this machine has; 0: not known. */
 double memory_allowed(const struct worker_task *task);
 /* A fault when the least is more than `allowed` (0: no limit). */
 void memory_check(const struct memory_need *need, double allowed, const struct train_options *opt,

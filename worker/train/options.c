@@ -1,3 +1,9 @@
+/*
+ * Reads the parameters group by group through worker/report/params.h, which collects faults with
+ * their keys. Checks that need several values run only when the single values hold, so a typo gives
+ * one fault and not five. What follows from the rest (steps, passes, evaluations) is computed last,
+ * and a try is cut after that.
+ */
 #include "worker/train/options.h"
 
 #include <math.h>
@@ -7,7 +13,7 @@
 
 #define TOKENS_MAX         ((int64_t)1 << 50)
 #define MICRO_TOKENS       4096 /* default size of one pass */
-#define TARGET_EVALUATIONS 50   /* by default a target is looked for this often */
+#define TARGET_EVALUATIONS 50   /* by default a target is checked this often */
 #define MIX_TOLERANCE      1e-6
 #define BACKWARD_FACTOR    3.0  /* training costs three times a forward pass */
 #define TRY_VAL_TOKENS     4096 /* of a source, in a try */
@@ -53,6 +59,7 @@ static void read_schedule(struct params *p, struct train_options *opt)
     params_finish(&s);
 }
 
+/* A name in a parameter must be one of the task's data. */
 static void check_source(struct params *p, const struct worker_task *task, const char *key,
                          const char *name)
 {
@@ -62,6 +69,7 @@ static void check_source(struct params *p, const struct worker_task *task, const
         params_fault(p, key, "\"%.60s\" is not one of the program's data", name);
 }
 
+/* Shares must sum to 1 up to MIX_TOLERANCE, and are then scaled to do so exactly. */
 static void read_mix_table(struct params *p, const struct worker_task *task, const cJSON *mix,
                            struct train_options *opt)
 {
@@ -129,6 +137,7 @@ static void read_init(struct params *p, const struct worker_task *task, struct t
         check_source(p, task, "init", opt->init);
 }
 
+/* Fractions of the horizon at which the validation loss becomes a metric. */
 static void read_marks(struct params *p, struct train_options *opt)
 {
     const cJSON *list = params_value(p, "marks"), *mark;

@@ -50,7 +50,7 @@ struct train_options {
     double router_z_loss;
     double bias_update_rate;
     double balance_anneal;      /* balance weight at the end / at the start */
-    int64_t reset_dead_experts; /* steps between looks; 0: off */
+    int64_t reset_dead_experts; /* steps between checks; 0: off */
     double marks[MARKS_MAX];
     size_t n_marks;
     bool has_target;
@@ -59,7 +59,7 @@ struct train_options {
     double val_fraction; /* of documents, by hash */
     int64_t val_tokens;  /* at most so many per source */
     int64_t eval_every;  /* steps; 0: at marks and the end only */
-    bool val_curve;      /* eval_every was asked for: what is seen becomes a curve */
+    bool val_curve;      /* eval_every was given: the evaluations are reported as a curve */
     bool resume_any_core;
     bool solved; /* match was solved here; solved_ffn is the answer */
     int64_t solved_ffn;

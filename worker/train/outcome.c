@@ -1,3 +1,9 @@
+/*
+ * Every name in result.json comes from here: metrics in the order of outcome_metric_names(), which
+ * --describe prints and a result must match, then facts about size, speed and routers. Values that
+ * do not exist in this run (a mark after an early stop, a target not reached, router facts of a
+ * dense model) are null with a reason, never absent.
+ */
 #include "worker/train/outcome.h"
 
 #include <math.h>
@@ -91,6 +97,7 @@ static void put_marks(const struct trainer *t, struct result *r)
     result_metric_null(r, "target_step", "not_reached", bound);
 }
 
+/* The mean training loss over the last TRAIN_LOSS_TAIL of the steps. */
 static double tail_loss(const struct trainer *t)
 {
     int64_t n = horizon_fraction(t->step, TRAIN_LOSS_TAIL);
@@ -109,6 +116,7 @@ static int compare_floats(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
+/* The median, because checkpoints and other work on the machine make some steps long. */
 static double median_seconds(const struct trainer *t)
 {
     size_t n = (size_t)t->step;
@@ -141,6 +149,7 @@ static void put_health(const struct health_facts *f, double same, int layer, str
     }
 }
 
+/* Per-layer facts, named "router_load:3". */
 static void put_layers(const struct trainer *t, int64_t from, struct result *r)
 {
     const struct model_config *cfg = &t->opt->model;
@@ -158,6 +167,7 @@ static void put_no_health(const char *why, struct result *r)
         result_fact_null(r, HEALTH_NAMES[i], why);
 }
 
+/* The routers' facts over the last HEALTH_WINDOW of the steps, means first. */
 static void put_router(const struct trainer *t, struct result *r)
 {
     int64_t from = health_window_begin(t->opt->steps);

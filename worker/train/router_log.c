@@ -1,3 +1,9 @@
+/*
+ * Samples are rows of floats in one array: per mixture layer the experts' shares, then entropy, z
+ * and `same`. Load, occupancy and dead experts are not stored; read_layer() derives them from the
+ * shares. The stability `same` takes two extra forward passes over the probe tokens around a
+ * sampled step, which is why only ROUTER_SAMPLES steps are sampled.
+ */
 #include "worker/train/router_log.h"
 
 #include <math.h>
@@ -109,6 +115,7 @@ double router_log_numbers(const struct train_options *opt)
     return (double)router_log_length(&log, opt->steps);
 }
 
+/* The first choice of every probe token in every mixture layer. */
 static void probe(const struct router_log *log, struct run *run, const struct weights *w,
                   uint32_t *first)
 {
@@ -128,6 +135,7 @@ void router_log_before(struct router_log *log, struct run *run, const struct wei
     probe(log, run, w, log->before);
 }
 
+/* The share of probe tokens whose first choice in this layer did not change. */
 static float same_share(const struct router_log *log, size_t layer)
 {
     size_t n = log->probe_batch * log->probe_length, same = 0;
@@ -158,7 +166,7 @@ void router_log_after(struct router_log *log, struct run *run, const struct weig
     }
 }
 
-/* What a sample's layer says, worked out from the shares and the entropy. */
+/* A sample's quantities of one layer, derived from the shares and the entropy. */
 struct router_sample {
     double values[HEALTH_NAMES_NR];
 };
@@ -214,6 +222,7 @@ void router_log_say(const struct router_log *log, int64_t step, struct events *e
     }
 }
 
+/* One line of router.csv; an unknown `same` is an empty cell. */
 static void add_line(const struct router_log *log, struct strbuf *text, int64_t step, size_t layer)
 {
     const float *at = sample_at(log, step) + layer * per_layer(log);

@@ -1,3 +1,11 @@
+/*
+ * Pure arithmetic on steps. Counts are exact where the contract is in tokens; ratios of parameters
+ * go through doubles and are rounded down after a tolerance, so that a ratio printed with ten
+ * digits gives back the steps it came from.
+ *
+ * The warm-up's first step has the rate 1 / warm, not 0; the last step of a falling schedule has
+ * the floor itself.
+ */
 #include "worker/train/schedule.h"
 
 #include <math.h>

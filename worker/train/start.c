@@ -1,3 +1,9 @@
+/*
+ * The shape is compared number by number, including rope_theta and norm_eps, which no parameter
+ * sets: a model that computes with other constants would not be the model that the parameters
+ * describe. The digest of what was read goes into the checkpoint's key, so a run cannot be resumed
+ * from another start.
+ */
 #include "worker/train/start.h"
 
 #include "base/json.h"
@@ -72,7 +78,8 @@ int start_check(const struct worker_task *task, const struct train_options *opt,
     return 0;
 }
 
-/* The ids of another tokenizer would mean other words. A model that does not say is believed. */
+/* Refuses a model of another tokenizer, whose ids would mean other words. A model that names none
+ * is accepted. */
 static int check_tokenizer(const struct import_source *src, const struct store_info *info,
                            const struct tokenizer *ours, struct err *err)
 {

@@ -9,7 +9,7 @@
 #include "worker/train/trainer.h"
 
 /* Every difference between the model's shape and the parameters becomes a fault of "init". An error
- * when there is no model to be read. Does nothing without init. */
+ * when no model can be read. Does nothing without init. */
 int start_check(const struct worker_task *task, const struct train_options *opt,
                 struct param_faults *faults, struct err *err) MUST_CHECK;
 

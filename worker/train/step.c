@@ -1,11 +1,19 @@
+/*
+ * One optimiser step: gradients of the whole batch in passes of micro_batch sequences, the norm
+ * over all of them, clipping, AdamW tensor by tensor. Each pass scales its gradient by its share of
+ * the batch, so the sum is the mean over tokens whatever the pass size.
+ *
+ * Nothing is updated when the loss or the norm is not finite; the error names the first tensor that
+ * is bad.
+ */
 #include <math.h>
 
 #include "worker/nn/adamw.h"
 #include "worker/nn/vec.h"
 #include "worker/train/trainer.h"
 
-/* The first tensor of an array that lies like the parameters which holds a number that is not
- * finite. */
+/* The first tensor with a number that is not finite, in an array with the layout of the
+ * parameters. */
 static const struct tensor *first_bad(const struct trainer *t, const real *all)
 {
     for (size_t i = 0; i < t->w.table.n; i++) {
@@ -17,6 +25,7 @@ static const struct tensor *first_bad(const struct trainer *t, const real *all)
     return NULL;
 }
 
+/* Weights that are bad already explain everything that follows, so they are reported first. */
 static int check_weights(const struct trainer *t, int64_t step, const char *what, struct err *err)
 {
     const struct tensor *bad = first_bad(t, t->w.params);
@@ -74,6 +83,8 @@ static double accumulate(struct trainer *t)
     return loss;
 }
 
+/* Clipping is a factor on the gradients, passed to AdamW; the rate is the schedule's at this
+ * step. */
 static void update(struct trainer *t, double norm)
 {
     const struct train_options *opt = t->opt;

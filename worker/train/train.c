@@ -1,3 +1,12 @@
+/*
+ * The loop of one attempt: read and check, load data, resume or start, then step, evaluate when
+ * due, checkpoint when due, until the horizon or the target. The order inside the loop matters: a
+ * stop is honoured before work begins, an evaluation belongs to the state before the next step, and
+ * whether the run is finished is decided after it.
+ *
+ * Memory is checked twice, from file sizes before the data is read and with the real token counts
+ * after it.
+ */
 #include "worker/train/train.h"
 
 #include <math.h>
@@ -62,7 +71,8 @@ static int read_options(struct training_attempt *a, struct err *err)
     return say_faults(&faults, err);
 }
 
-/* Once more with the tokens that there are: whether the run fits, and a copy of its state too. */
+/* Checks again with the real number of tokens: whether the run fits, and a copy of its state too.
+ */
 static int check_memory(const struct training_attempt *a, bool *copies, struct err *err)
 {
     struct param_faults faults = {0};
@@ -75,6 +85,7 @@ static int check_memory(const struct training_attempt *a, bool *copies, struct e
     return say_faults(&faults, err);
 }
 
+/* Continues from the newest checkpoint, if any, and starts the keeper's clock. */
 static int resume(struct training_attempt *a, struct err *err)
 {
     bool found = false;
@@ -136,6 +147,7 @@ static void say_validation(struct training_attempt *a)
     }
 }
 
+/* Evaluates the present state and records it as marks, target and curve. */
 static int evaluate(struct training_attempt *a, struct err *err)
 {
     struct trainer *t = &a->trainer;
@@ -181,6 +193,7 @@ static int timed_step(struct trainer *t, double *loss, struct err *err)
     return rc;
 }
 
+/* A step with everything that is reported about it. */
 static int one_step(struct training_attempt *a, struct err *err)
 {
     struct trainer *t = &a->trainer;
@@ -205,6 +218,7 @@ static int one_step(struct training_attempt *a, struct err *err)
     return events_result(&a->events, err);
 }
 
+/* The present state goes to the disk; the exit code asks the daemon to run the task again. */
 static int stop(struct training_attempt *a, struct err *err)
 {
     int rc = keeper_stop(&a->keeper, err);
@@ -212,7 +226,7 @@ static int stop(struct training_attempt *a, struct err *err)
     return rc < 0 ? rc : err_set(err, ERR_BUSY, "stopped at step %lld", (long long)a->trainer.step);
 }
 
-/* Without events nobody sees how far a run is. */
+/* Without an events file the run is by hand, and shows its progress itself. */
 static void show_progress(struct training_attempt *a)
 {
     if (a->events.fd < 0)

@@ -1,3 +1,8 @@
+/*
+ * Allocates and releases the state of a run. Large arrays come from real_alloc() (large pages,
+ * error without memory); small ones from the x-functions, which abort. trainer_release() works on a
+ * partly built trainer, which is why trainer_init() returns early without cleaning up.
+ */
 #include "worker/train/trainer.h"
 
 #include "base/xalloc.h"

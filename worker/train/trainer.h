@@ -39,7 +39,7 @@ struct trainer {
     real *m;
     real *v;
     struct run *run;
-    struct lap *lap; /* NULL unless somebody measures; the run books to it too */
+    struct lap *lap; /* NULL unless steps are measured; the run books to it too */
     struct health health;
     struct router_log router;
     uint32_t *tokens; /* (micro_batch, context) */
@@ -48,7 +48,7 @@ struct trainer {
     int64_t step;                /* steps done */
     struct val_loss marks[MARKS_MAX];
     int64_t target_step;    /* -1: not reached */
-    int64_t evaluated_step; /* the last step at which the target was looked for; -1: none */
+    int64_t evaluated_step; /* the last step that was evaluated; -1: none */
     char *made_by;          /* the BLAS builds, cores and thread counts that made it so far */
 };
 

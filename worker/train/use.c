@@ -1,3 +1,8 @@
+/*
+ * The three commands share a small reader of arguments (read_words()) and open_both(), which finds
+ * a model and the tokenizer that belongs to it and refuses a pair that does not match. Scores come
+ * from worker/model/score.h, as in an evaluation, so `loss` gives the same number on every machine.
+ */
 #include "worker/train/use.h"
 
 #include <errno.h>
@@ -39,6 +44,7 @@ struct option_word {
     bool *on;
 };
 
+/* Matches argv[*i] and consumes its value, if it has one. */
 static int take_word(const struct option_word *known, size_t n, int argc, char **argv, int *i,
                      struct err *err)
 {
@@ -110,7 +116,7 @@ int use_export(int argc, char **argv, FILE *out, struct err *err)
     return rc;
 }
 
-/* The model and its tokenizer: the one given, else the one that lies with it, else its name. */
+/* The model and its tokenizer: the one given, else the one beside it, else the one it names. */
 static int open_both(const struct words *w, struct model **m, struct tokenizer **tok,
                      struct err *err)
 {
@@ -139,6 +145,7 @@ static int open_both(const struct words *w, struct model **m, struct tokenizer *
     return 0;
 }
 
+/* list: the end-of-text token, the prompt, and then what the model adds. */
 static int generate(struct model *m, const struct tokenizer *tok, const struct words *w,
                     struct token_list *list, struct err *err)
 {
@@ -233,6 +240,7 @@ static int add_losses(struct model *m, const struct token_list *stream, size_t c
     return rc;
 }
 
+/* Prints the line of JSON for one source. */
 static int measure(struct model *m, const struct tokenizer *tok, const struct words *w, FILE *out,
                    struct err *err)
 {

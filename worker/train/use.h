@@ -1,7 +1,7 @@
 /*
- * What can be done with a finished model by hand: export it, let it go on with a text, measure its
- * loss on one. A model is anything worker/model/import.h knows. Each command reads its own words
- * (ERR_USAGE when they are off) and prints to `out`.
+ * The commands on a finished model: export it, continue a text with it, measure its loss on a text.
+ * A model is anything worker/model/import.h knows. Each command reads its own arguments (ERR_USAGE
+ * when they are wrong) and prints to `out`.
  */
 #ifndef WORKER_TRAIN_USE_H
 #define WORKER_TRAIN_USE_H
@@ -13,13 +13,13 @@
 /* export --hf DIR [--tokenizer FILE | --no-tokenizer] [--force] MODEL */
 int use_export(int argc, char **argv, FILE *out, struct err *err) MUST_CHECK;
 
-/* generate MODEL [--prompt TEXT] [--tokens N] [--tokenizer FILE] [--threads N] [--ids]
+/* generate MODEL [--prompt TEXT] [--tokens N] [--tokenizer FILE] [--ids]
  * The text so far and the likeliest token each time, the lowest id of equals, until the end-of-text
  * token, N tokens, or the end of the context. The first token is the end of text, which is not
  * printed. */
 int use_generate(int argc, char **argv, FILE *out, struct err *err) MUST_CHECK;
 
-/* loss MODEL --text SOURCE [--context N] [--tokenizer FILE] [--threads N]
+/* loss MODEL --text SOURCE [--context N] [--tokenizer FILE]
  * One line of JSON: nats per token and bits per byte over the source's documents, one after the
  * other with end-of-text tokens before, between and behind them, in windows of one context. */
 int use_loss(int argc, char **argv, FILE *out, struct err *err) MUST_CHECK;
