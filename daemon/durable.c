@@ -1,5 +1,7 @@
-/* Syncing what an accepted result rests on, called by the verify job when a result was found valid
- * and before that is posted, so before `done` is journalled. */
+/* Puts a valid result on the disk, called by the verify job before the finding is posted, and so
+ * before `done` is journalled. What a sync costs decides the way: nothing but writing the bytes out
+ * where the journal's own sync commits the rest, one syncfs() for many results, and fsync() of each
+ * file and folder otherwise. */
 #include "daemon/durable.h"
 
 #include <errno.h>
@@ -95,6 +97,7 @@ static void add_file(struct name_list *files, struct name_list *folders, const c
     files->names[files->n++] = path;
 }
 
+/* Everything the result states: artifacts, items, result.json itself. */
 static void collect(struct name_list *files, struct name_list *folders, const char *folder,
                     const cJSON *result)
 {
@@ -113,7 +116,7 @@ static void collect(struct name_list *files, struct name_list *folders, const ch
     add_file(files, folders, folder, RESULT_FILE);
 }
 
-/* Names first need what they name; so the attempt's folder, then those above it. */
+/* The attempt's folder, then those above it: a name is synced after what it names. */
 static void collect_above(struct name_list *folders, const char *folder, const char *top)
 {
     char *at = xstrdup(folder);
@@ -128,7 +131,7 @@ static void collect_above(struct name_list *folders, const char *folder, const c
 
 /* ---- syncing ---- */
 
-/* File systems that cannot sync a folder say EINVAL; they have nothing to offer. */
+/* Some file systems cannot sync a folder and return EINVAL or EROFS: that is not an error. */
 static int sync_path(const char *path, struct err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -179,8 +182,8 @@ static bool has_log(dev_t device)
 /* Whether the sync of the journal's own line, which follows, commits what was done here before it.
  *
  * So it is on ext4 with a log when both are on the same one: a transaction commits with all that
- * went before, and its commit flushes the disk's cache. What is left to do is that the bytes are
- * written and have their places on the disk. It saves a flush of the disk for every task. */
+ * went before, and its commit flushes the disk's cache. The bytes only have to be written
+ * and to have their places on the disk. It saves a flush of the disk for every task. */
 static bool rides_along(const char *folder, const char *top)
 {
     struct statfs fs;
@@ -190,6 +193,7 @@ static bool rides_along(const char *folder, const char *top)
            stat(top, &journal) == 0 && here.st_dev == journal.st_dev && has_log(here.st_dev);
 }
 
+/* Writes a file's dirty pages and waits for them, without flushing the disk's cache. */
 static int write_out(const char *path, struct err *err)
 {
     const unsigned how =
@@ -223,7 +227,8 @@ static int sync_whole(const char *folder)
     return failed;
 }
 
-/* One syncfs that begins from now on serves all who are waiting by then. */
+/* Group commit: one syncfs() that begins from now on serves all threads that wait by then. Returns
+ * 0 or the errno of a round that covers this call. */
 static int sync_together(struct sync_group *g, const char *folder)
 {
     (void)pthread_mutex_lock(&g->mutex);
@@ -250,6 +255,7 @@ static int sync_together(struct sync_group *g, const char *folder)
     return failed;
 }
 
+/* Whether this result is one of many at once, or has many files. */
 static bool enter(struct sync_group *g, size_t n_paths)
 {
     (void)pthread_mutex_lock(&g->mutex);
@@ -276,9 +282,9 @@ bool sync_group_rides(struct sync_group *g, const char *folder, const char *top)
     return yes;
 }
 
-/* On ext4 and XFS the sync of a file that was made is that of its names and folders, too: they were
- * made before it, in the same log, or it syncs new parents itself where it has none. Asking for
- * each folder would cost a flush of the disk apiece. */
+/* On ext4 and XFS the sync of a new file also commits its names and folders: they were made before
+ * it, in the same log, or the file system syncs new parents itself where it has none. Syncing each
+ * folder would cost one flush of the disk for each. */
 static bool names_come_along(const char *folder)
 {
     struct statfs fs;
@@ -286,7 +292,8 @@ static bool names_come_along(const char *folder)
            (fs.f_type == EXT4_SUPER_MAGIC || (unsigned long)fs.f_type == XFS_SUPER_MAGIC);
 }
 
-/* Where the whole cannot be synced, or not well, each file says what is wrong with it. */
+/* When syncing the whole file system fails, each file is synced by itself, so that the error names
+ * one. */
 static int sync_all(struct sync_group *g, const char *folder, const struct name_list *files,
                     const struct name_list *folders, struct err *err)
 {

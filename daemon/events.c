@@ -1,3 +1,6 @@
+/* Parses events.jsonl. A line that is not a JSON object with a "type" counts as malformed; an
+ * unknown type, or a member of the wrong kind, is ignored, so that newer workers can say more. Only
+ * the latest section, progress and checkpoint of a batch are kept. */
 #include "daemon/events.h"
 
 #include <stdio.h>
@@ -16,6 +19,7 @@ static void take_section(const cJSON *o, struct events_said *out)
     }
 }
 
+/* A unit that is not a plain name is dropped: it is shown on terminals. */
 static void take_progress(const cJSON *o, struct events_said *out)
 {
     struct err err;
@@ -59,8 +63,9 @@ static void take_line(const char *line, size_t len, struct events_said *out)
     cJSON_Delete(o);
 }
 
-/* Curve points come in thousands and hold nothing for us: known by their first bytes, as our
- * writers put them, they are not parsed. Anything else is. */
+/* Curve points arrive in thousands and hold nothing of interest here. They are recognised by their
+ * first bytes, as our workers write them, and only scanned for valid JSON; any other line is
+ * parsed. */
 static bool is_plain_point(const char *line, size_t len)
 {
     static const char start[] = "{\"type\":\"point\",";

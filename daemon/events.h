@@ -1,5 +1,5 @@
 /*
- * What a worker says: lines of events.jsonl, taken in by byte offset (worker-protocol.md).
+ * What a worker reports: lines of events.jsonl, ingested by byte offset (worker-protocol.md).
  *
  * Fed with whole or partial text; only whole lines count, so a torn last line is simply not there
  * yet. Values of curve points are not read here at all (invariant 8).
@@ -30,7 +30,7 @@ struct events_said {
     int64_t malformed;
 };
 
-/* Takes in the whole lines of text. A line over EVENTS_LINE_MAX, whole or not, breaks the protocol:
+/* Reads the whole lines of text. A line over EVENTS_LINE_MAX, whole or not, breaks the protocol:
  * it counts as more than EVENTS_MALFORMED_MAX malformed ones and everything is consumed. */
 void events_take(const char *text, size_t len, struct events_said *out);
 

@@ -1,3 +1,11 @@
+/*
+ * Determines from an attempt's folder whether it lives or how it ended, and buries what has died.
+ *
+ * The order is what makes it safe. exit.json is believed first; then the lock is tried; only when
+ * it is free, and no shim of ours is alive, is the attempt fenced off and its tree killed. A folder
+ * that is missing is proof only while the folder of the cells is known to be there: a disk may not
+ * be mounted.
+ */
 #include "daemon/examine.h"
 
 #include <dirent.h>
@@ -32,7 +40,7 @@ static void unclear(struct examination *out, const struct err *why)
     (void)snprintf(out->why, sizeof(out->why), "%s", why->msg);
 }
 
-/* exit.json, when it is there and whole. */
+/* True when exit.json is there and whole. */
 static bool found_exit(const char *folder, const char *id, struct examination *out)
 {
     struct shim_exit x;
@@ -60,8 +68,8 @@ bool examine_exit(const char *folder, const char *id, struct attempt_end *end)
     return found;
 }
 
-/* No exit.json and nobody holds the lock: how it was lost. *booted: the machine was started again
- * since, as start.json says, so that nothing of it can be alive. */
+/* No exit.json and no process holds the lock: how it was lost. *booted: the machine was restarted
+ * since, by start.json's boot id, so that none of its processes can be alive. */
 static enum end_reason lost_how(const struct fence *f, bool *booted)
 {
     struct shim_start start;
@@ -74,12 +82,12 @@ static enum end_reason lost_how(const struct fence *f, bool *booted)
     }
     clock_boot_id(boot);
     *booted = rc == 0 && strcmp(boot, start.boot_id) != 0;
-    /* It is written in one go: torn, it is what a loss of power left of it,
-     * or its worker has written over it. */
+    /* It is written in one go: a torn one was left by a loss of power, or overwritten by its
+     * worker. */
     return *booted || rc == ERR_CORRUPT ? END_HOST_LOST : END_LOST;
 }
 
-/* *any: something of it was alive. */
+/* Kills the attempt's processes until none is left. *any: there were some. */
 static int clear_tree(const struct fence *f, bool *any, struct err *err)
 {
     size_t n = 1;
@@ -119,9 +127,9 @@ static int look_into(const char *cells, bool used, struct err *err)
                                         "the folder of its cells is empty: is its disk mounted?");
 }
 
-/* <program>/cells, of which the attempt's folder is cells/<cell>/<stage>/<attempt>: it may lie on a
- * file system of its own, or be where one is mounted, and while that is not there nothing can be
- * said about what is on it. */
+/* <program>/cells, of which the attempt's folder is cells/<cell>/<stage>/<attempt>: it may be on a
+ * file system of its own, or be a mount point, and while that is not mounted its contents are
+ * unknown. */
 static int check_cells(const char *folder, bool used, struct err *err)
 {
     char *stage = path_folder(folder);
@@ -134,7 +142,8 @@ static int check_cells(const char *folder, bool used, struct err *err)
     return rc;
 }
 
-/* Nobody holds its lock, nobody will: what is left of it is ended before its end is told. */
+/* No process holds its lock, and none will. Its remaining processes are ended before its end is
+ * reported. */
 static void bury_fenced(const struct fence *f, struct examination *out)
 {
     bool booted = false;
@@ -146,7 +155,7 @@ static void bury_fenced(const struct fence *f, struct examination *out)
         return;
     }
     if (any && how == END_HOST_LOST) {
-        how = END_LOST; /* the machine was not: something of it was alive */
+        how = END_LOST; /* not the host: some of its processes were alive */
     }
     if (!found_exit(f->folder, f->attempt, out)) { /* it may have been written before the lock was
                                                       let go */
@@ -155,6 +164,8 @@ static void bury_fenced(const struct fence *f, struct examination *out)
     }
 }
 
+/* No exit.json, no lock, no live shim of ours: fences the attempt off, unless its disk may be
+ * away. */
 static void bury(const struct fence *f, bool used, struct examination *out)
 {
     bool fenced = false;
@@ -164,7 +175,7 @@ static void bury(const struct fence *f, bool used, struct examination *out)
     if (check_cells(f->folder, used, &err) != 0 || file_look(f->folder, &kind, &err) != 0) {
         unclear(out, &err);
     } else if (kind == FILE_ABSENT) {
-        if (clear_tree(f, &any, &err) != 0) { /* its folder was taken from under it */
+        if (clear_tree(f, &any, &err) != 0) { /* its folder was removed while it ran */
             unclear(out, &err);
             return;
         }
@@ -179,6 +190,7 @@ static void bury(const struct fence *f, bool used, struct examination *out)
     }
 }
 
+/* At the end: reasons without an exit.json have no exit code and no usage. */
 void examine_attempt(const struct fence *f, bool shim_lives, bool used, struct examination *out)
 {
     bool held = false;

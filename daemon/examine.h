@@ -1,5 +1,5 @@
 /*
- * What an attempt's folder says about its life, and burying what has died without a word.
+ * Determines from an attempt's folder whether it lives, and buries what died without an exit.json.
  * Blocking; runs off the loop.
  */
 #ifndef DAEMON_EXAMINE_H
@@ -13,7 +13,7 @@ enum examine_finding {
     FOUND_ENDED,   /* `end` holds; nothing of it is alive or can come alive */
     FOUND_ALIVE,   /* its shim holds the lock; `start` holds when has_start */
     FOUND_YOUNG,   /* no lock yet, but its shim was just spawned */
-    FOUND_UNCLEAR, /* cannot be told now; `why` */
+    FOUND_UNCLEAR, /* cannot be determined now; `why` */
 };
 
 struct examination {

@@ -1,7 +1,7 @@
 /*
  * Where attempts run. The shell prepares an attempt's folder and hands it over with what is to run
- * there; the executor starts the shim, watches it, and tells how it ended. One implementation here,
- * executor_local; a queueing system goes behind the same calls.
+ * there; the executor starts the shim, watches it, and reports how it ended. There is one
+ * implementation, local.h; a queueing system would go behind the same calls.
  *
  * Callbacks come on the loop, and may come from inside a call. Every call about an unknown or ended
  * attempt does nothing. UNKNOWN is an answer: it never means dead.
@@ -52,7 +52,7 @@ struct executor_listener {
 struct executor;
 
 struct executor_ops {
-    /* Fails without a callback, or is followed by `ended` one day. */
+    /* Fails without a callback, or is followed by `ended` eventually. */
     int (*start)(struct executor *x, const struct attempt_place *place, struct err *err);
     /* Is answered by `probed` or `ended`, also for an attempt of an earlier daemon. */
     void (*probe)(struct executor *x, const struct attempt_place *place);

@@ -1,3 +1,11 @@
+/*
+ * A program in memory: bundles (text and lock), the plan for the core, the mirror of committed
+ * rows, and the names and folders of tasks.
+ *
+ * The mirror changes only in hosted_apply() and its helpers, after a commit; status and answers
+ * read it without asking the store. Cells and stages come from `plan`, the first bundle, because
+ * amendments and another [run] never change them, and jobs may read it at any time.
+ */
 #include "daemon/hosted.h"
 
 #include <assert.h>
@@ -15,7 +23,7 @@
 #include "state/apparatus.h"
 #include "state/run_record.h"
 
-#define CHECK_CELL "apparatus" /* stands where a task's name has its cell: no cell is called so */
+#define CHECK_CELL "apparatus" /* in the place of a cell's name; no cell has it */
 
 /* ---- bundle ---- */
 
@@ -68,7 +76,8 @@ int bundle_parse(const char *program_path, const char *origin, struct bundle **o
     return rc;
 }
 
-/* Amendments do not cover their signatures, so a signature could be exchanged or taken away. */
+/* An amendment's digest does not cover its signature, so a signature could be replaced or removed:
+ * it is checked at every load. */
 static int check_signers(const struct bundle *b, struct err *err)
 {
     char *allowed = NULL;
@@ -139,6 +148,7 @@ int bundle_load(const char *program_path, const char *lock_path, const char *ori
     return rc;
 }
 
+/* References are counted on the loop's thread only, so the count needs no lock. */
 struct bundle *bundle_ref(struct bundle *b)
 {
     b->refs++;
@@ -346,6 +356,7 @@ static void keep_text(char **to, const char *from)
     *to = from == NULL ? NULL : xstrdup(from);
 }
 
+/* The place of a pause bit in paused_why. */
 static size_t pause_index(enum pause_bit bit)
 {
     return (size_t)__builtin_ctz((unsigned)bit);
@@ -375,6 +386,7 @@ static const struct pause {
                       {PAUSE_DISK, "no_space"},       {PAUSE_PERSON, "user"},
                       {PAUSE_HOST, "host"},           {PAUSE_DATA, "data"}};
 
+/* The table is in the order in which a user should hear of them. */
 static const struct pause *first_pause(const struct hosted *h)
 {
     for (size_t i = 0; i < PAUSE_NR; i++) {
@@ -402,13 +414,14 @@ const char *hosted_paused_why(const struct hosted *h)
     return p == NULL ? h->refused_why : h->paused_why[pause_index(p->bit)];
 }
 
+/* Mirrors one committed row. Rows arrive in the order of the journal. */
 void hosted_apply(struct hosted *h, const struct state_row *row)
 {
     h->version++;
     if (row_kind_is_of_task(row->kind)) {
         apply_task(h, row);
         if (row->kind == ROW_ATTEMPT_RUNNING) {
-            h->host_wait_ms = 0; /* the machine starts attempts again */
+            h->host_wait_ms = 0; /* the machine can start attempts again */
         }
         if (row->kind == ROW_ATTEMPT_ENDED) {
             h->malformed += row->attempt.malformed;
@@ -487,6 +500,7 @@ static uint32_t find_check(const struct hosted *h, const char *name)
     return UINT32_MAX;
 }
 
+/* The last slash separates cell and stage. */
 uint32_t hosted_find_task(const struct hosted *h, const char *name)
 {
     if (strncmp(name, CHECK_CELL "/", sizeof(CHECK_CELL)) == 0) {

@@ -1,9 +1,9 @@
 /*
- * A program that this daemon has: its bundle (plan and lock as they lie in STATE/programs/<id>),
+ * A program that this daemon has: its bundle (plan and lock as they are in STATE/programs/<id>),
  * its folders, and a mirror of its committed task rows for status.
  *
- * A bundle is constant once loaded; jobs hold a reference while they use it, taken and given back
- * on the loop's thread. Another [run] for the same root makes a new bundle. What was last found
+ * A bundle is constant once loaded; jobs hold a reference while they use it, counted on the
+ * loop's thread. Another [run] for the same root makes a new bundle. What was last found
  * good is used in the program's lane (job.h).
  */
 #ifndef DAEMON_HOSTED_H
@@ -57,17 +57,17 @@ void plan_release(struct core_plan *plan);
 
 struct report_process;
 
-struct stage_times { /* of tasks that are done, for the estimate of what is left */
+struct stage_times { /* of tasks that are done, to estimate the remaining time */
     int64_t n;
     double sum_ms;
 };
 
-/* What a program is, in STATE; of amendments that are not there the digest is zero. */
+/* The files that define a program in STATE; without amendments their digest is zero. */
 enum { COPY_PROGRAM, COPY_LOCK, COPY_AMENDMENTS, COPIES_NR };
 
 struct hosted_check { /* an apparatus check: task n_tasks + its place (daemon/apparatus.h) */
     char *name;
-    size_t stage; /* INDEX_NONE: the program has it no longer */
+    size_t stage; /* INDEX_NONE: no longer in the program */
     bool declared;
 };
 
@@ -111,7 +111,7 @@ struct hosted {
     int64_t malformed;                /* lines, over all ended attempts */
     char *paused_why[PAUSE_NR];       /* of each bit of status.paused; or NULL */
     struct wall_time latest;          /* of its journal's times */
-    bool clock_behind;                /* it was said, and the clock has not passed `latest` since */
+    bool clock_behind;                /* noted, and the clock has not passed `latest` since */
     char *clock_why;       /* this machine's clock was behind its journal (clocks.h); or NULL */
     char *refused_why;     /* of the verdict, when it was last asked for; or NULL */
     char *verdict_text;    /* verdict.json's bytes once computed here; or NULL */
@@ -120,8 +120,8 @@ struct hosted {
     struct run_record *followed;   /* while it runs, for its status (counted.c); or NULL */
     cJSON *runs;                   /* of its [run], as a verdict is answered with; or NULL */
     bool verdict_waits;            /* the lock refused it: asked for again once that holds */
-    bool looked_at;                /* a job looks whether what was missing is there */
-    bool room_asked;               /* a job looks whether there is room on the disk */
+    bool looked_at;                /* a job checks whether missing data are back */
+    bool room_asked;               /* a job checks the room on the disk */
     int64_t host_due_ms;           /* mono: this machine is given another chance then; 0: not set */
     int64_t host_wait_ms;          /* and how long after the next failure */
     bool report_ready;             /* prereg-report has ended well */
@@ -139,7 +139,7 @@ void hosted_forget_checks(struct hosted *h);
 void hosted_add_check(struct hosted *h, const char *name, size_t stage, bool declared);
 /* Takes the rows over (malloc'd, n of them, the checks' last) and counts. */
 void hosted_set_tasks(struct hosted *h, struct task_row *rows, size_t n);
-/* From these pauses to those: what is new has this reason, of what is over it goes. */
+/* The pauses changed from `before` to `after`: new ones get this reason, ended ones lose theirs. */
 void hosted_note_pauses(struct hosted *h, unsigned before, unsigned after, const char *why);
 /* Why it is paused for that, as found out since; a copy is kept. */
 void hosted_set_paused_why(struct hosted *h, enum pause_bit bit, const char *why);
@@ -149,8 +149,8 @@ const char *hosted_paused_by(const struct hosted *h);
 const char *hosted_why_of(const struct hosted *h, enum pause_bit bit); /* or NULL */
 /* NULL: none is known. What is not paused may have been refused its verdict. */
 const char *hosted_paused_why(const struct hosted *h);
-/* How long an attempt that brought its task's result ran, by the monotonic clock: those of whom
- * that is not known teach nothing, for a wall clock may have jumped meanwhile. */
+/* Adds how long an attempt with an accepted result ran, by the monotonic clock. Attempts without
+ * that time are skipped: a wall clock may have jumped meanwhile. */
 void hosted_note_time(struct hosted *h, uint32_t task, const struct attempt_row *a);
 /* The row of another [run] is committed: from here on it holds. */
 void hosted_take_settings(struct hosted *h);

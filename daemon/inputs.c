@@ -1,5 +1,7 @@
-/* Accepted results as inputs: collected from the store on the loop, held against their digests off
- * it, before every spawn and when a result says what it read of them. */
+/* Accepted results as inputs: collected from the store on the loop, compared with their digests off
+ * it, before every spawn and when a result states what it read of them. Three outcomes are kept
+ * apart: gone or changed (ERR_LOCK), unreadable now (ERR_IO), and a disk that is not mounted
+ * (ERR_NOT_FOUND). */
 #include "daemon/inputs.h"
 
 #include <string.h>
@@ -72,7 +74,7 @@ const struct accepted *input_find(const struct accepted_list *list, const char *
     return NULL;
 }
 
-/* What is gone or other is nobody's transient fault; what cannot be read is. */
+/* A result that is gone or changed does not come back by itself; one that cannot be read may. */
 int input_refuse(const char *task, struct err *err)
 {
     struct err why = *err;
@@ -110,7 +112,7 @@ int input_read(const struct accepted *in, cJSON **result, struct err *err)
     return read_result(in, result, err) == 0 ? 0 : input_refuse(in->task, err);
 }
 
-/* What is gone may only be away at present. */
+/* A result that seems gone may be on a disk that is not mounted: then that is the error. */
 static int look_for_cells(const struct accepted_list *list, int rc, struct err *err)
 {
     struct err away;

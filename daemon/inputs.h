@@ -2,8 +2,8 @@
  * The accepted results that a task reads: one for every stage that its own comes after.
  *
  * Which attempt left each, and the digest of its result.json, come from the journal's rows in the
- * store, never from the link beside the attempts, which anybody may turn. They are collected on the
- * loop; files are read off it.
+ * store, never from the link beside the attempts, which any user process may change. They are
+ * collected on the loop; files are read off it.
  */
 #ifndef DAEMON_INPUTS_H
 #define DAEMON_INPUTS_H
@@ -35,9 +35,9 @@ void inputs_release(struct accepted_list *list);
 /* NULL when the stage is not among them. */
 const struct accepted *input_find(const struct accepted_list *list, const char *stage);
 
-/* Turns an error of reading an accepted result into what is to be done about it: ERR_LOCK when the
- * result is gone or is not what was accepted; ERR_IO and ERR_NO_SPACE stay, for what cannot be read
- * says nothing. */
+/* Turns an error of reading an accepted result into one that says what to do: ERR_LOCK when the
+ * result is gone or is not what was accepted; ERR_IO and ERR_NO_SPACE stay, since an unreadable
+ * result proves nothing. */
 int input_refuse(const char *task, struct err *err);
 /* Reads its result.json. ERR_LOCK as above. */
 int input_read(const struct accepted *in, cJSON **result, struct err *err) MUST_CHECK;

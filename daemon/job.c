@@ -1,5 +1,6 @@
 /* Jobs off the loop's thread: libuv's pool for most, and threads of the daemon's own, with lanes,
- * for those that hash. The loop starts jobs and gets them back; what a job does is its owner's. */
+ * for those that hash. The loop starts a job and gets it back when it is done. One mutex guards the
+ * ready list, all lanes and their lists; it is never held while a job works. */
 #include "daemon/job.h"
 
 #include <assert.h>
@@ -29,8 +30,9 @@ static void on_job_done(uv_work_t *request, int status)
 
 #define THREADS_BESIDES 16
 #define THREADS_A_CORE  4
-#define THREADS_MAX     1024 /* libuv takes no more */
+#define THREADS_MAX     1024 /* libuv's own limit */
 
+/* The same for both pools; job.h explains the figure. */
 static size_t threads_wanted(void)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -91,8 +93,8 @@ static struct job *take_first(struct job_list *list)
 
 static void *run_hashing(void *argument);
 
-/* Under the mutex. A thread more where the idle ones are too few: without one the job waits for
- * another to end, and without any it would wait for ever. */
+/* Under the mutex. Starts another thread when too few are idle. If that fails the job waits for
+ * another one to end; without any thread it would wait for ever. */
 static void make_ready(struct job *job)
 {
     append(&hashing.ready, job);
@@ -109,7 +111,7 @@ static void make_ready(struct job *job)
     (void)pthread_cond_signal(&hashing.wake);
 }
 
-/* Under the mutex. */
+/* Under the mutex. Gives the lane to the job that has waited longest. */
 static void leave_lane(struct job *job)
 {
     struct job_lane *lane = job->lane;
@@ -155,6 +157,7 @@ static void *run_hashing(void *argument)
     return NULL;
 }
 
+/* `done` frees the job, so its async handle must be closed before. */
 static void on_hashing_closed(uv_handle_t *handle)
 {
     struct job *job = handle->data;

@@ -63,7 +63,7 @@ void job_join_hashing(void);
 /* How many threads libuv's pool has; once, before the first job. There are as many for hashing: an
  * attempt has one job at a time, so there are never more of those than cores, and as many again
  * verify; the rest is for submissions, verdicts and looks. UV_THREADPOOL_SIZE, where it is set,
- * stands for libuv's pool. */
+ * sizes libuv's pool. */
 void job_size_pool(void);
 
 #endif

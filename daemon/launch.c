@@ -1,3 +1,6 @@
+/* Starts shims, by the spawner where that works and by posix_spawn() otherwise. A spawner that
+ * fails is ended and another is tried after a minute, so a lasting fault costs one wait a minute;
+ * its shims live on, since they do not depend on it. */
 #include "daemon/launch.h"
 
 #include <errno.h>
@@ -51,6 +54,7 @@ void launch_words(const struct launch *l, off_t words_at, char *out, size_t size
 
 /* ---- executing it ---- */
 
+/* Runs prereg-shim in a session of its own, with default signals and in_fd as standard input. */
 static int execute(const struct launch *l, char *const *argv, int in_fd, pid_t *pid,
                    struct err *err)
 {
@@ -93,7 +97,7 @@ static int execute_shim(const struct launch *l, const char *folder, const char *
 
 /* ---- the spawner ---- */
 
-/* Shims that it made have other parents then, and live on. */
+/* Its shims get another parent and live on. */
 static void end_spawner(struct launch *l)
 {
     if (l->socket >= 0) {
@@ -118,6 +122,8 @@ void launch_free(struct launch *l)
     free(l);
 }
 
+/* Does nothing while one is connected. Both directions have a time limit, since the loop waits
+ * here. */
 static int start_spawner(struct launch *l, struct err *err)
 {
     char verb[] = SPAWN_VERB;
@@ -153,8 +159,8 @@ struct question {
     int passed; /* -1: no descriptor */
 };
 
-/* One request and its reply. One that fails is the spawner's end. A spawner that has answered and
- * is then killed, by whoever is short of memory, say, is replaced at once. */
+/* One request and its reply. A failure ends the spawner. One that has answered before and is then
+ * killed (by the OOM killer, say) is replaced at once. */
 static int ask(struct launch *l, const struct question *q, struct spawn_reply *reply, int *got,
                struct err *err)
 {
@@ -175,6 +181,7 @@ static int ask(struct launch *l, const struct question *q, struct spawn_reply *r
     return rc;
 }
 
+/* Asks the spawner for a shim. Its pidfd arrives with the reply. */
 static int spawn(struct launch *l, const char *folder, const char *groups, int spec_fd,
                  struct launched *out, struct err *err)
 {

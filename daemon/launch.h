@@ -18,12 +18,12 @@ struct launch;
 /* shim_path: prereg-shim's absolute path. words_path: the file that shims have as standard error;
  * emptied. */
 struct launch *launch_new(const char *shim_path, const char *words_path);
-/* Shims live on. NULL is no launch. */
+/* Shims live on. NULL is fine. */
 void launch_free(struct launch *l);
 
 struct launched {
     pid_t pid;
-    int pidfd;      /* the caller's; -1: none was to be had, and it is to be looked for */
+    int pidfd;      /* the caller's; -1: none could be opened, so the shim is found by its lock */
     bool is_child;  /* the caller waits for it; else the spawner does */
     off_t words_at; /* length of the shims' words when it was started; -1: unknown */
 };
@@ -32,7 +32,7 @@ struct launched {
 int launch_shim(struct launch *l, const char *folder, const char *groups, int spec_fd,
                 struct launched *out, struct err *err) MUST_CHECK;
 
-/* How a shim that is no child of the caller ended, as wait(2) tells it. False when that is not
+/* How a shim that is not a child of the caller ended, as wait(2) reports it. False when that is not
  * known, or no longer. */
 bool launch_how(struct launch *l, pid_t pid, int *status);
 

@@ -1,3 +1,11 @@
+/*
+ * Loading at the start: each program's bundle from its folder, its rows and open attempts from the
+ * store, and the check of long journals in the background.
+ *
+ * A program that cannot be loaded is left out and reported; it never keeps the daemon from
+ * starting. An amendment that was interrupted is healed before the bundle is read. verdict.json is
+ * written again when it is gone or changed, because it follows from the store.
+ */
 #include "daemon/load.h"
 
 #include <string.h>
@@ -60,6 +68,8 @@ struct past {
     struct live_list *live;
 };
 
+/* Past attempts give malformed lines, running times, and how the last attempt of a blocked task
+ * ended. */
 static int take_past(void *ctx, uint32_t task, const struct attempt_row *a, struct err *err)
 {
     const struct past *past = ctx;
@@ -95,7 +105,7 @@ static int take_pause(void *ctx, unsigned paused, const char *why, struct err *e
     return 0;
 }
 
-/* Why it is paused stands in the journal alone. */
+/* The reason of a pause is in the journal only. */
 static int load_pauses(struct store *store, struct hosted *h, struct err *err)
 {
     struct pauses p = {.hosted = h};
@@ -174,8 +184,7 @@ static int load_bundle(struct hosted *h, const struct store_program *row, struct
     return rc;
 }
 
-/* verdict.json may have been lost or changed since: it follows from the store, and is then written
- * again. */
+/* Whether verdict.json has the digest that was journalled. If not, it is written again. */
 static bool verdict_is_there(const struct hosted *h, const struct program_row *status)
 {
     struct digest d;
@@ -205,7 +214,7 @@ static void on_check_work(struct job *job)
     j->rc = store_check_journal(j->state, j->program, j->n_rows, &j->err);
 }
 
-/* What waited for the check to say whether the history is verified. */
+/* The check is over: starts the verdict and the report that waited for it. */
 static void let_go(struct shell *sh, struct hosted *h)
 {
     h->checking = false;
@@ -249,8 +258,8 @@ static void on_check_again(uv_timer_t *timer)
     }
 }
 
-/* Nothing is known of a journal that cannot be read: what waits goes on waiting, and status says
- * for what. */
+/* A journal that cannot be read proves nothing: it is checked again later, and status shows why the
+ * verdict waits. */
 static void check_later(struct check_job *j, struct hosted *h)
 {
     if (h->history_why == NULL || strcmp(h->history_why, j->err.msg) != 0) {
@@ -260,7 +269,8 @@ static void check_later(struct check_job *j, struct hosted *h)
     (void)uv_timer_start(&j->timer, on_check_again, CHECK_AGAIN_MS, 0);
 }
 
-/* Memory alone has it: the next start finds it again, or that it was put right. */
+/* The finding is kept in memory only: the next start checks again and sees whether it was
+ * repaired. */
 static void on_checked(struct job *job)
 {
     struct check_job *j = (struct check_job *)job;
@@ -302,6 +312,8 @@ int load_check_journal(struct shell *sh, struct hosted *h, struct err *err)
     return 0;
 }
 
+/* Without its verdict.json a reported program counts as not reported, so the core asks for the
+ * report. */
 static int load_one(struct shell *sh, const struct store_program *stored, struct err *err)
 {
     struct store_program copy = *stored;

@@ -1,5 +1,5 @@
-/* Taking up at start what the store holds: every program with its bundle, its rows, and the
- * attempts whose end nobody has written down. */
+/* Loads at the start what the store holds: every program with its bundle, its rows, and the
+ * attempts without a recorded end. */
 #ifndef DAEMON_LOAD_H
 #define DAEMON_LOAD_H
 
@@ -19,15 +19,16 @@ int load_mirror(struct store *store, struct hosted *h, const struct store_progra
                 struct live_list *live, struct err *err) MUST_CHECK;
 
 /* All programs. One whose folder cannot be read is logged and left out: it stays as it is in the
- * store, and is taken up when it is submitted again or the daemon starts the next time. */
+ * store, and is loaded when it is submitted again or the daemon starts the next time. */
 int load_all(struct shell *sh, struct err *err) MUST_CHECK;
 /* One entry for each id: the latest reason. */
 void load_note_unloaded(struct shell *sh, const char *id, const char *name, const struct err *why);
-/* It has been taken up after all; nothing to do for any other. */
+/* Removes its entry, since it was loaded after all; no-op without one. */
 void load_forget_unloaded(struct shell *sh, const char *id);
 
-/* Has a journal that the store has not checked whole checked by a job; verdict and report wait for
- * it, also while it cannot be read. Before the program is added, which may ask for either. */
+/* Starts a job that checks a journal too long for the store to have checked it whole. Verdict and
+ * report wait for the job, also while the journal cannot be read. Call it before the program is
+ * added, which may ask for either. */
 int load_check_journal(struct shell *sh, struct hosted *h, struct err *err) MUST_CHECK;
 
 /* Reads origin.json: where a program was submitted from. The caller frees it. */

@@ -1,3 +1,12 @@
+/*
+ * The local executor. Every attempt has one struct local_run, from its start or first probe until
+ * its end was reported and its shim reaped.
+ *
+ * A run is advanced by its shim's pidfd, a timer, a probe, and the job that examines the folder. At
+ * most one such job exists per run, and the run outlives it, so a finding always has a run to go
+ * to. The listener may close everything from inside a callback; code after a call of it checks the
+ * state first.
+ */
 #include "daemon/local.h"
 
 #include <assert.h>
@@ -25,8 +34,8 @@
 
 enum run_state {
     RUN_WATCHED, /* a pidfd is polled */
-    RUN_WAITING, /* nothing to hold on to: looks again in a while */
-    RUN_REAPING, /* its end was told; its shim, a child of ours, has not been waited for */
+    RUN_WAITING, /* no pidfd: examined again after a while */
+    RUN_REAPING, /* its end was reported; its shim, a child of ours, is not reaped yet */
     RUN_CLOSING, /* ended or closed: handles and the job go, then the memory */
 };
 
@@ -49,7 +58,7 @@ struct local_run {
     int pidfd;
     pid_t shim;      /* while a pidfd of it is held; 0: another daemon's */
     pid_t child;     /* the shim, when this daemon is to wait for it; 0: none */
-    bool kill_asked; /* its shim was told to kill the tree */
+    bool kill_asked; /* its shim was asked to kill the tree */
     int64_t born_ms; /* monotonic: when its shim was spawned */
     bool used;       /* its folder, or one beside it, has been there once */
     bool seen_alive; /* its shim was found to hold the lock, or to have a child */
@@ -116,6 +125,7 @@ static void run_free(struct local_run *r)
     free(r);
 }
 
+/* Frees a closed run once its handles and its job are done. */
 static void free_when_done(struct local_run *r)
 {
     if (r->n_open == 0 && !r->examining && r->state == RUN_CLOSING) {
@@ -135,7 +145,7 @@ static void on_poll_closed(uv_handle_t *handle)
 {
     struct local_run *r = handle->data;
     if (r->pidfd >= 0) {
-        (void)close(r->pidfd); /* only now: libuv was done with the descriptor */
+        (void)close(r->pidfd); /* only now: libuv no longer polls it */
         r->pidfd = -1;
     }
     on_handle_closed(handle);
@@ -175,7 +185,8 @@ static void on_reap_again(uv_timer_t *timer)
     }
 }
 
-/* Its end was told. A probe sees exit.json before the shim, which tidies up after it, has ended. */
+/* After its end was reported. A probe sees exit.json before the shim, which still tidies up, has
+ * ended: the shim is then reaped later. */
 static void run_leave(struct local_run *r)
 {
     if (r->child == 0) {
@@ -197,6 +208,7 @@ static void answer(struct local_run *r, enum core_health health)
     }
 }
 
+/* The pidfd is readable: the shim has ended. Usually exit.json is there, and no job is needed. */
 static void on_shim_exit(uv_poll_t *poll, int status, int events)
 {
     struct local_run *r = poll->data;
@@ -214,7 +226,7 @@ static void on_shim_exit(uv_poll_t *poll, int status, int events)
     }
 }
 
-/* Takes the pidfd over. */
+/* Owns pidfd from here on, also on failure. */
 static bool watch_pidfd(struct local_run *r, int pidfd)
 {
     r->pidfd = pidfd;
@@ -244,6 +256,7 @@ static void look_later(struct local_run *r)
     (void)uv_timer_start(&r->again, on_again, LOOK_AGAIN_MS, 0);
 }
 
+/* It lives: watches its shim's pidfd, opened by the identity in start.json. */
 static void attach(struct local_run *r, const struct examination *found)
 {
     int fd = -1;
@@ -255,11 +268,12 @@ static void attach(struct local_run *r, const struct examination *found)
                pid_open((pid_t)found->start.shim_pid, found->start.shim_start, found->start.boot_id,
                         &fd, &err) != 0 ||
                fd < 0 || !watch_pidfd(r, fd)) {
-        look_later(r); /* it has not said who it is, or has ended since */
+        look_later(r); /* no start.json yet, or its shim has ended since */
     }
 }
 
-/* Why a shim of ours never got as far as its worker: its log, else what the loader said of it. */
+/* Why a shim of ours never reached its worker: its log, else its words on standard error (a
+ * loader's complaint, say), and how it ended. */
 static void explain_unlaunched(struct local_run *r, struct attempt_end *end)
 {
     char words[104] = "";
@@ -295,6 +309,7 @@ static void explain_unlaunched(struct local_run *r, struct attempt_end *end)
     }
 }
 
+/* Reports the end, once. The caller must not use the run afterwards without checking its state. */
 static void ended(struct local_run *r, const struct attempt_end *end)
 {
     const struct executor_listener *l = &r->owner->base.listener;
@@ -310,9 +325,9 @@ static void ended(struct local_run *r, const struct attempt_end *end)
 }
 
 /* Stopped or hung before it took the lock, so before it had a worker: nothing else would ever end
- * it. Its own pidfd is used, and what the examination then does (the fence, the tree) is what is
- * done for every dead shim: one that took the lock just now is safe to kill, too. One whose lock
- * or child was seen has a worker, and the file was taken from under it: that is left to run. */
+ * it. It is killed through its own pidfd, and then examined like every dead shim (fence, tree), so
+ * one that has just taken the lock is safe to kill, too. One whose lock or child was seen has a
+ * worker, and only the locked file was removed: it is left to run. */
 static void kill_stuck(struct local_run *r)
 {
     struct err err;
@@ -360,7 +375,8 @@ static void on_examined(struct job *job)
     free(j);
 }
 
-/* Where that cannot be told it has: only a shim without any is killed for being late. */
+/* True also when it cannot be determined: only a shim surely without children is killed for being
+ * late. */
 static bool has_children(pid_t pid)
 {
     struct pid_list list = {0};
@@ -392,8 +408,8 @@ static void examine(struct local_run *r)
     job_start(r->owner->loop, &j->job);
 }
 
-/* While a job is at it nothing is begun: whatever it finds leads on, to an end, a watch or another
- * look. */
+/* Examines the folder, unless a job is already doing so: its finding leads on by itself, to an end,
+ * a watch or another examination. */
 static void run_advance(struct local_run *r)
 {
     if (r->state < RUN_REAPING && !r->examining) {
@@ -404,6 +420,7 @@ static void run_advance(struct local_run *r)
 
 /* ---- the calls ---- */
 
+/* The spec is passed as a file in memory, whose name marks the worker's tree (shim/files.h). */
 static int local_start(struct executor *base, const struct attempt_place *place, struct err *err)
 {
     struct local *x = (struct local *)base;
@@ -458,9 +475,9 @@ static void local_terminate(struct executor *base, const struct attempt_key *key
     signal_run((struct local *)base, key, SIGTERM);
 }
 
-/* The shim kills its whole tree. One that has been stopped for good, or hangs, does not: asked
- * again, it is killed itself, which takes its worker along; what that left behind is cleared when
- * the attempt is buried. */
+/* The shim kills its whole tree. One that has been stopped for good, or hangs, does not: at
+ * the second request it is killed itself, and its worker dies with it. Remaining processes are
+ * cleared when the attempt is buried. */
 static void local_kill(struct executor *base, const struct attempt_key *key)
 {
     struct local *x = (struct local *)base;

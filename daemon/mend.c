@@ -1,8 +1,8 @@
 /*
- * What is not there may come back: a disk that is mounted again, a file put right. A program that
- * waits for missing data or cells, or whose verdict they or the lock refused, is checked every few
- * seconds, off the loop. It goes on by itself; data that came back as other data are then found as
- * drift.
+ * Missing things may come back: a disk is mounted again, a file is restored. A program that waits
+ * for missing data or cells, or whose verdict they or the lock refused, is checked every few
+ * seconds, off the loop, and resumes by itself. Data that came back with other contents are then
+ * found as drift.
  */
 #include "base/log.h"
 #include "base/xalloc.h"
@@ -29,7 +29,7 @@ static void on_look_work(struct job *job)
 {
     struct look_job *j = (struct look_job *)job;
     j->rc = prepare_check_lock(j->hosted, j->bundle, &j->why, &j->err);
-    if (j->rc == 0) { /* before the verdict they are looked at, too */
+    if (j->rc == 0) { /* the verdict checks them, too */
         j->rc = prepare_check_objects(j->hosted, j->bundle, j->shell->state, &j->why, &j->err);
     }
     if (j->rc == 0) {
@@ -38,6 +38,7 @@ static void on_look_work(struct job *job)
     }
 }
 
+/* Drift and a refused lock end the wait for data, too: the next start reports them. */
 static void take_finding(struct look_job *j)
 {
     struct hosted *h = j->hosted;
@@ -69,7 +70,8 @@ static void on_looked(struct job *job)
     free(j);
 }
 
-/* A machine that starts nothing is tried again by itself, ever more rarely. */
+/* A machine that could not start attempts is tried again: after a minute, then twice as long each
+ * time, up to an hour. */
 static void look_at_host(struct shell *sh, struct hosted *h)
 {
     int64_t now = clock_mono().ms;
@@ -87,8 +89,8 @@ static void look_at_host(struct shell *sh, struct hosted *h)
     }
 }
 
-/* It could not be written when the last amendment took effect; while the older text lies there the
- * lock refuses every spawn, and a resume as well. */
+/* grid.toml could not be written when the last amendment took effect. While the older text is
+ * there, the lock refuses every spawn and every resume. */
 static void look_at_text(struct hosted *h)
 {
     struct err err;
@@ -97,6 +99,7 @@ static void look_at_text(struct hosted *h)
     }
 }
 
+/* At most one job for each program, in its lane, since it hashes what is pinned. */
 void shell_look_for_mend(struct shell *sh, struct hosted *h)
 {
     look_at_host(sh, h);
