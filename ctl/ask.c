@@ -1,3 +1,7 @@
+/*
+ * Questions to the daemon for commands that need just one. A command that needs several keeps its
+ * own rpc_client (cmd_status.c, cmd_cells.c).
+ */
 #include "ctl/ask.h"
 
 #include <math.h>

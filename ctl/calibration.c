@@ -1,3 +1,9 @@
+/*
+ * One row for each program from its folder, then sums over the rows. Scores (bits, Brier) come from
+ * truthtable's scoring_*; what is decided here is what may be scored. A program's files may be
+ * edited, so nothing is taken from verdict.json before it was tied to the lock and to the journal's
+ * chain (of an executed program) or computed again from the records (of an imported one).
+ */
 #include "ctl/calibration.h"
 
 #include <math.h>
@@ -34,15 +40,17 @@ static const char *text_of(const cJSON *o, const char *key)
     return cJSON_IsString(m) ? m->valuestring : "";
 }
 
-struct journal_claim { /* what a journal was found to say */
+struct journal_claim { /* what a journal says, as far as it was read */
     struct digest prev;
     struct digest verdict; /* the last one named */
     bool has;              /* a verdict was named */
-    bool bound;            /* its row has come: later amendments change nothing of it */
+    bool bound;            /* the verdict's row was read: later amendments do not affect it */
     char head[DIGEST_HEX_SIZE];
     char verdict_head[DIGEST_HEX_SIZE];
 };
 
+/* Extends the hash chain by one row, and remembers the head and the digest of the verdict it
+ * names. */
 static int read_row(struct journal_claim *c, size_t row, const cJSON *line, struct err *err)
 {
     struct digest hash;
@@ -74,7 +82,8 @@ static int read_row(struct journal_claim *c, size_t row, const cJSON *line, stru
     return rc;
 }
 
-/* The chain from its first line to its last. */
+/* Reads the journal from its first line to its last, and fails at the first row that does not
+ * hold. */
 static int read_journal(const struct reading_of *r, struct journal_claim *c, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
@@ -98,7 +107,7 @@ static int read_journal(const struct reading_of *r, struct journal_claim *c, str
     return rc;
 }
 
-/* The records of an imported program are beside its verdict: the outcome is read off them again. */
+/* Computes the outcome of an imported program again from the records beside its verdict. */
 static int check_imported(const struct reading_of *r, struct err *err)
 {
     char *grid = path_join(r->folder, "grid.toml");
@@ -125,8 +134,8 @@ static int check_imported(const struct reading_of *r, struct err *err)
     return rc;
 }
 
-/* Of an executed program the head is the one that held when the verdict was computed: instruments
- * may be amended after it. */
+/* Ties the verdict to its lock. The head of an executed program's verdict is the one that held
+ * when it was computed, because instruments may be amended after it. */
 static int check_verdict(struct reading_of *r, bool executed, struct err *err)
 {
     struct journal_claim chain;
@@ -151,6 +160,8 @@ static int check_verdict(struct reading_of *r, bool executed, struct err *err)
     return executed ? 0 : check_imported(r, err);
 }
 
+/* Reads lock and verdict. A program without verdict.json has no verdict yet, which is not an
+ * error. */
 static int read_files(struct reading_of *r, bool executed, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
@@ -173,7 +184,7 @@ static int read_files(struct reading_of *r, bool executed, struct err *err)
     return rc;
 }
 
-/* Of an outcome that is none of the lock's, or cannot be scored by its priors. */
+/* The status of a program that cannot be scored; of an unsound one also why. */
 static const char *status_without_score(const struct reading_of *r, const char *outcome, bool sound)
 {
     if (strcmp(outcome, "VOID") == 0) {
@@ -188,7 +199,8 @@ static const char *status_without_score(const struct reading_of *r, const char *
     return "unverified";
 }
 
-/* Bits and Brier score from the lock's priors, and every stated prior with what became of it. */
+/* Puts bits and Brier score of the outcome under the lock's priors, and every stated prior with
+ * whether its outcome came. */
 static const char *put_scores(const struct reading_of *r)
 {
     const char *outcome = text_of(r->verdict, "outcome");
@@ -227,7 +239,8 @@ static const char *put_scores(const struct reading_of *r)
     return bound ? "scored" : status_without_score(r, outcome, sound);
 }
 
-/* What prereg-report found of a forecast of the plan; NULL when that is not what it was asked. */
+/* The truth of a forecast as prereg-report computed it; NULL when the report's forecast has
+ * another condition or confidence than the plan's. */
 static const cJSON *forecast_told(const cJSON *file, const cJSON *stated)
 {
     const cJSON *f = NULL;
@@ -243,8 +256,8 @@ static const cJSON *forecast_told(const cJSON *file, const cJSON *stated)
     return NULL;
 }
 
-/* The plan's, each with the truth that prereg-report computed for this root: null without one, so
- * that none is unsaid by a file that is not there. */
+/* Puts every forecast of the plan with its truth, which is null without a report for this root:
+ * a missing file must not make a forecast disappear. */
 static void put_forecasts(const struct reading_of *r)
 {
     struct err err = {0};
@@ -304,6 +317,8 @@ cJSON *calibration_program(const char *folder)
 
 /* ---- all of them ---- */
 
+/* Forecasts, or priors, of about the same confidence: their number, how many held, the sum of
+ * confidences. */
 struct bin {
     size_t n;
     size_t held;
@@ -341,8 +356,8 @@ static void set_status(cJSON *row, const char *status)
     json_put_string(row, "status", status);
 }
 
-/* What a program stated is scored whatever came after it: a successor takes back no outcome. One
- * that never came to a verdict is its successor's now. */
+/* Marks programs that another one supersedes. A scored program stays scored: a successor takes
+ * back no outcome. One without a verdict has been replaced by its successor. */
 static void mark_superseded(cJSON *rows)
 {
     cJSON *row = NULL;
@@ -368,13 +383,14 @@ static bool is(const cJSON *row, const char *status)
     return strcmp(text_of(row, "status"), status) == 0;
 }
 
-/* What it stated can be held against what came. */
+/* Whether the row's forecasts count: the program came to its end, with or without an outcome. */
 static bool counts(const cJSON *row)
 {
     return is(row, "scored") || is(row, "indeterminate");
 }
 
-/* The same plan twice, or the same folder: it stated one thing, and is scored once. */
+/* Marks rows whose root was counted before: the same plan, or the same folder given twice, is
+ * scored once. */
 static void mark_repeated(cJSON *rows)
 {
     cJSON *row = NULL;
@@ -410,6 +426,8 @@ static cJSON *score_json(const struct calibration_score *s, const struct bin *bi
     return o;
 }
 
+/* Scores the forecasts that have a truth and were not made post hoc; returns how many were
+ * stated. */
 static size_t add_forecasts(const cJSON *row, struct calibration_score *s, struct bin *bins)
 {
     const cJSON *f = NULL;

@@ -1,11 +1,11 @@
 /*
- * A lab's outcomes against its priors, over all its programs: what was given to what came, and how
- * often what was said with a confidence held.
+ * A lab's outcomes against its priors, over all its programs: which prior the outcome had that
+ * came, and how often forecasts of a given confidence held.
  *
  * Reads files alone, each program's folder for itself: the verdict must be of its lock and have, of
  * an executed program, the digest that its journal ends with, of an imported one the outcome that
  * its records give. What does not follow is listed, never scored; nor are VOID and INDETERMINATE
- * programs. A program that was superseded is: a successor takes back no outcome.
+ * programs. A superseded program is scored: a successor takes back no outcome.
  */
 #ifndef CTL_CALIBRATION_H
 #define CTL_CALIBRATION_H
@@ -23,8 +23,8 @@
  * before) or "unverified". */
 cJSON *calibration_program(const char *folder) __attribute__((returns_nonnull));
 
-/* {"programs":rows,"priors":{…},"forecasts":{…}}; takes the rows over, and marks the superseded
- * and the repeated among them. */
+/* {"programs":rows,"priors":{…},"forecasts":{…}}; the answer owns the rows, among which the
+ * superseded and the repeated ones are marked. */
 cJSON *calibration_sum(cJSON *rows) __attribute__((returns_nonnull));
 
 #endif

@@ -1,3 +1,7 @@
+/*
+ * The daemon answers in pages of RPC_CELLS_PAGE_MAX cells, so that no answer grows with the grid.
+ * The members beside "cells" are those of the last page, the newest.
+ */
 #include "ctl/cells.h"
 
 #include "base/json.h"

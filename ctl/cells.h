@@ -7,8 +7,8 @@
 #include "base/err.h"
 #include "daemon/rpc/client.h"
 
-/* {"program","n_cells","stages","cells":[…]} with at most max cells (0: all). The caller deletes
- * *out. */
+/* Fetches {"program","n_cells","stages","cells":[…]} with at most max cells (0: all), page by
+ * page. The caller deletes *out. */
 int cells_fetch(struct rpc_client *client, const char *program, int64_t max, cJSON **out,
                 struct err *err) MUST_CHECK;
 

@@ -1,3 +1,7 @@
+/*
+ * Amendments as text, for `amend`, `diff` and whatever else shows one. Values are printed as JSON
+ * on one line, and every line passes out_line().
+ */
 #include "ctl/changes.h"
 
 #include "base/json.h"
@@ -18,7 +22,7 @@ static void add_value(struct strbuf *line, const cJSON *value)
     }
 }
 
-/* Files of amendments may be anybody's work: a terminal must not obey what stands in them. */
+/* Prints one line that is safe on a terminal: an amendment's file may come from a stranger. */
 static void print_line(const char *line, FILE *to)
 {
     struct strbuf shown = STRBUF_INIT;

@@ -7,6 +7,7 @@
 
 #include "base/strbuf.h"
 
+/* " plan.measure.mmlu.metric: "acc" -> "acc_norm" (post hoc)", a line for each change. */
 void changes_print(const cJSON *changes, FILE *to);
 
 /* "attempt 1, as locked: acc: expected 0.7 within 0.01, got 0.65: DOES NOT HOLD": a result of an

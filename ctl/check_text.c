@@ -1,3 +1,9 @@
+/*
+ * Draws the JSON of the proofs, so that --json and the text cannot disagree: no figure is computed
+ * here but counts of rows. The order is that of the questions a user has: how large is the plan, is
+ * the table total, which rows and outcomes can come about, are the measures precise enough, what is
+ * held fixed.
+ */
 #include "ctl/check_text.h"
 
 #include <stdio.h>
@@ -9,6 +15,7 @@
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 
+/* A number among the object's members, or the fallback. */
 static double number(const cJSON *object, const char *key, double fallback)
 {
     const cJSON *v = json_member(object, key);
@@ -26,6 +33,7 @@ static void add_bytes(struct strbuf *sb, double bytes)
     strbuf_addf(sb, "%.3g %s", bytes, units[i]);
 }
 
+/* Size and cost of the plan; costs that no worker reported are left out. */
 static void add_plan(struct strbuf *sb, const struct term *t, const struct program *p,
                      const cJSON *plan)
 {
@@ -62,6 +70,8 @@ static void add_lines(struct strbuf *sb, const char *heading, const cJSON *list)
     }
 }
 
+/* Totality of the table, and how many partial states end INDETERMINATE (too many to count: said
+ * so). */
 static void add_table(struct strbuf *sb, const cJSON *table, bool whole)
 {
     const int64_t n_indeterminate = answer_int(table, "indeterminate_states", 0);
@@ -100,7 +110,7 @@ static void add_joined(struct strbuf *sb, const cJSON *list)
     }
 }
 
-/* What reached the row, or why nothing can. */
+/* How the row can be reached, with the scores that reach it, or why nothing can. */
 static void add_reach(struct strbuf *sb, const cJSON *row)
 {
     const cJSON *with = json_member(row, "fires_with");
@@ -162,7 +172,7 @@ static void add_rows(struct strbuf *sb, const struct term *t, const struct progr
     }
 }
 
-/* How many rows of each kind, of the report's own words. */
+/* Counts the rows of each kind, by the words that the proof uses. */
 static void add_row_counts(struct strbuf *sb, const cJSON *reach)
 {
     static const char *const words[] = {"witnessed alone", "witnessed", "impossible", "not shown"};
@@ -204,6 +214,7 @@ static void add_outcomes(struct strbuf *sb, const struct term *t, const struct p
     cJSON_Delete(rows);
 }
 
+/* The scores that the search found for each outcome. */
 static void add_witnesses(struct strbuf *sb, const cJSON *reach)
 {
     strbuf_addf(
@@ -220,6 +231,8 @@ static void add_witnesses(struct strbuf *sb, const cJSON *reach)
     }
 }
 
+/* A row for each measure, with its floor's distance from chance and the smallest detectable
+ * difference. */
 static void add_measures(struct strbuf *sb, const struct term *t, const struct program *p,
                          const cJSON *proof)
 {
@@ -262,7 +275,7 @@ static void add_measures(struct strbuf *sb, const struct term *t, const struct p
     cJSON_Delete(rows);
 }
 
-/* What is equal there (the contract) and what is not; nothing where no worker said anything. */
+/* What is equal there (the contract) and what is not; nothing where no worker reported anything. */
 static void add_fixed_words(struct strbuf *sb, const char *label, const cJSON *words)
 {
     const char *equal = answer_text(words, "equal", "");
@@ -277,6 +290,7 @@ static void add_fixed_words(struct strbuf *sb, const char *label, const cJSON *w
     }
 }
 
+/* What is held fixed over all conditions, then between the arms of each contrast. */
 static void add_fixed(struct strbuf *sb, const struct term *t, const cJSON *fixed)
 {
     static const struct out_column columns[] = {

@@ -1,5 +1,4 @@
-/* What `check` draws of the proofs (truthtable/check.h); pure, so that tests can look at the text.
- */
+/* The text of `check` about the proofs (truthtable/check.h). Pure, so that tests can compare it. */
 #ifndef CTL_CHECK_TEXT_H
 #define CTL_CHECK_TEXT_H
 
@@ -8,8 +7,9 @@
 #include "prereg/program.h"
 #include <cjson/cJSON.h>
 
-/* `proof` is what check_json() gave. `explained`, of check_explain(): also the states that end
- * INDETERMINATE, the rows, and the scores that were found; NULL: without these. */
+/* Appends the text of `proof`, which is check_json()'s. `explained`, which is check_explain()'s,
+ * adds the states that end INDETERMINATE, the rows, and the scores that were found; NULL leaves
+ * these out. */
 void check_text(struct strbuf *sb, const struct term *t, const struct program *p,
                 const cJSON *proof, const cJSON *explained);
 

@@ -1,5 +1,7 @@
-/* amend: the daemon prepares the amendment of an edited program, a key may sign it here, the daemon
- * commits it. */
+/* amend: the daemon prepares the amendment of an edited program, a key may sign it here, the
+ * daemon commits it. Two questions, because the private key must not leave this process: the
+ * first answer contains the amendment as it would be, the second question names its head and
+ * carries the signature. An amendment that was prepared and not committed has no effect. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -14,7 +16,7 @@
 #include "prereg/amendment.h"
 #include "prereg/signature.h"
 
-/* Which program: --program, or the root of the lock beside the file. */
+/* Puts the program to amend: --program, or the root of the lock beside the file. */
 static int put_program(const struct ctl_options *o, cJSON *params, struct err *err)
 {
     if (o->program != NULL) {
@@ -35,6 +37,8 @@ static int put_program(const struct ctl_options *o, cJSON *params, struct err *e
     return rc;
 }
 
+/* Checks the edited program, asks its workers (unless --no-run), and asks the daemon for the
+ * amendment. */
 static int prepare(const struct ctl_options *o, cJSON **answer, struct err *err)
 {
     struct proof proof;
@@ -66,7 +70,7 @@ static int prepare(const struct ctl_options *o, cJSON **answer, struct err *err)
     return rc;
 }
 
-/* The signature becomes part of the amendment. */
+/* Signs the amendment's text, if there is a key; the signature becomes a member of it. */
 static int sign(const struct ctl_options *o, cJSON *amendment, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
@@ -98,6 +102,7 @@ static void say_signer(const cJSON *answer)
     }
 }
 
+/* Signs, asks the daemon to make the amendment take effect, and reports it. */
 static int commit(const struct ctl_options *o, const cJSON *prepared, struct err *err)
 {
     cJSON *amendment = json_copy(json_member(prepared, "amendment"));
@@ -144,8 +149,8 @@ static void say_dry_run(const struct ctl_options *o, const cJSON *prepared)
                 needs_key(prepared) && o->key == NULL ? ", with a signature (--key FILE)" : "");
 }
 
-/* What the level does not allow, each by name. With --json the answer itself says it: one object,
- * and the exit code beside it. */
+/* Reports each change that the level does not allow. With --json the answer itself contains
+ * them: one object, and the exit code beside it. */
 static int say_refused(const struct ctl_options *o, const cJSON *prepared, enum exit_code *code,
                        struct err *err)
 {

@@ -1,4 +1,6 @@
-/* calibration: the outcomes of a lab's programs against what it gave them, from files alone. */
+/* calibration: a lab's outcomes against the priors it gave them, from files alone
+ * (ctl/calibration.h). Any program whose verdict does not follow makes the exit code 3, though
+ * all others are scored. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +14,11 @@
 #include "ctl/out.h"
 #include "prereg/imported.h"
 
+/* fewer scored forecasts than this are called few */
 #define FEW 20
 
+/* Adds a row for each program of the state folder. A missing folder is an error only when it was
+ * asked for, or nothing else was. */
 static int add_state(const struct ctl_options *o, cJSON *rows, struct err *err)
 {
     char *state = NULL;
@@ -41,6 +46,7 @@ static int add_state(const struct ctl_options *o, cJSON *rows, struct err *err)
     return rc;
 }
 
+/* Adds a row for each imported program's folder among the arguments. */
 static int add_imported(const struct ctl_options *o, cJSON *rows, struct err *err)
 {
     for (int i = 0; i < o->n_args; i++) {
@@ -55,6 +61,7 @@ static int add_imported(const struct ctl_options *o, cJSON *rows, struct err *er
     return 0;
 }
 
+/* One paragraph and a table of bins, for priors or forecasts. */
 static void say_score(struct strbuf *sb, const struct term *t, const char *what, const cJSON *score)
 {
     static const struct out_column columns[] = {

@@ -1,3 +1,7 @@
+/*
+ * cancel TASK|CELL, --all: gives up what has not ended. The daemon records it with the reason; it
+ * cannot be undone, so nothing is the default.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +22,7 @@ static void say(const cJSON *answer)
     }
 }
 
+/* Asks to cancel the argument as `what` ("task" or "cell"), or everything when `what` is NULL. */
 static int cancel(const struct ctl_options *o, const char *what, struct err *err)
 {
     cJSON *params = ask_params(o, false);
@@ -39,7 +44,8 @@ int cmd_cancel(const struct ctl_options *o, enum exit_code *code, struct err *er
     if (o->n_args == 0) {
         return cancel(o, NULL, err);
     }
-    /* A task has a slash before its stage, but a level's text may hold one as well. */
+    /* A task has a slash before its stage, but so may a level's text: try a task first, then a
+     * cell. */
     int rc = strchr(o->args[0], '/') != NULL ? cancel(o, "task", err) : ERR_NOT_FOUND;
     rc = rc == ERR_NOT_FOUND ? cancel(o, "cell", err) : rc;
     if (rc == ERR_NOT_FOUND) {

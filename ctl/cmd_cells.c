@@ -1,3 +1,6 @@
+/*
+ * cells [PROGRAM]: every task of every cell, a row each; apparatus checks follow the grid.
+ */
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
@@ -13,7 +16,7 @@ static const struct out_column columns[] = {
     {"left", "eta_ms", OUT_SPAN},
 };
 
-/* Behind the grid's: they are none of it. */
+/* Adds the apparatus checks, which belong to no cell, after the grid's rows. */
 static void add_checks(cJSON *rows, const cJSON *checks)
 {
     for (const cJSON *check = checks ? checks->child : NULL; check != NULL; check = check->next) {
@@ -25,7 +28,7 @@ static void add_checks(cJSON *rows, const cJSON *checks)
     }
 }
 
-/* One row a task, named as `explain` and `logs` want it. */
+/* One row for each task, under the name that `explain` and `logs` take. */
 static cJSON *rows_of(const cJSON *answer)
 {
     cJSON *rows = json_array();

@@ -1,3 +1,8 @@
+/*
+ * check GRID.TOML: proves a program before anything runs (ctl/proof.c), compares it with its lock,
+ * and prints both. An invalid program still prints what could be proved; its diagnostics are
+ * repeated below the report, because those above it have scrolled away.
+ */
 #include <stdio.h>
 
 #include "base/json.h"
@@ -33,8 +38,8 @@ static const char explanation[] =
     "well\n"
     "                is what it is confounded with\n";
 
-/* The lock beside the program, if any, against its values, data and files: 0, or why it does not
- * fit. */
+/* Reads the lock beside the program, if any, and verifies it against values, data and files: 0,
+ * or why it does not fit. *lock may be set in either case. */
 static int check_lock(const struct program *p, struct lock **lock, struct err *err)
 {
     int rc = load_lock(p, lock, err);
@@ -59,7 +64,7 @@ static int say_lock(const struct program *p, struct strbuf *sb)
     return rc;
 }
 
-/* Returns what is wrong with the lock, or 0. */
+/* Prints diagnostics, proofs and the lock's state. Returns what is wrong with the lock, or 0. */
 static int say(const struct ctl_options *o, const struct proof *proof)
 {
     diag_print(&proof->diag, stderr);
@@ -87,6 +92,8 @@ static int say(const struct ctl_options *o, const struct proof *proof)
     return lock_rc;
 }
 
+/* The lock's state for --json; a lock that does not fit decides the exit code of a valid
+ * program. */
 static void put_lock(cJSON *answer, const struct program *p, enum exit_code *code)
 {
     struct lock *lock = NULL;
@@ -127,7 +134,7 @@ int cmd_check(const struct ctl_options *o, enum exit_code *code, struct err *err
     } else {
         int lock_rc = say(o, &proof);
         *code = rc == 0 && lock_rc != 0 ? err_exit_code(lock_rc) : *code;
-        if (rc != 0 && proof.has_report) { /* what stands above the report is out of sight */
+        if (rc != 0 && proof.has_report) { /* those above the report have scrolled away */
             diag_print_errors(&proof.diag, stderr);
         }
         if (rc != 0) {

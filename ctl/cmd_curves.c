@@ -1,5 +1,6 @@
-/* preregctl curves: the losses of trainings so far, a panel an arm. Reads the state folder; what
- * the plan seals is not drawn before the end. */
+/* curves [CELL...]: the losses of trainings so far, a panel for each arm. Reads the attempts'
+ * events in the state folder, without a daemon; stages that the plan seals are not drawn before
+ * the end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,8 @@ struct curve_drawing {
     size_t n_drawn;
 };
 
-/* A cell was asked for by its name, by some of its levels, or by nothing. */
+/* Whether this cell is to be drawn: arguments name a cell or some of its levels; without any all
+ * are. */
 static bool is_asked(const struct curve_drawing *d, size_t cell)
 {
     const char *name = d->program->cells[cell].name;
@@ -49,6 +51,8 @@ static bool is_known(const struct program *p, const char *asked)
     return false;
 }
 
+/* Reads the curves of all requested cells of a stage, and widens the frame to hold them: panels
+ * of one stage share their axes. */
 static void read_stage(struct curve_drawing *d, const struct stage *stage,
                        struct curve_frame *frame)
 {
@@ -64,6 +68,7 @@ static void read_stage(struct curve_drawing *d, const struct stage *stage,
     }
 }
 
+/* One panel: the cells of a condition that have points, and the last value of each. */
 static void draw_condition(struct curve_drawing *d, const char *stage, size_t condition,
                            const struct curve_frame *frame)
 {
@@ -113,6 +118,8 @@ static void draw(struct curve_drawing *d, bool open)
     }
 }
 
+/* Reads the program's copy in the state folder, checks the arguments against its cells, and
+ * draws. */
 static int draw_program(const struct ctl_options *o, const struct local_program *found,
                         struct err *err)
 {

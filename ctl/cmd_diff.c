@@ -1,4 +1,6 @@
-/* diff: a program against its lock and every amendment; needs no daemon. */
+/* diff: a program against its lock and every amendment; needs no daemon. The argument is a file
+ * or a program's name. A file is compared with the lock beside it, or with the submitted program
+ * of that lock, whose amendments are in the state folder. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +46,7 @@ static int open_folder(struct diff *d, const char *state, const char *id, struct
     return lock_read_amended(d->folder, &d->lock, err);
 }
 
-/* Its lock lies beside it, its amendments in the state folder when it was submitted. */
+/* Opens the lock beside the file, or the submitted program of that lock, if there is one. */
 static int open_beside(struct diff *d, const char *state, struct err *err)
 {
     char *lock_path = lock_path_of(d->file);
@@ -77,7 +79,7 @@ static bool is_named(const char *id, const char *name)
            (strlen(id) == n + 9 && strncmp(id, name, n) == 0 && id[n] == '-');
 }
 
-/* As the database has it, where the folder's name alone does not tell. */
+/* Opens the program that the database finds, where the folder's name alone does not tell. */
 static int open_found(struct diff *d, const struct ctl_options *o, const char *name,
                       const char *state, struct err *err)
 {
@@ -88,7 +90,8 @@ static int open_found(struct diff *d, const struct ctl_options *o, const char *n
     return rc;
 }
 
-/* NULL: the program that every command takes. */
+/* Opens a submitted program by its name or id; NULL is the program that every command would
+ * choose. */
 static int open_named(struct diff *d, const struct ctl_options *o, const char *name,
                       const char *state, struct err *err)
 {
@@ -111,8 +114,9 @@ static int open_named(struct diff *d, const struct ctl_options *o, const char *n
     return rc;
 }
 
-/* ---- what the file has that the program has not ---- */
+/* ---- how the file differs from the program ---- */
 
+/* The changes from `plan` to the file's plan, with paths as amendments have them. */
 static cJSON *changes_to(const struct program *p, const cJSON *plan)
 {
     cJSON *now = json_object();
@@ -140,6 +144,8 @@ static bool has_other_run(const struct diff *d)
     return other;
 }
 
+/* Compares the file with the amended plan and with the locked one. A file that equals the locked
+ * one is not edited: it only lacks the amendments. */
 static void compare_file(struct diff *d)
 {
     if (d->program == NULL) {
@@ -154,7 +160,7 @@ static void compare_file(struct diff *d)
     cJSON_Delete(of_root);
 }
 
-/* ---- said ---- */
+/* ---- output ---- */
 
 static const char *supersedes_of(const struct lock *lock)
 {
@@ -245,6 +251,7 @@ static bool is_path(const char *what)
     return strchr(what, '/') != NULL || (n > 5 && strcmp(what + n - 5, ".toml") == 0);
 }
 
+/* Decides whether the argument is a file or a name, and opens what it names. */
 static int open_all(struct diff *d, const struct ctl_options *o, const char *state, struct err *err)
 {
     const char *what = o->n_args > 0 ? o->args[0] : NULL;

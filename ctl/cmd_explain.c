@@ -1,3 +1,8 @@
+/*
+ * explain TASK: why a task is in the state it is in, what it waits for, what is left of its
+ * budgets, and every attempt so far. The daemon decides; this file has the words for its reasons. A
+ * cell's name instead of a task's is answered with the names of its tasks.
+ */
 #include <string.h>
 
 #include "base/clock.h"
@@ -23,6 +28,7 @@ static const struct out_column attempt_columns[] = {
     {"live", "live", OUT_YES},
 };
 
+/* Words for the daemon's reasons ("why"); one that is missing here is printed as it is. */
 static const struct {
     const char *why;
     const char *words;
@@ -107,7 +113,7 @@ static void say_times(struct strbuf *sb, const cJSON *answer)
     }
 }
 
-/* Below the table: sentences are too wide for it. */
+/* Prints the attempts' endings below the table, for which sentences are too wide. */
 static void say_endings(struct strbuf *sb, const cJSON *attempts)
 {
     for (const cJSON *a = attempts->child; a != NULL; a = a->next) {
@@ -127,7 +133,7 @@ static void say_name(struct strbuf *sb, const struct term *t, const cJSON *answe
                 of_grid ? answer_text(answer, "stage", "?") : answer_text(check, "name", "?"));
 }
 
-/* What the verdict makes of it; a check is no part of the grid. */
+/* Whether the verdict depends on the task; of an apparatus check, what it demands and blocks. */
 static void say_part(struct strbuf *sb, const cJSON *answer)
 {
     const cJSON *check = json_member(answer, "apparatus");
@@ -151,7 +157,7 @@ static void say_part(struct strbuf *sb, const cJSON *answer)
                 answer_text(check, "stage", "?"));
 }
 
-/* What the daemon has just found, and by which check. */
+/* What the daemon found on disk when it was asked, and by which check. */
 static void say_disk(struct strbuf *sb, const struct term *t, const cJSON *answer)
 {
     const cJSON *disk = json_member(answer, "on_disk");
@@ -210,7 +216,7 @@ static void say(const cJSON *answer)
     strbuf_release(&sb);
 }
 
-/* The names of a cell's tasks, with their states. */
+/* An error that lists the cell's tasks with their states. */
 static int name_tasks(const cJSON *cell, struct err *err)
 {
     struct strbuf sb = STRBUF_INIT;
@@ -227,7 +233,7 @@ static int name_tasks(const cJSON *cell, struct err *err)
     return rc;
 }
 
-/* No task: perhaps a cell. */
+/* Called when there is no such task: the argument may be a cell. */
 static int explain_cell(const struct ctl_options *o, struct err *err)
 {
     struct rpc_client *client = NULL;

@@ -1,4 +1,5 @@
-/* export: a receipt of a program. Only its folder is read; the daemon is not asked. */
+/* export [PROGRAM|FOLDER]: a receipt of a program (ctl/receipt/export.h). Only the program's
+ * folder is read; the daemon is not asked, and may be running. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ static int folder_of_program(const struct ctl_options *o, const char *name, char
     return rc;
 }
 
+/* The argument is a program's folder, or its name in the state folder. */
 static int find_folder(const struct ctl_options *o, char **folder, struct err *err)
 {
     const char *name = o->n_args > 0 ? o->args[0] : NULL;

@@ -1,3 +1,7 @@
+/*
+ * help [COMMAND]: the usage of one command or of all, drawn from the tables of commands and
+ * options.
+ */
 #include "ctl/ctl.h"
 
 int cmd_help(const struct ctl_options *o, enum exit_code *code, struct err *err)

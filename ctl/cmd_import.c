@@ -1,7 +1,8 @@
 /*
  * import: results files of lm-evaluation-harness become an imported program (docs/import.md). The
- * plan is locked before, or, with a word about it, now; the records come from files; gates,
- * contrasts and table are those of any program. Nothing is executed but prereg-report.
+ * plan was locked before, or is locked now, which its lock then states; the records come from
+ * files; gates, contrasts and table are those of any program. Nothing is executed but
+ * prereg-report. `replay --out` takes the same way, with records.json in place of a map.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +53,7 @@ static int check_program(const char *folder, const struct importing *in, struct 
     return rc;
 }
 
-/* Also: the imported folder does not lie among the executed ones. */
+/* Refuses a plan that has an executed history, and an output folder among the executed programs. */
 static int check_state(const struct importing *in, struct err *err)
 {
     char *state = NULL;
@@ -84,6 +85,7 @@ static int check_state(const struct importing *in, struct err *err)
 
 /* ---- the lock ---- */
 
+/* The proofs of the table, for the lock; an invalid program is refused here. */
 static int prove(const struct program *p, cJSON **proof, struct err *err)
 {
     struct diag diag;
@@ -118,6 +120,7 @@ static int take_lock(struct importing *in, struct err *err)
 
 /* ---- the map ---- */
 
+/* The map of files to cells: MAP.JSON, --pattern or --records, or the records of a replay. */
 static int take_map(struct importing *in, struct err *err)
 {
     const struct ctl_options *o = in->o;
@@ -148,7 +151,7 @@ static int take_map(struct importing *in, struct err *err)
     return rc;
 }
 
-/* ---- what is said ---- */
+/* ---- output ---- */
 
 static int say_json(const struct importing *in, struct err *err)
 {
@@ -192,6 +195,7 @@ static int say(const struct importing *in, struct err *err)
     return 0;
 }
 
+/* All checks come before the first byte is written; a failed report leaves the import in place. */
 static int import_all(struct importing *in, enum exit_code *code, struct err *err)
 {
     const struct folder_spec spec = {.folder = in->o->out,

@@ -1,3 +1,7 @@
+/*
+ * init [FOLDER]: writes a starter program or a template, under the folder's name. The texts are
+ * compiled in (templates.c.in); the first one is the starter, which --list leaves out.
+ */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +43,7 @@ static void print_list(void)
     }
 }
 
-/* NULL: the starter. */
+/* The template of that name; NULL is the starter. Returns NULL after an error. */
 static const struct template_file *find_template(const char *name, struct err *err)
 {
     if (name == NULL) {
@@ -58,6 +62,7 @@ static const struct template_file *find_template(const char *name, struct err *e
     return NULL;
 }
 
+/* Writes the template with its placeholder name replaced; every template contains it. */
 static int write_template(const struct template_file *template, const char *path,
                           const char *folder, struct err *err)
 {
@@ -76,7 +81,7 @@ static int write_template(const struct template_file *template, const char *path
     return rc;
 }
 
-/* A path as a word of the shell, and never as an option. */
+/* Appends a path quoted for the shell, and never looking like an option. */
 static void add_shell_word(struct strbuf *out, const char *path)
 {
     static const char plain[] =

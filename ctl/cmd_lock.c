@@ -1,7 +1,7 @@
 /*
  * `lock`: checks a program and writes its lock, signed with --key, with a time-stamp request beside
- * it with --timestamp; with --verify it writes nothing and says what holds of the lock that is
- * there.
+ * it with --timestamp; with --verify it writes nothing and reports what holds of the existing lock.
+ * A lock that exists is replaced with --replace only, and its time stamp with it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,8 +26,8 @@ static const char *name_of(const char *path)
     return slash == NULL ? path : slash + 1;
 }
 
-/* The lock as it is built, signed when there is a key; what git says stands in it, whatever this
- * command wrote before. */
+/* Builds the lock, and signs it when there is a key. The state of git is recorded without the
+ * files that this command itself writes, so that locking twice gives the same. */
 static int build(const struct ctl_options *o, const struct proof *proof,
                  const struct lock_paths *paths, struct lock **out, struct err *err)
 {
@@ -56,8 +56,9 @@ static int build(const struct ctl_options *o, const struct proof *proof,
     return rc;
 }
 
-/* The lock of before, which stays where it is of the same values: not with a signature that does
- * not hold, and not with another where it is stamped. */
+/* Checks the existing lock, which stays in place when its values are the same: not with a
+ * signature that does not hold, and, where it is stamped, not with other values or a new
+ * signature. */
 static int look_at_old(const struct program *p, const struct lock *lock,
                        const struct lock_paths *paths, struct err *err)
 {
@@ -79,7 +80,7 @@ static int look_at_old(const struct program *p, const struct lock *lock,
     return rc;
 }
 
-/* What stands in the way of a new lock, by what lies there; anything else says so itself. */
+/* Adds to an error about the existing lock what --replace would do. */
 static int say_why_kept(int rc, struct err *err)
 {
     if (rc == ERR_EXISTS) {
@@ -95,8 +96,8 @@ static int say_why_kept(int rc, struct err *err)
     return rc;
 }
 
-/* A time stamp is of a lock's bytes: a lock that has one is not replaced in passing, and a request
- * of the old bytes does not stay beside the new ones. */
+/* Writes the lock. A time stamp is over a lock's bytes: one that is stamped is not replaced in
+ * passing, and a request or a stamp of the old bytes does not stay beside new ones. */
 static int write_lock(const struct ctl_options *o, const struct program *p, const struct lock *lock,
                       const struct lock_paths *paths, struct err *err)
 {
@@ -122,6 +123,7 @@ static int write_lock(const struct ctl_options *o, const struct program *p, cons
     return rc;
 }
 
+/* Builds and writes the lock, then reports the one on disk. */
 static int make(const struct ctl_options *o, const struct proof *proof, struct err *err)
 {
     struct lock *lock = NULL;
@@ -130,7 +132,7 @@ static int make(const struct ctl_options *o, const struct proof *proof, struct e
     lock_paths_init(&paths, o->args[0]);
     int rc = build(o, proof, &paths, &lock, err);
     rc = rc == 0 ? write_lock(o, proof->program, lock, &paths, err) : rc;
-    /* what lies there now, which may be the lock of before */
+    /* the lock on disk, which may be the earlier one */
     rc = rc == 0 ? lock_read(paths.lock, &written, err) : rc;
     rc = rc == 0 ? lock_say_written(o, written, &paths, err) : rc;
     lock_free(written);
@@ -150,10 +152,10 @@ int cmd_lock(const struct ctl_options *o, enum exit_code *code, struct err *err)
     if (o->verify) {
         return lock_say_verified(o, err);
     }
-    /* all: what is locked is what submit will run, and it asks of nothing that was allowed here */
+    /* all: submit runs what is locked, and does not ask again about what was allowed here */
     const struct trust_ask trust = {.state = o->state, .run = o->run, .all = true};
     int rc = proof_run(o->args[0], &trust, &proof, err);
-    if (!o->json && (rc == 0 || rc == ERR_INVALID)) { /* else it is said once, as the error */
+    if (!o->json && (rc == 0 || rc == ERR_INVALID)) { /* else it is printed once, as the error */
         diag_print(&proof.diag, stderr);
     }
     rc = rc == 0 ? make(o, &proof, err) : rc;

@@ -1,3 +1,8 @@
+/*
+ * logs TASK: the end of an attempt's stderr and stdout. The daemon names the files, this process
+ * reads them; with --follow it polls both, and asks the daemon now and then whether the attempt
+ * still runs.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,13 +20,13 @@
 #include "ctl/ctl.h"
 #include "ctl/out.h"
 
-#define TAIL_BYTES_MAX ((off_t)1 << 20) /* looked at from the end of a log */
+#define TAIL_BYTES_MAX ((off_t)1 << 20) /* read from the end of a log */
 #define FOLLOW_MS      250
-#define LOOK_AGAIN_MS  2000 /* between two questions whether the attempt still lives */
+#define LOOK_AGAIN_MS  2000 /* between two questions whether the attempt still runs */
 
 struct log_file {
     const char *path;
-    off_t offset; /* what has been printed */
+    off_t offset; /* how far it has been printed */
 };
 
 /* Where the last n_lines lines of the text begin. */
@@ -49,7 +54,7 @@ static ssize_t read_at(int fd, char *buffer, size_t len, off_t offset)
     return n;
 }
 
-/* How much may be shown now: the first bytes of a character wait for its rest. */
+/* How many bytes can be shown now: an incomplete character at the end waits for its rest. */
 static size_t whole_text(const char *text, size_t n)
 {
     size_t whole = text_whole_chars(text, n);
@@ -79,6 +84,7 @@ static int print_tail(struct log_file *log, int64_t n_lines, struct err *err)
     return 0;
 }
 
+/* Prints what was appended since the last call. */
 static void print_new(struct log_file *log)
 {
     int fd = open(log->path, O_RDONLY | O_CLOEXEC);
@@ -126,7 +132,8 @@ static int is_live(const struct ctl_options *o, int64_t no, bool *live, struct e
     return rc;
 }
 
-/* Prints what comes until the attempt has ended; what came while it ended is printed, too. */
+/* Prints new output until the attempt has ended. The files are read after each question, so that
+ * what was written while the attempt ended is printed, too. */
 static int follow(const struct ctl_options *o, int64_t no, struct log_file logs[2], struct err *err)
 {
     bool live = true;

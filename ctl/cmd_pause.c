@@ -1,3 +1,6 @@
+/*
+ * pause [PROGRAM]: starts nothing more; running attempts continue.
+ */
 #include <stdio.h>
 
 #include "base/show.h"

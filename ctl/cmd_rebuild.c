@@ -1,3 +1,8 @@
+/*
+ * rebuild [STATE]: a new database from journals and cell folders (store_rebuild()), and a table of
+ * what was found in each program. A journal whose chain does not hold is reported and makes the
+ * exit code 3; its records are restored all the same, as unverified.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,6 +20,7 @@ struct taken {
     bool tampered; /* one of them had a journal whose chain does not hold */
 };
 
+/* Called for each rebuilt program: keeps it as a row of the answer. */
 static void take(void *ctx, const struct rebuilt_program *p)
 {
     struct taken *taken = ctx;

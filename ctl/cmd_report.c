@@ -1,3 +1,7 @@
+/*
+ * report [PROGRAM|FOLDER]: runs prereg-report over a program's folder and prints the path of the
+ * HTML.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +16,7 @@
 #include "ctl/out.h"
 #include "ctl/run_report.h"
 
-/* Without a daemon; where nothing lies there the want of one is what is to be said. */
+/* Finds the program without a daemon. When there is none, the error stays that no daemon runs. */
 static int find_local(const struct ctl_options *o, char **folder, struct err *err)
 {
     struct local_program p;
@@ -27,8 +31,8 @@ static int find_local(const struct ctl_options *o, char **folder, struct err *er
     return rc;
 }
 
-/* The program's folder: the argument itself when it is one, else the daemon's word, else the
- * store's. */
+/* Finds the program's folder: the argument itself when it is one, else the daemon's answer, else
+ * the state folder's. */
 static int find_folder(const struct ctl_options *o, char **folder, struct err *err)
 {
     if (o->n_args > 0 && local_is_program_folder(o->args[0])) {

@@ -1,4 +1,6 @@
-/* rerun: one cell again, from the lock, held against what was accepted. The daemon is not asked. */
+/* rerun CELL: trains and scores one cell again from the lock (ctl/rerun.c), compares it with
+ * what was accepted, and prints the comparison. The daemon is not asked. Exit code 3: something
+ * differs. */
 #include <stdio.h>
 
 #include "base/file.h"
@@ -13,7 +15,7 @@
 
 #define VALUE_BYTES 100
 
-/* A long training says at least where it is. */
+/* Announces a stage on stderr: a long training should at least show where it is. */
 static void say_begins(const char *stage)
 {
     show_printf(stderr, "preregctl: %s runs again\n", stage);
@@ -30,6 +32,7 @@ static size_t count_same(const cJSON *list)
     return n;
 }
 
+/* A value on one line, cut at VALUE_BYTES. */
 static void add_value(struct strbuf *sb, const cJSON *value)
 {
     struct strbuf text = STRBUF_INIT;
@@ -48,6 +51,7 @@ static void add_value(struct strbuf *sb, const cJSON *value)
     strbuf_release(&text);
 }
 
+/* The entries that are not the same, with both values. */
 static void add_differing(struct strbuf *sb, const cJSON *list, const char *key)
 {
     const cJSON *o;
@@ -65,6 +69,7 @@ static void add_differing(struct strbuf *sb, const cJSON *list, const char *key)
     }
 }
 
+/* How the machine differs from the one that made the accepted result. */
 static void add_places(struct strbuf *sb, const cJSON *stage)
 {
     const cJSON *environment = json_member(stage, "environment");
@@ -100,6 +105,7 @@ static bool is_same(const cJSON *file)
     return (int)count_same(stages) == cJSON_GetArraySize(stages);
 }
 
+/* The level of assurance that the rerun establishes, or why there is none. */
 static void add_level(struct strbuf *sb, const struct term *t, const cJSON *file)
 {
     const cJSON *name;
@@ -139,7 +145,7 @@ static void say(const struct rerun_made *made)
     strbuf_release(&sb);
 }
 
-/* The file's members, and where it lies. */
+/* The members of the rerun file, and its path. */
 static int say_json(const struct rerun_made *made, struct err *err)
 {
     cJSON *answer = json_copy(made->file);

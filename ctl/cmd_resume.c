@@ -1,3 +1,7 @@
+/*
+ * resume [PROGRAM]: continues after a pause. --accept-failures blocks the tasks that paused the
+ * program for failing alike, instead of trying them again.
+ */
 #include <stdio.h>
 
 #include "base/json.h"

@@ -1,3 +1,7 @@
+/*
+ * retry [TASK]: blocked tasks run again with fresh budgets; without TASK, all of them. The daemon
+ * refuses it for counted tasks once scores could have been seen.
+ */
 #include <stdio.h>
 
 #include "base/json.h"

@@ -1,4 +1,6 @@
-/* sign: a reviewer's signature over a receipt that verifies. */
+/* sign FOLDER: a maker's or reviewer's signature over a receipt that verifies
+ * (ctl/receipt/sign.c). Only a folder can be signed; its tar is packed again with the signature
+ * in it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +25,7 @@ int cmd_sign(const struct ctl_options *o, enum exit_code *code, struct err *err)
                        "the .tar beside it is packed anew",
                        o->args[0]);
     }
-    char *folder = realpath(o->args[0], NULL); /* "." too: the tar lies beside it */
+    char *folder = realpath(o->args[0], NULL); /* "." too: the tar is beside it */
     if (folder == NULL) {
         return err_set_errno(err, errno, "find %s", o->args[0]);
     }

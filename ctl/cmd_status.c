@@ -1,3 +1,8 @@
+/*
+ * status [PROGRAM]: asks the daemon once, or again and again with --watch, and draws the answer
+ * (status_text.c). On a terminal --watch redraws the screen; elsewhere it prints a line per program
+ * when something changed. Without a daemon the error says what can be read from the state folder.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +19,14 @@
 #include "ctl/status_text.h"
 #include "daemon/rpc/owner.h"
 
-/* A program is drawn with its grid when it was asked for by name, is the only one, or still runs.
- */
+/* Whether a program is drawn with its grid: it was named, is the only one, or still runs. */
 static bool is_drawn_whole(const struct ctl_options *o, const cJSON *programs, const cJSON *summary)
 {
     return o->n_args > 0 || cJSON_GetArraySize(programs) == 1 ||
            strcmp(answer_text(summary, "state", ""), "finished") != 0;
 }
 
+/* Fetches the cells of a program into its summary. */
 static int add_cells(const struct ctl_options *o, struct rpc_client *client, cJSON *summary,
                      struct err *err)
 {
@@ -35,7 +40,7 @@ static int add_cells(const struct ctl_options *o, struct rpc_client *client, cJS
     return rc;
 }
 
-/* Then the message says by which process, and what to do. */
+/* Whether a process holds the state folder: then the message already names it and what to do. */
 static bool is_held(const struct ctl_options *o)
 {
     struct rpc_owner owner;
@@ -47,7 +52,8 @@ static bool is_held(const struct ctl_options *o)
     return held;
 }
 
-/* What runs only a daemon knows; what has ended can be read without one. */
+/* Extends the error of a missing daemon by what is in the state folder: what runs only a daemon
+ * knows, but what has ended can be read without one. */
 static int say_what_lies_there(const struct ctl_options *o, struct err *err)
 {
     struct err why = *err;
@@ -62,7 +68,7 @@ static int say_what_lies_there(const struct ctl_options *o, struct err *err)
                          why.msg, n_finished, n);
 }
 
-/* One look: the answer of `status`, with "cells" in every program that is drawn whole. */
+/* Asks once: the answer of `status`, with "cells" in every program that is drawn whole. */
 static int look(const struct ctl_options *o, cJSON **answer, struct err *err)
 {
     struct rpc_client *client = NULL;
@@ -86,6 +92,7 @@ static int look(const struct ctl_options *o, cJSON **answer, struct err *err)
     return rc;
 }
 
+/* Programs with their cells first, then a list of the others. */
 static void draw(const struct ctl_options *o, const struct term *t, const cJSON *answer,
                  struct strbuf *sb)
 {
@@ -129,14 +136,15 @@ static bool all_finished(const cJSON *answer)
     return true;
 }
 
-/* The lines that --watch writes where it cannot draw: one a program, without the time that always
- * changes. */
+/* What --watch writes where it cannot redraw: a line for each program, without the time, which
+ * would always change. */
 static void draw_lines(const struct term *t, const cJSON *answer, struct strbuf *sb)
 {
     const cJSON *programs = json_member(answer, "programs");
     status_list(sb, t, programs);
 }
 
+/* Prints one answer of --watch; outside a terminal only when it differs from the one before. */
 static int show(const struct ctl_options *o, const struct term *t, const cJSON *answer,
                 struct strbuf *before, struct err *err)
 {
@@ -164,7 +172,7 @@ static int show(const struct ctl_options *o, const struct term *t, const cJSON *
     return rc;
 }
 
-/* A daemon that is started again, or comes back: what was watched goes on meanwhile. */
+/* Errors during a restart of the daemon: --watch waits for it instead of ending. */
 static bool is_away(int rc)
 {
     return rc == ERR_NO_DAEMON || rc == ERR_IO;

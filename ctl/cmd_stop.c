@@ -1,3 +1,7 @@
+/*
+ * stop: ends the daemon. Attempts continue under their shims and are adopted by the next daemon;
+ * with --kill they checkpoint and are ended.
+ */
 #include <stdio.h>
 
 #include "base/json.h"

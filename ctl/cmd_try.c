@@ -1,4 +1,6 @@
-/* try: what a program's stages do and cost, seen on a little of it. Nothing is kept. */
+/* try GRID.TOML [CELL]: runs a few steps and items of every stage of one cell for each arm
+ * (ctl/try.c), and prints what they took and what the whole program would take. Nothing is kept,
+ * no score is shown. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +25,7 @@ static void say_begins(const char *cell, const char *stage)
     show_printf(stderr, "preregctl: trying %s/%s\n", cell, stage);
 }
 
+/* The cell that was named, or one for each arm. */
 static int choose_cells(const struct program *p, const char *named, size_t **cells, size_t *n,
                         struct err *err)
 {
@@ -43,8 +46,8 @@ static int choose_cells(const struct program *p, const char *named, size_t **cel
 
 /* ---- the answer ---- */
 
-/* Over all cells, by the mean of those that were tried: null where a stage of them is unknown, and
- * for what is beyond `most`. */
+/* Puts the total over all cells, from the mean of the cells that were tried: null when a stage
+ * is unknown, or when the total exceeds `most`. */
 static void put_total(cJSON *answer, const struct program *p, const cJSON *rows, const char *key,
                       double most)
 {
@@ -73,7 +76,7 @@ static void put_total(cJSON *answer, const struct program *p, const cJSON *rows,
     }
 }
 
-/* Of the task that needs most; null where a stage's is unknown. */
+/* Puts the value of the task that needs most; null when one is unknown. */
 static void put_most(cJSON *answer, const cJSON *rows, const char *key)
 {
     double most = 0;
@@ -110,8 +113,9 @@ static cJSON *answer_of(const struct program *p, const struct try_spec *spec, co
     return answer;
 }
 
-/* ---- as text ---- */
+/* ---- text ---- */
 
+/* "1.5 GiB", on the heap; NULL when the member is not a number. */
 static char *bytes_text(const cJSON *row, const char *key)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -128,6 +132,7 @@ static char *bytes_text(const cJSON *row, const char *key)
     return xasprintf("%.3g %s", bytes, units[i]);
 }
 
+/* Seconds as "2h 5min", on the heap; NULL when the member is not a number. */
 static char *span_text(const cJSON *row, const char *key)
 {
     char span[48];
@@ -143,7 +148,7 @@ static void put_text(cJSON *row, const char *key, char *text)
     free(text);
 }
 
-/* The state of --json in words. */
+/* The words for a state of --json. */
 static const char *state_words(const char *state)
 {
     static const struct {
@@ -191,7 +196,7 @@ static void add_rows(struct strbuf *sb, const struct term *t, const cJSON *rows)
     cJSON_Delete(shown);
 }
 
-/* Why a stage was not done: for the same reason in several cells once. */
+/* Why stages were not done, each reason once however many cells share it. */
 static void add_reasons(struct strbuf *sb, const cJSON *rows)
 {
     cJSON *said = json_object();

@@ -1,3 +1,7 @@
+/*
+ * unblind [PROGRAM]: opens the sealed scores before the end. It needs a reason, which the journal
+ * and every report will show.
+ */
 #include <stdio.h>
 
 #include "base/json.h"

@@ -1,3 +1,7 @@
+/*
+ * verdict [PROGRAM]: prints the verdict, from the daemon or, without one, from the state folder;
+ * its kind is the exit code.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -26,7 +30,8 @@ static void say(const cJSON *answer)
     strbuf_release(&sb);
 }
 
-/* Without a daemon; where nothing lies there the want of one is what is to be said. */
+/* Reads the verdict without a daemon. When there is no such program, the error stays that no
+ * daemon runs. */
 static int read_files(const struct ctl_options *o, cJSON **answer, struct err *err)
 {
     struct local_program p;

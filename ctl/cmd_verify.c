@@ -1,5 +1,7 @@
-/* verify: holds a receipt against itself. A tar is taken out into a private folder that goes away.
- */
+/* verify FOLDER|FILE.tar: checks a receipt against itself (ctl/receipt/verify.h) and prints the
+ * level of assurance, or the first thing that does not follow. A tar is extracted into a private
+ * folder, which is removed in the end. All texts of a receipt may be a stranger's: they are
+ * printed as plain lines. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +48,8 @@ static void add_fault(struct strbuf *sb, const struct term *t, const struct veri
     }
 }
 
+/* The answer as text: the fault, or level and sentence, then what is established, claimed, not
+ * shown. */
 static void say(const struct verify_answer *a)
 {
     struct term t = term_of_stdout();
@@ -88,7 +92,8 @@ static int tell(const struct ctl_options *o, const struct verify_answer *a, enum
     return rc;
 }
 
-/* Takes a tar out into a new folder under $TMPDIR, which is the caller's to remove. */
+/* Extracts a tar into a new folder under $TMPDIR, which the caller removes. What is wrong with
+ * the tar is in `f`, as the receipt's fault; `err` is for faults of this machine. */
 static int take_out(const char *path, struct temp_folder *folder, struct fault *f, struct err *err)
 {
     int rc = temp_folder_make("verify", folder, err);
@@ -111,7 +116,7 @@ static int verify_at(const struct ctl_options *o, const char *folder, const stru
                                          .taken = taken,
                                          .ca = o->ca};
         int fault = receipt_verify(&spec, &a);
-        /* what could not be looked at says nothing about the receipt */
+        /* what could not be checked says nothing about the receipt */
         rc = fault == 0 || fault == ERR_LOCK ? tell(o, &a, code, err) : fault_to_err(&a.fault, err);
         verify_answer_release(&a);
     }

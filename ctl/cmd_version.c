@@ -1,3 +1,6 @@
+/*
+ * version: the version of this build, as text or JSON.
+ */
 #include <stdio.h>
 
 #include "base/json.h"

@@ -1,3 +1,8 @@
+/*
+ * The table of commands: names, arguments, help and what each accepts. The order is that of the
+ * help: planning, running, changing, results, receipts. Everything else about a command is in its
+ * file.
+ */
 #include "ctl/ctl.h"
 
 #include <stdio.h>

@@ -53,7 +53,7 @@ struct ctl_options {
     const char *label;
     const char *key;             /* of lock, amend, sign */
     const char *allowed_signers; /* --allowed-signers; NULL: as signature_allowed_signers() */
-    const char *ca;              /* whom to believe a time stamp */
+    const char *ca;              /* certificates of trusted time-stamp authorities */
     const char *template_name;   /* of init */
     const char *stage;           /* of rerun */
     bool timestamp;              /* of lock, as verify */
@@ -78,7 +78,7 @@ struct ctl_options {
     int64_t interval_ms; /* of --watch */
     int64_t lines;       /* of logs */
     int64_t attempt;     /* of logs; 0: the newest */
-    char **args;         /* what is left, borrowed from argv */
+    char **args;         /* the arguments after the options, borrowed from argv */
     int n_args;
 };
 

@@ -1,3 +1,8 @@
+/*
+ * main: finds the command, parses its options, runs it, and turns its result into an exit code.
+ * Errors are printed here and nowhere else, as JSON when that was asked for. Output is flushed
+ * before success is reported, so that a full disk is an error.
+ */
 #include <errno.h>
 #include <locale.h>
 #include <stdio.h>
@@ -11,8 +16,8 @@
 #include "ctl/ctl.h"
 #include "ctl/out.h"
 
-/* --json or -j among the words, wherever it stands: for errors of words that were not read to their
- * end. */
+/* Whether --json or -j is among the arguments: errors found while parsing them must be JSON,
+ * too. */
 static bool wants_json(char *const *argv)
 {
     for (; *argv != NULL && strcmp(*argv, "--") != 0; argv++) {
@@ -39,8 +44,8 @@ static int unknown_command(const char *name, bool json)
     return EXIT_USAGE;
 }
 
-/* What starts the daemon is preregd's; who types preregctl means the same. Returns after an error.
- */
+/* `preregctl submit` executes preregd, which starts the daemon: users expect it here. Returns
+ * after an error only. */
 static int submit(char **argv)
 {
     struct strbuf folder = STRBUF_INIT;
@@ -58,8 +63,7 @@ static int submit(char **argv)
     return (int)err_exit_code(rc);
 }
 
-/* `preregctl --state FOLDER COMMAND` means `preregctl COMMAND --state FOLDER`: the words change
- * places. */
+/* Rewrites `preregctl --state FOLDER COMMAND` to `preregctl COMMAND --state FOLDER`. */
 static void move_state_back(int argc, char **argv)
 {
     int n = 0;

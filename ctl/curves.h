@@ -1,6 +1,6 @@
 /*
- * Curves that attempts have left in their events (docs/worker-protocol.md, "point"), and drawing
- * them with the dots of Braille characters. What a plan seals is the caller's to leave out.
+ * Curves from the events of attempts (docs/worker-protocol.md, "point"), and drawing them with the
+ * dots of Braille characters. The caller leaves out what the plan seals.
  */
 #ifndef CTL_CURVES_H
 #define CTL_CURVES_H
@@ -18,7 +18,7 @@ struct curve_points {
 };
 
 /* Appends the points of that name of every attempt in a task's folder; a resumed attempt repeats
- * what lay after its checkpoint. Lines that are not points are passed over. */
+ * the points after its checkpoint. Lines that are not points are skipped. */
 void curve_points_read(struct curve_points *c, const char *task_folder, const char *name);
 void curve_points_add(struct curve_points *c, double x, double y);
 void curve_points_release(struct curve_points *c);
@@ -32,7 +32,7 @@ struct curve_frame {
     bool utf8;
 };
 
-/* Takes the points into the frame; start with CURVE_FRAME_INIT. */
+/* Widens the frame to hold the points; start with CURVE_FRAME_INIT. */
 #define CURVE_FRAME_INIT ((struct curve_frame){.y_min = 1e308, .y_max = -1e308})
 void curve_frame_add(struct curve_frame *frame, const struct curve_points *c);
 /* Appends the frame's rows, with its range at the left and the last x below. Without utf8 dots are
