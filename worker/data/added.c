@@ -1,3 +1,9 @@
+/*
+ * Searching is by hash, once per distinct length of contents: at each position whose byte begins
+ * some content, the longest length is tried first. The cost therefore does not grow with the number
+ * of tokens, of which some files have thousands. White space that lstrip and rstrip take is found
+ * from the token outwards and belongs to the token's bounds.
+ */
 #include "worker/data/added.h"
 
 #include <assert.h>
@@ -32,6 +38,7 @@ static void note_id(struct added *a, uint32_t id, uint32_t index)
     a->by_id[id] = index;
 }
 
+/* Keeps the list of lengths sorted and without repeats. */
 static void note_length(struct added_lengths *l, size_t len)
 {
     size_t at = 0;
@@ -89,6 +96,7 @@ static size_t space_after(const char *text, size_t len, size_t at)
     return at;
 }
 
+/* Where the white space that ends at `at` begins, no earlier than `from`. */
 static size_t space_before(const char *text, size_t from, size_t at)
 {
     while (at > from) {
@@ -103,6 +111,7 @@ static size_t space_before(const char *text, size_t from, size_t at)
     return at;
 }
 
+/* The longest content of this round with which the text begins. */
 static const struct added_token *longest_at(const struct added *a, int round, const char *text,
                                             size_t len)
 {

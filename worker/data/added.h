@@ -1,7 +1,7 @@
 /*
- * Added tokens: words that are cut out of the text before anything else looks at it, such as
- * <|endoftext|>. As Hugging Face tokenizers do it: first those that are not "normalized" on the
- * whole text, then the others on what is left; leftmost first, of those at one place the longest.
+ * Added tokens: words that are cut out of the text before anything else reads it, such as
+ * <|endoftext|>. As in Hugging Face tokenizers: first those that are not "normalized" on the whole
+ * text, then the others on the remaining pieces; leftmost first, of those at one place the longest.
  *
  * Owns the contents. Finding changes nothing, and does not take longer for more tokens, only for
  * more different lengths of them: files have thousands.
@@ -23,7 +23,7 @@ struct added_token {
     uint32_t id;
     bool lstrip;     /* takes the white space before it */
     bool rstrip;     /* and behind it */
-    bool normalized; /* looked for in the second round */
+    bool normalized; /* searched in the second round */
     bool special;
 };
 
@@ -48,7 +48,7 @@ struct added {
 
 void added_init(struct added *a);
 void added_release(struct added *a);
-/* Takes over token->content, a heap string. Neither content nor id may be there. */
+/* Owns token->content, a heap string, from then on. Neither content nor id may be there. */
 void added_put(struct added *a, const struct added_token *token);
 /* NULL when there is none. */
 const struct added_token *added_by_id(const struct added *a, uint32_t id);

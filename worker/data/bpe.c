@@ -1,3 +1,9 @@
+/*
+ * Builds a model and the tables that bpe_encode.c needs. A merge is stored with the ids of its
+ * parts, so parts and result must be in the vocabulary before it. bpe_finish() makes three tables:
+ * pairs to ranks, bytes to ids, and whole pretokens to ids. The last holds only tokens whose own
+ * bytes really encode to them, which is tested with the merges themselves.
+ */
 #include "worker/data/bpe.h"
 
 #include <assert.h>
@@ -100,6 +106,7 @@ unsigned bpe_missing_bytes(const struct bpe *b)
     return n;
 }
 
+/* The id of a merge's part by its text. */
 static int find_part(const struct bpe *b, const char *text, size_t len, uint32_t *id,
                      struct err *err)
 {
@@ -132,6 +139,7 @@ int bpe_add_merge(struct bpe *b, const char *left, size_t n_left, const char *ri
     return 0;
 }
 
+/* Open addressing at most half full; a pair given twice keeps its later rank. */
 static void index_pairs(struct bpe *b)
 {
     b->n_pairs = 64;
@@ -188,6 +196,7 @@ static bool encodes_to_itself(const struct bpe *b, uint32_t id, struct strbuf *t
     return bpe_merge_symbols(b, *symbols, span.len) == 1 && (*symbols)[0] == id;
 }
 
+/* Tokens that may be looked up whole; see encodes_to_itself(). */
 static void index_whole(struct bpe *b)
 {
     struct strbuf text = STRBUF_INIT;

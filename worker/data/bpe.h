@@ -37,7 +37,7 @@ struct bpe_pair_slot {
     uint32_t id;
 };
 
-/* Where a token's bytes lie. */
+/* The place of a token's bytes in bpe.bytes. */
 struct bpe_span {
     uint32_t at;
     uint32_t len;
@@ -57,7 +57,7 @@ struct bpe {
     struct bpe_pair_slot *pairs;
     uint32_t n_pairs; /* slots, a power of two */
     uint32_t byte_ids[256];
-    uint32_t unk;       /* stands for bytes outside the vocabulary; BPE_NONE: they are dropped */
+    uint32_t unk;       /* replaces bytes outside the vocabulary; BPE_NONE: they are dropped */
     bool fuse_unk;      /* adjacent unknown bytes give one token */
     bool ignore_merges; /* a pretoken that is a token is that token, whatever the merges say */
 };
@@ -81,7 +81,7 @@ uint32_t bpe_find(const struct bpe *b, const char *text, size_t len);
 const char *bpe_text(const struct bpe *b, uint32_t id, size_t *len);
 /* Of a merge; BPE_NONE when there is none. */
 uint32_t bpe_rank(const struct bpe *b, uint32_t left, uint32_t right);
-/* Bytes that no token stands for. */
+/* The number of bytes that have no token of their own. */
 unsigned bpe_missing_bytes(const struct bpe *b);
 
 /* Appends the ids of one pretoken. ERR_RANGE for one of 2^31 bytes or more. */

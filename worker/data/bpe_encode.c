@@ -1,4 +1,9 @@
-/* Applying the merges to one pretoken: see bpe.h for what the result is. */
+/*
+ * Applies the merges to one pretoken; bpe.h defines the result. Short pretokens keep the ranks of
+ * all adjacent pairs in an array and scan for the lowest. Long ones use a heap of candidate pairs
+ * over a linked list of symbols; a candidate whose pair has changed is dropped when it is popped.
+ * Both orders are "lowest rank, then leftmost", so they give the same ids.
+ */
 #include <assert.h>
 
 #include "base/xalloc.h"
@@ -6,7 +11,7 @@
 #include "worker/data/bpe_private.h"
 #include "worker/data/tokenizer_kind.h"
 
-#define SHORT_MAX 48u /* symbols up to which looking at all pairs beats the heap */
+#define SHORT_MAX 48u /* symbols up to which scanning all pairs is faster than the heap */
 #define LEN_MAX   ((size_t)INT32_MAX)
 
 /* Few symbols: the ranks of all adjacent pairs are kept beside them. */
@@ -87,6 +92,7 @@ static struct merge_candidate heap_pop(struct long_merge *m)
     return top;
 }
 
+/* The rank of the pair that begins at a position now; BPE_NONE when there is none. */
 static uint32_t rank_at(const struct long_merge *m, uint32_t at)
 {
     if (m->symbols[at] == BPE_NONE || m->next[at] == m->n)
@@ -94,6 +100,7 @@ static uint32_t rank_at(const struct long_merge *m, uint32_t at)
     return bpe_find_pair(m->b, m->symbols[at], m->symbols[m->next[at]])->rank;
 }
 
+/* Pushes the pair at a position, if it may be merged. */
 static void consider(struct long_merge *m, uint32_t at)
 {
     uint32_t rank = rank_at(m, at);
@@ -102,6 +109,7 @@ static void consider(struct long_merge *m, uint32_t at)
         heap_push(m, (struct merge_candidate){.rank = rank, .at = at});
 }
 
+/* Merges the pair and offers the two pairs that this makes. */
 static void merge_at(struct long_merge *m, uint32_t at, uint32_t rank)
 {
     uint32_t gone = m->next[at];

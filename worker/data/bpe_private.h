@@ -1,4 +1,4 @@
-/* Between bpe.c, which builds a model, and bpe_encode.c, which applies it. */
+/* Shared by bpe.c, which builds a model, and bpe_encode.c, which applies it. */
 #ifndef WORKER_DATA_BPE_PRIVATE_H
 #define WORKER_DATA_BPE_PRIVATE_H
 

@@ -1,5 +1,9 @@
-/* tokenizer.json of the GPT-2 family, and vocab.json with merges.txt. What a file asks for and this
- * version does not do is refused by name, never passed over, but for truncation and padding. */
+/*
+ * Reads tokenizer.json of the GPT-2 family, and vocab.json with merges.txt. A feature that a file
+ * asks for and this version lacks is refused by name, since ignoring it would give other ids; only
+ * truncation and padding are ignored, which change no text that fits. Ids of added tokens must be
+ * the ones that Hugging Face's library would assign, or the two would disagree silently.
+ */
 #include <math.h>
 
 #include "base/json.h"
@@ -8,6 +12,7 @@
 
 #define END_OF_TEXT "<|endoftext|>"
 
+/* Token to id, from the object "vocab" or vocab.json. */
 static int add_vocab(struct bpe *b, const cJSON *vocab, struct err *err)
 {
     const cJSON *item;
@@ -91,6 +96,7 @@ static int read_unk(struct bpe *b, const cJSON *model, struct err *err)
                : 0;
 }
 
+/* The vocabulary first, because merges refer to it, and then the merges in order of rank. */
 static int read_model(struct bpe *b, const cJSON *model, struct err *err)
 {
     static const char *const not_done[] = {"dropout", "byte_fallback", "continuing_subword_prefix",
@@ -119,6 +125,7 @@ static int get_bool(const cJSON *obj, const char *key, bool *out, struct err *er
     return json_opt_bool(obj, key, out, err);
 }
 
+/* The ByteLevel step, with GPT-2's pattern unless use_regex is off. */
 static int read_byte_level(struct bpe_tokenizer *t, const cJSON *obj, struct err *err)
 {
     bool use_regex = true;
@@ -133,6 +140,7 @@ static int read_byte_level(struct bpe_tokenizer *t, const cJSON *obj, struct err
     return rc;
 }
 
+/* A Split step: an isolating regular expression, the only form that is supported. */
 static int read_split(struct bpe_tokenizer *t, const cJSON *obj, struct err *err)
 {
     const cJSON *pattern = NULL;
@@ -200,6 +208,7 @@ static bool is_taken(const struct bpe_tokenizer *t, uint32_t id, const char *con
            (text != NULL && (len != strlen(content) || memcmp(text, content, len) != 0));
 }
 
+/* One entry of added_tokens; its id must be expected_id(). */
 static int read_added_token(struct bpe_tokenizer *t, const cJSON *obj, struct err *err)
 {
     struct added_token token = {0};
@@ -275,6 +284,7 @@ static int refuse_normalizer(const cJSON *normalizer, struct err *err)
     return rc;
 }
 
+/* Parts that decide what is refused come before the long lists. */
 static int read_tokenizer(struct bpe_tokenizer *t, const cJSON *obj, struct err *err)
 {
     const cJSON *model = NULL, *pre = NULL, *normalizer, *added;
@@ -315,6 +325,7 @@ int bpe_read_json(struct bpe_tokenizer *t, const char *text, size_t len, struct 
     return rc;
 }
 
+/* One merge a line; lines that begin with #version are skipped. */
 static int read_merges_txt(struct bpe *b, const char *text, size_t len, struct err *err)
 {
     size_t number = 1, next;

@@ -1,3 +1,11 @@
+/*
+ * Training keeps, for every adjacent pair of symbols, its count and the words in which it came up
+ * (pair_map.h). A heap yields the most frequent pair; an entry whose count is out of date is pushed
+ * back with the present one. Merging a pair visits only its words and adjusts the counts of the
+ * pairs beside it, so the cost is about that of the changes.
+ *
+ * Ties go to the lower pair of ids, which is what makes the result equal to Hugging Face's trainer.
+ */
 #include "worker/data/bpe_train.h"
 
 #include <assert.h>
@@ -50,6 +58,7 @@ static void heap_push(struct training *t, const struct candidate *c)
     t->heap[i] = *c;
 }
 
+/* The most frequent candidate; its count may be out of date. */
 static struct candidate heap_pop(struct training *t)
 {
     struct candidate top = t->heap[0], last = t->heap[--t->n_heap];
@@ -85,6 +94,7 @@ static void push_fresh(struct training *t)
     t->pairs.n_fresh = 0;
 }
 
+/* A token written in the byte-level alphabet. */
 static int add_text(struct training *t, const struct strbuf *text, uint32_t id, struct err *err)
 {
     return bpe_add_token(t->bpe, text->buf, text->len, id, err);
@@ -113,6 +123,7 @@ static int add_alphabet(struct training *t, uint32_t byte_ids[256], struct err *
     return rc;
 }
 
+/* Every distinct pretoken becomes a word of byte symbols in one pool. */
 static void make_words(struct training *t, const struct byte_map *counts,
                        const uint32_t byte_ids[256])
 {
@@ -127,6 +138,7 @@ static void make_words(struct training *t, const struct byte_map *counts,
     }
 }
 
+/* The initial counts, and with them the first candidates. */
 static void count_pairs(struct training *t)
 {
     for (uint32_t i = 0; i < t->n_words; i++) {
@@ -204,6 +216,7 @@ static int merge_candidate(struct training *t, const struct candidate *c, struct
     return rc;
 }
 
+/* Merges until the vocabulary is full or no pair is frequent enough. */
 static int merge_all(struct training *t, uint32_t vocab, uint32_t min_count,
                      struct progress *progress, struct err *err)
 {

@@ -1,4 +1,9 @@
-/* A tokenizer as tokenizer.json, and its digest. */
+/*
+ * Writes a tokenizer as tokenizer.json, and computes its digest. The digest covers what determines
+ * ids (vocabulary, merges that count, split patterns, added tokens), each field with its length or
+ * as eight bytes, so it does not depend on the JSON's spelling. Its order is a format: shards and
+ * models carry the value.
+ */
 #include "base/json.h"
 #include "worker/data/tokenizer_bpe.h"
 
@@ -139,6 +144,7 @@ cJSON *bpe_write_json(const struct bpe_tokenizer *t)
     return obj;
 }
 
+/* Eight bytes, little-endian. */
 static void digest_number(struct digest_stream *s, uint64_t v)
 {
     unsigned char cell[8];

@@ -1,3 +1,8 @@
+/*
+ * Slots hold indices of entries, entries hold the hash and the key's place in the pool. Growing
+ * rehashes the slots alone, from the stored hashes; keys are never moved within the pool.
+ * find_slot() ends because the table is at most half full.
+ */
 #include "worker/data/byte_map.h"
 
 #include <assert.h>
@@ -19,6 +24,7 @@ void byte_map_release(struct byte_map *m)
     byte_map_init(m);
 }
 
+/* Up to eight bytes as a number, the missing ones zero. */
 static uint64_t load(const unsigned char *at, size_t len)
 {
     uint64_t v = 0;
@@ -27,8 +33,8 @@ static uint64_t load(const unsigned char *at, size_t len)
     return v;
 }
 
-/* Multiply and fold, eight bytes at a time: keys are short, and nobody chooses them to collide who
- * could not as well send more text. */
+/* Multiply and fold, eight bytes at a time. It does not resist chosen collisions: a user who could
+ * choose the keys could as well slow things down with more text. */
 static uint32_t hash_bytes(const unsigned char *key, size_t len)
 {
     uint64_t h = 0x9e3779b97f4a7c15u ^ len;

@@ -3,7 +3,7 @@
  *
  * Owns copies of the keys, one after the other in `pool`; entries stay in the order they came in,
  * so that walking 0 .. n - 1 is deterministic. Open addressing, at most half full. Looking up
- * changes nothing: threads may share a table that nobody adds to.
+ * changes nothing: threads may share a table that is no longer added to.
  */
 #ifndef WORKER_DATA_BYTE_MAP_H
 #define WORKER_DATA_BYTE_MAP_H

@@ -1,10 +1,14 @@
+/*
+ * The mapping is computed, not tabled: the moved bytes are three ranges, so a comparison or two
+ * decides. Characters of the alphabet take one or two bytes of UTF-8.
+ */
 #include "worker/data/bytelevel.h"
 
 #include <stdint.h>
 
 #include "base/text.h"
 
-#define N_MOVED 68u /* bytes that do not stand for themselves */
+#define N_MOVED 68u /* bytes that do not map to themselves */
 
 static bool stands_for_itself(unsigned b)
 {

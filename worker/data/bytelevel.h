@@ -1,7 +1,7 @@
 /*
  * GPT-2's byte-level alphabet: every byte is written as one printable character, so that a
- * vocabulary of byte strings is a list of words. 0x21-0x7e, 0xa1-0xac and 0xae-0xff stand for
- * themselves (as code points), the 68 others for U+0100 and following, in order.
+ * vocabulary of byte strings is a list of words. 0x21-0x7e, 0xa1-0xac and 0xae-0xff map to
+ * themselves (as code points), the 68 others to U+0100 and following, in order.
  */
 #ifndef WORKER_DATA_BYTELEVEL_H
 #define WORKER_DATA_BYTELEVEL_H
@@ -13,7 +13,7 @@
 
 /* Appends the bytes as characters of the alphabet. */
 void bytelevel_write(const void *bytes, size_t len, struct strbuf *out);
-/* Appends the bytes that the text stands for; false, with nothing appended, when a character is
+/* Appends the bytes of the text's characters; false, with nothing appended, when a character is
  * outside the alphabet. */
 bool bytelevel_read(const char *text, size_t len, struct strbuf *out);
 

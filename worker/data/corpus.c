@@ -1,3 +1,8 @@
+/*
+ * Documents in memory. corpus_add() lends the token array to the tokenizer as a token_list, so
+ * encoding appends in place; when encoding fails, the ids it appended lie beyond n_tokens and are
+ * overwritten by the next document.
+ */
 #include "worker/data/corpus.h"
 #include "base/xalloc.h"
 

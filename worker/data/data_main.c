@@ -1,4 +1,8 @@
-/* prereg-data: prepares what the other workers read. `prereg-data --help` lists the commands. */
+/*
+ * prereg-data: prepares the data that the other workers read. Each command parses its own options
+ * with worker/report/flags.h and calls one function of this folder. Results go to standard output,
+ * progress and errors to standard error.
+ */
 #include <errno.h>
 #include <stdbool.h>
 
@@ -39,6 +43,7 @@ static const char usage_text[] =
     "T is \"bytes\" (the default), a tokenizer.json, a folder with one or with vocab.json and\n"
     "merges.txt, or llama2.c's tokenizer.bin. Long work shows how far it is on standard error.\n";
 
+/* demo --seed N --out FOLDER [--bytes N] */
 static int command_demo(char **args, struct err *err)
 {
     struct flag options[] = {{.name = "--seed"}, {.name = "--out"}, {.name = "--bytes"}};
@@ -55,6 +60,7 @@ static int command_demo(char **args, struct err *err)
     return demo_write((uint64_t)seed, (size_t)bytes, options[1].value, err);
 }
 
+/* pack --out FOLDER [--tokenizer T] SOURCE... */
 static int command_pack(char **args, struct err *err)
 {
     struct flag options[] = {{.name = "--out"}, {.name = "--tokenizer"}};
@@ -74,6 +80,7 @@ static int command_pack(char **args, struct err *err)
     return rc;
 }
 
+/* inspect [--tokenizer T] [SOURCE...] */
 static int command_inspect(char **args, struct err *err)
 {
     struct flag options[] = {{.name = "--tokenizer"}};
@@ -143,6 +150,7 @@ static int command_sample(char **args, struct err *err)
     return rc;
 }
 
+/* tokenizer --vocab N --out FILE [--min-count N] SOURCE... */
 static int command_tokenizer(char **args, struct err *err)
 {
     struct flag options[] = {{.name = "--vocab"}, {.name = "--out"}, {.name = "--min-count"}};

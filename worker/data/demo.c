@@ -1,3 +1,9 @@
+/*
+ * The corpus and each benchmark have a random stream of their own, derived from the seed and the
+ * file's number; changing the size of the corpus therefore leaves the items as they are. Corpus
+ * sentences are redrawn until their combination is free, items until it is reserved and new, so
+ * both sides use the same test (demo_world.h) and cannot overlap.
+ */
 #include "worker/data/demo.h"
 
 #include <assert.h>
@@ -22,6 +28,7 @@ static void stream_seed(struct rng *rng, uint64_t seed, enum demo_file_kind file
     rng_seed(rng, seed * DEMO_FILE_NR + (uint64_t)file + 1);
 }
 
+/* Appends a sentence whose combination is free. */
 static void add_clause(const struct demo_world *w, struct rng *rng, struct strbuf *out)
 {
     struct demo_clause c;
@@ -43,6 +50,7 @@ static void add_fact(const struct demo_world *w, struct rng *rng, struct strbuf 
     strbuf_addf(out, " %s.", demo_fact_value(f.property, w->facts[f.name][f.property]));
 }
 
+/* A gift and, in the same sentence, who has or lacks the thing now. */
 static void add_gift(const struct demo_world *w, struct rng *rng, struct strbuf *out)
 {
     struct demo_gift g;
@@ -63,6 +71,7 @@ static void add_sum(const struct demo_world *w, struct rng *rng, struct strbuf *
     strbuf_addf(out, "%u plus %u is %u.", s.a, s.b, (s.a + s.b) % DEMO_MODULUS);
 }
 
+/* Documents of eight sentences; the table weighs the kinds of sentences. */
 static void generate_corpus(const struct demo_world *w, size_t bytes, struct strbuf *out)
 {
     static void (*const add[])(const struct demo_world *, struct rng *, struct strbuf *) = {
@@ -209,6 +218,7 @@ static void make_recall(struct item_maker *m, unsigned i)
     add_choices_item(m->query.buf, m->choices, m->golds[i], m->out);
 }
 
+/* The two options name one person each; both orders occur equally often. */
 static void make_giving(struct item_maker *m, unsigned i)
 {
     struct demo_gift g;
@@ -232,6 +242,7 @@ static void make_giving(struct item_maker *m, unsigned i)
     strbuf_addf(m->out, ",\"gold\":%u}\n", m->golds[i]);
 }
 
+/* Wrong answers are other residues. */
 static void make_sum(struct item_maker *m, unsigned i)
 {
     struct demo_sum s;

@@ -3,13 +3,17 @@
  *
  * Everything follows from the seed alone, byte for byte, on any machine. Four regularities, each
  * with a benchmark of its own, from easy to out of reach for a model of some 100,000 parameters:
- *   grammar   word order, and agreement of subject and verb across another noun
- * (query/choices/gold, 4) recall    who drinks, keeps, wears what and lives where: facts to be
- * memorised (4) giving    who has the thing after it was given or taken
- * (context_options/continuation/gold, 2) sums      addition modulo 31 in figures (4) What a
- * benchmark asks is never in the corpus: each combination (sentence, fact and phrase, triple, pair)
- * is either reserved for the items or free for the corpus, decided by a hash of seed and
- * combination. Gold answers are spread evenly over the positions.
+ *
+ *   grammar  word order, and agreement of subject and verb across another noun
+ *            (query/choices/gold, 4 choices)
+ *   recall   who drinks, keeps, wears what and lives where: facts to be memorised (4 choices)
+ *   giving   who has the thing after it was given or taken
+ *            (context_options/continuation/gold, 2 options)
+ *   sums     addition modulo 31 in figures (4 choices)
+ *
+ * What a benchmark asks is never in the corpus: each combination (sentence, fact and phrase,
+ * triple, pair) is either reserved for the items or free for the corpus, decided by a hash of seed
+ * and combination. Gold answers are spread evenly over the positions.
  */
 #ifndef WORKER_DATA_DEMO_H
 #define WORKER_DATA_DEMO_H

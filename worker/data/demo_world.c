@@ -1,3 +1,9 @@
+/*
+ * Word lists and sentence patterns. Whether a combination is reserved is a hash of the seed and the
+ * combination's number, so neither the corpus nor the items need a table of the other's. What the
+ * hash covers is chosen per kind: a clause is reserved in every place and number, a sum in both
+ * orders, since otherwise the corpus would show the answer in another form.
+ */
 #include "worker/data/demo_world.h"
 
 #include "base/xalloc.h"

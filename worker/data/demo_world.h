@@ -2,9 +2,9 @@
  * The world of the demo corpus: its words, its facts, and how its sentences are put together. Both
  * the corpus and the items are made from here, so that they cannot drift apart.
  *
- * A sentence is described by small integers (indices into the word lists); `*_render` appends its
- * text and
- * `*_reserved` says whether the combination belongs to the items.
+ * A sentence is described by small integers (indices into the word lists). `*_draw` draws one,
+ * `*_reserved` says whether its combination belongs to the items, and the other functions append
+ * its parts as text.
  */
 #ifndef WORKER_DATA_DEMO_WORLD_H
 #define WORKER_DATA_DEMO_WORLD_H

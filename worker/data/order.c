@@ -1,3 +1,8 @@
+/*
+ * Permutations and offsets come from Philox (philox.h), keyed by the seed and counters, so the
+ * position alone determines what is read. order_slot() first finds the place within the block, then
+ * the source whose share of places contains it.
+ */
 #include "worker/data/order.h"
 
 #include <assert.h>

@@ -1,3 +1,8 @@
+/*
+ * pack and inspect read a source the same way, through source_read_watched(), so what inspect
+ * accepts is what training would accept. Names and text come from files and are printed through
+ * show_printf(), which escapes control characters.
+ */
 #include "worker/data/pack.h"
 
 #include <errno.h>
@@ -11,6 +16,7 @@
 
 #define SOURCE_NAME_AT 112 /* in a shard's header */
 
+/* Reads everything at the path, with progress; a source without documents is an error. */
 static int read_source(const char *path, const struct tokenizer *tok, struct corpus *c,
                        struct err *err)
 {
@@ -25,6 +31,7 @@ static int read_source(const char *path, const struct tokenizer *tok, struct cor
     return rc;
 }
 
+/* Documents, tokens and bytes, without a line end. */
 static void print_counts(const struct corpus *c, FILE *out)
 {
     show_printf(out, "%zu documents, %zu tokens, %" PRIu64 " bytes of text", c->n_documents,

@@ -1,3 +1,8 @@
+/*
+ * A hash table with 64-bit keys. Entries stay in order of arrival and are listed in `fresh` when
+ * they get their first word after being collected, so the trainer's order of work, and with it the
+ * vocabulary, is deterministic.
+ */
 #include "worker/data/pair_map.h"
 
 #include <assert.h>
@@ -41,6 +46,7 @@ static void rehash(struct pair_map *m)
         m->slots[find_slot(m, m->entries[i].pair)] = i;
 }
 
+/* The pair's entry, created with count 0 when absent. */
 static struct pair_entry *get(struct pair_map *m, uint64_t pair)
 {
     assert(m->n < EMPTY / 4);

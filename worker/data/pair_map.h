@@ -1,5 +1,5 @@
-/* Pairs of symbols while a vocabulary is trained: how often each comes, and in which words it came
- * up since the trainer last looked. For bpe_train.c. */
+/* Pairs of symbols while a vocabulary is trained: how often each occurs, and the words in which it
+ * arose since the trainer last collected them. For bpe_train.c. */
 #ifndef WORKER_DATA_PAIR_MAP_H
 #define WORKER_DATA_PAIR_MAP_H
 

@@ -1,3 +1,9 @@
+/*
+ * The round function and its constants are those of the paper; tests compare philox_4x32_10() with
+ * the published vectors. philox_permute() is a Feistel network on an even number of bits, applied
+ * again while the result is outside 0 .. n - 1 (cycle walking), which is a permutation of the range
+ * for any n.
+ */
 #include "worker/data/philox.h"
 
 #include <assert.h>
@@ -36,6 +42,7 @@ struct philox philox_at(uint64_t seed, enum philox_stream stream, uint32_t a, ui
     return philox_4x32_10(counter, key);
 }
 
+/* 53 bits, moved by half a step so that neither 0 nor 1 occurs. */
 static double unit(uint32_t high, uint32_t low)
 {
     uint64_t bits = ((uint64_t)high << 32 | low) >> 11;

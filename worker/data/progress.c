@@ -1,3 +1,8 @@
+/*
+ * The clock limits how often anything is drawn, so progress_set() may be called per document. A bar
+ * is redrawn with a carriage return and erases the rest of its line. The width is read once, at the
+ * start.
+ */
 #include "worker/data/progress.h"
 
 #include <string.h>

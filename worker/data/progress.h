@@ -1,7 +1,6 @@
 /*
- * How far long work has come, on standard error: a bar that is drawn again and again where that is
- * a terminal, else a line every ten seconds, so that short work says nothing. Never on standard
- * output.
+ * The progress of long work, on standard error: a bar that is redrawn where that is a terminal,
+ * else a line every ten seconds, so that short work prints nothing. Never on standard output.
  */
 #ifndef WORKER_DATA_PROGRESS_H
 #define WORKER_DATA_PROGRESS_H
@@ -22,13 +21,13 @@ struct progress {
     int columns;
     int64_t start_ns;
     int64_t shown_ns;
-    bool drawn; /* a bar stands on the terminal's line */
+    bool drawn; /* a bar is on the terminal's line */
 };
 
 void progress_start(struct progress *p, const char *what, enum progress_unit unit, double total);
 /* `done` of the total; cheap enough for every document. */
 void progress_set(struct progress *p, double done);
-/* Takes the bar away. Also after an error. */
+/* Removes the bar. Also after an error. */
 void progress_end(struct progress *p);
 
 /* The text of the bar or line: "what  45 %  21.3 MB/s  ETA 12 s"; bar_width 0: no bar. */

@@ -1,3 +1,8 @@
+/*
+ * Reads the source whole, as training would, and then prints documents in a keyed order or the very
+ * sequences that order.h gives a run of this seed. Held-out documents are removed first, because a
+ * training run's windows do not contain them.
+ */
 #include "worker/data/sample.h"
 
 #include <inttypes.h>
@@ -9,6 +14,7 @@
 #include "worker/data/philox.h"
 #include "worker/data/source.h"
 
+/* As ids, or decoded token by token with end-of-text spelled out. */
 static int print_tokens(const struct tokenizer *tok, const uint32_t *ids, size_t n, bool as_ids,
                         FILE *out, struct err *err)
 {

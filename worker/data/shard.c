@@ -1,3 +1,9 @@
+/*
+ * A shard is built in memory and written atomically; it is read through a mapping. Reading trusts
+ * nothing: the header's sizes must add up to the file's, then the digest of everything behind the
+ * header must hold, and only then are documents and tokens read, each checked again. Numbers are
+ * read byte by byte, so alignment and byte order of the machine do not matter.
+ */
 #include "worker/data/shard.h"
 
 #include <errno.h>
@@ -32,6 +38,7 @@ static unsigned token_size(uint32_t vocab)
     return vocab <= 65536 ? 2 : 4;
 }
 
+/* Document entries, then tokens of `size` bytes each. */
 static void put_payload(const struct corpus *c, unsigned size, struct strbuf *out)
 {
     unsigned char cell[DOCUMENT_SIZE];
@@ -104,6 +111,7 @@ static int refuse_tokenizer(const unsigned char *stored, const struct digest *as
                    "packed with another tokenizer: its digest is %.12s, not %.12s", was, is);
 }
 
+/* Header, tokenizer, sizes and digest. */
 static int view_check(struct shard_view *v, const struct tokenizer *tok, struct err *err)
 {
     const unsigned char *h = v->map;
@@ -136,6 +144,7 @@ static int view_check(struct shard_view *v, const struct tokenizer *tok, struct 
     return 0;
 }
 
+/* Appends the document entries; their lengths must sum to the header's counts. */
 static int view_documents(const struct shard_view *v, struct corpus *c, struct err *err)
 {
     const unsigned char *at = v->map + SHARD_HEADER_SIZE;
@@ -155,6 +164,7 @@ static int view_documents(const struct shard_view *v, struct corpus *c, struct e
     return 0;
 }
 
+/* Appends the tokens, each inside the vocabulary. */
 static int view_tokens(const struct shard_view *v, struct corpus *c, struct err *err)
 {
     const unsigned char *at = v->map + SHARD_HEADER_SIZE + (size_t)v->n_documents * DOCUMENT_SIZE;

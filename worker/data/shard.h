@@ -65,8 +65,8 @@ int corpus_add(struct corpus *c, const struct tokenizer *tok, const char *text, 
 /* Writes atomically. ERR_RANGE for a source name over SHARD_SOURCE_MAX bytes. */
 int shard_write(const char *path, const struct corpus *c, const struct tokenizer *tok,
                 const char *source, struct err *err) MUST_CHECK;
-/* Appends the shard's documents to c. ERR_CORRUPT, ERR_VERSION, or ERR_INVALID for another
- * tokenizer. */
+/* Appends the shard's documents to c. ERR_VERSION; ERR_CORRUPT, also for a shard of another
+ * tokenizer. On error c has the documents it had. */
 int shard_read(const char *path, const struct tokenizer *tok, struct corpus *c,
                struct err *err) MUST_CHECK;
 

@@ -1,3 +1,9 @@
+/*
+ * Reads one file at a time into memory and cuts it into documents for the sink. The kind of a file
+ * follows from its first bytes (a shard) or its name (.jsonl); everything else is text. n_read
+ * counts bytes of files for progress, including separators and byte order marks, so that it ends at
+ * source_bytes().
+ */
 #include "worker/data/source.h"
 
 #include <sys/stat.h>
@@ -8,6 +14,7 @@
 
 #define SOURCE_DEPTH_MAX 16
 
+/* Trims line ends; an empty document is skipped. */
 static int add_document(struct source_sink *sink, const char *text, size_t len, struct err *err)
 {
     while (len > 0 && (text[0] == '\n' || text[0] == '\r')) {
@@ -46,6 +53,8 @@ static bool has_separator(const char *text, size_t len)
     return false;
 }
 
+/* Documents between separator lines, or, without any, at the first blank line after every
+ * SOURCE_CUT_BYTES. */
 static int read_text(const struct strbuf *body, struct source_sink *sink, struct err *err)
 {
     size_t start = 0, next;
@@ -70,6 +79,7 @@ static int read_text(const struct strbuf *body, struct source_sink *sink, struct
     return add_document(sink, body->buf + start, body->len - start, err);
 }
 
+/* One record; "text" is its document. */
 static int read_jsonl_line(const char *line, size_t len, struct source_sink *sink, struct err *err)
 {
     cJSON *obj = NULL;
@@ -106,6 +116,7 @@ static bool ends_with(const char *s, const char *end)
     return n >= m && strcmp(s + n - m, end) == 0;
 }
 
+/* A shard goes to the sink by its path; text and JSON lines are read here. */
 static int read_one(const char *path, struct source_sink *sink, struct err *err)
 {
     struct strbuf body = STRBUF_INIT;

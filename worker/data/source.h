@@ -1,6 +1,6 @@
 /*
- * A source of documents: a file, or a folder whose files are taken in sorted order (folders inside
- * it likewise). What a file is:
+ * A source of documents: a file, or a folder whose files are read in sorted order (folders inside
+ * it likewise). The kinds of files:
  *   begins with the shard magic   a packed shard (its tokenizer must be ours)
  *   *.jsonl                       one JSON object a line, the document in its string field "text"
  *   anything else                 UTF-8 text, documents separated by lines that are exactly
@@ -22,7 +22,7 @@
 #define SOURCE_CUT_BYTES 4096u
 #define SOURCE_FILE_MAX  ((size_t)8 << 30)
 
-/* Who takes the documents; embedded first in what else it needs. */
+/* The receiver of documents; embedded as the first member of a larger struct. */
 struct source_sink {
     int (*document)(struct source_sink *sink, const char *text, size_t len, struct err *err);
     int (*shard)(struct source_sink *sink, const char *path, struct err *err); /* NULL: refused */

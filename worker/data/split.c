@@ -1,3 +1,11 @@
+/*
+ * Runs the stages recursively: the pieces of one stage are the texts of the next, the last stage's
+ * go to the sink. Only valid UTF-8 reaches PCRE2, because split_run() cuts the text at invalid
+ * bytes first; that also allows PCRE2's own check to be skipped.
+ *
+ * JIT code has a small fixed stack. When it overflows, the same match is tried by the interpreter,
+ * which uses the heap; the result is the same.
+ */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "worker/data/split.h"
 
@@ -32,6 +40,8 @@ void split_release(struct split *s)
     split_init(s);
 }
 
+/* Translates, compiles, and refuses patterns that match the empty string, which would never
+ * advance. */
 static int compile(const char *pattern, pcre2_code **out, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
@@ -132,6 +142,7 @@ static int find_match(const struct split_stage *stage, struct split_scratch *scr
 static int run_stage(const struct split *s, size_t i, struct split_scratch *scratch,
                      const char *text, size_t len, struct split_sink *sink, struct err *err);
 
+/* Passes a piece to the next stage, or to the sink behind the last one. */
 static int hand_on(const struct split *s, size_t i, struct split_scratch *scratch, const char *text,
                    size_t len, struct split_sink *sink, struct err *err)
 {

@@ -1,13 +1,13 @@
 /*
  * Pretokenisation: text into the pieces that BPE works on, by a chain of split patterns, each
- * applied to the pieces of the one before. What a pattern matches is a piece, and so is what lies
- * between matches (the behaviour "Isolated" of Hugging Face tokenizers).
+ * applied to the pieces of the one before. Each match is a piece, and so is the text between two
+ * matches (the behaviour "Isolated" of Hugging Face tokenizers).
  *
  * Patterns are in the dialect of that library (Oniguruma's), of which split_add_pattern() takes the
  * part that PCRE2 reads likewise once it is translated, and refuses the rest. GPT-2's own pattern
  * goes through a scanner for ASCII, and through PCRE2 wherever another character is involved.
  *
- * Bytes that are no UTF-8: each run of them is a piece of its own, and cuts the text.
+ * Bytes that are not UTF-8: each run of them is a piece of its own, and cuts the text.
  * Immutable once built; a caller brings its own split_scratch.
  */
 #ifndef WORKER_DATA_SPLIT_H

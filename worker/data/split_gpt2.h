@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* Bytes of the first piece; 0 when a character outside ASCII has a say. len > 0. */
+/* Bytes of the first piece; 0 when a character outside ASCII may decide. len > 0. */
 size_t split_gpt2_piece(const char *text, size_t len);
 
 #endif

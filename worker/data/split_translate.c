@@ -1,6 +1,7 @@
 /*
- * Oniguruma's patterns in PCRE2's words. Both read the same thing in what is let through here; \s
- * alone is rewritten, because PCRE2's has U+180E in it, which is no white space since Unicode 6.3.
+ * Translates Oniguruma's patterns for PCRE2. Both dialects agree on everything that is let through
+ * here. Only \s is rewritten, because PCRE2's includes U+180E, which is not white space since
+ * Unicode 6.3. Anything else is refused by name and position.
  */
 #include <ctype.h>
 #include <stdbool.h>
@@ -39,6 +40,7 @@ static int take_property(struct translate *t)
     return 0;
 }
 
+/* Escapes that mean the same in both dialects, and \p, \P, \s and \S. */
 static int take_escape(struct translate *t)
 {
     char c = t->pattern[t->at + 1];
@@ -87,6 +89,7 @@ static int take_class(struct translate *t)
     return 0;
 }
 
+/* Groups, lookarounds and (?i:; no named groups, no conditions. */
 static int take_group(struct translate *t)
 {
     static const char *const known[] = {"(?:", "(?i:", "(?=", "(?!", "(?<=", "(?<!"};

@@ -1,3 +1,8 @@
+/*
+ * Dispatches to the kinds. The order of KINDS matters: each is asked whether it claims the spec,
+ * and "bytes" and *.bin are decided by the name before any file is opened. Ids are checked against
+ * the vocabulary here, so that kinds need not.
+ */
 #include "worker/data/tokenizer.h"
 
 #include "base/file.h"
@@ -10,6 +15,7 @@ static const struct tokenizer_kind *const KINDS[] = {
     &tokenizer_kind_bpe,
 };
 
+/* The first kind that claims the spec. */
 static const struct tokenizer_kind *find_kind(const char *spec)
 {
     for (size_t i = 0; i < ARRAY_LEN(KINDS); i++)

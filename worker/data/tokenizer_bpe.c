@@ -1,3 +1,9 @@
+/*
+ * Ties the parts of a byte-level BPE tokenizer together: added tokens are cut out in two rounds,
+ * the text between them is split into pretokens, and each pretoken goes through BPE. A file names
+ * no end-of-text token, so it is found by the spellings that are in use; a tokenizer without one is
+ * refused, because documents could not be told apart.
+ */
 #include "worker/data/tokenizer_bpe.h"
 
 #include "base/file.h"
@@ -76,7 +82,7 @@ static int encode_text(struct encoder *e, const char *text, size_t len, struct e
     return rc;
 }
 
-/* Cuts the added tokens of this round out; what is left goes through the next, then to BPE. */
+/* Cuts the added tokens of this round out; the rest goes through the next round, then to BPE. */
 static int encode_round(struct encoder *e, int round, const char *text, size_t len, struct err *err)
 {
     size_t at = 0, bounds[2] = {0, 0};

@@ -4,8 +4,8 @@
  * text (worker/data/bpe_train.h).
  *
  * Encoding gives the ids that Hugging Face tokenizers give (add_special_tokens=False, and neither
- * truncation nor padding, whatever the file has of them). Where they have nothing to say: bytes
- * that are no UTF-8 are pieces of their own and encoded like any others.
+ * truncation nor padding, whatever the file has of them). Where that library has no answer: bytes
+ * that are not UTF-8 are pieces of their own and encoded like any others.
  */
 #ifndef WORKER_DATA_TOKENIZER_BPE_H
 #define WORKER_DATA_TOKENIZER_BPE_H

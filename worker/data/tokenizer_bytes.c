@@ -1,4 +1,7 @@
-/* Kind "bytes": id b < 256 is the byte b, 256 ends a document and has no text. */
+/*
+ * Kind "bytes": id b < 256 is the byte b, 256 ends a document and has no text. It needs no file, so
+ * its digest is that of a fixed name. Text that spells <|endoftext|> is encoded as its bytes.
+ */
 #include <assert.h>
 
 #include "worker/data/tokenizer_kind.h"

@@ -15,7 +15,7 @@
 
 struct tokenizer_kind {
     const char *name; /* for people */
-    const char *file; /* as which it lies in a folder; NULL: the spec says it all, no save */
+    const char *file; /* its name in a folder; NULL: the spec is all there is, nothing to save */
     /* Whether spec (a word, a file, a folder) is of this kind; asked in the order of the table. */
     bool (*claims)(const char *spec);
     int (*open)(struct tokenizer *tok, struct err *err) MUST_CHECK;

@@ -5,7 +5,7 @@
  * end of the file. Ids 0, 1, 2 are unknown, begin and end of text; 3 .. 258 are the bytes "<0x00>"
  * .. "<0xFF>". Text gets a space in front, is cut into characters (those without a piece into their
  * bytes), and then the neighbours whose joint piece has the greatest score, the first of equals,
- * are joined until none can be: what run.c's encode() does. Documents are told apart by id 1.
+ * are joined until none can be, as run.c's encode() does. Documents are separated by id 1.
  */
 #include <assert.h>
 #include <math.h>
@@ -58,6 +58,7 @@ struct joins {
     size_t cap;
 };
 
+/* By the name: the file has no magic. */
 static bool llama2c_claims(const char *spec)
 {
     size_t n = strlen(spec);
@@ -103,6 +104,7 @@ static uint32_t find_piece(const struct vocabulary *v, const struct piece *a, co
     return found == 0 ? NOBODY : found - 1;
 }
 
+/* Score and text of every piece, to the end of the file. */
 static int read_pieces(struct vocabulary *v, struct err *err)
 {
     size_t at = sizeof(int32_t), cap = 0;
@@ -238,6 +240,7 @@ static void offer(const struct vocabulary *v, const struct symbol *symbols, uint
     joins_push(heap, &j);
 }
 
+/* Joins the best pair until no candidate is left; stale ones are skipped. */
 static void join_all(const struct vocabulary *v, struct symbol *symbols, struct joins *heap)
 {
     while (heap->n > 0) {

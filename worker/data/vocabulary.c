@@ -1,3 +1,8 @@
+/*
+ * Two phases, each with its own progress: read all sources and count distinct pretokens, then
+ * merge. Only the counts stay in memory, not the text. Shards are refused (the sink has no shard
+ * function), since they hold ids of another vocabulary.
+ */
 #include "worker/data/vocabulary.h"
 
 #include <inttypes.h>
@@ -45,6 +50,7 @@ static int count_sources(struct count_sink *s, char *const *paths, struct err *e
     return rc;
 }
 
+/* The summary on standard output. */
 static void say(const struct count_sink *s, const struct bpe_tokenizer *t, uint32_t wanted,
                 const char *file, FILE *out)
 {

@@ -61,6 +61,7 @@ static double parts_sum(const struct bench_result *r)
     return sum;
 }
 
+/* An object with median, low and high. */
 static void put_spread(cJSON *obj, const char *key, struct bench_spread s)
 {
     cJSON *o = json_object();

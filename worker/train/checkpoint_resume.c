@@ -75,6 +75,7 @@ static void release_candidates(struct candidates *c)
     free(c->items);
 }
 
+/* Size and digest of one file against the manifest. */
 static int check_file(const char *folder, const cJSON *file, struct err *err)
 {
     const char *name = NULL, *hex = NULL;

@@ -99,6 +99,7 @@ static void share_block(struct train_data *data)
     }
 }
 
+/* The model's vocabulary may be larger than the tokenizer's, never smaller. */
 static int check_vocab(const struct train_options *opt, const struct tokenizer *tok,
                        struct err *err)
 {

@@ -111,6 +111,7 @@ static void reset_dead(struct health *h, struct weights *w, real *m, real *v,
     memset(counts, 0, h->experts * sizeof(*counts));
 }
 
+/* Adds a step's sums to those of the window. */
 static void add_window(struct router_stats *sum, const struct router_stats *s, size_t experts)
 {
     for (size_t e = 0; e < experts; e++) {

@@ -42,6 +42,7 @@ void train_options_read_horizon(struct params *p, struct train_options *opt)
     params_finish(&h);
 }
 
+/* The table `schedule`; every fraction is of the horizon. */
 static void read_schedule(struct params *p, struct train_options *opt)
 {
     struct params s;
