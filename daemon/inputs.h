@@ -2,7 +2,7 @@
  * The accepted results that a task reads: one for every stage that its own comes after.
  *
  * Which attempt left each, and the digest of its result.json, come from the journal's rows in the
- * store, never from the link beside the attempts, which any user process may change. They are
+ * store, never from the link beside the attempts, which can be changed by hand. They are
  * collected on the loop; files are read off it.
  */
 #ifndef DAEMON_INPUTS_H

@@ -1,3 +1,12 @@
+/*
+ * Prepares an attempt's folder: checks that everything it will use is what was locked, then writes
+ * task.json, an empty events.jsonl and the shim's spec.
+ *
+ * Digests go through the program's cache (prereg/pin.h), so a spawn re-reads only files that
+ * stat(2) says have changed; before the verdict the cache is emptied first. Each check sets *why
+ * itself, since only it knows whether the finding is lasting (drift, lock) or may pass (missing,
+ * host).
+ */
 #include "daemon/prepare.h"
 
 #include <errno.h>
@@ -25,7 +34,7 @@
 
 /* ---- the lock ---- */
 
-/* The copies in STATE, read again through the cache of digests: a change of one byte is seen. */
+/* Loads the copies in STATE again and compares root and head with those that took effect. */
 static int check_copies(struct hosted *h, const struct bundle *b, struct err *err)
 {
     struct bundle *now = NULL;
@@ -36,7 +45,7 @@ static int check_copies(struct hosted *h, const struct bundle *b, struct err *er
         rc = err_set(err, ERR_LOCK, "%s: its amendments are not those that took effect", h->folder);
     }
     if (rc != 0) {
-        if (rc != ERR_IO && rc != ERR_NO_SPACE) { /* what cannot be read says nothing */
+        if (rc != ERR_IO && rc != ERR_NO_SPACE) { /* an unreadable copy proves nothing */
             err->code = ERR_LOCK;
         }
         rc = err_wrap(err, "the state folder's copy");
@@ -45,8 +54,8 @@ static int check_copies(struct hosted *h, const struct bundle *b, struct err *er
     return rc;
 }
 
-/* True when none of the copies has changed since they were last found good. Else sum is what they
- * are now, or zero where that cannot be told, which no digest is. */
+/* True when none of the copies has changed since they were last found good. Otherwise `sum` has
+ * their present digests, zero for one that cannot be read. */
 static bool copies_are_known(struct hosted *h, struct digest sum[COPIES_NR], struct err *err)
 {
     static const char *const names[COPIES_NR] = {HOSTED_PROGRAM_FILE, HOSTED_LOCK_FILE,
@@ -66,7 +75,7 @@ static bool copies_are_known(struct hosted *h, struct digest sum[COPIES_NR], str
     return known;
 }
 
-/* [pin] files that are not run from STATE/objects are read where they lie. */
+/* [pin] files that are not run from STATE/objects are checked in place. */
 static int check_pinned(struct hosted *h, const struct bundle *b, struct err *err)
 {
     struct pinned_list list = {0};
@@ -82,13 +91,13 @@ static int check_pinned(struct hosted *h, const struct bundle *b, struct err *er
     return rc;
 }
 
-/* Told by the very look that found it: data that come back a moment later must not pass for
- * drift, which nothing mends. */
+/* Decided by the error of the same check: if it looked again, data that came back a moment later
+ * would count as drift, which is final. */
 static enum core_start_failure failure_of_data(int rc)
 {
     return rc == ERR_LOCK        ? START_FAILED_DRIFT
            : rc == ERR_NOT_FOUND ? START_FAILED_MISSING
-                                 : START_FAILED_HOST; /* says nothing about what is in it */
+                                 : START_FAILED_HOST; /* says nothing about the contents */
 }
 
 int prepare_check_lock(struct hosted *h, const struct bundle *b, enum core_start_failure *why,
@@ -120,9 +129,9 @@ int prepare_check_lock(struct hosted *h, const struct bundle *b, enum core_start
     return rc;
 }
 
-/* Each entry of [data], each [pin] file and model that is read where it lies, each object, one
- * after another;
- * the files of a folder are hashed at once (base/digest.h). */
+/* Hashes each entry of [data], each [pin] file and model that is used in place, and each object,
+ * one after another; the files of a folder are hashed in parallel (base/digest.h). Progress is
+ * counted in h->hashing. */
 static void hash_again(struct hosted *h, const char *const *paths, size_t n)
 {
     int64_t total = 0;
@@ -134,7 +143,7 @@ static void hash_again(struct hosted *h, const char *const *paths, size_t n)
     digest_meter(&h->hashing.done);
     for (size_t i = 0; i < n; i++) {
         struct digest ignored;
-        struct err err; /* found again by the check that follows, which knows its name */
+        struct err err; /* the check that follows finds it again, and names the file */
         (void)!pin_digest(h->pins, paths[i], &ignored, &err);
     }
     digest_meter(NULL);
@@ -147,7 +156,7 @@ static struct object_home home_of(const struct hosted *h, const struct bundle *b
         .state = state, .program = b->program, .lock = b->lock, .cache = h->pins};
 }
 
-/* The state folder's own copy: it never ends a task. */
+/* Objects are the state folder's own copies: a fault in them pauses and never ends a task. */
 static enum core_start_failure failure_of_object(int rc)
 {
     return rc == ERR_LOCK || rc == ERR_NOT_FOUND ? START_FAILED_LOCK
@@ -173,6 +182,8 @@ int prepare_check_objects(struct hosted *h, const struct bundle *b, const char *
     return rc;
 }
 
+/* Empties the cache, hashes everything with progress, then runs the usual checks, which find all
+ * digests in the cache. */
 int prepare_check_bytes(struct hosted *h, const struct bundle *b, const char *state,
                         enum core_start_failure *why, struct err *err)
 {
@@ -243,6 +254,8 @@ static void free_list(char **list, size_t n)
     free(list);
 }
 
+/* Creates the file, which must not exist: an attempt's folder is used once. o NULL: an empty
+ * file. */
 static int write_line(const char *folder, const char *name, const cJSON *o, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
@@ -264,7 +277,8 @@ static int write_line(const char *folder, const char *name, const cJSON *o, stru
     return rc;
 }
 
-/* One for every stage it comes after: its accepted result, or the reference model in its place. */
+/* One folder for every stage it comes after: that stage's accepted attempt, or the reference model
+ * of an apparatus check. */
 static int find_inputs(const struct prepare *p, const struct apparatus *check, char **inputs,
                        struct err *err)
 {
@@ -281,6 +295,8 @@ static int find_inputs(const struct prepare *p, const struct apparatus *check, c
     return rc;
 }
 
+/* Also sweeps the earlier attempts' old checkpoints, of which the newest are offered for
+ * resuming. */
 static int write_task(const struct prepare *p, struct err *err)
 {
     const struct program *prog = p->bundle->program;
@@ -393,6 +409,8 @@ int prepare_check_room(const char *folder, int tenths, struct err *err)
 
 /* ---- all of it ---- */
 
+/* First what concerns the whole program, in its lane; then, out of the lane, what concerns this
+ * task. */
 static int check_all(const struct prepare *p, char ***argv, enum core_start_failure *why,
                      struct err *err)
 {
@@ -406,7 +424,7 @@ static int check_all(const struct prepare *p, char ***argv, enum core_start_fail
     }
     const struct object_home home = home_of(p->hosted, p->bundle, p->state);
     rc = object_argv(&home, p->stage, argv, err);
-    job_leave_lane(p->job); /* the rest is this task's alone */
+    job_leave_lane(p->job); /* the rest concerns this task only */
     if (rc != 0) {
         *why = failure_of_object(rc);
         return rc;
@@ -423,8 +441,8 @@ static int check_all(const struct prepare *p, char ***argv, enum core_start_fail
     return rc;
 }
 
-/* The first cells outlive a loss of power: that one is there tells an empty cells/ from a mount
- * point without its disk. */
+/* The first folders are synced: their presence later tells an empty cells/ from a mount point
+ * without its disk. */
 static int make_folder(const struct prepare *p, struct err *err)
 {
     char *task = path_folder(p->folder);

@@ -39,14 +39,14 @@ int prepare_check_room(const char *folder, int tenths, struct err *err) MUST_CHE
 
 /* Whether STATE's copies, data and [pin] files are what was locked: before every spawn and before
  * the verdict. In the program's lane. *why: LOCK when the plan itself differs, DRIFT when
- * data or a pinned file do, MISSING when such a file is not there, HOST when nothing can be said.
- */
+ * data or a pinned file do, MISSING when such a file is not there, HOST when it cannot be
+ * determined. */
 int prepare_check_lock(struct hosted *h, const struct bundle *b, enum core_start_failure *why,
                        struct err *err) MUST_CHECK;
 
 /* Whether the copies that its commands are run from are what was locked, all of them; one that is
- * not is made again from its source where that is, which is logged. *why: LOCK when it is neither.
- */
+ * not is copied again from its source if that is as locked, which is logged. *why: LOCK when it is
+ * not. */
 int prepare_check_objects(struct hosted *h, const struct bundle *b, const char *state,
                           enum core_start_failure *why, struct err *err) MUST_CHECK;
 

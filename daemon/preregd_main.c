@@ -1,4 +1,6 @@
-/* preregd: `serve` runs the daemon of a state folder, `submit` hands it a program. */
+/* preregd: `serve` runs the daemon of a state folder, `submit` hands it a program. Reads the
+ * command line, opens the log and maps errors to exit codes; everything else is shell.c's and
+ * submit.c's. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -46,6 +48,7 @@ static int fail(const struct err *err)
     return (int)err_exit_code(err->code);
 }
 
+/* The state folder must belong to this user alone before anything is written to it. */
 static int open_log(const char *state, bool foreground, struct err *err)
 {
     int rc = dir_make_durable(state, 0700, err);

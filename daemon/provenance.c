@@ -1,3 +1,6 @@
+/* Builds provenance.json: attempts with their machines, the history of [run], unblindings and
+ * apparatus checks. Everything here may differ between two runs of the same program; nothing here
+ * is in verdict.json (invariant 6). What a worker's files do not state is null, never a guess. */
 #include "daemon/provenance.h"
 
 #include <fcntl.h>
@@ -15,7 +18,7 @@
 #include "daemon/shim/files.h"
 #include "state/run_record.h"
 
-#define THREADS_MAX 65536 /* more is no number of threads */
+#define THREADS_MAX 65536 /* a larger number is not believed */
 
 /* ---- from the store ---- */
 
@@ -28,7 +31,8 @@ static int take_attempt(void *ctx, uint32_t task, const struct attempt_row *a, s
     return 0;
 }
 
-/* An unblinding's row of the journal: when, and who and why. */
+/* Collects "TIME: REASON" from the journal's unblinding rows. Lines without the word are not
+ * parsed. */
 static int take_line(void *ctx, int64_t seq, const char *line, struct err *err)
 {
     struct provenance *p = ctx;
@@ -63,6 +67,7 @@ static int take_history(void *ctx, const struct store_program *row, struct err *
     return 0;
 }
 
+/* Copies everything from store and mirror, so that the job that writes needs neither. */
 int provenance_collect(struct shell *sh, const struct hosted *h, struct provenance *out,
                        struct err *err)
 {
@@ -120,8 +125,7 @@ static void put_time_or_null(cJSON *o, const char *key, struct wall_time t)
     put_text_or_null(o, key, t.ms == 0 ? NULL : text);
 }
 
-/* The first line of events.jsonl, where a worker may say what it computes with; NULL when it says
- * nothing. */
+/* The first line of events.jsonl if it describes the worker's environment; else NULL. */
 static cJSON *said_at_start(const char *folder)
 {
     char head[4096];
@@ -154,8 +158,8 @@ static void take_said(const cJSON *said, const char **blas, int64_t *threads)
     *threads = json_get_int(said, "threads", 1, THREADS_MAX, &n, &ignored) == 0 ? n : *threads;
 }
 
-/* What the worker itself says it computed with, at its start and in the end; threads: else those it
- * was given. */
+/* BLAS, core and threads as the worker itself reports them, in its result or else at its start.
+ * `threads` is what it was given, for a worker that reports none. */
 static void put_said(cJSON *o, const char *folder, int64_t threads)
 {
     cJSON *result = NULL;
@@ -213,7 +217,7 @@ static cJSON *attempt_json(const struct provenance *p, const struct provenance_a
     return o;
 }
 
-/* Attempts of one task; *next is the first that is not its own. */
+/* The attempts of one task, from *next on; *next becomes the first one of another task. */
 static cJSON *attempts_json(const struct provenance *p, uint32_t task, size_t *next)
 {
     cJSON *attempts = json_array();
@@ -223,7 +227,7 @@ static cJSON *attempts_json(const struct provenance *p, uint32_t task, size_t *n
     return attempts;
 }
 
-/* Limits of [run] under which it was lost, where that was no chance. */
+/* The limits of [run] under which the task was lost, if other tasks had wider ones. */
 static void put_narrower(cJSON *o, const struct provenance *p, uint32_t task)
 {
     const struct task_row *row = &p->rows[task];
@@ -253,7 +257,8 @@ static cJSON *tasks_json(const struct provenance *p, size_t *next)
     return list;
 }
 
-/* Behind the grid's tasks; those that an amendment took away are told with what they came to. */
+/* The apparatus checks, whose attempts follow the grid's. Removed checks are included if they had
+ * attempts. */
 static cJSON *checks_json(const struct provenance *p, size_t *next)
 {
     cJSON *list = json_array();

@@ -1,3 +1,11 @@
+/*
+ * The pump: steps queued events, commits the rows in one transaction, then does the acts.
+ *
+ * It runs before the loop sleeps and after it wakes, so the events of one turn share a commit. Acts
+ * may post events; they are handled in further rounds, up to ROUNDS_MAX, before the loop gets its
+ * turn. `flushing` keeps an act from entering again. After a failed commit `out` keeps its rows and
+ * acts, and nothing is stepped until they are committed.
+ */
 #include "daemon/pump.h"
 
 #include <assert.h>
@@ -65,12 +73,12 @@ static void on_core_timer(uv_timer_t *h)
     struct pump *p = h->data;
     struct core_event ev = {.kind = CORE_TIMER};
     int64_t left = p->armed_ms - clock_mono().ms;
-    if (left > 0) { /* libuv's clock runs ahead of ours by the length of a turn */
+    if (left > 0) { /* libuv's time may differ from ours by the length of a turn */
         uv_update_time(p->loop);
         (void)uv_timer_start(h, on_core_timer, (uint64_t)left, 0);
         return;
     }
-    p->armed_ms = INT64_MAX; /* whatever is due next is armed anew, the same time too */
+    p->armed_ms = INT64_MAX; /* the next time is armed again, even if it is the same */
     pump_post(p, &ev);
 }
 
@@ -165,7 +173,7 @@ static void step_queue(struct pump *p)
     free(batch);
 }
 
-/* The timer needs no commit: being told the time too early or too late changes nothing. */
+/* The timer needs no commit: a CORE_TIMER too early or too late changes nothing. */
 static void arm(struct pump *p, int64_t at_ms)
 {
     if (at_ms == p->armed_ms) {
@@ -188,14 +196,15 @@ static bool has_urgent(const struct core_out *out)
             return true;
         }
     }
-    for (size_t i = 0; i < out->n_acts; i++) { /* the timer's have been taken out */
-        if (out->acts[i].kind != ACT_LINK) {   /* as urgent as its row is */
+    for (size_t i = 0; i < out->n_acts; i++) { /* ARM acts were removed */
+        if (out->acts[i].kind != ACT_LINK) {   /* is as urgent as its row */
             return true;
         }
     }
     return false;
 }
 
+/* Does the ARM acts at once and removes them from `out`. */
 static void take_timer_acts(struct pump *p)
 {
     size_t kept = 0;
@@ -209,8 +218,8 @@ static void take_timer_acts(struct pump *p)
     p->out.n_acts = kept;
 }
 
-/* Verifying a result only reads. While nothing waits to be committed but rows that may be lost and
- * starts of other attempts, it does not wait for them. */
+/* Verifying a result only reads, so it need not wait for rows that may be lost or for the starts of
+ * other attempts. Any other uncommitted row holds it back. */
 static void do_verify_acts(struct pump *p)
 {
     for (size_t i = 0; i < p->out.n_rows; i++) {
@@ -239,7 +248,8 @@ const struct err *pump_damage(const struct pump *p, uint32_t program)
     return NULL;
 }
 
-/* Its rows and acts are removed, then the core is told, which may start others in its place. */
+/* Removes its rows and acts, then steps CORE_DAMAGED, after which the core may start others in its
+ * place. */
 static void drop_program(struct pump *p, uint32_t program, const struct err *why)
 {
     struct core_event ev = {
@@ -255,8 +265,8 @@ static void drop_program(struct pump *p, uint32_t program, const struct err *why
     take_timer_acts(p);
 }
 
-/* After a commit that failed with this code. True when a program was dropped: the others' rows may
- * be committed then. */
+/* After a commit that failed with this code: tries each program's rows alone. True when one was
+ * dropped, so that the commit of the others is worth another try. */
 static bool drop_damaged(struct pump *p, int code)
 {
     size_t n_before = p->n_damaged;
@@ -273,6 +283,7 @@ static bool drop_damaged(struct pump *p, int code)
     return p->n_damaged > n_before;
 }
 
+/* True when all rows of `out` are committed. A failure is logged once, and retried every second. */
 static bool commit(struct pump *p)
 {
     struct err err;
@@ -298,7 +309,7 @@ static bool commit(struct pump *p)
     return true;
 }
 
-/* Lazy rows alone wait. */
+/* Whether everything in `out` may wait: lazy rows only, for at most LAZY_MS. */
 static bool may_wait(struct pump *p)
 {
     if (has_urgent(&p->out)) {
@@ -313,6 +324,7 @@ static bool may_wait(struct pump *p)
     return now < p->lazy_due_ms;
 }
 
+/* Swaps the two outs first: an act may cause a step, which fills `out` while `acting` is read. */
 static void do_acts(struct pump *p)
 {
     struct core_out done = p->acting;
@@ -345,11 +357,12 @@ static bool round_once(struct pump *p, bool now)
     return p->n_queue > 0;
 }
 
-/* now: lazy rows too, and a commit that fails is tried again at once. */
+/* Runs rounds until nothing is left. now: commits lazy rows, too, and retries a failed commit at
+ * once. */
 static void pump_flush(struct pump *p, bool now)
 {
     if (p->flushing || p->closed) {
-        return; /* acts may come back here */
+        return; /* an act can lead back here */
     }
     p->flushing = true;
     int rounds = 0;
@@ -385,7 +398,7 @@ int pump_request(struct pump *p, struct core_event *ev, struct err *err)
     assert(!p->flushing);
     p->flushing = true;
     if (p->failing) {
-        (void)round_once(p, true); /* what a person asks for is worth another try at once */
+        (void)round_once(p, true); /* a person's request is worth another try at once */
     }
     if (!pump_is_well(p, err) || refuse_damaged(p, ev->program, err)) {
         p->flushing = false;
@@ -400,7 +413,7 @@ int pump_request(struct pump *p, struct core_event *ev, struct err *err)
     if (p->out.n_rows > 0 || p->out.n_acts > 0) {
         if (commit(p)) {
             do_acts(p);
-        } else if (rc == 0) { /* what was refused is not done later either */
+        } else if (rc == 0) { /* a refused event changed nothing, so its answer stays a refusal */
             *err = p->why;
             rc = err->code;
         }

@@ -9,7 +9,7 @@
  * A commit that fails for another reason than the disk is about the rows of some program. Each
  * program's rows are then applied alone and rolled back: a program whose rows are rejected alone is
  * damaged. Invariants: none of its rows is committed and none of their acts is done; the rows and
- * acts of the other programs are those that they would have been without it; the core is told by
+ * acts of the other programs are those that they would have been without it; the core gets
  * CORE_DAMAGED before any of them; a program stays damaged as long as the pump lives. Where the
  * database itself is damaged (store_is_damaged) no program is blamed, and nothing is written again.
  */
@@ -25,9 +25,9 @@ struct pump;
 
 struct pump_listener {
     void *ctx;
-    /* Inside the transaction, after the rows were applied: what else must go with them. Rows that
-     * come after an amendment's are applied after it has been told of that, in a call of their own.
-     */
+    /* Inside the transaction, after the rows were applied: what else must go with them. Rows
+     * behind an amendment's row are applied after this was called for that row, in a call of their
+     * own. */
     int (*committing)(void *ctx, const struct state_row *rows, size_t n, struct err *err);
     /* After the commit, before the acts. */
     void (*committed)(void *ctx, const struct state_row *rows, size_t n);
@@ -43,8 +43,8 @@ struct pump *pump_create(uv_loop_t *loop, struct core *core, struct store *store
 void pump_close(struct pump *p);
 void pump_free(struct pump *p);
 
-/* While commits fail events wait, and this many are kept for whoever cannot hold them back: who can
- * (what workers say stays in their files) asks first whether there is room. */
+/* While commits fail events wait in the queue. A caller that can hold its events back (workers'
+ * events stay in their files) asks first whether there is room; the others are always queued. */
 #define PUMP_QUEUE_MAX 4096
 bool pump_has_room(const struct pump *p);
 size_t pump_n_queued(const struct pump *p);
@@ -58,7 +58,7 @@ void pump_post(struct pump *p, struct core_event *ev);
  * has taken effect in the core and will be committed later). */
 int pump_request(struct pump *p, struct core_event *ev, struct err *err) MUST_CHECK;
 
-/* False while commits fail: no person's request is taken. */
+/* False while commits fail: requests of a person are refused. */
 bool pump_is_well(const struct pump *p, struct err *why);
 
 /* Why the program's rows are rejected; NULL while they are not. Lives until the next event. */

@@ -1,3 +1,6 @@
+/* Verifies a result.json: header, metrics, artifacts, and that what the worker read was locked or
+ * accepted. The kind of the error decides what becomes of the task: ERR_LOCK is drift, ERR_NO_SPACE
+ * a full disk, ERR_IO means unread and proves nothing, anything else is a bad result. */
 #include "daemon/result.h"
 
 #include <fcntl.h>
@@ -50,11 +53,14 @@ static int check_metric(const cJSON *m, struct err *err)
     return 0;
 }
 
+/* Whether the plan reads this measure from the stage; an apparatus check has its own metric
+ * instead. */
 static bool is_named(const struct result_source *s, const struct measure *m)
 {
     return m->stage == s->stage && s->check == NULL;
 }
 
+/* Extra metrics are fine if well formed; one that the plan names must be there. */
 static int check_metrics(const struct result_source *s, const cJSON *o, struct err *err)
 {
     const struct program *p = s->program;
@@ -81,6 +87,8 @@ static int check_metrics(const struct result_source *s, const cJSON *o, struct e
     return rc;
 }
 
+/* The path must stay inside the attempt, be a regular file (not a link), and have the stated
+ * digest. */
 static int check_artifact(const cJSON *a, const char *folder, struct pin_cache *cache,
                           struct err *err)
 {
@@ -111,6 +119,7 @@ static int check_artifact(const cJSON *a, const char *folder, struct pin_cache *
     return rc;
 }
 
+/* As check_artifact, by size instead of digest. */
 static int glance_artifact(const cJSON *a, const char *folder, struct err *err)
 {
     const char *path = NULL;
@@ -177,7 +186,7 @@ int result_check_artifacts(const cJSON *o, const char *folder, struct pin_cache 
     return rc;
 }
 
-/* ERR_LOCK: what was read is not what was locked. */
+/* The data that the worker says it read. ERR_LOCK: not what was locked. */
 static int check_read(const struct lock *lock, const cJSON *o, struct err *err)
 {
     const cJSON *read = json_member(o, "read");
@@ -213,7 +222,8 @@ static int find_artifact(const struct accepted *in, const char *hex, struct err 
         found = found || (cJSON_IsString(sha256) && strcmp(sha256->valuestring, hex) == 0);
     }
     cJSON_Delete(result);
-    if (rc == ERR_LOCK) { /* gone or changed, perhaps not for good: asked again, as unread */
+    if (rc ==
+        ERR_LOCK) { /* the input is gone or changed, perhaps for now only: treated as unread */
         return err->code = ERR_IO;
     }
     return rc != 0 || found ? rc
@@ -223,7 +233,7 @@ static int find_artifact(const struct accepted *in, const char *hex, struct err 
                                       hex, in->stage);
 }
 
-/* ERR_LOCK: what was read of another stage is not what that stage's accepted result states. */
+/* What the worker says it read of other stages. ERR_LOCK: not what the accepted result states. */
 static int check_inputs(const struct result_source *source, const cJSON *o, struct err *err)
 {
     const cJSON *inputs = json_member(o, "inputs");

@@ -1,3 +1,12 @@
+/*
+ * The socket's server. A connection has one request at a time and is advanced by conn_advance():
+ * reading, answering, writing, and reading again; a later line waits in `in`. Every state has a
+ * limit in bytes and in time, except answering and subscriptions, which the daemon itself ends.
+ *
+ * An answer that comes later finds its connection by number, so a connection may be gone by then. A
+ * socket file that was deleted is made again, but only while the state folder is still the locked
+ * one.
+ */
 #include "daemon/server.h"
 
 #include <assert.h>
@@ -17,7 +26,7 @@
 
 #define BACKLOG        64
 #define READ_CHUNK     ((size_t)65536)
-#define QUIET_MS       ((uint64_t)10 * 60 * 1000) /* a connection that asks nothing for so long */
+#define QUIET_MS       ((uint64_t)10 * 60 * 1000) /* until a silent connection is closed */
 #define EVENT_EVERY_MS 250
 
 enum conn_state { CONN_READING, CONN_ANSWERING, CONN_WRITING, CONN_SUBSCRIBED, CONN_CLOSING };
@@ -37,7 +46,7 @@ struct conn {
     bool close_after; /* once `out` is written */
     int64_t request;  /* its id */
     uint32_t program; /* CONN_SUBSCRIBED */
-    uint64_t seen;    /* version of the program last told */
+    uint64_t seen;    /* version of the program last sent */
 };
 
 struct server {
@@ -48,8 +57,8 @@ struct server {
     size_t n_conns;
     uint64_t last_id;
     bool closed;
-    bool lost;      /* it could not be made again, which was logged */
-    bool reopening; /* the listener is being closed, to be made again */
+    bool lost;      /* it could not be recreated, which was logged */
+    bool reopening; /* the listener is being closed, to be recreated */
     bool changed;
     char *path;
     struct stat folder; /* the state folder, whose lock is ours */
@@ -94,7 +103,7 @@ static void on_limit(uv_timer_t *timer)
     conn_close(c);
 }
 
-/* Half a request or an unread answer may not stand for long; a quiet connection a good while. */
+/* A half-sent request or an unread answer has RPC_IDLE_MS; a silent connection QUIET_MS. */
 static void set_limit(struct conn *c)
 {
     uint64_t ms = QUIET_MS;
@@ -171,6 +180,7 @@ void server_answer(struct server *s, uint64_t connection, const cJSON *result,
 
 /* ---- requests ---- */
 
+/* Calls the method. The answer is sent now, later by server_answer(), or as a subscription. */
 static void answer_line(struct conn *c, const char *line, size_t len)
 {
     cJSON *message = NULL;
@@ -213,7 +223,7 @@ static void refuse_and_close(struct conn *c, int code, const char *text)
     send_result(c, NULL, &err);
 }
 
-/* Takes the next whole line, if it is time for one. */
+/* Answers the next whole line, unless a request is under way. */
 static void conn_advance(struct conn *c)
 {
     if (c->state != CONN_READING || c->writing) {
@@ -256,13 +266,14 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     c->in.len += (size_t)n;
     c->in.buf[c->in.len] = '\0';
     if (c->in.len > 2 * RPC_REQUEST_MAX) {
-        conn_close(c); /* it goes on sending without reading its answer */
+        conn_close(c); /* it keeps sending without reading its answer */
         return;
     }
     set_limit(c);
     conn_advance(c);
 }
 
+/* The socket's mode keeps other users out; this check does not depend on it. */
 static bool peer_is_us(uv_pipe_t *pipe)
 {
     uv_os_fd_t fd = -1;
@@ -305,6 +316,8 @@ static void on_connection(uv_stream_t *listener, int status)
 
 /* ---- subscribers ---- */
 
+/* Sends the state of its program if it changed; with the verdict, the response that ends the
+ * subscription. */
 static void tell(struct conn *c)
 {
     struct hosted *h = shell_program(c->server->shell, c->program);
@@ -329,6 +342,7 @@ static void tell(struct conn *c)
     }
 }
 
+/* One timer for all subscribers: many commits in a quarter of a second cause one event. */
 static void on_events(uv_timer_t *timer)
 {
     struct server *s = timer->data;
@@ -353,6 +367,8 @@ void server_note_change(struct server *s)
 
 /* ---- the listener ---- */
 
+/* The socket is made with mode 0600 by the umask, so it is never open to others, not even
+ * briefly. */
 static int bind_path(struct server *s, struct err *err)
 {
     struct sockaddr_un addr;
@@ -360,7 +376,7 @@ static int bind_path(struct server *s, struct err *err)
         return err_set(err, ERR_RANGE, "the state folder's path is too long for a socket: %s",
                        s->path);
     }
-    (void)unlink(s->path); /* state.lock is ours: nobody else listens there */
+    (void)unlink(s->path); /* state.lock is ours: no other daemon listens there */
     mode_t before = umask(0177);
     int rc = uv_pipe_bind(&s->listener, s->path);
     (void)umask(before);
@@ -368,7 +384,7 @@ static int bind_path(struct server *s, struct err *err)
         rc = uv_listen((uv_stream_t *)&s->listener, BACKLOG, on_connection);
     }
     if (rc == 0 && lstat(s->path, &s->bound) != 0) {
-        s->bound = (struct stat){0}; /* gone again: it is missed at the next look */
+        s->bound = (struct stat){0}; /* gone again: noticed at the next check */
     }
     return rc == 0 ? 0 : err_set(err, ERR_IO, "listen at %s: %s", s->path, uv_strerror(rc));
 }
@@ -414,7 +430,8 @@ static void on_listener_closed(uv_handle_t *handle)
     }
 }
 
-/* While another folder, or none, has the state folder's name, nothing of it is ours to touch. */
+/* If the state folder was replaced or removed, the folder of that name is not ours: nothing is
+ * touched. */
 void server_check_socket(struct server *s)
 {
     struct stat st;
@@ -429,7 +446,8 @@ void server_check_socket(struct server *s)
     }
 }
 
-/* The last answers are written before the loop runs dry; who does not read them waits in vain. */
+/* Answers that are being written get another second; a client that does not read them loses them.
+ */
 void server_close(struct server *s)
 {
     if (s->closed) {

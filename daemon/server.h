@@ -18,15 +18,15 @@ int server_open(struct shell *sh, struct server **out, struct err *err) MUST_CHE
 void server_close(struct server *s);
 void server_free(struct server *s); /* after the loop has run dry; NULL is fine */
 
-/* Something of some program was committed: subscribers are told within a quarter of a second. */
+/* A program's rows were committed: subscribers get an event within a quarter of a second. */
 void server_note_change(struct server *s);
 
-/* Answers a request that was put off; does nothing when the connection is gone. result and why are
- * borrowed; exactly one of them is not NULL. */
+/* Answers a request whose answer was deferred; does nothing when the connection is gone. result and
+ * why are borrowed; exactly one of them is not NULL. */
 void server_answer(struct server *s, uint64_t connection, const cJSON *result,
                    const struct err *why);
 
-/* Called now and then: a socket file that was deleted is made again. */
+/* Recreates a socket file that was deleted or replaced; called every few seconds. */
 void server_check_socket(struct server *s);
 
 #endif

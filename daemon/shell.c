@@ -1,3 +1,11 @@
+/*
+ * The composition of the daemon: opens store, executor, core, pump and server, connects them, and
+ * closes them in the reverse direction.
+ *
+ * The pump's callbacks are here. In one commit the order is: the rows are applied with what goes
+ * with them (committing), then the mirror and the attempts follow (committed), then the acts are
+ * done. Stopping closes every handle and lets the loop run dry; shims and workers go on.
+ */
 #include "daemon/shell.h"
 
 #include <assert.h>
@@ -42,10 +50,10 @@ struct hosted *shell_served(const struct shell *sh, size_t no)
     return h != NULL && !shell_is_damaged(sh, h) ? h : NULL;
 }
 
-/* ---- what the pump asks ---- */
+/* ---- the pump's callbacks ---- */
 
-/* With the row that makes a task done goes its result, unless it is sealed (invariant 8); with that
- * of an amendment go its apparatus checks. */
+/* Within the transaction: the row that makes a task done brings its result, unless it is sealed
+ * (invariant 8); an amendment's row brings its apparatus checks. */
 static int on_committing(void *ctx, const struct state_row *rows, size_t n, struct err *err)
 {
     struct shell *sh = ctx;
@@ -72,6 +80,7 @@ static int on_committing(void *ctx, const struct state_row *rows, size_t n, stru
     return 0;
 }
 
+/* Journalled rows only. The text of another [run] is JSON and is left out. */
 static void log_row(const struct hosted *h, const struct state_row *r)
 {
     if (!row_kind_is_journalled(r->kind)) {
@@ -90,6 +99,7 @@ static void log_row(const struct hosted *h, const struct state_row *r)
     }
 }
 
+/* A struct attempt lives from its committed start to its committed end. */
 static void mirror_attempt(struct shell *sh, const struct state_row *r)
 {
     struct attempt_key key = {.program = r->program, .task = r->task, .no = r->attempt.no};
@@ -126,7 +136,8 @@ static void on_committed(void *ctx, const struct state_row *rows, size_t n)
     server_note_change(sh->server);
 }
 
-/* Its attempts go on: what they hold of the machine stays counted until they end. */
+/* The program's rows are rejected. Its attempts go on, and what they hold of the machine stays
+ * counted until they end. */
 static void on_damaged(void *ctx, uint32_t program, struct err *why)
 {
     struct shell *sh = ctx;
@@ -142,6 +153,7 @@ static void on_damaged(void *ctx, uint32_t program, struct err *why)
     server_note_change(sh->server);
 }
 
+/* ACT_PROBE. An attempt whose start was dropped, or is still being prepared, is answered here. */
 static void probe(struct shell *sh, const struct attempt_key *key)
 {
     struct attempt *a = attempt_find(sh, key);
@@ -156,8 +168,7 @@ static void probe(struct shell *sh, const struct attempt_key *key)
         return;
     }
     if (a != NULL && a->preparing) {
-        attempts_on_probed(sh, key,
-                           HEALTH_UNKNOWN); /* nothing has been started that could be lost */
+        attempts_on_probed(sh, key, HEALTH_UNKNOWN); /* its shim is not started yet */
     } else if (a != NULL) {
         attempt_listen(a);
         attempt_place(a, &place);
@@ -202,6 +213,7 @@ static void make_room(struct shell *sh, uint32_t no)
     }
 }
 
+/* Undoes shell_add_program() for a program that the core refused. */
 static void forget_program(struct shell *sh, struct hosted *h, const struct live_list *live)
 {
     for (size_t i = 0; i < live->n; i++) {
@@ -241,9 +253,10 @@ static int take_run(void *ctx, int64_t seq, const char *run, struct err *err)
     return 0;
 }
 
-/* grid.toml in the state folder was edited, or was written before a row that never came: nothing
- * runs under a [run] that the journal does not have. The program is loaded all the same: a row that
- * the disk refuses comes later, and damaged rows are what the check of the journal is for. */
+/* Journals the [run] of grid.toml when it is not the journal's last one: the file in the state
+ * folder was edited, or was written before a row that never came. Nothing runs under a [run] that
+ * the journal does not have. Errors do not keep the program from loading: a row that the disk
+ * refuses is committed later, and damaged rows are found by the check of the journal. */
 static void journal_run(struct shell *sh, struct hosted *h)
 {
     struct err err;
@@ -263,6 +276,8 @@ static void journal_run(struct shell *sh, struct hosted *h)
     strbuf_release(&last);
 }
 
+/* h becomes the shell's, or is freed when the program cannot be added. The mirror must be loaded
+ * before the core, which may act on it at once. */
 int shell_add_program(struct shell *sh, struct hosted *h, const struct store_program *row,
                       struct err *err)
 {
@@ -307,6 +322,7 @@ int shell_add_program(struct shell *sh, struct hosted *h, const struct store_pro
 
 /* ---- start and stop ---- */
 
+/* Cores and memory of this machine; the seed of jitter and attempt ids is from the kernel. */
 static int machine_config(struct core_config *c, struct err *err)
 {
     core_config_default(c);
@@ -341,6 +357,8 @@ static int open_loop(struct shell *sh, struct err *err)
     return 0;
 }
 
+/* The pump first: it commits what waits, and nothing is posted after it. Jobs that hash are
+ * cancelled, since they may take hours. */
 void shell_stop(struct shell *sh)
 {
     if (sh->stopping) {
@@ -390,6 +408,8 @@ static int open_executor(struct shell *sh, struct err *err)
     return rc;
 }
 
+/* The store first: its lock makes this the only daemon of the folder. CORE_ALL_ADDED comes last, so
+ * that nothing starts before everything is known. */
 static int open_all(struct shell *sh, struct err *err)
 {
     static const struct pump_listener template = {.committing = on_committing,
@@ -448,7 +468,8 @@ int shell_serve(const char *state, struct err *err)
                        .checked_rows = STORE_CHECKED_ROWS};
     sh.read_buffer = xmalloc(READ_BUFFER_BYTES);
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a killed shim leaves comes to us (fence.c) */
+    (void)prctl(PR_SET_CHILD_SUBREAPER,
+                1); /* orphans of a killed shim become our children (fence.c) */
     int rc = open_loop(&sh, err);
     if (rc == 0) {
         rc = open_all(&sh, err);

@@ -21,8 +21,9 @@
 struct attempt;
 struct server;
 
-/* A program of the store that does not load, or whose rows the store rejects: the former rests
- * until it is submitted or the daemon is started again, the latter until it is started again. */
+/* A program of the store that does not load, or whose rows the store rejects: the former is
+ * left out until it is submitted again or the daemon restarts, the latter until the daemon
+ * restarts. */
 struct unloaded {
     char *id;
     char *name;
@@ -60,14 +61,15 @@ struct shell {
  * attempts of it may be under way. */
 struct hosted *shell_program(const struct shell *sh, uint32_t no);
 bool shell_is_damaged(const struct shell *sh, const struct hosted *h);
-/* The same but for damaged ones: what requests are about. */
+/* The same without damaged ones: the programs that requests can be about. */
 struct hosted *shell_served(const struct shell *sh, size_t no);
 
-/* Puts a program that the store has into the core, fresh or recovered. Takes h over. */
+/* Adds a program of the store to the core, fresh or recovered. Owns h from here on, also on
+ * failure. */
 int shell_add_program(struct shell *sh, struct hosted *h, const struct store_program *row,
                       struct err *err) MUST_CHECK;
 
-/* Another [run] than the core knows of: its row is journalled. */
+/* Gives the core another [run] and journals it. */
 int shell_change_run(struct shell *sh, struct hosted *h, const struct program *p,
                      struct err *err) MUST_CHECK;
 
@@ -77,10 +79,10 @@ void shell_stop(struct shell *sh);
 /* Blocks until stopped. path of the state folder; made when absent. */
 int shell_serve(const char *state, struct err *err) MUST_CHECK;
 
-/* ---- what the acts come to; each is one file ---- */
+/* ---- the acts; each is one file ---- */
 void shell_start_attempt(struct shell *sh, const struct core_act *act);  /* act_start.c */
 void shell_verify_attempt(struct shell *sh, const struct core_act *act); /* act_verify.c */
-/* An amendment of the program has taken effect: what was verified while it waited. */
+/* After an amendment took effect: verifies again what was verified while it was being written. */
 void shell_verify_again(struct shell *sh, uint32_t program);          /* act_verify.c */
 void shell_link_result(struct shell *sh, const struct core_act *act); /* act_link.c */
 void shell_open_records(struct shell *sh, uint32_t program);          /* act_records.c */
@@ -88,11 +90,11 @@ void shell_compute_verdict(struct shell *sh, uint32_t program);       /* act_ver
 void shell_write_report(struct shell *sh, uint32_t program);          /* act_report.c */
 /* Stopping does not wait for prereg-report, which goes on. */
 void shell_close_report(struct hosted *h); /* act_report.c */
-/* Whether a whole report lies there that is no older than its verdict. */
+/* Whether the report is whole and not older than its verdict. */
 bool shell_has_report(const struct hosted *h); /* act_report.c */
-/* Has prereg-report run where a program that is reported has no report. */
+/* Runs prereg-report for a reported program without a report. */
 void shell_mend_report(struct shell *sh, struct hosted *h); /* act_report.c */
-void shell_watch_disk(struct shell *sh); /* disk.c; looks for what may have been mended, too */
+void shell_watch_disk(struct shell *sh); /* disk.c; also checks for what came back */
 void shell_look_for_mend(struct shell *sh, struct hosted *h); /* mend.c */
 
 #endif

@@ -1,3 +1,10 @@
+/*
+ * `preregd submit`, on the client's side. The files are checked here before a daemon is started for
+ * them, and the user is asked before commands run that were never run here. What the user allowed
+ * is sent along as digests, because the daemon reads the files again and they may have changed.
+ *
+ * Progress is printed to standard error, results to standard output.
+ */
 #include "daemon/submit.h"
 
 #include <stdio.h>
@@ -20,7 +27,7 @@
 
 #define SUBMIT_LIMIT_MS ((int64_t)6 * 60 * 60 * 1000) /* hashing terabytes takes a while */
 #define SPARSE_MS       15000
-#define RECONNECTS      150 /* a daemon that is started anew is waited for */
+#define RECONNECTS      150 /* while a daemon restarts */
 #define RECONNECT_MS    200
 
 static int64_t member_int(const cJSON *o, const char *key, int64_t otherwise)
@@ -43,7 +50,7 @@ struct submit_progress {
     bool json;
     int64_t said_ms;
     int64_t said_ended;
-    char *paused; /* why, as last said; NULL: it was not paused */
+    char *paused; /* the reason last printed; NULL: it was not paused */
 };
 
 static void progress_line(const cJSON *summary, struct strbuf *out)
@@ -70,7 +77,7 @@ static void progress_line(const cJSON *summary, struct strbuf *out)
     }
 }
 
-/* A pause is said once, whole and at once: somebody may have to do something. */
+/* Prints a pause once, in full and at once: the user may have to act on it. */
 static void say_pause(struct submit_progress *p, const cJSON *summary)
 {
     bool paused = strcmp(member_text(summary, "state", ""), "paused") == 0;
@@ -92,7 +99,7 @@ static void say_pause(struct submit_progress *p, const cJSON *summary)
     p->paused = why == NULL ? NULL : xstrdup(why);
 }
 
-/* One line that is written over on a terminal; elsewhere a line now and then. */
+/* On a terminal one line that is overwritten; elsewhere a line every SPARSE_MS at most. */
 static bool on_progress(const cJSON *event, void *context)
 {
     struct submit_progress *p = context;
@@ -135,8 +142,8 @@ static int open_or_start(const char *state, struct rpc_client **c, struct err *e
     return rc;
 }
 
-/* Follows to the verdict. A daemon that goes away is waited for half a minute: another may be
- * started, and the program goes on. */
+/* Follows the program to its verdict. When the daemon disappears, it tries to reconnect for half a
+ * minute: another daemon may be started, and the program goes on. */
 static int follow(const char *state, const char *program, bool json, cJSON **verdict,
                   struct err *err)
 {
@@ -195,8 +202,8 @@ static void print_submitted(const cJSON *o)
     }
 }
 
-/* What an input reads is printed whether or not an outcome binds; where none does, the first error
- * and the command that shows more come before it. */
+/* The effects are printed whether or not an outcome binds. Without one, the first error and the
+ * command that shows it are printed, too. */
 static void print_verdict(const cJSON *v)
 {
     const cJSON *inner = json_member(v, "verdict");
@@ -248,12 +255,14 @@ static int wait_for_verdict(const struct submit_options *o, const char *state, c
     return 0;
 }
 
-/* What the user allowed, by the digests of the lock that was read then; "" where there is none. */
+/* The program that the user allowed, by the digests of its lock; "" for one that does not exist. */
 struct allowed {
     char root[DIGEST_HEX_SIZE];
     char head[DIGEST_HEX_SIZE];
 };
 
+/* One call. The daemon hashes everything that is pinned before it answers, hence the limit of
+ * hours. */
 static int hand_in(const char *path, const struct allowed *allowed, const char *state,
                    cJSON **result, struct err *err)
 {
@@ -301,9 +310,9 @@ static bool note_allowed(const struct lock *lock, const char *state, struct allo
     return amended;
 }
 
-/* What does not parse, is not locked or was changed is refused here, before a daemon is started for
- * it; and a lock that came with its program lets nothing run that this user did not allow. The
- * daemon reads the files again: `allowed` says which they must be. */
+/* Refuses a program that does not parse, is not locked or was changed, before a daemon is started
+ * for it. Asks the user about its commands: a lock that came with a program allows nothing by
+ * itself. */
 static int look_first(const char *path, const char *state, bool run, struct allowed *allowed,
                       struct err *err)
 {
@@ -334,7 +343,8 @@ int submit_run(const struct submit_options *o, enum exit_code *code, struct err 
     cJSON *result = NULL;
     struct allowed allowed = {0};
     char *named = path_absolute(NULL, o->path);
-    char *real = realpath(named, NULL); /* a link's program lies where the link leads */
+    char *real =
+        realpath(named, NULL); /* a linked program's relative paths start where the link leads */
     const char *path = real == NULL ? named : real;
     *code = EXIT_OK;
     int rc = rpc_state_folder(&state, err);

@@ -1,5 +1,5 @@
 /* `preregd submit`: hands a program to the daemon of this state folder, starting one when none
- * answers, and follows it to the verdict when told to. Asks before the first run of a command that
+ * answers, and follows it to the verdict with `wait`. Asks before the first run of a command that
  * is not known here (prereg/trust.h). */
 #ifndef DAEMON_SUBMIT_H
 #define DAEMON_SUBMIT_H

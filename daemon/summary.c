@@ -1,3 +1,11 @@
+/*
+ * The summary of a program, for status and subscribers (SUMMARY in docs/rpc.md). Counts come from
+ * the core, most else from the mirror; nothing in it is a score (invariant 8).
+ *
+ * The time left is estimated per stage from tasks that are done, else from a running attempt's
+ * pace, else from what the worker declared; it is null when a stage with work left has none of
+ * these.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +20,7 @@
 #include "prereg/describe.h"
 #include "prereg/open_reads.h"
 
-#define SPAN_MAX_MS (10 * 365.25 * 24 * 3600 * 1000) /* a longer estimate says nothing */
+#define SPAN_MAX_MS (10 * 365.25 * 24 * 3600 * 1000) /* a longer estimate is of no use */
 
 void summary_put_span(cJSON *o, const char *key, double ms)
 {
@@ -35,8 +43,8 @@ const char *summary_task_state(const struct shell *sh, const struct hosted *h, u
 
 /* ---- time left ---- */
 
-/* One task of each stage, start to end; NaN where unknown. From tasks that are done; else from the
- * progress of one that runs; else from what the worker said beforehand. */
+/* The time of one whole task of each stage in ms; NaN where unknown. From tasks that are done; else
+ * from the pace of one that runs; else from the worker's own forecast in the lock. */
 static void estimate_stages(const struct shell *sh, const struct hosted *h, double *total_ms)
 {
     const struct program *p = h->bundle->program;
@@ -60,7 +68,7 @@ static void estimate_stages(const struct shell *sh, const struct hosted *h, doub
     }
 }
 
-/* How many tasks of a stage may run side by side. */
+/* How many tasks of a stage can run at the same time, at least 1. */
 static double side_by_side(const struct shell *sh, const struct program *p, size_t stage)
 {
     double n = (double)sh->config.cores / (double)p->stages[stage].threads;
@@ -73,8 +81,8 @@ static double side_by_side(const struct shell *sh, const struct program *p, size
     return fmax(floor(n), 1);
 }
 
-/* Over everything that is left, queued work and partial progress included; NaN when some stage
- * that still has work was never measured. */
+/* The time left in ms: all open tasks at full parallelism, less the progress of running ones; NaN
+ * when a stage with open tasks has no estimate. */
 static double eta_ms(const struct shell *sh, const struct hosted *h)
 {
     const struct program *p = h->bundle->program;
@@ -118,6 +126,7 @@ static cJSON *tasks_json(const struct shell *sh, const struct hosted *h)
     return o;
 }
 
+/* Failed tasks by cause; also sums the attempts, in the same pass. */
 static cJSON *causes_json(const struct hosted *h, int64_t *n_attempts)
 {
     int64_t n[CAUSE_NR] = {0};
@@ -146,17 +155,19 @@ static void push_why(cJSON *list, const char *why, uint32_t n)
     }
 }
 
-/* What keeps a program from starting anything. A state folder that cannot be written does so for
- * all of them, and cannot be written down as a pause. */
+/* What keeps a program from starting anything, or NULL. A state folder that cannot be written stops
+ * all programs, and cannot be journalled as a pause. */
 static const char *paused_by(const struct shell *sh, const struct hosted *h, struct err *why)
 {
     err_clear(why);
     if (!h->status.reported && !pump_is_well(sh->pump, why)) {
         return why->code == ERR_NO_SPACE ? "no_space" : "state";
     }
-    return h->status.verdict ? NULL : hosted_paused_by(h); /* what has ended cannot go on */
+    return h->status.verdict ? NULL
+                             : hosted_paused_by(h); /* a pause means nothing after the verdict */
 }
 
+/* Why open tasks are not running, as counts for each reason. */
 static cJSON *not_running_json(const struct shell *sh, const struct hosted *h)
 {
     struct core_counts c = {0};
@@ -199,6 +210,7 @@ cJSON *summary_checks(const struct shell *sh, const struct hosted *h)
     return list;
 }
 
+/* "finishing": all tasks have ended, and verdict or report are under way. */
 static const char *state_word(const struct shell *sh, const struct hosted *h)
 {
     struct core_counts c = {0};
@@ -231,7 +243,7 @@ static cJSON *verdict_json(const struct hosted *h)
     return o;
 }
 
-/* Its predecessor's id, when that is here, and its successors'. */
+/* The program that it supersedes, if this daemon has it, and those that supersede it. */
 static void put_succession(cJSON *o, const struct shell *sh, const struct hosted *h)
 {
     const char *old = h->bundle->program->supersedes;
@@ -266,7 +278,7 @@ static void put_identity(cJSON *o, const struct hosted *h)
     free(work);
 }
 
-/* Before the verdict every pinned byte is read again, which may take its time. */
+/* The progress of hashing every pinned byte before the verdict, which may take long; else null. */
 static void put_hashing(cJSON *o, const struct hosted *h)
 {
     int64_t total = atomic_load(&h->hashing.total);

@@ -1,6 +1,7 @@
-/* Removing what nothing reads any more. Called when an attempt is prepared that is not its task's
- * first (a job's thread), and once when the daemon starts, behind the lock of the state folder. A
- * name that does not say what it is stays. */
+/* Removes files that nothing reads any more. Called in a job when an attempt is prepared, for its
+ * task's earlier attempts, and once when the daemon starts, which then holds the state folder's
+ * lock. Only names that are surely ours are removed. Temporary files in STATE must be a minute old,
+ * because preregctl writes there without that lock. */
 #include "daemon/sweep.h"
 
 #include <stdint.h>
@@ -33,6 +34,7 @@ struct checkpoints {
     size_t cap;
 };
 
+/* By step, then by attempt: a resumed attempt can write the same step again. */
 static int newest_first(const void *a, const void *b)
 {
     const struct checkpoint *x = a;
@@ -69,7 +71,7 @@ static void remove_temps(const char *folder, int64_t min_age_s)
     name_list_release(&list);
 }
 
-/* -1: it is none of ours, or not whole. */
+/* The step of a whole checkpoint of ours; -1: of another form, or without its manifest. */
 static int64_t step_of(const char *folder, const char *name)
 {
     int64_t step = -1;

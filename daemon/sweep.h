@@ -1,7 +1,6 @@
 /*
- * What dead attempts and dead writers leave on the disk and nothing reads any more: temporary files
- * of atomic writes, and all checkpoints but the newest of a task. Errors are logged and end
- * nothing.
+ * Removes what dead attempts and dead writers left on the disk: temporary files of atomic writes,
+ * and all checkpoints of a task but the newest. Errors are logged and stop nothing.
  */
 #ifndef DAEMON_SWEEP_H
 #define DAEMON_SWEEP_H
@@ -9,7 +8,7 @@
 #include <stddef.h>
 
 /* Of the earlier attempts of one task, none of which is alive, newest first: keeps the two newest
- * checkpoints that have their manifest (a torn one passes for whole until it is read), removes the
+ * checkpoints that have their manifest (a torn one looks whole until it is read), removes the
  * older ones and temporary files. Checkpoints of other forms are left alone. */
 void sweep_attempts(char *const *folders, size_t n);
 

@@ -1,3 +1,11 @@
+/*
+ * The job that computes a verdict, in this order: every pinned byte is hashed again, the cells'
+ * disk is checked, the apparatus checks are verified, the history of [run] is read, then every
+ * accepted result becomes evidence and the table is evaluated.
+ *
+ * It also recomputes a verdict that is out, for its files. Then it uses the plan at the verdict's
+ * head, skips the checks that were verified at the time, and must reproduce the journalled bytes.
+ */
 #include "daemon/verdict_job.h"
 
 #include <stdio.h>
@@ -35,6 +43,7 @@ enum exit_code verdict_exit_of(const char *outcome)
     return strcmp(outcome, OUTCOME_INDETERMINATE) == 0 ? EXIT_INDETERMINATE : EXIT_OK;
 }
 
+/* Reads the result and compares its digest with the accepted one, before a value of it is used. */
 static int add_result(struct verdict_job *j, struct evidence *e, uint32_t task)
 {
     cJSON *result = NULL;
@@ -55,6 +64,8 @@ static int add_result(struct verdict_job *j, struct evidence *e, uint32_t task)
     return rc;
 }
 
+/* How the task ended, its cause, and for a blocked one whether its limits were narrower than
+ * others'. */
 static int add_task(struct verdict_job *j, struct evidence *e, uint32_t task)
 {
     const struct verdict_end *end = &j->ends[task];
@@ -76,7 +87,8 @@ static int add_task(struct verdict_job *j, struct evidence *e, uint32_t task)
     return 0;
 }
 
-/* Of one that is out, the bytes that were journalled: an earlier version may have written them. */
+/* verdict.json's bytes. For a verdict that is out they must have the journalled digest; an earlier
+ * version may have written them in its own form, which is tried second. */
 static int add_text(struct verdict_job *j, const struct verdict *v, struct strbuf *text)
 {
     const struct digest *journalled = &j->hosted->status.verdict_digest;
@@ -115,8 +127,8 @@ static int keep_verdict(struct verdict_job *j, const struct program *p, const st
     return rc;
 }
 
-/* The plan that the verdict was computed with: priors that the table shows and does not read may
- * have been amended since. */
+/* The plan that the verdict was or will be computed with. Amendments after a verdict change only
+ * what the table shows and does not read, but its bytes would differ. */
 static int plan_then(const struct verdict_job *j, struct bundle **out, struct err *err)
 {
     const struct lock *now = j->bundle->lock;
@@ -166,7 +178,7 @@ static int compute_by(struct verdict_job *j, const struct bundle *plan)
     return rc;
 }
 
-/* With a connection of its own: a long journal does not hold up the loop. */
+/* Uses a store connection of its own, so that reading a long journal does not hold up the loop. */
 static int read_record(struct verdict_job *j)
 {
     struct store *store = NULL;
@@ -259,6 +271,7 @@ void verdict_job_hand_over(struct verdict_job *j)
     j->record = NULL;
 }
 
+/* On the loop: copies what the job needs from store and mirror. */
 void verdict_job_start(struct shell *sh, struct hosted *h, void (*ready)(struct verdict_job *j))
 {
     struct verdict_job *j = xcalloc(1, sizeof(*j));

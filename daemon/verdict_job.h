@@ -21,12 +21,12 @@ struct verdict_job {
     struct bundle *bundle;
     struct verdict_end *ends; /* one a task of the grid */
     bool cells_used;          /* cells.h */
-    bool again;               /* it is out: what it rested on was verified then */
-    struct task_row *rows;    /* of all tasks, and of the checks' results the digests */
+    bool again;               /* the verdict is out: the checks were verified then */
+    struct task_row *rows;    /* of all tasks; `checks`: the digests of the checks' results */
     struct digest *checks;
     void (*ready)(struct verdict_job *j);
     int rc;
-    bool refused_by_lock; /* rc: what was locked is not what is there */
+    bool refused_by_lock; /* rc is a failed check of pinned files or cells */
     struct err err;
     char *text; /* verdict.json's bytes */
     struct digest digest;
@@ -35,11 +35,11 @@ struct verdict_job {
     struct run_record *record; /* what [run] was; NULL: not read */
 };
 
-/* `ready` is called on the loop, not at all when the shell is stopping; the job is freed after it.
- */
+/* Calls `ready` on the loop and frees the job after it. When the shell is stopping, `ready` is not
+ * called. */
 void verdict_job_start(struct shell *sh, struct hosted *h, void (*ready)(struct verdict_job *j));
 
-/* What came of it, for the files: the program has it from now on. */
+/* Moves the text, its timing and the history of [run] to the program, for the files. */
 void verdict_job_hand_over(struct verdict_job *j);
 
 /* "bound", "indeterminate" or "void", and the exit code, from a program's committed outcome. */
