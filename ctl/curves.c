@@ -1,3 +1,9 @@
+/*
+ * Reads the points of a task's attempts in the order of their numbers: a point at or before an
+ * earlier x removes what it repeats, so that the last attempt wins. Drawing sets one dot per dot
+ * column, linearly interpolated between points, on a canvas of 2 by 4 dots a character, which is
+ * the grid of Braille.
+ */
 #include "ctl/curves.h"
 
 #include <math.h>
@@ -12,9 +18,10 @@
 #define EVENTS_BYTES_MAX ((size_t)1 << 28)
 #define EVENTS_FILE      "events.jsonl"
 #define ATTEMPT_PREFIX   "attempt-"
-#define BRAILLE          0x2800u
-#define DOTS_X           2 /* of a character */
-#define DOTS_Y           4
+/* the code point of the empty pattern; each dot is a bit below */
+#define BRAILLE 0x2800u
+#define DOTS_X  2 /* of a character */
+#define DOTS_Y  4
 
 void curve_points_release(struct curve_points *c)
 {
@@ -23,6 +30,7 @@ void curve_points_release(struct curve_points *c)
     *c = (struct curve_points){0};
 }
 
+/* Keeps xs rising: a point that does not continue the curve replaces what it goes back over. */
 void curve_points_add(struct curve_points *c, double x, double y)
 {
     while (c->n > 0 && c->xs[c->n - 1] >= x) {
@@ -38,6 +46,7 @@ void curve_points_add(struct curve_points *c, double x, double y)
     c->n++;
 }
 
+/* Adds the point of one event line. The search for "point" avoids parsing the many other events. */
 static void take_line(struct curve_points *c, const char *line, size_t len, const char *name)
 {
     struct err ignored;
@@ -59,6 +68,7 @@ static void take_line(struct curve_points *c, const char *line, size_t len, cons
     cJSON_Delete(event);
 }
 
+/* Only whole lines count: the last one may still be in the writing. */
 static void read_events(struct curve_points *c, const char *path, const char *name)
 {
     struct strbuf text = STRBUF_INIT;
@@ -107,13 +117,14 @@ struct canvas {
     size_t height;
 };
 
+/* The index of share (0..1) among n places; NaN and values outside are at the nearest end. */
 static size_t place(double share, size_t n)
 {
     const double at = share * (double)(n - 1) + 0.5;
     return !(at > 0.0) ? 0 : at >= (double)n ? n - 1 : (size_t)at;
 }
 
-/* Points are joined by as many dots as there are columns between them. */
+/* Draws one curve: a dot in each column between its first and its last point. */
 static void draw_curve(struct canvas *canvas, const struct curve_frame *frame,
                        const struct curve_points *c)
 {
@@ -139,6 +150,7 @@ static void draw_curve(struct canvas *canvas, const struct curve_frame *frame,
     }
 }
 
+/* One character of the panel: 2 by 4 dots as a Braille character, or an asterisk if any is set. */
 static void add_character(struct strbuf *out, const struct canvas *canvas, size_t row,
                           size_t column, bool utf8)
 {

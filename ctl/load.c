@@ -1,3 +1,7 @@
+/*
+ * Small wrappers that commands share. Diagnostics are printed here, because a command that only
+ * needs the program has no place for them.
+ */
 #include "ctl/load.h"
 
 #include <stdio.h>

@@ -1,3 +1,7 @@
+/*
+ * Opens the store as a reader for one question and closes it again: a daemon may run beside, and
+ * must never find the database locked for long. Answers have the form that the daemon gives them.
+ */
 #include "ctl/local.h"
 
 #include <stdlib.h>
@@ -13,6 +17,8 @@
 
 #define VERDICT_BYTES_MAX ((size_t)16 * 1024 * 1024)
 
+/* Opens the store of the named state folder, or of the user's own. *state is set even on
+ * failure. */
 static int open_state(const struct ctl_options *o, char **state, struct store **store,
                       struct err *err)
 {
@@ -72,6 +78,7 @@ bool local_is_program_folder(const char *path)
     return is;
 }
 
+/* Reads verdict.json, if it has the digest that the journal ends with. */
 static int read_verdict(const struct local_program *p, const char *path, cJSON **out,
                         struct err *err)
 {
@@ -88,7 +95,7 @@ static int read_verdict(const struct local_program *p, const char *path, cJSON *
     return rc;
 }
 
-/* NULL where they cannot be read: the verdict stands in a file of its own. */
+/* The changes of [run]; NULL when they cannot be read, which does not withhold the verdict. */
 static cJSON *read_runs(const struct local_program *p)
 {
     struct store *store = NULL;
@@ -103,7 +110,8 @@ static cJSON *read_runs(const struct local_program *p)
     return runs;
 }
 
-/* No daemon has looked at its journal since the last one ended. */
+/* Compares journal and database, as a daemon does when it starts: none has done so since the
+ * last ended. */
 static void put_history(cJSON *o, const struct local_program *p)
 {
     struct err why;
@@ -167,7 +175,7 @@ void local_count(const struct ctl_options *o, size_t *n, size_t *n_finished)
     char *state = NULL;
     if (open_state(o, &state, &store, &ignored) != 0 ||
         store_programs(store, count_one, &c, &ignored) != 0) {
-        c = (struct count){0}; /* what cannot be read is not spoken of */
+        c = (struct count){0}; /* unreadable counts as nothing */
     }
     store_close(store);
     free(state);

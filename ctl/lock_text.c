@@ -1,3 +1,8 @@
+/*
+ * The output of `lock`. For --verify the checks run in the order of their cost and stop at the
+ * first that fails: program, lock, values and files, clock, signature, time stamp. Nothing is
+ * executed but ssh-keygen and openssl.
+ */
 #include "ctl/lock_text.h"
 
 #include <stdio.h>
@@ -50,6 +55,7 @@ static void print_git(const struct lock *lock)
     }
 }
 
+/* What to do with the request: no authority is contacted by this program. */
 static void print_request(const struct lock_paths *paths)
 {
     show_printf(
@@ -96,7 +102,7 @@ int lock_say_written(const struct ctl_options *o, const struct lock *lock,
     return rc;
 }
 
-/* What was found out about a lock. */
+/* The results of --verify. */
 struct verified {
     struct program *program;
     struct lock *lock;
@@ -113,6 +119,7 @@ static int verify_signer(const struct ctl_options *o, struct verified *v, struct
     return rc == 0 ? lock_check_signer(v->program, v->lock, v->allowed, &v->signer, err) : rc;
 }
 
+/* A missing time stamp is an error only when --ca asks for one. */
 static int verify_stamp(const struct ctl_options *o, struct verified *v, struct err *err)
 {
     v->stamped = file_kind_at(v->paths.tsr) != FILE_ABSENT;
@@ -122,6 +129,8 @@ static int verify_stamp(const struct ctl_options *o, struct verified *v, struct 
     return v->stamped ? timestamp_check(v->paths.lock, v->paths.tsr, o->ca, &v->stamp, err) : 0;
 }
 
+/* Fills `v` up to the first check that fails. Of an imported program's lock only the plan is
+ * compared: it pins nothing else. */
 static int verify(const struct ctl_options *o, struct verified *v, struct err *err)
 {
     struct diag diag;

@@ -1,4 +1,4 @@
-/* What `lock` says of a lock that it wrote, or that it was asked to verify. */
+/* What `lock` prints of a lock that it wrote, and `lock --verify` with its output. */
 #ifndef CTL_LOCK_TEXT_H
 #define CTL_LOCK_TEXT_H
 
@@ -15,6 +15,7 @@ struct lock_paths { /* all owned */
 void lock_paths_init(struct lock_paths *paths, const char *program_path);
 void lock_paths_release(struct lock_paths *paths);
 
+/* Prints the lock that is on disk now, and how to get its time stamp. */
 int lock_say_written(const struct ctl_options *o, const struct lock *lock,
                      const struct lock_paths *paths, struct err *err) MUST_CHECK;
 

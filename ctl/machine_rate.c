@@ -1,3 +1,8 @@
+/*
+ * The rate depends on the processor alone, so it is kept under the processor's name and a state
+ * folder may be shared by several machines. Every failure is a rate of 0, which leaves an estimate
+ * out.
+ */
 #include "ctl/machine_rate.h"
 
 #include <math.h>
@@ -17,6 +22,7 @@
 #define RATES_BYTES_MAX ((size_t)1 << 20)
 #define RATE_MAX        1e15 /* no thread does more: a file that says so was not written here */
 
+/* Only our own workers report costs in FLOPs. */
 static bool needs_rate(const struct program *p)
 {
     for (size_t i = 0; i < p->n_stages; i++) {
@@ -33,7 +39,8 @@ static bool is_rate(double v)
     return isfinite(v) && v >= 0 && v <= RATE_MAX;
 }
 
-/* A few steps of a small model, in processor time: some tenths of a second. 0 when it fails. */
+/* Runs the trainer's benchmark on one thread: a few steps of a small model, in processor time,
+ * which takes some tenths of a second. 0 when it fails. */
 static double measure(void)
 {
     static const char *const env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8",
@@ -63,7 +70,8 @@ static double measure(void)
     return is_rate(gflops * 1e9) ? gflops * 1e9 : 0;
 }
 
-/* Also that nothing could be measured is kept: it is not tried at every check. */
+/* Stores the rate. A 0 is stored, too, so that a failing benchmark is not repeated at every
+ * check. */
 static void keep(const char *path, cJSON *rates, const char *cpu, double rate)
 {
     struct err ignored;

@@ -1,6 +1,7 @@
 /*
- * What a thread of this machine computes a second, for the estimates of `check`: measured once with
- * the trainer's own --bench, and kept in STATE/machine-rates.json under the processor's name.
+ * How much one thread of this machine computes in a second, for the estimates of `check`: measured
+ * once with the trainer's own --bench, and kept in STATE/machine-rates.json under the processor's
+ * name.
  */
 #ifndef CTL_MACHINE_RATE_H
 #define CTL_MACHINE_RATE_H
@@ -9,8 +10,8 @@
 
 #define MACHINE_RATE_FILE "machine-rates.json"
 
-/* In FLOP/s; 0 when no stage runs a worker of ours, or nothing could be measured. `state`: the
- * state folder, NULL: the user's own. */
+/* Returns FLOP/s; 0 when no stage runs a worker of ours, or nothing could be measured. `state`:
+ * the state folder, NULL: the user's own. */
 double machine_rate(const char *state, const struct program *p);
 
 #endif

@@ -1,3 +1,7 @@
+/*
+ * One table of options; a command's bits select those that it takes, for getopt_long, for its help
+ * and for suggestions. An option that a command does not take is an error, never ignored.
+ */
 #include "ctl/ctl.h"
 
 #include <getopt.h>
@@ -10,7 +14,7 @@
 
 #define ARGUMENT_COLUMNS 23 /* of the list of commands */
 
-/* Values of getopt_long; those of long-only options lie above every character. */
+/* Values of getopt_long; those of options without a letter are above every character. */
 enum {
     OPT_STATE = 256,
     OPT_NO_RUN,
@@ -122,6 +126,7 @@ static void build_tables(const struct ctl_command *c, struct option *longs, char
     *s = '\0';
 }
 
+/* A number of 1..max as the operand of --name. */
 static int set_number(const char *name, const char *text, int64_t max, int64_t *out,
                       struct err *err)
 {
@@ -140,6 +145,7 @@ static int set_interval(const char *text, int64_t *out, struct err *err)
     return 0;
 }
 
+/* Stores one option; the operand is borrowed from argv. */
 static int apply(struct ctl_options *o, int value, const char *operand, struct err *err)
 {
     switch (value) {
@@ -182,7 +188,7 @@ static int apply(struct ctl_options *o, int value, const char *operand, struct e
     }
 }
 
-/* What getopt could not place, said with the nearest option that the command takes. */
+/* Reports an option that the command does not take, with the nearest one that it does. */
 static int unknown_option(const struct ctl_command *c, const char *word, struct err *err)
 {
     const char *known[ARRAY_LEN(option_rows)];
@@ -199,7 +205,7 @@ static int unknown_option(const struct ctl_command *c, const char *word, struct 
                           c->name);
 }
 
-/* Of a name that the user cannot know by heart. */
+/* A hint for names that a user cannot know by heart. */
 static const char *where_to_find(const char *args)
 {
     return strcmp(args, "TASK") == 0

@@ -1,3 +1,8 @@
+/*
+ * Tables, styles, JSON and errors, all to a strbuf first. Widths are counted in columns of the
+ * terminal, not in bytes. Untrusted text passes out_line() before it is in a table, and show_text()
+ * or show_data() when it is written, which keeps control characters away from a terminal.
+ */
 #include "ctl/out.h"
 
 #include <errno.h>
@@ -115,6 +120,7 @@ static bool is_right(enum out_kind kind)
     return kind == OUT_COUNT || kind == OUT_NUMBER;
 }
 
+/* One cell of a table, ready to be padded. */
 struct out_field {
     const char *text;
     enum style style;
@@ -137,6 +143,7 @@ struct table {
     size_t *widths;
 };
 
+/* The width of every column: that of its widest text, headings included. */
 static void table_measure(struct table *table, const struct term *t, const cJSON *rows)
 {
     struct strbuf text = STRBUF_INIT;
@@ -155,7 +162,8 @@ static void table_measure(struct table *table, const struct term *t, const cJSON
     strbuf_release(&text);
 }
 
-/* A NULL row is the headings. */
+/* Appends one row; NULL appends the headings. The last column is not padded, so lines have no
+ * spaces at their end. */
 static void table_row(const struct table *table, struct strbuf *sb, const struct term *t,
                       const cJSON *row)
 {

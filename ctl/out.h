@@ -1,7 +1,7 @@
 /*
  * What preregctl prints: one answer, two renderers. An answer is a JSON object; --json prints it,
  * the text renderers draw tables from the same object. Text is built in a strbuf and written once,
- * so that a screen is never torn and tests can look at it.
+ * so that a screen is never torn and tests can compare it.
  */
 #ifndef CTL_OUT_H
 #define CTL_OUT_H
@@ -17,7 +17,7 @@ struct term {
     bool colour; /* a terminal, NO_COLOR unset or empty, TERM not "dumb" */
     bool utf8;
     bool is_terminal;
-    size_t columns; /* 80 when nobody knows */
+    size_t columns; /* 80 when unknown */
 };
 
 enum style {
@@ -46,9 +46,12 @@ struct out_column {
     enum out_kind kind;
 };
 
+/* What standard output can show: colour, UTF-8, width. */
 struct term term_of_stdout(void);
+/* Appends text in a style, or plain where the terminal shows no colour. */
 void out_styled(struct strbuf *sb, const struct term *t, enum style style, const char *text);
-/* Appends text of anywhere as a part of one line that a terminal shows and does not obey. */
+/* Appends untrusted text as part of one line: it can neither break the line nor control the
+ * terminal. */
 void out_line(struct strbuf *sb, const char *text);
 /* One line per element of `rows`, under headings; the last column is not padded. */
 void out_table(struct strbuf *sb, const struct term *t, const cJSON *rows,

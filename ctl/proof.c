@@ -1,3 +1,8 @@
+/*
+ * The order of the steps: load, files, trust, workers, then the proofs of truthtable/. Workers run
+ * only when nothing before was wrong; the proofs run in any case, so that a user sees all errors at
+ * once.
+ */
 #include "ctl/proof.h"
 
 #include <stdlib.h>
@@ -24,6 +29,8 @@ static cJSON *diag_json(const struct diag *diag)
     return list;
 }
 
+/* Asks whether what the program names may be executed. Without a state folder nothing is
+ * remembered. */
 static int may_run(const struct trust_ask *trust, const struct program *p, struct err *err)
 {
     struct err nowhere;
@@ -36,6 +43,8 @@ static int may_run(const struct trust_ask *trust, const struct program *p, struc
     return rc;
 }
 
+/* All steps after loading. Errors of the program go to the diagnostics; only failures of the
+ * machine, and the user's refusal, are returned. */
 static int prove(struct proof *proof, const struct trust_ask *trust, struct err *err)
 {
     const bool no_run = trust == NULL;

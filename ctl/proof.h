@@ -1,7 +1,7 @@
 /*
- * All that `check` and `lock` find out about a program before there are data: it loads, its files
+ * What `check` and `lock` establish about a program before there are data: it loads, its files
  * exist, its workers describe it, its table is proved. Diagnostics of every step are collected; a
- * step whose ground is missing is left out.
+ * step whose premises are missing is skipped.
  */
 #ifndef CTL_PROOF_H
 #define CTL_PROOF_H

@@ -1,3 +1,10 @@
+/*
+ * Runs the stages of one cell in order, each as its accepted result was made: under the plan of
+ * that time, from the pinned copy of its worker, in a new folder, without earlier attempts. What a
+ * stage gives is checked like a result of a run, then compared with the accepted one
+ * (rerun_file.c). The work folder is removed in the end or published with --keep; signals are held
+ * meanwhile (rerun_worker.c).
+ */
 #include "ctl/rerun.h"
 
 #include <errno.h>
@@ -27,18 +34,18 @@ struct running {
     const struct rerun_spec *spec;
     struct rerun_guard guard;
     char *name; /* "<cell>-<time>" */
-    char *base; /* the folder that all is put into */
+    char *base; /* the folder that receives everything */
     char *work; /* base/<name>.work, until it is done */
     cJSON *file;
 };
 
 /* ---- which stages ---- */
 
-/* Marks a stage and all that it comes after. */
+/* Marks a stage and every stage that it depends on. */
 static void want_stage(const struct program *p, size_t stage, bool *wanted)
 {
     wanted[stage] = true;
-    for (size_t i = stage + 1; i-- > 0;) { /* stages stand after what they come after */
+    for (size_t i = stage + 1; i-- > 0;) { /* stages are in topological order */
         for (size_t k = 0; wanted[i] && k < p->stages[i].n_after; k++) {
             wanted[p->stages[i].after[k]] = true;
         }
@@ -59,6 +66,8 @@ static int unknown_stage(const struct program *p, const char *name, struct err *
                : err_set(err, ERR_NOT_FOUND, "no stage is called \"%.80s\"", name);
 }
 
+/* The stage that was named, with what it depends on, or every stage that is done. Stages before
+ * a done one are done as well. */
 static int choose_stages(const struct running *r, bool *wanted, struct err *err)
 {
     const struct program *p = r->src->program;
@@ -80,13 +89,15 @@ static int choose_stages(const struct running *r, bool *wanted, struct err *err)
     return 0;
 }
 
-/* ---- what the worker is given ---- */
+/* ---- the worker's task ---- */
 
 static char *stage_folder(const struct running *r, size_t stage)
 {
     return path_join(r->work, r->src->program->stages[stage].name);
 }
 
+/* Makes the stage's folder with its task.json; its inputs are the folders of this rerun, not
+ * accepted ones. */
 static int write_task(const struct running *r, size_t stage, const char *id, struct err *err)
 {
     const struct program *p = r->src->program;
@@ -116,9 +127,10 @@ static int write_task(const struct running *r, size_t stage, const char *id, str
     return rc;
 }
 
-/* ---- what it gave ---- */
+/* ---- the worker's result ---- */
 
-/* Each file is what the result says of it: its digest is what will be compared. */
+/* Verifies that a file has the digest that the result states, because that digest will be
+ * compared. */
 static int check_artifact(const cJSON *a, const char *folder, struct err *err)
 {
     const char *path = NULL;
@@ -141,6 +153,7 @@ static int check_artifact(const cJSON *a, const char *folder, struct err *err)
     return rc;
 }
 
+/* The digests of data that the worker reports to have read must be the locked ones. */
 static int check_read(const struct lock *lock, const cJSON *result, struct err *err)
 {
     const cJSON *r;
@@ -154,6 +167,7 @@ static int check_read(const struct lock *lock, const cJSON *result, struct err *
     return 0;
 }
 
+/* The result must be of this attempt, with metrics, true artifacts and the locked data. */
 static int check_result(const struct running *r, const cJSON *result, const char *folder,
                         const char *id, struct err *err)
 {
@@ -172,9 +186,10 @@ static int check_result(const struct running *r, const cJSON *result, const char
     return rc == 0 ? check_read(r->src->lock, result, err) : rc;
 }
 
-/* ---- where it ran ---- */
+/* ---- the environment ---- */
 
-/* An attempt's: what its worker says, and the shim, in exit.json or (older ones) start.json. */
+/* The environment of the accepted attempt: what its worker reports, and what the shim recorded
+ * in exit.json or (older ones) start.json. */
 static cJSON *environment_accepted(const struct rerun_accepted *a)
 {
     static const char *const names[] = {"start.json", "exit.json"};
@@ -192,7 +207,7 @@ static cJSON *environment_accepted(const struct rerun_accepted *a)
     return o;
 }
 
-/* Ours: an object's name is its digest. */
+/* The environment of this rerun. The worker's digest is its object's name. */
 static cJSON *environment_here(const cJSON *result, const char *object, int64_t threads)
 {
     char text[MACHINE_TEXT];
@@ -210,6 +225,7 @@ static cJSON *environment_here(const cJSON *result, const char *object, int64_t 
 
 /* ---- one stage ---- */
 
+/* Adds the comparison of one stage to the rerun file. */
 static void add_stage(const struct running *r, size_t stage, const cJSON *result,
                       const char *object)
 {
@@ -247,6 +263,7 @@ static int take_result(const struct running *r, size_t stage, const char *id, co
     return rc;
 }
 
+/* Runs one stage under the plan of its accepted result. */
 static int run_stage(const struct running *r, size_t stage, struct err *err)
 {
     char id[UUID_TEXT_SIZE];
@@ -299,8 +316,9 @@ static int run_stages(const struct running *r, struct err *err)
     return rc;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole rerun ---- */
 
+/* Names the rerun after cell and time, and begins its file. */
 static void begin(struct running *r)
 {
     char time[WALL_TEXT_SIZE];
@@ -318,6 +336,8 @@ static void begin(struct running *r)
     r->file = rerun_file_begin(&head);
 }
 
+/* Writes the rerun file, then publishes the workers' folders where they are kept; both or
+ * neither. */
 static int finish(struct running *r, struct rerun_made *made, struct err *err)
 {
     made->path = xasprintf("%s/%s.json", r->base, r->name);

@@ -15,7 +15,7 @@
 #include "prereg/lock.h"
 #include "prereg/program.h"
 
-/* ---- what is to be run again (rerun_source.c) ---- */
+/* ---- the source of a rerun (rerun_source.c) ---- */
 
 struct rerun_accepted { /* a stage's accepted result */
     bool done;
@@ -47,8 +47,8 @@ struct rerun_ask {
  * valid to release. */
 int rerun_source_open(struct rerun_source *src, const struct rerun_ask *ask,
                       struct err *err) MUST_CHECK;
-/* Makes program and lock those of a head, and holds plan, data and pinned files against them;
- * ERR_LOCK names what differs. */
+/* Switches program and lock to those of a head, and verifies plan, data and pinned files against
+ * them; ERR_LOCK names what differs. */
 int rerun_source_at(struct rerun_source *src, const char *head, struct err *err) MUST_CHECK;
 void rerun_source_release(struct rerun_source *src);
 

@@ -1,4 +1,7 @@
-/* Where a cell's accepted results, its plan and its lock are taken from: state, read only. */
+/* Reads what a rerun starts from: a cell's accepted results with the heads they were made under,
+ * and program and lock as of such a head. All of it comes from the state folder, read only:
+ * grid.toml beside the user may have changed since. An accepted result must still have the
+ * digest in the database. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -36,7 +39,7 @@ static int read_origin(struct rerun_source *src, struct err *err)
     return rc;
 }
 
-/* The lock with its first amendments, up to the one of this head. */
+/* Reads the lock as it was at this head. */
 static int read_lock(struct rerun_source *src, const char *head, struct err *err)
 {
     struct lock *last = NULL;
@@ -49,6 +52,8 @@ static int read_lock(struct rerun_source *src, const char *head, struct err *err
     return rc;
 }
 
+/* The program's text at the lock's head: amendments/NNNN.toml, or grid.toml when it was never
+ * amended. Relative paths are those of the folder that it was submitted from. */
 static int read_program(struct rerun_source *src, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
@@ -56,7 +61,7 @@ static int read_program(struct rerun_source *src, struct err *err)
     char *amendments = path_join(src->folder, AMENDMENT_FOLDER);
     char *path = amendment_file(amendments, src->lock->n_amendments, "toml");
     if (file_kind_at(path) == FILE_ABSENT && src->lock->n_amendments == 0) {
-        free(path); /* never amended: the text that was submitted lies there alone */
+        free(path); /* never amended: there is only the text that was submitted */
         path = path_join(src->folder, "grid.toml");
     }
     diag_init(&diag, src->origin);
@@ -94,6 +99,7 @@ int rerun_source_at(struct rerun_source *src, const char *head, struct err *err)
 
 /* ---- the accepted results ---- */
 
+/* Called for every accepted result of the program; keeps those of the cell. */
 static int take_result(void *ctx, uint32_t task, uint32_t attempt_no, const struct digest *digest,
                        struct err *err)
 {
@@ -107,7 +113,7 @@ static int take_result(void *ctx, uint32_t task, uint32_t attempt_no, const stru
     return 0;
 }
 
-/* The head of the plan that its worker was given; one that says none was given the root's. */
+/* The head in the attempt's task.json; a task without one was made under the root. */
 static int read_head(struct rerun_source *src, struct rerun_accepted *a, struct err *err)
 {
     cJSON *task = NULL;
@@ -123,6 +129,8 @@ static int read_head(struct rerun_source *src, struct rerun_accepted *a, struct 
     return rc;
 }
 
+/* Reads an accepted result, verifies its digest, and finds the attempt that the link points
+ * into. */
 static int read_accepted(struct rerun_source *src, size_t stage, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
@@ -186,6 +194,7 @@ static int find_cell(struct rerun_source *src, const char *name, struct err *err
                          name);
 }
 
+/* Refuses a program whose scores are sealed, then opens plan, cell and accepted results. */
 static int open_program(struct rerun_source *src, struct store *store,
                         const struct store_program *p, const char *cell, struct err *err)
 {

@@ -1,3 +1,8 @@
+/*
+ * A child in its own process group, watched through a pidfd beside a signalfd for our own signals,
+ * so that one poll waits for both and no handler is needed. Whatever the worker leaves in its group
+ * is killed before it is reaped, while its number cannot be reused.
+ */
 #include "ctl/rerun_worker.h"
 
 #include <errno.h>
@@ -23,7 +28,8 @@
 
 /* ---- signals to us ---- */
 
-/* What is blocked comes even where it is ignored: nohup must go on meaning what it says. */
+/* Adds the signal unless it is ignored: signalfd would deliver an ignored one, and nohup must
+ * work. */
 static void hold_unless_ignored(sigset_t *held, int sig)
 {
     struct sigaction now;
@@ -47,6 +53,7 @@ int rerun_guard_open(struct rerun_guard *g, struct err *err)
     return 0;
 }
 
+/* The next signal that was held; 0 when there is none. */
 static int take_signal(const struct rerun_guard *g)
 {
     struct signalfd_siginfo info;
@@ -79,6 +86,7 @@ int rerun_guard_check(const struct rerun_guard *g, struct err *err)
 
 /* ---- the worker ---- */
 
+/* Opens a file as descriptor `as` in the child, or ends it. */
 static void child_open(const char *name, int flags, int as)
 {
     int fd = open(name, flags, 0600);
@@ -90,6 +98,7 @@ static void child_open(const char *name, int flags, int as)
     }
 }
 
+/* The child between fork and exec. Never returns. */
 static void child_run(const struct rerun_worker *w, pid_t parent)
 {
     const struct rlimit none = {0, 0};
@@ -113,7 +122,8 @@ static void child_run(const struct rerun_worker *w, pid_t parent)
     _exit(EXEC_FAILED_CODE);
 }
 
-/* Until it has ended. The first signal to us, or 0. */
+/* Waits until the worker has ended, and passes our signals on: the first as SIGTERM, the next,
+ * or the end of the grace time, as SIGKILL. Returns the first signal, or 0. */
 static int watch(const struct rerun_guard *g, pid_t pid, int pid_fd)
 {
     int first = 0;
@@ -164,6 +174,7 @@ static void last_words(const char *folder, char out[WORDS_BYTES + 1])
     free(path);
 }
 
+/* Turns the worker's end into a result; its last words are shown for an exit code only. */
 static int judge(const struct rerun_worker *w, int status, struct err *err)
 {
     char words[WORDS_BYTES + 1];
@@ -189,7 +200,7 @@ int rerun_worker_run(const struct rerun_guard *g, const struct rerun_worker *w, 
     if (pid == 0) {
         child_run(w, self);
     }
-    (void)setpgid(pid, pid); /* whoever of the two comes first */
+    (void)setpgid(pid, pid); /* in parent and child: either may run first */
     int pid_fd = pidfd_open(pid, 0);
     /* ESRCH: it has ended and the kernel has reaped it, as with an ignored SIGCHLD. */
     int rc = pid_fd >= 0      ? 0

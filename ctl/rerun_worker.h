@@ -1,10 +1,10 @@
 /*
  * Running one worker to its end for `preregctl rerun` and `try`: in its folder, with the
- * environment given and nothing else, its words in stdout.log and stderr.log.
+ * environment given and nothing else, its output in stdout.log and stderr.log.
  *
  * SIGINT, SIGTERM and SIGHUP, but for those that are ignored (nohup), are held while a guard is
- * open: the worker is told SIGTERM, is killed after the grace time or at the next signal, and the
- * caller can clean up. A worker that is left when this process is killed dies with it.
+ * open: the worker gets SIGTERM, is killed after the grace time or at the next signal, and the
+ * caller can clean up. A worker dies with this process when that is killed.
  */
 #ifndef CTL_RERUN_WORKER_H
 #define CTL_RERUN_WORKER_H
@@ -18,12 +18,13 @@ struct rerun_guard {
     sigset_t before;
 };
 
+/* Holds the signals until rerun_guard_close(). */
 int rerun_guard_open(struct rerun_guard *g, struct err *err) MUST_CHECK;
 void rerun_guard_close(struct rerun_guard *g); /* signals that came meanwhile are dropped */
 /* ERR_REFUSED when a signal has come. */
 int rerun_guard_check(const struct rerun_guard *g, struct err *err) MUST_CHECK;
 
-/* How it ended, where somebody wants to know. */
+/* How it ended. */
 struct rerun_ended {
     int code;          /* exit code; -1: none */
     double seconds;    /* from its start to its end */
@@ -39,8 +40,8 @@ struct rerun_worker {
     struct rerun_ended *ended; /* or NULL */
 };
 
-/* 0 when it exited with code 0. ERR_REFUSED: it was stopped by a signal to us; ERR_OTHER tells how
- * else it ended, with its last words. */
+/* Runs the worker. 0 when it exited with code 0. ERR_REFUSED: it was stopped by a signal to us;
+ * ERR_OTHER: it ended otherwise, which the message describes with the last line of its stderr. */
 int rerun_worker_run(const struct rerun_guard *g, const struct rerun_worker *w,
                      struct err *err) MUST_CHECK;
 

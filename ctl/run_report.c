@@ -1,3 +1,7 @@
+/*
+ * Runs prereg-report as a child with a time limit. The report is a separate executable so that
+ * nothing it reads or draws can reach the process that holds a verdict.
+ */
 #include "ctl/run_report.h"
 
 #include <stdint.h>

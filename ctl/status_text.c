@@ -1,3 +1,9 @@
+/*
+ * Draws one program from the top down: identity, grid, counts, then only those lines that say
+ * something now (history, clock, checks, waits, pauses, verdict). Widths of the grid are measured
+ * over all cells that are shown before the first line is drawn. Members that an older daemon does
+ * not send have fallbacks, so a line is missing rather than wrong.
+ */
 #include "ctl/status_text.h"
 
 #include <stdio.h>
@@ -17,6 +23,7 @@ struct state_mark {
     const char *ascii;
 };
 
+/* One mark for each state of a task, for UTF-8 and for other terminals. */
 static const struct state_mark state_marks[] = {
     {"waiting", "·", "."}, {"ready", "○", "o"}, {"backoff", "↻", "~"}, {"starting", "◔", ">"},
     {"running", "▶", ">"}, {"done", "✔", "+"},  {"blocked", "✖", "x"}, {"never_run", "–", "-"},
@@ -57,6 +64,7 @@ static void task_field(struct strbuf *sb, const struct term *t, const cJSON *tas
     }
 }
 
+/* Text in a style, padded to `width` columns. */
 static void add_field(struct strbuf *sb, const struct term *t, enum style style, const char *text,
                       size_t width)
 {
@@ -66,6 +74,7 @@ static void add_field(struct strbuf *sb, const struct term *t, enum style style,
     }
 }
 
+/* The width of the column of names, over the cells that are shown. */
 static size_t grid_name_width(const cJSON *cells, size_t max_cells)
 {
     size_t width = 4, n = 0;
@@ -76,7 +85,7 @@ static size_t grid_name_width(const cJSON *cells, size_t max_cells)
     return width;
 }
 
-/* Every column is as wide as its widest field. */
+/* The widths of the stages' columns: each as wide as its widest field. The caller frees them. */
 static size_t *grid_widths(const struct term *t, const cJSON *stages, const cJSON *cells,
                            size_t max_cells)
 {
@@ -103,6 +112,7 @@ static size_t *grid_widths(const struct term *t, const cJSON *stages, const cJSO
     return widths;
 }
 
+/* The tasks of one cell, after its name. */
 static void grid_row(struct strbuf *sb, const struct term *t, const cJSON *cell,
                      const size_t *widths, size_t n_stages)
 {
@@ -121,6 +131,7 @@ static void grid_row(struct strbuf *sb, const struct term *t, const cJSON *cell,
     strbuf_release(&text);
 }
 
+/* The grid of at most max_cells cells (0: all), with a line for those that are left out. */
 static void status_grid(struct strbuf *sb, const struct term *t, const cJSON *summary,
                         const cJSON *cells, size_t max_cells)
 {
@@ -154,6 +165,7 @@ static void status_grid(struct strbuf *sb, const struct term *t, const cJSON *su
     free(widths);
 }
 
+/* " · 3 running", or nothing for none. */
 static void add_count(struct strbuf *sb, const struct term *t, const cJSON *tasks,
                       const char *state, const char *word)
 {
@@ -166,6 +178,7 @@ static void add_count(struct strbuf *sb, const struct term *t, const cJSON *task
     }
 }
 
+/* " (oom 2, crash 1)": why tasks are blocked or were never run. */
 static void add_causes(struct strbuf *sb, const cJSON *causes)
 {
     const char *before = " (";
@@ -204,6 +217,7 @@ void status_line(struct strbuf *sb, const struct term *t, const cJSON *summary)
     strbuf_addc(sb, '\n');
 }
 
+/* Counted tasks, exclusions, and what is sealed; a warning when the table reads unsealed values. */
 static void status_counted(struct strbuf *sb, const struct term *t, const cJSON *summary)
 {
     const cJSON *counted = json_member(summary, "counted");
@@ -252,6 +266,7 @@ void status_history(struct strbuf *sb, const cJSON *answer)
     }
 }
 
+/* Words for the daemon's reasons to wait. */
 static const struct {
     const char *why;
     const char *words;
@@ -265,7 +280,7 @@ static const struct {
     {"apparatus", "wait until the apparatus check holds"},
 };
 
-/* Every result in order, where there are more than `n`. */
+/* Every result of a check in order, when there are more than `n`. */
 static void status_results(struct strbuf *sb, const cJSON *check, int n)
 {
     const cJSON *results = json_member(check, "results");
@@ -319,6 +334,7 @@ static void status_apparatus(struct strbuf *sb, const cJSON *summary)
     }
 }
 
+/* A note when the machine's clock cannot be trusted. */
 static void status_clock(struct strbuf *sb, const cJSON *summary)
 {
     const char *why = answer_text(summary, "clock", NULL);
@@ -327,6 +343,7 @@ static void status_clock(struct strbuf *sb, const cJSON *summary)
     }
 }
 
+/* How many tasks wait, and for what. */
 static void status_not_running(struct strbuf *sb, const struct term *t, const cJSON *summary)
 {
     const cJSON *list = json_member(summary, "not_running");
@@ -345,7 +362,7 @@ static void status_not_running(struct strbuf *sb, const struct term *t, const cJ
     }
 }
 
-/* Of a program that has ended all its tasks and may not be judged as it is. */
+/* Why a program whose tasks have all ended gets no verdict yet. */
 static void status_refused(struct strbuf *sb, const struct term *t, const cJSON *summary)
 {
     const char *why = answer_text(summary, "paused_why", NULL);
@@ -359,7 +376,7 @@ static void status_refused(struct strbuf *sb, const struct term *t, const cJSON 
     strbuf_release(&text);
 }
 
-/* Before the verdict every pinned byte is read again. */
+/* Progress of reading every pinned byte again before the verdict. */
 static void status_hashing(struct strbuf *sb, const cJSON *summary)
 {
     const cJSON *hashing = json_member(summary, "hashing");
@@ -370,6 +387,7 @@ static void status_hashing(struct strbuf *sb, const cJSON *summary)
     }
 }
 
+/* Why the program is paused, and what ends the pause: the daemon by itself or the user. */
 static void status_paused(struct strbuf *sb, const struct term *t, const cJSON *summary)
 {
     const char *by = answer_text(summary, "paused_by", NULL);
@@ -404,6 +422,7 @@ static void status_paused(struct strbuf *sb, const struct term *t, const cJSON *
     strbuf_release(&text);
 }
 
+/* Outcome and path of the verdict, and the state of its report. */
 static void status_verdict(struct strbuf *sb, const struct term *t, const cJSON *summary)
 {
     const cJSON *verdict = json_member(summary, "verdict");
@@ -428,7 +447,7 @@ static void status_verdict(struct strbuf *sb, const struct term *t, const cJSON 
     }
 }
 
-/* What it is beside what was locked, and what came before and after it. */
+/* What changed or replaced the locked program: amendments, and the programs before and after it. */
 static void status_identity(struct strbuf *sb, const cJSON *summary)
 {
     long long n = (long long)answer_int(summary, "amendments", 0);

@@ -1,5 +1,5 @@
-/* What `status` draws: pure functions of the daemon's answers (docs/rpc.md), so that tests can look
- * at the text of any situation. */
+/* The text of `status`: pure functions of the daemon's answers (docs/rpc.md), so that tests can
+ * compare it in any situation. */
 #ifndef CTL_STATUS_TEXT_H
 #define CTL_STATUS_TEXT_H
 
@@ -29,8 +29,9 @@ void status_line(struct strbuf *sb, const struct term *t, const cJSON *summary);
 /* The daemon's own line. */
 void status_daemon(struct strbuf *sb, const struct term *t, const cJSON *ping);
 
-/* A line: "apparatus reference: score.acc holds: expected 0.7 within 0.01, got 0.7". Of explain's
- * and of status's. Where it was made more than once every result follows, in order. */
+/* A line for an apparatus check, of `explain` and `status`: "apparatus reference: score.acc
+ * holds: expected 0.7 within 0.01, got 0.7". When it was made more than once, every result
+ * follows in order. */
 void status_check(struct strbuf *sb, const cJSON *check);
 
 /* A line when the history is unverified or still being checked (of a summary, or of the answer to

@@ -1,6 +1,6 @@
-/* The programs that `preregctl init` writes: ctl/starter.toml and ctl/templates/NAME.toml, put into
- * the executable by the build. The first line of each is a comment that says what it asks;
- * "starter" stands where the program's name goes. */
+/* The programs that `preregctl init` writes: ctl/starter.toml and ctl/templates/NAME.toml,
+ * compiled into the executable. The first line of each is a comment with the question it asks;
+ * "starter" is replaced by the program's name. */
 #ifndef CTL_TEMPLATES_H
 #define CTL_TEMPLATES_H
 

@@ -1,3 +1,10 @@
+/*
+ * Runs stages as a rerun does, from copies of the workers in a scratch folder under $TMPDIR, with
+ * the member "try" in the task. Costs of the whole are extrapolated from the part that the worker
+ * did: time and the files that grow with the work are multiplied, memory and the other files are
+ * not. Nothing of a result is read but its "try" and the names of its files; the task is marked
+ * sealed, so that a worker prints no score.
+ */
 #include "ctl/try.h"
 
 #include <math.h>
@@ -31,6 +38,8 @@ struct trying {
 
 /* ---- which cells ---- */
 
+/* Cell i has level i of every factor (modulo their number), so every level of each occurs;
+ * replicates stay at their first. */
 size_t *try_choose_cells(const struct program *p, size_t *n)
 {
     size_t most = 1;
@@ -50,7 +59,7 @@ size_t *try_choose_cells(const struct program *p, size_t *n)
     return cells;
 }
 
-/* ---- what is on disk ---- */
+/* ---- disk ---- */
 
 /* Bytes of the files below; links are not followed. */
 static double bytes_below(const char *path, int depth)
@@ -83,7 +92,7 @@ static double bytes_of_file(const char *folder, const char *name)
     return bytes;
 }
 
-/* Of what grows with the work: events and, of an evaluation, items.jsonl. */
+/* The bytes of the files that grow with the work: events and, of an evaluation, items.jsonl. */
 static double bytes_that_grow(const cJSON *result, const char *folder)
 {
     const cJSON *items = json_member(result, "items");
@@ -101,6 +110,7 @@ static char *stage_folder(const struct trying *t, size_t cell, size_t stage)
     return xasprintf("%s/cells/%zu/%s", t->scratch, cell, t->p->stages[stage].name);
 }
 
+/* Makes the stage's folder and task.json, with inputs from this try and the limits of "try". */
 static int write_task(const struct trying *t, size_t cell, size_t stage, struct err *err)
 {
     const struct stage *s = &t->p->stages[stage];
@@ -124,7 +134,8 @@ static int write_task(const struct trying *t, size_t cell, size_t stage, struct 
     json_put_int(limits, "steps", t->spec->steps);
     json_put_int(limits, "items", t->spec->items);
     json_put(o, "try", limits);
-    /* Before the lock no score is seen, whatever the plan seals: a log's last line is shown. */
+    /* Before the lock no score may be seen, whatever the plan seals: the last line of a log is
+     * shown. */
     cJSON_DeleteItemFromObjectCaseSensitive(o, "sealed");
     json_put_bool(o, "sealed", true);
     int rc = dir_make(folder, 0700, err);
@@ -138,6 +149,7 @@ static int write_task(const struct trying *t, size_t cell, size_t stage, struct 
     return rc;
 }
 
+/* Whether the member is a positive number. */
 static bool positive(const cJSON *o, const char *key, double *out)
 {
     const cJSON *v = json_member(o, key);
@@ -145,7 +157,7 @@ static bool positive(const cJSON *o, const char *key, double *out)
     return isfinite(*out) && *out > 0;
 }
 
-/* How many times the work that was done the whole is; 1 where the worker says nothing of it. */
+/* How often the work that was done fits into the whole; 1 when the worker reports nothing. */
 static double times_more(const cJSON *result, double *seconds)
 {
     const cJSON *tried = json_member(result, "try");
@@ -158,6 +170,7 @@ static double times_more(const cJSON *result, double *seconds)
                : 1;
 }
 
+/* A number of 0..most, or null: results come from a worker and may be anything. */
 static void put_bounded(cJSON *row, const char *key, double value, double most)
 {
     if (isfinite(value) && value >= 0 && value <= most) {
@@ -167,15 +180,16 @@ static void put_bounded(cJSON *row, const char *key, double value, double most)
     }
 }
 
-/* What the worker says that the whole task needs, where that is more than was seen: batch and model
- * of a try are those of the whole, but a checkpoint's copy may be missing, and later checkpoints
- * are. */
+/* What the worker reports that the whole task needs, where that is more than was measured: batch
+ * and model of a try are those of the whole, but a checkpoint's copy and later checkpoints may
+ * be missing. */
 static double at_least_described(const cJSON *described, const char *fact, double seen)
 {
     double needed = 0;
     return describe_fact(described, fact, &needed) && needed > seen ? needed : seen;
 }
 
+/* What the stage took, and what the whole would take. */
 static void put_costs(cJSON *row, const struct rerun_ended *ended, const char *folder,
                       const cJSON *described)
 {
@@ -202,7 +216,7 @@ static void put_costs(cJSON *row, const struct rerun_ended *ended, const char *f
     free(path);
 }
 
-/* Ended well, with a result; nothing of its scores is looked at. */
+/* A stage is done when it left a result; its scores are not read. */
 static int check_result(const char *name, const char *folder, struct err *err)
 {
     char *path = path_join(folder, TASK_RESULT_FILE);
@@ -213,6 +227,7 @@ static int check_result(const char *name, const char *folder, struct err *err)
     return rc;
 }
 
+/* Runs one stage from the scratch folder's objects. */
 static int run_worker(const struct trying *t, size_t cell, size_t stage, struct rerun_ended *ended,
                       struct err *err)
 {
@@ -254,7 +269,7 @@ static cJSON *new_row(const struct trying *t, size_t cell, size_t stage, const c
     return row;
 }
 
-/* A stage whose input is missing is left out. */
+/* Whether all inputs of the stage are there; otherwise it is left out. */
 static bool has_inputs(const struct trying *t, size_t stage, const bool *done)
 {
     const struct stage *s = &t->p->stages[stage];
@@ -266,6 +281,8 @@ static bool has_inputs(const struct trying *t, size_t stage, const bool *done)
     return true;
 }
 
+/* Runs one stage and adds its row. Only a signal, or a failure of this machine, ends the whole
+ * try. */
 static int try_stage(struct trying *t, size_t cell, size_t stage, bool *done, struct err *err)
 {
     struct rerun_ended ended = {.code = -1};

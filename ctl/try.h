@@ -1,10 +1,10 @@
 /*
- * A little of a program before it is locked: every stage of a few cells, a few steps and items of
- * each, in a scratch folder that is removed. What was scored is thrown away unread; what is kept is
- * time, memory, disk and what failed.
+ * A small part of a program before it is locked: every stage of a few cells, a few steps and items
+ * of each, in a scratch folder that is removed. Scores are discarded unread; what is kept is time,
+ * memory, disk and what failed.
  *
- * The worker gets its task as in a run, with one more member, "try" (docs/worker-protocol.md). One
- * that heeds it says in its result how much of the whole it did; any other runs whole.
+ * The worker gets its task as in a run, with one more member, "try" (docs/worker-protocol.md). A
+ * worker that supports it reports in its result how much of the whole it did; any other runs whole.
  */
 #ifndef CTL_TRY_H
 #define CTL_TRY_H
@@ -33,11 +33,10 @@ size_t *try_choose_cells(const struct program *p, size_t *n) __attribute__((retu
  *   {"cell","stage","state":"done"|"cannot_be_measured"|"failed"|"left_out","why":TEXT|null,
  *    "seconds","whole_seconds","peak_bytes","whole_peak_bytes","disk_bytes","whole_disk_bytes",
  *    "ran_whole":BOOL}
- * numbers null where nothing is known. Memory and disk of the whole are what the worker says of
- * them
- * (--describe), or what was seen where that is more. `lock` is of the program as it is now, and was
- * written nowhere. ERR_REFUSED: stopped by a signal. The caller deletes *rows; nothing is left on
- * disk. */
+ * numbers null where nothing is known. Memory and disk of the whole are what the worker reports
+ * (--describe), or what was measured where that is more. `lock` is of the program as it is now, and
+ * was written nowhere. ERR_REFUSED: stopped by a signal. The caller deletes *rows; nothing is left
+ * on disk. */
 int try_run(const struct program *p, const struct lock *lock, const struct try_spec *spec,
             cJSON **rows, struct err *err) MUST_CHECK;
 

@@ -1,3 +1,8 @@
+/*
+ * From the answer down to what it rests on: outcome, inputs, effects, counters, gates, coverage.
+ * Gates may be a million, so they are summed as they pass: a row for each measure, and the first
+ * few that are undetermined. Text from records and imported files passes out_line().
+ */
 #include "ctl/verdict_text.h"
 
 #include <stdio.h>
@@ -31,7 +36,7 @@ static char *joined(const cJSON *array)
 
 #define COPIES "not independent: "
 
-/* Replicates that are copies come before everything that rests on them. */
+/* Notes on replicates that are copies of each other, before everything that rests on them. */
 static void add_copies(struct strbuf *sb, const cJSON *verdict)
 {
     const cJSON *note = NULL;
@@ -44,8 +49,8 @@ static void add_copies(struct strbuf *sb, const cJSON *verdict)
     }
 }
 
-/* What stands between the data and an outcome, and what shows more of it. Of imported records there
- * are no tasks to explain. */
+/* What keeps the data from an outcome, and which command shows more. Imported records have no
+ * tasks to explain. */
 static void add_errors(struct strbuf *sb, const cJSON *verdict)
 {
     const char *task = effect_error_task(verdict);
@@ -61,6 +66,7 @@ static void add_errors(struct strbuf *sb, const cJSON *verdict)
     }
 }
 
+/* Outcome, why, the rows that fired, and how surprising the outcome is under its prior. */
 static void add_headline(struct strbuf *sb, const struct term *t, const cJSON *verdict)
 {
     add_copies(sb, verdict);
@@ -94,6 +100,7 @@ static void add_headline(struct strbuf *sb, const struct term *t, const cJSON *v
     }
 }
 
+/* Each input's level, or the levels that are still possible, and why. */
 static void add_inputs(struct strbuf *sb, const struct term *t, const cJSON *verdict)
 {
     static const struct out_column columns[] = {
@@ -121,7 +128,7 @@ static void add_inputs(struct strbuf *sb, const struct term *t, const cJSON *ver
     cJSON_Delete(rows);
 }
 
-/* What the inputs read; every other figure is in the JSON and in the report. */
+/* The effects that the inputs read; every other figure is in the JSON and in the report. */
 static void add_effects(struct strbuf *sb, const cJSON *verdict)
 {
     if (cJSON_GetArraySize(json_member(verdict, "effects")) > 0) {
@@ -130,6 +137,7 @@ static void add_effects(struct strbuf *sb, const cJSON *verdict)
     }
 }
 
+/* Each counter's value, or its range while gates are undetermined. */
 static void add_counters(struct strbuf *sb, const cJSON *verdict)
 {
     const cJSON *counters = json_member(verdict, "counters");
@@ -146,6 +154,7 @@ static void add_counters(struct strbuf *sb, const cJSON *verdict)
     }
 }
 
+/* The gates of one measure, summed. */
 struct gate_sum {
     char *measure; /* NULL: none yet */
     int64_t n, cleared, unknown;
@@ -185,6 +194,7 @@ static void gate_add(struct gate_sum *sum, const cJSON *gate)
     sum->floor = sum->has_floor ? floor->valuedouble : 0;
 }
 
+/* The table's row of one measure. */
 static cJSON *gate_row(const struct gate_sum *sum)
 {
     cJSON *row = json_object();
@@ -228,7 +238,7 @@ static void gates_end_row(struct gates *g)
     g->sum = (struct gate_sum){0};
 }
 
-/* The gates of one measure come together. */
+/* Adds a gate. Gates are ordered by measure, so another measure ends the row. */
 static void gates_add(struct gates *g, const cJSON *gate)
 {
     const char *measure = answer_text(gate, "measure", "?");
@@ -269,6 +279,7 @@ static void add_gates(struct strbuf *sb, const struct term *t, struct gates *g)
     }
 }
 
+/* What was planned, and what became of it. */
 static void add_coverage(struct strbuf *sb, const cJSON *verdict)
 {
     const cJSON *coverage = json_member(verdict, "coverage");
@@ -296,7 +307,7 @@ static void add_coverage(struct strbuf *sb, const cJSON *verdict)
 
 #define NARROWER_SHOWN 8
 
-/* What a person ended without a cancellation that would show it. */
+/* Tasks that a person's choice of [run] limits ended: no cancellation would show it. */
 static void add_narrower(struct strbuf *sb, const cJSON *verdict)
 {
     const cJSON *task = NULL;

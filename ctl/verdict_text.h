@@ -1,5 +1,5 @@
-/* What `verdict`, `replay` and `import` show of verdict.json. The text is pure, so that tests can
- * look at it. */
+/* What `verdict`, `replay` and `import` show of verdict.json. The text is pure, so that tests
+ * can compare it. */
 #ifndef CTL_VERDICT_TEXT_H
 #define CTL_VERDICT_TEXT_H
 
@@ -9,10 +9,13 @@
 #include "ctl/out.h"
 #include "truthtable/verdict.h"
 
-/* runs: as run_record_json() has it, or NULL. */
+/* Appends the changes of [run] under which tasks were blocked; runs: as run_record_json() has
+ * it, or NULL. */
 void verdict_text_runs(struct strbuf *sb, const cJSON *runs);
+/* Appends the text of a verdict that was read from its file. */
 void verdict_text(struct strbuf *sb, const struct term *t, const cJSON *verdict);
-/* Of one that was computed here: its gates are made one by one. */
+/* Appends the text of a verdict that was computed here: its gates are built one by one, because
+ * there may be a million. */
 void verdict_text_of(struct strbuf *sb, const struct term *t, const struct verdict *v);
 /* Prints the answer as out_json() does, the verdict as its last member; "schema" is the caller's.
  * The verdict is written as it is made: it may be of a million records. */
