@@ -1,3 +1,10 @@
+/*
+ * Upstream's exact_match metric, recomputed for one answer. The regular expressions of a task's
+ * config are not executed: the four that upstream's tasks use are recognized by their text and
+ * implemented directly, and any other makes the metric "not recomputed". Steps run in upstream's
+ * order: expressions, case, punctuation, numbers. Lower case is ASCII here, so a mismatch beyond
+ * ASCII is left undecided.
+ */
 #include "truthtable/imported/exact_match.h"
 
 #include <stdlib.h>
@@ -8,6 +15,7 @@
 
 typedef void delete_fn(char *s);
 
+/* Removes every character of `which`, in place. All of them are ASCII, so UTF-8 stays whole. */
 static void delete_any(char *s, const char *which)
 {
     char *to = s;
@@ -19,11 +27,13 @@ static void delete_any(char *s, const char *which)
     *to = '\0';
 }
 
+/* Thousands separators of GSM8K's answers. */
 static void delete_commas(char *s)
 {
     delete_any(s, ",");
 }
 
+/* Currency signs of GSM8K's answers. */
 static void delete_dollars(char *s)
 {
     delete_any(s, "$");
@@ -63,6 +73,7 @@ static const struct known_rule {
     {"\\.$", delete_full_stop},
 };
 
+/* The implementation of a regular expression; NULL if it is not known. */
 static delete_fn *find_rule(const cJSON *regex)
 {
     for (size_t i = 0; cJSON_IsString(regex) && i < sizeof(known_rules) / sizeof(known_rules[0]);
@@ -74,6 +85,7 @@ static delete_fn *find_rule(const cJSON *regex)
     return NULL;
 }
 
+/* The metric's entry in "metric_list"; NULL if there is none. */
 static const cJSON *rules_of(const cJSON *config)
 {
     const cJSON *m = NULL;
@@ -97,6 +109,7 @@ static bool is_ascii(const char *s)
     return true;
 }
 
+/* As Python's str.lower() for ASCII. */
 static void lower(char *s)
 {
     for (; *s != '\0'; s++) {
@@ -104,11 +117,13 @@ static void lower(char *s)
     }
 }
 
+/* Whether an option of the metric is true; absent is false. */
 static bool says(const cJSON *rules, const char *key)
 {
     return cJSON_IsTrue(json_member(rules, key));
 }
 
+/* Applies the rules to an answer or a target. False if one of them is not known. */
 static bool prepare(const cJSON *rules, char *s)
 {
     const cJSON *regex = NULL;
@@ -132,6 +147,7 @@ static bool prepare(const cJSON *rules, char *s)
     return true;
 }
 
+/* Both sides are prepared alike and compared byte by byte. */
 bool exact_match(const cJSON *config, const char *answer, const char *target, bool *right)
 {
     const cJSON *rules = rules_of(config);

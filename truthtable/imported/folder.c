@@ -1,3 +1,10 @@
+/*
+ * Writes the folder of an imported program. Everything is written into a temporary folder beside
+ * the target and published in one step, so an interrupted import leaves either nothing or the
+ * earlier import. The checks run twice: before the import reads its files, and again just before
+ * publishing. An executed program's folder is refused in any case: imported records never become
+ * part of one.
+ */
 #include "truthtable/imported/folder.h"
 
 #include <errno.h>
@@ -12,6 +19,7 @@
 #include "base/xalloc.h"
 #include "truthtable/evidence.h"
 
+/* Whether the folder has an entry of this name, of any kind. */
 static bool holds(const char *folder, const char *name)
 {
     char *path = path_join(folder, name);
@@ -20,6 +28,7 @@ static bool holds(const char *folder, const char *name)
     return there;
 }
 
+/* A journal, an origin or cells beside a lock are traces of the daemon. */
 static int check_not_executed(const char *folder, struct err *err)
 {
     static const char *const traces[] = {"journal.jsonl", "origin.json", "cells"};
@@ -34,6 +43,7 @@ static int check_not_executed(const char *folder, struct err *err)
     return 0;
 }
 
+/* An unreadable folder counts as not empty. */
 static bool is_empty(const char *folder)
 {
     struct name_list names = {0};
@@ -64,6 +74,7 @@ static int check_nothing_else(const char *folder, struct err *err)
     return rc;
 }
 
+/* Checks the folder that holds the plan as well as the target. */
 int folder_check(const struct folder_spec *spec, struct err *err)
 {
     char *home = path_folder(spec->program_path);
@@ -88,13 +99,15 @@ int folder_check(const struct folder_spec *spec, struct err *err)
 
 /* ---- the lock's time ---- */
 
+/* The time in the lock, for messages. */
 static const char *lock_time(const struct lock *lock)
 {
     const cJSON *time = json_member(lock->json, "time");
     return cJSON_IsString(time) ? time->valuestring : "an unknown time";
 }
 
-/* Files say when they were made, by the clock of their machine. */
+/* Warns of results files older than the lock. Their times come from the clock of the machine that
+ * made them. */
 static void compare_times(const struct folder_spec *spec, struct import *im)
 {
     struct wall_time locked;
@@ -127,6 +140,8 @@ static void compare_times(const struct folder_spec *spec, struct import *im)
 
 /* ---- what is written ---- */
 
+/* imported.json: what was imported when, under which lock, with every warning and every file's
+ * receipt. */
 static cJSON *imported_json(const struct folder_spec *spec, const struct import *im)
 {
     char now[WALL_TEXT_SIZE];
@@ -146,6 +161,7 @@ static cJSON *imported_json(const struct folder_spec *spec, const struct import 
     return o;
 }
 
+/* One task of provenance.json. Imported tasks have no attempts. */
 static cJSON *task_json(const struct evidence *e, size_t task)
 {
     static const char *const ends[] = {[TASK_END_PENDING] = "no_record",
@@ -162,7 +178,7 @@ static cJSON *task_json(const struct evidence *e, size_t task)
     return o;
 }
 
-/* As the daemon's, as far as there is anything to say: no attempts, no journal. */
+/* provenance.json in the daemon's format, without attempts and journal. */
 static cJSON *provenance_json(const struct evidence *e, const struct verdict *v)
 {
     cJSON *o = json_object();
@@ -178,7 +194,7 @@ static cJSON *provenance_json(const struct evidence *e, const struct verdict *v)
     return o;
 }
 
-/* Takes `value` over. */
+/* Writes one file and deletes `value`. */
 static int put_file(const char *folder, const char *name, cJSON *value, struct err *err)
 {
     char *path = path_join(folder, name);
@@ -188,6 +204,7 @@ static int put_file(const char *folder, const char *name, cJSON *value, struct e
     return rc;
 }
 
+/* verdict.json, with its last newline. */
 static int put_verdict(const char *folder, const struct verdict *v, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
@@ -206,6 +223,7 @@ struct folder_facts {
     const cJSON *provenance;
 };
 
+/* Writes all files into the temporary folder. */
 static int fill(const struct folder_spec *spec, const char *to, const struct import *im,
                 const struct folder_facts *told, struct err *err)
 {
@@ -226,12 +244,13 @@ static int fill(const struct folder_spec *spec, const char *to, const struct imp
     return rc;
 }
 
+/* The temporary folder is removed on every error; what remains is named. */
 static int write_whole(const struct folder_spec *spec, const struct import *im,
                        const struct folder_facts *told, struct err *err)
 {
     char *full = path_absolute(NULL, spec->folder);
     for (size_t n = strlen(full); n > 1 && full[n - 1] == '/'; n--) {
-        full[n - 1] = '\0'; /* what is made beside it must not be made in it */
+        full[n - 1] = '\0'; /* without it the temporary folder would be made inside the target */
     }
     char *parent = path_folder(full);
     char *temp = xasprintf("%s.XXXXXX", full);
@@ -254,6 +273,7 @@ static int write_whole(const struct folder_spec *spec, const struct import *im,
     return rc;
 }
 
+/* The verdict is computed from the records that are written, so both agree. */
 int folder_write(const struct folder_spec *spec, struct import *im, struct verdict *out,
                  struct err *err)
 {

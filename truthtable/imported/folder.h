@@ -21,7 +21,7 @@ struct folder_spec {
     bool replace; /* of an earlier import */
 };
 
-/* ERR_REFUSED when the folder, or the one that grid.toml lies in, is that of an executed program;
+/* ERR_REFUSED when the folder, or the one that holds grid.toml, is that of an executed program;
  * ERR_EXISTS when it holds anything besides an earlier import, or that without `replace`. */
 int folder_check(const struct folder_spec *spec, struct err *err) MUST_CHECK;
 

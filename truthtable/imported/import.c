@@ -1,3 +1,10 @@
+/*
+ * Turns the files of a map into records. Each source is one results file for one cell; its tasks
+ * become records of the stages that name them. Every file gets a receipt with its digest and what
+ * was checked. Contradictions are errors: two files for one task, one file for two cells, samples
+ * that do not give the results. What merely differs becomes a warning. Nothing is executed and
+ * nothing is written here.
+ */
 #include "truthtable/imported/import.h"
 
 #include <math.h>
@@ -12,6 +19,7 @@
 #include "truthtable/evidence.h"
 #include "truthtable/replay.h"
 
+/* Adds a warning once: cells of a stage often give the same one. */
 void import_warn(struct import *im, const char *fmt, ...)
 {
     char text[512];
@@ -30,8 +38,8 @@ void import_warn(struct import *im, const char *fmt, ...)
     json_push_string(im->warnings, text);
 }
 
-/* As seen from the program's folder, where it lies there: a report that is passed on need not name
- * anybody's home. JSON holds UTF-8, file names hold any bytes. */
+/* Paths below the program's folder are shown relative to it, because a report that is passed on
+ * should not name a home folder. JSON holds UTF-8, file names hold any bytes. */
 static void put_path(const struct import *im, cJSON *to, const char *key, const char *path)
 {
     const size_t n = strlen(im->program->folder);
@@ -58,6 +66,7 @@ cJSON *import_receipt(struct import *im, const char *kind, const char *path,
 
 /* ---- one task ---- */
 
+/* Records which file speaks for a task; a second file for it is an error. */
 static int claim(struct import *im, size_t cell, size_t stage, const char *path, struct err *err)
 {
     const char **owner = &im->owners[cell * im->program->n_stages + stage];
@@ -83,7 +92,7 @@ static double planned_limit(const struct import *im, const struct import_task *t
     return planned;
 }
 
-/* Whether items were left out; `unsaid` where n-samples do not say how many there are. */
+/* Whether items were left out; `unsaid` is the answer where n-samples do not give the number. */
 static bool left_out(const struct import_task *t, bool unsaid)
 {
     const cJSON *counts = json_member(t->results->json, "n-samples");
@@ -96,14 +105,14 @@ static bool left_out(const struct import_task *t, bool unsaid)
     return out;
 }
 
-/* A limited run is one only where the plan says how many items there are: without them a score on
+/* A limited run is accepted only if the plan states the number of items. Without it a score on
  * twenty items would pass for one on all. */
 static int check_limit(struct import *im, const struct import_task *t, struct err *err)
 {
     const struct program *p = im->program;
     const struct results *r = t->results;
     if (!left_out(t, r->has_limit) || (r->has_limit && r->limit == planned_limit(im, t))) {
-        return 0; /* a limit that left nothing out is none */
+        return 0; /* a limit that left nothing out is not a limit */
     }
     if (!r->has_limit) {
         import_warn(im, "%s %s: items were left out, and no limit is said: %lld were scored",
@@ -129,7 +138,7 @@ static int check_limit(struct import *im, const struct import_task *t, struct er
     return 0;
 }
 
-/* A measure without its metric is undetermined; say so before anybody wonders. */
+/* A measure without its metric is undetermined; a warning says so in advance. */
 static void warn_metrics(struct import *im, const struct import_task *t, const cJSON *record)
 {
     const struct program *p = im->program;
@@ -143,6 +152,7 @@ static void warn_metrics(struct import *im, const struct import_task *t, const c
     }
 }
 
+/* Reads one task of one results file: its samples, its limit, its settings, and then its record. */
 static int take_task(struct import *im, const struct map_source *source, struct import_task *t,
                      struct err *err)
 {
@@ -176,6 +186,7 @@ static int take_task(struct import *im, const struct map_source *source, struct 
 
 /* ---- one results file ---- */
 
+/* Names the tasks that the file does have. */
 static int no_such_task(const struct results *r, const char *task, const char *stage,
                         struct err *err)
 {
@@ -191,6 +202,7 @@ static int no_such_task(const struct results *r, const char *task, const char *s
     return rc;
 }
 
+/* What the file says of its origin; null where it says nothing. */
 static void put_origin(cJSON *receipt, const struct results *r)
 {
     static const char *const keys[] = {"date", "lm_eval_version", "git_hash"};
@@ -204,6 +216,7 @@ static void put_origin(cJSON *receipt, const struct results *r)
     }
 }
 
+/* Recomputes every group of the file and notes in the receipt how its figures were confirmed. */
 static int check_groups(struct results *r, cJSON *receipt, struct err *err)
 {
     cJSON *groups = json_object();
@@ -226,6 +239,8 @@ static int check_groups(struct results *r, cJSON *receipt, struct err *err)
     return rc;
 }
 
+/* The stages whose task the file holds. A map that names the stage makes a missing task an
+ * error. */
 static int take_stages(struct import *im, const struct map_source *source, struct results *r,
                        cJSON *receipt, struct err *err)
 {
@@ -254,7 +269,8 @@ static int take_stages(struct import *im, const struct map_source *source, struc
     return rc;
 }
 
-/* Nor is a copy of it. Bytes alone: a results file holds its time and its model. */
+/* The same file under two names cannot be two cells, either. Bytes alone: a results file holds its
+ * time and its model. */
 static int check_copy(const struct import *im, const struct map_source *source,
                       const struct results *r, struct err *err)
 {
@@ -274,6 +290,7 @@ static int check_copy(const struct import *im, const struct map_source *source,
     return 0;
 }
 
+/* One results file. Its receipt exists before anything is checked. */
 static int take_source(struct import *im, const struct map_source *source, struct err *err)
 {
     struct results r;
@@ -290,6 +307,7 @@ static int take_source(struct import *im, const struct map_source *source, struc
     return rc;
 }
 
+/* Sources of the same path become adjacent. */
 static int by_results(const void *a, const void *b)
 {
     const struct map_source *const *x = a;
@@ -297,7 +315,7 @@ static int by_results(const void *a, const void *b)
     return strcmp((*x)->results, (*y)->results);
 }
 
-/* One run cannot be two cells. */
+/* The same results file cannot be two cells. */
 static int check_twice(const struct map *map, struct err *err)
 {
     const struct map_source **sorted = xcalloc(map->n_sources + 1, sizeof(*sorted));
@@ -322,6 +340,7 @@ static int check_twice(const struct map *map, struct err *err)
 
 /* ---- records as they are ---- */
 
+/* A record from a records file, copied with its origin. */
 static int take_record(struct import *im, const cJSON *record, const char *path, struct err *err)
 {
     const char *cell = NULL;
@@ -345,6 +364,8 @@ static int take_record(struct import *im, const cJSON *record, const char *path,
     return rc;
 }
 
+/* A file of replay's schema. Reading it as evidence first proves that it is whole and of this
+ * program. */
 static int take_records(struct import *im, const char *path, struct err *err)
 {
     struct evidence e;
@@ -375,6 +396,7 @@ static int take_records(struct import *im, const char *path, struct err *err)
 
 /* ---- all ---- */
 
+/* The empty import; the label says where the records come from. */
 static void start(struct import *im, const struct program *p, struct map *map)
 {
     *im = (struct import){.program = p, .map = map};
@@ -393,6 +415,7 @@ static void start(struct import *im, const struct program *p, struct map *map)
     free(label);
 }
 
+/* Patterns without a file, and the number of tasks without a record. */
 static void warn_missing(struct import *im)
 {
     size_t n = 0;
@@ -417,6 +440,8 @@ static void warn_missing(struct import *im)
     }
 }
 
+/* Sources in the order of the map, then files of records; settings are compared once all are
+ * known. */
 int import_run(struct import *im, const struct program *p, struct map *map, struct err *err)
 {
     start(im, p, map);

@@ -5,7 +5,7 @@
  *
  * Owns what it hands out. What disagrees with itself is refused (ERR_CORRUPT with file, line and
  * key); what is only unlike (settings that differ between cells, a limited run) is a warning, and
- * stands in the report.
+ * is in the report.
  */
 #ifndef TRUTHTABLE_IMPORTED_IMPORT_H
 #define TRUTHTABLE_IMPORTED_IMPORT_H
@@ -25,10 +25,13 @@ struct import {
     const char **owners; /* [task]: the file that speaks of it, or NULL */
 };
 
+/* Reads everything that the map names. On an error the import is incomplete, but can be
+ * released. */
 int import_run(struct import *im, const struct program *p, struct map *map,
                struct err *err) MUST_CHECK;
 void import_release(struct import *im);
 
+/* Adds a sentence to the warnings, once. */
 void import_warn(struct import *im, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* settings.c: what a file says of how it was made, for one task; and, at the end, what differs

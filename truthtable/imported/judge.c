@@ -1,3 +1,10 @@
+/*
+ * Recomputes the metrics of one samples line from its answers, as lm-evaluation-harness computes
+ * them: the choice with the highest log-likelihood, plain or per character; whether a single
+ * continuation was greedy; rolling log-likelihoods; exact matches of generated text. Versions
+ * differ in how they write requests and targets, so each function accepts the known shapes and
+ * gives up on others. Giving up claims nothing; only a definite contradiction is an error.
+ */
 #include "truthtable/imported/judge.h"
 
 #include <math.h>
@@ -10,6 +17,7 @@
 
 #define CHOICES_MAX 1024
 
+/* A number as any version wrote it. */
 bool judge_number(const cJSON *v, double *out)
 {
     struct err ignored;
@@ -52,6 +60,7 @@ static const cJSON *argument(const cJSON *line, int i, int arg)
     return json_member(request, key);
 }
 
+/* The argument, if it is a text. */
 static const char *argument_text(const cJSON *line, int i, int arg)
 {
     const cJSON *v = argument(line, i, arg);
@@ -87,12 +96,14 @@ struct choices {
     bool many_contexts; /* one continuation after several contexts */
 };
 
+/* What upstream puts between context and choice: a space by default. */
 static const char *delimiter_of(const cJSON *config)
 {
     const cJSON *v = json_member(config, "target_delimiter");
     return cJSON_IsString(v) ? v->valuestring : " ";
 }
 
+/* The answers of a multiple-choice line with their texts. False if the line has another shape. */
 static bool take_choices(const cJSON *line, const cJSON *config, struct choices *c)
 {
     const cJSON *answers = json_member(line, "filtered_resps");
@@ -127,6 +138,7 @@ static int argmax(const double *xs, int n)
     return best;
 }
 
+/* The length that acc_norm divides by: characters, not bytes. A malformed byte counts as one. */
 static size_t code_points(const char *s)
 {
     size_t n = 0;
@@ -155,13 +167,14 @@ static int argmax_normalised(const struct choices *c)
     return argmax(xs, c->n);
 }
 
+/* A text that is an integer and nothing else. */
 static bool whole_text(const char *text, int64_t *out)
 {
     struct err ignored;
     return text_to_int(text, -1000000, 1000000, out, &ignored) == 0;
 }
 
-/* winogrande: the target is the shared ending, the gold context stands in the document. */
+/* winogrande: the target is the shared ending, the gold context is in the document. */
 static bool is_gold_context(const cJSON *line, int pred, bool *decided)
 {
     const cJSON *answer = json_member(json_member(line, "doc"), "answer");
@@ -207,6 +220,7 @@ static unsigned could_be(const cJSON *line, const struct choices *c, int pred)
     return set;
 }
 
+/* The error of a line whose answers contradict its own metric. */
 static int disagrees(const cJSON *line, const char *metric, const char *of, struct err *err)
 {
     const cJSON *id = json_member(line, "doc_id");
@@ -216,6 +230,8 @@ static int disagrees(const cJSON *line, const char *metric, const char *of, stru
                    cJSON_IsNumber(id) ? (long long)id->valuedouble : -1, metric, stored, of);
 }
 
+/* acc or acc_norm of a line with several answers. The stored value is accepted if some reading of
+ * the target allows it. */
 static int judge_choice(const cJSON *line, const cJSON *config, const char *metric,
                         enum judged *how, struct err *err)
 {
@@ -279,6 +295,7 @@ static int judge_rolling(const cJSON *line, const char *metric, enum judged *how
     return disagrees(line, metric, "its answer has another log-likelihood", err);
 }
 
+/* exact_match of a line with one generated text. */
 static int judge_generation(const cJSON *line, const cJSON *config, enum judged *how,
                             struct err *err)
 {
@@ -307,6 +324,7 @@ static int judge_generation(const cJSON *line, const cJSON *config, enum judged 
                      right ? "its answer is the target's" : "its answer is not the target's", err);
 }
 
+/* Such a task may compute anything under a metric's name. */
 bool judge_has_own_code(const cJSON *config)
 {
     const cJSON *code = json_member(config, "process_results");
@@ -321,6 +339,7 @@ static bool is_one_of(const char *metric, const char *const *names)
     return *names != NULL;
 }
 
+/* Chooses by the number of answers and the metric's name. */
 int judge_metric(const cJSON *line, const cJSON *config, const char *metric, enum judged *how,
                  struct err *err)
 {
@@ -349,6 +368,8 @@ int judge_metric(const cJSON *line, const cJSON *config, const char *metric, enu
     return 0;
 }
 
+/* A filter may pick or change texts, but the "first answer" filter of log-likelihoods may not
+ * change a number. */
 int judge_filtered(const cJSON *line, struct err *err)
 {
     const cJSON *raw = json_member(line, "resps");

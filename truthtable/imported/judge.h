@@ -30,9 +30,9 @@ bool judge_has_own_code(const cJSON *config);
 /* filtered_resps against resps, where the filter takes the first answer as it is. */
 int judge_filtered(const cJSON *line, struct err *err) MUST_CHECK;
 
-/* The line's hashes. `text` is the line as it stands (NULL: not at hand; then doc_hash is not
- * checked). *has_hashes: all three are there; they are then added to `all` in the order in which
- * task_hashes takes them. */
+/* The line's hashes. `text` is the line as it is in the file (NULL: not at hand; then doc_hash is
+ * not checked). *has_hashes: all three are there; they are then added to `all` in the order in
+ * which task_hashes takes them. */
 int judge_hashes(const cJSON *line, const char *text, size_t len, struct digest_stream *all,
                  bool *has_hashes, struct err *err) MUST_CHECK;
 

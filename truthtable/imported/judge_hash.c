@@ -1,5 +1,9 @@
-/* The hashes of a samples line: SHA-256 of the document as Python's json lays it out with an indent
- * of 2, of the first request's text, and of str(target). */
+/*
+ * Verifies the three hashes of a samples line: SHA-256 of the document as Python's
+ * json.dumps(indent=2) writes it, of the first request's text, and of str(target). The document is
+ * laid out again from the line's own text, because a parsed number may have lost its spelling.
+ * Hashes that cannot be recomputed here are not checked, never guessed.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +15,7 @@
 
 static const char *const hash_keys[] = {"doc_hash", "prompt_hash", "target_hash"};
 
+/* An error names the key and the first digits of both digests. */
 static int compare(const char *key, const char *stored, const char *text, size_t len,
                    struct err *err)
 {
@@ -23,7 +28,7 @@ static int compare(const char *key, const char *stored, const char *text, size_t
                          hex);
 }
 
-/* A document that holds NaN or too large a number cannot be laid out again: not checked. */
+/* A document with NaN or a number that is too large cannot be laid out again and is not checked. */
 static int check_doc(const char *stored, const char *text, size_t len, struct err *err)
 {
     struct span doc;
@@ -40,7 +45,7 @@ static int check_doc(const char *stored, const char *text, size_t len, struct er
     return rc;
 }
 
-/* str() of a list or a float is not made again here. */
+/* str() of a list or of a fraction is not recomputed here. */
 static int check_target(const char *stored, const cJSON *target, struct err *err)
 {
     char text[32];
@@ -66,6 +71,7 @@ static int check_target(const char *stored, const cJSON *target, struct err *err
     return compare("target_hash", stored, text, strlen(text), err);
 }
 
+/* The stored hashes are also added to `all`, which must give the results file's task_hashes. */
 int judge_hashes(const cJSON *line, const char *text, size_t len, struct digest_stream *all,
                  bool *has_hashes, struct err *err)
 {

@@ -1,3 +1,9 @@
+/*
+ * Reads a map: which results and samples files belong to which cell and stage, what the harness
+ * calls a stage's task, and which of its keys are which metrics. Unknown keys, cells and stages are
+ * errors with the nearest known name, because a typo would otherwise leave a cell silently without
+ * records. Relative paths start at the map's folder.
+ */
 #include "truthtable/imported/map.h"
 
 #include <stdlib.h>
@@ -27,6 +33,7 @@ void map_release(struct map *m)
     *m = (struct map){0};
 }
 
+/* The path from the folder, kept in the arena. */
 static const char *absolute(struct map *m, const char *folder, const char *path)
 {
     char *full = path_absolute(folder, path);
@@ -35,12 +42,14 @@ static const char *absolute(struct map *m, const char *folder, const char *path)
     return kept;
 }
 
+/* A file of records, from the map or from the command line. */
 void map_add_records(struct map *m, const char *folder, const char *path)
 {
     ARRAY_GROW(m->records, m->n_records, m->cap_records);
     m->records[m->n_records++] = absolute(m, folder, path);
 }
 
+/* The task's name for a stage may depend on the cell, through the parameter `task`. */
 const char *map_task(struct map *m, size_t stage, size_t cell)
 {
     const char *name = m->program->stages[stage].name;
@@ -62,6 +71,7 @@ const cJSON *map_metrics(const struct map *m, size_t stage)
 
 /* ---- the file ---- */
 
+/* The index of a stage, or an error with the nearest name. */
 static int find_stage(const struct map *m, const char *name, size_t *stage, struct err *err)
 {
     const struct program *p = m->program;
@@ -81,6 +91,7 @@ static int find_stage(const struct map *m, const char *name, size_t *stage, stru
                          "the program has no stage \"%.64s\"; did you mean \"%s\"?", name, near);
 }
 
+/* The index of a cell, or an error that shows what cells are called here. */
 static int find_cell(const struct map *m, const char *name, size_t *cell, struct err *err)
 {
     *cell = program_find_cell(m->program, name);
@@ -91,7 +102,7 @@ static int find_cell(const struct map *m, const char *name, size_t *cell, struct
                          m->program->cells[0].name);
 }
 
-/* Keys of an object that are none of `known`. */
+/* Refuses keys that are not among `known`, with the nearest of them. */
 static int check_keys(const cJSON *obj, const char *const *known, size_t n, struct err *err)
 {
     for (const cJSON *v = obj->child; v != NULL; v = v->next) {
@@ -129,6 +140,7 @@ static int take_paths(struct map *m, const char *folder, const cJSON *v, struct 
     return 0;
 }
 
+/* One element of "files". */
 static int take_file(struct map *m, const char *folder, const cJSON *v, struct err *err)
 {
     static const char *const keys[] = {"cell", "stage", "results", "samples"};
@@ -154,6 +166,7 @@ static int take_file(struct map *m, const char *folder, const cJSON *v, struct e
     return rc;
 }
 
+/* One element of "pattern". */
 static int take_pattern(struct map *m, const char *folder, const cJSON *v, struct err *err)
 {
     static const char *const keys[] = {"results", "samples"};
@@ -166,6 +179,7 @@ static int take_pattern(struct map *m, const char *folder, const cJSON *v, struc
     return rc == 0 ? map_add_pattern(m, folder, results, samples, err) : rc;
 }
 
+/* One element of "records". */
 static int take_record(struct map *m, const char *folder, const cJSON *v, struct err *err)
 {
     if (!cJSON_IsString(v)) {
@@ -177,6 +191,7 @@ static int take_record(struct map *m, const char *folder, const cJSON *v, struct
 
 typedef int take_fn(struct map *m, const char *folder, const cJSON *v, struct err *err);
 
+/* Every element of a list of the map; errors name the list and the index. */
 static int take_list(struct map *m, const char *folder, const char *key, take_fn *take,
                      struct err *err)
 {
@@ -196,7 +211,7 @@ static int take_list(struct map *m, const char *folder, const char *key, take_fn
     return rc;
 }
 
-/* "tasks" and "metrics" speak of stages that are there, in strings. */
+/* The keys of "tasks" and "metrics" must be stages, and their values strings. */
 static int check_tables(const struct map *m, struct err *err)
 {
     const cJSON *v = NULL;
@@ -223,6 +238,7 @@ static int check_tables(const struct map *m, struct err *err)
     return rc;
 }
 
+/* Files before patterns before records: the order of the sources. */
 static int take_map(struct map *m, const char *folder, struct err *err)
 {
     static const char *const keys[] = {"schema",  "label",   "tasks", "metrics",
@@ -244,6 +260,7 @@ static int take_map(struct map *m, const char *folder, struct err *err)
     return rc == 0 ? take_list(m, folder, "records", take_record, err) : rc;
 }
 
+/* Messages begin with the map's path. */
 int map_read(struct map *m, const char *path, struct err *err)
 {
     char *full = path_absolute(NULL, path);

@@ -26,7 +26,7 @@ struct map {
     const struct program *program;
     cJSON *json;           /* the map file, or NULL */
     const char *label;     /* where the records come from, or NULL */
-    bool label_of_records; /* the one file of records says it, as it stands there */
+    bool label_of_records; /* the one file of records gives the label */
     struct map_source *sources;
     size_t n_sources;
     size_t cap_sources;

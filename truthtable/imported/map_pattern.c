@@ -1,4 +1,9 @@
-/* Patterns over the factors of a program: "runs/{arch}_{seed}/results_*.json". */
+/*
+ * Fills patterns such as "runs/{arch}_{seed}/results_*.json" with the levels of each cell and looks
+ * the result up with glob(3). Levels and folders are escaped, so only the pattern's own * ? [] are
+ * special. Exactly one file may match: none is noted for a warning, two are an error, because
+ * choosing between them would be a choice of results.
+ */
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +16,7 @@
 
 #define NAME_BYTES_MAX 64
 
-/* A level's text stands for itself, whatever the shell would make of it. */
+/* Appends a text so that glob(3) takes it literally. */
 static void add_literal(struct strbuf *out, const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -22,6 +27,7 @@ static void add_literal(struct strbuf *out, const char *text)
     }
 }
 
+/* Escapes the folder, but not the pattern behind it. */
 char *map_pattern_path(const char *folder, const char *pattern)
 {
     struct strbuf out = STRBUF_INIT;
@@ -44,6 +50,7 @@ static const char *text_of(const struct program *p, const char *name, size_t cel
     return f == INDEX_NONE ? NULL : p->factors[f].levels[p->cells[cell].levels[f]].text;
 }
 
+/* Replaces every {NAME} by the cell's level; an unknown name is an error. */
 static int fill_in(const struct program *p, const char *pattern, size_t cell, size_t stage,
                    struct strbuf *out, struct err *err)
 {
@@ -79,6 +86,7 @@ struct map_pattern {
     const char *samples; /* or NULL */
 };
 
+/* A pattern for one cell and stage, as a path for glob(3); the caller frees it. */
 static char *filled(const struct map_pattern *pt, const char *pattern, size_t cell, size_t stage,
                     struct err *err)
 {
@@ -91,6 +99,7 @@ static char *filled(const struct map_pattern *pt, const char *pattern, size_t ce
     return full;
 }
 
+/* Notes that a cell has no file, in words. */
 static void say_unmatched(struct map *m, const char *pattern, size_t cell)
 {
     char *text = xasprintf("no file %s for %s", path_name(pattern), m->program->cells[cell].name);
@@ -98,6 +107,7 @@ static void say_unmatched(struct map *m, const char *pattern, size_t cell)
     free(text);
 }
 
+/* The file that was found, with the samples pattern filled in for the same cell. */
 static int add_source(const struct map_pattern *pt, const char *path, size_t cell, size_t stage,
                       struct err *err)
 {
@@ -119,6 +129,7 @@ static int add_source(const struct map_pattern *pt, const char *path, size_t cel
     return 0;
 }
 
+/* Looks up one cell's file. */
 static int find_one(const struct map_pattern *pt, size_t cell, size_t stage, struct err *err)
 {
     glob_t found = {0};
@@ -143,6 +154,7 @@ static int find_one(const struct map_pattern *pt, size_t cell, size_t stage, str
     return rc;
 }
 
+/* With {stage} in the pattern each stage has a file of its own; without it one file serves all. */
 int map_add_pattern(struct map *m, const char *folder, const char *results, const char *samples,
                     struct err *err)
 {

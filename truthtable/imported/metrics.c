@@ -10,6 +10,7 @@
 #include "base/strbuf.h"
 #include "truthtable/imported/import.h"
 
+/* The program's name of a metric and its filter. */
 static void add_name(struct strbuf *out, const struct results_metric *m)
 {
     const char *filter = m->filter;
@@ -25,6 +26,8 @@ static void add_name(struct strbuf *out, const struct results_metric *m)
     strbuf_addf(out, ":%s", filter);
 }
 
+/* Adds a metric, unless the map has named it already. A metric without a number keeps its
+ * reason. */
 static void put_value(cJSON *metrics, const char *name, const struct results_entry *e,
                       const struct results_metric *m)
 {
@@ -47,6 +50,7 @@ static void put_value(cJSON *metrics, const char *name, const struct results_ent
     json_put(metrics, name, v);
 }
 
+/* All metrics of an entry; `suffix` is the member's name within a group. */
 static void put_entry(cJSON *metrics, const struct results_entry *e, const char *suffix)
 {
     for (size_t i = 0; i < e->n_metrics; i++) {
@@ -104,6 +108,7 @@ static int put_named(const struct import *im, const struct import_task *t, cJSON
     return 0;
 }
 
+/* The number of shots is the one fact that a results file states about the run. */
 static void put_facts(const struct import_task *t, cJSON *record)
 {
     const struct results_entry *leaf = t->leaves[0];
@@ -115,6 +120,7 @@ static void put_facts(const struct import_task *t, cJSON *record)
     json_put(record, "facts", facts);
 }
 
+/* Names of the map come first and take precedence over the derived ones. */
 int metrics_put(const struct import *im, const struct import_task *t, cJSON *record,
                 struct err *err)
 {

@@ -1,3 +1,9 @@
+/*
+ * Reads a results file of lm-evaluation-harness into entries, checking what the file says twice:
+ * item counts in several places, groups against the sum of their tasks, "groups" against "results".
+ * A key is "metric,filter" from 0.4 on and "metric" in 0.3; standard errors are keys of their own.
+ * Names and counts have limits, because files come from elsewhere.
+ */
 #include "truthtable/imported/results.h"
 
 #include <assert.h>
@@ -14,6 +20,7 @@
 static const char *const not_metrics[] = {"alias",        "name",    "sample_len",
                                           "sample_count", "samples", " "};
 
+/* Keys beside the metrics of an entry, of any version. */
 static bool is_metric_key(const char *key)
 {
     for (size_t i = 0; i < sizeof(not_metrics) / sizeof(not_metrics[0]); i++) {
@@ -45,6 +52,7 @@ static struct key_parts split_key(struct arena *a, const char *key)
     return parts;
 }
 
+/* A linear search: an entry has a few metrics. */
 static struct results_metric *find_metric(const struct results_entry *e, const char *name,
                                           const char *filter)
 {
@@ -63,7 +71,7 @@ const struct results_metric *results_metric(const struct results_entry *e, const
 }
 
 /* A standard error is a number, "N/A", or nothing; 0.0 for a score inside (0, 1) is a known fault
- * of some versions, and no standard error either. */
+ * of some versions and counts as absent. */
 static int take_stderr(struct results_metric *m, const cJSON *v, struct err *err)
 {
     if (cJSON_IsNull(v) || (cJSON_IsString(v) && strcmp(v->valuestring, "N/A") == 0)) {
@@ -77,6 +85,7 @@ static int take_stderr(struct results_metric *m, const cJSON *v, struct err *err
     return 0;
 }
 
+/* null is a metric without a number. */
 static int take_value(struct results_metric *m, const cJSON *v, struct err *err)
 {
     if (cJSON_IsNull(v)) {
@@ -128,6 +137,7 @@ static int take_metrics(struct results *r, struct results_entry *e, const cJSON 
     return rc;
 }
 
+/* One of the places that give the number of items; all must agree. */
 static int take_count(struct results_entry *e, const cJSON *obj, const char *key, struct err *err)
 {
     int64_t n = 0;
@@ -144,6 +154,7 @@ static int take_count(struct results_entry *e, const cJSON *obj, const char *key
     return rc;
 }
 
+/* The members of a group, as "group_subtasks" lists them; an empty list is a task's. */
 static int take_members(struct results *r, struct results_entry *e, struct err *err)
 {
     const cJSON *list = json_member(json_member(r->json, "group_subtasks"), e->task);
@@ -163,6 +174,7 @@ static int take_members(struct results *r, struct results_entry *e, struct err *
     return 0;
 }
 
+/* One task or group of "results". */
 static int take_entry(struct results *r, struct results_entry *e, const cJSON *obj, struct err *err)
 {
     const cJSON *counts = json_member(json_member(r->json, "n-samples"), obj->string);
@@ -191,6 +203,7 @@ static int by_task(const void *a, const void *b)
     return strcmp((*x)->task, (*y)->task);
 }
 
+/* Sorted pointers, for results_find(); the entries stay in the file's order. */
 static void index_entries(struct results *r)
 {
     r->by_task = arena_array(&r->arena, r->n_entries + 1, sizeof(*r->by_task));
@@ -221,6 +234,8 @@ struct leaves {
     size_t n_visits;
 };
 
+/* Collects the leaves below an entry. Depth and visits are limited: a file may list a group within
+ * itself. */
 static int add_leaves(struct leaves *l, const struct results_entry *e, int depth, struct err *err)
 {
     int rc = 0;
@@ -281,6 +296,7 @@ static int count_group(struct results *r, struct results_entry *e, struct err *e
     return 0;
 }
 
+/* After every change of a task's count. */
 static int count_groups(struct results *r, struct err *err)
 {
     int rc = 0;
@@ -290,6 +306,7 @@ static int count_groups(struct results *r, struct err *err)
     return rc;
 }
 
+/* Samples may tell how many items a task had; the file did not. */
 int results_set_count(struct results *r, const struct results_entry *task, int64_t n,
                       struct err *err)
 {
@@ -302,7 +319,7 @@ int results_set_count(struct results *r, const struct results_entry *task, int64
 
 /* ---- the file ---- */
 
-/* "groups" says again what "results" says of the groups. */
+/* "groups" repeats figures of "results"; both must be equal. */
 static int compare_groups(const struct results *r, struct err *err)
 {
     const cJSON *group = NULL;
@@ -323,6 +340,7 @@ static int compare_groups(const struct results *r, struct err *err)
     return 0;
 }
 
+/* config.limit: a number of items, or a share of them below 1. */
 static int take_limit(struct results *r, struct err *err)
 {
     const cJSON *limit = json_member(json_member(r->json, "config"), "limit");
@@ -337,6 +355,7 @@ static int take_limit(struct results *r, struct err *err)
     return 0;
 }
 
+/* Entries first; groups need all of them. */
 static int take_all(struct results *r, struct err *err)
 {
     const cJSON *list = NULL;
@@ -362,6 +381,7 @@ static int take_all(struct results *r, struct err *err)
     return rc == 0 ? take_limit(r, err) : rc;
 }
 
+/* Messages begin with the path, then the entry, then the key. */
 int results_parse(struct results *r, const char *text, size_t len, const char *path,
                   struct err *err)
 {
@@ -375,6 +395,7 @@ int results_parse(struct results *r, const char *text, size_t len, const char *p
     return rc == 0 ? 0 : err_wrap(err, "%s", path);
 }
 
+/* The digest is of the very bytes that were parsed. */
 int results_read(struct results *r, const char *path, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;

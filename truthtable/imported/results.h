@@ -3,8 +3,8 @@
  * turned into entries (a task or group with its metrics).
  *
  * Owns the parsed file and an arena; everything handed out points into one of them and is constant
- * after results_read(), but for counts. Numbers that Python wrote as NaN or Infinity are no values
- * here: such a metric has none, and says why. Every message names the task and the key.
+ * after results_read(), but for counts. Numbers that Python wrote as NaN or Infinity are not values
+ * here: such a metric has none. Every message names the task and the key.
  */
 #ifndef TRUTHTABLE_IMPORTED_RESULTS_H
 #define TRUTHTABLE_IMPORTED_RESULTS_H
@@ -24,7 +24,7 @@
 #define RESULTS_METRICS_MAX 256 /* of a task */
 
 struct results_metric {
-    const char *key;    /* as it stands: "exact_match,strict-match" */
+    const char *key;    /* as written: "exact_match,strict-match" */
     const char *name;   /* "exact_match" */
     const char *filter; /* "strict-match"; "none" where the key names none (0.3.x) */
     bool has_value;
@@ -70,7 +70,7 @@ const struct results_metric *results_metric(const struct results_entry *e, const
                                             const char *filter);
 
 /* The leaves of a task: itself, or of a group all tasks under it, in the file's order and each
- * once. The array lies in the arena. ERR_REFUSED when a group contains itself or names a task that
+ * once. The array is in the arena. ERR_REFUSED when a group contains itself or names a task that
  * has no entry: such a group has no n, and is refused only where it is asked for. */
 int results_leaves(struct results *r, const struct results_entry *of,
                    const struct results_entry ***leaves, size_t *n, struct err *err) MUST_CHECK;
@@ -80,7 +80,7 @@ int results_leaves(struct results *r, const struct results_entry *of,
 int results_set_count(struct results *r, const struct results_entry *task, int64_t n,
                       struct err *err) MUST_CHECK;
 
-/* Where a group's score or standard error is none that its members' would give: ERR_CORRUPT. *how
+/* ERR_CORRUPT if no known formula gives the group's score or standard error from its members. *how
  * says what was found: "weighted by size, pooled over leaves"; "" when it could not be checked. */
 int results_check_group(struct results *r, const struct results_entry *group, const char **how,
                         struct err *err) MUST_CHECK;

@@ -12,6 +12,7 @@
 #define AGREE_RELATIVE 1e-9
 #define AGREE_ABSOLUTE 1e-12
 
+/* Sums in another order differ by rounding; anything more is a contradiction. */
 bool results_agree(double a, double b)
 {
     return fabs(a - b) <= AGREE_ABSOLUTE + AGREE_RELATIVE * fmax(fabs(a), fabs(b));
@@ -45,6 +46,7 @@ static bool collect(const struct results_metric *of, const struct results_entry 
     return n > 0;
 }
 
+/* Each member by its number of items: upstream's default. */
 static double weighted_mean(const struct parts *p)
 {
     double sum = 0;
@@ -56,6 +58,7 @@ static double weighted_mean(const struct parts *p)
     return sum / n;
 }
 
+/* Each member alike: groups with weight_by_size = false. */
 static double plain_mean(const struct parts *p)
 {
     double sum = 0;
@@ -65,6 +68,7 @@ static double plain_mean(const struct parts *p)
     return sum / (double)p->n;
 }
 
+/* Upstream's pooled_sample_stderr: variances weighted by n - 1, over all items. */
 static double pooled_se(const struct parts *p)
 {
     double sum = 0;
@@ -102,6 +106,7 @@ struct group_look {
     struct parts direct; /* members as the file lists them, groups among them */
 };
 
+/* The group's score must be one of the two means; *how says which. */
 static int check_value(const struct group_look *g, const char **how, struct err *err)
 {
     const double value = g->metric->value;
@@ -119,6 +124,7 @@ static int check_value(const struct group_look *g, const char **how, struct err 
                    plain_mean(&g->leaves));
 }
 
+/* Tries both formulas over the leaves and over the direct members, which covers every version. */
 static int check_se(const struct group_look *g, struct err *err)
 {
     const double se = g->metric->se;
@@ -136,6 +142,7 @@ static int check_se(const struct group_look *g, struct err *err)
                             g->group->task, g->metric->key, se, g->leaves.n, pooled_se(&g->leaves));
 }
 
+/* The members themselves, where results_leaves() has shown that all have entries. */
 static const struct results_entry **direct_members(struct results *r,
                                                    const struct results_entry *group)
 {
@@ -146,6 +153,7 @@ static const struct results_entry **direct_members(struct results *r,
     return list;
 }
 
+/* Metrics that a member lacks are skipped: nothing can be recomputed for them. */
 int results_check_group(struct results *r, const struct results_entry *group, const char **how,
                         struct err *err)
 {

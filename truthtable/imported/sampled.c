@@ -15,6 +15,7 @@
 
 #define PREFIX "samples_"
 
+/* What follows the task's name: a suffix, or the time of the run. */
 static bool ends_name(const char *rest)
 {
     return strcmp(rest, ".jsonl") == 0 || strcmp(rest, ".json") == 0 ||
@@ -39,6 +40,7 @@ static bool names_task(const char *name, const char *task)
     return false;
 }
 
+/* The task whose samples a file holds, by its name; NULL if no task fits. */
 static const struct results_entry *task_of_file(const struct results *r, const char *path)
 {
     const struct results_entry *best = NULL;
@@ -53,6 +55,8 @@ static const struct results_entry *task_of_file(const struct results *r, const c
     return best;
 }
 
+/* All files of the source's patterns. A pattern without a file is an error, because it was written
+ * for one. */
 static int find_files(const struct map_source *source, glob_t *found, struct err *err)
 {
     for (size_t i = 0; i < source->n_samples; i++) {
@@ -91,6 +95,8 @@ static int choose(const struct import_task *t, const struct results_entry *leaf,
     return 0;
 }
 
+/* Reads the samples of one task, compares them with the results file, and adds a receipt that says
+ * what was recomputed. */
 static int check_leaf(struct import *im, const struct import_task *t,
                       const struct results_entry *leaf, const char *path, struct err *err)
 {
@@ -119,6 +125,7 @@ static int check_leaf(struct import *im, const struct import_task *t,
     return rc;
 }
 
+/* Tasks without samples are taken as the results file has them, with a warning. */
 int sampled_check(struct import *im, const struct import_task *t, const struct map_source *source,
                   struct err *err)
 {

@@ -1,3 +1,10 @@
+/*
+ * Reads the samples files of one task and collects what its lines add up to. Each line is placed
+ * (document and filter, each once), its hashes and its filter are verified, and its metrics are
+ * recomputed where possible (judge.c). Values are kept for the means in samples_compare.c. JSON
+ * lines are read one at a time; the single array of early versions must be read whole and has a
+ * limit.
+ */
 #include "truthtable/imported/samples.h"
 
 #include <math.h>
@@ -44,6 +51,7 @@ static enum samples_sum sum_of(const struct results_entry *task, const char *met
     return SUM_UNKNOWN;
 }
 
+/* The index of a filter, or the number of filters. */
 static size_t find_filter(const struct samples *s, const char *name)
 {
     size_t i = 0;
@@ -53,6 +61,7 @@ static size_t find_filter(const struct samples *s, const char *name)
     return i;
 }
 
+/* A metric per entry of the results file, and the filters among them. */
 int samples_init(struct samples *s, const struct results *r, const struct results_entry *task,
                  struct err *err)
 {
@@ -87,6 +96,7 @@ void samples_release(struct samples *s)
 
 /* ---- a line ---- */
 
+/* Room for a bit per filter of every document so far. */
 static void grow_seen(struct samples *s, size_t doc)
 {
     if (doc < s->cap_seen) {
@@ -140,6 +150,7 @@ static int place_line(struct samples *s, const cJSON *line, size_t *filter, stru
     return 0;
 }
 
+/* Keeps one value of a metric. */
 static void push(struct samples_metric *m, double x)
 {
     ARRAY_GROW(m->xs, m->n, m->cap);
@@ -167,6 +178,7 @@ static int take_stored(struct samples_metric *m, const cJSON *v, struct err *err
     return 0;
 }
 
+/* Whether the line's own list of metrics has this name. */
 static bool lists(const cJSON *names, const char *name)
 {
     const cJSON *v = NULL;
@@ -195,6 +207,7 @@ static int count_presence(const struct samples *s, struct samples_metric *m, con
     return 0;
 }
 
+/* The metrics of the line's filter: stored, then recomputed. */
 static int take_values(struct samples *s, const cJSON *line, size_t filter, struct err *err)
 {
     const cJSON *names = json_member(line, "metrics");
@@ -218,6 +231,7 @@ static int take_values(struct samples *s, const cJSON *line, size_t filter, stru
     return rc;
 }
 
+/* The order matters for messages only: the first fault of a line is reported. */
 int samples_line(struct samples *s, const cJSON *line, const char *text, size_t len,
                  struct err *err)
 {
@@ -252,6 +266,7 @@ static int read_text_line(struct samples *s, const char *text, size_t len, struc
     return rc;
 }
 
+/* The digest covers every byte, blank lines included. */
 static int read_lines(struct samples *s, FILE *f, const char *path, struct err *err)
 {
     char *line = NULL;
@@ -308,6 +323,7 @@ static int read_array(struct samples *s, const char *path, struct err *err)
     return rc;
 }
 
+/* '[' begins the one array of early versions. */
 static int first_character(FILE *f)
 {
     int c = getc(f);
@@ -318,6 +334,7 @@ static int first_character(FILE *f)
     return c;
 }
 
+/* Only regular files: a FIFO would block. */
 int samples_read(struct samples *s, const char *path, struct err *err)
 {
     if (file_kind_at(path) != FILE_REGULAR) {

@@ -1,9 +1,9 @@
 /*
- * The samples files of one task (lm-evaluation-harness --log_samples): every line judged again
- * (judge.h), then what the lines add up to held against the results file: counts, means, standard
- * errors, perplexities, the hash over all hashes.
+ * The samples files of one task (lm-evaluation-harness --log_samples): every line recomputed
+ * (judge.h), then their sums compared with the results file: counts, means, standard errors,
+ * perplexities, the hash over all hashes.
  *
- * Takes the shapes of all 0.4.x: JSON lines; before 0.4.3 one indented array; with or without
+ * Accepts the formats of all 0.4.x: JSON lines; before 0.4.3 one indented array; with or without
  * "filter" (0.4.7) and "metrics". Without "filter" the k-th line of a document belongs to the
  * task's k-th filter. Borrows the results; owns what it collects.
  */

@@ -1,4 +1,9 @@
-/* What the lines of a samples file add up to, against the results file. */
+/*
+ * Compares what the lines of a samples file add up to with the results file: counts per filter, the
+ * hash over all hashes, then each metric's value and standard error, by the aggregation that the
+ * task's config names. A metric with an unknown aggregation is not compared. The first difference
+ * is an error that names both figures.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -7,6 +12,7 @@
 #include "base/strbuf.h"
 #include "truthtable/imported/samples.h"
 
+/* In the order of the lines, as upstream sums. */
 static double mean_of(const double *xs, size_t n)
 {
     double sum = 0;
@@ -27,6 +33,7 @@ static double standard_error(const double *xs, size_t n)
     return sqrt(sum / (double)(n - 1)) / sqrt((double)n);
 }
 
+/* The aggregated value, by kind. */
 static double value_of(const struct samples_metric *m)
 {
     const double mean = mean_of(m->xs, m->n);
@@ -41,6 +48,7 @@ static double value_of(const struct samples_metric *m)
     return (double)NAN;
 }
 
+/* found: {in the results file, from the samples}. */
 static int differs(const struct samples *s, const struct results_metric *m, const double found[2],
                    const char *what, struct err *err)
 {
@@ -57,6 +65,7 @@ static bool same(const struct results_metric *m, double value)
     return results_agree(m->value, value);
 }
 
+/* Standard errors are only compared for means; upstream bootstraps others. */
 static int compare_metric(const struct samples *s, const struct samples_metric *m, struct err *err)
 {
     const struct results_metric *of = m->of;
@@ -74,6 +83,7 @@ static int compare_metric(const struct samples *s, const struct samples_metric *
     return results_agree(found[0], found[1]) ? 0 : differs(s, of, found, "the standard error", err);
 }
 
+/* Every filter must cover the same documents, as many as the results file says. */
 static int compare_counts(const struct samples *s, struct err *err)
 {
     for (size_t i = 0; i < s->n_filters; i++) {
@@ -92,6 +102,7 @@ static int compare_counts(const struct samples *s, struct err *err)
     return 0;
 }
 
+/* Only if every line had its three hashes. */
 static int compare_hashes(const struct samples *s, struct err *err)
 {
     const cJSON *stored = json_member(json_member(s->results->json, "task_hashes"), s->task->task);
@@ -110,6 +121,7 @@ static int compare_hashes(const struct samples *s, struct err *err)
                          s->task->task, stored->valuestring, hex);
 }
 
+/* An empty file is refused: it confirms nothing. */
 int samples_compare(const struct samples *s, struct err *err)
 {
     if (s->n_lines == 0) {
@@ -125,6 +137,7 @@ int samples_compare(const struct samples *s, struct err *err)
     return rc;
 }
 
+/* How each metric was confirmed, for the receipt. */
 void samples_describe(const struct samples *s, struct strbuf *out)
 {
     for (size_t i = 0; i < s->task->n_metrics; i++) {

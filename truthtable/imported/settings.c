@@ -12,10 +12,11 @@
 #define SHOWN_VALUES 4
 #define SHOWN_BYTES  60
 
-/* Members of a model_args that say where the model lies, and so differ as they should. */
+/* Members of model_args that say where the model is. They differ between cells by design. */
 static const char *const place_keys[] = {"pretrained", "peft",   "delta",    "model",
                                          "path",       "engine", "tokenizer"};
 
+/* Whether a member of model_args names a location. */
 static bool is_place(const char *key, size_t len)
 {
     for (size_t i = 0; i < sizeof(place_keys) / sizeof(place_keys[0]); i++) {
@@ -26,6 +27,7 @@ static bool is_place(const char *key, size_t len)
     return false;
 }
 
+/* Counts a value of a setting, with the first cell that had it. */
 static void note(struct import *im, const struct import_task *t, const char *setting,
                  const char *value)
 {
@@ -82,6 +84,7 @@ static void split_args(const char *args, struct strbuf *rest, struct strbuf *mod
     }
 }
 
+/* The same where model_args is an object, as later versions write it. */
 static void split_object(const cJSON *args, struct strbuf *rest, struct strbuf *model)
 {
     for (const cJSON *v = args->child; v != NULL; v = v->next) {
@@ -100,6 +103,7 @@ static void split_object(const cJSON *args, struct strbuf *rest, struct strbuf *
     }
 }
 
+/* Model arguments, and the model itself: one model for two cells is worth a warning. */
 static void note_model(struct import *im, const struct import_task *t)
 {
     const cJSON *args = json_member(json_member(t->results->json, "config"), "model_args");
@@ -125,7 +129,7 @@ static void note_model(struct import *im, const struct import_task *t)
     strbuf_release(&model);
 }
 
-/* The task's own settings without what says where it was run from. */
+/* A digest of the task's own settings, without metadata, which may contain paths. */
 static void note_config(struct import *im, const struct import_task *t)
 {
     const cJSON *config = t->leaves[0]->config;
@@ -168,6 +172,7 @@ static void note_items(struct import *im, const struct import_task *t)
     note(im, t, "items and prompts (task_hashes)", hex);
 }
 
+/* The plan's number of shots against the one that was run. */
 static void check_shots(struct import *im, const struct import_task *t, const cJSON *shots)
 {
     cJSON *params = program_task_params(im->program, t->stage, t->cell);
@@ -180,6 +185,7 @@ static void check_shots(struct import *im, const struct import_task *t, const cJ
     cJSON_Delete(params);
 }
 
+/* Notes every setting of one task; nothing is compared yet. */
 void settings_note(struct import *im, const struct import_task *t)
 {
     static const char *const of_run[] = {"limit",       "gen_kwargs", "fewshot_seed", "random_seed",
@@ -207,6 +213,7 @@ void settings_note(struct import *im, const struct import_task *t)
     check_shots(im, t, shots);
 }
 
+/* A setting with two values within a stage becomes a warning that shows the first few. */
 void settings_compare(struct import *im)
 {
     const cJSON *stage = NULL;

@@ -1,7 +1,13 @@
+/*
+ * Finds a member's value in the text of a JSON object by counting brackets and skipping strings. It
+ * does not validate: the line was parsed before. It exists because hashes are over the text of a
+ * value as it was written, which a parsed value no longer has.
+ */
 #include "truthtable/imported/span.h"
 
 #include <string.h>
 
+/* The four characters of white space that JSON has. */
 static size_t skip_space(const char *s, size_t len, size_t at)
 {
     while (at < len && memchr(" \t\r\n", s[at], 4) != NULL) {
@@ -10,7 +16,7 @@ static size_t skip_space(const char *s, size_t len, size_t at)
     return at;
 }
 
-/* Behind the string that begins at `at`. */
+/* The end of the string that begins at `at`; an escaped quote does not end it. */
 static size_t skip_string(const char *s, size_t len, size_t at)
 {
     for (at++; at < len && s[at] != '"'; at++) {
@@ -19,7 +25,7 @@ static size_t skip_string(const char *s, size_t len, size_t at)
     return at < len ? at + 1 : len;
 }
 
-/* Behind the value that begins at `at`. */
+/* The end of the value that begins at `at`: where its brackets are closed again. */
 static size_t skip_value(const char *s, size_t len, size_t at)
 {
     size_t depth = 0;
@@ -47,6 +53,7 @@ static size_t skip_value(const char *s, size_t len, size_t at)
     return len;
 }
 
+/* Only members of the outermost object are searched. */
 bool span_member(const char *text, size_t len, const char *key, struct span *out)
 {
     const size_t n = strlen(key);

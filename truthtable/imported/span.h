@@ -1,5 +1,4 @@
-/* Where a member of a JSON object stands in its text, for what is taken over text, not over values:
- * hashes. */
+/* Where a member of a JSON object is in its text. Hashes are over text, not over values. */
 #ifndef TRUTHTABLE_IMPORTED_SPAN_H
 #define TRUTHTABLE_IMPORTED_SPAN_H
 
