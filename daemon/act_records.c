@@ -37,6 +37,7 @@ static int take_task(void *ctx, uint32_t task, uint32_t attempt_no, const struct
     return 0;
 }
 
+/* A result that is gone or changed is skipped: it must not keep the others from being recorded. */
 static int put_one(struct shell *sh, const struct hosted *h, const struct unrecorded *t,
                    struct err *err)
 {

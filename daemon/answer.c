@@ -34,6 +34,7 @@ static bool is_named(const struct hosted *h, const char *name)
 }
 
 /* ERR_NOT_FOUND, unless it is one that does not load. */
+/* Names the reason why a known program is not loaded, instead of denying it. */
 static int not_found(const struct shell *sh, const char *name, struct err *err)
 {
     for (size_t i = 0; i < sh->n_unloaded; i++) {
@@ -46,6 +47,7 @@ static int not_found(const struct shell *sh, const char *name, struct err *err)
     return err_set(err, ERR_NOT_FOUND, "no program is called \"%.80s\"", name);
 }
 
+/* Id and root are unique; a name may be shared by several programs. */
 static int find_by_name(const struct shell *sh, const char *name, struct hosted **out,
                         struct err *err)
 {
@@ -151,6 +153,7 @@ int answer_find_named(const struct shell *sh, const cJSON *params, struct hosted
 
 /* ---- ping, status ---- */
 
+/* The daemon itself; part of `ping` and of `status`. */
 static cJSON *ping_json(const struct shell *sh)
 {
     cJSON *o = json_object();
@@ -188,6 +191,7 @@ static cJSON *unloaded_json(const struct shell *sh)
     return list;
 }
 
+/* Newest program first. */
 static int answer_status(struct answer_context *ctx, const cJSON *params, cJSON **result,
                          struct err *err)
 {
@@ -336,6 +340,7 @@ static int request(struct answer_context *ctx, enum core_event_kind kind, const 
     return pump_request(ctx->shell->pump, &ev, err);
 }
 
+/* The answer of requests about tasks: how many they changed. */
 static int put_count(cJSON **result, const struct hosted *h, int64_t n)
 {
     *result = json_object();
@@ -393,6 +398,8 @@ static int cancel_each(struct answer_context *ctx, const struct hosted *h, struc
     return refused && n == 0 ? err->code : put_count(result, h, n);
 }
 
+/* Without a task: every blocked task that may be retried. The number is counted before, since the
+ * core works in slices. */
 static int answer_retry(struct answer_context *ctx, const cJSON *params, cJSON **result,
                         struct err *err)
 {
@@ -437,6 +444,8 @@ static int cancel_cell(struct answer_context *ctx, const struct hosted *h, const
     return rc != 0 ? rc : cancel_each(ctx, h, range, result, err);
 }
 
+/* By task, by cell, or everything. Without either, the number is what was open before, for the same
+ * reason. */
 static int answer_cancel(struct answer_context *ctx, const cJSON *params, cJSON **result,
                          struct err *err)
 {
@@ -496,6 +505,8 @@ static int answer_pause(struct answer_context *ctx, const cJSON *params, cJSON *
     return rc;
 }
 
+/* grid.toml is brought up to date first: while it is older than the last amendment the lock refuses
+ * every start. */
 static int answer_resume(struct answer_context *ctx, const cJSON *params, cJSON **result,
                          struct err *err)
 {
@@ -567,6 +578,7 @@ static int answer_stop(struct answer_context *ctx, const cJSON *params, cJSON **
 
 /* ---- the table ---- */
 
+/* One function for each method; the table must have all of them. */
 int answer_request(struct answer_context *ctx, const struct rpc_request *request_, cJSON **result,
                    struct err *err)
 {

@@ -33,6 +33,8 @@ int answer_no_task(const struct hosted *h, const char *name, struct err *err) MU
 
 struct hosted *answer_program_by_root(const struct shell *sh, const char *root); /* or NULL */
 
+/* The event that subscribers get: {"type":"progress","summary":SUMMARY}. And the response that ends
+ * a subscription, which `verdict` answers with, too. */
 cJSON *answer_progress(const struct shell *sh, const struct hosted *h);
 cJSON *answer_verdict_of(const struct shell *sh, struct hosted *h);
 

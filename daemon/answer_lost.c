@@ -75,6 +75,7 @@ static void on_looked(struct job *job)
     free(j);
 }
 
+/* Checks the request on the loop and then verifies the one result in a job. */
 int answer_lost(struct answer_context *ctx, const cJSON *params, cJSON **result, struct err *err)
 {
     struct hosted *h = NULL;

@@ -16,6 +16,7 @@
 
 #define IDLE_LIMIT 3 /* restarts in a row without progress block a task */
 
+/* The task's attempt in flight; NULL when none is. */
 static const struct attempt *live_of(const struct shell *sh, const struct hosted *h, uint32_t task)
 {
     for (const struct attempt *a = sh->attempts; a != NULL; a = a->next) {
@@ -154,6 +155,8 @@ static const char *why_code(const struct core_explanation *e)
     return e->memory_bytes > e->free_memory_bytes ? "memory" : "slots";
 }
 
+/* The reason in a word and in a sentence, whether a retry is allowed, and the times that it waits
+ * for. */
 static void put_why(cJSON *o, const struct core_explanation *e)
 {
     struct strbuf text = STRBUF_INIT;
@@ -201,6 +204,7 @@ static cJSON *budget(int64_t used, int64_t limit)
     return o;
 }
 
+/* What the failures so far have spent, and the limits at which the task is blocked. */
 static void put_budgets(cJSON *o, const struct hosted *h, uint32_t task)
 {
     const struct stage_run *run = &h->bundle->program->stages[hosted_stage(h, task)].run;
@@ -240,6 +244,7 @@ static void put_file(cJSON *o, const char *key, const char *folder, const char *
     free(path);
 }
 
+/* One attempt: its files for `logs`, its ending for `explain`. */
 static int push_attempt(void *ctx, uint32_t task, const struct attempt_row *a, struct err *err)
 {
     struct attempts_list *l = ctx;
@@ -310,6 +315,7 @@ static void put_on_disk(cJSON *o, const struct shell *sh, const struct hosted *h
     inputs_release(&one);
 }
 
+/* The core gives the reason; store and mirror give the attempts and what is on the disk. */
 int answer_explain(struct answer_context *ctx, const cJSON *params, cJSON **result, struct err *err)
 {
     struct hosted *h = NULL;

@@ -60,6 +60,7 @@ static bool agrees(const struct hosted *h)
     return n == p->n_apparatus;
 }
 
+/* A list that does not match is synced in a transaction of its own, before the core sees it. */
 int apparatus_load(struct store *store, struct hosted *h, bool finished, struct err *err)
 {
     int rc = read_checks(store, h, err);
@@ -104,6 +105,7 @@ static bool differs(const struct program *now, const struct apparatus *then,
            !json_equal(now->apparatus[i].spec, then->spec);
 }
 
+/* Starts with every check as not declared, then declares those of the amended program. */
 int apparatus_amended(const struct hosted *h, const struct program *then,
                       const struct stage_set *params_of, struct core_apparatus **list, uint32_t *n,
                       struct err *err)
@@ -136,6 +138,7 @@ int apparatus_amended(const struct hosted *h, const struct program *then,
                          STORE_APPARATUS_MAX);
 }
 
+/* Appends new checks and their tasks; existing ones keep their place. */
 void apparatus_follow(struct hosted *h, const struct core_apparatus *list, uint32_t n)
 {
     size_t before = h->n_checks;
@@ -218,6 +221,8 @@ enum core_result_check apparatus_judge(const struct apparatus *a, const cJSON *r
     return holds ? RESULT_VALID : RESULT_UNEXPECTED;
 }
 
+/* Compares what task.json asked (expectation, model, params, stage) with the present
+ * declaration. */
 bool apparatus_is_current(const struct apparatus *a, const struct bundle *b,
                           const char *attempt_folder)
 {
@@ -372,6 +377,7 @@ static bool let_go(const struct hosted *h, const struct bundle *b, const struct 
     return false;
 }
 
+/* Reads the accepted result by its digest and judges it again. */
 static int verify_one(const struct hosted *h, const struct apparatus *a, uint32_t task,
                       const struct digest *digest, struct err *err)
 {

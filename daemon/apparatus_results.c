@@ -99,6 +99,7 @@ static cJSON *told(const struct lock *lock, const char *name, const cJSON *task,
     return o;
 }
 
+/* A result that cannot be parsed still counts as an answer without a value. */
 static cJSON *result_of(const struct lock *lock, const char *name, const char *attempt)
 {
     struct err ignored;

@@ -29,6 +29,7 @@
 #define READS_PER_TICK 4
 #define DRAIN_AGAIN_MS 1
 
+/* A closing attempt is not found: its row has ended already. */
 struct attempt *attempt_find(const struct shell *sh, const struct attempt_key *key)
 {
     struct attempt *a = sh->attempts;
@@ -120,7 +121,7 @@ static ssize_t read_events(const struct attempt *a, char *buffer)
     return n;
 }
 
-/* One read. False when there was no whole line, or no more is wanted: the rest of a file that
+/* One read. False without a whole line, or when the rest is not wanted: the rest of a file that
  * breaks the protocol (a hole of gigabytes, say) is never read. */
 static bool take_some(struct attempt *a)
 {
@@ -260,6 +261,7 @@ void attempt_listen(struct attempt *a)
 
 /* ---- life ---- */
 
+/* Reading continues at the committed offset, so that no byte is ingested twice (S6). */
 struct attempt *attempt_add(struct shell *sh, const struct attempt_key *key,
                             const struct attempt_row *row)
 {

@@ -42,6 +42,7 @@ struct attempt {
 /* The committed row of a new or recovered attempt. */
 struct attempt *attempt_add(struct shell *sh, const struct attempt_key *key,
                             const struct attempt_row *row);
+/* NULL when there is none, or its end is committed. */
 struct attempt *attempt_find(const struct shell *sh, const struct attempt_key *key);
 /* Its folder is there: begins to listen. */
 void attempt_listen(struct attempt *a);
@@ -55,6 +56,7 @@ void attempt_mirror(struct attempt *a, const struct attempt_row *row);
  * unknown. By the monotonic clock. */
 double attempt_pace_ms(const struct attempt *a);
 
+/* What the executor needs to know; points into `a`. */
 void attempt_place(const struct attempt *a, struct attempt_place *out);
 
 /* The executor's listener. */

@@ -43,6 +43,7 @@ int cells_check(const struct hosted *h, bool used, struct err *err)
     return rc;
 }
 
+/* From the mirror, so it must run on the loop; jobs get the answer as a copy. */
 bool cells_are_used(const struct hosted *h)
 {
     return h->by_state[TASK_DONE] > 0;

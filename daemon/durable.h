@@ -18,6 +18,7 @@
 
 struct sync_group; /* of one file system */
 
+/* One for each program: its accepted results share their syncs. */
 struct sync_group *sync_group_new(void) __attribute__((returns_nonnull));
 void sync_group_free(struct sync_group *g); /* NULL is fine */
 

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/text.h"
 
+/* An unknown section keeps the one before. */
 static void take_section(const cJSON *o, struct events_said *out)
 {
     const char *name = NULL;
@@ -74,6 +75,7 @@ static bool is_plain_point(const char *line, size_t len)
            json_scan(line, len, &err) == 0;
 }
 
+/* n_bytes ends behind the last whole line; the rest is read again with more text behind it. */
 void events_take(const char *text, size_t len, struct events_said *out)
 {
     *out = (struct events_said){

@@ -27,6 +27,7 @@
 
 /* ---- bundle ---- */
 
+/* `origin` is where relative paths in the text start, which need not be where the text was read. */
 static int parse_text(const struct strbuf *text, const char *origin, struct program **out,
                       struct err *err)
 {
@@ -90,6 +91,8 @@ static int check_signers(const struct bundle *b, struct err *err)
     return rc;
 }
 
+/* The copy in STATE: text and lock as amended. Only the plan is verified here; data and pins are
+ * checked before every spawn. */
 int bundle_load_own(const char *folder, const char *origin, struct bundle **out, struct err *err)
 {
     struct bundle *b = NULL;
@@ -114,6 +117,7 @@ int bundle_load_own(const char *folder, const char *origin, struct bundle **out,
     return 0;
 }
 
+/* A submitted program: the lock must be the unamended one of exactly this plan. */
 int bundle_load_text(const struct strbuf *text, const char *lock_path, const char *origin,
                      struct bundle **out, struct err *err)
 {
@@ -168,6 +172,7 @@ void bundle_unref(struct bundle *b)
 
 /* ---- plan ---- */
 
+/* A check whose stage the program no longer has gets stage n_stages, as the core expects. */
 static struct core_apparatus *plan_checks(const struct program *p, const struct hosted *h)
 {
     struct core_apparatus *list = xcalloc(h->n_checks + 1, sizeof(*list));
@@ -213,6 +218,7 @@ void plan_init(struct core_plan *plan, const struct program *p, const struct hos
                                .n_apparatus = (uint32_t)h->n_checks};
 }
 
+/* The unions cast const away from memory that plan_init() allocated itself. */
 void plan_release(struct core_plan *plan)
 {
     for (size_t i = 0; i < plan->n_stages; i++) {
@@ -280,6 +286,7 @@ void hosted_free(struct hosted *h)
     free(h);
 }
 
+/* Jobs that hold the old bundle finish with it. */
 void hosted_take_settings(struct hosted *h)
 {
     if (h->settings != NULL) {
@@ -299,6 +306,7 @@ void hosted_forget_checks(struct hosted *h)
     h->n_checks = 0;
 }
 
+/* The list is allocated once at its full size, so that jobs may read it while it grows. */
 void hosted_add_check(struct hosted *h, const char *name, size_t stage, bool declared)
 {
     if (h->checks == NULL) {
@@ -309,6 +317,7 @@ void hosted_add_check(struct hosted *h, const char *name, size_t stage, bool dec
         (struct hosted_check){.name = xstrdup(name), .stage = stage, .declared = declared};
 }
 
+/* The plan is kept from the first call on: its cells and stages never change. */
 void hosted_set_tasks(struct hosted *h, struct task_row *rows, size_t n)
 {
     free(h->tasks);
@@ -326,6 +335,7 @@ void hosted_set_tasks(struct hosted *h, struct task_row *rows, size_t n)
     }
 }
 
+/* Counts by state cover the grid only; checks are in no count (invariant 4). */
 static void apply_task(struct hosted *h, const struct state_row *row)
 {
     assert(row->task < h->n_tasks + h->n_checks);
@@ -350,6 +360,7 @@ void hosted_note_time(struct hosted *h, uint32_t task, const struct attempt_row 
     t->sum_ms += (double)a->ran_ms;
 }
 
+/* Replaces *to by a copy; NULL clears it. */
 static void keep_text(char **to, const char *from)
 {
     free(*to);
@@ -462,6 +473,7 @@ size_t hosted_stage(const struct hosted *h, uint32_t task)
                                     : task % h->plan->program->n_stages;
 }
 
+/* Uses the cell's folder name, not its name: the two may differ. */
 char *hosted_task_folder(const struct hosted *h, uint32_t task)
 {
     const struct program *p = h->plan->program;
@@ -490,6 +502,7 @@ char *hosted_task_name(const struct hosted *h, uint32_t task)
                      p->stages[hosted_stage(h, task)].name);
 }
 
+/* By name; a check whose stage is gone cannot be asked about. */
 static uint32_t find_check(const struct hosted *h, const char *name)
 {
     for (size_t i = 0; i < h->n_checks; i++) {

@@ -133,6 +133,7 @@ struct hosted {
     uint64_t version;              /* counts changes, for subscribers */
 };
 
+/* A program without bundle and rows yet; load_mirror() fills them in. */
 struct hosted *hosted_new(uint32_t no, const char *state, const char *id);
 void hosted_free(struct hosted *h);
 void hosted_forget_checks(struct hosted *h);
@@ -160,6 +161,7 @@ void hosted_apply(struct hosted *h, const struct state_row *row);
 /* "verified", "unverified", or "checking" while that is not known. */
 const char *hosted_history(const struct hosted *h);
 
+/* Apparatus checks follow the grid's tasks in the numbering. */
 bool hosted_is_check(const struct hosted *h, uint32_t task);
 size_t hosted_cell(const struct hosted *h, uint32_t task); /* of the grid alone */
 size_t hosted_stage(const struct hosted *h, uint32_t task);

@@ -11,6 +11,7 @@
 #include "daemon/cells.h"
 #include "daemon/result.h"
 
+/* The accepted attempt and its digest, as journalled. */
 static int collect_one(struct store *store, const struct hosted *h, uint32_t task,
                        struct accepted *out, struct err *err)
 {
@@ -64,6 +65,7 @@ void inputs_release(struct accepted_list *list)
     *list = (struct accepted_list){0};
 }
 
+/* By the stage's name, which a result uses for its inputs. */
 const struct accepted *input_find(const struct accepted_list *list, const char *stage)
 {
     for (size_t i = 0; i < list->n; i++) {
@@ -90,6 +92,7 @@ int input_refuse(const char *task, struct err *err)
                    task, why.msg);
 }
 
+/* Reads result.json and compares it with the accepted digest. */
 static int read_result(const struct accepted *in, cJSON **result, struct err *err)
 {
     enum file_kind kind = FILE_ABSENT;
@@ -124,6 +127,7 @@ static int look_for_cells(const struct accepted_list *list, int rc, struct err *
     return rc;
 }
 
+/* Stops at the first input that is not as accepted. */
 int inputs_verify(const struct accepted_list *list, struct pin_cache *cache, struct err *err)
 {
     int rc = 0;

@@ -125,6 +125,8 @@ static void leave_lane(struct job *job)
     }
 }
 
+/* A thread's loop: takes a ready job, works without the mutex, then passes the job's lane on and
+ * wakes the loop. */
 static void *run_hashing(void *argument)
 {
     (void)argument;

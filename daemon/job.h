@@ -45,6 +45,7 @@ struct job_lane { /* all zero: nothing in it */
     struct job_list waiting;
 };
 
+/* On libuv's pool. `job` must live until its `done`. */
 void job_start(uv_loop_t *loop, struct job *job);
 
 /* On a thread for hashing; the first starts with the first job. lane: NULL, or one that outlives

@@ -223,6 +223,8 @@ bool launch_how(struct launch *l, pid_t pid, int *status)
 
 /* ---- either ---- */
 
+/* The length of the shims' words is taken before the start, so that launch_words() finds this
+ * shim's. */
 int launch_shim(struct launch *l, const char *folder, const char *groups, int spec_fd,
                 struct launched *out, struct err *err)
 {

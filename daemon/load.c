@@ -54,6 +54,7 @@ int load_save_origin(const char *folder, const char *origin, struct err *err)
 
 /* ---- the mirror ---- */
 
+/* Collects the open attempts, which the core adopts. */
 static int take_attempt(void *ctx, uint32_t task, const struct attempt_row *a, struct err *err)
 {
     struct live_list *live = ctx;
@@ -96,6 +97,7 @@ struct pauses {
     unsigned before;
 };
 
+/* Replays the pauses, so that each bit gets the reason of the row that set it. */
 static int take_pause(void *ctx, unsigned paused, const char *why, struct err *err)
 {
     struct pauses *p = ctx;
@@ -112,6 +114,7 @@ static int load_pauses(struct store *store, struct hosted *h, struct err *err)
     return h->status.paused == 0 ? 0 : store_pauses(store, h->no, take_pause, &p, err);
 }
 
+/* The order matters: checks before tasks (their number counts in), tasks before attempts. */
 int load_mirror(struct store *store, struct hosted *h, const struct store_program *row,
                 struct live_list *live, struct err *err)
 {
@@ -163,6 +166,8 @@ static int take_program(void *ctx, const struct store_program *p, struct err *er
     return 0;
 }
 
+/* Heals an interrupted amendment first: the store's head says whether it took effect. Then the
+ * folder must be of the root that the store has. */
 static int load_bundle(struct hosted *h, const struct store_program *row, struct err *err)
 {
     char *origin = NULL;
@@ -335,6 +340,7 @@ static int load_one(struct shell *sh, const struct store_program *stored, struct
     return rc;
 }
 
+/* A later reason replaces an earlier one of the same program. */
 void load_note_unloaded(struct shell *sh, const char *id, const char *name, const struct err *why)
 {
     load_forget_unloaded(sh, id);

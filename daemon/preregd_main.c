@@ -61,6 +61,7 @@ static int open_log(const char *state, bool foreground, struct err *err)
     return rc;
 }
 
+/* With umask 077: nothing in the state folder is for other users. */
 static int serve(int argc, char **argv)
 {
     bool foreground = false;

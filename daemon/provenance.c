@@ -57,6 +57,8 @@ static int take_line(void *ctx, int64_t seq, const char *line, struct err *err)
     return rc;
 }
 
+/* Adds what the store knows of the history; the mirror may know more, from the check of the
+ * journal. */
 static int take_history(void *ctx, const struct store_program *row, struct err *err)
 {
     struct provenance *p = ctx;
@@ -149,6 +151,7 @@ static cJSON *said_at_start(const char *folder)
     return line;
 }
 
+/* What a worker states replaces what is known; what it does not state stays. */
 static void take_said(const cJSON *said, const char **blas, int64_t *threads)
 {
     const cJSON *b = json_member(said, "blas");
@@ -184,6 +187,7 @@ static void put_said(cJSON *o, const char *folder, int64_t threads)
     free(path);
 }
 
+/* Where an attempt ran, from its start.json. All null if that file is gone. */
 static void put_place(cJSON *o, const struct provenance *p, const struct provenance_attempt *a)
 {
     struct shim_start start;
@@ -240,6 +244,7 @@ static void put_narrower(cJSON *o, const struct provenance *p, uint32_t task)
     }
 }
 
+/* Task by task; the attempts are sorted the same way, so one pass over them is enough. */
 static cJSON *tasks_json(const struct provenance *p, size_t *next)
 {
     cJSON *list = json_array();
@@ -276,6 +281,7 @@ static cJSON *checks_json(const struct provenance *p, size_t *next)
     return list;
 }
 
+/* Off the loop: reads the attempts' files, then writes atomically. */
 int provenance_write(const struct provenance *p, const char *path, struct err *err)
 {
     const struct program *prog = p->bundle->program;

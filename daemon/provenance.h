@@ -29,8 +29,10 @@ struct provenance {
     cJSON *runs;        /* what [run] was (state/run_record.h) */
 };
 
+/* On the loop. Release *out also after an error. */
 int provenance_collect(struct shell *sh, const struct hosted *h, struct provenance *out,
                        struct err *err) MUST_CHECK;
+/* Off the loop. The caller holds a reference to p->bundle. */
 int provenance_write(const struct provenance *p, const char *path, struct err *err) MUST_CHECK;
 void provenance_release(struct provenance *p);
 

@@ -393,6 +393,8 @@ static bool refuse_damaged(const struct pump *p, uint32_t program, struct err *e
     return why != NULL;
 }
 
+/* In one go: pending events first, so that the request is judged by the present state, then its
+ * step, commit and acts. */
 int pump_request(struct pump *p, struct core_event *ev, struct err *err)
 {
     assert(!p->flushing);

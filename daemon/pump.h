@@ -37,6 +37,7 @@ struct pump_listener {
     void (*damaged)(void *ctx, uint32_t program, struct err *why);
 };
 
+/* core and store are borrowed; the listener is copied. Runs with the loop from now on. */
 struct pump *pump_create(uv_loop_t *loop, struct core *core, struct store *store,
                          const struct pump_listener *listener);
 /* Commits what waits, takes no more events. Free it after the loop has run dry. */

@@ -15,6 +15,7 @@
 
 #define RESULT_PROTOCOL 1
 
+/* A result.json of another attempt is refused by its id. */
 static int check_header(const cJSON *o, const char *attempt_id, struct err *err)
 {
     int64_t protocol = 0;
@@ -156,6 +157,8 @@ int result_glance_artifacts(const cJSON *o, const char *folder, size_t *n, struc
     return 0;
 }
 
+/* Hashes every artifact. "items" has no digest of its own here; it only has to be a file of the
+ * attempt. */
 int result_check_artifacts(const cJSON *o, const char *folder, struct pin_cache *cache,
                            struct err *err)
 {
@@ -260,6 +263,7 @@ static int check_inputs(const struct result_source *source, const cJSON *o, stru
     return 0;
 }
 
+/* A missing file and one that is not regular are faults of the worker; a failed read is not. */
 static int read_bytes(const char *path, struct strbuf *text, struct err *err)
 {
     struct stat st;
@@ -273,6 +277,8 @@ static int read_bytes(const char *path, struct strbuf *text, struct err *err)
     return file_read(path, RESULT_BYTES_MAX, text, err);
 }
 
+/* The digest is of the very bytes that are parsed. What was read is compared last, so that drift is
+ * reported only for a result that is otherwise well formed. */
 static int verify(const struct result_source *source, struct result_check *out, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
@@ -296,6 +302,7 @@ static int verify(const struct result_source *source, struct result_check *out, 
     return rc;
 }
 
+/* Maps the error to a verdict; the text becomes the attempt's detail in the journal. */
 void result_verify(const struct result_source *source, struct result_check *out)
 {
     struct err err;

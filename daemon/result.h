@@ -39,6 +39,8 @@ struct result_check {
     cJSON *json;          /* RESULT_VALID: the caller's */
 };
 
+/* Verifies result.json of an attempt that has ended. *out is always filled in; the caller frees
+ * out->json. */
 void result_verify(const struct result_source *source, struct result_check *out);
 
 /* Whether the artifacts of a result are in the attempt's folder as it states them; ERR_PROTOCOL

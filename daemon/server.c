@@ -4,7 +4,7 @@
  * limit in bytes and in time, except answering and subscriptions, which the daemon itself ends.
  *
  * An answer that comes later finds its connection by number, so a connection may be gone by then. A
- * socket file that was deleted is made again, but only while the state folder is still the locked
+ * socket file that was deleted is recreated, but only while the state folder is still the locked
  * one.
  */
 #include "daemon/server.h"
@@ -87,6 +87,7 @@ static void on_conn_closed(uv_handle_t *handle)
     free(c);
 }
 
+/* May be called in any state; the memory goes when both handles are closed. */
 static void conn_close(struct conn *c)
 {
     if (c->state != CONN_CLOSING) {
@@ -255,6 +256,8 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
     *buf = uv_buf_init(c->in.buf + c->in.len, (unsigned)READ_CHUNK);
 }
 
+/* A client may send its next request early; twice the largest request is the limit of what is
+ * kept. */
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 {
     struct conn *c = stream->data;
@@ -283,6 +286,7 @@ static bool peer_is_us(uv_pipe_t *pipe)
            getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
 }
 
+/* A refused connection still gets one line that says why. */
 static void on_connection(uv_stream_t *listener, int status)
 {
     struct server *s = listener->data;
@@ -409,6 +413,8 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
+/* Binds anew, unless the server was closed meanwhile. A failure is logged once and retried at the
+ * next check. */
 static void on_listener_closed(uv_handle_t *handle)
 {
     struct server *s = handle->data;

@@ -14,6 +14,7 @@
 
 struct server;
 
+/* Listens at STATE/preregd.sock. *out is set also on error: close and free it. */
 int server_open(struct shell *sh, struct server **out, struct err *err) MUST_CHECK;
 void server_close(struct server *s);
 void server_free(struct server *s); /* after the loop has run dry; NULL is fine */

@@ -113,6 +113,7 @@ static void mirror_attempt(struct shell *sh, const struct state_row *r)
     }
 }
 
+/* After the commit: mirror first, then what follows from single kinds of rows. */
 static void on_committed(void *ctx, const struct state_row *rows, size_t n)
 {
     struct shell *sh = ctx;
@@ -387,6 +388,7 @@ void shell_stop(struct shell *sh)
     uv_close((uv_handle_t *)&sh->on_int, NULL);
 }
 
+/* prereg-shim must be beside this executable. */
 static int open_executor(struct shell *sh, struct err *err)
 {
     struct strbuf own = STRBUF_INIT;
@@ -460,6 +462,7 @@ static void release_all(struct shell *sh)
     free(sh->state);
 }
 
+/* Runs the loop until every handle is closed, also when opening failed half-way. */
 int shell_serve(const char *state, struct err *err)
 {
     job_size_pool();

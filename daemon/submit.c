@@ -53,6 +53,7 @@ struct submit_progress {
     char *paused; /* the reason last printed; NULL: it was not paused */
 };
 
+/* "NAME: 3/12 tasks done, 2 running, SPAN left". */
 static void progress_line(const cJSON *summary, struct strbuf *out)
 {
     const cJSON *t = json_member(summary, "tasks");
@@ -128,6 +129,7 @@ static bool on_progress(const cJSON *event, void *context)
 
 /* ---- the daemon ---- */
 
+/* Starts a daemon only when none listens; any other error is reported. */
 static int open_or_start(const char *state, struct rpc_client **c, struct err *err)
 {
     int rc = rpc_open(state, c, err);
@@ -187,6 +189,7 @@ static void print_json(cJSON *o)
     strbuf_release(&text);
 }
 
+/* The first line says whether anything is new; the daemon's notes follow. */
 static void print_submitted(const cJSON *o)
 {
     bool is_new = cJSON_IsTrue(json_member(o, "new")) != 0;
@@ -237,6 +240,7 @@ static void print_verdict(const cJSON *v)
     strbuf_release(&lines);
 }
 
+/* The verdict's own exit code becomes that of the command. */
 static int wait_for_verdict(const struct submit_options *o, const char *state, const char *program,
                             enum exit_code *code, struct err *err)
 {

@@ -109,6 +109,7 @@ static double eta_ms(const struct shell *sh, const struct hosted *h)
 
 /* ---- counts ---- */
 
+/* "ready" excludes backoff, which is shown by itself; the members add up to "planned". */
 static cJSON *tasks_json(const struct shell *sh, const struct hosted *h)
 {
     struct core_counts c = {0};
@@ -261,6 +262,7 @@ static void put_succession(cJSON *o, const struct shell *sh, const struct hosted
     json_put(o, "superseded_by", after);
 }
 
+/* What does not change but by an amendment; "work" is where cells/ really is. */
 static void put_identity(cJSON *o, const struct hosted *h)
 {
     const struct program *p = h->bundle->program;
@@ -292,6 +294,7 @@ static void put_hashing(cJSON *o, const struct hosted *h)
     json_put(o, "hashing", hashing);
 }
 
+/* State, pauses, times and seals: what changes while the program runs. */
 static void put_life(cJSON *o, const struct shell *sh, const struct hosted *h)
 {
     struct wall_time end = h->finished.ms != 0 ? h->finished : clock_wall();
@@ -316,6 +319,7 @@ static void put_life(cJSON *o, const struct shell *sh, const struct hosted *h)
     summary_put_span(o, "eta_ms", eta < 0 ? 0 : eta);
 }
 
+/* Malformed lines of ended attempts are in the mirror, those of live ones are added. */
 cJSON *summary_json(const struct shell *sh, const struct hosted *h)
 {
     const struct program *p = h->bundle->program;

@@ -53,6 +53,7 @@ static bool is_temp(const char *name)
     return name[0] == '.' && len > suffix + 1 && strcmp(name + len - suffix, TEMP_SUFFIX) == 0;
 }
 
+/* Errors are ignored: a file that stays is removed the next time. */
 static void remove_temps(const char *folder, int64_t min_age_s)
 {
     struct name_list list = {0};

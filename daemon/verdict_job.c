@@ -111,6 +111,7 @@ static int add_text(struct verdict_job *j, const struct verdict *v, struct strbu
     return rc;
 }
 
+/* Fills in text, digest, outcome and timing of the job. */
 static int keep_verdict(struct verdict_job *j, const struct program *p, const struct verdict *v)
 {
     struct strbuf text = STRBUF_INIT;
@@ -157,6 +158,8 @@ static int plan_then(const struct verdict_job *j, struct bundle **out, struct er
     return rc;
 }
 
+/* Evidence from all tasks in their order, then the table: the same rows always give the same
+ * bytes. */
 static int compute_by(struct verdict_job *j, const struct bundle *plan)
 {
     struct evidence e;
@@ -190,6 +193,8 @@ static int read_record(struct verdict_job *j)
     return rc == 0 ? 0 : err_wrap(&j->err, "what [run] was");
 }
 
+/* The lane is left once the pinned bytes are verified, since the rest needs no hashing of them.
+ * Only failures up to there count as refused by the lock, which are retried when it holds. */
 static int compute(struct verdict_job *j)
 {
     struct bundle *plan = NULL;
@@ -243,6 +248,7 @@ static int take_end(void *ctx, const struct store_task *t, struct err *err)
     return 0;
 }
 
+/* Rows of all tasks and result digests of the checks, for apparatus_verify_all(). */
 static int take_checks(struct shell *sh, const struct hosted *h, struct verdict_job *j)
 {
     bool found = false;

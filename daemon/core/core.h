@@ -45,6 +45,7 @@ struct core_config {
     uint32_t slice_tasks;      /* tasks that STOP and RETRY_ALL move in one step */
 };
 
+/* Suitable for one core and no memory limit; the shell sets machine and seed. */
 void core_config_default(struct core_config *c);
 
 /* clang-format off */
@@ -118,6 +119,7 @@ struct core_out {
 struct core *core_create(const struct core_config *config);
 void core_free(struct core *core);
 
+/* An empty `out`; release it in the end. */
 void core_out_init(struct core_out *out);
 void core_out_clear(struct core_out *out); /* keeps the memory */
 void core_out_release(struct core_out *out);

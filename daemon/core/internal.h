@@ -40,6 +40,7 @@ bool task_dependencies_done(const struct core_program *p, uint32_t task);
 /* The first stage of its cell it waits for, as a task; NOWHERE when there is none. */
 uint32_t task_waits_for(const struct core_program *p, uint32_t task);
 
+/* A task as its row states it, in no queue and without timer or attempt. */
 void task_init(struct core_task *t, const struct task_row *row);
 /* Resets its budgets; the task becomes ready, or waits for its dependencies. `kind` is the row that
  * records it, `text` (or NULL) the reason in it. */
@@ -68,11 +69,15 @@ bool task_is_held(const struct core_program *p,
 void apparatus_set(struct core_program *p, const struct core_plan *plan);
 /* An amendment: changed checks are repeated, and a pause that has lost its reason ends. */
 void apparatus_amend(struct core *c, struct core_program *p, const struct core_plan *plan);
+/* Whether every declared check is done. */
 bool apparatus_holds(const struct core_program *p);
 void apparatus_look(struct core_program *p); /* after a check has moved: opens or shuts the gate */
+/* Declared checks that have not ended. */
 uint32_t apparatus_n_open(const struct core_program *p);
 uint32_t apparatus_n_ready(const struct core_program *p); /* in the ready queue */
+/* Pauses the program for a declared check that is blocked, unless it was stopped. */
 void apparatus_blocked(struct core *c, struct core_program *p, uint32_t task, const char *text);
+/* Makes blocked checks ready again, on a resume. */
 void apparatus_revive(struct core *c, struct core_program *p);
 void apparatus_free(struct core_program *p);
 

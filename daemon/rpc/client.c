@@ -80,7 +80,8 @@ static int socket_address(const char *folder, struct sockaddr_un *addr, struct e
     return 0;
 }
 
-/* Refuses to talk to a process of another user. */
+/* Refuses to talk to a process of another user. The kernel names the peer, so no message can forge
+ * it. */
 static int check_owner(int fd, struct err *err)
 {
     struct ucred peer;
@@ -140,6 +141,7 @@ int rpc_try_open(const char *folder, struct rpc_client **out, struct err *err)
     return rc;
 }
 
+/* With rpc_owner_unreachable()'s explanation when no daemon listens. */
 int rpc_open(const char *state_folder, struct rpc_client **out, struct err *err)
 {
     char *own = NULL;

@@ -155,6 +155,7 @@ void rpc_write_event(struct strbuf *out, int64_t id, const cJSON *event)
     write_or_say(out, id, o);
 }
 
+/* Codes without a name of their own are "other". */
 static const char *error_name(int code)
 {
     for (size_t i = 0; i < sizeof(error_names) / sizeof(error_names[0]); i++) {

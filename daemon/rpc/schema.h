@@ -54,6 +54,7 @@ struct rpc_request {
     const cJSON *params; /* an object, or NULL; belongs to the parsed message */
 };
 
+/* The method's name in requests; "?" for RPC_METHOD_NR. */
 const char *rpc_method_name(enum rpc_method m);
 enum rpc_method rpc_method_from_name(const char *name); /* RPC_METHOD_NR when unknown */
 

@@ -18,6 +18,7 @@
 
 #define FENCE_FILE "fenced"
 
+/* Whether the attempt was given up: its shim must not start the worker. */
 bool fence_is_set(const char *folder);
 /* *fenced is false when the shim lives (its lock is held). */
 int fence_set(const char *folder, bool *fenced, struct err *err) MUST_CHECK;

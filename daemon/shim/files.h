@@ -46,6 +46,7 @@ struct shim_spec {
     char worker[DIGEST_HEX_SIZE]; /* digest of the worker's locked executable, or "" */
 };
 
+/* Frees what the functions below added; all zero afterwards. */
 void shim_spec_release(struct shim_spec *s);
 void shim_spec_add_arg(struct shim_spec *s, const char *arg);
 void shim_spec_add_env(struct shim_spec *s, const char *name, const char *value);
@@ -108,6 +109,7 @@ struct shim_exit {
     char detail[200];
 };
 
+/* The word in exit.json. */
 const char *shim_reason_name(enum shim_reason r);
 
 /* fd is of start.json in folder, and what it says stays in exit.json; `start` is all zero when it
