@@ -1,3 +1,11 @@
+/*
+ * Turns the parameters into items: reads the set, chooses which of its items are asked, finds the
+ * pool of examples and lets prompt.h draw from it. Items are chosen before examples are drawn, but
+ * examples are drawn for all of them, so a subset's prompts equal those of the whole.
+ *
+ * A limit or a count means "of each group" exactly where lm-evaluation-harness or llm-foundry makes
+ * a task or data set of each group.
+ */
 #include "worker/eval/benchmark.h"
 
 #include "base/file.h"
@@ -36,6 +44,7 @@ static bool counts_by_group(const struct benchmark *b, const struct eval_options
     return b->set.n_groups > 1 && (o->limit > 0 || o->spec->style == STYLE_DCLM);
 }
 
+/* The most items that any group has. */
 static size_t largest_group(const struct item_set *set)
 {
     size_t n = 0;
@@ -53,6 +62,7 @@ static void select_from_groups(struct benchmark *b, const struct eval_options *o
     }
 }
 
+/* Fills b->selected. Wanting more items than there are is an error, not a smaller run. */
 static int select_items(struct benchmark *b, const struct eval_options *o, struct err *err)
 {
     const int64_t wanted = o->limit > 0 ? o->limit : o->subset_count;
@@ -94,6 +104,7 @@ static int load_fewshot(struct benchmark *b, const struct eval_options *o, struc
     return item_set_read(&b->fewshot, o->spec, &src, err);
 }
 
+/* ERR_SYNTAX and others for data that does not fit the task; messages name the data. */
 int benchmark_load(struct benchmark *b, const struct eval_options *o, struct err *err)
 {
     memset(b, 0, sizeof(*b));
@@ -144,6 +155,8 @@ static void add_request(struct benchmark_size *size, const struct request_text *
     strbuf_add(before, now->buf, now->len);
 }
 
+/* Makes every request's text as a run would and adds up sizes; bytes stand in for tokens, since no
+ * tokenizer may be known yet. */
 void benchmark_measure(const struct benchmark *b, struct benchmark_size *size)
 {
     struct request_text text;

@@ -1,3 +1,8 @@
+/*
+ * Follows lm_eval's bootstrap_chunk(): chunk i seeds its own generator with i, so chunks could run
+ * in any order and the result is the same. Sums are plain left-to-right additions in double, as in
+ * the reference. Between chunks the caller may ask to stop; a large run takes minutes.
+ */
 #include "worker/eval/bootstrap.h"
 
 #include <math.h>
@@ -26,6 +31,7 @@ static double replicate(struct pyrandom *random, const double *xs, size_t n)
     return exp(-(sum / size));
 }
 
+/* With n - 1 in the denominator, as statistics.stdev(). */
 static double sample_deviation(const double *xs, size_t n)
 {
     double sum = 0.0;

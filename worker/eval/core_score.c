@@ -1,3 +1,9 @@
+/*
+ * Equal-weight means of accuracies with their errors. The three functions nest: categories to a
+ * member's accuracy, accuracy to a centred score, centred scores to the mean. A part without items
+ * is skipped among categories, but makes the mean over members NaN, because a missing member must
+ * not raise the score.
+ */
 #include "worker/eval/core_score.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
  * (jeopardy) has the plain mean over its categories for its accuracy.
  *
  * Standard errors are those of independent parts: of a mean over k parts sqrt(sum se_i^2) / k; that
- * of an accuracy is the harness's (worker/eval/tally.h). The two members that ask HellaSwag's items
+ * of an accuracy is the harness's (worker/eval/marks.h). The two members that ask HellaSwag's items
  * are not independent; as each of them is a twentieth of the whole with a hundredth of its
  * variance, that is left out.
  */

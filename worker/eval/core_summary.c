@@ -1,3 +1,11 @@
+/*
+ * Groups of the set belong to members by their spec: consecutive groups with one spec are one
+ * member, several of them its categories. From their means core_score.h makes accuracies and
+ * centred scores, which are entered under the suite's names.
+ *
+ * "core" has a value only with all of CORE's members; "core_partial" is the same number whenever
+ * any are there, so both names are always reported.
+ */
 #include "worker/eval/core_summary.h"
 
 #include <math.h>
@@ -42,6 +50,7 @@ static struct metric_score accuracy_of(const struct summary *s, const struct mem
     return accuracy;
 }
 
+/* A member's two metrics, and the accuracies of its categories when there are several. */
 static void put_member(struct summary *s, const struct member *m, enum baseline_version baselines)
 {
     const struct metric_score accuracy = accuracy_of(s, m);
@@ -54,6 +63,7 @@ static void put_member(struct summary *s, const struct member *m, enum baseline_
     }
 }
 
+/* The two means and, where they have no value, the reason. */
 static void put_means(struct summary *s, enum baseline_version baselines)
 {
     const struct item_set *set = s->judge->set;

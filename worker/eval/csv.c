@@ -1,3 +1,9 @@
+/*
+ * One pass over the text with a pointer; a field is collected in a buffer and copied into the
+ * arena. Line numbers are those of the file: next_line counts line ends inside quoted fields too,
+ * so a message names the line where its record begins. A carriage return ends a record like a line
+ * feed, alone or before one.
+ */
 #include "worker/eval/csv.h"
 
 #include "base/strbuf.h"
@@ -21,6 +27,7 @@ static bool at_line_end(const struct csv_reader *r)
     return r->at == r->end || *r->at == '\n' || *r->at == '\r';
 }
 
+/* LF, CR or CRLF. */
 static void skip_line_end(struct csv_reader *r)
 {
     if (r->at < r->end && *r->at == '\r')
@@ -51,6 +58,7 @@ static int read_quoted(struct csv_reader *r, struct strbuf *field, struct err *e
     return 0;
 }
 
+/* One field, without its comma or line end. */
 static int read_field(struct csv_reader *r, struct strbuf *field, struct err *err)
 {
     if (r->at < r->end && *r->at == '"')

@@ -1,3 +1,9 @@
+/*
+ * llm-foundry tokenises examples, context and answer separately, so the joints never merge into one
+ * token; the same is done here. The tokens of examples and context are kept from one request to the
+ * next, because the choices of an item share them. Whether an answer gets a space is asked of the
+ * tokenizer itself: where " a" is one token, words carry their space.
+ */
 #include "worker/eval/dclm_request.h"
 
 #include <string.h>
@@ -23,6 +29,7 @@ static int encode(const struct request_rules *rules, const char *text, struct to
     return tokenizer_encode(rules->tok, text, strlen(text), out, err);
 }
 
+/* Remembers the text that the kept tokens are of. */
 static void keep(struct strbuf *sb, const char *text)
 {
     strbuf_clear(sb);
@@ -63,6 +70,7 @@ static int asks_space(const struct request_rules *rules, bool *asks, struct err 
     return rc;
 }
 
+/* The answer's tokens, with a space in front unless it has one. */
 static int encode_answer(const struct request_rules *rules, const char *answer,
                          struct token_list *out, struct err *err)
 {

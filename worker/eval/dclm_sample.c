@@ -1,3 +1,8 @@
+/*
+ * CPython's set (Objects/setobject.c) for small whole numbers: the probe sequence, the growth
+ * factors and the reuse of removed entries are the reference's, because the order of the table is
+ * the order of the examples. Tests compare it with Python's own sets.
+ */
 #include "worker/eval/dclm_sample.h"
 
 #include <assert.h>
@@ -51,6 +56,7 @@ static bool set_has(const struct set *s, uint32_t v)
     return *find_slot(s, v) == v;
 }
 
+/* Re-inserts in table order, which may change the order of the numbers. */
 static void set_grow(struct set *s)
 {
     uint64_t n = SET_SLOTS_MIN;
@@ -64,6 +70,7 @@ static void set_grow(struct set *s)
     *s = larger;
 }
 
+/* v is not in the set. Only a fresh slot counts towards growth. */
 static void set_add(struct set *s, uint32_t v)
 {
     uint32_t *slot = find_slot(s, v);

@@ -1,12 +1,12 @@
 /*
- * Which examples stand before an item of DCLM's CORE, in which order.
+ * Which examples precede an item of DCLM's CORE, in which order.
  *
  * llm-foundry draws them for every record of a file in turn from one stream: a sample; when the
- * record itself is in it, that one goes and another is drawn. What was drawn is a Python set, and
- * the examples stand in the set's own order, which is that of its hash table. So this has CPython's
+ * record itself is in it, that one is removed and another is drawn. The sample is a Python set, and
+ * the examples follow the set's own order, which is that of its hash table. So this has CPython's
  * set (3.7 to 3.13) as far as a set of small whole numbers with one removal needs it: the hash is
- * the number, the table grows when three fifths of it are full, a search looks at ten neighbours
- * before it jumps, and a removed entry's place is taken again.
+ * the number, the table grows when three fifths of it are full, a search probes ten neighbours
+ * before it jumps, and a removed entry's place is reused.
  */
 #ifndef WORKER_EVAL_DCLM_SAMPLE_H
 #define WORKER_EVAL_DCLM_SAMPLE_H

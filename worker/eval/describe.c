@@ -1,4 +1,12 @@
-/* prereg-eval --describe: what would be measured, on how much, in about what time. */
+/*
+ * prereg-eval --describe: what would be measured, on how much, in about what time. It reads the
+ * items and makes every request's text, but no weights. With a model that is data of the task its
+ * shape and tokenizer give tokens and a time; with a model that does not exist yet (an input of the
+ * task) both stay rough guesses by bytes.
+ *
+ * Faults of parameters are reported by key; what goes wrong with the data itself is a fault of
+ * "data".
+ */
 #include "worker/report/describe.h"
 #include <math.h>
 

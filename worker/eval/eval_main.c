@@ -1,5 +1,9 @@
-/* prereg-eval: scores a trained model on one benchmark (docs/evaluation.md,
- * docs/worker-protocol.md). */
+/*
+ * prereg-eval: scores a trained model on one benchmark (docs/evaluation.md,
+ * docs/worker-protocol.md). The program either runs the task named by $PREREG_TASK, describes or
+ * plans one, or executes one of the commands for people (commands.h). Exit codes are those of
+ * worker/report/result.h in all cases.
+ */
 #include <errno.h>
 
 #include "worker/eval/commands.h"
@@ -32,6 +36,7 @@ static const char usage_text[] =
     "                                     lm-evaluation-harness's files of a done attempt\n"
     "       prereg-eval --version | --help\n";
 
+/* Runs or describes the task at the path. */
 static int run_from(const char *path, bool describe, struct err *err)
 {
     struct worker_task task = {0};
@@ -42,6 +47,7 @@ static int run_from(const char *path, bool describe, struct err *err)
     return rc;
 }
 
+/* argv: the words behind --plan. */
 static int plan(int argc, char **argv, struct err *err)
 {
     struct worker_task task = {0};

@@ -1,3 +1,9 @@
+/*
+ * Brings an evaluation up in steps: options, verified data, items, what judges them, and for a run
+ * the model behind struct lm. The order keeps cheap failures first; weights are read last.
+ * lm_score() and lm_generate() count every call with score_counter, so the reported cost is of
+ * exactly the calls that were made.
+ */
 #include "worker/eval/evaluation.h"
 
 #include "base/xalloc.h"
@@ -10,6 +16,7 @@ void evaluation_init(struct eval_run *e, const struct worker_task *task)
     strbuf_init(&e->header);
 }
 
+/* Every fault goes to standard error, the first one into err. */
 static int read_options(struct eval_run *e, struct err *err)
 {
     struct param_faults faults = {0};
@@ -20,6 +27,8 @@ static int read_options(struct eval_run *e, struct err *err)
     return rc;
 }
 
+/* Every parameter that names data, in the order of the header of items.jsonl; `verify` hashes
+ * them. */
 static int find_reads(struct eval_run *e, bool verify, struct err *err)
 {
     const struct eval_options *o = &e->options;
@@ -58,6 +67,7 @@ static int lm_generate(void *self, struct score_generation *g, size_t n,
     return model_generate_all(e->model, g, n, stop, err);
 }
 
+/* The model, its tokenizer, and the scorer over both. */
 static int open_model(struct eval_run *e, struct err *err)
 {
     const struct eval_options *o = &e->options;

@@ -1,5 +1,5 @@
 /*
- * One evaluation while it runs: what run.c holds together, for the parts of it that lie in other
+ * One evaluation while it runs: the state that run.c holds together, shared with the parts in other
  * files (results, interchange). Zeroed, then filled from top to bottom; always valid to release.
  */
 #ifndef WORKER_EVAL_EVALUATION_H
@@ -47,7 +47,7 @@ struct eval_run {
     double n_cut;
     const char *null_why; /* why the metrics have no value; NULL: they have */
     /* of this attempt alone */
-    size_t n_taken; /* items taken over from an earlier one */
+    size_t n_taken; /* items adopted from an earlier one */
     struct score_counter *counter;
     struct score_cost cost;
     double tried_work;  /* of a try: bytes that are asked, */
@@ -65,7 +65,7 @@ int evaluation_prepare(struct eval_run *e, bool verify, struct err *err) MUST_CH
 
 /* Result.json from all of it, written last. ERR_BUSY: asked to stop. */
 int eval_write_result(struct eval_run *e, struct err *err) MUST_CHECK;
-/* What it cost, for people, on standard error; no score. */
+/* Prints a line about the cost on standard error; no score. */
 void eval_say_cost(const struct eval_run *e);
 
 #endif

@@ -1,3 +1,11 @@
+/*
+ * The harness's text of a generation in its order: drop special tokens, decode, optionally tidy
+ * spaces, cut at the first stop string. Bytes that are not whole characters become U+FFFD one by
+ * one as Rust's and Python's decoders do it, since a stop string or a filter may match around them.
+ *
+ * Whether a generation is over is asked after every token and works on the text, not on tokens: a
+ * stop string may begin in the middle of one.
+ */
 #include "worker/eval/generate.h"
 
 #include "base/text.h"
@@ -6,6 +14,7 @@
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
+/* low and high included. */
 static bool is_between(unsigned char c, unsigned char low, unsigned char high)
 {
     return c >= low && c <= high;
@@ -70,6 +79,7 @@ void generate_tidy_spaces(const char *text, struct strbuf *out)
     free(tidy);
 }
 
+/* Ends the text at the stop string; false when it does not occur. */
 static bool cut_before(struct strbuf *text, const char *stop)
 {
     char *at = stop[0] == '\0' ? NULL : strstr(text->buf, stop);

@@ -1,7 +1,7 @@
 /*
  * Generated tokens as text: decoded as transformers decodes them, without special tokens, and ended
- * by the first stop string. Stop strings are looked for with special tokens, too, as the harness
- * does while it generates.
+ * by the first stop string. Stop strings are searched with special tokens included as well, as the
+ * harness does while it generates.
  */
 #ifndef WORKER_EVAL_GENERATE_H
 #define WORKER_EVAL_GENERATE_H

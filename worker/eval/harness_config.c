@@ -1,4 +1,8 @@
-/* What a results file says of one task's configuration. */
+/*
+ * The part of a results file that describes one task's configuration: what the harness would have
+ * read from its YAML, in its order of keys. Values come from the task description, which holds the
+ * harness's own texts; data is named by digest instead of by a path on some hub.
+ */
 #include <string.h>
 
 #include "worker/eval/harness_names.h"
@@ -27,6 +31,7 @@ static void add_digest(struct pyjson *w, const char *key, const struct digest *d
     add_text(w, key, hex);
 }
 
+/* The task's name and alias, and its group's where it has one. */
 static void add_place(const struct harness_results *r, const struct harness_row *row,
                       struct pyjson *w)
 {
@@ -41,7 +46,7 @@ static void add_place(const struct harness_results *r, const struct harness_row 
         add_text(w, "group_alias", parent->label);
 }
 
-/* Data are pinned by digest; where they lay is nobody's business. */
+/* Data are named by digest; their paths are left out on purpose. */
 static void add_data(const struct harness_results *r, struct pyjson *w)
 {
     const struct eval_options *o = r->options;
@@ -71,6 +76,7 @@ static void add_exact_match(const struct task_spec *spec, struct pyjson *w)
     pyjson_close(w, ']');
 }
 
+/* Each kind of metric once, although several filters may share it. */
 static void add_metrics(const struct task_spec *spec, struct pyjson *w)
 {
     pyjson_key(w, "metric_list");

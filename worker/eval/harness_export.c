@@ -1,5 +1,9 @@
-/* prereg-eval export-harness: the harness's files of an attempt that is done, under the names and
- * in the folders that its own readers look for. */
+/*
+ * prereg-eval export-harness: writes lm-evaluation-harness's files of a finished attempt, under the
+ * names and in the folders that its own readers look for. The attempt is loaded as a run would load
+ * it, data verified against what the attempt read; its answers come from items.jsonl and its model
+ * from the results file that the run left. Nothing is scored again.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -27,6 +31,7 @@ struct left {
     struct stat when; /* of result.json */
 };
 
+/* What the run wrote about its model into harness/results.json. */
 static int read_model(struct left *l, struct err *err)
 {
     const cJSON *config = NULL;
@@ -76,6 +81,7 @@ static int check_reads(const struct left *l, struct err *err)
     return rc == 0 ? 0 : err_wrap(err, "%s", RESULT_FILE);
 }
 
+/* Task, result and data of the attempt, which is the working directory. */
 static int read_left(struct left *l, struct err *err)
 {
     if (stat(RESULT_FILE, &l->when) != 0)
@@ -105,6 +111,7 @@ static void add_stamp(const struct timespec *when, struct strbuf *out)
         strbuf_addf(out, "%s.%06ld", text, when->tv_nsec / 1000);
 }
 
+/* The files, in a folder named after the model and stamped with the result's time. */
 static int write_left(struct left *l, const char *out, FILE *to, struct err *err)
 {
     const char *missing = NULL;

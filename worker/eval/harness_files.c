@@ -1,3 +1,9 @@
+/*
+ * Reads items.jsonl once into memory, then writes one samples file per task by going over its
+ * lines; each line must be the one that follows from the answer in it (outcome_read_line()), so a
+ * file that was edited is never exported. Hashes of the samples go into the results file, which is
+ * written last and atomically: a folder with a results file is complete.
+ */
 #include "worker/eval/harness_files.h"
 
 #include <stdlib.h>
@@ -22,6 +28,7 @@ static void lines_release(struct lines *l)
     free(l->at);
 }
 
+/* The file must have exactly a header and one line for each of the n items asked. */
 static int lines_read(struct lines *l, const char *path, size_t n, struct err *err)
 {
     *l = (struct lines){.text = STRBUF_INIT, .at = xcalloc(n + 1, sizeof(*l->at)), .n = n};
@@ -72,6 +79,7 @@ static int write_pass(const struct harness_files *f, const struct harness_row *r
     return rc;
 }
 
+/* One task's file; with filters, one pass over its items for each. */
 static int write_samples(const struct harness_files *f, const struct harness_row *row,
                          const struct lines *lines, char hash[DIGEST_HEX_SIZE], struct err *err)
 {

@@ -13,7 +13,7 @@
 #define HARNESS_FOLDER  "harness"      /* of an attempt */
 #define HARNESS_RESULTS "results.json" /* in it; samples_<task>.jsonl beside it */
 
-/* Borrows everything. */
+/* The input of harness_files_write(); borrows everything. */
 struct harness_files {
     const struct benchmark *bench;
     const struct judge *judge;

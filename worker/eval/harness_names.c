@@ -1,3 +1,8 @@
+/*
+ * Tables from our enums to the harness's words. All accuracies aggregate by mean and are better
+ * when higher, all perplexities and bits per byte are better when lower, which
+ * harness_higher_is_better() derives from the aggregation.
+ */
 #include "worker/eval/harness_names.h"
 
 #include <string.h>

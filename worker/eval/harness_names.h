@@ -1,5 +1,5 @@
 /*
- * The words that lm-evaluation-harness has for what our task descriptions say.
+ * lm-evaluation-harness's names for what our task descriptions express.
  */
 #ifndef WORKER_EVAL_HARNESS_NAMES_H
 #define WORKER_EVAL_HARNESS_NAMES_H
@@ -19,7 +19,7 @@ const char *harness_output_type(enum task_kind kind);
 
 /* generation_kwargs; max_tokens only where it is not the harness's own default. */
 void harness_add_generation(const struct task_spec *spec, int max_tokens, struct pyjson *w);
-/* Integers and decimals as they stand; anything else as a text. */
+/* Integers and decimals verbatim; anything else as a text. */
 void harness_add_version(struct pyjson *w, const char *version);
 
 #endif

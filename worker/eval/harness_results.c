@@ -1,3 +1,8 @@
+/*
+ * Writes the results file key by key in the harness's order, with pyjson for Python's formatting.
+ * Values are copied from result.json, never computed again, so the two files cannot disagree. Where
+ * the harness would record something about its own process (versions, seeds, times) there is null.
+ */
 #include "worker/eval/harness_results.h"
 
 #include <math.h>
@@ -9,7 +14,7 @@
 #include "base/xalloc.h"
 #include "worker/eval/harness_names.h"
 
-#define NAME_DIGITS 12 /* of the digest that stand for a model */
+#define NAME_DIGITS 12 /* of the model's digest, used as its name */
 
 /* The row's metric in result.json; NULL: it is not there. */
 static const cJSON *find_metric(const struct harness_results *r, const struct harness_row *row,
@@ -95,6 +100,7 @@ static void add_row(const struct harness_results *r, const struct harness_row *r
     pyjson_close(w, '}');
 }
 
+/* "results" for every row, and "groups" for the rows that are groups. */
 static void add_values(const struct harness_results *r, struct pyjson *w)
 {
     const struct harness_tree *tree = r->tree;
@@ -114,6 +120,7 @@ static void add_values(const struct harness_results *r, struct pyjson *w)
     pyjson_close(w, '}');
 }
 
+/* The names of the rows directly under this one. */
 static void add_members(const struct harness_tree *tree, size_t index, struct pyjson *w)
 {
     pyjson_key(w, tree->rows[index].name);
@@ -161,6 +168,7 @@ static void add_configs(const struct harness_results *r, const struct harness_ro
     pyjson_close(w, '}');
 }
 
+/* The per-task tables, each sorted by name. */
 static void add_tables(const struct harness_results *r, struct pyjson *w)
 {
     const struct harness_row **sorted = harness_tree_sorted(r->tree);
@@ -219,6 +227,7 @@ static void add_nulls(struct pyjson *w, const char *const *keys, size_t n)
     }
 }
 
+/* "config": the model and the settings of the run. */
 static void add_config(const struct harness_results *r, struct pyjson *w)
 {
     static const char *const seeds[] = {"gen_kwargs", "random_seed", "numpy_seed", "torch_seed"};
@@ -279,6 +288,7 @@ static void add_token(const struct harness_model *model, bool there, const char 
     pyjson_close(w, ']');
 }
 
+/* What the harness appends about its surroundings; tokens as [text, id]. */
 static void add_environment(const struct harness_results *r, struct pyjson *w)
 {
     static const char *const nulls[] = {"transformers_version", "upper_git_hash"};
@@ -302,6 +312,7 @@ static void add_environment(const struct harness_results *r, struct pyjson *w)
     pyjson_int(w, model->max_length);
 }
 
+/* Hashes, names and times that the harness's tracker adds. */
 static void add_tracker(const struct harness_results *r, struct pyjson *w)
 {
     static const char *const before[] = {"system_instruction", "system_instruction_sha"};

@@ -49,7 +49,7 @@ void harness_config_add(const struct harness_results *r, const struct harness_ro
 int harness_shots(const struct harness_results *r, const struct harness_row *row);
 int harness_max_tokens(const struct eval_options *o, const struct task_spec *spec);
 
-/* "prereg-0123456789ab": what stands for a model's path, and its file name. */
+/* "prereg-0123456789ab": used in place of a model's path, and as its file name. */
 void harness_model_name(const struct harness_model *model, struct strbuf *out);
 
 #endif

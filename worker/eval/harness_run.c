@@ -1,4 +1,8 @@
-/* The harness's files at the end of a run. */
+/*
+ * The harness's files at the end of a run, as artifacts of its result. A metric without a value
+ * leaves no files but a note: the harness has no way to say so. Files of an earlier run by hand are
+ * removed first, since they may be of other parameters.
+ */
 #include <math.h>
 #include <stdlib.h>
 
@@ -39,6 +43,7 @@ bool harness_has_no_form(const struct eval_run *e)
     return false;
 }
 
+/* Every file of the folder becomes an artifact. */
 static int add_artifacts(struct result *result, struct err *err)
 {
     struct name_list names;
@@ -52,6 +57,7 @@ static int add_artifacts(struct result *result, struct err *err)
     return rc;
 }
 
+/* Writes the folder, or removes what was begun. */
 static int write_into_attempt(struct eval_run *e, struct harness_files *f, struct result *result,
                               struct err *err)
 {

@@ -1,3 +1,9 @@
+/*
+ * One line of a samples file, in the harness's order of keys. The three hashes are of the document
+ * as indented JSON, of the first request's prompt and of the target; they are chained into the
+ * task's hash by the caller's digest stream. Numbers that Python would print through str() are
+ * texts here, as they are there.
+ */
 #include "worker/eval/harness_sample.h"
 
 #include <string.h>
@@ -91,6 +97,7 @@ static void add_answer(const struct harness_sample *s, size_t i, struct pyjson *
     strbuf_release(&number);
 }
 
+/* "resps" as they came, "filtered_resps" after the sample's filter. */
 static void add_answers(const struct harness_sample *s, struct pyjson *w)
 {
     const size_t n = prompt_requests(item_of(s));
@@ -113,6 +120,7 @@ static void add_answers(const struct harness_sample *s, struct pyjson *w)
     pyjson_close(w, ']');
 }
 
+/* The metric's value for this item: a pair of sum and weight for weighted perplexities. */
 static void add_metric(const struct harness_sample *s, size_t m, struct pyjson *w)
 {
     const struct item *it = item_of(s);

@@ -1,3 +1,9 @@
+/*
+ * Builds the rows in three levels at most: the whole, parents, groups. Rows are appended depth
+ * first, so parents precede their members and a row's members are found by comparing `parent`.
+ * Names and aliases are composed from the labels as the harness composes them; counts of asked
+ * items add up from the leaves.
+ */
 #include "worker/eval/harness_tree.h"
 
 #include <stdlib.h>
@@ -40,7 +46,7 @@ static int by_row_name(const void *a, const void *b)
                   (*(const struct harness_row *const *)b)->name);
 }
 
-/* What stands right under the whole: parents with an asked group, and asked groups without parent,
+/* The rows directly under the whole: parents with an asked group, and asked groups without parent,
  * each once, by name. */
 static size_t list_children(const struct benchmark *bench, const size_t *asked, const char **names)
 {
@@ -59,6 +65,7 @@ static size_t list_children(const struct benchmark *bench, const size_t *asked, 
     return kept;
 }
 
+/* Makes the row a task and adds its items to every row above it. */
 static void add_leaf(struct harness_tree *tree, struct harness_row *row,
                      const struct benchmark *bench, size_t group, size_t asked)
 {

@@ -1,3 +1,8 @@
+/*
+ * The set's own functions; reading is in the item_*.c files. Equality compares the documents as
+ * JSON values after the cheap comparison of their texts, because Python compares dicts and not
+ * their spelling. item_add_example() is the one place that says how an example looks.
+ */
 #include "worker/eval/item.h"
 
 #include "base/json.h"

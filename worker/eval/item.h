@@ -39,7 +39,7 @@ struct item {
 struct item_group {
     const struct task_spec *spec;
     const char *name;        /* "" for the only one */
-    const char *description; /* stands before the examples; "" without */
+    const char *description; /* precedes the examples; "" without */
     const char *parent;      /* "stem", or NULL */
     size_t first;            /* of its items in the set */
     size_t n;

@@ -1,5 +1,9 @@
-/* Where a task's records are: a file, a folder with a file for the split, or one with a file for
- * each group. */
+/*
+ * Finds a task's records: in a file, in a folder with a file for the split, or in one with a file
+ * for each group. Names are patterns of the task description with <split> and <group>; the first
+ * pattern that matches anything is used. A folder is pinned as one entry of data, so nothing
+ * outside it may be read, neither by a name with ".." nor by a link.
+ */
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "worker/eval/item_private.h"
@@ -110,6 +114,7 @@ static int take_text(struct item_reader *r, const char *name, const char *text, 
     return rc;
 }
 
+/* One file as one group, or as its categories. */
 static int take_file(struct item_reader *r, const char *path, const struct item_source *src,
                      struct err *err)
 {
@@ -164,7 +169,7 @@ static int hold_inside(const struct item_source *src, const char *pattern, struc
     return rc;
 }
 
-/* A file name and the pattern it is compared with: what stands for <group>. */
+/* Matches a file name against the pattern and extracts the text in place of <group>. */
 static bool match_group(const char *name, const char *pattern, struct strbuf *group)
 {
     const char *mark = strstr(pattern, SPEC_MARK_GROUP);
@@ -178,14 +183,14 @@ static bool match_group(const char *name, const char *pattern, struct strbuf *gr
     return true;
 }
 
-/* Of the groups that there should be, those that are not. */
+/* The groups that should be there and are not. */
 struct missing {
     size_t n_wanted;
     size_t n;
     struct strbuf first; /* a few of their names */
 };
 
-/* The groups of the set from the first-th on are there. */
+/* Adds to m the wanted groups that are not among the set's groups from the first-th on. */
 static void look_for(const struct item_set *set, size_t first, const char *const *wanted, size_t n,
                      struct missing *m)
 {
@@ -264,6 +269,7 @@ static int take_groups(struct item_reader *r, const char *pattern, const struct 
     return rc;
 }
 
+/* Tries the task's patterns in order; the first one with a file wins. */
 static int take_folder(struct item_reader *r, const struct item_source *src, struct err *err)
 {
     const bool groups = task_spec_has_groups(r->spec);

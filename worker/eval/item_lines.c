@@ -1,5 +1,8 @@
-/* The records of a text: JSON lines, or comma-separated values under the task's columns or a header
- * line. */
+/*
+ * Cuts a text into records: JSON lines, or comma-separated values under the task's columns or a
+ * header line. Each record is handed to item_record.c as a JSON object, so what follows does not
+ * know the format. Messages name the line of the file and the number of the item.
+ */
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "worker/eval/csv.h"
@@ -55,6 +58,7 @@ static int take_fields(struct item_reader *r, const struct columns *columns,
     return item_take_record(r, record, line, err);
 }
 
+/* The first record names the columns; no name may occur twice. */
 static int take_header(struct columns *columns, struct arena *arena,
                        const struct csv_record *fields, struct err *err)
 {

@@ -1,4 +1,4 @@
-/* Between the readers of items; nobody else's. */
+/* Shared by the readers of items (item_*.c), and private to them. */
 #ifndef WORKER_EVAL_ITEM_PRIVATE_H
 #define WORKER_EVAL_ITEM_PRIVATE_H
 
@@ -13,8 +13,7 @@ struct item_reader {
     const char *group; /* its name */
 };
 
-/* Appends the item that a record makes, and takes the record over. Faults of the data are
- * ERR_SYNTAX. */
+/* Appends the item that a record makes, and frees the record. Faults of the data are ERR_SYNTAX. */
 int item_take_record(struct item_reader *r, cJSON *record, unsigned line,
                      struct err *err) MUST_CHECK;
 /* Append the items of a text; the message of a fault names line and item. */

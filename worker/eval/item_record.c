@@ -1,11 +1,16 @@
-/* One record into one item: the form it fits, the columns added to it, the texts its templates
- * make. */
+/*
+ * Makes an item of one record: finds the form it fits, adds the form's columns to it, and fills the
+ * templates. Templates read from a scratch arena; only what the item keeps is copied to the set's.
+ * Errors are worded for the author of the data: which column is missing, what it may be called, and
+ * of which shipped task the record would be an item.
+ */
 #include "base/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "worker/eval/item_private.h"
 #include "worker/eval/pytext.h"
 
+/* A form fits a record that has all the columns it reads. */
 static bool fits(const struct task_form *form, const cJSON *record)
 {
     for (size_t i = 0; i < form->n_needs; i++)
@@ -117,6 +122,7 @@ static cJSON *json_of(const struct value *v)
     return node;
 }
 
+/* Adds or replaces columns, in order, so that later ones may read earlier ones. */
 static int add_columns(const struct task_form *form, const struct template_input *in, cJSON *record,
                        struct err *err)
 {
@@ -135,6 +141,7 @@ static int add_columns(const struct task_form *form, const struct template_input
     return 0;
 }
 
+/* Fills a template, if the form has it, and keeps the text in the set. */
 static int keep(struct item_set *set, const struct template *t, const struct template_input *in,
                 const char **out, struct err *err)
 {
@@ -147,6 +154,7 @@ static int keep(struct item_set *set, const struct template *t, const struct tem
     return rc;
 }
 
+/* The choices or contexts: a list of 2 to ITEM_OPTIONS_MAX texts. */
 static int take_options(struct item_set *set, const struct task_form *form,
                         const struct template_input *in, struct item *it, struct err *err)
 {
@@ -275,6 +283,7 @@ static int take_doc(struct item_set *set, const struct task_form *form, const cJ
     return rc;
 }
 
+/* The order matters: the gold answer may refer to the options. */
 static int fill_item(struct item_set *set, const struct task_form *form,
                      const struct template_input *in, struct item *it, struct err *err)
 {

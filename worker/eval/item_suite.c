@@ -1,4 +1,9 @@
-/* The records of a suite: its members' files, as far as they are there. */
+/*
+ * Reads the records of a suite: the files of its members, as far as they are there. A member
+ * missing from the folder may be in the second folder (`more`); one missing from both is left out,
+ * unless it was chosen by name. Groups are renamed after their members so that names stay unique in
+ * the set.
+ */
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "worker/eval/item_private.h"

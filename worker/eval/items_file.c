@@ -1,3 +1,9 @@
+/*
+ * Appends to items.jsonl and keeps its running digest in items.sums, so that bytes which a crash or
+ * a disk changed are found before they become part of a result. The sums are written after the
+ * items: when the process dies between the two, the last batch has no sum and is asked again, which
+ * costs time and nothing else.
+ */
 #include "worker/eval/items_file.h"
 
 #include <errno.h>
@@ -33,6 +39,7 @@ static bool read_sum(const char *line, size_t len, int64_t *n_bytes, struct dige
            digest_from_hex(blank + 1, digest, &ignored) == 0;
 }
 
+/* The digest that covers the previous one and the new bytes. */
 static struct digest next_sum(const struct digest *last, const char *bytes, size_t len)
 {
     struct digest_stream stream;

@@ -3,10 +3,10 @@
  * write.
  *
  * The header names all that the lines follow from; lines under another header are worth nothing.
- * Beside it lies items.sums, a running digest: after each batch one line with the bytes of the file
+ * Beside it is items.sums, a running digest: after each batch one line with the bytes of the file
  * so far and the SHA-256 of the line's digest above (32 bytes) and the batch. The next attempt
- * takes over whole lines, up to the last place whose digest holds and the first line that it does
- * not believe, and goes on from there.
+ * adopts whole lines, up to the last place whose digest holds and the first line that it does not
+ * believe, and continues from there.
  */
 #ifndef WORKER_EVAL_ITEMS_FILE_H
 #define WORKER_EVAL_ITEMS_FILE_H
@@ -21,7 +21,7 @@
 
 #define ITEMS_FILE_NAME "items.jsonl"
 #define ITEMS_SUMS_NAME "items.sums"
-/* Where a file under another header goes that lay in the working directory. */
+/* The new name of a file with another header that was in the working directory. */
 #define ITEMS_FILE_ASIDE "items.jsonl.before"
 #define ITEMS_FILE_MAX   ((size_t)1 << 30)
 
@@ -51,7 +51,7 @@ struct items_file {
     struct digest sum; /* the last of items.sums */
 };
 
-/* Creates items.jsonl in the working directory with the header and the lines taken over, synced;
+/* Creates items.jsonl in the working directory with the header and the adopted lines, synced;
  * after an error there is none. */
 int items_file_create(struct items_file *f, const char *header, const struct strbuf *taken,
                       struct err *err) MUST_CHECK;

@@ -1,3 +1,8 @@
+/*
+ * The header is JSON with one member for each thing that a line depends on: engine, model,
+ * tokenizer, task description, parameters, and every file that was read. Members are separate so
+ * that items_key_difference() can name what changed when an attempt cannot be continued.
+ */
 #include "worker/eval/items_key.h"
 
 #include "base/json.h"

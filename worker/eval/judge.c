@@ -1,3 +1,9 @@
+/*
+ * Applies each metric of an item's task to the raw answer. Regular expressions are compiled once
+ * per task and not per item; groups share the task of their spec. Ties go to the first option, as
+ * Python's max() and numpy's argmax do. Expressions run under limits (pattern.h); one that gives up
+ * makes the item faulty instead of the run.
+ */
 #include "worker/eval/judge.h"
 
 #include <math.h>
@@ -12,6 +18,7 @@ struct judge_task {
     struct pattern **ignores;
 };
 
+/* Compiles the task's filters and ignored expressions, named in errors. */
 static int compile_filters(struct judge_task *t, struct err *err)
 {
     const struct task_spec *spec = t->spec;
@@ -129,6 +136,7 @@ static int normalise(const struct judge_task *t, const char *text, struct strbuf
     return rc;
 }
 
+/* Equality after both sides lost what the task ignores. */
 static int same_answer(const struct judge_task *t, const char *answer, const char *gold, bool *same,
                        struct err *err)
 {
@@ -164,6 +172,7 @@ static int judge_text(const struct judge_task *t, const struct task_filter *filt
     return rc == 0 ? 0 : err_wrap(err, "filter %s", filter == NULL ? "none" : filter->key);
 }
 
+/* Fills value, weight and pred of one verdict. */
 static int judge_metric(const struct judge_task *t, const struct task_metric *metric,
                         const struct item *it, const struct item_outcome *o, struct item_verdict *v,
                         struct err *err)

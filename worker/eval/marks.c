@@ -1,3 +1,8 @@
+/*
+ * Sums are taken in the order of the items, so a resumed run, which adds the same items in the same
+ * order, has the same bits. marks_pool() follows the harness's formula for groups; its variance is
+ * that of the within-group spread only.
+ */
 #include "worker/eval/marks.h"
 
 #include <math.h>

@@ -1,3 +1,9 @@
+/*
+ * Reads the parameters group by group. The task comes first, because its description supplies the
+ * defaults of others (data, split, shots). Names of data are resolved against task.json at once, so
+ * that a misspelt one is a fault of its own key. The task may be changed here by `groups` and
+ * `members`, which leave a part of it.
+ */
 #include "worker/eval/options.h"
 
 #include "base/file.h"
@@ -111,6 +117,7 @@ static void read_dclm(struct params *p, const struct worker_task *task, struct e
                          "which are their examples too");
 }
 
+/* limit or items, never both. */
 static void read_subset(struct params *p, struct eval_options *o)
 {
     o->limit = params_int(p, "limit", 1, JSON_INT_MAX, 0);
@@ -141,6 +148,7 @@ static void read_viability(struct params *p, struct eval_options *o)
         params_fault(p, "viability", "asks for %d of %d generations", rules->least, rules->items);
 }
 
+/* An input of the task by default; data of the task when the name is one. */
 static void read_model(struct params *p, const struct worker_task *task, struct eval_options *o)
 {
     const cJSON *only = NULL;
@@ -156,6 +164,7 @@ static void read_model(struct params *p, const struct worker_task *task, struct 
     find_data(p, task, "tokenizer", params_string(p, "tokenizer", NULL), &o->tokenizer);
 }
 
+/* What depends on the harness's version, and settings beside it. */
 static void read_rules(struct params *p, struct eval_options *o)
 {
     const char *const *names = NULL;

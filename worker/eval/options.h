@@ -40,7 +40,7 @@ struct eval_options {
     int context;              /* tokens that a request may have; 0: as many as the model takes */
     int max_tokens;           /* of a generation; 0: the task's own */
     int bootstrap;            /* iterations; 0: no standard error of perplexities */
-    bool add_bos;             /* the prefix token stands before every text */
+    bool add_bos;             /* the prefix token precedes every text */
     enum option_spaces spaces;
     bool samples; /* the harness's samples files are written too */
     struct viability_rules viability;

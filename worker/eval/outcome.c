@@ -1,3 +1,9 @@
+/*
+ * A line holds the raw answer and the verdicts that follow from it. Reading one back parses the raw
+ * part only, judges it again, writes the line again and compares bytes: a line from another
+ * version, or one that was edited, cannot pass. JSON is written by hand because the lines are many
+ * and their shape is fixed.
+ */
 #include "worker/eval/outcome.h"
 
 #include <string.h>
@@ -45,6 +51,7 @@ static size_t n_scores(const struct item *it)
     return it->kind == TASK_CHOICE || it->kind == TASK_CONTEXT ? it->n_options : 1;
 }
 
+/* Of every option: log-likelihood, greedy, number of tokens. */
 static void add_scores(const struct item_outcome *o, struct strbuf *out)
 {
     strbuf_adds(out, ",\"ll\":[");
@@ -62,6 +69,7 @@ static void add_scores(const struct item_outcome *o, struct strbuf *out)
     strbuf_addf(out, "],\"cut\":%zu", o->n_cut);
 }
 
+/* The text, how it ended, and what each filter found in it. */
 static void add_generation(const struct item_outcome *o, const struct task_spec *spec,
                            struct strbuf *out)
 {
@@ -160,6 +168,7 @@ static bool read_scores(struct item_outcome *o, const cJSON *obj, const struct i
     return o->n == n_scores(it);
 }
 
+/* The inverse of add_scores() and add_generation(), without the verdicts. */
 static bool read_raw(struct item_outcome *o, const cJSON *obj, const struct item *it)
 {
     struct err err = {0};

@@ -35,7 +35,7 @@ struct item_outcome {
     size_t n_tokens[ITEM_OPTIONS_MAX]; /* scored */
     size_t n_cut;                      /* tokens lost at the left, over all requests */
     struct strbuf text;                /* the generation, up to the first stop */
-    bool ended;                        /* it came to an end by itself */
+    bool ended;                        /* it ended by itself, not by max_tokens */
     /* judged */
     struct item_verdict verdicts[SPEC_METRICS_MAX]; /* in the order of the spec's metrics */
 };

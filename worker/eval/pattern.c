@@ -1,3 +1,9 @@
+/*
+ * Walks over the matches of a PCRE2 expression as Python's re does: an empty match may not follow
+ * where the previous one was empty, then the search moves on. The interpreter runs without JIT and
+ * under limits of steps and memory, so that giving up depends on the text alone. The only rewriting
+ * is \Z, which means \z in PCRE2.
+ */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "worker/eval/pattern.h"
 
@@ -140,6 +146,7 @@ static int count_matches(const struct pattern *p, const char *text, size_t *n, s
     return rc;
 }
 
+/* Counts the matches first when `select` counts from the end; the walk is cheap. */
 int pattern_find(const struct pattern *p, const char *text, int select, struct strbuf *out,
                  bool *found, struct err *err)
 {

@@ -1,3 +1,12 @@
+/*
+ * Runs the whole evaluation against counters: lm.score and lm.generate count what the engine would
+ * compute (score_counter) and answer nothing, so batches, prompts and shared prefixes are the real
+ * ones. Rates measured on the model turn the counts into seconds. Making the requests is part of a
+ * run as well and is timed here.
+ *
+ * What cutting costs is found by building every request twice, once for the model's context and
+ * once for an unlimited one.
+ */
 #include "worker/eval/plan.h"
 
 #include <sys/resource.h>
@@ -9,7 +18,7 @@
 #include "base/xalloc.h"
 #include "worker/eval/evaluation.h"
 
-/* A run that asks nobody. */
+/* A run whose requests are counted and never computed. */
 struct plan {
     struct eval_run e;
     struct score_rates rates;
@@ -40,6 +49,7 @@ static int count_generations(void *self, struct score_generation *g, size_t n,
     return 0;
 }
 
+/* Every selected item through the scorer, batch by batch. */
 static int count_items(struct plan *p, struct err *err)
 {
     const struct benchmark *b = &p->e.bench;
@@ -102,6 +112,7 @@ static void drop_first(struct request_list *list, size_t n)
     list->n -= n;
 }
 
+/* Adds up p->lost over the items, each compared with the one before. */
 static int count_lost(struct plan *p, struct err *err)
 {
     const struct benchmark *b = &p->e.bench;

@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "worker/report/task.h"
 
-/* What stands after --plan: the path of a task.json; or the name of a task, or the path of a
+/* The arguments after --plan: the path of a task.json; or the name of a task, or the path of a
  * description, with --data and --model. ERR_USAGE. The caller releases the task. */
 int plan_read_arguments(int argc, char **argv, struct worker_task *task,
                         struct err *err) MUST_CHECK;

@@ -1,4 +1,7 @@
-/* The arguments of --plan, made into the task that they stand for. */
+/*
+ * Turns the arguments of --plan into the JSON of a task, so that everything after that is the same
+ * as for a task.json. Paths become data of the task under the name of their parameter.
+ */
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
@@ -53,6 +56,7 @@ static int put_flag(cJSON *task, const char *flag, const char *value, struct err
     return err_set(err, ERR_USAGE, "--plan: unknown argument '%.80s'", flag);
 }
 
+/* The name or description of a task, then pairs of flag and value. */
 static int from_flags(int argc, char **argv, cJSON *task, struct err *err)
 {
     json_put_int(task, "protocol", TASK_PROTOCOL);

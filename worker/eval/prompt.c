@@ -1,3 +1,9 @@
+/*
+ * Two tasks: drawing examples, once, for all items of the set in order, and composing the texts of
+ * a request. Three samplers follow their references' use of random numbers exactly, including the
+ * draws for items that are not asked. The two request functions are the styles: the harness joins
+ * examples and context into one string, llm-foundry keeps them apart.
+ */
 #include "worker/eval/prompt.h"
 
 #include "base/xalloc.h"
@@ -5,7 +11,7 @@
 #include "worker/eval/pyrandom.h"
 #include "worker/eval/pytext.h"
 
-/* One group's draws: which of the pool's group come into question for each of its items. */
+/* One group's draws: the candidates from the pool's group for each of its items. */
 struct draw {
     struct prompts *p;
     const struct item_group *group;
@@ -79,6 +85,7 @@ static size_t shots_of(const struct item_group *group, const struct prompt_rules
     return (size_t)(rules->shots < 0 ? group->spec->shots : rules->shots);
 }
 
+/* Sets up the draws of one group and runs its sampler. */
 static int pick_group(struct prompts *p, const struct item_group *group,
                       const struct prompt_rules *rules, struct err *err)
 {
@@ -164,6 +171,7 @@ static void add_preamble(const struct prompts *p, size_t item, struct strbuf *ou
     }
 }
 
+/* Removes Unicode white space at the end. */
 static void strip_right(struct strbuf *text)
 {
     text->len = pytext_rstrip(text->buf, text->len);

@@ -1,6 +1,6 @@
 /*
- * Prompts: which examples stand before each item, and THE one place that says which texts are sent
- * to the model.
+ * Prompts: which examples precede each item, and THE one place that says which texts are sent to
+ * the model.
  *
  * The examples are drawn for every item of the split in its order, one stream a group, as
  * lm-evaluation-harness draws them, also for items that a subset leaves out: an item's prompt does

@@ -1,3 +1,9 @@
+/*
+ * Looks code points up in tables of runs by bisection. Two characters need context: a capital sigma
+ * is final when the last cased character before it exists and none follows, where ignorable
+ * characters do not count; the dotted capital I lowers to two characters. Title case of some
+ * characters is several characters, which have a table of their own.
+ */
 #include "worker/eval/pycase.h"
 
 #include <stdbool.h>
@@ -49,6 +55,7 @@ static const void *find(const void *elements, size_t size, size_t n, uint32_t cp
     return NULL;
 }
 
+/* Applies the run that the code point is in, if any. */
 static uint32_t change(uint32_t cp, const struct case_run *runs, size_t n)
 {
     const struct case_run *run = find(runs, sizeof(*runs), n, cp);
@@ -83,6 +90,7 @@ static bool cased_before(const char *s, size_t at)
     return false;
 }
 
+/* Whether the next character that counts has a case. */
 static bool cased_after(const char *s, size_t len, size_t at)
 {
     uint32_t cp = 0;

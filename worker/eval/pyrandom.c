@@ -1,3 +1,9 @@
+/*
+ * CPython's Mersenne Twister and the functions of random.Random that the references use, bit for
+ * bit: seeding from an integer's 32-bit words, getrandbits(), _randbelow(), and sample() with its
+ * two strategies (a pool for small ranges, a set of seen numbers for large ones), which consume the
+ * generator differently.
+ */
 #include "worker/eval/pyrandom.h"
 
 #include <assert.h>

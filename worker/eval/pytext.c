@@ -1,3 +1,8 @@
+/*
+ * Python's string functions over UTF-8 bytes. White space is str.isspace()'s set, which includes
+ * U+001C to U+001F and is neither C's nor PCRE2's. Searching backwards steps over continuation
+ * bytes, which is safe because the input is valid UTF-8.
+ */
 #include "worker/eval/pytext.h"
 
 #include <stdbool.h>

@@ -10,7 +10,7 @@
 
 #include "base/strbuf.h"
 
-/* Bytes of s[0..len) left when str.lstrip / str.rstrip have taken Unicode white space. */
+/* str.lstrip and str.rstrip over s[0..len), with Python's notion of white space. */
 size_t pytext_lstrip(const char *s, size_t len); /* how many leading bytes go */
 size_t pytext_rstrip(const char *s, size_t len); /* how many bytes stay */
 
@@ -30,8 +30,8 @@ void pytext_lower_first(const char *s, struct strbuf *out);
 void pytext_replace(const char *s, size_t len, const char *from, const char *to,
                     struct strbuf *out);
 
-/* HellaSwag's cleaning: strip; " [title]" becomes ". "; each shortest [...] on one line goes; one
- * pass that makes two spaces one. What is left at the edges stays. Appends to out. */
+/* HellaSwag's cleaning: strip; " [title]" becomes ". "; each shortest [...] on one line is removed;
+ * one pass that makes two spaces one. Spaces that this leaves at the ends stay. Appends to out. */
 void pytext_clean_hellaswag(const char *s, struct strbuf *out);
 
 #endif

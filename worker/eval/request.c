@@ -1,3 +1,9 @@
+/*
+ * Follows lm_eval.models.huggingface: _encode_pair() for context and continuation, rolling windows
+ * for whole texts, and left truncation for all. Context and continuation are tokenised together
+ * because a joint may be one token; the boundary is the number of tokens of the context alone, as
+ * in the reference, even where that is not a boundary of the text.
+ */
 #include "worker/eval/request.h"
 
 #include <assert.h>
@@ -70,6 +76,7 @@ static int tokenise(struct request *r, const struct request_rules *rules, const 
     return rc;
 }
 
+/* Keeps the last `keep` tokens and records how many were lost. */
 static void cut_left(struct request *r, size_t keep)
 {
     if (r->tokens.n <= keep)
@@ -79,6 +86,7 @@ static void cut_left(struct request *r, size_t keep)
     memmove(r->tokens.ids, r->tokens.ids + r->n_cut, keep * sizeof(*r->tokens.ids));
 }
 
+/* Ready to be filled again; the token array is kept. */
 static void empty(struct request *r)
 {
     r->tokens.n = 0;

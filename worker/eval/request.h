@@ -18,7 +18,7 @@
 struct request_rules {
     const struct tokenizer *tok;
     size_t max_length; /* tokens that the model takes */
-    bool add_bos;      /* the prefix token stands before every text, as some tokenizers put it */
+    bool add_bos;      /* the prefix token precedes every text, as some tokenizers put it */
     bool one_bos;      /* from v0.4.9.2: but not twice where a text begins with it already */
 };
 
@@ -28,7 +28,7 @@ struct request {
     size_t n_cut; /* tokens lost at the left */
 };
 
-/* Grows; requests that were taken back keep their memory. A zeroed list is empty. */
+/* Grows; requests beyond n keep their memory for reuse. A zeroed list is empty. */
 struct request_list {
     struct request *items;
     size_t n;

@@ -1,3 +1,7 @@
+/*
+ * The table of versions; a row lists what has changed up to it. Adding a version means adding its
+ * name and its row.
+ */
 #include "worker/eval/rules.h"
 
 #include <string.h>

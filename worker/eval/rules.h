@@ -1,6 +1,6 @@
 /*
  * What differs between versions of lm-evaluation-harness: the stage parameter `harness` chooses one
- * of these. A version stands for itself and all up to the next in the table.
+ * of these. A version covers itself and all up to the next in the table.
  */
 #ifndef WORKER_EVAL_RULES_H
 #define WORKER_EVAL_RULES_H

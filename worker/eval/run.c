@@ -1,3 +1,12 @@
+/*
+ * The loop of a run: adopt the lines of an earlier attempt, check viability, then ask batch after
+ * batch and append its lines, until all items are done or a stop is asked for. count_outcome() is
+ * called for adopted and for new outcomes alike and in the same order, which is why a resumed run
+ * has the same sums to the bit.
+ *
+ * The first answer that is not finite ends the run: all metrics are then null, and no line is
+ * written for that item.
+ */
 #include "worker/eval/run.h"
 
 #include <sys/resource.h>
@@ -8,7 +17,7 @@
 #include "worker/eval/items_key.h"
 #include "worker/report/stop.h"
 
-/* Takes the outcome of the next item into the sums. */
+/* Adds the outcome of the next item to the sums. */
 static void count_outcome(struct eval_run *e, const struct item_outcome *o)
 {
     const size_t item = e->bench.selected[e->n_done];
@@ -28,6 +37,7 @@ struct believer {
     struct item_outcome outcome;
 };
 
+/* The callback of items_file_take(): counts the line when it is exactly what we would write. */
 static bool believe_line(void *self, size_t index, const char *line, size_t len)
 {
     struct believer *b = self;
@@ -39,6 +49,7 @@ static bool believe_line(void *self, size_t index, const char *line, size_t len)
     return true;
 }
 
+/* Tells the user which part of the header differs. */
 static void note_other_header(struct eval_run *e, const struct strbuf *other)
 {
     struct strbuf names = STRBUF_INIT;
@@ -112,6 +123,7 @@ static int write_batch(struct eval_run *e, size_t n, struct err *err)
     return rc;
 }
 
+/* One batch: ask, write, and refuse a model that cannot generate. */
 static int ask_batch(struct eval_run *e, struct err *err)
 {
     size_t n = 0;

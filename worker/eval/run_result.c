@@ -1,4 +1,9 @@
-/* What a finished run leaves: result.json, and a line about its cost. */
+/*
+ * What a finished run leaves: result.json with metrics, facts and digests of everything read, the
+ * harness's files as artifacts, and a line about the cost on standard error. Metrics without a
+ * value carry the reason. The digest of a model that was an input is recorded under the stage that
+ * made it.
+ */
 #include "base/xalloc.h"
 #include "worker/eval/core_summary.h"
 #include "worker/eval/evaluation.h"
@@ -32,6 +37,7 @@ static void put_members(struct result *r, struct eval_run *e)
     strbuf_release(&absent);
 }
 
+/* Counts and costs; "asked" and the costs are of this attempt alone. */
 static void put_facts(struct result *r, const struct eval_run *e)
 {
     result_fact(r, "items", (double)e->bench.n_selected);

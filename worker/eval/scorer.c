@@ -1,3 +1,11 @@
+/*
+ * A batch is filled item by item until it has enough new tokens; its requests go to the model in
+ * one call, which shares their common prefixes. The owner arrays map each answer back to its item
+ * and option. Scores and generations never mix in a batch, since they are different calls.
+ *
+ * Generations are stopped by a callback that decodes what there is so far, and decoded once more at
+ * the end for the outcome.
+ */
 #include "worker/eval/scorer.h"
 
 #include <math.h>
@@ -123,6 +131,7 @@ static size_t new_tokens(const struct request *a, const struct request *b)
     return b->tokens.n - n;
 }
 
+/* The i-th outcome of the batch, emptied; its buffers are reused. */
 static struct item_outcome *take_outcome(struct scorer *s, size_t i)
 {
     if (i == s->n_outcomes) {
@@ -133,6 +142,7 @@ static struct item_outcome *take_outcome(struct scorer *s, size_t i)
     return &s->outcomes[i];
 }
 
+/* Records the item and option of every request from `from` on, and counts their new tokens. */
 static void own_requests(struct score_batch *b, const struct scorer *s, size_t from)
 {
     const struct request_list *list = &s->requests;
@@ -183,6 +193,7 @@ static void take_score(struct scorer *s, const struct score_batch *b, size_t i,
     o->finite = o->finite && isfinite(r->sum);
 }
 
+/* One call for all log-likelihoods of the batch; outcomes are cleared first, then summed. */
 static int ask_scores(struct scorer *s, const struct score_batch *b, struct err *err)
 {
     const size_t n = s->requests.n;
@@ -222,6 +233,7 @@ static const struct task_spec *spec_of(const struct generating *g, size_t reques
     return item_spec(g->s->setup.prompts->set, g->b->items[g->b->owner[request]]);
 }
 
+/* Whether a generation has a stop string by now; an error ends it, too, and is kept. */
 static bool is_over(void *self, size_t request, const struct token_list *out)
 {
     struct generating *g = self;
@@ -248,6 +260,7 @@ static int take_generations(struct generating *g, const struct score_generation 
     return 0;
 }
 
+/* One call for all generations of the batch. */
 static int ask_generations(struct scorer *s, const struct score_batch *b, struct err *err)
 {
     const size_t n = s->requests.n;

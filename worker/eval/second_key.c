@@ -1,3 +1,8 @@
+/*
+ * Right answers are bits of a word per item, so one item may have several. A JSONL key addresses
+ * items by number or by line; a folder key is read with the task's own readers and must ask the
+ * same questions, text for text, which guards against a key of another edition.
+ */
 #include "worker/eval/second_key.h"
 
 #include "base/file.h"
@@ -87,6 +92,7 @@ static size_t at_line(const struct item_set *set, size_t first, size_t n, int64_
     return first;
 }
 
+/* The item that a line addresses, by "item" or by "line". */
 static int find_item(const cJSON *obj, const struct item_set *set, size_t *item, struct err *err)
 {
     size_t first = 0;
@@ -135,6 +141,7 @@ static int check_keys(const cJSON *obj, struct err *err)
     return 0;
 }
 
+/* One line of the file: at most one per item. */
 static int take_line(struct second_key *key, bool *seen, const struct item_set *set,
                      const char *text, size_t len, struct err *err)
 {
@@ -196,6 +203,7 @@ static bool same_text(const char *a, const char *b)
     return (a == NULL) == (b == NULL) && (a == NULL || strcmp(a, b) == 0);
 }
 
+/* Equal texts and options; the right answer may differ. */
 static bool same_question(const struct item *a, const struct item *b)
 {
     bool same = a->n_options == b->n_options && same_text(a->context, b->context) &&
@@ -222,6 +230,7 @@ static int take_group(struct second_key *key, const struct item_set *set,
     return 0;
 }
 
+/* The key's groups may be a part of the task's. */
 static int read_folder(struct second_key *key, const struct item_set *set,
                        const struct item_source *src, struct err *err)
 {

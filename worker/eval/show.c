@@ -1,11 +1,15 @@
-/* prereg-eval show: what is sent to the model about an item, as text and as tokens. */
+/*
+ * prereg-eval show: prints what is sent to the model about an item, as text and as tokens. Requests
+ * are built by the scorer itself, so what is shown is what a run sends. Tokens that a request
+ * shares with the one before are not repeated.
+ */
 #include "worker/eval/show.h"
 
 #include "base/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 
-/* A token's text in quotes; its bytes in hexadecimal where they are no whole characters. */
+/* A token's text in quotes; its bytes in hexadecimal where they are not whole characters. */
 static void add_piece(const struct strbuf *piece, struct strbuf *out)
 {
     if (text_is_utf8(piece->buf, piece->len) && memchr(piece->buf, '\0', piece->len) == NULL) {
@@ -93,6 +97,7 @@ static void add_texts(struct show *s, size_t index, struct strbuf *out)
     }
 }
 
+/* Token ids, where scoring begins, and how many were cut off. */
 static void add_json_request(const struct request *r, cJSON *list)
 {
     cJSON *obj = json_object();

@@ -1,4 +1,8 @@
-/* The command line of prereg-eval show, made into the task that it stands for. */
+/*
+ * The command line of prereg-eval show, turned into the JSON of a task, so that options are read
+ * and checked as in a run. A table says for each flag which parameter it sets and how; flags about
+ * the display have no parameter. Without a model or tokenizer only texts are shown.
+ */
 #include "base/json.h"
 #include "base/show.h"
 #include "base/xalloc.h"
@@ -110,6 +114,7 @@ static int put_flag(cJSON *task, size_t i, const struct flag *flag, struct err *
     return rc;
 }
 
+/* The task that the flags describe, with paths as data. */
 static int make_task(struct command *c, const char *name, struct err *err)
 {
     cJSON *json = json_object();
@@ -207,6 +212,7 @@ static int find_items(const struct command *c, size_t *first, size_t *n, struct 
     return 0;
 }
 
+/* Prints the chosen items one after the other. */
 static int show_items(struct command *c, FILE *out, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;

@@ -1,3 +1,8 @@
+/*
+ * Names of the enums, which metrics a kind of task may have, and the shipped descriptions. The
+ * latter are compiled into the program (embed_tasks.cmake) and parsed when they are asked for, by
+ * the same code as a user's file.
+ */
 #include "worker/eval/spec.h"
 
 #include "base/text.h"

@@ -1,6 +1,6 @@
 /*
- * A task: a description file, read and checked. How a record becomes an item, what stands before
- * it, how it is asked and judged. docs/tasks.md is the reference of the file; the shipped ones lie
+ * A task: a description file, read and checked. It says how a record becomes an item, what precedes
+ * it, how it is asked and judged. docs/tasks.md is the reference of the file; the shipped ones are
  * in worker/eval/tasks and are part of the program.
  *
  * A spec owns everything it points to and is immutable once read. An item may point to its spec, so
@@ -59,8 +59,8 @@ enum baseline_version { BASELINE_V2, BASELINE_V1, BASELINES_NR };
 #define SPEC_FILE_MAX    ((size_t)1 << 20)
 #define SHOTS_MAX        64
 
-/* What is looked for in a generation: group `select` of the matches, counted from the end when
- * negative. */
+/* An expression that extracts the answer from a generation: match number `select`, counted from the
+ * end when negative. */
 struct task_filter {
     const char *name; /* as the harness calls it: "strict-match" */
     const char *key;  /* as metrics and items.jsonl call it: "strict" */
@@ -117,7 +117,7 @@ struct task_spec {
     enum task_style style;
     const char *delimiter;              /* between context and continuation */
     const char *shot_delimiter;         /* after an example; STYLE_DCLM: before all but the first */
-    const struct template *description; /* stands before the examples; NULL: none */
+    const struct template *description; /* precedes the examples; NULL: none */
     enum sampler_kind sampler;
     int shots;           /* unless the stage says otherwise; of a suite -1: each member's own */
     bool draws_one_more; /* the sampler draws one too many and drops it */
@@ -183,8 +183,8 @@ size_t task_spec_parent_of(const struct task_spec *spec, const char *group);
 /* ERR_SYNTAX when the task lists its groups and this is none of them. */
 int task_spec_check_group(const struct task_spec *spec, const char *group,
                           struct err *err) MUST_CHECK;
-/* Leaves only the named groups to be read; a parent's name stands for all its members. ERR_USAGE
- * names one that is unknown or twice there. */
+/* Leaves only the named groups to be read; a parent's name means all its members. ERR_USAGE names
+ * one that is unknown or given twice. */
 int task_spec_choose_groups(struct task_spec *spec, const char *const *names, size_t n,
                             struct err *err) MUST_CHECK;
 /* Whether the group is read. */

@@ -1,4 +1,8 @@
-/* The forms of records in a task description. */
+/*
+ * Reads "forms": the shapes that records of a task may have. Each template is compiled here, and
+ * the columns it reads, unless the form adds them itself, become the form's needs; a record is
+ * matched to a form by these. A list of templates makes a list of texts.
+ */
 #include "base/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
@@ -13,6 +17,7 @@ struct form_reader {
     bool too_many;
 };
 
+/* Notes a column that a template reads, once. */
 static void on_column(void *self, const char *name)
 {
     struct form_reader *r = self;
@@ -83,6 +88,7 @@ static void read_column(struct form_reader *r, struct params *p, const char *key
     }
 }
 
+/* "add": columns in order, each a template or a list of them. */
 static void read_adds(struct form_reader *r, struct params *p)
 {
     const cJSON *obj = params_value(p, "add");
@@ -106,6 +112,7 @@ static void read_adds(struct form_reader *r, struct params *p)
     }
 }
 
+/* Which keys a form has depends on the kind of the task; unknown ones are faults. */
 static void read_form(struct form_reader *r, struct params *p)
 {
     struct task_form *form = r->form;

@@ -1,4 +1,8 @@
-/* The groups that a task's items come in: which there are, and which of them are read. */
+/*
+ * The groups that a task's items come in: which there are, and which of them are read. A task that
+ * lists parents knows all its groups; another takes whatever files match. Choosing a parent chooses
+ * all its members.
+ */
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "worker/eval/spec_private.h"
@@ -43,6 +47,7 @@ static int say_no_group(const struct task_spec *spec, const char *name, bool or_
                    nearest == NULL ? "" : "' meant?");
 }
 
+/* Without parents every group is known. */
 static bool knows(const struct task_spec *spec, const char *group)
 {
     return spec->n_parents == 0 || task_spec_parent_of(spec, group) != SIZE_MAX;

@@ -1,4 +1,4 @@
-/* Between the readers of a task description; nobody else's. */
+/* Shared by the readers of a task description (spec_*.c), and private to them. */
 #ifndef WORKER_EVAL_SPEC_PRIVATE_H
 #define WORKER_EVAL_SPEC_PRIVATE_H
 
@@ -30,7 +30,7 @@ bool spec_metric_suits(enum metric_kind metric, enum task_kind kind);
 /* Texts under `key`, none of them empty; faults otherwise. An absent key is an empty list. */
 void spec_read_texts(struct task_spec *spec, struct params *p, const char *key,
                      const char *const **out, size_t *n);
-/* A suite: what stands in place of everything else when there are members. */
+/* A suite: replaces everything else when there are members. */
 void spec_read_suite(struct task_spec *spec, struct params *p);
 /* "forms": every shape of record. */
 void spec_read_forms(struct task_spec *spec, struct params *p);

@@ -1,4 +1,9 @@
-/* A task description from its JSON text; what does not concern the forms of records. */
+/*
+ * Reads a task description from its JSON text, except for the forms of records. It uses the strict
+ * reader of parameters (worker/report/params.h), so unknown keys are faults with a suggestion.
+ * Names, patterns and files are checked when the file is read, not when a run meets them. The
+ * digest is of the canonical JSON, so reformatting a file changes nothing.
+ */
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -106,6 +111,7 @@ static void add_metric(struct task_spec *spec, struct params *p, enum metric_kin
     spec->metrics[spec->n_metrics++] = (struct task_metric){kind, name, filter};
 }
 
+/* A metric by name; exact_match is one metric for each filter. */
 static void take_metric(struct task_spec *spec, struct params *p, const char *name)
 {
     const char *const *names = spec_metric_names();
@@ -139,6 +145,7 @@ static void read_metrics(struct task_spec *spec, struct params *p)
         params_fault(p, "metrics", "is empty");
 }
 
+/* Parents with their members; no group may have two. */
 static void read_parents(struct task_spec *spec, struct params *p)
 {
     const cJSON *obj = params_value(p, "parents");
@@ -188,6 +195,7 @@ static void read_few_shot(struct task_spec *spec, struct params *p)
         params_fault(p, "description", "%s", err.msg);
 }
 
+/* Names end in .jsonl or .csv, stay inside the folder, and all or none have <group>. */
 static void check_files(struct task_spec *spec, struct params *p)
 {
     static const char *const fallback[] = {SPEC_MARK_SPLIT ".jsonl"};
@@ -258,6 +266,7 @@ static void read_style(struct task_spec *spec, struct params *p)
     spec->baselines[BASELINE_V1] = params_number(p, "baseline_v1", 0.0, 99.0, v2);
 }
 
+/* Kind and style come first, because they decide which other keys are allowed. */
 static void read_task(struct task_spec *spec, struct params *p)
 {
     params_require(p, "kind");
@@ -288,6 +297,7 @@ static void read_spec(struct task_spec *spec, struct params *p)
     params_finish(p);
 }
 
+/* The first fault and the number of the others. */
 static int say_faults(const struct param_faults *faults, struct err *err)
 {
     char more[48] = "";

@@ -1,10 +1,15 @@
-/* Suites: several tasks of one style that are run as one. */
+/*
+ * Suites: several tasks of one style that run as one, with names and means of their own. A suite
+ * owns its members; it has the fields of a task only so that code which prints or hashes a task
+ * need not ask. Choosing members removes the others and makes the chosen ones compulsory.
+ */
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "worker/eval/spec_private.h"
 
 #define NONE SIZE_MAX
 
+/* A shipped task of style dclm, by name, once. */
 static void take_member(struct task_spec *suite, struct params *p, const char *name)
 {
     struct task_spec *member = NULL;

@@ -1,3 +1,8 @@
+/*
+ * Opens the model and finds its tokenizer, with the checks that keep the two together: digest and
+ * size of the vocabulary. Memory is checked from the shape before weights are read. subject_check()
+ * does the same for --describe without reading weights.
+ */
 #include "worker/eval/subject.h"
 
 #include "base/file.h"
@@ -11,7 +16,7 @@
 /* What a model says of its tokenizer. */
 struct wish {
     const char *spec; /* "bytes", the name of data, or "" */
-    const char *file; /* that lies with the model, or NULL */
+    const char *file; /* beside the model, or NULL */
     struct digest digest;
     int vocab; /* of the model */
 };
@@ -38,6 +43,7 @@ static int find_spec(const struct worker_task *task, const struct eval_options *
     return 0;
 }
 
+/* Opens and checks it; *tok is set as soon as it is open, also on a later error. */
 static int open_tokenizer(const struct worker_task *task, const struct eval_options *o,
                           const struct wish *wish, struct tokenizer **tok, struct err *err)
 {
@@ -128,6 +134,7 @@ int subject_tidies_spaces(const struct worker_task *task, const struct eval_opti
     return rc;
 }
 
+/* Shape and tokenizer of a model, without its weights. */
 static int look_at(const struct worker_task *task, const struct eval_options *o,
                    const struct import_source *src, struct subject_look *look, struct err *err)
 {

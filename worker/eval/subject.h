@@ -1,7 +1,7 @@
 /*
  * What an evaluation scores: the model, an input or data of the task, and the tokenizer that goes
- * with it. That is the one params.tokenizer names, else the one that lies with the model, else what
- * the model says; and it must be the one the model was trained with, where that is known.
+ * with it. That is the one params.tokenizer names, else the one beside the model, else the one that
+ * the model names; and it must be the one the model was trained with, where that is known.
  */
 #ifndef WORKER_EVAL_SUBJECT_H
 #define WORKER_EVAL_SUBJECT_H

@@ -1,3 +1,12 @@
+/*
+ * Marks are collected per key, metric and group while items arrive, and turned into entries at the
+ * end. A set of one task has a column per metric and key: the whole, parents, groups, in this
+ * order. A set of several tasks has each group's metrics under its name; tasks of style dclm go to
+ * core_summary.c.
+ *
+ * The names do not depend on the items, which is why --describe can list them from an empty
+ * summary.
+ */
 #include "worker/eval/summary.h"
 
 #include <math.h>
@@ -69,6 +78,7 @@ void summary_put(struct summary *s, const char *name, enum metric_kind kind,
         (struct summary_entry){.name = xstrdup(name), .kind = kind, .score = *score};
 }
 
+/* Value and standard error by the kind of the metric; n alone when there are no items. */
 static int score_marks(const struct marks *m, enum metric_kind kind,
                        const struct summary_rules *rules, struct metric_score *out, struct err *err)
 {

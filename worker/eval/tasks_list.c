@@ -1,4 +1,8 @@
-/* prereg-eval tasks: what is known, one description, a check of a user's own. */
+/*
+ * prereg-eval tasks: lists the shipped tasks, prints one's description to start from, or checks a
+ * user's own file by reading it. All texts go through show_text(), since a user's file may contain
+ * anything.
+ */
 #include "base/show.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
@@ -60,6 +64,7 @@ static void add_task(struct strbuf *text, const struct task_spec *spec)
     strbuf_adds(text, "\n");
 }
 
+/* Name, one line about it, and what it needs and gives. */
 static void print_task(const struct task_spec *spec, FILE *out)
 {
     struct strbuf text = STRBUF_INIT;

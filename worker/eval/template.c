@@ -1,3 +1,9 @@
+/*
+ * A compiled template is a list of parts: literal text, or a column with a path and filters.
+ * Filling walks the path through the record's JSON, applies the filters to the text or to each text
+ * of a list, and joins the parts. A template that is one column alone keeps the column's kind,
+ * which is how gold answers stay numbers and choices stay lists.
+ */
 #include "worker/eval/template.h"
 
 #include <ctype.h>
@@ -19,7 +25,7 @@ static struct template_part *add_part(struct template_scan *s, struct part_list 
     return part;
 }
 
-/* Text up to a single brace; doubled braces stand for themselves. */
+/* Text up to a single brace; a doubled brace is one brace of text. */
 static int scan_literal(struct template_scan *s, struct part_list *list, struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
@@ -128,6 +134,7 @@ static int list_members(struct nodes *nodes, const cJSON *list, const struct tem
     return 0;
 }
 
+/* One step of a path: by name, by index, or by name over every member of a list. */
 static int take_step(struct nodes *nodes, const struct template_step *step, struct err *err)
 {
     const cJSON *node = nodes->node[0];
@@ -170,6 +177,7 @@ static int list_value(const struct template_input *in, const cJSON *array, struc
     return list_of_texts(in, &nodes, out, err);
 }
 
+/* Text, whole number, truth value (as 0 or 1) or list of texts. */
 static int node_value(const struct template_input *in, const cJSON *node, struct value *out,
                       struct err *err)
 {
@@ -231,6 +239,7 @@ static int apply_to_text(const struct template_input *in, const struct template_
     return rc == 0 ? 0 : err_wrap(err, "%s", use->filter->name);
 }
 
+/* One filter on a value; its arguments may be a list from the record. */
 static int apply(const struct template_input *in, const struct template_use *use, struct value *v,
                  struct err *err)
 {
@@ -266,6 +275,7 @@ static int apply(const struct template_input *in, const struct template_use *use
     return rc;
 }
 
+/* The value of a part after its filters. */
 static int part_value(const struct template_input *in, const struct template_part *part,
                       struct value *out, struct err *err)
 {

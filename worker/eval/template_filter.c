@@ -1,3 +1,9 @@
+/*
+ * The filters, each a function from text to text named after what Python does in the reference
+ * tasks. A filter that cannot apply is an error and not the unchanged text: a record of another
+ * form must not become an item. The table at the end has names, numbers of arguments and what the
+ * arguments are.
+ */
 #include "worker/eval/template_filter.h"
 
 #include "base/text.h"
@@ -112,6 +118,7 @@ static int last_word(const char *s, const struct filter_args *args, struct strbu
     return 0;
 }
 
+/* str.replace */
 static int replace(const char *s, const struct filter_args *args, struct strbuf *out,
                    struct err *err)
 {
@@ -121,6 +128,7 @@ static int replace(const char *s, const struct filter_args *args, struct strbuf 
     return 0;
 }
 
+/* Puts the argument in front. */
 static int prefix(const char *s, const struct filter_args *args, struct strbuf *out,
                   struct err *err)
 {
@@ -187,6 +195,7 @@ static int index_of(const char *s, const struct filter_args *args, struct strbuf
     return rc;
 }
 
+/* Checks that the text is a whole number and writes it in decimal. */
 static int number(const char *s, const struct filter_args *args, struct strbuf *out,
                   struct err *err)
 {

@@ -1,4 +1,4 @@
-/* The parts of a compiled template, and the reader of what stands between braces. */
+/* The parts of a compiled template, and the reader of a field between braces. */
 #ifndef WORKER_EVAL_TEMPLATE_PRIVATE_H
 #define WORKER_EVAL_TEMPLATE_PRIVATE_H
 

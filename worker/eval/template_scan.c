@@ -1,4 +1,8 @@
-/* What stands between the braces of a template: path { "|" filter [ "(" arguments ")" ] } */
+/*
+ * Reads what is between the braces of a template: path { "|" filter [ "(" arguments ")" ] }. A
+ * recursive-descent reader over one pointer; everything it makes is in the arena, so errors need no
+ * cleaning up. Messages carry the column in the source.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -53,6 +57,7 @@ static int scan_index(struct template_scan *s, size_t *out, struct err *err)
     return 0;
 }
 
+/* Steps separated by dots or given by [number]; @group is a path of its own. */
 static int scan_path(struct template_scan *s, struct template_step **out, struct err *err)
 {
     struct template_step **end = out;
@@ -95,6 +100,7 @@ static int scan_quoted(struct template_scan *s, const char **out, struct err *er
     return closed ? 0 : template_fault(s, err, "a ' is never closed");
 }
 
+/* Quoted texts separated by commas, or a path where the filter takes one. */
 static int scan_args(struct template_scan *s, struct template_use *use, struct err *err)
 {
     const char **texts = arena_array(s->arena, FILTER_ARGS_MAX, sizeof(*texts));
@@ -132,6 +138,7 @@ static int scan_args(struct template_scan *s, struct template_use *use, struct e
     return 0;
 }
 
+/* A filter's name and arguments, checked against its table entry. */
 static int scan_use(struct template_scan *s, struct template_use *use, struct err *err)
 {
     const char *name = NULL;

@@ -1,3 +1,8 @@
+/*
+ * Counts are checked once enough generations are done, or all of them in a shorter run. Repetition
+ * is tested on bytes with every period up to a quarter of the text: the second half must equal
+ * itself moved by the period. A few examples are kept as evidence, without scores.
+ */
 #include "worker/eval/viability.h"
 
 #include "base/json.h"
@@ -51,6 +56,7 @@ bool viability_repeats(const char *text)
     return false;
 }
 
+/* Ended, not empty, and at least one filter matched. */
 static bool is_answered(const struct item_outcome *o, const struct task_spec *spec)
 {
     bool found = spec->n_filters == 0;

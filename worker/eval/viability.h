@@ -1,13 +1,13 @@
 /*
- * Whether a model can be asked for answers at all. One that cannot generate has no score of 0, it
- * has none. So the first generations of a run are looked at:
+ * Whether a model can be asked for answers at all. One that cannot generate does not have a score
+ * of 0, it has none. So the first generations of a run are classified:
  *
- * - empty: nothing but white space;
- * - endless repetition: it did not come to an end by itself, and its second half goes on as the
- * text before it did, some piece of at most a quarter of the whole after the other;
- * - answered: it came to an end by itself, and some filter found an answer in it, right or wrong.
+ *   empty               nothing but white space
+ *   endless repetition  it did not end by itself, and its second half repeats the text before it
+ *                       with a period of at most a quarter of the whole
+ *   answered            it ended by itself, and some filter found an answer in it, right or wrong
  *
- * No score goes in, and none can be told from what comes out.
+ * No score goes in, and none can be inferred from the result.
  */
 #ifndef WORKER_EVAL_VIABILITY_H
 #define WORKER_EVAL_VIABILITY_H
@@ -20,14 +20,14 @@
 #define VIABILITY_EXAMPLES 3
 
 struct viability_rules {
-    int items;         /* the first so many are looked at; 0: none */
+    int items;         /* the first so many are classified; 0: none */
     int least;         /* so many must be answered */
     double degenerate; /* at most this share may be empty or endless repetition */
 };
 
 struct viability {
     struct viability_rules rules;
-    size_t n; /* looked at */
+    size_t n; /* classified */
     size_t n_empty;
     size_t n_repeating;
     size_t n_answered;
@@ -36,8 +36,8 @@ struct viability {
 
 void viability_init(struct viability *v, const struct viability_rules *rules);
 void viability_release(struct viability *v);
-/* Looks at the outcome of a generation, as long as it is one of the first. A fault counts for
- * nothing. */
+/* Classifies the outcome of a generation, as long as it is one of the first. A faulty one is
+ * skipped. */
 void viability_add(struct viability *v, const struct judge *j, size_t index,
                    const struct item_outcome *o);
 /* Asked when `n_done` of the run's `n_items` are done. ERR_REFUSED with the counts when the model

@@ -1,3 +1,9 @@
+/*
+ * The replacements of the harness's wikitext_detokenizer() in its order, each over the whole text
+ * before the next. The order matters, because later rules see what earlier ones made; slips of the
+ * reference are kept, since scores depend on them. White space inside brackets and quotes is
+ * removed by a scan for the nearest closing mark.
+ */
 #include "worker/eval/wikitext.h"
 
 #include <stdbool.h>
