@@ -1,3 +1,9 @@
+/*
+ * Classifies amendments by what was known when they were made. The level that the daemon recorded
+ * decides first (scores seen, or sealed); below that, an amendment that touches an apparatus check
+ * whose results were known is post hoc for that check. The order of the checks counts as part of a
+ * check that it adds or drops.
+ */
 #include "truthtable/report/amendment_standing.h"
 
 #include <string.h>
@@ -6,6 +12,7 @@
 #include "prereg/amend_known.h"
 #include "truthtable/report/report_model.h"
 
+/* Whether a change is to plan.order.apparatus. */
 static bool is_at_order(const cJSON *change)
 {
     static const char *const want[] = {"plan", "order", "apparatus"};
@@ -19,6 +26,7 @@ static bool is_at_order(const cJSON *change)
     return true;
 }
 
+/* Whether a list of texts contains the name. */
 static bool has_name(const cJSON *list, const char *name)
 {
     const cJSON *v = NULL;
@@ -31,6 +39,8 @@ static bool has_name(const cJSON *list, const char *name)
     return false;
 }
 
+/* Whether the new order has a check, whose result was known, that the old one had not, or the
+ * reverse. */
 static bool moves_a_known_check(const cJSON *known, const cJSON *change)
 {
     const cJSON *result = NULL;
@@ -52,6 +62,7 @@ bool amendment_change_is_post_hoc(const cJSON *amendment, const cJSON *change)
            (is_at_order(change) && moves_a_known_check(known, change));
 }
 
+/* The strongest standing that applies, from "seen" down to "in advance". */
 enum standing amendment_standing(const cJSON *amendment)
 {
     const char *level = member_text(amendment, "level");

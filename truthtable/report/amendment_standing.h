@@ -1,4 +1,4 @@
-/* What an amendment, and each thing that it changed, stands for: laid down in advance, or not. */
+/* The standing of an amendment and of each thing that it changed: laid down in advance, or not. */
 #ifndef TRUTHTABLE_REPORT_AMENDMENT_STANDING_H
 #define TRUTHTABLE_REPORT_AMENDMENT_STANDING_H
 

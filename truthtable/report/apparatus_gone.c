@@ -1,4 +1,9 @@
-/* Checks that an amendment took away: by provenance.json, and by the amendments themselves. */
+/*
+ * Finds apparatus checks that an amendment removed, and puts their results in words. A check that
+ * failed and was then removed must not vanish from the report, so two sources are merged:
+ * provenance.json, and the amendments' own lists of changes. Checks that the present plan declares
+ * again are not listed.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -13,6 +18,7 @@ struct gone_check {
     size_t cap;
 };
 
+/* Whether the plan, as it is now, has the check. */
 static bool is_declared(const struct program *p, const char *name)
 {
     for (size_t i = 0; i < p->n_apparatus; i++) {
@@ -23,7 +29,7 @@ static bool is_declared(const struct program *p, const char *name)
     return false;
 }
 
-/* A later amendment that takes it away again is the one that counts. */
+/* Adds a removed check. If several amendments removed it, the last one counts. */
 static void find(struct arena *a, const struct report_model *m, struct gone_check *f,
                  const char *name, double amendment)
 {
@@ -47,7 +53,7 @@ static void find(struct arena *a, const struct report_model *m, struct gone_chec
     f->list[f->n++] = (struct check_gone){.name = name, .amendment = amendment};
 }
 
-/* plan.apparatus and plan.apparatus.NAME, and what they had. */
+/* A change may remove all checks (plan.apparatus) or one (plan.apparatus.NAME). */
 static void see_change(struct arena *a, const struct report_model *m, struct gone_check *f,
                        const cJSON *change, double amendment)
 {
@@ -89,6 +95,7 @@ static const cJSON *results_of(const struct report_model *m, const struct check_
     return NULL;
 }
 
+/* Counts the results of the check and those that did not hold. */
 static void count(const struct report_model *m, struct check_gone *gone)
 {
     const cJSON *result = NULL;
@@ -101,6 +108,7 @@ static void count(const struct report_model *m, struct check_gone *gone)
     }
 }
 
+/* provenance.json first; the amendments then add numbers, and checks that provenance.json lacks. */
 size_t report_apparatus_gone(struct arena *a, const struct report_model *m, struct check_gone **out)
 {
     struct gone_check f = {0};
@@ -143,6 +151,7 @@ static const char *failed_words(struct arena *a, const struct check_gone *gone)
     return text;
 }
 
+/* One check: that it failed, that it held, or that no result is known. */
 static const char *sentence(struct arena *a, const struct report_model *m,
                             const struct check_gone *gone)
 {
@@ -169,6 +178,7 @@ static const char *sentence(struct arena *a, const struct report_model *m,
                               : "no result of it is on record");
 }
 
+/* All sentences in one paragraph. */
 const char *report_apparatus_gone_words(struct arena *a, const struct report_model *m, bool *failed)
 {
     struct check_gone *gone = NULL;

@@ -33,6 +33,7 @@ void curves_release(struct curve_set *set)
     *set = (struct curve_set){0};
 }
 
+/* The curve of this name within the task, added at first sight; NULL beyond the limit. */
 static struct curve *curve_find(struct curve_set *set, struct arena *a, size_t from,
                                 const char *name)
 {
@@ -50,6 +51,7 @@ static struct curve *curve_find(struct curve_set *set, struct arena *a, size_t f
     return c;
 }
 
+/* Which width of steps a point falls into. Before the first thinning every step is its own. */
 static double bucket_of(const struct curve *c, double x)
 {
     return c->width > 0 ? floor(x / c->width) : x;
@@ -76,6 +78,7 @@ static void curve_thin(struct curve *c)
     }
 }
 
+/* Appends a point. */
 static void curve_push(struct curve *c, double x, double y)
 {
     if (c->n == c->cap) {
@@ -122,6 +125,7 @@ struct point {
     double y;
 };
 
+/* One member of an event's line; others are skipped without being kept. */
 static int take_member(struct json_pull *p, struct point *out, struct err *err)
 {
     enum json_token token = JSON_END;
@@ -167,6 +171,7 @@ static bool parse_point(const char *line, size_t len, struct point *out)
     return whole && out->is_point && out->name[0] != '\0' && isfinite(out->x) && isfinite(out->y);
 }
 
+/* Most lines are not points, and a substring search rejects them before any parsing. */
 static void take_line(struct curve_set *set, struct arena *a, size_t from, const char *line,
                       size_t len)
 {
@@ -180,8 +185,8 @@ static void take_line(struct curve_set *set, struct arena *a, size_t from, const
     }
 }
 
-/* The whole lines of buf; what is left of it is moved to its start, and is empty while the rest of
- * a line that is too long is passed over. */
+/* The whole lines of buf; the remainder is moved to its start, and is empty while the rest of an
+ * overlong line is skipped. */
 static void take_lines(struct curve_set *set, struct arena *a, size_t from, struct strbuf *buf,
                        bool *skipping)
 {
@@ -252,6 +257,8 @@ static char *linked_attempt(const char *task_folder)
     return name;
 }
 
+/* Attempts in the order of their numbers, up to the one whose result was accepted; later ones did
+ * not count. */
 void curves_read_task(struct curve_set *set, struct arena *a, const char *task_folder, size_t cell,
                       size_t stage)
 {

@@ -1,3 +1,8 @@
+/*
+ * Builds the document: a list of blocks in an arena. Numbers of sections, tables and figures are
+ * assigned in order of appearance, identifiers are made unique here, and texts are formatted into
+ * the arena. Only the SVG of figures has memory of its own.
+ */
 #include "truthtable/report/doc.h"
 
 #include <stdarg.h>
@@ -24,6 +29,7 @@ void doc_release(struct doc *d)
     *d = (struct doc){0};
 }
 
+/* Appends an empty block. */
 static struct doc_block *block_add(struct doc *d, enum doc_block_kind kind)
 {
     struct doc_block *b = arena_alloc(&d->arena, sizeof(*b));
@@ -39,6 +45,7 @@ static struct doc_block *block_add(struct doc *d, enum doc_block_kind kind)
 
 static const char *text_format(struct doc *d, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
 
+/* Formats into the arena; without memory it aborts, as all small allocations do. */
 static const char *text_format(struct doc *d, const char *fmt, va_list args)
 {
     char *text = NULL;
@@ -50,6 +57,7 @@ static const char *text_format(struct doc *d, const char *fmt, va_list args)
     return kept;
 }
 
+/* Identifiers are unique by kind: a table and a section may share one. */
 static bool id_is_taken(const struct doc *d, enum doc_block_kind kind, const char *id)
 {
     for (const struct doc_block *b = d->first; b != NULL; b = b->next) {
@@ -80,6 +88,7 @@ static const char *id_make(struct doc *d, enum doc_block_kind kind, const char *
     return unique;
 }
 
+/* A numbered heading; it also appears in the contents. */
 void doc_section(struct doc *d, const char *id, const char *title)
 {
     const char *unique = id_make(d, BLOCK_HEADING, id);
@@ -97,6 +106,7 @@ void doc_subsection(struct doc *d, const char *title)
     b->text = title;
 }
 
+/* Formats, and thereby copies, its text. */
 void doc_paragraph(struct doc *d, const char *fmt, ...)
 {
     va_list args;
@@ -141,6 +151,7 @@ struct doc_item *doc_item(struct doc *d, struct doc_list *list, const char *name
     return item;
 }
 
+/* Copies the columns, which are often on the caller's stack. */
 struct doc_table *doc_table(struct doc *d, const char *id, const char *caption,
                             const struct doc_column *columns, size_t n_columns)
 {
@@ -157,6 +168,7 @@ struct doc_table *doc_table(struct doc *d, const char *id, const char *caption,
     return t;
 }
 
+/* Every cell starts as an empty text, never as NULL. */
 struct doc_row *doc_row(struct doc *d, struct doc_table *t)
 {
     struct doc_row *row = arena_alloc(&d->arena, sizeof(*row));
@@ -174,6 +186,7 @@ struct doc_row *doc_row(struct doc *d, struct doc_table *t)
     return row;
 }
 
+/* Remarks are often empty; the JSON rendering keeps the column all the same. */
 size_t doc_columns_shown(const struct doc_table *t)
 {
     if (t->n_columns < 2 || t->columns[t->n_columns - 1].align != ALIGN_TEXT || t->n_rows == 0) {
@@ -187,6 +200,7 @@ size_t doc_columns_shown(const struct doc_table *t)
     return t->n_columns - 1;
 }
 
+/* Appends, so that data keep the order in which they were added. */
 static struct doc_datum *datum_add(struct doc *d, struct doc_cell *cell, const char *name)
 {
     struct doc_datum **at = &cell->data;
@@ -216,6 +230,7 @@ void doc_number(struct doc *d, struct doc_cell *cell, const char *text, double v
     doc_datum(d, cell, "value", v);
 }
 
+/* The caller draws into the figure's SVG afterwards. */
 struct doc_figure *doc_figure(struct doc *d, const char *id, const char *caption,
                               const char *summary, const char **svg_id)
 {

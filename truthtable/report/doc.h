@@ -98,9 +98,9 @@ struct doc_block {
     struct doc_block *next;
 };
 
-/* What stands at the head of the report, before any section. */
+/* The head of the report, before any section. */
 struct doc_banner {
-    const char *label; /* stands before everything else: "IMPORTED RECORDS"; or NULL */
+    const char *label; /* precedes everything else: "IMPORTED RECORDS"; or NULL */
     const char *program;
     const char *root; /* of the lock; head: with its amendments */
     const char *head;
@@ -110,7 +110,7 @@ struct doc_banner {
     const char *title;
     const char *lead; /* one sentence in plain words */
     enum doc_tone tone;
-    struct doc_list errors;  /* where no outcome binds: what stands in the way */
+    struct doc_list errors;  /* where no outcome binds: what prevents it */
     struct doc_list effects; /* what the inputs read, a line each */
     struct doc_list figures; /* the few numbers that matter */
 };

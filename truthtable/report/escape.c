@@ -1,3 +1,8 @@
+/*
+ * Escapes text for HTML and Markdown. Text is decoded as UTF-8 character by character; malformed
+ * bytes, control characters and characters that change the direction of text become U+FFFD, so no
+ * name can hide or reorder what surrounds it. Escaping happens once, in the renderers.
+ */
 #include "truthtable/report/escape.h"
 
 #include <stdbool.h>
@@ -10,6 +15,7 @@
 #define REPLACEMENT "\xef\xbf\xbd"
 #define RUN_MAX     ((size_t)16)
 
+/* Control characters, bidirectional controls, and Unicode's own line and paragraph separators. */
 static bool is_harmful(uint32_t cp)
 {
     bool control = cp < 0x20 || (cp >= 0x7f && cp < 0xa0);
@@ -21,6 +27,7 @@ static bool is_harmful(uint32_t cp)
 
 typedef const char *(*replace_fn)(uint32_t cp);
 
+/* Safe in text and in quoted attributes; line breaks become spaces. */
 static const char *html_replacement(uint32_t cp)
 {
     switch (cp) {
@@ -35,6 +42,7 @@ static const char *html_replacement(uint32_t cp)
     }
 }
 
+/* Every character that GitHub-flavored Markdown may interpret within a line. */
 static const char *md_replacement(uint32_t cp)
 {
     static const char special[] = "\\`*_{}[]#!|~$";
@@ -50,6 +58,7 @@ static const char *md_replacement(uint32_t cp)
     return at == NULL ? NULL : escaped[at - special];
 }
 
+/* The common loop; `replace` returns NULL for what stays. */
 static void escape_with(struct strbuf *out, const char *text, replace_fn replace)
 {
     size_t len = strlen(text);
@@ -84,7 +93,8 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* A run without any place to break is a fingerprint or a digest: it gets places of its own. */
+/* A run without any place to break is a fingerprint or a digest: it gets break opportunities of its
+ * own. */
 static void escape_run(struct strbuf *out, const char *text, size_t len)
 {
     bool plain = strcspn(text, " -\t") >= len;
@@ -105,6 +115,7 @@ static void escape_run(struct strbuf *out, const char *text, size_t len)
     free(rest);
 }
 
+/* Breaks after punctuation only if a letter follows: a number such as 1,000 stays whole. */
 void escape_html_breaking(struct strbuf *out, const char *text)
 {
     char piece[2] = {0};
@@ -119,6 +130,7 @@ void escape_html_breaking(struct strbuf *out, const char *text)
     escape_run(out, from, strlen(from));
 }
 
+/* Whether a list marker is complete before this character. */
 static bool ends_marker(char c)
 {
     return c == ' ' || c == '\t' || c == '\0';
@@ -136,6 +148,7 @@ static size_t md_leading_bytes(const char *text)
     return bullet || text[0] == '=' || strncmp(text, "--", 2) == 0 ? 1 : 0;
 }
 
+/* A marker at the start of a paragraph is escaped at its last character, "1\\.". */
 void escape_md(struct strbuf *out, const char *text)
 {
     size_t lead = md_leading_bytes(text);

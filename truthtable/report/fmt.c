@@ -1,3 +1,8 @@
+/*
+ * Formats numbers for readers: a real minus sign, grouped thousands, no locale. A value that is not
+ * finite is an em dash in every function, so an unknown can never be read as a number. Rounding is
+ * printf's; a zero left by rounding has no sign.
+ */
 #include "truthtable/report/fmt.h"
 
 #include <math.h>
@@ -18,6 +23,7 @@ static bool is_zero_text(const char *digits)
     return strspn(digits, "0.") == strlen(digits);
 }
 
+/* Puts the sign before digits of an absolute value. */
 static const char *with_sign(struct arena *a, double v, const char *digits, bool always)
 {
     if (is_zero_text(digits)) {
@@ -52,6 +58,7 @@ const char *fmt_signed(struct arena *a, double v, int decimals)
     return with_sign(a, v, fixed_digits(a, v, decimals), true);
 }
 
+/* "1.500" is "1.5", "2.000" is "2"; exponents are left alone. */
 static void drop_trailing_zeros(char *digits)
 {
     if (strchr(digits, '.') == NULL || strchr(digits, 'e') != NULL) {
@@ -66,6 +73,7 @@ static void drop_trailing_zeros(char *digits)
     }
 }
 
+/* Groups the digits before the point by three. */
 static const char *grouped(struct arena *a, const char *digits)
 {
     size_t whole = strspn(digits, "0123456789");
@@ -83,6 +91,7 @@ static const char *grouped(struct arena *a, const char *digits)
     return out;
 }
 
+/* The number of places follows from the magnitude, so that `digits` are significant. */
 const char *fmt_short(struct arena *a, double v, int digits)
 {
     if (!isfinite(v)) {
@@ -103,6 +112,7 @@ const char *fmt_short(struct arena *a, double v, int digits)
     return with_sign(a, v, grouped(a, text), false);
 }
 
+/* Places follow from the error: two of its digits. */
 const char *fmt_with_error(struct arena *a, double v, double se)
 {
     if (!isfinite(v) || !(se > 0) || !isfinite(se)) {
@@ -126,6 +136,7 @@ const char *fmt_whole(struct arena *a, double v)
     return fabs(v) < 1e15 ? fmt_count(a, (int64_t)v) : fmt_short(a, v, 5);
 }
 
+/* Rounds to the next unit early enough that "1000M" never appears. */
 const char *fmt_magnitude(struct arena *a, double v)
 {
     static const struct {
@@ -159,6 +170,7 @@ const char *fmt_bytes(struct arena *a, double bytes)
     return arena_printf(a, "%s %s", fmt_short(a, bytes, 3), names[i]);
 }
 
+/* Milliseconds beyond 2^53 have no meaning as a time. */
 const char *fmt_span(struct arena *a, double ms)
 {
     if (!isfinite(ms) || fabs(ms) > 9e15) {
@@ -168,6 +180,7 @@ const char *fmt_span(struct arena *a, double ms)
     return arena_strdup(a, clock_span_text((int64_t)ms, text, sizeof(text)));
 }
 
+/* Cuts between characters, never inside one. */
 const char *fmt_cut(struct arena *a, const char *text, size_t max_chars)
 {
     size_t len = strlen(text);

@@ -1,3 +1,8 @@
+/*
+ * Limitations that concern the apparatus: no reference measurement, checks that are not known to
+ * hold, checks that were removed or changed after attempts. Nothing is added if every declared
+ * check held unchanged.
+ */
 #include <string.h>
 
 #include "truthtable/report/fmt.h"
@@ -6,11 +11,13 @@
 
 #define WOULD_NOT_SHOW "a fault of the apparatus that shifts every score alike would not show."
 
+/* Adds one limitation. */
 static void limit(struct doc *d, struct doc_list *list, const char *text)
 {
     (void)doc_item(d, list, NULL, text);
 }
 
+/* Checks on record as held. */
 static size_t count_held(const struct report_model *m)
 {
     size_t n = 0;

@@ -1,3 +1,7 @@
+/*
+ * Limitations that follow from instruments: those that are undetermined, cells that one leaves out,
+ * anchors from another apparatus, and differences below what the design could show.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -5,12 +9,13 @@
 #include "truthtable/report/show.h"
 #include "truthtable/report/verdict_words.h"
 
+/* Adds one limitation. */
 static void limit(struct doc *d, struct doc_list *list, const char *text)
 {
     (void)doc_item(d, list, NULL, text);
 }
 
-/* Differences that came and are smaller than what the design would surely have shown. */
+/* Observed differences that are smaller than what the design shows with its stated power. */
 static void add_power(struct doc *d, const cJSON *detectable, struct doc_list *list)
 {
     struct arena *a = &d->arena;
@@ -42,6 +47,7 @@ static void add_power(struct doc *d, const cJSON *detectable, struct doc_list *l
     }
 }
 
+/* At most one limitation for each instrument, by its kind. */
 static void add_one(struct doc *d, const cJSON *instrument, struct doc_list *list)
 {
     struct arena *a = &d->arena;
@@ -71,6 +77,7 @@ static void add_one(struct doc *d, const cJSON *instrument, struct doc_list *lis
     }
 }
 
+/* Instruments that were declared but could not be shown are a limitation, too. */
 void limits_of_instruments(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
     const struct program *p = m->program;

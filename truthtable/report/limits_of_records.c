@@ -1,4 +1,6 @@
-/* What stays open, and what lies near chance: by the gates and records of the verdict. */
+/* Limitations that follow from the records: what is undetermined, what is near chance, and what
+ * could be read while cells ran. Everything comes from the verdict's gates and records; a list
+ * names the first few and counts the rest. */
 #include <math.h>
 #include <string.h>
 
@@ -10,6 +12,7 @@
 
 #define NAMED_MAX ((size_t)6)
 
+/* Adds one limitation. */
 static void limit(struct doc *d, struct doc_list *list, const char *text)
 {
     (void)doc_item(d, list, NULL, text);
@@ -43,8 +46,8 @@ static void add_open_floor(struct doc *d, const struct report_model *m, size_t i
                        fmt_plural(a, (int64_t)t->n_open, "gate is", "gates are"), reasons));
 }
 
-/* A score below the floor cannot be read as a difference on the construct; one that is not there
- * is not below it. */
+/* A score below the floor cannot be read as a difference on the construct; one that is missing is
+ * not below it. */
 static void add_floors(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
     const struct program *p = m->program;
@@ -72,7 +75,7 @@ static void add_floors(struct doc *d, const struct report_model *m, struct doc_l
     }
 }
 
-/* What the exclusion budget took is told as lost, not as open. */
+/* What the exclusion budget covers is reported as lost, not as open. */
 static bool is_open(const struct measure_reading *r)
 {
     return !r->excluded && !(r->has_gate ? r->is_known : isfinite(r->score));
@@ -83,6 +86,7 @@ struct open_records {
     const char *names[NAMED_MAX]; /* of the first */
 };
 
+/* Counts the open records of one measure and names the first of them. */
 static void see_measure(struct arena *a, const struct report_model *m, size_t i,
                         struct open_records *open)
 {
@@ -100,7 +104,7 @@ static void see_measure(struct arena *a, const struct report_model *m, size_t i,
     }
 }
 
-/* Those that the table reads first. */
+/* Counted measures are listed before the others. */
 static void add_open(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
     struct arena *a = &d->arena;
@@ -146,6 +150,7 @@ static void add_unsealed(struct doc *d, const struct report_model *m, struct doc
     cJSON_Delete(names);
 }
 
+/* In the order of their weight for the verdict. */
 void limits_of_records(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
     add_unsealed(d, m, list);

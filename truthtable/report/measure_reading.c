@@ -1,3 +1,8 @@
+/*
+ * Reads one measure in one cell as the verdict has it. Measures with a floor have a gate in
+ * verdict.json, and the gate is the source; others are read from the record by the verdict's own
+ * function, score_read(), so both ways apply the same rules.
+ */
 #include "truthtable/report/measure_reading.h"
 
 #include <math.h>
@@ -7,6 +12,7 @@
 #include "truthtable/reading.h"
 #include "truthtable/report/fmt.h"
 
+/* The worker's standard error, or the binomial one for a proportion. */
 static double error_of(const struct measure *measure, const struct evidence_value *v,
                        const struct measure_reading *r)
 {
@@ -31,8 +37,8 @@ static void read_bound(struct measure_reading *r, struct metric_words words)
     r->bound_above = words.bound[0] == '>';
 }
 
-/* What has no gate is in no list of the verdict: it is read from the record, by the verdict's own
- * rules of what counts as a score. */
+/* A measure without a gate is not in any list of the verdict. It is read from the record, by the
+ * verdict's own rules. */
 static void read_score(struct measure_reading *r, const struct measure *measure,
                        const struct evidence_value *v, bool imported, struct arena *a)
 {
@@ -42,6 +48,7 @@ static void read_score(struct measure_reading *r, const struct measure *measure,
     r->why = s.value.known || v->state == VALUE_MISSING ? NULL : s.value.why;
 }
 
+/* Gate first, then the record's standard error, reason and bound. */
 struct measure_reading measure_read(struct arena *a, const struct report_model *m, size_t index,
                                     size_t cell)
 {
@@ -69,6 +76,8 @@ struct measure_reading measure_read(struct arena *a, const struct report_model *
     return r;
 }
 
+/* One pass over the cells. "Best" follows the measure's direction; "nearest" is the smallest margin
+ * of either sign. */
 struct measure_tally measure_count(struct arena *a, const struct report_model *m, size_t index)
 {
     const bool lower_better = m->program->measures[index].lower_better;
@@ -94,6 +103,7 @@ struct measure_tally measure_count(struct arena *a, const struct report_model *m
     return t;
 }
 
+/* Proportions have four decimals; other scales as many digits as they need. */
 const char *measure_score_text(struct arena *a, const struct measure *measure, double v)
 {
     bool whole = isfinite(v) && v == floor(v);
@@ -101,6 +111,7 @@ const char *measure_score_text(struct arena *a, const struct measure *measure, d
     return measure_is_share(measure) || plain ? fmt_fixed(a, v, 4) : fmt_short(a, v, 5);
 }
 
+/* "3 of 12", with the number of open gates if there are any. */
 const char *measure_clearing_text(struct arena *a, const struct measure *measure,
                                   const struct measure_tally *t)
 {
@@ -112,6 +123,7 @@ const char *measure_clearing_text(struct arena *a, const struct measure *measure
     return t->n_open == 0 ? text : arena_printf(a, "%s, %zu open", text, t->n_open);
 }
 
+/* Groups cells by their reason. */
 const char *measure_open_reasons(struct arena *a, const struct report_model *m, size_t measure)
 {
     const size_t n_cells = m->program->n_cells;

@@ -16,7 +16,7 @@ struct measure_reading {
     const char *why;   /* open: the reason, or NULL */
     const char *bound; /* censored: "> 4864", or NULL */
     double bound_at;
-    bool bound_above; /* the value lies over the bound */
+    bool bound_above; /* the value is above the bound */
 };
 
 struct measure_tally {
@@ -29,10 +29,12 @@ struct measure_tally {
     double nearest; /* the margin of the smallest size */
 };
 
+/* Reads one cell; the tally is over all cells of the measure. */
 struct measure_reading measure_read(struct arena *a, const struct report_model *m, size_t measure,
                                     size_t cell);
 struct measure_tally measure_count(struct arena *a, const struct report_model *m, size_t measure);
 
+/* A score as the tables print it. */
 const char *measure_score_text(struct arena *a, const struct measure *measure, double v);
 /* "3 of 12, 1 open" */
 const char *measure_clearing_text(struct arena *a, const struct measure *measure,

@@ -1,7 +1,7 @@
 /*
  * The report's figures, drawn with svg.h: dot plots with error bars, curves, and a bar of shares.
  * Each fits its axes to the finite values it is given, and draws nothing for the others; colours
- * are the style sheet's classes s0..s7 (with dash patterns d0..d3 beyond eight series), so no
+ * are the style sheet's classes s0..s7 (with dash patterns d0..d3 in line plots), so no
  * figure relies on colour alone. All pointers are borrowed.
  */
 #ifndef TRUTHTABLE_REPORT_PLOT_H
@@ -27,7 +27,7 @@ struct plot_mark {
     double value;
     double low; /* ends of the error bar; not finite: none */
     double high;
-    int beyond; /* 0: a value; 1, -1: a bound that the value lies over, under */
+    int beyond; /* 0: a value; 1, -1: a bound that the value is above, below */
     const char *tooltip;
 };
 
@@ -74,7 +74,7 @@ struct plot_share {
     const char *label;
     double share; /* of 1 */
     bool lit;
-    bool rest; /* what nobody was assigned */
+    bool rest; /* the share that no outcome was assigned */
 };
 
 struct plot_shares {

@@ -1,3 +1,9 @@
+/*
+ * Dot plots: a row for each condition, a mark for each replicate, error bars, and vertical rules.
+ * Heights follow from the numbers of marks; if a figure would not fit a printed page, all rows are
+ * squeezed by one factor. Layout is computed first (fit) and drawn second, and the rules are laid
+ * out by the same function in both passes.
+ */
 #include <math.h>
 #include <stdint.h>
 
@@ -25,17 +31,19 @@ struct drawing {
     double squeeze; /* of the rows, so that the figure fits a printed page */
 };
 
+/* A row's height before squeezing: one step per mark, within limits. */
 static double natural_height(const struct plot_row *row)
 {
     return fmin(ROW_MAX, MARK_STEP * (double)(row->n_marks == 0 ? 1 : row->n_marks) + ROW_PAD);
 }
 
+/* A row's height as drawn. */
 static double row_height(const struct drawing *d, const struct plot_row *row)
 {
     return natural_height(row) * d->squeeze;
 }
 
-/* Labels of rules stand on one line, or two where they would touch, and stay inside the drawing.
+/* Labels of rules are on one line, or on two where they would touch, and stay inside the drawing.
  * Returns how many lines they need; draws them when asked. */
 static size_t rules(struct drawing *d, const struct plot_dots *plot, bool draw)
 {
@@ -62,6 +70,7 @@ static size_t rules(struct drawing *d, const struct plot_dots *plot, bool draw)
     return n_lines;
 }
 
+/* The range covers values, error bars and rules; the left margin fits the widest label. */
 static void fit(struct drawing *d, const struct plot_dots *plot)
 {
     double widest = 40;
@@ -87,6 +96,7 @@ static void fit(struct drawing *d, const struct plot_dots *plot)
     d->height = d->top + rows * d->squeeze + BOTTOM;
 }
 
+/* Grid lines behind the marks, and the title below. */
 static void draw_axis(struct drawing *d, const struct plot_dots *plot)
 {
     double base = d->height - BOTTOM;
@@ -103,6 +113,7 @@ static void draw_axis(struct drawing *d, const struct plot_dots *plot)
              (struct svg_point){(d->left + PLOT_WIDTH - 12) / 2, base + 31}, plot->head.x_title);
 }
 
+/* Tints the part from the floor to the right. */
 static void draw_band(struct drawing *d, double from)
 {
     if (!isfinite(from) || from > d->x.high) {
@@ -113,6 +124,7 @@ static void draw_band(struct drawing *d, double from)
              (struct svg_point){d->x.at_high - at, d->height - d->top - BOTTOM});
 }
 
+/* A dot with its bar, or an arrow for a bound. A mark without a value is not drawn. */
 static void draw_mark(struct drawing *d, const struct plot_mark *mark, double radius, double y)
 {
     if (!isfinite(mark->value)) {
@@ -139,6 +151,7 @@ static void draw_mark(struct drawing *d, const struct plot_mark *mark, double ra
     svg_group_close(&d->svg);
 }
 
+/* A row without any value says "undetermined". */
 static void draw_row(struct drawing *d, const struct plot_row *row, double top)
 {
     double height = row_height(d, row);
@@ -162,6 +175,7 @@ static void draw_row(struct drawing *d, const struct plot_row *row, double top)
     }
 }
 
+/* Band, grid and rules first, so that marks are on top. */
 void plot_dots(struct strbuf *out, const struct plot_dots *plot)
 {
     struct drawing d;

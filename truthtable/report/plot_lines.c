@@ -1,3 +1,8 @@
+/*
+ * Line plots: thin lines for cells and strong ones for means over them, with a legend if it is
+ * short enough. Curves are reduced to about as many points as the drawing has pixels. Strong lines
+ * are drawn last.
+ */
 #include <math.h>
 
 #include "base/xalloc.h"
@@ -23,11 +28,13 @@ struct line_drawing {
     double base;
 };
 
+/* One series needs no legend, and too many would fill the figure. */
 static bool has_legend(const struct plot_lines *plot)
 {
     return plot->n_names > 1 && plot->n_names <= PLOT_LEGEND_MAX;
 }
 
+/* The color class and the dash class of a series. */
 static void series_class(char *cls, size_t size, size_t series)
 {
     (void)snprintf(cls, size, "s%zu d%zu", series % 8, series % 4);
@@ -62,6 +69,7 @@ static double legend(struct line_drawing *d, const struct plot_lines *plot, bool
     return y + 6;
 }
 
+/* Both axes over all points; the legend's height shifts the drawing down. */
 static void fit(struct line_drawing *d, const struct plot_lines *plot)
 {
     d->x = axis_empty();
@@ -82,6 +90,7 @@ static void fit(struct line_drawing *d, const struct plot_lines *plot)
     axis_fit(&d->y, 0.04, d->base, d->top, 6);
 }
 
+/* Horizontal grid lines, ticks below, and both titles. */
 static void draw_axes(struct line_drawing *d, const struct plot_lines *plot)
 {
     for (size_t i = 0; !isnan(axis_tick(&d->y, i)); i++) {

@@ -1,3 +1,7 @@
+/*
+ * A bar of shares: the prior probabilities of the outcomes, the one that binds highlighted, and the
+ * unassigned remainder. Shares are scaled by their sum, so priors that exceed 1 still fit.
+ */
 #include <math.h>
 
 #include "truthtable/report/fmt.h"
@@ -14,6 +18,7 @@ static const char *share_class(const struct plot_share *share)
     return share->lit ? "share lit" : share->rest ? "share rest" : "share";
 }
 
+/* Negative shares count as nothing; a sum of nothing counts as 1. */
 static double total_of(const struct plot_shares *plot)
 {
     double total = 0;
@@ -23,7 +28,7 @@ static double total_of(const struct plot_shares *plot)
     return total > 0 ? total : 1;
 }
 
-/* The label stands under its part where it has room, else it is left to the tooltip and the table.
+/* The label is under its part where it has room, and otherwise only in the tooltip and the table.
  */
 static void draw_share(struct svg *svg, struct arena *a, const struct plot_share *share,
                        struct svg_point span)

@@ -1,10 +1,13 @@
-/* prereg-report PROGRAM_FOLDER [--out DIR]: the report of a program that has its verdict. */
+/* prereg-report PROGRAM_FOLDER [--out DIR]: writes the report of a program that has its verdict.
+ * The daemon runs it as a process of its own after the verdict, so that a fault in the report
+ * cannot take the daemon down; users run it to write a report again elsewhere. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/proc.h"
 #include "truthtable/report/report.h"
 
+/* Prints the usage; returns the exit code for it. */
 static int usage(void)
 {
     fputs("usage: prereg-report PROGRAM_FOLDER [--out DIR]\n"
@@ -16,6 +19,7 @@ static int usage(void)
     return EXIT_USAGE;
 }
 
+/* Any argument that is neither a folder nor --out DIR is a usage error. */
 int main(int argc, char **argv)
 {
     proc_mend_inherited();

@@ -1,7 +1,14 @@
+/*
+ * Renders the document as one HTML file: inline style, inline SVG, no script, nothing loaded from
+ * anywhere. A content policy forbids all sources, in case a text should ever get past the escaping.
+ * Markup is accessible: row and column heads have a scope, figures have titles and descriptions,
+ * and color never carries a meaning alone.
+ */
 #include "truthtable/report/escape.h"
 #include "truthtable/report/render.h"
 
-/* No source of anything but the inline style: the page cannot reach out, whatever its texts hold.
+/* Nothing but the inline style may be used: the page cannot load anything, whatever its texts
+ * contain.
  */
 #define CONTENT_POLICY                                                                             \
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -9,6 +16,7 @@
 #define WIDE_COLUMNS ((size_t)7)  /* more are set smaller on paper */
 #define SHORT_ROWS   ((size_t)24) /* a table that is kept on one printed page */
 
+/* A tone is a class of the style sheet. */
 static const char *tone_class(enum doc_tone tone)
 {
     static const char *const names[TONE_NR] = {
@@ -18,6 +26,7 @@ static const char *tone_class(enum doc_tone tone)
     return names[tone];
 }
 
+/* An element with escaped text. */
 static void add_element(struct strbuf *out, const char *tag, const char *text)
 {
     strbuf_addf(out, "<%s>", tag);
@@ -25,6 +34,7 @@ static void add_element(struct strbuf *out, const char *tag, const char *text)
     strbuf_addf(out, "</%s>\n", tag);
 }
 
+/* An item's text; digests and paths in a fixed pitch. */
 static void add_value(struct strbuf *out, const struct doc_item *item)
 {
     strbuf_adds(out, item->code ? "<code>" : "");
@@ -32,6 +42,7 @@ static void add_value(struct strbuf *out, const struct doc_item *item)
     strbuf_adds(out, item->code ? "</code>" : "");
 }
 
+/* Names and values as a description list. */
 static void add_facts(struct strbuf *out, const struct doc_list *list, const char *cls)
 {
     strbuf_addf(out, "<dl class=\"%s\">\n", cls);
@@ -45,6 +56,7 @@ static void add_facts(struct strbuf *out, const struct doc_list *list, const cha
     strbuf_adds(out, "</dl>\n");
 }
 
+/* Items as a bullet list. */
 static void add_list(struct strbuf *out, const struct doc_list *list)
 {
     strbuf_adds(out, "<ul>\n");
@@ -56,6 +68,7 @@ static void add_list(struct strbuf *out, const struct doc_list *list)
     strbuf_adds(out, "</ul>\n");
 }
 
+/* Cells with their alignment and tone. */
 static void add_row(struct strbuf *out, const struct doc_table *t, size_t n,
                     const struct doc_row *row)
 {
@@ -63,7 +76,8 @@ static void add_row(struct strbuf *out, const struct doc_table *t, size_t n,
         [ALIGN_TEXT] = "text", [ALIGN_NUMBER] = "num", [ALIGN_MARK] = "mark"};
     strbuf_addf(out, "<tr class=\"%s\">", tone_class(row->tone));
     for (size_t i = 0; i < n; i++) {
-        /* a name that stands in the row above is not said again: no head without a name */
+        /* a name is not repeated from the row above, and a row head without a name would be read as
+         * empty */
         bool heads = i == 0 && row->cells[0].text != NULL && row->cells[0].text[0] != '\0';
         const char *tag = heads ? "th" : "td";
         strbuf_addf(out, "<%s%s class=\"%s %s\">", tag, heads ? " scope=\"row\"" : "",
@@ -74,6 +88,8 @@ static void add_row(struct strbuf *out, const struct doc_table *t, size_t n,
     strbuf_adds(out, "</tr>\n");
 }
 
+/* Wide tables scroll on the screen and are set smaller on paper; short ones are kept on one
+ * page. */
 static void add_table(struct strbuf *out, const struct doc_block *b)
 {
     static const char *const aligns[] = {
@@ -100,6 +116,7 @@ static void add_table(struct strbuf *out, const struct doc_block *b)
     strbuf_adds(out, "</tbody>\n</table>\n</div>\n");
 }
 
+/* The drawing and its caption. */
 static void add_figure(struct strbuf *out, const struct doc_block *b)
 {
     strbuf_adds(out, "<figure>\n<div class=\"scroll\">\n");
@@ -109,6 +126,7 @@ static void add_figure(struct strbuf *out, const struct doc_block *b)
     strbuf_adds(out, "</figcaption>\n</figure>\n");
 }
 
+/* Sections are numbered and can be linked to; subsections are neither. */
 static void add_heading(struct strbuf *out, const struct doc_block *b)
 {
     if (b->level == 2) {
@@ -120,6 +138,7 @@ static void add_heading(struct strbuf *out, const struct doc_block *b)
     }
 }
 
+/* One block by its kind. */
 static void add_block(struct strbuf *out, const struct doc_block *b)
 {
     switch (b->kind) {
@@ -137,6 +156,7 @@ static void add_block(struct strbuf *out, const struct doc_block *b)
     }
 }
 
+/* Links to all sections. */
 static void add_contents(struct strbuf *out, const struct doc *d)
 {
     strbuf_adds(out, "<nav aria-label=\"Contents\"><ol>\n");
@@ -150,6 +170,7 @@ static void add_contents(struct strbuf *out, const struct doc *d)
     strbuf_adds(out, "</ol></nav>\n");
 }
 
+/* The head of the report: question, verdict, reason, and the numbers that matter. */
 static void add_banner(struct strbuf *out, const struct doc_banner *b)
 {
     strbuf_addf(out, "<header class=\"banner %s\">\n<p class=\"eyebrow\">", tone_class(b->tone));
@@ -183,6 +204,7 @@ static void add_banner(struct strbuf *out, const struct doc_banner *b)
     strbuf_adds(out, "</header>\n");
 }
 
+/* The whole page, from the same blocks as the other renderings. */
 void render_html(const struct doc *d, struct strbuf *out)
 {
     strbuf_adds(out,

@@ -7,7 +7,7 @@
 #include "truthtable/report/render.h"
 
 /* Written piece by piece: a tree of every cell of a large program would need many times the memory.
- * Rows of tables stand a line each, so that two reports can be compared with diff. */
+ * Each row of a table is on a line of its own, so that two reports can be compared with diff. */
 
 /* Texts come from files that were read as UTF-8, but for what a worker left on disk. */
 static void add_string(struct strbuf *out, const char *text)
@@ -22,12 +22,14 @@ static void add_string(struct strbuf *out, const char *text)
     free(copy);
 }
 
+/* A member with a text, or null. */
 static void add_member(struct strbuf *out, const char *key, const char *text)
 {
     strbuf_addf(out, ",\"%s\":", key);
     add_string(out, text);
 }
 
+/* A plain tone is not written. */
 static void add_tone(struct strbuf *out, enum doc_tone tone)
 {
     static const char *const names[TONE_NR] = {
@@ -39,6 +41,7 @@ static void add_tone(struct strbuf *out, enum doc_tone tone)
     }
 }
 
+/* NaN and infinity become null. */
 static void add_number(struct strbuf *out, double v)
 {
     char text[JSON_NUMBER_MAX];
@@ -50,6 +53,7 @@ static void add_number(struct strbuf *out, double v)
     strbuf_adds(out, text);
 }
 
+/* The text as printed, and the data behind it. */
 static void add_cell(struct strbuf *out, const struct doc_cell *cell)
 {
     static const char *const flags[] = {"null", "false", "true"};
@@ -69,6 +73,7 @@ static void add_cell(struct strbuf *out, const struct doc_cell *cell)
     strbuf_addc(out, '}');
 }
 
+/* "holds" says what a column contains: text, numbers or marks. */
 static void add_columns(struct strbuf *out, const struct doc_table *t)
 {
     static const char *const aligns[] = {
@@ -83,6 +88,7 @@ static void add_columns(struct strbuf *out, const struct doc_table *t)
     strbuf_addc(out, ']');
 }
 
+/* All columns, including those that pages leave out. */
 static void add_table(struct strbuf *out, const struct doc_block *b)
 {
     const struct doc_table *t = b->table;
@@ -104,6 +110,7 @@ static void add_table(struct strbuf *out, const struct doc_block *b)
     strbuf_addc(out, ']');
 }
 
+/* The items of a list or of facts. */
 static void add_items(struct strbuf *out, const char *key, const struct doc_list *list)
 {
     strbuf_addf(out, ",\"%s\":[", key);
@@ -119,6 +126,7 @@ static void add_items(struct strbuf *out, const char *key, const struct doc_list
     strbuf_addc(out, ']');
 }
 
+/* The drawing itself is not data and is left out. */
 static void add_figure(struct strbuf *out, const struct doc_block *b)
 {
     add_member(out, "id", b->figure->id);
@@ -127,6 +135,7 @@ static void add_figure(struct strbuf *out, const struct doc_block *b)
     add_member(out, "summary", b->figure->summary);
 }
 
+/* One block by its kind. */
 static void add_block(struct strbuf *out, const struct doc_block *b)
 {
     static const char *const kinds[] = {
@@ -150,6 +159,7 @@ static void add_block(struct strbuf *out, const struct doc_block *b)
     strbuf_addc(out, '}');
 }
 
+/* The head of the report, without a list around it. */
 static void add_banner(struct strbuf *out, const struct doc_banner *b)
 {
     add_member(out, "program", b->program);
@@ -169,6 +179,7 @@ static void add_banner(struct strbuf *out, const struct doc_banner *b)
     strbuf_addc(out, '}');
 }
 
+/* Headings of level 3 are blocks within a section. */
 static bool opens_section(const struct doc_block *b)
 {
     return b != NULL && b->kind == BLOCK_HEADING && b->level == 2;
@@ -187,6 +198,7 @@ static const struct doc_block *add_blocks(struct strbuf *out, const struct doc_b
     return b;
 }
 
+/* Blocks before the first section are the notices. */
 void render_json(const struct doc *d, struct strbuf *out)
 {
     strbuf_addf(out, "{\"schema\":%d", REPORT_JSON_SCHEMA);

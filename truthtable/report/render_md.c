@@ -1,9 +1,14 @@
+/*
+ * Renders the document as GitHub-flavored Markdown. Figures are reduced to their captions and
+ * summaries; tables keep the columns that the page shows. Every text is escaped for the place where
+ * it is printed.
+ */
 #include <string.h>
 
 #include "truthtable/report/escape.h"
 #include "truthtable/report/render.h"
 
-/* Text that Markdown would take for the end of a code span is printed as plain text. */
+/* A code span, or plain text where Markdown would misread it as the end of the span. */
 static void add_code(struct strbuf *out, const char *text)
 {
     bool plain = text[0] != '\0';
@@ -17,6 +22,7 @@ static void add_code(struct strbuf *out, const char *text)
     }
 }
 
+/* A bullet list; facts have their name in bold. */
 static void add_items(struct strbuf *out, const struct doc_list *list)
 {
     for (const struct doc_item *item = list->first; item != NULL; item = item->next) {
@@ -36,6 +42,7 @@ static void add_items(struct strbuf *out, const struct doc_list *list)
     strbuf_addc(out, '\n');
 }
 
+/* A highlighted row is bold, since Markdown has no color. */
 static void add_row(struct strbuf *out, size_t n, const struct doc_row *row)
 {
     strbuf_addc(out, '|');
@@ -50,6 +57,7 @@ static void add_row(struct strbuf *out, size_t n, const struct doc_row *row)
     strbuf_addc(out, '\n');
 }
 
+/* The rule below the head carries the alignment. */
 static void add_table(struct strbuf *out, const struct doc_block *b)
 {
     static const char *const rules[] = {
@@ -75,6 +83,7 @@ static void add_table(struct strbuf *out, const struct doc_block *b)
     strbuf_addc(out, '\n');
 }
 
+/* One block by its kind. */
 static void add_block(struct strbuf *out, const struct doc_block *b)
 {
     switch (b->kind) {
@@ -109,6 +118,7 @@ static void add_block(struct strbuf *out, const struct doc_block *b)
     }
 }
 
+/* The head of the report, then the blocks in order. */
 void render_md(const struct doc *d, struct strbuf *out)
 {
     const struct doc_banner *banner = &d->banner;

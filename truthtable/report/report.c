@@ -1,3 +1,8 @@
+/*
+ * Writes a report: reads the model, computes instruments, builds the document once, renders it
+ * three times, and adds the sums of every file. Files are written atomically, and the sums last, so
+ * an interrupted report fails its own sums, or has none, instead of passing for a whole one.
+ */
 #include "truthtable/report/report.h"
 
 #include <string.h>
@@ -13,6 +18,7 @@
 
 #define SUMS_NAME "SHA256SUMS"
 
+/* Only the owner may read a report until it is passed on. */
 static int write_file(const char *folder, const char *name, const struct strbuf *text,
                       struct err *err)
 {
@@ -22,6 +28,7 @@ static int write_file(const char *folder, const char *name, const struct strbuf 
     return rc;
 }
 
+/* One document for all renderings: they cannot disagree. */
 static int write_pages(const struct report_model *m, const char *out, struct err *err)
 {
     static const struct {
@@ -55,6 +62,7 @@ static bool belongs(const char *folder, const char *name)
            strstr(name, ".tmp") == NULL && strchr(name, '\n') == NULL;
 }
 
+/* A line as sha256sum prints it. */
 static int add_sum(struct strbuf *sums, const char *folder, const char *name, struct err *err)
 {
     struct digest digest;
@@ -69,6 +77,7 @@ static int add_sum(struct strbuf *sums, const char *folder, const char *name, st
     return rc;
 }
 
+/* Over every file that belongs to the report, including those that the daemon wrote. */
 static int write_sums(const char *out, struct err *err)
 {
     struct name_list names = {0};
@@ -87,7 +96,8 @@ static int write_sums(const char *out, struct err *err)
     return rc;
 }
 
-/* Before the pages, which show them. Whatever fails here is said in the report and stops nothing.
+/* Computes the instruments before the pages, which show them. A failure is reported in the report
+ * and stops nothing.
  */
 static void add_instruments(struct report_model *m, const char *folder, const char *out)
 {
@@ -109,6 +119,7 @@ static void add_instruments(struct report_model *m, const char *folder, const ch
     free(path);
 }
 
+/* `out` may be another folder: the program's own one is then only read. */
 int report_write(const char *folder, const char *out, struct err *err)
 {
     struct report_model model;

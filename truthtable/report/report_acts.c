@@ -18,6 +18,7 @@ static const char *text_of_member(const cJSON *o, const char *key)
     return cJSON_GetStringValue(json_member(o, key));
 }
 
+/* The causes that only a person's command gives. */
 static bool is_by_person(const char *cause)
 {
     return cause != NULL && (strcmp(cause, "cancelled") == 0 || strcmp(cause, "stopped") == 0);
@@ -56,11 +57,13 @@ static const char *act_of(struct report_acts *acts, const char *event, const cJS
     return ends && is_by_person(cause) ? cause : NULL;
 }
 
+/* Equal texts, or both absent. */
 static bool same_text(const char *a, const char *b)
 {
     return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
+/* Joins acts on many tasks by one command: the same act, reason and minute. */
 static void add_act(struct report_acts *acts, struct arena *a, const struct report_act *act)
 {
     struct report_act *last = acts->n > 0 ? &acts->items[acts->n - 1] : NULL;
@@ -83,6 +86,7 @@ static void add_act(struct report_acts *acts, struct arena *a, const struct repo
                             .n_tasks = act->n_tasks};
 }
 
+/* One row of the journal that may be an act. */
 static void take_row(struct report_acts *acts, struct arena *a, const cJSON *row)
 {
     const cJSON *task = json_member(row, "task");
@@ -120,6 +124,7 @@ static bool may_be_act(const char *line)
     return false;
 }
 
+/* A journal may have millions of rows; memory holds one line. */
 void report_acts_read(struct report_acts *acts, struct arena *a, const char *folder)
 {
     char *line = NULL;

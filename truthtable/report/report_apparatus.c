@@ -1,3 +1,8 @@
+/*
+ * Reads apparatus checks from provenance.json, the attempts' result files and the amendments. What
+ * a check demanded may have changed between attempts, so demands are taken from the result on
+ * record and not from the present plan, wherever there is one.
+ */
 #include "truthtable/report/report_apparatus.h"
 
 #include <math.h>
@@ -14,7 +19,7 @@
 #define RESULT_BYTES_MAX ((size_t)16 << 20)
 #define ATTEMPTS_MAX     9999
 
-/* The metric of the result that lies in the attempt's folder; NAN without one. */
+/* The metric of the result in the attempt's folder; NAN without one. */
 static double came(const char *folder, const struct apparatus *check, const cJSON *attempt)
 {
     const char *id = member_text(attempt, "id");
@@ -39,6 +44,7 @@ static double came(const char *folder, const struct apparatus *check, const cJSO
     return value;
 }
 
+/* A linear search: a program has few checks. */
 const cJSON *report_check(const struct report_model *m, const char *name)
 {
     const cJSON *check = NULL;
@@ -51,6 +57,7 @@ const cJSON *report_check(const struct report_model *m, const char *name)
     return NULL;
 }
 
+/* Results refer to attempts by number. */
 const cJSON *report_check_result(const cJSON *check, const cJSON *attempt)
 {
     const double no = member_number(attempt, "no");
@@ -64,6 +71,7 @@ const cJSON *report_check_result(const cJSON *check, const cJSON *attempt)
     return NULL;
 }
 
+/* Adds to the model's own copy of provenance.json; the file is not changed. */
 void report_apparatus_read(struct report_model *m, const char *folder)
 {
     for (size_t i = 0; i < m->program->n_apparatus; i++) {
@@ -76,6 +84,7 @@ void report_apparatus_read(struct report_model *m, const char *folder)
     }
 }
 
+/* An element of a change's path; "" where it is shorter. */
 static const char *path_at(const cJSON *change, int i)
 {
     const char *key = cJSON_GetStringValue(cJSON_GetArrayItem(member(change, "path"), i));
@@ -90,6 +99,7 @@ static bool is_of_checks(const cJSON *change, bool whole)
            strcmp(path_at(change, 1), "apparatus") == 0 && is_whole == whole;
 }
 
+/* Whether a change concerns this check, directly or as a part of all. */
 static bool is_of(const cJSON *change, const char *name)
 {
     if (is_of_checks(change, true)) {
@@ -128,6 +138,7 @@ static size_t ended_before(const cJSON *check, const char *time)
     return n;
 }
 
+/* One change, in a sentence. */
 static const char *change_words(struct arena *a, const cJSON *amendment, const cJSON *change,
                                 size_t n_before)
 {
@@ -145,6 +156,7 @@ static const char *change_words(struct arena *a, const cJSON *amendment, const c
     return text;
 }
 
+/* Changes that were made after an attempt of the check had ended. */
 const char *report_apparatus_amended(struct arena *a, const struct report_model *m)
 {
     const char *text = "";

@@ -1,4 +1,4 @@
-/* What is known of the apparatus checks, those that an amendment took away among them: from
+/* What is known of the apparatus checks, including those that an amendment removed: from
  * provenance.json and the amendments. Owns nothing. */
 #ifndef TRUTHTABLE_REPORT_REPORT_APPARATUS_H
 #define TRUTHTABLE_REPORT_REPORT_APPARATUS_H
@@ -8,7 +8,7 @@
 /* Gives every attempt of a check in `provenance` a member "came": what it scored, from its result;
  * null without one. */
 void report_apparatus_read(struct report_model *m, const char *folder);
-/* A check in provenance.json, declared or taken away; NULL. */
+/* A check in provenance.json, declared or removed; NULL if it has none. */
 const cJSON *report_check(const struct report_model *m, const char *name);
 /* What was demanded of an attempt and came of it (docs/apparatus.md, "results"); NULL. */
 const cJSON *report_check_result(const cJSON *check, const cJSON *attempt);

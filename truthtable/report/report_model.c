@@ -1,3 +1,8 @@
+/*
+ * Reads everything that a report is made from. The lock must hold and the verdict must be of its
+ * root; everything else may be missing and is then reported as unknown. Values are read as the
+ * verdict reads them and never computed again.
+ */
 #include "truthtable/report/report_model.h"
 
 #include <math.h>
@@ -15,6 +20,7 @@
 #define PROVENANCE_BYTES_MAX ((size_t)256 << 20)
 #define RESULT_BYTES_MAX     ((size_t)64 << 20)
 
+/* NULL in, NULL out: chains of lookups need no checks between them. */
 const cJSON *member(const cJSON *obj, const char *key)
 {
     return obj == NULL ? NULL : json_member(obj, key);
@@ -38,6 +44,7 @@ size_t member_count(const cJSON *obj, const char *key)
     return cJSON_IsArray(m) || cJSON_IsObject(m) ? (size_t)cJSON_GetArraySize(m) : 0;
 }
 
+/* The plan must be the one that the lock covers, amendments included. */
 static int read_program(struct report_model *m, const char *folder, struct err *err)
 {
     char *path = path_join(folder, "grid.toml");
@@ -55,6 +62,7 @@ static int read_program(struct report_model *m, const char *folder, struct err *
     return rc;
 }
 
+/* A verdict of another root would make another program's report. */
 static int read_verdict(struct report_model *m, const char *folder, struct err *err)
 {
     char *path = path_join(folder, "report/verdict.json");
@@ -71,6 +79,7 @@ static int read_verdict(struct report_model *m, const char *folder, struct err *
     return 0;
 }
 
+/* Absent for replayed records; then who ran what is not known. */
 static int read_provenance(struct report_model *m, const char *folder, struct err *err)
 {
     char *path = path_join(folder, "report/provenance.json");
@@ -82,6 +91,7 @@ static int read_provenance(struct report_model *m, const char *folder, struct er
     return rc;
 }
 
+/* Present for imported programs only. */
 static int read_imported(struct report_model *m, const char *folder, struct err *err)
 {
     char *path = path_join(folder, IMPORTED_FILE);
@@ -93,7 +103,8 @@ static int read_imported(struct report_model *m, const char *folder, struct err 
     return rc;
 }
 
-/* The lock has taken the chain in, so each file follows from those before it. */
+/* The lock was read with its amendments, which verified the chain; the files are read here for
+ * display. */
 static int read_amendments(struct report_model *m, const char *folder, struct err *err)
 {
     char *amendments = path_join(folder, AMENDMENT_FOLDER);
@@ -129,6 +140,7 @@ static void read_instruments(struct report_model *m, const char *folder)
     free(path);
 }
 
+/* Instruments of another root are refused, and the reason is kept. */
 void report_model_set_instruments(struct report_model *m, cJSON *instruments, const char *why)
 {
     const char *root = member_text(instruments, "root");
@@ -154,6 +166,7 @@ static void read_result(struct report_model *m, const char *task_folder, size_t 
     free(path);
 }
 
+/* Results and curves of every task, in the order of cells and stages. */
 static void read_tasks(struct report_model *m, const char *folder)
 {
     const struct program *p = m->program;
@@ -172,7 +185,7 @@ static void read_tasks(struct report_model *m, const char *folder)
     free(cells);
 }
 
-/* The records of an imported program stand in one file. */
+/* The records of an imported program are in one file. */
 static int read_records(struct report_model *m, const char *folder, struct err *err)
 {
     const struct program *p = m->program;
@@ -197,6 +210,7 @@ static int read_records(struct report_model *m, const char *folder, struct err *
     return rc;
 }
 
+/* Files list cells in order, so the next one is nearly always the right one. */
 size_t report_cell_near(const struct report_model *m, size_t near, const char *name)
 {
     const struct program *p = m->program;
@@ -208,6 +222,7 @@ size_t report_cell_near(const struct report_model *m, size_t near, const char *n
     return name == NULL ? INDEX_NONE : program_find_cell(p, name);
 }
 
+/* Gates by (measure, cell), for constant-time lookup. */
 static void index_gates(struct report_model *m)
 {
     const struct program *p = m->program;
@@ -226,6 +241,7 @@ static void index_gates(struct report_model *m)
     }
 }
 
+/* What the report cannot do without comes first and fails it. */
 int report_model_read(struct report_model *m, const char *folder, struct err *err)
 {
     *m = (struct report_model){0};
@@ -285,7 +301,7 @@ static const cJSON *result_value(const struct report_model *m, size_t task, cons
     return member(member(m->results[task], group), name);
 }
 
-/* A value stands alone or as {"value":…,"n":…,"se":…}. */
+/* A value is a number or {"value":…,"n":…,"se":…}. */
 static double value_number(const cJSON *v)
 {
     return cJSON_IsNumber(v) ? v->valuedouble : member_number(v, "value");

@@ -65,7 +65,7 @@ struct report_model {
     struct report_acts acts; /* of an executed program */
 };
 
-/* Takes over instruments.json as it was just computed; NULL and a reason when it could not be. */
+/* Adopts instruments.json as it was just computed; NULL and a reason when it could not be. */
 void report_model_set_instruments(struct report_model *m, cJSON *instruments, const char *why);
 
 /* Needs grid.toml, grid.toml.lock and report/verdict.json; ERR_LOCK when the verdict is of another
@@ -103,7 +103,7 @@ const cJSON *report_gate(const struct report_model *m, size_t measure, size_t ce
  * the verdict. */
 size_t report_n_by_person(const struct report_model *m);
 
-/* A cell by name; INDEX_NONE when unknown. Lists stand in the order of the cells: the cell `near`
+/* A cell by name; INDEX_NONE when unknown. Lists are in the order of the cells: the cell `near`
  * and the next are tried before all others. */
 size_t report_cell_near(const struct report_model *m, size_t near, const char *name);
 

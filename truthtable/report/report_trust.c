@@ -1,3 +1,8 @@
+/*
+ * Checks signatures of lock and amendments against the keys that they name, and finds time stamps.
+ * Whether a key or an authority is to be trusted is not decided here. Only a signature that is
+ * verifiably wrong "fails"; if it cannot be checked, for want of ssh-keygen, the state says so.
+ */
 #include "truthtable/report/report_trust.h"
 
 #include <stdlib.h>
@@ -34,6 +39,7 @@ static struct signature_seen see(const cJSON *signature, const struct strbuf *si
     return s;
 }
 
+/* The signature of the lock over its canonical text. */
 static struct signature_seen see_lock(const struct lock *lock, struct arena *a)
 {
     struct strbuf text = STRBUF_INIT;
@@ -44,6 +50,7 @@ static struct signature_seen see_lock(const struct lock *lock, struct arena *a)
     return s;
 }
 
+/* The same for one amendment. */
 static struct signature_seen see_amendment(const cJSON *amendment, struct arena *a)
 {
     struct strbuf text = STRBUF_INIT;
@@ -54,6 +61,7 @@ static struct signature_seen see_amendment(const cJSON *amendment, struct arena 
     return s;
 }
 
+/* Request and response are files beside the lock. */
 static void see_stamp(struct report_trust *t, const char *lock_path)
 {
     char *request = xasprintf("%s.tsq", lock_path);
@@ -64,6 +72,7 @@ static void see_stamp(struct report_trust *t, const char *lock_path)
     free(response);
 }
 
+/* Equal digests; false if either file cannot be read. */
 static bool same_bytes(const char *a, const char *b)
 {
     struct digest x;
@@ -73,7 +82,7 @@ static bool same_bytes(const char *a, const char *b)
            digest_equal(&x, &y);
 }
 
-/* An authority's answer may come after the program was submitted: it lies beside the lock that was
+/* An authority's answer may come after the program was submitted: it is beside the lock that was
  * submitted, and counts as long as that is the same bytes (as for `preregctl export`). */
 static void see_origin_stamp(struct report_trust *t, const char *folder, const char *lock_path)
 {
@@ -94,6 +103,7 @@ static void see_origin_stamp(struct report_trust *t, const char *folder, const c
     free(origin);
 }
 
+/* Every amendment gets an entry, signed or not. */
 void report_trust_read(struct report_trust *t, const char *folder, const struct lock *lock,
                        const cJSON *amendments, struct arena *a)
 {

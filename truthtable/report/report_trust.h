@@ -1,6 +1,6 @@
 /*
  * Who vouches for a program: the signatures of its lock and amendments, each held against the key
- * that it names, and whether a time stamp lies beside the lock. Whose key that is, and which
+ * that it names, and whether a time stamp is beside the lock. Whose key that is, and which
  * authority to believe, no report can know: `preregctl verify` asks its user.
  */
 #ifndef TRUTHTABLE_REPORT_REPORT_TRUST_H
@@ -17,7 +17,7 @@ enum signature_state {
     SIGNATURE_NONE,
     SIGNATURE_HOLDS, /* over these bytes, by the key it names */
     SIGNATURE_FAILS,
-    SIGNATURE_UNCHECKED, /* there is no ssh-keygen here, or it would not */
+    SIGNATURE_UNCHECKED, /* ssh-keygen is missing here, or failed */
 };
 
 struct signature_seen {
