@@ -29,7 +29,7 @@ struct commit_job {
     struct err err;
 };
 
-/* ---- what it rests on ---- */
+/* ---- premises ---- */
 
 /* Whether the prepared amendment is still the one that the client names, and still follows from the
  * present program, its [run] and the checks' results. */

@@ -30,7 +30,7 @@ int amended_write(const char *folder, const struct amend_prepared *p, struct err
 int amended_catch_up(struct hosted *h, struct err *err) MUST_CHECK;
 /* Removes what amended_write wrote, because the row was refused. */
 void amended_take_back(const char *folder, uint32_t number);
-/* Within the transaction of its row: what the store must know of h->amending. */
+/* Within the transaction of its row: records the checks of h->amending in the store. */
 int amended_commit(struct store *store, const struct hosted *h, struct err *err) MUST_CHECK;
 /* The row is committed: h->amending is the program now, and grid.toml becomes its text. */
 void amended_take_effect(struct hosted *h);

@@ -75,7 +75,7 @@ static int read_then(struct amend_job *j)
 {
     struct amend_prepared *p = j->prepared;
     int rc = file_read(j->path, HOSTED_FILE_MAX, &p->text, &j->err);
-    if (rc == 0) { /* what was read, not the file again: it may be under an editor */
+    if (rc == 0) { /* parses the bytes that were read: an editor may be changing the file */
         rc = bundle_parse_text(&p->text, j->now->origin, &p->bundle, &j->err);
     }
     if (rc == 0) {

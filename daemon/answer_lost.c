@@ -45,7 +45,7 @@ static int give_up(struct lost_job *j, cJSON **result)
             "given up (`preregctl resume` if the program waits)",
             j->one.items[0].task);
     }
-    if (j->rc != ERR_LOCK) { /* it cannot be read now, which says nothing */
+    if (j->rc != ERR_LOCK) { /* it cannot be read now, which proves nothing */
         struct err why = j->err;
         return err_set(&j->err, ERR_REFUSED,
                        "%.80s is not given up: nobody can tell now whether its result is gone. "

@@ -67,7 +67,7 @@ void sync_group_stand_alone(struct sync_group *g)
     g->rides = RIDES_NO;
 }
 
-/* ---- what is to be synced ---- */
+/* ---- collecting paths ---- */
 
 static void add(struct name_list *list, char *path)
 {

@@ -58,7 +58,7 @@ struct executor_ops {
     void (*probe)(struct executor *x, const struct attempt_place *place);
     void (*terminate)(struct executor *x, const struct attempt_key *key);
     void (*kill)(struct executor *x, const struct attempt_key *key);
-    /* Watches nothing more; what runs goes on running. */
+    /* Stops watching; running attempts go on. */
     void (*close)(struct executor *x);
     void (*free)(struct executor *x); /* after the loop has run dry */
 };

@@ -3,8 +3,8 @@
  * its folders, and a mirror of its committed task rows for status.
  *
  * A bundle is constant once loaded; jobs hold a reference while they use it, counted on the
- * loop's thread. Another [run] for the same root makes a new bundle. What was last found
- * good is used in the program's lane (job.h).
+ * loop's thread. Another [run] for the same root makes a new bundle. The digests
+ * last found good are used in the program's lane only (job.h).
  */
 #ifndef DAEMON_HOSTED_H
 #define DAEMON_HOSTED_H
@@ -32,13 +32,13 @@ struct bundle {
     char *origin; /* where grid.toml was submitted from: relative paths are taken from there */
 };
 
-/* Parses a program's text as if it lay at `origin`, and reads its lock. Checks that the plan is the
- * locked one. */
+/* Parses a program's text with relative paths from `origin`, reads its lock, and checks that the
+ * plan is the locked one. */
 int bundle_load_text(const struct strbuf *text, const char *lock_path, const char *origin,
                      struct bundle **out, struct err *err) MUST_CHECK;
 int bundle_load(const char *program_path, const char *lock_path, const char *origin,
                 struct bundle **out, struct err *err) MUST_CHECK;
-/* The same of a folder below STATE/programs, as amended; and by whom it must be signed. */
+/* The same for a folder below STATE/programs, with its amendments, whose signatures are checked. */
 int bundle_load_own(const char *folder, const char *origin, struct bundle **out,
                     struct err *err) MUST_CHECK;
 /* A program without its lock. */
@@ -50,8 +50,8 @@ struct bundle *bundle_ref(struct bundle *b);
 void bundle_unref(struct bundle *b); /* NULL is fine */
 
 struct hosted;
-/* What the core must know of a program, with the apparatus checks that h has; free with
- * plan_release. */
+/* Fills in what the core needs of a program, and the apparatus checks of h; release with
+ * plan_release(). */
 void plan_init(struct core_plan *plan, const struct program *p, const struct hosted *h);
 void plan_release(struct core_plan *plan);
 
@@ -90,7 +90,7 @@ struct hosted {
     struct amend_prepared *amend;         /* waits for its signature; or NULL */
     uint32_t amend_writes;                /* how often files of amendments were written */
     struct amend_prepared *amending;      /* takes effect when its row is committed; or NULL */
-    char verdict_head[DIGEST_HEX_SIZE];   /* once the verdict is out: what it was computed with */
+    char verdict_head[DIGEST_HEX_SIZE];   /* the head that the verdict was computed with */
     struct wall_time submitted;
     struct wall_time finished;   /* 0: not yet */
     struct program_row status;   /* as committed */
@@ -145,15 +145,15 @@ void hosted_note_pauses(struct hosted *h, unsigned before, unsigned after, const
 /* Why it is paused for that, as found out since; a copy is kept. */
 void hosted_set_paused_why(struct hosted *h, enum pause_bit bit, const char *why);
 /* The pause that a person must hear of first, and its reason: by cancel, lock, apparatus, failures,
- * disk, person, host, data. The last goes on by itself when it alone is left. NULL: not paused. */
+ * disk, person, host, data. A pause for data alone ends by itself. NULL: not paused. */
 const char *hosted_paused_by(const struct hosted *h);
 const char *hosted_why_of(const struct hosted *h, enum pause_bit bit); /* or NULL */
-/* NULL: none is known. What is not paused may have been refused its verdict. */
+/* The reason of that pause; without a pause, why the verdict was refused. NULL: none is known. */
 const char *hosted_paused_why(const struct hosted *h);
 /* Adds how long an attempt with an accepted result ran, by the monotonic clock. Attempts without
  * that time are skipped: a wall clock may have jumped meanwhile. */
 void hosted_note_time(struct hosted *h, uint32_t task, const struct attempt_row *a);
-/* The row of another [run] is committed: from here on it holds. */
+/* The row of another [run] is committed: `settings` becomes the bundle. */
 void hosted_take_settings(struct hosted *h);
 /* Mirrors one committed row. */
 void hosted_apply(struct hosted *h, const struct state_row *row);

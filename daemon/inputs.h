@@ -25,7 +25,8 @@ struct accepted_list {
     size_t n;
 };
 
-/* Of an apparatus check: none. ERR_CORRUPT when a stage before has no accepted result. */
+/* The inputs of a task, none for an apparatus check. ERR_CORRUPT when a stage it needs has no
+ * accepted result. */
 int inputs_collect(struct store *store, const struct hosted *h, uint32_t task,
                    struct accepted_list *out, struct err *err) MUST_CHECK;
 /* The accepted result of the task itself, as a list of one. */
@@ -46,8 +47,8 @@ int input_read(const struct accepted *in, cJSON **result, struct err *err) MUST_
 int inputs_verify(const struct accepted_list *list, struct pin_cache *cache,
                   struct err *err) MUST_CHECK;
 
-/* The same of the first alone, for a person's question on the loop: the digest of result.json, and
- * the artifacts' sizes instead of their bytes; *n_artifacts counts them. */
+/* The same for the first item only, fast enough for the loop: compares result.json's digest, and
+ * the artifacts' sizes instead of their bytes. *n_artifacts counts them. */
 int inputs_glance(const struct accepted_list *list, size_t *n_artifacts,
                   struct err *err) MUST_CHECK;
 

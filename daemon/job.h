@@ -2,7 +2,7 @@
  * Work off the loop's thread: `work` runs on another thread and touches only what the job holds;
  * `done` runs on the loop afterwards and frees the job. Embed struct job first.
  *
- * There are two pools. Jobs that hash (what is pinned, artifacts, submissions) may take hours, so
+ * There are two pools. Jobs that hash (pinned files, artifacts, submissions) may take hours, so
  * they have threads of their own (job_start_hashing); all others run on libuv's (job_start).
  *
  * A lane is a mutex that no thread waits for: of the jobs that were started in a lane one runs at a

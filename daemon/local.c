@@ -66,7 +66,7 @@ struct local_run {
     bool waited;     /* status below is that of the child */
     int status;
     off_t words_at;  /* length of the shims' words when it was started; -1: by another daemon */
-    bool examining;  /* a job looks at the folder; never two, and the run outlives it */
+    bool examining;  /* a job examines the folder; never two, and the run outlives it */
     bool asked;      /* a probe waits for its answer */
     bool has_poll;   /* poll is open */
     unsigned n_open; /* handles not closed yet */

@@ -332,7 +332,7 @@ static int write_task(const struct prepare *p, struct err *err)
     return rc;
 }
 
-/* ---- what the shim is to run ---- */
+/* ---- the shim's spec ---- */
 
 static void add_variable(void *ctx, const char *name, const char *value)
 {

@@ -1,7 +1,7 @@
 /*
  * Getting an attempt's folder ready: the lock is checked (invariant 3), the worker's object and the
  * accepted results that it reads too, the disk has room; then task.json, an empty events.jsonl and
- * what the shim is to run. Blocking; runs off the loop.
+ * the shim's spec. Blocking; runs off the loop.
  */
 #ifndef DAEMON_PREPARE_H
 #define DAEMON_PREPARE_H
@@ -18,14 +18,15 @@ struct prepare {
     uint32_t task;
     size_t stage;    /* the task's when this began: an amendment may give a check another */
     bool cells_used; /* cells.h, when this began */
-    struct accepted_list inputs; /* what the stages before left, as journalled */
+    struct accepted_list inputs; /* accepted results of the stages it needs, as journalled */
     uint32_t no;
     const char *id;
     const char *folder; /* of the attempt */
     int64_t grace_ms;
 };
 
-/* Appends what the shim is to run to `spec`. 0, or the failure's kind in *why. */
+/* Prepares the folder and appends the shim's spec (shim/files.h) to `spec`. On failure *why has its
+ * kind. */
 int prepare_attempt(const struct prepare *p, struct strbuf *spec, enum core_start_failure *why,
                     struct err *err) MUST_CHECK;
 
@@ -50,8 +51,8 @@ int prepare_check_lock(struct hosted *h, const struct bundle *b, enum core_start
 int prepare_check_objects(struct hosted *h, const struct bundle *b, const char *state,
                           enum core_start_failure *why, struct err *err) MUST_CHECK;
 
-/* Both before the verdict, with every pinned byte hashed again, whatever stat(2) says: what was
- * changed through a live mapping does not show there. Counts into h->hashing. */
+/* Both before the verdict, with every pinned byte hashed again, whatever stat(2) says: a change
+ * through a live mapping does not show there. Counts into h->hashing. */
 int prepare_check_bytes(struct hosted *h, const struct bundle *b, const char *state,
                         enum core_start_failure *why, struct err *err) MUST_CHECK;
 

@@ -40,7 +40,7 @@ struct pump_listener {
 /* core and store are borrowed; the listener is copied. Runs with the loop from now on. */
 struct pump *pump_create(uv_loop_t *loop, struct core *core, struct store *store,
                          const struct pump_listener *listener);
-/* Commits what waits, takes no more events. Free it after the loop has run dry. */
+/* Commits waiting rows and accepts no more events. Free it after the loop has run dry. */
 void pump_close(struct pump *p);
 void pump_free(struct pump *p);
 

@@ -1,8 +1,7 @@
 /*
  * Whether a result.json may be believed (invariant 1): of this attempt, whole, its artifacts there
- * with the digests it states, what it read what was locked, and every metric that the plan names
- * in it. Blocking; runs off the loop. Only the form of
- * values is checked.
+ * with the digests it states, its inputs as locked or accepted, and every metric that the plan
+ * names in it. Blocking; runs off the loop. Only the form of values is checked.
  */
 #ifndef DAEMON_RESULT_H
 #define DAEMON_RESULT_H

@@ -1,6 +1,6 @@
 /*
  * The socket: connections of this user only, one request at a time each, everything bounded
- * (docs/rpc.md). What a request means is answer.h's.
+ * (docs/rpc.md). answer.h decides what a request means.
  *
  *   reading ──line──► answering ──► writing ──► reading ...
  *                         └─subscribe─► subscribed ──end of the program──► writing

@@ -1,8 +1,8 @@
 /*
- * The shell of preregd: what the pure core decides, done with libuv, files and processes.
+ * The shell of preregd: carries out the pure core's decisions with libuv, files and processes.
  *
  * One struct shell, on one thread. Across turns of the loop things are named by number and key,
- * never by pointer, but for jobs, which hold what they need. Invariant: nothing is done before the
+ * never by pointer, except in jobs, which hold references. Invariant: nothing is done before the
  * rows that say so are committed (pump.h).
  */
 #ifndef DAEMON_SHELL_H
@@ -88,7 +88,7 @@ void shell_link_result(struct shell *sh, const struct core_act *act); /* act_lin
 void shell_open_records(struct shell *sh, uint32_t program);          /* act_records.c */
 void shell_compute_verdict(struct shell *sh, uint32_t program);       /* act_verdict.c */
 void shell_write_report(struct shell *sh, uint32_t program);          /* act_report.c */
-/* Stopping does not wait for prereg-report, which goes on. */
+/* Closes the handles of prereg-report, which goes on: stopping does not wait for it. */
 void shell_close_report(struct hosted *h); /* act_report.c */
 /* Whether the report is whole and not older than its verdict. */
 bool shell_has_report(const struct hosted *h); /* act_report.c */

@@ -175,7 +175,7 @@ static int follow(const char *state, const char *program, bool json, cJSON **ver
     return rc == ERR_NO_DAEMON ? rpc_owner_unreachable(state, err) : rc;
 }
 
-/* ---- what is printed ---- */
+/* ---- printing ---- */
 
 static void print_json(cJSON *o)
 {

@@ -2,7 +2,7 @@
  * The conditions a program must meet before the core accepts it; checked first when one is added.
  * A plan comes from the text of a program and the rest from a database; either may be damaged, or
  * written by another version. Everything that the other files of the core rely on is checked here,
- * so that a program that does not hold together is refused and the daemon goes on with the others.
+ * so that an inconsistent program is refused and the daemon goes on with the others.
  */
 #include <stdarg.h>
 

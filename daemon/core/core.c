@@ -211,7 +211,7 @@ static bool is_of_attempt(enum core_event_kind kind)
 static void take(struct core *c, const struct core_event *ev)
 {
     if (ev->kind == CORE_TIMER) {
-        c->armed_ms = INT64_MAX; /* it has gone off: what is due next must be armed again */
+        c->armed_ms = INT64_MAX; /* it has fired: the next one must be armed again */
         on_timer(c);
         return;
     }

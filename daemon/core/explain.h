@@ -1,5 +1,5 @@
-/* What the core knows of a program or a task, for status and for "why is it not running?". Reads
- * only. */
+/* Reads a program's or a task's state from the core, for status and for "why is it not running?".
+ * Changes nothing. */
 #ifndef DAEMON_CORE_EXPLAIN_H
 #define DAEMON_CORE_EXPLAIN_H
 

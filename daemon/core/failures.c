@@ -7,7 +7,7 @@
  * The rule: no task of the stage was ever done; SAME_MAX of its tasks, or all that can still end by
  * themselves where they are fewer, are blocked by an end of their own with one cause, exit code and
  * signal. They are then revived with fresh budgets, so that the next count begins at 0, and the
- * program pauses. What is at work then belongs to that pause: when it fails it is revived, too, and
+ * program pauses. Attempts that run then belong to that pause: one that fails is revived, too, and
  * counts for no other, even if the program was resumed meanwhile and other cells are done.
  */
 #include "daemon/core/internal.h"

@@ -1,4 +1,4 @@
-/* The parts of the core and what they offer each other; for the files of daemon/core only. */
+/* The functions that the files of daemon/core offer each other, by file. Not for use outside. */
 #ifndef DAEMON_CORE_INTERNAL_H
 #define DAEMON_CORE_INTERNAL_H
 
@@ -147,8 +147,8 @@ void program_unseal(struct core *c, struct core_program *p); /* no-op when it is
 /* amend.c: journals an amendment, or refuses it when its premises changed. */
 void program_amend(struct core *c, struct core_program *p, const struct core_event *ev);
 
-/* request.c: what a person asks. */
-/* Why it may not be tried again; NULL: it may. */
+/* request.c: requests of a person. */
+/* Why it may not be retried; NULL: it may. */
 const char *request_retry_refusal(const struct core_program *p, uint32_t task);
 void request_retry(struct core *c, struct core_program *p, uint32_t task, const char *text);
 void request_cancel(struct core *c, struct core_program *p, uint32_t task, const char *text);

@@ -80,7 +80,7 @@ static bool was_killed_from_outside(const struct live *l, enum cause cause)
            (cause == CAUSE_CRASH && l->row.reason == END_SIGNALLED && l->row.signal == KILL_SIGNAL);
 }
 
-/* A full disk says nothing about the task: it never ends it. Where the disk seems to have room all
+/* A full disk is not the task's failure and never ends it. Where the disk seems to have room all
  * the same (a quota, say), the delay keeps it from being tried in a loop. */
 static struct judgement judge_no_space(struct core *c, struct core_task *t)
 {
@@ -122,7 +122,7 @@ struct judgement judge_end(struct core *c, struct core_task *t, const struct cor
     if (cause == CAUSE_NO_SPACE) {
         return judge_no_space(c, t);
     }
-    /* the crash budget is spared where the end says nothing against the work */
+    /* ends that are not the work's fault do not spend the crash budget */
     bool preempted = l->row.reason == END_PREEMPTED;
     bool ran = l->row.reason != END_SPAWN_FAILED && !preempted;
     bool spares_crashes =

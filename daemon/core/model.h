@@ -136,7 +136,7 @@ struct core_program {
     uint32_t n_unlaunched; /* attempts in a row that were lost before they ran */
     int64_t starved_since; /* mono: its head has not fitted since; INT64_MIN: it has */
     bool verdict_asked;    /* ACT_VERDICT is out */
-    bool verdict_failed;   /* and came back failed: not asked again by itself */
+    bool verdict_failed;   /* and failed: not asked for again by itself */
     bool report_asked;
     bool damaged; /* CORE_DAMAGED came */
 };

@@ -112,8 +112,8 @@ struct shim_exit {
 /* The word in exit.json. */
 const char *shim_reason_name(enum shim_reason r);
 
-/* fd is of start.json in folder, and what it says stays in exit.json; `start` is all zero when it
- * says nothing. */
+/* fd is of start.json in folder. Its members stay in exit.json: `start` has them, or is all zero
+ * when it is empty. */
 int shim_exit_write(const char *folder, int fd, const struct shim_start *start,
                     const struct shim_exit *x, struct err *err) MUST_CHECK;
 int shim_exit_read(const char *folder, const char *attempt, struct shim_exit *out,

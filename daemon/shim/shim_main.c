@@ -45,7 +45,7 @@ struct shim {
     sigset_t signals;
     int start_fd; /* start.json, locked */
     bool reserved;
-    int tree_fd;        /* what the spec was read from: the worker's tree inherits it */
+    int tree_fd;        /* the spec's file in memory, which the worker's tree inherits */
     const char *groups; /* the cgroup below which one is made for the worker; NULL: none */
     char *group;        /* that one; NULL: none */
     int group_fd;
@@ -231,7 +231,7 @@ static int publish(const struct shim *s, struct err *err)
     return rc;
 }
 
-/* Empty logs say nothing, and with a million tasks they are many inodes. */
+/* Removes empty logs: with a million tasks they would use many inodes. */
 static void tidy(void)
 {
     static const char *const logs[] = {SHIM_STDOUT_FILE, SHIM_STDERR_FILE};

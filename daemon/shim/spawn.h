@@ -1,6 +1,6 @@
 /*
  * The spawner: a prereg-shim that the daemon keeps beside it and asks for shims. A shim is then a
- * fork of a small process that is loaded already, which costs a fifth of loading one anew.
+ * fork of a small process that is already loaded, at a fifth of the cost of executing one.
  *
  *   daemon --SPAWN_START, the spec's descriptor--> spawner --fork--> shim
  *          <--number, pidfd, or why there is none--
