@@ -1,3 +1,9 @@
+/*
+ * Export copies the program's files into a temporary folder beside the target, hides hosts, makes
+ * the parts that follow from the copies (export_parts.c), verifies the result as a stranger would,
+ * and only then renames it and its tar. Every later step reads the copies: the daemon may go on
+ * writing. The time in the tar is the lock's, so that the same folder gives the same bytes.
+ */
 #include "ctl/receipt/export.h"
 
 #include <errno.h>
@@ -20,7 +26,7 @@
 #define ORIGIN_MAX ((size_t)64 * 1024)
 #define STAMP_MAX  ((size_t)1 << 20)
 
-/* ---- what is copied ---- */
+/* ---- copying ---- */
 
 static int copy(const char *from_folder, const char *from, const char *to_folder, const char *to,
                 struct err *err)
@@ -42,8 +48,8 @@ static int copy_if_there(const char *from_folder, const char *from, const char *
     return there ? copy(from_folder, from, to_folder, to, err) : 0;
 }
 
-/* The files of a folder that a receipt may have: beside them may lie what a crash left, or what the
- * workers of a rerun wrote. */
+/* Copies the files of a subfolder that a receipt may have. Others may be left from a crash, or
+ * be what the workers of a rerun wrote. */
 static int copy_folder(const struct exporting *x, const char *folder, struct err *err)
 {
     char *from = path_join(x->from, folder);
@@ -64,8 +70,9 @@ static int copy_folder(const struct exporting *x, const char *folder, struct err
     return rc;
 }
 
-/* An authority's answer comes when the program may have been submitted long ago: it lies beside the
- * lock that was submitted, and goes with it as long as that lock is still the same bytes. */
+/* Copies request and response of the lock's time stamp. The response may arrive long after the
+ * submit: it is beside the lock that was submitted, and is taken as long as that lock still has
+ * the same bytes. */
 static int copy_stamp(const struct exporting *x, struct err *err)
 {
     static const char *const stamps[] = {RECEIPT_TSQ, RECEIPT_TSR};
@@ -97,8 +104,8 @@ static int copy_stamp(const struct exporting *x, struct err *err)
     return rc;
 }
 
-/* Whoever believes the authority would find it later: a stamp of the lock holds its SHA-256, which
- * is what timestamp_request() asks for. */
+/* Refuses a stamp of other bytes, which a verifier with the authority's certificates would find
+ * later. A stamp of the lock contains its SHA-256, which is what timestamp_request() asks for. */
 static int check_stamp(const struct exporting *x, struct err *err)
 {
     struct strbuf stamp = STRBUF_INIT;
@@ -121,7 +128,7 @@ static int check_stamp(const struct exporting *x, struct err *err)
     return rc;
 }
 
-/* name in the program's folder, name in the receipt */
+/* Copies everything; each pair is the name in the program's folder and the name in the receipt. */
 static int copy_all(const struct exporting *x, struct err *err)
 {
     static const char *const must[][2] = {{"grid.toml", RECEIPT_GRID},
@@ -155,7 +162,7 @@ static int copy_all(const struct exporting *x, struct err *err)
     return rc == 0 ? copy_folder(x, AMENDMENT_FOLDER, err) : rc;
 }
 
-/* ---- whether it may be made ---- */
+/* ---- checks ---- */
 
 static int check_has_verdict(const struct exporting *x, struct err *err)
 {
@@ -169,6 +176,7 @@ static int check_has_verdict(const struct exporting *x, struct err *err)
                            x->from);
 }
 
+/* The program and its amended lock, which must fit each other. */
 static int load(struct exporting *x, struct err *err)
 {
     struct diag diag;
@@ -182,7 +190,7 @@ static int load(struct exporting *x, struct err *err)
     return rc;
 }
 
-/* ---- making it ---- */
+/* ---- making ---- */
 
 static int hide_hosts(const struct exporting *x, struct err *err)
 {
@@ -192,7 +200,7 @@ static int hide_hosts(const struct exporting *x, struct err *err)
     return rc;
 }
 
-/* What was gathered is held against itself before it gets a name. */
+/* Verifies the finished folder before it gets its name. */
 static int verify_made(const struct exporting *x, struct export_made *made, struct err *err)
 {
     const struct verify_spec spec = {.folder = x->to};
@@ -222,6 +230,7 @@ static int digest_of_sums(const char *folder, char hex[DIGEST_HEX_SIZE], struct 
     return rc;
 }
 
+/* Gives tar and folder their names: both or neither. */
 static int publish(const struct exporting *x, const struct export_made *made, struct err *err)
 {
     struct file_writer w;
@@ -244,6 +253,7 @@ static int publish(const struct exporting *x, const struct export_made *made, st
     return rc;
 }
 
+/* All steps, in the temporary folder. */
 static int make(struct exporting *x, struct export_made *made, struct err *err)
 {
     int rc = copy_all(x, err);
@@ -255,6 +265,8 @@ static int make(struct exporting *x, struct export_made *made, struct err *err)
     return rc == 0 ? publish(x, made, err) : rc;
 }
 
+/* Makes the receipt in a folder beside the target, so that renaming it is atomic; removes it on
+ * failure. */
 static int make_in_place(struct exporting *x, struct export_made *made, struct err *err)
 {
     char *temp = xasprintf("%s.XXXXXX", made->folder);
@@ -276,7 +288,7 @@ static int make_in_place(struct exporting *x, struct export_made *made, struct e
     return rc;
 }
 
-/* Absolute, and without steps that lead nowhere: what is printed is read. */
+/* An absolute path without "//" and "/./", for the lines that are printed. */
 static char *tidy_path(const char *path)
 {
     char *out = path_absolute(NULL, path);

@@ -23,9 +23,9 @@ struct export_made {
     bool verdict_is_early; /* as in struct verify_answer */
 };
 
-/* ERR_REFUSED: scores are sealed, or there is no verdict yet. ERR_EXISTS: a receipt is there, with
- * signatures perhaps. ERR_LOCK, ERR_CORRUPT: what lies in the folder does not follow, and what of
- * it. *made is always valid to release. */
+/* ERR_REFUSED: scores are sealed, or there is no verdict yet. ERR_EXISTS: a receipt is there,
+ * perhaps with signatures. ERR_LOCK, ERR_CORRUPT: the files in the folder do not follow from
+ * each other, with the first fault in the message. *made is always valid to release. */
 int receipt_export(const struct export_spec *spec, struct export_made *made,
                    struct err *err) MUST_CHECK;
 void export_made_release(struct export_made *made);
@@ -33,8 +33,8 @@ void export_made_release(struct export_made *made);
 /* Packs a receipt's folder into tar_path, in place of what is there. */
 int receipt_pack(const char *folder, const char *tar_path, struct err *err) MUST_CHECK;
 
-/* Adds signatures/<fingerprint>.sig over SHA256SUMS to a receipt that verifies, and packs the tar
- * beside it anew when there is one. *path is the file made; the caller frees it. */
+/* Adds signatures/<fingerprint>.sig over SHA256SUMS to a receipt that verifies, and packs the
+ * tar beside it again when there is one. *path is the file made; the caller frees it. */
 int receipt_sign(const char *folder, const char *key_path, char **path, struct err *err) MUST_CHECK;
 
 #endif

@@ -1,3 +1,10 @@
+/*
+ * Makes the files of a receipt that follow from others, in the order in which they rest on each
+ * other: records and environment, coverage, VERIFY.md, the statement over all files so far,
+ * SHA256SUMS over all of it. Records are written line by line, since all results together may not
+ * fit into memory. The verdict is computed again here from the records, under the plan that it was
+ * computed with.
+ */
 #include "ctl/receipt/export_parts.h"
 
 #include <stdlib.h>
@@ -14,7 +21,7 @@
 
 struct making {
     const struct exporting *x;
-    struct receipt_files files; /* the copies */
+    struct receipt_files files; /* the receipt's files so far */
     struct history history;
     const char *head;       /* of the verdict */
     struct program *judged; /* by that head; NULL: the present one */
@@ -33,6 +40,7 @@ static int write_text(const struct making *m, const char *name, const struct str
 
 /* ---- records ---- */
 
+/* The accepted result of a task in the program's folder. */
 static char *result_path(const struct making *m, size_t task)
 {
     const struct program *p = m->x->program;
@@ -40,6 +48,7 @@ static char *result_path(const struct making *m, size_t task)
                      p->stages[task % p->n_stages].name);
 }
 
+/* Reads a result, which must have the digest in the journal, and adds it to the evidence. */
 static int read_result(struct making *m, size_t task, struct strbuf *text, cJSON **result)
 {
     char *path = result_path(m, task);
@@ -59,6 +68,7 @@ static int read_result(struct making *m, size_t task, struct strbuf *text, cJSON
     return rc;
 }
 
+/* One task's line of records.jsonl, and its part of the evidence. */
 static int add_record(struct making *m, size_t task, struct file_writer *w)
 {
     struct strbuf text = STRBUF_INIT;
@@ -100,6 +110,7 @@ static int write_records(struct making *m)
     return rc;
 }
 
+/* The records of an imported program. */
 static int read_given(struct making *m)
 {
     cJSON *given = NULL;
@@ -113,6 +124,7 @@ static int read_given(struct making *m)
 
 /* ---- environment, apparatus ---- */
 
+/* A line for each attempt, as provenance.json has it. */
 static int write_environment(struct making *m, const cJSON *provenance)
 {
     struct file_writer w;
@@ -132,6 +144,7 @@ static int write_environment(struct making *m, const cJSON *provenance)
     return rc;
 }
 
+/* A file for each apparatus check, as provenance.json has it. */
 static int write_apparatus(struct making *m, const cJSON *provenance)
 {
     const cJSON *a = NULL;
@@ -164,8 +177,9 @@ static int write_places(struct making *m)
     return rc;
 }
 
-/* ---- what covers all of it ---- */
+/* ---- statement and sums ---- */
 
+/* Lists the folder again, with the files made since. */
 static int list_again(struct making *m)
 {
     struct fault f = {0};
@@ -173,6 +187,7 @@ static int list_again(struct making *m)
     return files_open(&m->files, m->x->to, &f) == 0 ? 0 : fault_to_err(&f, m->err);
 }
 
+/* sums_make() is called for the digests that it leaves in the listing; its text is discarded. */
 static int write_statement(struct making *m, const struct receipt *r)
 {
     struct strbuf text = STRBUF_INIT;
@@ -221,6 +236,7 @@ static int write_rest(struct making *m)
     return rc == 0 ? write_sums(m) : rc;
 }
 
+/* Reads the journal's copy, and refuses a program that is sealed or has no verdict. */
 static int read_history(struct making *m)
 {
     struct fault f = {0};
@@ -239,7 +255,7 @@ static int read_history(struct making *m)
     return rc;
 }
 
-/* The plan as it was amended when the verdict was computed. */
+/* Reads the plan that the verdict was computed with: instruments may be amended after it. */
 static int read_judged(struct making *m)
 {
     struct fault f = {0};

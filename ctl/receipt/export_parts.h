@@ -1,4 +1,4 @@
-/* What export makes beside the files that it copies; private to export. */
+/* The files that export makes beside those that it copies; private to export. */
 #ifndef CTL_RECEIPT_EXPORT_PARTS_H
 #define CTL_RECEIPT_EXPORT_PARTS_H
 
@@ -15,7 +15,7 @@ struct exporting {
     bool with_host;
 };
 
-/* That the copies of the report are those of its SHA256SUMS: ERR_LOCK. */
+/* Checks that the copies of the report are the files of its SHA256SUMS: ERR_LOCK. */
 int export_check_report(const struct exporting *x, struct err *err) MUST_CHECK;
 
 /* records.jsonl, environment.jsonl, apparatus/, coverage.json, VERIFY.md, statement.json and

@@ -1,6 +1,6 @@
-/* Holds the copied files of a report against the sums that prereg-report wrote last: a report that
- * was changed, or that was interrupted, does not go into a receipt. Called by export before
- * anything is made of the copies. */
+/* Compares the copied files of a report with the sums that prereg-report wrote last: a report
+ * that was changed, or whose writing was interrupted, does not get into a receipt. Called by
+ * export before anything is made of the copies. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +16,7 @@ static const char *const REPORTED[] = {RECEIPT_VERDICT, RECEIPT_PROVENANCE, RECE
                                        "report.html",   "report.md",        "report.json"};
 #define N_WITHOUT_REPORT 2 /* the daemon writes these itself */
 
+/* The line "<digest> <name>" must be among the sums. */
 static int check_copy(const struct exporting *x, const char *name, const char *path,
                       const struct strbuf *sums, struct err *err)
 {

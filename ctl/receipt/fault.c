@@ -1,3 +1,8 @@
+/*
+ * A fault holds copies, cut and cleaned, so that it outlives the receipt and can be printed as it
+ * is. Comparing trees goes through objects by sorted lists of their members: cJSON's own search is
+ * linear, and a hostile file may have millions of members in one object.
+ */
 #include "ctl/receipt/fault.h"
 
 #include <math.h>
@@ -24,6 +29,7 @@ void fault_show(char *to, size_t size, const char *text)
     to[n] = '\0';
     text_make_utf8(to);
     for (unsigned char *c = (unsigned char *)to; *c != '\0'; c++) {
+        /* C1 control characters, in two bytes */
         if (*c == 0xc2 && c[1] < 0xa0) { /* U+0080 to U+009F */
             *c = '?';
             c[1] = '?';
@@ -68,6 +74,7 @@ int fault_differs_int(struct fault *f, const char *what, long long expected, lon
     return fault_differs(f, what, a, b);
 }
 
+/* Codes that say nothing about the receipt are kept; all others become ERR_LOCK. */
 int fault_from(struct fault *f, const struct err *err)
 {
     (void)fault_says(f, "%s", err->msg);
@@ -92,6 +99,7 @@ int fault_to_err(const struct fault *f, struct err *err)
 
 /* ---- trees ---- */
 
+/* The fault for two values; NULL is an absent one. */
 static int values_differ(struct fault *f, const char *at, const cJSON *expected, const cJSON *found)
 {
     struct strbuf a = STRBUF_INIT;
@@ -107,7 +115,7 @@ static int values_differ(struct fault *f, const char *at, const cJSON *expected,
     return rc;
 }
 
-/* Of a comparison: where it is, and how far numbers may lie apart. */
+/* The state of a comparison: the path so far, and how far apart numbers may be. */
 struct comparing {
     struct fault *f;
     struct strbuf at;
@@ -117,6 +125,7 @@ struct comparing {
 
 static int compare(struct comparing *c, const cJSON *expected, const cJSON *found);
 
+/* One member or element; pair is {expected, found}, either of which may be NULL. */
 static int compare_member(struct comparing *c, const char *key, size_t index,
                           const cJSON *const pair[2])
 {
@@ -133,7 +142,7 @@ static int compare_member(struct comparing *c, const char *key, size_t index,
     return rc;
 }
 
-/* An object's members by name: objects may come from anywhere, with any number of members. */
+/* An object's members, sorted by name: an object of a receipt may have any number of them. */
 struct members {
     const cJSON **list;
     size_t n;
@@ -193,6 +202,7 @@ static int compare_arrays(struct comparing *c, const cJSON *expected, const cJSO
     return rc;
 }
 
+/* Equal in canonical text, or near enough where that is allowed. */
 static bool same_number(struct comparing *c, double a, double b)
 {
     char x[JSON_NUMBER_MAX];
@@ -264,7 +274,7 @@ static size_t line_of_difference(const struct strbuf *a, const struct strbuf *b)
     return line;
 }
 
-/* Whether a text is what the daemon writes of the tree that was read from it. */
+/* Whether the text is the form in which the daemon writes this tree. */
 static bool is_pretty(const cJSON *o, const struct strbuf *text)
 {
     struct strbuf again = STRBUF_INIT;
@@ -275,6 +285,8 @@ static bool is_pretty(const cJSON *o, const struct strbuf *text)
     return same;
 }
 
+/* Equal bytes are enough. Otherwise the texts are parsed for the member that differs; trees that
+ * are equal but written differently are a fault too, unless near numbers are the reason. */
 static int compare_texts(struct comparing *c, const struct strbuf *expected,
                          const struct strbuf *found)
 {

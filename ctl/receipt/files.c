@@ -1,3 +1,8 @@
+/*
+ * Everything in a receipt is opened relative to the folder's descriptor with O_NOFOLLOW, so that no
+ * link and no renamed folder can lead out of it. Sizes are checked in the listing and again while
+ * reading, because a file may grow in between. Trees are parsed after nodes_check() only.
+ */
 #include "ctl/receipt/files.h"
 
 #include <dirent.h>
@@ -20,6 +25,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct receipt_file *)a)->name, ((const struct receipt_file *)b)->name);
 }
 
+/* An error of the operating system as a fault. */
 static int unreadable(struct fault *f, const char *name, int errnum)
 {
     struct err err;
@@ -27,6 +33,7 @@ static int unreadable(struct fault *f, const char *name, int errnum)
     return fault_from(f, &err);
 }
 
+/* Adds a file to the listing, if a receipt may have it and there is room. */
 static int take_file(struct receipt_files *files, const char *name, int64_t bytes, struct fault *f)
 {
     fault_at(f, name, 0);
@@ -49,6 +56,7 @@ static int take_file(struct receipt_files *files, const char *name, int64_t byte
 
 static int list_folder(struct receipt_files *files, int fd, const char *prefix, struct fault *f);
 
+/* One entry: a file, a folder at the top (which is listed in turn), or a fault. */
 static int list_entry(struct receipt_files *files, int fd, const char *prefix, const char *entry,
                       struct fault *f)
 {
@@ -74,7 +82,7 @@ static int list_entry(struct receipt_files *files, int fd, const char *prefix, c
     return rc;
 }
 
-/* Takes fd over. */
+/* Lists one folder; closes fd. */
 static int list_folder(struct receipt_files *files, int fd, const char *prefix, struct fault *f)
 {
     DIR *dir = fdopendir(fd);
@@ -181,7 +189,7 @@ int files_open_one(const struct receipt_files *files, const char *name)
     return fd;
 }
 
-/* A file of the listing; -1 after a fault. */
+/* Opens a file of the listing; -1 after a fault. */
 static int open_file(const struct receipt_files *files, const char *name, struct fault *f)
 {
     struct stat st;

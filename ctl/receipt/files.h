@@ -1,7 +1,7 @@
 /*
  * The files of a receipt's folder: what is there, read without ever following a link. The listing
- * is taken once; a file that is not in it does not exist for the verifier. Whoever changes the
- * folder while it is read only harms his own answer: each file is opened as what it was listed as.
+ * is taken once; a file that is not in it does not exist for the verifier. A folder that is changed
+ * while it is read can only spoil the answer: each file is opened as what it was listed as.
  */
 #ifndef CTL_RECEIPT_FILES_H
 #define CTL_RECEIPT_FILES_H
@@ -56,7 +56,7 @@ int files_read_tree(const struct receipt_files *files, const char *name, struct 
 /* One JSON text as such a tree; lax: as json_parse_lax() reads. */
 int tree_parse(const char *text, size_t len, bool lax, struct arena *arena, cJSON **out,
                struct err *err) MUST_CHECK;
-/* Takes the digest of one file's bytes into it. */
+/* Computes the digest of one file's bytes and stores it in `file`. */
 int files_digest(const struct receipt_files *files, struct receipt_file *file,
                  struct fault *f) MUST_CHECK;
 
@@ -66,8 +66,8 @@ struct receipt_lines {
     char name[RECEIPT_NAME_MAX + 1];
     size_t line_max;
     struct strbuf buf;
-    size_t from; /* what of buf has been handed out */
-    size_t line; /* the number of the line handed out last */
+    size_t from; /* bytes of buf that have been returned */
+    size_t line; /* the number of the line returned last */
     bool ended;
 };
 

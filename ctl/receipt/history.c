@@ -1,3 +1,10 @@
+/*
+ * Replays a journal as the daemon's own reader would, but trusts no line: form, number and hash
+ * first (check_chain), then the row's meaning against the state that the rows before it left. All
+ * state is derived from rows; nothing is taken from a row that an earlier one already determined.
+ * The rules about attempts and levels of access are in history_rules.c, the questions to a history
+ * in history_ask.c.
+ */
 #include "ctl/receipt/history.h"
 
 #include <string.h>
@@ -21,8 +28,9 @@ struct history_reading {
 
 /* ---- the chain ---- */
 
-/* The text that the hash is of: the line without its "hash". The line is canonical, so the member
- * stands in it as it is cut out here, with the comma that a first or middle member has after it. */
+/* Computes the hash of a line, which covers the previous hash and the line without its member
+ * "hash". The line is canonical, so the member is cut out as text, with the comma that a first
+ * or middle member has after it. */
 static int hash_of_line(const struct history_reading *r, const char *text, size_t len,
                         const char *said, struct digest *out)
 {
@@ -44,6 +52,8 @@ static int hash_of_line(const struct history_reading *r, const char *text, size_
     return 0;
 }
 
+/* A row must be canonical JSON, byte for byte: otherwise cutting out its hash would be
+ * ambiguous. */
 static int check_form(struct history_reading *r, const cJSON *line, const char *text, size_t len)
 {
     struct err err;
@@ -56,6 +66,7 @@ static int check_form(struct history_reading *r, const cJSON *line, const char *
                : fault_says(r->f, "is not in the form in which the daemon writes a row");
 }
 
+/* Number, form and hash of a row; keeps the hash. */
 static int check_chain(struct history_reading *r, const cJSON *line, const char *text, size_t len)
 {
     struct history *h = r->h;
@@ -90,6 +101,7 @@ static int check_chain(struct history_reading *r, const cJSON *line, const char 
 
 /* ---- [run] ---- */
 
+/* Keeps the [run] settings that hold from this row on. */
 static int take_run(struct history_reading *r, const cJSON *run)
 {
     struct err err;
@@ -98,7 +110,7 @@ static int take_run(struct history_reading *r, const cJSON *run)
                : fault_from(r->f, &err);
 }
 
-/* A row of another [run] has it as text. */
+/* A change of [run] has the settings as text. */
 static int take_other_run(struct history_reading *r, const cJSON *line)
 {
     const char *text = NULL;
@@ -113,6 +125,8 @@ static int take_other_run(struct history_reading *r, const cJSON *line)
 
 /* ---- the first row ---- */
 
+/* The first row names program, root and stages. A "detail" marks a journal that was rebuilt from
+ * files. */
 static int check_submitted(struct history_reading *r, const cJSON *line)
 {
     const struct program *p = r->h->program;
@@ -143,6 +157,7 @@ static int check_submitted(struct history_reading *r, const cJSON *line)
 
 /* ---- rows of tasks ---- */
 
+/* Cell and stage in a row must be those of its task's number. */
 static int check_names(const struct history_reading *r, const cJSON *line, size_t task)
 {
     const struct program *p = r->h->program;
@@ -162,13 +177,16 @@ static int check_names(const struct history_reading *r, const cJSON *line, size_
     return strcmp(stage, its_stage) == 0 ? 0 : fault_differs(r->f, "task.stage", its_stage, stage);
 }
 
-/* What is not journalled because it follows: a waiting task became ready, a started one ran. */
+/* Whether the task can have got from `was` to `from` without a row: a waiting task became ready,
+ * a started one ran. */
 static bool moved_silently(enum task_state was, enum task_state from)
 {
     return was == from || (was == TASK_WAITING && from == TASK_READY) ||
            (was == TASK_STARTING && from == TASK_RUNNING);
 }
 
+/* The move must start where the task was, be legal, and break no rule about retries after scores
+ * were visible. */
 static int check_move(const struct history_reading *r, const struct state_row *row)
 {
     const struct history_task *t = &r->h->tasks[row->task];
@@ -193,6 +211,7 @@ static int check_move(const struct history_reading *r, const struct state_row *r
     return 0;
 }
 
+/* An attempt starts: numbers of a task's attempts have no gaps. */
 static int take_start(struct history_reading *r, const struct state_row *row)
 {
     struct history *h = r->h;
@@ -207,6 +226,7 @@ static int take_start(struct history_reading *r, const struct state_row *row)
     return 0;
 }
 
+/* The attempt at work ends; a result is accepted with its digest. */
 static int take_end(struct history_reading *r, const struct state_row *row)
 {
     struct history_task *t = &r->h->tasks[row->task];
@@ -233,6 +253,7 @@ static int take_end(struct history_reading *r, const struct state_row *row)
     return 0;
 }
 
+/* A row of a task of the grid: checks it and moves the task. */
 static int take_task_row(struct history_reading *r, const cJSON *line, const struct state_row *row)
 {
     struct history *h = r->h;
@@ -272,7 +293,7 @@ static void take_unblinding(struct history *h, const cJSON *line)
     free(text);
 }
 
-/* What was once so stays so. */
+/* Flags of the program's status never go back, and a verdict never changes. */
 static int check_status(const struct history_reading *r, const struct program_row *now)
 {
     const struct program_row *was = &r->h->status;
@@ -287,7 +308,8 @@ static int check_status(const struct history_reading *r, const struct program_ro
     return 0;
 }
 
-/* What is at work when a pause for failures is lifted belongs to that pause, whenever it ends. */
+/* Marks the attempts at work when a pause for failures is lifted: they belong to that pause
+ * whenever they end. */
 static void note_answered(struct history *h, const struct program_row *now)
 {
     if ((h->status.paused & PAUSE_FAILURES) == 0 || (now->paused & PAUSE_FAILURES) != 0) {
@@ -300,6 +322,7 @@ static void note_answered(struct history *h, const struct program_row *now)
     }
 }
 
+/* A row of the program: its status, [run], amendments, the verdict. */
 static int take_program_row(struct history_reading *r, const cJSON *line,
                             const struct state_row *row)
 {
@@ -339,7 +362,7 @@ static int take_program_row(struct history_reading *r, const cJSON *line,
     return 0;
 }
 
-/* An attempt that was judged: it held or did not. */
+/* Keeps the result of an attempt at an apparatus check that was judged, whether it held or not. */
 static void take_check_result(struct history_reading *r, const cJSON *line,
                               const struct state_row *row, cJSON *results)
 {
@@ -355,7 +378,8 @@ static void take_check_result(struct history_reading *r, const cJSON *line,
     json_push(results, one);
 }
 
-/* An apparatus check is no task of the grid: where it stands now, by its name. */
+/* A row of an apparatus check, which is not a task of the grid: keeps its present state by its
+ * name. */
 static int take_check_row(struct history_reading *r, const cJSON *line, const struct state_row *row)
 {
     const char *name = NULL;
@@ -387,8 +411,8 @@ static int take_check_row(struct history_reading *r, const cJSON *line, const st
     return 0;
 }
 
-/* Not before the lock, and where a clock of its own is named it is behind: the row has the time of
- * the row before it (of the lock, when it is the first). */
+/* Checks the row's time: not before the lock, and, where the row says that the clock was behind,
+ * equal to the time of the row before it (of the lock, when it is the first). */
 static int check_time(struct history_reading *r, const struct state_row *row, const char *said)
 {
     char text[WALL_TEXT_SIZE];
@@ -411,6 +435,7 @@ static int check_time(struct history_reading *r, const struct state_row *row, co
     return 0;
 }
 
+/* Dispatches a row by its kind. */
 static int take_row(struct history_reading *r, const cJSON *line)
 {
     struct state_row row;
@@ -448,6 +473,7 @@ static int take_row(struct history_reading *r, const cJSON *line)
     return take_task_row(r, line, &row);
 }
 
+/* One line: chain, then meaning. */
 static int take_line(struct history_reading *r, const char *text, size_t len)
 {
     cJSON *line = NULL;

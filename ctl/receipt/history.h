@@ -1,10 +1,10 @@
 /*
  * What a journal says, row by row, and whether it can have come about: each line is in the form in
  * which the daemon writes it, its number and hash follow from the line before, it names tasks of
- * the program, and each task moves from where it was, as state/rows.h allows. Nothing lies before
- * the lock.
+ * the program, and each task moves from the state it had, as state/rows.h allows. Nothing is
+ * earlier than the lock.
  *
- * A journal that was cut at its end still chains: how it must end is for others to hold against it
+ * A journal that was cut at its end still chains: how it must end is checked by others
  * (provenance.json, coverage.json and amendments/ each say how far it went).
  */
 #ifndef CTL_RECEIPT_HISTORY_H
@@ -73,7 +73,7 @@ void history_release(struct history *h);
  * after the verdict, which keeps the head that it was computed with. */
 const char *history_head_at(const struct history *h, const struct lock *lock, size_t row);
 
-/* The [run] that held when the journal had so many rows; NULL when it does not say. */
+/* The [run] settings when the journal had so many rows; NULL when it does not say. */
 const cJSON *history_run_at(const struct history *h, size_t row);
 
 /* Limits of [run] that the task had and others of its stage did not, when it is blocked for a

@@ -1,4 +1,5 @@
-/* What a history that was read is asked. */
+/* Questions to a history that was read, and its release. Lists are in the journal's order, so
+ * the last entry up to a row is what held then; attempts are sorted by task. */
 #include <stdlib.h>
 
 #include "base/json.h"

@@ -1,3 +1,8 @@
+/*
+ * Rules of order between rows, each with a fault of its own. They prove that the daemon followed
+ * its protocol: scores were opened when it allows, and every amendment states at least the access
+ * there was.
+ */
 #include "ctl/receipt/history_rules.h"
 
 #include "base/xalloc.h"
@@ -46,6 +51,7 @@ void history_note_start(struct history *h, const struct state_row *row)
 
 /* ---- rows of the program ---- */
 
+/* A flag may appear only in the row of its kind, and that row must set it. */
 static int check_flags(const struct history *h, const struct state_row *row, struct fault *f)
 {
     const struct program_row *was = &h->status;
@@ -72,6 +78,7 @@ static int check_flags(const struct history *h, const struct state_row *row, str
     return 0;
 }
 
+/* Scores open when every counted task has ended. */
 static int check_unsealing(const struct history *h, struct fault *f)
 {
     const struct program *p = h->program;
@@ -85,6 +92,7 @@ static int check_unsealing(const struct history *h, struct fault *f)
     return 0;
 }
 
+/* The level in an amendment is at least what the rows before it amount to. */
 static int check_level(const struct history *h, const struct state_row *row, struct fault *f)
 {
     const struct program_row *s = &row->status;

@@ -14,6 +14,7 @@ struct hosts {
     size_t cap;
 };
 
+/* The number of a host, from 1; a new name gets the next one. */
 static size_t number_of(struct hosts *h, const char *name)
 {
     for (size_t i = 0; i < h->n; i++) {
@@ -26,7 +27,7 @@ static size_t number_of(struct hosts *h, const char *name)
     return h->n;
 }
 
-/* Of the attempts of every entry of the list. */
+/* Replaces the hosts in the attempts of every entry of the list. */
 static void hide_in(struct hosts *h, const cJSON *list)
 {
     const cJSON *entry = NULL;

@@ -1,8 +1,8 @@
 /*
  * Names of hosts in a receipt. Without --with-host every "host" of provenance.json becomes "host
  * 1", "host 2", in the order in which the attempts name them: whether two attempts ran on the same
- * machine can still be seen. What is made of provenance.json (environment.jsonl, apparatus/) is
- * made after that.
+ * machine stays visible. The files that follow from provenance.json (environment.jsonl, apparatus/)
+ * are made after that.
  */
 #ifndef CTL_RECEIPT_HOSTS_H
 #define CTL_RECEIPT_HOSTS_H

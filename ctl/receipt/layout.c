@@ -1,3 +1,8 @@
+/*
+ * One table of fixed names with the kinds of receipts that need or may have them, and a pattern for
+ * each folder. Names are checked before anything is opened or written, both for folders and for
+ * archives.
+ */
 #include "ctl/receipt/layout.h"
 
 #include <string.h>
@@ -39,7 +44,7 @@ static bool has_prefix(const char *name, const char *prefix)
     return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-/* What is left between prefix and suffix, its length in *n; NULL when the name has not both. */
+/* The part between prefix and suffix, its length in *n; NULL when the name does not have both. */
 static const char *stem_of(const char *name, const char *prefix, const char *suffix, size_t *n)
 {
     const size_t len = strlen(name);
@@ -52,6 +57,7 @@ static const char *stem_of(const char *name, const char *prefix, const char *suf
     return name + a;
 }
 
+/* amendments/NNNN.json or .toml */
 static bool is_amendment(const char *name)
 {
     size_t n = 0;
@@ -60,6 +66,7 @@ static bool is_amendment(const char *name)
     return stem != NULL && n == 4 && strspn(stem, "0123456789") == 4;
 }
 
+/* apparatus/NAME.json */
 static bool is_apparatus(const char *name)
 {
     size_t n = 0;
@@ -107,6 +114,7 @@ const char *layout_refuses(const char *name)
         if (strcmp(name, files[i].name) == 0) {
             return NULL;
         }
+        /* two such files would be one on a file system that ignores case */
         if (strcasecmp(name, files[i].name) == 0) {
             return "its name differs from a receipt's file only in the case of letters";
         }

@@ -1,6 +1,6 @@
 /*
- * What lies in a receipt's folder, and how much of it there may be. Nothing else may lie there: a
- * file that no sum covers, or that this version does not know, is refused.
+ * Which files a receipt's folder has, and how large they may be. Nothing else may be in it: a file
+ * that no sum covers, or that this version does not know, is refused.
  *
  *   VERIFY.md SHA256SUMS statement.json signatures/NAME.sig
  *   grid.toml grid.toml.lock [grid.toml.lock.tsq .tsr] amendments/NNNN.{json,toml}
@@ -10,7 +10,7 @@
  *   coverage.json verdict.json provenance.json [instruments.json report.html report.md report.json]
  *
  * SHA256SUMS covers every file but itself and signatures/; statement.json's subjects are the files
- * that SHA256SUMS covers, without itself. So whoever signs SHA256SUMS signs all of it.
+ * that SHA256SUMS covers, without itself. So a signature of SHA256SUMS covers all of it.
  */
 #ifndef CTL_RECEIPT_LAYOUT_H
 #define CTL_RECEIPT_LAYOUT_H
@@ -52,6 +52,7 @@
 
 /* Why no receipt has such a file; NULL when it may. */
 const char *layout_refuses(const char *name);
+/* signatures/NAME.sig; whether SHA256SUMS covers the file; and the size that is read at most. */
 bool layout_is_signature(const char *name);
 bool layout_is_summed(const char *name);
 int64_t layout_bytes_max(const char *name);

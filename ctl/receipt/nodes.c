@@ -1,4 +1,4 @@
-/* Counts the values of a JSON text before it becomes a tree, so that a short text of a stranger
+/* Counts the values of a JSON text before it becomes a tree, so that a short hostile text
  * cannot take much memory. Called before every parse of a receipt's file. */
 #include "ctl/receipt/nodes.h"
 

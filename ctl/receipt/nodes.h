@@ -1,6 +1,6 @@
 /*
- * A bound on the values of a JSON text from a stranger: 2^20 and one in 12 bytes. A value takes 64
- * bytes of memory or more; what preregd writes has one in 20 bytes or less.
+ * A bound on the number of values in an untrusted JSON text: 2^20 and one in 12 bytes. A value
+ * takes 64 bytes of memory or more; what preregd writes has one in 20 bytes or fewer.
  */
 #ifndef CTL_RECEIPT_NODES_H
 #define CTL_RECEIPT_NODES_H

@@ -1,3 +1,9 @@
+/*
+ * Export and verify call the same functions here, so a receipt that an honest export made always
+ * verifies. Lines of records and environment are written by hand in a fixed order of members; the
+ * other files are json_pretty() of a tree. Nothing here may depend on the time, the machine or the
+ * order of a folder's listing.
+ */
 #include "ctl/receipt/parts.h"
 
 #include <string.h>
@@ -11,6 +17,7 @@
 
 /* ---- records.jsonl ---- */
 
+/* "key":"text", or null for an empty one. */
 static void add_text(struct strbuf *out, const char *key, const char *text)
 {
     strbuf_addf(out, "\"%s\":", key);
@@ -27,7 +34,7 @@ static const char *text_member(const cJSON *o, const char *key)
     return cJSON_IsString(m) ? m->valuestring : NULL;
 }
 
-/* The artifact that "items" names: its path and digest as the result states them. */
+/* The artifact that "items" names: path, digest and size as the result states them. */
 static void add_items(struct strbuf *out, const cJSON *result)
 {
     const char *path = text_member(result, "items");
@@ -132,12 +139,13 @@ static cJSON *tally_json(const struct tally *t)
     json_put_int(o, "done", (int64_t)t->done);
     json_put_int(o, "blocked", (int64_t)t->blocked);
     json_put_int(o, "never_run", (int64_t)t->never_run);
-    if (t->pending > 0) { /* of imported records: nothing is said of them */
+    if (t->pending > 0) { /* imported records may lack tasks */
         json_put_int(o, "no_record", (int64_t)t->pending);
     }
     return o;
 }
 
+/* How many tasks ended for each cause. */
 static cJSON *causes_json(const struct receipt *r)
 {
     int64_t n[CAUSE_NR] = {0};
@@ -155,7 +163,7 @@ static cJSON *causes_json(const struct receipt *r)
     return o;
 }
 
-/* How attempts ended that yielded nothing. */
+/* How many attempts without a result ended for each cause. */
 static cJSON *ends_json(const struct history *h)
 {
     int64_t n[CAUSE_NR] = {0};
@@ -171,6 +179,7 @@ static cJSON *ends_json(const struct history *h)
     return o;
 }
 
+/* Attempts and resumes, in all and for each cell. */
 static void add_attempts(const struct receipt *r, cJSON *o)
 {
     const struct history *h = r->history;
@@ -198,6 +207,7 @@ static void add_attempts(const struct receipt *r, cJSON *o)
     json_put(o, "cells", cells);
 }
 
+/* How far the journal goes: a journal that is cut at its end no longer matches. */
 static void add_journal(const struct history *h, cJSON *o)
 {
     char hex[DIGEST_HEX_SIZE];
@@ -245,6 +255,7 @@ int parts_coverage(const struct receipt *r, struct strbuf *out, struct err *err)
 
 /* ---- statement.json ---- */
 
+/* Every summed file but the statement itself, with its digest. */
 static cJSON *subjects_json(const struct receipt_files *files)
 {
     cJSON *list = json_array();
@@ -265,6 +276,7 @@ static cJSON *subjects_json(const struct receipt_files *files)
     return list;
 }
 
+/* What the statement states: program, root, kind and outcome of the verdict. */
 static cJSON *predicate_json(const struct receipt *r, const char *tool)
 {
     static const char *const kinds[] = {[VERDICT_BOUND] = "bound",

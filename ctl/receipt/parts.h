@@ -1,6 +1,6 @@
 /*
- * The parts of a receipt that follow from others: made by export, made again by verify, and held
- * against each other byte for byte.
+ * The parts of a receipt that follow from others: made by export, rebuilt by verify, and compared
+ * byte for byte.
  */
 #ifndef CTL_RECEIPT_PARTS_H
 #define CTL_RECEIPT_PARTS_H
@@ -13,7 +13,7 @@
 #include "truthtable/evidence.h"
 #include "truthtable/verdict.h"
 
-/* What a receipt says, read and put together; owns nothing but what its parts own. */
+/* The contents of a receipt, parsed; owns nothing but what its parts own. */
 struct receipt {
     const struct program *program;
     const struct lock *lock;

@@ -1,3 +1,7 @@
+/*
+ * A plan is parsed by the same reader as a user's grid.toml, from bytes of the listing. No file
+ * that a plan names is opened: paths in it are the maker's.
+ */
 #include "ctl/receipt/plan.h"
 
 #include <stdlib.h>
@@ -5,7 +9,7 @@
 
 #include "prereg/amendment.h"
 
-/* The first error of the plan, with its line. */
+/* Turns the plan's first error, with its line, into the fault. */
 static int bad_plan(const char *name, const struct diag *diag, const struct err *err,
                     struct fault *f)
 {
@@ -18,7 +22,7 @@ static int bad_plan(const char *name, const struct diag *diag, const struct err 
     return fault_from(f, err);
 }
 
-/* Out of the listing, like all else here; the path is for messages. */
+/* The path is for messages only: the text comes from the listing. */
 int plan_read(const struct receipt_files *files, const char *name, struct program **out,
               struct fault *f)
 {

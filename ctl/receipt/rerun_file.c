@@ -1,3 +1,9 @@
+/*
+ * Builds a rerun file from two results, and reads one back into the parts that its writer claims.
+ * Rerun and verify build it with the same code, so a file of an honest rerun is reproduced byte for
+ * byte. Metrics and artifacts are matched by name; results come from workers, so names may repeat
+ * or be many.
+ */
 #include "ctl/receipt/rerun_file.h"
 
 #include <stdlib.h>
@@ -12,7 +18,7 @@
 #define TIME_MAX   40
 #define CELL_BYTES 40 /* of its name in the file's */
 
-/* ---- what a result holds, by name ---- */
+/* ---- metrics and artifacts by name ---- */
 
 struct named_value {
     const char *name;
@@ -46,6 +52,7 @@ static void list_sort(struct named_list *l)
     }
 }
 
+/* The value of that name; NULL when there is none. */
 static const cJSON *list_find(const struct named_list *l, const char *name)
 {
     const struct named_value key = {name, NULL};
@@ -83,7 +90,7 @@ static void list_artifacts(struct named_list *l, const cJSON *result)
 
 /* ---- comparing ---- */
 
-/* As values; nothing equals nothing. */
+/* Whether two values have the same canonical text. Absent values are never the same. */
 static bool is_same(const cJSON *a, const cJSON *b)
 {
     struct strbuf x = STRBUF_INIT;
@@ -97,7 +104,7 @@ static bool is_same(const cJSON *a, const cJSON *b)
     return same;
 }
 
-/* What was not measured is no measurement that came out again, but for a reason that did. */
+/* Metrics are the same with equal values, or without values for the same stated reason. */
 static bool is_same_metric(const cJSON *a, const cJSON *b)
 {
     const cJSON *value = cJSON_IsObject(a) ? json_member(a, "value") : a;
@@ -122,7 +129,7 @@ static void push_pair(cJSON *list, const char *key, const char *name, const cJSO
     json_push(list, o);
 }
 
-/* Whatever either has, in the accepted one's order, then in the other's. */
+/* All names of either side: in the order of the accepted result, then the new ones of the rerun. */
 static cJSON *compare(const char *key, const struct named_list *was, const struct named_list *now,
                       same_fn *same)
 {
@@ -140,7 +147,7 @@ static cJSON *compare(const char *key, const struct named_list *was, const struc
     return list;
 }
 
-/* The names in which two environments differ; what either does not know is not among them. */
+/* The names in which two environments differ; a value that either side does not know is skipped. */
 static cJSON *differing(const cJSON *accepted, const cJSON *again)
 {
     const cJSON *m;
@@ -167,6 +174,7 @@ static bool all_same(const cJSON *list)
     return true;
 }
 
+/* The comparison of one stage: metrics, artifacts, and whether all are the same. */
 static void add_compared(cJSON *o, const struct rerun_stage *s)
 {
     struct named_list was = {0};
@@ -218,7 +226,7 @@ void rerun_file_add(cJSON *file, const struct rerun_stage *s)
     json_push(cJSON_GetObjectItemCaseSensitive(file, "stages"), o);
 }
 
-/* Nothing that came out again shows nothing. */
+/* Whether any stage gave a metric or an artifact: an empty rerun establishes nothing. */
 static bool gave_any(const cJSON *stages)
 {
     const cJSON *s;
@@ -250,7 +258,7 @@ void rerun_file_end(cJSON *file, const struct program *p)
     json_put_string(file, "level", whole ? RERUN_LEVEL : NULL);
 }
 
-#define N_TEXTS 5 /* of them; threads are a number */
+#define N_TEXTS 5 /* the first five are texts, threads is a number */
 static const char *const environment_names[] = {"worker", "kernel", "cpu",
                                                 "blas",   "core",   "threads"};
 
@@ -310,6 +318,7 @@ int rerun_file_head(const cJSON *file, struct rerun_head *out, struct err *err)
     return rc == 0 ? json_get_array(file, "stages", &stages, err) : rc;
 }
 
+/* The rerun's side of one metric, if it has one. */
 static int read_metric(const cJSON *pair, cJSON *metrics, struct err *err)
 {
     const char *name = NULL;
@@ -325,6 +334,7 @@ static int read_metric(const cJSON *pair, cJSON *metrics, struct err *err)
     return 0;
 }
 
+/* The rerun's side of one artifact, if it has one. */
 static int read_artifact(const cJSON *pair, cJSON *artifacts, struct err *err)
 {
     const char *path = NULL;
@@ -345,6 +355,7 @@ static int read_artifact(const cJSON *pair, cJSON *artifacts, struct err *err)
     return rc;
 }
 
+/* Exactly the six members, in their order. */
 static int read_environment(const cJSON *stage, const cJSON **out, struct err *err)
 {
     const cJSON *both = NULL;
@@ -393,6 +404,7 @@ int rerun_file_stage(const cJSON *stage, struct rerun_stage *out, cJSON **again,
 
 /* ---- names ---- */
 
+/* Characters that a name of a rerun file may have. */
 static bool is_plain(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

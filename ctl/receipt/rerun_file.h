@@ -1,7 +1,7 @@
 /*
- * A cell that was trained and scored again, held against what had been accepted (docs/rerun.md):
- * `preregctl rerun` writes such a file, export carries it, verify makes it again from the accepted
- * results and from what the file says came out.
+ * A cell that was trained and scored again, compared with what had been accepted (docs/rerun.md):
+ * `preregctl rerun` writes such a file, export includes it, verify rebuilds it from the accepted
+ * results and from the results that the file states.
  *
  *   {"schema":1,"tool":VERSION,"program":NAME,"root":HEX,"cell":NAME,"time":TEXT,
  *    "stages":[{"stage":NAME,"head":HEX,"result":HEX,"same":bool,
@@ -14,10 +14,10 @@
  * result.json. An environment is {"worker","kernel","cpu","blas","core","threads"}, each a value
  * or null.
  *
- * Invariants. Facts are not compared: times and memory are none of a result's. A metric without a
- * value (NaN) is the same as none, unless both say why there is none, and say the same. The level
- * holds when every stage of the program was run again and is the same in all that it gave. "rerun"
- * is a claim of whoever wrote the file: nothing in a receipt can show it.
+ * Invariants. Facts are not compared: times and memory are not part of a result. A metric without
+ * a value (NaN) is the same as none, unless both sides give the same reason. The level holds when
+ * every stage of the program was run again and is the same in all that it gave. "rerun" is a claim
+ * of the file's writer: nothing in a receipt can show it.
  */
 #ifndef CTL_RECEIPT_RERUN_FILE_H
 #define CTL_RECEIPT_RERUN_FILE_H
@@ -64,7 +64,7 @@ cJSON *rerun_file_begin(const struct rerun_head *head) __attribute__((returns_no
 void rerun_file_add(cJSON *file, const struct rerun_stage *stage);
 void rerun_file_end(cJSON *file, const struct program *p);
 
-/* What a file says that does not follow from what was accepted. ERR_VERSION: a newer preregctl
+/* Reads the members that do not follow from what was accepted. ERR_VERSION: a newer preregctl
  * wrote it; ERR_SYNTAX names what is not as above. */
 int rerun_file_head(const cJSON *file, struct rerun_head *out, struct err *err) MUST_CHECK;
 /* A stage's name and head, and its side `again`, whose result the caller deletes; the rest of *out
@@ -77,7 +77,8 @@ int rerun_file_stage(const cJSON *stage, struct rerun_stage *out, cJSON **again,
 cJSON *rerun_environment(const cJSON *result, const cJSON *start) __attribute__((returns_nonnull));
 cJSON *rerun_environment_of(const cJSON *place) __attribute__((returns_nonnull));
 
-/* "dense,seed=1" and when -> the file's name, without ".json". The caller frees it. */
+/* Makes the file's name, without ".json", from a cell ("dense,seed=1") and a time. The caller
+ * frees it. */
 char *rerun_file_name(const char *cell, const char *time) __attribute__((returns_nonnull));
 /* Whether a file of the folder reruns/ may be called that. */
 bool rerun_file_is_name(const char *name);

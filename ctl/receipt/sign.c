@@ -1,3 +1,7 @@
+/*
+ * A signature covers SHA256SUMS, and through it every other file but the signatures. It is added in
+ * place to a finished receipt; the tar is packed again, with the lock's time as in export.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +14,8 @@
 #include "prereg/lock.h"
 #include "prereg/signature.h"
 
-/* "SHA256:ab+/" as a file's name: signatures/ab-_.sig, in base64's alphabet for names. */
+/* The file of a key's signature: "SHA256:ab+/" becomes signatures/ab-_.sig (base64's alphabet
+ * for names). */
 static char *signature_path(const char *folder, const char *fingerprint)
 {
     const char *colon = strchr(fingerprint, ':');
@@ -22,7 +27,7 @@ static char *signature_path(const char *folder, const char *fingerprint)
     return path;
 }
 
-/* Nobody signs what does not follow. */
+/* Verifies the receipt first: one that does not follow is not signed. */
 static int check_holds(const char *folder, struct err *err)
 {
     const struct verify_spec spec = {.folder = folder};
@@ -36,6 +41,7 @@ static int check_holds(const char *folder, struct err *err)
     return rc;
 }
 
+/* Checks the new signature, and writes it under its key's name. */
 static int add_signature(const char *folder, const struct strbuf *sums,
                          const struct strbuf *armored, char **path, struct err *err)
 {

@@ -1,10 +1,15 @@
+/*
+ * Listing and SHA256SUMS are both sorted by name, so one pass over the two finds missing, added,
+ * repeated and misplaced names. Files are hashed in that pass.
+ */
 #include "ctl/receipt/sums.h"
 
 #include <string.h>
 
 #include "base/text.h"
 
-/* "<64 hex>  <name>"; the name is checked against the listing by the caller. */
+/* Splits one line, 64 hex digits, two spaces and a name; the caller compares the name with the
+ * listing. */
 static int split_line(const char *line, size_t len, struct digest *digest, const char **name,
                       struct fault *f)
 {
@@ -31,6 +36,7 @@ static struct receipt_file *next_file(struct receipt_files *files, size_t *i)
     return *i < files->n ? &files->items[(*i)++] : NULL;
 }
 
+/* The fault for a line whose name is not the next file's. */
 static int wrong_name(struct fault *f, const struct receipt_file *file, const char *name)
 {
     const char *why = layout_refuses(name);
@@ -44,6 +50,7 @@ static int wrong_name(struct fault *f, const struct receipt_file *file, const ch
     return fault_says(f, "is not listed in " RECEIPT_SUMS);
 }
 
+/* One line against the next file that must be covered. */
 static int check_line(struct receipt_files *files, size_t *i, const char *line, size_t len,
                       struct fault *f)
 {

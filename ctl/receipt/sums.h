@@ -7,9 +7,10 @@
 
 #include "ctl/receipt/files.h"
 
-/* Every covered file and no other, and each has its digest, which is kept in files. */
+/* Checks that SHA256SUMS lists every covered file and no other, each with its digest, which is
+ * kept in `files`. */
 int sums_check(struct receipt_files *files, struct fault *f) MUST_CHECK;
-/* The text over the files there are; takes their digests. */
+/* Appends the text over the files of the listing, and keeps their digests in it. */
 int sums_make(struct receipt_files *files, struct strbuf *out, struct fault *f) MUST_CHECK;
 
 #endif

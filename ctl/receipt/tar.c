@@ -1,3 +1,9 @@
+/*
+ * libarchive reads and writes the format; what may be in it is decided here. An archive is
+ * untrusted: every entry is checked by name, kind and size before a file is made, files are made
+ * with O_EXCL below a folder of our own, and nothing may follow after the archive's end, where no
+ * sum would cover it.
+ */
 #include "ctl/receipt/tar.h"
 
 #include <archive.h>
@@ -11,7 +17,7 @@
 #include "ctl/receipt/files.h"
 
 #define BLOCK_BYTES ((size_t)64 << 10)
-#define PADDING_MAX ((size_t)1 << 20) /* the largest record that anybody pads to, by far */
+#define PADDING_MAX ((size_t)1 << 20) /* far more than any tar pads to */
 
 /* ---- writing ---- */
 
@@ -31,6 +37,7 @@ static la_ssize_t on_write(struct archive *a, void *ctx, const void *data, size_
     return file_writer_add(t->w, data, len, t->err) == 0 ? (la_ssize_t)len : -1;
 }
 
+/* The error of libarchive, unless writing failed for a reason that is known already. */
 static int archive_says(struct archive *a, struct err *err)
 {
     const char *said = archive_error_string(a);
@@ -38,6 +45,7 @@ static int archive_says(struct archive *a, struct err *err)
                           : err_set(err, ERR_IO, "tar: %s", said != NULL ? said : "no reason");
 }
 
+/* A header with nothing of this machine: owner 0, mode 0644, the given time. */
 static int add_header(struct writing *t, const char *name, int64_t bytes)
 {
     char *path = xasprintf("%s/%s", t->name, name);
@@ -53,6 +61,7 @@ static int add_header(struct writing *t, const char *name, int64_t bytes)
     return archive_write_header(t->a, t->entry) == ARCHIVE_OK ? 0 : archive_says(t->a, t->err);
 }
 
+/* One file; it must keep the size that it was listed with. */
 static int add_file(struct writing *t, const struct receipt_files *files, size_t i)
 {
     const struct receipt_file *file = &files->items[i];
@@ -123,7 +132,7 @@ int tar_write(const char *folder, const char *name, struct wall_time time, struc
 struct unpacking {
     struct archive *a;
     const char *folder;
-    char top[256]; /* the one folder that all lies in; "" before the first entry */
+    char top[256]; /* the one folder that contains everything; "" before the first entry */
     int64_t bytes;
     size_t n;         /* files */
     size_t n_entries; /* and folders */
@@ -157,6 +166,7 @@ static const char *inner_name(struct unpacking *u, const char *path, int *rc)
     return slash + 1;
 }
 
+/* Kind, name and size of an entry; counts against the limits of a receipt. */
 static int check_entry(struct unpacking *u, struct archive_entry *e, const char *name)
 {
     if (archive_entry_hardlink(e) != NULL || archive_entry_symlink(e) != NULL) {
@@ -180,6 +190,7 @@ static int check_entry(struct unpacking *u, struct archive_entry *e, const char 
     return u->bytes <= RECEIPT_BYTES_MAX ? 0 : fault_says(u->f, "too many bytes for a receipt");
 }
 
+/* Writes exactly `bytes` bytes of the entry. */
 static int copy_data(struct unpacking *u, int fd, int64_t bytes)
 {
     static char block[BLOCK_BYTES];
@@ -198,6 +209,7 @@ static int copy_data(struct unpacking *u, int fd, int64_t bytes)
     return 0;
 }
 
+/* Extracts one file; O_EXCL finds names that occur twice. */
 static int take_out(struct unpacking *u, struct archive_entry *e, const char *name)
 {
     char *path = path_join(u->folder, name);
@@ -257,8 +269,8 @@ static int take_all(struct unpacking *u)
     return u->n > 0 ? 0 : fault_says(u->f, "the archive holds nothing");
 }
 
-/* What pads the last record may follow, and nothing else: no sum covers it. Of a pipe it cannot be
- * seen. */
+/* Checks that only padding follows the archive's end: no sum covers what is there. A pipe cannot
+ * be checked. */
 static int check_rest(struct unpacking *u, int fd)
 {
     static char block[BLOCK_BYTES];

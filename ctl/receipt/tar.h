@@ -1,7 +1,7 @@
 /*
  * A receipt as one file: a ustar archive with one folder in it. Written always the same: sorted,
- * owner 0, mode 0644, one time for all. Read into a fresh folder with nothing but files of a
- * receipt's names taken out; links, devices, sparse files, other paths and absurd sizes are faults.
+ * owner 0, mode 0644, one time for all. Extracted into a fresh folder, and only files of a
+ * receipt's names; links, devices, sparse files, other paths and absurd sizes are faults.
  */
 #ifndef CTL_RECEIPT_TAR_H
 #define CTL_RECEIPT_TAR_H
@@ -15,7 +15,7 @@
 int tar_write(const char *folder, const char *name, struct wall_time time, struct file_writer *w,
               struct err *err) MUST_CHECK;
 
-/* Takes the archive's files out into `folder`, which must be empty. */
+/* Extracts the archive's files into `folder`, which must be empty. */
 int tar_read(const char *path, const char *folder, struct fault *f) MUST_CHECK;
 
 #endif

@@ -1,3 +1,9 @@
+/*
+ * The frame of a verification: the list of steps, which stops at the first fault, and the answer.
+ * Each step may rely on what those before it established, which is why their order is part of the
+ * contract (verify.h). The steps fill struct verifying; what they establish in words is collected
+ * on the way and is reported only when every step succeeded.
+ */
 #include "ctl/receipt/verify.h"
 
 #include <stdarg.h>
@@ -49,13 +55,15 @@ void verifying_says_whole(struct verifying *v, const char *text)
     free(shown);
 }
 
-/* ---- what must be there ---- */
+/* ---- files ---- */
 
 static bool has_file(void *ctx, const char *name)
 {
     return files_have(ctx, name);
 }
 
+/* Decides whether the receipt is of an executed or an imported program, and checks that it has
+ * the files of that kind and no other. */
 static int check_kind(struct verifying *v)
 {
     v->imported = files_have(&v->files, RECEIPT_IMPORTED);
@@ -74,9 +82,9 @@ static int check_kind(struct verifying *v)
     return 0;
 }
 
-/* Before anything else is parsed: another version means all of it otherwise. A verdict is computed
- * again and compared byte for byte, so that one of an older schema cannot be held to this code. The
- * sum of the statement holds. */
+/* Checks the schema before anything else is parsed. A verdict is computed again and compared
+ * byte for byte, so one of another schema cannot be judged by this code. The statement's sum was
+ * checked before. */
 static int check_version(struct verifying *v)
 {
     cJSON *o = NULL;
@@ -127,6 +135,7 @@ static int check_journal(struct verifying *v)
     return rc == 0 ? verify_amended(v) : rc;
 }
 
+/* The statement must be exactly what the receipt's own parts give. */
 static int check_statement(struct verifying *v)
 {
     struct strbuf expected = STRBUF_INIT;
@@ -194,7 +203,8 @@ static cJSON *counts_json(const struct verifying *v)
     return o;
 }
 
-/* A signed lock alone says who planned: whoever holds it could still put other records to it. */
+/* The level: a signed lock alone shows who planned; without a signature of SHA256SUMS the
+ * records beside it could be replaced. */
 static enum verify_level level_of(const struct verifying *v)
 {
     return !v->is_signed || !v->is_vouched ? LEVEL_CONSISTENT
@@ -202,6 +212,7 @@ static enum verify_level level_of(const struct verifying *v)
                                            : LEVEL_STAMPED;
 }
 
+/* Fills the members of the answer; without a fault also level, outcome and records. */
 static void answer(struct verifying *v, int rc)
 {
     struct verify_answer *out = v->out;

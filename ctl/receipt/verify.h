@@ -1,7 +1,7 @@
 /*
  * Verifying a receipt: everything is computed again from the records up, and the first thing that
  * does not follow is named. No daemon, no network; nothing of the folder is executed. ssh-keygen
- * and openssl, the system's own, look at signatures and time stamps where there are any.
+ * and openssl, the system's own, check signatures and time stamps where there are any.
  *
  * Order: files, sums, lock and plan, amendments, journal, records, coverage, verdict, provenance
  * and environment, apparatus and instruments, reruns, statement, signatures, time stamp. So what is
@@ -17,10 +17,10 @@
 
 struct verify_spec {
     const char *folder;
-    const char *allowed_signers; /* file, or NULL: keys are told, and vouch for nobody */
+    const char *allowed_signers; /* file, or NULL: keys are reported, and vouch for no one */
     bool must_be_allowed;        /* a lock or amendment by another key is a fault */
     const struct fault *taken;   /* what was wrong with the tar that folder is of, or NULL */
-    const char *ca;              /* certificates for the time stamp; NULL: it is not looked at */
+    const char *ca;              /* certificates for the time stamp; NULL: it is not checked */
 };
 
 /* What could be established, in this order; each rests on those before. Signed: the lock, every
@@ -36,7 +36,7 @@ struct verify_answer {
     enum verify_level level;
     /* {"receipt","holds","fault":{"file","line","what","expected","found"}|null,"level",
      *  "sentence","program","root","head","records","kind","outcome","tool":{"made","verified"},
-     *  "counts":{...},"reruns":[{"file","cell","time","claims":"re-executed"|null,"differs":[STAGE],
+     * "counts":{...},"reruns":[{"file","cell","time","claims":"re-executed"|null,"differs":[STAGE],
      *  "left_out":[STAGE]}],"established":[TEXT...],"claimed":[TEXT...],"not_shown":[TEXT...]} */
     cJSON *json;
 };

@@ -1,5 +1,6 @@
-/* Apparatus checks: what was to come is the plan's, how they ended the journal's. The value is its
- * maker's word, but it lies within or beyond the tolerance as it is said to hold or not. */
+/* Apparatus checks: the plan says what was demanded, the journal how each ended. The value is
+ * only the maker's claim, but whether it is within the tolerance must agree with what is stated
+ * to hold. */
 #include <math.h>
 #include <string.h>
 
@@ -10,6 +11,8 @@
 
 #define ROUNDING 1e-9 /* of the tolerance: decimals are not exact */
 
+/* The check of that name in the present plan; NULL when an amendment removed it, or it never
+ * was. */
 static const struct apparatus *declared(const struct verifying *v, const char *name, size_t len)
 {
     for (size_t i = 0; i < v->program->n_apparatus; i++) {
@@ -21,6 +24,7 @@ static const struct apparatus *declared(const struct verifying *v, const char *n
     return NULL;
 }
 
+/* The entry of that check in provenance.json. */
 static const cJSON *told(const struct verifying *v, const char *name)
 {
     const cJSON *o = NULL;
@@ -47,7 +51,8 @@ static int check_attempts(struct verifying *v, const struct apparatus *a, const 
     return rc;
 }
 
-/* It holds when the journal says that its task is done, and then the value is within. */
+/* A check holds exactly when the journal has its task as done; then its value must be within the
+ * tolerance. */
 static int check_standing(struct verifying *v, const struct apparatus *a, const cJSON *found)
 {
     const cJSON *row = json_member(v->history.checks, a->name);
@@ -72,6 +77,7 @@ static int check_standing(struct verifying *v, const struct apparatus *a, const 
     return check_attempts(v, a, json_member(found, "attempts"), n == NULL ? 0 : n->valueint);
 }
 
+/* What the file states as demanded must be the plan's. */
 static int check_told(struct verifying *v, const struct apparatus *a, const cJSON *found)
 {
     cJSON *expected = json_object();
@@ -89,6 +95,7 @@ static int check_told(struct verifying *v, const struct apparatus *a, const cJSO
     return rc == 0 ? check_standing(v, a, found) : rc;
 }
 
+/* One file of apparatus/: known to plan or journal, equal to its entry in provenance.json. */
 static int check_file(struct verifying *v, const char *name)
 {
     static const char prefix[] = "apparatus/";

@@ -1,6 +1,7 @@
-/* Results of apparatus checks, of every version that was ever asked: none that the journal has is
- * missing, each is what the plan of its time makes of its value, and an amendment that changes a
- * check says what was known of it. What failed is told of a receipt that holds as well. */
+/* Results of apparatus checks, under every version of the plan that asked for them: no result in
+ * the journal is missing, each agrees with the plan of its time and with its own value, and an
+ * amendment that changes a check states what was known of it. Failed checks are reported of a
+ * receipt that holds, too. */
 #include <math.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ static const char *text_of(const cJSON *o, const char *key)
     return cJSON_IsString(v) ? v->valuestring : "";
 }
 
+/* The result of that attempt; `check` may be NULL in a list of one check. */
 static const cJSON *find_attempt(const cJSON *list, const char *check, double attempt)
 {
     const cJSON *o = NULL;
@@ -37,6 +39,7 @@ static const cJSON *find_attempt(const cJSON *list, const char *check, double at
     return NULL;
 }
 
+/* The entry of that check in provenance.json. */
 static const cJSON *find_told(const struct verifying *v, const char *check)
 {
     const cJSON *o = NULL;
@@ -77,7 +80,7 @@ static int check_journal(struct verifying *v)
     return 0;
 }
 
-/* ---- against the plan that it was asked by ---- */
+/* ---- against the plan of its time ---- */
 
 static int compare_text(struct verifying *v, const char *key, const cJSON *asked, const cJSON *r)
 {
@@ -87,6 +90,7 @@ static int compare_text(struct verifying *v, const char *key, const cJSON *asked
                : fault_differs(v->f, key, expected, text_of(r, key));
 }
 
+/* Whether "holds" agrees with value and tolerance. */
 static int check_arithmetic(struct verifying *v, const cJSON *r)
 {
     const double value = number_of(r, "value");
@@ -103,6 +107,8 @@ static int check_arithmetic(struct verifying *v, const cJSON *r)
     return 0;
 }
 
+/* The result must be of a check that the plan declared then, with its model, metric and
+ * tolerance. */
 static int check_asked(struct verifying *v, const cJSON *r, const cJSON *plan)
 {
     const cJSON *asked = json_member(json_member(plan, "apparatus"), text_of(r, "check"));
@@ -127,7 +133,7 @@ static int check_asked(struct verifying *v, const cJSON *r, const cJSON *plan)
     return rc == 0 ? check_arithmetic(v, r) : rc;
 }
 
-/* Those that were asked when `n` amendments were in force. */
+/* Checks the results that were asked for when `n` amendments were in force. */
 static int check_version(struct verifying *v, const cJSON *plan, size_t n)
 {
     const cJSON *check = NULL;
@@ -147,6 +153,7 @@ static int check_version(struct verifying *v, const cJSON *plan, size_t n)
     return 0;
 }
 
+/* Applies the amendments one by one, and checks the results under each plan. */
 static int check_versions(struct verifying *v)
 {
     struct err err;
@@ -179,6 +186,8 @@ static bool is_of(const cJSON *amendment, const cJSON *result)
     return false;
 }
 
+/* An amendment that changes a check must list every result of it that the journal had before the
+ * amendment's row, as it was. */
 static int check_amendment(struct verifying *v, size_t number, double row)
 {
     const cJSON *amendment = cJSON_GetArrayItem(v->lock->amendments, (int)number - 1);
@@ -228,9 +237,10 @@ static int check_amendments(struct verifying *v)
     return rc;
 }
 
-/* ---- told ---- */
+/* ---- in words ---- */
 
-/* 0: none was made when it was known. */
+/* The number of the first amendment that changed the check when this result was known; 0: none
+ * did. */
 static size_t changed_by(const struct verifying *v, const cJSON *result)
 {
     size_t n = 0;

@@ -1,6 +1,6 @@
-/* What an evaluation says that it read of its cell's training, against the artifacts that the
- * accepted result of that training states. Called for each result in the order of the tasks, so a
- * cell's earlier stages are known when a later one names them. */
+/* Compares what a result reports to have read of earlier stages with the artifacts of their
+ * accepted results. Called for each result in the order of the tasks, so a cell's earlier stages
+ * are known when a later one names them. */
 #include <string.h>
 
 #include "base/json.h"
@@ -18,6 +18,7 @@ void verify_inputs_release(struct verifying *v)
     *a = (struct cell_artifacts){0};
 }
 
+/* Forgets the artifacts of the cell before. */
 static void begin_cell(struct verifying *v, size_t cell)
 {
     struct cell_artifacts *a = &v->artifacts;
@@ -32,6 +33,7 @@ static void begin_cell(struct verifying *v, size_t cell)
     }
 }
 
+/* Keeps the digests of a result's artifacts for the stages that come after. */
 static void keep_artifacts(struct cell_artifacts *a, size_t stage, const cJSON *result)
 {
     const cJSON *list = json_member(result, "artifacts");
@@ -70,6 +72,8 @@ static bool comes_after(const struct stage *s, size_t earlier)
     return false;
 }
 
+/* One entry of "inputs": STAGE = digest. Of a stage whose accepted result is gone, nothing can
+ * be compared. */
 static int check_input(struct verifying *v, size_t task, const cJSON *named)
 {
     const struct program *p = v->program;

@@ -1,4 +1,6 @@
-/* Lock, amendments and plan; and what the journal says of the amendments. */
+/* Reads lock, amendments and plan from the receipt, checks that each follows from the one
+ * before, and compares the amendments with the journal's rows. The readers are those of prereg/,
+ * on bytes of the listing. The journal is needed to see that no amendment is missing at the end. */
 #include <string.h>
 
 #include "base/json.h"
@@ -19,7 +21,7 @@ static int check_kind(struct verifying *v)
     return 0;
 }
 
-/* The text that each amendment left, as far as it is here: the last is the present one. */
+/* The text of the last amendment must be grid.toml itself. */
 static int check_last_text(struct verifying *v)
 {
     struct strbuf present = STRBUF_INIT;
@@ -39,7 +41,7 @@ static int check_last_text(struct verifying *v)
     return rc;
 }
 
-/* What lies in amendments/ beyond the chain belongs to nothing. */
+/* A file of amendments/ after the end of the chain belongs to nothing. */
 static int check_nothing_beyond(struct verifying *v)
 {
     for (size_t i = 0; i < v->files.n; i++) {
@@ -54,7 +56,7 @@ static int check_nothing_beyond(struct verifying *v)
     return 0;
 }
 
-/* The message begins with the name of the file that it is about. */
+/* Turns a lock's error into a fault, without the file's name that the message begins with. */
 static int bad_lock(struct verifying *v, struct err *err)
 {
     static const char prefix[] = RECEIPT_LOCK ": ";
@@ -141,6 +143,7 @@ int verify_lock(struct verifying *v)
     return check_last_text(v);
 }
 
+/* Each row `amended` of the journal must match a file, and each file a row. */
 int verify_amended(struct verifying *v)
 {
     const cJSON *row = v->history.amended->child;

@@ -1,3 +1,7 @@
+/*
+ * VERIFY.md is the first file that a reader opens: question, verdict, root and kind of records,
+ * followed by the guide, which is the same for all receipts.
+ */
 #include "ctl/receipt/verify_md.h"
 
 void verify_md(struct strbuf *out, const struct receipt *r)

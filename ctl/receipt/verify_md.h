@@ -1,4 +1,4 @@
-/* VERIFY.md: how a stranger holds a receipt against itself, by hand or with preregctl. */
+/* VERIFY.md: how a reader can check a receipt, by hand or with preregctl. */
 #ifndef CTL_RECEIPT_VERIFY_MD_H
 #define CTL_RECEIPT_VERIFY_MD_H
 
@@ -7,6 +7,7 @@
 
 extern const char verify_md_guide[]; /* guide.md */
 
+/* Appends the whole file: a summary of this receipt, then the guide. */
 void verify_md(struct strbuf *out, const struct receipt *r);
 
 #endif

@@ -7,7 +7,7 @@
 #include "ctl/receipt/parts.h"
 #include "ctl/receipt/verify.h"
 
-/* What a result says of where it was made, to be held against provenance.json. */
+/* What a result reports about where it was made, to be compared with provenance.json. */
 struct place_of_result {
     const char *blas; /* NULL: it does not say */
     int64_t threads;  /* -1 likewise */
@@ -50,33 +50,33 @@ struct verifying {
 };
 
 struct receipt verifying_receipt(const struct verifying *v);
-/* Establishes in words, cut after 600 bytes; the second form cuts nothing. */
+/* Adds a sentence to what is established, cut after 600 bytes; the second form cuts nothing. */
 void verifying_says(struct verifying *v, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void verifying_says_whole(struct verifying *v, const char *text);
 
 int verify_lock(struct verifying *v) MUST_CHECK;    /* lock, amendments, plan */
 int verify_amended(struct verifying *v) MUST_CHECK; /* the journal's word on amendments */
 int verify_records(struct verifying *v) MUST_CHECK; /* fills judged, evidence */
-/* What the result of a task says that it read of earlier stages is an artifact of their accepted
- * results. Results come in the order of the tasks. */
+/* Checks that what a task's result reports to have read of earlier stages is an artifact of
+ * their accepted results. Results come in the order of the tasks. */
 int verify_inputs(struct verifying *v, size_t task, const cJSON *result) MUST_CHECK;
 void verify_inputs_release(struct verifying *v);
 int verify_verdict(struct verifying *v) MUST_CHECK;    /* and coverage */
 int verify_provenance(struct verifying *v) MUST_CHECK; /* and environment, apparatus, instruments */
 int verify_reruns(struct verifying *v) MUST_CHECK;     /* rerun files, and what they claim */
 int verify_apparatus(struct verifying *v) MUST_CHECK;
-/* Every result of a check against the journal and the plan that it was asked by; and whether the
- * amendments say what was known when they were made. */
+/* Checks every result of a check against the journal and the plan that asked for it, and whether
+ * the amendments state what was known when they were made. */
 int verify_check_results(struct verifying *v) MUST_CHECK;
 int verify_signatures(struct verifying *v) MUST_CHECK; /* lock, amendments, reviewers */
 int verify_timestamp(struct verifying *v) MUST_CHECK;
 
-/* That an attempt at a stage ran what the lock pins; a fault begins with `at`. */
+/* Checks that an attempt at a stage ran what the lock pins; a fault begins with `at`. */
 int verify_worker(struct verifying *v, const char *at, size_t stage,
                   const cJSON *attempt) MUST_CHECK;
 
-/* The members of the answer that are words: sentence, what is not shown; nothing of either is said
- * of a receipt that does not follow. */
+/* Fills the members of the answer that are words: the sentence and what is not shown; both are
+ * empty for a receipt that does not follow. */
 void verify_words(struct verifying *v, bool holds);
 
 #endif

@@ -1,5 +1,6 @@
-/* provenance.json and environment.jsonl against lock, journal and results; instruments as far as
- * anything here says what they must be. */
+/* Checks provenance.json and environment.jsonl against lock, journal and results, and
+ * instruments.json as far as other files determine it. Members that only the daemon could know
+ * (hosts, kernels, memory) are not compared: verify_words.c lists them as not shown. */
 #include <string.h>
 
 #include "base/json.h"
@@ -47,6 +48,7 @@ static cJSON *expected_attempt(const struct attempt_row *a)
     return o;
 }
 
+/* Each member of `expected` must be in `found` with that value; `found` may have more. */
 static int check_members(struct verifying *v, const char *at, const cJSON *expected,
                          const cJSON *found)
 {
@@ -64,7 +66,7 @@ static int check_members(struct verifying *v, const char *at, const cJSON *expec
     return rc;
 }
 
-/* Where the accepted attempt ran, as its result says it. */
+/* BLAS and threads of the accepted attempt must be those that its result reports. */
 static int check_place(struct verifying *v, const char *at, size_t task, const cJSON *attempt)
 {
     const struct place_of_result *p = &v->places[task];
@@ -88,7 +90,7 @@ static int check_place(struct verifying *v, const char *at, size_t task, const c
     return rc;
 }
 
-/* An attempt that left no word of where it ran has null. */
+/* An attempt that recorded nothing about where it ran has null. */
 int verify_worker(struct verifying *v, const char *at, size_t stage, const cJSON *attempt)
 {
     const char *locked = lock_file_digest(v->lock, v->program->stages[stage].command[0]);
@@ -107,6 +109,7 @@ int verify_worker(struct verifying *v, const char *at, size_t stage, const cJSON
     return rc;
 }
 
+/* The attempts of a task must be the journal's, one for one. */
 static int check_attempts(struct verifying *v, size_t task, const cJSON *found)
 {
     size_t n = 0;
@@ -146,6 +149,7 @@ static const char *end_name(const struct verifying *v, size_t task)
                        : task_state_name(v->history.tasks[task].state);
 }
 
+/* One task: end, cause and attempts. */
 static int check_task(struct verifying *v, size_t task, const cJSON *found)
 {
     const struct program *p = v->program;
@@ -194,8 +198,8 @@ static int check_tasks(struct verifying *v)
 
 /* ---- the head of provenance.json ---- */
 
-/* The rows of [run] up to the verdict's. A person may set another while the files of the verdict
- * are still being written; whether it is in the list then is not asked. */
+/* The changes of [run] up to the verdict's row. A later one may fall between the files of the
+ * verdict, so it may be in the list or not. */
 static cJSON *runs_of_verdict(const struct verifying *v, const cJSON *runs)
 {
     const cJSON *run = NULL;
@@ -210,9 +214,9 @@ static cJSON *runs_of_verdict(const struct verifying *v, const cJSON *runs)
     return list;
 }
 
-/* Every [run] that stood; it may be left out where there was one only, and by the versions that
- * wrote no VERDICT_ADDED either: what is printed of it is the journal's. What was blocked under
- * each does not change after the verdict. */
+/* Compares the changes of [run] with the journal's. The list may be absent when there was only
+ * one, and in files of versions before VERDICT_ADDED. What was blocked under each does not
+ * change after the verdict. */
 static int check_runs(struct verifying *v)
 {
     const cJSON *found = json_member(v->provenance, "runs");
@@ -229,7 +233,8 @@ static int check_runs(struct verifying *v)
     return rc;
 }
 
-/* provenance.json was written when the journal had so many rows; it has them still. */
+/* provenance.json states how many rows the journal had when it was written; the journal must
+ * still have them, with the same head, amendments and [run]. */
 static int check_journal(struct verifying *v)
 {
     const cJSON *part = json_member(v->provenance, "journal");
@@ -266,8 +271,8 @@ static int check_journal(struct verifying *v)
     return rc == 0 ? check_runs(v) : rc;
 }
 
-/* Of a history that the daemon itself calls unverified less is claimed than the journal says: that
- * is reported, and is not a fault. The other way round is one, with its reason. */
+/* An "unverified" history claims less than the journal shows, which is reported and not a fault.
+ * A "verified" one whose journal was rebuilt is a fault. */
 static int check_history(struct verifying *v)
 {
     const cJSON *said = json_member(v->provenance, "history");
@@ -281,6 +286,7 @@ static int check_history(struct verifying *v)
     return 0;
 }
 
+/* The members before the tasks. */
 static int check_head(struct verifying *v)
 {
     int early = v->imported ? 0 : check_history(v);
@@ -289,7 +295,7 @@ static int check_head(struct verifying *v)
     }
     cJSON *expected = json_object();
     const cJSON *history = json_member(v->provenance, "history");
-    /* The daemon may know of rows that were lost; the journal that is left cannot show that. */
+    /* The daemon may know of lost rows that the remaining journal cannot show. */
     if (cJSON_IsString(history) && strcmp(history->valuestring, "unverified") == 0) {
         v->history.unverified = true;
     }
@@ -323,6 +329,7 @@ static int check_head(struct verifying *v)
 
 /* ---- environment.jsonl ---- */
 
+/* Compares the next line with the expected one; line NULL: the file must end here. */
 static int next_environment(struct verifying *v, struct receipt_lines *l, const char *line)
 {
     const char *text = NULL;
@@ -371,8 +378,9 @@ static int check_environment(struct verifying *v)
 
 /* ---- instruments ---- */
 
-/* Instruments may be amended after the report, and the report be made again or not: the head is
- * that of provenance.json or a later one. What is expected when it is none of them is the last. */
+/* The head that instruments.json may have: that of provenance.json or a later one, since
+ * instruments may be amended after the report, which need not be written again. For any other
+ * the last is expected. */
 static const char *instruments_head(const struct verifying *v, const cJSON *instruments)
 {
     const cJSON *said = json_member(instruments, "head");

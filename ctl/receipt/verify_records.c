@@ -1,4 +1,7 @@
-/* Records, line by line, and what follows from them: coverage and verdict. */
+/* Checks the records line by line, and then what follows from them: coverage and verdict are
+ * computed again and compared byte for byte. A record contains its result.json as text, whose
+ * digest is in the journal, so no file of the program's folder is needed. Lines are parsed into
+ * one arena that is cleared for each, which bounds memory by the longest line. */
 #include <string.h>
 
 #include "base/json.h"
@@ -10,11 +13,12 @@
 #include "truthtable/coverage.h"
 #include "truthtable/replay.h"
 
-/* More is no number of threads, and provenance.json has what was given. */
+/* A greater number is ignored as implausible. */
 #define THREADS_MAX 65536
 
-/* ---- of an executed program ---- */
+/* ---- executed programs ---- */
 
+/* Keeps BLAS and threads of a result for verify_provenance(). Equal names share their memory. */
 static void keep_place(struct verifying *v, size_t task, const cJSON *result)
 {
     const cJSON *facts = json_member(result, "facts");
@@ -32,6 +36,7 @@ static void keep_place(struct verifying *v, size_t task, const cJSON *result)
     }
 }
 
+/* Checks a result's digest against the journal, parses it, and adds it to the evidence. */
 static int take_result(struct verifying *v, size_t task, const char *text, struct arena *arena,
                        cJSON **result)
 {
@@ -54,7 +59,7 @@ static int take_result(struct verifying *v, size_t task, const char *text, struc
     return verify_inputs(v, task, *result);
 }
 
-/* Everything beside the result's text follows from the journal and that text. */
+/* Rebuilds the line from the journal and the result's text, and compares it. */
 static int check_line(struct verifying *v, size_t task, const cJSON *line, struct arena *arena,
                       const struct strbuf *found)
 {
@@ -81,6 +86,7 @@ static int check_line(struct verifying *v, size_t task, const cJSON *line, struc
     return rc;
 }
 
+/* How the task ended, for coverage and verdict. */
 static void set_end(struct verifying *v, size_t task)
 {
     const struct history_task *t = &v->history.tasks[task];
@@ -98,7 +104,7 @@ static void set_end(struct verifying *v, size_t task)
     }
 }
 
-/* Before what it says: a line that is missing or out of place is named as that. */
+/* Checks whose line it is first, so that a missing or misplaced line is reported as that. */
 static int check_task(struct verifying *v, size_t task, const cJSON *line)
 {
     const struct program *p = v->program;
@@ -165,7 +171,7 @@ static int executed_records(struct verifying *v)
     return rc;
 }
 
-/* ---- of an imported one ---- */
+/* ---- imported programs ---- */
 
 static int imported_records(struct verifying *v)
 {
@@ -196,14 +202,15 @@ static int imported_records(struct verifying *v)
     return rc;
 }
 
+/* The head of the plan when the verdict was computed. */
 static const char *verdict_head(const struct verifying *v)
 {
     return v->imported ? v->lock->head
                        : history_head_at(&v->history, v->lock, v->history.verdict_row);
 }
 
-/* Bayes factors of the verdict follow from priors, which may be amended when it stands: it keeps
- * the plan that it was computed with. */
+/* Reads the records under the plan that the verdict was computed with: its Bayes factors follow
+ * from priors, which may have been amended since. */
 int verify_records(struct verifying *v)
 {
     int rc = plan_at_head(&v->files, v->lock, verdict_head(v), &v->judged, v->f);
@@ -215,7 +222,7 @@ int verify_records(struct verifying *v)
     return v->imported ? imported_records(v) : executed_records(v);
 }
 
-/* ---- what follows ---- */
+/* ---- coverage and verdict ---- */
 
 static int compare_file(struct verifying *v, const char *name, const struct strbuf *expected)
 {
@@ -226,7 +233,7 @@ static int compare_file(struct verifying *v, const char *name, const struct strb
     return rc;
 }
 
-/* The journal names the digest of the very bytes. */
+/* The journal must have the digest of these bytes, and the outcome. */
 static int check_journalled(struct verifying *v, const struct strbuf *found)
 {
     const struct program_row *said = &v->history.status;
@@ -252,7 +259,8 @@ static int check_journalled(struct verifying *v, const struct strbuf *found)
                : fault_differs(v->f, "status.outcome", outcome, said->outcome);
 }
 
-/* A verdict of an earlier version is judged by what it has: every member is computed again. */
+/* Computes the verdict again and compares it. One of an earlier version has fewer members, all
+ * of which are compared. Figures may differ beyond the twelfth digit, which is reported. */
 static int check_verdict(struct verifying *v)
 {
     struct strbuf expected = STRBUF_INIT;
@@ -284,7 +292,7 @@ static int check_verdict(struct verifying *v)
     return rc;
 }
 
-/* What is easily passed over: what was lost, and what a person gave up. */
+/* Puts into words what a reader could miss: lost tasks, and those that a person gave up. */
 static void say_coverage(struct verifying *v)
 {
     struct coverage c;
@@ -324,8 +332,8 @@ static void say_coverage(struct verifying *v)
     arena_release(&arena);
 }
 
-/* [run] is not locked, and its limits can end a chosen cell: every change of it, and what was
- * blocked while it stood. */
+/* Reports every change of [run], and what was blocked under it: it is not locked, and its limits
+ * can end a chosen cell. */
 static void say_runs(struct verifying *v)
 {
     const cJSON *run = NULL;

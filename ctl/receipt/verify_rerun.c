@@ -1,6 +1,6 @@
-/* Rerun files, each made again from the accepted results and from what it says came out: so all of
- * it follows but that, which is its writer's word. Records are read a second time, and a cell's
- * results are in memory while its files are looked at. */
+/* Rebuilds each rerun file from the accepted results and from the results that it claims: all of
+ * it follows but that claim, which is its writer's. Records are read a second time for this,
+ * cell by cell, so that only one cell's results are in memory. */
 #include <string.h>
 
 #include "base/json.h"
@@ -26,7 +26,7 @@ struct rerun_reading {
     const cJSON **places; /* where they were made, as provenance.json has it */
 };
 
-/* ---- which files, of which cells ---- */
+/* ---- files by cell ---- */
 
 static int by_cell(const void *a, const void *b)
 {
@@ -35,6 +35,7 @@ static int by_cell(const void *a, const void *b)
     return x->cell != y->cell ? (x->cell < y->cell ? -1 : 1) : strcmp(x->file, y->file);
 }
 
+/* A malformed file is a fault; one of a newer version is not the receipt's. */
 static int malformed(struct verifying *v, const struct err *err)
 {
     int rc = fault_from(v->f, err);
@@ -45,6 +46,7 @@ static int malformed(struct verifying *v, const struct err *err)
     return rc;
 }
 
+/* Adds a file with its cell, and lets go of its contents again. */
 static int take_file(struct rerun_reading *r, const char *name)
 {
     struct verifying *v = r->v;
@@ -97,6 +99,7 @@ static int check_time(struct verifying *v, const char *text)
                : 0;
 }
 
+/* Whether the plan ever had that head. */
 static bool is_head(const struct verifying *v, const char *head)
 {
     const cJSON *a;
@@ -113,7 +116,8 @@ static bool is_head(const struct verifying *v, const char *head)
     return false;
 }
 
-/* *next is the first stage that may come: they stand in the plan's order. */
+/* Adds one stage to the rebuilt file. *next is the first stage that may follow: stages are in
+ * the plan's order. */
 static int add_stage(struct rerun_reading *r, size_t cell, const cJSON *stage, size_t *next,
                      cJSON *expected)
 {
@@ -145,7 +149,7 @@ static int add_stage(struct rerun_reading *r, size_t cell, const cJSON *stage, s
     return rc;
 }
 
-/* The file as it must be when what it says came out did come out. */
+/* Builds the file as it must be if its claimed results are true. */
 static int make_again(struct rerun_reading *r, size_t cell, const cJSON *file, cJSON **expected)
 {
     struct verifying *v = r->v;
@@ -187,7 +191,7 @@ static const char *text_of(const cJSON *o, const char *key)
     return cJSON_IsString(m) ? m->valuestring : NULL;
 }
 
-/* Of a file that follows. */
+/* Keeps what a file that follows claims, for the answer. */
 static void tell(struct verifying *v, const char *name, const cJSON *file)
 {
     cJSON *o = json_object();
@@ -233,6 +237,7 @@ static int check_file(struct rerun_reading *r, const struct of_cell *of)
 
 /* ---- the accepted results ---- */
 
+/* The accepted attempt's entry in provenance.json. */
 static const cJSON *place_of(const struct verifying *v, size_t task, const cJSON *said)
 {
     const cJSON *a;
@@ -246,7 +251,7 @@ static const cJSON *place_of(const struct verifying *v, size_t task, const cJSON
     return NULL;
 }
 
-/* Lines were held against the journal before. */
+/* Reads the accepted result out of a line, which verify_records() has checked. */
 static int take_result(struct rerun_reading *r, size_t stage, const char *text, size_t len)
 {
     cJSON *line = NULL;
@@ -269,7 +274,7 @@ static void forget_cell(struct rerun_reading *r)
     }
 }
 
-/* A line of records.jsonl; with a cell's last one, its files. */
+/* Takes one line of records.jsonl; with the last one of a cell, checks its files. */
 static int take_line(struct rerun_reading *r, size_t task, const cJSON *said, const char *text,
                      size_t len)
 {
@@ -314,7 +319,7 @@ static int read_records(struct rerun_reading *r)
 
 /* ---- in words ---- */
 
-/* Who verifies has not seen it: what is said is the file's word, under "claimed". */
+/* One sentence under "claimed": the verifier has not seen the rerun. */
 static void say_one(struct verifying *v, const cJSON *o)
 {
     const cJSON *differs = json_member(o, "differs");

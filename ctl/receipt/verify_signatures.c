@@ -1,4 +1,7 @@
-/* Who signed what, and when a third party saw the lock. */
+/* Checks who signed the lock, the amendments and the whole receipt, and when a third party saw
+ * the lock. A signature that does not hold is a fault; a key that is not allowed is only
+ * reported, unless the user demanded allowed keys. Signatures of reviewers are counted by key,
+ * and each distinct file is checked once, so that copies of one file cost nothing. */
 #include <string.h>
 #include <unistd.h>
 
@@ -33,6 +36,7 @@ static int check_one(struct verifying *v, const char *what, const cJSON *signatu
     return rc;
 }
 
+/* A part without a signature lowers the level; it is a fault when the plan demands one. */
 static int unsigned_part(struct verifying *v, const char *what)
 {
     v->is_signed = false;
@@ -191,7 +195,7 @@ int verify_signatures(struct verifying *v)
     return rc == 0 ? check_reviewers(v) : rc;
 }
 
-/* "2026-11-21T03:04:22Z" of a stamp; the journal counts milliseconds. */
+/* A stamp's time counts seconds, the journal's milliseconds. */
 static bool stamp_time(const char *text, struct wall_time *out)
 {
     const size_t n = strlen(text);
@@ -201,6 +205,7 @@ static bool stamp_time(const char *text, struct wall_time *out)
     return ok;
 }
 
+/* The stamp counts for the level only if it is not later than the first attempt. */
 static void judge_stamp(struct verifying *v, const struct timestamp_check *check)
 {
     struct wall_time t = {0};
@@ -219,7 +224,7 @@ static void judge_stamp(struct verifying *v, const struct timestamp_check *check
     }
 }
 
-/* The message begins with the path, which is none of the receipt's. */
+/* Removes the path that the message begins with, which is not one of the receipt. */
 static int bad_stamp(struct verifying *v, const char *path, struct err *err)
 {
     const size_t n = strlen(path);
@@ -241,7 +246,7 @@ int verify_timestamp(struct verifying *v)
                           "believe");
         return 0;
     }
-    /* what is checked is what was opened, whatever stands at its name by now */
+    /* by descriptor: the names may mean other files by now */
     const int lock = files_open_one(&v->files, RECEIPT_LOCK);
     const int stamp = files_open_one(&v->files, RECEIPT_TSR);
     char *of = xasprintf("/proc/self/fd/%d", lock);

@@ -1,5 +1,5 @@
-/* What a verification says in words: the sentence of docs/receipts.md, and what the receipt does
- * not show, as far as this one's facts go. */
+/* The words of an answer: the sentence of docs/receipts.md, and what this receipt does not show,
+ * chosen by its facts. Nothing is listed as shown here that a step did not establish. */
 #include <string.h>
 
 #include "base/json.h"
@@ -11,6 +11,7 @@
     "Nothing proves that no data existed before the lock: a run by hand or a second state folder " \
     "leaves no trace here."
 
+/* What the receipt cannot show about the records. */
 static void about_records(const struct verifying *v, cJSON *list)
 {
     if (v->imported) {
@@ -51,6 +52,7 @@ static void about_records(const struct verifying *v, cJSON *list)
     }
 }
 
+/* What it cannot show about who made it, and when. */
 static void about_maker(const struct verifying *v, cJSON *list)
 {
     if (!v->is_signed) {
