@@ -181,9 +181,9 @@ static bool has_log(dev_t device)
 
 /* Whether the sync of the journal's own line, which follows, commits what was done here before it.
  *
- * So it is on ext4 with a log when both are on the same one: a transaction commits with all that
- * went before, and its commit flushes the disk's cache. The bytes only have to be written
- * and to have their places on the disk. It saves a flush of the disk for every task. */
+ * It does on one ext4 with a log: a transaction commits together with everything before it, and its
+ * commit flushes the disk's cache. The bytes only have to be written and allocated before. This
+ * saves one flush of the disk for every task. */
 static bool rides_along(const char *folder, const char *top)
 {
     struct statfs fs;

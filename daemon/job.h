@@ -7,7 +7,8 @@
  *
  * A lane is a mutex that no thread waits for: of the jobs that were started in a lane one runs at a
  * time, in the order of their starts, and the others wait in a list. A program has one lane, for
- * its pins: with a mutex instead, the jobs of one program would hold the threads of all others.
+ * its pins. With a mutex instead, the waiting jobs of one program would take the threads from all
+ * others.
  *
  * Invariants:
  * - Every job that was started is done exactly once, and keeps its loop alive until then.
@@ -56,15 +57,15 @@ void job_start_hashing(uv_loop_t *loop, struct job *job, struct job_lane *lane);
  * more), or is NULL. */
 void job_leave_lane(struct job *job);
 
-/* From now on hashing jobs that have not begun are done without their work: the daemon stops. */
+/* The daemon stops: hashing jobs that have not begun get `done` without `work`. */
 void job_cancel_hashing(void);
 /* Once every hashing job is done: ends the threads. Afterwards all is as before the first job. */
 void job_join_hashing(void);
 
 /* How many threads libuv's pool has; once, before the first job. There are as many for hashing: an
  * attempt has one job at a time, so there are never more of those than cores, and as many again
- * verify; the rest is for submissions, verdicts and looks. UV_THREADPOOL_SIZE, where it is set,
- * sizes libuv's pool. */
+ * verify; the rest is for submissions, verdicts and checks of disks and data. UV_THREADPOOL_SIZE,
+ * where it is set, sizes libuv's pool. */
 void job_size_pool(void);
 
 #endif

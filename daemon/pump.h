@@ -6,12 +6,12 @@
  * events queue up to a bound, and the same rows are tried again. Rows that may wait (lazy) do so
  * for a second, and ACT_VERIFY, which only reads, does not wait for them.
  *
- * A commit that fails for another reason than the disk is about the rows of some program. Each
- * program's rows are then applied alone and rolled back: a program whose rows are rejected alone is
- * damaged. Invariants: none of its rows is committed and none of their acts is done; the rows and
- * acts of the other programs are those that they would have been without it; the core gets
+ * A commit that fails for another reason than the disk fails because of some program's rows. Each
+ * program's rows are then applied alone and rolled back; a program whose rows are rejected even
+ * alone is damaged. Invariants: none of its rows is committed and none of their acts is done; the
+ * rows and acts of the other programs are those that they would have been without it; the core gets
  * CORE_DAMAGED before any of them; a program stays damaged as long as the pump lives. Where the
- * database itself is damaged (store_is_damaged) no program is blamed, and nothing is written again.
+ * database itself is damaged (store_is_damaged) no program is blamed, and nothing more is written.
  */
 #ifndef DAEMON_PUMP_H
 #define DAEMON_PUMP_H

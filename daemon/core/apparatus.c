@@ -1,8 +1,8 @@
 /*
  * Apparatus checks: tasks beyond the grid (index >= n_grid), each with a stage entry of its own
  * behind the program's stages. All of them must be done before a held stage starts: one whose
- * results are sealed and that comes after another. `done` means here that it holds; one that does
- * not, or cannot be made, is blocked and pauses the program.
+ * results are sealed and that comes after another. `done` means that the check holds. One that
+ * does not hold, or cannot be made, is blocked and pauses the program.
  *
  * They are never counted with the grid (invariant 4), and nothing depends on them by `after`.
  */
@@ -136,7 +136,7 @@ void apparatus_revive(struct core *c, struct core_program *p)
     }
 }
 
-/* Tasks of checks that an amendment brought begin ready, as those of a new program do. */
+/* The tasks of checks that an amendment added begin as ready, like those of a new program. */
 static void grow_tasks(struct core_program *p, uint32_t n_before)
 {
     uint32_t n = p->n_grid + p->n_apparatus;

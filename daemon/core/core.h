@@ -17,7 +17,8 @@
  * dropped the rows and acts of it that were not committed: a PROBE may name an attempt that was
  * never started, and is then answered by ENDED with NEVER_LAUNCHED.
  *
- * Invariants (docs/invariants.md): no task has two live current attempts; nothing leaves `done`;
+ * Invariants (docs/invariants.md): no task has two live current attempts; `done` is left only by an
+ * amended apparatus check and by a task whose result is lost (S2);
  * threads, memory and slots are never overspent; UNKNOWN neither kills nor retries; the verdict is
  * asked for only when everything has ended.
  */

@@ -1,9 +1,9 @@
 /*
- * Which task runs next (S8). Among the programs with something ready: the one with the fewest
- * threads at work, then the one served longest ago, then the older. Within a program its queue's
- * head and nothing else, so that a task which needs much is not overtaken for ever by those that
- * need little; a program that runs nothing and whose head has not fitted for STARVE_MS holds the
- * machine until it does.
+ * Which task runs next (S8). Among the programs with a ready task, the one that uses the fewest
+ * threads is next, then the one that was served longest ago, then the older one. Within a program
+ * only the head of its queue is considered, so that a large task is not overtaken for ever by small
+ * ones. A program that runs nothing and whose head has not fitted for STARVE_MS reserves the
+ * machine until it fits.
  */
 #include "daemon/core/internal.h"
 

@@ -1,8 +1,8 @@
 /*
  * A stage whose first cells all fail the same way: something is missing that all of them need (an
  * import, a file, a driver), and giving the cells up would only burn the program. judge.c has
- * decided that a task is to be blocked; here it is found whether the program pauses instead. Called
- * by attempt.c once the end of the attempt is in its row.
+ * decided that a task is to be blocked; this file decides whether the program pauses instead.
+ * Called by attempt.c once the end of the attempt is in its row.
  *
  * The rule: no task of the stage was ever done; SAME_MAX of its tasks, or all that can still end by
  * themselves where they are fewer, are blocked by an end of their own with one cause, exit code and

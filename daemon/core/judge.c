@@ -6,7 +6,8 @@
  *                      machine's or a person's doing) once the attempt had carried the work further
  *   the program's own  what never launched, or could not be prepared or spawned
  *   neither            no_space, which pauses the program instead
- * IDLE_MAX ends in a row without progress block the task whatever their cause was.
+ * IDLE_MAX ends in a row without progress ([run] crashes, if that is more) block the task whatever
+ * their cause was.
  */
 #include "daemon/core/internal.h"
 
@@ -104,25 +105,26 @@ static struct judgement judge_unlaunched(struct core *c, const struct live *l)
                               .pause = p->n_unlaunched >= UNLAUNCHED_MAX ? PAUSE_HOST : 0};
 }
 
-/* The decision, in the order of the table above. Only here are a task's budgets spent. */
+/* Decides what becomes of the task. Each branch names its line of the table above. A task's budgets
+ * are spent here and nowhere else. */
 struct judgement judge_end(struct core *c, struct core_task *t, const struct core_stage *s,
                            const struct live *l, enum cause cause)
 {
     if (l->row.reason == END_NEVER_LAUNCHED ||
         (l->row.reason == END_SPAWN_FAILED && cause == CAUSE_HOST_LOST)) {
-        return judge_unlaunched(c, l);
+        return judge_unlaunched(c, l); /* the program's own */
     }
-    if (is_at_once(cause)) {
+    if (is_at_once(cause)) { /* at once */
         return (struct judgement){.to = TASK_BLOCKED};
     }
     if (l->progressed) {
         t->idle = 0;
         t->no_space = 0;
     }
-    if (cause == CAUSE_NO_SPACE) {
+    if (cause == CAUSE_NO_SPACE) { /* neither */
         return judge_no_space(c, t);
     }
-    /* ends that are not the work's fault do not spend the crash budget */
+    /* attempts only: these ends are not the work's fault; all others spend the crash budget */
     bool preempted = l->row.reason == END_PREEMPTED;
     bool ran = l->row.reason != END_SPAWN_FAILED && !preempted;
     bool spares_crashes =

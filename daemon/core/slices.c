@@ -2,10 +2,10 @@
  * for a minute: up to slice_tasks tasks move in one step, the rest in slices of their own, one for
  * each turn of the timer.
  *
- * `cancel --all`: whatever has not ended ends as stopped. PAUSE_STOPPING, in the row that comes
- * with the first slice, is what the others follow from: nothing new is started meanwhile, and a
- * daemon that dies between two of them goes on. `retry`: each row is complete by itself; a daemon
- * that dies leaves the rest blocked, and the user may ask again. */
+ * `cancel --all`: whatever has not ended ends as stopped. PAUSE_STOPPING is in the row of the
+ * first slice and stays until the last one: nothing new is started meanwhile, and a daemon that
+ * dies between two slices goes on when it is started again. `retry`: each row is complete by
+ * itself; a daemon that dies leaves the rest blocked, and the user may ask again. */
 #include "daemon/core/explain.h"
 #include "daemon/core/internal.h"
 

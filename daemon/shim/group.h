@@ -1,7 +1,7 @@
 /*
  * One cgroup (version 2) per attempt, where a part of the hierarchy was delegated to this daemon.
- * Whatever a worker starts is in it from its birth on, and stays whatever it closes, clears or
- * becomes; all of it is ended in one step that no fork can outrun.
+ * Every process that a worker starts is born in it and cannot leave by closing, clearing or
+ * executing anything; all of them are killed in one step that no fork can outrun.
  *
  * The daemon finds the base at its start; the shim makes <base>/prereg-<attempt>, forks the worker
  * into it and removes it after the last process; the daemon ends and removes what a dead shim left.
@@ -23,13 +23,13 @@ int group_find_base(char **base, struct err *err) MUST_CHECK;
 
 /* <base>/prereg-<attempt>, on the heap. */
 char *group_path(const char *base, const char *attempt);
-/* Whether path is a folder of a cgroup file system with the name of this attempt's group: what a
- * file says that workers can write is not trusted further. */
+/* Whether path is a folder of a cgroup file system with the name of this attempt's group: a
+ * path from a file that workers can write is not trusted without this. */
 bool group_is_of(const char *path, const char *attempt);
 
 /* Makes the group; *fd is its folder, for CLONE_INTO_CGROUP. */
 int group_make(const char *path, int *fd, struct err *err) MUST_CHECK;
-/* SIGKILL to all that is in it, and in groups that were made below it. */
+/* SIGKILL to every process in it and in the groups below it. */
 void group_kill(const char *path);
 /* Removes it once nothing is alive in it; true when it is not there any more. */
 bool group_remove(const char *path);

@@ -2,10 +2,10 @@
  * The memory of a process tree, for the limit of [run] memory.
  *
  * Watched from outside rather than set with RLIMIT_AS: address space is not memory (threads, mapped
- * data files), and a cgroup is not delegated to us everywhere. Counted is what would push others
- * out: resident anonymous and shared memory; pages of mapped files are not. The quick sum counts
- * pages shared by forked processes once per process, so it can only be too high; over the limit
- * the exact proportional sum decides.
+ * data files), and a cgroup is not delegated to us everywhere. It counts what would displace
+ * other processes: resident anonymous and shared memory, not pages of mapped files. The quick sum
+ * counts pages shared by forked processes once per process, so it can only be too high; over the
+ * limit the exact proportional sum decides.
  */
 #ifndef DAEMON_SHIM_MEMORY_H
 #define DAEMON_SHIM_MEMORY_H

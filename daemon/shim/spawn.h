@@ -4,7 +4,7 @@
  *
  *   daemon --SPAWN_START, the spec's descriptor--> spawner --fork--> shim
  *          <--number, pidfd, or why there is none--
- *   daemon --SPAWN_HOW, number--> spawner                 (how a shim ended that never said it)
+ *   daemon --SPAWN_HOW, number--> spawner                 (how a shim without exit.json ended)
  *          <--wait status--
  *
  * One message of a SOCK_SEQPACKET socket is one request or one reply, and the daemon waits for each
