@@ -1,8 +1,9 @@
-/* Acts on the program while it ran, as a part of "Attempts and resumes": who reads that tasks are
- * missing reads here when that was decided. Adds nothing where there was none. */
+/* Acts on the program while it ran, as a part of "Attempts and resumes": a reader who finds tasks
+ * missing sees here when that was decided. Adds nothing where there was none. */
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/sections.h"
 
+/* What an act was done to: the program, a task, or a task and others. */
 static const char *what_of(struct arena *a, const struct report_act *act)
 {
     if (act->first == NULL) {
@@ -14,6 +15,7 @@ static const char *what_of(struct arena *a, const struct report_act *act)
                                                        "other tasks"));
 }
 
+/* Imported programs have no acts; neither does a run that was left alone. */
 void section_acts(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {{"Time", ALIGN_TEXT},

@@ -1,3 +1,8 @@
+/*
+ * The section "Amendments and unblindings": the chain of amendments, every value they changed, and
+ * every time scores were opened before the verdict. Amendments are shown whatever their standing;
+ * post hoc changes are marked in words and tone. Keys are named, but not vouched for.
+ */
 #include <string.h>
 
 #include "prereg/access.h"
@@ -12,6 +17,8 @@
 #define DIGEST_CHARS ((size_t)12)
 #define ARROW        "\xe2\x86\x92"
 
+/* What was known when the amendment was made: the daemon's access level, and known results of
+ * checks. */
 static const char *level_words(struct arena *a, const cJSON *amendment)
 {
     const char *name = member_text(amendment, "level");
@@ -24,7 +31,8 @@ static const char *level_words(struct arena *a, const cJSON *amendment)
                                          "results of apparatus checks"));
 }
 
-/* A key that signed the lock too is not spelled out again. */
+/* Who signed the amendment and whether the signature holds. The lock's own key is not spelled out
+ * again. */
 static const char *signer_of(struct arena *a, const struct report_model *m, size_t i)
 {
     const struct signature_seen *s = &m->trust.amendments[i];
@@ -43,6 +51,7 @@ static const char *signer_of(struct arena *a, const struct report_model *m, size
     return arena_printf(a, "%s; not checked", key);
 }
 
+/* Whether any change of the amendment is post hoc. */
 static bool is_post_hoc(const cJSON *amendment)
 {
     const cJSON *change = NULL;
@@ -55,6 +64,7 @@ static bool is_post_hoc(const cJSON *amendment)
     return false;
 }
 
+/* The amendments, one row each, in the order of the chain. */
 static void add_list(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {{"No.", ALIGN_NUMBER},
@@ -98,12 +108,14 @@ static const char *path_of(struct arena *a, const cJSON *change)
     return kept;
 }
 
+/* A value before or after a change, cut for the table; "nothing" where there was none. */
 static const char *value_of(struct arena *a, const cJSON *change, const char *key)
 {
     const cJSON *v = member(change, key);
     return v == NULL ? "nothing" : fmt_cut(a, words_value(a, v), VALUE_CHARS);
 }
 
+/* Every change of every amendment, one row each. */
 static void add_changes(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {{"No.", ALIGN_NUMBER},
@@ -134,6 +146,7 @@ static void add_changes(struct doc *d, const struct report_model *m)
     }
 }
 
+/* What preregd recorded. Files can be read without it, and the section says so. */
 static void add_unblindings(struct doc *d, const struct report_model *m)
 {
     const cJSON *list = member(m->provenance, "unblindings");
@@ -155,6 +168,7 @@ static void add_unblindings(struct doc *d, const struct report_model *m)
     }
 }
 
+/* Says explicitly that there was no amendment, because absence is a result here. */
 void section_amendments(struct doc *d, const struct report_model *m)
 {
     doc_section(d, "amendments", "Amendments and unblindings");

@@ -1,3 +1,8 @@
+/*
+ * The section "Apparatus": the checks of a reference model with every attempt, and the machines
+ * that attempts ran on. What was required is shown as it was at the time of an attempt, since
+ * amendments may have changed it. Host names are replaced by labels; provenance.json has them.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -8,11 +13,13 @@
 
 #define MACHINES_MAX ((size_t)32)
 
+/* "0.5 +- 0.02". */
 static const char *required(struct arena *a, double value, double within)
 {
     return arena_printf(a, "%s \xc2\xb1 %s", fmt_short(a, value, 6), fmt_short(a, within, 4));
 }
 
+/* One declared check, as it stood at the verdict. */
 static void add_check(struct doc *d, const struct report_model *m, struct doc_table *t,
                       const struct apparatus *declared)
 {
@@ -42,8 +49,8 @@ static void add_check(struct doc *d, const struct report_model *m, struct doc_ta
                                                                 : "no attempt left a score";
 }
 
-/* What stood in the program when the attempt was made: its result tells it, and where it left none,
- * a declaration that nothing amended. */
+/* What the program required when the attempt was made. The result has it; without a result it is
+ * the declaration, provided that nothing amended it. */
 static void add_demand(struct doc *d, struct doc_row *row, const cJSON *result,
                        const struct apparatus *fixed)
 {
@@ -61,6 +68,7 @@ static void add_demand(struct doc *d, struct doc_row *row, const cJSON *result,
     doc_datum(d, &row->cells[4], "within", within);
 }
 
+/* One attempt, with its score and how that was read at the time. */
 static void add_attempt(struct doc *d, struct doc_table *t, const char *name, const cJSON *attempt,
                         const cJSON *result)
 {
@@ -83,7 +91,7 @@ static void add_attempt(struct doc *d, struct doc_table *t, const char *name, co
     doc_datum(d, &row->cells[6], "amendment", member_number(result, "amendment"));
 }
 
-/* *t: made with the first row. */
+/* Adds the attempts of one check. *t: the table, created with its first row. */
 static void add_attempts_of(struct doc *d, const struct report_model *m, const char *name,
                             const struct apparatus *fixed, struct doc_table **t)
 {
@@ -107,6 +115,7 @@ static void add_attempts_of(struct doc *d, const struct report_model *m, const c
     }
 }
 
+/* Checks with one attempt are complete in the table above; removed checks show all of theirs. */
 static void add_check_attempts(struct doc *d, const struct report_model *m)
 {
     struct doc_table *t = NULL;
@@ -124,6 +133,7 @@ static void add_check_attempts(struct doc *d, const struct report_model *m)
     }
 }
 
+/* Removed and amended checks get a notice: what is required now is not the whole story. */
 static void add_checks(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {{"Check", ALIGN_TEXT},      {"Metric", ALIGN_TEXT},
@@ -172,12 +182,14 @@ struct machine {
     const char *stages;
 };
 
+/* A member's text, or the replacement for one that is missing or empty. */
 static const char *member_or(const cJSON *attempt, const char *key, const char *other)
 {
     const char *text = member_text(attempt, key);
     return text == NULL || text[0] == '\0' ? other : text;
 }
 
+/* The environment that an attempt recorded. */
 static struct machine machine_of(const cJSON *attempt)
 {
     return (struct machine){.host = member_or(attempt, "host", FMT_NONE),
@@ -189,6 +201,7 @@ static struct machine machine_of(const cJSON *attempt)
                             .threads = member_number(attempt, "threads")};
 }
 
+/* Two attempts share a row if everything recorded agrees. */
 static bool same_machine(const struct machine *a, const struct machine *b)
 {
     bool same_threads = a->threads == b->threads || (isnan(a->threads) && isnan(b->threads));
@@ -223,6 +236,7 @@ static const char *label_of(struct arena *a, const struct machines *all, const c
     return arena_printf(a, "host %zu", n_hosts + 1);
 }
 
+/* Finds or adds the machine of an attempt, and counts it. */
 static void see_attempt(struct arena *a, struct machines *all, const cJSON *attempt,
                         const char *stage)
 {
@@ -247,6 +261,7 @@ static void see_attempt(struct arena *a, struct machines *all, const cJSON *atte
     }
 }
 
+/* The core is named only if the name of the library does not contain it. */
 static void add_machine(struct doc *d, struct doc_table *t, const struct machine *machine)
 {
     struct arena *a = &d->arena;
@@ -264,6 +279,7 @@ static void add_machine(struct doc *d, struct doc_table *t, const struct machine
     row->cells[7].text = fmt_cut(a, machine->worker, 12);
 }
 
+/* Every attempt is counted, those of tasks that failed included. */
 static void add_machines(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {

@@ -1,3 +1,8 @@
+/*
+ * The section "Attempts and resumes": what each cell took, every attempt that ended early, acts of
+ * persons, and changes of [run]. All of it comes from provenance.json. Of an imported program the
+ * section about its files takes its place.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -15,18 +20,21 @@ struct effort { /* what one cell took, all stages and attempts together */
     double peak_bytes;
 };
 
+/* Whether the attempt continued from a checkpoint or from items already scored. */
 static bool is_resumed(const cJSON *attempt)
 {
     const cJSON *from = member(attempt, "resumed_from");
     return from != NULL && !cJSON_IsNull(from);
 }
 
+/* Whether the attempt ended without a result. */
 static bool has_cause(const cJSON *attempt)
 {
     const char *cause = member_text(attempt, "cause");
     return cause != NULL && cause[0] != '\0' && strcmp(cause, "done") != 0;
 }
 
+/* Sums what is known; an attempt that was lost with its machine has no usage. */
 static void add_number(double *sum, double v)
 {
     if (isfinite(v)) {
@@ -48,6 +56,7 @@ static double wall_ms(const cJSON *attempt)
     return (double)(to.ms - from.ms);
 }
 
+/* Adds all attempts of a task to its cell's effort. */
 static void add_task(struct effort *e, const cJSON *task)
 {
     const cJSON *attempt = NULL;
@@ -63,6 +72,7 @@ static void add_task(struct effort *e, const cJSON *task)
     }
 }
 
+/* One pass over the tasks, which are in the order of the cells. */
 static struct effort *efforts_of(struct arena *a, const struct report_model *m)
 {
     struct effort *efforts = arena_array(a, m->program->n_cells, sizeof(*efforts));
@@ -79,6 +89,7 @@ static struct effort *efforts_of(struct arena *a, const struct report_model *m)
     return efforts;
 }
 
+/* A row for each cell. Zero usage means "not measured" and is printed as an em dash. */
 static void add_cells(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {
@@ -110,6 +121,7 @@ static void add_cells(struct doc *d, const struct report_model *m)
     }
 }
 
+/* A signal takes precedence: a process that was killed has no exit code of its own. */
 static const char *how_it_ended(struct arena *a, const cJSON *attempt)
 {
     double code = member_number(attempt, "code");
@@ -120,6 +132,7 @@ static const char *how_it_ended(struct arena *a, const cJSON *attempt)
     return isfinite(code) ? arena_printf(a, "exit code %.0f", code) : "no exit seen";
 }
 
+/* Attempts without a result, with their cause and the task's final state. */
 static void add_ended_early(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {
@@ -156,6 +169,7 @@ static void add_ended_early(struct doc *d, const struct report_model *m)
     }
 }
 
+/* Says why nothing is known, where nothing is. */
 void section_attempts(struct doc *d, const struct report_model *m)
 {
     if (m->imported != NULL) {

@@ -1,3 +1,9 @@
+/*
+ * The section "What is held fixed": which described facts (parameters, tokens, FLOPs) are equal
+ * between conditions and which are not. The words and figures are those of `check`, computed for
+ * the plan as it is now; further facts that workers described follow by stage. Conditions that
+ * agree in every fact share a column, which keeps tables narrow.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -21,6 +27,7 @@ struct contract_facts {
     size_t n;
 };
 
+/* Finds or adds a row of facts; NULL beyond FACTS_MAX. */
 static struct fact_row *fact_add(struct contract_facts *k, struct arena *a, const struct program *p,
                                  const char *name)
 {
@@ -55,6 +62,7 @@ static bool is_in_check(const char *fact)
     return false;
 }
 
+/* Adds what a stage's worker described of one condition. */
 static void see_condition(struct contract_facts *k, struct arena *a, const struct report_model *m,
                           size_t stage, size_t condition)
 {
@@ -96,6 +104,7 @@ static void see_fixed(struct contract_facts *k, struct arena *a, const struct pr
     }
 }
 
+/* Equal up to rounding; an unknown value is equal to nothing. */
 static bool is_equal(const struct fact_row *f, size_t n_conditions)
 {
     for (size_t c = 0; c < n_conditions; c++) {
@@ -134,6 +143,7 @@ static const char *spread_text(struct arena *a, const struct fact_row *f, size_t
                : arena_printf(a, "differs, up to \xc3\x97\xc2\xa0%s", fmt_short(a, ratio, 3));
 }
 
+/* A fact's name with spaces for underscores. */
 static const char *fact_label(struct arena *a, const char *name)
 {
     char *label = arena_strdup(a, name);
@@ -143,6 +153,7 @@ static const char *fact_label(struct arena *a, const char *name)
     return label;
 }
 
+/* Bytes as such, whole numbers grouped, others with four digits. */
 static const char *fact_value(struct arena *a, const char *name, double v)
 {
     size_t len = strlen(name);
@@ -153,12 +164,13 @@ static const char *fact_value(struct arena *a, const char *name, double v)
                                                           : fmt_short(a, v, 4);
 }
 
-/* Conditions that agree in every fact stand in one column. */
+/* Conditions that agree in every fact share a column. */
 struct groups {
     size_t first[CONDITIONS_WIDE]; /* the first condition of each */
-    size_t n;                      /* over CONDITIONS_WIDE: too many to stand side by side */
+    size_t n;                      /* over CONDITIONS_WIDE: too many for columns */
 };
 
+/* Two unknown values agree here. */
 static bool same_facts(const struct contract_facts *k, size_t a, size_t b)
 {
     for (size_t i = 0; i < k->n; i++) {
@@ -171,6 +183,7 @@ static bool same_facts(const struct contract_facts *k, size_t a, size_t b)
     return true;
 }
 
+/* Groups conditions; counting stops once they are too many. */
 static struct groups groups_of(const struct program *p, const struct contract_facts *k)
 {
     struct groups g = {.n = 0};
@@ -206,6 +219,7 @@ static const char *group_label(struct arena *a, const struct program *p,
     return text[0] == '\0' ? "every condition" : text;
 }
 
+/* Facts as rows, groups of conditions as columns. */
 static void add_wide(struct doc *d, const struct program *p, const struct contract_facts *k,
                      const char *id, const char *caption)
 {
@@ -230,6 +244,7 @@ static void add_wide(struct doc *d, const struct program *p, const struct contra
     }
 }
 
+/* Conditions as rows, and only facts that differ as columns. */
 static void add_long(struct doc *d, const struct program *p, const struct contract_facts *k,
                      const char *id, const char *caption)
 {
@@ -257,12 +272,14 @@ static void add_long(struct doc *d, const struct program *p, const struct contra
     }
 }
 
+/* A member's text, or "". */
 static const char *text_or_empty(const cJSON *words, const char *key)
 {
     const char *text = member_text(words, key);
     return text == NULL ? "" : text;
 }
 
+/* One sentence: what is equal, what is not, what is unknown. */
 static void add_words(struct doc *d, const char *over, const cJSON *words)
 {
     const char *equal = text_or_empty(words, "equal");
@@ -277,6 +294,7 @@ static void add_words(struct doc *d, const char *over, const cJSON *words)
                   unknown[0] == '\0' ? "" : ".");
 }
 
+/* Chooses the layout by the number of groups. */
 static void add_table(struct doc *d, const struct program *p, const struct contract_facts *k,
                       const char *id, const char *caption)
 {
@@ -328,6 +346,7 @@ static void add_values(struct doc *d, const struct program *p, const struct cont
                   words_join(a, values, k->n, ", "));
 }
 
+/* Facts of a stage beyond those of check's table. False if it described none. */
 static bool add_stage(struct doc *d, const struct report_model *m, size_t stage)
 {
     const struct program *p = m->program;
@@ -348,6 +367,7 @@ static bool add_stage(struct doc *d, const struct report_model *m, size_t stage)
     return true;
 }
 
+/* Stages without a description are left out; if there is none at all, the section says so. */
 void section_contract(struct doc *d, const struct report_model *m)
 {
     doc_section(d, "held-fixed", "What is held fixed");

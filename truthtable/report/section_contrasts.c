@@ -1,3 +1,8 @@
+/*
+ * The section "Contrasts": forest plots, a table by measure, and a table of pooled figures. All
+ * numbers are the verdict's. An interval that does not exist is never drawn or printed as one: its
+ * place says why, and the favored side is put in brackets.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -9,6 +14,7 @@
 
 #define ROWS_MAX ((size_t)80) /* of a figure */
 
+/* What is subtracted from what, and under which pinned levels. */
 static const char *sides(struct arena *a, const cJSON *contrast)
 {
     const cJSON *between = member(contrast, "between");
@@ -27,6 +33,7 @@ static const char *sides(struct arena *a, const cJSON *contrast)
     return text;
 }
 
+/* Large values need no four decimals. */
 static const char *number_text(struct arena *a, double v, int decimals)
 {
     return fmt_signed(a, v, fabs(v) >= 100 ? 1 : decimals);
@@ -72,6 +79,7 @@ static const char *remark(struct arena *a, const cJSON *figure)
                         words_join(a, cells, n, ", "));
 }
 
+/* Least and most are over pairs, so they bound the mean. */
 static void add_pooled(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {
@@ -124,6 +132,7 @@ static const char *favours(struct arena *a, const struct report_model *m, const 
     return clear ? level : arena_printf(a, "(%s)", level);
 }
 
+/* Whether a column of Bayes factors has anything to show. */
 static bool any_bayes(const struct report_model *m)
 {
     const cJSON *contrast = NULL;
@@ -147,6 +156,7 @@ static int decimals_for(double se)
     return (int)fmin(fmax(digits, 4), 6);
 }
 
+/* One contrast in one measure. */
 static void add_measure_row(struct doc *d, const struct report_model *m, struct doc_table *t,
                             const cJSON *contrast, const cJSON *figure)
 {
@@ -178,6 +188,7 @@ static void add_measure_row(struct doc *d, const struct report_model *m, struct 
     }
 }
 
+/* The main table; Bayes factors come last, since they do not bind. */
 static void add_per_measure(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {
@@ -235,6 +246,7 @@ static size_t rows_for(struct arena *a, const struct report_model *m, size_t mea
     return n;
 }
 
+/* One figure; nothing is drawn if no difference is known. */
 static void add_forest(struct doc *d, const struct report_model *m, size_t measure)
 {
     struct arena *a = &d->arena;
@@ -270,6 +282,7 @@ static void add_forest(struct doc *d, const struct report_model *m, size_t measu
     plot_dots(&f->svg, &plot);
 }
 
+/* Proportions share a figure, other measures have one each. */
 void section_contrasts(struct doc *d, const struct report_model *m)
 {
     const struct program *p = m->program;

@@ -1,3 +1,8 @@
+/*
+ * The section "Design and coverage": the factors, and an account of everything that was planned.
+ * Counts are the verdict's; causes by stage come from provenance.json. Planned = done + blocked +
+ * never run holds in every row, so nothing can be lost silently.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -6,6 +11,7 @@
 #include "truthtable/report/sections.h"
 #include "truthtable/report/verdict_words.h"
 
+/* The "no record" column exists only for records from elsewhere. */
 static void add_counts(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {
@@ -49,6 +55,7 @@ struct ends { /* of the tasks of one stage */
     const char *causes; /* "12 not_measurable, 1 oom" */
 };
 
+/* Whether a task belongs to a stage and, unless `end` is NULL, ended so. */
 static bool task_is_of(const cJSON *task, const char *stage, const char *end)
 {
     const char *of = member_text(task, "stage");
@@ -57,6 +64,7 @@ static bool task_is_of(const cJSON *task, const char *stage, const char *end)
            (end == NULL || (how != NULL && strcmp(how, end) == 0));
 }
 
+/* Tasks of a stage with this cause. */
 static size_t count_cause(const cJSON *tasks, const char *stage, const char *cause)
 {
     size_t n = 0;
@@ -89,6 +97,7 @@ static const char *stage_causes(struct arena *a, const cJSON *tasks, const char 
     return text;
 }
 
+/* The ends of a stage's tasks, with their causes in words. */
 static struct ends stage_ends(struct arena *a, const cJSON *tasks, const char *stage)
 {
     struct ends ends = {.causes = stage_causes(a, tasks, stage)};
@@ -107,6 +116,7 @@ static struct ends stage_ends(struct arena *a, const cJSON *tasks, const char *s
     return ends;
 }
 
+/* Left out if provenance.json lists no tasks. */
 static void add_stages(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {
@@ -135,6 +145,7 @@ static void add_stages(struct doc *d, const struct report_model *m)
     }
 }
 
+/* The factors with their levels, and what the grid amounts to. */
 static void add_design(struct doc *d, const struct program *p)
 {
     static const struct doc_column columns[] = {

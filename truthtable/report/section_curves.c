@@ -1,3 +1,9 @@
+/*
+ * The section "Curves": what workers reported while they ran, drawn by stage and quantity, losses
+ * first. Thin lines are cells, strong ones the mean of a condition over the steps that all its
+ * replicates have, smoothed. A loss gets a second figure of its late half, where conditions
+ * actually differ. Curves inform and gate nothing.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -19,6 +25,7 @@ struct curve_names {
     size_t n;
 };
 
+/* Quantities with "loss" in their name. */
 static bool is_loss(const char *name)
 {
     return strstr(name, "loss") != NULL;
@@ -34,6 +41,7 @@ static int by_interest(const void *left, const void *right)
     return strcmp(a, b);
 }
 
+/* The names of a stage's curves, each once. */
 static struct curve_names stage_names(const struct report_model *m, size_t stage)
 {
     struct curve_names names = {.n = 0};
@@ -57,6 +65,7 @@ struct curve_family {
     size_t n;
 };
 
+/* The curves of one quantity, in the order of the tasks. */
 static struct curve_family family_of(struct arena *a, const struct report_model *m, size_t stage,
                                      const char *name)
 {
@@ -70,6 +79,8 @@ static struct curve_family family_of(struct arena *a, const struct report_model 
     return f;
 }
 
+/* The value exactly at step x, or NAN. *from only moves forward, so a pass over all steps is
+ * linear. */
 static double value_at(const struct curve *c, double x, size_t *from)
 {
     while (*from < c->n && c->xs[*from] < x) {
@@ -118,6 +129,7 @@ static struct plot_curve mean_of(struct arena *a, const struct curve *const *mem
     return mean;
 }
 
+/* The curves of one condition's cells. */
 static size_t members_of(const struct report_model *m, const struct curve_family *f,
                          size_t condition, const struct curve **out)
 {
@@ -130,6 +142,7 @@ static size_t members_of(const struct report_model *m, const struct curve_family
     return n;
 }
 
+/* Thin lines first, then the means. With very many cells only means are drawn. */
 static size_t curves_of(struct arena *a, const struct report_model *m, const struct curve_family *f,
                         struct plot_curve *out)
 {
@@ -155,6 +168,7 @@ static size_t curves_of(struct arena *a, const struct report_model *m, const str
     return n;
 }
 
+/* The figure in words, for those who do not see it. */
 static const char *family_summary(struct arena *a, const struct report_model *m,
                                   const struct curve_family *f)
 {
@@ -190,6 +204,7 @@ static void keep_late(struct plot_curve *curves, size_t n)
     }
 }
 
+/* What the lines are. */
 static const char *caption_of(struct arena *a, const struct report_model *m,
                               const struct curve_family *f, const char *title)
 {
@@ -204,6 +219,7 @@ static const char *caption_of(struct arena *a, const struct report_model *m,
                         SMOOTH_SHARE, crowd);
 }
 
+/* One figure: all steps, or the late half. */
 static void draw(struct doc *d, const struct report_model *m, const struct curve_family *f,
                  bool late)
 {
@@ -243,6 +259,7 @@ static void draw(struct doc *d, const struct report_model *m, const struct curve
     plot_lines(&figure->svg, &plot);
 }
 
+/* Short curves need no second figure. */
 static void add_figure(struct doc *d, const struct report_model *m, size_t stage, const char *name)
 {
     struct curve_family f = family_of(&d->arena, m, stage, name);
@@ -252,6 +269,7 @@ static void add_figure(struct doc *d, const struct report_model *m, size_t stage
     }
 }
 
+/* Losses, or the first quantity if there are none; the rest is named. */
 static void add_stage(struct doc *d, const struct report_model *m, size_t stage)
 {
     struct curve_names names = stage_names(m, stage);
@@ -273,6 +291,7 @@ static void add_stage(struct doc *d, const struct report_model *m, size_t stage)
     }
 }
 
+/* Stages in the order of the program. */
 void section_curves(struct doc *d, const struct report_model *m)
 {
     doc_section(d, "curves", "Curves");

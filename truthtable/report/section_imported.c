@@ -55,12 +55,14 @@ static const char *checked_of(struct arena *a, const cJSON *file)
     return groups[0] == '\0' ? FMT_NONE : groups;
 }
 
+/* A member's text, or an em dash. */
 static const char *text_or_none(const cJSON *file, const char *key)
 {
     const char *text = member_text(file, key);
     return text == NULL ? FMT_NONE : text;
 }
 
+/* One row for each file. */
 static void add_files(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {{"File", ALIGN_TEXT},
@@ -86,7 +88,7 @@ static void add_files(struct doc *d, const struct report_model *m)
     }
 }
 
-/* Apart from the table: sixty-four digits fit into no column. */
+/* Below the table, because sixty-four digits do not fit into a column. */
 static void add_file_digests(struct doc *d, const struct report_model *m)
 {
     doc_subsection(d, "Their digests (SHA-256)");
@@ -98,6 +100,7 @@ static void add_file_digests(struct doc *d, const struct report_model *m)
     }
 }
 
+/* Whether the lock was made before the import is the first thing to know about such records. */
 void section_imported(struct doc *d, const struct report_model *m)
 {
     const cJSON *lock = member(m->imported, "lock");

@@ -1,3 +1,8 @@
+/*
+ * The section "Instruments": one subsection for each instrument, then the forecasts. This file
+ * words what all have in common (title, standing, reading, reason); the show_*.c files show what is
+ * particular to a kind. A kind from a later version is named without a picture.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -14,7 +19,7 @@ static const struct instrument_kind_row {
     void (*show)(struct doc *d, const struct report_model *m, const cJSON *instrument);
 } kinds[] = {
     {"anchors", "Anchors: other models' scores", show_anchors},
-    {"apparatus", "Apparatus check", NULL}, /* its table stands under Apparatus */
+    {"apparatus", "Apparatus check", NULL}, /* its table is under Apparatus */
     {"bayes", "Bayes factors", show_bayes},
     {"connector", "Connector: on which rung the gap shows", show_connector},
     {"detectable", "Detectable differences", show_detectable},
@@ -25,6 +30,7 @@ static const struct instrument_kind_row {
     {"router", "Router health, as a vector", show_router},
 };
 
+/* NULL for a kind that this version does not know. */
 static const struct instrument_kind_row *kind_of(const cJSON *instrument)
 {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
@@ -35,6 +41,7 @@ static const struct instrument_kind_row *kind_of(const cJSON *instrument)
     return NULL;
 }
 
+/* Declared or changed after scores were seen. */
 static bool is_post_hoc(const cJSON *instrument)
 {
     return strstr(words_member(instrument, "declared"), "post hoc") != NULL;
@@ -53,6 +60,7 @@ static const char *title_of(struct arena *a, const cJSON *instrument,
                         is_post_hoc(instrument) ? " (POST HOC)" : "");
 }
 
+/* A notice for what is discussion only, post hoc or amended. */
 static void add_standing(struct doc *d, const cJSON *instrument)
 {
     if (cJSON_IsTrue(member(instrument, "discussion_only"))) {
@@ -70,6 +78,7 @@ static void add_standing(struct doc *d, const cJSON *instrument)
     }
 }
 
+/* Title, standing, what it is, how it reads, and why it is undetermined. */
 static void add_instrument(struct doc *d, const struct report_model *m, const cJSON *instrument)
 {
     const struct instrument_kind_row *kind = kind_of(instrument);
@@ -97,6 +106,7 @@ static void add_instrument(struct doc *d, const struct report_model *m, const cJ
     }
 }
 
+/* One forecast with its outcome and scores. */
 static void add_forecast(struct doc *d, struct doc_table *t, const cJSON *forecast)
 {
     static const struct show_words words = {"came true", "did not", "not known: not scored"};
@@ -120,6 +130,7 @@ static void add_forecast(struct doc *d, struct doc_table *t, const cJSON *foreca
     row->cells[6].text = show_why(forecast);
 }
 
+/* The table, and the total score below it. */
 static void add_forecasts(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {
@@ -150,7 +161,7 @@ static void add_forecasts(struct doc *d, const struct report_model *m)
                   fmt_fixed(&d->arena, member_number(score, "bits"), 3));
 }
 
-/* Of an input or a validity: what binds. */
+/* Whether something that binds, an input or a validity condition, reads a Bayes factor. */
 static bool reads_bf10(const struct program *p)
 {
     bool any = false;
@@ -165,6 +176,7 @@ static bool reads_bf10(const struct program *p)
     return any;
 }
 
+/* Without instruments.json the section consists of the reason. */
 void section_instruments(struct doc *d, const struct report_model *m)
 {
     doc_section(d, "instruments", "Instruments: nothing here binds");

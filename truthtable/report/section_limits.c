@@ -7,14 +7,16 @@
 #include "truthtable/report/show.h"
 #include "truthtable/report/verdict_words.h"
 
-/* Every line here is computed from the program, its lock, the verdict or the provenance; none is a
- * phrase that stands in every report. */
+/* Every line here is computed from the program, its lock, the verdict or the provenance; no
+ * sentence appears in every report. */
 
+/* Adds one limitation. */
 static void limit(struct doc *d, struct doc_list *list, const char *text)
 {
     (void)doc_item(d, list, NULL, text);
 }
 
+/* Amendments by what was known when they were made, the worst first. */
 static void add_amendments(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
     static const char *const said[STANDING_NR] = {
@@ -45,12 +47,13 @@ static void add_amendments(struct doc *d, const struct report_model *m, struct d
     }
 }
 
-/* As fmt_plural, of a number that a file holds. */
+/* As fmt_plural, for a number read from a file. */
 static const char *count_of(struct arena *a, double n, const char *one, const char *many)
 {
     return arena_printf(a, "%s %s", fmt_whole(a, n), n == 1 ? one : many);
 }
 
+/* Excluded, blocked, ended by persons, never run: each with its consequence. */
 static void add_losses(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
     struct arena *a = &d->arena;
@@ -92,12 +95,13 @@ static void add_losses(struct doc *d, const struct report_model *m, struct doc_l
     }
 }
 
+/* Cells of a condition. */
 static size_t n_replicates(const struct program *p)
 {
     return p->n_conditions == 0 ? 0 : p->n_cells / p->n_conditions;
 }
 
-/* The proofs of the lock say what could have been seen. */
+/* Smallest detectable differences, from the proofs in the lock. */
 static void add_resolution(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
     struct arena *a = &d->arena;
@@ -122,6 +126,7 @@ static void add_resolution(struct doc *d, const struct report_model *m, struct d
     }
 }
 
+/* Few replicates make wide intervals; with one there are none. */
 static void add_power(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
     const struct program *p = m->program;
@@ -140,8 +145,8 @@ static void add_power(struct doc *d, const struct report_model *m, struct doc_li
     }
 }
 
-/* A command's words that name no locked file are fine; argv[0] without a digest is an apparatus
- * that nobody pinned. */
+/* Arguments that name no locked file are fine, but argv[0] without a digest is a worker that the
+ * lock does not pin. */
 static void add_pins(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
     const struct program *p = m->program;
@@ -166,6 +171,7 @@ static void add_pins(struct doc *d, const struct report_model *m, struct doc_lis
     }
 }
 
+/* What cannot be known of the run: its history, its items, early looks at scores. */
 static void add_history(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
     struct arena *a = &d->arena;
@@ -191,6 +197,7 @@ static void add_history(struct doc *d, const struct report_model *m, struct doc_
     }
 }
 
+/* A missing or failing signature, a missing time stamp, an unclean working tree. */
 static void add_lock(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
     const cJSON *git = member(m->lock->json, "git");
@@ -221,6 +228,7 @@ static void add_lock(struct doc *d, const struct report_model *m, struct doc_lis
     }
 }
 
+/* Event files that could not be read. */
 static void add_curves(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
     struct arena *a = &d->arena;
@@ -232,6 +240,7 @@ static void add_curves(struct doc *d, const struct report_model *m, struct doc_l
     }
 }
 
+/* In the order of weight: losses, records, power, instruments, apparatus, then trust. */
 void section_limits(struct doc *d, const struct report_model *m)
 {
     doc_section(d, "limitations", "Limitations");

@@ -1,3 +1,8 @@
+/*
+ * The section "The lock": when and with what the program was locked, root and head, signature, git
+ * commit and time stamp. The signature is checked against the key that it names; everything that
+ * needs a judgment of trust is left to `preregctl verify`.
+ */
 #include <string.h>
 
 #include "truthtable/report/fmt.h"
@@ -8,6 +13,7 @@
  * and a stamp by an authority to be believed, is for `preregctl verify` to establish: it knows whom
  * its user trusts. */
 
+/* Holds, fails or not checked, with the command that checks it. */
 static void add_signature(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
     const struct signature_seen *s = &m->trust.lock;
@@ -39,6 +45,7 @@ static void add_signature(struct doc *d, const struct report_model *m, struct do
     }
 }
 
+/* An unclean working tree means that the commit does not hold what was locked. */
 static void add_git(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
     const cJSON *git = member(m->lock->json, "git");
@@ -55,6 +62,7 @@ static void add_git(struct doc *d, const struct report_model *m, struct doc_list
         ->tone = clean ? TONE_PLAIN : TONE_WARN;
 }
 
+/* A response is noted, not verified. */
 static void add_stamp(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
     struct doc_item *item =
@@ -67,6 +75,7 @@ static void add_stamp(struct doc *d, const struct report_model *m, struct doc_li
     item->tone = m->trust.stamp_response ? TONE_PLAIN : TONE_WARN;
 }
 
+/* Every digest in full, to be compared by hand. */
 void section_lock(struct doc *d, const struct report_model *m)
 {
     const cJSON *tool = member(m->lock->json, "tool");

@@ -1,3 +1,8 @@
+/*
+ * The section "Difference matrix": every pair of conditions on every counted measure, as the
+ * verdict lists them. The largest known difference is marked. The verdict leaves the list out above
+ * a limit, and the section then says how many there are.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -16,6 +21,7 @@ struct matrix {
     double largest;
 };
 
+/* Whether two pairs agree in a member. */
 static bool same_text(const cJSON *a, const cJSON *b, const char *key)
 {
     const char *left = member_text(a, key);
@@ -23,6 +29,7 @@ static bool same_text(const cJSON *a, const cJSON *b, const char *key)
     return left != NULL && right != NULL && strcmp(left, right) == 0;
 }
 
+/* Finds where each measure's pairs begin, and the largest difference. */
 static struct matrix matrix_of(const cJSON *list)
 {
     struct matrix x = {.n = 0, .largest = -1};
@@ -44,6 +51,7 @@ static struct matrix matrix_of(const cJSON *list)
     return x;
 }
 
+/* A difference with its standard error. */
 static struct doc_cell difference_words(struct arena *a, const cJSON *pair, double largest)
 {
     double v = member_number(pair, "difference");
@@ -60,6 +68,7 @@ static struct doc_cell difference_words(struct arena *a, const cJSON *pair, doub
                              .tone = most ? TONE_LIT : TONE_PLAIN};
 }
 
+/* The same with both values as data. */
 static struct doc_cell difference_cell(struct doc *d, const cJSON *pair, double largest)
 {
     struct doc_cell cell = difference_words(&d->arena, pair, largest);
@@ -68,6 +77,7 @@ static struct doc_cell difference_cell(struct doc *d, const cJSON *pair, double 
     return cell;
 }
 
+/* Walks all measures' lists in step; each has the same pairs in the same order. */
 static void add_table(struct doc *d, struct matrix *x)
 {
     struct arena *a = &d->arena;
@@ -93,6 +103,7 @@ static void add_table(struct doc *d, struct matrix *x)
     }
 }
 
+/* Nothing at all for a program with one condition. */
 void section_matrix(struct doc *d, const struct report_model *m)
 {
     const cJSON *pairs = member(m->verdict, "pairs");

@@ -1,3 +1,9 @@
+/*
+ * The section "Measures and gates": a summary by measure, a dot plot for each with its floor and
+ * chance, the gate of every cell, and the reasons for what is open. Readings come from
+ * measure_reading.h, the same for table and figure. Large programs get several tables and figures,
+ * and beyond MARKS_MAX cells none are drawn.
+ */
 #include <math.h>
 
 #include "truthtable/report/fmt.h"
@@ -13,7 +19,7 @@
 #define FAILS                 "\xe2\x9c\x97"
 #define SIGMA                 "\xcf\x83"
 
-/* How far the floor lies above chance, in binomial standard errors. */
+/* The floor's height above chance, in binomial standard errors. */
 static double height_of(const struct measure *m)
 {
     return m->has_floor && m->has_chance && m->has_items
@@ -21,11 +27,13 @@ static double height_of(const struct measure *m)
                : (double)NAN;
 }
 
+/* A number of standard errors, or an em dash. */
 static const char *sigma_text(struct arena *a, double v, int decimals)
 {
     return isfinite(v) ? arena_printf(a, "%s" SIGMA, fmt_signed(a, v, decimals)) : FMT_NONE;
 }
 
+/* One measure: its floor, how many cells clear it, and the nearest margin. */
 static void add_summary_row(struct doc *d, const struct report_model *m, struct doc_table *t,
                             size_t index)
 {
@@ -52,6 +60,7 @@ static void add_summary_row(struct doc *d, const struct report_model *m, struct 
     doc_number(d, &row->cells[8], sigma_text(a, tally.nearest, 1), tally.nearest);
 }
 
+/* The table over all measures. */
 static void add_summary(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {
@@ -71,6 +80,7 @@ static void add_summary(struct doc *d, const struct report_model *m)
     }
 }
 
+/* A cell's mark: a bound as an arrow, a score with its standard error. */
 static struct plot_mark mark_of(struct arena *a, const struct report_model *m, size_t index,
                                 size_t cell)
 {
@@ -109,6 +119,7 @@ static struct plot_row *rows_of(struct arena *a, const struct report_model *m, s
     return rows;
 }
 
+/* The vertical lines of a figure: chance, floor, best arm. */
 static size_t rules_of(struct arena *a, const struct measure *m, struct plot_rule rules[3])
 {
     size_t n = 0;
@@ -127,6 +138,7 @@ static size_t rules_of(struct arena *a, const struct measure *m, struct plot_rul
     return n;
 }
 
+/* The figure in words. */
 static const char *summary_of(struct arena *a, const struct report_model *m, size_t index)
 {
     const struct measure *measure = &m->program->measures[index];
@@ -140,6 +152,7 @@ static const char *summary_of(struct arena *a, const struct report_model *m, siz
     return arena_printf(a, "%s Cells that clear: %s.", best, measure_clearing_text(a, measure, &t));
 }
 
+/* Whether the caption must explain arrows. */
 static bool any_bound(struct arena *a, const struct report_model *m, size_t index)
 {
     for (size_t c = 0; c < m->program->n_cells; c++) {
@@ -150,6 +163,7 @@ static bool any_bound(struct arena *a, const struct report_model *m, size_t inde
     return false;
 }
 
+/* Whether the caption must explain error bars. */
 static bool any_error(struct arena *a, const struct report_model *m, size_t index)
 {
     for (size_t c = 0; c < m->program->n_cells; c++) {
@@ -174,7 +188,7 @@ static size_t n_without(struct arena *a, const struct report_model *m, size_t in
     return n;
 }
 
-/* Of the conditions from..to-1: so many as a printed page has room for. */
+/* A figure of the conditions span[0]..span[1]-1, as many as fit on a printed page. */
 static void add_figure(struct doc *d, const struct report_model *m, size_t index,
                        const size_t span[2])
 {
@@ -214,6 +228,7 @@ static void add_figure(struct doc *d, const struct report_model *m, size_t index
     plot_dots(&f->svg, &plot);
 }
 
+/* A cell of the table: score, margin and whether it clears; the sign is never the tone alone. */
 static struct doc_cell gate_words(struct arena *a, const struct measure *measure,
                                   const struct measure_reading *r)
 {
@@ -237,6 +252,7 @@ static struct doc_cell gate_words(struct arena *a, const struct measure *measure
     return (struct doc_cell){.text = arena_printf(a, "%s%s %s", score, z, sign), .tone = tone};
 }
 
+/* The same with its values as data. */
 static struct doc_cell gate_cell(struct doc *d, const struct measure *measure,
                                  const struct measure_reading *r)
 {
@@ -250,6 +266,7 @@ static struct doc_cell gate_cell(struct doc *d, const struct measure *measure,
     return cell;
 }
 
+/* Every cell on the measures from..to-1. */
 static void add_gates(struct doc *d, const struct report_model *m, size_t from, size_t to)
 {
     const struct program *p = m->program;
@@ -273,6 +290,7 @@ static void add_gates(struct doc *d, const struct report_model *m, size_t from, 
     }
 }
 
+/* Reasons, grouped by measure. */
 static void add_open(struct doc *d, const struct report_model *m)
 {
     struct doc_list *list = NULL;
@@ -291,6 +309,7 @@ static void add_open(struct doc *d, const struct report_model *m)
     }
 }
 
+/* A measure without any score is not drawn. */
 static void add_figures(struct doc *d, const struct report_model *m)
 {
     const struct program *p = m->program;
@@ -307,6 +326,7 @@ static void add_figures(struct doc *d, const struct report_model *m)
     }
 }
 
+/* Measures are spread evenly over as many tables as are needed. */
 void section_measures(struct doc *d, const struct report_model *m)
 {
     const size_t n = m->program->n_measures;

@@ -1,3 +1,7 @@
+/*
+ * The section "Priors": what was believed before there was data, and how surprising the outcome is.
+ * Surprisal and Brier score are the verdict's; without a bound outcome nothing is scored.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -5,12 +9,14 @@
 #include "truthtable/report/plot.h"
 #include "truthtable/report/sections.h"
 
+/* INDEX_NONE for VOID and INDETERMINATE, which name no outcome. */
 static size_t bound_outcome(const struct report_model *m)
 {
     const char *name = member_text(m->verdict, "outcome");
     return name == NULL ? INDEX_NONE : program_find_outcome(m->program, name);
 }
 
+/* The remainder has a row of its own if it is more than rounding. */
 static void add_table(struct doc *d, const struct program *p, size_t bound, double rest)
 {
     static const struct doc_column columns[] = {{"Outcome", ALIGN_TEXT},
@@ -40,6 +46,7 @@ static void add_table(struct doc *d, const struct program *p, size_t bound, doub
     }
 }
 
+/* The bar of shares, the bound outcome lit. */
 static void add_figure(struct doc *d, const struct program *p, size_t bound, double rest)
 {
     struct arena *a = &d->arena;
@@ -64,6 +71,7 @@ static void add_figure(struct doc *d, const struct program *p, size_t bound, dou
     plot_shares(&f->svg, &plot);
 }
 
+/* A sum above 1 leaves no remainder. */
 void section_priors(struct doc *d, const struct report_model *m)
 {
     const struct program *p = m->program;

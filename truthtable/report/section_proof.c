@@ -1,9 +1,15 @@
+/*
+ * The section "Proved of the plan": the proofs that the lock holds, made before there was data.
+ * They are printed as locked and not repeated: a later version of the prover must not change an old
+ * report.
+ */
 #include <math.h>
 
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/sections.h"
 #include "truthtable/report/verdict_words.h"
 
+/* Totality and partial states, in one sentence. */
 static void add_table_proof(struct doc *d, const cJSON *table)
 {
     struct arena *a = &d->arena;
@@ -16,6 +22,7 @@ static void add_table_proof(struct doc *d, const cJSON *table)
                   words_count(a, table, "indeterminate_states"));
 }
 
+/* How each outcome can come about, with the scores of a witness. */
 static void add_outcomes(struct doc *d, const cJSON *outcomes)
 {
     static const struct doc_column columns[] = {{"Outcome", ALIGN_TEXT},
@@ -39,6 +46,7 @@ static void add_outcomes(struct doc *d, const cJSON *outcomes)
     }
 }
 
+/* What floors and design can resolve. */
 static void add_resolution(struct doc *d, const cJSON *measures)
 {
     static const struct doc_column columns[] = {{"Measure", ALIGN_TEXT},
@@ -67,6 +75,7 @@ static void add_resolution(struct doc *d, const cJSON *measures)
     }
 }
 
+/* Locks may be made without proofs. */
 void section_proof(struct doc *d, const struct report_model *m)
 {
     const cJSON *proof = m->lock->proof;

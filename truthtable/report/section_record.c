@@ -1,3 +1,7 @@
+/*
+ * The section "The record": assurance, digests and the settings of the run. It ends the report with
+ * what a reader needs to check everything else: the journal's head and every digest of the lock.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -5,6 +9,7 @@
 #include "truthtable/report/sections.h"
 #include "truthtable/report/verdict_words.h"
 
+/* One level of nesting, as [run] has it. */
 static void add_settings(struct doc *d, struct doc_list *list, const cJSON *settings,
                          const char *prefix)
 {
@@ -27,6 +32,7 @@ static void add_settings(struct doc *d, struct doc_list *list, const cJSON *sett
     }
 }
 
+/* [run] is not locked, so it is shown here and its changes under attempts. */
 static void add_run(struct doc *d, const struct report_model *m)
 {
     const cJSON *run = member(m->provenance, "run");
@@ -42,11 +48,13 @@ static void add_run(struct doc *d, const struct report_model *m)
     add_settings(d, doc_facts(d), run, "run.");
 }
 
+/* A text in a fixed pitch, or an em dash. */
 static void add_code(struct doc *d, struct doc_list *list, const char *name, const char *text)
 {
     doc_item(d, list, name, text == NULL ? FMT_NONE : text)->code = text != NULL;
 }
 
+/* Journal, data and files, each with its digest in full. */
 static void add_digests(struct doc *d, const struct report_model *m)
 {
     doc_subsection(d, "Digests");
@@ -70,6 +78,7 @@ static void add_digests(struct doc *d, const struct report_model *m)
     }
 }
 
+/* The level reached, and what no level proves. */
 static void add_assurance(struct doc *d, const struct report_model *m)
 {
     doc_subsection(d, "Assurance");
@@ -83,6 +92,7 @@ static void add_assurance(struct doc *d, const struct report_model *m)
                      "second state folder leaves no trace here.");
 }
 
+/* Imported programs have no settings of a run. */
 void section_record(struct doc *d, const struct report_model *m)
 {
     doc_section(d, "record", "The record");

@@ -1,3 +1,8 @@
+/*
+ * The section "Router health": the facts about routers that workers reported, cell by cell, for
+ * programs that train mixtures of experts. It shows raw facts; the router instrument reads them.
+ * Programs without routers do not get the section.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -17,6 +22,7 @@ struct router_facts {
     size_t n;
 };
 
+/* Adds the name of a router fact, once. */
 static void see_fact(struct router_facts *facts, const char *name)
 {
     if (name == NULL || strncmp(name, PREFIX, PREFIX_LEN) != 0 || strchr(name, ':') != NULL ||
@@ -31,7 +37,7 @@ static void see_fact(struct router_facts *facts, const char *name)
     facts->names[facts->n++] = name;
 }
 
-/* Only facts that some cell has a number for: a program of dense models has no router to speak of.
+/* Only facts that some cell has a number for: a program of dense models has none.
  */
 static struct router_facts facts_of(const struct report_model *m, size_t stage)
 {
@@ -48,6 +54,7 @@ static struct router_facts facts_of(const struct report_model *m, size_t stage)
     return facts;
 }
 
+/* A row for a cell with a router; false without one. */
 static bool add_cell(struct doc *d, const struct report_model *m, struct doc_table *t, size_t stage,
                      const struct router_facts *facts, size_t cell)
 {
@@ -118,6 +125,7 @@ static const char *glossary(struct arena *a, const struct router_facts *facts)
     return text[0] == '\0' ? text : arena_printf(a, "%s.", text);
 }
 
+/* *any: whether the section was opened by an earlier stage. */
 static void add_stage(struct doc *d, const struct report_model *m, size_t stage, bool *any)
 {
     struct router_facts facts = facts_of(m, stage);
@@ -167,6 +175,7 @@ static void add_stage(struct doc *d, const struct report_model *m, size_t stage,
     }
 }
 
+/* Every stage is asked, since any worker may report such facts. */
 void section_router(struct doc *d, const struct report_model *m)
 {
     bool any = false;

@@ -1,4 +1,4 @@
-/* Every [run] that stood while the program ran, and what was blocked under it, as a part of
+/* Every [run] that was in force while the program ran, and what was blocked under it, as a part of
  * "Attempts and resumes": [run] is not locked, and its limits can end a chosen task. Adds nothing
  * where [run] was never changed. */
 #include "base/xalloc.h"
@@ -18,6 +18,7 @@ static const char *text_of(struct arena *a, part_fn *part, const cJSON *run)
     return kept;
 }
 
+/* One row for each [run] that was in force. */
 static void add_list(struct doc *d, const cJSON *runs)
 {
     static const struct doc_column columns[] = {{"From row", ALIGN_NUMBER},
@@ -43,6 +44,7 @@ static void add_list(struct doc *d, const cJSON *runs)
     }
 }
 
+/* Tasks that were lost under limits narrower than those of their siblings. */
 static void add_narrower(struct doc *d, const cJSON *tasks)
 {
     static const struct doc_column columns[] = {
@@ -72,6 +74,7 @@ static void add_narrower(struct doc *d, const cJSON *tasks)
     }
 }
 
+/* One entry means that [run] never changed. */
 void section_runs(struct doc *d, const struct report_model *m)
 {
     const cJSON *runs = member(m->provenance, "runs");

@@ -1,8 +1,15 @@
+/*
+ * The section "Validity": the conditions under which the comparison is one. Those on records are
+ * part of the verdict; those on timings differ from run to run and are kept in provenance.json.
+ * Both are listed with what failing them means.
+ */
 #include <string.h>
 
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/sections.h"
 
+/* A failed condition on timings is flagged even where it would void, because the verdict does not
+ * read it. */
 static void add_condition(struct doc *d, struct doc_table *t, const cJSON *v, bool timing)
 {
     const cJSON *holds = member(v, "holds");
@@ -24,7 +31,7 @@ static void add_condition(struct doc *d, struct doc_table *t, const cJSON *v, bo
     row->tone = cJSON_IsTrue(holds) ? TONE_PLAIN : voids && !timing ? TONE_BAD : TONE_WARN;
 }
 
-/* Without provenance nobody read what rests on timings. */
+/* Without provenance.json, conditions on timings were never evaluated. */
 static void add_unread(struct doc *d, const struct report_model *m, struct doc_table *t)
 {
     for (size_t i = 0; i < m->program->n_validity; i++) {
@@ -42,6 +49,7 @@ static void add_unread(struct doc *d, const struct report_model *m, struct doc_t
     }
 }
 
+/* Says so if the program states no condition. */
 void section_validity(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {

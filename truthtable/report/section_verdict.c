@@ -1,3 +1,9 @@
+/*
+ * The head of the report and the section "The truth table": what binds and why. Notices come before
+ * everything else, so that a verdict is never read without knowing that its history is unverified,
+ * its records imported, or its plan amended. Words come from verdict_words.h, effects from the same
+ * function that the command line uses.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -13,11 +19,13 @@
 /* As many as a head bears; the rest is in the tables below it. */
 #define EFFECTS_IN_HEAD 24
 
+/* A bound outcome is neutral: it is neither good nor bad news. */
 static enum doc_tone kind_tone(enum verdict_reading kind)
 {
     return kind == READ_BOUND ? TONE_PLAIN : kind == READ_VOID ? TONE_BAD : TONE_WARN;
 }
 
+/* The line above the outcome. */
 static const char *kind_label(enum verdict_reading kind)
 {
     switch (kind) {
@@ -28,6 +36,7 @@ static const char *kind_label(enum verdict_reading kind)
     return "";
 }
 
+/* The outcome's title, or a description of the kind when none binds. */
 static const char *kind_title(const struct report_model *m, enum verdict_reading kind)
 {
     const char *title = member_text(m->verdict, "title");
@@ -43,6 +52,7 @@ static const char *kind_title(const struct report_model *m, enum verdict_reading
                              : "The rows that still can fire name different outcomes";
 }
 
+/* The few numbers beside the verdict. */
 static void banner_numbers(struct doc *d, const struct report_model *m)
 {
     struct arena *a = &d->arena;
@@ -87,6 +97,8 @@ static void add_lines(struct doc *d, struct doc_list *list, const struct strbuf 
     }
 }
 
+/* What the inputs read; and where no outcome binds, the first error and a command that shows
+ * more. */
 static void banner_effects(struct doc *d, const struct report_model *m)
 {
     const char *task = effect_error_task(m->verdict);
@@ -107,6 +119,7 @@ static void banner_effects(struct doc *d, const struct report_model *m)
     strbuf_release(&lines);
 }
 
+/* Every text of a list as a notice. */
 static void add_sentences(struct doc *d, const cJSON *list)
 {
     const cJSON *note = NULL;
@@ -120,7 +133,7 @@ static void add_sentences(struct doc *d, const cJSON *list)
 
 #define NARROWER_SHOWN 8
 
-/* No cancellation shows what was ended by limits that were narrowed for a while. */
+/* Tasks lost under narrowed limits leave no cancellation in the record, so each gets a notice. */
 static void add_narrower(struct doc *d, const struct report_model *m)
 {
     const cJSON *task = NULL;
@@ -166,7 +179,8 @@ static void add_alarms(struct doc *d, const struct report_model *m)
     add_sentences(d, member(m->imported, "warnings"));
 }
 
-/* What was run is not word for word what was locked. */
+/* The plan that ran differs from the plan that was locked: says how often and when it was amended.
+ */
 static void add_amended(struct doc *d, const struct report_model *m)
 {
     static const char *const said[STANDING_NR] = {
@@ -196,6 +210,7 @@ static void add_amended(struct doc *d, const struct report_model *m)
     }
 }
 
+/* A removed check belongs in the head, above all if it had failed. */
 static void add_apparatus_gone(struct doc *d, const struct report_model *m)
 {
     bool failed = false;
@@ -205,6 +220,7 @@ static void add_apparatus_gone(struct doc *d, const struct report_model *m)
     }
 }
 
+/* Fills the banner, then adds the notices in the order of their weight. */
 void section_banner(struct doc *d, const struct report_model *m)
 {
     enum verdict_reading kind = words_kind(m);
@@ -240,6 +256,7 @@ void section_banner(struct doc *d, const struct report_model *m)
     }
 }
 
+/* An input's element in verdict.json. */
 static const cJSON *input_reading(const struct report_model *m, const char *name)
 {
     const cJSON *input = NULL;
@@ -253,6 +270,7 @@ static const cJSON *input_reading(const struct report_model *m, const char *name
     return NULL;
 }
 
+/* A row for each level, with what the data leave possible. */
 static void add_input(struct doc *d, const struct report_model *m, struct doc_table *t,
                       size_t index)
 {
@@ -275,6 +293,7 @@ static void add_input(struct doc *d, const struct report_model *m, struct doc_ta
     }
 }
 
+/* Inputs of the table, in its order. */
 static void add_inputs(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {{"Input", ALIGN_TEXT},
@@ -293,6 +312,7 @@ static void add_inputs(struct doc *d, const struct report_model *m)
     }
 }
 
+/* The counters, with the arms they compare and which one binds. */
 static void add_counters(struct doc *d, const struct report_model *m)
 {
     static const struct doc_column columns[] = {{"Counter", ALIGN_TEXT},
@@ -340,6 +360,7 @@ static const char *ruled_out_by(struct doc *d, const struct report_model *m,
     return names;
 }
 
+/* Every row, with its levels and whether it fires. Marks and tones agree. */
 static void add_rows(struct doc *d, const struct report_model *m)
 {
     const struct program *p = m->program;
@@ -372,6 +393,7 @@ static void add_rows(struct doc *d, const struct report_model *m)
     }
 }
 
+/* A sentence on how the table was read precedes the table. */
 void section_table(struct doc *d, const struct report_model *m)
 {
     doc_section(d, "truth-table", "The truth table");

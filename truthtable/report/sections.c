@@ -1,3 +1,8 @@
+/*
+ * The order of the report. A reader who stops early has read what binds; instruments and curves
+ * follow, and the record comes last. Each section reads the model alone, so they can be reordered
+ * here.
+ */
 #include "truthtable/report/sections.h"
 
 void sections_build(struct doc *d, const struct report_model *m)

@@ -1,3 +1,7 @@
+/*
+ * Cells that several instruments have in common: short numbers, estimates with errors, intervals,
+ * flags and reasons. All of them accept a missing member and print an em dash.
+ */
 #include "truthtable/report/show.h"
 
 #include <math.h>
@@ -18,6 +22,7 @@ const cJSON *show_find(const struct report_model *m, const char *kind)
     return NULL;
 }
 
+/* Text and value of one member. */
 void show_short(struct doc *d, struct doc_cell *cell, const cJSON *obj, const char *key, int digits)
 {
     double v = member_number(obj, key);
@@ -34,6 +39,7 @@ static int decimals_for(double value, double se)
     return (int)fmin(fmax(digits, 4), 6);
 }
 
+/* The value and its error to the same place. */
 void show_estimate(struct doc *d, struct doc_cell *cell, double value, double se)
 {
     struct arena *a = &d->arena;
@@ -46,6 +52,7 @@ void show_estimate(struct doc *d, struct doc_cell *cell, double value, double se
     doc_datum(d, cell, "se", se);
 }
 
+/* The number of decimals follows from the width. */
 void show_interval(struct doc *d, struct doc_cell *cell, const cJSON *obj)
 {
     double low = member_number(obj, "ci_low");
@@ -59,6 +66,7 @@ void show_interval(struct doc *d, struct doc_cell *cell, const cJSON *obj)
     doc_datum(d, cell, "high", high);
 }
 
+/* Three words, and the flag as data. */
 void show_flag(struct doc *d, struct doc_cell *cell, const cJSON *obj, const char *key,
                const struct show_words *words)
 {
@@ -68,12 +76,14 @@ void show_flag(struct doc *d, struct doc_cell *cell, const cJSON *obj, const cha
     doc_flag(d, cell, "value", flag);
 }
 
+/* A reason, for a column of remarks. */
 const char *show_why(const cJSON *obj)
 {
     const char *why = member_text(obj, "why");
     return why == NULL ? "" : why;
 }
 
+/* Identifiers begin with the instrument's name, which is unique. */
 const char *show_id(struct doc *d, const cJSON *instrument, const char *what)
 {
     const char *name = words_member(instrument, "name");

@@ -1,3 +1,7 @@
+/*
+ * Shows a bayes instrument: a matrix of factors, measure by prior, and the same on a logarithmic
+ * axis. The side of the bounds is marked beside the number, so it does not rest on color.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -9,6 +13,7 @@
 #define PRIORS_MAX ((size_t)8)
 #define MINUS_INF  (-(double)INFINITY)
 
+/* "The null" in plain words. */
 static const char *reading_words(const char *reading)
 {
     return strcmp(reading, "for the null") == 0       ? "for no difference"
@@ -16,7 +21,7 @@ static const char *reading_words(const char *reading)
                                                       : reading;
 }
 
-/* Which side of the bounds the factor lies on, beside the number. */
+/* A factor, with a mark for the side of the bounds that it is on. */
 static void factor_cell(struct doc *d, struct doc_cell *cell, const cJSON *factor)
 {
     const char *reading = words_member(factor, "reading");
@@ -31,6 +36,7 @@ static void factor_cell(struct doc *d, struct doc_cell *cell, const cJSON *facto
     doc_datum(d, cell, "ln", member_number(factor, "ln_bf10"));
 }
 
+/* One measure under every prior that is shown. */
 static void add_row(struct doc *d, struct doc_table *t, const cJSON *measure, size_t n_priors)
 {
     static const struct show_words robust = {"yes", "no", FMT_NONE};
@@ -47,6 +53,7 @@ static void add_row(struct doc *d, struct doc_table *t, const cJSON *measure, si
     row->cells[4 + n_priors].text = show_why(measure);
 }
 
+/* Priors as columns, up to PRIORS_MAX. */
 static void add_matrix(struct doc *d, const cJSON *instrument)
 {
     struct arena *a = &d->arena;
@@ -90,6 +97,7 @@ static void add_matrix(struct doc *d, const cJSON *instrument)
     }
 }
 
+/* One measure, a mark for each prior. */
 static struct plot_row figure_row(struct arena *a, const cJSON *measure, size_t series)
 {
     size_t n = member_count(measure, "cells");
@@ -106,6 +114,7 @@ static struct plot_row figure_row(struct arena *a, const cJSON *measure, size_t 
         .label = words_member(measure, "measure"), .series = series, .marks = marks, .n_marks = n};
 }
 
+/* In logarithms, where equal evidence for and against is equally far from 0. */
 static void add_figure(struct doc *d, const cJSON *instrument)
 {
     struct arena *a = &d->arena;
@@ -146,6 +155,7 @@ static void add_figure(struct doc *d, const cJSON *instrument)
     plot_dots(&f->svg, &plot);
 }
 
+/* The model is not needed: everything is in the instrument. */
 void show_bayes(struct doc *d, const struct report_model *m, const cJSON *instrument)
 {
     (void)m;

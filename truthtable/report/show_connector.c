@@ -1,3 +1,8 @@
+/*
+ * Shows a connector instrument: the ladder of two rungs and its case, the gap in loss as a whole,
+ * by source and by setting, the benchmarks, and the trigger. The limit of identification, if there
+ * is one, comes before any figure.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -9,11 +14,13 @@
 #define ROWS_MAX ((size_t)40)
 #define ARROW    "\xe2\x86\x92"
 
+/* A share as a signed percentage. */
 static const char *percent(struct arena *a, double share)
 {
     return isfinite(share) ? arena_printf(a, "%s %%", fmt_signed(a, share * 100, 1)) : FMT_NONE;
 }
 
+/* One rung: what it reads, whether it shows a difference, and whom it favors. */
 static void add_rung(struct doc *d, struct doc_table *t, const char *rung, const char *reads,
                      const cJSON *shows, const char *favours)
 {
@@ -36,6 +43,7 @@ static const char *loss_favours(const cJSON *instrument)
     return worse == NULL ? FMT_NONE : strcmp(worse, a) == 0 ? words_member(instrument, "b") : a;
 }
 
+/* The upper rung first, as a ladder is drawn. */
 static void add_ladder(struct doc *d, const cJSON *instrument)
 {
     static const struct doc_column columns[] = {{"Rung", ALIGN_TEXT},
@@ -67,6 +75,7 @@ static void add_ladder(struct doc *d, const cJSON *instrument)
              member(loss, "shows"), loss_shows ? loss_favours(instrument) : FMT_NONE);
 }
 
+/* A gap with its interval and what it means for perplexity. */
 static void gap_row(struct doc *d, struct doc_table *t, const char *name, const cJSON *gap)
 {
     static const struct show_words shows = {"yes", "no", "undetermined"};
@@ -99,11 +108,13 @@ static void setting_row(struct doc *d, struct doc_table *t, const cJSON *setting
     row->cells[6].text = isfinite(gap) ? "no interval of one setting alone" : "undetermined";
 }
 
+/* The list's first element; NULL if it has only one, which equals the whole. */
 static const cJSON *first_of_many(const cJSON *list)
 {
     return cJSON_GetArraySize(list) > 1 ? list->child : NULL;
 }
 
+/* The whole, then sources, then settings. */
 static void add_gaps(struct doc *d, const cJSON *instrument)
 {
     static const struct doc_column columns[] = {
@@ -132,6 +143,7 @@ static void add_gaps(struct doc *d, const cJSON *instrument)
     }
 }
 
+/* Adds a gap to the figure, if it is known and there is room. */
 static size_t figure_row(struct arena *a, const cJSON *gap, const char *label,
                          struct plot_row *rows, size_t n)
 {
@@ -184,6 +196,7 @@ static void add_figure(struct doc *d, const cJSON *instrument)
     plot_dots(&f->svg, &plot);
 }
 
+/* The upper rung, measure by measure. */
 static void add_benchmarks(struct doc *d, const cJSON *instrument)
 {
     static const struct doc_column columns[] = {
@@ -214,6 +227,7 @@ static void add_benchmarks(struct doc *d, const cJSON *instrument)
     }
 }
 
+/* One sentence, only if a trigger was declared. */
 static void add_trigger(struct doc *d, const cJSON *trigger)
 {
     const cJSON *fires = member(trigger, "fires");

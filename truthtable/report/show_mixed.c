@@ -1,3 +1,8 @@
+/*
+ * Shows a mixed instrument: sentences on singularity and dropped cells first, then estimates in
+ * tables of FITS_MAX responses, then forest plots. A coefficient that could not be estimated says
+ * so instead of being blank.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -16,6 +21,7 @@
 #define THETA       "\xce\xb8"
 #define SQUARED     "\xc2\xb2"
 
+/* A fit's term by name; responses may have different terms. */
 static const cJSON *term_of(const cJSON *fit, const char *name)
 {
     const cJSON *term = NULL;
@@ -28,6 +34,7 @@ static const cJSON *term_of(const cJSON *fit, const char *name)
     return NULL;
 }
 
+/* An estimate, "not estimable", or an em dash for a term that this fit does not have. */
 static void term_cell(struct doc *d, struct doc_cell *cell, const cJSON *term)
 {
     if (term == NULL) {
@@ -41,6 +48,7 @@ static void term_cell(struct doc *d, struct doc_cell *cell, const cJSON *term)
     }
 }
 
+/* The rows follow the first fit that has terms. */
 static void add_terms(struct doc *d, struct doc_table *t, const cJSON *const *fits, size_t n)
 {
     const cJSON *names = NULL;
@@ -58,6 +66,7 @@ static void add_terms(struct doc *d, struct doc_table *t, const cJSON *const *fi
     }
 }
 
+/* Variances, R2 and numbers of rows, below the terms. */
 static void add_summary(struct doc *d, struct doc_table *t, const cJSON *const *fits, size_t n)
 {
     static const struct {
@@ -89,6 +98,7 @@ static void add_summary(struct doc *d, struct doc_table *t, const cJSON *const *
     }
 }
 
+/* Up to FITS_MAX responses side by side. */
 static void add_table(struct doc *d, const cJSON *instrument, const cJSON *const *fits, size_t n)
 {
     struct doc_column columns[FITS_MAX + 1] = {{"Term", ALIGN_TEXT}};
@@ -125,6 +135,7 @@ static const char *reason_words(struct arena *a, const cJSON *reason, const char
     return kind;
 }
 
+/* Whether a fit is singular, and why. */
 static const char *fit_words(struct arena *a, const cJSON *fit, const char *random)
 {
     const char *why = member_text(fit, "why");
@@ -176,13 +187,14 @@ static const char *dropped_words(struct arena *a, const cJSON *fit)
 
 typedef const char *(*say_fn)(struct arena *a, const cJSON *fit, const char *random);
 
+/* dropped_words() in the form that add_sentences() takes. */
 static const char *say_dropped(struct arena *a, const cJSON *fit, const char *random)
 {
     (void)random;
     return dropped_words(a, fit);
 }
 
-/* Responses of which the same is to be said share a line. */
+/* Responses with the same sentence share a line. */
 static void add_sentences(struct doc *d, const cJSON *instrument, struct doc_list *list, say_fn say)
 {
     struct arena *a = &d->arena;
@@ -207,6 +219,7 @@ static void add_sentences(struct doc *d, const cJSON *instrument, struct doc_lis
     }
 }
 
+/* Adds the estimable terms of one fit, without the intercept, which has another scale. */
 static size_t forest_rows(struct arena *a, const cJSON *fit, size_t series, struct plot_row *rows,
                           size_t n)
 {
@@ -232,7 +245,7 @@ static size_t forest_rows(struct arena *a, const cJSON *fit, size_t series, stru
     return n;
 }
 
-/* Shares have one scale and share a figure; of another response each has its own. */
+/* Shares have one scale and share a figure; every other response has a figure of its own. */
 static void add_forest(struct doc *d, const struct report_model *m, const cJSON *instrument,
                        const cJSON *only)
 {
@@ -272,6 +285,7 @@ static void add_forest(struct doc *d, const struct report_model *m, const cJSON 
     plot_dots(&f->svg, &plot);
 }
 
+/* Shares together, then the others one by one. */
 static void add_forests(struct doc *d, const struct report_model *m, const cJSON *instrument)
 {
     add_forest(d, m, instrument, NULL);

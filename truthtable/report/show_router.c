@@ -1,3 +1,7 @@
+/*
+ * Shows a router instrument (a vector of health by condition, and which components vary) and an
+ * anchors instrument (other models' scores beside ours).
+ */
 #include <math.h>
 #include <string.h>
 
@@ -7,6 +11,7 @@
 
 #define COMPONENTS_MAX ((size_t)10)
 
+/* A mean with the spread over cells, if there is any. */
 static void vector_cell(struct doc *d, struct doc_cell *cell, const cJSON *component)
 {
     struct arena *a = &d->arena;
@@ -20,6 +25,7 @@ static void vector_cell(struct doc *d, struct doc_cell *cell, const cJSON *compo
     doc_datum(d, cell, "sd", sd);
 }
 
+/* Conditions as rows, up to COMPONENTS_MAX components as columns. */
 static void add_vectors(struct doc *d, const cJSON *instrument)
 {
     const cJSON *components = member(instrument, "components");
@@ -58,6 +64,7 @@ static void add_vectors(struct doc *d, const cJSON *instrument)
     }
 }
 
+/* Vectors first, then which components carry variance. */
 void show_router(struct doc *d, const struct report_model *m, const cJSON *instrument)
 {
     static const struct doc_column columns[] = {
@@ -83,7 +90,7 @@ void show_router(struct doc *d, const struct report_model *m, const cJSON *instr
     }
 }
 
-/* One condition beside the anchor; the anchor itself stands in the measure's first row. */
+/* One condition beside the anchor; the anchor itself is in the measure's first row. */
 static void anchor_row(struct doc *d, struct doc_table *t, const cJSON *measure,
                        const cJSON *condition, bool first)
 {
@@ -108,6 +115,7 @@ static void anchor_row(struct doc *d, struct doc_table *t, const cJSON *measure,
     row->cells[6].text = show_why(condition);
 }
 
+/* All conditions beside one anchor; an anchor without conditions still has a row. */
 static void add_anchor(struct doc *d, struct doc_table *t, const cJSON *measure)
 {
     const cJSON *conditions = member(measure, "conditions");
@@ -122,6 +130,7 @@ static void add_anchor(struct doc *d, struct doc_table *t, const cJSON *measure)
     }
 }
 
+/* A table for each model, under the common source. */
 void show_anchors(struct doc *d, const struct report_model *m, const cJSON *instrument)
 {
     static const struct doc_column columns[] = {

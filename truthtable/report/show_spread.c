@@ -6,12 +6,15 @@
 #include "truthtable/report/show.h"
 #include "truthtable/report/verdict_words.h"
 
-/* What sampling and design leave to be seen: items, margins, dispersion, detectable differences. */
+/* Shows what sampling and design leave open: errors over items, margins to the floors, dispersion
+ * of cells, and detectable differences. Each instrument is one table, dispersion a figure as well.
+ */
 
 #define ROWS_MAX ((size_t)60)
 #define SIGMA    "\xcf\x83"
 #define CHI2     "\xcf\x87\xc2\xb2"
 
+/* One error of one measure: paired, or in clusters. */
 static void item_row(struct doc *d, struct doc_table *t, const char *name, const cJSON *measure,
                      const cJSON *error)
 {
@@ -25,6 +28,7 @@ static void item_row(struct doc *d, struct doc_table *t, const char *name, const
     row->cells[6].text = show_why(measure)[0] != '\0' ? show_why(measure) : show_why(error);
 }
 
+/* A second row for clusters, where they were declared. */
 void show_items(struct doc *d, const struct report_model *m, const cJSON *instrument)
 {
     static const struct doc_column columns[] = {
@@ -57,6 +61,7 @@ void show_items(struct doc *d, const struct report_model *m, const cJSON *instru
     }
 }
 
+/* The lowest or highest cell, with its margin. */
 static void end_cell(struct doc *d, struct doc_cell *cell, const cJSON *end)
 {
     struct arena *a = &d->arena;
@@ -69,6 +74,7 @@ static void end_cell(struct doc *d, struct doc_cell *cell, const cJSON *end)
     doc_datum(d, cell, "margin", z);
 }
 
+/* A row for each measure with a floor. */
 void show_margins(struct doc *d, const struct report_model *m, const cJSON *instrument)
 {
     static const struct doc_column columns[] = {{"Measure", ALIGN_TEXT},
@@ -104,6 +110,7 @@ void show_margins(struct doc *d, const struct report_model *m, const cJSON *inst
     }
 }
 
+/* Observed and binomial spread of a group of cells. */
 static void spread_row(struct doc *d, struct doc_table *t, const char *of, const cJSON *spread)
 {
     struct doc_row *row = doc_row(d, t);
@@ -118,6 +125,7 @@ static void spread_row(struct doc *d, struct doc_table *t, const char *of, const
     row->cells[8].text = show_why(spread);
 }
 
+/* The ratio of the two spreads, for the figure. */
 static size_t spread_mark(struct arena *a, const char *label, const cJSON *spread, size_t series,
                           struct plot_row *rows, size_t n)
 {
@@ -132,6 +140,7 @@ static size_t spread_mark(struct arena *a, const char *label, const cJSON *sprea
     return n + 1;
 }
 
+/* One number would not make a figure. */
 static void add_spread_figure(struct doc *d, const cJSON *instrument)
 {
     struct arena *a = &d->arena;
@@ -169,6 +178,7 @@ static void add_spread_figure(struct doc *d, const cJSON *instrument)
     plot_dots(&f->svg, &plot);
 }
 
+/* A measure as a whole, then its conditions. */
 void show_dispersion(struct doc *d, const struct report_model *m, const cJSON *instrument)
 {
     static const struct doc_column columns[] = {{"Cells of", ALIGN_TEXT},
@@ -202,6 +212,7 @@ void show_dispersion(struct doc *d, const struct report_model *m, const cJSON *i
     add_spread_figure(d, instrument);
 }
 
+/* One contrast in one measure. */
 static void detectable_row(struct doc *d, struct doc_table *t, const char *contrast,
                            const cJSON *measure)
 {
@@ -219,6 +230,7 @@ static void detectable_row(struct doc *d, struct doc_table *t, const char *contr
     row->cells[6].text = show_why(items)[0] != '\0' ? show_why(items) : show_why(replicates);
 }
 
+/* Contrasts in the order of the program. */
 void show_detectable(struct doc *d, const struct report_model *m, const cJSON *instrument)
 {
     static const struct doc_column columns[] = {{"Contrast", ALIGN_TEXT},

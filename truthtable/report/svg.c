@@ -1,3 +1,8 @@
+/*
+ * Writes inline SVG. Coordinates are clamped and printed with at most two decimals, trailing zeros
+ * dropped, so equal values give equal bytes and no value can produce an invalid number. Class names
+ * and texts are escaped.
+ */
 #include "truthtable/report/svg.h"
 
 #include <assert.h>
@@ -6,9 +11,9 @@
 
 #include "truthtable/report/escape.h"
 
-#define PLACE_MAX 1e6 /* far outside every drawing: what lies beyond is drawn there */
+#define PLACE_MAX 1e6 /* far outside every drawing: anything beyond is drawn there */
 
-/* Places come from measured values, of which nothing is known but that they are numbers. */
+/* Coordinates derive from measured values, which may be anything. */
 static void add_number(struct strbuf *out, double v)
 {
     char text[64];
@@ -27,6 +32,7 @@ static void add_number(struct strbuf *out, double v)
     strbuf_add(out, text, (size_t)len);
 }
 
+/* One numeric attribute. */
 static void add_attr(struct svg *s, const char *name, double v)
 {
     strbuf_addf(s->out, " %s=\"", name);
@@ -34,6 +40,7 @@ static void add_attr(struct svg *s, const char *name, double v)
     strbuf_addc(s->out, '"');
 }
 
+/* Opens a tag with its class; the caller closes it. */
 static void add_tag(struct svg *s, const char *tag, const char *cls)
 {
     strbuf_addf(s->out, "<%s class=\"", tag);
@@ -41,6 +48,7 @@ static void add_tag(struct svg *s, const char *tag, const char *cls)
     strbuf_addc(s->out, '"');
 }
 
+/* Title and description are tied to the drawing for screen readers. */
 void svg_open(struct svg *s, struct strbuf *out, const struct svg_head *head)
 {
     s->out = out;
@@ -73,6 +81,7 @@ void svg_close(struct svg *s)
     strbuf_adds(s->out, "</svg>\n");
 }
 
+/* A title within a group is shown as a tooltip. */
 void svg_group_open(struct svg *s, const char *cls, const char *tooltip)
 {
     s->depth++;
@@ -121,6 +130,7 @@ void svg_circle(struct svg *s, const char *cls, struct svg_point at, double r)
     strbuf_adds(s->out, "/>\n");
 }
 
+/* No points, no element. */
 void svg_polyline(struct svg *s, const char *cls, const struct svg_point *points, size_t n)
 {
     if (n == 0) {

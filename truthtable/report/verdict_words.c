@@ -1,3 +1,7 @@
+/*
+ * The verdict in sentences. All texts are derived from verdict.json and the locked plan; nothing is
+ * decided here. An open input is described as open, never by its likeliest level.
+ */
 #include "truthtable/report/verdict_words.h"
 
 #include <math.h>
@@ -7,6 +11,7 @@
 #include "base/strbuf.h"
 #include "truthtable/report/fmt.h"
 
+/* By the outcome's name: a program cannot name an outcome VOID or INDETERMINATE. */
 enum verdict_reading words_kind(const struct report_model *m)
 {
     const char *outcome = member_text(m->verdict, "outcome");
@@ -17,6 +22,7 @@ enum verdict_reading words_kind(const struct report_model *m)
                                                                     : READ_BOUND;
 }
 
+/* Absent provenance counts as unverified. */
 bool words_history_is_unverified(const struct report_model *m)
 {
     const char *history = member_text(m->provenance, "history");
@@ -26,6 +32,7 @@ bool words_history_is_unverified(const struct report_model *m)
     return history == NULL || strcmp(history, "verified") != 0;
 }
 
+/* Without provenance, only that the figures follow from the records. */
 const char *words_assurance(const struct report_model *m)
 {
     const char *level = member_text(m->provenance, "assurance");
@@ -60,6 +67,7 @@ bool words_level_is_possible(const cJSON *reading, const char *level)
     return false;
 }
 
+/* Separated by commas, with `last` before the last part. */
 const char *words_join(struct arena *a, const char *const *parts, size_t n, const char *last)
 {
     struct strbuf text = STRBUF_INIT;
@@ -80,6 +88,7 @@ const char *words_member(const cJSON *obj, const char *key)
     return text == NULL ? FMT_NONE : text;
 }
 
+/* Texts as they are; anything else as JSON on one line. */
 const char *words_value(struct arena *a, const cJSON *v)
 {
     if (cJSON_IsString(v)) {
@@ -113,6 +122,7 @@ const char *words_count(struct arena *a, const cJSON *obj, const char *key)
     return fmt_whole(a, member_number(obj, key));
 }
 
+/* One number if both ends agree. */
 const char *words_interval(struct arena *a, const cJSON *pair)
 {
     const cJSON *low = cJSON_GetArrayItem(pair, 0);
@@ -202,6 +212,7 @@ static const char *counter_sentence(struct arena *a, const struct report_model *
                         low->valuedouble > 1 ? "clear their floors" : "clears its floor");
 }
 
+/* One row fires, or several that agree. */
 static const char *bound_lead(struct arena *a, const struct report_model *m)
 {
     size_t n_open = 0;
@@ -217,6 +228,7 @@ static const char *bound_lead(struct arena *a, const struct report_model *m)
         counter_sentence(a, m), phrase, rows, outcome);
 }
 
+/* Names the outcomes that remain possible. */
 static const char *indeterminate_lead(struct arena *a, const struct report_model *m)
 {
     size_t n_open = 0;
@@ -239,6 +251,7 @@ static const char *indeterminate_lead(struct arena *a, const struct report_model
                         words_join(a, names, n, " and "));
 }
 
+/* The reason of a VOID is the verdict's own sentence. */
 const char *words_lead(struct arena *a, const struct report_model *m)
 {
     const char *why = member_text(m->verdict, "why");
@@ -255,6 +268,7 @@ const char *words_lead(struct arena *a, const struct report_model *m)
     return "";
 }
 
+/* For VOID it is said what the table would have read. */
 const char *words_reading(struct arena *a, const struct report_model *m)
 {
     size_t n_open = 0;
