@@ -52,6 +52,7 @@ void added_release(struct added *a);
 void added_put(struct added *a, const struct added_token *token);
 /* NULL when there is none. */
 const struct added_token *added_by_id(const struct added *a, uint32_t id);
+/* The token with exactly this content; NULL when there is none. */
 const struct added_token *added_by_content(const struct added *a, const char *content, size_t len);
 
 /* The first token of a round (0, 1) at or after `from`, in text that is one piece so far: where it

@@ -73,6 +73,7 @@ int bpe_add_token(struct bpe *b, const char *text, size_t len, uint32_t id,
  * the three is not in the vocabulary. Of a pair given twice, the later rank counts. */
 int bpe_add_merge(struct bpe *b, const char *left, size_t n_left, const char *right, size_t n_right,
                   struct err *err) MUST_CHECK;
+/* Makes the tables for encoding. Once, after the last merge. */
 void bpe_finish(struct bpe *b);
 
 /* BPE_NONE when absent. */

@@ -54,8 +54,10 @@ struct demo_fact {
     unsigned name, property, phrase;
 };
 
+/* Any fact in any phrase; whether it is reserved is a separate question. */
 void demo_fact_draw(struct demo_fact *f, struct rng *rng);
 bool demo_fact_reserved(const struct demo_world *w, const struct demo_fact *f);
+/* The phrase, the name and the verb. */
 void demo_fact_opening(const struct demo_fact *f, struct strbuf *out);
 const char *demo_fact_value(unsigned property, unsigned value);
 
@@ -69,7 +71,9 @@ struct demo_gift {
 void demo_gift_draw(struct demo_gift *g, struct rng *rng);
 bool demo_gift_reserved(const struct demo_world *w, const struct demo_gift *g);
 uint64_t demo_gift_key(const struct demo_gift *g);
+/* "tom gave the ball to sam, so now", without a space at the end. */
 void demo_gift_opening(const struct demo_gift *g, struct strbuf *out);
+/* "holds the ball." or "wants the ball." */
 void demo_gift_ending(const struct demo_gift *g, struct strbuf *out);
 const char *demo_name(unsigned name);
 /* Whether the subject is whom the ending is about. */

@@ -24,6 +24,7 @@ struct progress {
     bool drawn; /* a bar is on the terminal's line */
 };
 
+/* Draws nothing yet. */
 void progress_start(struct progress *p, const char *what, enum progress_unit unit, double total);
 /* `done` of the total; cheap enough for every document. */
 void progress_set(struct progress *p, double done);

@@ -2,7 +2,7 @@
  * Ties the parts of a byte-level BPE tokenizer together: added tokens are cut out in two rounds,
  * the text between them is split into pretokens, and each pretoken goes through BPE. A file names
  * no end-of-text token, so it is found by the spellings that are in use; a tokenizer without one is
- * refused, because documents could not be told apart.
+ * refused, because documents could not be separated.
  */
 #include "worker/data/tokenizer_bpe.h"
 

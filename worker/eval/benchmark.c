@@ -155,7 +155,7 @@ static void add_request(struct benchmark_size *size, const struct request_text *
     strbuf_add(before, now->buf, now->len);
 }
 
-/* Makes every request's text as a run would and adds up sizes; bytes stand in for tokens, since no
+/* Makes every request's text as a run would and adds up sizes, in bytes because no
  * tokenizer may be known yet. */
 void benchmark_measure(const struct benchmark *b, struct benchmark_size *size)
 {

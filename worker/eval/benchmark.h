@@ -32,6 +32,7 @@ struct item_source benchmark_source(const struct eval_options *o, const char *pa
 /* Always valid to release. */
 int benchmark_load(struct benchmark *b, const struct eval_options *o, struct err *err) MUST_CHECK;
 void benchmark_release(struct benchmark *b);
+/* Over the selected items; builds the text of every request. */
 void benchmark_measure(const struct benchmark *b, struct benchmark_size *size);
 
 #endif

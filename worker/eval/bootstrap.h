@@ -1,7 +1,7 @@
 /*
  * The standard error of a perplexity as lm-evaluation-harness estimates it: the spread of the same
  * perplexity over resampled items. Chunk i of 1,000 replicates draws from Python's Random(i), so
- * the value is one number, whoever computes it.
+ * the value is one number, on any machine.
  */
 #ifndef WORKER_EVAL_BOOTSTRAP_H
 #define WORKER_EVAL_BOOTSTRAP_H

@@ -27,6 +27,7 @@ struct csv_record {
     size_t n;
 };
 
+/* The text must outlive the reader. ERR_SYNTAX: a NUL byte, or not UTF-8. */
 int csv_start(struct csv_reader *r, const char *text, size_t len, struct err *err) MUST_CHECK;
 /* Reads the next record, skipping empty lines; its fields live in the arena. *got is false at the
  * end. */

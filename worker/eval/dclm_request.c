@@ -107,6 +107,7 @@ static int join(struct request *r, const struct token_list *context,
     return 0;
 }
 
+/* The texts' three parts, tokenised one by one and joined. */
 int dclm_request_build(struct request *r, const struct request_rules *rules, struct dclm_tokens *t,
                        const struct request_text *text, struct err *err)
 {

@@ -115,6 +115,7 @@ static int describe_size(struct description *d, double rate, const struct benchm
     return 0;
 }
 
+/* Reads the items; what fails becomes a fault of "data". */
 static void describe_benchmark(struct description *d, double rate, const struct eval_options *o,
                                const struct subject_look *look, struct param_faults *faults)
 {

@@ -126,6 +126,7 @@ static void cut_for_try(struct eval_run *e)
     e->tried_work = work_of(&e->bench, &e->options);
 }
 
+/* All that judging needs, without the model. */
 int evaluation_load(struct eval_run *e, bool verify, struct err *err)
 {
     int rc = read_options(e, err);

@@ -97,6 +97,7 @@ static void add_metrics(const struct task_spec *spec, struct pyjson *w)
     pyjson_close(w, ']');
 }
 
+/* One entry of filter_list: the regular expression, then take_first. */
 static void add_filter(const struct task_filter *filter, struct pyjson *w)
 {
     pyjson_open(w, '{');

@@ -160,6 +160,7 @@ static int export_from(const char *folder, const char *out, FILE *to, struct err
     return rc;
 }
 
+/* export-harness ATTEMPT -o FOLDER */
 int command_export_harness(char **args, FILE *out, struct err *err)
 {
     struct flag to = {.name = "-o"};

@@ -66,6 +66,7 @@ void harness_add_generation(const struct task_spec *spec, int max_tokens, struct
     pyjson_close(w, '}');
 }
 
+/* A version like 1.0 becomes the number 1.0. */
 void harness_add_version(struct pyjson *w, const char *version)
 {
     struct err err = {0};

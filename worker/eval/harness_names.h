@@ -15,6 +15,7 @@ extern const enum metric_kind harness_metric_order[METRIC_NR];
 const char *harness_filter_name(const struct task_metric *m); /* "none" without a filter */
 const char *harness_aggregation(enum metric_kind kind);
 bool harness_higher_is_better(enum metric_kind kind);
+/* "multiple_choice", "loglikelihood", ... */
 const char *harness_output_type(enum task_kind kind);
 
 /* generation_kwargs; max_tokens only where it is not the harness's own default. */

@@ -58,6 +58,7 @@ static bool has_error(const struct harness_results *r, const struct harness_row 
     return true;
 }
 
+/* Value and standard error under "metric,filter" and "metric_stderr,filter". */
 static void add_value(const struct harness_results *r, const struct harness_row *row,
                       const struct task_metric *m, struct pyjson *w)
 {
@@ -145,6 +146,7 @@ static void add_group_subtasks(const struct harness_tree *tree, struct pyjson *w
     pyjson_close(w, '}');
 }
 
+/* "configs" and "versions" of the tasks, sorted by name. */
 static void add_configs(const struct harness_results *r, const struct harness_row *const *sorted,
                         struct pyjson *w)
 {
@@ -219,6 +221,7 @@ static void add_sizes(const struct harness_results *r, struct pyjson *w)
     pyjson_close(w, '}');
 }
 
+/* Keys that the harness fills and we cannot. */
 static void add_nulls(struct pyjson *w, const char *const *keys, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

@@ -46,6 +46,8 @@ void harness_results_add(const struct harness_results *r, struct strbuf *out);
 /* The configuration of a task (not of a group): what the harness would have read from its YAML. */
 void harness_config_add(const struct harness_results *r, const struct harness_row *row,
                         struct pyjson *w);
+/* Examples and generated tokens that the run used for a task: the parameter, else the task's
+ * own. */
 int harness_shots(const struct harness_results *r, const struct harness_row *row);
 int harness_max_tokens(const struct eval_options *o, const struct task_spec *spec);
 

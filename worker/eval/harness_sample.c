@@ -151,6 +151,7 @@ static void add_metric(const struct harness_sample *s, size_t m, struct pyjson *
     }
 }
 
+/* The metrics of this sample's filter, in the harness's order. */
 static void add_metrics(const struct harness_sample *s, struct pyjson *w)
 {
     const struct task_spec *spec = spec_of(s);
@@ -163,6 +164,7 @@ static void add_metrics(const struct harness_sample *s, struct pyjson *w)
     }
 }
 
+/* SHA-256 of a text, also added to the task's hash. */
 static void add_hash(struct pyjson *w, const char *key, const struct strbuf *of,
                      struct digest_stream *task)
 {

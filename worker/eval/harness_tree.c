@@ -11,6 +11,7 @@
 
 #include "base/xalloc.h"
 
+/* Appends a row; the root takes the task's name, others the task's name and their label. */
 static struct harness_row *add_row(struct harness_tree *tree, size_t parent, const char *task,
                                    const char *label)
 {

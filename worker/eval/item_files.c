@@ -59,6 +59,7 @@ static void end_categories(struct item_reader *r, const char *description, size_
     }
 }
 
+/* Closes the file's items as one group, or as one per category. */
 static void end_groups(struct item_reader *r, const char *description, size_t first)
 {
     if (r->spec->style == STYLE_DCLM)
@@ -99,6 +100,7 @@ static bool ends_in(const char *name, const char *end)
     return n >= n_end && strcmp(name + n - n_end, end) == 0;
 }
 
+/* Strips a byte order mark and reads by the ending of the name. */
 static int take_text(struct item_reader *r, const char *name, const char *text, size_t len,
                      struct err *err)
 {
@@ -226,6 +228,7 @@ static int check_whole(const struct item_reader *r, size_t first, struct err *er
     return rc;
 }
 
+/* Reads the file of one group, unless only others were chosen. */
 static int take_group(struct item_reader *r, const char *path, const struct item_source *src,
                       struct err *err)
 {
@@ -298,6 +301,7 @@ static int take_folder(struct item_reader *r, const struct item_source *src, str
     return rc;
 }
 
+/* A suite, a folder or a file. */
 int item_set_read(struct item_set *set, const struct task_spec *spec, const struct item_source *src,
                   struct err *err)
 {

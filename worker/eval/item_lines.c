@@ -47,6 +47,7 @@ struct columns {
     size_t n;
 };
 
+/* One CSV record as a JSON object of texts. */
 static int take_fields(struct item_reader *r, const struct columns *columns,
                        const struct csv_record *fields, unsigned line, struct err *err)
 {

@@ -104,6 +104,7 @@ static int fill_column(const struct task_column *column, const struct template_i
     return rc;
 }
 
+/* The value as a JSON node, which the caller owns. */
 static cJSON *json_of(const struct value *v)
 {
     cJSON *holder = json_object();
@@ -303,6 +304,7 @@ static int fill_item(struct item_set *set, const struct task_form *form,
     return rc;
 }
 
+/* Columns first, then texts, then the document, which shows the added columns too. */
 int item_take_record(struct item_reader *r, cJSON *record, unsigned line, struct err *err)
 {
     struct item_set *set = r->set;

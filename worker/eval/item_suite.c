@@ -20,6 +20,7 @@ static void name_groups(struct item_set *set, size_t first, const char *member)
     }
 }
 
+/* From the folder, else from the second one. */
 static int take_member(struct item_set *set, const struct task_spec *member,
                        const struct item_source *src, struct err *err)
 {

@@ -177,6 +177,7 @@ int items_file_create(struct items_file *f, const char *header, const struct str
     return rc;
 }
 
+/* Items first, then their sum. */
 int items_file_append(struct items_file *f, const struct strbuf *lines, struct err *err)
 {
     int rc = file_write_all(f->fd, lines->buf, lines->len, err);

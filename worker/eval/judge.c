@@ -73,6 +73,7 @@ void judge_release(struct judge *j)
     *j = (struct judge){0};
 }
 
+/* One more than the number of runs of white space, as re.split() counts. */
 size_t judge_count_words(const char *text)
 {
     const size_t len = strlen(text);
@@ -203,6 +204,7 @@ static int judge_metric(const struct judge_task *t, const struct task_metric *me
     return 0;
 }
 
+/* A faulty or infinite outcome is not judged. */
 void judge_item(const struct judge *j, size_t index, struct item_outcome *o)
 {
     const struct item *it = &j->set->items[index];

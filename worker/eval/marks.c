@@ -1,5 +1,5 @@
 /*
- * Sums are taken in the order of the items, so a resumed run, which adds the same items in the same
+ * Sums follow the order of the items, so a resumed run, which adds the same items in the same
  * order, has the same bits. marks_pool() follows the harness's formula for groups; its variance is
  * that of the within-group spread only.
  */
@@ -43,6 +43,7 @@ double marks_mean(const struct marks *m)
     return m->n == 0 ? (double)NAN : sum_of(m->x, m->n) / (double)m->n;
 }
 
+/* The sample standard error of the mean. */
 double marks_mean_se(const struct marks *m)
 {
     if (m->n < 2)

@@ -17,6 +17,7 @@
 #define VIABILITY_ITEMS 16
 #define VIABILITY_SHARE 0.9
 
+/* Resolves the name, if one is given. */
 static void find_data(struct params *p, const struct worker_task *task, const char *key,
                       const char *name, struct task_data *out)
 {
@@ -53,6 +54,7 @@ static const char *read_split(struct params *p, const char *key, const char *fal
     return split;
 }
 
+/* The data, its splits, and the two optional sets beside it. */
 static void read_data(struct params *p, const struct worker_task *task, struct eval_options *o)
 {
     const char *name = params_string(p, "data", o->spec == NULL ? NULL : o->spec->name);
@@ -135,6 +137,7 @@ static void read_subset(struct params *p, struct eval_options *o)
         params_fault(p, "items", "limit is given too; say one of them");
 }
 
+/* The table `viability`, whose defaults apply without it. */
 static void read_viability(struct params *p, struct eval_options *o)
 {
     struct viability_rules *rules = &o->viability;

@@ -84,6 +84,7 @@ static void add_generation(const struct item_outcome *o, const struct task_spec 
     }
 }
 
+/* The right option and the ones that the metrics chose. */
 static void add_choice(const struct item_outcome *o, const struct task_spec *spec,
                        const struct item *it, struct strbuf *out)
 {
@@ -143,6 +144,7 @@ void outcome_add_line(const struct item_outcome *o, const struct judge *j, size_
     strbuf_adds(out, "}\n");
 }
 
+/* Three lists of the same length, one entry for each option. */
 static bool read_scores(struct item_outcome *o, const cJSON *obj, const struct item *it)
 {
     const cJSON *ll = json_member(obj, "ll");

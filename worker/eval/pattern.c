@@ -46,6 +46,7 @@ static void translate(const char *text, struct strbuf *out)
     }
 }
 
+/* The limits belong to the compiled expression. */
 int pattern_compile(const char *text, struct pattern **out, struct err *err)
 {
     PCRE2_UCHAR message[120];
@@ -90,6 +91,7 @@ void pattern_free(struct pattern *p)
     free(p);
 }
 
+/* Before the first match. */
 static struct match_walk walk_start(const struct pattern *p, const char *text)
 {
     return (struct match_walk){.p = p, .text = (PCRE2_SPTR)text, .len = strlen(text)};

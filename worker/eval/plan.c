@@ -145,6 +145,7 @@ static double peak_bytes(void)
     return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss * 1024.0 : 0.0;
 }
 
+/* The report on standard output. */
 static void print_plan(const struct plan *p, FILE *out)
 {
     const struct score_cost *c = &p->e.cost;
@@ -174,6 +175,7 @@ static void print_plan(const struct plan *p, FILE *out)
     fprintf(out, "memory           %.0f MiB\n", peak_bytes() / 1048576.0);
 }
 
+/* Prepares as a run, measures the rates, then swaps the model for counters. */
 static int plan_run(struct plan *p, FILE *out, struct err *err)
 {
     int rc = evaluation_prepare(&p->e, false, err);

@@ -72,6 +72,7 @@ static void (*const samplers[SAMPLER_NR])(const struct draw *, uint32_t *) = {
     [SAMPLER_DCLM] = pick_dclm,
 };
 
+/* The pool's group of that name; NULL when the pool lacks it. */
 static const struct item_group *find_group(const struct item_set *pool, const char *name)
 {
     for (size_t i = 0; i < pool->n_groups; i++)
@@ -80,6 +81,7 @@ static const struct item_group *find_group(const struct item_set *pool, const ch
     return NULL;
 }
 
+/* The parameter, else the task's own number. */
 static size_t shots_of(const struct item_group *group, const struct prompt_rules *rules)
 {
     return (size_t)(rules->shots < 0 ? group->spec->shots : rules->shots);

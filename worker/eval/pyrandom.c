@@ -13,6 +13,7 @@
 
 #define SHIFT_WORDS 397
 
+/* init_genrand of the same file. */
 static void init_genrand(struct pyrandom *r, uint32_t s)
 {
     r->state[0] = s;
@@ -48,6 +49,7 @@ void pyrandom_seed(struct pyrandom *r, uint64_t seed)
     s[0] = 0x80000000u;
 }
 
+/* Generates the next 624 words. */
 static void refill(struct pyrandom *r)
 {
     uint32_t *s = r->state;
@@ -93,6 +95,7 @@ static uint64_t set_size(uint32_t k)
     return size;
 }
 
+/* A partial shuffle of all n numbers. */
 static void sample_from_pool(struct pyrandom *r, uint32_t n, uint32_t k, uint32_t *out)
 {
     uint32_t *pool = xreallocarray(NULL, n, sizeof(*pool));
@@ -114,6 +117,7 @@ static bool is_among(const uint32_t *values, uint32_t n, uint32_t v)
     return false;
 }
 
+/* Draws again what was drawn already. */
 static void sample_by_redraw(struct pyrandom *r, uint32_t n, uint32_t k, uint32_t *out)
 {
     for (uint32_t i = 0; i < k; i++)

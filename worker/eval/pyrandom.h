@@ -16,7 +16,9 @@ struct pyrandom {
     unsigned next;
 };
 
+/* random.seed(seed) */
 void pyrandom_seed(struct pyrandom *r, uint64_t seed);
+/* random.getrandbits(32) */
 uint32_t pyrandom_u32(struct pyrandom *r);
 /* Uniform in 0..n-1; 1 <= n < 2^32. */
 uint32_t pyrandom_below(struct pyrandom *r, uint32_t n);

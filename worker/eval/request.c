@@ -144,6 +144,7 @@ int request_add_windows(struct request_list *list, const struct request_rules *r
     return rc;
 }
 
+/* Leaves room for max_tokens at the right. */
 int request_build_prompt(struct request *r, const struct request_rules *rules, const char *prompt,
                          size_t max_tokens, struct err *err)
 {

@@ -21,6 +21,7 @@ struct harness_rules {
 
 /* NULL when unknown. */
 const struct harness_rules *harness_rules_find(const char *version);
+/* The known versions, the default first. */
 size_t harness_rules_names(const char *const **names);
 
 #endif

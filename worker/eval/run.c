@@ -156,6 +156,7 @@ static double cpu_seconds(void)
            (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
 }
 
+/* Until all items are done, a stop is asked for, or an answer is not finite. */
 static int ask_items(struct eval_run *e, struct err *err)
 {
     const int64_t start = clock_mono_ns();

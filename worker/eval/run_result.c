@@ -10,6 +10,7 @@
 #include "worker/eval/harness_files.h"
 #include "worker/report/stop.h"
 
+/* A value, or null with the reason. */
 static void put_metric(struct result *r, const struct eval_run *e, const struct summary_entry *s)
 {
     if (e->null_why != NULL)

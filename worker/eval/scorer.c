@@ -99,6 +99,7 @@ static int build_one(struct scorer *s, size_t index, size_t option, struct reque
     return request_build(r, rules, joined(s), s->text.continuation.buf, err);
 }
 
+/* Builds all requests of the item, or none. */
 int scorer_build(struct scorer *s, size_t index, struct request_list *list, char fault[FAULT_MAX],
                  struct err *err)
 {
@@ -243,6 +244,7 @@ static bool is_over(void *self, size_t request, const struct token_list *out)
            stopped;
 }
 
+/* The final texts, cut at their stop strings. */
 static int take_generations(struct generating *g, const struct score_generation *asked,
                             struct err *err)
 {

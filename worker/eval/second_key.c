@@ -29,6 +29,7 @@ static int add_gold(const cJSON *gold, const struct item *it, uint64_t *golds, s
     return 0;
 }
 
+/* A number, a list of numbers, or null. */
 static int take_golds(const cJSON *obj, const struct item *it, uint64_t *golds, struct err *err)
 {
     const cJSON *gold = json_member(obj, "gold");
@@ -125,6 +126,7 @@ static bool is_of_no_interest(const cJSON *obj, const struct item_set *set)
            task_spec_check_group(spec, group->valuestring, &err) == 0;
 }
 
+/* Unknown members are errors: a typo would leave an item out. */
 static int check_keys(const cJSON *obj, struct err *err)
 {
     static const char *const known[] = {"group", "item", "line", "gold"};
@@ -213,6 +215,7 @@ static bool same_question(const struct item *a, const struct item *b)
     return same;
 }
 
+/* One group of the other edition against ours. */
 static int take_group(struct second_key *key, const struct item_set *set,
                       const struct item_group *ours, const struct item_set *theirs,
                       const struct item_group *group, struct err *err)

@@ -46,6 +46,7 @@ static size_t in_common(const struct request *a, const struct request *b)
     return n;
 }
 
+/* Tokens of every request, with a mark where scoring begins. */
 static void add_requests(const struct show *s, struct strbuf *out)
 {
     for (size_t i = 0; i < s->requests.n; i++) {
@@ -79,6 +80,7 @@ static void add_head(const struct show *s, size_t index, struct strbuf *out)
     strbuf_addf(out, "record   %s\n", it->doc);
 }
 
+/* The prompt once where options share it, and every continuation. */
 static void add_texts(struct show *s, size_t index, struct strbuf *out)
 {
     const struct item *it = &s->bench->set.items[index];

@@ -158,7 +158,7 @@ static int read_options(struct command *c, struct err *err)
     return rc;
 }
 
-/* Requests as a run makes them; without a model there is no limit but --context. */
+/* Requests as a run makes them; without a model the only limit is --context. */
 static int open_tokenizer(struct command *c, struct err *err)
 {
     const struct eval_options *o = &c->options;
@@ -232,6 +232,7 @@ static int show_items(struct command *c, FILE *out, struct err *err)
     return rc;
 }
 
+/* show TASK --data PATH [...] */
 int command_show(char **args, FILE *out, struct err *err)
 {
     struct command c = {0};

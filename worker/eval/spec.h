@@ -156,6 +156,7 @@ struct task_spec {
  * forms[0].gold: unknown filter 'indx'; did you mean 'index'?". ERR_SYNTAX. */
 int task_spec_parse(const char *text, size_t len, const char *file, struct task_spec **out,
                     struct err *err) MUST_CHECK;
+/* The same from a file of at most SPEC_FILE_MAX bytes. */
 int task_spec_read(const char *path, struct task_spec **out, struct err *err) MUST_CHECK;
 void task_spec_free(struct task_spec *spec);
 

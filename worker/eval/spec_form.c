@@ -33,6 +33,7 @@ static void on_column(void *self, const char *name)
         r->needs[r->n_needs++] = name;
 }
 
+/* Compiles one template and notes its columns; a fault names the key. */
 static const struct template *compile(struct form_reader *r, struct params *p, const char *key,
                                       const char *source)
 {

@@ -90,6 +90,7 @@ static int choose(struct task_spec *spec, const char **chosen, const char *name,
     return err->code = ERR_USAGE;
 }
 
+/* The array is large enough for every name being a parent. */
 int task_spec_choose_groups(struct task_spec *spec, const char *const *names, size_t n,
                             struct err *err)
 {

@@ -21,10 +21,12 @@ struct builtin_task {
 extern const struct builtin_task builtin_tasks[];
 extern const size_t n_builtin_tasks;
 
+/* Names by enum value, for params_choice(). */
 const char *const *spec_kind_names(void);
 const char *const *spec_sampler_names(void);
 const char *const *spec_style_names(void);
 const char *const *spec_metric_names(void);
+/* Whether the metric can be computed for tasks of this kind. */
 bool spec_metric_suits(enum metric_kind metric, enum task_kind kind);
 
 /* Texts under `key`, none of them empty; faults otherwise. An absent key is an empty list. */

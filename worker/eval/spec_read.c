@@ -57,6 +57,7 @@ static void check_pattern(struct params *p, const char *key, const char *pattern
     pattern_free(compiled);
 }
 
+/* One filter; `key` defaults to its name. */
 static void read_filter(struct task_spec *spec, struct params *p, struct task_filter *filter)
 {
     params_require(p, "name");
@@ -178,6 +179,7 @@ static void read_parents(struct task_spec *spec, struct params *p)
     }
 }
 
+/* How examples are chosen and joined. */
 static void read_few_shot(struct task_spec *spec, struct params *p)
 {
     spec->delimiter = keep_text(spec, p, "delimiter", " ");
@@ -239,6 +241,7 @@ static void read_data(struct task_spec *spec, struct params *p)
     check_files(spec, p);
 }
 
+/* Keys of kind generate only. */
 static void read_generation(struct task_spec *spec, struct params *p)
 {
     spec->max_tokens = MAX_TOKENS_DEFAULT;
@@ -308,6 +311,7 @@ static int say_faults(const struct param_faults *faults, struct err *err)
     return err_set(err, ERR_SYNTAX, "%s: %s%s", faults->items[0].key, faults->items[0].why, more);
 }
 
+/* A suite's digest covers its members' digests, too. */
 static int take_json(struct task_spec *spec, const cJSON *obj, struct err *err)
 {
     struct param_faults faults = {0};

@@ -30,6 +30,7 @@ static void take_member(struct task_spec *suite, struct params *p, const char *n
     }
 }
 
+/* Members, and neutral values for a task's fields. */
 void spec_read_suite(struct task_spec *spec, struct params *p)
 {
     const char *const *names = NULL;

@@ -70,6 +70,7 @@ static bool generates(const struct eval_options *o)
     return o->spec != NULL && o->spec->kind == TASK_GENERATE;
 }
 
+/* Memory, weights, tokenizer, in this order. */
 int subject_open(const struct worker_task *task, const struct eval_options *o, struct model **model,
                  struct tokenizer **tok, struct err *err)
 {

@@ -78,7 +78,7 @@ void summary_put(struct summary *s, const char *name, enum metric_kind kind,
         (struct summary_entry){.name = xstrdup(name), .kind = kind, .score = *score};
 }
 
-/* Value and standard error by the kind of the metric; n alone when there are no items. */
+/* Value and standard error by the kind of the metric; n alone without items. */
 static int score_marks(const struct marks *m, enum metric_kind kind,
                        const struct summary_rules *rules, struct metric_score *out, struct err *err)
 {
@@ -197,6 +197,7 @@ static int put_tasks(struct summary *s, const struct summary_rules *rules, struc
     return rc;
 }
 
+/* A metric under a key; the caller frees the name. */
 static struct summary_column column_of(const struct judge *j, const struct task_spec *spec,
                                        size_t key, size_t m)
 {

@@ -42,6 +42,7 @@ static void add_suite(struct strbuf *text, const struct task_spec *suite)
                       "    files     the members', each a task too\n");
 }
 
+/* Kind, examples, metrics, files and columns of a task. */
 static void add_task(struct strbuf *text, const struct task_spec *spec)
 {
     const bool is_dclm = spec->style == STYLE_DCLM;

@@ -47,6 +47,7 @@ static int scan_literal(struct template_scan *s, struct part_list *list, struct 
     return rc;
 }
 
+/* Literals and fields alternate until the end. */
 int template_compile(struct arena *arena, const char *source, const struct template **out,
                      struct err *err)
 {
@@ -116,6 +117,7 @@ struct nodes {
     bool many;
 };
 
+/* The named member of every element of a list. */
 static int list_members(struct nodes *nodes, const cJSON *list, const struct template_step *step,
                         struct err *err)
 {
@@ -201,6 +203,7 @@ static int node_value(const struct template_input *in, const cJSON *node, struct
     return 0;
 }
 
+/* The value at a path of the record, or the group's name. */
 static int path_value(const struct template_input *in, const struct template_step *path,
                       struct value *out, struct err *err)
 {

@@ -43,6 +43,7 @@ static int scan_name(struct template_scan *s, const char *what, const char **out
     return 0;
 }
 
+/* [number], below TEMPLATE_LIST_MAX. */
 static int scan_index(struct template_scan *s, size_t *out, struct err *err)
 {
     *out = 0;
@@ -169,6 +170,7 @@ static int scan_use(struct template_scan *s, struct template_use *use, struct er
                           use->filter->min_args, use->filter->max_args, use->args.n);
 }
 
+/* A path and its filters, from { to }. */
 int template_scan_field(struct template_scan *s, struct template_part *part, struct err *err)
 {
     struct template_use **end = &part->uses;

@@ -66,6 +66,7 @@ static bool is_answered(const struct item_outcome *o, const struct task_spec *sp
     return o->ended && found && !viability_is_empty(o->text.buf);
 }
 
+/* At most VIABILITY_EXAMPLES, each cut at a whole character. */
 static void add_example(struct viability *v, size_t index, const char *what, const char *text)
 {
     if (cJSON_GetArraySize(v->examples) >= VIABILITY_EXAMPLES)

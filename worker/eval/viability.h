@@ -47,6 +47,7 @@ int viability_check(const struct viability *v, size_t n_done, size_t n_items,
 /* The evidence: rules, counts, examples. Into VIABILITY_FILE of the working directory. */
 int viability_write(const struct viability *v, struct err *err) MUST_CHECK;
 
+/* The two tests on a text. */
 bool viability_is_empty(const char *text);
 bool viability_repeats(const char *text);
 

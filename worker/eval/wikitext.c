@@ -82,6 +82,7 @@ static void apply_inside(char open, char close, struct strbuf *text, struct strb
     *text = changed;
 }
 
+/* The groups of rules in the reference's order. */
 void wikitext_add_detokenized(const char *page, struct strbuf *out)
 {
     struct strbuf text = STRBUF_INIT;

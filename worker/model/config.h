@@ -45,6 +45,7 @@ void model_config_check(struct params *p, const struct model_config *cfg);
 /* The same checks for a shape that was read from a file: ERR_CORRUPT with the first fault. */
 int model_config_validate(const struct model_config *cfg, struct err *err) MUST_CHECK;
 
+/* Mixture blocks: all but the first dense_layers, or none without experts. */
 int model_config_moe_layers(const struct model_config *cfg);
 bool model_config_is_moe(const struct model_config *cfg, int layer);
 /* Every trainable parameter, tied ones once. */
@@ -58,6 +59,7 @@ double model_config_flops_per_token(const struct model_config *cfg);
 
 /* The members of model.json that describe the shape. */
 void model_config_put(const struct model_config *cfg, cJSON *obj);
+/* ERR_USAGE with the first fault of the shape. */
 int model_config_get(const cJSON *obj, struct model_config *cfg, struct err *err) MUST_CHECK;
 
 #endif

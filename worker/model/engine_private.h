@@ -94,6 +94,7 @@ void engine_head_take(struct engine *e, struct score_request *r);
 /* Computes the rows that wait and adds them to their requests. */
 void engine_head_flush(struct engine *e);
 
+/* ERR_RANGE names the first token outside the vocabulary. */
 int engine_check_tokens(const struct engine *e, const uint32_t *tokens, size_t n,
                         struct err *err) MUST_CHECK;
 /* Empties the path and drops the rows and wants that wait. */

@@ -97,6 +97,7 @@ struct score_rates {
  * the path between them as it does. */
 struct score_counter;
 
+/* context: the positions of the model's path. */
 struct score_counter *score_counter_create(size_t context);
 void score_counter_free(struct score_counter *c);
 /* Adds to *cost. Requests are taken to be within their bounds. */

@@ -1,7 +1,7 @@
 /*
  * Each call of walk_next() fills one chunk of up to WALK_CHUNK rows with requests in prefix order.
  * A request that does not fit is continued in the next chunk (`done` remembers how far); one that
- * is on the path already adds no rows but still becomes whole in its turn, so results are taken in
+ * is on the path already adds no rows but still becomes whole in its turn, so results arrive in
  * order.
  */
 #include "worker/model/walk.h"

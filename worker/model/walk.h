@@ -17,7 +17,7 @@ struct walk_step {
     size_t request;
     size_t first; /* position of its first token in this chunk */
     size_t row;   /* of the chunk */
-    size_t n;     /* 0: it lies on the path altogether */
+    size_t n;     /* 0: all of it is on the path */
     bool whole;   /* its last token is in this chunk, or was there before */
 };
 
@@ -32,6 +32,7 @@ struct walk {
     size_t *order;
 };
 
+/* Allocates for n inputs; walk_start() orders them after the caller has filled them in. */
 void walk_init(struct walk *w, size_t n);
 void walk_start(struct walk *w, const struct prefix_path *path);
 void walk_release(struct walk *w);

@@ -29,6 +29,7 @@ void weights_reset_expert(struct weights *w, int layer, int expert, uint64_t see
 
 /* The tensor's numbers; NULL when the model has none. */
 real *weights_at(const struct weights *w, enum tensor_role role, int layer);
+/* Choice biases of a shape: one for each layer and expert. */
 size_t weights_n_bias(const struct model_config *cfg);
 
 /* n reals, 64-byte aligned, zeroed; NULL without memory. free() them. */

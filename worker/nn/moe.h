@@ -1,6 +1,6 @@
 /*
- * The mixture itself: tokens are grouped by expert, with one product per expert and matrix. There
- * is no capacity limit and no token is dropped.
+ * The mixture itself: tokens are grouped by expert, with one product per expert and matrix. Experts
+ * take any number of tokens, and none is dropped.
  *
  *   y_n = sum_k w_nk expert_(chosen_nk)(x_n);  expert_e(x) = Wd_e swiglu(Wgu_e x)
  *
@@ -43,6 +43,7 @@ struct moe_kept {
     real *yg;
 };
 
+/* From the choices (N, K) and the number of tokens of each expert (E). */
 void moe_plan_make(struct moe_plan *plan, const uint32_t *restrict chosen,
                    const uint32_t *restrict counts, const struct moe_dims *dims);
 
@@ -63,6 +64,7 @@ struct moe_gradient {
     real *dh;  /* scratch (N K, Fe) */
 };
 
+/* x, weights and the plan are those of the forward pass; dy (N, C). */
 void moe_backward(const struct moe_gradient *grad, const real *restrict dy,
                   const struct moe_kept *kept, const struct moe_plan *plan, const real *restrict x,
                   const real *restrict weights, const real *restrict wgu, const real *restrict wd,

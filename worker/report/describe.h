@@ -18,8 +18,10 @@ struct description {
 
 void description_init(struct description *d);
 void description_release(struct description *d);
+/* A metric that the task will yield, in the order of the result. */
 void description_metric(struct description *d, const char *name);
 void description_fact(struct description *d, const char *name, double value);
+/* The estimated duration. */
 void description_seconds(struct description *d, double seconds);
 /* What the user should know before anything runs; `check` prints it as a warning. */
 void description_note(struct description *d, const char *text);

@@ -64,7 +64,7 @@ static void write_line(struct events *ev, const struct strbuf *line)
         (void)err_set(&ev->fault, ERR_NO_SPACE, "write: only %zd of %zu bytes", n, line->len);
 }
 
-/* Closes the object and writes the line, unless nobody listens or an earlier write failed. */
+/* Closes the object and writes the line, unless events are off or an earlier write failed. */
 static void say(struct events *ev, struct strbuf *line)
 {
     strbuf_adds(line, "}\n");

@@ -48,6 +48,7 @@ void param_faults_release(struct param_faults *faults);
 bool params_has(struct params *p, const char *key);
 /* The raw member or NULL; makes it known. */
 const cJSON *params_value(struct params *p, const char *key);
+/* Inclusive limits; the number must be whole. */
 int64_t params_int(struct params *p, const char *key, int64_t min, int64_t max, int64_t fallback);
 /* Inclusive limits. */
 double params_number(struct params *p, const char *key, double min, double max, double fallback);

@@ -44,18 +44,22 @@ void result_release(struct result *r);
 void result_metric(struct result *r, const char *name, double value, int64_t n, double se);
 /* bound may be NULL, e.g. ">4864". */
 void result_metric_null(struct result *r, const char *name, const char *why, const char *bound);
+/* Not finite: null with why "not_finite". */
 void result_fact(struct result *r, const char *name, double value);
 void result_fact_text(struct result *r, const char *name, const char *value);
 /* {"value":null,"why":why} */
 void result_fact_null(struct result *r, const char *name, const char *why);
+/* The digest of data that was read, under its name in the task. */
 void result_read(struct result *r, const char *data_name, const struct digest *digest);
 /* The artifact of an earlier stage that was read, by its digest. */
 void result_input(struct result *r, const char *stage, const struct digest *digest);
 /* Hashes the file at path (relative to the working directory). */
 int result_artifact(struct result *r, const char *path, struct err *err) MUST_CHECK;
+/* The path of items.jsonl. */
 void result_items(struct result *r, const char *path);
 /* Of `preregctl try`: `done` of `of` units of work were done, in so many seconds. */
 void result_try(struct result *r, double done, double of, double seconds);
+/* Replaces result.json atomically; to be called last. */
 int result_write(struct result *r, struct err *err) MUST_CHECK;
 
 /* Facts every worker gives: threads, blas (build and core name), peak_rss_bytes. */

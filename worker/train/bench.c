@@ -1,8 +1,8 @@
 /*
  * Builds a real trainer on random tokens and alternates its steps with the ceiling's products
- * (bench_ceiling.c). The built-in models are those of docs/performance.md's tables, so that figures
- * of different machines and versions compare. The peak of memory is read after the warm-up and
- * before the ceiling allocates its own matrices.
+ * (bench_ceiling.c). The built-in models have fixed shapes, so that figures of different machines
+ * and versions compare. The peak of memory is read after the warm-up and before the ceiling
+ * allocates its own matrices.
  */
 #include "worker/train/bench.h"
 

@@ -51,6 +51,7 @@ struct bench_result {
 
 /* The products of one training step, and room to run them. */
 struct bench_ceiling;
+/* n_tokens: of one step. ERR_OTHER without memory. */
 int bench_ceiling_create(const struct model_config *cfg, size_t n_tokens, clockid_t clock,
                          struct bench_ceiling **out, struct err *err) MUST_CHECK;
 void bench_ceiling_free(struct bench_ceiling *c);
@@ -64,6 +65,7 @@ double bench_ceiling_rate(const struct bench_ceiling *c);
 /* The words after --bench. ERR_USAGE with a message; out is filled with defaults first. */
 int bench_options_read(int argc, char **argv, struct bench_options *out,
                        struct err *err) MUST_CHECK;
+/* Measures and prints. ERR_USAGE for a model that is unknown or does not fit. */
 int bench_run(const struct bench_options *opt, FILE *out, struct err *err) MUST_CHECK;
 /* Orders values[n], n >= 1. */
 struct bench_spread bench_spread_of(double *values, size_t n);

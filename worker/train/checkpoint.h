@@ -32,6 +32,7 @@ struct checkpoint_run {
     const char *blas; /* gemm_blas_text(), asked for before there are threads */
 };
 
+/* What a checkpoint must agree on to be resumed. */
 struct digest checkpoint_key(const struct worker_task *task, const struct train_data *data);
 
 /* Writes checkpoint/step-<img->step> in the working directory and removes all but it and the one

@@ -35,6 +35,7 @@ void checkpoint_image_release(struct checkpoint_image *img);
 /* The blobs of the trainer as they are (or are to be filled) after `step` steps. */
 void checkpoint_image_blobs(const struct trainer *t, int64_t step,
                             struct image_blob out[IMAGE_BLOBS]);
+/* Points into the trainer; valid until its next step. */
 int checkpoint_image_view(struct checkpoint_image *img, const struct trainer *t,
                           struct err *err) MUST_CHECK;
 /* ERR_OTHER without memory. */

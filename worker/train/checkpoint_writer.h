@@ -31,6 +31,7 @@ void checkpoint_writer_init(struct checkpoint_writer *w);
 /* Waits for what is in flight. */
 void checkpoint_writer_release(struct checkpoint_writer *w);
 
+/* From a successful start until the outcome was taken. */
 bool checkpoint_writer_is_busy(const struct checkpoint_writer *w);
 /* Copies t and starts writing. Not while busy. ERR_OTHER without memory or without a thread:
  * nothing was started. */

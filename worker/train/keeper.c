@@ -106,7 +106,7 @@ static int write_now(struct keeper *k, struct err *err)
     return rc;
 }
 
-/* Starts the writer, or writes here when there is no copy (any more). */
+/* Starts the writer, or writes here when the state cannot be copied. */
 static void start(struct keeper *k)
 {
     struct err why = {0};

@@ -27,9 +27,12 @@ struct schedule {
     double decay;  /* wsd: the last fraction falls linearly to the floor */
 };
 
+/* Tokens that the contract asks for; a fraction for the ratios. */
 double horizon_tokens(const struct horizon *h, const struct model_config *cfg);
+/* Whole steps, rounded down; 0 when the horizon is shorter than one. */
 int64_t horizon_steps(const struct horizon *h, const struct model_config *cfg,
                       int64_t batch_tokens);
+/* The step at a fraction of the horizon, rounded to nearest. */
 int64_t horizon_fraction(int64_t steps, double fraction);
 
 /* The factor on the peak rate at step 0 .. steps - 1. */

@@ -55,6 +55,7 @@ struct trainer {
 /* Fresh weights. ERR_OTHER without memory. trainer is to be released on error too. */
 int trainer_init(struct trainer *t, const struct train_options *opt, const struct train_data *data,
                  struct err *err) MUST_CHECK;
+/* Also after a failed trainer_init(). */
 void trainer_release(struct trainer *t);
 
 /* One optimiser step over batch_tokens. ERR_REFUSED when the loss or a gradient is not finite,
