@@ -286,6 +286,7 @@ static void put_forecasts(const struct reading_of *r)
     free(path);
 }
 
+/* A folder that cannot be verified is a row with the reason, never an error. */
 cJSON *calibration_program(const char *folder)
 {
     struct reading_of r = {.folder = folder, .row = json_object()};
@@ -325,6 +326,7 @@ struct bin {
     double said;
 };
 
+/* Bins are [from, to), the last one includes 1. */
 static void bin_add(struct bin *bins, double said, bool held)
 {
     size_t i = said >= 1 ? CALIBRATION_BINS - 1 : (size_t)(said * CALIBRATION_BINS);
@@ -333,6 +335,7 @@ static void bin_add(struct bin *bins, double said, bool held)
     bins[i].said += said;
 }
 
+/* Means of empty bins are null. */
 static cJSON *bins_json(const struct bin *bins)
 {
     cJSON *list = json_array();
@@ -414,6 +417,7 @@ struct calibration_score {
     double brier;
 };
 
+/* Sum and mean of the scores; means of nothing are null. */
 static cJSON *score_json(const struct calibration_score *s, const struct bin *bins)
 {
     const double n = (double)s->n;
@@ -451,6 +455,7 @@ static size_t add_forecasts(const cJSON *row, struct calibration_score *s, struc
     return stated;
 }
 
+/* Superseded and repeated rows are marked first, because marks decide what counts. */
 cJSON *calibration_sum(cJSON *rows)
 {
     struct calibration_score outcomes = {0};

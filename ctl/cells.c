@@ -8,6 +8,7 @@
 #include "ctl/ask.h"
 #include "daemon/rpc/schema.h"
 
+/* One page of the daemon's method `cells`. */
 static int fetch_page(struct rpc_client *client, const char *program, int64_t offset, int64_t limit,
                       cJSON **page, struct err *err)
 {
@@ -34,6 +35,7 @@ static int64_t take_cells(cJSON *into, cJSON *page)
     return n;
 }
 
+/* Stops at an empty page, too: the number of cells is the daemon's claim. */
 int cells_fetch(struct rpc_client *client, const char *program, int64_t max, cJSON **out,
                 struct err *err)
 {

@@ -12,6 +12,7 @@
 #include "prereg/amend_known.h"
 #include "prereg/amendment.h"
 
+/* A value as JSON on one line; an absent one is "nothing". */
 static void add_value(struct strbuf *line, const cJSON *value)
 {
     struct err err;

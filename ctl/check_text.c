@@ -22,6 +22,7 @@ static double number(const cJSON *object, const char *key, double fallback)
     return cJSON_IsNumber(v) ? v->valuedouble : fallback;
 }
 
+/* "1.5 GiB". */
 static void add_bytes(struct strbuf *sb, double bytes)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -60,6 +61,7 @@ static void add_plan(struct strbuf *sb, const struct term *t, const struct progr
     strbuf_addf(sb, "\n%s\n", p->question);
 }
 
+/* A heading and its lines, or nothing for an empty list. */
 static void add_lines(struct strbuf *sb, const char *heading, const cJSON *list)
 {
     if (list != NULL && list->child != NULL) {
@@ -128,6 +130,7 @@ static void add_reach(struct strbuf *sb, const cJSON *row)
     strbuf_addc(sb, '\n');
 }
 
+/* One row of the table: levels, outcome, how it is reached, and which single gaps leave it open. */
 static void add_row(struct strbuf *sb, const struct term *t, const cJSON *row)
 {
     char head[32];
@@ -147,6 +150,7 @@ static void add_row(struct strbuf *sb, const struct term *t, const cJSON *row)
     }
 }
 
+/* All rows that were explained; --json has those beyond. */
 static void add_rows(struct strbuf *sb, const struct term *t, const struct program *p,
                      const cJSON *explained)
 {
@@ -187,6 +191,7 @@ static void add_row_counts(struct strbuf *sb, const cJSON *reach)
                 n[0], n[1], n[2], n[3]);
 }
 
+/* The outcomes with their priors and whether scores were found that reach them. */
 static void add_outcomes(struct strbuf *sb, const struct term *t, const struct program *p,
                          const cJSON *proof)
 {
@@ -320,6 +325,7 @@ static void add_fixed(struct strbuf *sb, const struct term *t, const cJSON *fixe
     }
 }
 
+/* The parts in their order; see the head of this file. */
 void check_text(struct strbuf *sb, const struct term *t, const struct program *p,
                 const cJSON *proof, const cJSON *explained)
 {

@@ -90,6 +90,7 @@ static int sign(const struct ctl_options *o, cJSON *amendment, struct err *err)
     return rc;
 }
 
+/* Who signed the amendment, as the daemon found. */
 static void say_signer(const cJSON *answer)
 {
     const char *key = answer_text(answer, "signed_by", NULL);
@@ -136,6 +137,7 @@ static const char *level_words(const cJSON *prepared)
     return access_level_words(access_level_from_name(answer_text(prepared, "level", "?")));
 }
 
+/* Whether the plan demands a signature on amendments. */
 static bool needs_key(const cJSON *prepared)
 {
     return cJSON_IsTrue(json_member(prepared, "sign_required"));
@@ -175,6 +177,7 @@ static int say_refused(const struct ctl_options *o, const cJSON *prepared, enum 
                    level_words(prepared));
 }
 
+/* The changes are printed before anything takes effect; --dry-run ends there. */
 int cmd_amend(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     cJSON *prepared = NULL;

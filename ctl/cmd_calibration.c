@@ -88,6 +88,7 @@ static void say_score(struct strbuf *sb, const struct term *t, const char *what,
     }
 }
 
+/* The table of programs, then the scores of outcomes and of forecasts. */
 static void say(const cJSON *answer)
 {
     static const struct out_column columns[] = {

@@ -10,6 +10,7 @@
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
 
+/* How many tasks were cancelled; none is not an error. */
 static void say(const cJSON *answer)
 {
     long long n = (long long)answer_int(answer, "tasks", 0);

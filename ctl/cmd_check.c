@@ -46,6 +46,7 @@ static int check_lock(const struct program *p, struct lock **lock, struct err *e
     return rc == 0 && *lock != NULL ? lock_verify(p, *lock, LOCK_ALL, NULL, NULL, err) : rc;
 }
 
+/* One line about the lock; returns what is wrong with it, or 0. */
 static int say_lock(const struct program *p, struct strbuf *sb)
 {
     struct lock *lock = NULL;
@@ -108,6 +109,7 @@ static void put_lock(cJSON *answer, const struct program *p, enum exit_code *cod
     lock_free(lock);
 }
 
+/* The exit code is that of the program's errors, else that of the lock. */
 int cmd_check(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     struct proof proof;

@@ -41,6 +41,7 @@ static bool is_asked(const struct curve_drawing *d, size_t cell)
     return d->o->n_args == 0;
 }
 
+/* Whether an argument names any cell or level of the program. */
 static bool is_known(const struct program *p, const char *asked)
 {
     for (size_t c = 0; c < p->n_cells; c++) {
@@ -94,6 +95,7 @@ static void draw_condition(struct curve_drawing *d, const char *stage, size_t co
     free(members);
 }
 
+/* Every stage that is open: its curves are read once, then a panel for each condition. */
 static void draw(struct curve_drawing *d, bool open)
 {
     const struct program *p = d->program;

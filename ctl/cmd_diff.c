@@ -30,6 +30,7 @@ struct diff {
     bool other_run;          /* its [run] is not the one that was submitted */
 };
 
+/* The state folder that was named, or the user's own. */
 static int state_of(const struct ctl_options *o, char **state, struct err *err)
 {
     if (o->state != NULL) {
@@ -129,6 +130,7 @@ static cJSON *changes_to(const struct program *p, const cJSON *plan)
     return changes;
 }
 
+/* Whether the file's [run] is not the submitted one; [run] is not part of a plan. */
 static bool has_other_run(const struct diff *d)
 {
     struct program *submitted = NULL;
@@ -167,6 +169,7 @@ static const char *supersedes_of(const struct lock *lock)
     return answer_text(json_member(lock->plan, "program"), "supersedes", NULL);
 }
 
+/* The members are documented in docs/; "unlocked" has the file's changes. */
 static int say_json(const struct diff *d, struct err *err)
 {
     cJSON *o = json_object();
@@ -185,6 +188,7 @@ static int say_json(const struct diff *d, struct err *err)
     return rc;
 }
 
+/* One amendment: when, at which level, by whom, why, and what it changed. */
 static void say_amendment(const cJSON *a)
 {
     const char *level = answer_text(a, "level", "?");
@@ -198,6 +202,7 @@ static void say_amendment(const cJSON *a)
     changes_print_known(a, stdout);
 }
 
+/* What the file adds to the amended program, and which command would take it. */
 static void say_file(const struct diff *d)
 {
     if (d->as_locked) {
@@ -222,6 +227,7 @@ static void say_file(const struct diff *d)
     }
 }
 
+/* The program's amendments in order, then the file. */
 static void say_text(const struct diff *d)
 {
     const cJSON *a;

@@ -57,6 +57,7 @@ static const char *why_words(const char *why)
     return why;
 }
 
+/* One budget, as used and limit; absent when the task has none. */
 static void say_budget(struct strbuf *sb, const cJSON *budgets, const char *name, const char *words)
 {
     const cJSON *b = json_member(budgets, name);
@@ -66,6 +67,7 @@ static void say_budget(struct strbuf *sb, const cJSON *budgets, const char *name
     }
 }
 
+/* The earlier stages that the task waits for, with their states. */
 static void say_waits(struct strbuf *sb, const struct term *t, const cJSON *list)
 {
     for (const cJSON *w = list->child; w != NULL; w = w->next) {
@@ -77,6 +79,7 @@ static void say_waits(struct strbuf *sb, const struct term *t, const cJSON *list
     }
 }
 
+/* Whether a blocked task may be retried, and why not. */
 static void say_retry(struct strbuf *sb, const cJSON *answer)
 {
     const char *refusal = answer_text(answer, "retry_refusal", NULL);
@@ -87,6 +90,7 @@ static void say_retry(struct strbuf *sb, const cJSON *answer)
     }
 }
 
+/* Backoff, deadline, progress and stray output: each line only when it applies. */
 static void say_times(struct strbuf *sb, const cJSON *answer)
 {
     char span[48];
@@ -124,6 +128,7 @@ static void say_endings(struct strbuf *sb, const cJSON *attempts)
     }
 }
 
+/* CELL/STAGE, or apparatus/NAME, and "is". */
 static void say_name(struct strbuf *sb, const struct term *t, const cJSON *answer)
 {
     const cJSON *check = json_member(answer, "apparatus");
@@ -180,6 +185,7 @@ static void say_disk(struct strbuf *sb, const struct term *t, const cJSON *answe
     strbuf_addf(sb, ": %s\n", answer_text(disk, "why", "?"));
 }
 
+/* Name, state and reason first, then what explains them, then budgets and attempts. */
 static void say(const cJSON *answer)
 {
     struct term t = term_of_stdout();

@@ -32,6 +32,7 @@ struct importing {
 
 /* ---- an executed history in the state folder ---- */
 
+/* Refuses a plan that one executed program has: imported records never join an executed history. */
 static int check_program(const char *folder, const struct importing *in, struct err *err)
 {
     struct lock *lock = NULL;
@@ -168,6 +169,7 @@ static int say_json(const struct importing *in, struct err *err)
     return rc;
 }
 
+/* The summary says first that nothing was executed here. */
 static int say(const struct importing *in, struct err *err)
 {
     const cJSON *w = NULL;

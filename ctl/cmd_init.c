@@ -99,6 +99,7 @@ static void add_shell_word(struct strbuf *out, const char *path)
     strbuf_addf(out, "'");
 }
 
+/* The commands that follow, ready to be pasted. */
 static void print_next(const char *path, const char *folder)
 {
     struct strbuf cd = STRBUF_INIT;

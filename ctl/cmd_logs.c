@@ -120,6 +120,7 @@ static const cJSON *pick(const cJSON *answer, int64_t no)
     return NULL;
 }
 
+/* Asks the daemon whether the attempt still runs. */
 static int is_live(const struct ctl_options *o, int64_t no, bool *live, struct err *err)
 {
     cJSON *answer = NULL;
@@ -156,6 +157,7 @@ static int follow(const struct ctl_options *o, int64_t no, struct log_file logs[
     return 0;
 }
 
+/* Prints the ends of both logs, and follows them when that was asked for and the attempt runs. */
 static int print_attempt(const struct ctl_options *o, const cJSON *attempt, struct err *err)
 {
     struct log_file logs[2] = {{answer_text(attempt, "stderr", ""), 0},

@@ -40,6 +40,7 @@ static void take(void *ctx, const struct rebuilt_program *p)
     json_push(taken->programs, row);
 }
 
+/* The rebuilt programs as a table. */
 static void say(const char *state, const cJSON *programs)
 {
     static const struct out_column columns[] = {

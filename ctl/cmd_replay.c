@@ -14,6 +14,7 @@
 #include "ctl/verdict_text.h"
 #include "truthtable/replay.h"
 
+/* The verdict, with where its records come from and whether the program is locked. */
 static int say(const struct ctl_options *o, bool locked, const struct verdict *verdict,
                struct err *err)
 {
@@ -37,6 +38,7 @@ static int say(const struct ctl_options *o, bool locked, const struct verdict *v
     return 0;
 }
 
+/* Computes the verdict under the lock's root, if there is a lock. */
 static int replay(const struct ctl_options *o, const struct program *p, enum exit_code *code,
                   struct err *err)
 {

@@ -21,6 +21,7 @@ static void say_begins(const char *stage)
     show_printf(stderr, "preregctl: %s runs again\n", stage);
 }
 
+/* The number of entries with "same": true. */
 static size_t count_same(const cJSON *list)
 {
     const cJSON *o;
@@ -84,6 +85,7 @@ static void add_places(struct strbuf *sb, const cJSON *stage)
     }
 }
 
+/* One stage: how much is the same, then every difference in result and environment. */
 static void add_stage(struct strbuf *sb, const struct term *t, const cJSON *stage)
 {
     const cJSON *metrics = json_member(stage, "metrics");
@@ -99,6 +101,7 @@ static void add_stage(struct strbuf *sb, const struct term *t, const cJSON *stag
     add_places(sb, stage);
 }
 
+/* Whether every stage that ran is the same, however many were left out. */
 static bool is_same(const cJSON *file)
 {
     const cJSON *stages = json_member(file, "stages");
@@ -124,6 +127,7 @@ static void add_level(struct strbuf *sb, const struct term *t, const cJSON *file
     }
 }
 
+/* The comparison stage by stage, the level, and where the files are. */
 static void say(const struct rerun_made *made)
 {
     struct term t = term_of_stdout();

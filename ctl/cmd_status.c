@@ -125,6 +125,7 @@ static void draw(const struct ctl_options *o, const struct term *t, const cJSON 
     cJSON_Delete(rest);
 }
 
+/* Whether there is nothing left to watch. */
 static bool all_finished(const cJSON *answer)
 {
     const cJSON *programs = json_member(answer, "programs");
@@ -178,6 +179,8 @@ static bool is_away(int rc)
     return rc == ERR_NO_DAEMON || rc == ERR_IO;
 }
 
+/* Repeats look() until every program has finished. An error before the first answer ends it;
+ * later the daemon may restart. */
 static int watch(const struct ctl_options *o, struct err *err)
 {
     struct term t = term_of_stdout();

@@ -91,6 +91,7 @@ static void put_most(cJSON *answer, const cJSON *rows, const char *key)
     json_put(answer, key, known ? cJSON_CreateNumber(most) : cJSON_CreateNull());
 }
 
+/* The rows of the try and the estimates for the whole program. */
 static cJSON *answer_of(const struct program *p, const struct try_spec *spec, const cJSON *rows)
 {
     cJSON *answer = json_object();
@@ -163,6 +164,7 @@ static const char *state_words(const char *state)
     return state;
 }
 
+/* The rows as a table; a finished stage has an empty state unless it ran whole. */
 static void add_rows(struct strbuf *sb, const struct term *t, const cJSON *rows)
 {
     static const struct out_column columns[] = {
@@ -215,6 +217,7 @@ static void add_reasons(struct strbuf *sb, const cJSON *rows)
     cJSON_Delete(said);
 }
 
+/* The table, the reasons for what was not done, and the estimate. */
 static void say(const cJSON *answer)
 {
     struct term t = term_of_stdout();
@@ -245,6 +248,7 @@ static void say(const cJSON *answer)
     strbuf_release(&sb);
 }
 
+/* The lock is built in memory only: task.json needs its digests, and nothing is written. */
 static int run(const struct ctl_options *o, const struct proof *proof, enum exit_code *code,
                struct err *err)
 {

@@ -13,6 +13,7 @@
 #include "ctl/status_text.h"
 #include "ctl/verdict_text.h"
 
+/* The verdict with the state of the journal above it, or that there is none yet. */
 static void say(const cJSON *answer)
 {
     struct term t = term_of_stdout();

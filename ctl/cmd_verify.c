@@ -18,6 +18,7 @@
 #include "ctl/receipt/verify.h"
 #include "prereg/signature.h"
 
+/* A heading with its sentences; nothing for an empty list. */
 static void add_list(struct strbuf *sb, const struct term *t, const char *heading,
                      const cJSON *list)
 {
@@ -34,6 +35,7 @@ static void add_list(struct strbuf *sb, const struct term *t, const char *headin
     }
 }
 
+/* The place of the fault, what is wrong, and both values if there are any. */
 static void add_fault(struct strbuf *sb, const struct term *t, const struct verify_answer *a)
 {
     const struct fault *f = &a->fault;
@@ -103,6 +105,8 @@ static int take_out(const char *path, struct temp_folder *folder, struct fault *
     return rc == 0 ? 0 : err_wrap(err, "take %s out", path);
 }
 
+/* Verifies the folder with the user's allowed signers. A fault of the receipt is an answer, a
+ * failure of this machine is an error. */
 static int verify_at(const struct ctl_options *o, const char *folder, const struct fault *taken,
                      enum exit_code *code, struct err *err)
 {

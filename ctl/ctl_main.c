@@ -28,6 +28,7 @@ static bool wants_json(char *const *argv)
     return false;
 }
 
+/* Reports an unknown command with the nearest known one. */
 static int unknown_command(const char *name, bool json)
 {
     struct err err;
@@ -81,6 +82,7 @@ static void move_state_back(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    /* before any file is opened: a closed standard descriptor would be reused */
     proc_mend_inherited();
     (void)setlocale(LC_CTYPE, "");
     if (argc < 2) {

@@ -174,6 +174,8 @@ static void add_character(struct strbuf *out, const struct canvas *canvas, size_
     strbuf_addc(out, (char)(0x80 | (code & 0x3f)));
 }
 
+/* All curves on one canvas, then row by row with the range at the left; spaces at a row's end
+ * are removed. */
 void curves_draw(struct strbuf *out, const struct curve_frame *frame,
                  const struct curve_points *curves, size_t n)
 {

@@ -120,6 +120,8 @@ static void put_history(cJSON *o, const struct local_program *p)
     json_put_string(o, "history_why", differs ? why.msg : NULL);
 }
 
+/* Builds the answer even for a pending verdict; kind and exit code follow from the stored
+ * outcome. */
 int local_verdict(const struct local_program *p, cJSON **answer, struct err *err)
 {
     const char *outcome = p->status.outcome;

@@ -46,6 +46,7 @@ static const char *fingerprint_of(const struct lock *lock)
                                    : json_member(lock->signature, "fingerprint")->valuestring;
 }
 
+/* The commit that the lock was made at; nothing when it has none. */
 static void print_git(const struct lock *lock)
 {
     if (lock->git != NULL) {
@@ -154,6 +155,7 @@ static int verify(const struct ctl_options *o, struct verified *v, struct err *e
     return rc == 0 ? verify_stamp(o, v, err) : rc;
 }
 
+/* --verify as JSON: it holds, or there would be an error instead. */
 static int say_json(const struct verified *v, struct err *err)
 {
     cJSON *answer = json_object();
@@ -171,6 +173,7 @@ static int say_json(const struct verified *v, struct err *err)
     return rc;
 }
 
+/* --verify as text: root, time, git, signature and stamp. */
 static void say_text(const struct verified *v)
 {
     const cJSON *when = json_member(v->lock->json, "time");

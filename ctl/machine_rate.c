@@ -84,6 +84,7 @@ static void keep(const char *path, cJSON *rates, const char *cpu, double rate)
     free(folder);
 }
 
+/* A rates file that cannot be read is treated as empty. */
 double machine_rate(const char *named, const struct program *p)
 {
     char cpu[256];

@@ -136,6 +136,7 @@ static int set_number(const char *name, const char *text, int64_t max, int64_t *
                              text, (long long)max);
 }
 
+/* From 100 ms, so that --watch cannot busy the daemon, to an hour. */
 static int set_interval(const char *text, int64_t *out, struct err *err)
 {
     int rc = text_to_ms(text, out, err);
@@ -248,6 +249,7 @@ int ctl_options_parse(const struct ctl_command *c, int argc, char **argv, struct
     return 0;
 }
 
+/* The options that the command takes, with their letters and operands. */
 static void print_options(const struct ctl_command *c)
 {
     for (size_t i = 0; i < ARRAY_LEN(option_rows); i++) {

@@ -12,6 +12,7 @@
 #include "ctl/machine_rate.h"
 #include "prereg/open_reads.h"
 
+/* The diagnostics in the order in which they were found. */
 static cJSON *diag_json(const struct diag *diag)
 {
     static const char *const levels[] = {

@@ -52,6 +52,7 @@ static void want_stage(const struct program *p, size_t stage, bool *wanted)
     }
 }
 
+/* The error for an unknown stage, with the nearest name. */
 static int unknown_stage(const struct program *p, const char *name, struct err *err)
 {
     const char **names = xcalloc(p->n_stages, sizeof(*names));
@@ -244,6 +245,7 @@ static void add_stage(const struct running *r, size_t stage, const cJSON *result
     cJSON_Delete(now);
 }
 
+/* Reads and checks the stage's result.json, and adds the comparison. */
 static int take_result(const struct running *r, size_t stage, const char *id, const char *object,
                        struct err *err)
 {
@@ -299,6 +301,7 @@ static int run_stage(const struct running *r, size_t stage, struct err *err)
     return rc == 0 ? rerun_guard_check(&r->guard, err) : rc;
 }
 
+/* Runs the chosen stages in the plan's order. */
 static int run_stages(const struct running *r, struct err *err)
 {
     const size_t n = r->src->n_stages;
@@ -355,6 +358,7 @@ static int finish(struct running *r, struct rerun_made *made, struct err *err)
     return rc;
 }
 
+/* The work folder is removed in any case, unless finish() has published it. */
 int rerun_run(struct rerun_source *src, const struct rerun_spec *spec, struct rerun_made *made,
               struct err *err)
 {

@@ -24,6 +24,7 @@
 
 /* ---- plan and lock ---- */
 
+/* Where the program was submitted from: relative paths of its plan start there. */
 static int read_origin(struct rerun_source *src, struct err *err)
 {
     cJSON *o = NULL;
@@ -156,6 +157,7 @@ static int read_accepted(struct rerun_source *src, size_t stage, struct err *err
     return rc;
 }
 
+/* Reads every accepted result of the cell; at least one is needed. */
 static int read_all(struct rerun_source *src, struct err *err)
 {
     size_t n = 0;
@@ -174,6 +176,7 @@ static int read_all(struct rerun_source *src, struct err *err)
 
 /* ---- opening ---- */
 
+/* The cell by name, its factors in any order. */
 static int find_cell(struct rerun_source *src, const char *name, struct err *err)
 {
     const struct program *p = src->program;

@@ -29,6 +29,7 @@ static const struct state_mark state_marks[] = {
     {"running", "▶", ">"}, {"done", "✔", "+"},  {"blocked", "✖", "x"}, {"never_run", "–", "-"},
 };
 
+/* The mark of a state; "?" for one that this version does not know. */
 static const char *mark_of(const struct term *t, const char *state)
 {
     for (size_t i = 0; i < ARRAY_LEN(state_marks); i++) {
@@ -189,6 +190,7 @@ static void add_causes(struct strbuf *sb, const cJSON *causes)
     strbuf_adds(sb, before[0] == ',' ? ")" : "");
 }
 
+/* Counts that are zero are left out. */
 void status_line(struct strbuf *sb, const struct term *t, const cJSON *summary)
 {
     const cJSON *tasks = json_member(summary, "tasks");
@@ -294,6 +296,7 @@ static void status_results(struct strbuf *sb, const cJSON *check, int n)
     }
 }
 
+/* The last result decides "holds"; removed checks show why they are not declared. */
 void status_check(struct strbuf *sb, const cJSON *check)
 {
     const cJSON *holds = json_member(check, "holds");
@@ -465,6 +468,7 @@ static void status_identity(struct strbuf *sb, const cJSON *summary)
     }
 }
 
+/* The parts in their order; see the head of this file. */
 void status_program(struct strbuf *sb, const struct term *t, const cJSON *summary,
                     const cJSON *cells, size_t max_cells)
 {

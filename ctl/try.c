@@ -315,6 +315,8 @@ static int try_stage(struct trying *t, size_t cell, size_t stage, bool *done, st
     return 0;
 }
 
+/* Runs the cell's stages in order, then removes its folder, so that one cell's files are the
+ * most there are at a time. */
 static int try_cell(struct trying *t, size_t cell, struct err *err)
 {
     bool *done = xcalloc(t->p->n_stages, sizeof(*done));
@@ -334,6 +336,7 @@ static int try_cell(struct trying *t, size_t cell, struct err *err)
     return rc;
 }
 
+/* Copies the workers into the scratch folder first, as submit does into the state folder. */
 static int try_cells(struct trying *t, struct err *err)
 {
     int rc = object_store_all(t->p, t->lock, t->scratch, NULL, err);
@@ -343,6 +346,7 @@ static int try_cells(struct trying *t, struct err *err)
     return rc;
 }
 
+/* *rows is set in any case, with what was tried before an error. */
 int try_run(const struct program *p, const struct lock *lock, const struct try_spec *spec,
             cJSON **rows, struct err *err)
 {

@@ -173,6 +173,7 @@ struct gates {
     int n_open;
 };
 
+/* Range of the scores, best margin, and how many gates clear or are unknown. */
 static void gate_add(struct gate_sum *sum, const cJSON *gate)
 {
     const cJSON *score = json_member(gate, "score");
@@ -255,6 +256,7 @@ static void gates_add(struct gates *g, const cJSON *gate)
     }
 }
 
+/* The table of measures, then the first gates that are undetermined, with why. */
 static void add_gates(struct strbuf *sb, const struct term *t, struct gates *g)
 {
     static const struct out_column columns[] = {

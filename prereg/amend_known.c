@@ -66,6 +66,7 @@ bool amend_is_known(const cJSON *known, const cJSON *change)
     return false;
 }
 
+/* Whether some change concerns the result. */
 static bool is_touched(const cJSON *changes, const cJSON *result)
 {
     const cJSON *change;

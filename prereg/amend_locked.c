@@ -26,6 +26,7 @@ static int put_digest(cJSON *out, const char *name, const char *path, struct err
     return 0;
 }
 
+/* The path of that entry of [data] as written; NULL when the program has none. */
 static const char *path_of_data(const struct program *p, const char *name)
 {
     for (size_t i = 0; i < p->n_data; i++) {

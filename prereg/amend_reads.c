@@ -66,6 +66,7 @@ static struct source source_of(const cJSON *plan, const char *contrast)
     return (struct source){"", NULL};
 }
 
+/* Two absent priors are the same; one absent is a difference. */
 static bool same_priors(const cJSON *a, const cJSON *b)
 {
     if (a == NULL || b == NULL) {
@@ -103,6 +104,7 @@ static const char *find_input(const cJSON *plan, const char *contrast)
     return NULL;
 }
 
+/* The same for the sections whose entries have a member "condition". */
 static const char *find_in(const cJSON *section, const char *contrast)
 {
     const cJSON *one;

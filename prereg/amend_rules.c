@@ -96,6 +96,7 @@ static struct place_of of_outcome(const cJSON *change)
     return (struct place_of){KIND_SEALED, prior ? "priors" : "outcomes", NULL};
 }
 
+/* Only the parameters of a stage may change; command, order and environment may not. */
 static struct place_of of_stage(const cJSON *change)
 {
     const char *key = key_at(change, 3);
@@ -342,6 +343,7 @@ static char *why_not_metric(const struct amend_state *s, const cJSON *change)
                          : xstrdup("it would change which stages are sealed: " AMEND_SUPERSEDE);
 }
 
+/* Parameters are fixed as soon as one task of the stage has started with them. */
 static char *why_not_params(const struct amend_state *s, const char *name)
 {
     size_t stage = program_find_stage(s->now, name);

@@ -139,6 +139,7 @@ cJSON *amendment_changes(const cJSON *from, const cJSON *to)
 
 /* ---- applying ---- */
 
+/* The error for one change, beginning with its path. */
 static int refuse_change(const cJSON *change, const char *why, struct err *err)
 {
     struct strbuf path = STRBUF_INIT;
@@ -192,6 +193,8 @@ static int apply_change(cJSON *locked, const cJSON *change, struct err *err)
     return 0;
 }
 
+/* Changes are applied in their order; the first that fails leaves the tree half changed, which
+ * is why callers pass a copy. */
 static int apply_changes(cJSON *locked, const cJSON *amendment, struct err *err)
 {
     const cJSON *list = json_member(amendment, "changes");
@@ -356,6 +359,8 @@ static int check_rules(const struct amendment_chain *chain, const cJSON *a, cons
     return amend_check_file(&f, err);
 }
 
+/* Checks in the order schema, head, place, words, level, changes, rules: each may rely on those
+ * before it. */
 int amendments_append(struct amendment_chain *chain, const char *root, cJSON *amendment,
                       struct err *err)
 {
@@ -465,6 +470,7 @@ void lock_take_amendments(struct lock *lock, struct amendment_chain *chain)
     amendments_release(chain);
 }
 
+/* Starts from a fresh copy, since a lock with amendments no longer has the earlier states. */
 int lock_at_head(const struct lock *lock, const char *head, struct lock **out, struct err *err)
 {
     struct lock *then = NULL;

@@ -261,6 +261,7 @@ static int ask(struct asking *a, size_t stage, size_t condition, cJSON **out, st
     return rc;
 }
 
+/* Fills out[CONDITION][STAGE]. */
 static int ask_all(struct asking *a, cJSON *out, struct err *err)
 {
     int rc = 0;
@@ -307,6 +308,8 @@ static void check_solved_of(struct asking *a, const cJSON *solved, size_t stage,
     cJSON_Delete(first);
 }
 
+/* Looks for stages with solved values, and checks each cell of the condition against its first
+ * cell. */
 static void check_solved(struct asking *a, const cJSON *json)
 {
     for (size_t i = 0; i < a->p->n_cells; i++) {

@@ -129,6 +129,7 @@ static const struct {
     {"params", is_object, "an object"},
 };
 
+/* The worker's own errors: {"key","why"}; the key names the parameter at fault. */
 static void read_errors(const cJSON *answer, struct answer_faults *faults)
 {
     const cJSON *errors = json_member(answer, "errors");
@@ -165,6 +166,8 @@ static void read_notes(const cJSON *answer, struct answer_faults *faults)
     }
 }
 
+/* Copies the known members that are right. A wrong protocol is reported, and the rest is read
+ * all the same: one run should show every fault. */
 static cJSON *take_members(const cJSON *answer, struct answer_faults *faults)
 {
     cJSON *out = json_object();
@@ -198,6 +201,8 @@ static cJSON *take_members(const cJSON *answer, struct answer_faults *faults)
     return out;
 }
 
+/* An answer counts even with a failing exit code, so that its errors are shown; the code is a
+ * fault, too. */
 cJSON *answer_read(const struct proc_result *r, struct answer_faults *faults)
 {
     size_t start = strspn(r->out.buf, " \t\r\n");

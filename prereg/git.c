@@ -38,6 +38,7 @@ static void add_setting(struct settings *s, const char *key, const char *value)
     s->n++;
 }
 
+/* The settings that could make git run something or read stale state. */
 static void settings_init(struct settings *s)
 {
     static const char *const fixed[][2] = {{"core.fsmonitor", "false"},
@@ -199,6 +200,7 @@ static int run_status(const char *folder, const char *const *own, const struct s
     return rc;
 }
 
+/* More output than is read means changes; nothing at all means a clean tree. */
 static int read_clean(const char *folder, const char *const *own, const struct settings *s,
                       bool *clean, struct err *err)
 {
@@ -216,6 +218,7 @@ static int read_clean(const char *folder, const char *const *own, const struct s
     return rc;
 }
 
+/* On the heap, because the settings are too many for a stack frame. */
 cJSON *git_state(const char *folder, const char *const *own, struct strbuf *note)
 {
     struct settings *s = xmalloc(sizeof(*s));

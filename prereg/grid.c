@@ -99,6 +99,7 @@ static size_t condition_index(const struct program *p, const size_t *levels)
     return index;
 }
 
+/* Called for every cell; the first cell of a condition makes it. */
 static void add_condition(struct program *p, const struct cell *c)
 {
     struct condition *k = &p->conditions[c->condition];

@@ -85,6 +85,7 @@ static void check_stage(struct load *l, const struct toml_node *at, const struct
     }
 }
 
+/* Every table becomes an entry, also a faulty one: later readers report what they find in it. */
 void load_apparatus(struct load *l)
 {
     static const char *const keys[] = {"stage", "model", "expect"};

@@ -91,6 +91,8 @@ static void load_where(struct load *l, struct contrast *c, const struct toml_nod
     }
 }
 
+/* between, where, over. "cleared" needs a counter; whether one binds is checked by
+ * load_counters(). */
 static void load_plain(struct load *l, struct contrast *c, const struct toml_node *t)
 {
     static const char *const over[] = {"counted", "cleared", NULL};
@@ -203,6 +205,7 @@ void load_contrasts(struct load *l)
     }
 }
 
+/* {contrast, clears, binds}: the contrast must be between two levels. */
 static void load_counter(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"contrast", "clears", "binds"};

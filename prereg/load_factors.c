@@ -61,6 +61,7 @@ static void check_duplicates(struct load *l, const struct factor *f, const struc
     free(order);
 }
 
+/* Reads all levels; duplicates are searched only among valid ones. */
 static void load_levels(struct load *l, struct factor *f, const struct toml_node *levels)
 {
     if (levels->n_items == 0) {
@@ -88,6 +89,8 @@ static void load_levels(struct load *l, struct factor *f, const struct toml_node
     }
 }
 
+/* {name, levels, replicate}. The factor is counted last, so that its own name is not its
+ * duplicate. */
 static void load_factor(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"name", "levels", "replicate"};

@@ -85,6 +85,7 @@ static void check_two_arms(struct load *l, const struct toml_node *t)
     }
 }
 
+/* NAME = standard deviation, each positive, at least one. */
 static void check_priors(struct load *l, const struct toml_node *priors)
 {
     if (!few_enough(l, priors, PRIORS_MAX)) {
@@ -99,6 +100,7 @@ static void check_priors(struct load *l, const struct toml_node *priors)
     need_some(l, priors);
 }
 
+/* {contrast, priors, bounds, measures}: a Bayes factor for each prior. */
 void load_bayes(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"kind",   "contrast", "priors",
@@ -191,6 +193,7 @@ static void check_sources(struct load *l, const struct toml_node *sources)
     need_some(l, sources);
 }
 
+/* perplexity_ratio: above 1, since a ratio of 1 would always trigger. */
 static void check_trigger(struct load *l, const struct toml_node *trigger)
 {
     static const char *const keys[] = {"perplexity_ratio"};
@@ -202,6 +205,7 @@ static void check_trigger(struct load *l, const struct toml_node *trigger)
     }
 }
 
+/* {loss, contrast, sources, trigger}: without a contrast there must be a single candidate. */
 void load_connector(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"kind",    "loss",    "contrast",
@@ -259,6 +263,7 @@ void load_router(struct load *l, const struct toml_node *t)
     need_some(l, list);
 }
 
+/* MEASURE = published value. */
 static void check_anchor(struct load *l, const struct toml_node *n)
 {
     size_t m = load_lookup_key(l, n, names_measures(l->p));

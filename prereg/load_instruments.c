@@ -30,6 +30,8 @@ static enum instrument_kind kind_of(struct load *l, const struct toml_node *t)
     return kind;
 }
 
+/* The kind decides which check runs; a table of unknown kind is stored so that names stay
+ * complete. */
 void load_instruments(struct load *l)
 {
     static void (*const checks[INSTRUMENT_KIND_NR])(struct load *, const struct toml_node *) = {

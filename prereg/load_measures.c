@@ -60,6 +60,8 @@ static void load_floors(struct load *l, struct measure *m, const struct toml_nod
     }
 }
 
+/* The defaults hold for keys that are absent or wrong, so later checks need not know about
+ * errors. */
 static void load_measure(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"metric",   "items",   "chance", "floor",

@@ -49,6 +49,7 @@ static void check_when_factor(struct load *l, const struct toml_node *table)
     free(seen);
 }
 
+/* Checks params and every table under `when`; wrong types were reported by load_stages(). */
 static void check_stage(struct load *l, const struct toml_node *t)
 {
     const struct toml_node *params = toml_member(t, "params");
@@ -97,6 +98,7 @@ static void add_places(struct param_places *at, const struct toml_node *table, c
     }
 }
 
+/* Places in params first, then those under `when`: later ones override, as their values do. */
 static void note_places(struct load *l, struct stage *s, const struct toml_node *t)
 {
     const struct toml_node *params = toml_member(t, "params");

@@ -8,6 +8,8 @@
 #define RULES_MAX     ((size_t)1024)
 #define PIN_FILES_MAX ((size_t)4096)
 
+/* budget: the share of tasks that may be lost; every_cell: whether an excluded cell fails a
+ * counter. */
 static void load_exclusion(struct load *l)
 {
     static const char *const keys[] = {"budget", "every_cell"};
@@ -29,6 +31,7 @@ static void load_exclusion(struct load *l)
     p->excluded_fails = word == 1;
 }
 
+/* {condition, on_fail, timing}. */
 static void load_validity_entry(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"condition", "on_fail", "timing"};
@@ -60,6 +63,8 @@ static void load_validity(struct load *l)
     }
 }
 
+/* {condition, confidence}; the confidence is strictly between 0 and 1, or its score would be
+ * infinite. */
 void load_forecasts(struct load *l)
 {
     static const char *const keys[] = {"condition", "confidence"};
@@ -83,6 +88,7 @@ void load_forecasts(struct load *l)
     }
 }
 
+/* files: more files to pin; workers: what happens when a worker has changed. */
 static void load_pin(struct load *l)
 {
     static const char *const keys[] = {"files", "workers"};

@@ -26,6 +26,7 @@ static void load_ms(struct load *l, const struct toml_node *t, const char *key, 
     }
 }
 
+/* A number of bytes or a text with a unit. */
 static void load_memory(struct load *l, const struct toml_node *t, struct stage_run *run)
 {
     int64_t *out = &run->memory_bytes;
@@ -74,6 +75,7 @@ static void load_stage_keys(struct load *l, const struct toml_node *t, struct st
     }
 }
 
+/* The keys of [run] that no stage may have of its own. */
 static void load_program_keys(struct load *l, const struct toml_node *t)
 {
     static const char *const executors[] = {"local", NULL};

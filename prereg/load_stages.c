@@ -15,6 +15,7 @@
 static const char *const RESERVED[] = {"memory",     "crashes",  "attempts", "deadlines",
                                        "checkpoint", "executor", "work",     "slots"};
 
+/* argv as written; the first string is the worker. */
 static void load_command(struct load *l, struct stage *s, const struct toml_node *t)
 {
     const struct toml_node *array = load_need(l, t, "command", TOML_ARRAY);
@@ -46,6 +47,7 @@ static bool env_name_ok(const char *name)
            !(name[0] >= '0' && name[0] <= '9');
 }
 
+/* The daemon's own two variables cannot be set. */
 static void load_env(struct load *l, struct stage *s, const struct toml_node *t)
 {
     const struct toml_node *env = load_member(l, t, "env", TOML_TABLE);
@@ -61,6 +63,7 @@ static void load_env(struct load *l, struct stage *s, const struct toml_node *t)
     s->env = env == NULL ? NULL : env->json;
 }
 
+/* All keys but `after`, which needs the names of all stages. */
 static void load_stage(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"after", "command", "threads", "params",

@@ -21,6 +21,7 @@ static bool is_printable(const char *s)
     return true;
 }
 
+/* ["name", "condition"]; names are unique within the input. */
 static void load_input_level(struct load *l, struct input *in, const struct toml_node *n)
 {
     if (n->kind != TOML_ARRAY || n->n_items != 2 || n->items[0]->kind != TOML_STRING ||
@@ -55,6 +56,7 @@ static void check_otherwise(struct load *l, const struct input *in, const struct
     }
 }
 
+/* {name, levels}. The input is counted after its name was compared with the others. */
 static void load_input(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"name", "levels"};
@@ -101,6 +103,7 @@ void load_inputs(struct load *l)
     }
 }
 
+/* {prior, title}: a prior strictly between 0 and 1, or its surprisal would be infinite. */
 static void load_outcome(struct load *l, const struct toml_node *t)
 {
     static const char *const keys[] = {"prior", "title"};
@@ -124,6 +127,7 @@ static void load_outcome(struct load *l, const struct toml_node *t)
     }
 }
 
+/* The priors may sum to less than 1: the rest is for what the table does not name. */
 void load_outcomes(struct load *l)
 {
     struct program *p = l->p;
@@ -153,6 +157,7 @@ void load_outcomes(struct load *l)
     }
 }
 
+/* The inputs of the table in its order; columns of rows follow it. */
 static void load_table_inputs(struct load *l, const struct toml_node *array)
 {
     struct program *p = l->p;

@@ -48,6 +48,7 @@ static cJSON *members_to_json(struct load *l, struct toml_node *n)
     return out;
 }
 
+/* Converts one node and remembers the JSON in it; refused values become 0 or null, to go on. */
 static cJSON *to_json(struct load *l, struct toml_node *n)
 {
     cJSON *out = NULL;
@@ -99,6 +100,7 @@ static void load_supersedes(struct load *l, const struct toml_node *t)
     p->supersedes = NULL;
 }
 
+/* Unknown sections are reported here, because no section reader would see them. */
 void load_head(struct load *l)
 {
     static const char *const keys[] = {"name", "schema", "question", "supersedes"};

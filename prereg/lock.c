@@ -37,6 +37,7 @@ void lock_free(struct lock *lock)
     }
 }
 
+/* The SHA-256 of the canonical text of "locked". */
 static int root_of(const cJSON *locked, char hex[DIGEST_HEX_SIZE], struct err *err)
 {
     struct strbuf text = STRBUF_INIT;
@@ -81,6 +82,7 @@ static int digest_into(cJSON *out, const char *name, const char *path, struct er
     return 0;
 }
 
+/* Digests of [data], by name. */
 static int add_data(const struct program *p, cJSON *locked, struct err *err)
 {
     cJSON *data = json_object();
@@ -94,6 +96,7 @@ static int add_data(const struct program *p, cJSON *locked, struct err *err)
     return 0;
 }
 
+/* Digests of all other pinned files, by the name in the program. */
 static int add_files(const struct program *p, cJSON *locked, struct err *err)
 {
     cJSON *files = json_object();

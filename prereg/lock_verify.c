@@ -86,6 +86,7 @@ static int compare_member(const cJSON *locked, const cJSON *now, size_t index, s
     return rc;
 }
 
+/* Locked members first, then those that are new. */
 static int compare_tables(const cJSON *locked, const cJSON *now, struct strbuf *path,
                           struct err *err)
 {
@@ -119,6 +120,7 @@ static int compare_arrays(const cJSON *locked, const cJSON *now, struct strbuf *
     return 0;
 }
 
+/* Compares two values that both exist; path is that of the values, and is restored. */
 static int compare(const cJSON *locked, const cJSON *now, struct strbuf *path, struct err *err)
 {
     if (cJSON_IsObject(locked) && cJSON_IsObject(now)) {
@@ -130,6 +132,7 @@ static int compare(const cJSON *locked, const cJSON *now, struct strbuf *path, s
     return same_scalar(locked, now) ? 0 : differs(locked, now, path, err);
 }
 
+/* Compares the plan of the program with the locked one. */
 static int verify_plan(const struct program *p, const struct lock *lock, struct err *err)
 {
     struct strbuf path = STRBUF_INIT;
@@ -181,6 +184,7 @@ static int code_of(bool tell_absent, struct err *err)
     return err->code;
 }
 
+/* Compares the digests of [data]. */
 static int verify_data(const struct program *p, const struct lock *lock, bool tell_absent,
                        struct pin_cache *cache, struct err *err)
 {
@@ -194,6 +198,8 @@ static int verify_data(const struct program *p, const struct lock *lock, bool te
     return 0;
 }
 
+/* Compares the files of one command. An argument is a file if the lock pins it; one that became
+ * a file since is still a plain argument. */
 static int verify_command(const struct program *p, const struct lock *lock, size_t stage,
                           struct pin_cache *cache, struct err *err)
 {
@@ -251,6 +257,7 @@ static int verify_pin(const struct program *p, const struct lock *lock, const ch
     return rc;
 }
 
+/* Compares [pin] files and reference models. */
 static int verify_pins(const struct program *p, const struct lock *lock, struct pin_cache *cache,
                        struct err *err)
 {

@@ -36,6 +36,7 @@ static void found(struct open *o, const struct cond_text *at, const char *name)
     }
 }
 
+/* Unsealed measures that the condition reads. */
 static void find_measures(struct open *o, const struct cond_text *c)
 {
     const struct program *p = o->p;

@@ -101,6 +101,7 @@ static void add_stat(struct stamp_walk *w, const char *path, const struct stat *
     w->whole_seconds |= st->st_ctim.tv_nsec == 0;
 }
 
+/* Adds everything at and below the path, folders in the order of dir_list(). */
 static int stamp_walk(struct stamp_walk *w, const char *path, int depth, struct err *err)
 {
     struct stat st;
@@ -180,6 +181,7 @@ static void grow(struct pin_cache *cache)
     cache->n_buckets = n;
 }
 
+/* Whether the path was remembered with this stamp; *out is its digest then. */
 static bool recall(struct pin_cache *cache, const char *path, const struct digest *stamp,
                    struct digest *out)
 {
@@ -193,6 +195,7 @@ static bool recall(struct pin_cache *cache, const char *path, const struct diges
     return known;
 }
 
+/* Stores or replaces the entry of the path. */
 static void remember(struct pin_cache *cache, const char *path, const struct digest *stamp,
                      const struct digest *digest)
 {

@@ -42,6 +42,7 @@ static int add(struct pinned_list *list, const struct pinned *item, struct err *
     return 0;
 }
 
+/* The files of one stage's command; plain arguments are skipped. */
 static int add_command(const struct program *p, size_t stage, struct pinned_list *list,
                        struct diag *diag, struct err *err)
 {

@@ -15,6 +15,7 @@
 #include "prereg/input_reads.h"
 #include "prereg/load.h"
 
+/* `folder` NULL: relative paths start at the folder of `path`. */
 static struct program *program_create(const char *path, const char *folder)
 {
     struct program *p = xcalloc(1, sizeof(*p));
@@ -99,6 +100,7 @@ static int parse_into(struct program *p, const char *text, size_t len, struct di
     return diag->n_errors == errors_before ? 0 : diag_result(diag, err);
 }
 
+/* where: path, and the folder for relative paths or NULL. */
 static int parse_from(const char *text, size_t len, const char *const where[2],
                       struct program **out, struct diag *diag, struct err *err)
 {

@@ -45,6 +45,7 @@ static int read_deadlines(const cJSON *table, struct run_limits *out, struct err
     return rc;
 }
 
+/* Limits that the table does not have keep their value in *out. */
 static int read_table(const cJSON *table, struct run_limits *out, struct err *err)
 {
     int rc = read_memory(table, &out->of[RUN_MEMORY], err);

@@ -83,6 +83,7 @@ struct keygen {
     bool may_ask;
 };
 
+/* Runs ssh-keygen. With a terminal there is no time limit: a user may be typing a passphrase. */
 static int keygen_run(const struct keygen *k, struct proc_result *result, struct err *err)
 {
     struct child_env env;
@@ -175,6 +176,7 @@ static char *fingerprint_in(const char *said)
     return xstrndup(at, strcspn(at, " \r\n"));
 }
 
+/* Whether the signature is one over these bytes, by any key; sets the fingerprint. */
 static int check_valid(struct keygen *k, struct signature_check *out, struct err *err)
 {
     const char *const argv[] = {"ssh-keygen",        "-Y", "check-novalidate", "-n",
@@ -193,6 +195,7 @@ static int check_valid(struct keygen *k, struct signature_check *out, struct err
     return rc;
 }
 
+/* Whether the file of allowed signers allows the key for this principal. */
 static int check_principal(struct keygen *k, const char *allowed_signers, const char *principal,
                            bool *good, struct err *err)
 {
@@ -328,6 +331,7 @@ int signature_json_check(const cJSON *signature, const void *bytes, size_t len,
     return rc;
 }
 
+/* A file that was named must exist; the usual place may be empty. */
 int signature_allowed_signers(const char *option, char **path, struct err *err)
 {
     const char *named = option != NULL ? option : getenv("PREREGD_ALLOWED_SIGNERS");

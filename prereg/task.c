@@ -117,6 +117,7 @@ static cJSON *peers_of(const struct program *p, size_t cell, size_t stage)
     return peers;
 }
 
+/* Paths of [data] with their locked digests; under --describe nothing is hashed. */
 static cJSON *data_of(const struct program *p, const struct lock *lock)
 {
     cJSON *data = json_object();
@@ -131,6 +132,7 @@ static cJSON *data_of(const struct program *p, const struct lock *lock)
     return data;
 }
 
+/* Digest and cell of a task of the grid. */
 static void put_cell(cJSON *task, const struct program *p, const char *root,
                      const struct task_attempt *a)
 {
@@ -145,6 +147,7 @@ static void put_cell(cJSON *task, const struct program *p, const char *root,
     json_put(task, "cell", cell);
 }
 
+/* Digest and expectation of an apparatus check; "cell" is null. */
 static void put_apparatus(cJSON *task, const struct program *p, const char *root,
                           const struct apparatus *a)
 {
@@ -159,6 +162,7 @@ static void put_apparatus(cJSON *task, const struct program *p, const char *root
     json_put(task, "apparatus", spec);
 }
 
+/* What the task is, without the attempt; under --describe there is no root yet. */
 static void put_identity(cJSON *task, const struct program *p, const struct lock *lock,
                          const struct task_attempt *a)
 {

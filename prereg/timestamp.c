@@ -154,6 +154,7 @@ static const char *reason_in(const char *words)
     return verify == NULL ? "the signature does not hold" : verify + strlen("Verify error:");
 }
 
+/* Verifies the response against the digest, with certificates as they were at the stamp's time. */
 static int verify(const struct strbuf *response, const char *hex, const char *ca_path,
                   time_t seconds, struct err *err)
 {

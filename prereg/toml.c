@@ -69,6 +69,7 @@ static bool is_closed(const struct scan *s, size_t start, size_t n_quotes)
     return s->pos >= start + 2 * n_quotes && s->text[s->pos - 1] == s->text[start];
 }
 
+/* Goes through the text string by string, up to `end` or to the first one that is not closed. */
 bool toml_string_before(const char *text, size_t len, struct place end, struct toml_string *out)
 {
     struct scan s = {.text = text, .len = len, .line = 1};

@@ -143,6 +143,7 @@ static int list_append(const char *path, const struct program *p, const struct u
     return rc;
 }
 
+/* Shows all unknown commands and asks one question; only "y" or "yes" lets them run. */
 static int ask_on_terminal(const struct program *p, const struct unknown *u, size_t n,
                            struct err *err)
 {
@@ -161,6 +162,7 @@ static int ask_on_terminal(const struct program *p, const struct unknown *u, siz
     return yes ? 0 : err_set(err, ERR_REFUSED, "nothing was executed");
 }
 
+/* The error where no question can be asked; it names the first command and how to allow it. */
 static int refuse(const struct program *p, const struct unknown *u, size_t n, struct err *err)
 {
     char *line = command_line(p, u[0].stage);
@@ -174,6 +176,7 @@ static int refuse(const struct program *p, const struct unknown *u, size_t n, st
     return rc;
 }
 
+/* The stages that would be executed and whose commands are not in the list. */
 static int find_unknown(const struct trust_ask *ask, const struct program *p,
                         const struct strbuf *list, struct unknown *u, size_t *n, struct err *err)
 {

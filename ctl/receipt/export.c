@@ -164,6 +164,8 @@ static int copy_all(const struct exporting *x, struct err *err)
 
 /* ---- checks ---- */
 
+/* Refuses a program without verdict.json, before its journal is read at all: the daemon writes
+ * that file after the end only. */
 static int check_has_verdict(const struct exporting *x, struct err *err)
 {
     char *path = path_join(x->from, "report/verdict.json");
@@ -218,6 +220,7 @@ static int verify_made(const struct exporting *x, struct export_made *made, stru
     return rc;
 }
 
+/* The SHA-256 of SHA256SUMS, which identifies the whole receipt. */
 static int digest_of_sums(const char *folder, char hex[DIGEST_HEX_SIZE], struct err *err)
 {
     struct digest d;
@@ -316,6 +319,7 @@ int receipt_export(const struct export_spec *spec, struct export_made *made, str
         char *out = tidy_path(spec->out);
         made->folder = xasprintf("%s/%s-receipt", out, id);
         made->tar = xasprintf("%s.tar", made->folder);
+        /* an existing receipt may carry signatures that cannot be made again */
         if (file_kind_at(made->folder) != FILE_ABSENT || file_kind_at(made->tar) != FILE_ABSENT) {
             rc = err_set(err, ERR_EXISTS,
                          "%s or its .tar is there: a receipt that may be signed is not replaced",

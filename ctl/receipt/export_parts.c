@@ -96,6 +96,7 @@ static int add_record(struct making *m, size_t task, struct file_writer *w)
     return rc;
 }
 
+/* records.jsonl: a line for each task, in the order of the tasks. */
 static int write_records(struct making *m)
 {
     struct file_writer w;
@@ -165,6 +166,7 @@ static int write_apparatus(struct making *m, const cJSON *provenance)
     return rc;
 }
 
+/* environment.jsonl and apparatus/, from the provenance.json in which hosts are hidden already. */
 static int write_places(struct making *m)
 {
     cJSON *provenance = NULL;
@@ -203,6 +205,7 @@ static int write_statement(struct making *m, const struct receipt *r)
     return rc;
 }
 
+/* Last of all files: it covers the statement, too. */
 static int write_sums(struct making *m)
 {
     struct strbuf text = STRBUF_INIT;
@@ -216,6 +219,7 @@ static int write_sums(struct making *m)
     return rc;
 }
 
+/* Computes the verdict from the evidence and writes what follows from it. */
 static int write_rest(struct making *m)
 {
     struct strbuf text = STRBUF_INIT;
@@ -274,6 +278,8 @@ static int write_all(struct making *m)
     return rc == 0 ? write_rest(m) : rc;
 }
 
+/* The order matters: history, then the plan at the verdict's row, then the records under that
+ * plan. */
 int export_parts(const struct exporting *x, struct err *err)
 {
     struct making m = {.x = x, .files = {.fd = -1}, .err = err};

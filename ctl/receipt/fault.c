@@ -153,6 +153,7 @@ static int by_key(const void *a, const void *b)
     return strcmp((*(const cJSON *const *)a)->string, (*(const cJSON *const *)b)->string);
 }
 
+/* Lists and sorts the members; the caller frees the list. */
 static void members_of(struct members *m, const cJSON *o)
 {
     m->n = 0;
@@ -169,6 +170,7 @@ static const cJSON *find_member(const struct members *m, const cJSON *like)
     return at == NULL ? NULL : *at;
 }
 
+/* First the expected members in their order, then those that were not expected. */
 static int compare_objects(struct comparing *c, const cJSON *expected, const cJSON *found)
 {
     struct members of[2];
@@ -190,6 +192,7 @@ static int compare_objects(struct comparing *c, const cJSON *expected, const cJS
     return rc;
 }
 
+/* Element by element; the shorter array lacks the rest. */
 static int compare_arrays(struct comparing *c, const cJSON *expected, const cJSON *found)
 {
     const cJSON *pair[2] = {expected->child, found->child};
@@ -217,6 +220,7 @@ static bool same_number(struct comparing *c, double a, double b)
     return near;
 }
 
+/* Compares two values that both exist. Values of different types differ. */
 static int compare(struct comparing *c, const cJSON *expected, const cJSON *found)
 {
     if (cJSON_IsObject(expected) && cJSON_IsObject(found)) {
@@ -265,6 +269,7 @@ int fault_compare_near(struct fault *f, const char *at, const cJSON *expected, c
 
 /* ---- texts ---- */
 
+/* The line of the first byte that differs, from 1. */
 static size_t line_of_difference(const struct strbuf *a, const struct strbuf *b)
 {
     size_t line = 1;

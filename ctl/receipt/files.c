@@ -331,11 +331,14 @@ int lines_open(struct receipt_lines *l, const struct receipt_files *files, const
     return l->fd < 0 ? f->code : 0;
 }
 
+/* Returns lines out of one buffer: what was returned is dropped only when more must be read, and
+ * the search for a newline continues where it stopped. */
 int lines_next(struct receipt_lines *l, const char **text, size_t *len, struct fault *f)
 {
     size_t looked = l->from;
     *text = NULL;
     for (;;) {
+        /* a whole line is in the buffer */
         char *nl = memchr(l->buf.buf + looked, '\n', l->buf.len - looked);
         if (nl != NULL) {
             *text = l->buf.buf + l->from;
@@ -345,6 +348,7 @@ int lines_next(struct receipt_lines *l, const char **text, size_t *len, struct f
             fault_at(f, l->name, ++l->line);
             return 0;
         }
+        /* make room: move the incomplete line to the front */
         if (l->from > 0) {
             memmove(l->buf.buf, l->buf.buf + l->from, l->buf.len - l->from);
             l->buf.len -= l->from;

@@ -283,6 +283,7 @@ static int take_task_row(struct history_reading *r, const cJSON *line, const str
 
 /* ---- rows of the program ---- */
 
+/* "TIME: REASON", as provenance.json lists it. */
 static void take_unblinding(struct history *h, const cJSON *line)
 {
     const cJSON *time = json_member(line, "time");
@@ -339,12 +340,14 @@ static int take_program_row(struct history_reading *r, const cJSON *line,
     if (rc != 0) {
         return rc;
     }
+    /* no task may be open when the verdict is given */
     for (size_t i = 0; row->kind == ROW_VERDICT && i < h->n_tasks; i++) {
         if (!task_state_is_terminal(h->tasks[i].state)) {
             return fault_says(r->f, "a verdict while task %zu is %s", i,
                               task_state_name(h->tasks[i].state));
         }
     }
+    /* the row's own number is ours to add; a member of that name in the line is refused */
     const cJSON *amendment = json_member(line, "amendment");
     if (amendment != NULL && (row->kind != ROW_AMENDED || json_member(amendment, "row") != NULL)) {
         return fault_says(r->f, "\"amendment\" is not what a row says of one");
@@ -496,6 +499,7 @@ static void init_tasks(struct history *h)
     }
 }
 
+/* Orders attempts by task and number, for history_attempts_of(). */
 static int by_task(const void *a, const void *b)
 {
     const struct history_attempt *x = a;
@@ -506,6 +510,7 @@ static int by_task(const void *a, const void *b)
     return x->row.no < y->row.no ? -1 : x->row.no > y->row.no;
 }
 
+/* On a fault the history is filled up to that row, and may be released. */
 int history_read(struct history *h, const struct program *p, const struct lock *lock,
                  const struct receipt_files *files, struct fault *f)
 {

@@ -9,6 +9,7 @@
 
 /* ---- attempts ---- */
 
+/* The fault for a time that differs, with both as text. */
 static int wrong_time(struct fault *f, const char *what, struct wall_time expected,
                       struct wall_time found)
 {

@@ -65,6 +65,8 @@ static void add_items(struct strbuf *out, const cJSON *result)
     strbuf_addc(out, '}');
 }
 
+/* The members are in a fixed order, which check_line() of verify_records.c reproduces byte for
+ * byte. */
 void parts_record(struct strbuf *out, const struct history *h, size_t task, const char *text,
                   const cJSON *result)
 {
@@ -103,6 +105,7 @@ void parts_record(struct strbuf *out, const struct history *h, size_t task, cons
 
 /* ---- environment.jsonl ---- */
 
+/* ,"key":value, or null when it is absent. */
 static void add_value(struct strbuf *out, const char *key, const cJSON *v)
 {
     struct err ignored;
@@ -132,6 +135,7 @@ void parts_environment(struct strbuf *out, const cJSON *task)
 
 /* ---- coverage.json ---- */
 
+/* planned = done + blocked + never_run (+ no_record). */
 static cJSON *tally_json(const struct tally *t)
 {
     cJSON *o = json_object();
@@ -225,6 +229,7 @@ static int pretty(const cJSON *o, struct strbuf *out, struct err *err)
     return rc;
 }
 
+/* Journal and attempts only of an executed program: an imported one has none. */
 int parts_coverage(const struct receipt *r, struct strbuf *out, struct err *err)
 {
     struct arena arena;

@@ -43,6 +43,7 @@ static void list_add(struct named_list *l, const char *name, const cJSON *value)
     l->items[l->n++] = (struct named_value){name, value};
 }
 
+/* The sorted copy serves searches; `items` keeps the result's order. */
 static void list_sort(struct named_list *l)
 {
     l->sorted = xcalloc(l->n + 1, sizeof(*l->sorted));
@@ -67,6 +68,7 @@ static void list_release(struct named_list *l)
     free(l->sorted);
 }
 
+/* Every metric by its name; the list is to be released. */
 static void list_metrics(struct named_list *l, const cJSON *result)
 {
     const cJSON *m;
@@ -77,6 +79,7 @@ static void list_metrics(struct named_list *l, const cJSON *result)
     list_sort(l);
 }
 
+/* Every artifact's digest by its path; the list is to be released. */
 static void list_artifacts(struct named_list *l, const cJSON *result)
 {
     const cJSON *a;
@@ -118,6 +121,7 @@ static void put_value(cJSON *o, const char *key, const cJSON *value)
     json_put(o, key, value == NULL ? cJSON_CreateNull() : json_copy(value));
 }
 
+/* One compared entry: name, both values (null when absent), and whether they are the same. */
 static void push_pair(cJSON *list, const char *key, const char *name, const cJSON *const sides[2],
                       same_fn *same)
 {
@@ -162,6 +166,7 @@ static cJSON *differing(const cJSON *accepted, const cJSON *again)
     return list;
 }
 
+/* Whether every entry has "same": true; so it is of an empty list. */
 static bool all_same(const cJSON *list)
 {
     const cJSON *o;
@@ -374,6 +379,8 @@ static int read_environment(const cJSON *stage, const cJSON **out, struct err *e
                : rc;
 }
 
+/* Rebuilds the result that the file claims, in the form of a result.json, so that the same
+ * comparison can run over it. */
 int rerun_file_stage(const cJSON *stage, struct rerun_stage *out, cJSON **again, struct err *err)
 {
     const cJSON *list = NULL;

@@ -90,6 +90,7 @@ static int add_file(struct writing *t, const struct receipt_files *files, size_t
     return rc;
 }
 
+/* All files in the listing's order, then the end of the archive. */
 static int write_files(struct writing *t, const struct receipt_files *files)
 {
     int rc = 0;
@@ -232,6 +233,7 @@ static int take_out(struct unpacking *u, struct archive_entry *e, const char *na
     return rc;
 }
 
+/* Folders are counted and otherwise ignored; files are checked and extracted. */
 static int take_entry(struct unpacking *u, struct archive_entry *e)
 {
     int rc = 0;
@@ -249,6 +251,7 @@ static int take_entry(struct unpacking *u, struct archive_entry *e)
     return rc == 0 ? take_out(u, e, name) : rc;
 }
 
+/* Extracts entries until the end; anything but a clean end is a fault. */
 static int take_all(struct unpacking *u)
 {
     struct archive_entry *e = NULL;

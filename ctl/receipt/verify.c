@@ -116,6 +116,7 @@ static int check_version(struct verifying *v)
     return rc;
 }
 
+/* Listing, kind, sums, version: the sums come before any file is parsed. */
 static int check_files(struct verifying *v)
 {
     int rc = files_open(&v->files, v->spec->folder, v->f);
@@ -126,6 +127,7 @@ static int check_files(struct verifying *v)
 
 /* ---- the steps that need no file of their own ---- */
 
+/* The journal, and its rows about amendments; an imported program has none. */
 static int check_journal(struct verifying *v)
 {
     if (v->imported) {
@@ -154,6 +156,7 @@ static int check_statement(struct verifying *v)
 
 typedef int step_fn(struct verifying *v);
 
+/* Runs the steps until one fails. A tar that could not be extracted is the fault itself. */
 static int run_steps(struct verifying *v)
 {
     static step_fn *const steps[] = {
@@ -174,6 +177,7 @@ static int run_steps(struct verifying *v)
 
 /* ---- the answer ---- */
 
+/* The fault as a member of the answer; "" becomes null. */
 static cJSON *fault_json(const struct fault *f)
 {
     cJSON *o = json_object();
@@ -189,6 +193,7 @@ static cJSON *fault_json(const struct fault *f)
     return o;
 }
 
+/* Sizes, as far as the steps came before a fault. */
 static cJSON *counts_json(const struct verifying *v)
 {
     cJSON *o = json_object();
@@ -243,6 +248,7 @@ static void answer(struct verifying *v, int rc)
     verify_words(v, rc == 0);
 }
 
+/* The answer is filled in any case; what it rests on is released here. */
 int receipt_verify(const struct verify_spec *spec, struct verify_answer *out)
 {
     struct verifying v = {.spec = spec, .out = out, .f = &out->fault, .files = {.fd = -1}};

@@ -38,6 +38,7 @@ static const cJSON *told(const struct verifying *v, const char *name)
     return NULL;
 }
 
+/* The number of attempts is the journal's, and each ran what the lock pins. */
 static int check_attempts(struct verifying *v, const struct apparatus *a, const cJSON *list, int n)
 {
     const cJSON *t = NULL;
@@ -127,6 +128,8 @@ static int check_file(struct verifying *v, const char *name)
     return rc;
 }
 
+/* Every file is known, every check of the plan has its file, and provenance.json declares no
+ * more. */
 int verify_apparatus(struct verifying *v)
 {
     int rc = 0;

@@ -54,6 +54,8 @@ static const cJSON *find_told(const struct verifying *v, const char *check)
 
 /* ---- against the journal ---- */
 
+/* Every result in the journal must be in provenance.json, with the journal's text (unless the
+ * history is unverified: its texts were rebuilt). */
 static int check_journal(struct verifying *v)
 {
     const cJSON *check = NULL;
@@ -174,6 +176,7 @@ static int check_versions(struct verifying *v)
 
 /* ---- what was known when it was amended ---- */
 
+/* Whether some change of the amendment touches the result's check. */
 static bool is_of(const cJSON *amendment, const cJSON *result)
 {
     const cJSON *change = NULL;
@@ -223,6 +226,7 @@ static int check_amendment(struct verifying *v, size_t number, double row)
     return 0;
 }
 
+/* Goes through the journal's rows of amendments, which say when each took effect. */
 static int check_amendments(struct verifying *v)
 {
     int rc = 0;
@@ -256,6 +260,7 @@ static size_t changed_by(const struct verifying *v, const cJSON *result)
     return 0;
 }
 
+/* One sentence about a result that does not hold. */
 static void tell_failure(struct verifying *v, const cJSON *r)
 {
     const double asked = number_of(r, "amendment");
@@ -269,6 +274,7 @@ static void tell_failure(struct verifying *v, const cJSON *r)
     free(by);
 }
 
+/* Reports every result that does not hold, of whichever version of the plan. */
 static void tell_failures(struct verifying *v)
 {
     const cJSON *check = NULL;

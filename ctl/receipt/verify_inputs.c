@@ -52,6 +52,7 @@ static void keep_artifacts(struct cell_artifacts *a, size_t stage, const cJSON *
     }
 }
 
+/* Whether the stage's accepted result states an artifact with that digest. */
 static bool has_artifact(const struct cell_artifacts *a, size_t stage, const char *hex)
 {
     for (size_t i = 0; i < a->n[stage]; i++) {
@@ -62,6 +63,7 @@ static bool has_artifact(const struct cell_artifacts *a, size_t stage, const cha
     return false;
 }
 
+/* Whether the plan has the stage after the earlier one. */
 static bool comes_after(const struct stage *s, size_t earlier)
 {
     for (size_t i = 0; i < s->n_after; i++) {

@@ -11,6 +11,7 @@
 #include "prereg/amendment.h"
 #include "prereg/imported.h"
 
+/* A lock made for an import pins nothing, so no executed receipt can have it. */
 static int check_kind(struct verifying *v)
 {
     fault_at(v->f, RECEIPT_LOCK, 0);
@@ -67,6 +68,7 @@ static int bad_lock(struct verifying *v, struct err *err)
     return fault_from(v->f, err);
 }
 
+/* Reads and parses the lock, with the usual limit on values. */
 static int read_lock(struct verifying *v)
 {
     struct strbuf text = STRBUF_INIT;
@@ -95,6 +97,7 @@ static size_t last_amendment(const struct verifying *v)
     return n;
 }
 
+/* Reads the next amendment and appends it to the chain, which checks it. */
 static int read_amendment(struct verifying *v, struct amendment_chain *chain)
 {
     struct err err;
@@ -109,6 +112,7 @@ static int read_amendment(struct verifying *v, struct amendment_chain *chain)
     return rc;
 }
 
+/* Reads as many amendments as there are files; a gap among them is a fault of the missing file. */
 static int read_amendments(struct verifying *v)
 {
     struct amendment_chain chain;

@@ -16,6 +16,7 @@ static void put_time(cJSON *o, const char *key, struct wall_time t)
     json_put_string(o, key, t.ms == 0 ? NULL : text);
 }
 
+/* A number, or null for a negative one: the journal's mark for "unknown". */
 static void put_count(cJSON *o, const char *key, int64_t v)
 {
     if (v < 0) {
@@ -139,6 +140,7 @@ static int check_attempts(struct verifying *v, size_t task, const cJSON *found)
 
 /* ---- tasks ---- */
 
+/* How the task ended, in the words of provenance.json. */
 static const char *end_name(const struct verifying *v, size_t task)
 {
     static const char *const ends[] = {[TASK_END_PENDING] = "no_record",
@@ -180,6 +182,7 @@ static int check_task(struct verifying *v, size_t task, const cJSON *found)
     return check_attempts(v, task, found);
 }
 
+/* One entry for each planned task, in the order of the tasks. */
 static int check_tasks(struct verifying *v)
 {
     const cJSON *list = json_member(v->provenance, "tasks");
@@ -354,6 +357,7 @@ static int next_environment(struct verifying *v, struct receipt_lines *l, const 
     return rc;
 }
 
+/* environment.jsonl must be what parts_environment() makes of provenance.json, line by line. */
 static int check_environment(struct verifying *v)
 {
     struct receipt_lines l;
@@ -400,6 +404,8 @@ static const char *instruments_head(const struct verifying *v, const cJSON *inst
     return found ? said->valuestring : v->lock->head;
 }
 
+/* Only the members that say what it belongs to: figures are not computed again, and bind
+ * nothing. */
 static int check_instruments(struct verifying *v)
 {
     cJSON *found = NULL;

@@ -120,6 +120,7 @@ static int check_task(struct verifying *v, size_t task, const cJSON *line)
     return 0;
 }
 
+/* Parses one line into the cleared arena and checks it. */
 static int take_line(struct verifying *v, size_t task, struct arena *arena, char *text, size_t len)
 {
     cJSON *line = NULL;
@@ -137,6 +138,7 @@ static int take_line(struct verifying *v, size_t task, struct arena *arena, char
     return rc == 0 ? check_line(v, task, line, arena, &found) : rc;
 }
 
+/* All lines of records.jsonl: as many as there are tasks. */
 static int executed_records(struct verifying *v)
 {
     struct receipt_lines l;
@@ -173,6 +175,7 @@ static int executed_records(struct verifying *v)
 
 /* ---- imported programs ---- */
 
+/* The given records, and an imported.json that names this program, root and label. */
 static int imported_records(struct verifying *v)
 {
     cJSON *given = NULL;
@@ -224,6 +227,7 @@ int verify_records(struct verifying *v)
 
 /* ---- coverage and verdict ---- */
 
+/* A file of the receipt must have exactly these bytes. */
 static int compare_file(struct verifying *v, const char *name, const struct strbuf *expected)
 {
     struct strbuf found = STRBUF_INIT;

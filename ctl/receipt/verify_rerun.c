@@ -67,6 +67,7 @@ static int take_file(struct rerun_reading *r, const char *name)
     return rc;
 }
 
+/* Lists the rerun files with their cells, sorted by cell as the records are. */
 static int list_files(struct rerun_reading *r)
 {
     static const char prefix[] = RERUN_FOLDER "/";
@@ -85,6 +86,7 @@ static int list_files(struct rerun_reading *r)
 
 /* ---- one file ---- */
 
+/* A rerun cannot precede the lock. */
 static int check_time(struct verifying *v, const char *text)
 {
     const cJSON *locked = json_member(v->lock->json, "time");
@@ -172,6 +174,7 @@ static int make_again(struct rerun_reading *r, size_t cell, const cJSON *file, c
     return rc;
 }
 
+/* The rebuilt file must have the bytes of the given one. */
 static int compare(struct verifying *v, const cJSON *expected, const struct strbuf *found)
 {
     struct strbuf text = STRBUF_INIT;
@@ -212,6 +215,7 @@ static void tell(struct verifying *v, const char *name, const cJSON *file)
     json_push(v->reruns, o);
 }
 
+/* Rebuilds one file and compares it; only then is its claim reported. */
 static int check_file(struct rerun_reading *r, const struct of_cell *of)
 {
     struct verifying *v = r->v;
@@ -265,6 +269,7 @@ static int take_result(struct rerun_reading *r, size_t stage, const char *text, 
     return rc == 0 ? 0 : fault_from(r->v->f, &err);
 }
 
+/* Releases the results of the cell before. */
 static void forget_cell(struct rerun_reading *r)
 {
     for (size_t i = 0; i < r->v->program->n_stages; i++) {
@@ -296,6 +301,8 @@ static int take_line(struct rerun_reading *r, size_t task, const cJSON *said, co
     return rc;
 }
 
+/* Goes through records.jsonl and the tasks of provenance.json side by side, until the last file
+ * is checked. */
 static int read_records(struct rerun_reading *r)
 {
     struct verifying *v = r->v;
@@ -336,6 +343,7 @@ static void say_one(struct verifying *v, const cJSON *o)
     free(what);
 }
 
+/* The claims of all files, at most CLAIMS_MAX of them in words. */
 static void say_all(struct verifying *v)
 {
     const cJSON *o;

@@ -51,6 +51,7 @@ static bool is_unsigned(const cJSON *o)
     return signature == NULL || cJSON_IsNull(signature);
 }
 
+/* The lock's signature, over all its other members. */
 static int check_lock(struct verifying *v)
 {
     struct strbuf text = STRBUF_INIT;
@@ -66,6 +67,7 @@ static int check_lock(struct verifying *v)
     return rc;
 }
 
+/* An amendment's signature, over its text. */
 static int check_amendment(struct verifying *v, const cJSON *amendment, size_t number)
 {
     struct strbuf text = STRBUF_INIT;
@@ -153,6 +155,7 @@ static int check_reviewer(struct verifying *v, struct reviewers *r, const struct
     return rc == ERR_REFUSED ? 0 : rc;
 }
 
+/* A signature file whose bytes were not checked before. */
 static int check_reviewer_file(struct verifying *v, struct reviewers *r, const char *name)
 {
     struct strbuf armored = STRBUF_INIT;
@@ -168,6 +171,7 @@ static int check_reviewer_file(struct verifying *v, struct reviewers *r, const c
     return rc;
 }
 
+/* All files of signatures/. */
 static int check_reviewers(struct verifying *v)
 {
     struct strbuf sums = STRBUF_INIT;

@@ -72,6 +72,7 @@ static void about_maker(const struct verifying *v, cJSON *list)
     }
 }
 
+/* In the order of importance: maker, records, then what no receipt contains. */
 static cJSON *not_shown(const struct verifying *v)
 {
     cJSON *list = json_array();
