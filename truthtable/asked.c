@@ -46,6 +46,7 @@ static bool when_replaces(const struct stage *s, const char *key)
     return false;
 }
 
+/* "Always" needs a parameter that no level's own parameters replace. */
 bool asked_always(const struct stage *s, const char *factor)
 {
     const cJSON *m;
@@ -58,6 +59,7 @@ bool asked_always(const struct stage *s, const char *factor)
     return false;
 }
 
+/* A level's own parameters under `when` count as mentioning the factor. */
 bool asked_mentions(const struct stage *s, const char *factor)
 {
     return json_member(s->when, factor) != NULL || names_factor(s->params, factor) ||
@@ -85,6 +87,7 @@ struct digest asked_digest(const struct program *p, const struct stage_set *stag
     return d;
 }
 
+/* Includes the stage itself. */
 struct stage_set *asked_before(const struct program *p)
 {
     struct stage_set *before = xcalloc(p->n_stages, sizeof(*before));

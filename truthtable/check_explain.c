@@ -1,6 +1,6 @@
 /*
  * Explains rows of the table one by one for `preregctl check --explain`. A report keeps only the
- * number of the trial that witnessed a row, so the records are made again from that number and
+ * number of the trial that witnessed a row, so the records are rebuilt from that number and
  * evaluated. This is possible because a trial depends on nothing but the program and its number.
  */
 #include "truthtable/check_explain.h"

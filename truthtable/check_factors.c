@@ -54,7 +54,7 @@ static size_t stride_of(const struct program *p, size_t factor)
     return stride;
 }
 
-/* The cell without the factor: "arch=dense, seed=1"; "" when there is no other. */
+/* The cell without the factor: "arch=dense, seed=1"; "" when it is the only factor. */
 static void add_setting(struct strbuf *out, const struct program *p, size_t factor, size_t cell)
 {
     for (size_t i = 0; i < p->n_factors; i++) {

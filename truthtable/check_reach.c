@@ -84,6 +84,7 @@ static size_t learn(struct proving *g)
             continue;
         }
         g->levels[input] = INDEX_NONE;
+        /* The level is needed for the contradiction. */
         if (!try_proof(g)) {
             g->levels[input] = level;
         }
@@ -121,6 +122,7 @@ static void walk(struct proving *g, size_t depth, size_t first, size_t n)
     }
     size_t conflict = known_conflict(g);
     bool witnessed = g->witnessed[first + n] > g->witnessed[first];
+    /* A witnessed branch cannot be impossible, so it is not worth a proof. */
     if (conflict == INDEX_NONE && !witnessed && depth > 0 && try_proof(g)) {
         conflict = learn(g);
     }
@@ -137,6 +139,7 @@ static void walk(struct proving *g, size_t depth, size_t first, size_t n)
     size_t n_levels = n_levels_of(g->report->program, input);
     for (size_t l = 0; l < n_levels; l++) {
         g->levels[input] = l;
+        /* Combinations of a branch are consecutive, because its inputs are the most significant. */
         walk(g, depth + 1, first + l * (n / n_levels), n / n_levels);
     }
     g->levels[input] = INDEX_NONE;

@@ -66,6 +66,7 @@ static void use_contrasts(struct use *u)
     }
 }
 
+/* With the number of cells that were trained for nothing. */
 static void warn_factor_level(const struct program *p, size_t factor, size_t level, size_t n_cells,
                               struct diag *diag)
 {
@@ -109,6 +110,7 @@ static void check_input_levels(const struct check_report *r, struct diag *diag)
             input = part ? i : input;
             n += part ? 1 : 0;
         }
+        /* A conflict of one level: that level is impossible by itself. */
         if (n == 1) {
             const struct input *in = &p->inputs[p->table_inputs[input]];
             const struct input_level *l = &in->levels[r->conflicts[c].levels[input]];
@@ -160,6 +162,7 @@ static bool stage_is_read(const struct program *p, const struct rules *rules, si
     return read || is_named(json_member(p->tree, "instrument"), p->stages[stage].name);
 }
 
+/* A stage may run for its side effects, so this is a note. */
 static void note_stages(const struct program *p, const struct rules *rules, struct diag *diag)
 {
     for (size_t s = 0; s < p->n_stages; s++) {
@@ -213,6 +216,8 @@ static void warn_uncovered_inputs(const struct check_report *r, const struct rul
     struct reading reading;
     struct evaluation ev;
     evidence_init(&e, p);
+    /* An evaluation without any record: what is undetermined here depends on the conditions
+     * alone. */
     coverage_init(&coverage, &e, &e.arena);
     reading_of_evidence(&reading, &e, rules, &coverage, &e.arena);
     evaluation_run(&ev, rules, &reading, &e.arena);
@@ -250,6 +255,7 @@ static void note_intervals(const struct program *p, const struct rules *rules, s
                          "they agree exactly (no spread seen); of a proportion, item_low and "
                          "item_high are over its items",
                          in->name);
+                /* One note for each input is enough. */
                 break;
             }
         }

@@ -1,4 +1,9 @@
-/* Conditions, evaluated: Kleene's logic over comparisons of numbers. */
+/*
+ * Evaluates a compiled condition over one reading. Numbers are ranges and comparisons three-valued
+ * (number.h), so a condition is true or false only if it is so for everything that is still
+ * missing. The parser has checked the types: the switches name every kind, and a kind of the other
+ * type cannot occur. The first reason met for something unknown becomes the reason of the result.
+ */
 #include <math.h>
 
 #include "truthtable/evaluation.h"
@@ -11,6 +16,7 @@ struct evaluating {
 
 static struct number number_at(struct evaluating *x, const struct cond *c);
 
+/* Keeps the first reason; later ones are often its consequences. */
 static void note_why(struct evaluating *x, const char *why)
 {
     if (x->why == NULL) {
@@ -24,6 +30,7 @@ static struct number ratio_of(const struct evaluation *ev, const struct cond *c)
     const struct program *p = ev->rules->program;
     const struct number *facts = &ev->reading->facts[c->fact * p->n_cells];
     const bool *excluded = &ev->reading->fact_excluded[c->fact * p->n_cells];
+    /* Cells that differ in the factor alone are a fixed number of cells apart. */
     size_t stride = 1;
     for (size_t f = c->factor + 1; f < p->n_factors; f++) {
         stride *= p->factors[f].n_levels;
@@ -35,6 +42,8 @@ static struct number ratio_of(const struct evaluation *ev, const struct cond *c)
         if (p->cells[a].levels[c->factor] != c->level_a || excluded[a] || excluded[b]) {
             continue;
         }
+        /* One missing fact makes the whole mean unknown: the mean of the rest would be another
+         * quantity. */
         if (!facts[a].known || !facts[b].known) {
             return facts[a].known ? facts[b] : facts[a];
         }
@@ -44,6 +53,7 @@ static struct number ratio_of(const struct evaluation *ev, const struct cond *c)
         if (!(facts[a].lo > 0) || !(facts[b].lo > 0)) {
             return number_unknown("a ratio needs facts above 0");
         }
+        /* A geometric mean, so that ratio(a, b) is 1 / ratio(b, a). */
         sum += log(facts[a].lo / facts[b].lo);
         n++;
     }
@@ -66,6 +76,7 @@ static struct number fact_mean(const struct evaluation *ev, size_t fact)
     return n == 0 ? number_unknown("no cell is left") : number_div(sum, number_point((double)n));
 }
 
+/* A field of a figure that evaluate_contrasts() has computed. */
 static struct number contrast_value(const struct evaluation *ev, const struct cond *c)
 {
     const struct figure *f =
@@ -75,6 +86,7 @@ static struct number contrast_value(const struct evaluation *ev, const struct co
     return f->fields[c->field];
 }
 
+/* Applies an operation from left to right, as it was written. */
 static struct number fold(struct evaluating *x, const struct cond *c,
                           struct number (*op)(struct number, struct number))
 {
@@ -85,6 +97,7 @@ static struct number fold(struct evaluating *x, const struct cond *c,
     return r;
 }
 
+/* In a verdict no instrument has an answer; only forecasts are evaluated with some. */
 static const struct instrument_answer *instrument_answer(const struct evaluation *ev,
                                                          const struct cond *c)
 {
@@ -94,6 +107,7 @@ static const struct instrument_answer *instrument_answer(const struct evaluation
     return ev->instruments == NULL ? &none : &ev->instruments[c->index][c->instrument_field];
 }
 
+/* The value of a node that is a number. */
 static struct number number_raw(struct evaluating *x, const struct cond *c)
 {
     switch (c->kind) {
@@ -122,6 +136,7 @@ static struct number number_raw(struct evaluating *x, const struct cond *c)
     return number_unknown("not a number"); /* the parser keeps truth out of arithmetic */
 }
 
+/* The same, noting the reason if it is unknown. */
 static struct number number_at(struct evaluating *x, const struct cond *c)
 {
     struct number r = number_raw(x, c);
@@ -131,6 +146,7 @@ static struct number number_at(struct evaluating *x, const struct cond *c)
     return r;
 }
 
+/* Ranges that overlap compare as unknown, with a reason of their own. */
 static enum truth compare(struct evaluating *x, struct number a, enum relop op, struct number b)
 {
     enum truth t = number_compare(a, op, b);
@@ -140,6 +156,7 @@ static enum truth compare(struct evaluating *x, struct number a, enum relop op, 
     return t;
 }
 
+/* a < b <= c: every link must hold; each value is computed once. */
 static enum truth chain_truth(struct evaluating *x, const struct cond *c)
 {
     enum truth all = TRUTH_TRUE;
@@ -152,6 +169,7 @@ static enum truth chain_truth(struct evaluating *x, const struct cond *c)
     return all;
 }
 
+/* The truth of a node. */
 static enum truth truth_at(struct evaluating *x, const struct cond *c)
 {
     enum truth t;
@@ -171,6 +189,7 @@ static enum truth truth_at(struct evaluating *x, const struct cond *c)
     case COND_NOT: return truth_not(truth_at(x, c->kids[0]));
     case COND_CHAIN: return chain_truth(x, c);
     case COND_WITHIN: {
+        /* X within T: |X - 1| <= T. */
         struct number off = number_abs(number_sub(number_at(x, c->kids[0]), number_point(1)));
         return compare(x, off, REL_LE, number_point(c->number));
     }
@@ -199,6 +218,7 @@ static enum truth truth_at(struct evaluating *x, const struct cond *c)
     return TRUTH_UNKNOWN; /* the parser keeps numbers out of logic */
 }
 
+/* *why is set only if the result is unknown. A truth that is known may rest on unknown parts. */
 enum truth evaluation_truth(const struct evaluation *ev, const struct cond *c, enum truth otherwise,
                             const char **why)
 {
@@ -210,6 +230,7 @@ enum truth evaluation_truth(const struct evaluation *ev, const struct cond *c, e
     return t;
 }
 
+/* For numbers outside of a comparison, as the effects show them. */
 struct number evaluation_number(const struct evaluation *ev, const struct cond *c)
 {
     struct evaluating x = {.ev = ev, .otherwise = TRUTH_UNKNOWN};

@@ -1,5 +1,5 @@
 /*
- * Splits a condition into tokens. There is no look-ahead and no state but the position; keywords
+ * Splits a condition into tokens. The position is the only state, without look-ahead; keywords
  * are ordinary words, which the parser recognizes. Names begin with a lower-case letter, so digits
  * always begin a number. A malformed token carries the message for the user.
  */
@@ -94,6 +94,7 @@ static struct token lex_relop(struct lexer *lx, struct token t)
                                   : "an inequality is written !=");
 }
 
+/* The first character decides the kind of token. */
 struct token lexer_next(struct lexer *lx)
 {
     lx->pos += strspn(lx->text + lx->pos, " \t\r\n");

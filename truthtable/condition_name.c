@@ -30,6 +30,7 @@ static const char *const field_names[FIELD_NR] = {
     [FIELD_SIGN] = "sign",
 };
 
+/* The names are also the keys of verdict.json. */
 const char *contrast_field_name(enum contrast_field f)
 {
     return f < FIELD_NR ? field_names[f] : "?";
@@ -58,6 +59,7 @@ static const char *named_at(const struct named *list, size_t i)
     return name;
 }
 
+/* Tokens are not terminated. */
 static bool token_equals(const struct token *t, const char *s)
 {
     return strlen(s) == t->len && memcmp(s, t->start, t->len) == 0;
@@ -190,6 +192,7 @@ static struct cond *parse_level_of_any(struct cond_parser *ps, struct cond *c)
     const char *text = unquoted(ps, &t);
     for (size_t f = 0; f < p->n_factors; f++) {
         size_t level = program_find_level(&p->factors[f], text);
+        /* A level is named without its factor, so exactly one factor may have it. */
         if (level == INDEX_NONE) {
             continue;
         }
@@ -236,6 +239,7 @@ static size_t fact_index(struct fact_table *table, size_t stage, const struct to
     }
     if (table->n == table->cap) {
         size_t cap = table->cap == 0 ? 8 : table->cap * 2;
+        /* The old array stays in the arena: tables are small. */
         struct fact_ref *refs = arena_array(table->arena, cap, sizeof(*refs));
         if (table->n > 0) {
             memcpy(refs, table->refs, table->n * sizeof(*refs));
@@ -359,6 +363,7 @@ struct cond *cond_parse_ratio(struct cond_parser *ps)
         !take_level(ps, &p->factors[c->factor], &c->level_b)) {
         return NULL;
     }
+    /* Such a condition would be constant, and was surely meant differently. */
     if (c->level_a == c->level_b) {
         return cond_fail(ps, c->offset, "a level's ratio to itself is always 1");
     }

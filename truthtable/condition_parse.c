@@ -36,6 +36,7 @@ static struct place place_of(const struct cond_text *text, size_t offset)
     for (size_t i = 0; i < offset && i < len;) {
         size_t n = text_utf8_next(text->text + i, len - i, NULL);
         at.column++;
+        /* Conditions may span lines in a multi-line string. */
         if (text->text[i] == '\n') {
             at.line++;
             at.column = 1;
@@ -45,6 +46,8 @@ static struct place place_of(const struct cond_text *text, size_t offset)
     return at;
 }
 
+/* Reports the first failure and sets `failed`; later ones are consequences and are dropped. Returns
+ * NULL for the caller to return. */
 struct cond *cond_fail(struct cond_parser *ps, size_t offset, const char *fmt, ...)
 {
     if (ps->failed) {
@@ -62,6 +65,7 @@ struct cond *cond_fail(struct cond_parser *ps, size_t offset, const char *fmt, .
     return NULL;
 }
 
+/* The name is cut for the message; nearest names are found by edit distance. */
 struct cond *cond_fail_unknown(struct cond_parser *ps, const struct token *t, const char *what,
                                const char *const *known, size_t n_known)
 {
@@ -75,6 +79,8 @@ struct cond *cond_fail_unknown(struct cond_parser *ps, const struct token *t, co
                                     what, name, near);
 }
 
+/* A node with every index unset. The limit on nodes bounds the work of everything that walks
+ * trees. */
 struct cond *cond_new(struct cond_parser *ps, enum cond_kind kind, size_t offset)
 {
     if (ps->failed) {
@@ -90,6 +96,7 @@ struct cond *cond_new(struct cond_parser *ps, enum cond_kind kind, size_t offset
     return c;
 }
 
+/* A malformed token fails here, so that no other function sees one. */
 void cond_advance(struct cond_parser *ps)
 {
     if (ps->failed) {
@@ -102,6 +109,7 @@ void cond_advance(struct cond_parser *ps)
     }
 }
 
+/* "X is expected, not Y", or "it ends where X is expected". */
 static struct cond *fail_expected(struct cond_parser *ps, const char *what)
 {
     if (ps->tok.kind == TOKEN_END) {
@@ -111,6 +119,7 @@ static struct cond *fail_expected(struct cond_parser *ps, const char *what)
                      ps->tok.start);
 }
 
+/* The character goes into the message in quotes. */
 bool cond_expect(struct cond_parser *ps, char c)
 {
     if (!token_is_char(&ps->tok, c)) {
@@ -121,6 +130,7 @@ bool cond_expect(struct cond_parser *ps, char c)
     return !ps->failed;
 }
 
+/* Consumes a token of this kind and returns it. */
 bool cond_take(struct cond_parser *ps, enum token_kind kind, const char *what, struct token *out)
 {
     if (ps->tok.kind != kind) {
@@ -198,6 +208,7 @@ static struct cond *parse_function(struct cond_parser *ps, enum cond_kind kind)
         if (!kids_push(ps, &args, need_number(ps, parse_sum(ps)))) {
             return NULL;
         }
+        /* abs takes one argument, min and max any number. */
         if (kind == COND_ABS || !token_is_char(&ps->tok, ',')) {
             break;
         }
@@ -235,6 +246,7 @@ static struct cond *parse_atom_inner(struct cond_parser *ps)
         cond_advance(ps);
         return ps->failed ? NULL : c;
     }
+    /* Parentheses may hold a truth or a number; the caller checks which. */
     if (token_is_char(&ps->tok, '(')) {
         cond_advance(ps);
         struct cond *c = parse_or(ps);
@@ -303,12 +315,14 @@ static struct cond *parse_binary(struct cond_parser *ps, const char ops[2],
     return left;
 }
 
+/* Products and quotients, left to right. */
 static struct cond *parse_term(struct cond_parser *ps)
 {
     static const enum cond_kind kinds[2] = {COND_MUL, COND_DIV};
     return parse_binary(ps, "*/", kinds, parse_unary);
 }
 
+/* Sums and differences, left to right. */
 static struct cond *parse_sum(struct cond_parser *ps)
 {
     static const enum cond_kind kinds[2] = {COND_ADD, COND_SUB};
@@ -354,6 +368,7 @@ static struct cond *parse_comp(struct cond_parser *ps)
     if (!kids_push(ps, &k, need_number(ps, left))) {
         return NULL;
     }
+    /* ops[i] is between operands i and i + 1. */
     while (ps->tok.kind == TOKEN_RELOP) {
         ops[k.n - 1] = ps->tok.relop;
         cond_advance(ps);
@@ -363,6 +378,7 @@ static struct cond *parse_comp(struct cond_parser *ps)
     }
     struct cond *c = with_kids(ps, cond_new(ps, COND_CHAIN, offset), k.items, k.n);
     if (c != NULL) {
+        /* The array of the parse has room for the most operands; the tree keeps what it needs. */
         enum relop *kept = arena_array(ps->facts->arena, k.n, sizeof(*kept));
         memcpy(kept, ops, (k.n - 1) * sizeof(*kept));
         c->ops = kept;
@@ -402,6 +418,7 @@ static struct cond *parse_joined(struct cond_parser *ps, const char *word, enum 
     return with_kids(ps, cond_new(ps, kind, first->offset), k.items, k.n);
 }
 
+/* "and" binds tighter than "or". */
 static struct cond *parse_and(struct cond_parser *ps)
 {
     return parse_joined(ps, "and", COND_AND, parse_not);
@@ -412,6 +429,7 @@ static struct cond *parse_or(struct cond_parser *ps)
     return parse_joined(ps, "or", COND_OR, parse_and);
 }
 
+/* Compiles one condition. The whole text must be consumed, and the result must be a truth value. */
 const struct cond *cond_parse(const struct cond_text *text, const struct program *p,
                               enum cond_use use, struct fact_table *facts, struct diag *diag)
 {
@@ -438,6 +456,7 @@ bool cond_is_truth(const struct cond *c)
     return c->kind <= COND_OTHERWISE || (c->kind == COND_INSTRUMENT && c->is_truth);
 }
 
+/* Every kind is a truth or a number, and an instrument's field is one of the two. */
 bool cond_is_number(const struct cond *c)
 {
     return c->kind > COND_OTHERWISE && !(c->kind == COND_INSTRUMENT && c->is_truth);

@@ -57,7 +57,7 @@ static void print_level(const char *level, struct strbuf *out)
     strbuf_addc(out, '\'');
 }
 
-/* The names that the indices stand for, looked up in the program. */
+/* The names behind the indices, looked up in the program. */
 static void print_name(const struct cond *c, const struct program *p,
                        const struct fact_table *facts, struct strbuf *out)
 {
@@ -81,6 +81,7 @@ static void print_name(const struct cond *c, const struct program *p,
     }
 }
 
+/* ratio(fact.STAGE.NAME, factor, 'a', 'b'). */
 static void print_ratio(const struct cond *c, const struct program *p,
                         const struct fact_table *facts, struct strbuf *out)
 {
@@ -94,6 +95,7 @@ static void print_ratio(const struct cond *c, const struct program *p,
     strbuf_addc(out, ')');
 }
 
+/* The switch names every kind, so that a new one cannot be forgotten. */
 void cond_print(const struct cond *c, const struct program *p, const struct fact_table *facts,
                 struct strbuf *out)
 {

@@ -156,6 +156,7 @@ static const char *copy_among(const struct score *scores, size_t *stands, size_t
     while (scores[first].copy != NULL) {
         first = scores[first].copied;
     }
+    /* The original was left out and nothing represents it yet: this copy does. */
     if (first != cell && stands[first] == first) {
         stands[first] = cell;
     }
@@ -206,6 +207,7 @@ struct condition_pair evaluation_pair(const struct evaluation *ev, size_t measur
     bool points = true;
     bool known = true;
     double scale = 0;
+    /* A copy among the replicates makes the standard error unknown, but not the mean. */
     const char *copy = first_copy(ev, scores, a, b);
     struct sum sum = {0};
     for (size_t r = 0; r < l->n_replicates; r++) {
@@ -435,6 +437,7 @@ static void spread_fields(struct figure *f, const struct rules *rules, const dou
     }
     double sd = stat_sd(d, n);
     double se = sd / sqrt((double)n);
+    /* The quantile for all replicates is computed once for the program. */
     double t =
         n == rules->layout.n_replicates ? rules->t_full : stat_t_quantile(0.975, (unsigned)(n - 1));
     struct number half = number_point(t * se);
@@ -482,6 +485,7 @@ static struct number item_variance(const struct evaluation *ev, size_t contrast,
         if (mean.known && !number_is_point(&mean)) {
             return number_unknown("a score is known only as a bound");
         }
+        /* Without n there is no sampling variance to speak of. */
         if (mean.known && n == 0) {
             return number_unknown("a record's number of items is not known");
         }
@@ -580,18 +584,21 @@ static void figure_of_measure(struct contrasting *ct, size_t contrast, size_t me
     setting_means(ct, contrast, pairs, f);
     for (size_t r = 0; r < n_replicates; r++) {
         struct sum over_settings = {0};
+        /* The replicate's mean over settings, so that settings do not count as replicates. */
         for (size_t s = 0; s < rules->layout.contrasts[contrast].n_settings; s++) {
             if (!pairs->excluded[s * n_replicates + r]) {
                 sum_add(&over_settings, pairs->d[s * n_replicates + r]);
             }
         }
         struct number mean = sum_mean(&over_settings, "left out");
+        /* A replicate that lost every pair is left out. */
         if (over_settings.n > 0) {
             points = points && number_is_point(&mean);
             d[n++] = mean.lo;
         }
     }
     spread_fields(f, rules, d, n, points ? &pairs->scale : NULL);
+    /* The order matters: copies overwrite the spread fields that were just computed. */
     f->fields[FIELD_N] = count_replicates(pairs, n - take_copies(f, pairs, n_replicates));
     item_fields(ct->ev, contrast, measure, f);
     f->fields[FIELD_BF10] =
@@ -612,6 +619,7 @@ enum truth contrast_pools(const struct evaluation *ev, size_t contrast, size_t m
     return ev->clears[p->binding_counter * p->n_measures + measure];
 }
 
+/* -1, 0 or 1. */
 static double sign_of(double v)
 {
     return v > 0 ? 1 : (v < 0 ? -1 : 0);
@@ -663,6 +671,7 @@ static void figure_pooled(struct contrasting *ct, size_t contrast)
     for (size_t m = 0; m < p->n_measures; m++) {
         const struct figure *own = &ev->per_measure[contrast * p->n_measures + m];
         enum truth member = contrast_pools(ev, contrast, m);
+        /* An undetermined member leaves open what the figure is over. */
         if (member == TRUTH_UNKNOWN) {
             open = true;
             why =
@@ -671,6 +680,7 @@ static void figure_pooled(struct contrasting *ct, size_t contrast)
         for (size_t s = 0; s < n_settings && member == TRUTH_TRUE; s++) {
             d[n++] = own->settings[s];
         }
+        /* Lists what is left out of every measure that is, or may be, a member. */
         if (member != TRUTH_FALSE) {
             mark_excluded(ct, own);
         }
@@ -693,6 +703,7 @@ void evaluate_contrasts(struct evaluation *ev)
     const struct program *p = ev->rules->program;
     struct contrasting ct = {.ev = ev};
     ct.pairs = arena_array(ev->arena, p->n_contrasts * p->n_measures, sizeof(*ct.pairs));
+    /* Scratch for lists of excluded cells; clear between figures. */
     ct.marks = arena_array(ev->arena, p->n_cells, sizeof(*ct.marks));
     ev->per_measure =
         arena_array(ev->arena, p->n_contrasts * p->n_measures, sizeof(*ev->per_measure));

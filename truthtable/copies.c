@@ -181,6 +181,7 @@ static void mark_later(struct reading *r, const struct evidence *e, size_t measu
         n_kept = is_new ? 0 : n_kept;
         for (size_t k = 0; k < n_kept && !is_copy; k++) {
             const size_t cells[2] = {c, kept[k]};
+            /* Equal results of equal parameters are expected, not suspicious. */
             is_copy = !digest_equal(&asked[c], &asked[kept[k]]) &&
                       !differ_between(e, before, stage, p->measures[measure].stage, cells);
             if (is_copy && scores[c].copy == NULL) {

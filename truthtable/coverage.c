@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "truthtable/exact.h"
 
+/* Every planned task is in exactly one column. */
 static void tally_add(struct tally *t, enum task_end end)
 {
     t->planned++;

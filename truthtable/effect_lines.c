@@ -1,5 +1,9 @@
-/* One line for each kind of effect. verdict.json may come from a receipt: nothing in it is taken to
- * be there, or to be of its type. */
+/*
+ * Formats effects and the first error, one line for each. The input is verdict.json, possibly from
+ * a receipt of a stranger, so every member may be missing or of another type: each access has a
+ * fallback, and control characters in names are replaced. Proportions are printed in hundredths and
+ * differences with their sign.
+ */
 #include "truthtable/effect_lines.h"
 
 #include <string.h>
@@ -204,6 +208,7 @@ static void add_line(const char *indent, const char *head, const char *text, str
     strbuf_addc(out, '\n');
 }
 
+/* Counts all effects, but prints only the first `max`. */
 void effect_lines(const cJSON *verdict, size_t max, const char *indent, struct strbuf *out)
 {
     const cJSON *effect = NULL;
@@ -221,6 +226,7 @@ void effect_lines(const cJSON *verdict, size_t max, const char *indent, struct s
     }
 }
 
+/* For the command that shows more of the error. */
 const char *effect_error_task(const cJSON *verdict)
 {
     return text_at(json_member(verdict, "first_error"), "task", NULL);

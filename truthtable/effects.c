@@ -118,6 +118,7 @@ static void gather_condition(struct gathering *g, const struct cond *c)
         want.reads_items = is_item_field(c->field);
         want.reads_replicates = is_replicate_field(c->field);
         gather(g, &want);
+        /* A pooled figure is explained by the measures it is over. */
         if (c->measure == INDEX_NONE) {
             gather_members(g, c->index);
         }
@@ -176,6 +177,7 @@ static void put_interval(cJSON *o, const struct effect *e, const struct figure *
     const bool replicates_known =
         number_is_point(over_replicates[0]) && number_is_point(over_replicates[1]);
     const bool items_known = number_is_point(over_items[0]) && number_is_point(over_items[1]);
+    /* Items only where nothing that reads this figure asks for replicates. */
     const bool items = items_known && !e->reads_replicates && (e->reads_items || !replicates_known);
     const struct number **of = items ? over_items : over_replicates;
     if (!items && !replicates_known) {
@@ -187,6 +189,7 @@ static void put_interval(cJSON *o, const struct effect *e, const struct figure *
     json_put_string(o, "over", items ? "items" : "replicates");
 }
 
+/* The value, or null with its reason. */
 static void put_value_and_why(cJSON *o, const struct number *x)
 {
     verdict_json_put_value(o, "value", x);
@@ -212,6 +215,7 @@ static const char *name_of(const struct evaluation *ev, const struct effect *e)
     return kept;
 }
 
+/* The metric is named as well, for measures without a known unit. */
 static void put_unit(cJSON *o, const struct program *p, size_t measure)
 {
     const struct measure *m = &p->measures[measure];
@@ -338,6 +342,7 @@ static cJSON *effect_json(const struct evaluation *ev, const struct effect *e)
     return o;
 }
 
+/* Two passes: what is read, then its values. */
 cJSON *effects_json(const struct evaluation *ev)
 {
     const struct program *p = ev->rules->program;
@@ -374,6 +379,8 @@ static size_t failed_task(const struct coverage *c, const struct evidence *e, si
     struct stage_set *before = asked_before(e->program);
     for (size_t s = 0; s < n_stages && failed == task; s++) {
         const size_t i = first + s;
+        /* The failed task must have the same root cause and the same limits, or it is not where
+         * this loss began. */
         if (i != task && stage_set_has(&before[task - first], s) &&
             !is_of_dependency(&e->tasks[i]) && c->root[i] != CAUSE_NONE &&
             c->root[i] == c->root[task] && c->narrower[i] == c->narrower[task]) {
@@ -393,6 +400,7 @@ static cJSON *error_json(const char *task, const char *what)
     return o;
 }
 
+/* "CELL/STAGE", as commands take it. */
 static const char *task_name(const struct evaluation *ev, size_t task)
 {
     const struct program *p = ev->rules->program;
@@ -463,6 +471,7 @@ static cJSON *open_score(const struct evaluation *ev, const struct coverage *c,
             continue;
         }
         if (e->tasks[task].end != TASK_END_DONE && e->tasks[task].end != TASK_END_PENDING) {
+            /* A lost task explains more than its missing score. */
             return lost_task(ev, c, e, task);
         }
         if (!table_reads(p, m)) {

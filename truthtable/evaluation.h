@@ -76,7 +76,7 @@ void evaluate_table(struct evaluation *ev);     /* table.c: inputs and rows */
 bool input_is_covered(const struct evaluation *ev, size_t input);
 
 /* Mean over settings of the mean over the replicates that are left of one arm (b: the second) of a
- * contrast that is no difference. */
+ * contrast that is not a difference. */
 struct number arm_mean(const struct evaluation *ev, size_t contrast, size_t measure, bool b);
 /* Whether the contrast's pooled figures are over the measure, too. */
 enum truth contrast_pools(const struct evaluation *ev, size_t contrast, size_t measure);

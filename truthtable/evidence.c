@@ -146,6 +146,7 @@ static void index_grow(struct evidence_index *ix)
     free(old);
 }
 
+/* Task numbers must fit the slots' 32 bits. */
 void evidence_init(struct evidence *e, const struct program *p)
 {
     assert(program_n_tasks(p) <= UINT32_MAX);

@@ -14,6 +14,7 @@
 
 #define RECORDS_SCHEMA 1
 
+/* A value without a number, and the reason. */
 static struct evidence_value null_value(const char *why)
 {
     return (struct evidence_value){.state = VALUE_NULL, .why = why};
@@ -133,8 +134,8 @@ static int add_members(struct evidence *e, size_t task, const cJSON *obj, const 
     return 0;
 }
 
-/* A fingerprint of all metrics and of the digests of all artifacts; 0 where there is no artifact.
- * copies.c compares it. */
+/* A fingerprint of all metrics and of the digests of all artifacts; 0 without an artifact. copies.c
+ * compares it. */
 static uint64_t print_of(const cJSON *result)
 {
     const cJSON *artifacts = json_member(result, "artifacts");
@@ -154,6 +155,7 @@ static uint64_t print_of(const cJSON *result)
     return print;
 }
 
+/* The fingerprint is taken before values are added, from the result as it is. */
 int evidence_add_result(struct evidence *e, size_t cell, size_t stage, const cJSON *result,
                         struct err *err)
 {
@@ -244,6 +246,7 @@ int evidence_add_record(struct evidence *e, const cJSON *record, struct err *err
                        cell == INDEX_NONE ? cell_name : stage_name);
     }
     const struct evidence_task *task = &e->tasks[cell * p->n_stages + stage];
+    /* The first record of a task sets its end; others must agree. */
     if (task->end != TASK_END_PENDING && !ends_alike(task, end, cause)) {
         return err_set(err, ERR_SYNTAX, "%s %s ends in two ways", cell_name, stage_name);
     }
@@ -278,6 +281,7 @@ int evidence_check_head(const struct evidence *e, const cJSON *head, const char 
     return rc == 0 ? json_opt_string(head, "label", label, err) : rc;
 }
 
+/* For records in memory; evidence_text.c reads files. */
 int evidence_read_records(struct evidence *e, const cJSON *records, struct err *err)
 {
     const char *label = NULL;

@@ -14,7 +14,7 @@
 #include "base/xalloc.h"
 #include "truthtable/prover.h"
 
-#define STEPS_MAX 20000 /* sets of goals looked at in one proof; beyond, nothing is proved */
+#define STEPS_MAX 20000 /* sets of goals considered in one proof; beyond, nothing is proved */
 
 /* What does not fit is not demanded, which only weakens the proof. */
 static void push(struct prover *pr, struct goal g)
@@ -273,6 +273,7 @@ static size_t narrowest(struct prover *pr, const struct saved *s)
             n_met += meet(pr, i, way) ? 1 : 0;
             restore(pr, s);
         }
+        /* At most one way is left, so branching here costs nothing. */
         if (n_met < 2) {
             return i;
         }
@@ -320,6 +321,7 @@ static bool case_may(const struct rules *rules, const size_t *levels, bool poole
         return false; /* a counted measure without a floor always counts as cleared */
     }
     /* The prover refers to it as long as it lives. */
+    /* The binding counter as an expression, so that the case can bound it. */
     const struct cond k = {.kind = COND_COUNTER,
                            .index = p->binding_counter,
                            .measure = INDEX_NONE,

@@ -12,6 +12,7 @@
 #include "base/xalloc.h"
 #include "truthtable/prover.h"
 
+/* Adds e >= 0, or e > 0 if strict. */
 void require(struct prover *pr, const struct linear *e, bool strict)
 {
     system_add(pr->system, e, strict);
@@ -35,6 +36,7 @@ void require_bounds(struct prover *pr, size_t var, double low, double high)
     require_order(pr, &hi, &v, false);
 }
 
+/* variable >= low. */
 void require_at_least(struct prover *pr, size_t var, double low)
 {
     struct linear v = linear_variable(var);
@@ -85,7 +87,8 @@ static void bound_contrast(struct prover *pr, size_t var, const struct cond *c)
         require_bounds(pr, var, -1, 1);
     }
     if (c->field == FIELD_N && c->measure != INDEX_NONE) {
-        /* Copies of others are no replicates, in complete records too. */
+        /* Copies do not count as replicates, in complete records either, so n may be less than
+         * planned. */
         pr->system->integer[var] = true;
         require_bounds(pr, var, 0, (double)pr->rules->layout.n_replicates);
     }
@@ -110,6 +113,7 @@ static void relate_differences(struct prover *pr)
         const struct contrast *k = &pr->rules->program->contrasts[c->index];
         for (size_t a = 0; a < pr->n_vars; a++) {
             for (size_t b = 0; b < pr->n_vars; b++) {
+                /* Each relation is added once, when its last variable appears. */
                 bool newest = a == pr->n_vars - 1 || b == pr->n_vars - 1 || d == pr->n_vars - 1;
                 if (newest && is_mean(pr->vars[a], k->of, c->measure) &&
                     is_mean(pr->vars[b], k->minus, c->measure)) {
@@ -239,7 +243,8 @@ static bool is_always_known(const struct prover *pr, const struct cond *c)
         return false;
     }
     if (c->measure != INDEX_NONE) {
-        /* Without spread there is no interval, with copies no sd, without n none over items. */
+        /* Even complete records may leave other fields unknown: without spread there are no
+         * intervals, with copies no sd, and without n none over items. */
         return c->field == FIELD_MEAN || c->field == FIELD_N;
     }
     if (rules->program->contrasts[c->index].over == OVER_CLEARED) {

@@ -95,6 +95,7 @@ struct number number_sub(struct number a, struct number b)
     struct number r = number_range(a.lo - b.hi, a.hi - b.lo);
     /* Different doubles never subtract to zero, so that a strict bound stays strict at zero.
      * Elsewhere rounding may reach the bound itself. */
+    /* Only at zero is the strictness kept. */
     r.lo_open = r.lo == 0 && (a.lo_open || b.hi_open);
     r.hi_open = r.hi == 0 && (a.hi_open || b.lo_open);
     return checked(r, both_points(&a, &b));

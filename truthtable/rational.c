@@ -25,6 +25,7 @@ static uint64_t gcd_of_small(uint64_t a, uint64_t b)
     return a;
 }
 
+/* The greatest common divisor of absolute values; 0 and a give a. */
 static i128 gcd_of(i128 a, i128 b)
 {
     a = a < 0 ? -a : a;
@@ -60,6 +61,7 @@ static struct rational normal(i128 num, i128 den)
     return (struct rational){.num = num / g, .den = den / g, .ok = true};
 }
 
+/* The only conversion that cannot fail. */
 struct rational rational_of_int(long v)
 {
     return (struct rational){.num = v, .den = 1, .ok = true};
@@ -91,6 +93,7 @@ struct rational rational_of_double(double v)
         }
         power *= 10;
     }
+    /* The digits without their point, to be divided by a power of ten. */
     num = text[0] == '-' ? -num : num;
     struct rational r = normal(num, scale > 0 ? power : 1);
     return scale >= 0 ? r : rational_mul(r, normal(power, 1));
@@ -114,6 +117,7 @@ struct rational rational_add(struct rational a, struct rational b)
     return normal(num, den);
 }
 
+/* 0 times anything that is valid is 0, whatever its denominator. */
 struct rational rational_mul(struct rational a, struct rational b)
 {
     i128 num;
@@ -128,12 +132,14 @@ struct rational rational_mul(struct rational a, struct rational b)
     return normal(num, den);
 }
 
+/* Cannot overflow: values stay below 2^120. */
 struct rational rational_neg(struct rational a)
 {
     a.num = -a.num;
     return a;
 }
 
+/* 1/0 overflows, and the row with it is dropped. */
 struct rational rational_inverse(struct rational a)
 {
     return a.ok ? normal(a.den, a.num) : overflowed;
@@ -150,6 +156,7 @@ struct linear linear_constant(struct rational c)
     return e;
 }
 
+/* The expression that is one variable. */
 struct linear linear_variable(size_t i)
 {
     struct linear e = linear_constant(rational_of_int(0));
@@ -157,6 +164,7 @@ struct linear linear_variable(size_t i)
     return e;
 }
 
+/* Coefficient by coefficient; an overflow stays in its coefficient. */
 struct linear linear_add(const struct linear *a, const struct linear *b)
 {
     struct linear e;
@@ -167,6 +175,7 @@ struct linear linear_add(const struct linear *a, const struct linear *b)
     return e;
 }
 
+/* Every coefficient times a constant. */
 struct linear linear_scale(const struct linear *a, struct rational by)
 {
     struct linear e;
@@ -177,6 +186,7 @@ struct linear linear_scale(const struct linear *a, struct rational by)
     return e;
 }
 
+/* Whether no variable has a coefficient. */
 bool linear_is_constant(const struct linear *a)
 {
     for (size_t i = 0; i < LINEAR_VARS_MAX; i++) {
@@ -238,6 +248,7 @@ static bool common_denominator(const struct linear *e, i128 *out)
     return true;
 }
 
+/* Rows beyond n are not read, so they are not copied. */
 void system_copy(struct linear_system *to, const struct linear_system *from)
 {
     memcpy(to->rows, from->rows, from->n * sizeof(from->rows[0]));

@@ -84,6 +84,7 @@ static void unite_condition(struct sets *s, size_t input, const struct cond *c)
     }
 }
 
+/* Groups are numbered by their first input. */
 size_t related_groups(const struct rules *rules, size_t *group)
 {
     const struct program *p = rules->program;

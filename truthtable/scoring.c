@@ -20,6 +20,7 @@ double scoring_forecast_bits(double confidence, bool held)
     return scoring_bits(held ? confidence : 1 - confidence);
 }
 
+/* The squared distance of the confidence from 0 or 1. */
 double scoring_forecast_brier(double confidence, bool held)
 {
     if (!(confidence >= 0 && confidence <= 1)) {

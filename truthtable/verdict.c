@@ -169,6 +169,7 @@ int verdict_compute(const struct evidence *e, const char *root, const char *head
     arena_init(&out->arena);
     diag_init(&diag, e->program->path);
     int rc = rules_compile(e->program, &rules, &diag, err);
+    /* A table with a hole could fire no row at all for some reading. */
     rc = rc == 0 ? check_table_is_total(e->program, err) : rc;
     if (rc == 0) {
         struct coverage coverage;
@@ -182,6 +183,7 @@ int verdict_compute(const struct evidence *e, const char *root, const char *head
         out->parts = arena_alloc(&out->arena, sizeof(*out->parts));
         verdict_lists_init(&out->parts->lists, &ev, &coverage, e, &out->arena);
         out->parts->summary = summary_json(out, &ev, &coverage, e, digests);
+        /* Conditions on timings are not part of the verdict's bytes. */
         out->provenance = verdict_json_validity(&ev, true);
     }
     rules_release(&rules);
@@ -189,6 +191,7 @@ int verdict_compute(const struct evidence *e, const char *root, const char *head
     return rc;
 }
 
+/* The arena holds everything but the JSON. */
 void verdict_release(struct verdict *v)
 {
     if (v->parts != NULL) {
@@ -216,6 +219,7 @@ static void lists_of(const struct verdict_parts *parts, const cJSON *summary,
                                   .ctx = &parts->lists};
 }
 
+/* The lists are inserted while writing. */
 int verdict_pretty(const struct verdict *v, struct strbuf *out, struct err *err)
 {
     struct json_list lists[N_LISTS];
@@ -293,6 +297,7 @@ size_t verdict_n_gates(const struct verdict *v)
     return verdict_lists_n_gates(&v->parts->lists);
 }
 
+/* Built on demand, like the element of the list. */
 const cJSON *verdict_gate(const struct verdict *v, size_t i, struct arena *arena)
 {
     return verdict_lists_gate(&v->parts->lists, i, arena);

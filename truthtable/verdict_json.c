@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 
+/* null and "<key>_bounds" tell a range from a number. */
 void verdict_json_put_value(cJSON *obj, const char *key, const struct number *x)
 {
     if (number_is_point(x)) {
@@ -46,6 +47,7 @@ cJSON *verdict_json_inputs(const struct evaluation *ev)
         cJSON *possible = json_array();
         cJSON *holds = json_array();
         json_put_string(o, "name", in->name);
+        /* null while more than one level is possible. */
         json_put_string(o, "level", st->level == INDEX_NONE ? NULL : in->levels[st->level].name);
         for (size_t l = 0; l < in->n_levels; l++) {
             if (st->possible[l]) {
@@ -220,6 +222,7 @@ cJSON *verdict_json_pairs(const struct evaluation *ev)
     for (size_t m = 0; m < p->n_measures; m++) {
         n_counted += p->measures[m].counted ? 1 : 0;
     }
+    /* Pairs of conditions times counted measures. */
     size_t n = p->n_conditions * (p->n_conditions - (p->n_conditions > 0 ? 1 : 0)) / 2 * n_counted;
     for (size_t m = 0; m < p->n_measures && n <= PAIRS_MAX; m++) {
         for (size_t a = 0; a < p->n_conditions && p->measures[m].counted; a++) {
@@ -268,6 +271,7 @@ cJSON *verdict_json_validity(const struct evaluation *ev, bool timing)
     for (size_t i = 0; i < p->n_validity; i++) {
         const struct validity *v = &p->validity[i];
         const char *why = NULL;
+        /* One list for the verdict, the other for provenance.json. */
         if (v->timing != timing) {
             continue;
         }
@@ -291,6 +295,7 @@ static void note_items(const struct evaluation *ev, cJSON *notes)
         size_t n = 0;
         for (size_t c = 0; c < p->n_cells; c++) {
             const struct score *s = &ev->reading->scores[m * p->n_cells + c];
+            /* Unknown scores rest on no count. */
             n += s->n_from_items && s->value.known ? 1 : 0;
         }
         if (n > 0) {
@@ -313,6 +318,7 @@ static void note_copies(const struct evaluation *ev, cJSON *notes)
     size_t n_said = 0;
     for (size_t i = 0; i < n && r->n_copies > 0 && n_said < COPIES_SHOWN; i++) {
         const char *copy = r->scores[i].copy;
+        /* Several scores may be copies for the same reason, which is noted once. */
         bool said = copy == NULL;
         for (const cJSON *o = notes->child; o != NULL && !said; o = o->next) {
             said = strcmp(o->valuestring, copy) == 0;
@@ -355,6 +361,7 @@ static void note_counters(const struct evaluation *ev, cJSON *notes)
     }
 }
 
+/* In the order of their weight. */
 cJSON *verdict_json_notes(const struct evaluation *ev)
 {
     cJSON *notes = json_array();

@@ -15,7 +15,7 @@
 #include "base/json.h"
 
 #define STDERR      "_stderr"
-#define NAME_MAX_OF 256 /* bytes of a key: longer ones are no metric's */
+#define NAME_MAX_OF 256 /* bytes of a key: longer ones cannot be metrics */
 
 static const char *const not_metrics[] = {"alias",        "name",    "sample_len",
                                           "sample_count", "samples", " "};

@@ -290,7 +290,7 @@ static int read_lines(struct samples *s, FILE *f, const char *path, struct err *
             (void)err_wrap(err, "%s: line %zu", path, no);
         }
     }
-    if (rc == 0 && !feof(f)) { /* also a line for which there is no memory */
+    if (rc == 0 && !feof(f)) { /* also a line that memory cannot hold */
         rc = err_set(err, ERR_IO, "%s: it cannot be read", path);
     }
     s->digest = digest_finish(&digest);

@@ -69,7 +69,7 @@ static void note_json(struct import *im, const struct import_task *t, const char
     strbuf_release(&text);
 }
 
-/* "pretrained=/m,dtype=float32": what is left without the places, and the place itself. */
+/* "pretrained=/m,dtype=float32": separates the location from the other arguments. */
 static void split_args(const char *args, struct strbuf *rest, struct strbuf *model)
 {
     while (*args != '\0') {

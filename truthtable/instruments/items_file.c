@@ -56,7 +56,7 @@ static int read_cluster(const cJSON *v, struct items_line *out, struct err *err)
     return 0;
 }
 
-/* Truth values count as 1 and 0; NaN and text are errors, null is no value. */
+/* Truth values count as 1 and 0; NaN and text are errors, null means no value. */
 static int read_value(const cJSON *v, const char *metric, struct items_line *out, struct err *err)
 {
     if (v == NULL || cJSON_IsNull(v)) {

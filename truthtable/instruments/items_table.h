@@ -1,6 +1,6 @@
 /*
  * What several files of items add up to: for every item the sum of its values, each taken with the
- * sign of the file's side, and the cluster it lies in. An item counts when every file has a value
+ * sign of the file's side, and its cluster. An item counts when every file has a value
  * for it. Owns its memory.
  */
 #ifndef TRUTHTABLE_INSTRUMENTS_ITEMS_TABLE_H

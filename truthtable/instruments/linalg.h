@@ -39,9 +39,9 @@ struct linalg_basis {
     double *r; /* max x max, upper: the columns in the basis = Q R */
 };
 void linalg_basis_init(struct linalg_basis *b, size_t rows, size_t max, struct arena *a);
-/* What is left of v[rows] after projection, in place; coordinates in c[n]. Returns its length. */
+/* The remainder of v[rows] after projection, in place; coordinates in c[n]. Returns its length. */
 double linalg_basis_project(const struct linalg_basis *b, double *v, double *c);
-/* Takes v as a further column if more than `least` of it is left; v holds what is left afterwards,
+/* Takes v as a further column if more than `least` of it is left; v holds the remainder afterwards,
  * c[n] its coordinates in the basis before. */
 bool linalg_basis_take(struct linalg_basis *b, double *v, double *c, double least);
 

@@ -184,7 +184,7 @@ static void note_boundary(struct mixed_fit *out)
     }
 }
 
-/* The steps in order; returns why there is no fit, or NULL. */
+/* The steps in order; returns why nothing was fitted, or NULL. */
 static const char *fit(const struct mixed_data *d, struct arena *a, struct mixed_fit *out,
                        struct arena *work)
 {

@@ -3,7 +3,7 @@
  * restricted maximum likelihood (docs/statistics.md). What lme4's lmer(REML = TRUE) computes.
  *
  * A singular fit is a result: which columns carry no variance, which are combinations of which
- * others, whether theta = sigma_b / sigma_e lies at its boundary. What cannot be fitted is a result
+ * others, whether theta = sigma_b / sigma_e is at its boundary. What cannot be fitted is a result
  * too: `why` says it in a sentence. No input makes a NaN or an infinity in the result.
  *
  * The caller owns the data and drops rows with missing values beforehand. Everything in the result

@@ -35,8 +35,8 @@ void mixed_columns_judge(const struct mixed_data *d, struct arena *a, struct are
  * in gamma = theta^2:
  *     f = (n - p) ln RSS + sum_j ln(1 + n_j gamma) + ln |X' V^-1 X|.
  * V^-1/2 takes (1 - 1/sqrt(1 + n_j gamma)) times its group's mean from every row, so that rows
- * enter through two things: the triangular factor of what is left within groups, computed once, and
- * a row of means for every group, weighted by sqrt(n_j / (1 + n_j gamma)).
+ * enter through two things: the triangular factor of the remainder within groups, computed once,
+ * and a row of means for every group, weighted by sqrt(n_j / (1 + n_j gamma)).
  */
 struct mixed_profile {
     size_t n, p, n_groups;

@@ -168,7 +168,8 @@ static void add_unblindings(struct doc *d, const struct report_model *m)
     }
 }
 
-/* Says explicitly that there was no amendment, because absence is a result here. */
+/* A program without amendments is told apart from one whose amendments are unknown: the section
+ * says so. */
 void section_amendments(struct doc *d, const struct report_model *m)
 {
     doc_section(d, "amendments", "Amendments and unblindings");

@@ -172,7 +172,7 @@ static void add_figure(struct doc *d, const cJSON *instrument)
     {
         n = figure_row(a, source, words_member(source, "source"), rows, n);
     }
-    if (n < 2) { /* one number is no picture */
+    if (n < 2) { /* a single number needs no figure */
         return;
     }
     const char *id = NULL;

@@ -312,7 +312,8 @@ void show_mixed(struct doc *d, const struct report_model *m, const cJSON *instru
             add_table(d, instrument, fits, n);
             n = 0;
         }
-        if (member_count(fit, "terms") > 0) { /* of others the list says why there is no fit */
+        if (member_count(fit, "terms") >
+            0) { /* for others the list above says why nothing was fitted */
             fits[n++] = fit;
         }
     }

@@ -268,7 +268,7 @@ const char *words_lead(struct arena *a, const struct report_model *m)
     return "";
 }
 
-/* For VOID it is said what the table would have read. */
+/* For VOID, says what the table would have read. */
 const char *words_reading(struct arena *a, const struct report_model *m)
 {
     size_t n_open = 0;
