@@ -1,7 +1,7 @@
 /*
- * GPT-2's pattern by hand for ASCII text, several times faster than a regular expression. Wherever
- * a byte of another character could take part in the decision the function returns 0 and the caller
- * asks PCRE2, so both ways give the same pieces; tests hold one against the other.
+ * GPT-2's pattern by hand for ASCII text, without a regular expression. Wherever a byte of another
+ * character could take part in the decision the function returns 0 and the caller asks PCRE2, so
+ * both ways give the same pieces; tests hold one against the other.
  */
 #include "worker/data/split_gpt2.h"
 

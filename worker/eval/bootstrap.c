@@ -1,7 +1,7 @@
 /*
- * Follows lm_eval's bootstrap_chunk(): chunk i seeds its own generator with i, so chunks could run
- * in any order and the result is the same. Sums are plain left-to-right additions in double, as in
- * the reference. Between chunks the caller may ask to stop; a large run takes minutes.
+ * Follows the harness's bootstrap_stderr(): chunk i seeds its own generator with i, so chunks could
+ * run in any order and the result is the same. Sums are plain left-to-right additions in double, as
+ * in the reference. Between chunks the caller may ask to stop; a large run takes minutes.
  */
 #include "worker/eval/bootstrap.h"
 

@@ -1,7 +1,7 @@
 /*
  * CPython's set (Objects/setobject.c) for small whole numbers: the probe sequence, the growth
  * factors and the reuse of removed entries are the reference's, because the order of the table is
- * the order of the examples. Tests compare it with Python's own sets.
+ * the order of the examples. Tests compare the draws with those of CPython.
  */
 #include "worker/eval/dclm_sample.h"
 

@@ -1,7 +1,7 @@
 /*
  * The harness's text of a generation in its order: drop special tokens, decode, optionally tidy
- * spaces, cut at the first stop string. Bytes that are not whole characters become U+FFFD one by
- * one as Rust's and Python's decoders do it, since a stop string or a filter may match around them.
+ * spaces, cut at the first stop string. Bytes that are not whole characters become U+FFFD as Rust's
+ * and Python's decoders put it, since a stop string or a filter may match around them.
  *
  * Whether a generation is over is asked after every token and works on the text, not on tokens: a
  * stop string may begin in the middle of one.

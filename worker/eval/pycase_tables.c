@@ -1,4 +1,7 @@
-/* Unicode 14.0.0 as Python 3.11 has it: made from its str methods, one code point at a time. */
+/*
+ * Unicode 14.0.0 as Python 3.11 has it, generated from its str methods, one code point at a time.
+ * Runs are in rising order and do not overlap, since pycase.c searches them by bisection.
+ */
 #include "worker/eval/pycase_tables.h"
 
 #include "base/xalloc.h"

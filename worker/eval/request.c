@@ -1,8 +1,8 @@
 /*
- * Follows lm_eval.models.huggingface: _encode_pair() for context and continuation, rolling windows
- * for whole texts, and left truncation for all. Context and continuation are tokenised together
- * because a joint may be one token; the boundary is the number of tokens of the context alone, as
- * in the reference, even where that is not a boundary of the text.
+ * Follows lm-evaluation-harness: _encode_pair() for context and continuation, rolling windows for
+ * whole texts, and left truncation for all. Context and continuation are tokenised together because
+ * a joint may be one token; the boundary is the number of tokens of the context alone, as in the
+ * reference, even where that is not a boundary of the text.
  */
 #include "worker/eval/request.h"
 

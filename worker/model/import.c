@@ -1,7 +1,8 @@
 /*
- * import_find() decides the form once, in a fixed order (ours, transformers', llama2.c's); the
- * other functions dispatch on it. Our own models carry digests in model.json; for imported ones
- * they are computed here over the numbers in our order, which is what model.bin would hold.
+ * import_find() decides the form once, for a folder in a fixed order (ours, transformers',
+ * llama2.c's); the other functions dispatch on it. Our own models carry digests in model.json; for
+ * imported ones they are computed here over the numbers in our order, which is what model.bin would
+ * hold.
  */
 #include "worker/model/import.h"
 

@@ -1,7 +1,7 @@
 /*
  * Maps views to CBLAS calls, sgemm or dgemm by the number type of the build (worker/nn/real.h). An
- * empty product returns early because some BLAS builds reject leading dimensions for it; k = 0 is
- * passed on, since it still has to apply beta.
+ * empty product (m or n is 0) has nothing to write and returns early; k = 0 is passed on, since
+ * beta still applies.
  */
 #include "worker/nn/gemm.h"
 

@@ -1,8 +1,8 @@
 /*
  * A counting sort places the N K assignments: the router's counts give each expert a contiguous
  * range of rows, and assignments keep their order within it. Experts without tokens are skipped.
- * Outputs are added back in the order of a token's choice, not of the experts, so a token's result
- * does not depend on the other tokens' choices.
+ * Outputs are added back in the order of a token's choice, not of the experts, so the order of a
+ * token's sum does not depend on other tokens.
  */
 #include "worker/nn/moe.h"
 

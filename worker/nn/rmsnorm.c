@@ -1,7 +1,7 @@
 /*
  * The mean of squares is computed in double, as is the root: it scales a whole row, so its error
  * would show in every element. dx is added to what is there, because the residual stream's gradient
- * passes the norm by; the weights' gradient is a second sweep, so that dx is not slowed down by it.
+ * passes the norm by; the weights' gradient is summed over the rows in a second sweep.
  */
 #include "worker/nn/rmsnorm.h"
 

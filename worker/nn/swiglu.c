@@ -1,7 +1,6 @@
 /*
  * Gate and up are the halves of one row because one product computes both. The sigmoid is
- * recomputed in the backward pass instead of kept: an exponential is cheaper than the memory
- * traffic.
+ * recomputed in the backward pass, so that no buffer has to keep it.
  */
 #include "worker/nn/swiglu.h"
 

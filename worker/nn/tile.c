@@ -2,7 +2,7 @@
  * tile_body.h is compiled once per instruction set under different names; tile_multiply()
  * dispatches. The blocks differ in width only: every element of C is accumulated in the same order
  * with a product and a sum, each rounded, in all three, so the choice does not show in the result.
- * TILE_ROWS times TILE_WIDE accumulators fill the vector registers.
+ * TILE_ROWS times TILE_WIDE accumulators fit into the vector registers of each set.
  */
 #include "worker/nn/tile.h"
 

@@ -1,7 +1,8 @@
 /*
  * Sums of the routers' statistics, per layer: of the current step, of the window at the end of the
- * run that the facts are about, and of assignments since the last check for dead experts. All three
- * are part of the checkpoint (health_put(), health_get()), so a resumed run reports the same facts.
+ * run that the facts are about, and of assignments since the last check for dead experts. The last
+ * two are part of the checkpoint (health_put(), health_get()), so a resumed run reports the same
+ * facts.
  */
 #include "worker/train/health.h"
 

@@ -4,8 +4,7 @@
  * time, or the whole write where the steps wait. Before the first write it is guessed from the
  * number of bytes.
  *
- * due_ns restarts when a write begins, not when it ends, so a slow disk does not stretch the
- * interval.
+ * The interval restarts after the copy and not after the write, so a slow disk does not stretch it.
  */
 #include "worker/train/keeper.h"
 

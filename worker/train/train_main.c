@@ -1,4 +1,9 @@
-/* prereg-train: trains one model as task.json says. */
+/*
+ * prereg-train: trains one model as task.json says, and the commands on finished models (use.h).
+ * main() only decides which of them is meant; errors are printed once, in finish(), and become exit
+ * codes by worker/report/result.h. Faults of the command line or of task.json itself are exit code
+ * 64 under a task, whatever their own code.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
  * The three commands share a small reader of arguments (read_words()) and open_both(), which finds
  * a model and the tokenizer that belongs to it and refuses a pair that does not match. Scores come
- * from worker/model/score.h, as in an evaluation, so `loss` gives the same number on every machine.
+ * from worker/model/score.h, as in an evaluation, so the numbers do not depend on BLAS or threads.
  */
 #include "worker/train/use.h"
 
