@@ -1,6 +1,7 @@
 /*
  * Questions to the daemon for commands that need just one. A command that needs several keeps its
- * own rpc_client (cmd_status.c, cmd_cells.c).
+ * own rpc_client (cmd_status.c, cmd_cells.c). Answers are JSON of a daemon that may be of another
+ * version, so members are read with a fallback and never assumed.
  */
 #include "ctl/ask.h"
 

@@ -21,6 +21,7 @@
 #include "truthtable/replay.h"
 #include "truthtable/scoring.h"
 
+/* limits for files that may have been edited */
 #define VERDICT_BYTES_MAX ((size_t)1 << 30)
 #define JOURNAL_BYTES_MAX ((size_t)1 << 30)
 
@@ -62,6 +63,7 @@ static int read_row(struct journal_claim *c, size_t row, const cJSON *line, stru
         return rc;
     }
     digest_hex(&hash, hex);
+    /* a row that was edited, removed or inserted breaks the chain here */
     if (strcmp(hex, text_of(line, "hash")) != 0) {
         return err_set(err, ERR_LOCK, "journal.jsonl:%zu: the chain does not hold", row);
     }
@@ -145,6 +147,7 @@ static int check_verdict(struct reading_of *r, bool executed, struct err *err)
         if (rc != 0) {
             return rc;
         }
+        /* an amendment's file was added or removed since */
         if (strcmp(chain.head, r->lock->head) != 0) {
             return err_set(err, ERR_LOCK, "the amendments are not those of the journal");
         }
@@ -224,6 +227,7 @@ static const char *put_scores(const struct reading_of *r)
         json_push(stated, one);
         i++;
     }
+    /* hit == n: no outcome of the lock came */
     const double brier = scoring_prior_brier(priors, n, hit);
     sound = sound && isfinite(brier);
     const bool bound = sound && hit < n;
@@ -353,6 +357,7 @@ static cJSON *bins_json(const struct bin *bins)
     return list;
 }
 
+/* Replaces the status of a row. */
 static void set_status(cJSON *row, const char *status)
 {
     cJSON_DeleteItemFromObjectCaseSensitive(row, "status");

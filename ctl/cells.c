@@ -1,6 +1,7 @@
 /*
  * The daemon answers in pages of RPC_CELLS_PAGE_MAX cells, so that no answer grows with the grid.
- * The members beside "cells" are those of the last page, the newest.
+ * The members beside "cells" are those of the last page, the newest. Tasks may change state between
+ * two pages: the whole is not a snapshot.
  */
 #include "ctl/cells.h"
 

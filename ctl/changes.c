@@ -1,6 +1,7 @@
 /*
- * Amendments as text, for `amend`, `diff` and whatever else shows one. Values are printed as JSON
- * on one line, and every line passes out_line().
+ * Amendments as text, for `amend`, `diff` and whatever else shows one: a change is "path: from ->
+ * to", with values as JSON on one line. Every line passes out_line(), because an amendment's file
+ * may come from a stranger.
  */
 #include "ctl/changes.h"
 

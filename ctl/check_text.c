@@ -155,6 +155,7 @@ static void add_rows(struct strbuf *sb, const struct term *t, const struct progr
                      const cJSON *explained)
 {
     const cJSON *rows = json_member(explained, "rows");
+    /* rows that were not explained here */
     int64_t left = answer_int(explained, "total", 0) - cJSON_GetArraySize(rows);
     strbuf_adds(sb, "\nthe rows, by their levels of ");
     for (size_t i = 0; i < p->n_table_inputs; i++) {

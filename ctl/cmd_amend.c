@@ -61,6 +61,7 @@ static int prepare(const struct ctl_options *o, cJSON **answer, struct err *err)
             json_put(params, "describe", json_copy(proof.describe.json));
         }
         rc = ask(o, "amend", params, answer, err);
+        /* the root came from the lock beside the file, so the daemon does not have that program */
         if (rc == ERR_NOT_FOUND && o->program == NULL) {
             rc = err_wrap(err, "nothing to amend (not submitted? then change it and lock it anew)");
         }
@@ -132,6 +133,7 @@ static int commit(const struct ctl_options *o, const cJSON *prepared, struct err
     return rc;
 }
 
+/* The level of access in words. */
 static const char *level_words(const cJSON *prepared)
 {
     return access_level_words(access_level_from_name(answer_text(prepared, "level", "?")));
@@ -143,6 +145,7 @@ static bool needs_key(const cJSON *prepared)
     return cJSON_IsTrue(json_member(prepared, "sign_required"));
 }
 
+/* What --dry-run found: everything may be amended. */
 static void say_dry_run(const struct ctl_options *o, const cJSON *prepared)
 {
     show_printf(stdout,

@@ -121,6 +121,7 @@ int cmd_calibration(const struct ctl_options *o, enum exit_code *code, struct er
     *code = EXIT_OK;
     cJSON_ArrayForEach(row, json_member(answer, "programs"))
     {
+        /* one unverified program is enough: the sums lack it */
         if (strcmp(answer_text(row, "status", ""), "unverified") == 0) {
             *code = EXIT_LOCK;
         }

@@ -1,6 +1,7 @@
 /*
- * cancel TASK|CELL, --all: gives up what has not ended. The daemon records it with the reason; it
- * cannot be undone, so nothing is the default.
+ * cancel TASK|CELL, --all: gives up what has not ended. The daemon records it with the reason; a
+ * cancelled task leaves its measures undetermined and cannot be revived, so nothing is the default:
+ * one of an argument and --all must be given, and not both.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,7 @@
 /*
- * cells [PROGRAM]: every task of every cell, a row each; apparatus checks follow the grid.
+ * cells [PROGRAM]: every task of every cell, a row each; apparatus checks follow the grid. With
+ * --json the answer is the daemon's, cells with their tasks inside. The names printed are those
+ * that `explain`, `logs`, `retry` and `cancel` take.
  */
 #include "base/json.h"
 #include "base/xalloc.h"

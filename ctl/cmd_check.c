@@ -16,6 +16,7 @@
 
 #define ROWS_TOLD 16 /* of each kind; a table may have 2^18 */
 
+/* Printed by --explain below the report. */
 static const char explanation[] =
     "\nWhat these lines mean\n"
     "  table         every combination of input levels has exactly one row, so that any reading "
@@ -116,6 +117,7 @@ int cmd_check(const struct ctl_options *o, enum exit_code *code, struct err *err
     *code = EXIT_OK;
     const struct trust_ask trust = {.state = o->state, .run = o->run};
     int rc = proof_run(o->args[0], o->no_run ? NULL : &trust, &proof, err);
+    /* the machine failed, or the user refused: there is nothing to report */
     if (rc != 0 && rc != ERR_INVALID) {
         proof_release(&proof);
         return rc;

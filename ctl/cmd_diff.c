@@ -19,6 +19,7 @@
 #include "prereg/access.h"
 #include "prereg/amendment.h"
 
+/* What is compared; members stay NULL until they are opened. */
 struct diff {
     const char *file; /* grid.toml, or a copy; NULL: none was given */
     char *id;         /* NULL: not submitted here */
@@ -108,6 +109,7 @@ static int open_named(struct diff *d, const struct ctl_options *o, const char *n
         }
     }
     if (rc == 0) {
+        /* several programs share a name, or there is none: the database decides */
         rc = n == 1 ? open_folder(d, state, found, err) : open_found(d, o, name, state, err);
     }
     name_list_release(&names);
@@ -164,6 +166,7 @@ static void compare_file(struct diff *d)
 
 /* ---- output ---- */
 
+/* The root that the plan supersedes; NULL when it supersedes none. */
 static const char *supersedes_of(const struct lock *lock)
 {
     return answer_text(json_member(lock->plan, "program"), "supersedes", NULL);
@@ -251,6 +254,7 @@ static void say_text(const struct diff *d)
     }
 }
 
+/* Whether an argument looks like a file, even if there is none. */
 static bool is_path(const char *what)
 {
     size_t n = strlen(what);

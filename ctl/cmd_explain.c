@@ -47,6 +47,7 @@ static const struct {
     {"disk", "there is no room on the disk"},
 };
 
+/* The words for a reason. */
 static const char *why_words(const char *why)
 {
     for (size_t i = 0; i < ARRAY_LEN(whys); i++) {

@@ -1,5 +1,7 @@
-/* export [PROGRAM|FOLDER]: a receipt of a program (ctl/receipt/export.h). Only the program's
- * folder is read; the daemon is not asked, and may be running. */
+/* export [PROGRAM|FOLDER]: a receipt of a program (ctl/receipt/export.h), as a folder and a tar
+ * in --out (default: here). Only the program's folder is read; the daemon is not asked, and may
+ * be running. The argument is a program's folder, executed or imported, or a name in the state
+ * folder. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

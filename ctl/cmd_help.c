@@ -1,6 +1,6 @@
 /*
  * help [COMMAND]: the usage of one command or of all, drawn from the tables of commands and
- * options.
+ * options, so that it cannot differ from what is parsed.
  */
 #include "ctl/ctl.h"
 

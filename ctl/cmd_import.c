@@ -20,6 +20,7 @@
 #include "truthtable/check.h"
 #include "truthtable/imported/folder.h"
 
+/* Everything that an import collects before it writes. */
 struct importing {
     const struct ctl_options *o;
     const char *replayed; /* records.json of a replay; NULL: an import */
@@ -232,6 +233,7 @@ int import_to_folder(const struct ctl_options *o, const char *replayed, enum exi
     map_init(&in.map, in.program);
     rc = take_lock(&in, err);
     rc = rc == 0 ? import_all(&in, code, err) : rc;
+    /* set only when folder_write() computed it */
     if (in.verdict.parts != NULL) {
         verdict_release(&in.verdict);
     }

@@ -26,6 +26,7 @@ static char *name_of(const char *folder)
            (absolute[len - 1] == '/' || (absolute[len - 1] == '.' && absolute[len - 2] == '/'))) {
         absolute[--len] = '\0';
     }
+    /* a folder's name may have characters that a program's may not */
     char *name = xstrdup(text_is_name(path_name(absolute)) ? path_name(absolute) : "starter");
     free(absolute);
     return name;
@@ -49,6 +50,7 @@ static const struct template_file *find_template(const char *name, struct err *e
     if (name == NULL) {
         return &template_files[0];
     }
+    /* the names so far, for the message */
     struct strbuf all = STRBUF_INIT;
     for (size_t i = 1; i < n_template_files; i++) {
         if (strcmp(template_files[i].name, name) == 0) {

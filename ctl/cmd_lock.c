@@ -20,6 +20,7 @@
 #include "prereg/lock_sign.h"
 #include "prereg/timestamp.h"
 
+/* The last part of a path. */
 static const char *name_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -114,6 +115,7 @@ static int write_lock(const struct ctl_options *o, const struct program *p, cons
     }
     rc = rc == 0 ? digest_file(paths->lock, &after, NULL, err) : rc;
     if (rc == 0 && !digest_equal(&before, &after)) {
+        /* request and response are over the old bytes */
         (void)unlink(paths->tsq);
         (void)unlink(paths->tsr);
     }

@@ -24,6 +24,7 @@
 #define FOLLOW_MS      250
 #define LOOK_AGAIN_MS  2000 /* between two questions whether the attempt still runs */
 
+/* One of the two logs of an attempt. */
 struct log_file {
     const char *path;
     off_t offset; /* how far it has been printed */
@@ -45,6 +46,7 @@ static size_t tail_start(const char *text, size_t len, int64_t n_lines)
     return at;
 }
 
+/* pread() that is repeated when a signal interrupts it. */
 static ssize_t read_at(int fd, char *buffer, size_t len, off_t offset)
 {
     ssize_t n;
@@ -70,6 +72,7 @@ static int print_tail(struct log_file *log, int64_t n_lines, struct err *err)
     }
     struct stat st;
     off_t size = fstat(fd, &st) == 0 ? st.st_size : 0;
+    /* a very long log is read from near its end only */
     off_t from = size > TAIL_BYTES_MAX ? size - TAIL_BYTES_MAX : 0;
     char *text = xmalloc((size_t)(size - from) + 1);
     ssize_t n = read_at(fd, text, (size_t)(size - from), from);

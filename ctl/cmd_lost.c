@@ -1,4 +1,6 @@
-/* lost TASK: gives up a task whose accepted result is gone. */
+/* lost TASK: gives up a task whose accepted result is gone. The daemon refuses it while the
+ * result is still what was accepted, or while its disk cannot be read. The task ends as blocked
+ * (lost), which the journal, the report and every receipt show. */
 #include <stdio.h>
 
 #include "base/json.h"

@@ -1,5 +1,7 @@
 /*
- * pause [PROGRAM]: starts nothing more; running attempts continue.
+ * pause [PROGRAM]: starts nothing more; running attempts continue. The pause is journalled with its
+ * --reason and holds until `resume`, also over a restart of the daemon. Without PROGRAM the daemon
+ * chooses, as for every command (see `preregctl help`).
  */
 #include <stdio.h>
 

@@ -15,6 +15,7 @@
 #include "ctl/out.h"
 #include "state/rebuild.h"
 
+/* What the callback collects. */
 struct taken {
     cJSON *programs;
     bool tampered; /* one of them had a journal whose chain does not hold */

@@ -1,7 +1,8 @@
 /*
  * replay GRID.TOML RECORDS.JSON: reads a verdict off records from elsewhere; with --out it writes
- * an imported program (cmd_import.c). The lock is used for its root only: an unlocked program can
- * be replayed, and the output says that it is not locked.
+ * an imported program (cmd_import.c). Nothing is executed. The lock is used for its root only: an
+ * unlocked program can be replayed, and the output says that it is not locked. The exit code is
+ * that of `verdict`.
  */
 #include <stdio.h>
 

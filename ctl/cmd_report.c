@@ -1,6 +1,7 @@
 /*
  * report [PROGRAM|FOLDER]: runs prereg-report over a program's folder and prints the path of the
- * HTML.
+ * HTML. The report is written again each time, from verdict.json and the records; it cannot change
+ * a verdict. A program without a verdict is refused.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -42,6 +42,7 @@ static void add_value(struct strbuf *sb, const cJSON *value)
         strbuf_clear(&text);
         strbuf_adds(&text, "nothing");
     }
+    /* cut at a whole character */
     const bool cut = text.len > VALUE_BYTES;
     if (cut) {
         text.len = text_whole_chars(text.buf, VALUE_BYTES);
@@ -172,6 +173,7 @@ int cmd_rerun(const struct ctl_options *o, enum exit_code *code, struct err *err
     int rc = rerun_source_open(&src, &ask, err);
     rc = rc == 0 ? rerun_run(&src, &spec, &made, err) : rc;
     if (rc == 0) {
+        /* a difference is an answer, not an error */
         *code = is_same(made.file) ? EXIT_OK : EXIT_LOCK;
         if (o->json) {
             rc = say_json(&made, err);

@@ -1,6 +1,7 @@
 /*
- * resume [PROGRAM]: continues after a pause. --accept-failures blocks the tasks that paused the
- * program for failing alike, instead of trying them again.
+ * resume [PROGRAM]: continues after a pause, whatever it was for. --accept-failures blocks the
+ * tasks that paused the program for failing alike, instead of trying them again; no stage pauses
+ * the program for that any more.
  */
 #include <stdio.h>
 

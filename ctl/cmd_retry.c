@@ -1,6 +1,7 @@
 /*
  * retry [TASK]: blocked tasks run again with fresh budgets; without TASK, all of them. The daemon
- * refuses it for counted tasks once scores could have been seen.
+ * refuses it for counted tasks once scores could have been seen, since a retry could then be a
+ * choice. Which program is meant must be clear: a retry cannot be undone.
  */
 #include <stdio.h>
 

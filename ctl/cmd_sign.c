@@ -1,6 +1,6 @@
 /* sign FOLDER: a maker's or reviewer's signature over a receipt that verifies
  * (ctl/receipt/sign.c). Only a folder can be signed; its tar is packed again with the signature
- * in it. */
+ * in it. Signing again with the same key replaces that key's signature. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -114,6 +114,7 @@ static void draw(const struct ctl_options *o, const struct term *t, const cJSON 
             status_program(sb, t, p, cells, o->all ? 0 : STATUS_CELLS_DEFAULT);
         }
     }
+    /* programs without "cells" are listed, one line each */
     cJSON *rest = json_array();
     for (const cJSON *p = programs->child; p != NULL; p = p->next) {
         if (json_member(p, "cells") == NULL) {
@@ -192,6 +193,7 @@ static int watch(const struct ctl_options *o, struct err *err)
     while (rc == 0 && !over) {
         cJSON *answer = NULL;
         rc = look(o, &answer, err);
+        /* reported once, then silence until it is back */
         if (seen && is_away(rc)) {
             if (!away) {
                 show_printf(stderr, "%s; waiting for it\n", err->msg);

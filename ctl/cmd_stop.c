@@ -1,6 +1,7 @@
 /*
  * stop: ends the daemon. Attempts continue under their shims and are adopted by the next daemon;
- * with --kill they checkpoint and are ended.
+ * with --kill they get time to checkpoint and are ended. The answer arrives before the daemon
+ * exits, so its number of attempts is that of the moment of the question.
  */
 #include <stdio.h>
 

@@ -143,6 +143,7 @@ static char *span_text(const cJSON *row, const char *key)
                : NULL;
 }
 
+/* Puts a text that this call frees. */
 static void put_text(cJSON *row, const char *key, char *text)
 {
     json_put_string(row, key, text);
@@ -256,6 +257,7 @@ static int run(const struct ctl_options *o, const struct proof *proof, enum exit
     size_t *cells = NULL;
     struct lock *lock = NULL;
     cJSON *rows = NULL;
+    /* options that are 0 were not given */
     struct try_spec spec = {.steps = o->steps > 0 ? o->steps : STEPS_DEFAULT,
                             .items = o->items > 0 ? o->items : ITEMS_DEFAULT,
                             .begins = o->json ? NULL : say_begins};

@@ -1,6 +1,7 @@
 /*
  * unblind [PROGRAM]: opens the sealed scores before the end. It needs a reason, which the journal
- * and every report will show.
+ * and every report will show. Repeating it changes nothing, and the answer says so. Counted tasks
+ * cannot be retried afterwards.
  */
 #include <stdio.h>
 

@@ -1,6 +1,7 @@
 /*
- * verdict [PROGRAM]: prints the verdict, from the daemon or, without one, from the state folder;
- * its kind is the exit code.
+ * verdict [PROGRAM]: prints the verdict, from the daemon or, without one, from the state folder.
+ * Its kind is the exit code: 0 an outcome binds, 4 INDETERMINATE, 7 VOID, 1 there is none yet
+ * (docs/exit-codes.md).
  */
 #include <stdio.h>
 #include <string.h>
@@ -54,6 +55,7 @@ int cmd_verdict(const struct ctl_options *o, enum exit_code *code, struct err *e
     if (rc == ERR_NO_DAEMON) {
         rc = read_files(o, &answer, err);
     }
+    /* the daemon has the digest, but could not read the file */
     if (rc == 0 && strcmp(answer_text(answer, "state", ""), "computed") == 0 &&
         !cJSON_IsObject(json_member(answer, "verdict"))) {
         rc = err_set(err, ERR_NOT_FOUND,

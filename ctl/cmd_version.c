@@ -1,5 +1,6 @@
 /*
- * version: the version of this build, as text or JSON.
+ * version: the version of this build, as text or JSON. The same version is in every lock ("tool")
+ * and receipt that this build makes.
  */
 #include <stdio.h>
 

@@ -14,7 +14,8 @@
 
 #include "base/err.h"
 
-/* Bits of struct ctl_command.options: what a command accepts besides --state and --help. */
+/* Bits of struct ctl_command.options: what a command accepts besides --state and --help. An option
+ * without a comment is called like its bit. */
 enum ctl_option {
     CTL_JSON = 1 << 0,
     CTL_WATCH = 1 << 1, /* --watch, --interval */
@@ -38,10 +39,12 @@ enum ctl_option {
     CTL_TRY = 1 << 19,      /* --steps, --items */
 };
 
+/* More bits of the same set. */
 #define CTL_DRY_RUN   (1U << 20) /* --dry-run */
 #define CTL_WITH_HOST (1U << 21) /* --with-host */
 #define CTL_FAILURES  (1U << 22) /* --accept-failures */
 
+/* The options of one call, borrowed from argv. NULL, 0 and false: not given. */
 struct ctl_options {
     const char *state; /* --state; NULL: as rpc_state_folder() */
     const char *program;
@@ -105,6 +108,7 @@ int ctl_options_parse(const struct ctl_command *c, int argc, char **argv, struct
 /* The usage of one command, or of all of them (NULL), to standard output. */
 void ctl_print_help(const struct ctl_command *c);
 
+/* One function for each command, in the file of its name. Each sets *code before it returns 0. */
 int cmd_init(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_check(const struct ctl_options *o, enum exit_code *code, struct err *err);
 int cmd_try(const struct ctl_options *o, enum exit_code *code, struct err *err);

@@ -136,9 +136,11 @@ static void draw_curve(struct canvas *canvas, const struct curve_frame *frame,
         while (next < c->n && c->xs[next] < x) {
             next++;
         }
+        /* no dot before the first point or after the last */
         if (next == c->n || (next == 0 && c->xs[0] > x + most / (double)canvas->width)) {
             continue;
         }
+        /* between two points the curve is a straight line */
         double y = c->ys[next];
         if (next > 0 && c->xs[next] > x) {
             const double x0 = c->xs[next - 1];

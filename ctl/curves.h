@@ -10,6 +10,7 @@
 
 #include "base/strbuf.h"
 
+/* The points of one curve. curve_points_add() keeps xs rising; release frees both arrays. */
 struct curve_points {
     double *xs; /* rising */
     double *ys;
@@ -20,9 +21,11 @@ struct curve_points {
 /* Appends the points of that name of every attempt in a task's folder; a resumed attempt repeats
  * the points after its checkpoint. Lines that are not points are skipped. */
 void curve_points_read(struct curve_points *c, const char *task_folder, const char *name);
+/* Appends a point; points at or after x are dropped first. */
 void curve_points_add(struct curve_points *c, double x, double y);
 void curve_points_release(struct curve_points *c);
 
+/* The ranges that all curves of a panel share, and the panel's size. */
 struct curve_frame {
     double x_max;
     double y_min;

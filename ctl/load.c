@@ -1,6 +1,7 @@
 /*
  * Small wrappers that commands share. Diagnostics are printed here, because a command that only
- * needs the program has no place for them.
+ * needs the program has no place for them. A lock that does not fit its program is an error here;
+ * commands that want to report it (check, diff) read it themselves.
  */
 #include "ctl/load.h"
 

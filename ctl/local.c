@@ -135,6 +135,7 @@ int local_verdict(const struct local_program *p, cJSON **answer, struct err *err
         *answer = o;
         return 0;
     }
+    /* the outcome's text is the kind where no outcome binds */
     bool is_void = strcmp(outcome, "VOID") == 0;
     bool is_open = strcmp(outcome, "INDETERMINATE") == 0;
     char *path = path_join(p->folder, "report/verdict.json");

@@ -35,11 +35,13 @@ void lock_paths_release(struct lock_paths *paths)
     free(paths->tsr);
 }
 
+/* A copy for an answer; null for an absent value. */
 static cJSON *copy_or_null(const cJSON *v)
 {
     return v == NULL ? cJSON_CreateNull() : json_copy(v);
 }
 
+/* The key that signed; NULL without a signature. */
 static const char *fingerprint_of(const struct lock *lock)
 {
     return lock->signature == NULL ? NULL

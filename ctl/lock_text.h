@@ -12,6 +12,7 @@ struct lock_paths { /* all owned */
     char *tsr;      /* the authority's response */
 };
 
+/* The three paths beside GRID.TOML. */
 void lock_paths_init(struct lock_paths *paths, const char *program_path);
 void lock_paths_release(struct lock_paths *paths);
 

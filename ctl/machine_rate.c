@@ -34,6 +34,7 @@ static bool needs_rate(const struct program *p)
     return false;
 }
 
+/* A plausible rate; 0 means that none could be measured. */
 static bool is_rate(double v)
 {
     return isfinite(v) && v >= 0 && v <= RATE_MAX;
@@ -52,6 +53,7 @@ static double measure(void)
     double gflops = 0;
     if (path_of_self(&self, &err) == 0) {
         char *trainer = path_join(self.buf, "prereg-train");
+        /* the trainer of this installation, never one from $PATH */
         const char *const argv[] = {trainer, "--bench", "demo", "--steps", "3", "--json", NULL};
         const struct proc_spec spec = {.argv = argv,
                                        .env = env,

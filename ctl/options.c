@@ -45,6 +45,7 @@ enum {
     OPT_FAILURES,
 };
 
+/* One option, for parsing and for the help. */
 struct option_row {
     const char *name;
     int value;
@@ -97,6 +98,7 @@ static const struct option_row option_rows[] = {
     {"help", 'h', NULL, 0, "this help"},
 };
 
+/* Whether the command takes the option. */
 static bool takes(const struct ctl_command *c, const struct option_row *row)
 {
     return row->bit == 0 || (c->options & row->bit) != 0;
@@ -107,6 +109,7 @@ static void build_tables(const struct ctl_command *c, struct option *longs, char
 {
     size_t n = 0;
     char *s = shorts;
+    /* makes getopt report a missing operand as ':' */
     *s++ = ':';
     for (size_t i = 0; i < ARRAY_LEN(option_rows); i++) {
         const struct option_row *row = &option_rows[i];

@@ -31,12 +31,14 @@ struct term term_of_stdout(void)
     t.colour = t.is_terminal && !dumb && (no_color == NULL || no_color[0] == '\0');
     t.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     struct winsize size;
+    /* the width of the window, where there is one */
     if (t.is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
         t.columns = size.ws_col;
     }
     return t;
 }
 
+/* The parameters of the escape sequence; NULL for no style. */
 static const char *style_code(enum style style)
 {
     switch (style) {
@@ -128,6 +130,7 @@ struct out_field {
     bool right;
 };
 
+/* Text with its padding: on the left for numbers, else on the right. */
 static void add_field(struct strbuf *sb, const struct term *t, const struct out_field *f)
 {
     size_t columns = text_columns(f->text);
@@ -137,6 +140,7 @@ static void add_field(struct strbuf *sb, const struct term *t, const struct out_
     add_spaces(sb, f->right ? 0 : pad);
 }
 
+/* A table while it is drawn. */
 struct table {
     const struct out_column *columns;
     size_t n_columns;

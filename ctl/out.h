@@ -20,6 +20,7 @@ struct term {
     size_t columns; /* 80 when unknown */
 };
 
+/* Styles of text; they vanish where the terminal shows no colour. */
 enum style {
     STYLE_NONE,
     STYLE_BOLD,
@@ -40,6 +41,8 @@ enum out_kind {
     OUT_STATE /* a task's state, in its colour */
 };
 
+/* A column of a table, or a line of fields: its heading, and the member of each row that it
+ * shows. */
 struct out_column {
     const char *heading;
     const char *key;

@@ -277,6 +277,7 @@ static int run_stage(const struct running *r, size_t stage, struct err *err)
     if (rc != 0) {
         return rc;
     }
+    /* no cache: each object is read again before it runs */
     const struct object_home home = {
         .state = r->src->state, .program = p, .lock = r->src->lock, .cache = NULL};
     rc = object_argv(&home, stage, &argv, err);
@@ -344,6 +345,7 @@ static void begin(struct running *r)
 static int finish(struct running *r, struct rerun_made *made, struct err *err)
 {
     made->path = xasprintf("%s/%s.json", r->base, r->name);
+    /* stages that did not run are listed as left out */
     rerun_file_end(r->file, r->src->program);
     int rc = json_write_file(made->path, r->file, 0644, err);
     if (rc == 0 && r->spec->keep) {
@@ -368,6 +370,7 @@ int rerun_run(struct rerun_source *src, const struct rerun_spec *spec, struct re
     begin(&r);
     int rc = rerun_guard_open(&r.guard, err);
     rc = rc == 0 ? dir_make(r.base, 0700, err) : rc;
+    /* an existing folder is another rerun's: never shared */
     if (rc == 0 && mkdir(r.work, 0700) != 0) {
         rc = err_set_errno(err, errno, "make %s", r.work);
     } else if (rc == 0) {

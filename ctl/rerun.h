@@ -36,6 +36,7 @@ struct rerun_source {
     size_t cell;
 };
 
+/* What the user asked for. */
 struct rerun_ask {
     const char *state;   /* NULL: as rpc_state_folder() */
     const char *program; /* NULL: the only one or the newest */

@@ -77,6 +77,7 @@ static int read_program(struct rerun_source *src, struct err *err)
     return rc;
 }
 
+/* Releases program and lock, before those of another head are read. */
 static void forget_plan(struct rerun_source *src)
 {
     program_free(src->program);
@@ -107,6 +108,7 @@ static int take_result(void *ctx, uint32_t task, uint32_t attempt_no, const stru
     struct rerun_source *src = ctx;
     (void)attempt_no;
     (void)err;
+    /* tasks are numbered cell by cell */
     if (task / src->n_stages == src->cell) {
         src->accepted[task % src->n_stages].done = true;
         src->accepted[task % src->n_stages].digest = *digest;
@@ -138,6 +140,7 @@ static int read_accepted(struct rerun_source *src, size_t stage, struct err *err
     struct rerun_accepted *a = &src->accepted[stage];
     char *path = xasprintf("%s/cells/%s/%s/" TASK_RESULT_FILE, src->folder,
                            src->program->cells[src->cell].folder, src->program->stages[stage].name);
+    /* the path goes through a link to the accepted attempt */
     char *real = realpath(path, NULL);
     int rc = real == NULL ? err_set_errno(err, errno, "read %s", path)
                           : file_read(real, RESULT_BYTES_MAX, &text, err);

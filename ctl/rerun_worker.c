@@ -65,6 +65,7 @@ void rerun_guard_close(struct rerun_guard *g)
     if (g->fd < 0) {
         return;
     }
+    /* drop what is held: it must not take effect when the mask is restored */
     while (take_signal(g) != 0) {
     }
     (void)sigprocmask(SIG_SETMASK, &g->before, NULL);
@@ -72,6 +73,7 @@ void rerun_guard_close(struct rerun_guard *g)
     g->fd = -1;
 }
 
+/* The error for a signal to us. */
 static int stopped(int sig, struct err *err)
 {
     return err_set(err, ERR_REFUSED, "stopped by signal %d (%s); nothing of it is kept", sig,
@@ -130,6 +132,7 @@ static int watch(const struct rerun_guard *g, pid_t pid, int pid_fd)
     int64_t kill_at = 0;
     for (;;) {
         struct pollfd fds[2] = {{.fd = pid_fd, .events = POLLIN}, {.fd = g->fd, .events = POLLIN}};
+        /* no time limit until the first signal */
         int64_t left = first == 0 ? -1 : kill_at - clock_mono().ms;
         (void)poll(fds, 2, first == 0 ? -1 : left < 0 ? 0 : (int)left);
         if (fds[0].revents != 0) {

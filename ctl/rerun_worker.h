@@ -31,6 +31,7 @@ struct rerun_ended {
     double peak_bytes; /* of memory, of the largest process of it */
 };
 
+/* What to run; everything is borrowed. */
 struct rerun_worker {
     const char *name;  /* for messages */
     const char *exec;  /* absolute */

@@ -1,6 +1,7 @@
 /*
- * Runs prereg-report as a child with a time limit. The report is a separate executable so that
- * nothing it reads or draws can reach the process that holds a verdict.
+ * Runs prereg-report as a child with a time limit, in the environment of this process. The report
+ * is a separate executable so that nothing it reads or draws can reach the process that holds a
+ * verdict. Its last words are shown when it fails.
  */
 #include "ctl/run_report.h"
 

@@ -40,6 +40,7 @@ static const char *mark_of(const struct term *t, const char *state)
     return "?";
 }
 
+/* What separates parts of a line. */
 static const char *dot(const struct term *t)
 {
     return t->utf8 ? " · " : ", ";
@@ -329,6 +330,7 @@ void status_check(struct strbuf *sb, const cJSON *check)
     status_results(sb, check, 1);
 }
 
+/* A line for each apparatus check. */
 static void status_apparatus(struct strbuf *sb, const cJSON *summary)
 {
     const cJSON *list = json_member(summary, "apparatus");
@@ -507,6 +509,7 @@ void status_program(struct strbuf *sb, const struct term *t, const cJSON *summar
     status_verdict(sb, t, summary);
 }
 
+/* Each program that could not be loaded, with the reason and what to do. */
 void status_unloaded(struct strbuf *sb, const struct term *t, const cJSON *unloaded)
 {
     for (const cJSON *u = unloaded ? unloaded->child : NULL; u != NULL; u = u->next) {
@@ -519,6 +522,7 @@ void status_unloaded(struct strbuf *sb, const struct term *t, const cJSON *unloa
     }
 }
 
+/* One line for each program: state, outcome, counts. */
 void status_list(struct strbuf *sb, const struct term *t, const cJSON *programs)
 {
     for (const cJSON *p = programs ? programs->child : NULL; p != NULL; p = p->next) {

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 
+/* One compiled-in text. */
 struct template_file {
     const char *name; /* "holding_fixed"; "" for the starter */
     const unsigned char *text;

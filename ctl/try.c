@@ -27,6 +27,7 @@
 #define UNMEASURABLE     69 /* the worker protocol's */
 #define DEPTH_MAX        64
 
+/* The state of one try. */
 struct trying {
     const struct program *p;
     const struct lock *lock;
@@ -83,6 +84,7 @@ static double bytes_below(const char *path, int depth)
     return sum;
 }
 
+/* The size of a regular file; 0 when it is not there. */
 static double bytes_of_file(const char *folder, const char *name)
 {
     struct stat st;
@@ -202,6 +204,7 @@ static void put_costs(cJSON *row, const struct rerun_ended *ended, const char *f
     }
     double times = times_more(result, &inner);
     double disk = bytes_below(folder, 0);
+    /* only the files that grow with the work are multiplied */
     double whole_disk = disk + bytes_that_grow(result, folder) * (times - 1);
     put_bounded(row, "seconds", ended->seconds, TRY_SECONDS_MAX);
     put_bounded(row, "whole_seconds", ended->seconds + inner * (times - 1), TRY_SECONDS_MAX);
@@ -258,6 +261,7 @@ static int run_worker(const struct trying *t, size_t cell, size_t stage, struct 
     return rc;
 }
 
+/* A row without costs. */
 static cJSON *new_row(const struct trying *t, size_t cell, size_t stage, const char *state,
                       const char *why)
 {
@@ -296,6 +300,7 @@ static int try_stage(struct trying *t, size_t cell, size_t stage, bool *done, st
     }
     int rc = run_worker(t, cell, stage, &ended, &why);
     int stopped = rc == 0 ? rerun_guard_check(&t->guard, err) : 0;
+    /* a signal ends the whole try */
     if (rc == ERR_REFUSED || stopped != 0) {
         *err = stopped != 0 ? *err : why;
         return ERR_REFUSED;

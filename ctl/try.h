@@ -17,6 +17,7 @@
 
 #define TRY_SECONDS_MAX (10 * 365.25 * 86400) /* longer is not known */
 
+/* Which cells to try, and how much of each. */
 struct try_spec {
     const size_t *cells;
     size_t n_cells;

@@ -149,6 +149,7 @@ static void add_counters(struct strbuf *sb, const cJSON *verdict)
             strbuf_adds(sb, "unknown\n");
             continue;
         }
+        /* a counter is a range while gates are undetermined */
         strbuf_addf(sb, low->valuedouble < high->valuedouble ? "%g to %g\n" : "%g\n",
                     low->valuedouble, high->valuedouble);
     }
@@ -180,6 +181,7 @@ static void gate_add(struct gate_sum *sum, const cJSON *gate)
     const cJSON *z = json_member(gate, "z");
     const cJSON *floor = json_member(gate, "floor");
     if (cJSON_IsNumber(score)) {
+        /* no gate before this one had a score */
         bool first = sum->n == sum->unknown;
         sum->low = first || score->valuedouble < sum->low ? score->valuedouble : sum->low;
         sum->high = first || score->valuedouble > sum->high ? score->valuedouble : sum->high;
@@ -216,6 +218,7 @@ static cJSON *gate_row(const struct gate_sum *sum)
     return row;
 }
 
+/* Starts without gates; to be released. */
 static void gates_init(struct gates *g)
 {
     *g = (struct gates){.rows = json_array()};
@@ -349,6 +352,7 @@ void verdict_text_runs(struct strbuf *sb, const cJSON *runs)
     }
 }
 
+/* The whole text, after the gates were added. */
 static void add_all(struct strbuf *sb, const struct term *t, const cJSON *verdict, struct gates *g)
 {
     add_headline(sb, t, verdict);

@@ -40,6 +40,7 @@ int amendments_put_in_place(const char *folder, size_t number, struct err *err)
 
 /* ---- how far the amendment got ---- */
 
+/* The state of a repair. */
 struct healing {
     const char *folder;
     char *amendments;

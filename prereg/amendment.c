@@ -100,6 +100,7 @@ static void add_change(cJSON *list, const cJSON *path, const cJSON *from, const 
 
 static void compare(const cJSON *from, const cJSON *to, cJSON *path, cJSON *list);
 
+/* Compares one member, whose key is on the path meanwhile. */
 static void compare_member(const cJSON *from, const cJSON *to, cJSON *path, cJSON *list)
 {
     json_push_string(path, from != NULL ? from->string : to->string);

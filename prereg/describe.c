@@ -27,6 +27,7 @@
 /* a larger file of a command is used where it is */
 #define COPY_BYTES_MAX ((off_t)256 << 20)
 
+/* The state of asking all workers. */
 struct asking {
     const struct program *p;
     struct diag *diag;
@@ -170,6 +171,7 @@ static void say_of(struct asking *a, const struct answer_fault *fault, size_t st
     free(message);
 }
 
+/* Reports a fault that is about no parameter. */
 static void say(struct asking *a, enum diag_level level, size_t stage, size_t condition,
                 const char *text)
 {

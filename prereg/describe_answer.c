@@ -87,6 +87,7 @@ static void say_no_answer(const struct proc_result *r, struct answer_faults *fau
     }
 }
 
+/* An array of strings only. */
 static bool all_strings(const cJSON *array)
 {
     for (const cJSON *m = array->child; m != NULL; m = m->next) {
@@ -97,6 +98,7 @@ static bool all_strings(const cJSON *array)
     return cJSON_IsArray(array);
 }
 
+/* An object of plain values only. */
 static bool are_facts(const cJSON *object)
 {
     for (const cJSON *m = object->child; m != NULL; m = m->next) {

@@ -20,7 +20,7 @@ struct place { /* where in grid.toml; line 0: unknown */
 };
 
 struct level {
-    const char *text;   /* as it stands in cell names: "moe", "0.002", "42" */
+    const char *text;   /* as in cell names: "moe", "0.002", "42" */
     const cJSON *value; /* string, number or bool */
 };
 

@@ -31,6 +31,7 @@ static void add_env(struct settings *s, char *entry)
     s->env[s->n_env] = NULL;
 }
 
+/* Adds one key and value to the numbered variables. */
 static void add_setting(struct settings *s, const char *key, const char *value)
 {
     add_env(s, xasprintf("GIT_CONFIG_KEY_%zu=%s", s->n, key));
@@ -170,7 +171,7 @@ static int read_commit(const char *folder, const struct settings *s, char **comm
     return rc;
 }
 
-/* Every change in the tree, wherever the folder lies in it, but for the own files of the folder. */
+/* Lists every change in the tree, wherever in it the folder is, but for the folder's own files. */
 static int run_status(const char *folder, const char *const *own, const struct settings *s,
                       struct proc_result *r, struct err *err)
 {

@@ -9,7 +9,7 @@
 #include "prereg/program.h"
 
 /* Whether the condition names this measure ("[mmlu]", "measure.mmlu") or a fact of this stage
- * ("fact.train.x"); texts in quotes are no names. */
+ * ("fact.train.x"); texts in quotes are not names. */
 bool condition_reads_measure(const char *text, const char *measure);
 bool condition_reads_fact_of(const char *text, const char *stage);
 /* The name, of *n bytes, of the next fact of this stage at or behind *at, which moves behind it;

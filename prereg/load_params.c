@@ -9,7 +9,7 @@
 #include "base/xalloc.h"
 #include "prereg/load.h"
 
-/* A string of the form $name stands for a factor's level; every other string is itself. */
+/* A string of the form $name is replaced by a factor's level; every other string is itself. */
 static void check_substitutions(struct load *l, const struct toml_node *n)
 {
     for (size_t i = 0; i < n->n_items; i++) {

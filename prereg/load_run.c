@@ -17,6 +17,7 @@ static const char *const STAGE_KEYS[] = {"memory", "crashes", "attempts", "deadl
                                          "checkpoint"};
 static const char *const PROGRAM_KEYS[] = {"executor", "work", "slots"};
 
+/* A duration as text. */
 static void load_ms(struct load *l, const struct toml_node *t, const char *key, int64_t *out)
 {
     struct err err;
@@ -46,6 +47,7 @@ static void load_memory(struct load *l, const struct toml_node *t, struct stage_
     }
 }
 
+/* {setup, step, checkpoint, eval}, each a duration. */
 static void load_deadlines(struct load *l, const struct toml_node *t, int64_t out[4])
 {
     const struct toml_node *table = load_member(l, t, "deadlines", TOML_TABLE);

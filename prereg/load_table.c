@@ -180,6 +180,7 @@ static void load_table_inputs(struct load *l, const struct toml_node *array)
     }
 }
 
+/* An input that the table does not list has no effect. */
 static void warn_unused_inputs(struct load *l)
 {
     const struct program *p = l->p;

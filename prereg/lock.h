@@ -84,7 +84,7 @@ enum lock_part {
 /* ERR_LOCK names the first value that differs: "measure.mmlu.floor: locked 0.27, now 0.25". `parts`
  * is a sum of enum lock_part. With a cache, files whose size, times and inode are as when they were
  * last hashed are not read again; NULL reads everything. Under [pin] workers = "record" a changed
- * file of a command is no error: it is appended to `notes`, a line each (NULL: dropped). */
+ * file of a command is not an error: it is appended to `notes`, a line each (NULL: dropped). */
 int lock_verify(const struct program *p, const struct lock *lock, unsigned parts,
                 struct pin_cache *cache, struct strbuf *notes, struct err *err) MUST_CHECK;
 /* The same for one file or folder. ERR_NOT_FOUND: it is not there at all, or nothing is in a folder

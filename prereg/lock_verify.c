@@ -104,6 +104,7 @@ static int compare_tables(const cJSON *locked, const cJSON *now, struct strbuf *
     return 0;
 }
 
+/* Element by element. */
 static int compare_arrays(const cJSON *locked, const cJSON *now, struct strbuf *path,
                           struct err *err)
 {
@@ -281,6 +282,7 @@ static bool is_data(const struct program *p, const char *name)
     return false;
 }
 
+/* Whether some command, [pin] or check of the program names the file. */
 static bool is_file(const struct program *p, const char *name)
 {
     bool found = false;

@@ -152,7 +152,7 @@ static int store_one(const struct program *p, const struct lock *lock, const str
     char hex[DIGEST_HEX_SIZE];
     int rc = object_store(state, file->path, &found, err);
     if (rc != 0 || locked == NULL) {
-        return rc; /* not in the lock: it was no file then, and stays a plain argument */
+        return rc; /* not in the lock: it was not a file then, and stays a plain argument */
     }
     digest_hex(&found, hex);
     if (strcmp(hex, locked) == 0) {

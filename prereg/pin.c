@@ -72,6 +72,7 @@ void pin_cache_free(struct pin_cache *cache)
     free(cache);
 }
 
+/* The state of computing a stamp. */
 struct stamp_walk {
     struct digest_stream stream;
     int64_t newest_ns;

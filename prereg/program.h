@@ -95,7 +95,7 @@ int program_load_from(const char *path, const char *folder, struct program **out
                       struct err *err) MUST_CHECK;
 void program_free(struct program *p); /* NULL is fine */
 
-/* Loading looks at no other file. This does: every [data], [pin] file, apparatus model and worker
+/* Loading opens no other file. This does: every [data], [pin] file, apparatus model and worker
  * must be there and of a kind that can be pinned; errors with their places. */
 void program_check_files(const struct program *p, struct diag *diag);
 

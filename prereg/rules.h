@@ -122,7 +122,7 @@ struct instrument { /* validated here, computed in truthtable/instruments */
 };
 
 /* A reference model that must score `value` within `within` before any sealed stage that comes
- * after another may start. It is no cell: the stage's parameters do not depend on a factor. */
+ * after another may start. It has no cell: the stage's parameters do not depend on a factor. */
 struct apparatus {
     const char *name;
     size_t stage;

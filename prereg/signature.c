@@ -44,6 +44,7 @@ struct child_env {
     size_t n;
 };
 
+/* Adds NAME=value; the list stays terminated by NULL. */
 static void env_add(struct child_env *env, const char *name, const char *value)
 {
     env->owned[env->n] = xasprintf("%s=%s", name, value);

@@ -43,7 +43,7 @@ int signature_check(const char *armored, const void *bytes, size_t len, const ch
 void signature_check_release(struct signature_check *check);
 
 /* The member "signature" of a lock or an amendment: {"format":"sshsig","namespace":"preregd",
- * "fingerprint","armored"}. Makes it (and looks at what was made); the caller deletes it. */
+ * "fingerprint","armored"}. Makes it (and checks it at once); the caller deletes it. */
 int signature_json_make(const char *key_path, const void *bytes, size_t len, cJSON **out,
                         struct err *err) MUST_CHECK;
 /* Whether a JSON value has that form, whatever it signs: ERR_LOCK. */

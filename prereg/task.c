@@ -19,6 +19,7 @@
 #define WORKER_PATH      "/usr/local/bin:/usr/bin:/bin"
 #define PEERS_LEVELS_MAX ((size_t)64)
 
+/* {FACTOR: level}, with the levels' own types. */
 static cJSON *cell_factors(const struct program *p, size_t cell)
 {
     cJSON *factors = json_object();

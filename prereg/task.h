@@ -32,7 +32,7 @@ struct task_attempt {
 };
 
 /* The whole object; the caller deletes it. "params" are program_task_params() with the solved ones
- * of the lock merged over them (`match` stays, what it was solved to stands beside it). "data"
+ * of the lock merged over them (`match` stays, and its solution is beside it). "data"
  * holds every entry of [data] with its locked digest. "checkpoint" is seconds or "auto" from
  * [run.STAGE]. A NULL lock means --describe: no digests, no inputs, and "peers" instead:
  *   {FACTOR:{LEVEL:{params}}}   the stage's params at every other level of each non-replicate
@@ -45,7 +45,7 @@ cJSON *task_json_build(const struct program *p, const struct lock *lock,
 /* The params of a task as it will be run: level overrides, $factor, solved values. */
 cJSON *task_params(const struct program *p, const struct lock *lock, size_t cell, size_t stage);
 
-/* The whole environment of a worker whose attempt lies in `folder`, variable by variable: this list
+/* Calls fn for each variable of a worker's environment, whose attempt is in `folder`: this list
  * and the stage's own, locked one, which wins. */
 typedef void task_variable_fn(void *ctx, const char *name, const char *value);
 void task_environment(const struct stage *s, const char *folder, task_variable_fn *fn, void *ctx);

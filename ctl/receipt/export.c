@@ -28,6 +28,7 @@
 
 /* ---- copying ---- */
 
+/* Copies a file that must be there. */
 static int copy(const char *from_folder, const char *from, const char *to_folder, const char *to,
                 struct err *err)
 {
@@ -39,6 +40,7 @@ static int copy(const char *from_folder, const char *from, const char *to_folder
     return rc;
 }
 
+/* Copies a file that may be missing. */
 static int copy_if_there(const char *from_folder, const char *from, const char *to_folder,
                          const char *to, struct err *err)
 {
@@ -76,6 +78,7 @@ static int copy_folder(const struct exporting *x, const char *folder, struct err
 static int copy_stamp(const struct exporting *x, struct err *err)
 {
     static const char *const stamps[] = {RECEIPT_TSQ, RECEIPT_TSR};
+    /* different at first, so that a file that cannot be read never matches */
     struct digest a = {{0}};
     struct digest b = {{1}};
     cJSON *o = NULL;
@@ -194,6 +197,7 @@ static int load(struct exporting *x, struct err *err)
 
 /* ---- making ---- */
 
+/* Without --with-host, host names become numbers. */
 static int hide_hosts(const struct exporting *x, struct err *err)
 {
     char *path = path_join(x->to, RECEIPT_PROVENANCE);

@@ -19,6 +19,7 @@
 #include "ctl/receipt/verify_md.h"
 #include "truthtable/replay.h"
 
+/* The state of making the parts; `err` is the caller's. */
 struct making {
     const struct exporting *x;
     struct receipt_files files; /* the receipt's files so far */

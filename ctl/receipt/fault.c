@@ -148,6 +148,7 @@ struct members {
     size_t n;
 };
 
+/* Orders members by name, for qsort() and bsearch(). */
 static int by_key(const void *a, const void *b)
 {
     return strcmp((*(const cJSON *const *)a)->string, (*(const cJSON *const *)b)->string);
@@ -164,6 +165,7 @@ static void members_of(struct members *m, const cJSON *o)
     qsort(m->list, m->n, sizeof(const cJSON *), by_key);
 }
 
+/* The member of the same name; NULL when there is none. */
 static const cJSON *find_member(const struct members *m, const cJSON *like)
 {
     const cJSON **at = bsearch(&like, m->list, m->n, sizeof(const cJSON *), by_key);

@@ -20,6 +20,7 @@
 
 #define CHUNK_BYTES ((size_t)256 << 10)
 
+/* Orders files by the bytes of their names, as SHA256SUMS is. */
 static int by_name(const void *a, const void *b)
 {
     return strcmp(((const struct receipt_file *)a)->name, ((const struct receipt_file *)b)->name);
@@ -119,6 +120,7 @@ int files_open(struct receipt_files *files, const char *folder, struct fault *f)
     if (files->fd < 0) {
         return unreadable(f, folder, errno);
     }
+    /* fdopendir() takes its descriptor, and ours is needed later */
     int fd = fcntl(files->fd, F_DUPFD_CLOEXEC, 0);
     int rc = fd < 0 ? unreadable(f, folder, errno) : list_folder(files, fd, "", f);
     if (files->n > 0) {

@@ -194,6 +194,7 @@ static int check_move(const struct history_reading *r, const struct state_row *r
         return fault_differs(r->f, "task.from is not where the task was", task_state_name(t->state),
                              task_state_name(row->from));
     }
+    /* an unblinding before the first result shows nothing */
     bool seen = r->h->status.unsealed || (r->h->status.unblinded && r->h->n_accepted > 0);
     bool again = row->kind == ROW_TASK_RETRIED || row->kind == ROW_TASK_REVIVED;
     if (again && seen &&
@@ -401,6 +402,7 @@ static int take_check_row(struct history_reading *r, const cJSON *line, const st
         cJSON_GetArraySize(r->h->checks) >= HISTORY_CHECKS_MAX) {
         return fault_says(r->f, "more than %d checks of the apparatus", HISTORY_CHECKS_MAX);
     }
+    /* the check's entry is replaced, its results are kept */
     cJSON *was = cJSON_DetachItemFromObjectCaseSensitive(r->h->checks, name);
     cJSON *results = cJSON_DetachItemFromObjectCaseSensitive(was, "results");
     results = results != NULL ? results : json_array();

@@ -24,6 +24,7 @@
 #define HISTORY_CHECKS_MAX                                                                         \
     1000 /* of the apparatus, by name: a plan has 64, amendments bring more */
 
+/* A task of the grid as the rows so far left it. */
 struct history_task {
     enum task_state state;
     enum cause cause;

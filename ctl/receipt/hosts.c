@@ -8,6 +8,7 @@
 #include "base/xalloc.h"
 #include "ctl/receipt/layout.h"
 
+/* The names so far; a host's number is its index plus 1. */
 struct hosts {
     char **names;
     size_t n;

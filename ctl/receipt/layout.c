@@ -39,6 +39,7 @@ static const struct {
     {"report.json", NEED_NONE, NEED_ALL},
 };
 
+/* Whether the name begins with the prefix. */
 static bool has_prefix(const char *name, const char *prefix)
 {
     return strncmp(name, prefix, strlen(prefix)) == 0;
@@ -80,6 +81,7 @@ static bool is_apparatus(const char *name)
     return is_name;
 }
 
+/* reruns/NAME.json */
 static bool is_rerun(const char *name)
 {
     static const char prefix[] = RERUN_FOLDER "/";
@@ -119,6 +121,7 @@ const char *layout_refuses(const char *name)
             return "its name differs from a receipt's file only in the case of letters";
         }
     }
+    /* the patterns match one folder deep, so no other path gets through */
     bool known = n <= RECEIPT_NAME_MAX && (is_amendment(name) || is_apparatus(name) ||
                                            is_rerun(name) || layout_is_signature(name));
     return known ? NULL : "no receipt of this version has such a file";

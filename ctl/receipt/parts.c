@@ -28,6 +28,7 @@ static void add_text(struct strbuf *out, const char *key, const char *text)
     }
 }
 
+/* A text member; NULL when it is absent or no text. */
 static const char *text_member(const cJSON *o, const char *key)
 {
     const cJSON *m = json_member(o, key);
@@ -222,6 +223,7 @@ static void add_journal(const struct history *h, cJSON *o)
     json_put(o, "journal", journal);
 }
 
+/* The tree as the daemon writes files: indented, with a newline at the end. */
 static int pretty(const cJSON *o, struct strbuf *out, struct err *err)
 {
     int rc = json_pretty(o, out, err);

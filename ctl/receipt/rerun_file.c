@@ -25,6 +25,7 @@ struct named_value {
     const cJSON *value;
 };
 
+/* The metrics or artifacts of one result. */
 struct named_list {
     struct named_value *items; /* in the result's order */
     size_t n;
@@ -116,6 +117,7 @@ static bool is_same_metric(const cJSON *a, const cJSON *b)
 
 typedef bool same_fn(const cJSON *a, const cJSON *b);
 
+/* A copy of the value; null when it is absent. */
 static void put_value(cJSON *o, const char *key, const cJSON *value)
 {
     json_put(o, key, value == NULL ? cJSON_CreateNull() : json_copy(value));
@@ -258,6 +260,7 @@ void rerun_file_end(cJSON *file, const struct program *p)
             json_push_string(left_out, p->stages[i].name);
         }
     }
+    /* every stage, all the same, and something to compare */
     bool whole = left_out->child == NULL && all_same(stages) && gave_any(stages);
     json_put(file, "left_out", left_out);
     json_put_string(file, "level", whole ? RERUN_LEVEL : NULL);
@@ -300,6 +303,7 @@ cJSON *rerun_environment_of(const cJSON *place)
 
 /* ---- reading one ---- */
 
+/* A text of at most max bytes. */
 static int get_text(const cJSON *o, const char *key, size_t max, const char **out, struct err *err)
 {
     int rc = json_get_string(o, key, out, err);

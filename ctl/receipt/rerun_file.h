@@ -51,6 +51,7 @@ struct rerun_side {
     const cJSON *environment;
 };
 
+/* One stage of a rerun: the accepted side and the new one. All borrowed. */
 struct rerun_stage {
     const char *name;
     const char *head;

@@ -58,6 +58,7 @@ static int add_signature(const char *folder, const struct strbuf *sums,
     return rc;
 }
 
+/* The archive's time is the lock's, as in export, so that equal folders give equal archives. */
 int receipt_pack(const char *folder, const char *tar_path, struct err *err)
 {
     struct file_writer w;

@@ -21,6 +21,7 @@
 
 /* ---- writing ---- */
 
+/* The state of writing an archive. */
 struct writing {
     struct archive *a;
     struct archive_entry *entry;
@@ -30,6 +31,7 @@ struct writing {
     struct err *err;
 };
 
+/* libarchive's output goes to the file writer; an error is kept in t->err. */
 static la_ssize_t on_write(struct archive *a, void *ctx, const void *data, size_t len)
 {
     struct writing *t = ctx;
@@ -130,6 +132,7 @@ int tar_write(const char *folder, const char *name, struct wall_time time, struc
 
 /* ---- reading ---- */
 
+/* The state of extracting an archive. */
 struct unpacking {
     struct archive *a;
     const char *folder;
@@ -140,6 +143,7 @@ struct unpacking {
     struct fault *f;
 };
 
+/* The fault for an archive that libarchive cannot read. */
 static int damaged(struct unpacking *u)
 {
     const char *said = archive_error_string(u->a);
@@ -156,6 +160,7 @@ static const char *inner_name(struct unpacking *u, const char *path, int *rc)
         *rc = fault_says(u->f, "an archive of a receipt holds one folder, and nothing beside it");
         return NULL;
     }
+    /* the first entry decides the folder's name */
     if (u->top[0] == '\0') {
         memcpy(u->top, path, n);
         u->top[n] = '\0';
@@ -277,6 +282,7 @@ static int take_all(struct unpacking *u)
 static int check_rest(struct unpacking *u, int fd)
 {
     static char block[BLOCK_BYTES];
+    /* libarchive stops at the two empty blocks, not at the end of the file */
     const off_t end = (off_t)archive_filter_bytes(u->a, 0);
     size_t left = PADDING_MAX + 1;
     ssize_t n = lseek(fd, 0, SEEK_CUR) < 0 ? 0 : 1;

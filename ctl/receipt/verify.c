@@ -259,6 +259,7 @@ int receipt_verify(const struct verify_spec *spec, struct verify_answer *out)
     arena_init(&v.arena);
     int rc = run_steps(&v);
     if (rc == 0) {
+        /* steps set the place of a fault before there is one */
         fault_clear(&out->fault);
     }
     answer(&v, rc);

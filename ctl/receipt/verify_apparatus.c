@@ -68,6 +68,7 @@ static int check_standing(struct verifying *v, const struct apparatus *a, const 
     }
     if (cJSON_IsNumber(value) && !cJSON_IsNull(holds)) {
         const double off = fabs(value->valuedouble - a->value);
+        /* the value is exactly at the tolerance in decimals, not in doubles */
         const double slack = ROUNDING * (fabs(a->value) + a->within);
         if (done ? off > a->within + slack : off < a->within - slack) {
             return fault_says(v->f, "value lies %s the tolerance, and so it %s",

@@ -13,12 +13,14 @@
 
 #define ROUNDING 1e-9 /* of the tolerance: decimals are not exact */
 
+/* A number member; NaN when it is absent, which equals nothing. */
 static double number_of(const cJSON *o, const char *key)
 {
     const cJSON *v = json_member(o, key);
     return cJSON_IsNumber(v) ? v->valuedouble : (double)NAN;
 }
 
+/* A text member; "" when it is absent. */
 static const char *text_of(const cJSON *o, const char *key)
 {
     const cJSON *v = json_member(o, key);
@@ -84,6 +86,7 @@ static int check_journal(struct verifying *v)
 
 /* ---- against the plan of its time ---- */
 
+/* One text of the result must be that of the plan. */
 static int compare_text(struct verifying *v, const char *key, const cJSON *asked, const cJSON *r)
 {
     const char *expected = text_of(asked, key);

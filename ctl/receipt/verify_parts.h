@@ -22,6 +22,8 @@ struct cell_artifacts {
     size_t n_named; /* results of the program so far that name what they read */
 };
 
+/* The state of a verification: what the steps so far have read and established. Owned here
+ * unless said. */
 struct verifying {
     const struct verify_spec *spec;
     struct verify_answer *out;

@@ -249,6 +249,7 @@ static int check_journal(struct verifying *v)
         json_get_string(part, "head", &head, &err) != 0) {
         return fault_from(v->f, &err);
     }
+    /* rows that provenance.json counted are missing at the end */
     if ((size_t)rows > v->history.n_rows) {
         return fault_differs_int(v->f, "journal.rows: journal.jsonl was cut at its end", rows,
                                  (long long)v->history.n_rows);

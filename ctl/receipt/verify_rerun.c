@@ -11,6 +11,7 @@
 
 #define CLAIMS_MAX ((size_t)20) /* one sentence each */
 
+/* One rerun file. */
 struct of_cell {
     size_t cell;
     const char *file; /* its name in the receipt */
@@ -286,6 +287,7 @@ static int take_line(struct rerun_reading *r, size_t task, const cJSON *said, co
     struct verifying *v = r->v;
     const size_t n_stages = v->program->n_stages;
     const size_t cell = task / n_stages;
+    /* no rerun of this cell */
     if (cell != r->list[r->at].cell) {
         return 0;
     }

@@ -45,6 +45,7 @@ static int unsigned_part(struct verifying *v, const char *what)
                : 0;
 }
 
+/* Whether "signature" is absent or null. */
 static bool is_unsigned(const cJSON *o)
 {
     const cJSON *signature = json_member(o, "signature");
@@ -125,6 +126,7 @@ static bool is_named(struct reviewers *r, const char *fingerprint)
     return false;
 }
 
+/* Frees both lists; the sums are the caller's. */
 static void reviewers_release(struct reviewers *r)
 {
     for (size_t i = 0; i < r->n_keys; i++) {
@@ -145,6 +147,7 @@ static int check_reviewer(struct verifying *v, struct reviewers *r, const struct
     if (rc != 0 && rc != ERR_REFUSED) {
         rc = fault_from(v->f, &err);
     } else if (!is_named(r, check.fingerprint != NULL ? check.fingerprint : "?")) {
+        /* one allowed reviewer is enough */
         v->is_vouched |= check.allowed;
         verifying_says(v, "the whole receipt is signed by %s (%s)%s",
                        check.principal != NULL ? check.principal : "a key",
@@ -191,6 +194,7 @@ int verify_signatures(struct verifying *v)
 {
     const cJSON *list = v->lock->amendments;
     const cJSON *a = list == NULL ? NULL : list->child;
+    /* until a part without an allowed signature is found */
     v->is_signed = true;
     int rc = check_lock(v);
     for (size_t n = 1; rc == 0 && a != NULL; n++, a = a->next) {
