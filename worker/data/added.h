@@ -22,7 +22,7 @@ struct added_token {
     size_t len;
     uint32_t id;
     bool lstrip;     /* takes the white space before it */
-    bool rstrip;     /* and behind it */
+    bool rstrip;     /* and after it */
     bool normalized; /* searched in the second round */
     bool special;
 };

@@ -162,7 +162,7 @@ static int read_split(struct bpe_tokenizer *t, const cJSON *obj, struct err *err
     return split_add_pattern(&t->split, regex, err);
 }
 
-/* Splits, then ByteLevel, and nothing behind it. */
+/* Splits, then ByteLevel, and nothing after it. */
 static int read_pre_tokenizer(struct bpe_tokenizer *t, const cJSON *pre, struct err *err)
 {
     const cJSON *list = NULL, *item = pre;

@@ -16,7 +16,7 @@
 
 #define END_OF_TEXT "<|endoftext|>"
 
-/* A distinct pretoken: its symbols at pool + at, and how often it came. */
+/* A distinct pretoken: its symbols at pool + at, and how often it occurs. */
 struct word {
     size_t at;
     uint32_t len;

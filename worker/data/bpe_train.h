@@ -17,7 +17,7 @@
 #define BPE_TRAIN_VOCAB_MAX 1000000u
 #define BPE_TRAIN_MIN_COUNT 2u /* pairs seen less often are left apart */
 
-/* Adds the pretokens of a document: their values are how often each came. */
+/* Adds the pretokens of a document: their values are how often each occurs. */
 int bpe_count_document(struct byte_map *counts, const struct split *split,
                        struct split_scratch *scratch, const char *text, size_t len,
                        struct err *err) MUST_CHECK;

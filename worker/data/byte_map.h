@@ -1,7 +1,7 @@
 /*
  * A hash table from byte strings to small numbers: vocabularies, and pretokens with their counts.
  *
- * Owns copies of the keys, one after the other in `pool`; entries stay in the order they came in,
+ * Owns copies of the keys, one after the other in `pool`; entries stay in the order of insertion,
  * so that walking 0 .. n - 1 is deterministic. Open addressing, at most half full. Looking up
  * changes nothing: threads may share a table that is no longer added to.
  */

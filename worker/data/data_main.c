@@ -99,7 +99,7 @@ static int command_inspect(char **args, struct err *err)
     return rc;
 }
 
-/* The options of `sample` behind --tokenizer, in this order. */
+/* The options of `sample` after --tokenizer, in this order. */
 enum { SAMPLE_SEED = 1, SAMPLE_FROM, SAMPLE_N, SAMPLE_LENGTH, SAMPLE_HOLDOUT, SAMPLE_AS };
 
 static int read_sample_options(const struct flag *options, struct sample_options *out,

@@ -46,7 +46,7 @@ uint64_t demo_clause_key(const struct demo_clause *c);
 void demo_clause_subject(const struct demo_clause *c, struct strbuf *out);
 /* The predicate with the verb in the given number, without a leading space. */
 void demo_clause_predicate(const struct demo_clause *c, bool plural, struct strbuf *out);
-/* The same words in an order that is none: kind 0 or 1. */
+/* The same words in an ungrammatical order: kind 0 or 1. */
 void demo_clause_scrambled(const struct demo_clause *c, unsigned kind, struct strbuf *out);
 
 /* "every day anna drinks" + " tea." */
@@ -76,7 +76,7 @@ void demo_gift_opening(const struct demo_gift *g, struct strbuf *out);
 /* "holds the ball." or "wants the ball." */
 void demo_gift_ending(const struct demo_gift *g, struct strbuf *out);
 const char *demo_name(unsigned name);
-/* Whether the subject is whom the ending is about. */
+/* Whether the ending is about the subject. */
 bool demo_gift_about_subject(const struct demo_gift *g);
 
 /* "17 plus 25 is" + " 11." */

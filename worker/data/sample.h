@@ -15,7 +15,7 @@ struct sample_options {
     uint64_t from;   /* position in the keyed order */
     uint64_t n;      /* how many */
     uint64_t length; /* 0: documents; else tokens of a training sequence */
-    double holdout;  /* share of the documents that is kept from the sequences */
+    double holdout;  /* share of the documents that is held out */
     bool ids;        /* the ids instead of their text */
 };
 

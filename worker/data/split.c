@@ -142,7 +142,7 @@ static int find_match(const struct split_stage *stage, struct split_scratch *scr
 static int run_stage(const struct split *s, size_t i, struct split_scratch *scratch,
                      const char *text, size_t len, struct split_sink *sink, struct err *err);
 
-/* Passes a piece to the next stage, or to the sink behind the last one. */
+/* Passes a piece to the next stage, or after the last stage to the sink. */
 static int hand_on(const struct split *s, size_t i, struct split_scratch *scratch, const char *text,
                    size_t len, struct split_sink *sink, struct err *err)
 {

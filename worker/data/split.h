@@ -37,7 +37,7 @@ void split_release(struct split *s);
 int split_add_pattern(struct split *s, const char *pattern, struct err *err) MUST_CHECK;
 /* The pattern of a stage as it was given. */
 const char *split_pattern(const struct split *s, size_t stage);
-/* Takes GPT-2's stage through PCRE2 always, so that the scanner can be held against it. */
+/* Takes GPT-2's stage through PCRE2 always, so that tests can compare the scanner with it. */
 void split_disable_scanner(struct split *s);
 
 /* What a thread needs while it splits. */

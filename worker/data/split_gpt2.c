@@ -20,7 +20,7 @@ static inline enum class class_of(char c) {
     return b == ' ' || (b >= '\t' && b <= '\r') ? SPACE : OTHER;
 }
 
-/* 's 't 'm 'd 're 've 'll; 0 when it is none of them. */
+/* 's 't 'm 'd 're 've 'll; 0 otherwise. */
 static size_t contraction(const char *text, size_t len)
 {
     if (len < 2 || text[0] != '\'')
@@ -37,7 +37,7 @@ static size_t contraction(const char *text, size_t len)
     }
 }
 
-/* A run of white space leaves its last character to the word behind it, unless it is the only one:
+/* A run of white space leaves its last character to the following word, unless it is the only one:
  * " ?" takes a blank before anything else is tried, and no other. */
 static size_t space_piece(const char *text, size_t len)
 {

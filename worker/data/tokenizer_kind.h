@@ -24,7 +24,7 @@ struct tokenizer_kind {
                   struct err *err) MUST_CHECK;
     /* id is inside the vocabulary. */
     void (*decode)(const struct tokenizer *tok, uint32_t id, struct strbuf *out);
-    /* As tokenizer_is_special(); NULL: those that are decode to nothing anyhow. */
+    /* As tokenizer_is_special(); NULL: special tokens decode to nothing. */
     bool (*is_special)(const struct tokenizer *tok, uint32_t id);
     /* As tokenizer_losses(); NULL: nothing is lost. */
     bool (*losses)(const struct tokenizer *tok, struct strbuf *out);
@@ -47,7 +47,7 @@ extern const struct tokenizer_kind tokenizer_kind_bytes;
 extern const struct tokenizer_kind tokenizer_kind_bpe;
 extern const struct tokenizer_kind tokenizer_kind_llama2c;
 
-/* Room for `more` ids behind list->n. */
+/* Room for `more` ids after list->n. */
 void token_list_reserve(struct token_list *list, size_t more);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 
-/* The arguments behind the command's name, ended by NULL. ERR_USAGE for the command line,
+/* The arguments after the command's name, ended by NULL. ERR_USAGE for the command line,
  * ERR_SYNTAX and others for what is read. */
 
 /* tasks | tasks NAME | tasks --check FILE */

@@ -47,7 +47,7 @@ static int run_from(const char *path, bool describe, struct err *err)
     return rc;
 }
 
-/* argv: the words behind --plan. */
+/* argv: the arguments after --plan. */
 static int plan(int argc, char **argv, struct err *err)
 {
     struct worker_task task = {0};

@@ -20,7 +20,7 @@ struct harness_files {
     struct harness_results results; /* tree and hashes are filled in here */
     const char *items;              /* path of items.jsonl */
     const char *folder;             /* where they go; there already */
-    const char *stamp;              /* behind each name: "" or "_2026-11-21T09-36-04.772939" */
+    const char *stamp;              /* after each name: "" or "_2026-11-21T09-36-04.772939" */
     bool samples;
 };
 

@@ -21,7 +21,7 @@ struct judge {
     size_t *task_of; /* of each group */
 };
 
-/* Borrows the set and the second key. ERR_SYNTAX names the expression that is none. Always valid to
+/* Borrows the set and the second key. ERR_SYNTAX names the invalid expression. Always valid to
  * release. */
 int judge_init(struct judge *j, const struct item_set *set, const struct second_key *second,
                struct err *err) MUST_CHECK;

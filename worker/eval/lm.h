@@ -1,6 +1,6 @@
 /*
  * What scoring asks of a language model. run.c puts the trained model behind it; unit tests put
- * models whose answers can be worked out by hand.
+ * models whose answers can be computed by hand.
  */
 #ifndef WORKER_EVAL_LM_H
 #define WORKER_EVAL_LM_H

@@ -33,8 +33,8 @@ struct eval_options {
     struct task_data task_file;    /* name NULL: a shipped task */
     const char *split;
     const char *fewshot_split;
-    int64_t limit;        /* the first so many items of each group; 0: all */
-    int64_t subset_count; /* so many items drawn by subset_seed; 0: all */
+    int64_t limit;        /* how many items of each group, from the first; 0: all */
+    int64_t subset_count; /* how many items are drawn by subset_seed; 0: all */
     int64_t subset_seed;
     int description_newlines; /* 0: as the harness's version has it */
     int context;              /* tokens that a request may have; 0: as many as the model takes */

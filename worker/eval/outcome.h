@@ -1,5 +1,5 @@
 /*
- * What one item came to: the raw answer of the model, the verdicts that follow from it, and the
+ * The outcome of one item: the raw answer of the model, the verdicts that follow from it, and the
  * line of items.jsonl that holds both. The verdicts are always computed from the raw answer, also
  * for lines that an earlier attempt wrote, so a line that says otherwise is not believed.
  */
@@ -16,7 +16,7 @@
 
 struct judge;
 
-/* What a metric makes of the answer. */
+/* The result of one metric for an answer. */
 struct item_verdict {
     double value;         /* 0 or 1; of a perplexity the log-likelihood */
     double weight;        /* words or bytes of a perplexity per word or byte; 1 */

@@ -183,7 +183,7 @@ static void strip_right(struct strbuf *text)
 
 /* llm-foundry parts examples from each other and from the context, which begins with what parts
  * them; the context ends with the delimiter, right-stripped. The contexts of TASK_CONTEXT stay as
- * they are and have the delimiter only behind examples. */
+ * they are and have the delimiter only after examples. */
 static void request_dclm(const struct prompts *p, size_t item, size_t option,
                          struct request_text *out)
 {

@@ -1,6 +1,6 @@
 /*
  * Asks the model about items, in their order, a batch at a time. Which items share a batch changes
- * what it costs and nothing else: the model's answers do not depend on what is asked beside
+ * what it costs and nothing else: the model's answers do not depend on the other requests
  * (worker/model/score.h).
  */
 #ifndef WORKER_EVAL_SCORER_H
@@ -52,7 +52,7 @@ int scorer_build(struct scorer *s, size_t index, struct request_list *list, char
 
 /* Asks about the first of items[0 .. n - 1] as many as make a batch: s->outcomes[0 .. *n_asked - 1]
  * are theirs, judged. What an item makes impossible is a fault in its outcome, not an error.
- * ERR_BUSY: asked to stop, and nothing came of the batch. */
+ * ERR_BUSY: asked to stop, and the batch has no results. */
 int scorer_ask(struct scorer *s, const size_t *items, size_t n, size_t *n_asked,
                struct err *err) MUST_CHECK;
 

@@ -98,12 +98,12 @@ struct task_form {
     size_t n_adds;
     const char *const *shows; /* the columns of item.doc in this order; none: all */
     size_t n_shows;
-    const struct template *context;  /* TASK_CHOICE, TASK_LIKELIHOOD, TASK_GENERATE */
-    struct task_column options;      /* TASK_CHOICE: choices; TASK_CONTEXT: contexts */
-    const struct template *gold;     /* both: the index of the right one, or for choices its text */
-    bool gold_is_text;               /* the harness's target is the right choice's text, anyhow */
-    const struct template *target;   /* TASK_CONTEXT, TASK_LIKELIHOOD, TASK_GENERATE */
-    const struct template *text;     /* TASK_ROLLING: what is scored */
+    const struct template *context; /* TASK_CHOICE, TASK_LIKELIHOOD, TASK_GENERATE */
+    struct task_column options;     /* TASK_CHOICE: choices; TASK_CONTEXT: contexts */
+    const struct template *gold;    /* both: the index of the right one, or for choices its text */
+    bool gold_is_text;             /* the harness's target is the right choice's text in any case */
+    const struct template *target; /* TASK_CONTEXT, TASK_LIKELIHOOD, TASK_GENERATE */
+    const struct template *text;   /* TASK_ROLLING: what is scored */
     const struct template *original; /* TASK_ROLLING: whose words and bytes count */
     const struct template *category; /* of any kind; NULL: none */
 };
@@ -181,7 +181,7 @@ int task_spec_choose_members(struct task_spec *suite, const char *const *names, 
 bool task_spec_has_groups(const struct task_spec *spec);
 /* The index of the parent that has the group among its members; SIZE_MAX: none. */
 size_t task_spec_parent_of(const struct task_spec *spec, const char *group);
-/* ERR_SYNTAX when the task lists its groups and this is none of them. */
+/* ERR_SYNTAX when the task lists its groups and this is not one of them. */
 int task_spec_check_group(const struct task_spec *spec, const char *group,
                           struct err *err) MUST_CHECK;
 /* Leaves only the named groups to be read; a parent's name means all its members. ERR_USAGE names

@@ -51,7 +51,7 @@ int template_compile(struct arena *arena, const char *source, const struct templ
 const char *template_source(const struct template *t);
 /* Whether it reads no column at all. */
 bool template_is_constant(const struct template *t);
-/* For messages: the source of a template that is one column alone with another filter behind it;
+/* For messages: the source of a template that is one column alone with another filter appended;
  * NULL for any other template. */
 const char *template_with_filter(struct arena *arena, const struct template *t, const char *filter);
 /* For messages: the column of a template that is one column alone, without its filters; else NULL.

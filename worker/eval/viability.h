@@ -20,8 +20,8 @@
 #define VIABILITY_EXAMPLES 3
 
 struct viability_rules {
-    int items;         /* the first so many are classified; 0: none */
-    int least;         /* so many must be answered */
+    int items;         /* how many generations are classified, from the first; 0: none */
+    int least;         /* how many must be answered */
     double degenerate; /* at most this share may be empty or endless repetition */
 };
 

@@ -31,7 +31,7 @@ struct model_config {
     int top_k;
     int expert_ffn;
     int shared;       /* shared experts of width expert_ffn each */
-    int dense_layers; /* the first so many blocks are dense */
+    int dense_layers; /* the number of blocks at the start that are dense */
     bool renormalise; /* the chosen experts' weights are made to sum to 1 */
     double rope_theta;
     double norm_eps;

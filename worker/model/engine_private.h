@@ -10,7 +10,7 @@
 
 #define ENGINE_CHUNK     WALK_CHUNK
 #define ENGINE_HEAD_ROWS WALK_HEAD_ROWS
-#define ENGINE_HEAD_COLS 2048 /* of these, so many tokens of the vocabulary at a time */
+#define ENGINE_HEAD_COLS 2048 /* columns of logits that are computed at a time */
 
 /* Keys and values of all layers for a sequence of up to `context` tokens. */
 struct engine_cache {

@@ -1,5 +1,5 @@
 /*
- * safetensors files: a u64 length, a JSON header of so many bytes, then the tensors' bytes (all
+ * safetensors files: a u64 length, a JSON header of that many bytes, then the tensors' bytes (all
  * little-endian). Reading converts F64, F16 and BF16 to float32; other types may be in the file but
  * cannot be read. Writing knows F32.
  *

@@ -60,8 +60,8 @@ struct score_stop {
  * token outside the vocabulary. */
 int model_score_all(struct model *m, struct score_request *r, size_t n, bool (*asked)(void),
                     struct err *err) MUST_CHECK;
-/* Prompts are read through the path; then every generation goes on in a slot with its own keys and
- * values, as many at once as SCORE_SLOT_BYTES holds, at least one, at most SCORE_SLOTS. */
+/* Prompts are read through the path; then every generation continues in a slot with its own keys
+ * and values, as many at once as SCORE_SLOT_BYTES holds, at least one, at most SCORE_SLOTS. */
 int model_generate_all(struct model *m, struct score_generation *g, size_t n,
                        const struct score_stop *stop, struct err *err) MUST_CHECK;
 

@@ -25,7 +25,7 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Blocks of ATTEND_BLOCK keys that cover so many positions. */
+/* Blocks of ATTEND_BLOCK keys that cover the positions. */
 static size_t blocks_of(size_t positions)
 {
     return (positions + ATTEND_BLOCK - 1) / ATTEND_BLOCK;

@@ -12,7 +12,7 @@ enum nn_cpu { NN_CPU_BASELINE, NN_CPU_AVX2, NN_CPU_AVX512 };
 
 /* The choice; the same for the life of the process. */
 enum nn_cpu nn_cpu(void);
-/* ERR_USAGE when PREREG_CPU is none of the three. */
+/* ERR_USAGE when PREREG_CPU is not one of the three. */
 int nn_cpu_check(struct err *err) MUST_CHECK;
 /* "baseline", "avx2", "avx512" */
 const char *nn_cpu_text(enum nn_cpu cpu);

@@ -1,6 +1,6 @@
 /*
  * One body, three instruction sets: an elementwise kernel is written once as `name_body` (NN_BODY,
- * and so is whatever it calls), and NN_KERNEL() makes of it the function `name`, which runs the
+ * and so is whatever it calls), and NN_KERNEL() turns it into the function `name`, which runs the
  * body as compiled for nn_cpu().
  *
  * Contraction to FMA is off (-ffp-contract=off) and sums go through lanes in a fixed order

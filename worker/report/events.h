@@ -39,7 +39,7 @@ void events_section(struct events *ev, enum event_section section);
 void events_progress(struct events *ev, int64_t done, int64_t total, const char *unit);
 /* One value of a curve (a loss, say) at a step. Not finite: null. */
 void events_point(struct events *ev, int64_t step, const char *name, double value);
-/* seconds: from its beginning until it lay on the disk; stall: of these, how long the work waited.
+/* seconds: from its beginning until it was on the disk; stall: of these, how long the work waited.
  */
 void events_checkpoint(struct events *ev, int64_t step, const char *path, double seconds,
                        double stall);

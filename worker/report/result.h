@@ -57,7 +57,7 @@ void result_input(struct result *r, const char *stage, const struct digest *dige
 int result_artifact(struct result *r, const char *path, struct err *err) MUST_CHECK;
 /* The path of items.jsonl. */
 void result_items(struct result *r, const char *path);
-/* Of `preregctl try`: `done` of `of` units of work were done, in so many seconds. */
+/* Of `preregctl try`: `done` of `of` units of work were done, in `seconds`. */
 void result_try(struct result *r, double done, double of, double seconds);
 /* Replaces result.json atomically; to be called last. */
 int result_write(struct result *r, struct err *err) MUST_CHECK;

@@ -35,7 +35,7 @@ struct worker_task {
     int threads;               /* >= 1 */
     int64_t memory_bytes;      /* 0: no limit given */
     double checkpoint_seconds; /* < 0: "auto" */
-    int64_t try_steps;         /* of `preregctl try`: at most so many; 0: all */
+    int64_t try_steps;         /* of `preregctl try`: at most this many; 0: all */
     int64_t try_items;
     double flops_per_second; /* of a thread here, under --describe; 0: not known */
 };

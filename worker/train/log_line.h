@@ -25,7 +25,7 @@ struct log_line {
 void log_line_start(struct log_line *l, int64_t first_step);
 /* After a step: prints the line when it is due. */
 void log_line_step(struct log_line *l, int64_t step, double loss);
-/* "step 400 of 5000  loss 3.2123  1234 tokens/s  12 min 3 s left" after so many seconds. */
+/* "step 400 of 5000  loss 3.2123  1234 tokens/s  12 min 3 s left" after that many seconds. */
 void log_line_text(const struct log_line *l, int64_t step, double loss, double seconds, char *out,
                    int size);
 

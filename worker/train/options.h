@@ -57,7 +57,7 @@ struct train_options {
     double target_loss;
     bool stop_at_target;
     double val_fraction; /* of documents, by hash */
-    int64_t val_tokens;  /* at most so many per source */
+    int64_t val_tokens;  /* at most this many per source */
     int64_t eval_every;  /* steps; 0: at marks and the end only */
     bool val_curve;      /* eval_every was given: the evaluations are reported as a curve */
     bool resume_any_core;

@@ -11,7 +11,7 @@
 #include <math.h>
 
 /* Of a step: a ratio is a quotient written with some ten digits, 26.2402175563 for 4,999,610,368
- * tokens over 190,532,352 parameters, and means the whole steps it was worked out from. */
+ * tokens over 190,532,352 parameters, and means the whole steps it was computed from. */
 #define STEP_TOLERANCE 1e-6
 
 double horizon_tokens(const struct horizon *h, const struct model_config *cfg)

@@ -99,7 +99,7 @@ static int run(const char *path, const char *init)
     return finish(rc, &err);
 }
 
-/* What is done with a finished model; NULL when the word is none of these. */
+/* What is done with a finished model; NULL when the word is not one of them. */
 static int (*find_use(const char *word))(int argc, char **argv, FILE *out, struct err *err)
 {
     if (strcmp(word, "export") == 0)
@@ -109,7 +109,7 @@ static int (*find_use(const char *word))(int argc, char **argv, FILE *out, struc
     return strcmp(word, "loss") == 0 ? use_loss : NULL;
 }
 
-/* Alone or behind a command; further behind it may be the text of --prompt. */
+/* Alone or after a command; any later one may be the text of --prompt. */
 static bool asks_for_help(int argc, char **argv)
 {
     for (int i = 1; i < argc && i <= 2; i++)

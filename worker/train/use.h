@@ -21,7 +21,7 @@ int use_generate(int argc, char **argv, FILE *out, struct err *err) MUST_CHECK;
 
 /* loss MODEL --text SOURCE [--context N] [--tokenizer FILE]
  * One line of JSON: nats per token and bits per byte over the source's documents, one after the
- * other with end-of-text tokens before, between and behind them, in windows of one context. */
+ * other with end-of-text tokens before, between and after them, in windows of one context. */
 int use_loss(int argc, char **argv, FILE *out, struct err *err) MUST_CHECK;
 
 #endif
