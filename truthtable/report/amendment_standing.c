@@ -55,6 +55,7 @@ static bool moves_a_known_check(const cJSON *known, const cJSON *change)
     return false;
 }
 
+/* By the amendment's own mark, or because results of the check were known. */
 bool amendment_change_is_post_hoc(const cJSON *amendment, const cJSON *change)
 {
     const cJSON *known = member(amendment, AMENDMENT_KNOWN);

@@ -33,6 +33,7 @@ static bool is_declared(const struct program *p, const char *name)
 static void find(struct arena *a, const struct report_model *m, struct gone_check *f,
                  const char *name, double amendment)
 {
+    /* A check that came back is not gone. */
     if (name == NULL || is_declared(m->program, name)) {
         return;
     }
@@ -83,6 +84,7 @@ static const cJSON *results_of(const struct report_model *m, const struct check_
 {
     const cJSON *results = member(report_check(m, gone->name), "results");
     const cJSON *amendment = NULL;
+    /* provenance.json is newer than any amendment and is preferred. */
     if (cJSON_GetArraySize(results) > 0) {
         return results;
     }
@@ -102,6 +104,7 @@ static void count(const struct report_model *m, struct check_gone *gone)
     gone->results = results_of(m, gone);
     cJSON_ArrayForEach(result, gone->results)
     {
+        /* An amendment lists results of all checks that it touched. */
         const bool is_its = strcmp(words_member(result, "check"), gone->name) == 0;
         gone->n_results += is_its ? 1 : 0;
         gone->n_failed += is_its && cJSON_IsFalse(member(result, "holds")) ? 1 : 0;

@@ -12,12 +12,14 @@
 
 #include "base/xalloc.h"
 
+/* An empty document owns nothing but its arena. */
 void doc_init(struct doc *d)
 {
     *d = (struct doc){0};
     arena_init(&d->arena);
 }
 
+/* Figures have buffers outside of the arena. */
 void doc_release(struct doc *d)
 {
     for (struct doc_block *b = d->first; b != NULL; b = b->next) {
@@ -82,6 +84,7 @@ static const char *id_make(struct doc *d, enum doc_block_kind kind, const char *
         *c = fits ? *c : '-';
     }
     const char *unique = id;
+    /* The first keeps the plain identifier, which is the one that readers know. */
     for (unsigned n = 2; id_is_taken(d, kind, unique); n++) {
         unique = arena_printf(&d->arena, "%s-%u", id, n);
     }
@@ -99,6 +102,7 @@ void doc_section(struct doc *d, const char *id, const char *title)
     b->text = title;
 }
 
+/* Not numbered and not in the contents. */
 void doc_subsection(struct doc *d, const char *title)
 {
     struct doc_block *b = block_add(d, BLOCK_HEADING);
@@ -116,6 +120,7 @@ void doc_paragraph(struct doc *d, const char *fmt, ...)
     block_add(d, BLOCK_PARAGRAPH)->text = text;
 }
 
+/* A paragraph with a tone, printed in a box. */
 void doc_notice(struct doc *d, enum doc_tone tone, const char *fmt, ...)
 {
     va_list args;
@@ -127,16 +132,19 @@ void doc_notice(struct doc *d, enum doc_tone tone, const char *fmt, ...)
     b->tone = tone;
 }
 
+/* Items are added with doc_item(). */
 struct doc_list *doc_list(struct doc *d)
 {
     return &block_add(d, BLOCK_LIST)->list;
 }
 
+/* The same block with names. */
 struct doc_list *doc_facts(struct doc *d)
 {
     return &block_add(d, BLOCK_FACTS)->list;
 }
 
+/* Name and text are borrowed. */
 struct doc_item *doc_item(struct doc *d, struct doc_list *list, const char *name, const char *text)
 {
     struct doc_item *item = arena_alloc(&d->arena, sizeof(*item));
@@ -212,11 +220,13 @@ static struct doc_datum *datum_add(struct doc *d, struct doc_cell *cell, const c
     return *at;
 }
 
+/* A number for report.json, under the cell's text. */
 void doc_datum(struct doc *d, struct doc_cell *cell, const char *name, double v)
 {
     datum_add(d, cell, name)->number = v;
 }
 
+/* A truth for report.json. */
 void doc_flag(struct doc *d, struct doc_cell *cell, const char *name, int flag)
 {
     struct doc_datum *datum = datum_add(d, cell, name);
@@ -224,6 +234,7 @@ void doc_flag(struct doc *d, struct doc_cell *cell, const char *name, int flag)
     datum->flag = flag;
 }
 
+/* Most cells are one number. */
 void doc_number(struct doc *d, struct doc_cell *cell, const char *text, double v)
 {
     cell->text = text;

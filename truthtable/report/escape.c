@@ -83,6 +83,7 @@ static void escape_with(struct strbuf *out, const char *text, replace_fn replace
     }
 }
 
+/* Nothing of the text can become markup. */
 void escape_html(struct strbuf *out, const char *text)
 {
     escape_with(out, text, html_replacement);

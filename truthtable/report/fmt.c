@@ -42,6 +42,7 @@ static const char *fixed_digits(struct arena *a, double v, int decimals)
                           : arena_printf(a, "%.4e", fabs(v));
 }
 
+/* As many decimals as given, whatever the value. */
 const char *fmt_fixed(struct arena *a, double v, int decimals)
 {
     if (!isfinite(v)) {
@@ -50,6 +51,7 @@ const char *fmt_fixed(struct arena *a, double v, int decimals)
     return with_sign(a, v, fixed_digits(a, v, decimals), false);
 }
 
+/* For differences, which are read by their sign. */
 const char *fmt_signed(struct arena *a, double v, int decimals)
 {
     if (!isfinite(v)) {
@@ -124,6 +126,7 @@ const char *fmt_with_error(struct arena *a, double v, double se)
                         fmt_fixed(a, se, places));
 }
 
+/* The magnitude as unsigned, so that the least integer works, too. */
 const char *fmt_count(struct arena *a, int64_t v)
 {
     uint64_t size = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
@@ -131,6 +134,7 @@ const char *fmt_count(struct arena *a, int64_t v)
     return v < 0 ? arena_printf(a, FMT_MINUS "%s", text) : text;
 }
 
+/* Counts in JSON are doubles. */
 const char *fmt_whole(struct arena *a, double v)
 {
     return fabs(v) < 1e15 ? fmt_count(a, (int64_t)v) : fmt_short(a, v, 5);
@@ -151,11 +155,13 @@ const char *fmt_magnitude(struct arena *a, double v)
     return fmt_short(a, v, 3);
 }
 
+/* "1 task", "1,000 tasks". */
 const char *fmt_plural(struct arena *a, int64_t n, const char *one, const char *many)
 {
     return arena_printf(a, "%s %s", fmt_count(a, n), n == 1 ? one : many);
 }
 
+/* Binary units with three digits. */
 const char *fmt_bytes(struct arena *a, double bytes)
 {
     static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};

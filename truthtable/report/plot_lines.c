@@ -142,6 +142,7 @@ static void draw_curve(struct line_drawing *d, const struct plot_curve *c)
     free(points);
 }
 
+/* Axes, legend, thin lines, strong lines. */
 void plot_lines(struct strbuf *out, const struct plot_lines *plot)
 {
     struct line_drawing d;

@@ -13,6 +13,7 @@
 #define BAR_HEIGHT 30.0
 #define LINE       15.0
 
+/* The class of a part: lit, remainder, or plain. */
 static const char *share_class(const struct plot_share *share)
 {
     return share->lit ? "share lit" : share->rest ? "share rest" : "share";
@@ -52,6 +53,7 @@ static void draw_share(struct svg *svg, struct arena *a, const struct plot_share
     svg_group_close(svg);
 }
 
+/* Parts from left to right in the order of the outcomes. */
 void plot_shares(struct strbuf *out, const struct plot_shares *plot)
 {
     struct svg svg;

@@ -1,3 +1,8 @@
+/*
+ * Renders the document as JSON, for programs: sections, tables and cells by their identifiers, with
+ * numbers beside the printed texts. It is written piece by piece, because a tree of every cell of a
+ * large program would need many times the memory. The schema is in docs/report.md.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -6,8 +11,7 @@
 #include "base/xalloc.h"
 #include "truthtable/report/render.h"
 
-/* Written piece by piece: a tree of every cell of a large program would need many times the memory.
- * Each row of a table is on a line of its own, so that two reports can be compared with diff. */
+/* Each row of a table is on a line of its own, so that two reports can be compared with diff. */
 
 /* Texts come from files that were read as UTF-8, but for what a worker left on disk. */
 static void add_string(struct strbuf *out, const char *text)
@@ -36,6 +40,7 @@ static void add_tone(struct strbuf *out, enum doc_tone tone)
         [TONE_PLAIN] = "plain", [TONE_LIT] = "lit", [TONE_GOOD] = "good",
         [TONE_WARN] = "warn",   [TONE_BAD] = "bad", [TONE_MUTED] = "muted",
     };
+    /* Most cells are plain, and the file would double with them. */
     if (tone != TONE_PLAIN) {
         add_member(out, "tone", names[tone]);
     }
@@ -191,6 +196,7 @@ static const struct doc_block *add_blocks(struct strbuf *out, const struct doc_b
     const struct doc_block *b = from;
     strbuf_adds(out, "[");
     for (; b != NULL && !opens_section(b); b = b->next) {
+        /* One block to a line, indented for the eye. */
         strbuf_adds(out, b == from ? "\n   " : ",\n   ");
         add_block(out, b);
     }

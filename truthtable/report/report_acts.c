@@ -13,6 +13,7 @@
 #define STOPPING       128 /* of status.paused: `cancel --all` is under way (docs/scheduler.md) */
 #define SAME_ACT_BYTES ((size_t)16) /* "2026-11-23T17:16": acts of the same minute are one */
 
+/* A text of a row, or NULL. */
 static const char *text_of_member(const cJSON *o, const char *key)
 {
     return cJSON_GetStringValue(json_member(o, key));

@@ -26,18 +26,21 @@ const cJSON *member(const cJSON *obj, const char *key)
     return obj == NULL ? NULL : json_member(obj, key);
 }
 
+/* NAN means absent, null and any other type alike. */
 double member_number(const cJSON *obj, const char *key)
 {
     const cJSON *m = member(obj, key);
     return cJSON_IsNumber(m) ? m->valuedouble : (double)NAN;
 }
 
+/* NULL for anything that is not a text. */
 const char *member_text(const cJSON *obj, const char *key)
 {
     const cJSON *m = member(obj, key);
     return cJSON_IsString(m) ? m->valuestring : NULL;
 }
 
+/* Arrays and objects have a length. */
 size_t member_count(const cJSON *obj, const char *key)
 {
     const cJSON *m = member(obj, key);
@@ -55,6 +58,7 @@ static int read_program(struct report_model *m, const char *folder, struct err *
         rc = lock_read_amended(folder, &m->lock, err);
     }
     if (rc == 0) {
+        /* The plan alone: data and workers may be gone when a report is written again. */
         rc = lock_verify(m->program, m->lock, LOCK_PLAN, NULL, NULL, err);
     }
     diag_release(&diag);
@@ -62,7 +66,7 @@ static int read_program(struct report_model *m, const char *folder, struct err *
     return rc;
 }
 
-/* A verdict of another root would make another program's report. */
+/* The file must exist and belong to this root. */
 static int read_verdict(struct report_model *m, const char *folder, struct err *err)
 {
     char *path = path_join(folder, "report/verdict.json");
@@ -72,6 +76,7 @@ static int read_verdict(struct report_model *m, const char *folder, struct err *
         return rc;
     }
     const char *root = member_text(m->verdict, "root");
+    /* A verdict of another root would make a report that looks right and is not. */
     if (root == NULL || strcmp(root, m->lock->root) != 0) {
         return err_set(err, ERR_LOCK, "verdict.json is of root %.64s, the lock of root %s",
                        root == NULL ? "(none)" : root, m->lock->root);
@@ -200,6 +205,7 @@ static int read_records(struct report_model *m, const char *folder, struct err *
         const char *stage = member_text(r, "stage");
         size_t c = cell == NULL ? INDEX_NONE : program_find_cell(p, cell);
         size_t s = stage == NULL ? INDEX_NONE : program_find_stage(p, stage);
+        /* The first record of a task is shown; the verdict has judged them all. */
         if (c != INDEX_NONE && s != INDEX_NONE && m->results[c * p->n_stages + s] == NULL) {
             m->results[c * p->n_stages + s] = json_copy(r);
             m->n_results++;
@@ -274,6 +280,7 @@ int report_model_read(struct report_model *m, const char *folder, struct err *er
     return rc;
 }
 
+/* Valid after any failure of report_model_read(). */
 void report_model_release(struct report_model *m)
 {
     report_acts_release(&m->acts);
@@ -295,6 +302,7 @@ void report_model_release(struct report_model *m)
     *m = (struct report_model){0};
 }
 
+/* A member of a result's "metrics" or "facts". */
 static const cJSON *result_value(const struct report_model *m, size_t task, const char *group,
                                  const char *name)
 {
@@ -307,12 +315,14 @@ static double value_number(const cJSON *v)
     return cJSON_IsNumber(v) ? v->valuedouble : member_number(v, "value");
 }
 
+/* The same reading of a value as the verdict's. */
 struct evidence_value report_metric(const struct report_model *m, size_t cell, size_t stage,
                                     const char *name)
 {
     return evidence_value_of(result_value(m, cell * m->program->n_stages + stage, "metrics", name));
 }
 
+/* Kept apart from the value, because bounds and reasons are shown as they were written. */
 struct metric_words report_metric_words(const struct report_model *m, size_t cell, size_t stage,
                                         const char *name)
 {
@@ -320,6 +330,7 @@ struct metric_words report_metric_words(const struct report_model *m, size_t cel
     return (struct metric_words){.why = member_text(v, "why"), .bound = member_text(v, "bound")};
 }
 
+/* Facts have no reading by the verdict: the number as it is. */
 double report_fact(const struct report_model *m, size_t cell, size_t stage, const char *name,
                    const char **why)
 {
@@ -330,6 +341,7 @@ double report_fact(const struct report_model *m, size_t cell, size_t stage, cons
     return value_number(v);
 }
 
+/* The verdict marks such tasks. */
 size_t report_n_by_person(const struct report_model *m)
 {
     size_t n = 0;
@@ -341,6 +353,7 @@ size_t report_n_by_person(const struct report_model *m)
     return n;
 }
 
+/* NULL for measures without a floor. */
 const cJSON *report_gate(const struct report_model *m, size_t measure, size_t cell)
 {
     return m->gates[measure * m->program->n_cells + cell];

@@ -168,8 +168,7 @@ static void add_unblindings(struct doc *d, const struct report_model *m)
     }
 }
 
-/* A program without amendments is told apart from one whose amendments are unknown: the section
- * says so. */
+/* A program without amendments says so: the plan that ran is the one that was locked. */
 void section_amendments(struct doc *d, const struct report_model *m)
 {
     doc_section(d, "amendments", "Amendments and unblindings");

@@ -38,6 +38,7 @@ static void add_check(struct doc *d, const struct report_model *m, struct doc_ta
     doc_number(d, &row->cells[4],
                check == NULL ? FMT_NONE : fmt_count(a, (int64_t)member_count(check, "attempts")),
                check == NULL ? (double)NAN : (double)member_count(check, "attempts"));
+    /* Three states: not measured is neither held nor failed. */
     row->cells[5].text = held ? "holds" : cJSON_IsFalse(holds) ? "FAILS" : "not measured";
     row->cells[5].tone = held ? TONE_GOOD : cJSON_IsFalse(holds) ? TONE_BAD : TONE_WARN;
     doc_flag(d, &row->cells[5], "holds", held ? 1 : cJSON_IsFalse(holds) ? 0 : -1);
@@ -58,6 +59,7 @@ static void add_demand(struct doc *d, struct doc_row *row, const cJSON *result,
     double value = member_number(result, "expected");
     double within = member_number(result, "within");
     const char *metric = words_member(result, "metric");
+    /* A declaration that was never amended is what was required then. */
     if (result == NULL && fixed != NULL) {
         value = fixed->value;
         within = fixed->within;
@@ -76,6 +78,7 @@ static void add_attempt(struct doc *d, struct doc_table *t, const char *name, co
     const cJSON *holds = member(result, "holds");
     const double came =
         result == NULL ? member_number(attempt, "came") : member_number(result, "value");
+    /* Without a score a check did not fail, it was not measured. */
     const bool failed = cJSON_IsFalse(holds) && isfinite(came);
     row->cells[0].text = name;
     doc_number(d, &row->cells[1], words_count(&d->arena, attempt, "no"),
@@ -123,6 +126,7 @@ static void add_check_attempts(struct doc *d, const struct report_model *m)
     const size_t n_gone = report_apparatus_gone(&d->arena, m, &gone);
     for (size_t i = 0; i < m->program->n_apparatus; i++) {
         const struct apparatus *check = &m->program->apparatus[i];
+        /* An amended check has no fixed demand to fall back on. */
         if (member_count(report_check(m, check->name), "attempts") > 1) {
             const bool amended = report_check_is_amended(m, check->name);
             add_attempts_of(d, m, check->name, amended ? NULL : check, &t);
@@ -228,6 +232,7 @@ static const char *label_of(struct arena *a, const struct machines *all, const c
         if (strcmp(all->seen[i].host, host) == 0) {
             return all->seen[i].label;
         }
+        /* Counts hosts in order of first appearance: "host 1", "host 2". */
         while (strcmp(all->seen[first].host, all->seen[i].host) != 0) {
             first++;
         }
@@ -245,6 +250,7 @@ static void see_attempt(struct arena *a, struct machines *all, const cJSON *atte
     while (i < all->n && !same_machine(&all->seen[i], &now)) {
         i++;
     }
+    /* A fleet of machines is counted, not listed. */
     if (i == MACHINES_MAX) {
         all->n_left_out++;
         return;
@@ -315,6 +321,7 @@ static void add_machines(struct doc *d, const struct report_model *m)
     }
 }
 
+/* Checks first: they say whether the scores can be believed at all. */
 void section_apparatus(struct doc *d, const struct report_model *m)
 {
     doc_section(d, "apparatus", "Apparatus");

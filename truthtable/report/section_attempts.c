@@ -111,6 +111,7 @@ static void add_cells(struct doc *d, const struct report_model *m)
         doc_number(d, &row->cells[1], fmt_count(a, (int64_t)e.attempts), (double)e.attempts);
         doc_number(d, &row->cells[2], fmt_count(a, (int64_t)e.resumed), (double)e.resumed);
         doc_number(d, &row->cells[3], fmt_count(a, (int64_t)e.failed), (double)e.failed);
+        /* An early end is worth a look even if the task succeeded later. */
         row->cells[3].tone = e.failed > 0 ? TONE_WARN : TONE_PLAIN;
         row->cells[4].text = e.wall_ms > 0 ? fmt_span(a, e.wall_ms) : FMT_NONE;
         row->cells[5].text = e.cpu_ms > 0 ? fmt_span(a, e.cpu_ms) : FMT_NONE;

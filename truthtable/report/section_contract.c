@@ -108,6 +108,7 @@ static void see_fixed(struct contract_facts *k, struct arena *a, const struct pr
 static bool is_equal(const struct fact_row *f, size_t n_conditions)
 {
     for (size_t c = 0; c < n_conditions; c++) {
+        /* Equal up to the last digits of a double. */
         double relative = fabs(f->values[c] - f->values[0]) / fmax(fabs(f->values[0]), 1e-300);
         if (!(relative <= 1e-12)) {
             return false;
@@ -134,6 +135,7 @@ static const char *spread_text(struct arena *a, const struct fact_row *f, size_t
         low = fmin(low, f->values[c]);
         high = fmax(high, f->values[c]);
     }
+    /* A ratio with zero or a negative value says nothing. */
     if (!(low > 0)) {
         return "differs";
     }
@@ -192,6 +194,7 @@ static struct groups groups_of(const struct program *p, const struct contract_fa
         for (size_t i = 0; !known && i < g.n; i++) {
             known = same_facts(k, g.first[i], c);
         }
+        /* Counting goes one beyond the limit, which marks "too many". */
         if (!known && g.n < CONDITIONS_WIDE) {
             g.first[g.n] = c;
         }
@@ -207,6 +210,7 @@ static const char *group_label(struct arena *a, const struct program *p,
     const char *text = "";
     for (size_t f = 0; f < p->n_factors; f++) {
         size_t level = p->conditions[first].levels[f];
+        /* A level is the group's if every member of the group has it. */
         bool common = level != INDEX_NONE;
         for (size_t c = 0; common && c < p->n_conditions; c++) {
             common = p->conditions[c].levels[f] == level || !same_facts(k, first, c);
@@ -240,6 +244,7 @@ static void add_wide(struct doc *d, const struct program *p, const struct contra
             doc_number(d, &row->cells[c + 1], fact_value(a, f->name, v), v);
         }
         row->cells[g.n + 1].text = spread_text(a, f, p->n_conditions);
+        /* Equality is worth a mark only where something differs. */
         row->tone = is_equal(f, p->n_conditions) && g.n > 1 ? TONE_GOOD : TONE_PLAIN;
     }
 }
@@ -258,6 +263,7 @@ static void add_long(struct doc *d, const struct program *p, const struct contra
             columns[++n] = (struct doc_column){fact_label(a, k->facts[i].name), ALIGN_NUMBER};
         }
     }
+    /* Everything is equal: the sentence above the table has said so. */
     if (n == 0) {
         return;
     }

@@ -18,6 +18,7 @@
 static const char *sides(struct arena *a, const cJSON *contrast)
 {
     const cJSON *between = member(contrast, "between");
+    /* A difference of contrasts names its two parts. */
     if (between == NULL) {
         return arena_printf(a, "%s " FMT_MINUS " %s", member_text(contrast, "of"),
                             member_text(contrast, "minus"));
@@ -49,6 +50,7 @@ static const char *figure_text(struct arena *a, const cJSON *figure, const char 
     const cJSON *bounds = member(figure, arena_printf(a, "%s_bounds", key));
     const cJSON *low = cJSON_GetArrayItem(bounds, 0);
     const cJSON *high = cJSON_GetArrayItem(bounds, 1);
+    /* Known only within bounds: a range, or one side of it. */
     if (cJSON_IsNumber(low) && cJSON_IsNumber(high)) {
         return arena_printf(a, "%s to %s", number_text(a, low->valuedouble, decimals),
                             number_text(a, high->valuedouble, decimals));
@@ -124,10 +126,12 @@ static const char *favours(struct arena *a, const struct report_model *m, const 
     if (!isfinite(mean) || mean == 0 || between == NULL || index == INDEX_NONE) {
         return FMT_NONE;
     }
+    /* A lower loss is better, a higher accuracy is. */
     bool first = (mean > 0) != m->program->measures[index].lower_better;
     const char *level = member_text(between, first ? "a" : "b");
     double low = member_number(figure, "ci_low");
     double high = member_number(figure, "ci_high");
+    /* Without an interval nothing is clear. */
     bool clear = isfinite(low) && isfinite(high) && (low > 0 || high < 0);
     return clear ? level : arena_printf(a, "(%s)", level);
 }
@@ -175,6 +179,7 @@ static void add_measure_row(struct doc *d, const struct report_model *m, struct 
         row->cells[5].text = arena_printf(a, "[%s, %s]", figure_text(a, figure, "ci_low", decimals),
                                           figure_text(a, figure, "ci_high", decimals));
     }
+    /* Equal replicates are not a narrow interval. */
     if (member_number(figure, "sd") == 0) {
         row->cells[5].text = "no spread seen";
     }
@@ -182,6 +187,7 @@ static void add_measure_row(struct doc *d, const struct report_model *m, struct 
     doc_datum(d, &row->cells[5], "high", member_number(figure, "ci_high"));
     row->cells[6].text = favours(a, m, contrast, figure);
     row->cells[7].text = remark(a, figure);
+    /* The ninth column exists only if some factor is known. */
     if (t->n_columns > 8) {
         double bf10 = member_number(figure, "bf10");
         doc_number(d, &row->cells[8], fmt_short(a, bf10, 4), bf10);
@@ -226,6 +232,7 @@ static size_t rows_for(struct arena *a, const struct report_model *m, size_t mea
         {
             const char *name = member_text(figure, "measure");
             size_t index = name == NULL ? INDEX_NONE : program_find_measure(m->program, name);
+            /* Shares have one scale; other measures are drawn alone. */
             bool wanted = index != INDEX_NONE &&
                           (measure == INDEX_NONE ? measure_is_share(&m->program->measures[index])
                                                  : index == measure);
@@ -238,6 +245,7 @@ static size_t rows_for(struct arena *a, const struct report_model *m, size_t mea
                                        .high = member_number(figure, "ci_high")};
             const char *label =
                 arena_printf(a, "%s \xc2\xb7 %s", member_text(contrast, "name"), name);
+            /* The drawing has no numbers of its own; the tooltip has one. */
             mark->tooltip = arena_printf(a, "%s: %s", label, fmt_signed(a, mark->value, 5));
             rows[n++] = (struct plot_row){.label = label, .series = k, .marks = mark, .n_marks = 1};
         }

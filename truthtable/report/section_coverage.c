@@ -28,6 +28,7 @@ static void add_counts(struct doc *d, const struct report_model *m)
                                        "excluded", "budget", "pending"};
     const cJSON *coverage = member(m->verdict, "coverage");
     /* Only records from elsewhere may say nothing of a task that is over. */
+    /* "pending" after the end means that no record was given. */
     const bool gaps = member(member(coverage, "tasks"), "pending") != NULL;
     struct doc_table *t = doc_table(
         d, "coverage",
@@ -173,6 +174,7 @@ static void add_design(struct doc *d, const struct program *p)
     }
 }
 
+/* What was planned, then what became of it. */
 void section_coverage(struct doc *d, const struct report_model *m)
 {
     doc_section(d, "coverage", "Design and coverage");

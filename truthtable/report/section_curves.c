@@ -31,6 +31,7 @@ static bool is_loss(const char *name)
     return strstr(name, "loss") != NULL;
 }
 
+/* Losses first, then alphabetically. */
 static int by_interest(const void *left, const void *right)
 {
     const char *a = *(const char *const *)left;
@@ -97,6 +98,7 @@ static void smooth(struct arena *a, struct plot_curve *c)
     double *out = arena_array(a, c->n + 1, sizeof(*out));
     for (size_t i = 0; i < c->n; i++) {
         size_t reach = half < i ? half : i;
+        /* The window stays symmetric, so ends are not pulled to one side. */
         reach = reach < c->n - 1 - i ? reach : c->n - 1 - i;
         double sum = 0;
         for (size_t k = i - reach; k <= i + reach; k++) {
@@ -120,6 +122,7 @@ static struct plot_curve mean_of(struct arena *a, const struct curve *const *mem
         for (size_t k = 0; k < n; k++) {
             sum += value_at(members[k], first->xs[i], &from[k]);
         }
+        /* A step that one member lacks is left out of the mean. */
         if (isfinite(sum)) {
             xs[mean.n] = first->xs[i];
             ys[mean.n++] = sum / (double)n;
@@ -275,6 +278,7 @@ static void add_stage(struct doc *d, const struct report_model *m, size_t stage)
     struct curve_names names = stage_names(m, stage);
     size_t drawn = 0;
     for (size_t i = 0; i < names.n && drawn < FIGURES_PER_STAGE; i++) {
+        /* Every stage gets at least one figure. */
         if (is_loss(names.names[i]) || drawn == 0) {
             add_figure(d, m, stage, names.names[i]);
             drawn++;

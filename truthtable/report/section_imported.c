@@ -1,3 +1,8 @@
+/*
+ * The section "Where the records come from", in place of attempts: every file that an imported
+ * record was made from, with what could be recomputed of it, its digest, and whether the plan was
+ * locked before the import. The facts are those of imported.json.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -25,6 +30,7 @@ static const char *stages_of(struct arena *a, const cJSON *file)
     return n > 0 ? words_join(a, names, n, ", ") : one != NULL ? one : FMT_NONE;
 }
 
+/* How each group's score was confirmed. */
 static const char *groups_of(struct arena *a, const cJSON *file)
 {
     const char *text = "";
@@ -48,6 +54,7 @@ static const char *checked_of(struct arena *a, const cJSON *file)
     if (checked != NULL) {
         return checked;
     }
+    /* Files of records are used as they are; their own label says where they come from. */
     if (label != NULL) {
         return arena_printf(a, "as it stands: \xe2\x80\x9c%s\xe2\x80\x9d", label);
     }

@@ -96,6 +96,7 @@ static void add_instrument(struct doc *d, const struct report_model *m, const cJ
     if (why != NULL) {
         doc_notice(d, TONE_WARN, "Undetermined: %s.", why);
     }
+    /* An instrument of a later version: its words are still shown. */
     if (kind == NULL) {
         doc_paragraph(d, "This version of preregd has no picture of that kind of instrument; its "
                          "figures stand in instruments.json.");
@@ -113,6 +114,7 @@ static void add_forecast(struct doc *d, struct doc_table *t, const cJSON *foreca
     struct doc_row *row = doc_row(d, t);
     const cJSON *outcome = member(forecast, "outcome");
     const char *declared = member_text(forecast, "declared");
+    /* A forecast that was amended says so beside its name. */
     const bool as_locked = declared == NULL || strcmp(declared, "locked") == 0;
     row->cells[0].text =
         as_locked ? words_member(forecast, "name")

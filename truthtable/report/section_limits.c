@@ -1,3 +1,8 @@
+/*
+ * The section "Limitations". Every line is computed from the program, its lock, the verdict or the
+ * provenance, so no sentence is in every report. Each function covers one source and adds a line
+ * only where it applies; what the design itself leaves open is for its authors to write.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -31,6 +36,7 @@ static void add_amendments(struct doc *d, const struct report_model *m, struct d
         n[amendment_standing(amendment)]++;
     }
     for (size_t i = STANDING_NR; i-- > 0;) {
+        /* Amendments in advance are not a limitation. */
         if (n[i] > 0 && said[i] != NULL) {
             limit(d, list,
                   arena_printf(
@@ -40,6 +46,7 @@ static void add_amendments(struct doc *d, const struct report_model *m, struct d
         }
     }
     const char *head = member_text(m->verdict, "head");
+    /* Amendments after the verdict move the head on. */
     if (head != NULL && strcmp(head, m->lock->head) != 0) {
         limit(d, list,
               "The verdict was read under an earlier head than the present one: what was amended "
@@ -64,6 +71,7 @@ static void add_losses(struct doc *d, const struct report_model *m, struct doc_l
     double never_run = member_number(tasks, "never_run");
     double budget = member_number(member(coverage, "counted"), "budget");
     const char *lost = count_of(a, excluded, "counted task was", "counted tasks were");
+    /* Over the budget the verdict is VOID; within it, what remains is a selection. */
     if (excluded > budget) {
         limit(d, list,
               arena_printf(a, "%s lost for mechanical causes, more than the budget of %.0f.", lost,
@@ -113,6 +121,7 @@ static void add_resolution(struct doc *d, const struct report_model *m, struct d
     {
         const char *name = member_text(measure, "name");
         double v = member_number(measure, "detectable_difference");
+        /* Measures without items have no such figure. */
         if (name != NULL && isfinite(v) && n < m->program->n_measures) {
             parts[n++] = arena_printf(a, "%s %s", name, fmt_fixed(a, v, 4));
         }
@@ -164,6 +173,7 @@ static void add_pins(struct doc *d, const struct report_model *m, struct doc_lis
               arena_printf(a, "The worker of %s has no digest in the lock.",
                            words_join(a, unpinned, n, " and ")));
     }
+    /* The plan's own choice, but a reader must know it. */
     if (p->pin_workers_record) {
         limit(d, list,
               "Workers were recorded, not pinned ([pin] workers = \"record\"): one that changed "

@@ -50,6 +50,7 @@ static void add_summary_row(struct doc *d, const struct report_model *m, struct 
                measure->has_chance ? measure->chance : (double)NAN);
     doc_number(d, &row->cells[4], measure->has_floor ? measure->floor_text : FMT_NONE,
                measure->has_floor ? measure->floor : (double)NAN);
+    /* Height of the floor, in standard errors at chance. */
     double height = height_of(measure);
     doc_number(d, &row->cells[5], sigma_text(a, height, 2), height);
     row->cells[6].text = measure_clearing_text(a, measure, &tally);
@@ -87,6 +88,7 @@ static struct plot_mark mark_of(struct arena *a, const struct report_model *m, s
     const struct measure *measure = &m->program->measures[index];
     struct measure_reading r = measure_read(a, m, index, cell);
     const char *cell_name = m->program->cells[cell].name;
+    /* A censored value is drawn at its bound, with an arrow beyond it. */
     if (r.bound != NULL) {
         return (struct plot_mark){.value = r.bound_at,
                                   .low = (double)NAN,
@@ -114,6 +116,7 @@ static struct plot_row *rows_of(struct arena *a, const struct report_model *m, s
                 marks[rows[k].n_marks++] = mark_of(a, m, index, c);
             }
         }
+        /* One array of marks serves all rows, condition after condition. */
         marks += rows[k].n_marks;
     }
     return rows;
@@ -196,6 +199,7 @@ static void add_figure(struct doc *d, const struct report_model *m, size_t index
     const struct measure *measure = &p->measures[index];
     struct arena *a = &d->arena;
     struct plot_rule rules[3];
+    /* For a loss the good side is the left one, and nothing is tinted. */
     const bool tinted = measure->has_floor && !measure->lower_better;
     const char *id = NULL;
     const char *summary = summary_of(a, m, index);
@@ -207,6 +211,7 @@ static void add_figure(struct doc *d, const struct report_model *m, size_t index
         any_error(a, m, index) ? ", with one standard error" : "",
         tinted ? "; the tinted part lies at or over the floor" : "",
         any_bound(a, m, index) ? "; a hollow arrow is a bound that the value lies beyond" : "");
+    /* What is not drawn must be counted in words. */
     const size_t n_lost = n_without(a, m, index, span);
     if (n_lost > 0) {
         caption = arena_printf(a, "%s %s no value and no mark.", caption,
@@ -232,6 +237,7 @@ static void add_figure(struct doc *d, const struct report_model *m, size_t index
 static struct doc_cell gate_words(struct arena *a, const struct measure *measure,
                                   const struct measure_reading *r)
 {
+    /* In the order of precedence: excluded, bound, open, score. */
     if (r->excluded) {
         return (struct doc_cell){.text = "excluded", .tone = TONE_WARN};
     }
@@ -272,6 +278,7 @@ static void add_gates(struct doc *d, const struct report_model *m, size_t from, 
     const struct program *p = m->program;
     struct doc_column columns[MEASURES_PER_TABLE + 1] = {{"Cell", ALIGN_TEXT}};
     for (size_t i = from; i < to; i++) {
+        /* The first column is the cell. */
         columns[i - from + 1] = (struct doc_column){p->measures[i].name, ALIGN_NUMBER};
     }
     struct doc_table *t = doc_table(

@@ -88,6 +88,7 @@ static const char *constant_facts(struct arena *a, const struct report_model *m,
             low = isfinite(v) ? fmin(low, v) : low;
             high = isfinite(v) ? fmax(high, v) : high;
         }
+        /* One cell alone counts as constant, too. */
         if (low >= high) {
             constant[n++] = facts->names[i];
         }
@@ -139,6 +140,7 @@ static void add_stage(struct doc *d, const struct report_model *m, size_t stage,
         columns[i + 1] = (struct doc_column){name[PREFIX_LEN] == '_' ? name + PREFIX_LEN + 1 : name,
                                              ALIGN_NUMBER};
     }
+    /* The heading is added with the first table. */
     if (!*any) {
         doc_section(d, "router-health", "Router health");
         *any = true;

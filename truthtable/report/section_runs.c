@@ -9,6 +9,7 @@
 
 typedef void part_fn(const cJSON *change, struct strbuf *out);
 
+/* The text that one of run_change_*() writes, in the arena. */
 static const char *text_of(struct arena *a, part_fn *part, const cJSON *run)
 {
     struct strbuf text = STRBUF_INIT;

@@ -44,6 +44,7 @@ static const char *kind_title(const struct report_model *m, enum verdict_reading
         return title;
     }
     const cJSON *counted = member(member(m->verdict, "coverage"), "counted");
+    /* A VOID has two possible reasons; the title names it. */
     if (kind == READ_VOID &&
         member_number(counted, "excluded") > member_number(counted, "budget")) {
         return "More counted tasks were lost than the exclusion budget allows";
@@ -57,8 +58,10 @@ static void banner_numbers(struct doc *d, const struct report_model *m)
 {
     struct arena *a = &d->arena;
     struct doc_list *list = &d->banner.figures;
+    /* The rows that fired are the verdict itself; the rest puts it in proportion. */
     const char *label = words_kind(m) == READ_VOID ? "Rows that would fire" : "Rows that fire";
     (void)doc_item(d, list, label, words_rows_fired(a, m));
+    /* Only a bound outcome has a prior to show. */
     double prior = member_number(m->verdict, "prior");
     double bits = member_number(m->verdict, "surprisal_bits");
     if (isfinite(prior)) {
@@ -72,6 +75,7 @@ static void banner_numbers(struct doc *d, const struct report_model *m)
                    arena_printf(a, "%s of %s", words_count(a, tasks, "done"),
                                 words_count(a, tasks, "planned")));
     double lost = member_number(counted, "excluded");
+    /* Over the budget they are losses; within it they are exclusions. */
     bool over = lost > member_number(counted, "budget");
     const char *text = arena_printf(a, "%s (budget %s)", words_count(a, counted, "excluded"),
                                     words_count(a, counted, "budget"));
@@ -80,6 +84,7 @@ static void banner_numbers(struct doc *d, const struct report_model *m)
     item->tone = over ? TONE_BAD : lost > 0 ? TONE_WARN : TONE_PLAIN;
     (void)doc_item(d, list, "Assurance", words_assurance(m));
     if (words_history_is_unverified(m)) {
+        /* Repeated in a notice below: it must not be missed. */
         doc_item(d, list, "History", "UNVERIFIED HISTORY")->tone = TONE_BAD;
     }
     if (m->imported != NULL) {
@@ -111,6 +116,7 @@ static void banner_effects(struct doc *d, const struct report_model *m)
         effect_error_lines(m->verdict, "", &lines);
     }
     add_lines(d, &d->banner.errors, &lines);
+    /* Imported programs have no daemon that could explain a task. */
     if (!is_bound && task != NULL && m->imported == NULL) {
         struct doc_item *item = doc_item(d, &d->banner.errors, "More of it",
                                          arena_printf(&d->arena, "preregctl explain %s", task));
@@ -225,6 +231,7 @@ void section_banner(struct doc *d, const struct report_model *m)
 {
     enum verdict_reading kind = words_kind(m);
     const char *outcome = member_text(m->verdict, "outcome");
+    /* The banner first; notices follow it in the document. */
     d->banner.label = m->imported == NULL ? NULL : "IMPORTED RECORDS";
     d->banner.program = m->program->name;
     d->banner.root = m->lock->root;
@@ -281,8 +288,10 @@ static void add_input(struct doc *d, const struct report_model *m, struct doc_ta
     for (size_t i = 0; i < input->n_levels; i++) {
         const char *level = input->levels[i].name;
         bool possible = words_level_is_possible(reading, level);
+        /* A decided input has one possible level, which is lit. */
         bool is_decided = decided != NULL && strcmp(decided, level) == 0;
         struct doc_row *row = doc_row(d, t);
+        /* Name and reason only in the input's first row. */
         row->cells[0].text = i == 0 ? input->name : "";
         row->cells[1].text = level;
         row->cells[2].text = input->levels[i].condition.text;
@@ -353,6 +362,7 @@ static const char *ruled_out_by(struct doc *d, const struct report_model *m,
         cells->cells[i + 1].text = level;
         if (!words_level_is_possible(input_reading(m, input->name), level)) {
             cells->cells[i + 1].tone = TONE_MUTED;
+            /* Every input that rules the row out is named, not only the first. */
             names = names[0] == '\0' ? input->name
                                      : arena_printf(&d->arena, "%s, %s", names, input->name);
         }
@@ -378,6 +388,7 @@ static void add_rows(struct doc *d, const struct report_model *m)
                                     "that fire agree.",
                                     columns, n_columns);
     const bool is_void = words_kind(m) == READ_VOID;
+    /* A void table still shows what would have fired, but never as a result. */
     const char *lit = is_void ? "\xe2\x97\x87 would fire" : "\xe2\x97\x86 fires";
     for (size_t i = 0; i < p->n_rows; i++) {
         struct doc_row *row = doc_row(d, t);

@@ -10,6 +10,7 @@
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/verdict_words.h"
 
+/* The first instrument of a kind. */
 const cJSON *show_find(const struct report_model *m, const char *kind)
 {
     const cJSON *instrument = NULL;

@@ -26,6 +26,7 @@ static void factor_cell(struct doc *d, struct doc_cell *cell, const cJSON *facto
 {
     const char *reading = words_member(factor, "reading");
     double bf10 = member_number(factor, "bf10");
+    /* A hollow circle for no difference, a filled one for a difference. */
     const char *mark = strcmp(reading, "for the null") == 0       ? " \xe2\x97\x8b"
                        : strcmp(reading, "against the null") == 0 ? " \xe2\x97\x8f"
                                                                   : "";
@@ -70,6 +71,7 @@ static void add_matrix(struct doc *d, const cJSON *instrument)
                                 ALIGN_NUMBER};
     }
     columns[2 + n] = (struct doc_column){"Reads", ALIGN_TEXT};
+    /* Robust: the same reading under every prior. */
     columns[3 + n] = (struct doc_column){"Robust", ALIGN_TEXT};
     columns[4 + n] = (struct doc_column){"Remark", ALIGN_TEXT};
     const cJSON *bounds = member(instrument, "bounds");
@@ -129,6 +131,7 @@ static void add_figure(struct doc *d, const cJSON *instrument)
     }
     const cJSON *low = cJSON_GetArrayItem(member(instrument, "bounds"), 0);
     const cJSON *high = cJSON_GetArrayItem(member(instrument, "bounds"), 1);
+    /* Without a factor or without bounds there is nothing to draw. */
     if (!isfinite(most) || !cJSON_IsNumber(low) || !cJSON_IsNumber(high) ||
         !(low->valuedouble > 0) || !(high->valuedouble > 0)) {
         return;

@@ -32,6 +32,7 @@ static void add_rung(struct doc *d, struct doc_table *t, const char *rung, const
                                                 : "undetermined";
     doc_flag(d, &row->cells[2], "value", cJSON_IsTrue(shows) ? 1 : cJSON_IsFalse(shows) ? 0 : -1);
     row->cells[3].text = favours;
+    /* Showing a difference is a finding in either direction. */
     row->tone = cJSON_IsTrue(shows) ? TONE_GOOD : TONE_PLAIN;
 }
 
@@ -68,6 +69,7 @@ static void add_ladder(struct doc *d, const cJSON *instrument)
     add_rung(d, t, "2 \xc2\xb7 benchmarks", reads, member(benchmarks, "shows"),
              favours == NULL ? FMT_NONE : favours);
     double gap = member_number(loss, "gap");
+    /* A gap that does not show favors neither arm. */
     const bool loss_shows = cJSON_IsTrue(member(loss, "shows"));
     add_rung(d, t, "1 \xc2\xb7 loss",
              arena_printf(a, "%s: a gap of %s nats, %s perplexity", words_member(loss, "measure"),
@@ -105,6 +107,7 @@ static void setting_row(struct doc *d, struct doc_table *t, const cJSON *setting
     doc_number(d, &row->cells[3], percent(a, inflation), inflation);
     row->cells[4].text = FMT_NONE;
     row->cells[5].text = FMT_NONE;
+    /* The verdict has intervals over all settings together, not for one. */
     row->cells[6].text = isfinite(gap) ? "no interval of one setting alone" : "undetermined";
 }
 
@@ -138,6 +141,7 @@ static void add_gaps(struct doc *d, const cJSON *instrument)
     {
         gap_row(d, t, words_member(part, "source"), part);
     }
+    /* A single setting would repeat the whole. */
     for (part = first_of_many(member(instrument, "settings")); part != NULL; part = part->next) {
         setting_row(d, t, part);
     }
@@ -162,6 +166,7 @@ static size_t figure_row(struct arena *a, const cJSON *gap, const char *label,
     return n + 1;
 }
 
+/* Nothing is drawn for a single gap. */
 static void add_figure(struct doc *d, const cJSON *instrument)
 {
     struct arena *a = &d->arena;
@@ -245,6 +250,7 @@ static void add_trigger(struct doc *d, const cJSON *trigger)
                   show_why(trigger)[0] == '\0' ? "" : " ", show_why(trigger));
 }
 
+/* The case first, then the evidence for it. */
 void show_connector(struct doc *d, const struct report_model *m, const cJSON *instrument)
 {
     const char *limit = member_text(instrument, "limit");

@@ -52,6 +52,7 @@ static void term_cell(struct doc *d, struct doc_cell *cell, const cJSON *term)
 static void add_terms(struct doc *d, struct doc_table *t, const cJSON *const *fits, size_t n)
 {
     const cJSON *names = NULL;
+    /* All fits of one instrument have the same columns. */
     for (size_t i = 0; i < n && cJSON_GetArraySize(names) == 0; i++) {
         names = member(fits[i], "terms");
     }
@@ -90,6 +91,7 @@ static void add_summary(struct doc *d, struct doc_table *t, const cJSON *const *
     }
     struct doc_row *row = doc_row(d, t);
     static const struct show_words words = {"singular", "not singular", "not known"};
+    /* The last row: whether the figures above may be read as they are. */
     row->cells[0].text = "The fit";
     for (size_t i = 0; i < n; i++) {
         show_flag(d, &row->cells[i + 1], fits[i], "singular", &words);
@@ -146,6 +148,7 @@ static const char *fit_words(struct arena *a, const cJSON *fit, const char *rand
         text = arena_printf(a, "%s%s%s", text, text[0] == '\0' ? "" : "; ",
                             reason_words(a, reason, random));
     }
+    /* Reasons of singularity are given with and without a fit. */
     const char *because = text[0] == '\0' ? "" : arena_printf(a, ": %s", text);
     if (why != NULL) {
         return arena_printf(a, "not fitted (%s)%s", why, because);
@@ -202,6 +205,7 @@ static void add_sentences(struct doc *d, const cJSON *instrument, struct doc_lis
     const cJSON *fits = member(instrument, "fits");
     for (const cJSON *fit = fits == NULL ? NULL : fits->child; fit != NULL; fit = fit->next) {
         const char *text = say(a, fit, random);
+        /* A sentence is printed with the first response that has it. */
         bool said = text[0] == '\0';
         for (const cJSON *f = fits->child; !said && f != fit; f = f->next) {
             said = strcmp(say(a, f, random), text) == 0;
@@ -211,6 +215,7 @@ static void add_sentences(struct doc *d, const cJSON *instrument, struct doc_lis
         }
         const char *names = words_member(fit, "response");
         for (const cJSON *f = fit->next; f != NULL; f = f->next) {
+            /* Later responses with the same sentence join the line. */
             names = strcmp(say(a, f, random), text) == 0
                         ? arena_printf(a, "%s, %s", names, words_member(f, "response"))
                         : names;
@@ -257,6 +262,7 @@ static void add_forest(struct doc *d, const struct report_model *m, const cJSON 
     cJSON_ArrayForEach(fit, member(instrument, "fits"))
     {
         size_t index = program_find_measure(m->program, words_member(fit, "response"));
+        /* A response of an older plan may no longer be a measure. */
         bool is_share = index != INDEX_NONE && measure_is_share(&m->program->measures[index]);
         if (only == NULL ? is_share : fit == only) {
             n = forest_rows(a, fit, series, rows, n);
@@ -299,6 +305,7 @@ static void add_forests(struct doc *d, const struct report_model *m, const cJSON
     }
 }
 
+/* Words before numbers: a singular fit must not be read without its reason. */
 void show_mixed(struct doc *d, const struct report_model *m, const cJSON *instrument)
 {
     const cJSON *fits[FITS_MAX];
@@ -308,6 +315,7 @@ void show_mixed(struct doc *d, const struct report_model *m, const cJSON *instru
     add_sentences(d, instrument, list, say_dropped);
     const cJSON *all = member(instrument, "fits");
     for (const cJSON *fit = all == NULL ? NULL : all->child; fit != NULL; fit = fit->next) {
+        /* A table is full; the next fit begins another. */
         if (n == FITS_MAX) {
             add_table(d, instrument, fits, n);
             n = 0;

@@ -18,6 +18,7 @@ static void vector_cell(struct doc *d, struct doc_cell *cell, const cJSON *compo
     double mean = member_number(component, "mean");
     double sd = member_number(component, "sd");
     const char *text = fmt_short(a, mean, 4);
+    /* A pinned component has no spread to print. */
     if (isfinite(mean) && sd > 0) {
         text = arena_printf(a, "%s \xc2\xb1 %s", text, fmt_short(a, sd, 2));
     }
@@ -57,6 +58,7 @@ static void add_vectors(struct doc *d, const cJSON *instrument)
         }
         show_short(d, &row->cells[2 + n], condition, "effective_experts", 4);
         show_short(d, &row->cells[3 + n], condition, "entropy_share", 4);
+        /* A condition without cells has an empty vector. */
         row->tone = member_number(condition, "n_cells") > 0 ? TONE_PLAIN : TONE_MUTED;
     }
     if (n < n_all) {
@@ -99,6 +101,7 @@ static void anchor_row(struct doc *d, struct doc_table *t, const cJSON *measure,
     struct doc_row *row = doc_row(d, t);
     double score = member_number(condition, "score");
     double difference = member_number(condition, "difference");
+    /* Anchor and floor are printed once for the measure. */
     if (first) {
         double floor = member_number(measure, "floor");
         row->cells[0].text = words_member(measure, "measure");

@@ -1,3 +1,9 @@
+/*
+ * Shows what sampling and design leave open, for the instruments items, margins, dispersion and
+ * detectable. Each is one table with a remark where a figure is undetermined; dispersion also gets
+ * a figure, the ratio of the observed spread to the binomial one. Nothing is computed here but that
+ * ratio.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -67,6 +73,7 @@ static void end_cell(struct doc *d, struct doc_cell *cell, const cJSON *end)
     struct arena *a = &d->arena;
     double score = member_number(end, "score");
     double z = member_number(end, "z");
+    /* The margin in brackets behind the score. */
     const char *margin = isfinite(z) ? arena_printf(a, " (%s" SIGMA ")", fmt_signed(a, z, 2)) : "";
     doc_number(d, cell,
                isfinite(score) ? arena_printf(a, "%s%s", fmt_fixed(a, score, 4), margin) : FMT_NONE,
@@ -94,6 +101,7 @@ void show_margins(struct doc *d, const struct report_model *m, const cJSON *inst
     const cJSON *measure = NULL;
     cJSON_ArrayForEach(measure, member(instrument, "measures"))
     {
+        /* Chance may be unknown; the floor's height then is, too. */
         double height = member_number(measure, "floor_above_chance");
         struct doc_row *row = doc_row(d, t);
         row->cells[0].text = words_member(measure, "measure");
@@ -130,6 +138,7 @@ static size_t spread_mark(struct arena *a, const char *label, const cJSON *sprea
                           struct plot_row *rows, size_t n)
 {
     double value = member_number(spread, "sd") / member_number(spread, "sd_binomial");
+    /* A spread without its binomial counterpart cannot be compared. */
     if (n == ROWS_MAX || !isfinite(value)) {
         return n;
     }
@@ -165,6 +174,7 @@ static void add_spread_figure(struct doc *d, const cJSON *instrument)
                    "would give. Left of the line the cells agree more than independent draws "
                    "would.",
                    summary, &id);
+    /* 1 is where sampling alone would put the cells. */
     const struct plot_rule one = {1, "binomial", "zero"};
     struct plot_dots plot = {.head = {.id = id,
                                       .title = "Spread of the cells against sampling",
@@ -225,6 +235,7 @@ static void detectable_row(struct doc *d, struct doc_table *t, const char *contr
     doc_number(d, &row->cells[2], fmt_signed(&d->arena, observed, 4), observed);
     show_short(d, &row->cells[3], items, "difference", 4);
     show_short(d, &row->cells[4], replicates, "difference", 4);
+    /* May be astronomically large: fmt_whole() copes. */
     double needed = member_number(items, "items_for_observed");
     doc_number(d, &row->cells[5], fmt_whole(&d->arena, needed), needed);
     row->cells[6].text = show_why(items)[0] != '\0' ? show_why(items) : show_why(replicates);

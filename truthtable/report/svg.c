@@ -75,6 +75,7 @@ void svg_open(struct svg *s, struct strbuf *out, const struct svg_head *head)
     strbuf_adds(out, "</desc>\n");
 }
 
+/* Groups must be balanced. */
 void svg_close(struct svg *s)
 {
     assert(s->depth == 0);
@@ -94,6 +95,7 @@ void svg_group_open(struct svg *s, const char *cls, const char *tooltip)
     }
 }
 
+/* Closes the innermost group. */
 void svg_group_close(struct svg *s)
 {
     assert(s->depth > 0);
@@ -101,6 +103,7 @@ void svg_group_close(struct svg *s)
     strbuf_adds(s->out, "</g>\n");
 }
 
+/* From a to b. */
 void svg_line(struct svg *s, const char *cls, struct svg_point a, struct svg_point b)
 {
     add_tag(s, "line", cls);
@@ -111,6 +114,7 @@ void svg_line(struct svg *s, const char *cls, struct svg_point a, struct svg_poi
     strbuf_adds(s->out, "/>\n");
 }
 
+/* `at` is the upper left corner. */
 void svg_rect(struct svg *s, const char *cls, struct svg_point at, struct svg_point size)
 {
     add_tag(s, "rect", cls);
@@ -121,6 +125,7 @@ void svg_rect(struct svg *s, const char *cls, struct svg_point at, struct svg_po
     strbuf_adds(s->out, "/>\n");
 }
 
+/* Around `at`. */
 void svg_circle(struct svg *s, const char *cls, struct svg_point at, double r)
 {
     add_tag(s, "circle", cls);
@@ -149,6 +154,7 @@ void svg_polyline(struct svg *s, const char *cls, const struct svg_point *points
     strbuf_adds(s->out, "\"/>\n");
 }
 
+/* The anchor says which part of the text is at the point. */
 void svg_text(struct svg *s, const char *cls, enum svg_anchor anchor, struct svg_point at,
               const char *text)
 {

@@ -39,6 +39,7 @@ const char *words_assurance(const struct report_model *m)
     return level == NULL ? "self-consistent" : level;
 }
 
+/* Rows are numbered from 1, as in verdict.json. */
 bool words_row_fires(const struct report_model *m, size_t row)
 {
     const cJSON *fired = NULL;
@@ -51,6 +52,7 @@ bool words_row_fires(const struct report_model *m, size_t row)
     return false;
 }
 
+/* An input that the verdict does not list rules nothing out. */
 bool words_level_is_possible(const cJSON *reading, const char *level)
 {
     const cJSON *possible = member(reading, "possible");
@@ -82,6 +84,7 @@ const char *words_join(struct arena *a, const char *const *parts, size_t n, cons
     return kept;
 }
 
+/* For table cells, which always have a text. */
 const char *words_member(const cJSON *obj, const char *key)
 {
     const char *text = member_text(obj, key);
@@ -104,6 +107,7 @@ const char *words_value(struct arena *a, const cJSON *v)
     return kept;
 }
 
+/* An em dash for an empty list. */
 const char *words_list(struct arena *a, const cJSON *list)
 {
     const char *text = "";
@@ -117,6 +121,7 @@ const char *words_list(struct arena *a, const cJSON *list)
     return text[0] == '\0' ? FMT_NONE : text;
 }
 
+/* Counts are whole numbers; an unknown one is an em dash. */
 const char *words_count(struct arena *a, const cJSON *obj, const char *key)
 {
     return fmt_whole(a, member_number(obj, key));
@@ -137,6 +142,7 @@ const char *words_interval(struct arena *a, const cJSON *pair)
     return arena_printf(a, "%s to %s", from, fmt_whole(a, high->valuedouble));
 }
 
+/* "none" is possible: a table may have no row for a reading that never occurs. */
 const char *words_rows_fired(struct arena *a, const struct report_model *m)
 {
     const cJSON *fired = member(m->verdict, "rows_fired");
@@ -166,6 +172,7 @@ static const char *inputs_phrase(struct arena *a, const struct report_model *m, 
     {
         const char *name = member_text(input, "name");
         const char *level = member_text(input, "level");
+        /* Decided inputs are quoted with their level, open ones only named. */
         if (name != NULL && level != NULL) {
             read[n_read++] = arena_printf(a, "%s is \xe2\x80\x9c%s\xe2\x80\x9d", name, level);
         } else if (name != NULL) {
@@ -197,6 +204,7 @@ static const char *counter_sentence(struct arena *a, const struct report_model *
     for (size_t i = 0; i < p->n_measures; i++) {
         n += p->measures[i].counted && p->measures[i].has_floor ? 1 : 0;
     }
+    /* A range is not a count, and an open counter gets no sentence. */
     if (!cJSON_IsNumber(low) || !cJSON_IsNumber(high) || low->valuedouble < high->valuedouble ||
         n == 0) {
         return "";
@@ -237,6 +245,7 @@ static const char *indeterminate_lead(struct arena *a, const struct report_model
     const char **names = arena_array(a, p->n_outcomes + 1, sizeof(*names));
     size_t n = 0;
     for (size_t o = 0; o < p->n_outcomes; o++) {
+        /* An outcome is named once, however many of its rows fire. */
         for (size_t r = 0; r < p->n_rows; r++) {
             if (p->rows[r].outcome == o && words_row_fires(m, r + 1)) {
                 names[n++] = p->outcomes[o].name;
