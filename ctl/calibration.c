@@ -35,6 +35,7 @@ struct reading_of {
     cJSON *row;
 };
 
+/* A text member; "" when it is absent. */
 static const char *text_of(const cJSON *o, const char *key)
 {
     const cJSON *m = json_member(o, key);

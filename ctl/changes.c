@@ -33,6 +33,7 @@ static void print_line(const char *line, FILE *to)
     strbuf_release(&shown);
 }
 
+/* Changes that were made after results were visible are marked, since they bind differently. */
 void changes_print(const cJSON *changes, FILE *to)
 {
     const cJSON *change;

@@ -203,6 +203,7 @@ static void add_outcomes(struct strbuf *sb, const struct term *t, const struct p
     const cJSON *said = json_member(json_member(proof, "reach"), "outcomes");
     cJSON *rows = json_array();
     for (size_t i = 0; i < p->n_outcomes; i++) {
+        /* the proof lists outcomes and measures in the plan's order */
         const cJSON *o = cJSON_GetArrayItem(said, (int)i);
         const char *reach = answer_text(o, "reach", "not shown");
         cJSON *row = json_object();

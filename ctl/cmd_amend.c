@@ -170,6 +170,7 @@ static int say_refused(const struct ctl_options *o, const cJSON *prepared, enum 
         show_printf(stderr, "%s (%s): %s\n", answer_text(r, "path", "?"),
                     answer_text(r, "section", "?"), answer_text(r, "why", "?"));
     }
+    /* one refused change refuses the whole amendment */
     const int n_refused = cJSON_GetArraySize(refused);
     const int n_changes = cJSON_GetArraySize(json_member(prepared, "changes"));
     return err_set(err, ERR_REFUSED, "not amended: %d of %d %s refused (%s), so none is made",

@@ -1,7 +1,7 @@
 /*
  * cancel TASK|CELL, --all: gives up what has not ended. The daemon records it with the reason; a
- * cancelled task leaves its measures undetermined and cannot be revived, so nothing is the default:
- * one of an argument and --all must be given, and not both.
+ * cancelled task leaves its measures undetermined, and a cancellation cannot be taken back. So
+ * nothing is the default: one of an argument and --all must be given, and not both.
  */
 #include <stdio.h>
 #include <string.h>

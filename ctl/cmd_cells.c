@@ -50,6 +50,8 @@ static cJSON *rows_of(const cJSON *answer)
     return rows;
 }
 
+/* The text and --json differ: JSON has cells with their tasks inside, the text one row for each
+ * task. */
 int cmd_cells(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     *code = EXIT_OK;

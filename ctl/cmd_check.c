@@ -70,6 +70,7 @@ static int say_lock(const struct program *p, struct strbuf *sb)
 static int say(const struct ctl_options *o, const struct proof *proof)
 {
     diag_print(&proof->diag, stderr);
+    /* the program did not load, or its table could not be compiled */
     if (!proof->has_report) {
         return 0;
     }

@@ -100,6 +100,7 @@ static void draw(struct curve_drawing *d, bool open)
 {
     const struct program *p = d->program;
     const struct term t = term_of_stdout();
+    /* a narrow terminal still gets ten columns */
     const size_t wide = t.columns < LABEL + 10 ? LABEL + 10 : t.columns;
     for (size_t s = 0; s < p->n_stages; s++) {
         struct curve_frame frame = CURVE_FRAME_INIT;

@@ -41,6 +41,7 @@ static int state_of(const struct ctl_options *o, char **state, struct err *err)
     return rpc_state_folder(state, err);
 }
 
+/* Opens a submitted program; its amendments are applied to the lock. */
 static int open_folder(struct diff *d, const char *state, const char *id, struct err *err)
 {
     d->id = xstrdup(id);
@@ -284,6 +285,7 @@ static int open_all(struct diff *d, const struct ctl_options *o, const char *sta
                               : open_beside(d, state, err);
 }
 
+/* Opens everything first, then prints: an error never follows half an answer. */
 int cmd_diff(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     struct diff d = {0};

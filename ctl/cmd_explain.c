@@ -149,6 +149,7 @@ static void say_part(struct strbuf *sb, const cJSON *answer)
                         ? "counted: the verdict depends on it"
                         : "not counted: the verdict does not depend on it",
                     answer_bool(answer, "sealed") ? "; its scores are sealed" : "");
+        /* a task lost under limits that others did not have is never excluded */
         const char *narrower = answer_text(answer, "narrower", NULL);
         if (narrower != NULL) {
             strbuf_addf(sb, "  not excluded: blocked under narrower [run] limits: %s\n", narrower);

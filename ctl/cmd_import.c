@@ -155,6 +155,7 @@ static int take_map(struct importing *in, struct err *err)
 
 /* ---- output ---- */
 
+/* The verdict is the last member, and is written as it is made. */
 static int say_json(const struct importing *in, struct err *err)
 {
     cJSON *answer = json_object();

@@ -122,6 +122,7 @@ static void print_next(const char *path, const char *folder)
     strbuf_release(&cd);
 }
 
+/* An existing grid.toml is never overwritten; the folder may exist. */
 int cmd_init(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     *code = EXIT_OK;

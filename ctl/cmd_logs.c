@@ -104,6 +104,7 @@ static void print_new(struct log_file *log)
     (void)close(fd);
 }
 
+/* The attempts of the task with their files, as the daemon knows them. */
 static int fetch(const struct ctl_options *o, cJSON **answer, struct err *err)
 {
     cJSON *params = ask_params(o, false);
@@ -179,6 +180,7 @@ static int print_attempt(const struct ctl_options *o, const cJSON *attempt, stru
     return rc;
 }
 
+/* With --json the attempts are listed, and no log is read. */
 int cmd_logs(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     *code = EXIT_OK;

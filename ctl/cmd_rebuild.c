@@ -59,6 +59,7 @@ static void say(const char *state, const cJSON *programs)
     strbuf_release(&sb);
 }
 
+/* The argument, or --state, or the user's own folder; no daemon may be running on it. */
 int cmd_rebuild(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     char *state = NULL;

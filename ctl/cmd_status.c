@@ -216,6 +216,7 @@ static int watch(const struct ctl_options *o, struct err *err)
     return rc;
 }
 
+/* Without --watch: one question, one answer. */
 int cmd_status(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     *code = EXIT_OK;

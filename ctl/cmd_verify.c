@@ -80,6 +80,7 @@ static void say(const struct verify_answer *a)
     strbuf_release(&sb);
 }
 
+/* Prints the answer. The receipt is named as the user named it, not by the temporary folder. */
 static int tell(const struct ctl_options *o, const struct verify_answer *a, enum exit_code *code,
                 struct err *err)
 {
@@ -128,6 +129,7 @@ static int verify_at(const struct ctl_options *o, const char *folder, const stru
     return rc;
 }
 
+/* A file is taken to be a tar. The temporary folder is removed in any case. */
 int cmd_verify(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     const char *path = o->args[0];

@@ -1,7 +1,7 @@
 /*
  * Small wrappers that commands share. Diagnostics are printed here, because a command that only
  * needs the program has no place for them. A lock that does not fit its program is an error here;
- * commands that want to report it (check, diff) read it themselves.
+ * `diff`, which shows the difference, reads the lock itself.
  */
 #include "ctl/load.h"
 
@@ -21,6 +21,7 @@ int load_program(const char *path, struct program **out, struct err *err)
     return rc;
 }
 
+/* A missing lock is an answer; an unreadable or a misfit one is an error. */
 int load_lock(const struct program *p, struct lock **out, struct err *err)
 {
     *out = NULL;

@@ -33,6 +33,7 @@ static int open_state(const struct ctl_options *o, char **state, struct store **
     return rc == 0 ? store_open(*state, STORE_READER, store, err) : rc;
 }
 
+/* Copies what is needed: rows of the store live only as long as it is open. */
 int local_program_find(const struct ctl_options *o, const char *name, struct local_program *out,
                        struct err *err)
 {
@@ -161,6 +162,7 @@ struct count {
     size_t n_finished;
 };
 
+/* Called for each program of the store. */
 static int count_one(void *ctx, const struct store_program *p, struct err *err)
 {
     struct count *c = ctx;

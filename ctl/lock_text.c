@@ -72,6 +72,7 @@ static void print_request(const struct lock_paths *paths)
         paths->lock);
 }
 
+/* How many files are pinned is shown, so that a missing pin can be noticed. */
 int lock_say_written(const struct ctl_options *o, const struct lock *lock,
                      const struct lock_paths *paths, struct err *err)
 {
@@ -116,6 +117,7 @@ struct verified {
     struct lock_paths paths;
 };
 
+/* Any key is accepted when there is no file of allowed signers. */
 static int verify_signer(const struct ctl_options *o, struct verified *v, struct err *err)
 {
     int rc = signature_allowed_signers(o->allowed_signers, &v->allowed, err);
@@ -201,6 +203,7 @@ static void say_text(const struct verified *v)
     }
 }
 
+/* Nothing is printed unless everything holds. */
 int lock_say_verified(const struct ctl_options *o, struct err *err)
 {
     struct verified v = {0};

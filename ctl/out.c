@@ -63,6 +63,7 @@ void out_styled(struct strbuf *sb, const struct term *t, enum style style, const
     }
 }
 
+/* States of tasks and of programs share one table. */
 enum style out_state_style(const char *state)
 {
     static const struct {
@@ -206,6 +207,7 @@ void out_table(struct strbuf *sb, const struct term *t, const cJSON *rows,
     free(table.widths);
 }
 
+/* Values begin in one column, two spaces after the longest heading. */
 void out_fields(struct strbuf *sb, const struct term *t, const cJSON *object,
                 const struct out_column *fields, size_t n_fields)
 {
@@ -237,6 +239,7 @@ void out_data(const struct strbuf *sb)
     show_data(stdout, sb->buf, sb->len);
 }
 
+/* "schema" comes first, whatever the answer's own order is. */
 int out_json(const cJSON *answer, struct err *err)
 {
     cJSON *whole = json_object();
@@ -265,6 +268,7 @@ int out_flush(struct err *err)
     return 0;
 }
 
+/* The line on stderr is for people in either case; the object is for the reader of stdout. */
 void out_error(const char *command, bool json, const struct err *err)
 {
     show_printf(stderr, "preregctl%s%s: %s\n", command == NULL ? "" : " ",

@@ -65,6 +65,7 @@ static int prove(struct proof *proof, const struct trust_ask *trust, struct err 
         describe_check_metrics(p, proof->describe.json, &proof->diag);
         describe_check_memory(p, proof->describe.json, 0, &proof->diag);
     }
+    /* with --no-run this becomes a note */
     if (no_run || proof->described) {
         describe_check_items(p, no_run ? NULL : proof->describe.json, &proof->diag);
     }

@@ -228,6 +228,7 @@ static int open_program(struct rerun_source *src, struct store *store,
     return rc == 0 ? read_all(src, err) : rc;
 }
 
+/* The store is open only while the accepted results are listed. */
 int rerun_source_open(struct rerun_source *src, const struct rerun_ask *ask, struct err *err)
 {
     struct store *store = NULL;

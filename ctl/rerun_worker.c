@@ -194,6 +194,7 @@ static int judge(const struct rerun_worker *w, int status, struct err *err)
 
 int rerun_worker_run(const struct rerun_guard *g, const struct rerun_worker *w, struct err *err)
 {
+    /* the child compares it with its parent, to notice our death */
     const pid_t self = getpid();
     const int64_t begin = clock_mono().ms;
     const pid_t pid = fork();

@@ -13,6 +13,7 @@
 
 #define REPORT_TIMEOUT_MS ((int64_t)10 * 60 * 1000)
 
+/* A signal, an exit code and silence each give a message of their own. */
 int run_report(const char *folder, struct err *err)
 {
     struct strbuf self = STRBUF_INIT;

@@ -251,6 +251,7 @@ static void status_counted(struct strbuf *sb, const struct term *t, const cJSON 
     }
 }
 
+/* Nothing for a verified history: that is the normal case. */
 void status_history(struct strbuf *sb, const cJSON *answer)
 {
     const char *history = answer_text(answer, "history", "");

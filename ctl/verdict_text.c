@@ -225,6 +225,7 @@ static void gates_init(struct gates *g)
     strbuf_init(&g->open);
 }
 
+/* Also of an unfinished row. */
 static void gates_release(struct gates *g)
 {
     cJSON_Delete(g->rows);

@@ -25,17 +25,18 @@ struct describe {
     size_t n_asked; /* processes that were run */
 };
 
-/* Runs them one after another in a temporary folder. What a worker finds wrong with its parameters,
- * a worker that is missing, an answer that is not one, a crash: each becomes an error in `diag` at
- * the stage's place, said once however many conditions share it. A worker that ends with 0 or 64
- * without printing an object does not describe: a warning. A stage with `describe = false` is not
- * asked. A solved value for what differs between replicates is an error. Fails only where the
- * machine does; `out` is to be released in any case. */
+/* How the workers are asked. */
 struct describe_how {
     int64_t timeout_ms;      /* of one worker; <= 0: DESCRIBE_TIMEOUT_MS */
     double flops_per_second; /* of a thread of this machine, for estimates; 0: not known */
 };
 
+/* Asks all workers, one after another, in a temporary folder. What a worker finds wrong with its
+ * parameters, a missing worker, a malformed answer, a crash: each becomes an error in `diag` at
+ * the stage's place, once however many conditions share it. A worker that ends with 0 or 64
+ * without printing an object does not describe: a warning. A stage with `describe = false` is
+ * not asked. A solved value for a parameter that differs between replicates is an error. Fails
+ * only where the machine does; `out` is to be released in any case. */
 int describe_run(const struct program *p, const struct describe_how *how, struct describe *out,
                  struct diag *diag, struct err *err) MUST_CHECK;
 void describe_release(struct describe *d);

@@ -31,6 +31,7 @@ struct making {
     struct err *err;
 };
 
+/* Writes a text as a file of the receipt. */
 static int write_text(const struct making *m, const char *name, const struct strbuf *text)
 {
     char *path = path_join(m->x->to, name);
@@ -271,6 +272,7 @@ static int read_judged(struct making *m)
                                                                        : fault_to_err(&f, m->err);
 }
 
+/* Evidence from results or given records, then everything that follows. */
 static int write_all(struct making *m)
 {
     evidence_init(&m->evidence, m->judged != NULL ? m->judged : m->x->program);

@@ -16,7 +16,7 @@ static const char *const REPORTED[] = {RECEIPT_VERDICT, RECEIPT_PROVENANCE, RECE
                                        "report.html",   "report.md",        "report.json"};
 #define N_WITHOUT_REPORT 2 /* the daemon writes these itself */
 
-/* The line "<digest> <name>" must be among the sums. */
+/* The line of digest, two spaces and name must be among the sums. */
 static int check_copy(const struct exporting *x, const char *name, const char *path,
                       const struct strbuf *sums, struct err *err)
 {
@@ -39,6 +39,8 @@ static int check_copy(const struct exporting *x, const char *name, const char *p
                             name, strrchr(x->from, '/') == NULL ? x->from : path_name(x->from));
 }
 
+/* Without report/SHA256SUMS there must be no file of a report; the daemon's own two files may be
+ * there. */
 int export_check_report(const struct exporting *x, struct err *err)
 {
     struct strbuf sums = STRBUF_INIT;

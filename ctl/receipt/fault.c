@@ -243,6 +243,7 @@ static int compare(struct comparing *c, const cJSON *expected, const cJSON *foun
     return same ? 0 : values_differ(c->f, c->at.buf, expected, found);
 }
 
+/* Starts a comparison whose paths begin with `at`. */
 static int compare_from(struct comparing *c, const char *at, const cJSON *expected,
                         const cJSON *found)
 {

@@ -231,6 +231,7 @@ static int read_chunk(int fd, struct strbuf *out, bool *ended)
     return 0;
 }
 
+/* Reads the whole file, up to its limit, even if it grew since it was listed. */
 int files_read(const struct receipt_files *files, const char *name, struct strbuf *out,
                struct fault *f)
 {
@@ -300,6 +301,7 @@ int files_read_tree(const struct receipt_files *files, const char *name, struct 
     return rc;
 }
 
+/* Hashes in chunks: a file may be larger than memory. */
 int files_digest(const struct receipt_files *files, struct receipt_file *file, struct fault *f)
 {
     struct digest_stream s;

@@ -48,6 +48,7 @@ static void hide_in(struct hosts *h, const cJSON *list)
     }
 }
 
+/* Tasks first, then apparatus checks: the numbers follow that order. */
 int hosts_hide(const char *path, struct err *err)
 {
     cJSON *provenance = NULL;

@@ -116,6 +116,7 @@ static void add_value(struct strbuf *out, const char *key, const cJSON *v)
     }
 }
 
+/* Only the members that say where an attempt ran; its times and end are in the journal. */
 void parts_environment(struct strbuf *out, const cJSON *task)
 {
     static const char *const keys[] = {"no",  "id",   "started", "ended",   "host",  "kernel",

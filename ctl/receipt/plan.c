@@ -41,6 +41,7 @@ int plan_read(const struct receipt_files *files, const char *name, struct progra
     return rc;
 }
 
+/* The text of the last amendment up to that head, compared with the lock as it was amended then. */
 int plan_at_head(const struct receipt_files *files, const struct lock *lock, const char *head,
                  struct program **out, struct fault *f)
 {

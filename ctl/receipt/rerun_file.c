@@ -270,6 +270,7 @@ void rerun_file_end(cJSON *file, const struct program *p)
 static const char *const environment_names[] = {"worker", "kernel", "cpu",
                                                 "blas",   "core",   "threads"};
 
+/* The core of the BLAS library is derived from the name that the worker reports. */
 cJSON *rerun_environment(const cJSON *result, const cJSON *start)
 {
     cJSON *all = json_object();

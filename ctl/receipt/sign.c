@@ -81,6 +81,7 @@ int receipt_pack(const char *folder, const char *tar_path, struct err *err)
     return rc;
 }
 
+/* Verify, sign, check the signature, write, pack. The tar is replaced only if there was one. */
 int receipt_sign(const char *folder, const char *key_path, char **path, struct err *err)
 {
     struct strbuf sums = STRBUF_INIT;

@@ -75,6 +75,7 @@ static int check_line(struct receipt_files *files, size_t *i, const char *line, 
     return rc;
 }
 
+/* Goes through the lines; files that are left at the end are not listed. */
 int sums_check(struct receipt_files *files, struct fault *f)
 {
     struct receipt_lines l;

@@ -105,6 +105,7 @@ static int write_files(struct writing *t, const struct receipt_files *files)
     return rc;
 }
 
+/* The listing of the folder decides what is packed, so it can hold nothing but a receipt. */
 int tar_write(const char *folder, const char *name, struct wall_time time, struct file_writer *w,
               struct err *err)
 {
@@ -302,6 +303,7 @@ static int check_rest(struct unpacking *u, int fd)
     return left > 0 ? 0 : fault_says(u->f, "too many bytes follow after the archive's end");
 }
 
+/* Only the tar format is enabled: no compression, whose size could not be bounded. */
 int tar_read(const char *path, const char *folder, struct fault *f)
 {
     struct unpacking u = {.folder = folder, .f = f};

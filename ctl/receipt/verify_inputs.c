@@ -100,6 +100,7 @@ static int check_input(struct verifying *v, size_t task, const cJSON *named)
                          named->valuestring);
 }
 
+/* The result's own artifacts are kept after its inputs were checked: it cannot name itself. */
 int verify_inputs(struct verifying *v, size_t task, const cJSON *result)
 {
     const cJSON *inputs = json_member(result, "inputs");

@@ -129,6 +129,8 @@ static int read_amendments(struct verifying *v)
     return rc;
 }
 
+/* Plan, lock, amendments, then whether they fit: a fault names the file that is nearest to the
+ * cause. */
 int verify_lock(struct verifying *v)
 {
     struct err err;

@@ -4,6 +4,7 @@
  */
 #include "ctl/receipt/verify_md.h"
 
+/* Amendments and a superseded program are mentioned only where there are any. */
 void verify_md(struct strbuf *out, const struct receipt *r)
 {
     const struct verdict *v = r->verdict;

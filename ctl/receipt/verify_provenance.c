@@ -9,6 +9,7 @@
 
 /* ---- attempts ---- */
 
+/* A time as text; null for 0. */
 static void put_time(cJSON *o, const char *key, struct wall_time t)
 {
     char text[WALL_TEXT_SIZE];

@@ -353,6 +353,7 @@ static void say_runs(struct verifying *v)
     }
 }
 
+/* Computes the verdict from the evidence, then compares coverage and verdict with it. */
 int verify_verdict(struct verifying *v)
 {
     struct strbuf text = STRBUF_INIT;

@@ -29,6 +29,7 @@ struct rerun_reading {
 
 /* ---- files by cell ---- */
 
+/* Orders files by cell, then by name. */
 static int by_cell(const void *a, const void *b)
 {
     const struct of_cell *x = a;
