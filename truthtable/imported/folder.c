@@ -114,6 +114,7 @@ static void compare_times(const struct folder_spec *spec, struct import *im)
     size_t n = 0;
     size_t n_before = 0;
     const cJSON *r = NULL;
+    /* A lock made at import cannot be older than any record. */
     if (imported_lock(spec->lock)) {
         import_warn(im, "the plan was locked at import, when its records were already there: this "
                         "is no pre-registration");

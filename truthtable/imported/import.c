@@ -50,6 +50,7 @@ static void put_path(const struct import *im, cJSON *to, const char *key, const 
     free(shown);
 }
 
+/* One file's entry; the caller adds what was checked. */
 cJSON *import_receipt(struct import *im, const char *kind, const char *path,
                       const struct digest *digest, int64_t n_bytes)
 {
@@ -255,6 +256,7 @@ static int take_stages(struct import *im, const struct map_source *source, struc
         const char *task = map_task(im->map, s, source->cell);
         struct import_task t = {.cell = source->cell, .stage = s, .results = r};
         t.entry = results_find(r, task);
+        /* The map names this stage, so its task must be there. */
         if (t.entry == NULL && source->stage == s) {
             return no_such_task(r, task, p->stages[s].name, err);
         }
@@ -462,6 +464,7 @@ int import_run(struct import *im, const struct program *p, struct map *map, stru
     return rc;
 }
 
+/* Valid after any failure of import_run(). */
 void import_release(struct import *im)
 {
     cJSON_Delete(im->records);

@@ -67,6 +67,7 @@ static const char *argument_text(const cJSON *line, int i, int arg)
     return cJSON_IsString(v) ? v->valuestring : NULL;
 }
 
+/* For the prompt's hash. */
 const char *judge_prompt(const cJSON *line)
 {
     return argument_text(line, 0, 0);
@@ -80,6 +81,7 @@ static bool answer_pair(const cJSON *v, double *ll, bool *greedy)
         return false;
     }
     const cJSON *second = v->child->next;
+    /* Versions that wrote everything as text have "True" and "False". */
     if (cJSON_IsString(second)) {
         *greedy = strcmp(second->valuestring, "True") == 0;
         return *greedy || strcmp(second->valuestring, "False") == 0;
@@ -118,6 +120,7 @@ static bool take_choices(const cJSON *line, const cJSON *config, struct choices 
         }
         const char *text = argument_text(line, c->n, 1);
         c->text[c->n] = text != NULL && strncmp(text, delimiter, skip) == 0 ? text + skip : NULL;
+        /* Equal continuations: the contexts are the choices, as in winogrande. */
         c->many_contexts = c->many_contexts && c->text[c->n] != NULL && c->text[0] != NULL &&
                            strcmp(c->text[0], c->text[c->n]) == 0;
         c->n++;
@@ -201,6 +204,7 @@ static unsigned could_be(const cJSON *line, const struct choices *c, int pred)
     }
     if (cJSON_IsArray(target)) {
         for (const cJSON *v = target->child; v != NULL; v = v->next) {
+            /* Several right answers: any of them will do. */
             set = cJSON_IsNumber(v) && v->valuedouble == pred ? 2 : set;
         }
         return set == 0 ? 1 : set;
@@ -208,6 +212,7 @@ static unsigned could_be(const cJSON *line, const struct choices *c, int pred)
     if (!cJSON_IsString(target)) {
         return 0;
     }
+    /* Both readings are kept: as an index, and as a choice's text. */
     if (whole_text(target->valuestring, &index)) {
         set |= index == pred ? 2 : 1;
     }

@@ -16,6 +16,7 @@
 
 #define MAP_SCHEMA 1
 
+/* Borrows the program. */
 void map_init(struct map *m, const struct program *p)
 {
     *m = (struct map){.program = p};
@@ -23,6 +24,7 @@ void map_init(struct map *m, const struct program *p)
     m->unmatched = json_array();
 }
 
+/* Sources and their texts become invalid. */
 void map_release(struct map *m)
 {
     cJSON_Delete(m->json);
@@ -64,6 +66,7 @@ const char *map_task(struct map *m, size_t stage, size_t cell)
     return kept;
 }
 
+/* The map's names for one stage's metrics. */
 const cJSON *map_metrics(const struct map *m, size_t stage)
 {
     return json_member(json_member(m->json, "metrics"), m->program->stages[stage].name);
@@ -159,6 +162,7 @@ static int take_file(struct map *m, const char *folder, const cJSON *v, struct e
     }
     rc = rc == 0 ? take_paths(m, folder, json_member(v, "samples"), &s, err) : rc;
     if (rc == 0) {
+        /* Only a source that is complete is added. */
         s.results = absolute(m, folder, results);
         ARRAY_GROW(m->sources, m->n_sources, m->cap_sources);
         m->sources[m->n_sources++] = s;

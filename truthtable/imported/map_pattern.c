@@ -66,6 +66,7 @@ static int fill_in(const struct program *p, const char *pattern, size_t cell, si
         if (len <= NAME_BYTES_MAX) {
             memcpy(name, at + 1, len);
             name[len] = '\0';
+            /* {stage} or a factor; longer names cannot be either. */
             text = text_of(p, name, cell, stage);
         }
         if (text == NULL) {
@@ -114,6 +115,7 @@ static int add_source(const struct map_pattern *pt, const char *path, size_t cel
     struct map *m = pt->m;
     struct map_source s = {.cell = cell, .stage = INDEX_NONE};
     s.results = arena_strdup(&m->arena, path);
+    /* Without {stage} the file serves every stage whose task it holds. */
     s.stage = strstr(pt->results, "{stage}") != NULL ? stage : INDEX_NONE;
     if (pt->samples != NULL) {
         char *samples = filled(pt, pt->samples, cell, stage, err);

@@ -38,12 +38,14 @@ struct key_parts {
     bool is_stderr;
 };
 
+/* "name[_stderr][,filter]"; without a comma the filter is "none". */
 static struct key_parts split_key(struct arena *a, const char *key)
 {
     const char *comma = strchr(key, ',');
     size_t len = comma == NULL ? strlen(key) : (size_t)(comma - key);
     const size_t tail = strlen(STDERR);
     struct key_parts parts = {.filter = comma == NULL ? "none" : comma + 1};
+    /* "exact_match_stderr,strict-match": the suffix precedes the comma. */
     if (len > tail && strncmp(key + len - tail, STDERR, tail) == 0) {
         parts.is_stderr = true;
         len -= tail;
@@ -109,6 +111,7 @@ static int take_metrics(struct results *r, struct results_entry *e, const cJSON 
         return err_set(err, ERR_RANGE, "more than %d metrics", RESULTS_METRICS_MAX);
     }
     e->metrics = arena_array(&r->arena, n + 1, sizeof(*e->metrics));
+    /* Pass 0 takes values, pass 1 standard errors, whatever their order in the file. */
     for (int pass = 0; pass < 2; pass++) {
         for (const cJSON *v = obj->child; rc == 0 && v != NULL; v = v->next) {
             if (!is_metric_key(v->string)) {
@@ -145,6 +148,7 @@ static int take_count(struct results_entry *e, const cJSON *obj, const char *key
         return 0;
     }
     int rc = json_get_int(obj, key, 0, RESULTS_ITEMS_MAX, &n, err);
+    /* Two places that disagree: one of them is wrong, and nothing says which. */
     if (rc == 0 && e->has_n && e->n != n) {
         rc = err_set(err, ERR_CORRUPT, "\"%s\" is %lld, elsewhere in the file it is %lld items",
                      key, (long long)n, (long long)e->n);
@@ -213,6 +217,7 @@ static void index_entries(struct results *r)
     qsort(r->by_task, r->n_entries, sizeof(*r->by_task), by_task);
 }
 
+/* Binary search in the sorted pointers. */
 const struct results_entry *results_find(const struct results *r, const char *task)
 {
     const struct results_entry key = {.task = task};
@@ -252,6 +257,7 @@ static int add_leaves(struct leaves *l, const struct results_entry *e, int depth
         return rc;
     }
     for (size_t i = 0; i < l->n; i++) {
+        /* A task may be in several groups; it counts once. */
         if (l->list[i] == e) {
             return 0;
         }
@@ -278,6 +284,7 @@ static int count_group(struct results *r, struct results_entry *e, struct err *e
     size_t n = 0;
     int64_t sum = 0;
     struct err unclear;
+    /* A group that cannot be resolved is refused only if the map asks for it. */
     if (results_leaves(r, e, &leaves, &n, &unclear) != 0) {
         return 0; /* said where the group is asked for */
     }
@@ -364,6 +371,7 @@ static int take_all(struct results *r, struct err *err)
         return err_wrap(err, "no results file of lm-evaluation-harness");
     }
     const size_t n = (size_t)cJSON_GetArraySize(list);
+    /* Before anything is allocated by the number. */
     if (n > RESULTS_TASKS_MAX) {
         return err_set(err, ERR_RANGE, "more than %d tasks", RESULTS_TASKS_MAX);
     }
@@ -410,6 +418,7 @@ int results_read(struct results *r, const char *path, struct err *err)
     return rc;
 }
 
+/* Everything handed out becomes invalid. */
 void results_release(struct results *r)
 {
     cJSON_Delete(r->json);

@@ -84,6 +84,7 @@ int samples_init(struct samples *s, const struct results *r, const struct result
     return 0;
 }
 
+/* Also valid after a failed init. */
 void samples_release(struct samples *s)
 {
     for (size_t i = 0; s->metrics != NULL && i < s->task->n_metrics; i++) {
@@ -125,6 +126,8 @@ static int place_line(struct samples *s, const cJSON *line, size_t *filter, stru
     }
     grow_seen(s, (size_t)doc);
     size_t at = 0;
+    /* Versions before 0.4.7 do not name the filter: lines of a document come in the order of the
+     * filters. */
     if (name != NULL) {
         at = find_filter(s, name);
     } else {
@@ -144,6 +147,7 @@ static int place_line(struct samples *s, const cJSON *line, size_t *filter, stru
         return err_set(err, ERR_CORRUPT, "doc_id %lld stands twice under filter \"%s\"",
                        (long long)doc, s->filters[at]);
     }
+    /* One line for each document and filter. */
     s->seen[doc] |= 1U << at;
     s->n_docs[at]++;
     *filter = at;
@@ -165,6 +169,7 @@ static int take_stored(struct samples_metric *m, const cJSON *v, struct err *err
     if (m->sum == SUM_UNKNOWN) {
         return 0; /* whatever such a metric keeps of an item */
     }
+    /* Rolling metrics keep a pair: log-likelihood and weight. */
     if (m->sum == SUM_WEIGHTED || m->sum == SUM_BITS) {
         if (!cJSON_IsArray(v) || cJSON_GetArraySize(v) != 2 || !judge_number(v->child, &x) ||
             !judge_number(v->child->next, &weight) || !(weight >= 0)) {
@@ -226,6 +231,7 @@ static int take_values(struct samples *s, const cJSON *line, size_t filter, stru
         if (rc == 0 && v != NULL) {
             rc = judge_metric(line, s->task->config, m->of->name, &how, err);
         }
+        /* For the receipt: how many values follow from answers. */
         m->n_recomputed += how == JUDGED_RIGHT ? 1 : 0;
     }
     return rc;
@@ -257,6 +263,7 @@ int samples_line(struct samples *s, const cJSON *line, const char *text, size_t 
 
 /* ---- the file ---- */
 
+/* The text is kept beside the parsed line, for its hashes. */
 static int read_text_line(struct samples *s, const char *text, size_t len, struct err *err)
 {
     cJSON *line = NULL;
@@ -280,6 +287,7 @@ static int read_lines(struct samples *s, FILE *f, const char *path, struct err *
         no++;
         digest_add(&digest, line, (size_t)len);
         s->n_bytes += len;
+        /* Blank lines are allowed and counted. */
         if (strspn(line, " \t\r\n") == (size_t)len) {
             continue;
         }

@@ -22,7 +22,8 @@ static double mean_of(const double *xs, size_t n)
     return sum / (double)n;
 }
 
-/* With n − 1. */
+/* With n - 1, as upstream's mean_stderr: the sample standard deviation over the square root of
+ * n. */
 static double standard_error(const double *xs, size_t n)
 {
     const double mean = mean_of(xs, n);

@@ -42,6 +42,7 @@ static void note(struct import *im, const struct import_task *t, const char *set
         values = json_object();
         json_put(of_stage, setting, values);
     }
+    /* The first cell of a value serves as an example in the warning. */
     cJSON *seen = cJSON_GetObjectItemCaseSensitive(values, value);
     if (seen == NULL) {
         seen = json_object();
@@ -118,6 +119,7 @@ static void note_model(struct import *im, const struct import_task *t)
     note(im, t, "model_args", rest.len == 0 ? "not said" : rest.buf);
     if (model.len > 0) {
         const cJSON *owner = json_member(im->models, model.buf);
+        /* The first cell owns the model; another one is a warning. */
         if (owner == NULL) {
             json_put_string(im->models, model.buf, cell);
         } else if (strcmp(owner->valuestring, cell) != 0) {
@@ -224,6 +226,7 @@ void settings_compare(struct import *im)
         {
             struct strbuf text = STRBUF_INIT;
             int n = 0;
+            /* A few values are enough to see the difference. */
             for (const cJSON *v = setting->child; v != NULL && n < SHOWN_VALUES; v = v->next) {
                 strbuf_addf(&text, "%s%.*s (%g, first %s)", n++ == 0 ? "" : " and ", SHOWN_BYTES,
                             v->string, json_member(v, "n")->valuedouble,

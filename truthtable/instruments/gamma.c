@@ -120,6 +120,7 @@ struct gamma_tails gamma_regularised(double a, double x)
     return t;
 }
 
+/* Half the degrees, half the value. */
 struct gamma_tails chi_square_tails(double x, double df)
 {
     return gamma_regularised(df / 2, x / 2);

@@ -49,6 +49,7 @@ static double common_items(const struct work *w, size_t m)
         if (!number_is_point(&s->value)) {
             continue;
         }
+        /* Cells on different numbers of items have no common binomial error. */
         if (!s->has_n || (isfinite(n) && n != (double)s->n)) {
             return (double)NAN;
         }
@@ -72,6 +73,7 @@ static cJSON *margin_json(const struct work *w, size_t m)
         if (!number_is_point(v)) {
             continue;
         }
+        /* Of equal cells the first is kept: the same records name the same cell. */
         low = low == INDEX_NONE || v->lo < work_score(w, m, low)->value.lo ? c : low;
         high = high == INDEX_NONE || v->lo > work_score(w, m, high)->value.lo ? c : high;
     }
@@ -105,6 +107,7 @@ void instrument_margins(const struct work *w, cJSON *out)
         if (w->p->measures[m].has_floor) {
             cJSON *o = margin_json(w, m);
             n += w->p->n_cells;
+            /* The members were just written, so they exist. */
             n_cleared += (size_t)json_member(o, "cleared")->valuedouble;
             n_open += (size_t)json_member(o, "open")->valuedouble;
             json_push(list, o);
@@ -118,7 +121,8 @@ void instrument_margins(const struct work *w, cJSON *out)
                                   n_cleared, n, n_open, n_open == 1 ? "is" : "are"));
 }
 
-/* Over the cells of one condition, or all (INDEX_NONE). */
+/* Over the cells of one condition, or all (INDEX_NONE). sd_binomial is what sampling of items alone
+ * would give; it needs equal numbers of items. */
 static void put_dispersion(const struct work *w, cJSON *o, size_t m, size_t condition)
 {
     double *scores = arena_array(w->arena, w->p->n_cells, sizeof(*scores));
@@ -135,6 +139,7 @@ static void put_dispersion(const struct work *w, cJSON *o, size_t m, size_t cond
     struct dispersion d;
     dispersion_of(scores, items, n, &d);
     bool ok = d.why == NULL;
+    /* NaN as soon as two numbers of items differ. */
     double same = n > 0 ? items[0] : (double)NAN;
     for (size_t i = 1; i < n; i++) {
         same = items[i] == same ? same : (double)NAN;
@@ -184,6 +189,7 @@ static const char *conditions_sentence(struct arena *a, const cJSON *list)
         {
             const cJSON *p = json_member(c, "p_lower");
             n += cJSON_IsNumber(p) ? 1 : 0;
+            /* Both tails are one-sided at ALPHA. */
             n_tight += cJSON_IsNumber(p) && p->valuedouble < ALPHA ? 1 : 0;
             n_loose += cJSON_IsNumber(p) && p->valuedouble > 1 - ALPHA ? 1 : 0;
         }
@@ -269,6 +275,7 @@ static cJSON *by_items_json(const struct work *w, size_t k, size_t m)
 {
     const struct measure *me = &w->p->measures[m];
     bool two_arms = !w->p->contrasts[k].is_difference;
+    /* Pairs drop as a whole, so both arms have as many cells. */
     size_t cells = two_arms ? pairs_left(w, k, m) : 0;
     double n = common_items(w, m);
     double arms[2] = {(double)NAN, (double)NAN};
@@ -286,6 +293,7 @@ static cJSON *by_items_json(const struct work *w, size_t k, size_t m)
     if (why == NULL && !isfinite(n)) {
         why = "the number of items is not known, or differs";
     }
+    /* omega2 is 0: the true difference is assumed to be equal on all items. */
     struct power_design d = {.alpha = ALPHA,
                              .power = POWER,
                              .var_a = arms[0] * (1 - arms[0]),
@@ -296,6 +304,7 @@ static cJSON *by_items_json(const struct work *w, size_t k, size_t m)
         why = "the scores have no variance";
     }
     double difference = why == NULL ? power_difference(&d, n) : (double)NAN;
+    /* The design is asked about the size that was observed. */
     double observed = fabs(point_or_nan(&work_figure(w, k, m)->fields[FIELD_MEAN]));
     cJSON *o = json_object();
     json_put_number(o, "difference", difference);
@@ -315,6 +324,7 @@ static cJSON *by_replicates_json(const struct work *w, size_t k, size_t m)
     const struct figure *f = work_figure(w, k, m);
     double se = point_or_nan(&f->fields[FIELD_SE]);
     double n = point_or_nan(&f->fields[FIELD_N]);
+    /* Equal replicates have no spread that could be extrapolated. */
     bool ok = se > 0 && n >= 2;
     const char *why = point_why(&f->fields[FIELD_SE]);
     cJSON *o = json_object();
@@ -364,6 +374,7 @@ static const cJSON *check_named(const cJSON *list, const char *name)
     const cJSON *c = NULL;
     cJSON_ArrayForEach(c, list)
     {
+        /* Members of a file are never trusted to have their type. */
         const cJSON *n = json_member(c, "name");
         if (cJSON_IsString(n) && strcmp(n->valuestring, name) == 0) {
             return c;

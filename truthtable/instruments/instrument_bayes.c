@@ -51,6 +51,7 @@ static void add_up(const struct bayes_plan *plan, struct bayes_sum *sum, const c
                    const char *why)
 {
     bool known = whole_reading(plan) != NULL;
+    /* A reading that depends on the prior supports neither side. */
     bool robust = known && bayes_robust(plan->readings, plan->n_priors);
     bool null = robust && plan->readings[0] == BAYES_FOR_NULL;
     bool against = robust && plan->readings[0] == BAYES_AGAINST_NULL;
@@ -88,6 +89,7 @@ static cJSON *bayes_cell(const struct bayes_plan *plan, const cJSON *prior, size
                          const double estimate[2], struct bayes_sum *sum, const char *why)
 {
     double ln = stat_ln_bf10(estimate[0], estimate[1], prior->valuedouble);
+    /* May be infinite: JSON then has null, and the logarithm beside it. */
     double bf = exp(ln);
     cJSON *o = json_object();
     plan->readings[i] = bayes_read(ln, plan->low, plan->high);
@@ -209,6 +211,7 @@ void instrument_bayes(struct told *t)
     plan.n_priors = (size_t)cJSON_GetArraySize(plan.priors);
     plan.contrast = program_find_contrast(t->w->p, json_member(spec, "contrast")->valuestring);
     plan.readings = arena_array(a, plan.n_priors, sizeof(*plan.readings));
+    /* 1/3 and 3 unless the plan has its own. */
     if (bounds != NULL) {
         plan.low = cJSON_GetArrayItem(bounds, 0)->valuedouble;
         plan.high = cJSON_GetArrayItem(bounds, 1)->valuedouble;

@@ -138,6 +138,7 @@ static void put_sources(struct connector *c)
         json_put_string(o, "source", source->string);
         put_gap(c, o, &g);
         json_push(list, o);
+        /* A source with a gap of exactly 0 does not agree. */
         c->agree = truth_and(c->agree, same_sign(g.mean, c->whole.mean));
         c->agree_why = "a source's gap, or the whole one, is undetermined";
     }
@@ -195,6 +196,7 @@ static cJSON *benchmark_json(struct connector *c, size_t m)
     struct gap g = gap_of(c, m);
     enum truth cleared = clears(c->w, m);
     enum truth shows = truth_and(cleared, g.shows);
+    /* Only a difference that shows favors an arm. */
     int favours = shows == TRUTH_TRUE ? better_arm(measure, g.mean) : 0;
     cJSON *o = json_object();
     json_put_string(o, "measure", measure->name);
@@ -232,6 +234,7 @@ static void put_benchmarks(struct connector *c)
             json_push(list, benchmark_json(c, m));
         }
     }
+    /* Nothing is counted beside the loss: there is no upper rung. */
     if (r->n == 0) {
         r->clears_any = TRUTH_UNKNOWN;
         r->shows = TRUTH_UNKNOWN;
@@ -281,6 +284,7 @@ static struct verdict_case case_with_gap(const struct connector *c)
     if (r->why != NULL) { /* another one might yet disagree */
         return (struct verdict_case){.why = r->why, .open = true};
     }
+    /* A lower loss of arm a is a negative gap, in favor of arm a. */
     bool same = r->favours == (c->whole.mean < 0 ? 1 : -1);
     return same ? (struct verdict_case){.name = "CASE-B",
                                         .why = "Loss and benchmarks favour the same arm."}
@@ -319,6 +323,7 @@ static enum truth put_trigger(struct connector *c, const char **why)
         return TRUTH_UNKNOWN;
     }
     double at = json_member(trigger, "perplexity_ratio")->valuedouble;
+    /* The ratio of perplexities, the worse over the better. */
     double ratio = exp(fabs(c->whole.mean));
     enum truth fires = isnan(ratio) ? TRUTH_UNKNOWN : truth_of(ratio >= at);
     cJSON *o = json_object();
@@ -335,6 +340,7 @@ static enum truth put_trigger(struct connector *c, const char **why)
 static void answer(const struct connector *c, const struct verdict_case *which)
 {
     /* While it is open which case it is, one that a rung rules out is false all the same. */
+    /* Cases B and C both need a difference on both rungs. */
     enum truth both = truth_and(c->whole.shows, c->bench.shows);
     const struct {
         const char *field;

@@ -54,6 +54,7 @@ static int read_result(const char *path, cJSON **out, struct err *err)
 static int items_named(const char *task_folder, char **path, struct digest *digest, struct err *err)
 {
     char *link = path_join(task_folder, "result.json");
+    /* Items are beside the result in the attempt's folder, to which the link points. */
     char *real = realpath(link, NULL);
     cJSON *result = NULL;
     int rc = read_result(link, &result, err);
@@ -63,6 +64,7 @@ static int items_named(const char *task_folder, char **path, struct digest *dige
     if (rc == 0 && (real == NULL || !cJSON_IsString(name))) {
         rc = err_set(err, ERR_NOT_FOUND, "the result names no items");
     }
+    /* A result could name a file anywhere. */
     if (rc == 0 && (name->valuestring[0] == '.' || strchr(name->valuestring, '/') != NULL)) {
         rc = err_set(err, ERR_INVALID, "the items lie outside of the attempt");
     }
@@ -156,7 +158,9 @@ static const char *read_pairs(const struct items *it, size_t m, struct items_tab
         for (size_t side = 0; side < 2; side++) {
             struct err err = {0};
             const char *why = point_why(&work_score(it->w, m, cells[side])->value);
+            /* Arm a adds, arm b subtracts. */
             items_table_begin(table, side == 0 ? 1 : -1);
+            /* A cell without a score is not read: its items could not be those of a score. */
             if (why == NULL && read_cell(it, &p->measures[m], cells[side], table, &err) != 0) {
                 why = err.msg;
             }
@@ -221,6 +225,7 @@ static void put_errors(struct items *it, cJSON *o, const struct items_table *tab
         json_put_null(o, "clustered");
     } else {
         items_clustered(diff, cluster, n, table->n_clusters, &clustered);
+        /* One item outside of every cluster makes all clustered errors doubtful. */
         if (table->unclustered >= 0) {
             clustered.why = arena_printf(it->w->arena, "item %lld names no \"%s\", or two",
                                          (long long)table->unclustered, it->cluster);

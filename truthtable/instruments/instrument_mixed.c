@@ -51,6 +51,7 @@ static struct column *add_column(struct mixed_terms *m, const char *name, const 
         if (m->n > 0) {
             memcpy(columns, m->columns, m->n * sizeof(*columns));
         }
+        /* The old array stays in the arena. */
         m->columns = columns;
         m->cap = cap;
     }
@@ -66,6 +67,7 @@ static void add_factor(struct mixed_terms *m, size_t factor)
 {
     const struct program *p = m->w->p;
     const struct factor *f = &p->factors[factor];
+    /* The first level is the reference, as in R. */
     for (size_t l = 1; l < f->n_levels; l++) {
         struct column *c =
             add_column(m, arena_printf(m->w->arena, "%s[%s]", f->name, f->levels[l].text), f->name);
@@ -97,6 +99,7 @@ static void add_fact(struct mixed_terms *m, const char *term)
     size_t stage = program_find_stage(p, stage_name);
     struct column *c = add_column(m, term, term);
     for (size_t i = 0; i < p->n_cells; i++) {
+        /* Facts of a failed attempt do not count. */
         bool done = m->w->e->tasks[i * p->n_stages + stage].end == TASK_END_DONE;
         c->values[i] = done ? fact_value(evidence_fact(m->w->e, i, stage, dot + 1))
                             : number_unknown("its task is not done");
@@ -122,6 +125,7 @@ static const char *too_large(const struct mixed_terms *m)
 {
     size_t n = count_columns(m);
     size_t groups = m->w->p->factors[m->random].n_levels;
+    /* As doubles: the product may exceed any integer. */
     double step = ((double)groups + (double)n) * (double)n * (double)n;
     if (n <= NUMBERS_MAX / m->w->p->n_cells && step <= STEP_MAX) {
         return NULL;
@@ -155,6 +159,7 @@ static void make_columns(struct mixed_terms *m)
 static const char *why_dropped(const struct mixed_terms *m, size_t response, size_t cell)
 {
     const struct number *y = &work_score(m->w, response, cell)->value;
+    /* The response first: without it the columns do not matter. */
     if (point_why(y) != NULL) {
         return arena_printf(m->w->arena, "%s: %s", m->w->p->measures[response].name, point_why(y));
     }
@@ -307,6 +312,7 @@ static void add_up(struct mixed_sum *s, const struct mixed_fit *fit, size_t n_ro
     enum truth singular = is_singular(fit);
     for (size_t i = 0; i < fit->n_reasons; i++) {
         bool at_zero = fit->reasons[i].kind == MIXED_BOUNDARY_THETA;
+        /* A boundary is a matter of variances, not of columns. */
         boundary = boundary || at_zero;
         deficient = deficient || !at_zero;
     }
@@ -427,6 +433,7 @@ static void refuse(struct told *t, const char *why)
             told_number(t, known[i].name, (double)NAN, why);
         }
     }
+    /* The entry was begun with why = null. */
     cJSON_DeleteItemFromObjectCaseSensitive(t->json, "why");
     json_put_string(t->json, "why", why);
 }

@@ -41,6 +41,7 @@ static size_t values_of(const struct router *r, const char *fact, size_t conditi
         if (condition != INDEX_NONE && p->cells[c].condition != condition) {
             continue;
         }
+        /* An ambiguous value in one cell spoils the component for all. */
         if (done && (v->state == VALUE_CENSORED || v->state == VALUE_DOUBLED)) {
             *why = arena_printf(r->w->arena, "%s: %s", p->cells[c].name,
                                 v->state == VALUE_DOUBLED ? "recorded more than once"
@@ -71,6 +72,7 @@ static cJSON *component_json(struct router *r, const char *name, double *scratch
     }
     enum truth pinned = TRUTH_UNKNOWN;
     if (n > 1) {
+        /* Relative to the greatest value, so that the scale does not matter. */
         pinned = truth_of(s.hi - s.lo <= PINNED_TOLERANCE * fmax(fabs(s.lo), fabs(s.hi)));
         why = NULL;
     } else if (n == 1) {
@@ -164,6 +166,7 @@ static void read_components(struct router *r)
     {
         r->names[r->n++] = name->valuestring;
     }
+    /* Without a declaration, every fact that the trainer knows. */
     while (list == NULL && r->n < cap) {
         r->names[r->n] = INSTRUMENT_ROUTER_FACTS[r->n];
         r->n++;

@@ -32,6 +32,7 @@ void told_truth(struct told *t, const char *field, enum truth v, const char *why
     a->number = number_unknown(why != NULL ? why : "undetermined");
 }
 
+/* NaN and infinity are unknown; the reason should say why. */
 void told_number(struct told *t, const char *field, double v, const char *why)
 {
     struct instrument_answer *a = field_of(t, field, false);
@@ -116,6 +117,7 @@ const char *work_join(struct arena *a, const char *const *names, size_t n)
     return text;
 }
 
+/* true, false, or null. */
 void put_truth(cJSON *o, const char *key, enum truth t)
 {
     if (t == TRUTH_UNKNOWN) {

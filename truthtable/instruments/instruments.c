@@ -29,6 +29,7 @@ static cJSON *envelope(const struct instruments_input *in)
     json_put_string(o, "program", in->program->name);
     json_put_string(o, "root", in->lock->root);
     json_put_string(o, "head", in->lock->head);
+    /* For every reader of the file, in its first members. */
     json_put_bool(o, "binds", false);
     json_put_string(o, "verdict", cJSON_IsString(outcome) ? outcome->valuestring : NULL);
     return o;
@@ -77,6 +78,7 @@ static const char *declared(const struct instruments_input *in, const char *sect
             if (!touches(change, section, name)) {
                 continue;
             }
+            /* One post hoc change is enough, whatever came before or after. */
             if (seen || cJSON_IsTrue(json_member(change, "post_hoc"))) {
                 return POST_HOC;
             }
@@ -148,6 +150,7 @@ static void push_always(const struct work *w, cJSON *list)
                   {"dispersion", instrument_dispersion},
                   {"detectable", instrument_detectable},
                   {"apparatus", instrument_apparatus}};
+    /* The apparatus is last in the list. */
     size_t n = ARRAY_LEN(always) - (w->p->n_apparatus == 0 ? 1 : 0);
     for (size_t i = 0; i < n; i++) {
         cJSON *o = json_object();
@@ -175,6 +178,7 @@ static cJSON *forecast_json(const struct work *w, const struct evaluation *ev, s
     const struct forecast *f = &ev->rules->program->forecasts[i];
     const char *why = "undetermined";
     enum truth t = evaluation_truth(ev, ev->rules->forecasts[i], TRUTH_UNKNOWN, &why);
+    /* An unknown forecast is neither right nor wrong. */
     bool known = t != TRUTH_UNKNOWN;
     double brier = known ? scoring_forecast_brier(f->confidence, t == TRUTH_TRUE) : (double)NAN;
     double bits = known ? scoring_forecast_bits(f->confidence, t == TRUTH_TRUE) : (double)NAN;
@@ -255,6 +259,7 @@ static cJSON *told_all(const struct work *w)
     }
     push_always(w, list);
     json_put(o, "instruments", list);
+    /* A copy that knows the answers; the verdict's own evaluation never does. */
     struct evaluation with = *w->ev;
     with.instruments = (const struct instrument_answer *const *)answers;
     put_forecasts(o, w, &with);
@@ -294,6 +299,7 @@ static bool same_contrasts(const cJSON *a, const cJSON *b)
 /* NULL when the evidence gives the verdict at hand; else the first member that differs. */
 static const char *disagreement(const struct evidence *e, const struct instruments_input *in)
 {
+    /* Contrasts are compared apart, without their Bayes factors. */
     static const char *const members[] = {"outcome", "gates"};
     struct verdict v;
     struct err err = {0};
@@ -356,6 +362,7 @@ cJSON *instruments_of_evidence(const struct instruments_input *in, const struct 
     return o;
 }
 
+/* The evidence of the folder, read as the verdict read it. */
 cJSON *instruments_compute(const struct instruments_input *in)
 {
     struct evidence e;

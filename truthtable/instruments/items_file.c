@@ -19,6 +19,7 @@
 
 #define PIECE_BYTES ((size_t)1 << 16)
 
+/* metric and cluster are names of members; the caller keeps them. */
 void items_stream_init(struct items_stream *s, const char *metric, const char *cluster,
                        items_take *take, void *ctx)
 {
@@ -83,6 +84,7 @@ static int read_line(const struct items_stream *s, const cJSON *o, bool *header,
     if (!cJSON_IsObject(o)) {
         return err_set(err, ERR_SYNTAX, "not an object");
     }
+    /* n_lines has counted this line already. */
     if (json_member(o, "item") == NULL && s->n_lines == 1) {
         *header = true;
         return 0;
@@ -140,6 +142,7 @@ int items_stream_add(struct items_stream *s, const char *data, size_t len, struc
     return 0;
 }
 
+/* The last line must end with a line feed, or the file was cut. */
 int items_stream_end(const struct items_stream *s, struct err *err)
 {
     return s->line.len == 0 ? 0 : err_set(err, ERR_SYNTAX, "line %zu is cut short", s->n_lines + 1);
@@ -169,6 +172,7 @@ static int read_pieces(struct items_stream *s, int fd, struct digest *digest, st
     return rc != 0 ? rc : items_stream_end(s, err);
 }
 
+/* Errors name the file without its folder: they reach reports. */
 int items_file_read(struct items_stream *s, const char *path, struct digest *digest,
                     struct err *err)
 {

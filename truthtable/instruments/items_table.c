@@ -19,6 +19,7 @@ void items_table_init(struct items_table *t)
     *t = (struct items_table){.unclustered = -1};
 }
 
+/* Leaves an empty table that can be used again. */
 void items_table_release(struct items_table *t)
 {
     for (size_t i = 0; i < t->n_clusters; i++) {
@@ -170,6 +171,7 @@ int items_table_take(void *ctx, const struct items_line *line, struct err *err)
     return 0;
 }
 
+/* Rising, without subtraction that could overflow. */
 static int by_item(const void *a, const void *b)
 {
     const struct items_row *x = a;

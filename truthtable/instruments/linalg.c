@@ -17,6 +17,7 @@ void dgeqrf_(const int *m, const int *n, double *a, const int *lda, double *tau,
 void dtrtrs_(const char *uplo, const char *trans, const char *diag, const int *n, const int *nrhs,
              const double *a, const int *lda, double *b, const int *ldb, int *info);
 
+/* Lengths fit BLAS's int, as mixed.c checks. */
 double linalg_dot(const double *x, const double *y, size_t n)
 {
     return cblas_ddot((int)n, x, 1, y, 1);
@@ -41,6 +42,7 @@ void linalg_qr_init(struct linalg_qr *q, size_t rows, size_t cols, struct arena 
     q->work = arena_array(a, (cols + 1) * QR_BLOCK, sizeof(*q->work));
 }
 
+/* R is left in the upper triangle; Q is not needed. */
 void linalg_qr_factor(struct linalg_qr *q)
 {
     int m = (int)q->rows;

@@ -29,6 +29,7 @@ static double z_sum(const struct power_design *d)
     return -normal_quantile(d->alpha / 2) + normal_quantile(d->power);
 }
 
+/* Not rounded: the caller decides in which direction. */
 double power_items(const struct power_design *d, double delta)
 {
     if (!in_range(d) || !(delta > 0)) {
@@ -39,6 +40,7 @@ double power_items(const struct power_design *d, double delta)
     return isfinite(n) ? n : (double)NAN;
 }
 
+/* The same equation, solved for the difference. */
 double power_difference(const struct power_design *d, double n)
 {
     if (!in_range(d) || !(n > 0)) {

@@ -10,9 +10,6 @@
 #include "truthtable/report/sections.h"
 #include "truthtable/report/verdict_words.h"
 
-/* Where the records of an imported program come from: every file by its digest, what could be
- * recomputed of it, when the plan was locked. */
-
 /* "mmlu", or "mmlu, hellaswag" of a file of several stages. */
 static const char *stages_of(struct arena *a, const cJSON *file)
 {

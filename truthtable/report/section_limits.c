@@ -12,9 +12,6 @@
 #include "truthtable/report/show.h"
 #include "truthtable/report/verdict_words.h"
 
-/* Every line here is computed from the program, its lock, the verdict or the provenance; no
- * sentence appears in every report. */
-
 /* Adds one limitation. */
 static void limit(struct doc *d, struct doc_list *list, const char *text)
 {

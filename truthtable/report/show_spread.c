@@ -12,10 +12,6 @@
 #include "truthtable/report/show.h"
 #include "truthtable/report/verdict_words.h"
 
-/* Shows what sampling and design leave open: errors over items, margins to the floors, dispersion
- * of cells, and detectable differences. Each instrument is one table, dispersion a figure as well.
- */
-
 #define ROWS_MAX ((size_t)60)
 #define SIGMA    "\xcf\x83"
 #define CHI2     "\xcf\x87\xc2\xb2"
