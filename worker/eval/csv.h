@@ -1,7 +1,7 @@
 /*
  * Comma-separated values as RFC 4180 and Python's csv module (default dialect) read them: fields
  * may be quoted, quotes inside are doubled, quoted fields may hold commas and line ends. Records
- * end with LF or CRLF. Refused: text that is not UTF-8, a NUL, a quote that is never closed,
+ * end with LF, CRLF or CR. Refused: text that is not UTF-8, a NUL, a quote that is never closed,
  * anything but a comma or a line end after a closing quote.
  */
 #ifndef WORKER_EVAL_CSV_H

@@ -145,6 +145,7 @@ static int write_left(struct left *l, const char *out, FILE *to, struct err *err
 static int export_from(const char *folder, const char *out, FILE *to, struct err *err)
 {
     struct left l = {0};
+    /* Before chdir(): the destination is relative to where the user is. */
     char *place = path_absolute(NULL, out);
     int rc = chdir(folder) == 0 ? 0 : err_set_errno(err, errno, "%s", folder);
     if (rc == 0)

@@ -80,6 +80,7 @@ int eval_write_result(struct eval_run *e, struct err *err)
     if (e->whole_work > 0.0)
         result_try(&r, e->tried_work, e->whole_work, e->seconds);
     result_items(&r, ITEMS_FILE_NAME);
+    /* Artifacts before the result that names them. */
     rc = result_artifact(&r, ITEMS_FILE_NAME, err);
     if (rc == 0)
         rc = harness_run_write(e, &r, err);

@@ -263,6 +263,7 @@ int hf_export(const struct hf_export *job, struct err *err)
     struct content c = {0};
     char *out = path_absolute(NULL, job->out);
 
+    /* A trailing slash would put the temporary folder inside the destination. */
     for (size_t n = strlen(out); n > 1 && out[n - 1] == '/'; n--)
         out[n - 1] = '\0';
     int rc = check_place(job, out, err);

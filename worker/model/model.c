@@ -70,6 +70,7 @@ int model_check_memory(const char *folder, int context, bool generates, int64_t 
         rc = cut_context(&cfg, context, err);
     if (rc < 0 || allowed <= 0)
         return rc;
+    /* The weights are packed in place, so they count once. */
     double needed = sizeof(real) * (double)model_config_total(&cfg) + engine_bytes(&cfg);
     if (generates)
         needed += engine_slots_bytes(&cfg);

@@ -171,6 +171,8 @@ void run_gradient(struct run *run, const struct weights *w, const struct run_bat
     run_forward(run, w, batch, stats);
     note_router_losses(run, stats, loss);
     loss->cross_entropy = run_head_gradient(run, w, batch, objective->share, grad);
+    /* The head left the gradient of the final norm's output in dn; the stream's own begins at
+     * zero. */
     memset(run->grad.dx, 0, n * c * sizeof(real));
     rmsnorm_backward(run->grad.dx, gradient(&ps, TENSOR_NORM_FINAL, -1), run->grad.dn, run->x_last,
                      weight(&ps, TENSOR_NORM_FINAL, -1), run->rstd_last, n, c);

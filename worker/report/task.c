@@ -1,7 +1,7 @@
 /*
- * Reads the members of task.json into struct task. Missing members get defaults, members of the
- * wrong type are errors, unknown members are ignored: a newer daemon may send more. `params` stays
- * JSON, because each worker reads its own (worker/report/params.h).
+ * Reads the members of task.json into struct worker_task. Missing members get defaults, members of
+ * the wrong type are errors, unknown members are ignored: a newer daemon may send more. `params`
+ * stays JSON, because each worker reads its own (worker/report/params.h).
  */
 #include "worker/report/task.h"
 

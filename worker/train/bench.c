@@ -251,8 +251,10 @@ static int measure(struct trainer *t, struct bench_result *r, struct err *err)
     struct lap lap = {.clock = r->threads == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC};
     int rc = 0;
 
+    /* The first steps touch every page and fill the caches. */
     for (int i = 0; rc == 0 && i < WARM_UP; i++)
         rc = trainer_step(t, &loss, err);
+    /* Now, because the ceiling allocates matrices of its own. */
     r->peak_bytes = peak_bytes();
     if (rc == 0)
         rc = bench_ceiling_create(&r->model, n_tokens, lap.clock, &ceiling, err);
@@ -294,6 +296,7 @@ int bench_run(const struct bench_options *opt, FILE *out, struct err *err)
         result.model.context = (int)opt->context;
     if (opt->batch > 0)
         result.batch = opt->batch;
+    /* Defaults as for a task; only sizes and the batch matter for speed. */
     struct train_options train = {.model = result.model,
                                   .schedule = {.kind = SCHEDULE_CONSTANT},
                                   .batch_tokens = result.batch * result.model.context,

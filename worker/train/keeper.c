@@ -125,6 +125,7 @@ void keeper_look(struct keeper *k)
     if (checkpoint_writer_is_busy(&k->writer) || !is_due(k))
         return;
     start(k);
+    /* From here, not from the end of the write. */
     k->due_ns = clock_mono_ns();
 }
 

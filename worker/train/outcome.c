@@ -264,6 +264,7 @@ int outcome_write(const struct trainer *t, const struct train_evaluation *last,
         result_read(&r, t->opt->tokenizer, &t->data->tokenizer_read);
     if (t->opt->whole_work > 0.0)
         result_try(&r, t->opt->tried_work, t->opt->whole_work, seconds);
+    /* Artifacts must exist before the result that names them. */
     int rc = save_model(t, &r, err);
     /* Now that saving has had its memory: the peak is one of the facts. */
     result_fact_sheet(&r, task->threads, gemm_blas_text());
