@@ -129,11 +129,11 @@ void check_release(struct check_report *r);
 void check_factors(const struct program *p, struct diag *diag);
 
 /* 0 when every combination of input levels has exactly one row; else ERR_INVALID and the first that
- * has not. Checked wherever a verdict is computed, for not every plan has been through check. */
+ * does not. Checked wherever a verdict is computed, for not every plan has been through check. */
 int check_table_is_total(const struct program *p, struct err *err) MUST_CHECK;
 
-/* Warns of floors that guessing may clear, and of a chance that is not that of the items by what
- * the workers say (the fact `chance`); describe may be NULL. */
+/* Warns of floors that guessing may clear, and of a chance that contradicts what the workers
+ * describe (the fact `chance`); describe may be NULL. */
 void check_floors(const struct program *p, const cJSON *describe, struct diag *diag);
 
 /* The whole report; the caller frees it. Also the lock's "proof". */
@@ -141,8 +141,8 @@ cJSON *check_json(const struct check_report *r) __attribute__((returns_nonnull))
 
 const char *fixed_column_name(enum fixed_column c);
 
-/* What is held fixed alone, of a plan as it was locked or amended: what check_json() gives as
- * "fixed". The caller deletes it; NULL when conditions do not compile. */
+/* Only what is held fixed, for a plan as locked or amended: the member "fixed" of check_json(). The
+ * caller deletes it; NULL when conditions do not compile. */
 cJSON *check_fixed_json(const struct program *p, const cJSON *describe, struct err *err) MUST_CHECK;
 
 #endif

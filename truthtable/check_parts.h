@@ -17,7 +17,7 @@ void check_fixed(struct check_report *r, const struct rules *rules, const cJSON 
 cJSON *check_fixed_object(const struct check_report *r);
 void check_plan(struct check_report *r, const cJSON *describe);
 
-/* Made-up records, all there, that the seeded search tries: trial t of a program is always the
+/* The complete, synthetic records of the seeded search: trial t of a program is always the
  * same. */
 struct reading;
 void search_make(struct reading *out, const struct rules *rules, uint64_t trial,

@@ -40,7 +40,7 @@ struct coverage {
                                     lost so; NULL: not that. The evidence's texts. */
 };
 
-/* Why a task has no values: CAUSE_NONE when done or pending; else as root and narrower below. */
+/* Why a task has no values: CAUSE_NONE when done or pending; else as root and narrower above. */
 struct loss {
     enum cause root;
     const char *narrower;
@@ -50,9 +50,9 @@ struct loss {
  * limits (or NULL); `before` are the losses of its cell's earlier stages, by stage. */
 struct loss coverage_loss(enum task_end end, enum cause cause, const char *narrower,
                           const struct stage *s, const struct loss *before);
-/* Chance: it may be excluded. */
+/* Whether a loss is chance and may be excluded. */
 bool coverage_loss_is_chance(const struct loss *l);
-/* How many of so many counted tasks may be excluded: the share of them, rounded down. */
+/* The exclusion budget: this share of the planned counted tasks, rounded down. */
 size_t coverage_budget(double share, size_t planned);
 
 void coverage_init(struct coverage *c, const struct evidence *e, struct arena *arena);

@@ -61,8 +61,8 @@ struct evaluation {
 void evaluation_run(struct evaluation *ev, const struct rules *rules, const struct reading *reading,
                     struct arena *arena);
 
-/* A condition of this program. otherwise: what the word means there. *why gets the first reason met
- * when the result is unknown; it may be left alone. */
+/* A condition of this program. otherwise: what the word means there. *why is set to the first
+ * reason if the result is unknown, and otherwise left alone. */
 enum truth evaluation_truth(const struct evaluation *ev, const struct cond *c, enum truth otherwise,
                             const char **why);
 struct number evaluation_number(const struct evaluation *ev, const struct cond *c);

@@ -67,7 +67,7 @@ void evidence_release(struct evidence *e);
 
 void evidence_set_task(struct evidence *e, size_t cell, size_t stage, enum task_end end,
                        const char *cause);
-/* Of a task whose end has been set. */
+/* For a task whose end is set. */
 void evidence_set_narrower(struct evidence *e, size_t cell, size_t stage, const char *limits);
 /* A second value for one name makes it VALUE_DOUBLED. NaN and infinity become VALUE_NULL, why "not
  * finite". */

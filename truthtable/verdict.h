@@ -39,11 +39,11 @@ void verdict_release(struct verdict *v);
 /* Appends the text of verdict.json (docs/truth-table.md describes it) without its last newline. Its
  * two lists that may have a million elements, "gates" and "undetermined", are not held for it. */
 int verdict_pretty(const struct verdict *v, struct strbuf *out, struct err *err) MUST_CHECK;
-/* The same as versions wrote it that had no VERDICT_ADDED yet: a file of theirs is judged by the
- * members that it has. */
+/* The same text as versions before VERDICT_ADDED wrote it: their files are compared by the members
+ * they have. */
 #define VERDICT_ADDED "effects and first_error"
 int verdict_pretty_early(const struct verdict *v, struct strbuf *out, struct err *err) MUST_CHECK;
-/* Whether a text of verdict.json, hostile perhaps, has none of them. */
+/* Whether a text of verdict.json, possibly hostile, has none of those members. */
 bool verdict_text_is_early(const struct strbuf *text);
 /* Appends the answer as json_pretty() does, with verdict.json as its member "verdict", which is put
  * into it. */

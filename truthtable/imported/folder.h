@@ -1,7 +1,7 @@
 /*
  * The folder of an imported program: plan, lock, records, receipts and verdict, written whole or
- * not at all. What an executed program's folder has (journal, cells, attempts) it has not, and it
- * holds imported.json (prereg/imported.h), which nothing of an executed program does.
+ * not at all. It lacks what an executed program's folder has (journal, cells, attempts), and it
+ * holds imported.json (prereg/imported.h), which an executed program's folder never does.
  *
  *   FOLDER/{grid.toml,grid.toml.lock,records.json,imported.json}
  *   FOLDER/report/{verdict.json,provenance.json,receipts.json}    the report comes beside them

@@ -1,5 +1,5 @@
 /*
- * Which file speaks of which cell and stage: a map (JSON), patterns over the program's factors, or
+ * Which file belongs to which cell and stage: a map (JSON), patterns over the program's factors, or
  * both (docs/import.md). Reads no results itself.
  *
  * Owns its texts; sources refer to cells and stages of the program it was made for. Paths in a map

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 enum standing {
-    STANDING_ADVANCE, /* no score, no result of a check that it changes */
+    STANDING_ADVANCE, /* no score was known, nor a result of a check that it changes */
     STANDING_KNOWN,   /* no score; results of checks that it changes were known */
     STANDING_SEALED,
     STANDING_SEEN,
@@ -14,8 +14,8 @@ enum standing {
 };
 
 enum standing amendment_standing(const cJSON *amendment);
-/* By its own word, or by what was known of the check that it is of: the order of the checks too,
- * where one of those comes or goes. */
+/* By its own mark, or by what was known of the check that it concerns. A change of the checks'
+ * order counts where such a check is added or removed. */
 bool amendment_change_is_post_hoc(const cJSON *amendment, const cJSON *change);
 
 #endif

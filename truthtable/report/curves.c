@@ -100,6 +100,7 @@ static void curve_add(struct curve *c, double x, double y)
     }
     c->last_x = x;
     c->last_y = y;
+    /* The first point of a bucket represents it. */
     if (c->n == 0 || bucket_of(c, x) != bucket_of(c, c->xs[c->n - 1])) {
         curve_push(c, x, y);
     }
@@ -216,6 +217,7 @@ static void read_events(struct curve_set *set, struct arena *a, size_t from, con
     if (file_kind_at(path) == FILE_ABSENT) {
         return;
     }
+    /* A worker may have put a link or a FIFO in its place. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     ssize_t n = fd < 0 ? -1 : 1;
     while (n > 0 && total < EVENTS_BYTES_MAX) {

@@ -54,6 +54,7 @@ static const char *md_replacement(uint32_t cp)
     if (cp == '&' || cp == '<' || cp == '>') {
         return html_replacement(cp);
     }
+    /* 0 would match the terminator of `special`. */
     const char *at = cp > 0 && cp < 0x80 ? strchr(special, (int)cp) : NULL;
     return at == NULL ? NULL : escaped[at - special];
 }

@@ -107,6 +107,7 @@ const char *fmt_short(struct arena *a, double v, int digits)
     if (size < 1e-5 || size >= 1e15) {
         text = arena_printf(a, "%.*e", digits - 1, size);
     } else {
+        /* Significant digits translate into places by the magnitude. */
         int places = digits - 1 - (int)floor(log10(size));
         text = arena_printf(a, "%.*f", places > 0 ? places : 0, size);
         drop_trailing_zeros(text);

@@ -44,6 +44,7 @@ static double nice_step(double raw)
 {
     double power = pow(10, floor(log10(raw)));
     double lead = raw / power;
+    /* Thresholds below the geometric means favor fewer ticks. */
     double nice = lead < 1.1 ? 1 : lead < 2.3 ? 2 : lead < 6 ? 5 : 10;
     return nice * power;
 }

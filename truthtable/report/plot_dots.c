@@ -54,6 +54,7 @@ static size_t rules(struct drawing *d, const struct plot_dots *plot, bool draw)
         double at = axis_place(&d->x, rule->at);
         double half = axis_text_width(rule->label) / 2;
         double centre = fmax(fmin(at, PLOT_WIDTH - half - 2), half + 2);
+        /* The second line is used only where the first has no room. */
         size_t line = centre - half < free_from[0] ? 1 : 0;
         free_from[line] = centre + half + 6;
         n_lines = line + 1 > n_lines ? line + 1 : n_lines;
@@ -157,6 +158,7 @@ static void draw_row(struct drawing *d, const struct plot_row *row, double top)
     double height = row_height(d, row);
     double pad = ROW_PAD * d->squeeze;
     double step = row->n_marks == 0 ? 0 : (height - pad) / (double)row->n_marks;
+    /* Dots shrink with their step, but stay visible. */
     double radius = fmax(fmin(DOT_RADIUS, step * 0.45), 1.6);
     char cls[48];
     (void)snprintf(cls, sizeof(cls), "s%zu", row->series % 8);

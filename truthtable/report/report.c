@@ -84,6 +84,7 @@ static int write_sums(const char *out, struct err *err)
     struct strbuf sums = STRBUF_INIT;
     int rc = dir_list(out, &names, err);
     for (size_t i = 0; rc == 0 && i < names.n; i++) {
+        /* Leftovers of interrupted writes are not part of the report. */
         if (belongs(out, names.names[i])) {
             rc = add_sum(&sums, out, names.names[i], err);
         }
@@ -109,6 +110,7 @@ static void add_instruments(struct report_model *m, const char *folder, const ch
                                          .amendments = m->amendments};
     struct err failed = {0};
     char *path = path_join(out, INSTRUMENTS_FILE);
+    /* In a child process: a fault there must not cost the report. */
     cJSON *told = instruments_compute_apart(&in);
     if (json_write_file(path, told, 0600, &failed) == 0) {
         report_model_set_instruments(m, told, NULL);

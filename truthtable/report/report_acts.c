@@ -35,6 +35,7 @@ static const char *pause_of(struct report_acts *acts, const char *event, const c
         return event;
     }
     const bool was_stopping = acts->is_stopping;
+    /* The bit is set at the begin of `cancel --all` and cleared at its end. */
     acts->is_stopping = (now & STOPPING) != 0;
     if (was_stopping == acts->is_stopping) {
         return event;
@@ -74,6 +75,7 @@ static void add_act(struct report_acts *acts, struct arena *a, const struct repo
         last->n_tasks++;
         return;
     }
+    /* A table of thousands of acts would hide the rest of the report. */
     if (acts->n == ACTS_MAX) {
         acts->n_left_out++;
         return;

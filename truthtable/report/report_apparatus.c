@@ -28,6 +28,7 @@ static double came(const char *folder, const struct apparatus *check, const cJSO
     struct err ignored = {0};
     cJSON *result = NULL;
     double value = (double)NAN;
+    /* The id becomes part of a path, and the file may come from elsewhere. */
     if (id == NULL || strchr(id, '/') != NULL || !(no >= 1 && no <= ATTEMPTS_MAX) ||
         metric == NULL) {
         return value;
@@ -102,6 +103,7 @@ static bool is_of_checks(const cJSON *change, bool whole)
 /* Whether a change concerns this check, directly or as a part of all. */
 static bool is_of(const cJSON *change, const char *name)
 {
+    /* All checks at once: it concerns those on either side of the change. */
     if (is_of_checks(change, true)) {
         return member(member(change, "from"), name) != NULL ||
                member(member(change, "to"), name) != NULL;

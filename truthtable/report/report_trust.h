@@ -1,6 +1,6 @@
 /*
- * Who vouches for a program: the signatures of its lock and amendments, each held against the key
- * that it names, and whether a time stamp is beside the lock. Whose key that is, and which
+ * Who vouches for a program: the signatures of its lock and amendments, each checked against the
+ * key that it names, and whether a time stamp is beside the lock. Whose key that is, and which
  * authority to believe, no report can know: `preregctl verify` asks its user.
  */
 #ifndef TRUTHTABLE_REPORT_REPORT_TRUST_H

@@ -36,6 +36,7 @@ static struct fact_row *fact_add(struct contract_facts *k, struct arena *a, cons
             return &k->facts[i];
         }
     }
+    /* Further facts are in the lock. */
     if (k->n == FACTS_MAX) {
         return NULL;
     }
@@ -123,6 +124,7 @@ static const char *spread_text(struct arena *a, const struct fact_row *f, size_t
     if (n_conditions == 1) {
         return "";
     }
+    /* Equal first: the other texts describe differences. */
     if (is_equal(f, n_conditions)) {
         return "equal";
     }
@@ -319,6 +321,7 @@ static bool add_fixed(struct doc *d, const struct report_model *m)
     struct err err = {0};
     cJSON *fixed = check_fixed_json(m->program, m->lock->describe, &err);
     see_fixed(&k, a, m->program, fixed);
+    /* Workers from elsewhere may describe nothing. */
     bool any = k.n > 0;
     if (any) {
         const cJSON *contrast = NULL;
@@ -363,6 +366,7 @@ static bool add_stage(struct doc *d, const struct report_model *m, size_t stage)
     if (k.n == 0) {
         return false;
     }
+    /* One sentence instead of a column of equal values. */
     if (groups_of(p, &k).n == 1 && p->n_conditions > 1) {
         add_values(d, p, &k, p->stages[stage].name);
     } else {

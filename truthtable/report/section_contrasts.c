@@ -68,6 +68,7 @@ static const char *remark(struct arena *a, const cJSON *figure)
 {
     const char *why = member_text(figure, "why");
     size_t n = member_count(figure, "excluded");
+    /* Only a reason, or nothing to remark. */
     if (n == 0) {
         return why == NULL ? "" : why;
     }
@@ -105,6 +106,7 @@ static void add_pooled(struct doc *d, const struct report_model *m)
                                           member_text(contrast, "over"));
         row->cells[1].text = sides(a, contrast);
         doc_number(d, &row->cells[2], words_count(a, pooled, "n"), member_number(pooled, "n"));
+        /* Signed figures for differences, plain ones for sizes. */
         for (size_t i = 0; i < 5; i++) {
             double v = member_number(pooled, keys[i]);
             doc_number(d, &row->cells[3 + i],
@@ -185,6 +187,7 @@ static void add_measure_row(struct doc *d, const struct report_model *m, struct 
     }
     doc_datum(d, &row->cells[5], "low", member_number(figure, "ci_low"));
     doc_datum(d, &row->cells[5], "high", member_number(figure, "ci_high"));
+    /* In the measure's own direction. */
     row->cells[6].text = favours(a, m, contrast, figure);
     row->cells[7].text = remark(a, figure);
     /* The ninth column exists only if some factor is known. */
@@ -264,6 +267,7 @@ static void add_forest(struct doc *d, const struct report_model *m, size_t measu
     for (size_t i = 0; i < n; i++) {
         any = any || isfinite(rows[i].marks[0].value);
     }
+    /* Every difference is undetermined: the tables say why. */
     if (!any) {
         return;
     }

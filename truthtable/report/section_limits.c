@@ -85,6 +85,7 @@ static void add_losses(struct doc *d, const struct report_model *m, struct doc_l
               arena_printf(a, "%s blocked; the causes stand under coverage.",
                            count_of(a, blocked, "task ended", "tasks ended")));
     }
+    /* Losses by choice are never excluded, so they leave things open. */
     size_t by_person = report_n_by_person(m);
     if (by_person > 0) {
         limit(d, list,
@@ -182,6 +183,7 @@ static void add_pins(struct doc *d, const struct report_model *m, struct doc_lis
 static void add_history(struct doc *d, const struct report_model *m, struct doc_list *list)
 {
     struct arena *a = &d->arena;
+    /* Without a verified journal, who ran what is hearsay. */
     if (words_history_is_unverified(m)) {
         limit(d, list,
               m->provenance == NULL
@@ -196,6 +198,7 @@ static void add_history(struct doc *d, const struct report_model *m, struct doc_
               "Imported records come without their items: the sampling error of a difference, "
               "paired or clustered, is not computed from items here.");
     }
+    /* Looks before the verdict may have influenced decisions. */
     size_t n = member_count(m->provenance, "unblindings");
     if (n > 0) {
         limit(d, list,
@@ -217,6 +220,7 @@ static void add_lock(struct doc *d, const struct report_model *m, struct doc_lis
                          signature->state == SIGNATURE_FAILS ? "does not hold" : "was not checked",
                          signature->why));
     }
+    /* Signature and time stamp are separate: one says who, the other when. */
     if (!is_signed && !m->trust.stamp_response) {
         limit(d, list,
               "The lock is neither signed nor time-stamped: who made it, and when, is its own "
@@ -228,6 +232,7 @@ static void add_lock(struct doc *d, const struct report_model *m, struct doc_lis
               "The lock has no time stamp of a third party: when it was made is its signer's "
               "word.");
     }
+    /* Absent git information is not a limitation of the lock. */
     if (cJSON_IsFalse(member(git, "clean"))) {
         limit(d, list,
               "The git working tree was not clean when the program was locked: the commit on "

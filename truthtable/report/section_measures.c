@@ -53,6 +53,7 @@ static void add_summary_row(struct doc *d, const struct report_model *m, struct 
     /* Height of the floor, in standard errors at chance. */
     double height = height_of(measure);
     doc_number(d, &row->cells[5], sigma_text(a, height, 2), height);
+    /* In words and as three numbers. */
     row->cells[6].text = measure_clearing_text(a, measure, &tally);
     doc_datum(d, &row->cells[6], "cleared", (double)tally.n_cleared);
     doc_datum(d, &row->cells[6], "not_cleared", (double)tally.n_failed);
@@ -96,6 +97,7 @@ static struct plot_mark mark_of(struct arena *a, const struct report_model *m, s
                                   .beyond = r.bound_above ? 1 : -1,
                                   .tooltip = arena_printf(a, "%s: %s", cell_name, r.bound)};
     }
+    /* Without an error the ends are NAN and no bar is drawn. */
     struct plot_mark mark = {.value = r.score, .low = r.score - r.se, .high = r.score + r.se};
     mark.tooltip = arena_printf(a, "%s: %s", cell_name,
                                 r.se > 0 ? fmt_with_error(a, r.score, r.se)
@@ -134,6 +136,7 @@ static size_t rules_of(struct arena *a, const struct measure *m, struct plot_rul
         const char *label = arena_printf(a, "floor %s", m->floor_text);
         rules[n++] = (struct plot_rule){m->floor, label, "floor"};
     }
+    /* The threshold for the larger arm mean, if the plan has one. */
     if (m->has_best_arm) {
         const char *label = arena_printf(a, "best arm %s", m->best_arm_text);
         rules[n++] = (struct plot_rule){m->best_arm, label, "best"};
@@ -253,6 +256,7 @@ static struct doc_cell gate_words(struct arena *a, const struct measure *measure
                                  .tone = TONE_PLAIN};
     }
     const char *z = isfinite(r->z) ? arena_printf(a, " (%s" SIGMA ")", fmt_signed(a, r->z, 1)) : "";
+    /* A sign for everyone, a tone for those who see colors. */
     const char *sign = !r->is_known ? "?" : r->cleared ? CLEARS : FAILS;
     enum doc_tone tone = !r->is_known ? TONE_WARN : r->cleared ? TONE_GOOD : TONE_PLAIN;
     return (struct doc_cell){.text = arena_printf(a, "%s%s %s", score, z, sign), .tone = tone};
@@ -320,6 +324,7 @@ static void add_open(struct doc *d, const struct report_model *m)
 static void add_figures(struct doc *d, const struct report_model *m)
 {
     const struct program *p = m->program;
+    /* The tables below have every cell. */
     if (p->n_cells > MARKS_MAX) {
         doc_paragraph(d, "Not drawn: %zu cells are more than a figure can show.", p->n_cells);
         return;

@@ -39,6 +39,7 @@ static const char *kind_label(enum verdict_reading kind)
 /* The outcome's title, or a description of the kind when none binds. */
 static const char *kind_title(const struct report_model *m, enum verdict_reading kind)
 {
+    /* A bound outcome has a title of its own. */
     const char *title = member_text(m->verdict, "title");
     if (title != NULL) {
         return title;
@@ -71,6 +72,7 @@ static void banner_numbers(struct doc *d, const struct report_model *m)
     }
     const cJSON *tasks = member(member(m->verdict, "coverage"), "tasks");
     const cJSON *counted = member(member(m->verdict, "coverage"), "counted");
+    /* Completeness belongs beside the verdict. */
     (void)doc_item(d, list, "Tasks done",
                    arena_printf(a, "%s of %s", words_count(a, tasks, "done"),
                                 words_count(a, tasks, "planned")));
@@ -147,6 +149,7 @@ static void add_narrower(struct doc *d, const struct report_model *m)
     cJSON_ArrayForEach(task, member(m->verdict, "undetermined"))
     {
         const char *limits = member_text(task, "narrower");
+        /* The first few by name, the rest by number. */
         if (limits == NULL || n++ >= NARROWER_SHOWN) {
             continue;
         }
@@ -241,6 +244,7 @@ void section_banner(struct doc *d, const struct report_model *m)
     d->banner.tone = kind_tone(kind);
     d->banner.outcome = outcome != NULL ? outcome : kind == READ_VOID ? "VOID" : "INDETERMINATE";
     d->banner.title = kind_title(m, kind);
+    /* One sentence that a reader can quote. */
     d->banner.lead = words_lead(&d->arena, m);
     banner_effects(d, m);
     banner_numbers(d, m);
@@ -254,6 +258,7 @@ void section_banner(struct doc *d, const struct report_model *m)
     add_alarms(d, m);
     add_amended(d, m);
     add_apparatus_gone(d, m);
+    /* Early looks at scores concern every reader. */
     size_t n_unblindings = member_count(m->provenance, "unblindings");
     if (n_unblindings > 0) {
         doc_notice(

@@ -90,6 +90,7 @@ static void add_summary(struct doc *d, struct doc_table *t, const cJSON *const *
         }
     }
     struct doc_row *row = doc_row(d, t);
+    /* A fit that failed may still be known to be singular. */
     static const struct show_words words = {"singular", "not singular", "not known"};
     /* The last row: whether the figures above may be read as they are. */
     row->cells[0].text = "The fit";
@@ -123,6 +124,7 @@ static const char *reason_words(struct arena *a, const cJSON *reason, const char
 {
     const char *kind = words_member(reason, "kind");
     const char *term = words_member(reason, "term");
+    /* The kinds of mixed.h; an unknown one is printed by its name. */
     if (strcmp(kind, "no_variance") == 0) {
         return arena_printf(a, "%s is the same in every row", term);
     }
@@ -169,6 +171,7 @@ static const char *dropped_words(struct arena *a, const cJSON *fit)
     size_t n = 0;
     cJSON_ArrayForEach(row, member(fit, "dropped"))
     {
+        /* Only the first reason is shown; instruments.json has each. */
         why = why == NULL ? words_member(row, "why") : why;
         if (strlen(names) <=
             NAMES_BYTES) { /* what is behind is cut off: large programs drop many */
@@ -234,6 +237,7 @@ static size_t forest_rows(struct arena *a, const cJSON *fit, size_t series, stru
         double beta = member_number(term, "beta");
         double se = member_number(term, "se");
         const char *name = words_member(term, "name");
+        /* The intercept has the scale of scores, not of differences. */
         if (n == ROWS_MAX || !isfinite(beta) || strcmp(name, "intercept") == 0 ||
             cJSON_IsFalse(member(term, "estimable"))) {
             continue;

@@ -27,6 +27,7 @@ static void item_row(struct doc *d, struct doc_table *t, const char *name, const
     show_short(d, &row->cells[3], measure, "left_out", 9);
     show_estimate(d, &row->cells[4], member_number(error, "mean"), member_number(error, "se"));
     show_interval(d, &row->cells[5], error);
+    /* The measure's reason explains more than that of one error. */
     row->cells[6].text = show_why(measure)[0] != '\0' ? show_why(measure) : show_why(error);
 }
 
@@ -54,6 +55,7 @@ void show_items(struct doc *d, const struct report_model *m, const cJSON *instru
         const char *name = words_member(measure, "measure");
         const cJSON *clustered = member(measure, "clustered");
         item_row(d, t, name, measure, member(measure, "paired"));
+        /* Only if clusters were declared. */
         if (cluster != NULL && cJSON_IsObject(clustered)) {
             item_row(d, t,
                      arena_printf(a, "%s, in %s clusters by %s", name,
@@ -234,6 +236,7 @@ static void detectable_row(struct doc *d, struct doc_table *t, const char *contr
     /* May be astronomically large: fmt_whole() copes. */
     double needed = member_number(items, "items_for_observed");
     doc_number(d, &row->cells[5], fmt_whole(&d->arena, needed), needed);
+    /* One remark for the row; instruments.json has both. */
     row->cells[6].text = show_why(items)[0] != '\0' ? show_why(items) : show_why(replicates);
 }
 

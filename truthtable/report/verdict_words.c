@@ -26,6 +26,7 @@ enum verdict_reading words_kind(const struct report_model *m)
 bool words_history_is_unverified(const struct report_model *m)
 {
     const char *history = member_text(m->provenance, "history");
+    /* Imported programs have a notice of their own. */
     if (m->imported != NULL) {
         return false; /* it has none, and says so */
     }
@@ -227,6 +228,7 @@ static const char *bound_lead(struct arena *a, const struct report_model *m)
     const char *phrase = inputs_phrase(a, m, &n_open);
     const char *outcome = member_text(m->verdict, "outcome");
     const char *rows = words_rows_fired(a, m);
+    /* "Can fire" is for several rows: which one it is stays open, but the outcome does not. */
     if (member_count(m->verdict, "rows_fired") == 1) {
         return arena_printf(a, "%sIn the data, %s: row %s of the table fires, and it names %s.",
                             counter_sentence(a, m), phrase, rows, outcome);
@@ -284,6 +286,7 @@ const char *words_reading(struct arena *a, const struct report_model *m)
     const char *phrase = inputs_phrase(a, m, &n_open);
     size_t n_rows = m->program->n_rows;
     size_t n_fired = member_count(m->verdict, "rows_fired");
+    /* The rule that readers ask about first. */
     const char *open_note = n_open == 0 ? ""
                                         : " An open input keeps every level that the data do not "
                                           "rule out; it is never given a default.";
