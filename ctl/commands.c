@@ -11,6 +11,7 @@
 #include "base/xalloc.h"
 
 const struct ctl_command ctl_commands[] = {
+    /* before a run: none of these needs a daemon */
     {"init", "[FOLDER]", "write a commented starter program",
      "Writes FOLDER/grid.toml (default: here) and says what to do next. Nothing is overwritten.\n"
      "--template starts from one of the designs that --list names instead.",
@@ -44,6 +45,7 @@ const struct ctl_command ctl_commands[] = {
      "who\n"
      "signed it, and what does the authority's answer GRID.TOML.lock.tsr say? (docs/locks.md)",
      CTL_JSON | CTL_RUN | CTL_REPLACE | CTL_KEY | CTL_SIGNERS | CTL_STAMP, 1, 1, cmd_lock},
+    /* watching: `curves` reads files, the others ask the daemon */
     {"status", "[PROGRAM]", "what runs, what waits and why, how long it takes",
      "The grid of cells and stages, one line of counts, the time left for all that is left, and\n"
      "why anything is not running; without PROGRAM of all. --watch draws it again until the "
@@ -67,6 +69,7 @@ const struct ctl_command ctl_commands[] = {
      "is\n"
      "not drawn before the end. Reads the state folder; needs no daemon.",
      CTL_PROGRAM, 0, 64, cmd_curves},
+    /* steering: each asks the daemon and is journalled */
     {"retry", "[TASK]", "run blocked tasks again with fresh budgets",
      "Without TASK all blocked ones. Refused for counted tasks once anyone has seen scores; "
      "before\n"
@@ -98,6 +101,7 @@ const struct ctl_command ctl_commands[] = {
      "retried after it. Where there are several programs PROGRAM has to be given: it cannot be\n"
      "taken back.",
      CTL_JSON | CTL_REASON, 0, 1, cmd_unblind},
+    /* changing a submitted program */
     {"amend", "GRID.TOML", "change what may still be changed of a submitted program",
      "Of the program that --program names, else of that of the lock beside it.\n"
      "Hands the edited program to the daemon, which says by section what may change at the level\n"
@@ -111,6 +115,7 @@ const struct ctl_command ctl_commands[] = {
      "locked nor amended. Reads the state folder; needs no daemon. --program says which one an\n"
      "edited copy is of, where it has no lock beside it.",
      CTL_JSON | CTL_PROGRAM, 0, 1, cmd_diff},
+    /* results; without a daemon these read the state folder */
     {"verdict", "[PROGRAM]", "the verdict; its exit code says what kind",
      "Prints value, interval, n and unit of what the table's inputs read; --json has every "
      "figure.\n"
@@ -119,10 +124,12 @@ const struct ctl_command ctl_commands[] = {
      CTL_JSON, 0, 1, cmd_verdict},
     {"report", "[PROGRAM]", "write the report again and print where it lies",
      "Of a program's verdict; without a daemon from the state folder.", CTL_JSON, 0, 1, cmd_report},
+    /* repair */
     {"rebuild", "[STATE]", "make the database anew from the cell folders",
      "For a lost or torn database, with no daemon running. Journals and cell folders are read,\n"
      "never written; the old database is kept beside the new one.",
      CTL_JSON, 0, 1, cmd_rebuild},
+    /* records from elsewhere */
     {"replay", "GRID.TOML RECORDS.JSON", "read a verdict off records from elsewhere",
      "Runs gates, counters, contrasts and the table over the records given; executes nothing.\n"
      "With --out an imported program's folder is written, with its report and instruments.\n"
@@ -135,6 +142,7 @@ const struct ctl_command ctl_commands[] = {
      "table. Executes nothing; an executed program is never touched. MAP.JSON: docs/import.md.\n"
      "The exit code is that of `verdict`.",
      CTL_JSON | CTL_REPLACE | CTL_IMPORT | CTL_OUT, 1, 2, cmd_import},
+    /* receipts and what reviewers do with them */
     {"export", "[PROGRAM|FOLDER]", "a receipt that a stranger can verify",
      "Writes <name>-<digest8>-receipt and its .tar into --out (default: here): plan and lock,\n"
      "journal, records, environment, coverage, verdict, an in-toto statement, SHA256SUMS, "
@@ -157,11 +165,13 @@ const struct ctl_command ctl_commands[] = {
      "Every stage the same is level \"re-executed\" for this cell. Writes a rerun file, which\n"
      "export carries. Refused while scores are sealed. Needs no daemon. (docs/rerun.md)",
      CTL_JSON | CTL_PROGRAM | CTL_RERUN | CTL_OUT, 1, 1, cmd_rerun},
+    /* over all programs */
     {"calibration", "[FOLDER…]", "a lab's outcomes against its priors",
      "Over all programs of the state folder, and the imported ones given: what was given to what\n"
      "came (bits, Brier), forecasts by their confidence. Reads files alone; a verdict that is not\n"
      "its lock's and its journal's is listed and not scored (exit 3).",
      CTL_JSON, 0, 1000, cmd_calibration},
+    /* the daemon and this program */
     {"stop", "", "stop the daemon; what runs goes on and is adopted later",
      "With --kill running attempts checkpoint and are ended.", CTL_JSON | CTL_KILL, 0, 0, cmd_stop},
     {"help", "[COMMAND]", "this, or more of one command", NULL, 0, 0, 1, cmd_help},

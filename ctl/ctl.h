@@ -85,8 +85,10 @@ struct ctl_options {
     int n_args;
 };
 
+/* Runs a command: sets *code and returns 0, or returns a negative ERR_* with its message. */
 typedef int (*ctl_run)(const struct ctl_options *o, enum exit_code *code, struct err *err);
 
+/* One row of the table of commands. */
 struct ctl_command {
     const char *name;
     const char *args;    /* "[PROGRAM]" */

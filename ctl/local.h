@@ -12,6 +12,7 @@
 #include "ctl/ctl.h"
 #include "state/rows.h"
 
+/* A program as its store has it; the texts are owned. */
 struct local_program {
     char *id;
     char *folder; /* STATE/programs/<id>, absolute */

@@ -61,24 +61,28 @@ static const struct option_row option_rows[] = {
     {"follow", 'f', NULL, CTL_FOLLOW, "print new output until the attempt ends"},
     {"lines", 'n', "N", CTL_LINES, "at most N last lines (default 40)"},
     {"attempt", OPT_ATTEMPT, "N", CTL_LINES, "attempt N instead of the newest"},
+    /* what may be executed, and how much of it */
     {"run", OPT_RUN, NULL, CTL_RUN, "execute the program's own workers without asking"},
     {"steps", OPT_STEPS, "N", CTL_TRY, "at most N steps of a training (default 5)"},
     {"items", OPT_ITEMS, "N", CTL_TRY, "at most N items of an evaluation (default 16)"},
     {"no-run", OPT_NO_RUN, NULL, CTL_NO_RUN, "execute no worker"},
     {"explain", OPT_EXPLAIN, NULL, CTL_EXPLAIN,
      "print every row with what can reach it, and what each line means"},
+    /* which program, and why */
     {"reason", 'r', "TEXT", CTL_REASON, "why (journalled)"},
     {"program", 'p', "PROGRAM", CTL_PROGRAM, "which program, when there are several"},
     {"dry-run", OPT_DRY_RUN, NULL, CTL_DRY_RUN, "show what would be done, and do nothing"},
     {"kill", OPT_KILL, NULL, CTL_KILL, "end running attempts as well"},
     {"replace", OPT_REPLACE, NULL, CTL_REPLACE,
      "give up what is there: a lock of another root, an import"},
+    /* import */
     {"out", 'o', "FOLDER", CTL_OUT, "the folder to write"},
     {"pattern", OPT_PATTERN, "GLOB", CTL_IMPORT,
      "results of each cell: 'r/{arch}_{seed}/results_*.json'"},
     {"samples", OPT_SAMPLES, "GLOB", CTL_IMPORT, "the samples beside them"},
     {"records", OPT_RECORDS, "FILE", CTL_IMPORT, "records as they are (the schema of replay)"},
     {"label", OPT_LABEL, "TEXT", CTL_IMPORT, "where the files come from"},
+    /* signatures and time stamps */
     {"key", OPT_KEY, "FILE", CTL_KEY, "sign with this SSH key, or the agent's of this public key"},
     {"allowed-signers", OPT_SIGNERS, "FILE", CTL_SIGNERS,
      "whose signatures count (default: docs/locks.md)"},
@@ -86,6 +90,7 @@ static const struct option_row option_rows[] = {
      "time-stamping authorities to believe (default: /etc/ssl/certs)"},
     {"timestamp", OPT_TIMESTAMP, NULL, CTL_STAMP, "write an RFC 3161 request beside the lock"},
     {"verify", OPT_VERIFY, NULL, CTL_STAMP, "write nothing: check the lock that is there"},
+    /* options of one command each */
     {"template", OPT_TEMPLATE, "NAME", CTL_TEMPLATE, "start from this design (see --list)"},
     {"list", OPT_LIST, NULL, CTL_TEMPLATE, "print the templates' names and what they ask"},
     {"stage", OPT_STAGE, "STAGE", CTL_RERUN, "this stage alone, with those it comes after"},
@@ -94,6 +99,7 @@ static const struct option_row option_rows[] = {
     {"accept-failures", OPT_FAILURES, NULL, CTL_FAILURES,
      "stages may fail: never pause for that again"},
     {"all", 'a', NULL, CTL_ALL, "all of them"},
+    /* every command takes these */
     {"state", OPT_STATE, "FOLDER", 0, "the state folder (default: $PREREGD_STATE)"},
     {"help", 'h', NULL, 0, "this help"},
 };

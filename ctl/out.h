@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 
+/* What a terminal, or whatever standard output is, can show. */
 struct term {
     bool colour; /* a terminal, NO_COLOR unset or empty, TERM not "dumb" */
     bool utf8;

@@ -16,6 +16,7 @@
 #include "prereg/trust.h"
 #include "truthtable/check.h"
 
+/* The results of all steps; a step that was skipped leaves its part empty. */
 struct proof {
     struct diag diag;
     struct program *program; /* NULL when it does not load */

@@ -68,9 +68,9 @@ struct rerun_made {
     char *kept;  /* the workers' folder, or NULL */
 };
 
-/* ERR_REFUSED: stopped by a signal; ERR_LOCK: something is not what was locked; ERR_PROTOCOL,
- * ERR_OTHER: a worker gave no result. Then nothing of it is left. *made is always valid to release.
- */
+/* Runs the chosen stages and writes the rerun file. ERR_REFUSED: stopped by a signal; ERR_LOCK:
+ * something is not what was locked; ERR_PROTOCOL, ERR_OTHER: a worker gave no result. Nothing is
+ * left behind then. *made is always valid to release. */
 int rerun_run(struct rerun_source *src, const struct rerun_spec *spec, struct rerun_made *made,
               struct err *err) MUST_CHECK;
 void rerun_made_release(struct rerun_made *made);

@@ -34,9 +34,8 @@ void status_daemon(struct strbuf *sb, const struct term *t, const cJSON *ping);
  * follows in order. */
 void status_check(struct strbuf *sb, const cJSON *check);
 
-/* A line when the history is unverified or still being checked (of a summary, or of the answer to
- * verdict); else nothing.
- */
+/* A line when the history is unverified or still being checked (of a summary, or of the answer
+ * to verdict); else nothing. */
 void status_history(struct strbuf *sb, const cJSON *answer);
 
 #endif

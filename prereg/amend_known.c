@@ -28,8 +28,7 @@ static bool is_at(const cJSON *change, const char *first, const char *second)
     return strcmp(key_at(change, 0), first) == 0 && strcmp(key_at(change, 1), second) == 0;
 }
 
-/* A path that ends at [apparatus] adds or removes the whole section: its only check came or went.
- */
+/* A path that ends at [apparatus] adds or removes the whole section, and with it the only check. */
 static bool is_of_check(const cJSON *change, const char *check)
 {
     if (cJSON_GetArraySize(json_member(change, "path")) > 2) {

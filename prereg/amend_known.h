@@ -22,8 +22,8 @@
 bool amend_touches(const cJSON *change, const cJSON *result);
 /* The same for any of the results in `known`; NULL means none. */
 bool amend_is_known(const cJSON *known, const cJSON *change);
-/* Copies of the results that some change concerns; NULL when there is none. The caller deletes it.
- */
+/* Copies the results that some change concerns; NULL when there is none. The caller deletes the
+ * list. */
 cJSON *amend_known_of(const cJSON *known, const cJSON *changes);
 /* Checks the member "known" of an amendment's file, which may be absent (NULL). ERR_LOCK. */
 int amend_check_known(const cJSON *known, struct err *err) MUST_CHECK;

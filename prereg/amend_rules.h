@@ -46,9 +46,9 @@ struct amend_file {
     const cJSON *after;
 };
 
-/* Checks what an amendment's file alone can prove, whichever program wrote it: no path is sealed at
- * that level, and every "post_hoc" is what the level demands. ERR_LOCK names the first violation.
- */
+/* Checks what an amendment's file alone can prove, whichever program wrote it: no path is sealed
+ * at that level, and every "post_hoc" is what the level demands. ERR_LOCK names the first
+ * violation. */
 int amend_check_file(const struct amend_file *f, struct err *err) MUST_CHECK;
 
 /* Builds `locked` of the amended program: its plan, the locked digests, and new digests only of

@@ -10,8 +10,8 @@
 
 #include "prereg/program.h"
 
-/* Whether every part between commas of `parts` is one of the name's, as often as it is in `parts`.
- */
+/* Whether every part of `parts` (between commas) is one of the name's, as often as it is in
+ * `parts`. */
 bool cell_name_has(const char *name, const char *parts);
 /* Whether `written` is the name, its parts in any order. */
 bool cell_name_is(const char *name, const char *written);

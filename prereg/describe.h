@@ -20,6 +20,7 @@
 #define DESCRIBE_TIMEOUT_MS    ((int64_t)60000)
 #define DESCRIBE_OUT_BYTES_MAX ((size_t)1 << 20)
 
+/* Every worker's answer; see the tree above. */
 struct describe {
     cJSON *json;    /* never NULL after describe_run() */
     size_t n_asked; /* processes that were run */

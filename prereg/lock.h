@@ -25,6 +25,7 @@
 #define LOCK_SCHEMA    1
 #define LOCK_BYTES_MAX ((size_t)64 << 20)
 
+/* Parts are pointers into `json`, or, once amended, into `amended`. */
 struct lock {
     cJSON *json;         /* the whole file; owns all that follows, until amended */
     const cJSON *locked; /* the file's, or `amended` */
@@ -71,6 +72,7 @@ int lock_parse(const char *text, size_t len, const char *path, struct lock **out
 int lock_copy(const struct lock *lock, struct lock **out, struct err *err) MUST_CHECK;
 void lock_free(struct lock *lock); /* NULL is fine */
 
+/* What lock_verify() compares. */
 enum lock_part {
     LOCK_PLAN = 1, /* the covered values of grid.toml */
     LOCK_DATA = 2, /* digests of [data] */

@@ -104,8 +104,8 @@ char *object_path(const char *state, const char *hex)
     return xasprintf("%s/objects/%s", state, hex);
 }
 
-/* An object is a file of its own: what a link points to may change between a check and the spawn.
- */
+/* An object must be a regular file: what a link points to may change between a check and the
+ * spawn. */
 static bool is_own_file(const char *path)
 {
     struct stat st;

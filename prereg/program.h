@@ -103,8 +103,8 @@ void program_check_files(const struct program *p, struct diag *diag);
 size_t program_n_tasks(const struct program *p);
 /* True when the stage feeds a counted measure, or a stage that does comes after it. */
 bool program_stage_is_counted(const struct program *p, size_t stage);
-/* True when some counted measure reads this stage's metric: its results are sealed (invariant 8).
- */
+/* True when some counted measure reads this stage's metric: its results are sealed (invariant 8
+ * of docs/invariants.md). */
 bool program_stage_is_sealed(const struct program *p, size_t stage);
 
 /* True when a counted measure or an input of the table reads the stage's metrics or facts: its

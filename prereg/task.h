@@ -16,6 +16,7 @@
 #define TASK_EVENTS_FILE "events.jsonl"
 #define TASK_RESULT_FILE "result.json"
 
+/* One attempt, as its task.json shows it. All borrowed. */
 struct task_attempt {
     size_t cell;
     size_t stage;

@@ -143,8 +143,8 @@ static int read_token(const struct strbuf *response, struct timestamp_check *out
     return rc;
 }
 
-/* The reason that openssl gives last: "...:message imprint mismatch:..." or "...:Verify error:..."
- */
+/* The reason that openssl gives last, "...:message imprint mismatch:..." or "...:Verify
+ * error:...", in our words. */
 static const char *reason_in(const char *words)
 {
     if (strstr(words, "message imprint mismatch") != NULL) {

@@ -10,12 +10,14 @@
 
 #include "ctl/receipt/verify.h"
 
+/* What to export and where. All borrowed. */
 struct export_spec {
     const char *program_folder;
     const char *out; /* the folder that the receipt is put into */
     bool with_host;  /* names of hosts stay as they are */
 };
 
+/* What was made; to be released. */
 struct export_made {
     char *folder;          /* out/<name>-<digest8>-receipt */
     char *tar;             /* the same with ".tar" */

@@ -6,6 +6,7 @@
 #include "prereg/lock.h"
 #include "prereg/program.h"
 
+/* The state of one export. */
 struct exporting {
     const char *from; /* the program's folder */
     const char *to;   /* the receipt's, with the copied files in it */

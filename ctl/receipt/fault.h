@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 
+/* All texts are owned copies, cut to fit. */
 struct fault {
     int code;
     char file[128]; /* in the receipt; "" when it is about all of it */

@@ -16,12 +16,14 @@
 #include "ctl/receipt/fault.h"
 #include "ctl/receipt/layout.h"
 
+/* One file of the listing. */
 struct receipt_file {
     char *name; /* from the receipt's folder, "amendments/0001.json" */
     int64_t bytes;
     struct digest digest; /* after sums_check() and files_digest() */
 };
 
+/* The listing of a receipt's folder, and the folder's descriptor. */
 struct receipt_files {
     char *folder;
     int fd;

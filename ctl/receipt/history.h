@@ -36,11 +36,13 @@ struct history_task {
     struct digest result;
 };
 
+/* An attempt of a task, from its rows. */
 struct history_attempt {
     uint32_t task;
     struct attempt_row row; /* as it started, or as it ended */
 };
 
+/* Everything that the rows so far say. Owned; `program` is borrowed. */
 struct history {
     const struct program *program;
     struct history_task *tasks; /* program_n_tasks() of them */

@@ -57,8 +57,8 @@ bool layout_is_signature(const char *name);
 bool layout_is_summed(const char *name);
 int64_t layout_bytes_max(const char *name);
 
-/* The first file that a receipt of this kind must have and `has` denies; NULL when there is none.
- */
+/* Returns the first file that a receipt of this kind must have and that `has` denies; NULL when
+ * all are there. */
 typedef bool layout_has_fn(void *ctx, const char *name);
 const char *layout_missing(bool imported, layout_has_fn *has, void *ctx);
 /* A file of the other kind of receipt. */

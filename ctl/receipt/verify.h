@@ -15,6 +15,7 @@
 
 #include "ctl/receipt/fault.h"
 
+/* What to verify, and whom to trust. All borrowed. */
 struct verify_spec {
     const char *folder;
     const char *allowed_signers; /* file, or NULL: keys are reported, and vouch for no one */
@@ -30,6 +31,7 @@ enum verify_level { LEVEL_NONE, LEVEL_CONSISTENT, LEVEL_SIGNED, LEVEL_STAMPED, L
 
 const char *verify_level_name(enum verify_level level); /* "self-consistent", ... */
 
+/* The result, with the JSON that --json prints. */
 struct verify_answer {
     struct fault fault;    /* code 0: everything follows */
     bool verdict_is_early; /* verdict.json has no VERDICT_ADDED (truthtable/verdict.h) */
