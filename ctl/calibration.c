@@ -155,6 +155,7 @@ static int check_verdict(struct reading_of *r, bool executed, struct err *err)
         if (!chain.has || !digest_equal(&chain.verdict, &r->digest)) {
             return err_set(err, ERR_LOCK, "verdict.json is not the one that the journal ends with");
         }
+        /* later amendments, of instruments, do not change the verdict's head */
         head = chain.verdict_head;
     }
     if (strcmp(text_of(r->verdict, "root"), r->lock->root) != 0 ||
@@ -220,6 +221,7 @@ static const char *put_scores(const struct reading_of *r)
     {
         const cJSON *prior = json_member(o, "prior");
         priors[i] = cJSON_IsNumber(prior) ? prior->valuedouble : (double)NAN;
+        /* a prior of 0 or 1 has no finite score */
         sound = sound && priors[i] > 0 && priors[i] < 1;
         hit = strcmp(o->string, outcome) == 0 ? i : hit;
         cJSON *one = json_object();

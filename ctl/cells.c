@@ -45,6 +45,7 @@ int cells_fetch(struct rpc_client *client, const char *program, int64_t max, cJS
     int64_t offset = 0;
     for (;;) {
         int64_t limit = RPC_CELLS_PAGE_MAX;
+        /* never more than the caller wants */
         limit = max > 0 && max - offset < limit ? max - offset : limit;
         cJSON *page = NULL;
         int rc = fetch_page(client, program, offset, limit, &page, err);

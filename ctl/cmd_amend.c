@@ -111,6 +111,7 @@ static int commit(const struct ctl_options *o, const cJSON *prepared, struct err
     cJSON *params = json_object();
     cJSON *answer = NULL;
     json_put_string(params, "program", answer_text(prepared, "program", ""));
+    /* the head names the prepared amendment: a program edited since is not committed */
     json_put_string(params, "commit", answer_text(amendment, "head", ""));
     int rc = sign(o, amendment, err);
     if (rc != 0) {

@@ -35,6 +35,7 @@ static int add_state(const struct ctl_options *o, cJSON *rows, struct err *err)
     }
     for (size_t i = 0; rc == 0 && i < names.n; i++) {
         char *folder = path_join(programs, names.names[i]);
+        /* hidden names are never programs */
         if (names.names[i][0] != '.' && file_kind_at(folder) == FILE_FOLDER) {
             json_push(rows, calibration_program(folder));
         }

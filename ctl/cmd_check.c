@@ -127,6 +127,7 @@ int cmd_check(const struct ctl_options *o, enum exit_code *code, struct err *err
     if (o->json) {
         struct err failure = {0};
         cJSON *answer = proof_json(&proof);
+        /* --json has every row, however many */
         if (o->explain && proof.has_report) {
             json_put(answer, "table", check_explain(&proof.report, SIZE_MAX));
         }

@@ -140,6 +140,7 @@ static int draw_program(const struct ctl_options *o, const struct local_program 
         struct curve_drawing d = {
             .o = o, .program = program, .folder = found->folder, .out = STRBUF_INIT};
         d.curves = xcalloc(program->n_cells, sizeof(*d.curves));
+        /* after the end, or after an unblinding, sealed stages are drawn as well */
         draw(&d, found->status.unsealed || found->status.unblinded);
         out_text(&d.out);
         for (size_t c = 0; c < program->n_cells; c++) {

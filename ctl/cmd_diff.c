@@ -62,6 +62,7 @@ static int open_beside(struct diff *d, const char *state, struct err *err)
     } else if (rc == 0) {
         char *id = lock_program_id(d->lock);
         char *folder = xasprintf("%s/programs/%s", state, id);
+        /* submitted: its amendments may be newer than the lock beside the file */
         if (file_kind_at(folder) == FILE_FOLDER) {
             lock_free(d->lock);
             d->lock = NULL;
@@ -158,6 +159,7 @@ static void compare_file(struct diff *d)
         return;
     }
     const cJSON *locked = json_member(json_member(d->lock->json, "locked"), "plan");
+    /* against the plan as it was locked: no change means that only the amendments are missing */
     cJSON *of_root = changes_to(d->program, locked);
     d->changes = changes_to(d->program, d->lock->plan);
     d->as_locked = d->lock->n_amendments > 0 && of_root->child == NULL;

@@ -269,5 +269,6 @@ int cmd_explain(const struct ctl_options *o, enum exit_code *code, struct err *e
     cJSON *params = ask_params(o, false);
     json_put_string(params, "task", o->args[0]);
     int rc = ask_and_say(o, "explain", params, say, err);
+    /* the message of the first error stays, unless the argument is a cell */
     return rc == ERR_NOT_FOUND ? explain_cell(o, err) : rc;
 }

@@ -67,6 +67,7 @@ static int check_state(const struct importing *in, struct err *err)
     char *programs = path_join(state, "programs");
     char *out = path_absolute(NULL, in->o->out);
     const size_t n = strlen(programs);
+    /* an imported folder among executed ones would be read as one of them */
     if (strncmp(out, programs, n) == 0 && (out[n] == '/' || out[n] == '\0')) {
         rc = err_set(err, ERR_REFUSED, "%s is for executed programs: choose a folder elsewhere",
                      programs);

@@ -22,6 +22,7 @@ static char *name_of(const char *folder)
 {
     char *absolute = path_absolute(NULL, folder);
     size_t len = strlen(absolute);
+    /* drop "/" and "/." at the end, to find the folder's name */
     while (len > 1 &&
            (absolute[len - 1] == '/' || (absolute[len - 1] == '.' && absolute[len - 2] == '/'))) {
         absolute[--len] = '\0';

@@ -65,6 +65,7 @@ static int look_at_old(const struct program *p, const struct lock *lock,
 {
     struct lock *old = NULL;
     struct signature_check signer = {0};
+    /* a response beside the lock makes its bytes worth keeping */
     bool stamped = file_kind_at(paths->tsr) != FILE_ABSENT;
     int rc = lock_read(paths->lock, &old, err);
     if (rc != 0) {
@@ -104,6 +105,7 @@ static int write_lock(const struct ctl_options *o, const struct program *p, cons
 {
     struct digest before = {0};
     struct digest after = {0};
+    /* to see afterwards whether the bytes changed */
     bool was_there = file_kind_at(paths->lock) == FILE_REGULAR;
     int rc = was_there ? digest_file(paths->lock, &before, NULL, err) : 0;
     if (rc == 0 && was_there && !o->replace) {

@@ -34,6 +34,7 @@ struct log_file {
 static size_t tail_start(const char *text, size_t len, int64_t n_lines)
 {
     size_t at = len;
+    /* the newline at the end does not begin another line */
     if (at > 0 && text[at - 1] == '\n') {
         at--;
     }
@@ -145,6 +146,7 @@ static int follow(const struct ctl_options *o, int64_t no, struct log_file logs[
     int64_t waited_ms = LOOK_AGAIN_MS;
     while (live) {
         int rc = 0;
+        /* the daemon is asked less often than the files are read */
         if (waited_ms >= LOOK_AGAIN_MS) {
             rc = is_live(o, no, &live, err);
             waited_ms = 0;

@@ -62,6 +62,7 @@ static int replay(const struct ctl_options *o, const struct program *p, enum exi
 int cmd_replay(const struct ctl_options *o, enum exit_code *code, struct err *err)
 {
     struct program *p = NULL;
+    /* with --out it is an import whose records are given */
     if (o->out != NULL) {
         return import_to_folder(o, o->args[1], code, err);
     }

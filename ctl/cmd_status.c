@@ -80,6 +80,7 @@ static int look(const struct ctl_options *o, cJSON **answer, struct err *err)
         rc = say_what_lies_there(o, err);
     }
     cJSON *programs = rc == 0 ? cJSON_GetObjectItemCaseSensitive(*answer, "programs") : NULL;
+    /* one more question for each program that is drawn with its grid */
     for (cJSON *p = programs ? programs->child : NULL; p != NULL && rc == 0; p = p->next) {
         rc = is_drawn_whole(o, programs, p) ? add_cells(o, client, p, err) : 0;
     }

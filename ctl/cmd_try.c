@@ -66,6 +66,7 @@ static void put_total(cJSON *answer, const struct program *p, const cJSON *rows,
                 n++;
             }
         }
+        /* a stage that was never done leaves the total unknown */
         known = known && n > 0;
         sum += n > 0 ? of_stage / (double)n * (double)p->n_cells : 0;
     }

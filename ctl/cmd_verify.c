@@ -68,6 +68,7 @@ static void say(const struct verify_answer *a)
                     answer_text(a->json, "root", "?"), records);
         strbuf_addf(&sb, "%s\n", answer_text(a->json, "sentence", ""));
     }
+    /* a verdict is compared byte for byte, so the maker's version matters */
     if (strcmp(answer_text(tool, "made", PREREGD_VERSION), PREREGD_VERSION) != 0) {
         char made[40];
         fault_show(made, sizeof(made), answer_text(tool, "made", "?"));

@@ -84,6 +84,7 @@ int main(int argc, char **argv)
 {
     /* before any file is opened: a closed standard descriptor would be reused */
     proc_mend_inherited();
+    /* for the terminal's character set only; numbers keep the C form */
     (void)setlocale(LC_CTYPE, "");
     if (argc < 2) {
         ctl_print_help(NULL);

@@ -166,6 +166,7 @@ static void add_character(struct strbuf *out, const struct canvas *canvas, size_
             }
         }
     }
+    /* a space, so that the end of a row can be trimmed */
     if (!utf8 || code == 0) {
         strbuf_addc(out, code == 0 ? ' ' : '*');
         return;

@@ -130,6 +130,7 @@ int local_verdict(const struct local_program *p, cJSON **answer, struct err *err
     *answer = NULL;
     cJSON *o = json_object();
     json_put_string(o, "program", p->id);
+    /* the state of the journal is part of every answer */
     put_history(o, p);
     json_put_string(o, "state", p->status.reported ? "computed" : "pending");
     if (!p->status.reported) {

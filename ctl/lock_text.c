@@ -146,6 +146,7 @@ static int verify(const struct ctl_options *o, struct verified *v, struct err *e
     }
     diag_release(&diag);
     rc = rc == 0 ? lock_read(v->paths.lock, &v->lock, err) : rc;
+    /* the program is there, its lock is not */
     if (rc == ERR_NOT_FOUND && v->program != NULL) {
         return err_set(err, ERR_LOCK, "%s is not locked: there is no %s", o->args[0],
                        v->paths.lock);

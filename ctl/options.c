@@ -229,6 +229,7 @@ int ctl_options_parse(const struct ctl_command *c, int argc, char **argv, struct
 {
     struct option longs[ARRAY_LEN(option_rows) + 1];
     char shorts[2 * ARRAY_LEN(option_rows) + 2];
+    /* only what the command takes: anything else is unknown to getopt */
     build_tables(c, longs, shorts);
     *o = (struct ctl_options){.interval_ms = 1000, .lines = 40};
     optind = 0; /* starts getopt afresh, for tests that parse more than once */
@@ -248,6 +249,7 @@ int ctl_options_parse(const struct ctl_command *c, int argc, char **argv, struct
     }
     o->args = argv + optind;
     o->n_args = argc - optind;
+    /* help needs no arguments, so their number is not checked */
     if (o->help) {
         return 0;
     }

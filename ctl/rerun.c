@@ -271,7 +271,9 @@ static int run_stage(const struct running *r, size_t stage, struct err *err)
     char id[UUID_TEXT_SIZE];
     char **argv = NULL;
     char **env = NULL;
+    /* the result must name it, so that an older result.json cannot be taken for this one */
     uuid_make(id);
+    /* the plan and lock that the accepted attempt was given */
     int rc = rerun_source_at(r->src, r->src->accepted[stage].head, err);
     const struct program *p = r->src->program;
     if (rc != 0) {

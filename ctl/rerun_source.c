@@ -205,6 +205,7 @@ static int open_program(struct rerun_source *src, struct store *store,
                         const struct store_program *p, const char *cell, struct err *err)
 {
     char root[DIGEST_HEX_SIZE];
+    /* a rerun prints scores */
     if (!p->status.unsealed && !p->status.unblinded) {
         return err_set(err, ERR_REFUSED,
                        "the scores of %s are sealed: a cell is run again when all counted tasks "

@@ -113,8 +113,10 @@ static void child_run(const struct rerun_worker *w, pid_t parent)
     child_open("/dev/null", O_RDONLY, STDIN_FILENO);
     child_open("stdout.log", O_WRONLY | O_CREAT | O_APPEND, STDOUT_FILENO);
     child_open("stderr.log", O_WRONLY | O_CREAT | O_APPEND, STDERR_FILENO);
+    /* a core file would be left in the folder, with scores in it */
     (void)setrlimit(RLIMIT_CORE, &none);
     (void)signal(SIGPIPE, SIG_DFL); /* as the shim gives it */
+    /* the guard's mask was inherited: a worker must get its signals */
     (void)sigemptyset(&mask);
     (void)sigprocmask(SIG_SETMASK, &mask, NULL);
     (void)execve(w->exec, w->argv, w->env);

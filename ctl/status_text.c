@@ -225,6 +225,7 @@ static void status_counted(struct strbuf *sb, const struct term *t, const cJSON 
 {
     const cJSON *counted = json_member(summary, "counted");
     const cJSON *open = json_member(summary, "open");
+    /* sealed as a whole, but the table also reads what is not */
     const bool some_open = answer_bool(summary, "sealed") && cJSON_GetArraySize(open) > 0;
     const long long narrower = answer_int(counted, "narrower", 0);
     strbuf_addf(sb, "counted: %lld of %lld done%s%s%lld excluded of %lld allowed%s",
@@ -398,6 +399,7 @@ static void status_paused(struct strbuf *sb, const struct term *t, const cJSON *
 {
     const char *by = answer_text(summary, "paused_by", NULL);
     const char *why = answer_text(summary, "paused_why", NULL);
+    /* not paused: perhaps it is finishing */
     if (by == NULL) {
         status_hashing(sb, summary);
         status_refused(sb, t, summary);

@@ -202,6 +202,7 @@ static void put_costs(cJSON *row, const struct rerun_ended *ended, const char *f
     if (json_read_file_lax(path, RESULT_BYTES_MAX, &result, &ignored) != 0) {
         result = json_object();
     }
+    /* 1 unless the worker reports that it did a part */
     double times = times_more(result, &inner);
     double disk = bytes_below(folder, 0);
     /* only the files that grow with the work are multiplied */

@@ -81,6 +81,7 @@ static void add_headline(struct strbuf *sb, const struct term *t, const cJSON *v
         out_line(sb, why);
         strbuf_addc(sb, '\n');
     }
+    /* no outcome binds: the errors behind it are shown at once */
     if (title == NULL) {
         add_errors(sb, verdict);
     }
@@ -90,6 +91,7 @@ static void add_headline(struct strbuf *sb, const struct term *t, const cJSON *v
         strbuf_addf(sb, "rows fired: %s\n", rows);
         free(rows);
     }
+    /* how surprising the outcome was for its authors */
     const cJSON *prior = json_member(verdict, "prior");
     const cJSON *bits = json_member(verdict, "surprisal_bits");
     if (cJSON_IsNumber(prior) && cJSON_IsNumber(bits)) {
