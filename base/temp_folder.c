@@ -16,21 +16,38 @@
 #define RANDOM_PART ".XXXXXX"
 #define TRIES_MAX   100
 
-/* The descriptor of the folder at `path`, locked, or -1: it is held, another user's, or gone. */
-static int lock_folder(const char *path)
+/* 0, or why the open folder is not this process's at `path`: EPERM for another user's,
+ * EWOULDBLOCK while it is held, ENOENT when it is gone. */
+static int why_not_ours(int fd, const char *path)
 {
     struct stat held;
     struct stat there;
+    if (fstat(fd, &held) != 0) {
+        return errno;
+    }
+    if (held.st_uid != geteuid()) {
+        return EPERM;
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0 || lstat(path, &there) != 0) {
+        return errno;
+    }
+    return there.st_ino == held.st_ino && there.st_dev == held.st_dev ? 0 : ENOENT;
+}
+
+/* Returns the descriptor of the folder at `path`, locked, or -1 with errno as above. */
+static int lock_folder(const char *path)
+{
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
         return -1;
     }
-    if (fstat(fd, &held) != 0 || held.st_uid != geteuid() || flock(fd, LOCK_EX | LOCK_NB) != 0 ||
-        lstat(path, &there) != 0 || there.st_ino != held.st_ino || there.st_dev != held.st_dev) {
-        (void)close(fd);
-        return -1;
+    const int why = why_not_ours(fd, path);
+    if (why == 0) {
+        return fd;
     }
-    return fd;
+    (void)close(fd);
+    errno = why;
+    return -1;
 }
 
 /* Removes folders of that kind whose process is gone; what cannot be removed stays. */
@@ -58,6 +75,27 @@ static void sweep(const char *base, const char *kind)
     free(start);
 }
 
+/* Makes and locks one folder. Without an error out->fd may still be -1: a sweep came first. */
+static int try_make(const char *base, const char *kind, struct temp_folder *out, struct err *err)
+{
+    int rc = 0;
+    out->path = xasprintf("%s/prereg-%s" RANDOM_PART, base, kind);
+    if (mkdtemp(out->path) == NULL) {
+        rc = err_set_errno(err, errno, "make a folder %s", out->path);
+    } else if ((out->fd = lock_folder(out->path)) < 0) {
+        const int why = errno;
+        (void)rmdir(out->path);
+        if (why != EWOULDBLOCK && why != ENOENT) {
+            rc = err_set_errno(err, why, "lock the folder %s", out->path);
+        }
+    }
+    if (out->fd < 0) {
+        free(out->path);
+        out->path = NULL;
+    }
+    return rc;
+}
+
 int temp_folder_make(const char *kind, struct temp_folder *out, struct err *err)
 {
     const char *temp = getenv("TMPDIR");
@@ -66,23 +104,12 @@ int temp_folder_make(const char *kind, struct temp_folder *out, struct err *err)
     *out = (struct temp_folder){.fd = -1};
     sweep(base, kind);
     for (int i = 0; rc == 0 && out->fd < 0 && i < TRIES_MAX; i++) {
-        free(out->path);
-        out->path = xasprintf("%s/prereg-%s" RANDOM_PART, base, kind);
-        if (mkdtemp(out->path) == NULL) {
-            rc = err_set_errno(err, errno, "make a folder %s", out->path);
-        } else {
-            out->fd = lock_folder(out->path);
-        }
+        rc = try_make(base, kind, out, err);
     }
     if (rc == 0 && out->fd < 0) {
-        struct err ignored;
-        (void)!dir_remove(out->path, &ignored);
-        rc = err_set(err, ERR_IO, "%s cannot be locked: does its file system take locks?",
-                     out->path);
-    }
-    if (rc != 0) {
-        free(out->path);
-        out->path = NULL;
+        rc = err_set(err, ERR_IO,
+                     "make a folder in %s: each of %d was locked or removed by another process",
+                     base, TRIES_MAX);
     }
     free(base);
     return rc;

@@ -1,10 +1,13 @@
 /* Temporary folders: those of living processes stay, those of dead ones go with the next. */
+#include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -156,12 +159,37 @@ static void test_nowhere(void **state)
     free(away);
 }
 
+/* Without a descriptor nothing can be locked. */
+static void test_no_descriptor(void **state)
+{
+    (void)state;
+    struct rlimit before;
+    struct temp_folder t;
+    struct err err;
+    struct name_list names;
+    const int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_true(next >= 0);
+    assert_int_equal(close(next), 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    struct rlimit none = {(rlim_t)next, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    const int rc = temp_folder_make("one", &t, &err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_not_equal(rc, 0);
+    assert_non_null(strstr(err.msg, strerror(EMFILE)));
+    assert_null(t.path);
+    assert_int_equal(dir_list(base, &names, &err), 0);
+    assert_int_equal(names.n, 0);
+    name_list_release(&names);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_swept, make_base, remove_base),
         cmocka_unit_test_setup_teardown(test_left_alone, make_base, remove_base),
         cmocka_unit_test_setup_teardown(test_nowhere, make_base, remove_base),
+        cmocka_unit_test_setup_teardown(test_no_descriptor, make_base, remove_base),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
