@@ -138,6 +138,29 @@ static int check_asked(struct verifying *v, const cJSON *r, const cJSON *plan)
     return rc == 0 ? check_arithmetic(v, r) : rc;
 }
 
+/* Each result must name one of the plan's versions, or no version would be held against it. */
+static int check_numbers(struct verifying *v)
+{
+    const double last = (double)v->lock->n_amendments;
+    const cJSON *check = NULL;
+    cJSON_ArrayForEach(check, json_member(v->provenance, "apparatus"))
+    {
+        const cJSON *r = NULL;
+        cJSON_ArrayForEach(r, json_member(check, "results"))
+        {
+            const double n = number_of(r, "amendment");
+            if (!(n >= 0 && n <= last) || n != floor(n)) {
+                fault_at(v->f, RECEIPT_PROVENANCE, 0);
+                return fault_says(v->f,
+                                  "a result of apparatus.%.60s: \"amendment\" must be a whole "
+                                  "number from 0 to %zu",
+                                  text_of(check, "name"), v->lock->n_amendments);
+            }
+        }
+    }
+    return 0;
+}
+
 /* Checks the results that were asked for when `n` amendments were in force. */
 static int check_version(struct verifying *v, const cJSON *plan, size_t n)
 {
@@ -163,8 +186,12 @@ static int check_versions(struct verifying *v)
 {
     struct err err;
     struct amendment_chain chain;
+    int rc = check_numbers(v);
+    if (rc != 0) {
+        return rc;
+    }
     amendments_begin(v->lock, &chain);
-    int rc = check_version(v, json_member(chain.locked, "plan"), 0);
+    rc = check_version(v, json_member(chain.locked, "plan"), 0);
     for (size_t n = 1; rc == 0 && n <= v->lock->n_amendments; n++) {
         cJSON *a = json_copy(cJSON_GetArrayItem(v->lock->amendments, (int)n - 1));
         if (amendments_append(&chain, v->lock->root, a, &err) != 0) {

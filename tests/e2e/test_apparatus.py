@@ -206,6 +206,8 @@ def check_forged(place, receipt):
     """The failure left out, or told with another tolerance, wherever a receipt has it but for journal and amendments."""
     for what, change in (("attempt 1 is missing", lambda results: results.pop(0)),
                          ("another value or tolerance", lambda results: results[0].update(within=0.1)),
+                         *[("\"amendment\" must be a whole number", lambda results, n=n: results[1].update(amendment=n, expected=9))
+                           for n in (99, 2, 0.5, -1, "0", None)],
                          ("text", lambda results: results[0].update(text="it holds"))):
         copy = place.path("forged")
         shutil.rmtree(copy, ignore_errors=True)
