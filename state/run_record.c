@@ -22,7 +22,7 @@ struct task_span {
 
 struct run_answer { /* of the last question about a stage: most tasks have the same answer */
     struct task_span span;
-    const char *text;
+    char *text; /* NULL: not narrower */
 };
 
 struct run_record {
@@ -38,8 +38,7 @@ struct run_record {
     bool unread;      /* there was, and they were not */
     cJSON *list;      /* as run_record_json() has it */
     uint32_t *n_had;  /* [stage * n_limits + number]: tasks that have had it; NULL: not counted */
-    struct run_answer *found;
-    struct arena texts;
+    struct run_answer *found; /* [stage] */
 };
 
 struct run_record *run_record_create(const struct program *p)
@@ -52,13 +51,15 @@ struct run_record *run_record_create(const struct program *p)
         r->spans[i].first = NO_LIMITS;
     }
     r->list = json_array();
-    arena_init(&r->texts);
     return r;
 }
 
 /* What was counted holds no longer. */
 static void forget(struct run_record *r)
 {
+    for (size_t s = 0; r->found != NULL && s < r->program->n_stages; s++) {
+        free(r->found[s].text);
+    }
     free(r->n_had);
     free(r->found);
     r->n_had = NULL;
@@ -72,7 +73,6 @@ void run_record_free(struct run_record *r)
         free(r->spans);
         free(r->limits);
         forget(r);
-        arena_release(&r->texts);
         free(r);
     }
 }
@@ -234,12 +234,12 @@ static void add_pair(struct strbuf *text, enum run_limit limit, const int64_t pa
     strbuf_addf(text, "%s%s, others of its stage had %s", text->len == 0 ? "" : "; ", own, others);
 }
 
-static const char *compare(struct run_record *r, size_t stage, const struct task_span *span)
+/* Returns what run_record_narrower() says of such a task: heap memory, or NULL. */
+static char *compare(const struct run_record *r, size_t stage, const struct task_span *span)
 {
     const size_t n_stages = r->program->n_stages;
     const uint32_t *had = r->n_had + stage * r->n_limits;
     struct strbuf text = STRBUF_INIT;
-    const char *kept = NULL;
     for (int limit = 0; limit < RUN_LIMIT_NR; limit++) {
         struct extremes own = {0};
         struct extremes others = {0};
@@ -258,7 +258,7 @@ static const char *compare(struct run_record *r, size_t stage, const struct task
             add_pair(&text, (enum run_limit)limit, pair);
         }
     }
-    kept = text.len == 0 ? NULL : arena_strdup(&r->texts, text.buf);
+    char *kept = text.len == 0 ? NULL : xstrdup(text.buf);
     strbuf_release(&text);
     return kept;
 }
@@ -278,6 +278,7 @@ const char *run_record_narrower(struct run_record *r, size_t task, enum cause ca
     const size_t stage = task % r->program->n_stages;
     struct run_answer *found = &r->found[stage];
     if (found->span.first != span->first || found->span.last != span->last) {
+        free(found->text);
         *found = (struct run_answer){*span, compare(r, stage, span)};
     }
     return found->text;

@@ -15,7 +15,6 @@
 
 #include <cjson/cJSON.h>
 
-#include "base/arena.h"
 #include "base/err.h"
 #include "prereg/program.h"
 #include "state/store.h"
@@ -35,7 +34,8 @@ int run_record_set(struct run_record *r, int64_t row, const cJSON *run, struct e
 void run_record_take(struct run_record *r, const cJSON *line, const struct state_row *row);
 
 /* After the last row, of a task that is blocked for that cause: which of its limits were narrower,
- * and what others had. NULL: none was, or the cause is not a mechanical one. The record's text. */
+ * and what others had. NULL: none was, or the cause is not a mechanical one. The record's text:
+ * valid until it gets a row or is asked of another task of that stage. */
 const char *run_record_narrower(struct run_record *r, size_t task, enum cause cause);
 /* [{"row","run","blocked":COUNT,"first":["CELL/STAGE (cause)", ...]}]: every [run] that stood, and
  * how many tasks, of which the first are named, became blocked under it (prereg/run_change.h prints

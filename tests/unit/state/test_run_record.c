@@ -1,4 +1,5 @@
 /* Who had which limits of [run]: rows as they come in, and the same rows from the store. */
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -482,12 +483,39 @@ static void test_no_limit(void **state)
     close_scene(&s);
 }
 
+static size_t bytes_held(void)
+{
+    const struct mallinfo2 m = mallinfo2();
+    return m.uordblks + m.hblkhd;
+}
+
+/* A daemon asks the same record for as long as it hosts the program. */
+static void test_asked_for_long(void **state)
+{
+    struct scene s;
+    size_t before = 0;
+    (void)state;
+    open_scene(&s, false);
+    play(&s, "R7 S2 D2 R1 S0 X0 R0 S1 X1");
+    for (int i = 0; i < 20000; i++) {
+        const char *of_0 = run_record_narrower(s.record, 0, CAUSE_OOM);
+        assert_non_null(of_0);
+        assert_non_null(strstr(of_0, "memory 1048576 bytes"));
+        const char *of_1 = run_record_narrower(s.record, 2, CAUSE_OOM);
+        assert_non_null(of_1);
+        assert_non_null(strstr(of_1, "memory 536870912 bytes"));
+        before = i == 0 ? bytes_held() : before;
+    }
+    assert_in_range(bytes_held(), 0, before + 65536);
+    close_scene(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scenarios),   cmocka_unit_test(test_histories),
         cmocka_unit_test(test_list),        cmocka_unit_test(test_follow),
         cmocka_unit_test(test_follow_long), cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_no_limit)};
+        cmocka_unit_test(test_no_limit),    cmocka_unit_test(test_asked_for_long)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
