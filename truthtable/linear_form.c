@@ -304,9 +304,9 @@ static bool all_kids_known(struct prover *pr, const struct cond *c)
     return true;
 }
 
-/* False is always safe: the comparison then says nothing. Facts may be missing in complete records,
- * so a ratio is not linear here. */
-bool linear_of(struct prover *pr, const struct cond *c, struct linear *out)
+/* The form by the kind of expression; its coefficients may have overflowed. Facts may be missing in
+ * complete records, so a ratio is not linear here. */
+static bool form_of(struct prover *pr, const struct cond *c, struct linear *out)
 {
     switch (c->kind) {
     case COND_NUMBER: *out = linear_constant(rational_of_double(c->number)); return true;
@@ -337,4 +337,11 @@ bool linear_of(struct prover *pr, const struct cond *c, struct linear *out)
     case COND_OTHERWISE: break;
     }
     return false;
+}
+
+/* False is always safe: the comparison then says nothing. A form that has overflowed is not known,
+ * so that no product, quotient or function is built on it. */
+bool linear_of(struct prover *pr, const struct cond *c, struct linear *out)
+{
+    return form_of(pr, c, out) && linear_is_exact(out);
 }

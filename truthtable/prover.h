@@ -46,7 +46,7 @@ void require_at_least(struct prover *pr, size_t var, double low);
 /* The variable of a name or function, made with all that always holds of it. Equal expressions are
  * one variable. False when there are too many. c must outlive the prover. */
 bool prover_variable(struct prover *pr, const struct cond *c, struct linear *out);
-/* False when the expression is not linear or may be undetermined. */
+/* False when the expression is not linear, may be undetermined, or has overflowed. */
 bool linear_of(struct prover *pr, const struct cond *c, struct linear *out);
 
 #endif

@@ -186,15 +186,24 @@ struct linear linear_scale(const struct linear *a, struct rational by)
     return e;
 }
 
-/* Whether no variable has a coefficient. */
+/* Whether no variable has a coefficient. One that has overflowed may have any value. */
 bool linear_is_constant(const struct linear *a)
 {
     for (size_t i = 0; i < LINEAR_VARS_MAX; i++) {
-        if (a->coef[i].num != 0) {
+        if (!a->coef[i].ok || a->coef[i].num != 0) {
             return false;
         }
     }
     return true;
+}
+
+bool linear_is_exact(const struct linear *a)
+{
+    bool exact = a->constant.ok;
+    for (size_t i = 0; i < LINEAR_VARS_MAX; i++) {
+        exact = exact && a->coef[i].ok;
+    }
+    return exact;
 }
 
 /* Divides by the common divisor of the coefficients. Where a single integer variable is left, the

@@ -38,6 +38,8 @@ struct linear linear_variable(size_t i);
 struct linear linear_add(const struct linear *a, const struct linear *b);
 struct linear linear_scale(const struct linear *a, struct rational by);
 bool linear_is_constant(const struct linear *a);
+/* False after an overflow: an overflowed coefficient reads as 0 but is not known to be. */
+bool linear_is_exact(const struct linear *a);
 
 /* Integer form of `expression >= 0`, or > 0 when strict. */
 struct inequality {

@@ -141,6 +141,8 @@ static void test_impossible(void **state)
 
 static void test_not_impossible(void **state)
 {
+/* The search for witnesses does not find it, so that the prover has its say. */
+#define RARE "contrast.c[q].mean == 0.123456 and "
     /* Hard or unusual to reach, but not impossible: the prover must not say so. */
     static const char *const conditions[] = {
         "contrast.c.max_abs >= 4", /* open while nothing clears */
@@ -156,6 +158,13 @@ static void test_not_impossible(void **state)
         "contrast.c[q].n == 0",
         "contrast.c[q].sd < 0", /* open with copies */
         "counter.k == 1 and contrast.c.min <= contrast.c.mean <= contrast.c.max",
+        /* Coefficients that overflow the prover's integers are not 0. */
+        RARE "measure.q['x'].mean * (contrast.c[q].mean * 1e30 * 1e30) > 1",
+        RARE "(contrast.c[q].mean * 1e30 * 1e30) * measure.q['x'].mean > 1",
+        RARE "measure.q['x'].mean > 0.1 and "
+             "measure.q['x'].mean / (1 + contrast.c[q].mean * 1e30 * 1e30) < 0.05",
+        RARE "min(measure.q['x'].mean * (contrast.c[q].mean * 1e30 * 1e30), 1) > 0",
+        "(measure.q['x'].mean * (contrast.c[q].mean * 1e30 * 1e30)) within 0.5",
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(conditions); i++) {
