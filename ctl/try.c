@@ -2,8 +2,8 @@
  * Runs stages as a rerun does, from copies of the workers in a scratch folder under $TMPDIR, with
  * the member "try" in the task. Costs of the whole are extrapolated from the part that the worker
  * did: time and the files that grow with the work are multiplied, memory and the other files are
- * not. Nothing of a result is read but its "try" and the names of its files; the task is marked
- * sealed, so that a worker prints no score.
+ * not. A result is checked as the daemon checks it (prereg/task_result.h), but no value of it other
+ * than its "try" is used or printed; the task is marked sealed, so that a worker prints no score.
  */
 #include "ctl/try.h"
 
@@ -22,10 +22,10 @@
 #include "prereg/describe.h"
 #include "prereg/object.h"
 #include "prereg/task.h"
+#include "prereg/task_result.h"
 
-#define RESULT_BYTES_MAX ((size_t)16 << 20)
-#define UNMEASURABLE     69 /* the worker protocol's */
-#define DEPTH_MAX        64
+#define UNMEASURABLE 69 /* the worker protocol's */
+#define DEPTH_MAX    64
 
 /* The state of one try. */
 struct trying {
@@ -113,15 +113,14 @@ static char *stage_folder(const struct trying *t, size_t cell, size_t stage)
 }
 
 /* Makes the stage's folder and task.json, with inputs from this try and the limits of "try". */
-static int write_task(const struct trying *t, size_t cell, size_t stage, struct err *err)
+static int write_task(const struct trying *t, size_t cell, size_t stage, const char *id,
+                      struct err *err)
 {
     const struct stage *s = &t->p->stages[stage];
-    char id[UUID_TEXT_SIZE];
     char **inputs = xcalloc(s->n_after + 1, sizeof(*inputs));
     for (size_t i = 0; i < s->n_after; i++) {
         inputs[i] = stage_folder(t, cell, s->after[i]);
     }
-    uuid_make(id);
     const struct task_attempt a = {.cell = cell,
                                    .stage = stage,
                                    .id = id,
@@ -199,7 +198,7 @@ static void put_costs(cJSON *row, const struct rerun_ended *ended, const char *f
     struct err ignored;
     char *path = path_join(folder, TASK_RESULT_FILE);
     double inner = 0;
-    if (json_read_file_lax(path, RESULT_BYTES_MAX, &result, &ignored) != 0) {
+    if (json_read_file_lax(path, TASK_RESULT_BYTES_MAX, &result, &ignored) != 0) {
         result = json_object();
     }
     /* 1 unless the worker reports that it did a part */
@@ -220,15 +219,57 @@ static void put_costs(cJSON *row, const struct rerun_ended *ended, const char *f
     free(path);
 }
 
-/* A stage is done when it left a result; its scores are not read. */
-static int check_result(const char *name, const char *folder, struct err *err)
+/* A stage of the cell that is being tried. */
+struct tried_stage {
+    const struct trying *t;
+    size_t cell;
+    size_t stage;
+    const char *id; /* of its attempt */
+};
+
+/* Looks up a stage that the result says it read (task_result_find): its result is in this try. */
+static int find_input(const void *inputs, const char *stage, const char *hex, bool *known,
+                      bool *found, struct err *err)
 {
-    char *path = path_join(folder, TASK_RESULT_FILE);
-    int rc = file_kind_at(path) == FILE_REGULAR
-                 ? 0
-                 : err_set(err, ERR_OTHER, "%s ended with code 0 and wrote no result.json", name);
-    free(path);
+    const struct tried_stage *tried = inputs;
+    const struct program *p = tried->t->p;
+    const struct stage *s = &p->stages[tried->stage];
+    int rc = 0;
+    for (size_t i = 0; i < s->n_after && !*known; i++) {
+        if (strcmp(p->stages[s->after[i]].name, stage) == 0) {
+            char *folder = stage_folder(tried->t, tried->cell, s->after[i]);
+            char *path = path_join(folder, TASK_RESULT_FILE);
+            cJSON *result = NULL;
+            *known = true;
+            rc = json_read_file_lax(path, TASK_RESULT_BYTES_MAX, &result, err);
+            *found = rc == 0 && task_result_has_artifact(result, hex);
+            cJSON_Delete(result);
+            free(path);
+            free(folder);
+        }
+    }
     return rc;
+}
+
+/* A stage is done when it left a result that the daemon would accept. */
+static int check_result(const struct tried_stage *tried, const char *folder, struct err *err)
+{
+    const struct program *p = tried->t->p;
+    const struct task_result expected = {.program = p,
+                                         .lock = tried->t->lock,
+                                         .stage = tried->stage,
+                                         .folder = folder,
+                                         .attempt = tried->id,
+                                         .find_input = find_input,
+                                         .inputs = tried};
+    struct digest ignored;
+    cJSON *result = NULL;
+    int rc = task_result_read(&expected, &ignored, &result, err);
+    cJSON_Delete(result);
+    return rc == ERR_NOT_FOUND
+               ? err_set(err, ERR_OTHER, "%s ended with code 0 and wrote no " TASK_RESULT_FILE,
+                         p->stages[tried->stage].name)
+               : rc;
 }
 
 /* Runs one stage from the scratch folder's objects. */
@@ -237,10 +278,13 @@ static int run_worker(const struct trying *t, size_t cell, size_t stage, struct 
 {
     const struct stage *s = &t->p->stages[stage];
     const struct object_home home = {.state = t->scratch, .program = t->p, .lock = t->lock};
+    char id[UUID_TEXT_SIZE];
+    const struct tried_stage tried = {.t = t, .cell = cell, .stage = stage, .id = id};
     char **argv = NULL;
     char **env = NULL;
+    uuid_make(id);
     int rc = object_argv(&home, stage, &argv, err);
-    rc = rc == 0 ? write_task(t, cell, stage, err) : rc;
+    rc = rc == 0 ? write_task(t, cell, stage, id, err) : rc;
     if (rc == 0) {
         char *folder = stage_folder(t, cell, stage);
         char *object = argv[0];
@@ -253,7 +297,7 @@ static int run_worker(const struct trying *t, size_t cell, size_t stage, struct 
                                        .folder = folder,
                                        .ended = ended};
         rc = rerun_worker_run(&t->guard, &w, err);
-        rc = rc == 0 ? check_result(s->name, folder, err) : rc;
+        rc = rc == 0 ? check_result(&tried, folder, err) : rc;
         free(object);
         free(folder);
     }

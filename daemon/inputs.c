@@ -135,7 +135,7 @@ int inputs_verify(const struct accepted_list *list, struct pin_cache *cache, str
         const struct accepted *in = &list->items[i];
         cJSON *result = NULL;
         rc = input_read(in, &result, err);
-        if (rc == 0 && result_check_artifacts(result, in->folder, cache, err) != 0) {
+        if (rc == 0 && task_result_check_artifacts(result, in->folder, cache, err) != 0) {
             rc = input_refuse(in->task, err);
         }
         cJSON_Delete(result);
@@ -149,7 +149,7 @@ int inputs_glance(const struct accepted_list *list, size_t *n_artifacts, struct 
     cJSON *result = NULL;
     *n_artifacts = 0;
     int rc = input_read(in, &result, err);
-    if (rc == 0 && result_glance_artifacts(result, in->folder, n_artifacts, err) != 0) {
+    if (rc == 0 && task_result_glance_artifacts(result, in->folder, n_artifacts, err) != 0) {
         rc = input_refuse(in->task, err);
     }
     cJSON_Delete(result);

@@ -3,301 +3,29 @@
  * a full disk, ERR_IO means unread and proves nothing, anything else is a bad result. */
 #include "daemon/result.h"
 
-#include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/xalloc.h"
 #include "daemon/inputs.h"
+#include "prereg/task_result.h"
 
-#define RESULT_PROTOCOL 1
-
-/* A result.json of another attempt is refused by its id. */
-static int check_header(const cJSON *o, const char *attempt_id, struct err *err)
+/* Looks a stage up among the accepted results (task_result_find). */
+static int find_input(const void *inputs, const char *stage, const char *hex, bool *known,
+                      bool *found, struct err *err)
 {
-    int64_t protocol = 0;
-    const char *id = NULL;
-    if (!cJSON_IsObject(o)) {
-        return err_set(err, ERR_PROTOCOL, "result.json is not an object");
-    }
-    if (json_get_int(o, "protocol", RESULT_PROTOCOL, RESULT_PROTOCOL, &protocol, err) != 0 ||
-        json_get_string(o, "attempt", &id, err) != 0) {
-        return err_wrap(err, "result.json");
-    }
-    if (strcmp(id, attempt_id) != 0) {
-        return err_set(err, ERR_PROTOCOL, "result.json is of another attempt, %.40s", id);
-    }
-    return 0;
-}
-
-/* A metric: a finite number, or null (undetermined, kept as such). */
-static int check_metric(const cJSON *m, struct err *err)
-{
-    const cJSON *value = cJSON_IsObject(m) ? json_member(m, "value") : m;
-    const char *why = NULL;
-    const char *bound = NULL;
-    double se = 0;
-    int64_t n = 0;
-    if (value == NULL || !(cJSON_IsNumber(value) || cJSON_IsNull(value))) {
-        return err_set(err, ERR_PROTOCOL, "metric \"%.60s\" has no value that is a number or null",
-                       m->string);
-    }
-    if (cJSON_IsObject(m) &&
-        (json_opt_int(m, "n", 0, JSON_INT_MAX, &n, err) != 0 ||
-         json_opt_number(m, "se", &se, err) != 0 || json_opt_string(m, "why", &why, err) != 0 ||
-         json_opt_string(m, "bound", &bound, err) != 0)) {
-        return err_wrap(err, "metric \"%.60s\"", m->string);
-    }
-    return 0;
-}
-
-/* Whether the plan reads this measure from the stage; an apparatus check has its own metric
- * instead. */
-static bool is_named(const struct result_source *s, const struct measure *m)
-{
-    return m->stage == s->stage && s->check == NULL;
-}
-
-/* Extra metrics are fine if well formed; one that the plan names must be there. */
-static int check_metrics(const struct result_source *s, const cJSON *o, struct err *err)
-{
-    const struct program *p = s->program;
-    const cJSON *metrics = NULL;
-    int rc = json_get_object(o, "metrics", &metrics, err);
-    const cJSON *m;
-    cJSON_ArrayForEach(m, metrics)
-    {
-        if (rc == 0) {
-            rc = check_metric(m, err);
-        }
-    }
-    for (size_t i = 0; rc == 0 && i < p->n_measures; i++) {
-        const struct measure *measure = &p->measures[i];
-        if (is_named(s, measure) && json_member(metrics, measure->metric) == NULL) {
-            rc = err_set(err, ERR_PROTOCOL, "the plan names metric \"%s\", which is missing",
-                         measure->metric);
-        }
-    }
-    if (rc == 0 && s->check != NULL && json_member(metrics, s->check->metric) == NULL) {
-        rc = err_set(err, ERR_PROTOCOL, "the check is of metric \"%s\", which is missing",
-                     s->check->metric);
-    }
-    return rc;
-}
-
-/* The path must stay inside the attempt, be a regular file (not a link), and have the stated
- * digest. */
-static int check_artifact(const cJSON *a, const char *folder, struct pin_cache *cache,
-                          struct err *err)
-{
-    const char *path = NULL;
-    const char *hex = NULL;
-    int64_t bytes = -1;
-    struct digest stated;
-    struct digest found;
-    if (json_get_string(a, "path", &path, err) != 0 ||
-        json_get_string(a, "sha256", &hex, err) != 0 ||
-        json_opt_int(a, "bytes", 0, JSON_INT_MAX, &bytes, err) != 0 ||
-        digest_from_hex(hex, &stated, err) != 0) {
-        return err_wrap(err, "artifacts");
-    }
-    if (!path_stays_inside(path)) {
-        return err_set(err, ERR_PROTOCOL, "artifact %.100s is outside the attempt", path);
-    }
-    char *full = path_join(folder, path);
-    struct stat st;
-    int rc = file_lstat(full, &st, err);
-    if (rc == ERR_NOT_FOUND || (rc == 0 && !S_ISREG(st.st_mode))) {
-        rc = err_set(err, ERR_PROTOCOL, "artifact %.100s is not a file", path);
-    } else if (rc == 0 && (rc = pin_digest(cache, full, &found, err)) == 0 &&
-               (!digest_equal(&found, &stated) || (bytes >= 0 && bytes != (int64_t)st.st_size))) {
-        rc = err_set(err, ERR_PROTOCOL, "artifact %.100s is not what its digest says", path);
-    }
-    free(full);
-    return rc;
-}
-
-/* As check_artifact, by size instead of digest. */
-static int glance_artifact(const cJSON *a, const char *folder, struct err *err)
-{
-    const char *path = NULL;
-    int64_t bytes = -1;
-    struct stat st;
-    if (json_get_string(a, "path", &path, err) != 0 ||
-        json_opt_int(a, "bytes", 0, JSON_INT_MAX, &bytes, err) != 0) {
-        return err_wrap(err, "artifacts");
-    }
-    char *full = path_join(folder, path);
-    int rc = file_lstat(full, &st, err);
-    if (rc == ERR_NOT_FOUND || (rc == 0 && !S_ISREG(st.st_mode))) {
-        rc = err_set(err, ERR_PROTOCOL, "artifact %.100s is not a file", path);
-    } else if (rc == 0 && bytes >= 0 && bytes != (int64_t)st.st_size) {
-        rc = err_set(err, ERR_PROTOCOL, "artifact %.100s has %lld bytes, not %lld", path,
-                     (long long)st.st_size, (long long)bytes);
-    }
-    free(full);
-    return rc;
-}
-
-int result_glance_artifacts(const cJSON *o, const char *folder, size_t *n, struct err *err)
-{
-    const cJSON *a;
-    *n = 0;
-    cJSON_ArrayForEach(a, json_member(o, "artifacts"))
-    {
-        int rc = glance_artifact(a, folder, err);
-        if (rc != 0) {
-            return rc;
-        }
-        ++*n;
-    }
-    return 0;
-}
-
-/* Hashes every artifact. "items" has no digest of its own here; it only has to be a file of the
- * attempt. */
-int result_check_artifacts(const cJSON *o, const char *folder, struct pin_cache *cache,
-                           struct err *err)
-{
-    const cJSON *list = json_member(o, "artifacts");
-    if (list != NULL && !cJSON_IsArray(list)) {
-        return err_set(err, ERR_PROTOCOL, "\"artifacts\" is not a list");
-    }
-    const cJSON *a;
-    cJSON_ArrayForEach(a, list)
-    {
-        int rc = check_artifact(a, folder, cache, err);
-        if (rc != 0) {
-            return rc;
-        }
-    }
-    const char *items = NULL;
-    int rc = json_opt_string(o, "items", &items, err);
-    if (rc == 0 && items != NULL) {
-        char *full = path_join(folder, items);
-        enum file_kind kind = FILE_ABSENT;
-        bool inside = path_stays_inside(items);
-        rc = inside ? file_look(full, &kind, err) : 0;
-        if (rc == 0 && kind != FILE_REGULAR) {
-            rc = err_set(err, ERR_PROTOCOL, "items %.100s is not a file of the attempt", items);
-        }
-        free(full);
-    }
-    return rc;
-}
-
-/* The data that the worker says it read. ERR_LOCK: not what was locked. */
-static int check_read(const struct lock *lock, const cJSON *o, struct err *err)
-{
-    const cJSON *read = json_member(o, "read");
-    if (read != NULL && !cJSON_IsObject(read)) {
-        return err_set(err, ERR_PROTOCOL, "\"read\" is not an object");
-    }
-    const cJSON *r;
-    cJSON_ArrayForEach(r, read)
-    {
-        const char *locked = lock_data_digest(lock, r->string);
-        if (!cJSON_IsString(r)) {
-            return err_set(err, ERR_PROTOCOL, "\"read\" holds something that is not a digest");
-        }
-        if (locked == NULL || strcmp(locked, r->valuestring) != 0) {
-            return err_set(err, ERR_LOCK,
-                           "it read other \"%.60s\" than was locked (%.16s..., not %.16s...)",
-                           r->string, r->valuestring, locked == NULL ? "nothing" : locked);
-        }
-    }
-    return 0;
-}
-
-/* Whether the accepted result of an input has an artifact of that digest. */
-static int find_artifact(const struct accepted *in, const char *hex, struct err *err)
-{
+    const struct accepted *in = input_find(inputs, stage);
     cJSON *result = NULL;
-    bool found = false;
-    int rc = input_read(in, &result, err);
-    const cJSON *a;
-    cJSON_ArrayForEach(a, json_member(result, "artifacts"))
-    {
-        const cJSON *sha256 = json_member(a, "sha256");
-        found = found || (cJSON_IsString(sha256) && strcmp(sha256->valuestring, hex) == 0);
+    *known = in != NULL;
+    if (in == NULL) {
+        return 0;
     }
+    int rc = input_read(in, &result, err);
+    *found = rc == 0 && task_result_has_artifact(result, hex);
     cJSON_Delete(result);
     if (rc ==
         ERR_LOCK) { /* the input is gone or changed, perhaps for now only: treated as unread */
         return err->code = ERR_IO;
-    }
-    return rc != 0 || found ? rc
-                            : err_set(err, ERR_LOCK,
-                                      "it read %.16s... of \"%.60s\", whose accepted result has no "
-                                      "such artifact",
-                                      hex, in->stage);
-}
-
-/* What the worker says it read of other stages. ERR_LOCK: not what the accepted result states. */
-static int check_inputs(const struct result_source *source, const cJSON *o, struct err *err)
-{
-    const cJSON *inputs = json_member(o, "inputs");
-    if (inputs != NULL && !cJSON_IsObject(inputs)) {
-        return err_set(err, ERR_PROTOCOL, "\"inputs\" is not an object");
-    }
-    const cJSON *m;
-    cJSON_ArrayForEach(m, inputs)
-    {
-        const struct accepted *in =
-            source->inputs == NULL ? NULL : input_find(source->inputs, m->string);
-        if (!cJSON_IsString(m)) {
-            return err_set(err, ERR_PROTOCOL, "inputs.%.60s is not a digest", m->string);
-        }
-        if (in == NULL && source->inputs != NULL) {
-            return err_set(err, ERR_PROTOCOL, "inputs.%.60s: the stage does not come after it",
-                           m->string);
-        }
-        int rc = in == NULL ? 0 : find_artifact(in, m->valuestring, err);
-        if (rc != 0) {
-            return rc;
-        }
-    }
-    return 0;
-}
-
-/* A missing file and one that is not regular are faults of the worker; a failed read is not. */
-static int read_bytes(const char *path, struct strbuf *text, struct err *err)
-{
-    struct stat st;
-    int rc = file_lstat(path, &st, err);
-    if (rc != 0) {
-        return rc == ERR_NOT_FOUND ? err_set(err, rc, "there is no result.json") : rc;
-    }
-    if (!S_ISREG(st.st_mode)) {
-        return err_set(err, ERR_PROTOCOL, "result.json is not a file");
-    }
-    return file_read(path, RESULT_BYTES_MAX, text, err);
-}
-
-/* The digest is of the very bytes that are parsed. What was read is compared last, so that drift is
- * reported only for a result that is otherwise well formed. */
-static int verify(const struct result_source *source, struct result_check *out, struct err *err)
-{
-    struct strbuf text = STRBUF_INIT;
-    char *path = path_join(source->folder, RESULT_FILE);
-    int rc = read_bytes(path, &text, err);
-    free(path);
-    if (rc == 0) {
-        out->digest = digest_bytes(text.buf, text.len);
-        rc = json_parse_lax(text.buf, text.len, &out->json, err);
-        if (rc != 0) {
-            (void)err_wrap(err, "result.json");
-        }
-    }
-    strbuf_release(&text);
-    if (rc == 0 && (rc = check_header(out->json, source->attempt, err)) == 0 &&
-        (rc = check_metrics(source, out->json, err)) == 0 &&
-        (rc = result_check_artifacts(out->json, source->folder, NULL, err)) == 0 &&
-        (rc = check_inputs(source, out->json, err)) == 0) {
-        rc = check_read(source->lock, out->json, err);
     }
     return rc;
 }
@@ -306,16 +34,22 @@ static int verify(const struct result_source *source, struct result_check *out, 
 void result_verify(const struct result_source *source, struct result_check *out)
 {
     struct err err;
+    const struct task_result expected = {.program = source->program,
+                                         .lock = source->lock,
+                                         .stage = source->stage,
+                                         .check = source->check,
+                                         .folder = source->folder,
+                                         .attempt = source->attempt,
+                                         .find_input = source->inputs == NULL ? NULL : find_input,
+                                         .inputs = source->inputs};
     *out = (struct result_check){.verdict = RESULT_VALID};
-    int rc = verify(source, out, &err);
+    int rc = task_result_read(&expected, &out->digest, &out->json, &err);
     if (rc != 0) {
         out->unread = rc == ERR_IO;
         out->verdict = rc == ERR_LOCK       ? RESULT_DRIFT
                        : rc == ERR_NO_SPACE ? RESULT_NO_SPACE
                                             : RESULT_BAD;
         (void)snprintf(out->why, sizeof(out->why), "%s", err.msg);
-        cJSON_Delete(out->json);
-        out->json = NULL;
     }
 }
 

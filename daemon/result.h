@@ -11,11 +11,12 @@
 #include "base/digest.h"
 #include "daemon/core/event.h"
 #include "prereg/lock.h"
-#include "prereg/pin.h"
 #include "prereg/program.h"
+#include "prereg/task.h"
+#include "prereg/task_result.h"
 
-#define RESULT_FILE      "result.json"
-#define RESULT_BYTES_MAX ((size_t)16 * 1024 * 1024)
+#define RESULT_FILE      TASK_RESULT_FILE
+#define RESULT_BYTES_MAX TASK_RESULT_BYTES_MAX
 
 struct accepted_list;
 
@@ -41,15 +42,6 @@ struct result_check {
 /* Verifies result.json of an attempt that has ended. *out is always filled in; the caller frees
  * out->json. */
 void result_verify(const struct result_source *source, struct result_check *out);
-
-/* Whether the artifacts of a result are in the attempt's folder as it states them; ERR_PROTOCOL
- * names the one that is not. cache may be NULL: every one is read. */
-int result_check_artifacts(const cJSON *result, const char *folder, struct pin_cache *cache,
-                           struct err *err) MUST_CHECK;
-
-/* The same without reading them: there, and of the size that it states. *n counts them. */
-int result_glance_artifacts(const cJSON *result, const char *folder, size_t *n,
-                            struct err *err) MUST_CHECK;
 
 /* Reads a result that was accepted before; ERR_CORRUPT when its bytes are not those of `digest`. */
 int result_read_accepted(const char *path, const struct digest *digest, cJSON **out,

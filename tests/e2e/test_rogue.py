@@ -62,7 +62,7 @@ def test_causes(place):
     expect(100 < holes["garbage_lines"] < 10000, f"of six gigabytes of nothing too much was read: {holes['garbage_lines']}")
     torn = place.ctl_json("explain", "mode=torn_result,seed=1/probe")["attempt_list"][0]["detail"]
     expect(torn is not None and torn in place.ctl("explain", "mode=torn_result,seed=1/probe").stdout
-           and torn.startswith("result.json: line 1"), f"explain does not say why the result is bad: {torn}")
+           and torn.startswith("result.json is not valid: line 1"), f"explain does not say why the result is bad: {torn}")
     equal(len(place.ctl_json("explain", "mode=crash_once,seed=1/probe")["attempt_list"]), 2, "attempts of crash_once")
     logs = place.ctl("logs", "mode=bad_parameters,seed=1/probe").stdout
     expect("layers: 0 is under 1" in logs, f"logs show no word of the worker:\n{logs}")

@@ -14,6 +14,7 @@ from lab import ANY, OK, equal, expect
 SECONDS = 120  # a limit against hanging
 WORKER = """#!/usr/bin/env python3
 import json, os, sys, time
+EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 if "--describe" in sys.argv:
     sys.exit(64)
 with open(os.environ["PREREG_TASK"], encoding="utf-8") as f:
@@ -35,7 +36,25 @@ if mode == "hang":
     with open(task["params"]["mark"], "w") as f:
         f.write(str(os.getpid()))
     time.sleep(600)
-result = {"protocol": 1, "attempt": task["attempt"], "metrics": {"acc": {"value": 0.77731931, "n": 100}, "loss": {"value": 0.77731931}}}
+result = {"protocol": 1, "attempt": task["attempt"], "metrics": {"acc": {"value": 0.77731931, "n": 100}, "val_loss": {"value": 0.77731931}}}
+if mode == "no_id":
+    result["attempt"] = ""
+if mode == "lacks":
+    result["metrics"] = {"other": 0.77731931}
+if mode == "text":
+    result["metrics"]["acc"] = "0.77731931"
+if mode == "artifact":
+    result["artifacts"] = [{"path": "weights.bin", "sha256": 64 * "0"}]
+if mode == "stranger":
+    result["inputs"] = {"giving": 64 * "0"}
+if mode == "reads":
+    result["inputs"] = {"train": 64 * "0"}
+if mode in ("heeds", "true"):
+    with open("weights.bin", "wb") as f:
+        f.write(b"")
+    result["artifacts"] = [{"path": "weights.bin", "sha256": EMPTY, "bytes": 0}]
+if mode == "heeds" and "train" in task["inputs"] and os.path.exists(os.path.join(task["inputs"]["train"], "weights.bin")):
+    result["inputs"] = {"train": EMPTY}
 if mode == "heeds":
     result["try"] = {"done": task["try"]["items"], "of": 1000 * task["try"]["items"], "seconds": 3.5}
 if mode == "lies":
@@ -43,8 +62,21 @@ if mode == "lies":
 if task["inputs"] and not os.path.exists(os.path.join(task["inputs"]["train"], "result.json")):
     sys.exit(1)
 with open("result.json", "w", encoding="utf-8") as f:
-    json.dump(result, f)
+    text = json.dumps(result)
+    if mode == "broken_number":
+        text = text.replace("0.77731931", "0.77731931.5", 1)
+    f.write("loss 0.77731931" if mode == "no_json" else text)
 """
+REFUSED = (  # what a worker of that mode writes, and why the daemon would refuse it
+    ("no_json", "grammar: failed: result.json is not valid: line 1, column 1: "),
+    ("broken_number", "grammar: failed: result.json is not valid: line 1, column "),
+    ("no_id", "grammar: failed: result.json has no attempt id"),
+    ("lacks", 'grammar: failed: the plan names metric "acc", which is missing'),
+    ("text", 'grammar: failed: metric "acc" has no value that is a number or null'),
+    ("artifact", "grammar: failed: artifact weights.bin is not a file"),
+    ("stranger", "grammar: failed: inputs.giving: the stage does not come after it"),
+    ("reads", "whose accepted result has no such artifact"),
+)
 
 
 def program(place, train="whole", score="heeds"):
@@ -153,6 +185,16 @@ def test_failing(place):
     equal({row["stage"]: row["state"] for row in answer["tried"]}, {"train": "done", "grammar": "cannot_be_measured", "giving": "done"}, "states")
 
 
+def test_refused(place):
+    """A result that the daemon would refuse at every attempt fails here too."""
+    for mode, why in REFUSED:
+        answer, text = tried(place, program(place, score=mode), wanted=ANY)
+        equal({row["stage"]: row["state"] for row in answer["tried"]}, {"train": "done", "grammar": "failed", "giving": "done"}, f"states, {mode}")
+        expect(why in text, f"{mode}: {text}")
+    answer, text = tried(place, program(place, train="true"))
+    equal(set(states(answer).values()), {"done"}, f"an artifact of this try as an input: {text}")
+
+
 def test_logs(place):
     """A score in a log is not shown: workers know their stage as sealed, and what a signal ended has no last words."""
     answer, _ = tried(place, program(place, "loud", "loud"))
@@ -179,4 +221,4 @@ def test_interrupted(place):
         os.remove(place.path("mark"))
 
 
-lab.main(test_ours, test_foreign, test_python, test_failing, test_logs, test_interrupted)
+lab.main(test_ours, test_foreign, test_python, test_failing, test_refused, test_logs, test_interrupted)

@@ -108,13 +108,15 @@ static const struct sample samples[] = {
     {HEAD "\"metrics\":{\"acc\":{\"value\":0.5}},\"artifacts\":[{\"path\":\"weights.bin\","
           "\"sha256\":\"" EMPTY "\",\"bytes\":0}],\"items\":\"weights.bin\"}",
      RESULT_VALID, ""},
-    {"", RESULT_BAD, "result.json"},
+    {"", RESULT_BAD, "result.json is not valid: line 1, column 1: "},
     {HEAD "\"metrics\":{\"acc\":{\"value\":0.5}}", RESULT_BAD, "result.json"}, /* torn */
     {HEAD "\"metrics\":{\"acc\":{\"value\":NaN}}}", RESULT_VALID, ""},
     {"[]", RESULT_BAD, "not an object"},
     {"{\"protocol\":2,\"attempt\":\"" ID "\",\"metrics\":{\"acc\":1}}", RESULT_BAD, "protocol"},
     {"{\"protocol\":1,\"attempt\":\"other\",\"metrics\":{\"acc\":1}}", RESULT_BAD,
      "another attempt"},
+    {"{\"protocol\":1,\"attempt\":\"\",\"metrics\":{\"acc\":1}}", RESULT_BAD,
+     "result.json has no attempt id"},
     {"{\"protocol\":1,\"metrics\":{\"acc\":1}}", RESULT_BAD, "attempt"},
     {HEAD "\"metrics\":{\"loss\":{\"value\":0.5}}}", RESULT_BAD, "\"acc\""},
     {HEAD "\"metrics\":{\"acc\":{\"value\":\"0.5\"}}}", RESULT_BAD, "\"acc\""},
