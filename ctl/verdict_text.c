@@ -401,7 +401,7 @@ int verdict_print_json(const struct verdict *v, cJSON *answer, struct err *err)
     int rc = verdict_pretty_in(v, answer, &text, err);
     strbuf_addc(&text, '\n');
     if (rc == 0) {
-        out_text(&text);
+        out_data(&text);
     }
     strbuf_release(&text);
     return rc;

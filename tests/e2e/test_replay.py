@@ -47,6 +47,17 @@ def test_bound(place):
     equal((verdict["outcome"], verdict["counters"]["k"]), ("moe", [1, 1]), "outcome and counter")
 
 
+def test_json_is_not_changed(place):
+    """Marks that turn the direction of text: data in a pipe bears them as they are, text never does."""
+    whole = records(place)
+    place.edit(whole, '"made up"', '"made \u202eup\u2066"')
+    for more in ((), ("--out", place.path("out"))):
+        told = place.ctl_json("replay", MICRO, whole, *more)["verdict"]["records"]
+        expect("made \u202eup\u2066" in told, f"{more}: --json changed the label: {told!r}")
+    said = place.ctl("replay", MICRO, whole).stdout
+    expect("made ???up???;" in said, f"a terminal would obey: {said!r}")
+
+
 def test_indeterminate(place):
     """One missing score leaves its gate open; the rows that fire do not agree."""
     def change(cell, stage, record):
@@ -137,4 +148,4 @@ def test_the_same_in_a_folder(place):
             equal([g["why"] for g in written["gates"] if g["cell"] == grammar[0]["cell"] and g["measure"] == "grammar"], ["recorded more than once"], name)
 
 
-lab.main(test_the_same_in_a_folder, test_values, test_the_paper, test_bound, test_indeterminate, test_a_loss_that_ran_away, test_void, test_bad_records)
+lab.main(test_the_same_in_a_folder, test_values, test_the_paper, test_bound, test_json_is_not_changed, test_indeterminate, test_a_loss_that_ran_away, test_void, test_bad_records)
