@@ -90,7 +90,7 @@ def test_differs(place):
     finished(place)
     gate(place, "chance")
     said = place.ctl("rerun", CELL, wanted=LOCK).stdout
-    expect("DIFFERS  train: 1 of 3 metrics, 0 of 1 artifacts" in said and "\n  weights\n" in said, said)
+    expect("DIFFERS  train: 1 of 3 metrics, 0 of 1 artifact" in said and "\n  weights\n" in said, said)
     expect("turn???" in said and not set("\u202e\u009b") & set(said), f"a terminal would obey: {said!r}")
     expect('not "re-executed": something else came out' in said, said)
     receipt = place.ctl_json("export", "-o", place.path("out"))

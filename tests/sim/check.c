@@ -338,6 +338,9 @@ static void make_durable(struct sim *s, const struct state_row *row)
 {
     struct sim_program *p = &s->programs[row->program - 1];
     journal_take(s, row);
+    if (row_kind_is_journalled(row->kind)) {
+        p->durable_latest = row->time;
+    }
     if (!row_kind_is_of_task(row->kind)) {
         p->durable = row->status;
         return;
@@ -345,6 +348,19 @@ static void make_durable(struct sim *s, const struct state_row *row)
     p->tasks[row->task].durable = row->after;
     if (row->attempt.no != 0) {
         p->tasks[row->task].durable_attempt = row->attempt;
+    }
+}
+
+/* The end of an attempt that nothing waited for: found again when the next daemon looks. */
+static void lose_end(struct sim_program *p, struct sim_task *t, const struct state_row *row)
+{
+    t->accepted = UINT32_MAX;
+    p->n_unlinked--;
+    if (row->task < p->n_grid) {
+        p->n_terminal--;
+        p->n_counted_open += sim_stage_of(p, row->task)->counted;
+        p->n_accepted--;
+        p->stage_accepted[row->task % p->n_stages]--;
     }
 }
 
@@ -359,6 +375,10 @@ static void lose_row(struct sim *s, const struct state_row *row)
     p->tasks[row->task].row = p->tasks[row->task].durable;
     p->tasks[row->task].attempt = p->tasks[row->task].durable_attempt;
     p->n_unlinked += row->kind == ROW_TASK_LINKED;
+    p->latest = p->durable_latest;
+    if (row->kind == ROW_ATTEMPT_ENDED) {
+        lose_end(p, &p->tasks[row->task], row);
+    }
 }
 
 void check_settle_lazy(struct sim *s, bool survive)

@@ -97,6 +97,7 @@ struct sim_program {
     struct sim_task *tasks;
     struct program_row row;
     struct wall_time latest; /* of its journal's rows */
+    struct wall_time durable_latest;
     struct program_row durable;
     uint32_t n_terminal;
     uint32_t n_counted_open;
