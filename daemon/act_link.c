@@ -4,8 +4,8 @@
  * (inputs.h).
  *
  * The link is made on the loop and synced off it. LINKED is posted after the sync, because nothing
- * makes the link again afterwards; where the sync of LINKED's own journal line covers the link,
- * too, it is posted at once (durable.h).
+ * makes the link again afterwards. Its row is not journalled: no later sync of the journal would
+ * cover the link.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/xalloc.h"
-#include "daemon/durable.h"
 #include "daemon/result.h"
 #include "daemon/shell.h"
 
@@ -94,15 +93,6 @@ static void on_sync_work(struct job *job)
     j->rc = dir_sync(j->folder, &j->err);
 }
 
-static void tell_linked(struct shell *sh, const struct core_act *act)
-{
-    struct core_event ev = {.kind = CORE_LINKED,
-                            .program = act->program,
-                            .task = act->task,
-                            .attempt_no = act->attempt_no};
-    pump_post(sh->pump, &ev);
-}
-
 static void on_synced(struct job *job)
 {
     struct sync_job *j = (struct sync_job *)job;
@@ -112,7 +102,11 @@ static void on_synced(struct job *job)
         log_error("program %u: %s", j->act.program, j->err.msg);
         link_later(j->shell, &j->act);
     } else {
-        tell_linked(j->shell, &j->act);
+        struct core_event ev = {.kind = CORE_LINKED,
+                                .program = j->act.program,
+                                .task = j->act.task,
+                                .attempt_no = j->act.attempt_no};
+        pump_post(j->shell->pump, &ev);
     }
     free(j->folder);
     free(j);
@@ -153,10 +147,5 @@ void shell_link_result(struct shell *sh, const struct core_act *act)
         link_later(sh, act);
         return;
     }
-    if (sync_group_rides(h->syncs, folder, h->folder)) {
-        tell_linked(sh, act);
-        free(folder);
-    } else {
-        sync_start(sh, act, folder);
-    }
+    sync_start(sh, act, folder);
 }

@@ -271,7 +271,7 @@ static void leave(struct sync_group *g)
     (void)pthread_mutex_unlock(&g->mutex);
 }
 
-bool sync_group_rides(struct sync_group *g, const char *folder, const char *top)
+static bool group_rides_along(struct sync_group *g, const char *folder, const char *top)
 {
     (void)pthread_mutex_lock(&g->mutex);
     if (g->rides == RIDES_UNKNOWN) {
@@ -314,8 +314,8 @@ int durable_result(struct sync_group *g, const char *folder, const char *top, co
     struct name_list folders = {0};
     collect(&files, &folders, folder, result);
     collect_above(&folders, folder, top);
-    int rc = sync_group_rides(g, folder, top) ? write_out_list(&files, err)
-                                              : sync_all(g, folder, &files, &folders, err);
+    int rc = group_rides_along(g, folder, top) ? write_out_list(&files, err)
+                                               : sync_all(g, folder, &files, &folders, err);
     name_list_release(&files);
     name_list_release(&folders);
     return rc;

@@ -10,8 +10,6 @@
 #ifndef DAEMON_DURABLE_H
 #define DAEMON_DURABLE_H
 
-#include <stdbool.h>
-
 #include <cjson/cJSON.h>
 
 #include "base/err.h"
@@ -27,10 +25,6 @@ void sync_group_free(struct sync_group *g); /* NULL is fine */
  * any of it. */
 int durable_result(struct sync_group *g, const char *folder, const char *top, const cJSON *result,
                    struct err *err) MUST_CHECK;
-
-/* Whether the sync of the journal's next line, in `top`, makes names durable too that are made in
- * `folder` before it. */
-bool sync_group_rides(struct sync_group *g, const char *folder, const char *top);
 
 /* For tests: how often a whole file system was synced; and never to rely on the journal's sync. */
 unsigned sync_group_rounds(struct sync_group *g);

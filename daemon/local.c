@@ -168,11 +168,26 @@ static void run_close(struct local_run *r)
     }
 }
 
+/* A shim whose spawner was killed has become a child of this daemon, which is a subreaper. Any
+ * other shim is not (ECHILD): its spawner waits for it. By the pidfd, for the number may be
+ * another's. */
+static void reap_heir(struct local_run *r)
+{
+    siginfo_t info = {0};
+    if (waitid(P_PIDFD, (id_t)r->pidfd, &info, WEXITED | WNOHANG) == 0 && info.si_pid != 0) {
+        r->waited = true;
+        r->status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0)
+                                               : W_EXITCODE(0, info.si_status);
+    }
+}
+
 static void reap(struct local_run *r)
 {
     if (r->child > 0 && waitpid(r->child, &r->status, WNOHANG) == r->child) {
         r->child = 0;
         r->waited = true;
+    } else if (r->child == 0 && r->pidfd >= 0) {
+        reap_heir(r);
     }
 }
 

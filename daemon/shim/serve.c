@@ -73,11 +73,11 @@ static int start(const struct spawner *s, const struct spawn_request *q, size_t 
 {
     const size_t text = len - offsetof(struct spawn_request, text);
     const size_t folder = strnlen(q->text, text);
-    const char *groups = q->text + folder + 1;
     if (spec_fd < 0 || folder + 1 >= text || q->text[text - 1] != '\0') {
         reply->why = EINVAL;
         return -1;
     }
+    const char *groups = q->text + folder + 1;
     pid_t pid = fork();
     if (pid == 0) {
         be_shim(s, spec_fd, q->text, groups[0] == '\0' ? NULL : groups);
