@@ -47,18 +47,22 @@ static int check_lock(const struct program *p, struct lock **lock, struct err *e
     return rc == 0 && *lock != NULL ? lock_verify(p, *lock, LOCK_ALL, NULL, NULL, err) : rc;
 }
 
-/* One line about the lock; returns what is wrong with it, or 0. */
-static int say_lock(const struct program *p, struct strbuf *sb)
+/* One line about the lock; returns what is wrong with it, or 0. The next step is named only for a
+ * program without errors, since try and lock refuse any other. */
+static int say_lock(const struct proof *proof, struct strbuf *sb)
 {
+    const struct program *p = proof->program;
     struct lock *lock = NULL;
     struct err err = {0};
     int rc = check_lock(p, &lock, &err);
     if (rc != 0) {
         strbuf_addf(sb, "lock: does not fit: %s\n", err.msg);
     } else if (lock == NULL) {
-        strbuf_adds(sb,
-                    "lock: none yet (`preregctl try` runs a little of it first, `preregctl lock` "
-                    "writes it)\n");
+        strbuf_addf(
+            sb, "lock: none yet%s\n",
+            proof->diag.n_errors > 0
+                ? ""
+                : " (`preregctl try` runs a little of it first, `preregctl lock` writes it)");
     } else {
         strbuf_addf(sb, "lock: fits, root %s\n", lock->root);
     }
@@ -86,13 +90,26 @@ static int say(const struct ctl_options *o, const struct proof *proof)
                     "no worker was asked (--no-run): metrics, parameters and what is held fixed "
                     "are not checked\n");
     }
-    int lock_rc = say_lock(proof->program, &sb);
+    int lock_rc = say_lock(proof, &sb);
     if (o->explain) {
         strbuf_adds(&sb, explanation);
     }
     out_text(&sb);
     strbuf_release(&sb);
     return lock_rc;
+}
+
+/* Ends the output with the errors and their number; those above the report have scrolled away. The
+ * report is flushed first, because both streams may go to one pipe. */
+static int say_errors(const struct proof *proof, struct err *err)
+{
+    const int rc = out_flush(err);
+    if (proof->has_report) {
+        diag_print_errors(&proof->diag, stderr);
+    }
+    show_printf(stderr, "preregctl check: %zu error%s\n", proof->diag.n_errors,
+                proof->diag.n_errors == 1 ? "" : "s");
+    return rc;
 }
 
 /* The lock's state for --json; a lock that does not fit decides the exit code of a valid
@@ -140,14 +157,7 @@ int cmd_check(const struct ctl_options *o, enum exit_code *code, struct err *err
     } else {
         int lock_rc = say(o, &proof);
         *code = rc == 0 && lock_rc != 0 ? err_exit_code(lock_rc) : *code;
-        if (rc != 0 && proof.has_report) { /* those above the report have scrolled away */
-            diag_print_errors(&proof.diag, stderr);
-        }
-        if (rc != 0) {
-            show_printf(stderr, "preregctl check: %zu error%s\n", proof.diag.n_errors,
-                        proof.diag.n_errors == 1 ? "" : "s");
-        }
-        rc = 0;
+        rc = rc != 0 ? say_errors(&proof, err) : 0;
     }
     proof_release(&proof);
     return rc;

@@ -147,6 +147,7 @@ int cmd_verify(const struct ctl_options *o, enum exit_code *code, struct err *er
     rc = rc == 0 ? verify_at(o, folder.path != NULL ? folder.path : path, &taken, code, err) : rc;
     struct err left;
     if (folder.path != NULL && temp_folder_remove(&folder, &left) != 0) {
+        (void)fflush(stdout); /* the answer first, where both go to one pipe */
         show_printf(stderr, "preregctl: %s\n", left.msg);
     }
     return rc;

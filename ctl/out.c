@@ -268,9 +268,11 @@ int out_flush(struct err *err)
     return 0;
 }
 
-/* The line on stderr is for people in either case; the object is for the reader of stdout. */
+/* The line on stderr is for people in either case; the object is for the reader of stdout. What was
+ * printed before is flushed first, because both streams may go to one pipe. */
 void out_error(const char *command, bool json, const struct err *err)
 {
+    (void)fflush(stdout);
     show_printf(stderr, "preregctl%s%s: %s\n", command == NULL ? "" : " ",
                 command == NULL ? "" : command, err->msg);
     if (!json) {

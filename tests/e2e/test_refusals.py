@@ -268,6 +268,22 @@ def test_output_to_a_full_disk(place):
     equal(run.returncode, ANY, "exit code of a command whose output went nowhere")
 
 
+def test_errors_are_last(place):
+    """Through a pipe too, the errors of a check are below its report, which then names no next step."""
+    def check(wanted):
+        run = subprocess.run([os.path.join(place.bin, "preregctl"), "check", grid], env=place.env, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+        equal(run.returncode, wanted, f"exit code of check: {run.stdout}")
+        return run.stdout.splitlines()
+    grid = place.prepare("micro")
+    expect(check(OK)[-1].startswith("lock: none yet (`preregctl try`"), "check does not name the next step")
+    place.edit(grid, '"grammar.acc"', '"grammar.akk"')
+    said = check(INVALID)
+    equal(said[-1], "preregctl check: 1 error", "the last line")
+    expect(": error: " in said[-2], f"the line above the last: {said[-2]}")
+    equal(said[-3], "lock: none yet", "the end of the report")
+
+
 lab.main(test_usage, test_usage_json, test_which_program, test_no_daemon, test_bad_toml, test_items, test_memory, test_absurd_programs,
          test_wrong_things_in_the_way, test_init_does_not_overwrite, test_lock, test_two_daemons, test_state_of_another_version, test_socket,
-         test_output_to_a_full_disk)
+         test_output_to_a_full_disk, test_errors_are_last)
