@@ -11,12 +11,34 @@
 
 #include "prereg/toml_internal.h"
 
+/* `counted` follows `pos`, so that every byte is counted once: see place_here(). */
 struct scan {
     const char *text;
     size_t len;
     size_t pos;
-    unsigned line;
+    size_t counted;
+    struct place place; /* of text[counted] */
 };
+
+static struct scan scan_start(const char *text, size_t len)
+{
+    return (struct scan){.text = text, .len = len, .place = {.line = 1, .column = 1}};
+}
+
+/* Returns the place of text[pos]. Columns are counted in characters, as toml++ counts them. */
+static struct place place_here(struct scan *s)
+{
+    for (; s->counted < s->pos; s->counted++) {
+        const unsigned char c = (unsigned char)s->text[s->counted];
+        if (c == '\n') {
+            s->place.line++;
+            s->place.column = 1;
+        } else if ((c & 0xC0U) != 0x80U) {
+            s->place.column++;
+        }
+    }
+    return s->place;
+}
 
 static bool at(const struct scan *s, const char *token)
 {
@@ -24,37 +46,31 @@ static bool at(const struct scan *s, const char *token)
     return s->len - s->pos >= n && memcmp(s->text + s->pos, token, n) == 0;
 }
 
-/* Starts on an opening quote and ends behind the closing one, or at the end of the text (toml++
- * reports a string without an end). */
-static void skip_string(struct scan *s)
+/* Starts on an opening quote. Returns true behind the closing one; false at the end of the line or
+ * of the text where there is none (toml++ reports it). */
+static bool skip_string(struct scan *s)
 {
-    char quote = s->text[s->pos];
-    bool basic = quote == '"';
+    const char quote = s->text[s->pos];
+    const bool basic = quote == '"';
     const char *triple = basic ? "\"\"\"" : "'''";
-    bool multi = at(s, triple);
+    const bool multi = at(s, triple);
     s->pos += multi ? 3 : 1;
     while (s->pos < s->len) {
-        char c = s->text[s->pos];
+        const char c = s->text[s->pos];
         if (multi ? at(s, triple) : c == quote) {
             s->pos += multi ? 3 : 1;
-            return;
+            /* A multi-line string may end in one or two quotes of its own: the last three close. */
+            for (int i = 0; multi && i < 2 && s->pos < s->len && s->text[s->pos] == quote; i++) {
+                s->pos++;
+            }
+            return true;
         }
         if (c == '\n' && !multi) {
-            return;
+            return false;
         }
-        s->line += c == '\n' ? 1 : 0;
         s->pos += basic && c == '\\' && s->pos + 1 < s->len && s->text[s->pos + 1] != '\n' ? 2 : 1;
     }
-}
-
-/* Columns are counted in characters, as toml++ counts them. */
-static unsigned column_at(const struct scan *s, size_t pos)
-{
-    unsigned column = 1;
-    for (size_t i = pos; i > 0 && s->text[i - 1] != '\n'; i--) {
-        column += ((unsigned char)s->text[i - 1] & 0xC0U) != 0x80U ? 1 : 0;
-    }
-    return column;
+    return false;
 }
 
 static void skip_comment(struct scan *s)
@@ -63,40 +79,29 @@ static void skip_comment(struct scan *s)
     s->pos = end == NULL ? s->len : (size_t)(end - s->text);
 }
 
-/* Whether the string that began at `start` ended with its quotes and not with line or text. */
-static bool is_closed(const struct scan *s, size_t start, size_t n_quotes)
-{
-    return s->pos >= start + 2 * n_quotes && s->text[s->pos - 1] == s->text[start];
-}
-
 /* Goes through the text string by string, up to `end` or to the first one that is not closed. */
 bool toml_string_before(const char *text, size_t len, struct place end, struct toml_string *out)
 {
-    struct scan s = {.text = text, .len = len, .line = 1};
+    struct scan s = scan_start(text, len);
     bool found = false;
     while (s.pos < s.len) {
         const char c = s.text[s.pos];
         if (c == '#') {
             skip_comment(&s);
         } else if (c == '"' || c == '\'') {
-            const size_t start = s.pos;
-            const struct place place = {s.line, column_at(&s, start)};
+            const struct place place = place_here(&s);
             if (place.line > end.line || (place.line == end.line && place.column >= end.column)) {
                 break;
             }
             const char triple[] = {c, c, c, '\0'};
-            const size_t n_quotes = at(&s, triple) ? 3 : 1;
-            skip_string(&s);
-            *out = (struct toml_string){.place = place,
-                                        .quote = c,
-                                        .n_quotes = n_quotes,
-                                        .closed = is_closed(&s, start, n_quotes)};
+            *out = (struct toml_string){
+                .place = place, .quote = c, .n_quotes = at(&s, triple) ? 3 : 1};
+            out->closed = skip_string(&s);
             found = true;
             if (!out->closed) {
                 break;
             }
         } else {
-            s.line += c == '\n' ? 1 : 0;
             s.pos++;
         }
     }
@@ -113,12 +118,12 @@ static bool is_key_char(char c)
  * brackets only. Returns the line of a key with too many parts, or 0. */
 static unsigned find_long_key(const char *text, size_t len)
 {
-    struct scan s = {.text = text, .len = len, .line = 1};
+    struct scan s = scan_start(text, len);
     unsigned dots = 0;
     while (s.pos < s.len) {
         char c = s.text[s.pos];
         if (c == '"' || c == '\'') {
-            skip_string(&s);
+            (void)skip_string(&s);
             continue;
         }
         if (c == '#') {
@@ -127,12 +132,11 @@ static unsigned find_long_key(const char *text, size_t len)
         }
         if (c == '.') {
             if (++dots >= TOML_KEY_PARTS_MAX) {
-                return s.line;
+                return place_here(&s).line;
             }
         } else if (c == '\0' || !is_key_char(c)) {
             dots = 0;
         }
-        s.line += c == '\n' ? 1 : 0;
         s.pos++;
     }
     return 0;

@@ -28,7 +28,7 @@ struct toml_string {
 };
 
 /* The last string that opens before `end`, or the first that is not closed; false when there is
- * none. Keys in quotes are strings, too. */
+ * none. Keys in quotes are strings, too. Takes time linear in `len`. */
 bool toml_string_before(const char *text, size_t len, struct place end, struct toml_string *out);
 
 #ifdef __cplusplus
