@@ -104,20 +104,33 @@ char *object_path(const char *state, const char *hex)
     return xasprintf("%s/objects/%s", state, hex);
 }
 
-/* An object must be a regular file: what a link points to may change between a check and the
- * spawn. */
-static bool is_own_file(const char *path)
+/* What the path itself is: an object must be a regular file, because what a link points to may
+ * change between a check and the spawn. */
+static enum file_kind own_kind(const char *path)
 {
     struct stat st;
-    return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+    if (lstat(path, &st) != 0) {
+        return FILE_ABSENT;
+    }
+    return S_ISREG(st.st_mode) ? FILE_REGULAR : FILE_OTHER;
 }
 
 static bool is_intact(const char *path, const struct digest *want)
 {
     struct digest found;
     struct err err;
-    return is_own_file(path) && digest_file(path, &found, NULL, &err) == 0 &&
+    return own_kind(path) == FILE_REGULAR && digest_file(path, &found, NULL, &err) == 0 &&
            digest_equal(&found, want);
+}
+
+/* The digest of an object through the cache; ERR_LOCK when it is not a regular file. */
+static int object_digest(const struct object_home *home, const char *object, struct digest *out,
+                         struct err *err)
+{
+    if (own_kind(object) == FILE_OTHER) {
+        return err_set(err, ERR_LOCK, "%s is not a regular file", object);
+    }
+    return pin_digest_own(home->cache, object, out, err);
 }
 
 int object_store(const char *state, const char *path, struct digest *out, struct err *err)
@@ -247,7 +260,7 @@ static int object_of(const struct object_home *home, size_t stage, size_t i, cha
         return rc;
     }
     char *object = object_path(home->state, locked);
-    rc = pin_digest_own(home->cache, object, &found, err);
+    rc = object_digest(home, object, &found, err);
     if (rc == 0 && digest_equal(&found, &want)) {
         *path = object;
         return 0;
@@ -256,10 +269,10 @@ static int object_of(const struct object_home *home, size_t stage, size_t i, cha
         free(object); /* unreadable says nothing of what it holds */
         return rc;
     }
-    /* A damaged copy was in use until now, so it must not be replaced by another worker unseen.
-     * A copy that is missing under "record" was never made, because the worker changed before
-     * submit. */
-    if (home->program->pin_workers_record && file_kind_at(object) == FILE_ABSENT) {
+    /* A damaged copy (or a link) was in use until now, so it must not be replaced by another worker
+     * unseen. A copy that is missing under "record" was never made, because the worker changed
+     * before submit. */
+    if (home->program->pin_workers_record && own_kind(object) == FILE_ABSENT) {
         rc = current_object(home, stage, i, path, err);
     } else {
         rc = repair(home, stage, i, &want, err);
@@ -346,7 +359,7 @@ static int check_object(const struct object_home *home, size_t stage, size_t i,
     struct digest found;
     char *used = NULL;
     char *object = object_path(home->state, locked);
-    if (pin_digest_own(home->cache, object, &found, err) == 0) {
+    if (object_digest(home, object, &found, err) == 0) {
         digest_hex(&found, hex);
     }
     int rc = object_of(home, stage, i, &used, err);

@@ -146,6 +146,55 @@ static void test_links_are_no_copies(void **state)
     world_release(&w);
 }
 
+/* Nor is it one before a spawn, with and without [pin] workers = "record", wherever it leads: it is
+ * replaced from the source, and refused where that has changed. */
+static void expect_links_replaced(const char *text, bool dangles)
+{
+    struct world w = world_of(text);
+    struct err err = {0};
+    struct stat st;
+    struct strbuf notes = STRBUF_INIT;
+    char **argv = NULL;
+    struct object_home home = {.state = w.state, .program = w.p, .lock = w.lock};
+    home.cache = pin_cache_create();
+    assert_int_equal(object_store_all(w.p, w.lock, w.state, NULL, &err), 0);
+    char *copy = object_path(w.state, lock_file_digest(w.lock, "./worker.sh"));
+    char *same = scratch_write(w.folder, "same.sh", "#!/bin/sh\nexit 0\n", 0700);
+    assert_int_equal(dangles ? unlink(same) : 0, 0);
+    for (int checked = 0; checked < 2; checked++) {
+        assert_int_equal(unlink(copy), 0);
+        assert_int_equal(symlink(same, copy), 0);
+        assert_int_equal(checked ? object_check_all(&home, &notes, &err) : 0, 0);
+        assert_int_equal(checked, strstr(notes.buf, "copied again from its source") != NULL);
+        assert_int_equal(object_argv(&home, 0, &argv, &err), 0);
+        assert_string_equal(argv[0], copy);
+        object_argv_free(argv);
+        assert_int_equal(lstat(copy, &st), 0);
+        assert_true(S_ISREG(st.st_mode));
+    }
+    free(scratch_write(w.folder, "worker.sh", "#!/bin/sh\nexit 9\n", 0700));
+    assert_int_equal(unlink(copy), 0);
+    assert_int_equal(symlink(same, copy), 0);
+    assert_int_equal(object_argv(&home, 0, &argv, &err), ERR_LOCK);
+    assert_non_null(strstr(err.msg, "is not what was locked"));
+    pin_cache_free(home.cache);
+    strbuf_release(&notes);
+    free(same);
+    free(copy);
+    world_release(&w);
+}
+
+static void test_links_are_not_run(void **state)
+{
+    (void)state;
+    char *text = text_replace(SMALL_PROGRAM, "[run]\n", "[pin]\nworkers = \"record\"\n[run]\n");
+    for (int dangles = 0; dangles < 2; dangles++) {
+        expect_links_replaced(SMALL_PROGRAM, dangles);
+        expect_links_replaced(text, dangles);
+    }
+    free(text);
+}
+
 static void test_recorded_drift_runs_what_is_there(void **state)
 {
     (void)state;
@@ -389,6 +438,7 @@ int main(void)
         cmocka_unit_test(test_source_may_change_after_storing),
         cmocka_unit_test(test_torn_copies_are_seen_and_mended),
         cmocka_unit_test(test_links_are_no_copies),
+        cmocka_unit_test(test_links_are_not_run),
         cmocka_unit_test(test_recorded_drift_runs_what_is_there),
         cmocka_unit_test(test_recorded_copy_that_is_damaged),
         cmocka_unit_test(test_where_workers_are_found),
