@@ -19,8 +19,9 @@
 #include "daemon/clocks.h"
 #include "prereg/amend_heal.h"
 
-#define ORIGIN_MAX     ((size_t)64 * 1024)
-#define CHECK_AGAIN_MS 2000
+#define ORIGIN_MAX         ((size_t)64 * 1024)
+#define CHECK_AGAIN_MS     2000
+#define CHECK_AGAIN_MAX_MS ((uint64_t)5 * 60 * 1000)
 
 int load_origin(const char *folder, char **origin, struct err *err)
 {
@@ -208,7 +209,9 @@ struct check_job {
     uint32_t program;
     int64_t n_rows;
     char *state;
-    uv_timer_t timer; /* until it is tried again */
+    uv_timer_t timer;       /* until it is tried again */
+    uint64_t wait_ms;       /* and how long after the next failure */
+    struct check_job *next; /* of those that wait */
     int rc;
     struct err err;
 };
@@ -256,22 +259,35 @@ static void check_done(struct check_job *j)
 static void on_check_again(uv_timer_t *timer)
 {
     struct check_job *j = timer->data;
-    if (j->shell->stopping) {
+    struct check_job **at = &j->shell->waiting_checks;
+    while (*at != j) {
+        at = &(*at)->next;
+    }
+    *at = j->next;
+    job_start(&j->shell->loop, &j->job);
+}
+
+void load_close_checks(struct shell *sh)
+{
+    while (sh->waiting_checks != NULL) {
+        struct check_job *j = sh->waiting_checks;
+        sh->waiting_checks = j->next;
         check_done(j);
-    } else {
-        job_start(&j->shell->loop, &j->job);
     }
 }
 
-/* A journal that cannot be read proves nothing: it is checked again later, and status shows why the
- * verdict waits. */
+/* A journal that cannot be read proves nothing: it is checked again, after a wait that doubles each
+ * time because every check begins at row 1, and status shows why the verdict waits. */
 static void check_later(struct check_job *j, struct hosted *h)
 {
     if (h->history_why == NULL || strcmp(h->history_why, j->err.msg) != 0) {
         log_warn("%s: its journal cannot be checked: %s", h->id, j->err.msg);
         keep_why(h, j->err.msg);
     }
-    (void)uv_timer_start(&j->timer, on_check_again, CHECK_AGAIN_MS, 0);
+    j->next = j->shell->waiting_checks;
+    j->shell->waiting_checks = j;
+    (void)uv_timer_start(&j->timer, on_check_again, j->wait_ms, 0);
+    j->wait_ms = 2 * j->wait_ms < CHECK_AGAIN_MAX_MS ? 2 * j->wait_ms : CHECK_AGAIN_MAX_MS;
 }
 
 /* The finding is kept in memory only: the next start checks again and sees whether it was
@@ -309,6 +325,7 @@ int load_check_journal(struct shell *sh, struct hosted *h, struct err *err)
     j->shell = sh;
     j->program = h->no;
     j->n_rows = n_rows;
+    j->wait_ms = CHECK_AGAIN_MS;
     j->state = xstrdup(sh->state);
     (void)uv_timer_init(&sh->loop, &j->timer);
     j->timer.data = j;

@@ -30,6 +30,8 @@ void load_forget_unloaded(struct shell *sh, const char *id);
  * report wait for the job, also while the journal cannot be read. Call it before the program is
  * added, which may ask for either. */
 int load_check_journal(struct shell *sh, struct hosted *h, struct err *err) MUST_CHECK;
+/* Ends the waits for a journal that could not be read, some of which are minutes long. */
+void load_close_checks(struct shell *sh);
 
 /* Reads origin.json: where a program was submitted from. The caller frees it. */
 int load_origin(const char *folder, char **origin, struct err *err) MUST_CHECK;

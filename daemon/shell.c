@@ -382,6 +382,7 @@ void shell_stop(struct shell *sh)
             shell_close_report(sh->programs[i]);
         }
     }
+    load_close_checks(sh);
     uv_close((uv_handle_t *)&sh->tick, NULL);
     uv_close((uv_handle_t *)&sh->disk, NULL);
     uv_close((uv_handle_t *)&sh->on_term, NULL);

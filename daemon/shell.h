@@ -44,7 +44,8 @@ struct shell {
     struct unloaded *unloaded;
     size_t n_unloaded;
     size_t cap_unloaded;
-    struct attempt *attempts; /* alive, or ended and not committed as such yet */
+    struct check_job *waiting_checks; /* of load.c: of journals that could not be read */
+    struct attempt *attempts;         /* alive, or ended and not committed as such yet */
     size_t n_attempts;
     uv_timer_t tick; /* of attempts.c; runs while there are any */
     uv_timer_t disk; /* of disk.c */

@@ -35,6 +35,24 @@ int __wrap_store_check_journal(const char *state_dir, uint32_t program, int64_t 
     return __real_store_check_journal(state_dir, program, n_rows, err);
 }
 
+int __wrap_uv_timer_start(uv_timer_t *timer, uv_timer_cb cb, uint64_t ms, uint64_t repeat);
+int __real_uv_timer_start(uv_timer_t *timer, uv_timer_cb cb, uint64_t ms, uint64_t repeat);
+
+/* So many timers fire at once; how long they, and the one after them, should wait is kept. */
+static size_t n_skipped;
+static uint64_t waits_ms[16];
+static size_t n_waits;
+
+int __wrap_uv_timer_start(uv_timer_t *timer, uv_timer_cb cb, uint64_t ms, uint64_t repeat)
+{
+    if (n_waits > n_skipped) {
+        return __real_uv_timer_start(timer, cb, ms, repeat);
+    }
+    assert_true(n_waits < ARRAY_LEN(waits_ms));
+    waits_ms[n_waits] = ms;
+    return __real_uv_timer_start(timer, cb, n_waits++ < n_skipped ? 0 : ms, repeat);
+}
+
 struct fixture {
     struct shell shell;
     struct program *program;
@@ -273,6 +291,34 @@ static void test_unreadable(void **state)
     free(path);
 }
 
+/* Each check reads all rows: the waits between them grow, and stopping does not wait for them. */
+static void test_unreadable_for_long(void **state)
+{
+    static const uint64_t WAITS_MS[] = {2000,  4000,   8000,   16000,  32000,
+                                        64000, 128000, 256000, 300000, 300000};
+    struct fixture *f = *state;
+    char *path = scratch_path(f->shell.state, "journal.jsonl");
+    char *aside = scratch_path(f->shell.state, "aside");
+    assert_int_equal(rename(path, aside), 0);
+    assert_int_equal(mkdir(path, 0700), 0);
+    n_waits = 0;
+    n_skipped = ARRAY_LEN(WAITS_MS) - 1;
+    begin_check(f);
+    for (size_t i = 0; i < ARRAY_LEN(WAITS_MS); i++) {
+        assert_int_equal(sem_post(&may_check), 0);
+        while (n_waits == i) {
+            (void)uv_run(&f->shell.loop, UV_RUN_ONCE);
+        }
+        assert_int_equal(waits_ms[i], WAITS_MS[i]);
+    }
+    load_close_checks(&f->shell); /* or the loop would run on for minutes */
+    assert_null(f->shell.waiting_checks);
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(rename(aside, path), 0);
+    free(aside);
+    free(path);
+}
+
 /* A program that could not be loaded at the start and is submitted again is checked, too. */
 static void test_added_later(void **state)
 {
@@ -310,6 +356,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_report_waits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_verdict_waits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unreadable, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_unreadable_for_long, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_added_later, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_short_journal, set_up, tear_down),
     };
