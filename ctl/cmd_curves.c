@@ -84,9 +84,9 @@ static void draw_condition(struct curve_drawing *d, const char *stage, size_t co
     if (n > 0) {
         out_line(&d->out, p->conditions[condition].name);
         strbuf_addf(&d->out, "  %s of %s, %zu %s", CURVE_NAME, stage, n, n == 1 ? "cell" : "cells");
-        strbuf_addf(&d->out, "; last %.4g", members[0].ys[members[0].n - 1]);
-        for (size_t i = 1; i < n; i++) {
-            strbuf_addf(&d->out, ", %.4f", members[i].ys[members[i].n - 1]);
+        for (size_t i = 0; i < n; i++) {
+            strbuf_addf(&d->out, "%s%.4g", i == 0 ? "; last " : ", ",
+                        members[i].ys[members[i].n - 1]);
         }
         strbuf_addc(&d->out, '\n');
         curves_draw(&d->out, frame, members, n);

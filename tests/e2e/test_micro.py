@@ -34,6 +34,9 @@ def test_to_verdict(place):
     equal(len(lab.results(folder)), 18, "linked results")
     drawn = place.ctl("curves").stdout
     expect("arch=dense  loss of train, 3 cells; last" in drawn and "arch=moe  loss of train, 3 cells" in drawn, drawn)
+    last = next(line for line in drawn.splitlines() if line.startswith("arch=dense  loss")).split("; last ")[1].split(", ")
+    equal(last, [f"{float(value):.4g}" for value in last], "last values: four digits each")
+    equal(len(last), 3, "last values")
     one = place.ctl("curves", "arch=moe,seed=2").stdout
     expect("arch=moe  loss of train, 1 cell" in one and "arch=dense" not in one, one)
     equal(place.ctl("curves", "seed=2,arch=moe").stdout, one, "the factors in another order")
