@@ -185,6 +185,21 @@ static bool moved_silently(enum task_state was, enum task_state from)
            (was == TASK_STARTING && from == TASK_RUNNING);
 }
 
+/* Whether a task may be revived in the row just read. A program that is paused for failures revives
+ * its tasks. After that pause was lifted, only a task whose attempt it answered is revived, in the
+ * row after that attempt's end, and in the rows after it what comes later in its cell and was given
+ * up for it. */
+static bool may_revive(const struct history *h, const struct state_row *row)
+{
+    const size_t n_stages = h->program->n_stages;
+    const size_t answered = h->tasks[row->task].answered;
+    if ((h->status.paused & PAUSE_FAILURES) != 0 || (answered > 0 && answered + 1 == h->n_rows)) {
+        return true;
+    }
+    return h->revived_row > 0 && h->revived_row + 1 == h->n_rows && row->task > h->revived &&
+           row->task / n_stages == h->revived / n_stages && row->from == TASK_NEVER_RUN;
+}
+
 /* The move must start where the task was, be legal, and break no rule about retries after scores
  * were visible. */
 static int check_move(const struct history_reading *r, const struct state_row *row)
@@ -201,8 +216,7 @@ static int check_move(const struct history_reading *r, const struct state_row *r
         program_stage_is_counted(r->h->program, row->task % r->h->program->n_stages)) {
         return fault_says(r->f, "a counted task is tried again after its scores could be seen");
     }
-    const bool answered = t->n_attempts > 0 && t->n_attempts == t->answered;
-    if (row->kind == ROW_TASK_REVIVED && (r->h->status.paused & PAUSE_FAILURES) == 0 && !answered) {
+    if (row->kind == ROW_TASK_REVIVED && !may_revive(r->h, row)) {
         return fault_says(r->f, "a task is revived, and its program was not paused for failures");
     }
     if (!state_row_is_legal(row)) {
@@ -221,10 +235,31 @@ static int take_start(struct history_reading *r, const struct state_row *row)
         return fault_differs_int(r->f, "attempt.no", (long long)t->n_attempts + 1, row->attempt.no);
     }
     t->n_attempts++;
+    t->lifts = h->n_lifts;
     ARRAY_GROW(h->attempts, h->n_attempts, h->cap_attempts);
     h->attempts[h->n_attempts++] = (struct history_attempt){.task = row->task, .row = row->attempt};
     t->live = h->n_attempts;
     return 0;
+}
+
+/* Notes whether the attempt that ends was at work when a pause for failures was lifted, in a stage
+ * that had no result then: it belongs to that pause whenever it ends. */
+static void note_answered(struct history *h, uint32_t task)
+{
+    const struct history_stage *s = &h->stages[task % h->program->n_stages];
+    const size_t lifts = s->n_accepted == 0 ? h->n_lifts : s->lifts;
+    h->tasks[task].answered = lifts > h->tasks[task].lifts ? h->n_rows : 0;
+}
+
+/* Counts an accepted result of the grid. */
+static void count_accepted(struct history *h, uint32_t task)
+{
+    struct history_stage *s = &h->stages[task % h->program->n_stages];
+    if (s->n_accepted == 0) {
+        s->lifts = h->n_lifts;
+    }
+    s->n_accepted++;
+    h->n_accepted++;
 }
 
 /* The attempt at work ends; a result is accepted with its digest. */
@@ -245,10 +280,11 @@ static int take_end(struct history_reading *r, const struct state_row *row)
     }
     a->row = row->attempt;
     t->live = 0;
+    note_answered(r->h, row->task);
     t->n_resumes += row->attempt.resumed_from >= 0 ? 1 : 0;
     if (row->has_result) {
         t->accepted = row->attempt.no;
-        r->h->n_accepted++;
+        count_accepted(r->h, row->task);
         t->result = row->result_digest;
     }
     return 0;
@@ -266,6 +302,9 @@ static int take_task_row(struct history_reading *r, const cJSON *line, const str
         rc = take_end(r, row);
     } else if (rc == 0 && row->kind == ROW_RESULT_LOST) {
         h->tasks[row->task].accepted = 0;
+    } else if (rc == 0 && row->kind == ROW_TASK_REVIVED) {
+        h->revived_row = h->n_rows;
+        h->revived = row->task;
     }
     struct history_task *t = &h->tasks[row->task];
     if (rc == 0 && row->after.n_attempts != t->n_attempts) {
@@ -310,20 +349,6 @@ static int check_status(const struct history_reading *r, const struct program_ro
     return 0;
 }
 
-/* Marks the attempts at work when a pause for failures is lifted: they belong to that pause
- * whenever they end. */
-static void note_answered(struct history *h, const struct program_row *now)
-{
-    if ((h->status.paused & PAUSE_FAILURES) == 0 || (now->paused & PAUSE_FAILURES) != 0) {
-        return;
-    }
-    for (size_t i = 0; i < h->n_tasks; i++) {
-        if (h->tasks[i].live != 0) {
-            h->tasks[i].answered = h->tasks[i].n_attempts;
-        }
-    }
-}
-
 /* A row of the program: its status, [run], amendments, the verdict. */
 static int take_program_row(struct history_reading *r, const cJSON *line,
                             const struct state_row *row)
@@ -361,7 +386,9 @@ static int take_program_row(struct history_reading *r, const cJSON *line,
     if (row->status.verdict && !h->status.verdict) {
         h->verdict_row = h->n_rows;
     }
-    note_answered(h, &row->status);
+    if ((h->status.paused & PAUSE_FAILURES) != 0 && (row->status.paused & PAUSE_FAILURES) == 0) {
+        h->n_lifts++;
+    }
     h->status = row->status;
     return 0;
 }
@@ -496,6 +523,7 @@ static void init_tasks(struct history *h)
 {
     const struct program *p = h->program;
     h->tasks = xcalloc(h->n_tasks, sizeof(*h->tasks));
+    h->stages = xcalloc(p->n_stages, sizeof(*h->stages));
     for (size_t i = 0; i < h->n_tasks; i++) {
         h->tasks[i].state = p->stages[i % p->n_stages].n_after == 0 ? TASK_READY : TASK_WAITING;
     }

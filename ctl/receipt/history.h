@@ -31,9 +31,16 @@ struct history_task {
     uint32_t n_attempts;
     uint32_t n_resumes; /* attempts that began at a checkpoint of an earlier one */
     size_t live;        /* 1 + index of the attempt at work, while they stand as they started */
-    uint32_t answered;  /* its attempt at work when a pause for failures was lifted; 0: none */
+    size_t lifts;       /* pauses for failures that were lifted before its last attempt started */
+    size_t answered;    /* row of the last end of an attempt that `resume` answered; 0: none */
     uint32_t accepted;  /* done: the attempt whose result it is */
     struct digest result;
+};
+
+/* A stage of the grid as the rows so far left it. */
+struct history_stage {
+    size_t n_accepted; /* results of its tasks, lost ones too */
+    size_t lifts;      /* pauses for failures that were lifted before the first of them */
 };
 
 /* An attempt of a task, from its rows. */
@@ -47,6 +54,10 @@ struct history {
     const struct program *program;
     struct history_task *tasks; /* program_n_tasks() of them */
     size_t n_tasks;
+    struct history_stage *stages; /* of the program */
+    size_t n_lifts;               /* pauses for failures that were lifted */
+    size_t revived_row;           /* of the last revival; 0: none */
+    uint32_t revived;             /* its task */
     size_t n_accepted; /* results so far, lost ones too: what could be seen when scores were open */
     struct history_attempt *attempts; /* by task and number */
     size_t n_attempts;

@@ -13,6 +13,7 @@ void history_release(struct history *h)
     cJSON_Delete(h->runs);
     run_record_free(h->record);
     free(h->tasks);
+    free(h->stages);
     free(h->attempts);
     free(h->hashes);
     *h = (struct history){0};

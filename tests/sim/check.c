@@ -173,6 +173,19 @@ static void check_end_row(struct sim *s, const struct sim_program *p, const stru
     check_budgets(s, p, row);
 }
 
+/* By the pause for failures; or in the row after the end of an attempt that was answered when such
+ * a pause was lifted, with what comes later in its cell in the rows after that. */
+static bool may_revive(const struct sim_program *p, const struct sim_task *t,
+                       const struct state_row *row)
+{
+    const struct state_row *last = &p->last;
+    bool ended = last->kind == ROW_ATTEMPT_ENDED && last->task == row->task;
+    bool answered = t->row.n_attempts > 0 && t->row.n_attempts == t->answered;
+    bool follows = last->kind == ROW_TASK_REVIVED && row->from == TASK_NEVER_RUN &&
+                   last->task < row->task && last->task / p->n_stages == row->task / p->n_stages;
+    return (p->row.paused & PAUSE_FAILURES) != 0 || (ended && answered) || follows;
+}
+
 static void check_move(struct sim *s, const struct sim_program *p, const struct sim_task *t,
                        const struct state_row *row)
 {
@@ -198,8 +211,7 @@ static void check_move(struct sim *s, const struct sim_program *p, const struct 
         (p->row.unsealed || p->row.verdict || (p->row.unblinded && p->n_accepted > 0))) {
         sim_fail(s, "invariant 8: counted task %u tried again after scores were seen", row->task);
     }
-    if (row->kind == ROW_TASK_REVIVED && (p->row.paused & PAUSE_FAILURES) == 0 &&
-        (t->row.n_attempts == 0 || t->row.n_attempts != t->answered)) {
+    if (row->kind == ROW_TASK_REVIVED && !may_revive(p, t, row)) {
         sim_fail(s, "task %u is revived, and its program goes on", row->task);
     }
     if (row->kind == ROW_PROGRESS && row->attempt.offset <= t->attempt.offset) {
@@ -286,13 +298,14 @@ static void check_stopped(struct sim *s, const struct sim_program *p, const stru
     }
 }
 
-/* What is at work when a pause for failures is lifted belongs to that pause, whenever it ends. */
+/* What is at work when a pause for failures is lifted, in a stage that never had a result, belongs
+ * to that pause, whenever it ends. */
 static void note_answered(struct sim_program *p, const struct program_row *now)
 {
     bool lifted = (p->row.paused & PAUSE_FAILURES) != 0 && (now->paused & PAUSE_FAILURES) == 0;
     for (uint32_t i = 0; lifted && i < p->n_grid; i++) {
         const struct task_row *t = &p->tasks[i].row;
-        if (t->state == TASK_STARTING || t->state == TASK_RUNNING) {
+        if (is_live(t) && p->stage_accepted[i % p->n_stages] == 0) {
             p->tasks[i].answered = t->n_attempts;
         }
     }
@@ -416,6 +429,9 @@ static void check_time(struct sim *s, const struct state_row *row)
 
 void check_rows(struct sim *s)
 {
+    for (uint32_t i = 0; i < s->n_programs; i++) {
+        s->programs[i].last = (struct state_row){.kind = ROW_KIND_NR};
+    }
     for (size_t i = 0; i < s->out.n_rows; i++) {
         const struct state_row *row = &s->out.rows[i];
         if (row->program == 0 || row->program > s->n_programs) {
@@ -427,6 +443,7 @@ void check_rows(struct sim *s)
         } else {
             take_program_row(s, row);
         }
+        s->programs[row->program - 1].last = *row;
         if (row->lazy) {
             ARRAY_GROW(s->lazy, s->n_lazy, s->cap_lazy);
             s->lazy[s->n_lazy++] = *row;

@@ -99,6 +99,7 @@ struct sim_program {
     struct wall_time latest; /* of its journal's rows */
     struct wall_time durable_latest;
     struct program_row durable;
+    struct state_row last; /* row of this step; its texts are not to be read */
     uint32_t n_terminal;
     uint32_t n_counted_open;
     uint32_t n_unlinked;

@@ -469,6 +469,116 @@ static void test_many_checks(void **state)
     strbuf_release(&journal);
 }
 
+/* The rows of the journal that name this task, up to n of them from the first of it. */
+static void add_rows(const struct world *w, struct strbuf *to, const char *task, size_t skip,
+                     size_t n)
+{
+    const char *line = w->was[0].buf;
+    for (const char *end; n > 0 && (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        const char *at = strstr(line, task);
+        if (at == NULL || at > end) {
+            continue;
+        }
+        n -= skip == 0 ? 1 : 0;
+        if (skip > 0) {
+            skip--;
+        } else {
+            strbuf_add(to, line, (size_t)(end + 1 - line));
+        }
+    }
+}
+
+/* A row of the program, from the one that opens the scores. */
+static void add_status(const struct world *w, struct strbuf *to, const char *event, unsigned paused)
+{
+    char text[80];
+    struct strbuf row = STRBUF_INIT;
+    add_rows(w, &row, "\"event\":\"unsealed\"", 0, 1);
+    (void)snprintf(text, sizeof(text), "\"event\":\"%s\"", event);
+    assert_int_equal(replace(&row, "\"event\":\"unsealed\"", text, 0), 1);
+    (void)snprintf(text, sizeof(text), "\"paused\":%u", paused);
+    assert_int_equal(replace(&row, "\"paused\":0", text, 0), 1);
+    assert_int_equal(replace(&row, "\"unsealed\":true", "\"unsealed\":false", 0), 1);
+    strbuf_add(to, row.buf, row.len);
+    strbuf_release(&row);
+}
+
+/* The first attempt of task 0 ends and blocks it. */
+static void add_end(const struct world *w, struct strbuf *to)
+{
+    struct strbuf row = STRBUF_INIT;
+    add_rows(w, &row, "\"index\":0,", 1, 1);
+    assert_int_equal(replace(&row, "\"state\":\"ready\"", "\"state\":\"blocked\"", 0), 1);
+    assert_int_equal(replace(&row, "\"cause\":\"\"", "\"cause\":\"crash\"", 0), 1);
+    strbuf_add(to, row.buf, row.len);
+    strbuf_release(&row);
+}
+
+/* It is revived; the row is made from its first, less the attempt. */
+static void add_revival(const struct world *w, struct strbuf *to)
+{
+    struct strbuf row = STRBUF_INIT;
+    struct strbuf attempt = STRBUF_INIT;
+    add_rows(w, &row, "\"index\":0,", 0, 1);
+    const char *from = strstr(row.buf, "\"attempt\":{");
+    strbuf_add(&attempt, from, (size_t)(strchr(from, '}') + 2 - from));
+    assert_int_equal(replace(&row, attempt.buf, "", 0), 1);
+    assert_int_equal(replace(&row, "attempt_started", "task_revived", 0), 1);
+    assert_int_equal(replace(&row, "\"from\":\"ready\"", "\"from\":\"blocked\"", 0), 1);
+    assert_int_equal(replace(&row, "\"state\":\"starting\"", "\"state\":\"ready\"", 0), 1);
+    strbuf_add(to, row.buf, row.len);
+    strbuf_release(&attempt);
+    strbuf_release(&row);
+}
+
+/* A pause for failures is lifted while task 0 is at work, which is revived when its attempt has
+ * ended: only if its stage had no result when the pause was lifted, in the row after that end. */
+static void test_revived(void **state)
+{
+    static const struct {
+        const char *name;
+        bool lifted, done_before, done_since, row_between;
+        bool allowed;
+    } cases[] = {
+        {.name = "answered by the resumption", .lifted = true, .allowed = true},
+        {.name = "never answered"},
+        {.name = "another is done since", .lifted = true, .done_since = true, .allowed = true},
+        {.name = "another was done before", .lifted = true, .done_before = true},
+        {.name = "a row lies between", .lifted = true, .row_between = true},
+    };
+    const struct world *w = *state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct strbuf journal = STRBUF_INIT;
+        struct verify_answer a;
+        add_rows(w, &journal, "\"event\":\"submitted\"", 0, 1);
+        add_rows(w, &journal, "\"index\":0,", 0, 1);
+        add_rows(w, &journal, "\"index\":2,", 0, cases[i].done_before ? 2 : 0);
+        if (cases[i].lifted) {
+            add_status(w, &journal, "paused", PAUSE_FAILURES);
+            add_status(w, &journal, "resumed", 0);
+        }
+        add_rows(w, &journal, "\"index\":2,", 0, cases[i].done_since ? 2 : 0);
+        add_end(w, &journal);
+        if (cases[i].row_between) {
+            add_status(w, &journal, "paused", PAUSE_PERSON);
+        }
+        add_revival(w, &journal);
+        write_file(w, RECEIPT_JOURNAL, &journal);
+        forge_all(w);
+        assert_int_not_equal(receipt_verify(&(struct verify_spec){.folder = w->made.folder}, &a),
+                             0);
+        const bool refused = strstr(a.fault.what, "was not paused for failures") != NULL;
+        if (refused == cases[i].allowed) {
+            print_error("%s: %s:%zu: %s\n", cases[i].name, a.fault.file, a.fault.line,
+                        a.fault.what);
+        }
+        assert_int_equal(refused, !cases[i].allowed);
+        verify_answer_release(&a);
+        restore(w);
+        strbuf_release(&journal);
+    }
+}
+
 /* A link that takes a file's place once the folder was listed is not followed, though what it leads
  * to is the very file. */
 static void test_swapped(void **state)
@@ -508,6 +618,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_swapped, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_revived, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many_checks, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_forgeries, set_up, tear_down),
     };
