@@ -362,6 +362,22 @@ int dir_check_private(const char *path, struct err *err)
     return 0;
 }
 
+int dir_check_own(const char *path, struct err *err)
+{
+    struct stat st;
+    int rc = file_lstat(path, &st, err);
+    if (rc != 0) {
+        return rc;
+    }
+    if (!S_ISDIR(st.st_mode)) {
+        return err_set(err, ERR_REFUSED,
+                       "%s is a %s of the user with the number %u, where a folder of your own is "
+                       "expected: remove it, once you know who made it",
+                       path, S_ISLNK(st.st_mode) ? "symbolic link" : "file", (unsigned)st.st_uid);
+    }
+    return dir_check_private(path, err);
+}
+
 int dir_check_keeps(const char *path, struct err *err)
 {
     struct stat st;

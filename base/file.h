@@ -69,6 +69,9 @@ int dir_make(const char *path, mode_t mode, struct err *err) MUST_CHECK;
 int dir_make_durable(const char *path, mode_t mode, struct err *err) MUST_CHECK;
 /* ERR_REFUSED when the folder belongs to another user, or group or others may write to it. */
 int dir_check_private(const char *path, struct err *err) MUST_CHECK;
+/* The same, and when it is a symbolic link, whoever made that: for a name in a folder in which
+ * others may make names. */
+int dir_check_own(const char *path, struct err *err) MUST_CHECK;
 /* ERR_REFUSED when somebody else could rename or remove a folder of ours in it: it belongs to
  * another user, who is not root, or group or others may write to it and its sticky bit is not set.
  */

@@ -242,14 +242,16 @@ static int check_submitted(struct submit_job *j)
 }
 
 /* The target and its parent must belong to this user alone; the folder above them may be shared, as
- * /tmp is. */
+ * /tmp is: there another user may have put a link in the parent's place, so nothing is made behind
+ * it before it is checked. */
 static int make_target(const char *work, const char *target, struct err *err)
 {
     char *above = path_folder(target);
     int rc = dir_make_durable(work, 0700, err);
     rc = rc != 0 ? rc : dir_check_keeps(work, err); /* before anything is made in it */
+    rc = rc != 0 ? rc : dir_make_durable(above, 0700, err);
+    rc = rc != 0 ? rc : dir_check_own(above, err);
     rc = rc != 0 ? rc : dir_make_durable(target, 0700, err);
-    rc = rc != 0 ? rc : dir_check_private(above, err);
     rc = rc != 0 ? rc : dir_check_private(target, err);
     free(above);
     return rc == 0 ? 0 : err_wrap(err, "[run] work");

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What happens to the state folder under a daemon: its socket and its lock are deleted, its path is not text, others may write to it."""
 
+import json
 import os
 import signal
 import socket
@@ -90,5 +91,27 @@ def test_refused_work(place):
     rogue.release(place)
 
 
+def test_link_in_work(place):
+    """In a folder that is shared, as /tmp is, another user may put a link to one of this user's folders where the program's is made."""
+    work, other = place.path("work"), place.path("other")
+    grid = rogue.program(place, ["wait", "wait_too"], run=f'work = "{work}"\n')
+    os.mkdir(work)
+    os.chmod(work, 0o1777)
+    os.mkdir(other, 0o700)
+    with open(f"{grid}.lock", encoding="utf-8") as f:
+        root = json.load(f)["root"]
+    link = os.path.join(work, f"rogue-{root[:8]}")
+    os.symlink(other, link)
+    place.serve()
+    run = place.run("preregd", "submit", grid)
+    equal(run.returncode, ANY, run.stderr)
+    expect(f"[run] work: {link} is a symbolic link" in run.stderr, run.stderr)
+    equal(os.listdir(other), [], "nothing was made behind the link")
+    os.remove(link)
+    place.must(OK, "preregd", "submit", grid)
+    expect(os.path.isdir(os.path.join(link, "cells")), "its cells are there")
+    rogue.release(place)
+
+
 lab.main(test_socket_is_made_again, test_socket_that_is_replaced, test_daemon_that_cannot_answer_is_named, test_second_daemon,
-         test_refused_folders, test_refused_work)
+         test_refused_folders, test_refused_work, test_link_in_work)
