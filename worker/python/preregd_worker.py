@@ -256,6 +256,7 @@ class Params:
         for key in self.values:
             if key not in self.known:
                 near = difflib.get_close_matches(key, self.known, 1)
+                self.faults[:] = [f for f in self.faults if not near or f != (self.prefix + near[0], "is required")]  # as this fault says
                 self.fault(key, "unknown parameter" + (f"; did you mean \"{near[0]}\"?" if near else ""))
         for table in self.nested:
             table._find_unknown()

@@ -15,6 +15,8 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 
+static const char required[] = "is required";
+
 void params_init(struct params *p, const cJSON *obj, struct param_faults *faults)
 {
     *p = (struct params){.obj = obj, .faults = faults};
@@ -160,7 +162,25 @@ size_t params_choice(struct params *p, const char *key, const char *const *names
 void params_require(struct params *p, const char *key)
 {
     if (!params_has(p, key))
-        params_fault(p, key, "is required");
+        params_fault(p, key, "%s", required);
+}
+
+/* Drops the fault that `key` is required: a misspelled key was found that is probably it. */
+static void drop_required(struct params *p, const char *key)
+{
+    struct param_faults *f = p->faults;
+    char *name = p->table == NULL ? xstrdup(key) : xasprintf("%s.%s", p->table, key);
+
+    for (size_t i = 0; i < f->n; i++) {
+        if (strcmp(f->items[i].key, name) == 0 && strcmp(f->items[i].why, required) == 0) {
+            free(f->items[i].key);
+            free(f->items[i].why);
+            f->n--;
+            memmove(&f->items[i], &f->items[i + 1], (f->n - i) * sizeof(*f->items));
+            break;
+        }
+    }
+    free(name);
 }
 
 void params_finish(struct params *p)
@@ -177,10 +197,12 @@ void params_finish(struct params *p)
         if (known)
             continue;
         const char *near = text_nearest(v->string, p->known, p->n_known);
-        if (near != NULL)
+        if (near != NULL) {
+            drop_required(p, near);
             params_fault(p, v->string, "unknown parameter; did you mean \"%s\"?", near);
-        else
+        } else {
             params_fault(p, v->string, "unknown parameter");
+        }
     }
 }
 

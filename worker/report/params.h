@@ -62,7 +62,8 @@ size_t params_choice(struct params *p, const char *key, const char *const *names
 void params_fault(struct params *p, const char *key, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Adds a fault "is required" when key is absent. */
 void params_require(struct params *p, const char *key);
-/* Every member that was never asked for becomes a fault. */
+/* Every member that was never asked for becomes a fault. Where it is probably a misspelling of a
+ * key that is required and absent, it is the only fault of the two. */
 void params_finish(struct params *p);
 
 /* 0 without faults; else ERR_USAGE naming the first and how many more. */

@@ -180,6 +180,22 @@ static void write_text(const char *path, const char *text)
     "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},\"model\":{"           \
     "\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"</s>\":2},\"merges\":[]}}"
 
+/* That lr is missing follows from the misspelled name, and is not a second fault. */
+static void test_misspelled_parameter(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    cJSON *params = fixture_params(HEAD "'mix':{'a':1},'lrr':0.001}");
+    struct attempt_end end = fixture_run(fixture_attempt(&f, params, -1.0), 0, 0);
+    assert_int_equal(end.code, 64);
+    assert_non_null(strstr(end.err.buf, "params.lrr: unknown parameter; did you mean \"lr\"?"));
+    assert_null(strstr(end.err.buf, "is required"));
+    attempt_end_release(&end);
+    cJSON_Delete(params);
+    fixture_release(&f);
+}
+
 static void test_bad_parameters(void **state)
 {
     (void)state;
@@ -627,6 +643,7 @@ int main(void)
         cmocka_unit_test(test_learns),
         cmocka_unit_test(test_is_deterministic),
         cmocka_unit_test(test_bad_parameters),
+        cmocka_unit_test(test_misspelled_parameter),
         cmocka_unit_test(test_bad_data),
         cmocka_unit_test(test_bad_shards),
         cmocka_unit_test(test_drifted_data),
