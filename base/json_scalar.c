@@ -5,6 +5,35 @@
 
 #include "base/text.h"
 
+static void find_place(const struct json_pull *p, size_t at, size_t *line, size_t *column)
+{
+    *line = 1;
+    *column = 1;
+    for (size_t i = 0; i < at && i < p->len; i++) {
+        ++*column;
+        if (p->text[i] == '\n') {
+            ++*line;
+            *column = 1;
+        }
+    }
+}
+
+int json_pull_fail(const struct json_pull *p, int code, const char *what, struct err *err)
+{
+    size_t line;
+    size_t column;
+    find_place(p, p->pos, &line, &column);
+    return err_set(err, code, "line %zu, column %zu: %s", line, column, what);
+}
+
+int json_pull_wrap(const struct json_pull *p, size_t at, struct err *err)
+{
+    size_t line;
+    size_t column;
+    find_place(p, at, &line, &column);
+    return err_wrap(err, "line %zu, column %zu", line, column);
+}
+
 static size_t digits(struct json_pull *p)
 {
     size_t start = p->pos;

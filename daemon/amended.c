@@ -16,17 +16,6 @@
 #include "prereg/amendment.h"
 #include "state/apparatus.h"
 
-void amend_prepared_free(struct amend_prepared *p)
-{
-    if (p != NULL) {
-        cJSON_Delete(p->amendment);
-        strbuf_release(&p->text);
-        bundle_unref(p->bundle);
-        free(p->checks);
-        free(p);
-    }
-}
-
 /* ---- writing ---- */
 
 /* Compares the file with what was written to it: a disk may fail after a write that succeeded. */

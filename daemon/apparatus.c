@@ -9,7 +9,6 @@
 
 #include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,8 +22,6 @@
 #include "prereg/pinned.h"
 #include "prereg/task.h"
 #include "state/apparatus.h"
-
-#define ROUNDING 1e-12 /* relative, for decimals: 0.2777 is within 0.004 of 0.2737 */
 
 /* ---- the list ---- */
 
@@ -184,41 +181,6 @@ int apparatus_model_path(const struct program *p, const struct apparatus *a, cha
     return rc != 0 || *out != NULL
                ? rc
                : err_set(err, ERR_NOT_FOUND, "apparatus.%s: %s is not pinned", a->name, a->model);
-}
-
-/* ---- judging a result ---- */
-
-static bool is_within(const struct apparatus *a, double value)
-{
-    double slack = ROUNDING * fmax(1.0, fmax(fabs(value), fabs(a->value)));
-    return fabs(value - a->value) <= a->within + slack;
-}
-
-/* The metric's value; NaN without a number, with the worker's reason in *why. */
-static double value_of(const struct apparatus *a, const cJSON *result, const char **why)
-{
-    const cJSON *m = json_member(json_member(result, "metrics"), a->metric);
-    const cJSON *value = cJSON_IsObject(m) ? json_member(m, "value") : m;
-    const cJSON *said = cJSON_IsObject(m) ? json_member(m, "why") : NULL;
-    *why = cJSON_IsString(said) ? said->valuestring : "it has no value";
-    return cJSON_IsNumber(value) && isfinite(value->valuedouble) ? value->valuedouble : (double)NAN;
-}
-
-enum core_result_check apparatus_judge(const struct apparatus *a, const cJSON *result,
-                                       double *value, char *text, size_t size)
-{
-    const char *why = NULL;
-    *value = value_of(a, result, &why);
-    if (isnan(*value)) {
-        (void)snprintf(text, size,
-                       "%s: expected %.10g within %.10g, and it was not measured: %.100s",
-                       a->metric_text, a->value, a->within, why);
-        return RESULT_UNEXPECTED;
-    }
-    bool holds = is_within(a, *value);
-    (void)snprintf(text, size, "%s: expected %.10g within %.10g, got %.10g%s", a->metric_text,
-                   a->value, a->within, *value, holds ? ": it holds" : "");
-    return holds ? RESULT_VALID : RESULT_UNEXPECTED;
 }
 
 /* Compares what task.json asked (expectation, model, params, stage) with the present

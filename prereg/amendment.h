@@ -64,6 +64,8 @@ void lock_take_amendments(struct lock *lock, struct amendment_chain *chain);
 
 /* Every member that differs, as "changes" of an amendment without "section" and "post_hoc". */
 cJSON *amendment_changes(const cJSON *from, const cJSON *to);
+/* Whether both are absent, or both are the same JSON. */
+bool amendment_same_value(const cJSON *a, const cJSON *b);
 /* "plan.measure.mmlu.metric" */
 void amendment_path_text(const cJSON *change, struct strbuf *out);
 

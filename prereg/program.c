@@ -175,11 +175,6 @@ size_t program_find_measure(const struct program *p, const char *name)
     return names_find(names_measures(p), name);
 }
 
-size_t program_find_factor(const struct program *p, const char *name)
-{
-    return names_find(names_factors(p), name);
-}
-
 size_t program_find_contrast(const struct program *p, const char *name)
 {
     return names_find(names_contrasts(p), name);

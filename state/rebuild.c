@@ -1,6 +1,5 @@
 #include "state/rebuild.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,20 +14,6 @@
 
 #define PROGRAM_MAX ((size_t)16 << 20)
 #define JOURNAL_MAX ((size_t)2 << 30)
-
-void rebuild_note(struct rebuilding *r, const char *fmt, ...)
-{
-    char text[256];
-    va_list args;
-    r->unverified = true;
-    if (r->note.len > 0) {
-        return; /* the first reason is the one to look at */
-    }
-    va_start(args, fmt);
-    (void)vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
-    strbuf_adds(&r->note, text);
-}
 
 static void release(struct rebuilding *r)
 {

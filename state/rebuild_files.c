@@ -273,3 +273,17 @@ int rebuild_from_files(struct rebuilding *r, struct err *err)
     }
     return store_commit(r->store, err);
 }
+
+void rebuild_note(struct rebuilding *r, const char *fmt, ...)
+{
+    char text[256];
+    va_list args;
+    r->unverified = true;
+    if (r->note.len > 0) {
+        return; /* the first reason is the one to look at */
+    }
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    strbuf_adds(&r->note, text);
+}

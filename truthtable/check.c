@@ -50,9 +50,3 @@ cJSON *check_fixed_json(const struct program *p, const cJSON *describe, struct e
     check_release(&r);
     return o;
 }
-
-void check_release(struct check_report *r)
-{
-    arena_release(&r->arena);
-    *r = (struct check_report){0};
-}

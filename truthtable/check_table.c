@@ -300,3 +300,9 @@ int check_table_is_total(const struct program *p, struct err *err)
     check_release(&r);
     return rc;
 }
+
+void check_release(struct check_report *r)
+{
+    arena_release(&r->arena);
+    *r = (struct check_report){0};
+}

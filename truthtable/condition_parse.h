@@ -22,6 +22,8 @@ struct cond_parser {
 /* Reports at a byte offset of the text; returns NULL. */
 struct cond *cond_fail(struct cond_parser *ps, size_t offset, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
+/* Reports what is found where `what` is expected. */
+struct cond *cond_fail_expected(struct cond_parser *ps, const char *what);
 /* Reports an unknown name with the nearest of the known ones. */
 struct cond *cond_fail_unknown(struct cond_parser *ps, const struct token *t, const char *what,
                                const char *const *known, size_t n_known);

@@ -92,25 +92,6 @@ static int check_place(struct verifying *v, const char *at, size_t task, const c
     return rc;
 }
 
-/* An attempt that recorded nothing about where it ran has null. */
-int verify_worker(struct verifying *v, const char *at, size_t stage, const cJSON *attempt)
-{
-    const char *locked = lock_file_digest(v->lock, v->program->stages[stage].command[0]);
-    const cJSON *said = json_member(attempt, "worker");
-    if (said == NULL || cJSON_IsNull(said) ||
-        (cJSON_IsString(said) && locked != NULL && strcmp(said->valuestring, locked) == 0)) {
-        return 0;
-    }
-    if (v->program->pin_workers_record) {
-        v->other_workers = true;
-        return 0;
-    }
-    char *what = xasprintf("%s.worker is not the one that the lock pins", at);
-    int rc = fault_differs(v->f, what, locked, cJSON_IsString(said) ? said->valuestring : NULL);
-    free(what);
-    return rc;
-}
-
 /* The attempts of a task must be the journal's, one for one. */
 static int check_attempts(struct verifying *v, size_t task, const cJSON *found)
 {

@@ -8,8 +8,6 @@
 #include "truthtable/imported/import.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,52 +16,6 @@
 #include "base/xalloc.h"
 #include "truthtable/evidence.h"
 #include "truthtable/replay.h"
-
-/* Adds a warning once: cells of a stage often give the same one. */
-void import_warn(struct import *im, const char *fmt, ...)
-{
-    char text[512];
-    va_list args;
-    va_start(args, fmt);
-    (void)vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
-    text_make_utf8(text); /* what is cut may be cut through a character */
-    const cJSON *said = NULL;
-    cJSON_ArrayForEach(said, im->warnings)
-    {
-        if (strcmp(said->valuestring, text) == 0) {
-            return; /* of another cell */
-        }
-    }
-    json_push_string(im->warnings, text);
-}
-
-/* Paths below the program's folder are shown relative to it, because a report that is passed on
- * should not name a home folder. JSON holds UTF-8, file names hold any bytes. */
-static void put_path(const struct import *im, cJSON *to, const char *key, const char *path)
-{
-    const size_t n = strlen(im->program->folder);
-    const bool below = strncmp(path, im->program->folder, n) == 0 && path[n] == '/';
-    char *shown = xstrdup(below ? path + n + 1 : path);
-    text_make_utf8(shown);
-    json_put_string(to, key, shown);
-    free(shown);
-}
-
-/* One file's entry; the caller adds what was checked. */
-cJSON *import_receipt(struct import *im, const char *kind, const char *path,
-                      const struct digest *digest, int64_t n_bytes)
-{
-    char hex[DIGEST_HEX_SIZE];
-    cJSON *r = json_object();
-    digest_hex(digest, hex);
-    json_put_string(r, "kind", kind);
-    put_path(im, r, "path", path);
-    json_put_string(r, "sha256", hex);
-    json_put_int(r, "bytes", n_bytes);
-    json_push(im->receipts, r);
-    return r;
-}
 
 /* ---- one task ---- */
 
@@ -173,7 +125,7 @@ static int take_task(struct import *im, const struct map_source *source, struct 
         json_put_string(record, "cell", im->program->cells[t->cell].name);
         json_put_string(record, "stage", im->program->stages[t->stage].name);
         json_put_string(record, "end", "done");
-        put_path(im, record, "from", source->results);
+        import_put_path(im, record, "from", source->results);
         rc = metrics_put(im, t, record, err);
     }
     if (rc != 0) {
@@ -360,7 +312,7 @@ static int take_record(struct import *im, const cJSON *record, const char *path,
     if (rc == 0) {
         cJSON *copy = json_copy(record);
         cJSON_DeleteItemFromObjectCaseSensitive(copy, "from");
-        put_path(im, copy, "from", path);
+        import_put_path(im, copy, "from", path);
         json_push(im->list, copy);
     }
     return rc;

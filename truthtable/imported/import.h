@@ -31,6 +31,9 @@ int import_run(struct import *im, const struct program *p, struct map *map,
                struct err *err) MUST_CHECK;
 void import_release(struct import *im);
 
+/* Paths below the program's folder are shown relative to it, because a report that is passed on
+ * should not name a home folder. JSON holds UTF-8, file names hold any bytes. */
+void import_put_path(const struct import *im, cJSON *to, const char *key, const char *path);
 /* Adds a sentence to the warnings, once. */
 void import_warn(struct import *im, const char *fmt, ...) PRINTF_LIKE(2, 3);
 

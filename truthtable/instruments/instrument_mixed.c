@@ -197,7 +197,7 @@ static struct rows keep_rows(const struct mixed_terms *m, size_t response, struc
     return r;
 }
 
-/* The arrays that mixed_fit() expects, row by row. */
+/* The arrays that mixed_model_fit() expects, row by row. */
 static struct mixed_data data_of(const struct mixed_terms *m, const struct rows *r, size_t response,
                                  struct arena *a)
 {
@@ -342,7 +342,7 @@ static cJSON *fit_json(const struct mixed_terms *m, size_t response, struct mixe
     arena_init(&arena);
     struct rows rows = keep_rows(m, response, &arena);
     struct mixed_data data = data_of(m, &rows, response, &arena);
-    (void)mixed_fit(&data, &arena, &fit); /* what failed is fit.why */
+    (void)mixed_model_fit(&data, &arena, &fit); /* what failed is fit.why */
     cJSON *o = json_object();
     cJSON *constant = json_array();
     json_put_string(o, "response", m->w->p->measures[response].name);

@@ -222,7 +222,7 @@ static void clear_estimates(struct mixed_fit *out, size_t p)
 }
 
 /* All working memory is released; only the result remains in the caller's arena. */
-int mixed_fit(const struct mixed_data *d, struct arena *a, struct mixed_fit *out)
+int mixed_model_fit(const struct mixed_data *d, struct arena *a, struct mixed_fit *out)
 {
     struct arena work;
     *out = (struct mixed_fit){.why = why_unfit(d)};

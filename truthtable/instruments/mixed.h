@@ -60,6 +60,6 @@ struct mixed_fit {
 };
 
 /* 0 when fitted, ERR_INVALID when not (`out->why`). */
-int mixed_fit(const struct mixed_data *d, struct arena *a, struct mixed_fit *out);
+int mixed_model_fit(const struct mixed_data *d, struct arena *a, struct mixed_fit *out);
 
 #endif

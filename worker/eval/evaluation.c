@@ -10,14 +10,14 @@
 #include "worker/eval/subject.h"
 #include "worker/report/stop.h"
 
-void evaluation_init(struct eval_run *e, const struct worker_task *task)
+void evaluation_init(struct eval_session *e, const struct worker_task *task)
 {
-    *e = (struct eval_run){.task = task, .items = {.fd = -1, .sums_fd = -1}};
+    *e = (struct eval_session){.task = task, .items = {.fd = -1, .sums_fd = -1}};
     strbuf_init(&e->header);
 }
 
 /* Every fault goes to standard error, the first one into err. */
-static int read_options(struct eval_run *e, struct err *err)
+static int read_options(struct eval_session *e, struct err *err)
 {
     struct param_faults faults = {0};
     eval_options_read(e->task, &e->options, &faults);
@@ -29,7 +29,7 @@ static int read_options(struct eval_run *e, struct err *err)
 
 /* Every parameter that names data, in the order of the header of items.jsonl; `verify` hashes
  * them. */
-static int find_reads(struct eval_run *e, bool verify, struct err *err)
+static int find_reads(struct eval_session *e, bool verify, struct err *err)
 {
     const struct eval_options *o = &e->options;
     const struct eval_read reads[] = {
@@ -54,7 +54,7 @@ static int find_reads(struct eval_run *e, bool verify, struct err *err)
 static int lm_score(void *self, struct score_request *r, size_t n, bool (*asked)(void),
                     struct err *err)
 {
-    struct eval_run *e = self;
+    struct eval_session *e = self;
     score_counter_score(e->counter, r, n, &e->cost);
     return model_score_all(e->model, r, n, asked, err);
 }
@@ -62,13 +62,13 @@ static int lm_score(void *self, struct score_request *r, size_t n, bool (*asked)
 static int lm_generate(void *self, struct score_generation *g, size_t n,
                        const struct score_stop *stop, struct err *err)
 {
-    struct eval_run *e = self;
+    struct eval_session *e = self;
     score_counter_generate(e->counter, g, n, &e->cost);
     return model_generate_all(e->model, g, n, stop, err);
 }
 
 /* The model, its tokenizer, and the scorer over both. */
-static int open_model(struct eval_run *e, struct err *err)
+static int open_model(struct eval_session *e, struct err *err)
 {
     const struct eval_options *o = &e->options;
     bool tidies = false;
@@ -93,7 +93,7 @@ static int open_model(struct eval_run *e, struct err *err)
     return scorer_init(&e->scorer, &setup, err);
 }
 
-static int read_second_key(struct eval_run *e, struct err *err)
+static int read_second_key(struct eval_session *e, struct err *err)
 {
     const struct eval_options *o = &e->options;
     if (o->second_key.name == NULL)
@@ -116,7 +116,7 @@ static double work_of(const struct benchmark *b, const struct eval_options *o)
 }
 
 /* Of `preregctl try`: the first items alone; its scores are thrown away. */
-static void cut_for_try(struct eval_run *e)
+static void cut_for_try(struct eval_session *e)
 {
     if (e->task->try_items == 0)
         return;
@@ -127,7 +127,7 @@ static void cut_for_try(struct eval_run *e)
 }
 
 /* All that judging needs, without the model. */
-int evaluation_load(struct eval_run *e, bool verify, struct err *err)
+int evaluation_load(struct eval_session *e, bool verify, struct err *err)
 {
     int rc = read_options(e, err);
     if (rc == 0)
@@ -143,7 +143,7 @@ int evaluation_load(struct eval_run *e, bool verify, struct err *err)
     return rc;
 }
 
-int evaluation_prepare(struct eval_run *e, bool verify, struct err *err)
+int evaluation_prepare(struct eval_session *e, bool verify, struct err *err)
 {
     int rc = evaluation_load(e, verify, err);
     if (rc == 0)
@@ -155,7 +155,7 @@ int evaluation_prepare(struct eval_run *e, bool verify, struct err *err)
     return rc;
 }
 
-void evaluation_release(struct eval_run *e)
+void evaluation_release(struct eval_session *e)
 {
     items_file_close(&e->items);
     viability_release(&e->viability);

@@ -23,7 +23,7 @@ struct eval_read {
     struct digest digest; /* zero: the parameter is not given */
 };
 
-struct eval_run {
+struct eval_session {
     const struct worker_task *task;
     struct eval_options options;
     struct eval_read reads[EVAL_READS_MAX];
@@ -56,16 +56,16 @@ struct eval_run {
     double cpu_seconds; /* of these; less on a busy machine */
 };
 
-void evaluation_init(struct eval_run *e, const struct worker_task *task);
-void evaluation_release(struct eval_run *e);
+void evaluation_init(struct eval_session *e, const struct worker_task *task);
+void evaluation_release(struct eval_session *e);
 /* Options, data, items and what judges them. verify: data must be what was locked. */
-int evaluation_load(struct eval_run *e, bool verify, struct err *err) MUST_CHECK;
+int evaluation_load(struct eval_session *e, bool verify, struct err *err) MUST_CHECK;
 /* The same, and the model: everything that asking needs. */
-int evaluation_prepare(struct eval_run *e, bool verify, struct err *err) MUST_CHECK;
+int evaluation_prepare(struct eval_session *e, bool verify, struct err *err) MUST_CHECK;
 
 /* Result.json from all of it, written last. ERR_BUSY: asked to stop. */
-int eval_write_result(struct eval_run *e, struct err *err) MUST_CHECK;
+int eval_write_result(struct eval_session *e, struct err *err) MUST_CHECK;
 /* Prints a line about the cost on standard error; no score. */
-void eval_say_cost(const struct eval_run *e);
+void eval_say_cost(const struct eval_session *e);
 
 #endif

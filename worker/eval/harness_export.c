@@ -24,7 +24,7 @@
 /* What an attempt left. */
 struct left {
     struct worker_task task;
-    struct eval_run e;
+    struct eval_session e;
     cJSON *result;
     cJSON *results; /* harness/results.json */
     struct harness_model model;

@@ -28,16 +28,16 @@ struct harness_files {
  * written, because this metric has no value; else NULL. */
 int harness_files_write(struct harness_files *f, const char **missing, struct err *err) MUST_CHECK;
 
-struct eval_run;
+struct eval_session;
 struct result;
 
 /* What the files follow from, but for where they go, the model and the metrics. */
-struct harness_files harness_files_of(const struct eval_run *e);
+struct harness_files harness_files_of(const struct eval_session *e);
 /* A suite's tasks are asked in a form that the harness does not have. */
-bool harness_has_no_form(const struct eval_run *e);
+bool harness_has_no_form(const struct eval_session *e);
 
 /* The files of a run that is over, into the attempt's folder and among the artifacts of its result,
  * which has its metrics. */
-int harness_run_write(struct eval_run *e, struct result *result, struct err *err) MUST_CHECK;
+int harness_run_write(struct eval_session *e, struct result *result, struct err *err) MUST_CHECK;
 
 #endif

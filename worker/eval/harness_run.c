@@ -13,7 +13,7 @@
 #include "worker/eval/run.h"
 
 /* The digest of what the parameter read; zero when it is not given. */
-static struct digest digest_of(const struct eval_run *e, const char *key)
+static struct digest digest_of(const struct eval_session *e, const char *key)
 {
     for (size_t i = 0; i < e->n_reads; i++) {
         if (strcmp(e->reads[i].key, key) == 0)
@@ -22,7 +22,7 @@ static struct digest digest_of(const struct eval_run *e, const char *key)
     return (struct digest){0};
 }
 
-struct harness_files harness_files_of(const struct eval_run *e)
+struct harness_files harness_files_of(const struct eval_session *e)
 {
     return (struct harness_files){.bench = &e->bench,
                                   .judge = &e->judge,
@@ -34,7 +34,7 @@ struct harness_files harness_files_of(const struct eval_run *e)
                                               .date = (double)NAN}};
 }
 
-bool harness_has_no_form(const struct eval_run *e)
+bool harness_has_no_form(const struct eval_session *e)
 {
     for (size_t g = 1; g < e->bench.set.n_groups; g++) {
         if (e->bench.set.groups[g].spec != e->bench.set.groups[0].spec)
@@ -58,8 +58,8 @@ static int add_artifacts(struct result *result, struct err *err)
 }
 
 /* Writes the folder, or removes what was begun. */
-static int write_into_attempt(struct eval_run *e, struct harness_files *f, struct result *result,
-                              struct err *err)
+static int write_into_attempt(struct eval_session *e, struct harness_files *f,
+                              struct result *result, struct err *err)
 {
     const char *missing = NULL;
     int rc = dir_make(HARNESS_FOLDER, 0755, err);
@@ -77,7 +77,7 @@ static int write_into_attempt(struct eval_run *e, struct harness_files *f, struc
     return rc;
 }
 
-int harness_run_write(struct eval_run *e, struct result *result, struct err *err)
+int harness_run_write(struct eval_session *e, struct result *result, struct err *err)
 {
     char hex[DIGEST_HEX_SIZE];
     struct strbuf environment = STRBUF_INIT;

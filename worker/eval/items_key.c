@@ -16,7 +16,7 @@ static void put_digest(cJSON *obj, const char *key, const struct digest *d)
     json_put_string(obj, key, hex);
 }
 
-int items_key_make(const struct eval_run *e, struct strbuf *out, struct err *err)
+int items_key_make(const struct eval_session *e, struct strbuf *out, struct err *err)
 {
     const struct digest model = model_digest(e->model);
     const struct digest tokenizer = tokenizer_digest(e->tok);

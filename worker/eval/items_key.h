@@ -8,7 +8,7 @@
 #include "worker/eval/evaluation.h"
 
 /* Appends the line, without line feed. Options, data, model and tokenizer are known. */
-int items_key_make(const struct eval_run *e, struct strbuf *out, struct err *err) MUST_CHECK;
+int items_key_make(const struct eval_session *e, struct strbuf *out, struct err *err) MUST_CHECK;
 /* Appends the names of the members in which two headers differ. */
 void items_key_difference(const struct strbuf *ours, const struct strbuf *theirs,
                           struct strbuf *out);

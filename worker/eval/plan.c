@@ -20,7 +20,7 @@
 
 /* A run whose requests are counted and never computed. */
 struct plan {
-    struct eval_run e;
+    struct eval_session e;
     struct score_rates rates;
     size_t n_faults;
     size_t n_cut_items;

@@ -18,7 +18,7 @@
 #include "worker/report/stop.h"
 
 /* Adds the outcome of the next item to the sums. */
-static void count_outcome(struct eval_run *e, const struct item_outcome *o)
+static void count_outcome(struct eval_session *e, const struct item_outcome *o)
 {
     const size_t item = e->bench.selected[e->n_done];
     e->n_done++;
@@ -33,7 +33,7 @@ static void count_outcome(struct eval_run *e, const struct item_outcome *o)
 }
 
 struct believer {
-    struct eval_run *e;
+    struct eval_session *e;
     struct item_outcome outcome;
 };
 
@@ -41,7 +41,7 @@ struct believer {
 static bool believe_line(void *self, size_t index, const char *line, size_t len)
 {
     struct believer *b = self;
-    struct eval_run *e = b->e;
+    struct eval_session *e = b->e;
     if (index >= e->bench.n_selected ||
         !outcome_read_line(&b->outcome, &e->judge, e->bench.selected[index], line, len))
         return false;
@@ -50,7 +50,7 @@ static bool believe_line(void *self, size_t index, const char *line, size_t len)
 }
 
 /* Tells the user which part of the header differs. */
-static void note_other_header(struct eval_run *e, const struct strbuf *other)
+static void note_other_header(struct eval_session *e, const struct strbuf *other)
 {
     struct strbuf names = STRBUF_INIT;
     items_key_difference(&e->header, other, &names);
@@ -60,7 +60,7 @@ static void note_other_header(struct eval_run *e, const struct strbuf *other)
 }
 
 /* From the newest earlier attempt that has lines under our header. */
-static int take_over(struct eval_run *e, struct err *err)
+static int take_over(struct eval_session *e, struct err *err)
 {
     struct believer believer = {.e = e};
     const struct items_reader reader = {believe_line, &believer};
@@ -90,7 +90,7 @@ static int take_over(struct eval_run *e, struct err *err)
 
 /* Whether the generations so far show that this model can be asked for answers at all; the evidence
  * stays beside the items when they show that it cannot. */
-static int check_viability(struct eval_run *e, struct err *err)
+static int check_viability(struct eval_session *e, struct err *err)
 {
     struct err write_err = {0};
     int rc = viability_check(&e->viability, e->n_done, e->bench.n_selected, err);
@@ -103,7 +103,7 @@ static int check_viability(struct eval_run *e, struct err *err)
 
 /* The batch's lines by one write. The first answer that is not finite ends the run before its line.
  */
-static int write_batch(struct eval_run *e, size_t n, struct err *err)
+static int write_batch(struct eval_session *e, size_t n, struct err *err)
 {
     struct strbuf lines = STRBUF_INIT;
     for (size_t i = 0; i < n && e->null_why == NULL; i++) {
@@ -124,7 +124,7 @@ static int write_batch(struct eval_run *e, size_t n, struct err *err)
 }
 
 /* One batch: ask, write, and refuse a model that cannot generate. */
-static int ask_batch(struct eval_run *e, struct err *err)
+static int ask_batch(struct eval_session *e, struct err *err)
 {
     size_t n = 0;
     int rc = scorer_ask(&e->scorer, e->bench.selected + e->n_done, e->bench.n_selected - e->n_done,
@@ -135,7 +135,7 @@ static int ask_batch(struct eval_run *e, struct err *err)
 }
 
 /* "Asked to stop" promises that what is done is on disk; other errors stay what they are. */
-static int sync_items(struct eval_run *e, int rc, struct err *err)
+static int sync_items(struct eval_session *e, int rc, struct err *err)
 {
     struct err sync_err = {0};
     if (rc == ERR_BUSY)
@@ -157,7 +157,7 @@ static double cpu_seconds(void)
 }
 
 /* Until all items are done, a stop is asked for, or an answer is not finite. */
-static int ask_items(struct eval_run *e, struct err *err)
+static int ask_items(struct eval_session *e, struct err *err)
 {
     const int64_t start = clock_mono_ns();
     const double cpu_start = cpu_seconds();
@@ -174,7 +174,7 @@ static int ask_items(struct eval_run *e, struct err *err)
     return sync_items(e, rc, err);
 }
 
-static int run(struct eval_run *e, struct err *err)
+static int run(struct eval_session *e, struct err *err)
 {
     int rc = evaluation_prepare(e, true, err);
     if (rc == 0)
@@ -200,7 +200,7 @@ static int run(struct eval_run *e, struct err *err)
 
 int eval_run(const struct worker_task *task, struct err *err)
 {
-    struct eval_run e;
+    struct eval_session e;
     evaluation_init(&e, task);
     int rc = events_open(&e.events, err);
     if (rc != 0) {

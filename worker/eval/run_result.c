@@ -11,7 +11,8 @@
 #include "worker/report/stop.h"
 
 /* A value, or null with the reason. */
-static void put_metric(struct result *r, const struct eval_run *e, const struct summary_entry *s)
+static void put_metric(struct result *r, const struct eval_session *e,
+                       const struct summary_entry *s)
 {
     if (e->null_why != NULL)
         result_metric_null(r, s->name, e->null_why, NULL);
@@ -22,7 +23,7 @@ static void put_metric(struct result *r, const struct eval_run *e, const struct 
 }
 
 /* Which members of a suite the result is of. */
-static void put_members(struct result *r, struct eval_run *e)
+static void put_members(struct result *r, struct eval_session *e)
 {
     const struct task_spec *suite = e->options.spec;
     struct strbuf absent = STRBUF_INIT;
@@ -39,7 +40,7 @@ static void put_members(struct result *r, struct eval_run *e)
 }
 
 /* Counts and costs; "asked" and the costs are of this attempt alone. */
-static void put_facts(struct result *r, const struct eval_run *e)
+static void put_facts(struct result *r, const struct eval_session *e)
 {
     result_fact(r, "items", (double)e->bench.n_selected);
     result_fact(r, "faulty_items", (double)e->n_faults);
@@ -54,7 +55,7 @@ static void put_facts(struct result *r, const struct eval_run *e)
     result_fact_sheet(r, SCORE_THREADS, model_kernels_text());
 }
 
-int eval_write_result(struct eval_run *e, struct err *err)
+int eval_write_result(struct eval_session *e, struct err *err)
 {
     const struct summary_rules rules = {.pools_leaves = e->options.rules->pools_leaves,
                                         .bootstrap_iters =
@@ -90,7 +91,7 @@ int eval_write_result(struct eval_run *e, struct err *err)
     return rc;
 }
 
-void eval_say_cost(const struct eval_run *e)
+void eval_say_cost(const struct eval_session *e)
 {
     const struct score_cost *c = &e->cost;
     if (c->requests == 0.0)

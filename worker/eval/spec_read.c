@@ -22,32 +22,6 @@ static const char *keep_text(struct task_spec *spec, struct params *p, const cha
     return s == NULL ? NULL : arena_strdup(&spec->arena, s);
 }
 
-void spec_read_texts(struct task_spec *spec, struct params *p, const char *key,
-                     const char *const **out, size_t *n)
-{
-    const cJSON *array = params_value(p, key);
-    const cJSON *member = NULL;
-    *n = 0;
-    *out = NULL;
-    if (array == NULL)
-        return;
-    const int count = cJSON_GetArraySize(array);
-    if (!cJSON_IsArray(array) || count > SPEC_LIST_MAX) {
-        params_fault(p, key, "expected a list of at most %d texts", SPEC_LIST_MAX);
-        return;
-    }
-    const char **texts = arena_array(&spec->arena, (size_t)count + 1, sizeof(*texts));
-    cJSON_ArrayForEach(member, array)
-    {
-        if (!cJSON_IsString(member) || member->valuestring[0] == '\0') {
-            params_fault(p, key, "[%zu] is not a text, or an empty one", *n);
-            break;
-        }
-        texts[(*n)++] = arena_strdup(&spec->arena, member->valuestring);
-    }
-    *out = texts;
-}
-
 static void check_pattern(struct params *p, const char *key, const char *pattern)
 {
     struct pattern *compiled = NULL;

@@ -34,12 +34,6 @@ static const struct task_spec *only_task(const struct item_set *set)
     return set->groups[0].spec;
 }
 
-static struct marks *marks_at(const struct summary *s, size_t key, size_t metric, size_t group)
-{
-    const size_t n_groups = s->judge->set->n_groups;
-    return &s->marks[(key * SPEC_METRICS_MAX + metric) * n_groups + group];
-}
-
 void summary_init(struct summary *s, const struct judge *j)
 {
     *s = (struct summary){.judge = j};
@@ -64,18 +58,10 @@ void summary_add(struct summary *s, size_t index, const struct item_outcome *o)
     const struct task_spec *spec = item_spec(s->judge->set, index);
     for (size_t m = 0; m < spec->n_metrics; m++) {
         const struct item_verdict *v = &o->verdicts[m];
-        marks_add(marks_at(s, 0, m, group), v->value, v->weight);
+        marks_add(summary_marks(s, 0, m, group), v->value, v->weight);
         if (second_key_has(s->judge->second, index))
-            marks_add(marks_at(s, 1, m, group), v->second, 1.0);
+            marks_add(summary_marks(s, 1, m, group), v->second, 1.0);
     }
-}
-
-void summary_put(struct summary *s, const char *name, enum metric_kind kind,
-                 const struct metric_score *score)
-{
-    ARRAY_GROW(s->entries, s->n, s->cap);
-    s->entries[s->n++] =
-        (struct summary_entry){.name = xstrdup(name), .kind = kind, .score = *score};
 }
 
 /* Value and standard error by the kind of the metric; n alone without items. */
@@ -154,7 +140,8 @@ static int put_column(struct summary *s, const struct summary_column *c,
     struct metric_score all;
     int rc = 0;
     for (size_t g = 0; g < set->n_groups && rc == 0; g++)
-        rc = score_marks(marks_at(s, c->key, c->index, g), c->metric->kind, rules, &leaves[g], err);
+        rc = score_marks(summary_marks(s, c->key, c->index, g), c->metric->kind, rules, &leaves[g],
+                         err);
     if (rc == 0) {
         pool(set, rules, leaves, parents, &all);
         summary_put(s, c->name, c->metric->kind, &all);
@@ -188,7 +175,7 @@ static int put_tasks(struct summary *s, const struct summary_rules *rules, struc
         for (size_t m = 0; m < spec->n_metrics && rc == 0; m++) {
             struct metric_score score;
             char *name = xasprintf("%s:%s", spec->metrics[m].name, set->groups[g].name);
-            rc = score_marks(marks_at(s, 0, m, g), spec->metrics[m].kind, rules, &score, err);
+            rc = score_marks(summary_marks(s, 0, m, g), spec->metrics[m].kind, rules, &score, err);
             if (rc == 0)
                 summary_put(s, name, spec->metrics[m].kind, &score);
             free(name);
@@ -205,12 +192,6 @@ static struct summary_column column_of(const struct judge *j, const struct task_
     struct summary_column c = {.metric = &spec->metrics[m], .index = m, .key = key};
     c.name = key == 0 ? xstrdup(name) : xasprintf("%s@%s", name, j->second->name);
     return c;
-}
-
-struct metric_score summary_group_mean(const struct summary *s, size_t metric, size_t group)
-{
-    const struct marks *m = marks_at(s, 0, metric, group);
-    return (struct metric_score){m->n, marks_mean(m), marks_mean_se(m)};
 }
 
 int summary_finish(struct summary *s, const struct summary_rules *rules, struct err *err)

@@ -39,6 +39,8 @@ void summary_release(struct summary *s);
 /* The outcome of the index-th item, without fault. */
 void summary_add(struct summary *s, size_t index, const struct item_outcome *o);
 
+/* What was counted under a key (0: the first answer, 1: the second) of a metric, in a group. */
+struct marks *summary_marks(const struct summary *s, size_t key, size_t metric, size_t group);
 /* Makes the entries. ERR_BUSY: asked to stop. */
 int summary_finish(struct summary *s, const struct summary_rules *rules,
                    struct err *err) MUST_CHECK;

@@ -96,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
     }
     arena_init(&arena);
-    int rc = mixed_fit(&d, &arena, &f);
+    int rc = mixed_model_fit(&d, &arena, &f);
     must((rc == 0) == (f.why == NULL));
     check_reasons(&d, &f);
     if (rc == 0) {

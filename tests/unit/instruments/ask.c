@@ -112,7 +112,7 @@ static void ask_mixed(const cJSON *request, struct arena *a, cJSON *out)
     struct mixed_data d;
     struct mixed_fit f;
     ask_mixed_data(request, a, &d);
-    (void)mixed_fit(&d, a, &f);
+    (void)mixed_model_fit(&d, a, &f);
     put_mixed(&d, &f, out);
 }
 

@@ -63,7 +63,7 @@ static void look_why(const struct mixed_data *d, const char *why)
     struct arena a;
     struct mixed_fit f;
     arena_init(&a);
-    int rc = mixed_fit(d, &a, &f);
+    int rc = mixed_model_fit(d, &a, &f);
     look_finite(d, &f);
     assert_int_equal(rc, why == NULL ? 0 : ERR_INVALID);
     if (why == NULL) {
@@ -154,14 +154,14 @@ static void test_units(void **state)
     struct mixed_fit moved;
     (void)state;
     arena_init(&a);
-    assert_int_equal(mixed_fit(small_init(&s), &a, &plain), 0);
+    assert_int_equal(mixed_model_fit(small_init(&s), &a, &plain), 0);
     for (size_t k = 0; k < ARRAY_LEN(shifts); k++) {
         small_init(&s);
         for (size_t i = 0; i < 12; i++) {
             s.y[i] = ldexp(s.y[i], shifts[k]);
             s.x[2 * i + 1] = ldexp(s.x[2 * i + 1], -shifts[k]);
         }
-        assert_int_equal(mixed_fit(&s.d, &a, &moved), 0);
+        assert_int_equal(mixed_model_fit(&s.d, &a, &moved), 0);
         assert_true(moved.theta == plain.theta);
         assert_true(moved.sigma_e == ldexp(plain.sigma_e, shifts[k]));
         assert_true(moved.beta[1] == ldexp(plain.beta[1], 2 * shifts[k]));
@@ -187,12 +187,12 @@ static void test_names_of_groups(void **state)
     struct mixed_fit other;
     (void)state;
     arena_init(&a);
-    assert_int_equal(mixed_fit(small_init(&s), &a, &plain), 0);
+    assert_int_equal(mixed_model_fit(small_init(&s), &a, &plain), 0);
     for (size_t i = 0; i < 12; i++) {
         s.group[i] = 90 - 7 * s.group[i];
     }
     s.d.n_groups = 100;
-    assert_int_equal(mixed_fit(&s.d, &a, &other), 0);
+    assert_int_equal(mixed_model_fit(&s.d, &a, &other), 0);
     assert_int_equal(other.n_groups, 3);
     assert_true(fabs(other.theta - plain.theta) < 1e-12);
     assert_true(fabs(other.loglik - plain.loglik) < 1e-12);
@@ -261,7 +261,7 @@ static void test_random(void **state)
         struct mixed_fit f;
         wild_init(&r, &w);
         arena_init(&a);
-        int rc = mixed_fit(&w.d, &a, &f);
+        int rc = mixed_model_fit(&w.d, &a, &f);
         assert_int_equal(rc == 0, f.why == NULL);
         look_finite(&w.d, &f);
         assert_true(f.rank <= w.d.p && f.rank <= w.d.n);

@@ -90,7 +90,7 @@ static void look_case(const char *id, const cJSON *want, const struct mixed_data
     struct arena a;
     struct mixed_fit f;
     arena_init(&a);
-    if (mixed_fit(d, &a, &f) != 0) {
+    if (mixed_model_fit(d, &a, &f) != 0) {
         fail_msg("%s: %s", id, f.why);
     }
     look_variances(id, want, &f);
@@ -185,7 +185,7 @@ static void test_one_way(void **state)
         struct arena a;
         struct mixed_fit f;
         arena_init(&a);
-        assert_int_equal(mixed_fit(&d, &a, &f), 0);
+        assert_int_equal(mixed_model_fit(&d, &a, &f), 0);
         near("one way", "var_b", f.var_b, cases[i].var_b, 1e-12);
         near("one way", "var_e", f.var_e, cases[i].var_e, 1e-12);
         near("one way", "theta", f.theta, cases[i].theta, 1e-12);
@@ -271,7 +271,7 @@ static void test_reasons(void **state)
         struct arena a;
         arena_init(&a);
         ask_mixed_data(golden_case(doc, expected[i].id), &a, &d);
-        assert_int_equal(mixed_fit(&d, &a, &f), 0);
+        assert_int_equal(mixed_model_fit(&d, &a, &f), 0);
         look_reasons(&expected[i], &f);
         arena_release(&a);
     }
