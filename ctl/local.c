@@ -111,14 +111,19 @@ static cJSON *read_runs(const struct local_program *p)
     return runs;
 }
 
-/* Compares journal and database, as a daemon does when it starts: none has done so since the
- * last ended. */
+/* Compares journal and database for a verdict that is shown, as a daemon does when it starts: none
+ * has done so since the last ended. A journal that cannot be read proves nothing. */
 static void put_history(cJSON *o, const struct local_program *p)
 {
     struct err why;
-    const bool differs = !p->unverified && store_check_history(p->state, p->no, &why) != 0;
-    json_put_string(o, "history", p->unverified || differs ? "unverified" : "verified");
-    json_put_string(o, "history_why", differs ? why.msg : NULL);
+    const bool checks = p->status.reported && !p->unverified;
+    const int rc = checks ? store_check_history(p->state, p->no, &why) : 0;
+    json_put_string(o, "history",
+                    p->unverified || rc == ERR_CORRUPT ? "unverified"
+                    : rc != 0                          ? "checking"
+                    : checks                           ? "verified"
+                                                       : NULL);
+    json_put_string(o, "history_why", rc != 0 ? why.msg : NULL);
 }
 
 /* Builds the answer even for a pending verdict; kind and exit code follow from the stored

@@ -199,6 +199,27 @@ static int check_head(struct store *store, const struct chain *c, struct err *er
     return rc;
 }
 
+/* The rows have been compared with the file where there is one: it must be there, and end with
+ * them. */
+static int check_end(const struct chain *c, struct err *err)
+{
+    struct stat st;
+    if (lstat(c->path, &st) != 0) {
+        return errno == ENOENT && c->rows > 0
+                   ? err_set(err, ERR_CORRUPT,
+                             "%s: no such file; the next start writes it from the database",
+                             c->path)
+               : errno == ENOENT ? 0
+                                 : err_set_errno(err, errno, "stat %s", c->path);
+    }
+    return st.st_size == c->bytes
+               ? 0
+               : err_set(err, ERR_CORRUPT,
+                         "%s goes on after row %lld, the last of the database: the next start "
+                         "adopts or refuses what follows",
+                         c->path, (long long)c->rows);
+}
+
 int store_check_history(const char *state_dir, uint32_t program, struct err *err)
 {
     struct store *store = NULL;
@@ -206,6 +227,7 @@ int store_check_history(const char *state_dir, uint32_t program, struct err *err
     int rc = store_open(state_dir, STORE_READER, &store, err);
     rc = rc == 0 ? chain_get(store, program, &c, err) : rc;
     rc = rc == 0 ? journal_check(store, program, c->rows, c->path, err) : rc;
+    rc = rc == 0 ? check_end(c, err) : rc;
     rc = rc == 0 ? check_head(store, c, err) : rc;
     store_close(store);
     return rc;

@@ -192,7 +192,7 @@ int store_journal(struct store *store, uint32_t program, int64_t from_seq, store
 int store_check_journal(const char *state_dir, uint32_t program, int64_t n_rows,
                         struct err *err) MUST_CHECK;
 /* For a question that no daemon answers: the whole journal of a store that no owner has checked
- * since it was closed, and its head against journal.heads. ERR_CORRUPT says what differs. */
+ * since it was closed. ERR_CORRUPT says what differs; any other error proves nothing. */
 int store_check_history(const char *state_dir, uint32_t program, struct err *err) MUST_CHECK;
 int store_journal_head(struct store *store, uint32_t program, struct digest *head, int64_t *n_rows,
                        struct err *err) MUST_CHECK;
