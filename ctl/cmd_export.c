@@ -65,8 +65,8 @@ int cmd_export(const struct ctl_options *o, enum exit_code *code, struct err *er
     } else if (rc == 0) {
         show_printf(stdout, "%s\n%s\nSHA-256 of SHA256SUMS: %s\n%s", made.folder, made.tar,
                     made.sums,
-                    made.verdict_is_early ? "verdict.json was written by an earlier version, "
-                                            "without " VERDICT_ADDED "\n"
+                    made.verdict_is_early ? "verdict.json lacks " VERDICT_ADDED
+                                            ", as earlier versions wrote it\n"
                                           : "");
     }
     export_made_release(&made);

@@ -2,6 +2,7 @@
  * computed again and compared byte for byte. A record contains its result.json as text, whose
  * digest is in the journal, so no file of the program's folder is needed. Lines are parsed into
  * one arena that is cleared for each, which bounds memory by the longest line. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -263,6 +264,15 @@ static int check_journalled(struct verifying *v, const struct strbuf *found)
                : fault_differs(v->f, "status.outcome", outcome, said->outcome);
 }
 
+/* Another version may compute a member otherwise, without anyone having changed the file: the fault
+ * says which version made the receipt. */
+static void name_versions(struct verifying *v)
+{
+    const size_t len = strlen(v->f->what);
+    (void)snprintf(v->f->what + len, sizeof(v->f->what) - len,
+                   " (version %s made the receipt, %s computes it here)", v->tool, PREREGD_VERSION);
+}
+
 /* Computes the verdict again and compares it. One of an earlier version has fewer members, all
  * of which are compared. Figures may differ beyond the twelfth digit, which is reported. */
 static int check_verdict(struct verifying *v)
@@ -277,11 +287,14 @@ static int check_verdict(struct verifying *v)
     if (rc == 0 && parts_verdict(&r, v->out->verdict_is_early, &expected, &err) != 0) {
         rc = fault_from(v->f, &err);
     }
-    rc = rc == 0 ? fault_compare_text_near(v->f, &expected, &found, &n_near) : rc;
+    if (rc == 0 && fault_compare_text_near(v->f, &expected, &found, &n_near) != 0) {
+        rc = v->f->code;
+        name_versions(v);
+    }
     rc = rc == 0 && !v->imported ? check_journalled(v, &found) : rc;
     if (rc == 0 && v->out->verdict_is_early) {
-        verifying_says(v, "verdict.json was written by an earlier version, without " VERDICT_ADDED
-                          "; what it has follows");
+        verifying_says(v, "verdict.json lacks " VERDICT_ADDED
+                          ", as earlier versions wrote it; what it has follows");
     }
     if (rc == 0 && n_near > 0) {
         verifying_says(v,

@@ -14,7 +14,7 @@ from forging import forge
 from lab import ANY, LOCK, equal, expect
 
 FIXTURE = os.path.join(lab.HERE, "fixtures/finished_7da8867.tar.xz")
-NOTE = "verdict.json was written by an earlier version, without effects and first_error"
+NOTE = "verdict.json lacks effects and first_error, as earlier versions wrote it"
 
 
 def unpack(place):
@@ -86,6 +86,7 @@ def check_changed(place, receipt):
         forge(receipt)
         fault = place.ctl_json("verify", receipt, wanted=LOCK)["fault"]
         expect(fault["file"] == "verdict.json" and what in fault["what"], f"wanted {what}: {fault}")
+        expect(" made the receipt, " in fault["what"], f"the versions are not named: {fault}")
 
 
 def test_computed_otherwise(place):
