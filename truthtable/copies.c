@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "truthtable/asked.h"
+#include "truthtable/copy_search.h"
 #include "truthtable/reading.h"
 
 struct printed {
@@ -64,19 +65,16 @@ static size_t *find_twins(const struct evidence *e, size_t stage, struct arena *
     return twins;
 }
 
-/* Whether a stage strictly between `first` and `last` gave two cells different results. */
-static bool differ_between(const struct evidence *e, const struct stage_set *before, size_t first,
-                           size_t last, const size_t cells[2])
+/* The stages strictly between `first` and `last`. */
+static struct stage_set stages_between(const struct stage_set *before, size_t first, size_t last)
 {
-    const size_t n = e->program->n_stages;
-    bool differ = false;
-    for (size_t s = first + 1; s < last && !differ; s++) {
-        const uint64_t a = e->tasks[cells[0] * n + s].print;
-        const uint64_t b = e->tasks[cells[1] * n + s].print;
-        differ = stage_set_has(&before[s], first) && stage_set_has(&before[last], s) && a != 0 &&
-                 b != 0 && a != b;
+    struct stage_set between = {0};
+    for (size_t s = first + 1; s < last; s++) {
+        if (stage_set_has(&before[s], first) && stage_set_has(&before[last], s)) {
+            stage_set_add(&between, s);
+        }
     }
-    return differ;
+    return between;
 }
 
 /* Marks a score as a copy, with the sentence that the report prints. */
@@ -162,37 +160,41 @@ static struct alike *find_alike(const struct score *scores, const size_t *twins,
 }
 
 /* A score of a later stage: the cell is compared with every one before it that this stage has not
- * made a copy, for the first may have gone another way in between. */
+ * made a copy, for the first may have gone another way in between. Equal results of equal
+ * parameters are expected, not suspicious. */
 static void mark_later(struct reading *r, const struct evidence *e, size_t measure, size_t stage,
                        const size_t *twins, const struct digest *asked,
                        const struct stage_set *before, struct arena *arena)
 {
     const struct program *p = e->program;
+    const struct copy_results results = {
+        .tasks = e->tasks,
+        .n_stages = p->n_stages,
+        .n_cells = p->n_cells,
+        .between = stages_between(before, stage, p->measures[measure].stage),
+        .asked = asked};
     struct score *scores = &r->scores[measure * p->n_cells];
     size_t n = 0;
-    size_t n_kept = 0;
     struct alike *all = find_alike(scores, twins, p->n_cells, &n);
-    size_t *kept = xcalloc(n + 1, sizeof(*kept));
+    size_t *cells = xcalloc(n, sizeof(*cells));
     for (size_t i = 0; i < n; i++) {
-        const bool is_new =
-            i == 0 || all[i].first != all[i - 1].first || all[i].score != all[i - 1].score;
+        cells[i] = all[i].cell;
+    }
+    struct copy_search *search = copy_search_create(&results, cells, n);
+    free(cells);
+    for (size_t i = 0; i < n; i++) {
         const size_t c = all[i].cell;
-        bool is_copy = false;
-        n_kept = is_new ? 0 : n_kept;
-        for (size_t k = 0; k < n_kept && !is_copy; k++) {
-            const size_t cells[2] = {c, kept[k]};
-            /* Equal results of equal parameters are expected, not suspicious. */
-            is_copy = !digest_equal(&asked[c], &asked[kept[k]]) &&
-                      !differ_between(e, before, stage, p->measures[measure].stage, cells);
-            if (is_copy && scores[c].copy == NULL) {
-                mark(r, p, scores, stage, cells, arena);
-            }
+        if (i > 0 && (all[i].first != all[i - 1].first || all[i].score != all[i - 1].score)) {
+            copy_search_next_group(search);
         }
-        if (!is_copy) {
-            kept[n_kept++] = c;
+        const size_t original = copy_search_find(search, c);
+        if (original == INDEX_NONE) {
+            copy_search_keep(search, c);
+        } else if (scores[c].copy == NULL) {
+            mark(r, p, scores, stage, (const size_t[2]){c, original}, arena);
         }
     }
-    free(kept);
+    copy_search_free(search);
     free(all);
 }
 
