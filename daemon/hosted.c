@@ -113,11 +113,11 @@ void hosted_free(struct hosted *h)
     if (h == NULL) {
         return;
     }
+    run_record_free(h->run_record);
+    run_record_free(h->followed);
     bundle_unref(h->bundle);
     bundle_unref(h->settings);
     bundle_unref(h->plan);
-    run_record_free(h->run_record);
-    run_record_free(h->followed);
     cJSON_Delete(h->runs);
     pin_cache_free(h->pins);
     sync_group_free(h->syncs);

@@ -200,7 +200,8 @@ static int check_head(struct store *store, const struct chain *c, struct err *er
 }
 
 /* The rows have been compared with the file where there is one: it must be there, and end with
- * them. */
+ * them. A row is written to the file before the database has it: one that goes on is neither
+ * verified nor unverified. */
 static int check_end(const struct chain *c, struct err *err)
 {
     struct stat st;
@@ -212,11 +213,16 @@ static int check_end(const struct chain *c, struct err *err)
                : errno == ENOENT ? 0
                                  : err_set_errno(err, errno, "stat %s", c->path);
     }
-    return st.st_size == c->bytes
-               ? 0
-               : err_set(err, ERR_CORRUPT,
-                         "%s goes on after row %lld, the last of the database: the next start "
-                         "adopts or refuses what follows",
+    if (st.st_size == c->bytes) {
+        return 0;
+    }
+    return st.st_size < c->bytes
+               ? err_set(err, ERR_CORRUPT, "%s ends before row %lld, the last of the database",
+                         c->path, (long long)c->rows)
+               : err_set(err, ERR_BUSY,
+                         "%s goes on after row %lld, the last of the database, as a crash leaves "
+                         "it or whoever writes to it: the next start adopts or refuses what "
+                         "follows",
                          c->path, (long long)c->rows);
 }
 

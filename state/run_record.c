@@ -39,6 +39,7 @@ struct run_record {
     cJSON *list;      /* as run_record_json() has it */
     uint32_t *n_had;  /* [stage * n_limits + number]: tasks that have had it; NULL: not counted */
     struct run_answer *found; /* [stage] */
+    size_t n_found;           /* stages; 0: not counted */
 };
 
 struct run_record *run_record_create(const struct program *p)
@@ -57,13 +58,14 @@ struct run_record *run_record_create(const struct program *p)
 /* What was counted holds no longer. */
 static void forget(struct run_record *r)
 {
-    for (size_t s = 0; r->found != NULL && s < r->program->n_stages; s++) {
+    for (size_t s = 0; s < r->n_found; s++) { /* the program may be gone */
         free(r->found[s].text);
     }
     free(r->n_had);
     free(r->found);
     r->n_had = NULL;
     r->found = NULL;
+    r->n_found = 0;
 }
 
 void run_record_free(struct run_record *r)
@@ -167,6 +169,7 @@ static void count_had(struct run_record *r)
     const size_t n_stages = r->program->n_stages;
     r->n_had = xcalloc(n_stages * r->n_limits + 1, sizeof(*r->n_had));
     r->found = xcalloc(n_stages, sizeof(*r->found));
+    r->n_found = n_stages;
     for (size_t s = 0; s < n_stages; s++) {
         r->found[s].span.first = NO_LIMITS;
     }

@@ -268,9 +268,10 @@ static int check_journalled(struct verifying *v, const struct strbuf *found)
  * says which version made the receipt. */
 static void name_versions(struct verifying *v)
 {
-    const size_t len = strlen(v->f->what);
-    (void)snprintf(v->f->what + len, sizeof(v->f->what) - len,
-                   " (version %s made the receipt, %s computes it here)", v->tool, PREREGD_VERSION);
+    char text[sizeof(v->f->what) + 256];
+    (void)snprintf(text, sizeof(text), "%s (version %s made the receipt, %s computes it here)",
+                   v->f->what, v->tool, PREREGD_VERSION);
+    fault_show(v->f->what, sizeof(v->f->what), text); /* the version is the receipt's word */
 }
 
 /* Computes the verdict again and compares it. One of an earlier version has fewer members, all
