@@ -12,6 +12,7 @@
 
 #include "daemon/hosted.h"
 #include "daemon/result.h"
+#include "prereg/apparatus_text.h"
 
 /* Reads the list from the store and adds what the program declares: a database of an older version
  * has none. A program with a verdict (finished) keeps the list it was judged with. */
@@ -33,8 +34,6 @@ const struct apparatus *apparatus_of(const struct hosted *h, const struct bundle
 /* Absolute path of the pinned model; the caller frees it. */
 int apparatus_model_path(const struct program *p, const struct apparatus *a, char **out,
                          struct err *err) MUST_CHECK;
-
-#define APPARATUS_TEXT_SIZE 256
 
 /* Judges a result that was found valid: RESULT_VALID when it holds, else RESULT_UNEXPECTED; `text`
  * (APPARATUS_TEXT_SIZE) says what was expected and what was measured. *value is NaN when

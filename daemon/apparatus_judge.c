@@ -2,7 +2,6 @@
 #include "daemon/apparatus.h"
 
 #include <math.h>
-#include <stdio.h>
 
 #include "base/counted.h"
 #include "base/file.h"
@@ -11,6 +10,7 @@
 #include "base/xalloc.h"
 #include "daemon/prepare.h"
 #include "daemon/shim/files.h"
+#include "prereg/apparatus_text.h"
 #include "prereg/pinned.h"
 #include "prereg/task.h"
 #include "state/apparatus.h"
@@ -41,13 +41,10 @@ enum core_result_check apparatus_judge(const struct apparatus *a, const cJSON *r
     const char *why = NULL;
     *value = value_of(a, result, &why);
     if (isnan(*value)) {
-        (void)snprintf(text, size,
-                       "%s: expected %.10g within %.10g, and it was not measured: %.100s",
-                       a->metric_text, a->value, a->within, why);
+        apparatus_text(a, *value, false, why, text, size);
         return RESULT_UNEXPECTED;
     }
     bool holds = is_within(a, *value);
-    (void)snprintf(text, size, "%s: expected %.10g within %.10g, got %.10g%s", a->metric_text,
-                   a->value, a->within, *value, holds ? ": it holds" : "");
+    apparatus_text(a, *value, holds, "", text, size);
     return holds ? RESULT_VALID : RESULT_UNEXPECTED;
 }

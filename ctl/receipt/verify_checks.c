@@ -1,7 +1,7 @@
 /* Results of apparatus checks, under every version of the plan that asked for them: no result in
- * the journal is missing, each agrees with the plan of its time and with its own value, and an
- * amendment that changes a check states what was known of it. Failed checks are reported of a
- * receipt that holds, too. */
+ * the journal is missing, each agrees with the plan of its time, with its own value and with its
+ * text, and an amendment that changes a check states what was known of it. Failed checks are
+ * reported of a receipt that holds, too. */
 #include <math.h>
 #include <string.h>
 
@@ -10,6 +10,7 @@
 #include "ctl/receipt/verify_parts.h"
 #include "prereg/amend_known.h"
 #include "prereg/amendment.h"
+#include "prereg/apparatus_text.h"
 
 #define ROUNDING 1e-9 /* of the tolerance: decimals are not exact */
 
@@ -112,6 +113,35 @@ static int check_arithmetic(struct verifying *v, const cJSON *r)
     return 0;
 }
 
+/* Whether the text of a result is what is said of that value. What was not measured has the
+ * worker's reason behind it, which is nowhere else. `said` gets APPARATUS_TEXT_SIZE. */
+static bool is_said_of(const cJSON *r, double value, char *said)
+{
+    const struct apparatus a = {.metric_text = text_of(r, "metric"),
+                                .value = number_of(r, "expected"),
+                                .within = number_of(r, "within")};
+    const char *text = text_of(r, "text");
+    apparatus_text(&a, value, cJSON_IsTrue(json_member(r, "holds")), "", said, APPARATUS_TEXT_SIZE);
+    return isnan(value) ? strncmp(text, said, strlen(said)) == 0 : strcmp(text, said) == 0;
+}
+
+/* The text, which is the journal's, must say the value and whether it holds. A number in a file has
+ * lost the sign of a zero, which the text has. */
+static int check_words(struct verifying *v, const cJSON *r)
+{
+    const double value = number_of(r, "value");
+    char said[APPARATUS_TEXT_SIZE];
+    if ((value == 0 && is_said_of(r, -0.0, said)) || is_said_of(r, value, said)) {
+        return 0;
+    }
+    char *what = xasprintf("a result of apparatus.%.60s: its value and \"holds\" are not what its "
+                           "text says",
+                           text_of(r, "check"));
+    int rc = fault_differs(v->f, what, text_of(r, "text"), said);
+    free(what);
+    return rc;
+}
+
 /* The result must be of a check that the plan declared then, with its model, metric and
  * tolerance. */
 static int check_asked(struct verifying *v, const cJSON *r, const cJSON *plan)
@@ -135,7 +165,8 @@ static int check_asked(struct verifying *v, const cJSON *r, const cJSON *plan)
                         "tolerance, as the plan was then",
                         text_of(r, "check"));
     }
-    return rc == 0 ? check_arithmetic(v, r) : rc;
+    rc = rc != 0 ? rc : check_arithmetic(v, r);
+    return rc != 0 ? rc : check_words(v, r);
 }
 
 /* Each result must name one of the plan's versions, or no version would be held against it. */

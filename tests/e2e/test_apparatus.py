@@ -139,16 +139,37 @@ def test_fails_and_is_cancelled(place):
     expect("`preregctl resume" in place.ctl("status").stdout, "how it goes on is not said")
     place.ctl("cancel", "--all")
     place.wait_finished(60)
+    receipt = place.ctl_json("export", "checked", "--out", place.path("receipt"))["folder"]
+    expect("DOES NOT HOLD" in place.ctl("verify", receipt).stdout, "what verify says")
+    for value in (0.7, 0.705):
+        refuse_forged(place, receipt, "not what its text says", lambda results, value=value: results[0].update(value=value, holds=True))
+    refuse_forged(place, receipt, "not what its text says", lambda results: results[0].update(value=None))
     said = place.ctl("status").stdout
     expect("DOES NOT HOLD" in said and "verdict: " in said, f"what came: {said}")
     expect("resume" not in said and "paused" not in said, f"a finished program is told to be resumed: {said}")
     equal([place.status()[0][key] for key in ("paused_by", "paused_why")], [None, None], "status --json")
 
 
+def test_negative_zero(place):
+    """The text of the journal has the sign of a zero, its number has lost it: an honest receipt holds."""
+    program(place, -0.0)
+    place.wait_for(lambda: place.status()[0]["paused_by"] == "apparatus", 30, "the program is paused")
+    expect("got -0" in place.status()[0]["paused_why"], "the sign of the zero")
+    place.ctl("cancel", "--all")
+    place.wait_finished(60)
+    receipt = place.ctl_json("export", "checked", "--out", place.path("receipt"))["folder"]
+    expect("got -0: DOES NOT HOLD" in place.ctl("verify", receipt).stdout, "what verify says")
+
+
 def test_not_measured(place):
     program(place, None)
     place.wait_for(lambda: place.status()[0]["paused_by"] == "apparatus", 30, "the program is paused")
     expect("it says nothing" in place.status()[0]["paused_why"], "the worker's own reason is not named")
+    place.ctl("cancel", "--all")
+    place.wait_finished(60)
+    receipt = place.ctl_json("export", "checked", "--out", place.path("receipt"))["folder"]
+    expect("it says nothing: DOES NOT HOLD" in place.ctl("verify", receipt).stdout, "what verify says")
+    refuse_forged(place, receipt, "not what its text says", lambda results: results[0].update(value=0.7, holds=True))
 
 
 def test_model_changed(place):
@@ -208,20 +229,27 @@ def check_forged(place, receipt):
                          ("another value or tolerance", lambda results: results[0].update(within=0.1)),
                          *[("\"amendment\" must be a whole number", lambda results, n=n: results[1].update(amendment=n, expected=9))
                            for n in (99, 2, 0.5, -1, "0", None)],
-                         ("text", lambda results: results[0].update(text="it holds"))):
-        copy = place.path("forged")
-        shutil.rmtree(copy, ignore_errors=True)
-        shutil.copytree(receipt, copy)
-        for name in ("provenance.json", "apparatus/reference.json"):
-            path = os.path.join(copy, name)
-            with open(path, encoding="utf-8") as f:
-                told = json.load(f)
-            change((told["apparatus"][0] if "apparatus" in told else told)["results"])
-            with open(path, "w", encoding="utf-8") as f:
-                f.write(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
-        forge(copy)
-        said = place.ctl("verify", copy, wanted=LOCK)
-        expect(what in said.stdout + said.stderr, f"what verify says: {said.stdout}{said.stderr}")
+                         ("text", lambda results: results[0].update(text="it holds")),
+                         *[("not what its text says", lambda results, told=told: results[1].update(told))
+                           for told in ({"value": 0.9, "holds": False}, {"value": None, "holds": False}, {"value": 0.655})]):
+        refuse_forged(place, receipt, what, change)
+
+
+def refuse_forged(place, receipt, what, change):
+    """`change` was made of the results in both files that have them."""
+    copy = place.path("forged")
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(receipt, copy)
+    for name in ("provenance.json", "apparatus/reference.json"):
+        path = os.path.join(copy, name)
+        with open(path, encoding="utf-8") as f:
+            told = json.load(f)
+        change((told["apparatus"][0] if "apparatus" in told else told)["results"])
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
+    forge(copy)
+    said = place.ctl("verify", copy, wanted=LOCK)
+    expect(what in said.stdout + said.stderr, f"what verify says: {said.stdout}{said.stderr}")
 
 
 def without_daemon(place):
@@ -319,4 +347,4 @@ def test_clock(place):
     equal(place.status(), [], "programs of the daemon")
 
 
-lab.main(test_clock, test_amended, test_amended_while_it_runs, test_holds, test_daemon_killed, test_fails, test_fails_and_is_cancelled, test_not_measured, test_model_changed)
+lab.main(test_clock, test_amended, test_amended_while_it_runs, test_holds, test_daemon_killed, test_fails, test_fails_and_is_cancelled, test_negative_zero, test_not_measured, test_model_changed)
