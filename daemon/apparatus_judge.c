@@ -2,6 +2,7 @@
 #include "daemon/apparatus.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "base/counted.h"
 #include "base/file.h"
@@ -38,13 +39,16 @@ static bool is_within(const struct apparatus *a, double value)
 enum core_result_check apparatus_judge(const struct apparatus *a, const cJSON *result,
                                        double *value, char *text, size_t size)
 {
+    char said[APPARATUS_TEXT_SIZE];
     const char *why = NULL;
     *value = value_of(a, result, &why);
     if (isnan(*value)) {
-        apparatus_text(a, *value, false, why, text, size);
+        apparatus_text(a, *value, false, why, said);
+        (void)snprintf(text, size, "%s", said);
         return RESULT_UNEXPECTED;
     }
     bool holds = is_within(a, *value);
-    apparatus_text(a, *value, holds, "", text, size);
+    apparatus_text(a, *value, holds, "", said);
+    (void)snprintf(text, size, "%s", said);
     return holds ? RESULT_VALID : RESULT_UNEXPECTED;
 }

@@ -4,7 +4,6 @@
 #define PREREG_APPARATUS_TEXT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "prereg/rules.h"
 
@@ -13,6 +12,6 @@
 /* Of `a` the metric, the value and the tolerance are used. A value that is NaN was not measured:
  * then `why` ends the text, and `holds` is not looked at. */
 void apparatus_text(const struct apparatus *a, double value, bool holds, const char *why,
-                    char *text, size_t size);
+                    char text[APPARATUS_TEXT_SIZE]);
 
 #endif

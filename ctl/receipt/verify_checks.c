@@ -121,7 +121,7 @@ static bool is_said_of(const cJSON *r, double value, char *said)
                                 .value = number_of(r, "expected"),
                                 .within = number_of(r, "within")};
     const char *text = text_of(r, "text");
-    apparatus_text(&a, value, cJSON_IsTrue(json_member(r, "holds")), "", said, APPARATUS_TEXT_SIZE);
+    apparatus_text(&a, value, cJSON_IsTrue(json_member(r, "holds")), "", said);
     return isnan(value) ? strncmp(text, said, strlen(said)) == 0 : strcmp(text, said) == 0;
 }
 
