@@ -101,7 +101,8 @@ def check_paused_and_mended(place, when):
         expect(part in summary["paused_why"], f"why it is paused: {summary['paused_why']}")
     expect(when in (summary["clock"] or ""), f"what is said of the clock: {summary['clock']}")
     expect(when in place.ctl("status", "clocked").stdout, "status does not say so to people")
-    equal(sorted(t["state"] for t in place.tasks().values()), ["done", "ready"], "tasks")
+    # The next task is started, and the program paused, while the result of the first is verified
+    place.wait_for(lambda: sorted(t["state"] for t in place.tasks().values()) == ["done", "ready"], 120, "one task is done")
     place.ctl("resume", "clocked")
     place.wait_for(lambda: place.status()[0]["paused_by"] == "lock", 120, "the program is paused again")
     shift(place, 0)

@@ -44,7 +44,7 @@ static void make_judges(void)
 
 static void check(const struct judge *j, const char *line, size_t len)
 {
-    struct outcome o;
+    struct item_outcome o;
     outcome_init(&o);
     if (outcome_read_line(&o, j, 0, line, len)) {
         struct strbuf again = STRBUF_INIT;
