@@ -23,9 +23,11 @@
 
 #define SHIM     TEST_BIN_DIR "/prereg-shim"
 #define OWN_SHIM "slow-shim"
-#define TURN_MS  20
-#define N_TURNS  3000 /* a minute */
-#define YOUNG_MS 300
+/* Asked to be the spawner it says no: what it would leave behind there would never end. */
+#define NO_SPAWNER "#!/bin/sh\n[ \"$1\" = --spawner ] && exit 3\n"
+#define TURN_MS    20
+#define N_TURNS    3000 /* a minute */
+#define YOUNG_MS   300
 
 struct scene {
     uv_loop_t loop;
@@ -214,8 +216,8 @@ static void on_slow_turn(uv_timer_t *timer)
 /* A stand-in that stays between exit.json and its exit, for which the real one takes no time. */
 static void test_end_seen_before_the_exit(void **state)
 {
-    static const char script[] = "#!/bin/sh\nmv \"$1/prepared\" \"$1/" SHIM_EXIT_FILE "\"\n"
-                                 "while [ ! -e \"$1/go\" ]; do sleep 0.02; done\n";
+    static const char script[] = NO_SPAWNER "mv \"$1/prepared\" \"$1/" SHIM_EXIT_FILE "\"\n"
+                                            "while [ ! -e \"$1/go\" ]; do sleep 0.02; done\n";
     struct scene s = {0};
     struct shim_exit end = {.reason = SHIM_EXITED, .code = 3};
     struct err err;
@@ -381,8 +383,8 @@ static void on_unlocked_turn(uv_timer_t *timer)
 
 static void test_lock_removed_by_the_worker(void **state)
 {
-    static const char script[] = "#!/bin/sh\n(while [ ! -e \"$1/go\" ]; do sleep 0.02; done) &\n"
-                                 "touch \"$1/up\"\nwait\nexit 3\n";
+    static const char script[] = NO_SPAWNER "(while [ ! -e \"$1/go\" ]; do sleep 0.02; done) &\n"
+                                            "touch \"$1/up\"\nwait\nexit 3\n";
     struct scene s = {0};
     (void)state;
     set_up(&s, NULL, on_unlocked_turn);
