@@ -9,7 +9,7 @@
 
 static int write_logits(struct model *m, const struct strbuf *ids, FILE *out, struct err *err)
 {
-    size_t n = ids->len / sizeof(uint32_t), vocab = (size_t)model_config(m)->vocab;
+    size_t n = ids->len / sizeof(uint32_t), vocab = (size_t)model_shape(m)->vocab;
     uint32_t *tokens = malloc(ids->len + sizeof(*tokens));
     float *logits = malloc(vocab * sizeof(*logits));
     int rc = 0;

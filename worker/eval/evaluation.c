@@ -78,7 +78,7 @@ static int open_model(struct eval_session *e, struct err *err)
     if (rc != 0)
         return rc;
     e->lm = (struct lm){.self = e, .tok = e->tok, .score = lm_score, .generate = lm_generate};
-    e->lm.context = (size_t)model_config(e->model)->context;
+    e->lm.context = (size_t)model_shape(e->model)->context;
     e->lm.tidies_spaces = tidies;
     e->counter = score_counter_create(e->lm.context);
     const struct scorer_setup setup = {.prompts = &e->bench.prompts,

@@ -96,8 +96,8 @@ int harness_run_write(struct eval_session *e, struct result *result, struct err 
                                         .environment = environment.buf,
                                         .end_text = end_text.len == 0 ? NULL : end_text.buf,
                                         .end_id = end,
-                                        .parameters = model_config_total(model_config(e->model)),
-                                        .max_length = model_config(e->model)->context};
+                                        .parameters = model_config_total(model_shape(e->model)),
+                                        .max_length = model_shape(e->model)->context};
     struct harness_files f = harness_files_of(e);
     f.folder = HARNESS_FOLDER;
     f.stamp = "";

@@ -301,13 +301,10 @@ static int take_folder(struct item_reader *r, const struct item_source *src, str
     return rc;
 }
 
-/* A suite, a folder or a file. */
-int item_set_read(struct item_set *set, const struct task_spec *spec, const struct item_source *src,
-                  struct err *err)
+int item_take_task(struct item_set *set, const struct task_spec *spec,
+                   const struct item_source *src, struct err *err)
 {
     struct item_reader r = {set, spec, ""};
-    if (spec->n_members > 0)
-        return item_take_suite(set, spec, src, err);
     if (file_kind_at(src->path) == FILE_FOLDER)
         return take_folder(&r, src, err);
     if (task_spec_has_groups(spec))

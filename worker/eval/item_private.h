@@ -20,8 +20,8 @@ int item_take_record(struct item_reader *r, cJSON *record, unsigned line,
 int item_take_jsonl(struct item_reader *r, const char *text, size_t len,
                     struct err *err) MUST_CHECK;
 int item_take_csv(struct item_reader *r, const char *text, size_t len, struct err *err) MUST_CHECK;
-/* Appends the groups of every member of a suite whose file is there. */
-int item_take_suite(struct item_set *set, const struct task_spec *suite,
-                    const struct item_source *src, struct err *err) MUST_CHECK;
+/* Appends the groups of one task, which is not a suite, from a folder or a file. */
+int item_take_task(struct item_set *set, const struct task_spec *spec,
+                   const struct item_source *src, struct err *err) MUST_CHECK;
 
 #endif

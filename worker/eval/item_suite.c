@@ -24,17 +24,17 @@ static void name_groups(struct item_set *set, size_t first, const char *member)
 static int take_member(struct item_set *set, const struct task_spec *member,
                        const struct item_source *src, struct err *err)
 {
-    int rc = item_set_read(set, member, src, err);
+    int rc = item_take_task(set, member, src, err);
     if (rc != ERR_NOT_FOUND || src->more == NULL)
         return rc;
     struct item_source more = *src;
     more.path = src->more;
     more.more = NULL;
-    return item_set_read(set, member, &more, err);
+    return item_take_task(set, member, &more, err);
 }
 
-int item_take_suite(struct item_set *set, const struct task_spec *suite,
-                    const struct item_source *src, struct err *err)
+static int take_suite(struct item_set *set, const struct task_spec *suite,
+                      const struct item_source *src, struct err *err)
 {
     const size_t n_before = set->n_groups;
     if (file_kind_at(src->path) != FILE_FOLDER)
@@ -53,4 +53,11 @@ int item_take_suite(struct item_set *set, const struct task_spec *suite,
         return err_set(err, ERR_NOT_FOUND, "%s: no file of any member of %s", src->path,
                        suite->name);
     return 0;
+}
+
+int item_set_read(struct item_set *set, const struct task_spec *spec, const struct item_source *src,
+                  struct err *err)
+{
+    return spec->n_members > 0 ? take_suite(set, spec, src, err)
+                               : item_take_task(set, spec, src, err);
 }

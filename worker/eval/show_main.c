@@ -167,7 +167,7 @@ static int open_tokenizer(struct command *c, struct err *err)
     if (o->model_data.name != NULL) {
         rc = subject_open(&c->task, o, &c->model, &c->tok, err);
         if (rc == 0)
-            most = (size_t)model_config(c->model)->context;
+            most = (size_t)model_shape(c->model)->context;
     } else if (o->tokenizer.name != NULL) {
         rc = tokenizer_open(o->tokenizer.path, &c->tok, err);
     }

@@ -29,11 +29,14 @@ const char *const *spec_metric_names(void);
 /* Whether the metric can be computed for tasks of this kind. */
 bool spec_metric_suits(enum metric_kind metric, enum task_kind kind);
 
+/* The text under `key`, kept with the spec; `fallback` when absent. */
+const char *spec_keep_text(struct task_spec *spec, struct params *p, const char *key,
+                           const char *fallback);
 /* Texts under `key`, none of them empty; faults otherwise. An absent key is an empty list. */
 void spec_read_texts(struct task_spec *spec, struct params *p, const char *key,
                      const char *const **out, size_t *n);
-/* A suite: replaces everything else when there are members. */
-void spec_read_suite(struct task_spec *spec, struct params *p);
+/* All fields of a task but its name, version and about. */
+void spec_read_task(struct task_spec *spec, struct params *p);
 /* "forms": every shape of record. */
 void spec_read_forms(struct task_spec *spec, struct params *p);
 

@@ -1,8 +1,7 @@
 /*
- * Reads a task description from its JSON text, except for the forms of records. It uses the strict
+ * Reads the fields of one task, except for the forms of records (spec_form.c). It uses the strict
  * reader of parameters (worker/report/params.h), so unknown keys are faults with a suggestion.
- * Names, patterns and files are checked when the file is read, not when a run meets them. The
- * digest is of the canonical JSON, so reformatting a file changes nothing.
+ * Names, patterns and files are checked when the file is read, not when a run meets them.
  */
 #include "base/file.h"
 #include "base/json.h"
@@ -14,13 +13,6 @@
 #define MAX_TOKENS_MOST    4096
 #define MAX_TOKENS_DEFAULT 256 /* max_gen_toks of the harness */
 #define SEED_DEFAULT       1234
-
-static const char *keep_text(struct task_spec *spec, struct params *p, const char *key,
-                             const char *fallback)
-{
-    const char *s = params_string(p, key, fallback);
-    return s == NULL ? NULL : arena_strdup(&spec->arena, s);
-}
 
 static void check_pattern(struct params *p, const char *key, const char *pattern)
 {
@@ -36,9 +28,9 @@ static void read_filter(struct task_spec *spec, struct params *p, struct task_fi
 {
     params_require(p, "name");
     params_require(p, "pattern");
-    filter->name = keep_text(spec, p, "name", "");
-    filter->key = keep_text(spec, p, "key", filter->name);
-    filter->pattern = keep_text(spec, p, "pattern", "");
+    filter->name = spec_keep_text(spec, p, "name", "");
+    filter->key = spec_keep_text(spec, p, "key", filter->name);
+    filter->pattern = spec_keep_text(spec, p, "pattern", "");
     filter->select = (int)params_int(p, "select", -1000, 1000, 0);
     check_pattern(p, "pattern", filter->pattern);
     params_finish(p);
@@ -156,9 +148,9 @@ static void read_parents(struct task_spec *spec, struct params *p)
 /* How examples are chosen and joined. */
 static void read_few_shot(struct task_spec *spec, struct params *p)
 {
-    spec->delimiter = keep_text(spec, p, "delimiter", " ");
+    spec->delimiter = spec_keep_text(spec, p, "delimiter", " ");
     const bool is_dclm = spec->style == STYLE_DCLM;
-    spec->shot_delimiter = keep_text(spec, p, "shot_delimiter", is_dclm ? "\n" : "\n\n");
+    spec->shot_delimiter = spec_keep_text(spec, p, "shot_delimiter", is_dclm ? "\n" : "\n\n");
     spec->sampler = (enum sampler_kind)params_choice(p, "sampler", spec_sampler_names(), SAMPLER_NR,
                                                      is_dclm ? SAMPLER_DCLM : SAMPLER_RANDOM);
     spec->shots = (int)params_int(p, "shots", 0, SHOTS_MAX, 0);
@@ -200,7 +192,7 @@ static void check_files(struct task_spec *spec, struct params *p)
 static const char *keep_split(struct task_spec *spec, struct params *p, const char *key,
                               const char *fallback)
 {
-    const char *split = keep_text(spec, p, key, fallback);
+    const char *split = spec_keep_text(spec, p, key, fallback);
     if (!path_stays_inside(split))
         params_fault(p, key, "'%.60s' leaves the folder", split);
     return split;
@@ -244,7 +236,7 @@ static void read_style(struct task_spec *spec, struct params *p)
 }
 
 /* Kind and style come first, because they decide which other keys are allowed. */
-static void read_task(struct task_spec *spec, struct params *p)
+void spec_read_task(struct task_spec *spec, struct params *p)
 {
     params_require(p, "kind");
     spec->kind = (enum task_kind)params_choice(p, "kind", spec_kind_names(), TASK_KIND_NR, 0);
@@ -257,82 +249,4 @@ static void read_task(struct task_spec *spec, struct params *p)
         params_fault(p, "metrics", "a task of style dclm has acc and no other");
     read_parents(spec, p);
     spec_read_forms(spec, p);
-}
-
-static void read_spec(struct task_spec *spec, struct params *p)
-{
-    params_require(p, "task");
-    spec->name = keep_text(spec, p, "task", "");
-    if (params_has(p, "task") && !text_is_name(spec->name))
-        params_fault(p, "task", "'%.64s' is not a name of a-z, 0-9 and _", spec->name);
-    spec->version = keep_text(spec, p, "version", "1.0");
-    spec->about = keep_text(spec, p, "about", "");
-    if (params_has(p, "members"))
-        spec_read_suite(spec, p);
-    else
-        read_task(spec, p);
-    params_finish(p);
-}
-
-/* The first fault and the number of the others. */
-static int say_faults(const struct param_faults *faults, struct err *err)
-{
-    char more[48] = "";
-    if (faults->n == 0)
-        return 0;
-    if (faults->n > 1)
-        (void)snprintf(more, sizeof(more), " (and %zu more)", faults->n - 1);
-    return err_set(err, ERR_SYNTAX, "%s: %s%s", faults->items[0].key, faults->items[0].why, more);
-}
-
-/* A suite's digest covers its members' digests, too. */
-static int take_json(struct task_spec *spec, const cJSON *obj, struct err *err)
-{
-    struct param_faults faults = {0};
-    struct strbuf canonical = STRBUF_INIT;
-    struct params p;
-    if (!cJSON_IsObject(obj))
-        return err_set(err, ERR_SYNTAX, "a task description is a JSON object");
-    params_init(&p, obj, &faults);
-    read_spec(spec, &p);
-    int rc = say_faults(&faults, err);
-    if (rc == 0)
-        rc = json_canonical(obj, &canonical, err);
-    for (size_t i = 0; i < spec->n_members; i++)
-        strbuf_add(&canonical, &spec->members[i]->digest, sizeof(spec->members[i]->digest));
-    if (rc == 0)
-        spec->digest = digest_bytes(canonical.buf, canonical.len);
-    strbuf_release(&canonical);
-    param_faults_release(&faults);
-    return rc;
-}
-
-int task_spec_parse(const char *text, size_t len, const char *file, struct task_spec **out,
-                    struct err *err)
-{
-    cJSON *obj = NULL;
-    *out = NULL;
-    int rc = json_parse(text, len, &obj, err);
-    if (rc == 0) {
-        struct task_spec *spec = xcalloc(1, sizeof(*spec));
-        arena_init(&spec->arena);
-        rc = take_json(spec, obj, err);
-        if (rc == 0)
-            *out = spec;
-        else
-            task_spec_free(spec);
-    }
-    cJSON_Delete(obj);
-    return rc == 0 ? 0 : err_wrap(err, "%s", file);
-}
-
-int task_spec_read(const char *path, struct task_spec **out, struct err *err)
-{
-    struct strbuf text = STRBUF_INIT;
-    *out = NULL;
-    int rc = file_read(path, SPEC_FILE_MAX, &text, err);
-    if (rc == 0)
-        rc = task_spec_parse(text.buf, text.len, path, out, err);
-    strbuf_release(&text);
-    return rc;
 }

@@ -1,55 +1,12 @@
 /*
- * Suites: several tasks of one style that run as one, with names and means of their own. A suite
- * owns its members; it has the fields of a task only so that code which prints or hashes a task
- * need not ask. Choosing members removes the others and makes the chosen ones compulsory.
+ * The members of a suite: their names within it, and the choice of some of them, which removes the
+ * others and makes the chosen ones compulsory.
  */
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "worker/eval/spec_private.h"
 
 #define NONE SIZE_MAX
-
-/* A shipped task of style dclm, by name, once. */
-static void take_member(struct task_spec *suite, struct params *p, const char *name)
-{
-    struct task_spec *member = NULL;
-    struct err err = {0};
-    for (size_t i = 0; i < suite->n_members; i++) {
-        if (strcmp(suite->members[i]->name, name) == 0) {
-            params_fault(p, "members", "'%.64s' is there twice", name);
-            return;
-        }
-    }
-    if (task_builtin_read(name, &member, &err) != 0) {
-        params_fault(p, "members", "%s", err.msg);
-    } else if (member->n_members > 0 || member->style != STYLE_DCLM) {
-        params_fault(p, "members", "'%.64s' is no task of style dclm", name);
-        task_spec_free(member);
-    } else {
-        suite->members[suite->n_members++] = member;
-    }
-}
-
-/* Members, and neutral values for a task's fields. */
-void spec_read_suite(struct task_spec *spec, struct params *p)
-{
-    const char *const *names = NULL;
-    size_t n = 0;
-    spec_read_texts(spec, p, "members", &names, &n);
-    if (n == 0)
-        params_fault(p, "members", "is empty");
-    spec->members = arena_array(&spec->arena, n + 1, sizeof(*spec->members));
-    for (size_t i = 0; i < n; i++)
-        take_member(spec, p, names[i]);
-    spec->kind = TASK_CHOICE;
-    spec->style = STYLE_DCLM;
-    spec->sampler = SAMPLER_DCLM;
-    spec->shots = -1;
-    spec->delimiter = "";
-    spec->shot_delimiter = "";
-    spec->split = "";
-    spec->fewshot_split = "";
-}
 
 const char *task_spec_member_name(const struct task_spec *suite, size_t i)
 {

@@ -1,11 +1,12 @@
-/* Reading a list of texts out of a task's description. */
-#include "base/file.h"
-
-#include "base/json.h"
-#include "base/text.h"
-#include "base/xalloc.h"
-#include "worker/eval/pattern.h"
+/* Reads a text, or a list of texts, of a task's description into the task's arena. */
 #include "worker/eval/spec_private.h"
+
+const char *spec_keep_text(struct task_spec *spec, struct params *p, const char *key,
+                           const char *fallback)
+{
+    const char *s = params_string(p, key, fallback);
+    return s == NULL ? NULL : arena_strdup(&spec->arena, s);
+}
 
 void spec_read_texts(struct task_spec *spec, struct params *p, const char *key,
                      const char *const **out, size_t *n)

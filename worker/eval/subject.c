@@ -88,7 +88,7 @@ int subject_open(const struct worker_task *task, const struct eval_options *o, s
     const struct wish wish = {.spec = model_tokenizer_spec(*model),
                               .file = model_tokenizer_file(*model),
                               .digest = model_tokenizer_digest(*model),
-                              .vocab = model_config(*model)->vocab};
+                              .vocab = model_shape(*model)->vocab};
     return open_tokenizer(task, o, &wish, tok, err);
 }
 

@@ -10,10 +10,10 @@
 
 #include "base/file.h"
 #include "base/xalloc.h"
+#include "worker/data/tokenizer.h"
 #include "worker/model/hf.h"
 #include "worker/model/hf_tokenizer.h"
 #include "worker/model/llama2c.h"
-#include "worker/model/model.h"
 
 #define BIN_ENDING    ".bin"
 #define TOKENIZER_BIN "tok"

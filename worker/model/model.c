@@ -94,7 +94,7 @@ void model_free(struct model *m)
     free(m);
 }
 
-const struct model_config *model_config(const struct model *m)
+const struct model_config *model_shape(const struct model *m)
 {
     return &m->weights.cfg;
 }

@@ -19,10 +19,6 @@
 #include "worker/data/tokenizer.h"
 #include "worker/model/config.h"
 
-#define MODEL_FOLDER    "model"
-#define MODEL_FILE_JSON "model.json"
-#define MODEL_FILE_BIN  "model.bin"
-
 struct model;
 
 /* folder: what task.json's inputs name (an attempt's folder, or the folder whose result.json links
@@ -41,7 +37,7 @@ void model_free(struct model *m);
 int model_check_memory(const char *folder, int context, bool generates, int64_t allowed,
                        struct err *err) MUST_CHECK;
 
-const struct model_config *model_config(const struct model *m);
+const struct model_config *model_shape(const struct model *m);
 /* SHA-256 of model.bin, or of what model.bin would hold: what an evaluation's cache and items are
  * keyed by. */
 struct digest model_digest(const struct model *m);

@@ -12,7 +12,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "worker/model/model.h"
 
 #define MODEL_JSON_MAX (16u << 20)
 #define READ_CHUNK     (1u << 20)

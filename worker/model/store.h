@@ -9,7 +9,10 @@
 #include "base/digest.h"
 #include "worker/model/weights.h"
 
-#define STORE_VERSION 1
+#define STORE_VERSION   1
+#define MODEL_FOLDER    "model"
+#define MODEL_FILE_JSON "model.json"
+#define MODEL_FILE_BIN  "model.bin"
 
 /* What model.json says beside the shape. */
 struct store_info {

@@ -11,7 +11,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "worker/model/model.h"
 #include "worker/model/store.h"
 #include "worker/nn/gemm.h"
 #include "worker/report/result.h"

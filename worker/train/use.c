@@ -139,9 +139,9 @@ static int open_both(const struct words *w, struct model **m, struct tokenizer *
     if (!digest_is_zero(&want) && !digest_equal(&want, &found))
         return err_set(err, ERR_CORRUPT, "tokenizer %s is not the one the model was trained with",
                        spec);
-    if (tokenizer_vocab(*tok) > (uint32_t)model_config(*m)->vocab)
+    if (tokenizer_vocab(*tok) > (uint32_t)model_shape(*m)->vocab)
         return err_set(err, ERR_USAGE, "tokenizer %s has %u tokens, the model %d", spec,
-                       tokenizer_vocab(*tok), model_config(*m)->vocab);
+                       tokenizer_vocab(*tok), model_shape(*m)->vocab);
     return 0;
 }
 
@@ -149,7 +149,7 @@ static int open_both(const struct words *w, struct model **m, struct tokenizer *
 static int generate(struct model *m, const struct tokenizer *tok, const struct words *w,
                     struct token_list *list, struct err *err)
 {
-    size_t context = (size_t)model_config(m)->context, tokens = (size_t)w->tokens;
+    size_t context = (size_t)model_shape(m)->context, tokens = (size_t)w->tokens;
 
     token_list_add(list, tokenizer_end_of_text(tok));
     int rc = tokenizer_encode(tok, w->prompt, strlen(w->prompt), list, err);
@@ -244,7 +244,7 @@ static int add_losses(struct model *m, const struct token_list *stream, size_t c
 static int measure(struct model *m, const struct tokenizer *tok, const struct words *w, FILE *out,
                    struct err *err)
 {
-    size_t context = (size_t)model_config(m)->context;
+    size_t context = (size_t)model_shape(m)->context;
     struct token_list stream = {0};
     struct corpus corpus;
     double sum = 0.0;
