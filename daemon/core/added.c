@@ -81,7 +81,7 @@ static bool counts_are_sound(const struct addition *a, uint32_t task)
 }
 
 /* A task that has begun, or may begin, while one that it needs has not ended. The opposite, a task
- * that waits for nothing, is repaired by settle() in program.c. */
+ * that waits for nothing, is repaired by settle() in program_add.c. */
 static bool order_is_sound(const struct addition *a, uint32_t task)
 {
     const struct core_plan *plan = &a->ev->added.plan;

@@ -15,6 +15,7 @@ bool task_is_apparatus(const struct core_program *p, uint32_t task)
 
 bool task_is_held(const struct core_program *p, uint32_t task)
 {
+    assert(task < p->n_tasks);
     return !p->gate_open && !task_is_apparatus(p, task) && task_stage(p, task)->held;
 }
 
@@ -25,6 +26,7 @@ static const struct apparatus_slot *slot_of(const struct core_program *p, uint32
 
 bool apparatus_is_wanted(const struct core_program *p, uint32_t task)
 {
+    assert(task < p->n_tasks);
     return !task_is_apparatus(p, task) || slot_of(p, task)->declared;
 }
 
@@ -67,6 +69,7 @@ void apparatus_set(struct core_program *p, const struct core_plan *plan)
 /* Every declared check is done. A program without checks holds. */
 bool apparatus_holds(const struct core_program *p)
 {
+    assert(p->n_tasks >= p->n_grid + p->n_apparatus);
     bool holds = true;
     for (uint32_t i = 0; i < p->n_apparatus; i++) {
         holds = holds && (!p->apparatus[i].declared || p->tasks[p->n_grid + i].state == TASK_DONE);
@@ -74,17 +77,9 @@ bool apparatus_holds(const struct core_program *p)
     return holds;
 }
 
-void apparatus_look(struct core_program *p)
-{
-    bool open = apparatus_holds(p);
-    if (open != p->gate_open) {
-        p->gate_open = open;
-        ready_reorder(p);
-    }
-}
-
 uint32_t apparatus_n_open(const struct core_program *p)
 {
+    assert(p->n_tasks >= p->n_grid + p->n_apparatus);
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->n_apparatus; i++) {
         enum task_state state = (enum task_state)p->tasks[p->n_grid + i].state;
@@ -95,91 +90,12 @@ uint32_t apparatus_n_open(const struct core_program *p)
 
 uint32_t apparatus_n_ready(const struct core_program *p)
 {
+    assert(p->n_tasks >= p->n_grid + p->n_apparatus);
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->n_apparatus; i++) {
         n += p->tasks[p->n_grid + i].ready_pos != NOWHERE;
     }
     return n;
-}
-
-void apparatus_blocked(struct core *c, struct core_program *p, uint32_t task, const char *text)
-{
-    const struct apparatus_slot *slot = slot_of(p, task);
-    enum cause cause = (enum cause)p->tasks[task].cause;
-    char why[512];
-    if (!slot->declared || cause == CAUSE_STOPPED) {
-        return; /* nothing waits for it, or nothing is to be started any more */
-    }
-    if (cause == CAUSE_APPARATUS) {
-        (void)snprintf(why, sizeof(why), "apparatus.%s: %s", slot->name,
-                       text != NULL ? text : cause_name(cause));
-    } else {
-        (void)snprintf(why, sizeof(why), "apparatus.%s could not be made (%s)%s%s", slot->name,
-                       cause_name(cause), text != NULL ? ": " : "", text != NULL ? text : "");
-    }
-    program_pause(c, p, PAUSE_APPARATUS, why);
-}
-
-static bool is_blocked(const struct core_task *t)
-{
-    return t->state == TASK_BLOCKED || t->state == TASK_NEVER_RUN;
-}
-
-void apparatus_revive(struct core *c, struct core_program *p)
-{
-    for (uint32_t i = 0; i < p->n_apparatus; i++) {
-        uint32_t task = p->n_grid + i;
-        if (p->apparatus[i].declared && is_blocked(&p->tasks[task]) && !p->status.verdict &&
-            !p->verdict_asked && p->stop_below == 0) {
-            task_revive(c, p, task, ROW_TASK_RETRIED, NULL);
-        }
-    }
-}
-
-/* The tasks of checks that an amendment added begin as ready, like those of a new program. */
-static void grow_tasks(struct core_program *p, uint32_t n_before)
-{
-    uint32_t n = p->n_grid + p->n_apparatus;
-    p->tasks = xreallocarray(p->tasks, n, sizeof(*p->tasks));
-    for (uint32_t task = p->n_grid + n_before; task < n; task++) {
-        struct task_row fresh;
-        task_row_init(&fresh, TASK_READY);
-        task_init(&p->tasks[task], &fresh);
-    }
-    p->n_tasks = n;
-    for (uint32_t task = p->n_grid + n_before; task < n; task++) {
-        ready_push(p, task);
-    }
-}
-
-void apparatus_amend(struct core *c, struct core_program *p, const struct core_plan *plan)
-{
-    uint32_t n_before = p->n_apparatus;
-    bool lifts = (p->status.paused & PAUSE_APPARATUS) != 0;
-    apparatus_set(p, plan);
-    grow_tasks(p, n_before);
-    for (uint32_t i = 0; i < n_before; i++) {
-        uint32_t task = p->n_grid + i;
-        const struct core_task *t = &p->tasks[task];
-        if (!p->apparatus[i].declared) {
-            ready_remove(p, task);
-            continue;
-        }
-        /* A live attempt goes on: its question is in its task.json, and its result is recognised as
-         * an answer to the old one (RESULT_STALE). */
-        if (plan->apparatus[i].changed && task_state_is_terminal((enum task_state)t->state)) {
-            task_revive(c, p, task, ROW_APPARATUS_AGAIN, NULL);
-        }
-        if (t->state == TASK_READY && t->timer_pos == NOWHERE) {
-            ready_push(p, task); /* it was removed once, and is declared again */
-        }
-        lifts = lifts && !is_blocked(t);
-    }
-    apparatus_look(p);
-    if (lifts) {
-        p->status.paused &= ~(unsigned)PAUSE_APPARATUS;
-        (void)emit_program_row(c, p, ROW_RESUMED, "the apparatus check was amended");
-    }
 }
 
 void apparatus_free(struct core_program *p)

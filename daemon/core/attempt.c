@@ -31,6 +31,7 @@ static void probe(struct core *c, const struct live *l)
  * and a replay gives it the same one. */
 static void make_id(struct core *c, char id[UUID_TEXT_SIZE])
 {
+    assert(c->out != NULL);
     uint64_t a = (rng_next(&c->rng) & ~UINT64_C(0xf000)) | UINT64_C(0x4000);
     uint64_t b = (rng_next(&c->rng) & ~(UINT64_C(3) << 62)) | (UINT64_C(2) << 62);
     (void)snprintf(id, UUID_TEXT_SIZE, "%08llx-%04llx-%04llx-%04llx-%012llx",
@@ -41,6 +42,8 @@ static void make_id(struct core *c, char id[UUID_TEXT_SIZE])
 
 void attempt_start(struct core *c, struct core_program *p, uint32_t task)
 {
+    assert(task < p->n_tasks);
+    assert(p->tasks[task].state == TASK_READY && !p->damaged);
     struct core_task *t = &p->tasks[task];
     ready_remove(p, task);
     struct live *l = live_new(c, p, task);
@@ -108,6 +111,7 @@ static void move_deadline(struct core *c, struct live *l)
  * (lazy): a later start of the daemon probes the attempt anyway. */
 static void become_running(struct core *c, struct live *l)
 {
+    assert(task_at(c, l)->state == TASK_STARTING);
     l->phase = LIVE_RUNNING;
     l->row.state = ATTEMPT_RUNNING;
     l->mark_ms = c->now_ms;
@@ -135,6 +139,7 @@ void attempt_up(struct core *c, struct live *l)
  * `l` is freed here. */
 static void fail(struct core *c, struct live *l, enum cause cause, const char *text)
 {
+    assert(l->row.no == task_at(c, l)->n_attempts);
     struct core_program *p = program_at(c, l);
     struct core_task *t = task_at(c, l);
     uint32_t task = l->task;
@@ -273,6 +278,7 @@ static bool has_run(enum end_reason reason)
 /* Exit 0 with a readable events.jsonl goes to verification; every other end fails the attempt. */
 static void end_attempt(struct core *c, struct live *l, const char *text)
 {
+    assert(l->row.reason < END_REASON_NR && l->phase != LIVE_VERIFYING);
     bool unseen = l->phase == LIVE_STARTING; /* it was never seen running */
     bool may_be_done =
         l->row.reason == END_EXITED && l->row.code == 0 && l->row.malformed <= MALFORMED_MAX;
@@ -316,6 +322,7 @@ void attempt_ended(struct core *c, struct live *l, const struct core_event *ev)
 /* Its result is accepted: the task is done, its dependants may start, and the result is linked. */
 static void finish(struct core *c, struct live *l, const struct core_event *ev)
 {
+    assert(task_at(c, l)->state == TASK_RUNNING);
     struct core_program *p = program_at(c, l);
     uint32_t task = l->task;
     l->row.state = ATTEMPT_ENDED;
@@ -361,6 +368,7 @@ void attempt_checked(struct core *c, struct live *l, const struct core_event *ev
 /* Alive and overdue is a hang. This is the only place where a deadline has consequences. */
 static void found_alive(struct core *c, struct live *l)
 {
+    assert(l->health == HEALTH_ALIVE);
     if (l->phase == LIVE_STARTING) {
         attempt_up(c, l);
         return;

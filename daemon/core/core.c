@@ -94,7 +94,7 @@ static void on_task(struct core *c, struct core_program *p, const struct core_ev
     }
     struct core_task *t = &p->tasks[ev->task];
     if (ev->kind == CORE_RETRY) {
-        request_retry(c, p, ev->task, ev->text);
+        retry_task(c, p, ev->task, ev->text);
     } else if (ev->kind == CORE_CANCEL) {
         request_cancel(c, p, ev->task, ev->text);
     } else if (ev->kind == CORE_LOST) {
@@ -247,6 +247,7 @@ static void take(struct core *c, const struct core_event *ev)
 
 void core_step(struct core *c, const struct core_event *ev, struct core_out *out)
 {
+    assert(out != NULL && c->out == NULL); /* a step never runs within a step */
     assert(ev->kind < CORE_EVENT_NR);
     out->refusal = NULL;
     c->out = out;

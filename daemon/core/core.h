@@ -130,4 +130,7 @@ void core_out_release(struct core_out *out);
  * change nothing. */
 void core_step(struct core *core, const struct core_event *event, struct core_out *out);
 
+/* When the armed timer is due (mono); INT64_MAX: none is armed. */
+int64_t core_next_timer_ms(const struct core *core);
+
 #endif

@@ -7,7 +7,6 @@
  */
 #include <stdarg.h>
 
-#include "daemon/core/explain.h"
 #include "daemon/core/internal.h"
 
 struct wall_time program_time(const struct core *c, const struct core_program *p)
@@ -18,6 +17,7 @@ struct wall_time program_time(const struct core *c, const struct core_program *p
 /* A row's time never goes back within its program; behind_ms says by how much the clock did. */
 static struct state_row *new_row(struct core *c, enum row_kind kind, struct core_program *p)
 {
+    assert(c->out != NULL); /* only within a step */
     struct wall_time time = program_time(c, p);
     struct core_out *out = c->out;
     struct state_row *row = &c->no_row;
@@ -31,6 +31,24 @@ static struct state_row *new_row(struct core *c, enum row_kind kind, struct core
         p->latest = time;
     }
     return row;
+}
+
+void task_snapshot(const struct core_task *t, struct task_row *out)
+{
+    *out = (struct task_row){
+        .state = (enum task_state)t->state,
+        .cause = (enum cause)t->cause,
+        .linked = t->linked,
+        .ending = (enum cause)t->ending,
+        .n_attempts = t->n_attempts,
+        .spent = t->spent,
+        .crashes = t->crashes,
+        .idle = t->idle,
+        .no_space = t->no_space,
+        .best_done = t->best_done,
+        .best_checkpoint = t->best_checkpoint,
+        .not_before = {t->not_before_ms},
+    };
 }
 
 struct state_row *emit_program_row(struct core *c, struct core_program *p, enum row_kind kind,
@@ -67,40 +85,43 @@ static bool is_wanted(const struct core_program *p, enum core_act_kind kind)
            kind == ACT_KILL;
 }
 
-static struct core_act *new_act(struct core *c, enum core_act_kind kind, uint32_t program)
+/* An act of no program (p is NULL) has the number 0. */
+static struct core_act *new_act(struct core *c, enum core_act_kind kind,
+                                const struct core_program *p)
 {
+    assert(c->out != NULL);
     struct core_out *out = c->out;
     struct core_act *act = &c->no_act;
-    if (is_wanted(program_of(c, program), kind)) {
+    if (is_wanted(p, kind)) {
         ARRAY_GROW(out->acts, out->n_acts, out->cap_acts);
         act = &out->acts[out->n_acts++];
     }
-    *act = (struct core_act){.kind = kind, .program = program};
+    *act = (struct core_act){.kind = kind, .program = p != NULL ? p->no : 0};
     return act;
 }
 
 void emit_act(struct core *c, enum core_act_kind kind, const struct core_program *p)
 {
-    (void)new_act(c, kind, p->no);
+    (void)new_act(c, kind, p);
 }
 
 void emit_task_act(struct core *c, enum core_act_kind kind, const struct core_program *p,
                    uint32_t task)
 {
-    struct core_act *act = new_act(c, kind, p->no);
+    assert(task < p->n_tasks);
+    struct core_act *act = new_act(c, kind, p);
     act->task = task;
     act->attempt_no = p->tasks[task].n_attempts;
 }
 
 void emit_live_act(struct core *c, enum core_act_kind kind, const struct live *l)
 {
-    struct core_act *act = new_act(c, kind, l->program);
+    struct core_act *act = new_act(c, kind, c->programs[l->program]);
     act->task = l->task;
     act->attempt_no = l->row.no;
     memcpy(act->attempt_id, l->row.id, sizeof(act->attempt_id));
 }
 
-/* ARM belongs to no program: number 0. */
 void timer_rearm(struct core *c)
 {
     int64_t at = core_next_timer_ms(c);
@@ -108,7 +129,7 @@ void timer_rearm(struct core *c)
         return;
     }
     c->armed_ms = at;
-    new_act(c, ACT_ARM, 0)->at_ms = at;
+    new_act(c, ACT_ARM, NULL)->at_ms = at;
 }
 
 const char *emit_text(struct core *c, const char *text)

@@ -124,7 +124,7 @@ bool core_explain(const struct core *c, uint32_t program, uint32_t task,
     }
     out->wait_due_ms = backoff_due_ms(c, t);
     fill_machine(c, p, task_stage(p, task), out);
-    out->retry_refusal = request_retry_refusal(p, task);
+    out->retry_refusal = retry_refusal(p, task);
     return true;
 }
 
@@ -223,10 +223,4 @@ void core_explanation_text(const struct core_explanation *e, struct mono_time no
 size_t core_n_live(const struct core *c)
 {
     return c->n_live;
-}
-
-int64_t core_next_timer_ms(const struct core *c)
-{
-    int64_t at = c->n_timers > 0 ? c->timers[0].at_ms : INT64_MAX;
-    return at < c->slice_due_ms ? at : c->slice_due_ms;
 }

@@ -61,8 +61,7 @@ int64_t core_backoff_due_ms(const struct core *core, uint32_t program, uint32_t 
  * NULL: all may. */
 uint32_t core_n_retriable(const struct core *core, uint32_t program, const char **refusal);
 
-/* Attempts alive now, over all programs; and when the armed timer is due (INT64_MAX: none). */
+/* Attempts alive now, over all programs. */
 size_t core_n_live(const struct core *core);
-int64_t core_next_timer_ms(const struct core *core);
 
 #endif

@@ -47,6 +47,7 @@ static bool is_own_failure(const struct core_task *t)
 
 static bool is_same(const struct core_task *t, const struct core_task *of)
 {
+    assert(of->state == TASK_BLOCKED);
     return t->state == TASK_BLOCKED && t->cause == of->cause && t->end_code == of->end_code &&
            t->end_signal == of->end_signal;
 }
@@ -54,7 +55,7 @@ static bool is_same(const struct core_task *t, const struct core_task *of)
 /* A task whose dependency was given up meanwhile would wait for ever. */
 static bool can_revive(const struct core_program *p, uint32_t task)
 {
-    return request_retry_refusal(p, task) == NULL;
+    return retry_refusal(p, task) == NULL;
 }
 
 /* It has ended, and not by its own doing. */
@@ -72,6 +73,7 @@ struct failure_tally {
 /* Over the cells of one stage: its tasks are n_stages apart. */
 static struct failure_tally count(const struct core_program *p, uint32_t task)
 {
+    assert(task < p->n_grid);
     struct failure_tally n = {0};
     for (uint32_t i = task % p->n_stages; i < p->n_grid; i += p->n_stages) {
         const struct core_task *t = &p->tasks[i];
@@ -132,6 +134,7 @@ void failures_answer(struct core *c, struct core_program *p)
 bool failures_pause(struct core *c, struct core_program *p, uint32_t task, bool answered,
                     const char *text)
 {
+    assert(p->tasks[task].state == TASK_BLOCKED);
     const struct core_stage *s = task_stage(p, task);
     struct core_task of = p->tasks[task];
     if (task_is_apparatus(p, task) || p->status.failures_accepted || !is_own_failure(&of) ||

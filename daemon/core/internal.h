@@ -9,6 +9,7 @@
 /* The time of what happens to a program now. It never goes back, so a clock that is set back does
  * not reorder the journal. */
 struct wall_time program_time(const struct core *c, const struct core_program *p);
+void task_snapshot(const struct core_task *t, struct task_row *out);
 struct state_row *emit_program_row(struct core *c, struct core_program *p, enum row_kind kind,
                                    const char *detail);
 struct state_row *emit_task_row(struct core *c, struct core_program *p, uint32_t task,
@@ -24,13 +25,13 @@ void emit_refusal(struct core *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* queue.c: the ready queue of a program and the timers of all. */
 void ready_push(struct core_program *p, uint32_t task);   /* no-op when it is in, or not wanted */
 void ready_remove(struct core_program *p, uint32_t task); /* no-op when it is not */
-void ready_reorder(struct core_program *p);               /* the order of its tasks has changed */
+/* After a check has moved: opens or closes the gate that holds stages back. */
+void ready_update_gate(struct core_program *p);
 void timer_set(struct core *c, const struct core_program *p, uint32_t task, int64_t at_ms);
 void timer_clear(struct core *c, const struct core_program *p, uint32_t task);
 void timer_rearm(struct core *c); /* emits ARM when the earliest has changed */
 
 /* task.c: moves and what follows from them within the cell. */
-void task_snapshot(const struct core_task *t, struct task_row *out);
 void task_move(struct core_program *p, uint32_t task, enum task_state to, enum cause cause);
 void task_release_dependants(struct core *c, struct core_program *p,
                              uint32_t task); /* it is done */
@@ -67,19 +68,20 @@ bool task_is_held(const struct core_program *p,
 /* Sets the checks as the plan declares them: known ones stay, new ones are appended. The caller
  * makes their tasks. */
 void apparatus_set(struct core_program *p, const struct core_plan *plan);
-/* An amendment: changed checks are repeated, and a pause that has lost its reason ends. */
-void apparatus_amend(struct core *c, struct core_program *p, const struct core_plan *plan);
 /* Whether every declared check is done. */
 bool apparatus_holds(const struct core_program *p);
-void apparatus_look(struct core_program *p); /* after a check has moved: opens or shuts the gate */
 /* Declared checks that have not ended. */
 uint32_t apparatus_n_open(const struct core_program *p);
 uint32_t apparatus_n_ready(const struct core_program *p); /* in the ready queue */
+void apparatus_free(struct core_program *p);
+
+/* apparatus_changes.c */
+/* An amendment: changed checks are repeated, and a pause that has lost its reason ends. */
+void apparatus_amend(struct core *c, struct core_program *p, const struct core_plan *plan);
 /* Pauses the program for a declared check that is blocked, unless it was stopped. */
 void apparatus_blocked(struct core *c, struct core_program *p, uint32_t task, const char *text);
 /* Makes blocked checks ready again, on a resume. */
 void apparatus_revive(struct core *c, struct core_program *p);
-void apparatus_free(struct core_program *p);
 
 /* live.c: the pool, slots, deadlines. */
 struct live *live_new(struct core *c, struct core_program *p, uint32_t task);
@@ -132,11 +134,20 @@ enum cause judge_cause(const struct live *l);
 /* added.c: whether a program that is added holds together; *fault says what does not. */
 bool added_is_sound(const struct core_event *ev, char *fault, size_t size);
 
+/* pause.c: one bit for each reason; a second pause for the same reason changes nothing. */
+void program_pause(struct core *c, struct core_program *p, unsigned bit, const char *why);
+
+/* program_add.c */
+void program_add(struct core *c, const struct core_event *ev);
+/* Another [run] table: what starts from now on has its limits. */
+void program_set_run(struct core *c, struct core_program *p, const struct core_event *ev);
+
 /* program.c: a program from its addition to its report. */
 struct core_program *program_of(struct core *c, uint32_t no); /* NULL: unknown */
-void program_add(struct core *c, const struct core_event *ev);
-void program_set_run(struct core *c, struct core_program *p, const struct core_event *ev);
-void program_pause(struct core *c, struct core_program *p, unsigned bit, const char *why);
+static inline bool program_scores_are_open(const struct core_program *p)
+{
+    return p->status.unsealed || p->status.unblinded || p->status.verdict;
+}
 void program_free_all(struct core *c);
 /* Nothing of it is started any more; its live attempts run to their end. */
 void program_damaged(struct core *c, struct core_program *p);
@@ -147,10 +158,13 @@ void program_unseal(struct core *c, struct core_program *p); /* no-op when it is
 /* amend.c: journals an amendment, or refuses it when its premises changed. */
 void program_amend(struct core *c, struct core_program *p, const struct core_event *ev);
 
-/* request.c: requests of a person. */
+/* retry.c */
+#define REFUSAL_STOPPING "every task of its program is being cancelled"
 /* Why it may not be retried; NULL: it may. */
-const char *request_retry_refusal(const struct core_program *p, uint32_t task);
-void request_retry(struct core *c, struct core_program *p, uint32_t task, const char *text);
+const char *retry_refusal(const struct core_program *p, uint32_t task);
+void retry_task(struct core *c, struct core_program *p, uint32_t task, const char *text);
+
+/* request.c: the other requests of a person. */
 void request_cancel(struct core *c, struct core_program *p, uint32_t task, const char *text);
 void request_lost(struct core *c, struct core_program *p, uint32_t task, const char *text);
 /* Ends a task on a person's request: at once, or with its attempt where one lives. */

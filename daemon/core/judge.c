@@ -95,6 +95,7 @@ static struct judgement judge_no_space(struct core *c, struct core_task *t)
  * program that is paused already spend nothing. */
 static struct judgement judge_unlaunched(struct core *c, const struct live *l)
 {
+    assert(c->programs[l->program] != NULL);
     struct core_program *p = c->programs[l->program];
     if (l->excused || p->status.paused != 0) {
         return (struct judgement){.to = TASK_READY};
@@ -110,6 +111,7 @@ static struct judgement judge_unlaunched(struct core *c, const struct live *l)
 struct judgement judge_end(struct core *c, struct core_task *t, const struct core_stage *s,
                            const struct live *l, enum cause cause)
 {
+    assert(cause > CAUSE_NONE && cause < CAUSE_NR);
     if (l->row.reason == END_NEVER_LAUNCHED ||
         (l->row.reason == END_SPAWN_FAILED && cause == CAUSE_HOST_LOST)) {
         return judge_unlaunched(c, l); /* the program's own */

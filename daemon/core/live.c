@@ -44,6 +44,7 @@ void live_free(struct core *c, struct live *l)
 
 struct live *live_of(struct core *c, const struct core_program *p, uint32_t task)
 {
+    assert(task < p->n_tasks);
     uint32_t i = p->tasks[task].live;
     return i == NOWHERE ? NULL : &c->live[i];
 }
@@ -94,6 +95,7 @@ void live_let_go(struct core *c, struct live *l)
  * must not pile up. */
 void live_set_aside(struct core *c, struct live *l)
 {
+    assert(l->phase == LIVE_VERIFYING); /* its worker needs no threads any more */
     const struct core_stage *s = task_stage(c->programs[l->program], l->task);
     if (!l->aside && c->n_aside < c->config.cores && stage_set_is_empty(&s->dependants)) {
         live_let_go(c, l);
@@ -131,6 +133,7 @@ int64_t live_deadline_span(const struct core *c, const struct live *l)
  * would widen the next deadline by WIDEN. */
 void live_mark(struct core *c, struct live *l)
 {
+    assert(c->now_ms >= l->mark_ms);
     struct core_stage *s = task_stage(c->programs[l->program], l->task);
     enum section section = section_of(l);
     int64_t span = c->now_ms - l->mark_ms;

@@ -64,6 +64,7 @@ static void ready_down(struct core_program *p, uint32_t pos)
 
 void ready_push(struct core_program *p, uint32_t task)
 {
+    assert(task < p->n_tasks);
     if (p->tasks[task].ready_pos != NOWHERE || !apparatus_is_wanted(p, task)) {
         return;
     }
@@ -75,6 +76,7 @@ void ready_push(struct core_program *p, uint32_t task)
 
 void ready_remove(struct core_program *p, uint32_t task)
 {
+    assert(task < p->n_tasks);
     uint32_t pos = p->tasks[task].ready_pos;
     if (pos == NOWHERE) {
         return;
@@ -90,10 +92,19 @@ void ready_remove(struct core_program *p, uint32_t task)
 }
 
 /* Rebuilds the heap in O(n): opening the gate changes the keys of many tasks at once. */
-void ready_reorder(struct core_program *p)
+static void ready_reorder(struct core_program *p)
 {
     for (uint32_t pos = p->n_ready / 2; pos-- > 0;) {
         ready_down(p, pos);
+    }
+}
+
+void ready_update_gate(struct core_program *p)
+{
+    bool open = apparatus_holds(p);
+    if (open != p->gate_open) {
+        p->gate_open = open;
+        ready_reorder(p);
     }
 }
 
@@ -156,6 +167,7 @@ static void timer_down(struct core *c, uint32_t pos)
 
 void timer_set(struct core *c, const struct core_program *p, uint32_t task, int64_t at_ms)
 {
+    assert(task < p->n_tasks);
     uint32_t pos = p->tasks[task].timer_pos;
     if (pos == NOWHERE) {
         ARRAY_GROW(c->timers, c->n_timers, c->cap_timers);
@@ -168,6 +180,7 @@ void timer_set(struct core *c, const struct core_program *p, uint32_t task, int6
 
 void timer_clear(struct core *c, const struct core_program *p, uint32_t task)
 {
+    assert(task < p->n_tasks);
     uint32_t pos = p->tasks[task].timer_pos;
     if (pos == NOWHERE) {
         return;
@@ -180,4 +193,10 @@ void timer_clear(struct core *c, const struct core_program *p, uint32_t task)
     timer_place(c, pos, last);
     timer_up(c, pos);
     timer_down(c, timer_task(c, &last)->timer_pos);
+}
+
+int64_t core_next_timer_ms(const struct core *c)
+{
+    int64_t at = c->n_timers > 0 ? c->timers[0].at_ms : INT64_MAX;
+    return at < c->slice_due_ms ? at : c->slice_due_ms;
 }

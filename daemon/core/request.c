@@ -1,71 +1,13 @@
-/* Requests of a person: retry, cancel, give up a lost result, resume, unblind. Each checks first
- * and then changes; a refusal changes nothing and says why. The rule behind most refusals: once
- * scores of a program have been seen, nothing that the verdict depends on may be run again, because
- * choosing when to retry would choose the result. */
+/* Requests of a person: cancel, give up a lost result, resume, unblind. Each checks first and then
+ * changes; a refusal changes nothing and says why. retry.c has the retries, slices.c the requests
+ * about all tasks. */
 #include "daemon/core/internal.h"
-
-#define IS_STOPPING "every task of its program is being cancelled"
-
-static bool scores_are_open(const struct core_program *p)
-{
-    return p->status.unsealed || p->status.unblinded || p->status.verdict;
-}
-
-/* An unblinding before any result was accepted has shown nothing. Before the verdict, unsealing
- * waits for an accepted result (program_advance). */
-static bool scores_seen(const struct core_program *p)
-{
-    return scores_are_open(p) && (p->n_accepted > 0 || p->status.unsealed || p->status.verdict);
-}
-
-/* The first reason that applies, in the words that the user reads. */
-const char *request_retry_refusal(const struct core_program *p, uint32_t task)
-{
-    enum task_state state = (enum task_state)p->tasks[task].state;
-    if (state != TASK_BLOCKED && state != TASK_NEVER_RUN) {
-        return "only what is blocked or was never run can be tried again";
-    }
-    if ((p->status.paused & PAUSE_STOPPING) != 0) {
-        return IS_STOPPING;
-    }
-    if (p->tasks[task].cause == CAUSE_LOST) {
-        return "it was done, and its result was given up as lost";
-    }
-    if (!apparatus_is_wanted(p, task)) {
-        return "an amendment took this check away";
-    }
-    if (task_is_apparatus(p, task) && (p->status.paused & PAUSE_APPARATUS) != 0) {
-        return "its program is paused for it: `preregctl resume` makes the check again";
-    }
-    if (p->status.verdict || p->verdict_asked) {
-        return "the verdict is out, and its coverage states this task";
-    }
-    if (task_stage(p, task)->counted && scores_seen(p)) {
-        return "the verdict depends on it, and scores of its program have been seen: trying again"
-               " now could choose the result";
-    }
-    return task_dead_dependency(p, task) != NOWHERE
-               ? "a task it depends on is blocked: try that one again"
-               : NULL;
-}
-
-void request_retry(struct core *c, struct core_program *p, uint32_t task, const char *text)
-{
-    const char *refusal = request_retry_refusal(p, task);
-    if (refusal != NULL) {
-        emit_refusal(c, "%s", refusal);
-        return;
-    }
-    p->verdict_failed = false;
-    task_revive(c, p, task, ROW_TASK_RETRIED, text);
-    if (!task_is_apparatus(p, task)) {
-        task_revive_dependants(c, p, task, ROW_TASK_RETRIED, text);
-    }
-}
 
 void request_end(struct core *c, struct core_program *p, uint32_t task, enum cause cause,
                  const char *text)
 {
+    assert(task < p->n_tasks);
+    assert(!task_state_is_terminal((enum task_state)p->tasks[task].state));
     struct core_task *t = &p->tasks[task];
     struct live *l = live_of(c, p, task);
     enum task_state from = (enum task_state)t->state;
@@ -91,6 +33,7 @@ void request_end(struct core *c, struct core_program *p, uint32_t task, enum cau
 
 void request_cancel(struct core *c, struct core_program *p, uint32_t task, const char *text)
 {
+    assert(task < p->n_tasks);
     if (task_state_is_terminal((enum task_state)p->tasks[task].state)) {
         emit_refusal(c, "it has ended already: %s",
                      task_state_name((enum task_state)p->tasks[task].state));
@@ -102,6 +45,7 @@ void request_cancel(struct core *c, struct core_program *p, uint32_t task, const
 /* A later stage of the cell that depends on it and has a live attempt, as a task; NOWHERE: none. */
 static uint32_t live_dependant(const struct core_program *p, uint32_t task)
 {
+    assert(!task_is_apparatus(p, task));
     uint32_t first = task - task % p->n_stages;
     for (uint32_t s = task - first + 1; s < p->n_stages; s++) {
         if (stage_set_has(&p->stages[s].after, task - first) &&
@@ -115,6 +59,7 @@ static uint32_t live_dependant(const struct core_program *p, uint32_t task)
 /* Dependants that have not ended never will; those that are done keep their results. */
 static void end_dependants(struct core *c, struct core_program *p, uint32_t task)
 {
+    assert(!task_is_apparatus(p, task));
     uint32_t first = task - task % p->n_stages;
     for (uint32_t s = task - first + 1; s < p->n_stages; s++) {
         uint32_t other = first + s;
@@ -136,6 +81,7 @@ static void end_dependants(struct core *c, struct core_program *p, uint32_t task
  * the verdict must not have used it, and no stage may be reading it now. */
 void request_lost(struct core *c, struct core_program *p, uint32_t task, const char *text)
 {
+    assert(task < p->n_tasks);
     struct core_task *t = &p->tasks[task];
     if (task_is_apparatus(p, task) || t->state != TASK_DONE) {
         emit_refusal(c, "only a task that is done has an accepted result to lose");
@@ -167,7 +113,7 @@ void request_resume(struct core *c, struct core_program *p, const struct core_ev
     const unsigned lifted = p->status.paused & ~(unsigned)PAUSE_STOPPING;
     bool accepts = ev->accept_failures && !p->status.failures_accepted;
     if (lifted == 0 && !p->verdict_failed && !accepts) {
-        emit_refusal(c, p->status.paused == 0 ? "it is not paused" : IS_STOPPING);
+        emit_refusal(c, p->status.paused == 0 ? "it is not paused" : REFUSAL_STOPPING);
         return;
     }
     p->verdict_failed = false;
@@ -186,7 +132,7 @@ void request_resume(struct core *c, struct core_program *p, const struct core_ev
 /* Opening the scores early is allowed, journalled, and cannot be taken back. */
 void request_unblind(struct core *c, struct core_program *p, const char *text)
 {
-    if (scores_are_open(p)) {
+    if (program_scores_are_open(p)) {
         emit_refusal(c, "its scores are open already");
         return;
     }

@@ -18,6 +18,7 @@ static void set_text(struct core_program *p, const char *text)
 
 static bool is_open(const struct core_program *p, uint32_t task)
 {
+    assert(task < p->n_tasks);
     const struct core_task *t = &p->tasks[task];
     return !task_state_is_terminal((enum task_state)t->state) && t->ending == CAUSE_NONE;
 }
@@ -25,6 +26,7 @@ static bool is_open(const struct core_program *p, uint32_t task)
 /* Deepest stages first, so that each ends as "stopped" and none as "dependency". */
 static void stop_cell(struct core *c, struct core_program *p, uint32_t first)
 {
+    assert(first % p->n_stages == 0 && first < p->n_grid);
     for (uint32_t s = p->n_stages; s-- > 0;) {
         if (is_open(p, first + s)) {
             request_end(c, p, first + s, CAUSE_STOPPED, p->slice_text);
@@ -100,8 +102,8 @@ static void retry_go_on(struct core *c, struct core_program *p)
     uint32_t n = 0;
     while (p->retry_from < p->n_grid && n < c->config.slice_tasks) {
         uint32_t task = p->retry_from++;
-        if (p->tasks[task].state == TASK_BLOCKED && request_retry_refusal(p, task) == NULL) {
-            request_retry(c, p, task, p->slice_text);
+        if (p->tasks[task].state == TASK_BLOCKED && retry_refusal(p, task) == NULL) {
+            retry_task(c, p, task, p->slice_text);
             n++;
         }
     }
@@ -121,7 +123,7 @@ uint32_t core_n_retriable(const struct core *c, uint32_t program, const char **r
     *refusal = NULL;
     for (uint32_t i = 0; p != NULL && i < p->n_grid; i++) {
         if (p->tasks[i].state == TASK_BLOCKED) {
-            const char *why = request_retry_refusal(p, i);
+            const char *why = retry_refusal(p, i);
             n += why == NULL;
             *refusal = *refusal == NULL ? why : *refusal;
         }

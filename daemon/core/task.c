@@ -8,24 +8,6 @@
  */
 #include "daemon/core/internal.h"
 
-void task_snapshot(const struct core_task *t, struct task_row *out)
-{
-    *out = (struct task_row){
-        .state = (enum task_state)t->state,
-        .cause = (enum cause)t->cause,
-        .linked = t->linked,
-        .ending = (enum cause)t->ending,
-        .n_attempts = t->n_attempts,
-        .spent = t->spent,
-        .crashes = t->crashes,
-        .idle = t->idle,
-        .no_space = t->no_space,
-        .best_done = t->best_done,
-        .best_checkpoint = t->best_checkpoint,
-        .not_before = {t->not_before_ms},
-    };
-}
-
 void task_init(struct core_task *t, const struct task_row *row)
 {
     *t = (struct core_task){
@@ -59,6 +41,8 @@ static bool may_move(const struct core_program *p, uint32_t task, enum task_stat
 
 void task_move(struct core_program *p, uint32_t task, enum task_state to, enum cause cause)
 {
+    assert(task < p->n_tasks);
+    assert(to < TASK_STATE_NR);
     struct core_task *t = &p->tasks[task];
     enum task_state from = (enum task_state)t->state;
     assert(may_move(p, task, from, to));
@@ -70,7 +54,7 @@ void task_move(struct core_program *p, uint32_t task, enum task_state to, enum c
     p->n_unlinked -= from == TASK_DONE && !t->linked;
     t->linked = t->linked && from != TASK_DONE;
     if (task_is_apparatus(p, task)) {
-        apparatus_look(p);
+        ready_update_gate(p);
         return;
     }
     p->n_by_state[from]--;
@@ -86,6 +70,7 @@ void task_move(struct core_program *p, uint32_t task, enum task_state to, enum c
 void task_revive(struct core *c, struct core_program *p, uint32_t task, enum row_kind kind,
                  const char *text)
 {
+    assert(p->tasks[task].live == NOWHERE); /* S1 */
     struct core_task *t = &p->tasks[task];
     enum task_state from = (enum task_state)t->state;
     t->spent = 0;
@@ -109,6 +94,7 @@ static uint32_t cell_start(const struct core_program *p, uint32_t task)
 
 uint32_t task_waits_for(const struct core_program *p, uint32_t task)
 {
+    assert(task < p->n_tasks);
     uint32_t first = cell_start(p, task);
     const struct stage_set *after = &task_stage(p, task)->after;
     for (uint32_t s = stage_set_next(after, 0); s < p->n_stages; s = stage_set_next(after, s + 1)) {
@@ -127,6 +113,7 @@ bool task_dependencies_done(const struct core_program *p, uint32_t task)
 
 void task_release_dependants(struct core *c, struct core_program *p, uint32_t task)
 {
+    assert(p->tasks[task].state == TASK_DONE);
     uint32_t first = cell_start(p, task);
     const struct stage_set *set = &task_stage(p, task)->dependants;
     for (uint32_t s = stage_set_next(set, 0); s < p->n_stages; s = stage_set_next(set, s + 1)) {
@@ -143,6 +130,8 @@ void task_release_dependants(struct core *c, struct core_program *p, uint32_t ta
  */
 void task_block_dependants(struct core *c, struct core_program *p, uint32_t task)
 {
+    assert(!task_is_apparatus(p, task) &&
+           task_state_is_terminal((enum task_state)p->tasks[task].state));
     uint32_t first = cell_start(p, task);
     struct stage_set reached = task_stage(p, task)->dependants;
     for (uint32_t s = task - first + 1; s < p->n_stages; s++) {
@@ -158,6 +147,7 @@ void task_block_dependants(struct core *c, struct core_program *p, uint32_t task
 
 uint32_t task_dead_dependency(const struct core_program *p, uint32_t task)
 {
+    assert(task < p->n_tasks);
     uint32_t first = cell_start(p, task);
     const struct stage_set *after = &task_stage(p, task)->after;
     for (uint32_t s = stage_set_next(after, 0); s < p->n_stages; s = stage_set_next(after, s + 1)) {
@@ -174,6 +164,7 @@ uint32_t task_dead_dependency(const struct core_program *p, uint32_t task)
 void task_revive_dependants(struct core *c, struct core_program *p, uint32_t task,
                             enum row_kind kind, const char *text)
 {
+    assert(!task_is_apparatus(p, task));
     uint32_t first = cell_start(p, task);
     struct stage_set reached = task_stage(p, task)->dependants;
     for (uint32_t s = task - first + 1; s < p->n_stages; s++) {
