@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""A program that the tree of commit 7da8867 finished, before verdict.json had effects and first_error and provenance.json had runs: today's
-tree serves it, rebuilds its store, exports it, verifies the receipt, and writes a lost verdict.json again, the same bytes.
+"""State folders of earlier trees: today's tree serves each of them, rebuilds its store, exports the program, verifies the receipt, and
+writes a lost verdict.json again, the same bytes. Each fixture holds p/ (grid.toml, worker, lock) and state/ of a lab's folder.
 
-fixtures/finished_7da8867.tar.xz holds p/ (grid.toml, worker, lock) and state/ of a lab's folder: the program of test_receipts.py with [run] slots
-= 2, and 1 from the end of its training on. A fixture of another version is made in the same way, by that version's tests."""
+fixtures/finished_7da8867.tar.xz is older than verdict.json's effects and first_error and provenance.json's runs: the program of
+test_receipts.py with [run] slots = 2, and 1 from the end of its training on. fixtures/finished_ca88b79.tar.xz is that of a program which was
+amended, with a task that was retried (fixtures/make_finished.py made it)."""
 
 import json
 import os
@@ -13,13 +14,24 @@ import lab
 from forging import forge
 from lab import ANY, LOCK, equal, expect
 
-FIXTURE = os.path.join(lab.HERE, "fixtures/finished_7da8867.tar.xz")
 NOTE = "verdict.json lacks effects and first_error, as earlier versions wrote it"
 
 
-def unpack(place):
+class Kept:
+    """A fixture, and whether its verdict has what came later."""
+
+    def __init__(self, commit, whole):
+        self.path = os.path.join(lab.HERE, f"fixtures/finished_{commit}.tar.xz")
+        self.whole = whole
+
+
+EARLY = Kept("7da8867", False)
+WHOLE = Kept("ca88b79", True)
+
+
+def unpack(place, kept):
     """The program's folder. Its plan is where this lab is: workers are looked for beside it."""
-    with tarfile.open(FIXTURE) as tar:
+    with tarfile.open(kept.path) as tar:
         tar.extractall(place.folder)
     folder = place.program_folder()
     with open(os.path.join(folder, "origin.json"), encoding="utf-8") as f:
@@ -28,16 +40,16 @@ def unpack(place):
     return folder
 
 
-def export(place, out, *more):
-    """The receipt's folder, of a finished program whose verdict lacks what came later."""
+def export(place, kept, out, *more):
+    """The receipt's folder."""
     run = place.ctl("export", *more, "--out", place.path(out))
-    equal(run.stdout.splitlines()[-1], NOTE, "what export says of an earlier version")
+    equal(run.stdout.splitlines()[-1] == NOTE, not kept.whole, "what export says of an earlier version")
     folder = run.stdout.splitlines()[0]
     for path in (folder, folder + ".tar"):
         answer = place.ctl_json("verify", path)
         equal((answer["holds"], answer["level"], answer["outcome"]), (True, "self-consistent", "up"), f"verify {path}")
-        expect(any(text.startswith(NOTE) for text in answer["established"]), f"verify does not say it: {answer['established']}")
-        expect(any("[run] was" in text for text in answer["established"]), f"[run] is not shown: {answer['established']}")
+        equal(any(text.startswith(NOTE) for text in answer["established"]), not kept.whole, f"the note of verify: {answer['established']}")
+        equal(any("[run] was" in text for text in answer["established"]), not kept.whole, f"changes of [run]: {answer['established']}")
     return folder
 
 
@@ -46,31 +58,51 @@ def stop(place):
     place.wait_for(lambda: place.daemon.poll() is not None, 60, "the daemon stops")
 
 
-def test_finished(place):
-    folder = unpack(place)
+def content(*parts):
+    with open(os.path.join(*parts), "rb") as f:
+        return f.read()
+
+
+def serve_rebuild_export(place, kept):
+    """Ends with the daemon stopped; returns the receipt that was exported first."""
+    folder = unpack(place, kept)
     path = os.path.join(folder, "report/verdict.json")
-    with open(path, "rb") as f:
-        text = f.read()
-    first = export(place, "of_folder", folder)
-    said = place.ctl("export", wanted=ANY).stderr  # by name: asked of the store
-    expect("of an older schema: start `preregd serve` once" in said, said)
+    text, journal = content(path), content(folder, "journal.jsonl")
+    first = export(place, kept, "of_folder", folder)
+    if kept is EARLY:
+        said = place.ctl("export", wanted=ANY).stderr  # by name: asked of the store
+        expect("of an older schema: start `preregd serve` once" in said, said)
     place.serve()
     equal([p["state"] for p in place.status()], ["finished"], "the program")
-    equal(place.ctl_json("export", "--out", place.path("served"))["verdict_is_early"], True, "what export --json says")
+    equal(place.ctl_json("export", "--out", place.path("served"))["verdict_is_early"], not kept.whole, "what export --json says")
     expect("up" in place.ctl("verdict").stdout, "the verdict is not shown")
+    tasks = place.tasks()
     stop(place)
-    place.ctl("rebuild")
+    rebuilt = place.ctl_json("rebuild")["programs"][0]
+    equal((rebuilt["history"], rebuilt["journal_rows"]), ("verified", journal.count(b"\n")), "the history after a rebuild")
     place.serve()
-    export(place, "rebuilt")
+    equal(place.tasks(), tasks, "the tasks after a rebuild")
+    export(place, kept, "rebuilt")
     place.ctl("report")
-    export(place, "reported")
+    export(place, kept, "reported")
     stop(place)
     os.remove(path)
     place.serve()
     place.wait_for(lambda: os.path.exists(path), 60, "verdict.json is written again")
-    with open(path, "rb") as f:
-        equal(f.read(), text, "the verdict that was lost")
+    expect(content(path) == text, "the verdict that was lost is another one")
+    expect(content(folder, "journal.jsonl").startswith(journal), "the journal's rows changed")
+    return first, tasks
+
+
+def test_early(place):
+    first, _ = serve_rebuild_export(place, EARLY)
     check_changed(place, first)
+
+
+def test_amended_and_retried(place):
+    _, tasks = serve_rebuild_export(place, WHOLE)
+    equal(tasks["arm=b,seed=1/score"]["attempts"], 2, "attempts of the task that was retried")
+    equal(place.status()[0]["amendments"], 1, "amendments")
 
 
 def check_changed(place, receipt):
@@ -91,7 +123,7 @@ def check_changed(place, receipt):
 
 def test_computed_otherwise(place):
     """Of a verdict that this version computes to another end, export says what to do."""
-    folder = unpack(place)
+    folder = unpack(place, EARLY)
     path = os.path.join(folder, "report/verdict.json")
     place.edit(path, '"prior": 0.5', '"prior": 0.6')
     os.remove(os.path.join(folder, "report/SHA256SUMS"))
@@ -101,4 +133,4 @@ def test_computed_otherwise(place):
     expect("an earlier version finished it: export it with that" in said, said)
 
 
-lab.main(test_finished, test_computed_otherwise)
+lab.main(test_early, test_amended_and_retried, test_computed_otherwise)
