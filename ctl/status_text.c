@@ -412,7 +412,7 @@ static void status_paused(struct strbuf *sb, const struct term *t, const cJSON *
         strbuf_adds(sb, "; goes on by itself when it is there again\n");
     } else if (strcmp(by, "no_space") == 0) {
         strbuf_adds(sb, "; goes on by itself when there is room again\n");
-    } else if (strcmp(by, "host") == 0) {
+    } else if (strcmp(by, "host") == 0 || strcmp(by, "folder") == 0) {
         strbuf_addf(sb, "; is tried again by itself, `preregctl resume %s` does so at once\n",
                     answer_text(summary, "id", ""));
     } else if (strcmp(by, "failures") == 0) {

@@ -112,3 +112,59 @@ void batch_drop(struct core_out *out, uint32_t program)
     }
     out->n_acts = n;
 }
+
+static bool is_same_attempt(const struct state_row *a, const struct state_row *b)
+{
+    return a->kind == b->kind && a->task == b->task && a->attempt.no == b->attempt.no;
+}
+
+static void move_row(const struct state_row *row, struct core_out *to)
+{
+    size_t i = to->n_rows;
+    while (i > 0 && to->rows[i - 1].task != row->task) {
+        i--;
+    }
+    if (i > 0 && row->kind == ROW_PROGRESS && is_same_attempt(&to->rows[i - 1], row)) {
+        to->rows[i - 1] = *row;
+        return;
+    }
+    ARRAY_GROW(to->rows, to->n_rows, to->cap_rows);
+    struct state_row *copy = &to->rows[to->n_rows++];
+    *copy = *row;
+    copy->detail = row->detail == NULL ? NULL : arena_strdup(&to->texts, row->detail);
+}
+
+static void move_act(const struct core_act *act, struct core_out *to)
+{
+    for (size_t i = 0; i < to->n_acts; i++) {
+        const struct core_act *a = &to->acts[i];
+        if ((act->kind == ACT_TERMINATE || act->kind == ACT_KILL) && a->kind == act->kind &&
+            a->task == act->task && a->attempt_no == act->attempt_no) {
+            return;
+        }
+    }
+    ARRAY_GROW(to->acts, to->n_acts, to->cap_acts);
+    to->acts[to->n_acts++] = *act;
+}
+
+void batch_move(struct core_out *out, uint32_t program, struct core_out *to)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < out->n_rows; i++) {
+        if (out->rows[i].program == program) {
+            move_row(&out->rows[i], to);
+        } else {
+            out->rows[n++] = out->rows[i];
+        }
+    }
+    out->n_rows = n;
+    n = 0;
+    for (size_t i = 0; i < out->n_acts; i++) {
+        if (out->acts[i].program == program && out->acts[i].kind != ACT_PROBE) {
+            move_act(&out->acts[i], to);
+        } else {
+            out->acts[n++] = out->acts[i];
+        }
+    }
+    out->n_acts = n;
+}

@@ -26,4 +26,10 @@ int batch_try(struct store *store, const struct pump_listener *listener, const s
 /* Removes all rows and acts of one program; the order of the others stays. */
 void batch_drop(struct core_out *out, uint32_t program);
 
+/* Moves the rows and acts of one program to the end of `to`, whose arena gets their texts. A PROBE
+ * stays, because it needs no row; a TERMINATE or KILL that `to` has already is dropped, and a
+ * PROGRESS row takes the place of an older one of its attempt, so that `to` grows with the attempts
+ * alive, not with time. */
+void batch_move(struct core_out *out, uint32_t program, struct core_out *to);
+
 #endif

@@ -128,6 +128,7 @@ void hosted_free(struct hosted *h)
     for (size_t i = 0; i < PAUSE_NR; i++) {
         free(h->paused_why[i]);
     }
+    free(h->withheld_why);
     free(h->history_why);
     free(h->clock_why);
     free(h->refused_why);

@@ -109,9 +109,10 @@ struct hosted {
     uint32_t by_state[TASK_STATE_NR]; /* of the grid */
     struct stage_times *times;        /* per stage */
     int64_t malformed;                /* lines, over all ended attempts */
-    char *paused_why[PAUSE_NR];       /* of each bit of status.paused; or NULL */
-    struct wall_time latest;          /* of its journal's times */
-    bool clock_behind;                /* noted, and the clock has not passed `latest` since */
+    char *withheld_why; /* its folder cannot be written, so its rows wait (pump.h); or NULL */
+    char *paused_why[PAUSE_NR]; /* of each bit of status.paused; or NULL */
+    struct wall_time latest;    /* of its journal's times */
+    bool clock_behind;          /* noted, and the clock has not passed `latest` since */
     char *clock_why;       /* this machine's clock was behind its journal (clocks.h); or NULL */
     char *refused_why;     /* of the verdict, when it was last asked for; or NULL */
     char *verdict_text;    /* verdict.json's bytes once computed here; or NULL */

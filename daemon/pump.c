@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/batch.h"
+#include "daemon/withheld.h"
 
 #define LAZY_MS         1000
 #define COMMIT_AGAIN_MS 1000
@@ -47,6 +48,7 @@ struct pump {
     struct damaged *damaged;
     size_t n_damaged;
     size_t cap_damaged;
+    struct withheld_list withheld;
     int64_t armed_ms; /* the core's timer; INT64_MAX: none */
     int64_t lazy_due_ms;
     uv_prepare_t prepare; /* before the loop sleeps: after timers */
@@ -54,6 +56,7 @@ struct pump {
     uv_timer_t core_timer;
     uv_timer_t again;
     uv_timer_t lazy;
+    uv_timer_t retry; /* of what is withheld */
 };
 
 static void pump_flush(struct pump *p, bool now);
@@ -103,7 +106,9 @@ struct pump *pump_create(uv_loop_t *loop, struct core *core, struct store *store
     (void)uv_timer_init(loop, &p->core_timer);
     (void)uv_timer_init(loop, &p->again);
     (void)uv_timer_init(loop, &p->lazy);
+    (void)uv_timer_init(loop, &p->retry);
     p->prepare.data = p->check.data = p->core_timer.data = p->again.data = p->lazy.data = p;
+    p->retry.data = p;
     (void)uv_prepare_start(&p->prepare, on_prepare);
     (void)uv_check_start(&p->check, on_check);
     return p;
@@ -121,6 +126,7 @@ void pump_close(struct pump *p)
     uv_close((uv_handle_t *)&p->core_timer, NULL);
     uv_close((uv_handle_t *)&p->again, NULL);
     uv_close((uv_handle_t *)&p->lazy, NULL);
+    uv_close((uv_handle_t *)&p->retry, NULL);
 }
 
 void pump_free(struct pump *p)
@@ -130,6 +136,7 @@ void pump_free(struct pump *p)
     }
     free(p->queue);
     free(p->damaged);
+    withheld_release(&p->withheld);
     core_out_release(&p->out);
     core_out_release(&p->acting);
     free(p);
@@ -204,8 +211,9 @@ static bool has_urgent(const struct core_out *out)
     return false;
 }
 
-/* Does the ARM acts at once and removes them from `out`. */
-static void take_timer_acts(struct pump *p)
+/* After every step. Does the ARM acts at once and removes them from `out`; what belongs to a
+ * withheld program waits with the rest of it. */
+static void sort_out(struct pump *p)
 {
     size_t kept = 0;
     for (size_t i = 0; i < p->out.n_acts; i++) {
@@ -216,6 +224,9 @@ static void take_timer_acts(struct pump *p)
         }
     }
     p->out.n_acts = kept;
+    for (size_t i = 0; i < p->withheld.n; i++) {
+        batch_move(&p->out, p->withheld.items[i].program, &p->withheld.items[i].out);
+    }
 }
 
 /* Verifying a result only reads, so it need not wait for rows that may be lost or for the starts of
@@ -262,7 +273,53 @@ static void drop_program(struct pump *p, uint32_t program, const struct err *why
         p->listener.damaged(p->listener.ctx, program, &d->why);
     }
     core_step(p->core, &ev, &p->out);
-    take_timer_acts(p);
+    sort_out(p);
+}
+
+static void step_withheld(struct pump *p, uint32_t program, bool withheld)
+{
+    struct core_event ev = {.kind = CORE_WITHHELD,
+                            .mono = clock_mono(),
+                            .wall = clock_wall(),
+                            .program = program,
+                            .withheld = withheld};
+    core_step(p->core, &ev, &p->out);
+    sort_out(p);
+}
+
+static void tell_withheld(struct pump *p, uint32_t program, struct err *why)
+{
+    if (p->listener.withheld != NULL) {
+        p->listener.withheld(p->listener.ctx, program, why);
+    }
+}
+
+static void arm_retry(struct pump *p)
+{
+    int64_t due = withheld_due_ms(&p->withheld);
+    if (due == INT64_MAX || p->closed) {
+        (void)uv_timer_stop(&p->retry);
+        return;
+    }
+    int64_t left = due - clock_mono().ms;
+    uv_update_time(p->loop);
+    (void)uv_timer_start(&p->retry, on_nudge, left > 0 ? (uint64_t)left : 0, 0);
+}
+
+/* After a commit that failed for this reason: when one program's journal is to blame, takes that
+ * program out of the transaction, so that the commit of the others is worth another try. */
+static bool withhold(struct pump *p, const struct err *err)
+{
+    const uint32_t program = store_failed_journal(p->store);
+    if (program == 0 || store_is_damaged(p->store)) {
+        return false;
+    }
+    struct withheld *w = withheld_add(&p->withheld, program, clock_mono().ms);
+    w->why = *err;
+    tell_withheld(p, program, &w->why);
+    step_withheld(p, program, true);
+    arm_retry(p);
+    return true;
 }
 
 /* After a commit that failed with this code: tries each program's rows alone. True when one was
@@ -288,7 +345,7 @@ static bool commit(struct pump *p)
 {
     struct err err;
     int rc = batch_commit(p->store, &p->listener, &p->out, &err);
-    while (rc != 0 && drop_damaged(p, rc)) {
+    while (rc != 0 && (withhold(p, &err) || drop_damaged(p, rc))) {
         rc = batch_commit(p->store, &p->listener, &p->out, &err);
     }
     if (rc != 0) {
@@ -324,6 +381,14 @@ static bool may_wait(struct pump *p)
     return now < p->lazy_due_ms;
 }
 
+static void finish(struct pump *p, const struct core_out *out)
+{
+    p->listener.committed(p->listener.ctx, out->rows, out->n_rows);
+    for (size_t i = 0; i < out->n_acts; i++) {
+        p->listener.act(p->listener.ctx, &out->acts[i]);
+    }
+}
+
 /* Swaps the two outs first: an act may cause a step, which fills `out` while `acting` is read. */
 static void do_acts(struct pump *p)
 {
@@ -331,10 +396,42 @@ static void do_acts(struct pump *p)
     p->acting = p->out;
     p->out = done;
     core_out_clear(&p->out);
-    p->listener.committed(p->listener.ctx, p->acting.rows, p->acting.n_rows);
-    for (size_t i = 0; i < p->acting.n_acts; i++) {
-        p->listener.act(p->listener.ctx, &p->acting.acts[i]);
+    finish(p, &p->acting);
+}
+
+/* Tries the rows of a withheld program again. Afterwards it is no longer withheld, or the next try
+ * is due later: rows that are rejected now make it damaged. */
+static void retry_withheld(struct pump *p, struct withheld *w)
+{
+    struct err err;
+    const uint32_t program = w->program;
+    int rc = batch_commit(p->store, &p->listener, &w->out, &err);
+    if (rc != 0 && (batch_may_wait(rc) || store_is_damaged(p->store))) {
+        withheld_postpone(w, clock_mono().ms);
+        return;
     }
+    struct core_out out = w->out;
+    withheld_remove(&p->withheld, program);
+    tell_withheld(p, program, NULL);
+    if (rc != 0) {
+        drop_program(p, program, &err);
+    } else {
+        finish(p, &out);
+        step_withheld(p, program, false);
+    }
+    core_out_release(&out);
+}
+
+/* now: those that are not due, too. From the end, because a retry may remove its entry. */
+static void retry_due(struct pump *p, bool now)
+{
+    const int64_t now_ms = clock_mono().ms;
+    for (size_t i = p->withheld.n; i > 0; i--) {
+        if (now || p->withheld.items[i - 1].due_ms <= now_ms) {
+            retry_withheld(p, &p->withheld.items[i - 1]);
+        }
+    }
+    arm_retry(p);
 }
 
 /* One round: step, commit, act. False when there is nothing more to do now. */
@@ -342,7 +439,7 @@ static bool round_once(struct pump *p, bool now)
 {
     if (!p->failing) {
         step_queue(p);
-        take_timer_acts(p);
+        sort_out(p);
         do_verify_acts(p);
     } else if (uv_is_active((const uv_handle_t *)&p->again) != 0 && !now) {
         return false;
@@ -365,6 +462,9 @@ static void pump_flush(struct pump *p, bool now)
         return; /* an act can lead back here */
     }
     p->flushing = true;
+    if (p->withheld.n > 0 && !p->failing) {
+        retry_due(p, now);
+    }
     int rounds = 0;
     while (rounds < ROUNDS_MAX && round_once(p, now)) {
         rounds++;
@@ -384,9 +484,11 @@ bool pump_is_well(const struct pump *p, struct err *why)
     return !p->failing;
 }
 
-static bool refuse_damaged(const struct pump *p, uint32_t program, struct err *err)
+/* Whether requests about the program are refused: its rows are rejected, or wait. */
+static bool refuses(const struct pump *p, uint32_t program, struct err *err)
 {
-    const struct err *why = pump_damage(p, program);
+    const struct withheld *w = withheld_find(&p->withheld, program);
+    const struct err *why = w != NULL ? &w->why : pump_damage(p, program);
     if (why != NULL) {
         *err = *why;
     }
@@ -402,7 +504,13 @@ int pump_request(struct pump *p, struct core_event *ev, struct err *err)
     if (p->failing) {
         (void)round_once(p, true); /* a person's request is worth another try at once */
     }
-    if (!pump_is_well(p, err) || refuse_damaged(p, ev->program, err)) {
+    struct withheld *w = withheld_find(&p->withheld, ev->program);
+    const bool was_withheld = w != NULL;
+    if (was_withheld && !p->failing) {
+        retry_withheld(p, w);
+        arm_retry(p);
+    }
+    if (!pump_is_well(p, err) || refuses(p, ev->program, err)) {
         p->flushing = false;
         return err->code;
     }
@@ -411,7 +519,7 @@ int pump_request(struct pump *p, struct core_event *ev, struct err *err)
     ev->wall = clock_wall();
     core_step(p->core, ev, &p->out);
     int rc = p->out.refusal == NULL ? 0 : err_set(err, ERR_REFUSED, "%s", p->out.refusal);
-    take_timer_acts(p);
+    sort_out(p);
     if (p->out.n_rows > 0 || p->out.n_acts > 0) {
         if (commit(p)) {
             do_acts(p);
@@ -421,5 +529,6 @@ int pump_request(struct pump *p, struct core_event *ev, struct err *err)
         }
     }
     p->flushing = false;
-    return refuse_damaged(p, ev->program, err) ? err->code : rc;
+    rc = was_withheld && ev->kind == CORE_RESUME && rc == ERR_REFUSED ? 0 : rc;
+    return refuses(p, ev->program, err) ? err->code : rc;
 }

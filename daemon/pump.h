@@ -12,6 +12,11 @@
  * rows and acts of the other programs are those that they would have been without it; the core gets
  * CORE_DAMAGED before any of them; a program stays damaged as long as the pump lives. Where the
  * database itself is damaged (store_is_damaged) no program is blamed, and nothing more is written.
+ *
+ * A commit that fails because the journal of one program cannot be written (its folder is gone or
+ * read-only) stops that program alone: the core gets CORE_WITHHELD, the program's rows and acts
+ * wait in their order (withheld.h), and all of them are tried again ever more rarely, and at every
+ * request about the program.
  */
 #ifndef DAEMON_PUMP_H
 #define DAEMON_PUMP_H
@@ -35,6 +40,10 @@ struct pump_listener {
     /* The store rejects the program's rows for this reason. The message of *why may be replaced: it
      * answers all later requests about the program. NULL is fine. */
     void (*damaged)(void *ctx, uint32_t program, struct err *why);
+    /* The program's journal cannot be written, for this reason; called once, and with NULL when it
+     * can be again, or when its rows are rejected. The message of *why may be replaced, as above.
+     * NULL is fine. */
+    void (*withheld)(void *ctx, uint32_t program, struct err *why);
 };
 
 /* core and store are borrowed; the listener is copied. Runs with the loop from now on. */
@@ -55,8 +64,10 @@ size_t pump_n_queued(const struct pump *p);
 void pump_post(struct pump *p, struct core_event *ev);
 
 /* Steps and commits at once. ERR_REFUSED with the core's reason; the program's own error when it is
- * damaged (the event has no effect); the commit's error when the state cannot be written (the event
- * has taken effect in the core and will be committed later). */
+ * damaged (the event has no effect), or when its journal could not be written before and still
+ * cannot (likewise); the commit's error when the state or its journal cannot be written (the event
+ * has taken effect in the core and will be committed later). A RESUME that finds the journal
+ * writable again has done what it was for. */
 int pump_request(struct pump *p, struct core_event *ev, struct err *err) MUST_CHECK;
 
 /* False while commits fail: requests of a person are refused. */

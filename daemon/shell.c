@@ -154,6 +154,31 @@ static void on_damaged(void *ctx, uint32_t program, struct err *why)
     server_note_change(sh->server);
 }
 
+/* Its folder is gone or cannot be written. What it has running goes on, and nothing else is said of
+ * it until the pump's next try succeeds. */
+static void on_withheld(void *ctx, uint32_t program, struct err *why)
+{
+    struct shell *sh = ctx;
+    struct hosted *h = shell_program(sh, program);
+    free(h->withheld_why);
+    h->withheld_why = NULL;
+    if (why != NULL) {
+        const struct err first = *why;
+        const char *reason = strrchr(first.msg, ':'); /* the path before it may be cut */
+        (void)err_set(
+            why, first.code,
+            "its folder %.150s cannot be written (%.50s): put it back or make it writable",
+            h->folder, reason == NULL ? first.msg : reason + 2);
+        h->withheld_why = xstrdup(why->msg);
+        log_error("%s: its folder %s cannot be written; the other programs go on: %s", h->id,
+                  h->folder, first.msg);
+    } else {
+        log_info("%s: its folder can be written again", h->id);
+    }
+    h->version++;
+    server_note_change(sh->server);
+}
+
 /* ACT_PROBE. An attempt whose start was dropped, or is still being prepared, is answered here. */
 static void probe(struct shell *sh, const struct attempt_key *key)
 {
@@ -308,6 +333,8 @@ int shell_add_program(struct shell *sh, struct hosted *h, const struct store_pro
         plan_release(&ev.added.plan);
         if (rc != 0 && !core_program_status(sh->core, h->no, &known)) {
             forget_program(sh, h, &live); /* the core refuses it: what is stored is damaged */
+        } else if (rc != 0 && h->withheld_why != NULL) {
+            rc = 0; /* it is there, and its rows wait */
         }
         if (rc == 0) {
             journal_run(sh, h);
@@ -418,7 +445,8 @@ static int open_all(struct shell *sh, struct err *err)
     static const struct pump_listener template = {.committing = on_committing,
                                                   .committed = on_committed,
                                                   .act = on_act,
-                                                  .damaged = on_damaged};
+                                                  .damaged = on_damaged,
+                                                  .withheld = on_withheld};
     struct pump_listener listener = template;
     listener.ctx = sh;
     int rc = machine_config(&sh->config, err);

@@ -157,12 +157,16 @@ static void push_why(cJSON *list, const char *why, uint32_t n)
 }
 
 /* What keeps a program from starting anything, or NULL. A state folder that cannot be written stops
- * all programs, and cannot be journalled as a pause. */
+ * all programs, a program's own folder that one; neither can be journalled as a pause. */
 static const char *paused_by(const struct shell *sh, const struct hosted *h, struct err *why)
 {
     err_clear(why);
     if (!h->status.reported && !pump_is_well(sh->pump, why)) {
         return why->code == ERR_NO_SPACE ? "no_space" : "state";
+    }
+    if (h->withheld_why != NULL) {
+        (void)err_set(why, ERR_IO, "%s", h->withheld_why);
+        return "folder";
     }
     return h->status.verdict ? NULL
                              : hosted_paused_by(h); /* a pause means nothing after the verdict */

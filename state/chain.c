@@ -159,6 +159,13 @@ int chain_check_files(struct store *store, struct err *err)
     return rc == 0 ? 0 : err_wrap(err, "journal");
 }
 
+/* Whether a call that failed so says something about this file, not about the machine. */
+static bool is_of_file(int errnum)
+{
+    return errnum != ENOSPC && errnum != EDQUOT && errnum != EMFILE && errnum != ENFILE &&
+           errnum != ENOMEM;
+}
+
 static int append_pending(struct store *store, struct chain *c, struct err *err)
 {
     struct stat st;
@@ -168,6 +175,7 @@ static int append_pending(struct store *store, struct chain *c, struct err *err)
         if (fd >= 0) {
             (void)close(fd);
         }
+        store->failed_journal = is_of_file(why) ? c->program : 0;
         return err_set_errno(err, why, "open %s", c->path);
     }
     int rc = check_size(c, st.st_size, err);
@@ -179,6 +187,7 @@ static int append_pending(struct store *store, struct chain *c, struct err *err)
         rc = err_set_errno(err, errno, "sync %s", c->path);
     }
     (void)close(fd);
+    store->failed_journal = rc == ERR_IO ? c->program : 0;
     if (rc == 0 && c->bytes == 0) { /* a new file: its name must last as well */
         char *folder = path_folder(c->path);
         rc = dir_sync(folder, err);
@@ -225,6 +234,10 @@ int chain_undo_all(struct store *store, struct err *err)
             continue;
         }
         int fd = open(c->path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0 && errno == ENOENT) {
+            c->appended = false; /* its folder was removed meanwhile, and the lines with it */
+            continue;
+        }
         if (fd < 0 || store->io.truncate(fd, (off_t)c->bytes) != 0 || store->io.sync(fd) != 0) {
             rc = err_set_errno(err, errno, "cut %s back", c->path);
         }

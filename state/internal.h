@@ -73,6 +73,7 @@ struct store {
     struct heads heads; /* as journal.heads has them; the owner's */
     int heads_fd;       /* -1: not kept */
     bool heads_failed;
+    uint32_t failed_journal; /* of the last commit: store_failed_journal() */
 };
 
 /* store.c */

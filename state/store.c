@@ -313,6 +313,7 @@ int store_begin(struct store *store, struct err *err)
                        "the database is damaged: stop preregd; `preregctl rebuild` makes it again "
                        "from the programs' folders");
     }
+    store->failed_journal = 0;
     int rc = sql_exec(store->db, "BEGIN IMMEDIATE", err);
     store->open_transaction = rc == 0;
     if (rc != 0) {
@@ -324,6 +325,11 @@ int store_begin(struct store *store, struct err *err)
 bool store_is_damaged(const struct store *store)
 {
     return store->damaged || store->broken;
+}
+
+uint32_t store_failed_journal(const struct store *store)
+{
+    return store->failed_journal;
 }
 
 void store_rollback(struct store *store)

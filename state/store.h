@@ -58,6 +58,8 @@ int store_check_files(struct store *store, struct err *err) MUST_CHECK;
 /* SQLite found the database itself damaged (SQLITE_CORRUPT, SQLITE_NOTADB), or database and journal
  * may disagree: no transaction begins any more, whatever its rows are. Seen after a rollback. */
 bool store_is_damaged(const struct store *store);
+/* Of the last commit: the program whose journal file alone cannot be written; 0: none. */
+uint32_t store_failed_journal(const struct store *store);
 
 struct store_program {
     uint32_t no;
@@ -81,9 +83,8 @@ struct store_submission {
     struct wall_time locked; /* row 1 is not dated before its lock */
 };
 
-/* Its own transaction: the program, its tasks and journal row 1, which holds the root and [run].
- * Its folder must exist. ERR_EXISTS when the root is known. Tasks of stages without dependencies
- * begin ready. */
+/* Its own transaction: the program, its tasks and journal row 1, which has the root and [run]. Its
+ * folder must exist. ERR_EXISTS: the root is known. Tasks without dependencies begin ready. */
 int store_program_create(struct store *store, const struct program *p,
                          const struct store_submission *submission, uint32_t *no,
                          struct err *err) MUST_CHECK;
@@ -104,8 +105,7 @@ typedef int store_program_fn(void *ctx, const struct store_program *p, struct er
 int store_programs(struct store *store, store_program_fn *fn, void *ctx,
                    struct err *err) MUST_CHECK;
 /* By id, root, name or a unique prefix of the id; name NULL: the newest that is not finished, else
- * the newest. ERR_NOT_FOUND, or ERR_USAGE when ambiguous. The strings of *out are copied into
- * `texts`. */
+ * the newest. ERR_NOT_FOUND, or ERR_USAGE when ambiguous. Strings are copied into `texts`. */
 int store_program_find(struct store *store, const char *name, struct arena *texts,
                        struct store_program *out, struct err *err) MUST_CHECK;
 int store_program_by_root(struct store *store, const struct digest *root, struct arena *texts,

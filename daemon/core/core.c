@@ -189,6 +189,7 @@ static void on_program(struct core *c, struct core_program *p, const struct core
     case CORE_AMEND: program_amend(c, p, ev); break;
     case CORE_DISK: on_disk(c, p, ev); break;
     case CORE_MENDED: on_mended(c, p, ev); break;
+    case CORE_WITHHELD: p->withheld = ev->withheld; break;
     case CORE_RECORDS_OPENED: on_records(c, p); break;
     case CORE_VERDICT_COMPUTED:
     case CORE_VERDICT_FAILED: on_verdict(c, p, ev); break;

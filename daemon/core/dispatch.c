@@ -56,7 +56,7 @@ static struct core_program *pick(struct core *c)
     struct core_program *best = NULL;
     for (uint32_t i = 0; i < c->cap_programs; i++) {
         struct core_program *p = c->programs[i];
-        if (p == NULL || p->damaged || p->n_ready == 0 || p->status.paused != 0 ||
+        if (p == NULL || p->damaged || p->withheld || p->n_ready == 0 || p->status.paused != 0 ||
             !program_fits(p) || task_is_held(p, p->ready[0])) {
             continue;
         }

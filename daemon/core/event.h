@@ -110,16 +110,18 @@ enum core_event_kind {
                   .text: the person's reason */
     CORE_STOP, /* the whole program: everything not terminal ends as stopped, in slices */
     CORE_PAUSE,
-    CORE_RESUME,  /* lifts every pause; blocked apparatus checks are repeated;
-                     .accept_failures: stages may fail from now on (failures.c) */
-    CORE_UNBLIND, /* .text: who and why */
-    CORE_AMEND,   /* .amendment, .text: the reason; its files are in the program's folder */
-    CORE_MACHINE, /* .machine: slots, cores or memory changed */
-    CORE_DISK,    /* .program, .disk_full, .text */
-    CORE_MENDED,  /* .program, .text: data that were missing are there; the lock that refused the
-                     verdict holds; the machine is given another chance to start something */
-    CORE_DAMAGED, /* the store rejects its rows: nothing of it is started and no row of it is made
-                     any more; its attempts run to their end */
+    CORE_RESUME,   /* lifts every pause; blocked apparatus checks are repeated;
+                      .accept_failures: stages may fail from now on (failures.c) */
+    CORE_UNBLIND,  /* .text: who and why */
+    CORE_AMEND,    /* .amendment, .text: the reason; its files are in the program's folder */
+    CORE_MACHINE,  /* .machine: slots, cores or memory changed */
+    CORE_DISK,     /* .program, .disk_full, .text */
+    CORE_MENDED,   /* .program, .text: data that were missing are there; the lock that refused the
+                      verdict holds; the machine is given another chance to start something */
+    CORE_DAMAGED,  /* the store rejects its rows: nothing of it is started and no row of it is made
+                      any more; its attempts run to their end */
+    CORE_WITHHELD, /* .withheld: its rows cannot be committed now, unlike those of others; the shell
+                      keeps them. Nothing of it is started until the event comes with false */
     CORE_RECORDS_OPENED,
     CORE_VERDICT_COMPUTED, /* .verdict */
     CORE_VERDICT_FAILED,   /* .text; asked for again on CORE_RESUME, CORE_MENDED and after a restart
@@ -189,6 +191,7 @@ struct core_event {
         enum core_start_failure start_failure;
         enum core_health health;
         bool disk_full;
+        bool withheld;
     };
 };
 

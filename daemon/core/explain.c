@@ -64,7 +64,7 @@ static enum core_why why_of(const struct core_program *p, uint32_t task, const s
     if (t->state == TASK_WAITING) {
         return WHY_DEPENDENCY;
     }
-    if (p->status.paused != 0) {
+    if (p->status.paused != 0 || p->withheld) {
         return WHY_PAUSED;
     }
     if (t->ready_pos == NOWHERE) {
@@ -114,7 +114,8 @@ bool core_explain(const struct core *c, uint32_t program, uint32_t task,
     }
     const struct core_task *t = &p->tasks[task];
     const struct live *l = t->live == NOWHERE ? NULL : &c->live[t->live];
-    *out = (struct core_explanation){.why = why_of(p, task, l), .paused = p->status.paused};
+    *out = (struct core_explanation){
+        .why = why_of(p, task, l), .paused = p->status.paused, .withheld = p->withheld};
     task_snapshot(t, &out->row);
     out->waits_for = t->state == TASK_WAITING ? task_waits_for(p, task) : NOWHERE;
     attempt_row_init(&out->attempt);
@@ -144,12 +145,16 @@ static void text_of_slots(const struct core_explanation *e, struct strbuf *out)
 }
 
 /* A program can be paused for several reasons at once; all are named. */
-static void text_of_pause(unsigned paused, struct strbuf *out)
+static void text_of_pause(unsigned paused, bool withheld, struct strbuf *out)
 {
     strbuf_adds(out, "its program is paused: ");
     const char *between = "";
+    if (withheld) {
+        strbuf_adds(out, "its folder cannot be written");
+        between = "; ";
+    }
     if ((paused & PAUSE_PERSON) != 0) {
-        strbuf_adds(out, "somebody asked for it");
+        strbuf_addf(out, "%ssomebody asked for it", between);
         between = "; ";
     }
     if ((paused & PAUSE_DISK) != 0) {
@@ -211,7 +216,7 @@ void core_explanation_text(const struct core_explanation *e, struct mono_time no
     case WHY_ENDING: strbuf_addf(out, "attempt %u is being ended", e->attempt.no); break;
     case WHY_DEPENDENCY: strbuf_adds(out, "waits for the stage before it"); break;
     case WHY_APPARATUS: strbuf_adds(out, "waits until the apparatus check holds"); break;
-    case WHY_PAUSED: text_of_pause(e->paused, out); break;
+    case WHY_PAUSED: text_of_pause(e->paused, e->withheld, out); break;
     case WHY_BACKOFF:
         strbuf_addf(out, "is tried again in %s",
                     clock_span_text(wait_ms > 0 ? wait_ms : 0, span, sizeof(span)));

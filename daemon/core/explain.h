@@ -34,6 +34,7 @@ struct core_explanation {
     struct attempt_row attempt; /* the live one; no == 0: none */
     uint32_t waits_for;         /* task index */
     unsigned paused;
+    bool withheld;       /* paused, too: its folder cannot be written */
     int64_t wait_due_ms; /* mono: when its backoff is over; 0 none */
     int64_t deadline_ms; /* mono: when the live attempt's section is up; 0 none */
     uint32_t threads;

@@ -138,7 +138,8 @@ struct core_program {
     bool verdict_asked;    /* ACT_VERDICT is out */
     bool verdict_failed;   /* and failed: not asked for again by itself */
     bool report_asked;
-    bool damaged; /* CORE_DAMAGED came */
+    bool damaged;  /* CORE_DAMAGED came */
+    bool withheld; /* CORE_WITHHELD came */
 };
 
 struct timer {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One program's rows in the database are damaged: that program alone stops, its work is not lost, and the others go on."""
+"""One program's rows in the database are damaged, or its folder is gone: that program alone stops, its work is not lost, and the others go on."""
 
 import os
 import shutil
@@ -7,7 +7,7 @@ import sqlite3
 
 import lab
 import rogue
-from lab import LOCK, OK, equal, expect
+from lab import ANY, LOCK, OK, equal, expect
 
 WAITING = "mode=wait,seed=1/probe"
 KEPT = ("grid.toml", "grid.toml.lock")
@@ -71,6 +71,32 @@ def test_others_go_on(place):
     equal([p["id"] for p in place.status()], [good], "what has finished")
 
 
+def test_folder_that_is_gone(place):
+    """It is paused until its folder is back, and goes on with `resume`; the other program ends meanwhile."""
+    place.serve()
+    bad = submit(place, 0.9)
+    os.remove(place.path("rogue", "grid.toml.lock"))
+    good = submit(place, 0.8)
+    folder = os.path.join(place.state, "programs", bad)
+    os.rename(folder, place.path("aside"))
+    for command in ("pause", "resume"):
+        said = place.must(ANY, "preregctl", command, bad)
+        expect(folder in said.stderr and "put it back" in said.stderr, f"the refusal: {said.stderr}")
+    of = {p["id"]: p for p in place.status()}
+    equal((of[bad]["paused_by"], of[good]["paused_by"]), ("folder", None), "what is paused")
+    expect("put it back" in of[bad]["paused_why"], of[bad]["paused_why"])
+    expect(f"preregctl resume {bad}" in place.ctl("status").stdout, "status does not say what to type")
+    rogue.release(place)
+    place.wait_for(lambda: {p["id"]: p["state"] for p in place.status()}[good] == "finished", 120, "the other program ends")
+    equal({p["id"]: p["state"] for p in place.status()}[bad], "paused", "the program whose folder is gone")
+    os.rename(place.path("aside"), folder)
+    place.must(OK, "preregctl", "resume", bad)
+    place.wait_finished(120)
+    place.must(OK, "preregctl", "status", bad)
+    log = open(os.path.join(place.state, "preregd.log"), encoding="utf-8").read()
+    equal(log.count("cannot be written; the other programs go on"), 1, "how often the log says so")
+
+
 def test_submitted_again(place):
     bad, _ = two_programs(place)
     keep(place, "kept", "rogue")
@@ -95,4 +121,4 @@ def test_rebuilt(place):
     equal((task["state"], exits(place, bad)), ("done", 1), "the task, and its attempts")
 
 
-lab.main(test_others_go_on, test_submitted_again, test_rebuilt)
+lab.main(test_others_go_on, test_folder_that_is_gone, test_submitted_again, test_rebuilt)

@@ -1,5 +1,5 @@
-/* One program's rows are rejected by the store: the others go on. The database itself is damaged:
- * no program is blamed, and nothing is written. */
+/* One program's rows are rejected by the store, or wait because its folder is gone: the others go
+ * on. The database itself is damaged: no program is blamed, and nothing is written. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,6 +31,8 @@ struct fixture {
     unsigned n_rows[N_PROGRAMS + 1]; /* committed */
     unsigned n_acts[N_PROGRAMS + 1][CORE_ACT_NR];
     unsigned n_damaged[N_PROGRAMS + 1];
+    unsigned n_withheld[N_PROGRAMS + 1];
+    unsigned n_let_go[N_PROGRAMS + 1];
     bool disk_full;
 };
 
@@ -61,6 +63,13 @@ static void damaged(void *ctx, uint32_t program, struct err *why)
     struct fixture *f = ctx;
     f->n_damaged[program]++;
     (void)err_wrap(why, "program %u", program);
+}
+
+static void withheld(void *ctx, uint32_t program, struct err *why)
+{
+    struct fixture *f = ctx;
+    f->n_withheld[program] += why != NULL;
+    f->n_let_go[program] += why == NULL;
 }
 
 static void must(int rc, const struct err *err)
@@ -102,8 +111,12 @@ static int set_up(void **state)
 {
     struct fixture *f = xcalloc(1, sizeof(*f));
     struct core_config config;
-    struct pump_listener listener = {
-        .ctx = f, .committing = committing, .committed = committed, .act = act, .damaged = damaged};
+    struct pump_listener listener = {.ctx = f,
+                                     .committing = committing,
+                                     .committed = committed,
+                                     .act = act,
+                                     .damaged = damaged,
+                                     .withheld = withheld};
     struct err err = {0};
     f->dir = scratch_make();
     f->program = program_make(2);
@@ -299,6 +312,110 @@ static void test_full_disk(void **state)
     assert_int_equal(f->n_rows[BAD], 3);
 }
 
+static void move_folder(const struct fixture *f, bool away)
+{
+    char *at = xasprintf("%s/programs/%s", f->dir, IDS[BAD - 1]);
+    char *aside = xasprintf("%s/aside", f->dir);
+    assert_int_equal(away ? rename(at, aside) : rename(aside, at), 0);
+    free(aside);
+    free(at);
+}
+
+/* Until its folder is back nothing more of it is started, its rows and acts wait in order, and what
+ * its attempt held goes to the other program. */
+static void test_folder_is_gone(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    move_folder(f, true);
+    post_end(f, BAD);
+    post_end(f, GOOD);
+    (void)uv_run(&f->loop, UV_RUN_NOWAIT);
+    assert_true(pump_is_well(f->pump, &err));
+    assert_int_equal(f->n_withheld[BAD], 1);
+    assert_int_equal(f->n_withheld[GOOD] + f->n_damaged[BAD] + f->n_damaged[GOOD], 0);
+    assert_int_equal(f->n_rows[BAD], 2);
+    assert_int_equal(first_task(f, BAD), TASK_RUNNING);
+    assert_int_equal(first_task(f, GOOD), TASK_READY);
+    assert_int_equal(f->n_acts[GOOD][ACT_START], 2);
+    assert_int_equal(request(f, CORE_PAUSE, BAD, &err), ERR_NOT_FOUND);
+    assert_int_equal(request(f, CORE_RESUME, BAD, &err), ERR_NOT_FOUND);
+    assert_int_equal(request(f, CORE_PAUSE, GOOD, &err), 0);
+    assert_int_equal(f->n_withheld[BAD], 1);
+    move_folder(f, false);
+    assert_int_equal(request(f, CORE_RESUME, BAD, &err), 0);
+    assert_int_equal(f->n_let_go[BAD], 1);
+    assert_int_equal(first_task(f, BAD), TASK_READY);
+    assert_true(f->n_rows[BAD] > 2);
+    assert_int_equal(request(f, CORE_RESUME, BAD, &err), ERR_REFUSED);
+    assert_int_equal(f->n_damaged[BAD], 0);
+}
+
+/* It is tried again without being asked for. The timer that stops the loop is the last resort. */
+static void stop_loop(uv_timer_t *t)
+{
+    uv_stop(t->loop);
+}
+
+static void test_folder_comes_back(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    uv_timer_t limit;
+    move_folder(f, true);
+    assert_int_equal(request(f, CORE_PAUSE, BAD, &err), ERR_NOT_FOUND);
+    assert_int_equal(f->n_withheld[BAD], 1);
+    move_folder(f, false);
+    assert_int_equal(uv_timer_init(&f->loop, &limit), 0);
+    assert_int_equal(uv_timer_start(&limit, stop_loop, 20000, 0), 0);
+    while (f->n_let_go[BAD] == 0 && uv_timer_get_due_in(&limit) > 0) {
+        (void)uv_run(&f->loop, UV_RUN_ONCE);
+    }
+    uv_close((uv_handle_t *)&limit, NULL);
+    assert_int_equal(f->n_let_go[BAD], 1);
+    assert_int_equal(f->n_rows[BAD], 3);
+    (void)uv_run(&f->loop, UV_RUN_NOWAIT);
+    assert_int_equal(request(f, CORE_PAUSE, BAD, &err), 0); /* it is paused already */
+}
+
+/* An attempt that goes on meanwhile: of its progress the last row is kept. */
+static void test_progress_while_the_folder_is_gone(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    move_folder(f, true);
+    assert_int_equal(request(f, CORE_PAUSE, BAD, &err), ERR_NOT_FOUND);
+    for (int64_t i = 0; i < 100; i++) {
+        struct core_event said = {.kind = CORE_WORKER_SAID, .program = BAD, .attempt_no = 1};
+        said.said.from = i;
+        said.said.to = i + 1;
+        said.said.section = SECTION_STEP;
+        said.said.progressed = true;
+        said.said.done = i;
+        said.said.total = said.said.checkpoint = said.said.resumed_from = -1;
+        pump_post(f->pump, &said);
+        (void)uv_run(&f->loop, UV_RUN_NOWAIT);
+    }
+    move_folder(f, false);
+    assert_int_equal(request(f, CORE_RESUME, BAD, &err), 0);
+    assert_int_equal(f->n_rows[BAD], 2 + 2 + 1); /* paused, the progress, resumed */
+}
+
+/* Back, and not as it was: its rows are rejected. */
+static void test_folder_comes_back_changed(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    move_folder(f, true);
+    assert_int_equal(request(f, CORE_PAUSE, BAD, &err), ERR_NOT_FOUND);
+    char *at = xasprintf("%s/programs/%s", f->dir, IDS[BAD - 1]);
+    must(dir_make_durable(at, 0700, &err), &err);
+    free(at);
+    assert_int_equal(request(f, CORE_RESUME, BAD, &err), ERR_CORRUPT);
+    assert_int_equal(f->n_let_go[BAD], 1);
+    expect_bad_alone_is_damaged(f, "something else writes to it");
+}
+
 /* All pages but the first. The edit before it makes the daemon's connection read them again. */
 static void ruin(const struct fixture *f)
 {
@@ -342,6 +459,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_start_that_was_dropped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_journal_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_full_disk, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_folder_is_gone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_folder_comes_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_progress_while_the_folder_is_gone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_folder_comes_back_changed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_database, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
