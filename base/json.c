@@ -1,3 +1,4 @@
+/* Files, typed members and builders of base/json.h; json_tree.c reads, canonical.c writes. */
 #include "base/json.h"
 
 #include <assert.h>
@@ -6,50 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/json_pull.h"
 #include "base/xalloc.h"
-
-int json_parse(const char *text, size_t len, cJSON **out, struct err *err)
-{
-    *out = NULL;
-    int rc = json_scan(text, len, err);
-    if (rc != 0) {
-        return rc;
-    }
-    cJSON *v = cJSON_ParseWithLength(text, len);
-    if (v == NULL) {
-        return err_set(err, ERR_SYNTAX, "not readable as JSON");
-    }
-    *out = v;
-    return 0;
-}
-
-int json_parse_lax(const char *text, size_t len, cJSON **out, struct err *err)
-{
-    struct strbuf strict = STRBUF_INIT;
-    bool in_string = false;
-    struct err strictly; /* of a text that may be fine: nothing of it is told */
-    if (json_parse(text, len, out, &strictly) == 0) {
-        return 0; /* nearly always */
-    }
-    for (size_t i = 0; i < len; i++) {
-        size_t n = in_string ? 0 : json_not_finite(text + i, len - i);
-        if (n > 0) {
-            strbuf_adds(&strict, "null");
-            i += n - 1;
-            continue;
-        }
-        if (in_string && text[i] == '\\' && i + 1 < len) {
-            strbuf_addc(&strict, text[i++]);
-        } else if (text[i] == '"') {
-            in_string = !in_string;
-        }
-        strbuf_addc(&strict, text[i]);
-    }
-    int rc = json_parse(strict.buf, strict.len, out, err);
-    strbuf_release(&strict);
-    return rc;
-}
 
 typedef int parse_fn(const char *text, size_t len, cJSON **out, struct err *err);
 

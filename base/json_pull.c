@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_arena.h"
 #include "base/json_scalar.h"
 #include "base/xalloc.h"
 
@@ -266,51 +265,4 @@ size_t json_not_finite(const char *text, size_t len)
         }
     }
     return 0;
-}
-
-/* ---- trees in an arena ---- */
-
-static int members_value(struct json_pull *p, struct arena *arena, cJSON *parent, struct err *err);
-
-int json_pull_value(struct json_pull *p, enum json_token token, struct arena *arena, cJSON **out,
-                    struct err *err)
-{
-    switch (token) {
-    case JSON_OBJECT: *out = json_arena_new(arena, cJSON_Object); break;
-    case JSON_ARRAY: *out = json_arena_new(arena, cJSON_Array); break;
-    case JSON_STRING:
-        *out = json_arena_string(arena, arena_strndup(arena, p->string.buf, p->string.len));
-        break;
-    case JSON_NUMBER: *out = json_arena_number(arena, p->number); break;
-    case JSON_TRUE:
-    case JSON_FALSE: *out = json_arena_bool(arena, token == JSON_TRUE); break;
-    case JSON_NULL:
-    case JSON_KEY:
-    case JSON_OBJECT_END:
-    case JSON_ARRAY_END:
-    case JSON_END: *out = json_arena_new(arena, cJSON_NULL); break;
-    }
-    return token == JSON_OBJECT || token == JSON_ARRAY ? members_value(p, arena, *out, err) : 0;
-}
-
-static int members_value(struct json_pull *p, struct arena *arena, cJSON *parent, struct err *err)
-{
-    for (;;) {
-        enum json_token token;
-        const char *key = NULL;
-        cJSON *value = NULL;
-        int rc = json_pull_next(p, &token, err);
-        if (rc != 0 || token == JSON_OBJECT_END || token == JSON_ARRAY_END) {
-            return rc;
-        }
-        if (token == JSON_KEY) {
-            key = arena_strndup(arena, p->string.buf, p->string.len);
-            rc = json_pull_next(p, &token, err);
-        }
-        rc = rc == 0 ? json_pull_value(p, token, arena, &value, err) : rc;
-        if (rc != 0) {
-            return rc;
-        }
-        json_arena_add(parent, key, value);
-    }
 }

@@ -1,7 +1,7 @@
 /*
- * JSON read token by token from text in memory, for what is too long to be held as a tree. Refuses
- * what base/json.h says, duplicate keys with their place too; json_scan() is this reader run to the
- * end.
+ * JSON read token by token from text in memory: the one grammar under base/json.h, and the reader
+ * of what is too long to be held as a tree. Refuses what base/json.h says, duplicate keys with
+ * their place too; json_scan() is this reader run to the end.
  *
  * The reader borrows the text. A key or string stands in `string` until the next call. After an
  * error the reader is only good for json_pull_release().

@@ -1,4 +1,4 @@
-// The only C++ of the project: toml++ turned into the plain tree of prereg/toml.h.
+// toml++ turned into the plain tree of prereg/toml.h.
 #include <algorithm>
 #include <cstring>
 #include <exception>

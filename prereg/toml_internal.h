@@ -1,4 +1,4 @@
-/* The interface between toml.c and toml.cc, the one C++ file: builds the tree of a text whose
+/* The interface between toml.c and toml.cc: builds the tree of a text whose
  * size and key lengths were checked already. */
 #ifndef PREREG_TOML_INTERNAL_H
 #define PREREG_TOML_INTERNAL_H

@@ -57,6 +57,8 @@ if(PREREGD_SANITIZE)
 elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
   target_compile_options(preregd_rules INTERFACE -D_FORTIFY_SOURCE=2 -fstack-protector-strong)
   target_link_options(preregd_rules INTERFACE -pie -Wl,-z,relro,-z,now)
+  # Shims and workers start by the thousand: a shared libstdc++ costs each of them a millisecond.
+  target_link_options(preregd_rules INTERFACE $<$<LINK_LANGUAGE:CXX>:-static-libstdc++> $<$<LINK_LANGUAGE:CXX>:-static-libgcc>)
 endif()
 if(PREREGD_FUZZ)
   target_compile_options(preregd_rules INTERFACE -fsanitize=fuzzer-no-link)

@@ -1,5 +1,6 @@
 /* Whatever json_parse accepts must survive a round trip: canonical text parses again to the same
- * canonical text, and so does the pretty form. Read token by token it is the same tree. */
+ * canonical text, and so does the pretty form. Read token by token it is the same tree, and so it
+ * is as cJSON reads it. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,15 @@ static void must_pull(const uint8_t *data, size_t size, const struct strbuf *can
     strbuf_release(&again);
 }
 
+static void must_be_cjsons(const uint8_t *data, size_t size, const cJSON *v)
+{
+    cJSON *theirs = cJSON_ParseWithLength((const char *)data, size);
+    if (!json_equal(v, theirs)) {
+        abort();
+    }
+    cJSON_Delete(theirs);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct err err = {0};
@@ -60,6 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct strbuf canonical = STRBUF_INIT;
     struct strbuf pretty = STRBUF_INIT;
     struct strbuf line = STRBUF_INIT;
+    must_be_cjsons(data, size, v);
     /* Refused only for integers beyond 2^53 - 1, which the grammar allows. */
     if (json_canonical(v, &canonical, &err) == 0) {
         if (json_pretty(v, &pretty, &err) != 0 || json_line(v, &line, &err) != 0) {

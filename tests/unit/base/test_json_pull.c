@@ -119,7 +119,7 @@ static void test_skip_and_place(void **state)
     json_pull_release(&p);
 }
 
-/* A tree in an arena is the one that cJSON builds. */
+/* A tree on the heap and one in an arena are the one that cJSON builds. */
 static void test_trees(void **state)
 {
     static const char *const cases[] = {
@@ -135,7 +135,8 @@ static void test_trees(void **state)
         struct err err = {0};
         struct strbuf a = STRBUF_INIT;
         struct strbuf b = STRBUF_INIT;
-        cJSON *theirs = NULL;
+        cJSON *theirs = cJSON_Parse(cases[i]);
+        cJSON *heap = NULL;
         cJSON *ours = NULL;
         arena_init(&arena);
         json_pull_init(&p, cases[i], strlen(cases[i]), false);
@@ -143,7 +144,8 @@ static void test_trees(void **state)
         assert_int_equal(json_pull_value(&p, token, &arena, &ours, &err), 0);
         assert_int_equal(json_pull_next(&p, &token, &err), 0);
         assert_int_equal(token, JSON_END);
-        assert_int_equal(json_parse(cases[i], strlen(cases[i]), &theirs, &err), 0);
+        assert_int_equal(json_parse(cases[i], strlen(cases[i]), &heap, &err), 0);
+        assert_true(cJSON_Compare(heap, theirs, true));
         assert_int_equal(json_pretty(ours, &a, &err), 0);
         assert_int_equal(json_pretty(theirs, &b, &err), 0);
         assert_string_equal(a.buf, b.buf);
@@ -153,6 +155,7 @@ static void test_trees(void **state)
         memset(arena_alloc(&arena, 4096), 'x', 4096);
         assert_true(cJSON_Compare(copy, theirs, true));
         cJSON_Delete(copy);
+        cJSON_Delete(heap);
         cJSON_Delete(theirs);
         strbuf_release(&a);
         strbuf_release(&b);
