@@ -1,6 +1,6 @@
 /*
- * TOML as a plain C tree with places. toml++ parses it, in toml.cc alone: no exception and no C++
- * type gets out.
+ * TOML as a plain C tree with places. toml++ parses it, in toml_build.cc alone: no exception and no
+ * C++ type gets out.
  *
  * Nodes live in the caller's arena. Members of a table are in the order of the file (toml++ keeps
  * them sorted by key), elements of an array in theirs. Limits, each refused with a place: text of

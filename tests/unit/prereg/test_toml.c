@@ -11,7 +11,7 @@
 #include "base/xalloc.h"
 #include "prereg/cause.h"
 #include "prereg/toml.h"
-#include "prereg/toml_internal.h"
+#include "prereg/toml_scan.h"
 
 static struct toml_node *parse(const char *text, struct arena *arena)
 {

@@ -39,7 +39,8 @@ struct parser_confused {
 extern "C" {
 #include "prereg/toml.h"
 }
-#include "prereg/toml_internal.h"
+#include "prereg/toml_build.h"
+#include "prereg/toml_scan.h"
 
 namespace
 {
