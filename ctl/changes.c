@@ -10,8 +10,8 @@
 #include "base/strbuf.h"
 #include "ctl/ask.h"
 #include "ctl/out.h"
-#include "prereg/amend_known.h"
-#include "prereg/amendment.h"
+#include "prereg/amend/amend_known.h"
+#include "prereg/amend/amendment.h"
 
 /* A value as JSON on one line; an absent one is "nothing". */
 static void add_value(struct strbuf *line, const cJSON *value)

@@ -4,7 +4,7 @@
 
 #include "base/strbuf.h"
 #include "ctl/out.h"
-#include "prereg/program.h"
+#include "prereg/program/program.h"
 #include <cjson/cJSON.h>
 
 /* Appends the text of `proof`, which is check_json()'s. `explained`, which is check_explain()'s,

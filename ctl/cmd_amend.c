@@ -12,9 +12,9 @@
 #include "ctl/changes.h"
 #include "ctl/out.h"
 #include "ctl/proof.h"
-#include "prereg/access.h"
-#include "prereg/amendment.h"
-#include "prereg/signature.h"
+#include "prereg/amend/access_level.h"
+#include "prereg/amend/amendment.h"
+#include "prereg/lock/signature.h"
 
 /* Puts the program to amend: --program, or the root of the lock beside the file. */
 static int put_program(const struct ctl_options *o, cJSON *params, struct err *err)

@@ -12,7 +12,7 @@
 #include "ctl/ctl.h"
 #include "ctl/load.h"
 #include "ctl/out.h"
-#include "prereg/imported.h"
+#include "prereg/lock/imported.h"
 
 /* fewer scored forecasts than this are called few */
 #define FEW 20

@@ -12,7 +12,7 @@
 #include "ctl/load.h"
 #include "ctl/local.h"
 #include "ctl/out.h"
-#include "prereg/cell_name.h"
+#include "prereg/program/cell_name.h"
 
 #define CURVE_NAME "loss"
 #define ROWS       8

@@ -16,8 +16,8 @@
 #include "ctl/local.h"
 #include "ctl/out.h"
 #include "daemon/rpc/client.h"
-#include "prereg/access.h"
-#include "prereg/amendment.h"
+#include "prereg/amend/access_level.h"
+#include "prereg/amend/amendment.h"
 
 /* What is compared; members stay NULL until they are opened. */
 struct diff {

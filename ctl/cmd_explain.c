@@ -13,7 +13,7 @@
 #include "ctl/ctl.h"
 #include "ctl/out.h"
 #include "ctl/status_text.h"
-#include "prereg/cell_name.h"
+#include "prereg/program/cell_name.h"
 
 static const struct out_column attempt_columns[] = {
     {"no", "no", OUT_COUNT},

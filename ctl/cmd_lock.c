@@ -16,9 +16,9 @@
 #include "ctl/lock_text.h"
 #include "ctl/out.h"
 #include "ctl/proof.h"
-#include "prereg/git.h"
-#include "prereg/lock_sign.h"
-#include "prereg/timestamp.h"
+#include "prereg/lock/git.h"
+#include "prereg/lock/lock_sign.h"
+#include "prereg/lock/timestamp.h"
 
 /* The last part of a path. */
 static const char *name_of(const char *path)

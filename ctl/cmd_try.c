@@ -15,7 +15,7 @@
 #include "ctl/out.h"
 #include "ctl/proof.h"
 #include "ctl/try.h"
-#include "prereg/cell_name.h"
+#include "prereg/program/cell_name.h"
 
 #define STEPS_DEFAULT 5
 #define ITEMS_DEFAULT 16

@@ -16,7 +16,7 @@
 #include "ctl/out.h"
 #include "ctl/receipt/tar.h"
 #include "ctl/receipt/verify.h"
-#include "prereg/signature.h"
+#include "prereg/lock/signature.h"
 
 /* A heading with its sentences; nothing for an empty list. */
 static void add_list(struct strbuf *sb, const struct term *t, const char *heading,

@@ -3,8 +3,8 @@
 #define CTL_LOAD_H
 
 #include "base/err.h"
-#include "prereg/lock.h"
-#include "prereg/program.h"
+#include "prereg/lock/lock.h"
+#include "prereg/program/program.h"
 
 /* program_load() with its diagnostics printed to standard error. *out is NULL on error. */
 int load_program(const char *path, struct program **out, struct err *err) MUST_CHECK;

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
-#include "prereg/imported.h"
+#include "prereg/lock/imported.h"
 #include "state/run_record.h"
 
 #define VERDICT_BYTES_MAX ((size_t)16 * 1024 * 1024)

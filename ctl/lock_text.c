@@ -16,10 +16,10 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "ctl/out.h"
-#include "prereg/imported.h"
-#include "prereg/lock_sign.h"
-#include "prereg/lock_time.h"
-#include "prereg/timestamp.h"
+#include "prereg/lock/imported.h"
+#include "prereg/lock/lock_sign.h"
+#include "prereg/lock/lock_time.h"
+#include "prereg/lock/timestamp.h"
 
 void lock_paths_init(struct lock_paths *paths, const char *program_path)
 {

@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "ctl/ctl.h"
-#include "prereg/lock.h"
+#include "prereg/lock/lock.h"
 
 struct lock_paths { /* all owned */
     char *lock;     /* GRID.TOML.lock */

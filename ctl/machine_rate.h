@@ -6,7 +6,7 @@
 #ifndef CTL_MACHINE_RATE_H
 #define CTL_MACHINE_RATE_H
 
-#include "prereg/program.h"
+#include "prereg/program/program.h"
 
 #define MACHINE_RATE_FILE "machine-rates.json"
 

@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "ctl/load.h"
 #include "ctl/machine_rate.h"
-#include "prereg/open_reads.h"
+#include "prereg/program/open_reads.h"
 
 /* The diagnostics in the order in which they were found. */
 static cJSON *diag_json(const struct diag *diag)

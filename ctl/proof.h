@@ -11,9 +11,9 @@
 
 #include "base/diag.h"
 #include "base/err.h"
-#include "prereg/describe.h"
-#include "prereg/program.h"
-#include "prereg/trust.h"
+#include "prereg/lock/trust.h"
+#include "prereg/program/program.h"
+#include "prereg/task/describe.h"
 #include "truthtable/check.h"
 
 /* The results of all steps; a step that was skipped leaves its part empty. */
@@ -27,7 +27,7 @@ struct proof {
 };
 
 /* 0 when there is no error in diag; ERR_INVALID when there is; other codes when a file cannot be
- * read or the machine fails, ERR_REFUSED when what it executes may not run (prereg/trust.h).
+ * read or the machine fails, ERR_REFUSED when what it executes may not run (prereg/lock/trust.h).
  * `trust` NULL: executes no worker; its `state` NULL: the user's own. Always valid to release. */
 int proof_run(const char *path, const struct trust_ask *trust, struct proof *out,
               struct err *err) MUST_CHECK;

@@ -22,8 +22,8 @@
 #include "base/xalloc.h"
 #include "ctl/receipt/rerun_file.h"
 #include "ctl/rerun_worker.h"
-#include "prereg/object.h"
-#include "prereg/task.h"
+#include "prereg/lock/object.h"
+#include "prereg/task/task.h"
 
 #define RESULT_BYTES_MAX ((size_t)16 << 20)
 #define START_BYTES_MAX  ((size_t)1 << 20)

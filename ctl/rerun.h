@@ -12,8 +12,8 @@
 #include "base/arena.h"
 #include "base/digest.h"
 #include "base/err.h"
-#include "prereg/lock.h"
-#include "prereg/program.h"
+#include "prereg/lock/lock.h"
+#include "prereg/program/program.h"
 
 /* ---- the source of a rerun (rerun_source.c) ---- */
 

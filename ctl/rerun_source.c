@@ -13,10 +13,10 @@
 #include "base/xalloc.h"
 #include "ctl/load.h"
 #include "ctl/rerun.h"
-#include "prereg/amendment.h"
-#include "prereg/cell_name.h"
-#include "prereg/imported.h"
-#include "prereg/task.h"
+#include "prereg/amend/amendment.h"
+#include "prereg/lock/imported.h"
+#include "prereg/program/cell_name.h"
+#include "prereg/task/task.h"
 #include "state/store.h"
 
 #define RESULT_BYTES_MAX ((size_t)16 << 20)

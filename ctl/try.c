@@ -2,8 +2,9 @@
  * Runs stages as a rerun does, from copies of the workers in a scratch folder under $TMPDIR, with
  * the member "try" in the task. Costs of the whole are extrapolated from the part that the worker
  * did: time and the files that grow with the work are multiplied, memory and the other files are
- * not. A result is checked as the daemon checks it (prereg/task_result.h), but no value of it other
- * than its "try" is used or printed; the task is marked sealed, so that a worker prints no score.
+ * not. A result is checked as the daemon checks it (prereg/task/task_result.h), but no value of it
+ * other than its "try" is used or printed; the task is marked sealed, so that a worker prints no
+ * score.
  */
 #include "ctl/try.h"
 
@@ -19,10 +20,10 @@
 #include "base/uuid.h"
 #include "base/xalloc.h"
 #include "ctl/rerun_worker.h"
-#include "prereg/describe.h"
-#include "prereg/object.h"
-#include "prereg/task.h"
-#include "prereg/task_result.h"
+#include "prereg/lock/object.h"
+#include "prereg/task/describe.h"
+#include "prereg/task/task.h"
+#include "prereg/task/task_result.h"
 
 #define UNMEASURABLE 69 /* the worker protocol's */
 #define DEPTH_MAX    64

@@ -12,8 +12,8 @@
 #include <cjson/cJSON.h>
 
 #include "base/err.h"
-#include "prereg/lock.h"
-#include "prereg/program.h"
+#include "prereg/lock/lock.h"
+#include "prereg/program/program.h"
 
 #define TRY_SECONDS_MAX (10 * 365.25 * 86400) /* longer is not known */
 

@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/ask.h"
-#include "prereg/run_change.h"
+#include "prereg/program/run_change.h"
 #include "truthtable/effect_lines.h"
 
 #define UNKNOWN_SHOWN 8

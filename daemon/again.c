@@ -12,8 +12,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "prereg/amendment.h"
-#include "prereg/run_text.h"
+#include "prereg/amend/amendment.h"
+#include "prereg/program/run_text.h"
 
 /* Whether the text's plan is the one the lock describes. */
 static bool same_plan(const struct program *p, const struct lock *lock, struct err *err)

@@ -13,8 +13,8 @@
 #include "daemon/amended.h"
 #include "daemon/apparatus.h"
 #include "daemon/server.h"
-#include "prereg/amend_sign.h"
-#include "prereg/amendment.h"
+#include "prereg/amend/amend_sign.h"
+#include "prereg/amend/amendment.h"
 
 struct commit_job {
     struct job job;

@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/apparatus.h"
-#include "prereg/amend_heal.h"
-#include "prereg/amendment.h"
+#include "prereg/amend/amend_heal.h"
+#include "prereg/amend/amendment.h"
 #include "state/apparatus.h"
 
 void amend_prepared_free(struct amend_prepared *p)

@@ -1,6 +1,7 @@
 /* The files of an amendment, and the moment at which it takes effect. The order of writing is in
- * amended.h; everything here can be interrupted at any point, and prereg/amend_heal.h finds out
- * which program holds. Files without a committed row never took effect and may be overwritten. */
+ * amended.h; everything here can be interrupted at any point, and prereg/amend/amend_heal.h finds
+ * out which program holds. Files without a committed row never took effect and may be overwritten.
+ */
 #include "daemon/amended.h"
 
 #include <stdio.h>
@@ -12,8 +13,8 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/apparatus.h"
-#include "prereg/amend_heal.h"
-#include "prereg/amendment.h"
+#include "prereg/amend/amend_heal.h"
+#include "prereg/amend/amendment.h"
 #include "state/apparatus.h"
 
 /* ---- writing ---- */

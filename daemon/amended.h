@@ -3,8 +3,8 @@
  *
  * Order: 0000.toml (what was submitted), NNNN.toml, NNNN.json, each synced; then the journal's row
  * `amended`, which makes it take effect; then grid.toml. So a crash leaves the old program or the
- * new one; prereg/amend_heal.h finds out which when the daemon starts. The pump retries a row whose
- * commit failed: until it is committed the program is the old one and h->amending waits.
+ * new one; prereg/amend/amend_heal.h finds out which when the daemon starts. The pump retries a row
+ * whose commit failed: until it is committed the program is the old one and h->amending waits.
  */
 #ifndef DAEMON_AMENDED_H
 #define DAEMON_AMENDED_H

@@ -18,7 +18,7 @@
 #include "daemon/attempts.h"
 #include "daemon/core/explain.h"
 #include "daemon/verdict_job.h"
-#include "prereg/cell_name.h"
+#include "prereg/program/cell_name.h"
 #include "state/run_record.h"
 
 #define VERDICT_BYTES_MAX ((size_t)8 * 1024 * 1024)

@@ -22,12 +22,12 @@
 #include "daemon/answer.h"
 #include "daemon/load.h"
 #include "daemon/server.h"
-#include "prereg/amendment.h"
-#include "prereg/describe.h"
-#include "prereg/imported.h"
-#include "prereg/lock_sign.h"
-#include "prereg/lock_time.h"
-#include "prereg/object.h"
+#include "prereg/amend/amendment.h"
+#include "prereg/lock/imported.h"
+#include "prereg/lock/lock_sign.h"
+#include "prereg/lock/lock_time.h"
+#include "prereg/lock/object.h"
+#include "prereg/task/describe.h"
 #include "truthtable/check.h"
 
 struct known { /* an amended program that this daemon has */

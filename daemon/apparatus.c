@@ -19,8 +19,8 @@
 #include "base/xalloc.h"
 #include "daemon/prepare.h"
 #include "daemon/shim/files.h"
-#include "prereg/pinned.h"
-#include "prereg/task.h"
+#include "prereg/lock/pinned_files.h"
+#include "prereg/task/task.h"
 #include "state/apparatus.h"
 
 /* ---- the list ---- */

@@ -12,7 +12,7 @@
 
 #include "daemon/hosted.h"
 #include "daemon/result.h"
-#include "prereg/apparatus_text.h"
+#include "prereg/task/apparatus_text.h"
 
 /* Reads the list from the store and adds what the program declares: a database of an older version
  * has none. A program with a verdict (finished) keeps the list it was judged with. */

@@ -11,9 +11,9 @@
 #include "base/xalloc.h"
 #include "daemon/prepare.h"
 #include "daemon/shim/files.h"
-#include "prereg/apparatus_text.h"
-#include "prereg/pinned.h"
-#include "prereg/task.h"
+#include "prereg/lock/pinned_files.h"
+#include "prereg/task/apparatus_text.h"
+#include "prereg/task/task.h"
 #include "state/apparatus.h"
 
 #define ROUNDING 1e-12 /* relative, for decimals: 0.2777 is within 0.004 of 0.2737 */

@@ -10,8 +10,8 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "daemon/apparatus.h"
-#include "prereg/amend_known.h"
-#include "prereg/task.h"
+#include "prereg/amend/amend_known.h"
+#include "prereg/task/task.h"
 
 #define ATTEMPT_PREFIX "attempt-"
 

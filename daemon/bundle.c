@@ -10,8 +10,8 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/xalloc.h"
-#include "prereg/amend_sign.h"
-#include "prereg/amendment.h"
+#include "prereg/amend/amend_sign.h"
+#include "prereg/amend/amendment.h"
 
 /* `origin` is where relative paths in the text start, which need not be where the text was read. */
 static int parse_text(const struct strbuf *text, const char *origin, struct program **out,

@@ -16,9 +16,9 @@
 #include "base/xalloc.h"
 #include "daemon/amended.h"
 #include "daemon/durable.h"
-#include "prereg/amend_sign.h"
-#include "prereg/amendment.h"
-#include "prereg/cell_name.h"
+#include "prereg/amend/amend_sign.h"
+#include "prereg/amend/amendment.h"
+#include "prereg/program/cell_name.h"
 #include "state/apparatus.h"
 #include "state/run_record.h"
 

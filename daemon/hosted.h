@@ -15,9 +15,9 @@
 #include "base/strbuf.h"
 #include "daemon/core/event.h"
 #include "daemon/job.h"
-#include "prereg/lock.h"
-#include "prereg/pin.h"
-#include "prereg/program.h"
+#include "prereg/lock/lock.h"
+#include "prereg/lock/pin.h"
+#include "prereg/program/program.h"
 #include "state/store.h"
 
 #define HOSTED_PROGRAM_FILE "grid.toml"

@@ -17,7 +17,7 @@
 #include "daemon/amended.h"
 #include "daemon/apparatus.h"
 #include "daemon/clocks.h"
-#include "prereg/amend_heal.h"
+#include "prereg/amend/amend_heal.h"
 
 #define ORIGIN_MAX         ((size_t)64 * 1024)
 #define CHECK_AGAIN_MS     2000

@@ -2,7 +2,7 @@
  * Prepares an attempt's folder: checks that everything it will use is what was locked, then writes
  * task.json, an empty events.jsonl and the shim's spec.
  *
- * Digests go through the program's cache (prereg/pin.h), so a spawn re-reads only files that
+ * Digests go through the program's cache (prereg/lock/pin.h), so a spawn re-reads only files that
  * stat(2) says have changed; before the verdict the cache is emptied first. Each check sets *why
  * itself, since only it knows whether the finding is lasting (drift, lock) or may pass (missing,
  * host).
@@ -27,10 +27,10 @@
 #include "daemon/cells.h"
 #include "daemon/shim/files.h"
 #include "daemon/sweep.h"
-#include "prereg/amendment.h"
-#include "prereg/lock_time.h"
-#include "prereg/object.h"
-#include "prereg/pinned.h"
+#include "prereg/amend/amendment.h"
+#include "prereg/lock/lock_time.h"
+#include "prereg/lock/object.h"
+#include "prereg/lock/pinned_files.h"
 
 /* ---- the lock ---- */
 

@@ -8,7 +8,7 @@
 
 #include "daemon/hosted.h"
 #include "daemon/inputs.h"
-#include "prereg/task.h"
+#include "prereg/task/task.h"
 
 struct prepare {
     const char *state;     /* STATE */

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "daemon/inputs.h"
-#include "prereg/task_result.h"
+#include "prereg/task/task_result.h"
 
 /* Looks a stage up among the accepted results (task_result_find). */
 static int find_input(const void *inputs, const char *stage, const char *hex, bool *known,

@@ -10,10 +10,10 @@
 
 #include "base/digest.h"
 #include "daemon/core/event.h"
-#include "prereg/lock.h"
-#include "prereg/program.h"
-#include "prereg/task.h"
-#include "prereg/task_result.h"
+#include "prereg/lock/lock.h"
+#include "prereg/program/program.h"
+#include "prereg/task/task.h"
+#include "prereg/task/task_result.h"
 
 #define RESULT_FILE      TASK_RESULT_FILE
 #define RESULT_BYTES_MAX TASK_RESULT_BYTES_MAX

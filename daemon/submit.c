@@ -20,9 +20,9 @@
 #include "daemon/hosted.h"
 #include "daemon/rpc/client.h"
 #include "daemon/rpc/owner.h"
-#include "prereg/amendment.h"
-#include "prereg/lock_time.h"
-#include "prereg/trust.h"
+#include "prereg/amend/amendment.h"
+#include "prereg/lock/lock_time.h"
+#include "prereg/lock/trust.h"
 #include "truthtable/effect_lines.h"
 
 #define SUBMIT_LIMIT_MS ((int64_t)6 * 60 * 60 * 1000) /* hashing terabytes takes a while */

@@ -1,6 +1,6 @@
 /* `preregd submit`: hands a program to the daemon of this state folder, starting one when none
  * answers, and follows it to the verdict with `wait`. Asks before the first run of a command that
- * is not known here (prereg/trust.h). */
+ * is not known here (prereg/lock/trust.h). */
 #ifndef DAEMON_SUBMIT_H
 #define DAEMON_SUBMIT_H
 

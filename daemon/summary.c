@@ -17,8 +17,8 @@
 #include "daemon/attempts.h"
 #include "daemon/core/explain.h"
 #include "daemon/verdict_job.h"
-#include "prereg/describe.h"
-#include "prereg/open_reads.h"
+#include "prereg/program/open_reads.h"
+#include "prereg/task/describe.h"
 
 #define SPAN_MAX_MS (10 * 365.25 * 24 * 3600 * 1000) /* a longer estimate is of no use */
 

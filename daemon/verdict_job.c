@@ -19,7 +19,7 @@
 #include "daemon/inputs.h"
 #include "daemon/prepare.h"
 #include "daemon/result.h"
-#include "prereg/amendment.h"
+#include "prereg/amend/amendment.h"
 #include "state/apparatus.h"
 #include "state/run_record.h"
 #include "truthtable/verdict.h"

@@ -6,8 +6,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "prereg/amendment.h"
-#include "prereg/imported.h"
+#include "prereg/amend/amendment.h"
+#include "prereg/lock/imported.h"
 #include "state/apparatus.h"
 #include "state/rebuild_internal.h"
 #include "state/submission.h"

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "prereg/amend_heal.h"
+#include "prereg/amend/amend_heal.h"
 #include "state/rebuild_internal.h"
 
 /* The head that the journal tells of last; its chain is held against the rows later. False: it

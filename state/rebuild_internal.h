@@ -2,7 +2,7 @@
 #ifndef STATE_REBUILD_INTERNAL_H
 #define STATE_REBUILD_INTERNAL_H
 
-#include "prereg/lock.h"
+#include "prereg/lock/lock.h"
 #include "state/internal.h"
 #include "state/rebuild.h"
 

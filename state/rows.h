@@ -17,8 +17,8 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/uuid.h"
-#include "prereg/access.h"
-#include "prereg/cause.h"
+#include "prereg/amend/access_level.h"
+#include "prereg/task/task_cause.h"
 
 /*
  * waiting -> ready (dependencies done) -> starting (slot) -> running (shim lock seen) -> done

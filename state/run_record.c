@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "prereg/run_limits.h"
+#include "prereg/program/run_limits.h"
 #include "state/line.h"
 
 #define NO_LIMITS   UINT32_MAX

@@ -16,7 +16,7 @@
 #include <cjson/cJSON.h>
 
 #include "base/err.h"
-#include "prereg/program.h"
+#include "prereg/program/program.h"
 #include "state/store.h"
 
 #define RUN_CHANGES_MAX 1000 /* of limits: beyond it no loss is taken for chance */
@@ -38,8 +38,8 @@ void run_record_take(struct run_record *r, const cJSON *line, const struct state
  * valid until it gets a row or is asked of another task of that stage. */
 const char *run_record_narrower(struct run_record *r, size_t task, enum cause cause);
 /* [{"row","run","blocked":COUNT,"first":["CELL/STAGE (cause)", ...]}]: every [run] that stood, and
- * how many tasks, of which the first are named, became blocked under it (prereg/run_change.h prints
- * an element). The caller's. */
+ * how many tasks, of which the first are named, became blocked under it
+ * (prereg/program/run_change.h prints an element). The caller's. */
 cJSON *run_record_json(const struct run_record *r);
 
 /* All of it from the store's copy of the journal; NULL p as above. *out is NULL on an error. */

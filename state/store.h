@@ -27,7 +27,7 @@
 
 #include "base/err.h"
 #include "base/strbuf.h"
-#include "prereg/program.h"
+#include "prereg/program/program.h"
 #include "state/rows.h"
 
 #define STORE_SCHEMA_VERSION 4

@@ -10,8 +10,8 @@
 
 #include "base/arena.h"
 #include "base/digest.h"
-#include "prereg/program.h"
-#include "prereg/stage_set.h"
+#include "prereg/program/program.h"
+#include "prereg/program/stage_set.h"
 
 /* Whether a stage's parameters name the factor anywhere, a level's own under `when` included. */
 bool asked_mentions(const struct stage *s, const char *factor);

@@ -4,8 +4,8 @@
  * can resolve, priors, what is held fixed, the plan.
  *
  * A report owns an arena and borrows the program; constant after check_run(). Pure: `describe` is
- * what the workers said before (prereg/describe.h), NULL under --no-run; the same inputs give the
- * same report.
+ * what the workers said before (prereg/task/describe.h), NULL under --no-run; the same inputs give
+ * the same report.
  */
 #ifndef TRUTHTABLE_CHECK_H
 #define TRUTHTABLE_CHECK_H
@@ -18,7 +18,7 @@
 #include "base/arena.h"
 #include "base/diag.h"
 #include "base/err.h"
-#include "prereg/program.h"
+#include "prereg/program/program.h"
 
 #define CHECK_LISTED_MAX 20 /* holes, clashes and indeterminate states that are spelled out */
 

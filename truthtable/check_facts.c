@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "prereg/describe.h"
+#include "prereg/task/describe.h"
 #include "truthtable/check_parts.h"
 #include "truthtable/stats.h"
 

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "prereg/describe.h"
+#include "prereg/task/describe.h"
 #include "truthtable/check.h"
 #include "truthtable/stats.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "prereg/amend_reads.h"
+#include "prereg/amend/amend_reads.h"
 #include "truthtable/check_parts.h"
 #include "truthtable/evaluation.h"
 

@@ -13,7 +13,7 @@
  * A tree lives in the arena it was parsed into and is constant. Indices refer to the program it was
  * parsed against; facts are numbered in a table shared by all conditions of that program.
  * Invariants: every node has the kids its kind needs; truth and number never mix (an instrument's
- * field is one of the two: prereg/instrument.h).
+ * field is one of the two: prereg/program/instrument.h).
  */
 #ifndef TRUTHTABLE_CONDITION_H
 #define TRUTHTABLE_CONDITION_H
@@ -24,7 +24,7 @@
 #include "base/arena.h"
 #include "base/diag.h"
 #include "base/strbuf.h"
-#include "prereg/program.h"
+#include "prereg/program/program.h"
 #include "truthtable/number.h"
 
 #define COND_LENGTH_MAX 4096 /* bytes of one condition */

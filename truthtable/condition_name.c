@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "prereg/instrument.h"
+#include "prereg/program/instrument.h"
 #include "truthtable/condition_parse.h"
 
 static const char *const field_names[FIELD_NR] = {

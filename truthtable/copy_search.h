@@ -10,7 +10,7 @@
 #define TRUTHTABLE_COPY_SEARCH_H
 
 #include "base/digest.h"
-#include "prereg/stage_set.h"
+#include "prereg/program/stage_set.h"
 #include "truthtable/evidence.h"
 
 struct copy_search;

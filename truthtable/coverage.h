@@ -16,7 +16,7 @@
 #include <stddef.h>
 
 #include "base/arena.h"
-#include "prereg/cause.h"
+#include "prereg/task/task_cause.h"
 #include "truthtable/evidence.h"
 
 struct tally {

@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "prereg/input_reads.h"
+#include "prereg/program/input_reads.h"
 #include "truthtable/asked.h"
 #include "truthtable/unit.h"
 #include "truthtable/verdict_json.h"

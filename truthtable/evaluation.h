@@ -36,7 +36,7 @@ struct input_state {
     const char *why;  /* not decided: the reason */
 };
 
-/* A field of an instrument (prereg/instrument.h), for forecasts alone. */
+/* A field of an instrument (prereg/program/instrument.h), for forecasts alone. */
 struct instrument_answer {
     enum truth truth;     /* of a truth field */
     struct number number; /* of a number field; its `why` is also that of an unknown truth */

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "prereg/program.h"
+#include "prereg/program/program.h"
 
 enum value_state {
     VALUE_MISSING,  /* nothing was recorded */
@@ -45,7 +45,8 @@ enum task_end {
 
 struct evidence_task {
     enum task_end end;
-    const char *cause;    /* of the closed list in prereg/cause.h; NULL when done or pending */
+    const char
+        *cause; /* of the closed list in prereg/task/task_cause.h; NULL when done or pending */
     const char *narrower; /* limits of [run] that it had and others of its stage did not: it was
                              lost by a person's choice; else NULL */
     uint64_t print;       /* of the metrics and artifacts of its result; 0: it has no artifact */

@@ -9,7 +9,7 @@
 #include "base/digest.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "prereg/cause.h"
+#include "prereg/task/task_cause.h"
 #include "truthtable/evidence_records.h"
 
 #define RECORDS_SCHEMA 1

@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "prereg/imported.h"
+#include "prereg/lock/imported.h"
 #include "truthtable/gather.h"
 
 /* The records of an imported program, limited to FOLDER_RECORDS_BYTES_MAX. */

@@ -13,7 +13,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "prereg/cause.h"
+#include "prereg/task/task_cause.h"
 
 /* One element of "tasks": {"cell", "stage", "end", "cause", "narrower"}. */
 static int gather_end(struct evidence *e, const cJSON *entry, struct err *err)

@@ -14,7 +14,7 @@
 
 #include "base/arena.h"
 #include "base/diag.h"
-#include "prereg/program.h"
+#include "prereg/program/program.h"
 
 struct contrast_layout {
     size_t n_settings;

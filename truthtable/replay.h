@@ -6,7 +6,7 @@
 #define TRUTHTABLE_REPLAY_H
 
 #include "base/err.h"
-#include "prereg/program.h"
+#include "prereg/program/program.h"
 #include "truthtable/verdict.h"
 
 #define REPLAY_RECORDS_BYTES_MAX ((size_t)256 << 20)

@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "base/diag.h"
 #include "base/err.h"
-#include "prereg/program.h"
+#include "prereg/program/program.h"
 #include "truthtable/condition.h"
 #include "truthtable/exact.h"
 #include "truthtable/layout.h"

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "prereg/rules.h"
+#include "prereg/program/analysis.h"
 
 double scoring_bits(double p)
 {

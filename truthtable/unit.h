@@ -5,7 +5,7 @@
 #ifndef TRUTHTABLE_UNIT_H
 #define TRUTHTABLE_UNIT_H
 
-#include "prereg/program.h"
+#include "prereg/program/program.h"
 
 /* Values and differences of this unit are printed as percentages and percentage points. */
 #define UNIT_PROPORTION "proportion"

@@ -20,8 +20,8 @@
 #include "ctl/receipt/rerun_file.h"
 #include "ctl/receipt/sums.h"
 #include "ctl/receipt/tar.h"
-#include "prereg/amendment.h"
-#include "prereg/imported.h"
+#include "prereg/amend/amendment.h"
+#include "prereg/lock/imported.h"
 
 #define ORIGIN_MAX ((size_t)64 * 1024)
 #define STAMP_MAX  ((size_t)1 << 20)

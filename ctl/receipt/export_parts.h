@@ -3,8 +3,8 @@
 #define CTL_RECEIPT_EXPORT_PARTS_H
 
 #include "base/err.h"
-#include "prereg/lock.h"
-#include "prereg/program.h"
+#include "prereg/lock/lock.h"
+#include "prereg/program/program.h"
 
 /* The state of one export. */
 struct exporting {

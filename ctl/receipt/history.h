@@ -15,9 +15,9 @@
 #include <stdint.h>
 
 #include "ctl/receipt/files.h"
-#include "prereg/access.h"
-#include "prereg/lock.h"
-#include "prereg/program.h"
+#include "prereg/amend/access_level.h"
+#include "prereg/lock/lock.h"
+#include "prereg/program/program.h"
 #include "state/rows.h"
 #include "state/run_record.h"
 

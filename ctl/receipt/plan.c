@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "prereg/amendment.h"
+#include "prereg/amend/amendment.h"
 
 /* Turns the plan's first error, with its line, into the fault. */
 static int bad_plan(const char *name, const struct diag *diag, const struct err *err,

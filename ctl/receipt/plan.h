@@ -6,8 +6,8 @@
 #define CTL_RECEIPT_PLAN_H
 
 #include "ctl/receipt/files.h"
-#include "prereg/lock.h"
-#include "prereg/program.h"
+#include "prereg/lock/lock.h"
+#include "prereg/program/program.h"
 
 /* Parses grid.toml or one of amendments/; the fault names the line. The caller frees *out, of a
  * failed read as well. */

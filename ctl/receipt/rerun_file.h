@@ -27,7 +27,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
-#include "prereg/program.h"
+#include "prereg/program/program.h"
 
 #define RERUN_FOLDER    "reruns" /* in a program's folder and in a receipt */
 #define RERUN_SCHEMA    1

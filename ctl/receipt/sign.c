@@ -11,8 +11,8 @@
 #include "ctl/receipt/export.h"
 #include "ctl/receipt/layout.h"
 #include "ctl/receipt/tar.h"
-#include "prereg/lock.h"
-#include "prereg/signature.h"
+#include "prereg/lock/lock.h"
+#include "prereg/lock/signature.h"
 
 /* The file of a key's signature: "SHA256:ab+/" becomes signatures/ab-_.sig (base64's alphabet
  * for names). */

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/verify_parts.h"
-#include "prereg/rules.h"
+#include "prereg/program/analysis.h"
 
 #define ROUNDING 1e-9 /* of the tolerance: decimals are not exact */
 

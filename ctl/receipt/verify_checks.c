@@ -8,9 +8,9 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/verify_parts.h"
-#include "prereg/amend_known.h"
-#include "prereg/amendment.h"
-#include "prereg/apparatus_text.h"
+#include "prereg/amend/amend_known.h"
+#include "prereg/amend/amendment.h"
+#include "prereg/task/apparatus_text.h"
 
 #define ROUNDING 1e-9 /* of the tolerance: decimals are not exact */
 

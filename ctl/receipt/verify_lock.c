@@ -8,8 +8,8 @@
 #include "ctl/receipt/nodes.h"
 #include "ctl/receipt/plan.h"
 #include "ctl/receipt/verify_parts.h"
-#include "prereg/amendment.h"
-#include "prereg/imported.h"
+#include "prereg/amend/amendment.h"
+#include "prereg/lock/imported.h"
 
 /* A lock made for an import pins nothing, so no executed receipt can have it. */
 static int check_kind(struct verifying *v)

@@ -10,7 +10,7 @@
 #include "base/xalloc.h"
 #include "ctl/receipt/plan.h"
 #include "ctl/receipt/verify_parts.h"
-#include "prereg/run_change.h"
+#include "prereg/program/run_change.h"
 #include "truthtable/coverage.h"
 #include "truthtable/replay.h"
 

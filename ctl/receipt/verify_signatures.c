@@ -8,10 +8,10 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/verify_parts.h"
-#include "prereg/amendment.h"
-#include "prereg/lock_sign.h"
-#include "prereg/signature.h"
-#include "prereg/timestamp.h"
+#include "prereg/amend/amendment.h"
+#include "prereg/lock/lock_sign.h"
+#include "prereg/lock/signature.h"
+#include "prereg/lock/timestamp.h"
 
 /* One signature of a lock or an amendment. `what` begins the sentence about it. */
 static int check_one(struct verifying *v, const char *what, const cJSON *signature,

@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/verify_parts.h"
-#include "prereg/imported.h"
+#include "prereg/lock/imported.h"
 
 #define SENTENCE                                                                                   \
     "Nothing proves that no data existed before the lock: a run by hand or a second state folder " \

@@ -1,6 +1,7 @@
 /* Amendments: how much of a program can have been seen, and the row that makes an amendment take
- * effect. What may change at which level is prereg's decision (prereg/amend_rules.h). Here the
- * premises of that decision are checked again, since the program may have moved on meanwhile. */
+ * effect. What may change at which level is prereg's decision (prereg/amend/amend_rules.h). Here
+ * the premises of that decision are checked again, since the program may have moved on meanwhile.
+ */
 #include "daemon/core/amend.h"
 
 #include "daemon/core/internal.h"

@@ -5,7 +5,7 @@
 #ifndef DAEMON_CORE_EVENT_H
 #define DAEMON_CORE_EVENT_H
 
-#include "prereg/stage_set.h"
+#include "prereg/program/stage_set.h"
 #include "state/rows.h"
 
 struct core_plan_stage {

@@ -12,7 +12,7 @@
 
 #include "base/rng.h"
 #include "daemon/core/core.h"
-#include "prereg/stage_set.h"
+#include "prereg/program/stage_set.h"
 
 #define NOWHERE UINT32_MAX
 #define IDLE_MAX                                                                                   \

@@ -11,8 +11,8 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "prereg/program.h"
-#include "prereg/toml.h"
+#include "prereg/program/program.h"
+#include "prereg/program/toml.h"
 #include "truthtable/check.h"
 
 static const char HEAD[] =

@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/uuid.h"
 #include "base/xalloc.h"
-#include "prereg/lock.h"
+#include "prereg/lock/lock.h"
 #include "state/store.h"
 
 #define N_SEEDS   12500

@@ -1,7 +1,7 @@
 /*
  * The folder of an imported program: plan, lock, records, receipts and verdict, written whole or
  * not at all. It lacks what an executed program's folder has (journal, cells, attempts), and it
- * holds imported.json (prereg/imported.h), which an executed program's folder never does.
+ * holds imported.json (prereg/lock/imported.h), which an executed program's folder never does.
  *
  *   FOLDER/{grid.toml,grid.toml.lock,records.json,imported.json}
  *   FOLDER/report/{verdict.json,provenance.json,receipts.json}    the report comes beside them
@@ -9,7 +9,7 @@
 #ifndef TRUTHTABLE_IMPORTED_FOLDER_H
 #define TRUTHTABLE_IMPORTED_FOLDER_H
 
-#include "prereg/imported.h"
+#include "prereg/lock/imported.h"
 #include "truthtable/imported/import.h"
 #include "truthtable/verdict.h"
 

@@ -9,7 +9,7 @@
 #define TRUTHTABLE_IMPORTED_MAP_H
 
 #include "base/arena.h"
-#include "prereg/program.h"
+#include "prereg/program/program.h"
 
 #define MAP_BYTES_MAX ((size_t)16 << 20)
 

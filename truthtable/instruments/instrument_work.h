@@ -8,7 +8,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "prereg/instrument.h"
+#include "prereg/program/instrument.h"
 #include "truthtable/evaluation.h"
 #include "truthtable/instruments/instruments.h"
 

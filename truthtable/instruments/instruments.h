@@ -11,8 +11,8 @@
 
 #include <cjson/cJSON.h>
 
-#include "prereg/lock.h"
-#include "prereg/program.h"
+#include "prereg/lock/lock.h"
+#include "prereg/program/program.h"
 #include "truthtable/evidence.h"
 
 #define INSTRUMENTS_SCHEMA 1

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "prereg/amend_known.h"
+#include "prereg/amend/amend_known.h"
 #include "truthtable/report/report_model.h"
 
 /* Whether a change is to plan.order.apparatus. */

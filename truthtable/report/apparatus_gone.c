@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "prereg/amend_known.h"
+#include "prereg/amend/amend_known.h"
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/report_apparatus.h"
 #include "truthtable/report/verdict_words.h"

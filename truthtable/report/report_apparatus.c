@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "prereg/amendment.h"
+#include "prereg/amend/amendment.h"
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/verdict_words.h"
 

@@ -9,8 +9,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "prereg/amendment.h"
-#include "prereg/imported.h"
+#include "prereg/amend/amendment.h"
+#include "prereg/lock/imported.h"
 #include "truthtable/report/report_apparatus.h"
 
 /* NULL in, NULL out: chains of lookups need no checks between them. */

@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "prereg/amendment.h"
-#include "prereg/imported.h"
+#include "prereg/amend/amendment.h"
+#include "prereg/lock/imported.h"
 #include "truthtable/report/report_apparatus.h"
 
 #define VERDICT_BYTES_MAX    ((size_t)256 << 20)

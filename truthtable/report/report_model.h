@@ -9,7 +9,7 @@
  * Owns everything it points to. The binding figures come from verdict.json alone: nothing here
  * recomputes a gate, a contrast or an input, so a report can never disagree with its verdict.
  * Results add what the verdict does not hold (standard errors, facts); provenance adds who ran
- * what, where and how often, and may be absent. Of an imported program (prereg/imported.h) the
+ * what, where and how often, and may be absent. Of an imported program (prereg/lock/imported.h) the
  * results are its records, and nothing was executed.
  */
 #ifndef TRUTHTABLE_REPORT_REPORT_MODEL_H
@@ -21,8 +21,8 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "prereg/lock.h"
-#include "prereg/program.h"
+#include "prereg/lock/lock.h"
+#include "prereg/program/program.h"
 #include "truthtable/evidence.h"
 #include "truthtable/report/report_acts.h"
 #include "truthtable/report/report_trust.h"

@@ -12,9 +12,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "prereg/amendment.h"
-#include "prereg/lock_sign.h"
-#include "prereg/signature.h"
+#include "prereg/amend/amendment.h"
+#include "prereg/lock/lock_sign.h"
+#include "prereg/lock/signature.h"
 
 #define ORIGIN_BYTES_MAX ((size_t)64 << 10)
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "base/arena.h"
-#include "prereg/lock.h"
+#include "prereg/lock/lock.h"
 
 enum signature_state {
     SIGNATURE_NONE,

@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
-#include "prereg/access.h"
-#include "prereg/amend_known.h"
-#include "prereg/amendment.h"
+#include "prereg/amend/access_level.h"
+#include "prereg/amend/amend_known.h"
+#include "prereg/amend/amendment.h"
 #include "truthtable/report/amendment_standing.h"
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/sections.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "prereg/describe.h"
+#include "prereg/task/describe.h"
 #include "truthtable/check.h"
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/sections.h"

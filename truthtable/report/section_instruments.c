@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "prereg/amend_reads.h"
+#include "prereg/amend/amend_reads.h"
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/sections.h"
 #include "truthtable/report/show.h"

@@ -2,7 +2,7 @@
  * "Attempts and resumes": [run] is not locked, and its limits can end a chosen task. Adds nothing
  * where [run] was never changed. */
 #include "base/xalloc.h"
-#include "prereg/run_change.h"
+#include "prereg/program/run_change.h"
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/sections.h"
 #include "truthtable/report/verdict_words.h"

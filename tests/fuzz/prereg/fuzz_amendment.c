@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "prereg/amendment.h"
+#include "prereg/amend/amendment.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);

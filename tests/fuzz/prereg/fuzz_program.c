@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "prereg/program.h"
+#include "prereg/program/program.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "prereg/program.h"
-#include "prereg/run_text.h"
+#include "prereg/program/program.h"
+#include "prereg/program/run_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "prereg/program.h"
+#include "prereg/program/program.h"
 
 static const char fuzz_toml[] =
     "[program]\nname = \"t\"\nschema = 1\nquestion = \"?\"\n"

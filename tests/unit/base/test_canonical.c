@@ -105,8 +105,8 @@ static void check_shortest(double v)
     }
 }
 
-/* Numbers of any size, powers of two and such as measures have. PREREGD_LONG takes a hundred times as
- * many. */
+/* Numbers of any size, powers of two and such as measures have. PREREGD_LONG takes a hundred times
+ * as many. */
 static void test_shortest(void **state)
 {
     (void)state;

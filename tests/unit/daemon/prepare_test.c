@@ -15,8 +15,8 @@
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "daemon/prepare.h"
-#include "prereg/amendment.h"
-#include "prereg/object.h"
+#include "prereg/amend/amendment.h"
+#include "prereg/lock/object.h"
 #include "tests/unit/prereg/amending.h"
 #include "tests/unit/prereg/support.h"
 

@@ -12,7 +12,7 @@
 #include "base/diag.h"
 #include "base/strbuf.h"
 #include "daemon/hosted.h"
-#include "prereg/stage_set.h"
+#include "prereg/program/stage_set.h"
 #include "tests/unit/core/driver.h"
 
 static const char HEAD[] = "[program]\nname = \"deep\"\nschema = 1\n"

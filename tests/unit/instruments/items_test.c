@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "prereg/lock.h"
+#include "prereg/lock/lock.h"
 #include "tests/unit/instruments/told.h"
 #include "truthtable/instruments/instruments.h"
 #include "truthtable/instruments/items_table.h"

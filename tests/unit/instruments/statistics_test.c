@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 #include "base/xalloc.h"
-#include "prereg/rules.h"
+#include "prereg/program/analysis.h"
 #include "tests/unit/instruments/ask.h"
 #include "truthtable/instruments/bayes.h"
 #include "truthtable/instruments/dispersion.h"

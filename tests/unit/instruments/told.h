@@ -5,7 +5,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "prereg/program.h"
+#include "prereg/program/program.h"
 #include "truthtable/evidence.h"
 
 /* Factors arch = dense, moe and seed = 1, 2, 3, stages train and score, measures acc (of score,

@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "prereg/amend_rules.h"
-#include "prereg/amendment.h"
+#include "prereg/amend/amend_rules.h"
+#include "prereg/amend/amendment.h"
 #include "tests/unit/prereg/support.h"
 
 const char amending_program[] =

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "prereg/access.h"
-#include "prereg/lock.h"
-#include "prereg/program.h"
+#include "prereg/amend/access_level.h"
+#include "prereg/lock/lock.h"
+#include "prereg/program/program.h"
 
 extern const char amending_program[]; /* stages train, score and other, in this order */
 

@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_PREREG_SUPPORT_H
 #define TESTS_UNIT_PREREG_SUPPORT_H
 
-#include "prereg/program.h"
+#include "prereg/program/program.h"
 
 /* A small whole program that loads: two factors, two stages, one measure, one input. */
 extern const char *const SMALL_PROGRAM;

@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "prereg/amend_heal.h"
-#include "prereg/amendment.h"
+#include "prereg/amend/amend_heal.h"
+#include "prereg/amend/amendment.h"
 #include "tests/unit/prereg/support.h"
 
 static const char PROGRAM[] =

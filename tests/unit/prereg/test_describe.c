@@ -10,8 +10,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "prereg/describe.h"
-#include "prereg/task.h"
+#include "prereg/task/describe.h"
+#include "prereg/task/task.h"
 #include "tests/unit/prereg/support.h"
 
 struct answer {

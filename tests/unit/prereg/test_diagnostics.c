@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/xalloc.h"
-#include "prereg/toml.h"
+#include "prereg/program/toml.h"
 #include "tests/unit/prereg/support.h"
 
 static const struct {

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "prereg/git.h"
+#include "prereg/lock/git.h"
 #include "tests/unit/prereg/programs.h"
 #include "tests/unit/prereg/support.h"
 

@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "prereg/lock.h"
-#include "prereg/task.h"
+#include "prereg/lock/lock.h"
+#include "prereg/task/task.h"
 #include "tests/unit/prereg/support.h"
 
 struct world { /* a folder with everything SMALL_PROGRAM names */

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "prereg/lock_sign.h"
+#include "prereg/lock/lock_sign.h"
 #include "tests/unit/prereg/programs.h"
 #include "tests/unit/prereg/support.h"
 

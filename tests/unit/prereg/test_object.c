@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/xalloc.h"
-#include "prereg/object.h"
+#include "prereg/lock/object.h"
 #include "tests/unit/prereg/support.h"
 
 struct world {

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "prereg/cell_name.h"
+#include "prereg/program/cell_name.h"
 #include "tests/unit/prereg/support.h"
 
 #define FIXTURES TEST_SOURCE_DIR "/tests/unit/prereg/fixtures/"

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "prereg/run_change.h"
+#include "prereg/program/run_change.h"
 
 #define HEAD "from row 7 of the journal on, [run] was "
 

@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "prereg/run_limits.h"
+#include "prereg/program/run_limits.h"
 #include "tests/unit/prereg/support.h"
 
 /* Whatever grid.toml may say, both readers find the same. */

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/xalloc.h"
-#include "prereg/run_text.h"
+#include "prereg/program/run_text.h"
 
 static void test_replace(void **state)
 {

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "prereg/signature.h"
+#include "prereg/lock/signature.h"
 #include "tests/unit/prereg/programs.h"
 #include "tests/unit/prereg/support.h"
 

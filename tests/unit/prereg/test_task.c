@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "prereg/task.h"
+#include "prereg/task/task.h"
 #include "tests/unit/prereg/support.h"
 
 #define ATTEMPT "0f8fad5b-d9cb-469f-a165-70867728950e"

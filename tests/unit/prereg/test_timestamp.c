@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/xalloc.h"
-#include "prereg/timestamp.h"
+#include "prereg/lock/timestamp.h"
 #include "tests/unit/prereg/programs.h"
 #include "tests/unit/prereg/support.h"
 

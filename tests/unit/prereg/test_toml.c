@@ -9,9 +9,9 @@
 #include <cmocka.h>
 
 #include "base/xalloc.h"
-#include "prereg/cause.h"
-#include "prereg/toml.h"
-#include "prereg/toml_scan.h"
+#include "prereg/program/toml.h"
+#include "prereg/program/toml_scan.h"
+#include "prereg/task/task_cause.h"
 
 static struct toml_node *parse(const char *text, struct arena *arena)
 {

@@ -8,7 +8,7 @@
 #include "base/uuid.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/history.h"
-#include "prereg/lock_sign.h"
+#include "prereg/lock/lock_sign.h"
 #include "state/store.h"
 #include "truthtable/verdict.h"
 

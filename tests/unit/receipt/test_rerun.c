@@ -15,7 +15,7 @@
 #include "ctl/receipt/export.h"
 #include "ctl/receipt/rerun_file.h"
 #include "ctl/receipt/sums.h"
-#include "prereg/lock.h"
+#include "prereg/lock/lock.h"
 #include "tests/unit/receipt/fixture.h"
 
 /* ---- comparing ---- */

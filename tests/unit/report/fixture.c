@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/rng.h"
-#include "prereg/lock.h"
-#include "prereg/program.h"
+#include "prereg/lock/lock.h"
+#include "prereg/program/program.h"
 #include "truthtable/verdict.h"
 
 #define FIXTURES     TEST_SOURCE_DIR "/tests/unit/report/fixtures"

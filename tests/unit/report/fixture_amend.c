@@ -5,9 +5,9 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "prereg/amend_known.h"
-#include "prereg/amendment.h"
-#include "prereg/program.h"
+#include "prereg/amend/amend_known.h"
+#include "prereg/amend/amendment.h"
+#include "prereg/program/program.h"
 #include "tests/unit/report/fixture.h"
 
 static int replace_in_file(const char *path, const char *from, const char *to, struct err *err)

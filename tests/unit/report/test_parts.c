@@ -15,7 +15,7 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "base/xalloc.h"
-#include "prereg/lock_sign.h"
+#include "prereg/lock/lock_sign.h"
 #include "tests/unit/prereg/programs.h"
 #include "tests/unit/report/fixture.h"
 #include "truthtable/report/render.h"

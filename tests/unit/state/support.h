@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_STATE_SUPPORT_H
 #define TESTS_UNIT_STATE_SUPPORT_H
 
-#include "prereg/program.h"
+#include "prereg/program/program.h"
 #include "state/store.h"
 
 #define SCRATCH_ID "little-00000000"

@@ -9,8 +9,8 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "prereg/run_change.h"
-#include "prereg/run_limits.h"
+#include "prereg/program/run_change.h"
+#include "prereg/program/run_limits.h"
 #include "state/line.h"
 #include "state/run_record.h"
 #include "tests/unit/state/support.h"

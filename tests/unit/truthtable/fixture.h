@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "base/strbuf.h"
-#include "prereg/program.h"
+#include "prereg/program/program.h"
 #include "truthtable/evaluation.h"
 #include "truthtable/evidence.h"
 #include "truthtable/rules.h"

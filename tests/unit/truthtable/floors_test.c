@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "prereg/open_reads.h"
+#include "prereg/program/open_reads.h"
 #include "tests/unit/truthtable/fixture.h"
 #include "truthtable/check.h"
 

@@ -1,0 +1,93 @@
+/* Which file an argument of a stage's command names: beside the program, beside this executable, or
+ * in PATH. */
+#include "prereg/lock/object.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/xalloc.h"
+#include "prereg/lock/pinned_files.h"
+
+static bool is_program(const char *path)
+{
+    return file_kind_at(path) == FILE_REGULAR && access(path, X_OK) == 0;
+}
+
+/* The program `name` in the folder of this executable; NULL when there is none. */
+static char *beside_self(const char *name)
+{
+    struct strbuf self = STRBUF_INIT;
+    struct err err;
+    char *path = path_of_self(&self, &err) == 0 ? path_join(self.buf, name) : NULL;
+    strbuf_release(&self);
+    if (path != NULL && !is_program(path)) {
+        free(path);
+        path = NULL;
+    }
+    return path;
+}
+
+/* The first executable file `name` in $PATH; NULL when there is none. */
+static char *in_path(const char *name)
+{
+    const char *list = getenv("PATH");
+    while (list != NULL && *list != '\0') {
+        size_t n = strcspn(list, ":");
+        char *folder = xstrndup(list, n);
+        /* An empty or relative entry would depend on the current folder. */
+        char *path = folder[0] == '/' ? path_join(folder, name) : NULL;
+        free(folder);
+        if (path != NULL && is_program(path)) {
+            return path;
+        }
+        free(path);
+        list += list[n] == ':' ? n + 1 : n;
+    }
+    return NULL;
+}
+
+int object_resolve_argument(const struct program *p, size_t stage, size_t i, char **path,
+                            struct err *err)
+{
+    const struct stage *s = &p->stages[stage];
+    *path = NULL;
+    if (i == 0) {
+        return object_resolve_worker(p, s->command[0], path, err);
+    }
+    if (s->command[i][0] == '\0') {
+        return 0;
+    }
+    char *found = path_absolute(p->folder, s->command[i]);
+    if (file_kind_at(found) == FILE_REGULAR) {
+        *path = found;
+    } else {
+        free(found);
+    }
+    return 0;
+}
+
+int object_resolve_worker(const struct program *p, const char *name, char **path, struct err *err)
+{
+    *path = NULL;
+    if (strchr(name, '/') != NULL) {
+        char *found = path_absolute(p->folder, name);
+        if (!is_program(found)) {
+            int rc = err_set(err, ERR_NOT_FOUND, "%s %s", found,
+                             file_kind_at(found) == FILE_ABSENT ? "does not exist"
+                                                                : "is not an executable file");
+            free(found);
+            return rc;
+        }
+        *path = found;
+        return 0;
+    }
+    *path = beside_self(name);
+    if (*path == NULL) {
+        *path = in_path(name);
+    }
+    return *path != NULL
+               ? 0
+               : err_set(err, ERR_NOT_FOUND, "no program \"%s\" beside this one or in $PATH", name);
+}

@@ -1,0 +1,138 @@
+/*
+ * The rules of a program, as plain data: measures and floors, contrasts, counters, inputs, the
+ * table, outcomes, and what informs but never binds. Part of struct program, which owns all of it
+ * (prereg/program/program.h). Indices refer to the arrays there.
+ */
+#ifndef PREREG_PROGRAM_ANALYSIS_H
+#define PREREG_PROGRAM_ANALYSIS_H
+
+#include "prereg/program/design.h"
+
+struct measure {
+    const char *name;
+    const char *metric_text; /* "mmlu.acc" */
+    size_t stage;
+    const char *metric; /* "acc", "exact_match:strict" */
+    bool has_items;
+    int64_t items;
+    bool has_chance;
+    double chance;
+    bool has_floor;
+    double floor;
+    const char *floor_text; /* the literal as a shortest decimal, for exact rational comparison */
+    bool has_best_arm;
+    double best_arm;
+    const char *best_arm_text;
+    bool counted;      /* default true */
+    bool lower_better; /* better = "lower" */
+    struct place place;
+    struct place items_place;
+};
+
+/* A proportion: a share of items, within 0..1; chance and floor are only taken from there. Units,
+ * fields over items and bounds all ask this. */
+static inline bool measure_is_share(const struct measure *m)
+{
+    return m->has_chance || m->has_floor;
+}
+
+struct setting { /* a factor pinned to a level */
+    size_t factor;
+    size_t level;
+};
+
+enum contrast_over { OVER_COUNTED, OVER_CLEARED };
+
+struct contrast {
+    const char *name;
+    bool is_difference; /* of - minus */
+    size_t factor;      /* between: a - b */
+    size_t level_a;
+    size_t level_b;
+    struct setting *where;
+    size_t n_where;
+    enum contrast_over over; /* default OVER_COUNTED */
+    size_t of;               /* contrast indices; only of is_difference */
+    size_t minus;
+    struct place place;
+};
+
+enum counter_clears { CLEARS_EVERY_CELL, CLEARS_ARM_MEANS };
+
+struct counter {
+    const char *name;
+    size_t contrast;
+    enum counter_clears clears;
+    bool binds;
+    struct place place;
+};
+
+struct cond_text {
+    const char *text;
+    struct place place;
+};
+
+struct input_level {
+    const char *name;
+    struct cond_text condition; /* "otherwise" included */
+};
+
+struct input {
+    const char *name;
+    struct input_level *levels;
+    size_t n_levels;
+    struct place place;
+};
+
+struct table_row {
+    size_t *levels; /* n_table_inputs level indices, one per table input */
+    size_t outcome;
+    struct place place;
+};
+
+/* Priors are decimals: 0.1 ten times is a whole, whatever doubles make of it. */
+#define PRIORS_SUM_SLACK 1e-9
+
+struct outcome {
+    const char *name;
+    const char *title;
+    double prior;
+    struct place place;
+};
+
+enum on_fail { ON_FAIL_FLAG, ON_FAIL_VOID };
+
+struct validity {
+    const char *name;
+    struct cond_text condition;
+    enum on_fail on_fail;
+    bool timing; /* rests on timings: goes to provenance.json, never to verdict.json */
+};
+
+struct forecast {
+    const char *name;
+    struct cond_text condition;
+    double confidence;
+};
+
+struct instrument { /* validated here, computed in truthtable/instruments */
+    const char *name;
+    const char *kind; /* bayes, mixed, connector, ... */
+    const cJSON *spec;
+};
+
+/* A reference model that must score `value` within `within` before any sealed stage that comes
+ * after another may start. It has no cell: the stage's parameters do not depend on a factor. */
+struct apparatus {
+    const char *name;
+    size_t stage;
+    const char *model;       /* path as written, pinned by the lock under this name */
+    const char *metric_text; /* "mmlu.acc" */
+    const char *metric;      /* "acc" */
+    double value;
+    double within;
+    const cJSON *spec; /* the table as written */
+    struct place place;
+};
+
+#endif

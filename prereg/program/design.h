@@ -1,0 +1,102 @@
+/*
+ * The design of a program, as plain data: factors and their grid, pinned data, stages and how they
+ * are run. Part of struct program, which owns all of it (prereg/program/program.h).
+ */
+#ifndef PREREG_PROGRAM_DESIGN_H
+#define PREREG_PROGRAM_DESIGN_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* More is an error: 10^6 cells is a slip, not a plan. */
+#define PROGRAM_CELLS_MAX ((size_t)100000)
+#define INDEX_NONE        SIZE_MAX
+
+struct place { /* where in grid.toml; line 0: unknown */
+    unsigned line;
+    unsigned column;
+};
+
+struct level {
+    const char *text;   /* as in cell names: "moe", "0.002", "42" */
+    const cJSON *value; /* string, number or bool */
+};
+
+struct factor {
+    const char *name;
+    struct level *levels;
+    size_t n_levels;
+    bool replicate;
+    struct place place;
+};
+
+struct data_input { /* [data]: a pinned file or folder */
+    const char *name;
+    const char *path;     /* as written */
+    const char *abs_path; /* resolved against the file's folder */
+    struct place place;
+};
+
+struct stage_run {        /* [run] and [run.STAGE]: not locked */
+    int64_t memory_bytes; /* 0: unset */
+    struct place memory_place;
+    int64_t crashes;        /* crash budget (default 3) */
+    int64_t attempts;       /* all attempts (default 50) */
+    int64_t deadline_ms[4]; /* by enum section of docs/interfaces.md: setup, step, checkpoint, eval;
+                               0: measured */
+    int64_t checkpoint_ms;  /* 0: "auto" (Daly) */
+};
+
+struct run_settings {     /* program-wide part of [run] */
+    const char *executor; /* "local" */
+    const char *work;     /* folder for cells/, or NULL */
+    int64_t slots;        /* 0: by cores and memory */
+    const cJSON *covered; /* the whole [run] table as JSON: journalled, printed, never locked */
+};
+
+struct param_place { /* of a parameter as it is written: "mix.stories" */
+    const char *path;
+    size_t factor; /* INDEX_NONE: in params; else under `when`, of the level */
+    size_t level;
+    struct place place;
+};
+
+struct stage {
+    const char *name;
+    size_t *after; /* stage indices */
+    size_t n_after;
+    const char **command; /* argv as written; command[0] is the worker */
+    size_t n_command;
+    int64_t threads;
+    const cJSON *params; /* object, before `when` and $factor */
+    const cJSON *when;   /* object factor -> level text -> params, or NULL */
+    const cJSON *env;    /* object name -> string, or NULL */
+    struct param_place *params_at;
+    size_t n_params_at;
+    bool describes;  /* its worker is asked with --describe; true unless said otherwise */
+    bool sealed;     /* a counted measure reads its metrics */
+    bool counted;    /* sealed, or a counted stage waits for it */
+    bool budgeted;   /* a counted measure or an input of the table reads it */
+    bool excludable; /* budgeted, or an excludable stage waits for it */
+    struct stage_run run;
+    struct place place;
+};
+
+struct cell {
+    size_t index;
+    size_t *levels; /* one level index per factor */
+    const char
+        *name; /* "arch=moe,lr=0.002,seed=43", also its folder's name (escaped when needed) */
+    const char *folder;
+    size_t condition; /* index of its condition */
+};
+
+struct condition {  /* a cell without its replicates */
+    size_t *levels; /* per factor; INDEX_NONE for replicates */
+    const char *name;
+    size_t first_cell;
+};
+
+#endif

@@ -1,0 +1,40 @@
+/* Finding a factor or a level of a program by its name: what the loader and everybody after it
+ * need. */
+#include "prereg/program/program.h"
+
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "base/xalloc.h"
+#include "prereg/program/input_reads.h"
+#include "prereg/program/load.h"
+
+size_t program_find_factor(const struct program *p, const char *name)
+{
+    return names_find(names_factors(p), name);
+}
+
+/* By text first; a number is found in any notation ("2e-3" finds 0.002). */
+size_t program_find_level(const struct factor *f, const char *text)
+{
+    for (size_t i = 0; i < f->n_levels; i++) {
+        if (strcmp(f->levels[i].text, text) == 0) {
+            return i;
+        }
+    }
+    struct err err;
+    double v = 0;
+    char number[JSON_NUMBER_MAX];
+    if (text_to_double(text, &v, &err) != 0) {
+        return INDEX_NONE;
+    }
+    json_number_text(v, number);
+    for (size_t i = 0; i < f->n_levels; i++) {
+        if (cJSON_IsNumber(f->levels[i].value) && strcmp(f->levels[i].text, number) == 0) {
+            return i;
+        }
+    }
+    return INDEX_NONE;
+}

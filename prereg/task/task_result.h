@@ -1,0 +1,57 @@
+/*
+ * What a worker leaves in result.json: whether its form is right, its artifacts are there with the
+ * digests it states, its inputs are as locked or accepted, and every metric that the plan names is
+ * in it. The daemon accepts no other (invariant 1), and a try judges by the same rules. Blocking.
+ * Of values only the form is checked.
+ */
+#ifndef PREREG_TASK_TASK_RESULT_H
+#define PREREG_TASK_TASK_RESULT_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/digest.h"
+#include "base/err.h"
+#include "prereg/lock/lock.h"
+#include "prereg/lock/pin.h"
+#include "prereg/program/program.h"
+
+#define TASK_RESULT_BYTES_MAX ((size_t)16 * 1024 * 1024)
+
+/* Looks up a stage that a result says it read: *known, whether the result's own stage comes after
+ * it; *found, whether its result has an artifact of that digest. */
+typedef int (*task_result_find)(const void *inputs, const char *stage, const char *hex, bool *known,
+                                bool *found, struct err *err);
+
+/* The result that is expected. */
+struct task_result {
+    const struct program *program;
+    const struct lock *lock;
+    size_t stage;
+    const struct apparatus *check; /* an apparatus check: its metric alone must be there; or NULL */
+    const char *folder;            /* of the attempt */
+    const char *attempt;           /* its id */
+    task_result_find find_input;   /* NULL: not of a grid, "inputs" may name any stage */
+    const void *inputs;            /* its first argument */
+};
+
+/* Reads and checks result.json of an attempt that has ended. ERR_LOCK: well formed, but it read
+ * other bytes than were locked or accepted; ERR_IO and ERR_NO_SPACE: nothing is known. *out is the
+ * caller's, NULL on an error; *digest is of the file's bytes. */
+int task_result_read(const struct task_result *t, struct digest *digest, cJSON **out,
+                     struct err *err) MUST_CHECK;
+
+/* Whether a result states an artifact of that digest. */
+bool task_result_has_artifact(const cJSON *result, const char *hex);
+
+/* Whether the artifacts of a result are in the attempt's folder as it states them; ERR_PROTOCOL
+ * names the one that is not. cache may be NULL: every one is read. */
+int task_result_check_artifacts(const cJSON *result, const char *folder, struct pin_cache *cache,
+                                struct err *err) MUST_CHECK;
+
+/* The same without reading them: there, and of the size that it states. *n counts them. */
+int task_result_glance_artifacts(const cJSON *result, const char *folder, size_t *n,
+                                 struct err *err) MUST_CHECK;
+
+#endif
