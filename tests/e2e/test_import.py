@@ -485,6 +485,17 @@ def test_settings_differ(place):
     prepare(place, same_model)
     run = place.ctl("import", "grid.toml", *PATTERN, "-o", "out", "--replace")
     expect("one model for two cells: /models/one" in run.stdout, run.stdout)
+    def adapters(cell, run):  # one base, an adapter of each cell's own: no model is used twice
+        run.results["config"]["model_args"] = f"tokenizer=/t,pretrained=/base,peft=/adapter/{cell[0]}-{cell[1]},dtype=float32"
+    prepare(place, adapters)
+    run = place.ctl("import", "grid.toml", *PATTERN, "-o", "out", "--replace")
+    expect("one model for two cells" not in run.stdout, run.stdout)
+    def one_adapter(cell, run):
+        args = ["pretrained=/base", "peft=/adapter", "tokenizer=/t/" + cell[0]]
+        run.results["config"]["model_args"] = ",".join(args if cell[0] == "moe" else reversed(args))
+    prepare(place, one_adapter)
+    run = place.ctl("import", "grid.toml", *PATTERN, "-o", "out", "--replace")
+    expect("one model for two cells: /base with peft /adapter for" in run.stdout, run.stdout)
     def long_name(_cell, run):
         run.results["config"]["model_args"] = "pretrained=/models/x" + "\u0439" * 60  # cut within a character
     prepare(place, long_name)

@@ -12,19 +12,28 @@
 #define SHOWN_VALUES 4
 #define SHOWN_BYTES  60
 
-/* Members of model_args that say where the model is. They differ between cells by design. */
-static const char *const place_keys[] = {"pretrained", "peft",   "delta",    "model",
-                                         "path",       "engine", "tokenizer"};
+/* Members of model_args that say where something is. They differ between cells by design. A base
+ * model and its adapter are one model together; a tokenizer is not part of it. */
+static const char *const place_keys[] = {"pretrained", "model", "path",     "engine",
+                                         "peft",       "delta", "tokenizer"};
 
-/* Whether a member of model_args names a location. */
-static bool is_place(const char *key, size_t len)
+#define N_PLACES      (sizeof(place_keys) / sizeof(place_keys[0]))
+#define N_MODEL_PARTS (N_PLACES - 1)
+
+/* The value of each location, empty where there is none; the first of a repeated key. */
+struct places {
+    struct strbuf values[N_PLACES];
+};
+
+/* Which location a member of model_args names; N_PLACES: none. */
+static size_t place_of(const char *key, size_t len)
 {
-    for (size_t i = 0; i < sizeof(place_keys) / sizeof(place_keys[0]); i++) {
-        if (strlen(place_keys[i]) == len && strncmp(place_keys[i], key, len) == 0) {
-            return true;
-        }
+    size_t i = 0;
+    while (i < N_PLACES &&
+           (strlen(place_keys[i]) != len || strncmp(place_keys[i], key, len) != 0)) {
+        i++;
     }
-    return false;
+    return i;
 }
 
 /* Counts a value of a setting, with the first cell that had it. */
@@ -70,29 +79,31 @@ static void note_json(struct import *im, const struct import_task *t, const char
     strbuf_release(&text);
 }
 
-/* "pretrained=/m,dtype=float32": separates the location from the other arguments. */
-static void split_args(const char *args, struct strbuf *rest, struct strbuf *model)
+/* "pretrained=/m,dtype=float32": separates the locations from the other arguments. */
+static void split_args(const char *args, struct strbuf *rest, struct places *places)
 {
     while (*args != '\0') {
         const size_t len = strcspn(args, ",");
         const size_t key = strcspn(args, "=,");
-        if (!is_place(args, key)) {
+        const size_t place = place_of(args, key);
+        if (place == N_PLACES) {
             strbuf_addf(rest, "%s%.*s", rest->len > 0 ? "," : "", (int)len, args);
-        } else if (model->len == 0 && key < len) {
-            strbuf_add(model, args + key + 1, len - key - 1);
+        } else if (places->values[place].len == 0 && key < len) {
+            strbuf_add(&places->values[place], args + key + 1, len - key - 1);
         }
         args += len + (args[len] == ',' ? 1 : 0);
     }
 }
 
 /* The same where model_args is an object, as later versions write it. */
-static void split_object(const cJSON *args, struct strbuf *rest, struct strbuf *model)
+static void split_object(const cJSON *args, struct strbuf *rest, struct places *places)
 {
     for (const cJSON *v = args->child; v != NULL; v = v->next) {
         struct err ignored = {0};
-        if (is_place(v->string, strlen(v->string))) {
-            strbuf_adds(model->len == 0 ? model : rest,
-                        cJSON_IsString(v) && model->len == 0 ? v->valuestring : "");
+        const size_t place = place_of(v->string, strlen(v->string));
+        if (place < N_PLACES) {
+            struct strbuf *value = &places->values[place];
+            strbuf_adds(value, cJSON_IsString(v) && value->len == 0 ? v->valuestring : "");
             continue;
         }
         strbuf_addf(rest, "%s%s=", rest->len > 0 ? "," : "", v->string);
@@ -104,6 +115,19 @@ static void split_object(const cJSON *args, struct strbuf *rest, struct strbuf *
     }
 }
 
+/* "/m", "/base with peft /adapter": what the cell ran, whatever the order of its arguments. */
+static void name_model(const struct places *places, struct strbuf *model)
+{
+    for (size_t i = 0; i < N_MODEL_PARTS; i++) {
+        const struct strbuf *value = &places->values[i];
+        if (value->len > 0 && model->len == 0) {
+            strbuf_adds(model, value->buf);
+        } else if (value->len > 0) {
+            strbuf_addf(model, " with %s %s", place_keys[i], value->buf);
+        }
+    }
+}
+
 /* Model arguments, and the model itself: one model for two cells is worth a warning. */
 static void note_model(struct import *im, const struct import_task *t)
 {
@@ -111,12 +135,17 @@ static void note_model(struct import *im, const struct import_task *t)
     const char *cell = im->program->cells[t->cell].name;
     struct strbuf rest = STRBUF_INIT;
     struct strbuf model = STRBUF_INIT;
+    struct places places;
+    for (size_t i = 0; i < N_PLACES; i++) {
+        places.values[i] = (struct strbuf)STRBUF_INIT;
+    }
     if (cJSON_IsString(args)) {
-        split_args(args->valuestring, &rest, &model);
+        split_args(args->valuestring, &rest, &places);
     } else if (cJSON_IsObject(args)) {
-        split_object(args, &rest, &model);
+        split_object(args, &rest, &places);
     }
     note(im, t, "model_args", rest.len == 0 ? "not said" : rest.buf);
+    name_model(&places, &model);
     if (model.len > 0) {
         const cJSON *owner = json_member(im->models, model.buf);
         /* The first cell owns the model; another one is a warning. */
@@ -126,6 +155,9 @@ static void note_model(struct import *im, const struct import_task *t)
             import_warn(im, "one model for two cells: %.100s for %s and for %s", model.buf,
                         owner->valuestring, cell);
         }
+    }
+    for (size_t i = 0; i < N_PLACES; i++) {
+        strbuf_release(&places.values[i]);
     }
     strbuf_release(&rest);
     strbuf_release(&model);
