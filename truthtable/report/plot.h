@@ -2,7 +2,8 @@
  * The report's figures, drawn with svg.h: dot plots with error bars, curves, and a bar of shares.
  * Each fits its axes to the finite values it is given, and draws nothing for the others; colours
  * are the style sheet's classes s0..s7 (with dash patterns d0..d3 in line plots), so no
- * figure relies on colour alone. All pointers are borrowed.
+ * figure relies on colour alone. Up to 32 series of a line plot differ in color or dashes, twice as
+ * many as have a legend; beyond that only the tooltips tell them apart. All pointers are borrowed.
  */
 #ifndef TRUTHTABLE_REPORT_PLOT_H
 #define TRUTHTABLE_REPORT_PLOT_H

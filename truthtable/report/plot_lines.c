@@ -3,6 +3,7 @@
  * short enough. Curves are reduced to about as many points as the drawing has pixels. Strong lines
  * are drawn last.
  */
+#include <assert.h>
 #include <math.h>
 
 #include "base/xalloc.h"
@@ -16,6 +17,8 @@
 #define LEGEND_CHARS ((size_t)36)
 #define LEGEND_LINE  16.0
 #define SWATCH       22.0
+#define COLORS       ((size_t)8) /* classes s0..s7 and d0..d3 of the style sheet */
+#define DASHES       ((size_t)4)
 #define POINTS_MAX   ((size_t)300) /* of a line: more would be finer than a pixel */
 
 struct line_drawing {
@@ -34,10 +37,12 @@ static bool has_legend(const struct plot_lines *plot)
     return plot->n_names > 1 && plot->n_names <= PLOT_LEGEND_MAX;
 }
 
-/* The color class and the dash class of a series. */
+/* The color class and the dash class of a series. The dashes move on by one with every round of
+ * colors, so that the first COLORS * DASHES series are distinct: more than a legend may name. */
 static void series_class(char *cls, size_t size, size_t series)
 {
-    (void)snprintf(cls, size, "s%zu d%zu", series % 8, series % 4);
+    static_assert(PLOT_LEGEND_MAX <= COLORS * DASHES, "every series of a legend looks different");
+    (void)snprintf(cls, size, "s%zu d%zu", series % COLORS, (series + series / COLORS) % DASHES);
 }
 
 /* Lays the legend out, drawing it when asked; returns its height. */

@@ -219,6 +219,23 @@ static void index_gates(struct report_model *m)
     }
 }
 
+/* The rows that fire, for constant-time lookup: a table may have 2^18. */
+static void index_rows(struct report_model *m)
+{
+    const size_t n_rows = m->program->n_rows;
+    const cJSON *fired = NULL;
+    m->row_fires = arena_array(&m->arena, n_rows + 1, sizeof(*m->row_fires));
+    cJSON_ArrayForEach(fired, member(m->verdict, "rows_fired"))
+    {
+        const bool is_row = cJSON_IsNumber(fired) && fired->valuedouble >= 1 &&
+                            fired->valuedouble <= (double)n_rows;
+        const size_t row = is_row ? (size_t)fired->valuedouble : 0;
+        if (is_row && (double)row == fired->valuedouble) {
+            m->row_fires[row - 1] = true;
+        }
+    }
+}
+
 /* What the report cannot do without comes first and fails it. */
 int report_model_read(struct report_model *m, const char *folder, struct err *err)
 {
@@ -242,6 +259,7 @@ int report_model_read(struct report_model *m, const char *folder, struct err *er
         report_apparatus_read(m, folder);
         report_trust_read(&m->trust, folder, m->lock, m->amendments, &m->arena);
         index_gates(m);
+        index_rows(m);
     }
     if (rc == 0 && m->imported != NULL) {
         rc = read_records(m, folder, err);

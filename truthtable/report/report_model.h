@@ -61,6 +61,7 @@ struct report_model {
     cJSON **results;     /* by task index; NULL: none linked, or not readable */
     size_t n_results;    /* that are there */
     const cJSON **gates; /* of verdict.json by measure * n_cells + cell; NULL: none */
+    bool *row_fires;     /* [row], by verdict.json */
     struct curve_set curves;
     struct report_acts acts; /* of an executed program */
 };

@@ -241,6 +241,18 @@ static const char *label_of(struct arena *a, const struct machines *all, const c
     return arena_printf(a, "host %zu", n_hosts + 1);
 }
 
+/* Whether "train, score" names the stage; "pretrain" does not name "train". */
+static bool lists_stage(const char *stages, const char *stage)
+{
+    const size_t len = strlen(stage);
+    const char *at = stages;
+    while (at != NULL && (strncmp(at, stage, len) != 0 || (at[len] != '\0' && at[len] != ','))) {
+        at = strstr(at, ", ");
+        at = at == NULL ? NULL : at + 2;
+    }
+    return at != NULL;
+}
+
 /* Finds or adds the machine of an attempt, and counts it. */
 static void see_attempt(struct arena *a, struct machines *all, const cJSON *attempt,
                         const char *stage)
@@ -262,7 +274,7 @@ static void see_attempt(struct arena *a, struct machines *all, const cJSON *atte
     }
     struct machine *machine = &all->seen[i];
     machine->n++;
-    if (strstr(machine->stages, stage) == NULL) {
+    if (!lists_stage(machine->stages, stage)) {
         machine->stages = arena_printf(a, "%s, %s", machine->stages, stage);
     }
 }

@@ -355,17 +355,32 @@ static void add_counters(struct doc *d, const struct report_model *m)
     }
 }
 
-/* Which inputs keep a row from firing; "" when none does. */
-static const char *ruled_out_by(struct doc *d, const struct report_model *m,
-                                const struct table_row *row, struct doc_row *cells)
+/* Which levels the data leave possible: [table input][level]. Read once, for a table may have 2^18
+ * rows. */
+static bool **possible_levels(struct arena *a, const struct report_model *m)
 {
     const struct program *p = m->program;
+    bool **possible = arena_array(a, p->n_table_inputs, sizeof(*possible));
+    for (size_t i = 0; i < p->n_table_inputs; i++) {
+        const struct input *input = &p->inputs[p->table_inputs[i]];
+        const cJSON *reading = input_reading(m, input->name);
+        possible[i] = arena_array(a, input->n_levels, sizeof(**possible));
+        for (size_t l = 0; l < input->n_levels; l++) {
+            possible[i][l] = words_level_is_possible(reading, input->levels[l].name);
+        }
+    }
+    return possible;
+}
+
+/* Which inputs keep a row from firing; "" when none does. */
+static const char *ruled_out_by(struct doc *d, const struct program *p, bool *const *possible,
+                                const struct table_row *row, struct doc_row *cells)
+{
     const char *names = "";
     for (size_t i = 0; i < p->n_table_inputs; i++) {
         const struct input *input = &p->inputs[p->table_inputs[i]];
-        const char *level = input->levels[row->levels[i]].name;
-        cells->cells[i + 1].text = level;
-        if (!words_level_is_possible(input_reading(m, input->name), level)) {
+        cells->cells[i + 1].text = input->levels[row->levels[i]].name;
+        if (!possible[i][row->levels[i]]) {
             cells->cells[i + 1].tone = TONE_MUTED;
             /* Every input that rules the row out is named, not only the first. */
             names = names[0] == '\0' ? input->name
@@ -395,9 +410,10 @@ static void add_rows(struct doc *d, const struct report_model *m)
     const bool is_void = words_kind(m) == READ_VOID;
     /* A void table still shows what would have fired, but never as a result. */
     const char *lit = is_void ? "\xe2\x97\x87 would fire" : "\xe2\x97\x86 fires";
+    bool *const *possible = possible_levels(&d->arena, m);
     for (size_t i = 0; i < p->n_rows; i++) {
         struct doc_row *row = doc_row(d, t);
-        const char *by = ruled_out_by(d, m, &p->rows[i], row);
+        const char *by = ruled_out_by(d, p, possible, &p->rows[i], row);
         bool fires = words_row_fires(m, i + 1);
         row->tone = !fires ? TONE_PLAIN : is_void ? TONE_WARN : TONE_LIT;
         doc_number(d, &row->cells[0], arena_printf(&d->arena, "%zu", i + 1), (double)(i + 1));

@@ -43,14 +43,7 @@ const char *words_assurance(const struct report_model *m)
 /* Rows are numbered from 1, as in verdict.json. */
 bool words_row_fires(const struct report_model *m, size_t row)
 {
-    const cJSON *fired = NULL;
-    cJSON_ArrayForEach(fired, member(m->verdict, "rows_fired"))
-    {
-        if (cJSON_IsNumber(fired) && fired->valuedouble == (double)row) {
-            return true;
-        }
-    }
-    return false;
+    return row >= 1 && row <= m->program->n_rows && m->row_fires[row - 1];
 }
 
 /* An input that the verdict does not list rules nothing out. */
@@ -152,9 +145,11 @@ const char *words_rows_fired(struct arena *a, const struct report_model *m)
         return "none";
     }
     const char **parts = arena_array(a, n, sizeof(*parts));
-    for (size_t i = 0; i < n; i++) {
-        const cJSON *row = cJSON_GetArrayItem(fired, (int)i);
-        parts[i] = cJSON_IsNumber(row) ? fmt_whole(a, row->valuedouble) : FMT_NONE;
+    const cJSON *row = NULL;
+    size_t i = 0;
+    cJSON_ArrayForEach(row, fired)
+    {
+        parts[i++] = cJSON_IsNumber(row) ? fmt_whole(a, row->valuedouble) : FMT_NONE;
     }
     return words_join(a, parts, n, " and ");
 }
@@ -245,14 +240,15 @@ static const char *indeterminate_lead(struct arena *a, const struct report_model
     const char *phrase = inputs_phrase(a, m, &n_open);
     const struct program *p = m->program;
     const char **names = arena_array(a, p->n_outcomes + 1, sizeof(*names));
+    bool *is_named = arena_array(a, p->n_outcomes + 1, sizeof(*is_named));
     size_t n = 0;
+    for (size_t r = 0; r < p->n_rows; r++) {
+        is_named[p->rows[r].outcome] = is_named[p->rows[r].outcome] || m->row_fires[r];
+    }
+    /* An outcome is named once, however many of its rows fire, in the order of the plan. */
     for (size_t o = 0; o < p->n_outcomes; o++) {
-        /* An outcome is named once, however many of its rows fire. */
-        for (size_t r = 0; r < p->n_rows; r++) {
-            if (p->rows[r].outcome == o && words_row_fires(m, r + 1)) {
-                names[n++] = p->outcomes[o].name;
-                break;
-            }
+        if (is_named[o]) {
+            names[n++] = p->outcomes[o].name;
         }
     }
     return arena_printf(a,

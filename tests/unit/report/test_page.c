@@ -173,7 +173,7 @@ static void assert_golden(const char *name, const struct strbuf *actual)
     struct strbuf expected = STRBUF_INIT;
     struct err err = {0};
     char *path = xasprintf(GOLDEN "%s", name);
-    char *mine = xasprintf("actual-%s", name);
+    char *mine = xasprintf(TEST_BINARY_DIR "/actual-%s", name); /* never beside the sources */
     if (file_read(path, 1 << 20, &expected, &err) != 0 || expected.len != actual->len ||
         memcmp(expected.buf, actual->buf, actual->len) != 0) {
         assert_int_equal(file_write_atomic(mine, actual->buf, actual->len, 0644, &err), 0);
@@ -248,6 +248,34 @@ static void test_drawings_are_as_they_were(void **state)
         assert_golden(cases[i].golden, &out);
         strbuf_release(&out);
     }
+}
+
+/* "s0 d0": what tells a line from the others of a figure. */
+static void test_lines_of_a_legend_differ(void **state)
+{
+    static const char *const names[PLOT_LEGEND_MAX] = {"a", "b", "c", "d", "e", "f", "g", "h",
+                                                       "i", "j", "k", "l", "m", "n", "o", "p"};
+    struct strbuf out = STRBUF_INIT;
+    char classes[PLOT_LEGEND_MAX][8];
+    size_t n = 0;
+    (void)state;
+    plot_lines(&out, &(struct plot_lines){.head = {"e", "Many", "Lines", "x", "y"},
+                                          .names = names,
+                                          .n_names = PLOT_LEGEND_MAX});
+    for (const char *at = out.buf; (at = strstr(at, "class=\"s")) != NULL; at++) {
+        if (at[8] >= '0' && at[8] <= '9') {
+            assert_true(n < PLOT_LEGEND_MAX);
+            memcpy(classes[n], at + 7, 5);
+            classes[n++][5] = '\0';
+        }
+    }
+    assert_int_equal(n, PLOT_LEGEND_MAX);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < i; k++) {
+            assert_string_not_equal(classes[i], classes[k]);
+        }
+    }
+    strbuf_release(&out);
 }
 
 static void test_drawings_of_nothing(void **state)
@@ -386,6 +414,7 @@ int main(void)
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_axes_have_round_ticks_inside),
         cmocka_unit_test(test_drawings_are_as_they_were),
+        cmocka_unit_test(test_lines_of_a_legend_differ),
         cmocka_unit_test(test_drawings_of_nothing),
         cmocka_unit_test(test_renders_one_document_twice),
         cmocka_unit_test(test_json_is_the_document_as_data),

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -19,6 +20,7 @@
 #include "truthtable/report/render.h"
 #include "truthtable/report/report_model.h"
 #include "truthtable/report/sections.h"
+#include "truthtable/report/verdict_words.h"
 
 #define WORDS_MAX 9
 
@@ -283,6 +285,50 @@ static void test_void_names_its_cause(void **state)
     expect_told(cases, ARRAY_LEN(cases));
 }
 
+/* One machine, two stages, of which one's name ends the other's. */
+static void test_a_stage_within_another_name(void **state)
+{
+    static const struct told cases[] = {
+        {.name = "stages",
+         .fixture = {.toml = "floor.toml", .height = 1.2, .no_curves = true},
+         .file = "report/provenance.json",
+         .key = "tasks",
+         .json = "[{\"stage\":\"pretrain\",\"attempts\":[{\"host\":\"a\"},{\"host\":\"a\"}]},"
+                 "{\"stage\":\"train\",\"attempts\":[{\"host\":\"a\"}]}]",
+         .says = {"\"pretrain, train\""}},
+    };
+    (void)state;
+    expect_told(cases, ARRAY_LEN(cases));
+}
+
+/* A table may have 2^18 rows, and all of them may fire. */
+static void test_many_rows_fire(void **state)
+{
+    enum { ROWS = 1 << 18 };
+    static const struct fixture fixture = {.toml = "floor.toml", .height = 1.2, .no_curves = true};
+    char *folder = path_join(scratch, "many-rows");
+    struct report_model m;
+    struct arena a;
+    struct err err = {0};
+    (void)state;
+    assert_int_equal(fixture_make(&fixture, folder, &err), 0);
+    assert_int_equal(report_model_read(&m, folder, &err), 0);
+    arena_init(&a);
+    cJSON *fired = json_array();
+    for (int i = 1; i <= ROWS; i++) {
+        json_push(fired, cJSON_CreateNumber(i));
+    }
+    cJSON_DeleteItemFromObjectCaseSensitive(m.verdict, "rows_fired");
+    json_put(m.verdict, "rows_fired", fired);
+    const clock_t from = clock();
+    const char *text = words_rows_fired(&a, &m);
+    assert_true((double)(clock() - from) / CLOCKS_PER_SEC < 5);
+    assert_string_equal(text + strlen(text) - strlen("262,143 and 262,144"), "262,143 and 262,144");
+    arena_release(&a);
+    report_model_release(&m);
+    free(folder);
+}
+
 static int make_scratch(void **state)
 {
     (void)state;
@@ -309,6 +355,8 @@ int main(void)
         cmocka_unit_test(test_a_check_taken_away_is_told),
         cmocka_unit_test(test_a_check_amended_after_its_result),
         cmocka_unit_test(test_void_names_its_cause),
+        cmocka_unit_test(test_a_stage_within_another_name),
+        cmocka_unit_test(test_many_rows_fire),
     };
     return cmocka_run_group_tests(tests, make_scratch, drop_scratch);
 }
