@@ -118,6 +118,17 @@ int model_config_moe_layers(const struct model_config *cfg)
     return cfg->experts > 0 ? cfg->layers - cfg->dense_layers : 0;
 }
 
+size_t model_config_dense_ffn(const struct model_config *cfg, int layer)
+{
+    return model_config_is_moe(cfg, layer) ? (size_t)cfg->shared * (size_t)cfg->expert_ffn
+                                           : (size_t)cfg->ffn;
+}
+
+size_t model_config_qkv(const struct model_config *cfg)
+{
+    return (size_t)(cfg->heads + 2 * cfg->kv_heads) * (size_t)(cfg->width / cfg->heads);
+}
+
 /* Per block two norms, four attention matrices and the feed-forward part; `expert` is one expert's
  * three matrices. */
 int64_t model_config_total(const struct model_config *cfg)

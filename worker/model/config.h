@@ -48,6 +48,10 @@ int model_config_validate(const struct model_config *cfg, struct err *err) MUST_
 /* Mixture blocks: all but the first dense_layers, or none without experts. */
 int model_config_moe_layers(const struct model_config *cfg);
 bool model_config_is_moe(const struct model_config *cfg, int layer);
+/* Width of a layer's dense feed-forward part: F, S Fe of the shared experts, or 0. */
+size_t model_config_dense_ffn(const struct model_config *cfg, int layer);
+/* (H + 2 G) D: queries, keys and values of one token. */
+size_t model_config_qkv(const struct model_config *cfg);
 /* Every trainable parameter, tied ones once. */
 int64_t model_config_total(const struct model_config *cfg);
 /* total - L_moe (E - K) 3 C Fe */

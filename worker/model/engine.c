@@ -1,7 +1,7 @@
 /*
- * An engine's life: one list of buffers (list_buffers()) serves counting, allocation and release,
- * so the three cannot disagree. Creation packs every matrix in place; norms and an untied embedding
- * stay as they are, since they are not multiplied through packed_product().
+ * An engine's life. Its buffers are one allocation (worker/model/carve.h) that lay_out() divides.
+ * Creation packs every matrix in place; norms and an untied embedding stay as they are, since they
+ * are not multiplied through packed_product().
  *
  * Slots for generations are opened later (engine_generate.c), because scoring never needs them.
  */
@@ -10,27 +10,9 @@
 #include <stdlib.h>
 
 #include "base/xalloc.h"
+#include "worker/model/carve.h"
 #include "worker/nn/packed.h"
 #include "worker/nn/rope.h"
-
-/* One of an engine's buffers. */
-struct buffer {
-    void **at;
-    size_t n;
-    size_t size;
-};
-
-#define BUFFERS_MAX 24
-
-static size_t max_size(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
-static size_t packed_width(const struct model_config *cfg)
-{
-    return (size_t)(cfg->heads + 2 * cfg->kv_heads) * (size_t)(cfg->width / cfg->heads);
-}
 
 size_t engine_width(const struct engine *e)
 {
@@ -45,74 +27,55 @@ static struct attend_dims dims_of(const struct model_config *cfg)
                                 .context = (size_t)cfg->context};
 }
 
-static void buffer_add(struct buffer *list, size_t *n, void *at, size_t count, size_t size)
-{
-    list[(*n)++] = (struct buffer){at, count, size};
-}
-
-/* The buffers that only a mixture needs; returns the new length of the list. */
-static size_t list_mixture(struct engine *e, struct buffer *list, size_t n)
+/* The buffers that only a mixture needs. */
+static void lay_out_mixture(struct carver *c, struct engine *e)
 {
     size_t rows = ENGINE_CHUNK, experts = (size_t)e->cfg.experts;
     size_t top = rows * (size_t)e->cfg.top_k;
 
-    if (experts == 0)
-        return n;
-    buffer_add(list, &n, &e->p, rows * experts, sizeof(real));
-    buffer_add(list, &n, &e->route_w, top, sizeof(real));
-    buffer_add(list, &n, &e->chosen, top, sizeof(uint32_t));
-    buffer_add(list, &n, &e->counts, experts, sizeof(uint32_t));
-    buffer_add(list, &n, &e->place, top, sizeof(uint32_t));
-    buffer_add(list, &n, &e->begins, experts + 1, sizeof(uint32_t));
-    buffer_add(list, &n, &e->grouped, top * engine_width(e), sizeof(real));
-    return n;
+    e->p = carve_real(c, rows * experts);
+    e->route_w = carve_real(c, top);
+    e->chosen = carve_u32(c, top);
+    e->counts = carve_u32(c, experts);
+    e->place = carve_u32(c, top);
+    e->begins = carve_u32(c, experts + 1);
+    e->grouped = carve_real(c, top * engine_width(e));
 }
 
-/* All buffers but the slots, with the addresses that will point to them. Only the sizes are read
- * from e. */
-static size_t list_buffers(struct engine *e, struct buffer *list)
+/* Every buffer but the slots; reads cfg and dims. */
+static void lay_out(struct carver *c, struct engine *e)
 {
     const struct model_config *cfg = &e->cfg;
-    size_t rows = ENGINE_CHUNK, c = engine_width(e), context = (size_t)cfg->context, n = 0;
-    size_t ffn = rows * max_size((size_t)cfg->ffn, (size_t)cfg->shared * (size_t)cfg->expert_ffn);
+    size_t rows = ENGINE_CHUNK, width = engine_width(e), context = (size_t)cfg->context;
+    size_t expert = (size_t)cfg->expert_ffn; /* one expert at a time */
+    size_t ffn = max_size((size_t)cfg->ffn, max_size(expert, (size_t)cfg->shared * expert));
 
-    ffn = max_size(ffn, rows * (size_t)cfg->expert_ffn); /* one expert at a time */
-    buffer_add(list, &n, &e->path_cache.at, (size_t)cfg->layers * attend_cache(&e->dims),
-               sizeof(real));
-    buffer_add(list, &n, &e->hidden, context * c, sizeof(real));
-    buffer_add(list, &n, &e->ids, rows, sizeof(uint32_t));
-    buffer_add(list, &n, &e->x, rows * c, sizeof(real));
-    buffer_add(list, &n, &e->xn, rows * c, sizeof(real));
-    buffer_add(list, &n, &e->qkv, rows * packed_width(cfg), sizeof(real));
-    buffer_add(list, &n, &e->att, rows * c, sizeof(real));
-    buffer_add(list, &n, &e->gu, 2 * ffn, sizeof(real));
-    buffer_add(list, &n, &e->h, ffn, sizeof(real));
-    buffer_add(list, &n, &e->rstd, rows, sizeof(real));
-    buffer_add(list, &n, &e->rope, context * e->dims.dim, sizeof(real));
-    buffer_add(list, &n, &e->attention, attend_scratch(&e->dims), sizeof(real));
-    buffer_add(list, &n, &e->head.x, ENGINE_HEAD_ROWS * c, sizeof(real));
-    buffer_add(list, &n, &e->head.logits, (size_t)ENGINE_HEAD_ROWS * ENGINE_HEAD_COLS,
-               sizeof(real));
-    buffer_add(list, &n, &e->head.sums, ENGINE_HEAD_ROWS, sizeof(struct logsum));
-    return list_mixture(e, list, n);
-}
-
-static double bytes_of(const struct buffer *list, size_t n)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += (double)list[i].n * (double)list[i].size;
-    return sum;
+    e->path_cache.at = carve_real(c, (size_t)cfg->layers * attend_cache(&e->dims));
+    e->hidden = carve_real(c, context * width);
+    e->ids = carve_u32(c, rows);
+    e->x = carve_real(c, rows * width);
+    e->xn = carve_real(c, rows * width);
+    e->qkv = carve_real(c, rows * model_config_qkv(cfg));
+    e->att = carve_real(c, rows * width);
+    e->gu = carve_real(c, rows * 2 * ffn);
+    e->h = carve_real(c, rows * ffn);
+    e->rstd = carve_real(c, rows);
+    e->rope = carve_real(c, context * e->dims.dim);
+    e->attention = carve_real(c, attend_scratch(&e->dims));
+    e->head.x = carve_real(c, ENGINE_HEAD_ROWS * width);
+    e->head.logits = carve_real(c, (size_t)ENGINE_HEAD_ROWS * ENGINE_HEAD_COLS);
+    e->head.sums = carve(c, ENGINE_HEAD_ROWS, sizeof(*e->head.sums));
+    if (cfg->experts > 0)
+        lay_out_mixture(c, e);
 }
 
 double engine_bytes(const struct model_config *cfg)
 {
     struct engine e = {.cfg = *cfg, .dims = dims_of(cfg)};
-    struct buffer list[BUFFERS_MAX];
-    size_t n = list_buffers(&e, list);
+    struct carver count = {0};
 
-    return bytes_of(list, n) + 2 * (double)e.dims.context * sizeof(uint32_t); /* path and rows */
+    lay_out(&count, &e);
+    return (double)count.used + 2 * (double)e.dims.context * sizeof(uint32_t); /* path and rows */
 }
 
 double engine_slots_bytes(const struct model_config *cfg)
@@ -139,16 +102,15 @@ size_t engine_slots_fitting(const struct model_config *cfg, const struct attend_
 
 static int allocate(struct engine *e, struct err *err)
 {
-    struct buffer list[BUFFERS_MAX];
-    size_t n = list_buffers(e, list);
+    struct carver carver = {0};
 
-    for (size_t i = 0; i < n; i++) {
-        /* real_alloc() counts in reals; the buffers of other types are rounded up to them. */
-        *list[i].at = real_alloc((list[i].n * list[i].size + sizeof(real) - 1) / sizeof(real));
-        if (*list[i].at == NULL)
-            return err_set(err, ERR_OTHER, "no memory: %.0f bytes to score up to %d tokens",
-                           bytes_of(list, n), e->cfg.context);
-    }
+    lay_out(&carver, e);
+    e->memory = real_alloc(carver.used / sizeof(real));
+    if (e->memory == NULL)
+        return err_set(err, ERR_OTHER, "no memory: %zu bytes to score up to %d tokens", carver.used,
+                       e->cfg.context);
+    carver = (struct carver){.memory = (char *)e->memory};
+    lay_out(&carver, e);
     return 0;
 }
 
@@ -170,7 +132,7 @@ static void pack_layer(struct weights *w, real *scratch, int layer)
     size_t expert = (size_t)cfg->expert_ffn, shared = (size_t)cfg->shared * expert;
 
     /* Q, K and V are adjacent and are one product, and so are gate and up. */
-    pack(w, scratch, TENSOR_Q, layer, 1, packed_width(cfg), c);
+    pack(w, scratch, TENSOR_Q, layer, 1, model_config_qkv(cfg), c);
     pack(w, scratch, TENSOR_O, layer, 1, c, c);
     pack(w, scratch, TENSOR_GATE, layer, 1, 2 * f, c);
     pack(w, scratch, TENSOR_DOWN, layer, 1, c, f);
@@ -232,13 +194,9 @@ void engine_free_slots(struct engine *e)
 
 void engine_free(struct engine *e)
 {
-    struct buffer list[BUFFERS_MAX];
-
     if (e == NULL)
         return;
-    size_t n = list_buffers(e, list);
-    for (size_t i = 0; i < n; i++)
-        free(*list[i].at);
+    free(e->memory);
     engine_free_slots(e);
     free(e->head.wants);
     prefix_path_release(&e->path);

@@ -116,7 +116,7 @@ static void mixture(struct engine *e, size_t n, int layer)
 static void ffn_block(struct engine *e, size_t n, int layer)
 {
     bool moe = model_config_is_moe(&e->cfg, layer);
-    size_t f = moe ? (size_t)e->cfg.shared * (size_t)e->cfg.expert_ffn : (size_t)e->cfg.ffn;
+    size_t f = model_config_dense_ffn(&e->cfg, layer);
 
     normalise(e, TENSOR_NORM_FFN, layer, n);
     if (moe)

@@ -49,6 +49,7 @@ struct engine {
     struct model_config cfg;
     const struct weights *w; /* packed */
     struct attend_dims dims; /* with the path's context */
+    real *memory;            /* all buffers below but the slots */
     struct engine_cache path_cache;
     struct prefix_path path;
     real *hidden; /* (context, C) of the path's tokens, normalised: the head's input */

@@ -1,7 +1,7 @@
 /*
- * The buffers of a pass. carve_all() walks through them in one fixed order: once with no memory to
- * add up the size (which is also run_bytes()), once to hand out pieces of the allocation. Adding a
- * buffer there is all it takes.
+ * The buffers of a pass. lay_out() walks through them in one fixed order: once with no memory to
+ * add up the size (which is also run_bytes()), once to hand out pieces of the allocation
+ * (worker/model/carve.h). Adding a buffer there is all it takes.
  *
  * What is cheap to recompute (normalised inputs, SwiGLU's output, gathered inputs of experts)
  * exists once for all layers (run->again); carve_layer() lets each layer point to it.
@@ -11,55 +11,14 @@
 #include <assert.h>
 
 #include "base/xalloc.h"
+#include "worker/model/carve.h"
 #include "worker/model/run_private.h"
 #include "worker/nn/pages.h"
 #include "worker/nn/rope.h"
 
-#define ALIGN            64
 #define HEAD_ROWS_SMALL  1024 /* tokens a chunk of logits, vocabulary up to HEAD_VOCAB_SMALL */
 #define HEAD_ROWS_LARGE  256
 #define HEAD_VOCAB_SMALL 4096
-
-/* Hands out pieces of one allocation; with base NULL it only counts. */
-struct carver {
-    char *base;
-    size_t used;
-};
-
-static void *carve(struct carver *c, size_t n, size_t size)
-{
-    char *p = c->base == NULL ? NULL : c->base + c->used;
-
-    c->used += (n * size + ALIGN - 1) / ALIGN * ALIGN;
-    return p;
-}
-
-static real *carve_real(struct carver *c, size_t n)
-{
-    return carve(c, n, sizeof(real));
-}
-
-static uint32_t *carve_u32(struct carver *c, size_t n)
-{
-    return carve(c, n, sizeof(uint32_t));
-}
-
-static size_t max_size(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
-size_t run_dense_ffn(const struct model_config *cfg, int layer)
-{
-    if (model_config_is_moe(cfg, layer))
-        return (size_t)cfg->shared * (size_t)cfg->expert_ffn;
-    return (size_t)cfg->ffn;
-}
-
-static size_t packed_width(const struct model_config *cfg)
-{
-    return (size_t)(cfg->heads + 2 * cfg->kv_heads) * (size_t)(cfg->width / cfg->heads);
-}
 
 /* The router's and the experts' part of one layer. */
 static void carve_mixture(struct carver *c, const struct run *run, struct layer_kept *k)
@@ -90,7 +49,7 @@ static void carve_layer(struct carver *c, const struct run *run, struct layer_ke
     k->x = carve_real(c, n * width);
     k->rstd1 = carve_real(c, n);
     k->xn1 = run->again.xn;
-    k->qkv = carve_real(c, n * packed_width(&run->cfg));
+    k->qkv = carve_real(c, n * model_config_qkv(&run->cfg));
     k->att = carve_real(c, n * width);
     k->lse = carve_real(c, n * (size_t)run->cfg.heads);
     k->x_mid = carve_real(c, n * width);
@@ -111,7 +70,7 @@ static void carve_scratch(struct carver *c, struct run *run, size_t dense_ffn)
 
     run->grad.dx = carve_real(c, n * width);
     run->grad.dn = carve_real(c, n * width);
-    run->grad.dqkv = carve_real(c, n * packed_width(cfg));
+    run->grad.dqkv = carve_real(c, n * model_config_qkv(cfg));
     run->grad.dgu = carve_real(c, 2 * ffn);
     run->grad.dh = carve_real(c, ffn);
     run->grad.dyg = carve_real(c, top * width);
@@ -130,18 +89,18 @@ static void carve_again(struct carver *c, struct run *run, size_t dense_ffn)
     run->again.moe_h = carve_real(c, cfg->experts > 0 ? top * (size_t)cfg->expert_ffn : 0);
 }
 
-static void carve_all(struct carver *c, struct run *run)
+static void lay_out(struct carver *c, struct run *run)
 {
     const struct model_config *cfg = &run->cfg;
     size_t n = run->max_tokens, width = (size_t)cfg->width, dense_ffn = 0;
     struct attention_dims dims = {.tokens = (size_t)cfg->context};
 
     for (int layer = 0; layer < cfg->layers; layer++)
-        dense_ffn = max_size(dense_ffn, run_dense_ffn(cfg, layer));
+        dense_ffn = max_size(dense_ffn, model_config_dense_ffn(cfg, layer));
     carve_again(c, run, dense_ffn);
     for (int layer = 0; layer < cfg->layers; layer++) {
         if (run->mode == RUN_TRAIN)
-            carve_layer(c, run, &run->layers[layer], run_dense_ffn(cfg, layer),
+            carve_layer(c, run, &run->layers[layer], model_config_dense_ffn(cfg, layer),
                         model_config_is_moe(cfg, layer));
         else if (layer == 0)
             carve_layer(c, run, &run->layers[0], dense_ffn, cfg->experts > 0);
@@ -176,7 +135,7 @@ double run_bytes(const struct model_config *cfg, enum run_mode mode, size_t max_
     struct carver count = {0};
 
     set_up(&run, cfg, mode, max_tokens);
-    carve_all(&count, &run);
+    lay_out(&count, &run);
     free(run.layers);
     return (double)count.used;
 }
@@ -189,7 +148,7 @@ int run_create(const struct model_config *cfg, enum run_mode mode, size_t max_to
 
     *out = NULL;
     set_up(run, cfg, mode, max_tokens);
-    carve_all(&carver, run);
+    lay_out(&carver, run);
     run->memory = pages_alloc(carver.used);
     if (run->memory == NULL) {
         int rc = err_set(err, ERR_OTHER, "no memory: %zu bytes for the activations of %zu tokens",
@@ -197,8 +156,8 @@ int run_create(const struct model_config *cfg, enum run_mode mode, size_t max_to
         run_free(run);
         return rc;
     }
-    carver = (struct carver){.base = run->memory};
-    carve_all(&carver, run);
+    carver = (struct carver){.memory = run->memory};
+    lay_out(&carver, run);
     rope_table(run->rope, cfg->rope_theta, (size_t)cfg->context, (size_t)(cfg->width / cfg->heads));
     *out = run;
     return 0;

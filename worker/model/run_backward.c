@@ -41,7 +41,7 @@ static void dense_ffn_backward(const struct pass *ps, const struct layer_kept *k
 {
     struct run_scratch *g = &ps->run->grad;
     bool moe = model_config_is_moe(&ps->run->cfg, layer);
-    size_t c = (size_t)ps->run->cfg.width, f = run_dense_ffn(&ps->run->cfg, layer);
+    size_t c = (size_t)ps->run->cfg.width, f = model_config_dense_ffn(&ps->run->cfg, layer);
     enum tensor_role down = moe ? TENSOR_SHARED_DOWN : TENSOR_DOWN;
     enum tensor_role gate = moe ? TENSOR_SHARED_GATE : TENSOR_GATE;
 
@@ -93,7 +93,7 @@ static void ffn_block_backward(const struct pass *ps, const struct layer_kept *k
 {
     struct run_scratch *g = &ps->run->grad;
     size_t c = (size_t)ps->run->cfg.width;
-    bool dense = run_dense_ffn(&ps->run->cfg, layer) > 0;
+    bool dense = model_config_dense_ffn(&ps->run->cfg, layer) > 0;
 
     rmsnorm_forward(k->xn2, k->rstd2, k->x_mid, weight(ps, TENSOR_NORM_FFN, layer),
                     (real)ps->run->cfg.norm_eps, ps->n, c);

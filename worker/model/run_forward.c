@@ -40,7 +40,7 @@ static void attention_block(struct run *run, const struct weights *w, struct lay
 static void dense_ffn(struct run *run, const struct weights *w, struct layer_kept *k, real *out,
                       size_t n, int layer)
 {
-    size_t c = (size_t)run->cfg.width, f = run_dense_ffn(&run->cfg, layer);
+    size_t c = (size_t)run->cfg.width, f = model_config_dense_ffn(&run->cfg, layer);
     bool moe = model_config_is_moe(&run->cfg, layer);
 
     linear_forward(k->gu, 0, k->xn2, weights_at(w, moe ? TENSOR_SHARED_GATE : TENSOR_GATE, layer),
@@ -84,7 +84,7 @@ static void ffn_block(struct run *run, const struct weights *w, struct layer_kep
     lap_mark(run->lap, LAP_ELEMENTS);
     if (model_config_is_moe(&run->cfg, layer))
         mixture(run, w, k, out, n, layer, stats);
-    if (run_dense_ffn(&run->cfg, layer) > 0)
+    if (model_config_dense_ffn(&run->cfg, layer) > 0)
         dense_ffn(run, w, k, out, n, layer);
 }
 

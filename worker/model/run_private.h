@@ -76,8 +76,6 @@ struct run {
 /* The dimensions of attention and of a mixture for this pass. */
 struct attention_dims run_attention_dims(const struct run *run, const struct run_batch *batch);
 struct moe_dims run_moe_dims(const struct run *run, size_t n);
-/* The width of the dense feed-forward part of a layer: F, S Fe, or 0. */
-size_t run_dense_ffn(const struct model_config *cfg, int layer);
 
 /* The loss and its gradient with respect to the final norm's output (run->grad.dn) and the head. */
 double run_head_gradient(struct run *run, const struct weights *w, const struct run_batch *batch,

@@ -42,7 +42,7 @@ static void add(struct bench_ceiling *c, size_t n, size_t in, size_t out, double
 static void add_shapes(struct bench_ceiling *c, const struct model_config *cfg, size_t n)
 {
     size_t width = (size_t)cfg->width, e = (size_t)cfg->experts, fe = (size_t)cfg->expert_ffn;
-    size_t packed = width / (size_t)cfg->heads * (size_t)(cfg->heads + 2 * cfg->kv_heads);
+    size_t packed = model_config_qkv(cfg);
     size_t head = n < HEAD_ROWS ? n : HEAD_ROWS, shared = (size_t)cfg->shared * fe;
     double layers = cfg->layers, moe = model_config_moe_layers(cfg), dense = layers - moe;
 

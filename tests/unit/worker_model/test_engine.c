@@ -67,6 +67,55 @@ static void test_against_plain_pass(void **state)
     }
 }
 
+/* The buffers of an engine, in the order of their places, as large as engine_private.h says. */
+static void test_buffers_are_apart(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < N_SHAPES; k++) {
+        struct subject s;
+        subject_open(&s, &SHAPES[k]);
+        const struct engine *e = s.engine;
+        const struct model_config *cfg = &s.cfg;
+        size_t n = ENGINE_CHUNK, c = (size_t)cfg->width, experts = (size_t)cfg->experts;
+        size_t top = n * (size_t)cfg->top_k, context = (size_t)cfg->context;
+        const struct {
+            const void *at;
+            size_t bytes;
+        } buffers[] = {
+            {e->path_cache.at, (size_t)cfg->layers * attend_cache(&e->dims) * sizeof(real)},
+            {e->hidden, context * c * sizeof(real)},
+            {e->ids, n * sizeof(uint32_t)},
+            {e->x, n * c * sizeof(real)},
+            {e->xn, n * c * sizeof(real)},
+            {e->qkv, n * model_config_qkv(cfg) * sizeof(real)},
+            {e->att, n * c * sizeof(real)},
+            {e->gu, n * 2 * (size_t)cfg->ffn * sizeof(real)},
+            {e->h, n * (size_t)cfg->ffn * sizeof(real)},
+            {e->rstd, n * sizeof(real)},
+            {e->rope, context * e->dims.dim * sizeof(real)},
+            {e->attention, attend_scratch(&e->dims) * sizeof(real)},
+            {e->head.x, ENGINE_HEAD_ROWS * c * sizeof(real)},
+            {e->head.logits, (size_t)ENGINE_HEAD_ROWS * ENGINE_HEAD_COLS * sizeof(real)},
+            {e->head.sums, ENGINE_HEAD_ROWS * sizeof(struct logsum)},
+            {e->p, n * experts * sizeof(real)},
+            {e->route_w, top * sizeof(real)},
+            {e->chosen, top * sizeof(uint32_t)},
+            {e->counts, experts * sizeof(uint32_t)},
+            {e->place, top * sizeof(uint32_t)},
+            {e->begins, (experts + 1) * sizeof(uint32_t)},
+            {e->grouped, top * c * sizeof(real)},
+        };
+        uintptr_t end = (uintptr_t)e->memory;
+        for (size_t i = 0; i < (experts > 0 ? sizeof(buffers) / sizeof(buffers[0]) : 15); i++) {
+            if ((uintptr_t)buffers[i].at < end || (uintptr_t)buffers[i].at % 64 != 0)
+                fail_msg("%s: buffer %zu is at %p", SHAPES[k].name, i, buffers[i].at);
+            end = (uintptr_t)buffers[i].at + buffers[i].bytes;
+        }
+        assert_true((double)(end - (uintptr_t)e->memory) <= engine_bytes(cfg));
+        subject_close(&s);
+    }
+}
+
 static void shuffle(struct score_request *r, size_t *from, size_t n)
 {
     for (size_t i = n; i-- > 1;) {
@@ -285,6 +334,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_plain_pass),
+        cmocka_unit_test(test_buffers_are_apart),
         cmocka_unit_test(test_company_does_not_matter),
         cmocka_unit_test(test_stop_and_go_on),
         cmocka_unit_test(test_refusals),
