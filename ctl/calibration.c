@@ -16,7 +16,7 @@
 #include "base/xalloc.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/lock/imported.h"
-#include "state/line.h"
+#include "state/journal/line.h"
 #include "state/rows.h"
 #include "truthtable/replay.h"
 #include "truthtable/scoring.h"

@@ -13,7 +13,7 @@
 #include "ctl/ctl.h"
 #include "ctl/load.h"
 #include "ctl/out.h"
-#include "state/rebuild.h"
+#include "state/rebuild/rebuild.h"
 
 /* What the callback collects. */
 struct taken {

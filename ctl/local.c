@@ -13,7 +13,7 @@
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "prereg/lock/imported.h"
-#include "state/run_record.h"
+#include "state/store/run_history.h"
 
 #define VERDICT_BYTES_MAX ((size_t)16 * 1024 * 1024)
 

@@ -17,7 +17,7 @@
 #include "prereg/lock/imported.h"
 #include "prereg/program/cell_name.h"
 #include "prereg/task/task.h"
-#include "state/store.h"
+#include "state/store/store.h"
 
 #define RESULT_BYTES_MAX ((size_t)16 << 20)
 #define SMALL_BYTES_MAX  ((size_t)16 << 20)

@@ -10,7 +10,7 @@
 #include "daemon/apparatus.h"
 #include "prereg/amend/amend_heal.h"
 #include "prereg/amend/amendment.h"
-#include "state/apparatus.h"
+#include "state/store/apparatus.h"
 
 void amend_prepared_free(struct amend_prepared *p)
 {

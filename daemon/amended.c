@@ -15,7 +15,7 @@
 #include "daemon/apparatus.h"
 #include "prereg/amend/amend_heal.h"
 #include "prereg/amend/amendment.h"
-#include "state/apparatus.h"
+#include "state/store/apparatus.h"
 
 /* ---- writing ---- */
 

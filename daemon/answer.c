@@ -19,7 +19,7 @@
 #include "daemon/core/explain.h"
 #include "daemon/verdict_job.h"
 #include "prereg/program/cell_name.h"
-#include "state/run_record.h"
+#include "state/store/run_history.h"
 
 #define VERDICT_BYTES_MAX ((size_t)8 * 1024 * 1024)
 #define IDS_SAID_MAX      4

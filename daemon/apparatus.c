@@ -21,7 +21,7 @@
 #include "daemon/shim/files.h"
 #include "prereg/lock/pinned_files.h"
 #include "prereg/task/task.h"
-#include "state/apparatus.h"
+#include "state/store/apparatus.h"
 
 /* ---- the list ---- */
 

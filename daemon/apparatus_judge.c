@@ -14,7 +14,7 @@
 #include "prereg/lock/pinned_files.h"
 #include "prereg/task/apparatus_text.h"
 #include "prereg/task/task.h"
-#include "state/apparatus.h"
+#include "state/store/apparatus.h"
 
 #define ROUNDING 1e-12 /* relative, for decimals: 0.2777 is within 0.004 of 0.2737 */
 

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "base/xalloc.h"
-#include "state/line.h"
+#include "state/journal/line.h"
 
 #define SLACK_MS 5000 /* small corrections, such as NTP's, are not worth a note */
 

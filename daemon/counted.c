@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/answer.h"
-#include "state/run_record.h"
+#include "state/store/run_history.h"
 #include "truthtable/coverage.h"
 
 /* The history of [run], kept up to date between calls; NULL: not known. */

@@ -19,8 +19,8 @@
 #include "prereg/amend/amend_sign.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/program/cell_name.h"
-#include "state/apparatus.h"
-#include "state/run_record.h"
+#include "state/journal/run_record.h"
+#include "state/store/apparatus.h"
 
 #define CHECK_CELL "apparatus" /* in the place of a cell's name; no cell has it */
 

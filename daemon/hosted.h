@@ -18,7 +18,7 @@
 #include "prereg/lock/lock.h"
 #include "prereg/lock/pin.h"
 #include "prereg/program/program.h"
-#include "state/store.h"
+#include "state/store/store.h"
 
 #define HOSTED_PROGRAM_FILE "grid.toml"
 #define HOSTED_LOCK_FILE    "grid.toml.lock"

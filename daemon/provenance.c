@@ -16,7 +16,7 @@
 #include "daemon/prepare.h"
 #include "daemon/result.h"
 #include "daemon/shim/files.h"
-#include "state/run_record.h"
+#include "state/journal/run_record.h"
 
 #define THREADS_MAX 65536 /* a larger number is not believed */
 

@@ -26,7 +26,7 @@ struct provenance {
     bool unverified_history;
     cJSON *unblindings; /* texts */
     cJSON *timing;      /* validity that rests on timings */
-    cJSON *runs;        /* what [run] was (state/run_record.h) */
+    cJSON *runs;        /* what [run] was (state/journal/run_record.h) */
 };
 
 /* On the loop. Release *out also after an error. */

@@ -24,7 +24,7 @@
 #include <uv.h>
 
 #include "daemon/core/core.h"
-#include "state/store.h"
+#include "state/store/store.h"
 
 struct pump;
 

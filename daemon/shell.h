@@ -16,7 +16,7 @@
 #include "daemon/hosted.h"
 #include "daemon/job.h"
 #include "daemon/pump.h"
-#include "state/store.h"
+#include "state/store/store.h"
 
 struct attempt;
 struct server;

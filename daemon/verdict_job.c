@@ -20,8 +20,8 @@
 #include "daemon/prepare.h"
 #include "daemon/result.h"
 #include "prereg/amend/amendment.h"
-#include "state/apparatus.h"
-#include "state/run_record.h"
+#include "state/store/apparatus.h"
+#include "state/store/run_history.h"
 #include "truthtable/verdict.h"
 
 #define OUTCOME_INDETERMINATE "INDETERMINATE"

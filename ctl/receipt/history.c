@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/history_rules.h"
-#include "state/line.h"
+#include "state/journal/line.h"
 
 struct history_reading {
     struct history *h;

@@ -18,8 +18,8 @@
 #include "prereg/amend/access_level.h"
 #include "prereg/lock/lock.h"
 #include "prereg/program/program.h"
+#include "state/journal/run_record.h"
 #include "state/rows.h"
-#include "state/run_record.h"
 
 #define HISTORY_CHECKS_MAX                                                                         \
     1000 /* of the apparatus, by name: a plan has 64, amendments bring more */

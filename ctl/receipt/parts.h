@@ -24,7 +24,7 @@ struct receipt {
 
 /* Appends a task's line of records.jsonl, with its newline:
  *   {"cell","stage","end","cause","attempt","attempts","resumes","sha256","result":TEXT,"items"}
- * and behind "cause", where it was lost so, "narrower" (state/run_record.h).
+ * and behind "cause", where it was lost so, "narrower" (state/journal/run_record.h).
  * text and result (parsed) are those of its result.json, NULL when it is not done. "items" is the
  * artifact that the result names as such. */
 void parts_record(struct strbuf *out, const struct history *h, size_t task, const char *text,

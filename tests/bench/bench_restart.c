@@ -17,7 +17,7 @@
 #include "base/uuid.h"
 #include "base/xalloc.h"
 #include "prereg/lock/lock.h"
-#include "state/store.h"
+#include "state/store/store.h"
 
 #define N_SEEDS   12500
 #define N_STAGES  4

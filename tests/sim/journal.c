@@ -1,7 +1,7 @@
 /* The journal of some worlds, as the store would write it: every journalled row becomes a line and
  * is read back from it. At the end the lines alone must give what was committed. */
 #include "base/xalloc.h"
-#include "state/line.h"
+#include "state/journal/line.h"
 #include "tests/sim/parts.h"
 
 struct sim_journal {

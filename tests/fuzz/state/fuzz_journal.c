@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "state/internal.h"
+#include "state/store/internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

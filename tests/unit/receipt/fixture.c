@@ -9,7 +9,7 @@
 #include "base/xalloc.h"
 #include "ctl/receipt/history.h"
 #include "prereg/lock/lock_sign.h"
-#include "state/store.h"
+#include "state/store/store.h"
 #include "truthtable/verdict.h"
 
 #define BATCH 3000

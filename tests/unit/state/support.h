@@ -3,7 +3,7 @@
 #define TESTS_UNIT_STATE_SUPPORT_H
 
 #include "prereg/program/program.h"
-#include "state/store.h"
+#include "state/store/store.h"
 
 #define SCRATCH_ID "little-00000000"
 

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "state/apparatus.h"
-#include "state/internal.h"
+#include "state/store/apparatus.h"
+#include "state/store/internal.h"
 #include "tests/unit/state/fixture.h"
 
 #define N_GRID 6u

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "state/internal.h"
+#include "state/store/internal.h"
 #include "tests/unit/state/faulty_vfs.h"
 #include "tests/unit/state/fixture.h"
 

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "prereg/lock/lock.h"
-#include "state/rebuild.h"
+#include "state/rebuild/rebuild.h"
 #include "tests/unit/state/faulty_vfs.h"
 #include "tests/unit/state/support.h"
 

@@ -11,8 +11,8 @@
 #include "base/xalloc.h"
 #include "prereg/program/run_change.h"
 #include "prereg/program/run_limits.h"
-#include "state/line.h"
-#include "state/run_record.h"
+#include "state/journal/line.h"
+#include "state/store/run_history.h"
 #include "tests/unit/state/support.h"
 
 #define N_CELLS 4

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "state/internal.h"
+#include "state/store/internal.h"
 #include "tests/unit/state/fixture.h"
 
 static void write_journal(struct fixture *f, const char *text, size_t len)

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "state/line.h"
+#include "state/journal/line.h"
 #include "tests/unit/state/fixture.h"
 
 static const char *text_member(const cJSON *line, const char *key)

@@ -1,0 +1,225 @@
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "state/store/apparatus.h"
+#include "state/store/internal.h"
+
+/* One parameterised INSERT of a program's parts: values beyond the program's number by the caller.
+ */
+static int insert_program(struct store *store, const struct store_program *sp, uint32_t *no,
+                          struct err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    char root[DIGEST_HEX_SIZE];
+    char head[DIGEST_HEX_SIZE];
+    char zero[DIGEST_HEX_SIZE];
+    int rc = sql_prepare(
+        store->db,
+        "INSERT INTO programs(id, name, root, head, submitted_ms, n_cells, n_stages, unverified, "
+        "journal_head) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9)",
+        &stmt, err);
+    if (rc != 0) {
+        return rc;
+    }
+    digest_hex(&sp->root, root);
+    digest_hex(&sp->head, head);
+    digest_hex(&(struct digest){{0}}, zero);
+    sql_bind_text(stmt, 1, sp->id);
+    sql_bind_text(stmt, 2, sp->name);
+    sql_bind_text(stmt, 3, root);
+    sql_bind_text(stmt, 4, head);
+    sql_bind_int(stmt, 5, sp->submitted.ms);
+    sql_bind_int(stmt, 6, sp->n_cells);
+    sql_bind_int(stmt, 7, sp->n_stages);
+    sql_bind_int(stmt, 8, sp->unverified_history);
+    sql_bind_text(stmt, 9, zero);
+    rc = sql_run(stmt, NULL, err);
+    (void)sqlite3_finalize(stmt);
+    *no = (uint32_t)sqlite3_last_insert_rowid(store->db);
+    return rc;
+}
+
+static int insert_stages(struct store *store, const struct program *p, uint32_t no, struct err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sql_prepare(
+        store->db, "INSERT INTO stages(program, stage, name, after, sealed) VALUES(?1,?2,?3,?4,?5)",
+        &stmt, err);
+    for (size_t s = 0; rc == 0 && s < p->n_stages; s++) {
+        struct strbuf after = STRBUF_INIT;
+        for (size_t i = 0; i < p->stages[s].n_after; i++) {
+            strbuf_addf(&after, "%s%zu", i > 0 ? "," : "", p->stages[s].after[i]);
+        }
+        sql_bind_int(stmt, 1, no);
+        sql_bind_int(stmt, 2, (int64_t)s);
+        sql_bind_text(stmt, 3, p->stages[s].name);
+        sql_bind_text(stmt, 4, after.buf);
+        sql_bind_int(stmt, 5, program_stage_is_sealed(p, s));
+        rc = sql_run(stmt, NULL, err);
+        strbuf_release(&after);
+    }
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+static int insert_cells(struct store *store, const struct program *p, uint32_t no, struct err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sql_prepare(store->db, "INSERT INTO cells(program, cell, name) VALUES(?1,?2,?3)",
+                         &stmt, err);
+    for (size_t i = 0; rc == 0 && i < p->n_cells; i++) {
+        sql_bind_int(stmt, 1, no);
+        sql_bind_int(stmt, 2, (int64_t)i);
+        sql_bind_text(stmt, 3, p->cells[i].name);
+        rc = sql_run(stmt, NULL, err);
+    }
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+static int insert_tasks(struct store *store, const struct program *p, uint32_t no, struct err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    size_t n = program_n_tasks(p);
+    int rc = sql_prepare(store->db, "INSERT INTO tasks(program, task, state) VALUES(?1,?2,?3)",
+                         &stmt, err);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        const struct stage *s = &p->stages[i % p->n_stages];
+        sql_bind_int(stmt, 1, no);
+        sql_bind_int(stmt, 2, (int64_t)i);
+        sql_bind_text(stmt, 3, task_state_name(s->n_after == 0 ? TASK_READY : TASK_WAITING));
+        rc = sql_run(stmt, NULL, err);
+    }
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+int create_tables(struct store *store, const struct program *p, const struct store_program *sp,
+                  uint32_t *no, struct err *err)
+{
+    int rc = insert_program(store, sp, no, err);
+    if (rc == 0) {
+        rc = insert_stages(store, p, *no, err);
+    }
+    if (rc == 0) {
+        rc = insert_cells(store, p, *no, err);
+    }
+    if (rc == 0) {
+        rc = insert_tasks(store, p, *no, err);
+    }
+    /* A journal that is replayed says itself which checks there were, and in which order. */
+    return rc == 0 && !store->replaying ? store_apparatus_sync(store, *no, p, err) : rc;
+}
+
+int create_first_row(struct store *store, const struct program *p, const struct store_program *sp,
+                     uint32_t no, struct err *err)
+{
+    char hex[DIGEST_HEX_SIZE];
+    cJSON *body = json_object();
+    cJSON *program = json_object();
+    cJSON *stages = json_array();
+    json_put_string(body, "event", row_kind_name(ROW_SUBMITTED));
+    line_put_time(body, sp->submitted, sp->behind_ms);
+    json_put_string(program, "id", sp->id);
+    json_put_string(program, "name", sp->name);
+    digest_hex(&sp->root, hex);
+    json_put_string(program, "root", hex);
+    digest_hex(&sp->head, hex);
+    json_put_string(program, "head", hex);
+    json_put_int(program, "cells", sp->n_cells);
+    for (size_t s = 0; s < p->n_stages; s++) {
+        json_push_string(stages, p->stages[s].name);
+    }
+    json_put(program, "stages", stages);
+    json_put(body, "program", program);
+    json_put(body, "run", p->run.covered != NULL ? json_copy(p->run.covered) : json_object());
+    if (sp->unverified_history) {
+        json_put_string(body, "detail", "UNVERIFIED HISTORY: rebuilt from the cells' files");
+    }
+    int rc = chain_add(store, no, body, err);
+    cJSON_Delete(body);
+    return rc;
+}
+
+/* A journal of one row is what a submission leaves behind that was cut off before its commit: it
+ * never took effect. */
+static int clear_leftover(const struct store *store, const char *id, struct err *err)
+{
+    char *path = store_program_path(store, id, "journal.jsonl");
+    struct strbuf text = STRBUF_INIT;
+    int rc = 0;
+    if (file_kind_at(path) != FILE_ABSENT) {
+        rc = file_read(path, JOURNAL_LINE_MAX * 2, &text, err);
+        const char *nl = memchr(text.buf, '\n', text.len);
+        if (rc == ERR_RANGE || (rc == 0 && nl != NULL && nl + 1 < text.buf + text.len)) {
+            rc = err_set(err, ERR_REFUSED,
+                         "%s holds the history of an earlier run that the database does not know: "
+                         "`preregctl "
+                         "rebuild` takes it in",
+                         path);
+        }
+        if (rc == 0 && unlink(path) != 0) {
+            rc = err_set_errno(err, errno, "remove %s", path);
+        }
+    }
+    strbuf_release(&text);
+    free(path);
+    return rc;
+}
+
+static int refuse_known(struct store *store, const struct digest *root, struct err *err)
+{
+    struct arena texts;
+    struct store_program known;
+    struct err why = {0};
+    arena_init(&texts);
+    int rc = store_program_by_root(store, root, &texts, &known, &why);
+    if (rc == 0) {
+        rc = err_set(err, ERR_EXISTS, "it was submitted before: %s", known.id);
+    } else if (rc == ERR_NOT_FOUND) {
+        rc = 0;
+    } else {
+        *err = why;
+    }
+    arena_release(&texts);
+    return rc;
+}
+
+int store_program_create(struct store *store, const struct program *p,
+                         const struct store_submission *submission, uint32_t *no, struct err *err)
+{
+    struct store_program sp = {
+        .id = submission->id,
+        .name = p->name,
+        .root = submission->root,
+        .head = submission->root,
+        .submitted = submission->time,
+        .n_cells = (uint32_t)p->n_cells,
+        .n_stages = (uint32_t)p->n_stages,
+    };
+    if (sp.submitted.ms < submission->locked.ms) {
+        sp.behind_ms = submission->locked.ms - sp.submitted.ms;
+        sp.submitted = submission->locked;
+    }
+    int rc = refuse_known(store, &submission->root, err);
+    if (rc == 0) {
+        rc = clear_leftover(store, submission->id, err);
+    }
+    if (rc == 0) {
+        rc = store_begin(store, err);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    rc = create_tables(store, p, &sp, no, err);
+    if (rc == 0) {
+        rc = create_first_row(store, p, &sp, *no, err);
+    }
+    if (rc != 0) {
+        store_rollback(store);
+        return err_wrap(err, "submit %s", submission->id);
+    }
+    return store_commit(store, err);
+}

@@ -1,0 +1,301 @@
+/* journal.jsonl against the table, at every opening by an owner. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "state/store/internal.h"
+#include "state/store/submission.h"
+
+#define JOURNAL_BYTES_MAX ((size_t)2 << 30)
+
+static int broken(struct store *store, const struct chain *c, struct err *err)
+{
+    int rc = journal_check(store, c->program, c->rows, c->path, err);
+    return rc != 0 ? rc
+                   : err_set(err, ERR_CORRUPT,
+                             "%s goes on otherwise than the database after row %lld: keep both, "
+                             "and let `preregctl rebuild` decide",
+                             c->path, (long long)c->rows);
+}
+
+/* The table's lines from `from_seq`, each with its newline, appended to out. */
+static int table_lines(struct store *store, const struct chain *c, int64_t from_seq,
+                       struct strbuf *out, struct err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    bool row = true;
+    int rc =
+        sql_prepare(store->db, "SELECT line FROM journal WHERE program=?1 AND seq>=?2 ORDER BY seq",
+                    &stmt, err);
+    if (rc != 0) {
+        return rc;
+    }
+    sql_bind_int(stmt, 1, c->program);
+    sql_bind_int(stmt, 2, from_seq);
+    while (rc == 0 && row) {
+        rc = sql_step(stmt, &row, err);
+        if (rc == 0 && row) {
+            strbuf_adds(out, sql_col_text(stmt, 0));
+            strbuf_addc(out, '\n');
+        }
+    }
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+/* The file lost its end: what is there must be the table's beginning, the rest is written again. */
+static int write_again(struct store *store, const struct chain *c, const struct strbuf *have,
+                       struct err *err)
+{
+    struct strbuf all = STRBUF_INIT;
+    int rc = table_lines(store, c, 1, &all, err);
+    if (rc == 0 && (have->len > all.len || memcmp(all.buf, have->buf, have->len) != 0)) {
+        rc = broken(store, c, err);
+    }
+    if (rc == 0) {
+        log_warn("state: %s was shorter than the database's journal and is written again", c->path);
+        rc = file_write_atomic(c->path, all.buf, all.len, 0600, err);
+    }
+    strbuf_release(&all);
+    return rc;
+}
+
+/* The file's bytes from an offset to its end. */
+static int read_tail(const char *path, int64_t from, struct strbuf *out, struct err *err)
+{
+    char block[65536];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    ssize_t n = fd < 0 ? -1 : 1;
+    while (n > 0) {
+        n = pread(fd, block, sizeof(block), (off_t)(from + (int64_t)out->len));
+        if (n > 0) {
+            strbuf_add(out, block, (size_t)n);
+        }
+        if (out->len > JOURNAL_BYTES_MAX) {
+            (void)close(fd);
+            return err_set(err, ERR_RANGE, "%s is too long", path);
+        }
+    }
+    int rc = n < 0 ? err_set_errno(err, errno, "read %s", path) : 0;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return rc;
+}
+
+/* Whole lines of `text` are taken; *n_taken is where the torn rest begins. */
+static int take_lines(struct store *store, struct chain *c, const char *text, size_t len,
+                      size_t *n_taken, struct err *err)
+{
+    const char *at = text;
+    const char *stop = text + len;
+    const char *nl = NULL;
+    int rc = 0;
+    while (rc == 0 && (nl = memchr(at, '\n', (size_t)(stop - at))) != NULL) {
+        rc = chain_take(store, c, at, (size_t)(nl - at), err);
+        at = nl + 1;
+    }
+    *n_taken = (size_t)(at - text);
+    return rc;
+}
+
+/* Records of results that these lines brought were in the lost transaction: they are put in anew.
+ */
+static int after_taking(struct store *store, uint32_t program, struct err *err)
+{
+    char sql[80];
+    (void)snprintf(sql, sizeof(sql), "UPDATE programs SET records_open=0 WHERE no=%u", program);
+    int rc = sql_exec(store->db, sql, err);
+    return rc == 0 ? apply_settle(store, program, err) : rc;
+}
+
+static int cut(const char *path, size_t len, struct err *err)
+{
+    log_warn("state: %s ended in a torn line, which never took effect and is cut", path);
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    int rc = 0;
+    if (fd < 0 || ftruncate(fd, (off_t)len) != 0 || fdatasync(fd) != 0) {
+        rc = err_set_errno(err, errno, "cut %s", path);
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return rc;
+}
+
+static int take_over(struct store *store, struct chain *c, const char *text, size_t len,
+                     struct err *err)
+{
+    size_t n_taken = 0;
+    uint32_t program = c->program;
+    int64_t bytes = c->bytes;
+    char *path = xstrdup(c->path);
+    int heads_fd = store->heads_fd;
+    int rc = store_begin(store, err);
+    store->heads_fd =
+        -1; /* check_history compares the noted head first, and then notes the new one */
+    store->replaying = true;
+    if (rc == 0) {
+        rc = take_lines(store, c, text, len, &n_taken, err);
+    }
+    if (rc == 0) {
+        rc = after_taking(store, program, err);
+    }
+    if (rc == 0) {
+        rc = store_commit(store, err);
+    } else {
+        store_rollback(store);
+    }
+    store->replaying = false;
+    store->heads_fd = heads_fd;
+    if (rc != 0) {
+        rc = err_wrap(err, "take over %s", path);
+    } else if (n_taken < len) {
+        rc = cut(path, (size_t)bytes + n_taken, err);
+    }
+    free(path);
+    return rc;
+}
+
+static int heal_longer(struct store *store, struct chain *c, struct err *err)
+{
+    struct strbuf last = STRBUF_INIT;
+    struct strbuf tail = STRBUF_INIT;
+    int rc = table_lines(store, c, c->rows, &last, err);
+    if (rc == 0 && (int64_t)last.len > c->bytes) {
+        rc = broken(store, c, err);
+    }
+    if (rc == 0) {
+        rc = read_tail(c->path, c->bytes - (int64_t)last.len, &tail, err);
+    }
+    /* The table's last line must end where the file did when the two last agreed. */
+    if (rc == 0 && (tail.len < last.len || memcmp(tail.buf, last.buf, last.len) != 0)) {
+        rc = broken(store, c, err);
+    }
+    if (rc == 0 && tail.len > last.len) {
+        rc = take_over(store, c, tail.buf + last.len, tail.len - last.len, err);
+    }
+    strbuf_release(&last);
+    strbuf_release(&tail);
+    return rc;
+}
+
+static int heal_chain(struct store *store, struct chain *c, struct err *err)
+{
+    struct stat st;
+    int rc = file_lstat(c->path, &st, err);
+    bool there = rc == 0;
+    if (rc != 0 && rc != ERR_NOT_FOUND) {
+        return rc; /* what cannot be looked at is not written over */
+    }
+    if (there && st.st_size >= c->bytes) {
+        return heal_longer(store, c, err);
+    }
+    struct strbuf file = STRBUF_INIT;
+    rc = there ? file_read(c->path, JOURNAL_BYTES_MAX, &file, err) : 0;
+    if (rc == 0) {
+        rc = write_again(store, c, &file, err);
+    }
+    strbuf_release(&file);
+    return rc;
+}
+
+static int numbers_of_all(struct store *store, uint32_t **out, size_t *n, struct err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    size_t cap = 0;
+    bool row = true;
+    int rc = sql_prepare(store->db, "SELECT no FROM programs ORDER BY no", &stmt, err);
+    while (rc == 0 && row) {
+        rc = sql_step(stmt, &row, err);
+        if (rc == 0 && row) {
+            ARRAY_GROW(*out, *n, cap);
+            (*out)[(*n)++] = (uint32_t)sql_col_int(stmt, 0);
+        }
+    }
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+/* S1, as the rows have it: whoever is starting or running has one attempt without an end, and
+ * nobody else. */
+static int check_attempts(struct store *store, struct err *err)
+{
+    int64_t n = 0;
+    int rc = sql_int(
+        store->db,
+        "SELECT (SELECT count(*) FROM tasks t WHERE state IN ('starting','running') AND NOT EXISTS"
+        " (SELECT 1 FROM attempts a WHERE a.program=t.program AND a.task=t.task AND "
+        "a.state<>'ended'))"
+        " + (SELECT count(*) FROM attempts a JOIN tasks t ON t.program=a.program AND t.task=a.task"
+        " WHERE a.state<>'ended' AND t.state NOT IN ('starting','running'))",
+        &n, err);
+    if (rc == 0 && n > 0) {
+        rc = err_set(
+            err, ERR_CORRUPT,
+            "%lld tasks and their attempts disagree; `preregctl rebuild` makes the database again",
+            (long long)n);
+    }
+    return rc;
+}
+
+/* What the head that was noted apart says of a journal that is whole in itself. */
+static int compare_head(struct store *store, const struct chain *c, struct err *err)
+{
+    const struct journal_head *h = heads_find(&store->heads, c->id);
+    bool same = true;
+    char sql[80];
+    int rc = h == NULL ? 0 : heads_compare(store, c->program, h, &same, err);
+    bool unverified = h != NULL && (!same || h->unverified);
+    if (rc == 0 && unverified && !c->unverified) {
+        log_error("state: UNVERIFIED HISTORY: " HEADS_FILE
+                  " has row %lld of %s, which its journal of %lld rows does not have",
+                  (long long)h->rows, c->id, (long long)c->rows);
+        (void)snprintf(sql, sizeof(sql), "UPDATE programs SET unverified=1 WHERE no=%u",
+                       c->program);
+        rc = sql_exec(store->db, sql, err);
+    }
+    if (rc == 0) {
+        heads_note(store, c->id, c->rows, &c->head, unverified || c->unverified);
+    }
+    return rc;
+}
+
+/* After healing: the whole chain, and its head against the one that was noted. */
+static int check_history(struct store *store, uint32_t program, struct err *err)
+{
+    struct chain *c = NULL;
+    int rc = chain_get(store, program, &c, err);
+    if (rc == 0 && c->rows <= STORE_CHECKED_ROWS) {
+        rc = journal_check(store, program, c->rows, c->path, err);
+    }
+    if (rc == 0) {
+        rc = compare_head(store, c, err);
+    }
+    chain_forget_all(store);
+    return rc;
+}
+
+int chain_heal(struct store *store, struct err *err)
+{
+    uint32_t *numbers = NULL;
+    size_t n = 0;
+    int rc = numbers_of_all(store, &numbers, &n, err);
+    if (rc == 0) {
+        rc = submission_clear(store, n > 0, err);
+    }
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        struct chain *c = NULL;
+        rc = chain_get(store, numbers[i], &c, err);
+        if (rc == 0) {
+            rc = heal_chain(store, c, err);
+        }
+        chain_forget_all(store);
+        rc = rc != 0 ? rc : check_history(store, numbers[i], err);
+    }
+    free(numbers);
+    return rc == 0 ? check_attempts(store, err) : rc;
+}

@@ -1,0 +1,141 @@
+/* The store's own state, and what its files offer each other. */
+#ifndef STATE_STORE_INTERNAL_H
+#define STATE_STORE_INTERNAL_H
+
+#include <assert.h>
+#include <sys/types.h>
+
+#include "base/xalloc.h"
+#include "state/journal/line.h"
+#include "state/store/heads.h"
+#include "state/store/sql.h"
+#include "state/store/store.h"
+
+enum stmt {
+    STMT_TASK_UPDATE,
+    STMT_TASK_STATE,
+    STMT_ATTEMPT_INSERT,
+    STMT_ATTEMPT_UPDATE,
+    STMT_RESULT_INSERT,
+    STMT_RESULT_GET,
+    STMT_RESULT_ACCEPTED,
+    STMT_RESULT_MARK,
+    STMT_RESULT_DELETE,
+    STMT_RECORDS_DELETE,
+    STMT_RECORD_INSERT,
+    STMT_PROGRAM_UPDATE,
+    STMT_PROGRAM_AMEND,
+    STMT_PROGRAM_JOURNAL,
+    STMT_JOURNAL_INSERT,
+    STMT_TASK_NAMES,
+    STMT_NR
+};
+
+/* Lines of one program that wait for store_commit, and where its chain stands. */
+struct chain {
+    uint32_t program;
+    char *path;
+    char *id; /* of the program */
+    bool unverified;
+    int64_t rows;  /* in table and file, before what is pending */
+    int64_t bytes; /* of the file, likewise */
+    struct digest head;
+    int64_t new_rows; /* with what is pending */
+    struct digest new_head;
+    struct wall_time new_time; /* of the last row, with what is pending */
+    struct strbuf pending;
+    bool appended; /* pending has been written to the file by the commit under way */
+};
+
+/* The calls that make a journal line durable; tests make each of them fail in turn. */
+struct journal_io {
+    int (*append)(int fd, const void *data, size_t len, struct err *err);
+    int (*sync)(int fd);
+    int (*truncate)(int fd, off_t len);
+};
+
+struct store {
+    char *dir;
+    sqlite3 *db;
+    int lock_fd;
+    int dir_fd; /* of the state folder, locked as well */
+    bool reader;
+    bool open_transaction;
+    bool broken;    /* file and database may disagree: only reopening heals that */
+    bool damaged;   /* SQLite said so of the database */
+    bool replaying; /* rows come from journal.jsonl: their lines are not written again */
+    bool detached;  /* a database in the making: no journal.jsonl is written */
+    sqlite3_stmt *stmts[STMT_NR];
+    struct chain *chains;
+    size_t n_chains;
+    size_t cap_chains;
+    struct journal_io io;
+    struct heads heads; /* as journal.heads has them; the owner's */
+    int heads_fd;       /* -1: not kept */
+    bool heads_failed;
+    uint32_t failed_journal; /* of the last commit: store_failed_journal() */
+};
+
+/* store.c */
+int store_stmt(struct store *store, enum stmt which, sqlite3_stmt **out,
+               struct err *err) MUST_CHECK;
+char *store_program_path(const struct store *store, const char *id, const char *name);
+/* Opens STATE/<file> with our settings; used for the database itself and by rebuild for a new one.
+ */
+int store_open_file(const char *dir, const char *file, enum store_mode mode, struct store **out,
+                    struct err *err) MUST_CHECK;
+
+/* file_system.c: ERR_REFUSED when dir lies on a file system whose locks and syncs cannot be relied
+ * on.
+ */
+int fs_check_local(const char *dir, struct err *err) MUST_CHECK;
+
+/* journal_file.c: journal.jsonl beside the table. */
+int chain_get(struct store *store, uint32_t program, struct chain **out,
+              struct err *err) MUST_CHECK;
+void chain_forget_all(struct store *store); /* they are read from the database again when needed */
+/* Adds one line to what is pending and to the table. `body` is the row without "seq" and "hash" and
+ * is changed. */
+int chain_add(struct store *store, uint32_t program, cJSON *body, struct err *err) MUST_CHECK;
+/* The same for a line that is in the file already. */
+int chain_take(struct store *store, struct chain *chain, const char *line, size_t len,
+               struct err *err) MUST_CHECK;
+/* Whether the files are as they were last written; nothing is changed. */
+int chain_check_files(struct store *store, struct err *err) MUST_CHECK;
+int chain_write_all(struct store *store,
+                    struct err *err) MUST_CHECK; /* append and sync what is pending */
+void chain_settle_all(struct store *store);      /* committed: pending is the past */
+int chain_undo_all(struct store *store, struct err *err) MUST_CHECK; /* cut the files back */
+/* Compares file and table at open: takes over lines that were synced, appends what the file lacks.
+ */
+int chain_heal(struct store *store, struct err *err) MUST_CHECK;
+
+/* journal_check.c: rows 1 to n_rows of the table, their chain, and the file's lines where there is
+ * a file. ERR_CORRUPT names the first that is wrong and what to do. */
+int journal_check(struct store *store, uint32_t program, int64_t n_rows, const char *path,
+                  struct err *err) MUST_CHECK;
+
+/* create.c: the parts of store_program_create, within a transaction; sp->no is not used. */
+int create_tables(struct store *store, const struct program *p, const struct store_program *sp,
+                  uint32_t *no, struct err *err) MUST_CHECK;
+int create_first_row(struct store *store, const struct program *p, const struct store_program *sp,
+                     uint32_t no, struct err *err) MUST_CHECK;
+
+/* apply.c */
+int apply_row(struct store *store, const struct state_row *row, struct err *err) MUST_CHECK;
+/* Waiting tasks whose dependencies are done become ready: what is not journalled because it
+ * follows. */
+int apply_settle(struct store *store, uint32_t program, struct err *err) MUST_CHECK;
+
+/* read.c: columns of a SELECT in the order of TASK_COLUMNS and ATTEMPT_COLUMNS, beginning at `at`.
+ */
+#define TASK_COLUMNS                                                                               \
+    "state, cause, linked, ending, n_attempts, spent, crashes, idle, no_space, best_done, "        \
+    "best_checkpoint, not_before_ms"
+#define ATTEMPT_COLUMNS                                                                            \
+    "no, id, state, cause, reason, code, signal, started_ms, ended_ms, section, done, total, "     \
+    "checkpoint, resumed_from, malformed, \"offset\", user_ms, system_ms, max_rss_bytes, ran_ms"
+int read_task(sqlite3_stmt *stmt, int at, struct task_row *out, struct err *err) MUST_CHECK;
+int read_attempt(sqlite3_stmt *stmt, int at, struct attempt_row *out, struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,104 @@
+#include "state/store/sql.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+int sql_error(sqlite3 *db, int rc, struct err *err, const char *what)
+{
+    const char *text = db != NULL ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
+    switch (rc & 0xff) {
+    case SQLITE_FULL: return err_set(err, ERR_NO_SPACE, "%s: %s", what, text);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return err_set(
+            err, ERR_CORRUPT,
+            "%s: %s; `preregctl rebuild` makes the database again from the programs' folders", what,
+            text);
+    case SQLITE_BUSY: return err_set(err, ERR_BUSY, "%s: %s", what, text);
+    case SQLITE_CONSTRAINT: return err_set(err, ERR_CORRUPT, "%s: %s", what, text);
+    default: return err_set(err, ERR_IO, "%s: %s", what, text);
+    }
+}
+
+int sql_exec(sqlite3 *db, const char *sql, struct err *err)
+{
+    int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+    return rc == SQLITE_OK ? 0 : sql_error(db, rc, err, "database");
+}
+
+int sql_int(sqlite3 *db, const char *sql, int64_t *out, struct err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    bool row = false;
+    int rc = sql_prepare(db, sql, &stmt, err);
+    if (rc == 0) {
+        rc = sql_step(stmt, &row, err);
+    }
+    if (rc == 0 && row) {
+        *out = sql_col_int(stmt, 0);
+    }
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+int sql_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **out, struct err *err)
+{
+    int rc = sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL);
+    return rc == SQLITE_OK ? 0 : sql_error(db, rc, err, "database");
+}
+
+int sql_step(sqlite3_stmt *stmt, bool *row, struct err *err)
+{
+    int rc = sqlite3_step(stmt);
+    *row = rc == SQLITE_ROW;
+    if (rc == SQLITE_ROW) {
+        return 0;
+    }
+    int failed = 0;
+    if (rc != SQLITE_DONE) {
+        failed = sql_error(sqlite3_db_handle(stmt), rc, err, "database");
+    }
+    (void)sqlite3_reset(stmt);
+    return failed;
+}
+
+int sql_run(sqlite3_stmt *stmt, int *n_changed, struct err *err)
+{
+    bool row = false;
+    int rc = sql_step(stmt, &row, err);
+    assert(rc != 0 || !row);
+    if (n_changed != NULL) {
+        *n_changed = sqlite3_changes(sqlite3_db_handle(stmt));
+    }
+    return rc;
+}
+
+static void must(int rc)
+{
+    assert(rc != SQLITE_MISUSE && rc != SQLITE_RANGE);
+    if (rc != SQLITE_OK) {
+        abort();
+    }
+}
+
+void sql_bind_int(sqlite3_stmt *stmt, int at, int64_t v)
+{
+    must(sqlite3_bind_int64(stmt, at, v));
+}
+
+void sql_bind_text(sqlite3_stmt *stmt, int at, const char *text)
+{
+    must(text == NULL ? sqlite3_bind_null(stmt, at)
+                      : sqlite3_bind_text(stmt, at, text, -1, SQLITE_TRANSIENT));
+}
+
+int64_t sql_col_int(sqlite3_stmt *stmt, int at)
+{
+    return sqlite3_column_int64(stmt, at);
+}
+
+const char *sql_col_text(sqlite3_stmt *stmt, int at)
+{
+    const unsigned char *text = sqlite3_column_text(stmt, at);
+    return text == NULL ? "" : (const char *)text;
+}
