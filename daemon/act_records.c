@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "daemon/inputs.h"
 #include "daemon/result.h"
 #include "daemon/shell.h"
 
@@ -44,7 +45,7 @@ static int put_one(struct shell *sh, const struct hosted *h, const struct unreco
     cJSON *result = NULL;
     char *folder = hosted_task_folder(h, t->task);
     char *path = path_join(folder, RESULT_FILE);
-    int rc = result_read_accepted(path, &t->digest, &result, err);
+    int rc = accepted_read(path, &t->digest, &result, err);
     if (rc == 0) {
         rc = store_put_result(sh->store, h->no, t->task, result, err);
     } else {

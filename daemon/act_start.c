@@ -74,7 +74,7 @@ static void hand_over(struct start_job *j)
         return;
     }
     if (j->rc == 0) {
-        attempt_place(a, &place);
+        attempt_locate(a, &place);
         place.spec = &j->spec;
         j->rc = sh->executor->ops->start(sh->executor, &place, &j->err);
         j->why = START_FAILED_HOST;

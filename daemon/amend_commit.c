@@ -211,13 +211,13 @@ static void start_signed(struct answer_context *ctx, const struct hosted *h, con
     j->job.work = on_sign_work;
     j->job.done = on_signed;
     j->shell = ctx->shell;
-    j->connection = ctx->connection;
+    j->connection = ctx->call->connection;
     j->program = h->no;
     j->now = bundle_ref(h->bundle);
     j->amendment = json_copy(h->amend->amendment);
     cJSON_DeleteItemFromObjectCaseSensitive(j->amendment, "signature");
     json_put(j->amendment, "signature", json_copy(signature));
-    ctx->later = true;
+    ctx->call->later = true;
     job_start(&ctx->shell->loop, &j->job);
 }
 

@@ -1,6 +1,7 @@
 /*
- * The answers to RPC requests: finding the program, then status, verdict, report and the requests
- * of a person. Single tasks are in answer_task.c, submit, amend and lost in files of their own.
+ * The answers to RPC requests: status, verdict, report and the requests of a person. Single tasks
+ * are in answer_task.c, submit, amend and lost in files of their own; answer_find.c finds what a
+ * request names.
  *
  * Requests of a person go through pump_request(), which commits before it returns: an answer says
  * what is journalled. What cannot be undone demands a program by name as soon as there are several.
@@ -22,134 +23,6 @@
 #include "state/store/run_history.h"
 
 #define VERDICT_BYTES_MAX ((size_t)8 * 1024 * 1024)
-#define IDS_SAID_MAX      4
-#define IDS_BYTES_MAX     ((size_t)140) /* the rest of a message is words */
-
-/* ---- which program ---- */
-
-/* By id or by root digest; the program's name is tried after these, because it may be shared. */
-static bool is_named(const struct hosted *h, const char *name)
-{
-    return strcmp(h->id, name) == 0 || strcmp(h->bundle->lock->root, name) == 0;
-}
-
-/* ERR_NOT_FOUND, unless it is one that does not load. */
-/* Names the reason why a known program is not loaded, instead of denying it. */
-static int not_found(const struct shell *sh, const char *name, struct err *err)
-{
-    for (size_t i = 0; i < sh->n_unloaded; i++) {
-        const struct unloaded *u = &sh->unloaded[i];
-        if (strcmp(u->id, name) == 0 || strcmp(u->name, name) == 0) {
-            *err = u->why;
-            return err_wrap(err, "it is not loaded");
-        }
-    }
-    return err_set(err, ERR_NOT_FOUND, "no program is called \"%.80s\"", name);
-}
-
-/* Id and root are unique; a name may be shared by several programs. */
-static int find_by_name(const struct shell *sh, const char *name, struct hosted **out,
-                        struct err *err)
-{
-    size_t n = 0;
-    *out = NULL;
-    for (size_t i = 0; i < sh->cap_programs; i++) {
-        struct hosted *h = shell_served(sh, i);
-        if (h == NULL) {
-            continue;
-        }
-        if (is_named(h, name)) {
-            *out = h;
-            return 0;
-        }
-        if (strcmp(h->bundle->program->name, name) == 0) {
-            *out = h;
-            n++;
-        }
-    }
-    if (n == 0) {
-        return not_found(sh, name, err);
-    }
-    return n == 1
-               ? 0
-               : err_set(err, ERR_USAGE, "%zu programs are called \"%.80s\": give the id", n, name);
-}
-
-/* Damaged programs included: a submission must find them. */
-struct hosted *answer_program_by_root(const struct shell *sh, const char *root)
-{
-    for (size_t i = 0; i < sh->cap_programs; i++) {
-        struct hosted *h = sh->programs[i];
-        if (h != NULL && strcmp(h->bundle->lock->root, root) == 0) {
-            return h;
-        }
-    }
-    return NULL;
-}
-
-static int64_t count_programs(const struct shell *sh)
-{
-    int64_t n = 0;
-    for (size_t i = 0; i < sh->cap_programs; i++) {
-        n += shell_served(sh, i) != NULL;
-    }
-    return n;
-}
-
-int answer_find_program(const struct shell *sh, const cJSON *params, struct hosted **out,
-                        struct err *err)
-{
-    const char *name = NULL;
-    int rc = json_opt_string(params, "program", &name, err);
-    if (rc != 0) {
-        return rc;
-    }
-    if (name != NULL) {
-        return find_by_name(sh, name, out, err);
-    }
-    *out = NULL;
-    for (size_t i = 0; i < sh->cap_programs; i++) {
-        struct hosted *h = shell_served(sh, i);
-        if (h != NULL && (*out == NULL || (*out)->status.reported || !h->status.reported)) {
-            *out = h; /* numbers grow: the newest of those that are not finished, else the newest */
-        }
-    }
-    return *out != NULL ? 0 : err_set(err, ERR_NOT_FOUND, "no program has been submitted");
-}
-
-/* "a-01234567, b-01234567 and 3 more": whole ids, newest first, as many as a message holds. */
-static void add_ids(const struct shell *sh, int64_t n, struct strbuf *sb)
-{
-    int64_t said = 0;
-    for (size_t i = sh->cap_programs + sh->n_unloaded; i > 0; i--) {
-        const struct hosted *h =
-            i > sh->n_unloaded ? shell_served(sh, i - sh->n_unloaded - 1) : NULL;
-        const char *id = i <= sh->n_unloaded ? sh->unloaded[i - 1].id : h == NULL ? NULL : h->id;
-        if (id != NULL && said < IDS_SAID_MAX && sb->len + strlen(id) < IDS_BYTES_MAX) {
-            strbuf_addf(sb, "%s%s", said > 0 ? ", " : "", id);
-            said++;
-        }
-    }
-    if (said < n) {
-        strbuf_addf(sb, "%s%lld more", said > 0 ? " and " : "", (long long)(n - said));
-    }
-}
-
-int answer_find_named(const struct shell *sh, const cJSON *params, struct hosted **out,
-                      struct err *err)
-{
-    struct strbuf ids = STRBUF_INIT;
-    const int64_t n = count_programs(sh) + (int64_t)sh->n_unloaded;
-    int rc = answer_find_program(sh, params, out, err);
-    if (rc == 0 && n > 1 && !cJSON_IsString(json_member(params, "program"))) {
-        add_ids(sh, n, &ids);
-        rc = err_set(err, ERR_USAGE,
-                     "%lld programs are here and this cannot be taken back: say which (%s)",
-                     (long long)n, ids.buf);
-    }
-    strbuf_release(&ids);
-    return rc;
-}
 
 /* ---- ping, status ---- */
 
@@ -162,7 +35,7 @@ static cJSON *ping_json(const struct shell *sh)
     json_put_string(o, "version", PREREGD_VERSION);
     json_put_string(o, "state", sh->state);
     summary_put_time(o, "started", sh->started);
-    json_put_int(o, "programs", count_programs(sh));
+    json_put_int(o, "programs", answer_n_programs(sh));
     json_put_int(slots, "total", sh->config.slots > 0 ? sh->config.slots : sh->config.cores);
     json_put_int(slots, "used", (int64_t)core_n_live(sh->core));
     json_put(o, "slots", slots);
@@ -217,7 +90,8 @@ static int answer_status(struct answer_context *ctx, const cJSON *params, cJSON 
     return 0;
 }
 
-cJSON *answer_progress(const struct shell *sh, const struct hosted *h)
+/* The event that subscribers get: {"type":"progress","summary":SUMMARY}. */
+static cJSON *progress_json(const struct shell *sh, const struct hosted *h)
 {
     cJSON *o = json_object();
     json_put_string(o, "type", "progress");
@@ -242,7 +116,7 @@ static cJSON *runs_of(const struct shell *sh, struct hosted *h)
 }
 
 /* The verdict as it was written to the report; "pending" until the report's files are there. */
-cJSON *answer_verdict_of(const struct shell *sh, struct hosted *h)
+static cJSON *verdict_json_of(const struct shell *sh, struct hosted *h)
 {
     cJSON *o = json_object();
     json_put_string(o, "program", h->id);
@@ -277,7 +151,7 @@ static int answer_verdict(struct answer_context *ctx, const cJSON *params, cJSON
     struct hosted *h = NULL;
     int rc = answer_find_program(ctx->shell, params, &h, err);
     if (rc == 0) {
-        *result = answer_verdict_of(ctx->shell, h);
+        *result = verdict_json_of(ctx->shell, h);
     }
     return rc;
 }
@@ -308,7 +182,7 @@ static int answer_subscribe(struct answer_context *ctx, const cJSON *params, cJS
     (void)result;
     int rc = answer_find_program(ctx->shell, params, &h, err);
     if (rc == 0) {
-        ctx->subscribed = h->no;
+        ctx->call->subscribed = h->no;
     }
     return rc;
 }
@@ -347,15 +221,6 @@ static int put_count(cJSON **result, const struct hosted *h, int64_t n)
     json_put_string(*result, "program", h->id);
     json_put_int(*result, "tasks", n);
     return 0;
-}
-
-int answer_no_task(const struct hosted *h, const char *name, struct err *err)
-{
-    const struct program *p = h->bundle->program;
-    return err_set(err, ERR_NOT_FOUND,
-                   "%s has no task \"%.60s\"; expected CELL/STAGE, such as %.60s/%.30s: `preregctl "
-                   "cells` lists them",
-                   h->id, name, p->cells[0].name, p->stages[0].name);
 }
 
 /* The task that params name; UINT32_MAX when they name none. */
@@ -572,15 +437,15 @@ static int answer_stop(struct answer_context *ctx, const cJSON *params, cJSON **
     *result = json_object();
     json_put_bool(*result, "stopping", true);
     json_put_int(*result, "attempts", (int64_t)sh->n_attempts);
-    ctx->stop = true;
+    ctx->call->stop = true;
     return 0;
 }
 
 /* ---- the table ---- */
 
 /* One function for each method; the table must have all of them. */
-int answer_request(struct answer_context *ctx, const struct rpc_request *request_, cJSON **result,
-                   struct err *err)
+static int on_request(void *ctx, struct server_call *call, const struct rpc_request *request_,
+                      cJSON **result, struct err *err)
 {
     static int (*const methods[RPC_METHOD_NR])(struct answer_context *, const cJSON *, cJSON **,
                                                struct err *) = {
@@ -594,6 +459,32 @@ int answer_request(struct answer_context *ctx, const struct rpc_request *request
         [RPC_STOP] = answer_stop,       [RPC_AMEND] = answer_amend,
         [RPC_LOST] = answer_lost,
     };
+    struct answer_context answering = {.shell = ctx, .call = call};
     *result = NULL;
-    return methods[request_->method](ctx, request_->params, result, err);
+    return methods[request_->method](&answering, request_->params, result, err);
+}
+
+/* A subscriber's program: nothing while it has not changed; with the verdict, also the response
+ * that ends the subscription. */
+static void on_news(void *ctx, uint32_t program, uint64_t *seen, struct server_news *out)
+{
+    const struct shell *sh = ctx;
+    struct hosted *h = shell_program(sh, program);
+    const struct err *damage = pump_damage(sh->pump, program);
+    if (*seen == h->version) {
+        return;
+    }
+    *seen = h->version;
+    if (damage != NULL) {
+        out->failed = true;
+        out->why = *damage;
+        return;
+    }
+    out->event = progress_json(sh, h);
+    out->result = h->status.reported ? verdict_json_of(sh, h) : NULL;
+}
+
+struct server_handler answer_handler(struct shell *sh)
+{
+    return (struct server_handler){.ctx = sh, .request = on_request, .news = on_news};
 }

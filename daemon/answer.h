@@ -5,22 +5,19 @@
 #include <cjson/cJSON.h>
 
 #include "daemon/rpc/schema.h"
+#include "daemon/server.h"
 #include "daemon/shell.h"
 
 struct answer_context {
     struct shell *shell;
-    uint64_t connection;
-    bool later;          /* set: server_answer() follows */
-    uint32_t subscribed; /* set: the number of the program whose changes the client receives */
-    bool stop;           /* set: stop serving once the answer is written */
+    struct server_call *call;
 };
 
-/* Calls the method's function. *result is the caller's; NULL when the answer comes later, or for a
- * subscription. */
-int answer_request(struct answer_context *ctx, const struct rpc_request *request, cJSON **result,
-                   struct err *err) MUST_CHECK;
+/* Requests and subscriptions of `sh`; the caller sets `stop`. */
+struct server_handler answer_handler(struct shell *sh);
 
-/* The program that params name; ERR_NOT_FOUND, or ERR_USAGE when several have the name. */
+/* answer_find.c. The program that params name; ERR_NOT_FOUND, or ERR_USAGE when several have the
+ * name. */
 int answer_find_program(const struct shell *sh, const cJSON *params, struct hosted **out,
                         struct err *err) MUST_CHECK;
 /* The same for what cannot be undone: where there are several, params have to name one
@@ -33,10 +30,7 @@ int answer_no_task(const struct hosted *h, const char *name, struct err *err) MU
 
 struct hosted *answer_program_by_root(const struct shell *sh, const char *root); /* or NULL */
 
-/* The event that subscribers get: {"type":"progress","summary":SUMMARY}. And the response that ends
- * a subscription, which `verdict` answers with, too. */
-cJSON *answer_progress(const struct shell *sh, const struct hosted *h);
-cJSON *answer_verdict_of(const struct shell *sh, struct hosted *h);
+int64_t answer_n_programs(const struct shell *sh); /* served */
 
 /* answer_task.c, answer_submit.c */
 int answer_cells(struct answer_context *ctx, const cJSON *params, cJSON **result,

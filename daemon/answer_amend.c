@@ -321,7 +321,7 @@ static int start_prepare(struct answer_context *ctx, struct hosted *h, const cJS
     struct amend_job *j = xcalloc(1, sizeof(*j));
     *j = (struct amend_job){.job = {.work = on_prepare_work, .done = on_prepared},
                             .shell = ctx->shell,
-                            .connection = ctx->connection,
+                            .connection = ctx->call->connection,
                             .hosted = h,
                             .now = bundle_ref(h->bundle),
                             .path = xstrdup(path),
@@ -340,7 +340,7 @@ static int start_prepare(struct answer_context *ctx, struct hosted *h, const cJS
     j->prepared->n_results = cJSON_GetArraySize(j->known);
     j->prepared->core.access = access;
     j->prepared->core.number = (uint32_t)h->bundle->lock->n_amendments + 1;
-    ctx->later = true;
+    ctx->call->later = true;
     job_start_hashing(&ctx->shell->loop, &j->job, NULL);
     return 0;
 }

@@ -108,12 +108,12 @@ int answer_lost(struct answer_context *ctx, const cJSON *params, cJSON **result,
     struct lost_job *j = xcalloc(1, sizeof(*j));
     *j = (struct lost_job){.job = {.work = on_look_work, .done = on_looked},
                            .shell = ctx->shell,
-                           .connection = ctx->connection,
+                           .connection = ctx->call->connection,
                            .hosted = h,
                            .task = task,
                            .one = one,
                            .reason = reason == NULL ? NULL : xstrdup(reason)};
-    ctx->later = true;
+    ctx->call->later = true;
     job_start_hashing(&ctx->shell->loop, &j->job, NULL);
     return 0;
 }

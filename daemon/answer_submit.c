@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/xalloc.h"
+#include "daemon/add_program.h"
 #include "daemon/again.h"
 #include "daemon/amended.h"
 #include "daemon/answer.h"
@@ -586,7 +587,7 @@ int answer_submit(struct answer_context *ctx, const cJSON *params, cJSON **resul
     j->job.work = on_submit_work;
     j->job.done = on_submitted;
     j->shell = ctx->shell;
-    j->connection = ctx->connection;
+    j->connection = ctx->call->connection;
     j->path = xstrdup(path);
     j->root = root == NULL ? NULL : xstrdup(root);
     j->head = head == NULL ? NULL : xstrdup(head);
@@ -595,7 +596,7 @@ int answer_submit(struct answer_context *ctx, const cJSON *params, cJSON **resul
     strbuf_init(&j->text);
     strbuf_init(&j->again.text);
     note_amended(j);
-    ctx->later = true;
+    ctx->call->later = true;
     job_start_hashing(&ctx->shell->loop, &j->job, NULL);
     return 0;
 }

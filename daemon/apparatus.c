@@ -6,6 +6,7 @@
  * decided by apparatus_judge() and nowhere else: on acceptance, on display and before the verdict.
  */
 #include "daemon/apparatus.h"
+#include "daemon/inputs.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -348,7 +349,7 @@ static int verify_one(const struct hosted *h, const struct apparatus *a, uint32_
     cJSON *result = NULL;
     char *folder = hosted_task_folder(h, task);
     char *path = path_join(folder, RESULT_FILE);
-    int rc = result_read_accepted(path, digest, &result, err);
+    int rc = accepted_read(path, digest, &result, err);
     if (rc == 0 && apparatus_judge(a, result, &value, text, sizeof(text)) != RESULT_VALID) {
         rc = err_set(err, ERR_LOCK, "%s", text);
     }

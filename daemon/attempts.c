@@ -59,7 +59,7 @@ void attempt_mirror(struct attempt *a, const struct attempt_row *row)
     }
 }
 
-void attempt_place(const struct attempt *a, struct attempt_place *out)
+void attempt_locate(const struct attempt *a, struct attempt_place *out)
 {
     const struct hosted *h = shell_program(a->shell, a->key.program);
     *out = (struct attempt_place){

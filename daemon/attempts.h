@@ -57,7 +57,7 @@ void attempt_mirror(struct attempt *a, const struct attempt_row *row);
 double attempt_pace_ms(const struct attempt *a);
 
 /* What the executor needs to know; points into `a`. */
-void attempt_place(const struct attempt *a, struct attempt_place *out);
+void attempt_locate(const struct attempt *a, struct attempt_place *out);
 
 /* The executor's listener. */
 void attempts_on_ended(void *ctx, const struct attempt_key *key, const struct attempt_end *end);

@@ -134,7 +134,7 @@ struct hosted {
     uint64_t version;              /* counts changes, for subscribers */
 };
 
-/* A program without bundle and rows yet; load_mirror() fills them in. */
+/* A program without bundle and rows yet; mirror_load() fills them in. */
 struct hosted *hosted_new(uint32_t no, const char *state, const char *id);
 void hosted_free(struct hosted *h);
 void hosted_forget_checks(struct hosted *h);

@@ -52,4 +52,8 @@ int inputs_verify(const struct accepted_list *list, struct pin_cache *cache,
 int inputs_glance(const struct accepted_list *list, size_t *n_artifacts,
                   struct err *err) MUST_CHECK;
 
+/* Reads a result that was accepted before; ERR_CORRUPT when its bytes are not those of `digest`. */
+int accepted_read(const char *path, const struct digest *digest, cJSON **out,
+                  struct err *err) MUST_CHECK;
+
 #endif

@@ -52,19 +52,3 @@ void result_verify(const struct result_source *source, struct result_check *out)
         (void)snprintf(out->why, sizeof(out->why), "%s", err.msg);
     }
 }
-
-int result_read_accepted(const char *path, const struct digest *digest, cJSON **out,
-                         struct err *err)
-{
-    struct strbuf text = STRBUF_INIT;
-    *out = NULL;
-    int rc = file_read(path, RESULT_BYTES_MAX, &text, err);
-    if (rc == 0) {
-        struct digest found = digest_bytes(text.buf, text.len);
-        rc = digest_equal(&found, digest)
-                 ? json_parse_lax(text.buf, text.len, out, err)
-                 : err_set(err, ERR_CORRUPT, "%s was changed after it had been accepted", path);
-    }
-    strbuf_release(&text);
-    return rc;
-}

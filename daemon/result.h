@@ -43,8 +43,4 @@ struct result_check {
  * out->json. */
 void result_verify(const struct result_source *source, struct result_check *out);
 
-/* Reads a result that was accepted before; ERR_CORRUPT when its bytes are not those of `digest`. */
-int result_read_accepted(const char *path, const struct digest *digest, cJSON **out,
-                         struct err *err) MUST_CHECK;
-
 #endif

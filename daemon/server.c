@@ -21,7 +21,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/xalloc.h"
-#include "daemon/answer.h"
 #include "daemon/rpc/schema.h"
 
 #define BACKLOG        64
@@ -50,7 +49,9 @@ struct conn {
 };
 
 struct server {
-    struct shell *shell;
+    struct server_handler handler;
+    uv_loop_t *loop;
+    char *state;
     uv_pipe_t listener;
     uv_timer_t events;
     struct conn *conns;
@@ -181,7 +182,7 @@ void server_answer(struct server *s, uint64_t connection, const cJSON *result,
 
 /* ---- requests ---- */
 
-/* Calls the method. The answer is sent now, later by server_answer(), or as a subscription. */
+/* Calls the handler. The answer is sent now, later by server_answer(), or as a subscription. */
 static void answer_line(struct conn *c, const char *line, size_t len)
 {
     cJSON *message = NULL;
@@ -195,23 +196,24 @@ static void answer_line(struct conn *c, const char *line, size_t len)
         send_result(c, NULL, &err);
         return;
     }
-    struct answer_context ctx = {.shell = c->server->shell, .connection = c->id};
-    rc = answer_request(&ctx, &request, &result, &err);
+    const struct server_handler *handler = &c->server->handler;
+    struct server_call call = {.connection = c->id};
+    rc = handler->request(handler->ctx, &call, &request, &result, &err);
     cJSON_Delete(message);
     if (rc != 0) {
         send_result(c, NULL, &err);
-    } else if (ctx.subscribed != 0) {
+    } else if (call.subscribed != 0) {
         c->state = CONN_SUBSCRIBED;
-        c->program = ctx.subscribed;
+        c->program = call.subscribed;
         c->seen = UINT64_MAX;
         server_note_change(c->server);
-    } else if (!ctx.later) {
+    } else if (!call.later) {
         send_result(c, result, NULL);
     }
     cJSON_Delete(result);
-    if (ctx.stop) {
+    if (call.stop) {
         c->close_after = true;
-        shell_stop(c->server->shell);
+        handler->stop(handler->ctx);
     }
 }
 
@@ -299,8 +301,8 @@ static void on_connection(uv_stream_t *listener, int status)
     c->id = ++s->last_id;
     strbuf_init(&c->in);
     strbuf_init(&c->out);
-    (void)uv_pipe_init(&s->shell->loop, &c->pipe, 0);
-    (void)uv_timer_init(&s->shell->loop, &c->limit);
+    (void)uv_pipe_init(s->loop, &c->pipe, 0);
+    (void)uv_timer_init(s->loop, &c->limit);
     c->pipe.data = c->limit.data = c;
     c->n_open = 2;
     c->next = s->conns;
@@ -320,30 +322,25 @@ static void on_connection(uv_stream_t *listener, int status)
 
 /* ---- subscribers ---- */
 
-/* Sends the state of its program if it changed; with the verdict, the response that ends the
- * subscription. */
-static void tell(struct conn *c)
+/* Sends what changed in its program; the result ends the subscription. */
+static void send_news(struct conn *c)
 {
-    struct hosted *h = shell_program(c->server->shell, c->program);
-    if (c->state != CONN_SUBSCRIBED || c->writing || c->seen == h->version) {
+    const struct server_handler *handler = &c->server->handler;
+    struct server_news news = {.event = NULL};
+    if (c->state != CONN_SUBSCRIBED || c->writing) {
         return;
     }
-    const struct err *damage = pump_damage(c->server->shell->pump, c->program);
-    c->seen = h->version;
-    if (damage != NULL) {
-        send_result(c, NULL, damage);
-        return;
+    handler->news(handler->ctx, c->program, &c->seen, &news);
+    if (news.event != NULL) {
+        rpc_write_event(&c->out, c->request, news.event);
     }
-    cJSON *event = answer_progress(c->server->shell, h);
-    rpc_write_event(&c->out, c->request, event);
-    cJSON_Delete(event);
-    if (h->status.reported) {
-        cJSON *result = answer_verdict_of(c->server->shell, h);
-        send_result(c, result, NULL);
-        cJSON_Delete(result);
-    } else {
+    if (news.failed || news.result != NULL) {
+        send_result(c, news.result, &news.why);
+    } else if (news.event != NULL) {
         send_out(c);
     }
+    cJSON_Delete(news.event);
+    cJSON_Delete(news.result);
 }
 
 /* One timer for all subscribers: many commits in a quarter of a second cause one event. */
@@ -353,7 +350,7 @@ static void on_events(uv_timer_t *timer)
     s->changed = false;
     for (struct conn *c = s->conns, *next; c != NULL; c = next) {
         next = c->next;
-        tell(c);
+        send_news(c);
         s->changed |= c->state == CONN_SUBSCRIBED && c->writing;
     }
     if (s->changed) {
@@ -393,17 +390,20 @@ static int bind_path(struct server *s, struct err *err)
     return rc == 0 ? 0 : err_set(err, ERR_IO, "listen at %s: %s", s->path, uv_strerror(rc));
 }
 
-int server_open(struct shell *sh, struct server **out, struct err *err)
+int server_open(uv_loop_t *loop, const char *state, const struct server_handler *handler,
+                struct server **out, struct err *err)
 {
     struct server *s = xcalloc(1, sizeof(*s));
-    s->shell = sh;
-    s->path = path_join(sh->state, RPC_SOCKET_NAME);
-    (void)uv_pipe_init(&sh->loop, &s->listener, 0);
-    (void)uv_timer_init(&sh->loop, &s->events);
+    s->handler = *handler;
+    s->loop = loop;
+    s->state = xstrdup(state);
+    s->path = path_join(state, RPC_SOCKET_NAME);
+    (void)uv_pipe_init(loop, &s->listener, 0);
+    (void)uv_timer_init(loop, &s->events);
     s->listener.data = s->events.data = s;
     *out = s;
-    if (stat(sh->state, &s->folder) != 0) {
-        return err_set_errno(err, errno, "%s", sh->state);
+    if (stat(state, &s->folder) != 0) {
+        return err_set_errno(err, errno, "%s", state);
     }
     return bind_path(s, err);
 }
@@ -413,7 +413,7 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Binds anew, unless the server was closed meanwhile. A failure is logged once and retried at the
+/* Binds again, unless the server was closed meanwhile. A failure is logged once and retried at the
  * next check. */
 static void on_listener_closed(uv_handle_t *handle)
 {
@@ -423,7 +423,7 @@ static void on_listener_closed(uv_handle_t *handle)
     if (s->closed) {
         return;
     }
-    (void)uv_pipe_init(&s->shell->loop, &s->listener, 0);
+    (void)uv_pipe_init(s->loop, &s->listener, 0);
     s->listener.data = s;
     if (bind_path(s, &err) != 0) {
         if (!s->lost) {
@@ -441,8 +441,7 @@ static void on_listener_closed(uv_handle_t *handle)
 void server_check_socket(struct server *s)
 {
     struct stat st;
-    if (s->closed || s->reopening || stat(s->shell->state, &st) != 0 ||
-        !is_same_file(&st, &s->folder)) {
+    if (s->closed || s->reopening || stat(s->state, &st) != 0 || !is_same_file(&st, &s->folder)) {
         return;
     }
     int rc = lstat(s->path, &st);
@@ -481,6 +480,7 @@ void server_free(struct server *s)
     if (s != NULL) {
         assert(s->conns == NULL);
         free(s->path);
+        free(s->state);
         free(s);
     }
 }

@@ -1,6 +1,7 @@
 /*
  * The socket: connections of this user only, one request at a time each, everything bounded
- * (docs/rpc.md). answer.h decides what a request means.
+ * (docs/rpc.md). A server_handler decides what a request
+ * means.
  *
  *   reading ──line──► answering ──► writing ──► reading ...
  *                         └─subscribe─► subscribed ──end of the program──► writing
@@ -10,12 +11,45 @@
 
 #include <cjson/cJSON.h>
 
-#include "daemon/shell.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/err.h"
+#include "daemon/rpc/schema.h"
 
 struct server;
 
+/* One request. The handler sets the last three. */
+struct server_call {
+    uint64_t connection;
+    bool later;          /* server_answer() follows */
+    uint32_t subscribed; /* the number of the program whose changes the client receives */
+    bool stop;           /* stop serving once the answer is written */
+};
+
+/* What a subscriber receives: the event, then the result, or the error, that ends the subscription.
+ * NULL, NULL and false: nothing new. */
+struct server_news {
+    cJSON *event;
+    cJSON *result;
+    bool failed;
+    struct err why;
+};
+
+struct server_handler {
+    void *ctx;
+    /* *result is the caller's; NULL when the answer comes later, or for a subscription. */
+    int (*request)(void *ctx, struct server_call *call, const struct rpc_request *request,
+                   cJSON **result, struct err *err);
+    /* *seen: the version that was sent last, UINT64_MAX before the first. */
+    void (*news)(void *ctx, uint32_t program, uint64_t *seen, struct server_news *out);
+    void (*stop)(void *ctx);
+};
+
 /* Listens at STATE/preregd.sock. *out is set also on error: close and free it. */
-int server_open(struct shell *sh, struct server **out, struct err *err) MUST_CHECK;
+int server_open(uv_loop_t *loop, const char *state, const struct server_handler *handler,
+                struct server **out, struct err *err) MUST_CHECK;
 void server_close(struct server *s);
 void server_free(struct server *s); /* after the loop has run dry; NULL is fine */
 

@@ -23,9 +23,11 @@
 #include "base/machine.h"
 #include "base/xalloc.h"
 #include "daemon/amended.h"
+#include "daemon/answer.h"
 #include "daemon/attempts.h"
 #include "daemon/clocks.h"
 #include "daemon/core/explain.h"
+#include "daemon/history_check.h"
 #include "daemon/load.h"
 #include "daemon/local.h"
 #include "daemon/server.h"
@@ -33,22 +35,6 @@
 
 #define READ_BUFFER_BYTES    ((size_t)1024 * 1024)
 #define MEMORY_RESERVE_BYTES ((int64_t)512 * 1024 * 1024) /* for us and the system */
-
-struct hosted *shell_program(const struct shell *sh, uint32_t no)
-{
-    return no < sh->cap_programs ? sh->programs[no] : NULL;
-}
-
-bool shell_is_damaged(const struct shell *sh, const struct hosted *h)
-{
-    return pump_damage(sh->pump, h->no) != NULL;
-}
-
-struct hosted *shell_served(const struct shell *sh, size_t no)
-{
-    struct hosted *h = no < sh->cap_programs ? sh->programs[no] : NULL;
-    return h != NULL && !shell_is_damaged(sh, h) ? h : NULL;
-}
 
 /* ---- the pump's callbacks ---- */
 
@@ -197,7 +183,7 @@ static void probe(struct shell *sh, const struct attempt_key *key)
         attempts_on_probed(sh, key, HEALTH_UNKNOWN); /* its shim is not started yet */
     } else if (a != NULL) {
         attempt_listen(a);
-        attempt_place(a, &place);
+        attempt_locate(a, &place);
         sh->executor->ops->probe(sh->executor, &place);
     }
 }
@@ -223,131 +209,6 @@ static void on_act(void *ctx, const struct core_act *act)
     }
 }
 
-/* ---- programs ---- */
-
-static void make_room(struct shell *sh, uint32_t no)
-{
-    size_t cap = sh->cap_programs == 0 ? 16 : sh->cap_programs;
-    while (cap <= no) {
-        cap *= 2;
-    }
-    if (cap > sh->cap_programs) {
-        sh->programs = xreallocarray(sh->programs, cap, sizeof(*sh->programs));
-        memset(sh->programs + sh->cap_programs, 0,
-               (cap - sh->cap_programs) * sizeof(*sh->programs));
-        sh->cap_programs = cap;
-    }
-}
-
-/* Undoes shell_add_program() for a program that the core refused. */
-static void forget_program(struct shell *sh, struct hosted *h, const struct live_list *live)
-{
-    for (size_t i = 0; i < live->n; i++) {
-        struct attempt_key key = {
-            .program = h->no, .task = live->items[i].task, .no = live->items[i].attempt.no};
-        struct attempt *a = attempt_find(sh, &key);
-        if (a != NULL) {
-            attempt_remove(a);
-        }
-    }
-    sh->programs[h->no] = NULL;
-    hosted_free(h);
-}
-
-int shell_change_run(struct shell *sh, struct hosted *h, const struct program *p, struct err *err)
-{
-    struct core_event ev = {.kind = CORE_PROGRAM_SETTINGS, .program = h->no};
-    struct strbuf text = STRBUF_INIT;
-    int rc = json_canonical(p->run.covered, &text, err);
-    if (rc == 0) {
-        plan_init(&ev.added.plan, p, h);
-        ev.text = text.buf;
-        rc = pump_request(sh->pump, &ev, err);
-        plan_release(&ev.added.plan);
-    }
-    strbuf_release(&text);
-    return rc;
-}
-
-static int take_run(void *ctx, int64_t seq, const char *run, struct err *err)
-{
-    struct strbuf *last = ctx;
-    (void)seq;
-    (void)err;
-    strbuf_clear(last);
-    strbuf_adds(last, run);
-    return 0;
-}
-
-/* Journals the [run] of grid.toml when it is not the journal's last one: the file in the state
- * folder was edited, or was written before a row that never came. Nothing runs under a [run] that
- * the journal does not have. Errors do not keep the program from loading: a row that the disk
- * refuses is committed later, and damaged rows are found by the check of the journal. */
-static void journal_run(struct shell *sh, struct hosted *h)
-{
-    struct err err;
-    struct strbuf last = STRBUF_INIT;
-    cJSON *run = NULL;
-    const struct program *p = h->bundle->program;
-    int rc = h->status.verdict ? 0 : store_runs(sh->store, h->no, take_run, &last, &err);
-    rc = rc == 0 && last.len > 0 ? json_parse(last.buf, last.len, &run, &err) : rc;
-    if (rc == 0 && run != NULL && !json_equal(run, p->run.covered)) {
-        log_warn("%s: [run] of grid.toml is not what the journal has: it is journalled", h->id);
-        rc = shell_change_run(sh, h, p, &err);
-    }
-    if (rc != 0) {
-        log_error("%s: its [run]: %s", h->id, err.msg);
-    }
-    cJSON_Delete(run);
-    strbuf_release(&last);
-}
-
-/* h becomes the shell's, or is freed when the program cannot be added. The mirror must be loaded
- * before the core, which may act on it at once. */
-int shell_add_program(struct shell *sh, struct hosted *h, const struct store_program *row,
-                      struct err *err)
-{
-    struct program_row known;
-    struct core_event ev = {.kind = CORE_PROGRAM_ADDED, .program = h->no};
-    struct live_list live = {0};
-    make_room(sh, h->no);
-    sh->programs[h->no] = h;
-    int rc = load_check_journal(sh, h, err);
-    rc = rc != 0 ? rc : load_mirror(sh->store, h, row, &live, err);
-    if (rc == 0) {
-        for (size_t i = 0; i < live.n; i++) {
-            struct attempt_key key = {
-                .program = h->no, .task = live.items[i].task, .no = live.items[i].attempt.no};
-            (void)attempt_add(sh, &key, &live.items[i].attempt);
-        }
-        plan_init(&ev.added.plan, h->bundle->program, h);
-        ev.added.tasks = h->tasks;
-        ev.added.live = live.items;
-        ev.added.n_live = live.n;
-        ev.added.ends = live.ends;
-        ev.added.n_ends = live.n_ends;
-        ev.added.status = &h->status;
-        ev.added.latest = h->latest;
-        ev.added.stop_text = hosted_why_of(h, PAUSE_STOPPING);
-        rc = pump_request(sh->pump, &ev, err);
-        plan_release(&ev.added.plan);
-        if (rc != 0 && !core_program_status(sh->core, h->no, &known)) {
-            forget_program(sh, h, &live); /* the core refuses it: what is stored is damaged */
-        } else if (rc != 0 && h->withheld_why != NULL) {
-            rc = 0; /* it is there, and its rows wait */
-        }
-        if (rc == 0) {
-            journal_run(sh, h);
-        }
-    } else {
-        sh->programs[h->no] = NULL;
-        hosted_free(h);
-    }
-    free(live.ends);
-    free(live.items);
-    return rc;
-}
-
 /* ---- start and stop ---- */
 
 /* Cores and memory of this machine; the seed of jitter and attempt ids is from the kernel. */
@@ -367,6 +228,11 @@ static void on_stop_signal(uv_signal_t *handle, int sig)
 {
     log_info("told to stop (signal %d); what runs goes on running", sig);
     shell_stop(handle->data);
+}
+
+static void on_stop_request(void *ctx)
+{
+    shell_stop(ctx);
 }
 
 static int open_loop(struct shell *sh, struct err *err)
@@ -409,7 +275,7 @@ void shell_stop(struct shell *sh)
             shell_close_report(sh->programs[i]);
         }
     }
-    load_close_checks(sh);
+    history_check_close(sh);
     uv_close((uv_handle_t *)&sh->tick, NULL);
     uv_close((uv_handle_t *)&sh->disk, NULL);
     uv_close((uv_handle_t *)&sh->on_term, NULL);
@@ -461,7 +327,9 @@ static int open_all(struct shell *sh, struct err *err)
     }
     sh->core = core_create(&sh->config);
     sh->pump = pump_create(&sh->loop, sh->core, sh->store, &listener);
-    rc = server_open(sh, &sh->server, err);
+    struct server_handler handler = answer_handler(sh);
+    handler.stop = on_stop_request;
+    rc = server_open(&sh->loop, sh->state, &handler, &sh->server, err);
     rc = rc != 0 ? rc : load_all(sh, err);
     struct core_event all = {.kind = CORE_ALL_ADDED};
     return rc != 0 ? rc : pump_request(sh->pump, &all, err);

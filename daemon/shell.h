@@ -44,7 +44,7 @@ struct shell {
     struct unloaded *unloaded;
     size_t n_unloaded;
     size_t cap_unloaded;
-    struct check_job *waiting_checks; /* of load.c: of journals that could not be read */
+    struct check_job *waiting_checks; /* history_check.c: of journals that could not be read */
     struct attempt *attempts;         /* alive, or ended and not committed as such yet */
     size_t n_attempts;
     uv_timer_t tick; /* of attempts.c; runs while there are any */
@@ -58,21 +58,12 @@ struct shell {
     bool stopping;
 };
 
-/* NULL when there is none. A damaged program (pump.h) stays here until the daemon ends: jobs and
- * attempts of it may be under way. */
+/* programs.c. NULL when there is none. A damaged program (pump.h) stays here until the daemon ends:
+ * jobs and attempts of it may be under way. */
 struct hosted *shell_program(const struct shell *sh, uint32_t no);
 bool shell_is_damaged(const struct shell *sh, const struct hosted *h);
 /* The same without damaged ones: the programs that requests can be about. */
 struct hosted *shell_served(const struct shell *sh, size_t no);
-
-/* Adds a program of the store to the core, fresh or recovered. Owns h from here on, also on
- * failure. */
-int shell_add_program(struct shell *sh, struct hosted *h, const struct store_program *row,
-                      struct err *err) MUST_CHECK;
-
-/* Gives the core another [run] and journals it. */
-int shell_change_run(struct shell *sh, struct hosted *h, const struct program *p,
-                     struct err *err) MUST_CHECK;
 
 /* Stops serving: commits what waits, leaves shims and workers alone, and lets the loop run dry. */
 void shell_stop(struct shell *sh);

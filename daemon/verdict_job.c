@@ -49,7 +49,7 @@ static int add_result(struct verdict_job *j, struct evidence *e, uint32_t task)
     cJSON *result = NULL;
     char *folder = hosted_task_folder(j->hosted, task);
     char *path = path_join(folder, RESULT_FILE);
-    int rc = result_read_accepted(path, &j->ends[task].digest, &result, &j->err);
+    int rc = accepted_read(path, &j->ends[task].digest, &result, &j->err);
     if (rc != 0) {
         char *name = hosted_task_name(j->hosted, task);
         rc = input_refuse(name, &j->err);

@@ -17,7 +17,10 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "daemon/add_program.h"
+#include "daemon/history_check.h"
 #include "daemon/load.h"
+#include "daemon/mirror.h"
 #include "tests/unit/state/support.h"
 
 int __wrap_store_check_journal(const char *state_dir, uint32_t program, int64_t n_rows,
@@ -212,7 +215,7 @@ static void expect_history(const struct fixture *f, const char *wanted)
 static void begin_check(struct fixture *f)
 {
     struct err err = {0};
-    must(load_check_journal(&f->shell, f->hosted, &err), &err);
+    must(history_check_start(&f->shell, f->hosted, &err), &err);
     assert_string_equal(hosted_history(f->hosted), "checking");
 }
 
@@ -311,7 +314,7 @@ static void test_unreadable_for_long(void **state)
         }
         assert_int_equal(waits_ms[i], WAITS_MS[i]);
     }
-    load_close_checks(&f->shell); /* or the loop would run on for minutes */
+    history_check_close(&f->shell); /* or the loop would run on for minutes */
     assert_null(f->shell.waiting_checks);
     assert_int_equal(rmdir(path), 0);
     assert_int_equal(rename(aside, path), 0);
@@ -346,7 +349,7 @@ static void test_short_journal(void **state)
     struct fixture *f = *state;
     struct err err = {0};
     f->shell.checked_rows = STORE_CHECKED_ROWS;
-    must(load_check_journal(&f->shell, f->hosted, &err), &err);
+    must(history_check_start(&f->shell, f->hosted, &err), &err);
     assert_string_equal(hosted_history(f->hosted), "verified");
 }
 

@@ -179,11 +179,11 @@ static void test_accepted_stays_as_it_was(void **state)
     write_file(f->attempt, RESULT_FILE, samples[0].text);
     verify(f, &c);
     char *path = path_join(f->attempt, RESULT_FILE);
-    assert_int_equal(result_read_accepted(path, &c.digest, &again, &err), 0);
+    assert_int_equal(accepted_read(path, &c.digest, &again, &err), 0);
     assert_true(cJSON_Compare(again, c.json, true));
     cJSON_Delete(again);
     write_file(f->attempt, RESULT_FILE, samples[1].text);
-    assert_int_equal(result_read_accepted(path, &c.digest, &again, &err), ERR_CORRUPT);
+    assert_int_equal(accepted_read(path, &c.digest, &again, &err), ERR_CORRUPT);
     assert_null(again);
     cJSON_Delete(c.json);
     free(path);
