@@ -18,8 +18,8 @@
 #include "prereg/lock/imported.h"
 #include "state/journal/line.h"
 #include "state/rows.h"
-#include "truthtable/replay.h"
-#include "truthtable/scoring.h"
+#include "truthtable/evaluate/replay.h"
+#include "truthtable/evaluate/scoring.h"
 
 /* limits for files that may have been edited */
 #define VERDICT_BYTES_MAX ((size_t)1 << 30)

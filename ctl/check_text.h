@@ -1,4 +1,5 @@
-/* The text of `check` about the proofs (truthtable/check.h). Pure, so that tests can compare it. */
+/* The text of `check` about the proofs (truthtable/prove/check.h). Pure, so that tests can compare
+ * it. */
 #ifndef CTL_CHECK_TEXT_H
 #define CTL_CHECK_TEXT_H
 

@@ -12,7 +12,7 @@
 #include "ctl/load.h"
 #include "ctl/out.h"
 #include "ctl/proof.h"
-#include "truthtable/check_explain.h"
+#include "truthtable/prove/check_explain.h"
 
 #define ROWS_TOLD 16 /* of each kind; a table may have 2^18 */
 

@@ -17,8 +17,8 @@
 #include "ctl/out.h"
 #include "ctl/run_report.h"
 #include "ctl/verdict_text.h"
-#include "truthtable/check.h"
 #include "truthtable/imported/folder.h"
+#include "truthtable/prove/check.h"
 
 /* Everything that an import collects before it writes. */
 struct importing {

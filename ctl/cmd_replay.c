@@ -13,7 +13,7 @@
 #include "ctl/load.h"
 #include "ctl/out.h"
 #include "ctl/verdict_text.h"
-#include "truthtable/replay.h"
+#include "truthtable/evaluate/replay.h"
 
 /* The verdict, with where its records come from and whether the program is locked. */
 static int say(const struct ctl_options *o, bool locked, const struct verdict *verdict,

@@ -14,7 +14,7 @@
 #include "prereg/lock/trust.h"
 #include "prereg/program/program.h"
 #include "prereg/task/describe.h"
-#include "truthtable/check.h"
+#include "truthtable/prove/check.h"
 
 /* The results of all steps; a step that was skipped leaves its part empty. */
 struct proof {

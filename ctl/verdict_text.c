@@ -13,7 +13,7 @@
 #include "base/xalloc.h"
 #include "ctl/ask.h"
 #include "prereg/program/run_change.h"
-#include "truthtable/effect_lines.h"
+#include "truthtable/evaluate/effect_lines.h"
 
 #define UNKNOWN_SHOWN 8
 

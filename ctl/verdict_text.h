@@ -7,7 +7,7 @@
 
 #include "base/strbuf.h"
 #include "ctl/out.h"
-#include "truthtable/verdict.h"
+#include "truthtable/evaluate/verdict.h"
 
 /* Appends the changes of [run] under which tasks were blocked; runs: as run_record_json() has
  * it, or NULL. */

@@ -22,8 +22,8 @@
 #include "prereg/amend/amend_rules.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/lock/lock_time.h"
-#include "truthtable/check.h"
-#include "truthtable/rules.h"
+#include "truthtable/condition/decision_rules.h"
+#include "truthtable/prove/check.h"
 
 struct amend_job {
     struct job job;

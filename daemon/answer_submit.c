@@ -29,7 +29,8 @@
 #include "prereg/lock/lock_time.h"
 #include "prereg/lock/object.h"
 #include "prereg/task/describe.h"
-#include "truthtable/check.h"
+#include "truthtable/condition/table_rows.h"
+#include "truthtable/prove/check.h"
 
 struct known { /* an amended program that this daemon has */
     struct bundle *bundle;
@@ -232,7 +233,7 @@ static int check_submitted(struct submit_job *j)
         rc = lock_verify(j->bundle->program, j->bundle->lock, LOCK_ALL, NULL, &j->notes, &j->err);
     }
     if (rc == 0) { /* a lock need not have been made by `preregctl lock` */
-        rc = check_table_is_total(j->bundle->program, &j->err);
+        rc = table_is_total(j->bundle->program, &j->err);
         rc = rc == 0 ? check_taken(j) : rc;
     }
     if (rc == 0 && strcmp(j->bundle->program->run.executor, "local") != 0) {

@@ -1,13 +1,13 @@
 /* The counted tasks in a program's status: how many are lost, and how many of those losses the rule
- * of the verdict excludes (truthtable/coverage.h). Whether a loss is excluded can depend on the
- * [run] limits that other tasks had; these are read from the journal, and only when there is such a
- * loss, because status is asked for often. */
+ * of the verdict excludes (truthtable/evidence/task_coverage.h). Whether a loss is excluded can
+ * depend on the [run] limits that other tasks had; these are read from the journal, and only when
+ * there is such a loss, because status is asked for often. */
 #include "base/json.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/answer.h"
 #include "state/store/run_history.h"
-#include "truthtable/coverage.h"
+#include "truthtable/evidence/task_coverage.h"
 
 /* The history of [run], kept up to date between calls; NULL: not known. */
 static struct run_record *follow(const struct shell *sh, const struct hosted *hosted)

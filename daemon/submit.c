@@ -23,7 +23,7 @@
 #include "prereg/amend/amendment.h"
 #include "prereg/lock/lock_time.h"
 #include "prereg/lock/trust.h"
-#include "truthtable/effect_lines.h"
+#include "truthtable/evaluate/effect_lines.h"
 
 #define SUBMIT_LIMIT_MS ((int64_t)6 * 60 * 60 * 1000) /* hashing terabytes takes a while */
 #define SPARSE_MS       15000

@@ -22,7 +22,7 @@
 #include "prereg/amend/amendment.h"
 #include "state/store/apparatus.h"
 #include "state/store/run_history.h"
-#include "truthtable/verdict.h"
+#include "truthtable/evaluate/verdict.h"
 
 #define OUTCOME_INDETERMINATE "INDETERMINATE"
 #define OUTCOME_VOID          "VOID"

@@ -17,7 +17,7 @@
 #include "ctl/receipt/plan.h"
 #include "ctl/receipt/sums.h"
 #include "ctl/receipt/verify_md.h"
-#include "truthtable/replay.h"
+#include "truthtable/evaluate/replay.h"
 
 /* The state of making the parts; `err` is the caller's. */
 struct making {

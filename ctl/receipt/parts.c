@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "truthtable/coverage.h"
+#include "truthtable/evidence/task_coverage.h"
 
 #define STATEMENT_TYPE "https://in-toto.io/Statement/v1"
 #define PREDICATE_TYPE "urn:preregd:verdict:v1"

@@ -10,8 +10,8 @@
 #include "base/strbuf.h"
 #include "ctl/receipt/files.h"
 #include "ctl/receipt/history.h"
-#include "truthtable/evidence.h"
-#include "truthtable/verdict.h"
+#include "truthtable/evaluate/verdict.h"
+#include "truthtable/evidence/evidence.h"
 
 /* The contents of a receipt, parsed; owns nothing but what its parts own. */
 struct receipt {

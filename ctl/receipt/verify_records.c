@@ -11,8 +11,8 @@
 #include "ctl/receipt/plan.h"
 #include "ctl/receipt/verify_parts.h"
 #include "prereg/program/run_change.h"
-#include "truthtable/coverage.h"
-#include "truthtable/replay.h"
+#include "truthtable/evaluate/replay.h"
+#include "truthtable/evidence/task_coverage.h"
 
 /* A greater number is ignored as implausible. */
 #define THREADS_MAX 65536

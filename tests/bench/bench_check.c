@@ -13,7 +13,7 @@
 #include "base/strbuf.h"
 #include "prereg/program/program.h"
 #include "prereg/program/toml.h"
-#include "truthtable/check.h"
+#include "truthtable/prove/check.h"
 
 static const char HEAD[] =
     "[program]\nname = \"wide\"\nschema = 1\nquestion = \"How wide?\"\n"

@@ -13,7 +13,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/xalloc.h"
-#include "truthtable/verdict.h"
+#include "truthtable/evaluate/verdict.h"
 
 #define PROGRAM      "many.toml"
 #define RECORDS      "many.json"

@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "truthtable/evidence.h"
+#include "truthtable/evidence/evidence.h"
 
 /* Whether the folder has an entry of this name, of any kind. */
 static bool holds(const char *folder, const char *name)

@@ -10,8 +10,8 @@
 #define TRUTHTABLE_IMPORTED_FOLDER_H
 
 #include "prereg/lock/imported.h"
+#include "truthtable/evaluate/verdict.h"
 #include "truthtable/imported/import.h"
-#include "truthtable/verdict.h"
 
 struct folder_spec {
     const char *folder;

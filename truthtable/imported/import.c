@@ -14,8 +14,8 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/xalloc.h"
-#include "truthtable/evidence.h"
-#include "truthtable/replay.h"
+#include "truthtable/evaluate/replay.h"
+#include "truthtable/evidence/evidence.h"
 
 /* ---- one task ---- */
 

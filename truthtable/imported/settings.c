@@ -21,7 +21,7 @@ static const char *const place_keys[] = {"pretrained", "model", "path",     "eng
 #define N_MODEL_PARTS (N_PLACES - 1)
 
 /* The value of each location, empty where there is none; the first of a repeated key. */
-struct places {
+struct model_places {
     struct strbuf values[N_PLACES];
 };
 
@@ -80,7 +80,7 @@ static void note_json(struct import *im, const struct import_task *t, const char
 }
 
 /* "pretrained=/m,dtype=float32": separates the locations from the other arguments. */
-static void split_args(const char *args, struct strbuf *rest, struct places *places)
+static void split_args(const char *args, struct strbuf *rest, struct model_places *places)
 {
     while (*args != '\0') {
         const size_t len = strcspn(args, ",");
@@ -96,7 +96,7 @@ static void split_args(const char *args, struct strbuf *rest, struct places *pla
 }
 
 /* The same where model_args is an object, as later versions write it. */
-static void split_object(const cJSON *args, struct strbuf *rest, struct places *places)
+static void split_object(const cJSON *args, struct strbuf *rest, struct model_places *places)
 {
     for (const cJSON *v = args->child; v != NULL; v = v->next) {
         struct err ignored = {0};
@@ -116,7 +116,7 @@ static void split_object(const cJSON *args, struct strbuf *rest, struct places *
 }
 
 /* "/m", "/base with peft /adapter": what the cell ran, whatever the order of its arguments. */
-static void name_model(const struct places *places, struct strbuf *model)
+static void name_model(const struct model_places *places, struct strbuf *model)
 {
     for (size_t i = 0; i < N_MODEL_PARTS; i++) {
         const struct strbuf *value = &places->values[i];
@@ -135,7 +135,7 @@ static void note_model(struct import *im, const struct import_task *t)
     const char *cell = im->program->cells[t->cell].name;
     struct strbuf rest = STRBUF_INIT;
     struct strbuf model = STRBUF_INIT;
-    struct places places;
+    struct model_places places;
     for (size_t i = 0; i < N_PLACES; i++) {
         places.values[i] = (struct strbuf)STRBUF_INIT;
     }

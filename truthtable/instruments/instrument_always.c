@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "truthtable/condition/stats.h"
 #include "truthtable/instruments/dispersion.h"
 #include "truthtable/instruments/instrument_work.h"
 #include "truthtable/instruments/power.h"
 #include "truthtable/instruments/quantile.h"
-#include "truthtable/stats.h"
 
 #define ALPHA 0.05
 #define POWER 0.8

@@ -6,8 +6,8 @@
 #include <math.h>
 
 #include "base/json.h"
+#include "truthtable/condition/stats.h"
 #include "truthtable/instruments/instrument_work.h"
-#include "truthtable/stats.h"
 
 struct condition_mean {
     double mean;

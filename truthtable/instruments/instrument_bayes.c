@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "truthtable/condition/stats.h"
 #include "truthtable/instruments/bayes.h"
 #include "truthtable/instruments/instrument_work.h"
-#include "truthtable/stats.h"
 
 #define LOW_DEFAULT  (1.0 / 3.0)
 #define HIGH_DEFAULT 3.0

@@ -8,8 +8,8 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "truthtable/condition/stats.h"
 #include "truthtable/instruments/instrument_work.h"
-#include "truthtable/stats.h"
 
 #define PINNED_TOLERANCE 1e-9 /* of the greatest value */
 

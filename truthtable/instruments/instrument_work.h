@@ -9,7 +9,7 @@
 #include <cjson/cJSON.h>
 
 #include "prereg/program/instrument.h"
-#include "truthtable/evaluation.h"
+#include "truthtable/evaluate/evaluation.h"
 #include "truthtable/instruments/instruments.h"
 
 struct work {

@@ -13,10 +13,10 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "truthtable/folder_evidence.h"
+#include "truthtable/evaluate/scoring.h"
+#include "truthtable/evaluate/verdict.h"
+#include "truthtable/evidence/folder_evidence.h"
 #include "truthtable/instruments/instrument_work.h"
-#include "truthtable/scoring.h"
-#include "truthtable/verdict.h"
 
 #define POST_HOC "amended, post hoc"
 

@@ -13,7 +13,7 @@
 
 #include "prereg/lock/lock.h"
 #include "prereg/program/program.h"
-#include "truthtable/evidence.h"
+#include "truthtable/evidence/evidence.h"
 
 #define INSTRUMENTS_SCHEMA 1
 #define INSTRUMENTS_FILE   "instruments.json"

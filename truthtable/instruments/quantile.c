@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "truthtable/stats.h"
+#include "truthtable/condition/stats.h"
 
 #define SQRT_2    1.4142135623730951
 #define SQRT_2_PI 2.5066282746310002

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "truthtable/report/fmt.h"
+#include "truthtable/report/instrument_blocks.h"
 #include "truthtable/report/report_apparatus.h"
-#include "truthtable/report/show.h"
 
 #define WOULD_NOT_SHOW "a fault of the apparatus that shifts every score alike would not show."
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "truthtable/report/fmt.h"
-#include "truthtable/report/show.h"
+#include "truthtable/report/instrument_blocks.h"
 #include "truthtable/report/verdict_words.h"
 
 /* Adds one limitation. */

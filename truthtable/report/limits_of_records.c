@@ -6,8 +6,8 @@
 
 #include "prereg/program/open_reads.h"
 #include "truthtable/report/fmt.h"
-#include "truthtable/report/measure_reading.h"
-#include "truthtable/report/show.h"
+#include "truthtable/report/instrument_blocks.h"
+#include "truthtable/report/measure_values.h"
 #include "truthtable/report/verdict_words.h"
 
 #define NAMED_MAX ((size_t)6)

@@ -23,7 +23,7 @@
 #include "base/err.h"
 #include "prereg/lock/lock.h"
 #include "prereg/program/program.h"
-#include "truthtable/evidence.h"
+#include "truthtable/evidence/evidence.h"
 #include "truthtable/report/report_acts.h"
 #include "truthtable/report/report_trust.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/xalloc.h"
 #include "prereg/task/describe.h"
-#include "truthtable/check.h"
+#include "truthtable/prove/check.h"
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/sections.h"
 #include "truthtable/report/verdict_words.h"

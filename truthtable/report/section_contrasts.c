@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "truthtable/report/fmt.h"
-#include "truthtable/report/measure_reading.h"
+#include "truthtable/report/measure_values.h"
 #include "truthtable/report/plot.h"
 #include "truthtable/report/sections.h"
 #include "truthtable/report/verdict_words.h"

@@ -9,8 +9,8 @@
 #include "base/xalloc.h"
 #include "prereg/amend/amend_reads.h"
 #include "truthtable/report/fmt.h"
+#include "truthtable/report/instrument_blocks.h"
 #include "truthtable/report/sections.h"
-#include "truthtable/report/show.h"
 #include "truthtable/report/verdict_words.h"
 
 static const struct instrument_kind_row {

@@ -8,8 +8,8 @@
 
 #include "truthtable/report/amendment_standing.h"
 #include "truthtable/report/fmt.h"
+#include "truthtable/report/instrument_blocks.h"
 #include "truthtable/report/sections.h"
-#include "truthtable/report/show.h"
 #include "truthtable/report/verdict_words.h"
 
 /* Adds one limitation. */

@@ -1,16 +1,16 @@
 /*
  * The section "Measures and gates": a summary by measure, a dot plot for each with its floor and
  * chance, the gate of every cell, and the reasons for what is open. Readings come from
- * measure_reading.h, the same for table and figure. Large programs get several tables and figures,
+ * measure_values.h, the same for table and figure. Large programs get several tables and figures,
  * and beyond MARKS_MAX cells none are drawn.
  */
 #include <math.h>
 
+#include "truthtable/condition/stats.h"
 #include "truthtable/report/fmt.h"
-#include "truthtable/report/measure_reading.h"
+#include "truthtable/report/measure_values.h"
 #include "truthtable/report/plot.h"
 #include "truthtable/report/sections.h"
-#include "truthtable/stats.h"
 
 #define MEASURES_PER_TABLE    ((size_t)4)
 #define CONDITIONS_PER_FIGURE ((size_t)40)

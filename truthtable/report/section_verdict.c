@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "truthtable/effect_lines.h"
+#include "truthtable/evaluate/effect_lines.h"
 #include "truthtable/report/amendment_standing.h"
 #include "truthtable/report/fmt.h"
 #include "truthtable/report/report_apparatus.h"

@@ -7,8 +7,8 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "truthtable/evaluate/verdict.h"
 #include "truthtable/instruments/instruments.h"
-#include "truthtable/verdict.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

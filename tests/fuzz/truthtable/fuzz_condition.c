@@ -2,7 +2,7 @@
  * evaluates, and its negation evaluates to the opposite. */
 #include "base/xalloc.h"
 #include "tests/fuzz/truthtable/fuzz_program.h"
-#include "truthtable/evaluation.h"
+#include "truthtable/evaluate/evaluation.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

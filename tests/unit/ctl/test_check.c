@@ -9,7 +9,7 @@
 #include "ctl/check_text.h"
 #include "ctl/proof.h"
 #include "ctl/templates.h"
-#include "truthtable/check_explain.h"
+#include "truthtable/prove/check_explain.h"
 
 static const struct term plain = {.columns = 80};
 

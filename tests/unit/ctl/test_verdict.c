@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/verdict_text.h"
-#include "truthtable/replay.h"
+#include "truthtable/evaluate/replay.h"
 
 static const struct term plain = {.columns = 80};
 

@@ -4,14 +4,14 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "truthtable/condition/stats.h"
+#include "truthtable/evaluate/scoring.h"
 #include "truthtable/instruments/bayes.h"
 #include "truthtable/instruments/dispersion.h"
 #include "truthtable/instruments/gamma.h"
 #include "truthtable/instruments/items_error.h"
 #include "truthtable/instruments/power.h"
 #include "truthtable/instruments/quantile.h"
-#include "truthtable/scoring.h"
-#include "truthtable/stats.h"
 
 static double number(const cJSON *o, const char *key)
 {

@@ -16,9 +16,9 @@
 #include "base/xalloc.h"
 #include "prereg/lock/lock.h"
 #include "tests/unit/instruments/told.h"
+#include "truthtable/evaluate/verdict.h"
 #include "truthtable/instruments/instruments.h"
 #include "truthtable/instruments/items_table.h"
-#include "truthtable/verdict.h"
 
 static int feed(struct items_table *t, const char *text, size_t piece, struct err *err)
 {

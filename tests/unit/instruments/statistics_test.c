@@ -16,14 +16,14 @@
 #include "base/xalloc.h"
 #include "prereg/program/analysis.h"
 #include "tests/unit/instruments/ask.h"
+#include "truthtable/condition/stats.h"
+#include "truthtable/evaluate/scoring.h"
 #include "truthtable/instruments/bayes.h"
 #include "truthtable/instruments/dispersion.h"
 #include "truthtable/instruments/gamma.h"
 #include "truthtable/instruments/items_error.h"
 #include "truthtable/instruments/power.h"
 #include "truthtable/instruments/quantile.h"
-#include "truthtable/scoring.h"
-#include "truthtable/stats.h"
 
 #define GOLDEN  TEST_SOURCE_DIR "/tests/golden/statistics.json"
 #define NONE    ((double)NAN)

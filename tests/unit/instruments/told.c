@@ -12,8 +12,8 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "truthtable/evaluate/verdict.h"
 #include "truthtable/instruments/instruments.h"
-#include "truthtable/verdict.h"
 
 void told_open(struct told_program *t, const char *toml)
 {

@@ -6,7 +6,7 @@
 #include <cjson/cJSON.h>
 
 #include "prereg/program/program.h"
-#include "truthtable/evidence.h"
+#include "truthtable/evidence/evidence.h"
 
 /* Factors arch = dense, moe and seed = 1, 2, 3, stages train and score, measures acc (of score,
  * with chance .25, floor .3, 1000 items) and loss (of train, not counted), contrast arch = moe -

@@ -14,8 +14,8 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/instruments/told.h"
+#include "truthtable/evaluate/verdict.h"
 #include "truthtable/instruments/instrument_work.h"
-#include "truthtable/verdict.h"
 
 #define EXACT 1e-9
 

@@ -10,7 +10,7 @@
 #include "ctl/receipt/history.h"
 #include "prereg/lock/lock_sign.h"
 #include "state/store/store.h"
-#include "truthtable/verdict.h"
+#include "truthtable/evaluate/verdict.h"
 
 #define BATCH 3000
 #define MODEL ((size_t)0xabc000) /* digests of models begin here */

@@ -10,7 +10,7 @@
 #include "base/rng.h"
 #include "prereg/lock/lock.h"
 #include "prereg/program/program.h"
-#include "truthtable/verdict.h"
+#include "truthtable/evaluate/verdict.h"
 
 #define FIXTURES     TEST_SOURCE_DIR "/tests/unit/report/fixtures"
 #define ATTEMPT      "attempt-0002-00000000-0000-4000-8000-000000000002"

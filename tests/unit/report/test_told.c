@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/report/fixture.h"
-#include "truthtable/report/measure_reading.h"
+#include "truthtable/report/measure_values.h"
 #include "truthtable/report/render.h"
 #include "truthtable/report/report_model.h"
 #include "truthtable/report/sections.h"

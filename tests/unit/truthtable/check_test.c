@@ -14,8 +14,8 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/truthtable/fixture.h"
-#include "truthtable/check.h"
-#include "truthtable/rational.h"
+#include "truthtable/prove/check.h"
+#include "truthtable/prove/rational.h"
 
 struct checked {
     struct program *p;

@@ -11,7 +11,7 @@
 
 #include "base/xalloc.h"
 #include "tests/unit/truthtable/fixture.h"
-#include "truthtable/evaluation.h"
+#include "truthtable/evaluate/evaluation.h"
 
 static const char toml[] =
     "[program]\n"

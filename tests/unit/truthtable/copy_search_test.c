@@ -10,9 +10,9 @@
 #include "base/rng.h"
 #include "base/xalloc.h"
 #include "tests/unit/truthtable/fixture.h"
-#include "truthtable/asked.h"
-#include "truthtable/copy_search.h"
-#include "truthtable/reading.h"
+#include "truthtable/evidence/copy_search.h"
+#include "truthtable/evidence/measure_scores.h"
+#include "truthtable/evidence/task_params.h"
 
 /* Seven stages in a row and one beside them; 24 cells. Stages that name one factor ask
  * the cells of the other the same. */

@@ -9,8 +9,8 @@
 
 #include "base/json.h"
 #include "tests/unit/truthtable/fixture.h"
-#include "truthtable/effect_lines.h"
-#include "truthtable/verdict.h"
+#include "truthtable/evaluate/effect_lines.h"
+#include "truthtable/evaluate/verdict.h"
 
 /* 6 cells, arch x seed; a training of ours, an evaluation of ours and a worker from elsewhere. */
 static const char head[] =

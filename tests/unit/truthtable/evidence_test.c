@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/truthtable/fixture.h"
-#include "truthtable/gather.h"
+#include "truthtable/evidence/linked_results.h"
 
 static const char toml[] =
     "[program]\nname = \"t\"\nschema = 1\nquestion = \"?\"\n"

@@ -12,8 +12,8 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/truthtable/fixture.h"
-#include "truthtable/check_explain.h"
-#include "truthtable/related.h"
+#include "truthtable/prove/check_explain.h"
+#include "truthtable/prove/related_inputs.h"
 
 #define OUTCOMES                                                                                   \
     "[outcome]\nO1 = { prior = 0.5, title = \"one\" }\nO2 = { prior = 0.4, title = \"two\" }\n"

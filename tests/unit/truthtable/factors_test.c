@@ -11,7 +11,7 @@
 
 #include "base/xalloc.h"
 #include "tests/unit/truthtable/fixture.h"
-#include "truthtable/check.h"
+#include "truthtable/prove/check.h"
 
 /* Stages as given; the measures read `eval` and `train`, the input `condition`. */
 static struct program *program_of(const char *stages, const char *condition)

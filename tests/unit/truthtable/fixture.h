@@ -7,9 +7,9 @@
 
 #include "base/strbuf.h"
 #include "prereg/program/program.h"
-#include "truthtable/evaluation.h"
-#include "truthtable/evidence.h"
-#include "truthtable/rules.h"
+#include "truthtable/condition/decision_rules.h"
+#include "truthtable/evaluate/evaluation.h"
+#include "truthtable/evidence/evidence.h"
 
 /* From TOML text; prints the diagnostics when it does not parse. */
 struct program *fixture_program(const char *toml);

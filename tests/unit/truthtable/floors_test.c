@@ -13,7 +13,7 @@
 #include "base/xalloc.h"
 #include "prereg/program/open_reads.h"
 #include "tests/unit/truthtable/fixture.h"
-#include "truthtable/check.h"
+#include "truthtable/prove/check.h"
 
 static struct program *program_of(const char *measures, const char *condition)
 {

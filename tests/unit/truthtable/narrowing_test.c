@@ -19,7 +19,7 @@
 #include "base/strbuf.h"
 #include "base/xalloc.h"
 #include "tests/unit/truthtable/fixture.h"
-#include "truthtable/evaluation.h"
+#include "truthtable/evaluate/evaluation.h"
 
 #define N_PROGRAMS   1500
 #define N_ORDERS     6

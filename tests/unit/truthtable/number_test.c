@@ -9,9 +9,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "truthtable/exact.h"
-#include "truthtable/number.h"
-#include "truthtable/stats.h"
+#include "truthtable/condition/exact.h"
+#include "truthtable/condition/number.h"
+#include "truthtable/condition/stats.h"
 
 #define F TRUTH_FALSE
 #define T TRUTH_TRUE

@@ -22,7 +22,7 @@
 #include "base/rng.h"
 #include "base/strbuf.h"
 #include "tests/unit/truthtable/fixture.h"
-#include "truthtable/evaluation.h"
+#include "truthtable/evaluate/evaluation.h"
 
 #define N_SCORE_PROGRAMS 1500
 #define N_DATA           12 /* partial data sets for each */

@@ -13,8 +13,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "tests/unit/truthtable/fixture.h"
-#include "truthtable/replay.h"
-#include "truthtable/stats.h"
+#include "truthtable/condition/stats.h"
+#include "truthtable/evaluate/replay.h"
 
 #define RECORDS "ops/programs/below_the_floor/replay/records.json"
 

@@ -12,8 +12,8 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/truthtable/fixture.h"
-#include "truthtable/reading.h"
-#include "truthtable/verdict.h"
+#include "truthtable/evaluate/verdict.h"
+#include "truthtable/evidence/measure_scores.h"
 
 /* 12 cells: arch x lr x seed; counted tasks: 24 (exam and quiz), budget 3. */
 static const char toml[] =

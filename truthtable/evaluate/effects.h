@@ -1,0 +1,25 @@
+/*
+ * Effects: what the inputs of the table read, each with its value, interval, n and unit, and the
+ * first error that stands between the data and an outcome. Members of verdict.json;
+ * effect_lines.h makes text of them.
+ */
+#ifndef TRUTHTABLE_EVALUATE_EFFECTS_H
+#define TRUTHTABLE_EVALUATE_EFFECTS_H
+
+#include <cjson/cJSON.h>
+
+#include "truthtable/evaluate/evaluation.h"
+#include "truthtable/evidence/task_coverage.h"
+
+/* The elements of "effects", in the order in which the table's inputs read them, then what a
+ * voiding validity that does not hold reads. A pooled figure is followed by the measures that it
+ * is, or may be, pooled over. */
+cJSON *effects_json(const struct evaluation *ev);
+
+/* "first_error": {"task","what"}, `task` null where it is not one task's; null when there is none.
+ * Over the exclusion budget: the first task that was lost; else the validity that voids, else the
+ * first record that is undetermined. */
+cJSON *effects_first_error(const struct evaluation *ev, const struct coverage *c,
+                           const struct evidence *e);
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * Runs the proofs of `preregctl check` in the order in which they use each other's results:
+ * witnesses and impossible rows (check_reach) before unused levels (check_use), described facts
+ * (check_fixed) before the plan's cost (check_plan). If conditions do not compile, the table is
+ * still checked, because its rows need only the names of levels; the user then sees all errors at
+ * once.
+ */
+#include "truthtable/prove/check.h"
+
+#include "truthtable/prove/check_parts.h"
+
+int check_run(const struct program *p, const cJSON *describe, struct check_report *out,
+              struct diag *diag, struct err *err)
+{
+    struct rules rules;
+    *out = (struct check_report){.program = p};
+    arena_init(&out->arena);
+    int rc = rules_compile(p, &rules, diag, err);
+    if (rc == 0) {
+        check_table(out, diag);
+        check_reach(out, &rules, diag);
+        check_use(out, &rules, diag);
+        check_measures(out, &rules);
+        check_fixed(out, &rules, describe);
+        check_plan(out, describe);
+    }
+    if (rc != 0) { /* all faults at once: the table's need no conditions */
+        check_table(out, diag);
+        *out = (struct check_report){.program = p, .arena = out->arena};
+    }
+    rules_release(&rules);
+    return rc;
+}
+
+/* Compiles the rules only for the layout of contrasts; none of the proofs runs. */
+cJSON *check_fixed_json(const struct program *p, const cJSON *describe, struct err *err)
+{
+    struct rules rules;
+    struct diag diag;
+    struct check_report r = {.program = p};
+    cJSON *o = NULL;
+    arena_init(&r.arena);
+    diag_init(&diag, p->path);
+    if (rules_compile(p, &rules, &diag, err) == 0) {
+        check_fixed(&r, &rules, describe);
+        o = check_fixed_object(&r);
+    }
+    rules_release(&rules);
+    diag_release(&diag);
+    check_release(&r);
+    return o;
+}

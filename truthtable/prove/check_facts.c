@@ -1,0 +1,272 @@
+/*
+ * What the floors and the design can resolve, what is held fixed between arms, and what the plan
+ * costs. The figures rest on what the workers describe (parameters, tokens, FLOPs, seconds); what a
+ * worker does not describe is NaN and becomes "unknown", never 0. All figures inform and none
+ * refuses a plan.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "prereg/task/describe.h"
+#include "truthtable/condition/stats.h"
+#include "truthtable/prove/check_parts.h"
+
+#define SECONDS_MAX (10 * 365.25 * 24 * 3600)
+
+#define EQUAL_WITHIN 1e-2 /* relative; called equal, with the word "within" unless exact */
+
+static const struct {
+    const char *name;
+    const char *fact; /* NULL: derived from others */
+} columns[FIXED_NR] = {
+    [FIXED_PARAMS_TOTAL] = {"P_total", "params_total"},
+    [FIXED_PARAMS_ACTIVE] = {"P_active", "params_active"},
+    [FIXED_ACTIVE_FFN] = {"active ffn width", "active_ffn"},
+    [FIXED_TOKENS] = {"tokens", "tokens"},
+    [FIXED_TOKENS_PER_TOTAL] = {"tokens/P_total", NULL},
+    [FIXED_TOKENS_PER_ACTIVE] = {"tokens/P_active", NULL},
+    [FIXED_TOKENS_PER_EXPERT] = {"tokens per expert", "tokens_per_expert"},
+    [FIXED_FLOPS_PER_TOKEN] = {"FLOPs per token", "flops_per_token"},
+    [FIXED_STEPS] = {"steps", "steps"},
+};
+
+const char *fixed_column_name(enum fixed_column c)
+{
+    return c < FIXED_NR ? columns[c].name : "?";
+}
+
+/* The contrast that a measure's resolution is computed for: the binding counter's, else the first
+ * that has two arms. */
+static size_t leading_contrast(const struct program *p)
+{
+    if (p->binding_counter != INDEX_NONE) {
+        return p->counters[p->binding_counter].contrast;
+    }
+    for (size_t k = 0; k < p->n_contrasts; k++) {
+        if (!p->contrasts[k].is_difference) {
+            return k;
+        }
+    }
+    return INDEX_NONE;
+}
+
+/* Floors in standard errors above chance, the smallest detectable difference per measure, and the
+ * sum of the priors. */
+void check_measures(struct check_report *r, const struct rules *rules)
+{
+    const struct program *p = r->program;
+    size_t contrast = leading_contrast(p);
+    r->measures = arena_array(&r->arena, p->n_measures, sizeof(*r->measures));
+    for (size_t m = 0; m < p->n_measures; m++) {
+        const struct measure *me = &p->measures[m];
+        struct measure_proof *out = &r->measures[m];
+        *out = (struct measure_proof){.floor_above_chance = (double)NAN, .detectable = (double)NAN};
+        if (me->has_floor && me->has_chance && me->has_items) {
+            out->floor_above_chance =
+                stat_floor_above_chance(me->floor, me->chance, (double)me->items);
+        }
+        if (contrast == INDEX_NONE || !me->has_items || !measure_is_share(me)) {
+            continue;
+        }
+        out->cells_per_arm =
+            rules->layout.contrasts[contrast].n_settings * rules->layout.n_replicates;
+        /* Item sampling alone, at the floor: training noise and items that suit one arm come on
+         * top. */
+        double q = me->has_floor ? me->floor : me->chance;
+        double var = q * (1 - q) / (double)out->cells_per_arm;
+        out->detectable = q > 0 && q < 1
+                              ? stat_detectable_difference((double)me->items, 0, var, var)
+                              : (double)NAN;
+    }
+    r->prior_sum = 0;
+    for (size_t o = 0; o < p->n_outcomes; o++) {
+        r->prior_sum += p->outcomes[o].prior;
+    }
+    double rest = 1 - r->prior_sum;
+    r->prior_remainder = fabs(rest) < 1e-9 ? 0 : rest; /* 0.3 + 0.7 may miss 1 by a rounding */
+}
+
+/* A described fact of one stage in one condition. */
+static double fact_or_nan(const cJSON *describe, const struct program *p, size_t condition,
+                          size_t stage, const char *fact)
+{
+    double v = 0;
+    bool said =
+        describe != NULL && describe_fact(describe_find(describe, p, condition, stage), fact, &v);
+    return said ? v : (double)NAN;
+}
+
+/* The first stage whose workers say how large their model is. */
+static size_t model_stage(const struct program *p, const cJSON *describe)
+{
+    for (size_t s = 0; s < p->n_stages; s++) {
+        for (size_t c = 0; c < p->n_conditions; c++) {
+            if (!isnan(fact_or_nan(describe, p, c, s, "params_total"))) {
+                return s;
+            }
+        }
+    }
+    return INDEX_NONE;
+}
+
+/* One row of the table of what is held fixed; ratios are derived and are NaN where a part is. */
+static void fill_row(struct fixed_row *row, const struct program *p, const cJSON *describe,
+                     size_t condition, size_t stage)
+{
+    double *v = row->values;
+    for (size_t c = 0; c < FIXED_NR; c++) {
+        v[c] = columns[c].fact == NULL || stage == INDEX_NONE
+                   ? (double)NAN
+                   : fact_or_nan(describe, p, condition, stage, columns[c].fact);
+    }
+    v[FIXED_TOKENS_PER_TOTAL] = v[FIXED_TOKENS] / v[FIXED_PARAMS_TOTAL];
+    v[FIXED_TOKENS_PER_ACTIVE] = v[FIXED_TOKENS] / v[FIXED_PARAMS_ACTIVE];
+    /* Where every parameter is active there is one expert, and it sees every token. */
+    if (isnan(v[FIXED_TOKENS_PER_EXPERT]) && v[FIXED_PARAMS_TOTAL] == v[FIXED_PARAMS_ACTIVE]) {
+        v[FIXED_TOKENS_PER_EXPERT] = v[FIXED_TOKENS];
+    }
+}
+
+/* Appends a column's name to a list. */
+static struct strbuf *add_column(struct strbuf *to, size_t column)
+{
+    strbuf_addf(to, "%s%s", to->len > 0 ? ", " : "", columns[column].name);
+    return to;
+}
+
+/* Ratios of a column between the conditions that are compared. */
+struct ratio_spread {
+    bool known;
+    double low; /* of the smaller over the larger value, over what is compared */
+    bool signs; /* a value is 0 or negative: no ratio */
+    bool exact; /* all equal, bit for bit */
+};
+
+/* Adds one comparison of two values to the column's spread. */
+static void spread_add(struct ratio_spread *s, double a, double b)
+{
+    s->known = s->known && isfinite(a) && isfinite(b);
+    s->exact = s->exact && a == b;
+    s->signs = s->signs || !(a > 0) || !(b > 0);
+    double ratio = a < b ? a / b : b / a;
+    s->low = ratio < s->low ? ratio : s->low;
+}
+
+enum { LIST_EQUAL, LIST_DIFFER, LIST_UNKNOWN, LIST_NR };
+
+/* Names the column in the list where it belongs: equal, equal within a little, different, or not
+ * known everywhere. */
+static void list_column(const struct ratio_spread *s, size_t column, struct strbuf lists[LIST_NR])
+{
+    if (!s->known) {
+        (void)add_column(&lists[LIST_UNKNOWN], column);
+    } else if (s->exact) {
+        (void)add_column(&lists[LIST_EQUAL], column);
+    } else if (s->signs) {
+        (void)add_column(&lists[LIST_DIFFER], column);
+    } else if (1 / s->low - 1 <= EQUAL_WITHIN) {
+        strbuf_addf(add_column(&lists[LIST_EQUAL], column), " (within %.2g %%)",
+                    100 * (1 / s->low - 1));
+    } else {
+        strbuf_addf(add_column(&lists[LIST_DIFFER], column), " (x%.3g)", 1 / s->low);
+    }
+}
+
+/* Moves the three lists into the report's arena. */
+static struct fixed_words take_lists(struct check_report *r, struct strbuf lists[LIST_NR])
+{
+    struct fixed_words w = {.equal = arena_strdup(&r->arena, lists[LIST_EQUAL].buf),
+                            .differ = arena_strdup(&r->arena, lists[LIST_DIFFER].buf),
+                            .unknown = arena_strdup(&r->arena, lists[LIST_UNKNOWN].buf)};
+    for (size_t i = 0; i < LIST_NR; i++) {
+        strbuf_release(&lists[i]);
+    }
+    return w;
+}
+
+/* Over all conditions: each against the least and the greatest. */
+static struct fixed_words judge_all(struct check_report *r)
+{
+    const struct program *p = r->program;
+    struct strbuf lists[LIST_NR] = {STRBUF_INIT, STRBUF_INIT, STRBUF_INIT};
+    for (size_t column = 0; column < FIXED_NR && p->n_conditions > 0; column++) {
+        struct ratio_spread s = {.known = true, .low = 1, .exact = true};
+        double low = r->fixed[0].values[column];
+        double high = low;
+        for (size_t c = 0; c < p->n_conditions; c++) {
+            double v = r->fixed[c].values[column];
+            s.known = s.known && isfinite(v);
+            low = fmin(low, v);
+            high = fmax(high, v);
+        }
+        spread_add(&s, low, high);
+        list_column(&s, column, lists);
+    }
+    return take_lists(r, lists);
+}
+
+/* Between the two arms of a contrast, setting by setting. */
+static struct fixed_words judge_contrast(struct check_report *r, const struct rules *rules,
+                                         size_t contrast)
+{
+    const struct layout *l = &rules->layout;
+    struct strbuf lists[LIST_NR] = {STRBUF_INIT, STRBUF_INIT, STRBUF_INIT};
+    for (size_t column = 0; column < FIXED_NR; column++) {
+        struct ratio_spread s = {.known = true, .low = 1, .exact = true};
+        for (size_t i = 0; i < l->contrasts[contrast].n_settings; i++) {
+            size_t a = r->program->cells[layout_pair_a(l, contrast, i, 0)].condition;
+            size_t b = r->program->cells[layout_pair_b(l, contrast, i, 0)].condition;
+            spread_add(&s, r->fixed[a].values[column], r->fixed[b].values[column]);
+        }
+        list_column(&s, column, lists);
+    }
+    return take_lists(r, lists);
+}
+
+/* Fills the table by condition and then words it twice: over all conditions, and per contrast. */
+void check_fixed(struct check_report *r, const struct rules *rules, const cJSON *describe)
+{
+    const struct program *p = r->program;
+    size_t stage = model_stage(p, describe);
+    r->fixed = arena_array(&r->arena, p->n_conditions, sizeof(*r->fixed));
+    for (size_t c = 0; c < p->n_conditions; c++) {
+        fill_row(&r->fixed[c], p, describe, c, stage);
+    }
+    r->fixed_words = judge_all(r);
+    r->fixed_contrasts = arena_array(&r->arena, p->n_contrasts, sizeof(*r->fixed_contrasts));
+    for (size_t k = 0; k < p->n_contrasts; k++) {
+        if (!p->contrasts[k].is_difference) {
+            r->fixed_contrasts[k] = judge_contrast(r, rules, k);
+        }
+    }
+}
+
+/* Sums cost over conditions and multiplies by replicates, because workers describe conditions. One
+ * unknown stage makes a sum unknown. */
+void check_plan(struct check_report *r, const cJSON *describe)
+{
+    const struct program *p = r->program;
+    double n_replicates =
+        p->n_conditions > 0 ? (double)(p->n_cells / p->n_conditions) : (double)NAN;
+    struct plan_proof *plan = &r->plan;
+    *plan = (struct plan_proof){.n_cells = p->n_cells, .n_tasks = program_n_tasks(p)};
+    size_t model = model_stage(p, describe);
+    for (size_t c = 0; c < p->n_conditions; c++) {
+        const double *v = r->fixed[c].values;
+        /* One token forward and backward: flops_per_token is of training. */
+        plan->flops += n_replicates * v[FIXED_TOKENS] * v[FIXED_FLOPS_PER_TOKEN];
+        plan->disk_bytes +=
+            n_replicates *
+            (model == INDEX_NONE ? (double)NAN : fact_or_nan(describe, p, c, model, "disk_bytes"));
+        for (size_t s = 0; s < p->n_stages; s++) {
+            const cJSON *said = describe == NULL ? NULL : describe_find(describe, p, c, s);
+            const cJSON *seconds = json_member(said, "seconds");
+            plan->seconds +=
+                cJSON_IsNumber(seconds) ? n_replicates * seconds->valuedouble : (double)NAN;
+        }
+    }
+    if (!(plan->seconds <= SECONDS_MAX)) {
+        plan->seconds = (double)NAN; /* a longer estimate says nothing */
+    }
+}

@@ -1,0 +1,31 @@
+/* The parts of check_run; private to the proofs. Each fills its share of the report and adds to
+ * diag. */
+#ifndef TRUTHTABLE_PROVE_CHECK_PARTS_H
+#define TRUTHTABLE_PROVE_CHECK_PARTS_H
+
+#include "truthtable/condition/decision_rules.h"
+#include "truthtable/prove/check.h"
+
+void check_table(struct check_report *r, struct diag *diag);
+/* Witnesses, then proofs of impossibility for what has none. */
+void check_reach(struct check_report *r, const struct rules *rules, struct diag *diag);
+/* Warns of levels of factors and inputs that nothing needs, and notes such stages and [data]; after
+ * check_reach(). */
+void check_use(const struct check_report *r, const struct rules *rules, struct diag *diag);
+void check_measures(struct check_report *r, const struct rules *rules);
+void check_fixed(struct check_report *r, const struct rules *rules, const cJSON *describe);
+cJSON *check_fixed_object(const struct check_report *r);
+void check_plan(struct check_report *r, const cJSON *describe);
+
+/* The complete, synthetic records of the seeded search: trial t of a program is always the
+ * same. */
+struct reading;
+void search_make(struct reading *out, const struct rules *rules, uint64_t trial,
+                 struct arena *arena);
+/* The means of its conditions, in words: "mmlu: 0.31 0.26; ...". */
+const char *search_scores(const struct reading *reading, const struct rules *rules,
+                          struct arena *arena);
+/* The search: marks rows and outcomes as witnessed. */
+void search_run(struct check_report *r, const struct rules *rules);
+
+#endif
