@@ -18,7 +18,7 @@
 #include "worker/nn/attend.h"
 #include "worker/nn/cpu.h"
 #include "worker/nn/gemm.h"
-#include "worker/nn/lap.h"
+#include "worker/nn/pass_clock.h"
 
 #define BOUND_ROWS 512
 #define ROUNDS     3
@@ -56,7 +56,7 @@ static const struct {
 
 static double now(void)
 {
-    return (double)lap_now_ns(CLOCK_PROCESS_CPUTIME_ID) * 1e-9;
+    return (double)pass_clock_now_ns(CLOCK_PROCESS_CPUTIME_ID) * 1e-9;
 }
 
 static uint64_t state_of_draw = 1;

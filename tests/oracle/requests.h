@@ -5,9 +5,9 @@
 #ifndef TESTS_ORACLE_REQUESTS_H
 #define TESTS_ORACLE_REQUESTS_H
 
-#include "worker/eval/benchmark.h"
-#include "worker/eval/judge.h"
-#include "worker/eval/scorer.h"
+#include "worker/eval/score/benchmark.h"
+#include "worker/eval/score/judge.h"
+#include "worker/eval/score/scorer.h"
 #include "worker/report/task.h"
 
 struct asker {

@@ -16,7 +16,7 @@
 
 #include "base/digest.h"
 #include "base/err.h"
-#include "worker/data/added.h"
+#include "worker/data/added_tokens.h"
 #include "worker/data/bpe.h"
 #include "worker/data/split.h"
 

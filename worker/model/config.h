@@ -13,7 +13,7 @@
 #include "worker/report/params.h"
 
 /* Upper limits of a shape, wherever it comes from. With these, and widths that a match solves
- * (worker/train/match.c), every count of parameters stays under 2^63. */
+ * (worker/train/width_match.c), every count of parameters stays under 2^63. */
 #define MODEL_DIM_MAX    (1 << 20)
 #define MODEL_WIDTH_MAX  (1 << 17)
 #define MODEL_LAYERS_MAX (1 << 10)

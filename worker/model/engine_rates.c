@@ -10,7 +10,7 @@
 
 #include "base/xalloc.h"
 #include "worker/model/engine_private.h"
-#include "worker/nn/lap.h"
+#include "worker/nn/pass_clock.h"
 
 #define ROUNDS          3
 #define SPARE_ENOUGH_NS 300000000 /* a part that takes this long is measured once */
@@ -26,7 +26,7 @@ struct trial {
 
 static double seconds_since(int64_t start)
 {
-    return (double)(lap_now_ns(CLOCK_PROCESS_CPUTIME_ID) - start) * 1e-9;
+    return (double)(pass_clock_now_ns(CLOCK_PROCESS_CPUTIME_ID) - start) * 1e-9;
 }
 
 static void do_pass(const struct trial *t)
@@ -45,7 +45,7 @@ static double time_of(void (*part)(const struct trial *t), const struct trial *t
     double best = 0;
 
     for (int i = 0; i < ROUNDS; i++) {
-        int64_t start = lap_now_ns(CLOCK_PROCESS_CPUTIME_ID);
+        int64_t start = pass_clock_now_ns(CLOCK_PROCESS_CPUTIME_ID);
         part(t);
         double took = seconds_since(start);
         best = i == 0 || took < best ? took : best;

@@ -172,14 +172,25 @@ void run_free(struct run *run)
     free(run);
 }
 
-void run_set_lap(struct run *run, struct lap *lap)
+void run_set_clock(struct run *run, struct pass_clock *clock)
 {
-    run->lap = lap;
+    run->clock = clock;
 }
 
 size_t run_head_rows(const struct run *run)
 {
     return run->head_rows;
+}
+
+void run_first_choices(const struct run *run, int layer, size_t n, uint32_t *first)
+{
+    size_t top_k = (size_t)run->cfg.top_k;
+    const uint32_t *chosen = run->layers[layer].chosen;
+
+    assert(run->mode == RUN_TRAIN && n <= run->max_tokens);
+    assert(model_config_is_moe(&run->cfg, layer));
+    for (size_t i = 0; i < n; i++)
+        first[i] = chosen[i * top_k];
 }
 
 struct attention_dims run_attention_dims(const struct run *run, const struct run_batch *batch)
@@ -201,7 +212,7 @@ struct moe_dims run_moe_dims(const struct run *run, size_t n)
         .experts = (size_t)run->cfg.experts,
         .top_k = (size_t)run->cfg.top_k,
         .ffn = (size_t)run->cfg.expert_ffn,
-        .lap = run->lap,
+        .clock = run->clock,
     };
 }
 

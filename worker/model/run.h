@@ -16,15 +16,15 @@
 enum run_mode { RUN_INFER, RUN_TRAIN };
 
 struct run;
-struct lap;
+struct pass_clock;
 
 /* Room for passes of up to max_tokens = B T tokens in sequences of up to `context` each. ERR_OTHER
  * without memory. */
 int run_create(const struct model_config *cfg, enum run_mode mode, size_t max_tokens,
                struct run **out, struct err *err) MUST_CHECK;
 void run_free(struct run *run);
-/* Books the time of the passes that follow to `lap`; NULL: of none. */
-void run_set_lap(struct run *run, struct lap *lap);
+/* Books the time of the passes that follow to `clock`; NULL: of none. */
+void run_set_clock(struct run *run, struct pass_clock *clock);
 /* What run_create would allocate, in bytes. */
 double run_bytes(const struct model_config *cfg, enum run_mode mode, size_t max_tokens);
 
@@ -68,5 +68,9 @@ void run_gradient(struct run *run, const struct weights *w, const struct run_bat
  * run_head_rows(). */
 const real *run_logits(struct run *run, const struct weights *w, size_t first, size_t n);
 size_t run_head_rows(const struct run *run);
+
+/* first[i] is the expert that token i of the last pass chose first in this mixture layer, for all
+ * of its n tokens. RUN_TRAIN only: otherwise the layers share one set of buffers. */
+void run_first_choices(const struct run *run, int layer, size_t n, uint32_t *first);
 
 #endif

@@ -46,15 +46,15 @@ static void dense_ffn_backward(const struct pass *ps, const struct layer_kept *k
     enum tensor_role gate = moe ? TENSOR_SHARED_GATE : TENSOR_GATE;
 
     swiglu_forward(k->h, k->gu, ps->n, f);
-    lap_mark(ps->run->lap, LAP_ELEMENTS);
+    pass_clock_mark(ps->run->clock, PASS_ELEMENTS);
     linear_backward_weight(gradient(ps, down, layer), g->dx, k->h, ps->n, f, c);
     linear_backward_input(g->dh, 0, g->dx, weight(ps, down, layer), ps->n, f, c);
-    lap_mark(ps->run->lap, LAP_BODY);
+    pass_clock_mark(ps->run->clock, PASS_BODY);
     swiglu_backward(g->dgu, g->dh, k->gu, ps->n, f);
-    lap_mark(ps->run->lap, LAP_ELEMENTS);
+    pass_clock_mark(ps->run->clock, PASS_ELEMENTS);
     linear_backward_weight(gradient(ps, gate, layer), g->dgu, k->xn2, ps->n, c, 2 * f);
     linear_backward_input(g->dn, beta, g->dgu, weight(ps, gate, layer), ps->n, c, 2 * f);
-    lap_mark(ps->run->lap, LAP_BODY);
+    pass_clock_mark(ps->run->clock, PASS_BODY);
 }
 
 /* Adds to dn. */
@@ -80,12 +80,12 @@ static void mixture_backward(const struct pass *ps, const struct layer_kept *k, 
                  &dims);
     router_backward(g->dr, g->dw, k->p, k->route_lse, k->chosen, k->route_w, k->counts, &losses,
                     &router);
-    lap_mark(ps->run->lap, LAP_ROUTING);
+    pass_clock_mark(ps->run->clock, PASS_ROUTING);
     linear_backward_weight(gradient(ps, TENSOR_ROUTER, layer), g->dr, k->xn2, ps->n, dims.width,
                            dims.experts);
     linear_backward_input(g->dn, 1, g->dr, weight(ps, TENSOR_ROUTER, layer), ps->n, dims.width,
                           dims.experts);
-    lap_mark(ps->run->lap, LAP_BODY);
+    pass_clock_mark(ps->run->clock, PASS_BODY);
 }
 
 /* From the gradient of the block's output in dx to that of x_mid, in dx. */
@@ -97,7 +97,7 @@ static void ffn_block_backward(const struct pass *ps, const struct layer_kept *k
 
     rmsnorm_forward(k->xn2, k->rstd2, k->x_mid, weight(ps, TENSOR_NORM_FFN, layer),
                     (real)ps->run->cfg.norm_eps, ps->n, c);
-    lap_mark(ps->run->lap, LAP_ELEMENTS);
+    pass_clock_mark(ps->run->clock, PASS_ELEMENTS);
     if (dense)
         dense_ffn_backward(ps, k, layer, 0);
     else
@@ -106,7 +106,7 @@ static void ffn_block_backward(const struct pass *ps, const struct layer_kept *k
         mixture_backward(ps, k, layer);
     rmsnorm_backward(g->dx, gradient(ps, TENSOR_NORM_FFN, layer), g->dn, k->x_mid,
                      weight(ps, TENSOR_NORM_FFN, layer), k->rstd2, ps->n, c);
-    lap_mark(ps->run->lap, LAP_ELEMENTS);
+    pass_clock_mark(ps->run->clock, PASS_ELEMENTS);
 }
 
 /* From the gradient of x_mid in dx to that of the block's input, in dx. */
@@ -119,20 +119,20 @@ static void attention_block_backward(const struct pass *ps, const struct layer_k
 
     linear_backward_weight(gradient(ps, TENSOR_O, layer), g->dx, k->att, ps->n, c, c);
     linear_backward_input(g->dn, 0, g->dx, weight(ps, TENSOR_O, layer), ps->n, c, c);
-    lap_mark(ps->run->lap, LAP_BODY);
+    pass_clock_mark(ps->run->clock, PASS_BODY);
     attention_backward(g->dqkv, g->dn, k->att, k->lse, k->qkv, ps->run->attention, dims);
-    lap_mark(ps->run->lap, LAP_ATTENTION);
+    pass_clock_mark(ps->run->clock, PASS_ATTENTION);
     rope_backward(g->dqkv, ps->run->rope, ps->n, dims->tokens, dims->heads + dims->groups,
                   dims->dim, packed);
     rmsnorm_forward(k->xn1, k->rstd1, k->x, weight(ps, TENSOR_NORM_ATTENTION, layer),
                     (real)ps->run->cfg.norm_eps, ps->n, c);
-    lap_mark(ps->run->lap, LAP_ELEMENTS);
+    pass_clock_mark(ps->run->clock, PASS_ELEMENTS);
     linear_backward_weight(gradient(ps, TENSOR_Q, layer), g->dqkv, k->xn1, ps->n, c, packed);
     linear_backward_input(g->dn, 0, g->dqkv, weight(ps, TENSOR_Q, layer), ps->n, c, packed);
-    lap_mark(ps->run->lap, LAP_BODY);
+    pass_clock_mark(ps->run->clock, PASS_BODY);
     rmsnorm_backward(g->dx, gradient(ps, TENSOR_NORM_ATTENTION, layer), g->dn, k->x,
                      weight(ps, TENSOR_NORM_ATTENTION, layer), k->rstd1, ps->n, c);
-    lap_mark(ps->run->lap, LAP_ELEMENTS);
+    pass_clock_mark(ps->run->clock, PASS_ELEMENTS);
 }
 
 /* Means over the mixtures of this pass's balance and z. */
@@ -181,5 +181,5 @@ void run_gradient(struct run *run, const struct weights *w, const struct run_bat
         attention_block_backward(&ps, &run->layers[layer], &dims, layer);
     }
     embedding_backward(gradient(&ps, TENSOR_EMBED, -1), run->grad.dx, batch->tokens, n, c);
-    lap_mark(run->lap, LAP_ELEMENTS);
+    pass_clock_mark(run->clock, PASS_ELEMENTS);
 }

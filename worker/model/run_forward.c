@@ -1,8 +1,8 @@
 /*
  * The forward pass of worker/model/tensors.h over whole sequences, for training and validation.
  * Each block reads k->x and writes the next block's x; when activations are not kept, both are the
- * same buffer. Calls of lap_mark() book the time since the last one and cost nothing when no lap is
- * set.
+ * same buffer. Calls of pass_clock_mark() book the time since the last one and cost nothing when no
+ * clock is set.
  */
 #include <assert.h>
 
@@ -23,17 +23,17 @@ static void attention_block(struct run *run, const struct weights *w, struct lay
 
     rmsnorm_forward(k->xn1, k->rstd1, k->x, weights_at(w, TENSOR_NORM_ATTENTION, layer),
                     (real)run->cfg.norm_eps, n, c);
-    lap_mark(run->lap, LAP_ELEMENTS);
+    pass_clock_mark(run->clock, PASS_ELEMENTS);
     linear_forward(k->qkv, 0, k->xn1, weights_at(w, TENSOR_Q, layer), n, c, packed);
-    lap_mark(run->lap, LAP_BODY);
+    pass_clock_mark(run->clock, PASS_BODY);
     rope_forward(k->qkv, run->rope, n, dims->tokens, dims->heads + dims->groups, dims->dim, packed);
-    lap_mark(run->lap, LAP_ELEMENTS);
+    pass_clock_mark(run->clock, PASS_ELEMENTS);
     attention_forward(k->att, k->lse, k->qkv, run->attention, dims);
-    lap_mark(run->lap, LAP_ATTENTION);
+    pass_clock_mark(run->clock, PASS_ATTENTION);
     memcpy(k->x_mid, k->x, n * c * sizeof(real));
-    lap_mark(run->lap, LAP_ELEMENTS);
+    pass_clock_mark(run->clock, PASS_ELEMENTS);
     linear_forward(k->x_mid, 1, k->att, weights_at(w, TENSOR_O, layer), n, c, c);
-    lap_mark(run->lap, LAP_BODY);
+    pass_clock_mark(run->clock, PASS_BODY);
 }
 
 /* out += down(swiglu(gate_up(xn2))) of the dense block or the shared experts */
@@ -45,12 +45,12 @@ static void dense_ffn(struct run *run, const struct weights *w, struct layer_kep
 
     linear_forward(k->gu, 0, k->xn2, weights_at(w, moe ? TENSOR_SHARED_GATE : TENSOR_GATE, layer),
                    n, c, 2 * f);
-    lap_mark(run->lap, LAP_BODY);
+    pass_clock_mark(run->clock, PASS_BODY);
     swiglu_forward(k->h, k->gu, n, f);
-    lap_mark(run->lap, LAP_ELEMENTS);
+    pass_clock_mark(run->clock, PASS_ELEMENTS);
     linear_forward(out, 1, k->h, weights_at(w, moe ? TENSOR_SHARED_DOWN : TENSOR_DOWN, layer), n, f,
                    c);
-    lap_mark(run->lap, LAP_BODY);
+    pass_clock_mark(run->clock, PASS_BODY);
 }
 
 /* out += the mixture's output; k keeps what the backward pass needs of the routing. */
@@ -64,7 +64,7 @@ static void mixture(struct run *run, const struct weights *w, struct layer_kept 
 
     linear_forward(k->p, 0, k->xn2, weights_at(w, TENSOR_ROUTER, layer), n, dims.width,
                    dims.experts);
-    lap_mark(run->lap, LAP_BODY);
+    pass_clock_mark(run->clock, PASS_BODY);
     router_forward(k->p, k->route_lse, k->chosen, k->route_w, k->counts, bias, stats, &router);
     moe_plan_make(&k->plan, k->chosen, k->counts, &dims);
     moe_forward(out, &k->moe, &k->plan, k->xn2, k->route_w,
@@ -81,7 +81,7 @@ static void ffn_block(struct run *run, const struct weights *w, struct layer_kep
     rmsnorm_forward(k->xn2, k->rstd2, k->x_mid, weights_at(w, TENSOR_NORM_FFN, layer),
                     (real)run->cfg.norm_eps, n, c);
     memcpy(out, k->x_mid, n * c * sizeof(real));
-    lap_mark(run->lap, LAP_ELEMENTS);
+    pass_clock_mark(run->clock, PASS_ELEMENTS);
     if (model_config_is_moe(&run->cfg, layer))
         mixture(run, w, k, out, n, layer, stats);
     if (model_config_dense_ffn(&run->cfg, layer) > 0)
@@ -104,5 +104,5 @@ void run_forward(struct run *run, const struct weights *w, const struct run_batc
     }
     rmsnorm_forward(run->xn_last, run->rstd_last, run->x_last, weights_at(w, TENSOR_NORM_FINAL, -1),
                     (real)run->cfg.norm_eps, n, c);
-    lap_mark(run->lap, LAP_ELEMENTS);
+    pass_clock_mark(run->clock, PASS_ELEMENTS);
 }

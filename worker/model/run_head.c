@@ -22,7 +22,7 @@ const real *run_logits(struct run *run, const struct weights *w, size_t first, s
     assert(n <= run->head_rows);
     linear_forward(run->logits, 0, run->xn_last + first * c, weights_at(w, head_role(run), -1), n,
                    c, (size_t)run->cfg.vocab);
-    lap_mark(run->lap, LAP_HEAD);
+    pass_clock_mark(run->clock, PASS_HEAD);
     return run->logits;
 }
 
@@ -36,7 +36,7 @@ void run_token_losses(struct run *run, const struct weights *w, const struct run
         (void)run_logits(run, w, at, rows);
         crossent_forward(loss + at, NULL, run->logits, batch->targets + at, rows,
                          (size_t)run->cfg.vocab);
-        lap_mark(run->lap, LAP_LOSS);
+        pass_clock_mark(run->clock, PASS_LOSS);
     }
 }
 
@@ -54,10 +54,10 @@ double run_head_gradient(struct run *run, const struct weights *w, const struct 
         size_t rows = n - at < run->head_rows ? n - at : run->head_rows;
         (void)run_logits(run, w, at, rows);
         crossent_forward_backward(run->row_loss, run->logits, scale, batch->targets + at, rows, v);
-        lap_mark(run->lap, LAP_LOSS);
+        pass_clock_mark(run->clock, PASS_LOSS);
         linear_backward_input(run->grad.dn + at * c, 0, run->logits, head, rows, c, v);
         linear_backward_weight(d_head, run->logits, run->xn_last + at * c, rows, c, v);
-        lap_mark(run->lap, LAP_HEAD);
+        pass_clock_mark(run->clock, PASS_HEAD);
         for (size_t i = 0; i < rows; i++)
             sum += run->row_loss[i];
     }

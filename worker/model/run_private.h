@@ -4,8 +4,8 @@
 
 #include "worker/model/run.h"
 #include "worker/nn/attention.h"
-#include "worker/nn/lap.h"
 #include "worker/nn/moe.h"
+#include "worker/nn/pass_clock.h"
 
 /*
  * One layer's activations. Rows N = B T; width C, packed W = (H + 2 G) D.
@@ -68,7 +68,7 @@ struct run {
     real *logits;              /* (head rows, V) */
     double *row_loss;          /* (head rows) */
     size_t head_rows;
-    struct lap *lap; /* NULL unless the pass is measured */
+    struct pass_clock *clock; /* NULL unless the pass is measured */
     struct run_again again;
     struct run_scratch grad; /* RUN_TRAIN */
 };

@@ -33,7 +33,7 @@ static void gather(const struct moe_kept *kept, const struct moe_plan *plan, con
 
     for (size_t i = 0; i < dims->n * k; i++)
         memcpy(kept->xg + plan->place[i] * c, x + i / k * c, c * sizeof(*x));
-    lap_mark(dims->lap, LAP_ROUTING);
+    pass_clock_mark(dims->clock, PASS_ROUTING);
 }
 
 void moe_forward(real *restrict y, const struct moe_kept *kept, const struct moe_plan *plan,
@@ -49,15 +49,15 @@ void moe_forward(real *restrict y, const struct moe_kept *kept, const struct moe
             continue;
         linear_forward(kept->gu + at * 2 * f, 0, kept->xg + at * c, wgu + e * 2 * f * c, m, c,
                        2 * f);
-        lap_mark(dims->lap, LAP_BODY);
+        pass_clock_mark(dims->clock, PASS_BODY);
         swiglu_forward(kept->h + at * f, kept->gu + at * 2 * f, m, f);
-        lap_mark(dims->lap, LAP_ELEMENTS);
+        pass_clock_mark(dims->clock, PASS_ELEMENTS);
         linear_forward(kept->yg + at * c, 0, kept->h + at * f, wd + e * c * f, m, f, c);
-        lap_mark(dims->lap, LAP_BODY);
+        pass_clock_mark(dims->clock, PASS_BODY);
     }
     for (size_t i = 0; i < dims->n * k; i++)
         vec_axpy(y + i / k * c, weights[i], kept->yg + plan->place[i] * c, c);
-    lap_mark(dims->lap, LAP_ROUTING);
+    pass_clock_mark(dims->clock, PASS_ROUTING);
 }
 
 /* Rows at .. at + m - 1 of expert e. h is recomputed; dyg is read and then overwritten by dxg. */
@@ -71,15 +71,15 @@ static void expert_backward(const struct moe_gradient *grad, const struct moe_ke
     real *dh = grad->dh + at * f;
 
     swiglu_forward(kept->h + at * f, kept->gu + at * 2 * f, m, f);
-    lap_mark(dims->lap, LAP_ELEMENTS);
+    pass_clock_mark(dims->clock, PASS_ELEMENTS);
     linear_backward_weight(grad->dwd + e * c * f, dyg, kept->h + at * f, m, f, c);
     linear_backward_input(dh, 0, dyg, wd + e * c * f, m, f, c);
-    lap_mark(dims->lap, LAP_BODY);
+    pass_clock_mark(dims->clock, PASS_BODY);
     swiglu_backward(dgu, dh, kept->gu + at * 2 * f, m, f);
-    lap_mark(dims->lap, LAP_ELEMENTS);
+    pass_clock_mark(dims->clock, PASS_ELEMENTS);
     linear_backward_weight(grad->dwgu + e * 2 * f * c, dgu, kept->xg + at * c, m, c, 2 * f);
     linear_backward_input(dyg, 0, dgu, wgu + e * 2 * f * c, m, c, 2 * f);
-    lap_mark(dims->lap, LAP_BODY);
+    pass_clock_mark(dims->clock, PASS_BODY);
 }
 
 void moe_backward(const struct moe_gradient *grad, const real *restrict dy,
@@ -97,7 +97,7 @@ void moe_backward(const struct moe_gradient *grad, const real *restrict dy,
         for (size_t j = 0; j < c; j++)
             to[j] = weights[i] * from[j];
     }
-    lap_mark(dims->lap, LAP_ROUTING);
+    pass_clock_mark(dims->clock, PASS_ROUTING);
     for (size_t e = 0; e < dims->experts; e++) {
         size_t at = plan->first[e], m = plan->first[e + 1] - at;
         if (m > 0)
@@ -105,5 +105,5 @@ void moe_backward(const struct moe_gradient *grad, const real *restrict dy,
     }
     for (size_t i = 0; i < dims->n * k; i++)
         vec_add(grad->dx + i / k * c, grad->dyg + plan->place[i] * c, c);
-    lap_mark(dims->lap, LAP_ROUTING);
+    pass_clock_mark(dims->clock, PASS_ROUTING);
 }

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "worker/nn/lap.h"
+#include "worker/nn/pass_clock.h"
 #include "worker/nn/real.h"
 
 struct moe_dims {
@@ -24,7 +24,7 @@ struct moe_dims {
     size_t experts;
     size_t top_k;
     size_t ffn;
-    struct lap *lap; /* NULL unless the pass is measured */
+    struct pass_clock *clock; /* NULL unless the pass is measured */
 };
 
 /* Where the assignments went: place (N, K) is the row in the grouped arrays, first (E + 1) each

@@ -230,13 +230,13 @@ static double forward(struct trainer *t, int64_t batch, double *loss)
                              .targets = t->targets,
                              .batch = (size_t)batch,
                              .length = (size_t)t->opt->model.context};
-    int64_t begin = lap_now_ns(t->lap->clock);
+    int64_t begin = pass_clock_now_ns(t->clock->clock);
 
-    run_set_lap(t->run, NULL);
+    run_set_clock(t->run, NULL);
     run_forward(t->run, &t->w, &pass, NULL);
     run_token_losses(t->run, &t->w, &pass, loss);
-    run_set_lap(t->run, t->lap);
-    return (double)(lap_now_ns(t->lap->clock) - begin) * 1e-9;
+    run_set_clock(t->run, t->clock);
+    return (double)(pass_clock_now_ns(t->clock->clock) - begin) * 1e-9;
 }
 
 /* Warm-up steps count for nothing; with more than one thread the wall clock is the only fair
@@ -248,7 +248,8 @@ static int measure(struct trainer *t, struct bench_result *r, struct err *err)
     double *walls = xcalloc(n, sizeof(*walls));
     double *losses = xcalloc(n_tokens, sizeof(*losses)), loss = 0.0;
     struct bench_ceiling *ceiling = NULL;
-    struct lap lap = {.clock = r->threads == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC};
+    struct pass_clock clock = {.clock =
+                                   r->threads == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC};
     int rc = 0;
 
     /* The first steps touch every page and fill the caches. */
@@ -257,14 +258,14 @@ static int measure(struct trainer *t, struct bench_result *r, struct err *err)
     /* Now, because the ceiling allocates matrices of its own. */
     r->peak_bytes = peak_bytes();
     if (rc == 0)
-        rc = bench_ceiling_create(&r->model, n_tokens, lap.clock, &ceiling, err);
-    t->lap = &lap;
-    run_set_lap(t->run, &lap);
+        rc = bench_ceiling_create(&r->model, n_tokens, clock.clock, &ceiling, err);
+    t->clock = &clock;
+    run_set_clock(t->run, &clock);
     for (size_t i = 0; rc == 0 && i < n; i++) {
-        int64_t begin = lap_now_ns(lap.clock), wall = lap_now_ns(CLOCK_MONOTONIC);
+        int64_t begin = pass_clock_now_ns(clock.clock), wall = pass_clock_now_ns(CLOCK_MONOTONIC);
         rc = trainer_step(t, &loss, err);
-        steps[i] = (double)(lap_now_ns(lap.clock) - begin) * 1e-9;
-        walls[i] = (double)(lap_now_ns(CLOCK_MONOTONIC) - wall) * 1e-9;
+        steps[i] = (double)(pass_clock_now_ns(clock.clock) - begin) * 1e-9;
+        walls[i] = (double)(pass_clock_now_ns(CLOCK_MONOTONIC) - wall) * 1e-9;
         forwards[i] = forward(t, r->batch, losses);
         bench_ceiling_round(ceiling);
     }
@@ -275,8 +276,8 @@ static int measure(struct trainer *t, struct bench_result *r, struct err *err)
         r->ceiling = bench_ceiling_rate(ceiling);
         r->share_of_ceiling = model_config_flops_per_token(&r->model) * (double)n_tokens /
                               r->step_seconds.median / r->ceiling;
-        for (int i = 0; i < LAP_NR; i++)
-            r->part[i] = (double)lap.ns[i] * 1e-9 / (double)n;
+        for (int i = 0; i < PASS_NR; i++)
+            r->part[i] = (double)clock.ns[i] * 1e-9 / (double)n;
     }
     bench_ceiling_free(ceiling);
     free(steps), free(forwards), free(walls), free(losses);

@@ -15,7 +15,7 @@
 
 #include "base/err.h"
 #include "worker/model/config.h"
-#include "worker/nn/lap.h"
+#include "worker/nn/pass_clock.h"
 
 #define BENCH_STEPS_MAX 10000
 
@@ -44,8 +44,8 @@ struct bench_result {
     struct bench_spread forward_seconds;
     double ceiling; /* FLOP/s */
     double share_of_ceiling;
-    double part[LAP_NR]; /* seconds of a step, mean */
-    double peak_bytes;   /* resident, before the ceiling's own buffers exist */
+    double part[PASS_NR]; /* seconds of a step, mean */
+    double peak_bytes;    /* resident, before the ceiling's own buffers exist */
     double planned_bytes;
 };
 

@@ -17,15 +17,15 @@
 static const struct {
     const char *key;
     const char *text;
-} PARTS[LAP_NR] = {
-    [LAP_BODY] = {"body_gemm", "matrix products of the blocks"},
-    [LAP_HEAD] = {"head_gemm", "matrix products of the head"},
-    [LAP_ATTENTION] = {"attention", "attention"},
-    [LAP_ELEMENTS] = {"elementwise", "norms, rotation, SwiGLU, sums"},
-    [LAP_LOSS] = {"cross_entropy", "softmax and cross-entropy"},
-    [LAP_ROUTING] = {"routing", "router, gather and scatter"},
-    [LAP_OPTIMISER] = {"optimiser", "gradient norm and AdamW"},
-    [LAP_REST] = {"rest", "sequences, clearing"},
+} PARTS[PASS_NR] = {
+    [PASS_BODY] = {"body_gemm", "matrix products of the blocks"},
+    [PASS_HEAD] = {"head_gemm", "matrix products of the head"},
+    [PASS_ATTENTION] = {"attention", "attention"},
+    [PASS_ELEMENTS] = {"elementwise", "norms, rotation, SwiGLU, sums"},
+    [PASS_LOSS] = {"cross_entropy", "softmax and cross-entropy"},
+    [PASS_ROUTING] = {"routing", "router, gather and scatter"},
+    [PASS_OPTIMISER] = {"optimiser", "gradient norm and AdamW"},
+    [PASS_REST] = {"rest", "sequences, clearing"},
 };
 
 static int by_value(const void *a, const void *b)
@@ -56,7 +56,7 @@ static double parts_sum(const struct bench_result *r)
 {
     double sum = 0.0;
 
-    for (int i = 0; i < LAP_NR; i++)
+    for (int i = 0; i < PASS_NR; i++)
         sum += r->part[i];
     return sum;
 }
@@ -81,7 +81,7 @@ static int print_json(const struct bench_result *r, FILE *out, struct err *err)
     double flops = model_config_flops_per_token(&r->model);
 
     model_config_put(&r->model, model);
-    for (int i = 0; i < LAP_NR; i++)
+    for (int i = 0; i < PASS_NR; i++)
         json_put_number(parts, PARTS[i].key, r->part[i] / parts_sum(r));
     json_put_int(obj, "schema", BENCH_SCHEMA);
     json_put(obj, "model", model);
@@ -141,7 +141,7 @@ static void print_text(const struct bench_result *r, FILE *out)
                     out);
     (void)fprintf(out, "memory      %.0f MiB at the peak (%.0f planned)\n", r->peak_bytes / mib,
                   r->planned_bytes / mib);
-    for (int i = 0; i < LAP_NR; i++)
+    for (int i = 0; i < PASS_NR; i++)
         if (r->part[i] > 0.0)
             (void)fprintf(out, "%s%5.1f %%  %8.2f ms  %s\n", i == 0 ? "time   " : "       ",
                           100.0 * r->part[i] / parts_sum(r), r->part[i] * 1e3, PARTS[i].text);

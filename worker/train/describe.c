@@ -10,10 +10,10 @@
 #include "base/json.h"
 #include "worker/nn/gemm.h"
 #include "worker/report/describe.h"
+#include "worker/train/initial_model.h"
 #include "worker/train/memory.h"
-#include "worker/train/outcome.h"
-#include "worker/train/start.h"
 #include "worker/train/train.h"
+#include "worker/train/train_result.h"
 
 #define PARAMS_FILE_MAX     (1u << 20)
 #define START_SECONDS       1.0
@@ -63,7 +63,7 @@ static void check_start(const struct worker_task *task, const struct train_optio
     struct params p;
     struct err err;
 
-    if (start_check(task, opt, faults, &err) == 0)
+    if (initial_model_check(task, opt, faults, &err) == 0)
         return;
     params_init(&p, NULL, faults);
     params_fault(&p, "init", "%s", err.msg);
@@ -88,7 +88,7 @@ int train_describe(const struct worker_task *task, FILE *out, struct err *err)
         memory_check(&need, (double)task->memory_bytes, &opt, &faults);
     }
     if (faults.n == 0) {
-        outcome_metric_names(&opt, add_metric, &d);
+        train_result_metric_names(&opt, add_metric, &d);
         describe_facts(task, &opt, &need, &d);
         if (gemm_is_narrow())
             description_note(

@@ -2,7 +2,7 @@
  * The memory that a run needs, computed before any of it is allocated.
  *
  * A run that cannot fit is refused with both amounts; one that fits but for the copy of its state
- * writes its checkpoints between steps (keeper.h).
+ * writes its checkpoints between steps (checkpoint_schedule.h).
  */
 #ifndef WORKER_TRAIN_MEMORY_H
 #define WORKER_TRAIN_MEMORY_H

@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/xalloc.h"
-#include "worker/model/run_router.h"
+#include "worker/model/run.h"
 
 #define NO_PROBE                                                                                   \
     (-1.0F) /* `same` where nothing is held out: checkpoints hold finite numbers only */

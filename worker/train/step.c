@@ -61,7 +61,7 @@ static double accumulate(struct trainer *t)
     double loss = 0.0;
 
     memset(t->grad, 0, t->w.table.n_params * sizeof(*t->grad));
-    lap_mark(t->lap, LAP_REST);
+    pass_clock_mark(t->clock, PASS_REST);
     for (int64_t at = 0; at < n_seqs; at += opt->micro_batch) {
         int64_t n = n_seqs - at < opt->micro_batch ? n_seqs - at : opt->micro_batch;
         struct run_batch batch = {
@@ -75,7 +75,7 @@ static double accumulate(struct trainer *t)
         for (int64_t i = 0; i < n; i++)
             train_data_sequence(t->data, (uint64_t)(t->step * n_seqs + at + i),
                                 t->tokens + (size_t)i * context, t->targets + (size_t)i * context);
-        lap_mark(t->lap, LAP_REST);
+        pass_clock_mark(t->clock, PASS_REST);
         run_gradient(t->run, &t->w, &batch, &objective,
                      opt->model.experts > 0 ? t->health.step : NULL, t->grad, &part);
         loss += objective.share * part.cross_entropy;
@@ -106,7 +106,7 @@ static void update(struct trainer *t, double norm)
 
 int trainer_step(struct trainer *t, double *loss, struct err *err)
 {
-    lap_start(t->lap);
+    pass_clock_start(t->clock);
     health_begin_step(&t->health);
     *loss = accumulate(t);
     if (!isfinite(*loss))
@@ -115,7 +115,7 @@ int trainer_step(struct trainer *t, double *loss, struct err *err)
     if (!isfinite(norm))
         return diverged(t, "the gradient is not finite", err);
     update(t, norm);
-    lap_mark(t->lap, LAP_OPTIMISER);
+    pass_clock_mark(t->clock, PASS_OPTIMISER);
     health_end_step(&t->health, &t->w, t->m, t->v, t->opt, t->step);
     t->history[t->step].loss = (float)*loss;
     t->step++;

@@ -18,12 +18,12 @@
 #include "worker/report/events.h"
 #include "worker/report/result.h"
 #include "worker/report/stop.h"
+#include "worker/train/checkpoint_schedule.h"
 #include "worker/train/evaluate.h"
-#include "worker/train/keeper.h"
+#include "worker/train/initial_model.h"
 #include "worker/train/log_line.h"
 #include "worker/train/memory.h"
-#include "worker/train/outcome.h"
-#include "worker/train/start.h"
+#include "worker/train/train_result.h"
 
 #define CURVE_POINTS 400
 
@@ -34,7 +34,7 @@ struct training_attempt {
     struct train_data data;
     struct trainer trainer;
     struct events events;
-    struct keeper keeper;
+    struct checkpoint_schedule schedule;
     struct progress shown;        /* of a run by hand */
     struct log_line said;         /* of one under the daemon */
     int64_t first_step;           /* that this attempt makes */
@@ -61,7 +61,7 @@ static int read_options(struct training_attempt *a, struct err *err)
 
     train_options_read(a->task, &a->opt, &faults);
     if (faults.n == 0)
-        rc = start_check(a->task, &a->opt, &faults, err);
+        rc = initial_model_check(a->task, &a->opt, &faults, err);
     if (rc < 0)
         return rc;
     if (faults.n == 0) {
@@ -85,17 +85,17 @@ static int check_memory(const struct training_attempt *a, bool *copies, struct e
     return say_faults(&faults, err);
 }
 
-/* Continues from the newest checkpoint, if any, and starts the keeper's clock. */
+/* Continues from the newest checkpoint, if any, and starts the schedule's clock. */
 static int resume(struct training_attempt *a, struct err *err)
 {
     bool found = false;
 
     a->trainer.made_by = xasprintf("%s, %d %s", gemm_blas_text(), a->task->threads,
                                    a->task->threads == 1 ? "thread" : "threads");
-    int rc = checkpoint_resume(&a->trainer, a->task, &a->keeper.run, &a->events, &found, err);
+    int rc = checkpoint_resume(&a->trainer, a->task, &a->schedule.run, &a->events, &found, err);
     if (rc == 0 && found)
         events_resumed(&a->events, a->trainer.step);
-    keeper_begin(&a->keeper);
+    checkpoint_schedule_begin(&a->schedule);
     return rc;
 }
 
@@ -111,13 +111,13 @@ static int set_up(struct training_attempt *a, struct err *err)
     if (rc == 0)
         rc = trainer_init(&a->trainer, &a->opt, &a->data, err);
     if (rc == 0)
-        rc = start_load(a->task, &a->data, &a->trainer, err);
+        rc = initial_model_load(a->task, &a->data, &a->trainer, err);
     if (rc < 0)
         return rc;
     if (!copies)
         events_note(&a->events, "memory has no room for a copy of the state: steps wait while a "
                                 "checkpoint is written");
-    keeper_init(&a->keeper, a->task, &a->trainer, &a->events, copies);
+    checkpoint_schedule_init(&a->schedule, a->task, &a->trainer, &a->events, copies);
     return resume(a, err);
 }
 
@@ -142,7 +142,7 @@ static void say_validation(struct training_attempt *a)
 
     events_point(&a->events, a->last_step, "val_loss", a->last.whole.loss);
     for (size_t i = 0; i < a->data.n_sources && a->data.n_sources > 1; i++) {
-        outcome_source_name("val_loss", a->data.sources[i].name, name);
+        train_result_source_name("val_loss", a->data.sources[i].name, name);
         events_point(&a->events, a->last_step, name, a->last.source[i].loss);
     }
 }
@@ -221,7 +221,7 @@ static int one_step(struct training_attempt *a, struct err *err)
 /* The present state goes to the disk; the exit code asks the daemon to run the task again. */
 static int stop(struct training_attempt *a, struct err *err)
 {
-    int rc = keeper_stop(&a->keeper, err);
+    int rc = checkpoint_schedule_stop(&a->schedule, err);
 
     return rc < 0 ? rc : err_set(err, ERR_BUSY, "stopped at step %lld", (long long)a->trainer.step);
 }
@@ -260,7 +260,7 @@ static int make_steps(struct training_attempt *a, struct err *err)
             return rc;
         show_progress(a);
         if (a->trainer.step < a->opt.steps)
-            keeper_look(&a->keeper);
+            checkpoint_schedule_look(&a->schedule);
     }
 }
 
@@ -281,9 +281,10 @@ static int finish(struct training_attempt *a, struct err *err)
     /* A run that was resumed after its target was reached has nothing evaluated yet. */
     if (a->last_step != a->trainer.step)
         rc = evaluate(a, err);
-    keeper_release(&a->keeper); /* its copy makes room for what writing the model takes */
+    /* Its copy makes room for what writing the model takes. */
+    checkpoint_schedule_release(&a->schedule);
     if (rc == 0)
-        rc = outcome_write(&a->trainer, &a->last, a->task, a->seconds, err);
+        rc = train_result_write(&a->trainer, &a->last, a->task, a->seconds, err);
     return rc == 0 ? events_result(&a->events, err) : rc;
 }
 
@@ -303,7 +304,8 @@ int train_run(const struct worker_task *task, struct err *err)
     progress_end(&a.shown);
     if (rc == 0)
         rc = finish(&a, err);
-    keeper_release(&a.keeper); /* on an error too, what is in flight gets to its end */
+    checkpoint_schedule_release(
+        &a.schedule); /* on an error too, what is in flight gets to its end */
     trainer_release(&a.trainer);
     train_data_release(&a.data);
     events_close(&a.events);

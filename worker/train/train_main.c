@@ -1,8 +1,8 @@
 /*
- * prereg-train: trains one model as task.json says, and the commands on finished models (use.h).
- * main() only decides which of them is meant; errors are printed once, in finish(), and become exit
- * codes by worker/report/result.h. Faults of the command line or of task.json itself are exit code
- * 64 under a task, whatever their own code.
+ * prereg-train: trains one model as task.json says, and the commands on finished models
+ * (model_commands.h). main() only decides which of them is meant; errors are printed once, in
+ * finish(), and become exit codes by worker/report/result.h. Faults of the command line or of
+ * task.json itself are exit code 64 under a task, whatever their own code.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,9 +14,9 @@
 #include "worker/report/stop.h"
 #include "worker/report/task.h"
 #include "worker/train/bench.h"
-#include "worker/train/start.h"
+#include "worker/train/initial_model.h"
+#include "worker/train/model_commands.h"
 #include "worker/train/train.h"
-#include "worker/train/use.h"
 
 static const char USAGE[] =
     "usage: prereg-train                      run the task named by $PREREG_TASK\n"
@@ -88,7 +88,7 @@ static int run(const char *path, const char *init)
         return finish(rc, &err);
     rc = task_read(path, &task, &err);
     if (rc == 0 && init != NULL)
-        rc = start_by_hand(&task, init, &err);
+        rc = initial_model_by_hand(&task, init, &err);
     if (rc < 0) {
         (void)finish(rc, &err);
         task_release(&task);
@@ -103,10 +103,10 @@ static int run(const char *path, const char *init)
 static int (*find_use(const char *word))(int argc, char **argv, FILE *out, struct err *err)
 {
     if (strcmp(word, "export") == 0)
-        return use_export;
+        return model_command_export;
     if (strcmp(word, "generate") == 0)
-        return use_generate;
-    return strcmp(word, "loss") == 0 ? use_loss : NULL;
+        return model_command_generate;
+    return strcmp(word, "loss") == 0 ? model_command_loss : NULL;
 }
 
 /* Alone or after a command; any later one may be the text of --prompt. */

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "worker/model/run.h"
-#include "worker/nn/lap.h"
+#include "worker/nn/pass_clock.h"
 #include "worker/train/data.h"
 #include "worker/train/health.h"
 #include "worker/train/options.h"
@@ -39,7 +39,7 @@ struct trainer {
     real *m;
     real *v;
     struct run *run;
-    struct lap *lap; /* NULL unless steps are measured; the run books to it too */
+    struct pass_clock *clock; /* NULL unless steps are measured; the run books to it too */
     struct health health;
     struct router_log router;
     uint32_t *tokens; /* (micro_batch, context) */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/eval/csv.h"
+#include "worker/eval/items/csv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

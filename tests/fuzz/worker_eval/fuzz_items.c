@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/eval/item.h"
-#include "worker/eval/outcome.h"
+#include "worker/eval/items/item.h"
+#include "worker/eval/score/outcome.h"
 
 #define FUZZ_TASKS_MAX 64
 

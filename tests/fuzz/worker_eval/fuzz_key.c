@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/eval/second_key.h"
+#include "worker/eval/items/second_key.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

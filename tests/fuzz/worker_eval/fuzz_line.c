@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/eval/judge.h"
+#include "worker/eval/score/judge.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

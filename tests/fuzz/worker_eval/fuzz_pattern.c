@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "base/xalloc.h"
-#include "worker/eval/pattern.h"
+#include "worker/eval/task/pattern.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "worker/eval/prompt.h"
+#include "worker/eval/prompt/prompt.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "worker/model/run_router.h"
+#include "worker/model/run.h"
 #include "worker/train/health.h"
 #include "worker/train/router_log.h"
 

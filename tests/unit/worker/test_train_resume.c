@@ -84,7 +84,7 @@ static int run_killed(struct fixture *f, const cJSON *params, const struct refer
     }
 }
 
-static pid_t start_load(void)
+static pid_t initial_model_load(void)
 {
     pid_t pid = fork();
 
@@ -111,7 +111,7 @@ static struct strbuf check_resume(const char *text)
     cJSON *params = fixture_params(text);
     struct reference ref = run_reference(&f, params);
     for (uint64_t seed = 1; seed <= 4; seed++) {
-        pid_t load = seed % 2 == 0 ? start_load() : 0;
+        pid_t load = seed % 2 == 0 ? initial_model_load() : 0;
         resumed += run_killed(&f, params, &ref, seed);
         if (load > 0)
             end_load(load);

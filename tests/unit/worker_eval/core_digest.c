@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "worker/eval/dclm_request.h"
+#include "worker/eval/prompt/dclm_request.h"
 
 struct reader {
     const struct core_look *look;

@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_WORKER_EVAL_SHIPPED_H
 #define TESTS_UNIT_WORKER_EVAL_SHIPPED_H
 
-#include "worker/eval/prompt.h"
+#include "worker/eval/prompt/prompt.h"
 
 /* Kept until the program ends. */
 const struct task_spec *shipped_spec(const char *task);

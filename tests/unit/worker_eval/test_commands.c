@@ -11,7 +11,7 @@
 #include "base/proc.h"
 #include "base/xalloc.h"
 #include "tests/unit/worker_eval/scratch.h"
-#include "worker/eval/spec.h"
+#include "worker/eval/task/spec.h"
 
 #define PROGRAM  TEST_BIN_DIR "/prereg-eval"
 #define ARGS_MAX 16
@@ -61,8 +61,9 @@ static void test_description(void **state)
     struct err err = {0};
     run("tasks gsm8k", &result);
     assert_int_equal(result.code, 0);
-    assert_int_equal(
-        file_read(TEST_SOURCE_DIR "/worker/eval/tasks/gsm8k.json", SPEC_FILE_MAX, &file, &err), 0);
+    assert_int_equal(file_read(TEST_SOURCE_DIR "/worker/eval/task/shipped/gsm8k.json",
+                               SPEC_FILE_MAX, &file, &err),
+                     0);
     assert_string_equal(result.out.buf, file.buf);
     scratch_write("mine.json", result.out.buf);
     proc_result_release(&result);

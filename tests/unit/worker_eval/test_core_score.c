@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "base/xalloc.h"
-#include "worker/eval/core_score.h"
+#include "worker/eval/score/core_score.h"
 
 /* GPT-2 as nanochat reports it (eval_bundle/openai-community-gpt2.csv), which centres with the
  * first version of the baselines; six digits each. */

@@ -9,8 +9,8 @@
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "tests/unit/worker_eval/scratch.h"
-#include "worker/eval/core_score.h"
-#include "worker/eval/prompt.h"
+#include "worker/eval/prompt/prompt.h"
+#include "worker/eval/score/core_score.h"
 
 #define HEAD "{\"task\":\"t\",\"style\":\"dclm\","
 #define FORMS                                                                                      \

@@ -13,9 +13,9 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/worker_eval/scratch.h"
-#include "worker/eval/benchmark.h"
-#include "worker/eval/core_summary.h"
-#include "worker/eval/scorer.h"
+#include "worker/eval/score/benchmark.h"
+#include "worker/eval/score/core_summary.h"
+#include "worker/eval/score/scorer.h"
 #include "worker/report/params.h"
 
 static int make_files(void **state)

@@ -10,7 +10,7 @@
 #include "base/xalloc.h"
 #include "tests/unit/worker_eval/scratch.h"
 #include "worker/data/bytelevel.h"
-#include "worker/eval/dclm_request.h"
+#include "worker/eval/prompt/dclm_request.h"
 
 #define END_OF_TEXT 256u
 #define SPACE_A     257u /* " a" */

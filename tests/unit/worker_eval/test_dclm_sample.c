@@ -9,7 +9,7 @@
 
 #include "base/digest.h"
 #include "base/xalloc.h"
-#include "worker/eval/dclm_sample.h"
+#include "worker/eval/prompt/dclm_sample.h"
 
 #define SEED 1234
 

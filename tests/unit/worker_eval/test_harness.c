@@ -15,8 +15,8 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/worker_eval/scratch.h"
-#include "worker/eval/harness_files.h"
-#include "worker/eval/summary.h"
+#include "worker/eval/harness/harness_files.h"
+#include "worker/eval/score/summary.h"
 
 #define GOLDEN TEST_SOURCE_DIR "/tests/golden/harness_files.json"
 
@@ -130,7 +130,7 @@ static void set_up(struct lab *lab, const cJSON *golden)
     assert_int_equal(task_builtin_read(task, &o->spec, &err), 0);
     if (strcmp(task, "mmlu") == 0)
         assert_int_equal(task_spec_choose_groups(o->spec, subjects, ARRAY_LEN(subjects), &err), 0);
-    o->rules = harness_rules_find(RULES_DEFAULT);
+    o->rules = harness_rules_find(HARNESS_DEFAULT);
     o->shots = json_member(golden, "shots")->valueint;
     o->data = (struct task_data){.name = "data", .path = lab->data};
     o->split = o->spec->split;

@@ -11,9 +11,9 @@
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "tests/unit/worker_eval/scratch.h"
-#include "worker/eval/generate.h"
-#include "worker/eval/judge.h"
-#include "worker/eval/viability.h"
+#include "worker/eval/score/generate.h"
+#include "worker/eval/score/judge.h"
+#include "worker/eval/score/viability.h"
 
 struct fixture {
     struct task_spec *spec;

@@ -10,8 +10,8 @@
 #include <math.h>
 
 #include "base/xalloc.h"
-#include "worker/eval/bootstrap.h"
-#include "worker/eval/marks.h"
+#include "worker/eval/score/bootstrap.h"
+#include "worker/eval/score/marks.h"
 
 static void fill(struct marks *m, const double *xs, size_t n, double w)
 {

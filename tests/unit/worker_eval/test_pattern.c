@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "worker/eval/pattern.h"
+#include "worker/eval/task/pattern.h"
 
 #define STRICT   "#### (\\-?[0-9\\.\\,]+)"
 #define FLEXIBLE "(-?[$0-9.,]{2,})|(-?[0-9]+)"

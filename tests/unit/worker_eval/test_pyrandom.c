@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/xalloc.h"
-#include "worker/eval/pyrandom.h"
+#include "worker/eval/prompt/pyrandom.h"
 
 static void test_u32(void **state)
 {

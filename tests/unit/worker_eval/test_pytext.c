@@ -7,8 +7,8 @@
 
 #include "base/digest.h"
 #include "base/xalloc.h"
-#include "worker/eval/csv.h"
-#include "worker/eval/pytext.h"
+#include "worker/eval/items/csv.h"
+#include "worker/eval/task/pytext.h"
 
 static void test_strip(void **state)
 {

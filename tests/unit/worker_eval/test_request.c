@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "worker/eval/request.h"
+#include "worker/eval/prompt/request.h"
 
 static struct tokenizer *tok;
 

@@ -12,8 +12,8 @@
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "tests/unit/worker_eval/scratch.h"
-#include "worker/eval/items_file.h"
-#include "worker/eval/scorer.h"
+#include "worker/eval/score/items_file.h"
+#include "worker/eval/score/scorer.h"
 
 #define CONTEXT 32
 

@@ -8,7 +8,7 @@
 
 #include "base/xalloc.h"
 #include "tests/unit/worker_eval/scratch.h"
-#include "worker/eval/spec.h"
+#include "worker/eval/task/spec.h"
 
 static struct task_spec *builtin(const char *name)
 {

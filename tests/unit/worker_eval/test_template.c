@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "worker/eval/template.h"
+#include "worker/eval/task/template.h"
 
 static const char record_text[] =
     "{\"q\":\" Who? \",\"n\":3,\"yes\":true,\"half\":0.5,\"empty\":\"\",\"none\":null,"

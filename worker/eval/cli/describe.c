@@ -1,0 +1,155 @@
+/*
+ * prereg-eval --describe: what would be measured, on how much, in about what time. It reads the
+ * items and makes every request's text, but no weights. With a model that is data of the task its
+ * shape and tokenizer give tokens and a time; with a model that does not exist yet (an input of the
+ * task) both stay rough guesses by bytes.
+ *
+ * Faults of parameters are reported by key; what goes wrong with the data itself is a fault of
+ * "data".
+ */
+#include "worker/report/describe.h"
+#include <math.h>
+
+#include "worker/eval/cli/run.h"
+#include "worker/eval/cli/scored_model.h"
+#include "worker/eval/score/benchmark.h"
+#include "worker/eval/score/summary.h"
+
+/* A guess for models of a few hundred thousand parameters on one core, to be read as an order of
+ * magnitude: the model is not known yet. `prereg-eval --plan` knows better. */
+#define SECONDS_PER_BYTE 1e-5
+
+static void put_name(void *self, const char *name)
+{
+    description_metric(self, name);
+}
+
+/* What a run will give, also of each group of its items, and under a second key. */
+static int describe_metrics(struct description *d, const struct benchmark *bench,
+                            const struct eval_options *o, struct err *err)
+{
+    struct second_key second = {0};
+    struct judge judge = {0};
+    int rc = 0;
+    if (o->second_key.name != NULL) {
+        const struct item_source src = benchmark_source(o, o->second_key.path, o->split);
+        rc = second_key_read(&second, o->second_key.name, &bench->set, &src, err);
+    }
+    if (rc == 0)
+        rc = judge_init(&judge, &bench->set, second.name == NULL ? NULL : &second, err);
+    if (rc == 0)
+        summary_each_name(&judge, put_name, d);
+    judge_release(&judge);
+    second_key_release(&second);
+    return rc;
+}
+
+/* Tokens of the longest request. */
+static int count_longest(const struct benchmark *bench, const struct benchmark_size *size,
+                         const struct tokenizer *tok, size_t *n, struct err *err)
+{
+    struct request_text text;
+    struct token_list tokens = {0};
+    request_text_init(&text);
+    prompt_request(&bench->prompts, size->longest_item, size->longest_option, &text);
+    strbuf_add(&text.preamble, text.context.buf, text.context.len);
+    strbuf_add(&text.preamble, text.continuation.buf, text.continuation.len);
+    int rc = tokenizer_encode(tok, text.preamble.buf, text.preamble.len, &tokens, err);
+    *n = tokens.n;
+    token_list_release(&tokens);
+    request_text_release(&text);
+    return rc;
+}
+
+/* The tokens that the run generates, at most. */
+static double generated_tokens(const struct benchmark *bench, const struct eval_options *o)
+{
+    if (o->spec->kind != TASK_GENERATE)
+        return 0.0;
+    return (double)bench->n_selected * (o->max_tokens > 0 ? o->max_tokens : o->spec->max_tokens);
+}
+
+/* What guessing gets: the mean of 1 / choices over the items, where all of them are of choices. */
+static void describe_chance(struct description *d, const struct benchmark *bench)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < bench->n_selected; i++) {
+        const struct item *item = &bench->set.items[bench->selected[i]];
+        if (item->n_options == 0)
+            return;
+        sum += 1.0 / (double)item->n_options;
+    }
+    if (bench->n_selected > 0)
+        description_fact(d, "chance", sum / (double)bench->n_selected);
+}
+
+/* `rate` is what one core does: of a model that is known, two for each parameter and token. */
+static int describe_size(struct description *d, double rate, const struct benchmark *bench,
+                         const struct eval_options *o, const struct scored_model_look *look,
+                         struct err *err)
+{
+    struct benchmark_size size;
+    const double generated = generated_tokens(bench, o);
+    double seconds = 0.0;
+    size_t longest = 0;
+    benchmark_measure(bench, &size);
+    description_fact(d, "items", (double)bench->n_selected);
+    describe_chance(d, bench);
+    description_fact(d, "requests", size.requests);
+    description_fact(d, "request_bytes", size.bytes);
+    description_fact(d, "distinct_request_bytes", size.distinct_bytes);
+    description_fact(d, "longest_request_bytes", (double)size.longest);
+    if (look->tok == NULL) {
+        seconds = (size.distinct_bytes + generated) * SECONDS_PER_BYTE;
+    } else {
+        int rc = count_longest(bench, &size, look->tok, &longest, err);
+        if (rc != 0)
+            return rc;
+        description_fact(d, "longest_request_tokens", (double)longest);
+        description_fact(d, "context_tokens", (double)look->context);
+        const double share = size.longest == 0 ? 1.0 : (double)longest / (double)size.longest;
+        const double tokens = size.distinct_bytes * share + generated;
+        seconds = tokens * 2.0 * look->params / rate;
+    }
+    description_seconds(d, ceil(seconds));
+    return 0;
+}
+
+/* Reads the items; what fails becomes a fault of "data". */
+static void describe_benchmark(struct description *d, double rate, const struct eval_options *o,
+                               const struct scored_model_look *look, struct param_faults *faults)
+{
+    struct benchmark bench;
+    struct err err = {0};
+    int rc = benchmark_load(&bench, o, &err);
+    if (rc == 0)
+        rc = describe_metrics(d, &bench, o, &err);
+    if (rc == 0)
+        rc = describe_size(d, rate, &bench, o, look, &err);
+    if (rc != 0) {
+        struct params p;
+        params_init(&p, NULL, faults);
+        params_fault(&p, "data", "%s", err.msg);
+    }
+    benchmark_release(&bench);
+}
+
+int eval_describe(const struct worker_task *task, FILE *out, struct err *err)
+{
+    struct param_faults faults = {0};
+    struct scored_model_look look = {0};
+    struct eval_options options;
+    struct description d;
+    description_init(&d);
+    eval_options_read(task, &options, &faults);
+    if (faults.n == 0)
+        scored_model_check(task, &options, &look, &faults);
+    if (faults.n == 0)
+        describe_benchmark(&d, task_flops_per_second(task), &options, &look, &faults);
+    int rc = description_print(&d, &faults, out, err);
+    description_release(&d);
+    tokenizer_free(look.tok);
+    eval_options_release(&options);
+    param_faults_release(&faults);
+    return rc;
+}

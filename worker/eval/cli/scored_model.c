@@ -1,0 +1,180 @@
+/*
+ * Opens the model and finds its tokenizer, with the checks that keep the two together: digest and
+ * size of the vocabulary. Memory is checked from the shape before weights are read.
+ * scored_model_check() does the same for --describe without reading weights.
+ */
+#include "worker/eval/cli/scored_model.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "worker/model/hf_tokenizer.h"
+#include "worker/model/import.h"
+
+#define TOKENIZER_CONFIG_MAX (1u << 22)
+
+/* What a model says of its tokenizer. */
+struct wish {
+    const char *spec; /* "bytes", the name of data, or "" */
+    const char *file; /* beside the model, or NULL */
+    struct digest digest;
+    int vocab; /* of the model */
+};
+
+/* *spec is "bytes" or a path. */
+static int find_spec(const struct worker_task *task, const struct eval_options *o,
+                     const struct wish *wish, const char **spec, struct err *err)
+{
+    struct task_data data;
+
+    *spec = wish->spec;
+    if (o->tokenizer.name != NULL) {
+        *spec = o->tokenizer.path;
+    } else if (wish->file != NULL) {
+        *spec = wish->file;
+    } else if (wish->spec[0] == '\0') {
+        return err_set(err, ERR_USAGE,
+                       "the model comes without a tokenizer: name one with params.tokenizer");
+    } else if (strcmp(wish->spec, TOKENIZER_BYTES) != 0) {
+        if (task_find_data(task, wish->spec, &data, err) != 0)
+            return err_wrap(err, "the model's tokenizer");
+        *spec = data.path;
+    }
+    return 0;
+}
+
+/* Opens and checks it; *tok is set as soon as it is open, also on a later error. */
+static int open_tokenizer(const struct worker_task *task, const struct eval_options *o,
+                          const struct wish *wish, struct tokenizer **tok, struct err *err)
+{
+    const char *spec = NULL;
+
+    int rc = find_spec(task, o, wish, &spec, err);
+    if (rc == 0)
+        rc = tokenizer_open(spec, tok, err);
+    if (rc < 0)
+        return rc;
+    const struct digest found = tokenizer_digest(*tok);
+    if (!digest_is_zero(&wish->digest) && !digest_equal(&wish->digest, &found))
+        return err_set(err, ERR_CORRUPT, "tokenizer %s is not the one the model was trained with",
+                       spec);
+    if (tokenizer_vocab(*tok) > (uint32_t)wish->vocab)
+        return err_set(err, ERR_CORRUPT, "tokenizer %s has %u tokens, the model %d", spec,
+                       tokenizer_vocab(*tok), wish->vocab);
+    return 0;
+}
+
+/* Whether the task needs the slots of generations. */
+static bool generates(const struct eval_options *o)
+{
+    return o->spec != NULL && o->spec->kind == TASK_GENERATE;
+}
+
+/* Memory, weights, tokenizer, in this order. */
+int scored_model_open(const struct worker_task *task, const struct eval_options *o,
+                      struct model **model, struct tokenizer **tok, struct err *err)
+{
+    const char *folder = o->model_data.path;
+    int rc = 0;
+
+    if (folder == NULL)
+        rc = task_find_input(task, o->model, &folder, err);
+    if (rc == 0)
+        rc = model_check_memory(folder, o->context, generates(o), task->memory_bytes, err);
+    if (rc == 0)
+        rc = model_open_within(folder, o->context, model, err);
+    if (rc < 0)
+        return rc;
+    const struct wish wish = {.spec = model_tokenizer_spec(*model),
+                              .file = model_tokenizer_file(*model),
+                              .digest = model_tokenizer_digest(*model),
+                              .vocab = model_shape(*model)->vocab};
+    return open_tokenizer(task, o, &wish, tok, err);
+}
+
+/* ERR_NOT_FOUND: there is no such file in the folder. */
+static int read_tidies(const char *folder, bool *tidies, struct err *err)
+{
+    cJSON *config = NULL;
+    char *path = path_join(folder, HF_FILE_TOKENIZER_CONFIG);
+    int rc = file_kind_at(path) == FILE_REGULAR
+                 ? json_read_file(path, TOKENIZER_CONFIG_MAX, &config, err)
+                 : ERR_NOT_FOUND;
+    *tidies = true;
+    if (rc == 0)
+        rc = json_opt_bool(config, "clean_up_tokenization_spaces", tidies, err);
+    if (rc != 0 && rc != ERR_NOT_FOUND)
+        rc = err_wrap(err, "%s", path);
+    cJSON_Delete(config);
+    free(path);
+    return rc;
+}
+
+int scored_model_tidies_spaces(const struct worker_task *task, const struct eval_options *o,
+                               bool *tidies, struct err *err)
+{
+    struct import_source src = {0};
+    const char *folder = o->model_data.path;
+    int rc = ERR_NOT_FOUND;
+    *tidies = o->spaces == SPACES_TIDIED;
+    if (o->spaces != SPACES_AS_TOKENIZER)
+        return 0;
+    if (o->tokenizer.name != NULL)
+        rc = read_tidies(o->tokenizer.path, tidies, err);
+    if (rc != ERR_NOT_FOUND)
+        return rc;
+    rc = folder != NULL ? 0 : task_find_input(task, o->model, &folder, err);
+    if (rc == 0)
+        rc = import_find(folder, &src, err);
+    if (rc != 0)
+        return rc;
+    *tidies = src.form == IMPORT_HF;
+    if (src.form == IMPORT_HF && (rc = read_tidies(src.path, tidies, err)) == ERR_NOT_FOUND)
+        rc = 0;
+    import_source_release(&src);
+    return rc;
+}
+
+/* Shape and tokenizer of a model, without its weights. */
+static int look_at(const struct worker_task *task, const struct eval_options *o,
+                   const struct import_source *src, struct scored_model_look *look, struct err *err)
+{
+    struct model_config cfg;
+    struct store_info info;
+
+    int rc = import_info(src, &cfg, &info, err);
+    if (rc < 0)
+        return rc;
+    const struct wish wish = {.spec = info.tokenizer_spec,
+                              .file = src->tokenizer,
+                              .digest = info.tokenizer,
+                              .vocab = cfg.vocab};
+    rc = open_tokenizer(task, o, &wish, &look->tok, err);
+    look->context = (size_t)(o->context > 0 ? o->context : cfg.context);
+    const double rows = (double)cfg.vocab * cfg.width * (cfg.tie_embeddings ? 1.0 : 2.0);
+    look->params = (double)model_config_active(&cfg) - rows;
+    store_info_release(&info);
+    return rc;
+}
+
+void scored_model_check(const struct worker_task *task, const struct eval_options *o,
+                        struct scored_model_look *look, struct param_faults *faults)
+{
+    struct import_source src = {0};
+    struct params p;
+    struct err err;
+
+    *look = (struct scored_model_look){0};
+    if (o->model_data.name == NULL)
+        return;
+    params_init(&p, NULL, faults);
+    int rc =
+        model_check_memory(o->model_data.path, o->context, generates(o), task->memory_bytes, &err);
+    if (rc == 0)
+        rc = import_find(o->model_data.path, &src, &err);
+    if (rc == 0)
+        rc = look_at(task, o, &src, look, &err);
+    import_source_release(&src);
+    if (rc < 0)
+        params_fault(&p, "model", "%s", err.msg);
+}

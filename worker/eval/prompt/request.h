@@ -1,0 +1,57 @@
+/*
+ * Requests: what the model is asked, as tokens, cut as lm-evaluation-harness cuts them.
+ *
+ * White space at the end of a context moves to the continuation; both are tokenised together and
+ * the cut falls after as many tokens as the context has by itself; what is too long loses its left
+ * end. An empty context is replaced by the prefix token. A text scored as a whole (rolling) falls
+ * into windows that overlap in what they read, not in what they score.
+ */
+#ifndef WORKER_EVAL_PROMPT_REQUEST_H
+#define WORKER_EVAL_PROMPT_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "worker/data/tokenizer.h"
+
+/* What the requests of a run have in common. */
+struct request_rules {
+    const struct tokenizer *tok;
+    size_t max_length; /* tokens that the model takes */
+    bool add_bos;      /* the prefix token precedes every text, as some tokenizers put it */
+    bool one_bos;      /* from v0.4.9.2: but not twice where a text begins with it already */
+};
+
+struct request {
+    struct token_list tokens;
+    size_t first; /* tokens[first ..] are scored; >= 1 */
+    size_t n_cut; /* tokens lost at the left */
+};
+
+/* Grows; requests beyond n keep their memory for reuse. A zeroed list is empty. */
+struct request_list {
+    struct request *items;
+    size_t n;
+    size_t cap;
+};
+
+/* A zeroed request may be built and built again. ERR_RANGE says that this request cannot be scored:
+ * the context or continuation has no tokens, or the continuation alone is too long. */
+int request_build(struct request *r, const struct request_rules *rules, const char *context,
+                  const char *continuation, struct err *err) MUST_CHECK;
+void request_release(struct request *r);
+
+/* Appends the windows of a text; none for an empty one. */
+int request_add_windows(struct request_list *list, const struct request_rules *rules,
+                        const char *text, struct err *err) MUST_CHECK;
+
+/* The prompt of a generation: its last max_length - max_tokens tokens, at least one; the prefix
+ * token when it is empty. */
+int request_build_prompt(struct request *r, const struct request_rules *rules, const char *prompt,
+                         size_t max_tokens, struct err *err) MUST_CHECK;
+
+/* An empty request at the end of the list. */
+struct request *request_list_add(struct request_list *list) __attribute__((returns_nonnull));
+void request_list_release(struct request_list *list);
+
+#endif

@@ -1,0 +1,275 @@
+/*
+ * Every name in result.json comes from here: metrics in the order of train_result_metric_names(),
+ * which
+ * --describe prints and a result must match, then facts about size, speed and routers. Values that
+ * do not exist in this run (a mark after an early stop, a target not reached, router facts of a
+ * dense model) are null with a reason, never absent.
+ */
+#include "worker/train/train_result.h"
+
+#include <math.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "worker/model/store.h"
+#include "worker/nn/gemm.h"
+#include "worker/report/result.h"
+
+#define TRAIN_LOSS_TAIL 0.1 /* of the steps */
+
+static void mark_name(double mark, char name[METRIC_NAME_SIZE])
+{
+    char number[JSON_NUMBER_MAX];
+
+    json_number_text(mark, number);
+    (void)snprintf(name, METRIC_NAME_SIZE, "val_loss@%s", number);
+}
+
+void train_result_source_name(const char *metric, const char *source, char name[METRIC_NAME_SIZE])
+{
+    (void)snprintf(name, METRIC_NAME_SIZE, "%s:%s", metric, source);
+}
+
+void train_result_metric_names(const struct train_options *opt,
+                               void (*add)(void *ctx, const char *name), void *ctx)
+{
+    char name[METRIC_NAME_SIZE];
+
+    add(ctx, "val_loss");
+    add(ctx, "val_bits_per_byte");
+    add(ctx, "train_loss");
+    for (size_t i = 0; i < opt->n_mix; i++) {
+        train_result_source_name("val_loss", opt->mix[i].name, name);
+        add(ctx, name);
+        train_result_source_name("val_bits_per_byte", opt->mix[i].name, name);
+        add(ctx, name);
+    }
+    for (size_t i = 0; i < opt->n_marks; i++) {
+        mark_name(opt->marks[i], name);
+        add(ctx, name);
+    }
+    if (opt->has_target)
+        add(ctx, "target_step");
+}
+
+static void put_validation(const struct trainer *t, const struct train_evaluation *last,
+                           struct result *r)
+{
+    char name[METRIC_NAME_SIZE];
+    double bits = 0.0, variance = 0.0;
+
+    result_metric(r, "val_loss", last->whole.loss, last->whole.n, last->whole.se);
+    for (size_t i = 0; i < t->data->n_sources; i++) {
+        const struct train_source *src = &t->data->sources[i];
+        const struct val_loss *part = &last->source[i];
+        double b = evaluate_bits_per_byte(src, part->loss);
+        double se = evaluate_bits_per_byte(src, part->se);
+        train_result_source_name("val_loss", src->name, name);
+        result_metric(r, name, part->loss, part->n, part->se);
+        train_result_source_name("val_bits_per_byte", src->name, name);
+        result_metric(r, name, b, part->n, se);
+        bits += src->weight * b;
+        variance += src->weight * se * (src->weight * se);
+    }
+    result_metric(r, "val_bits_per_byte", bits, last->whole.n, sqrt(variance));
+}
+
+static void put_marks(const struct trainer *t, struct result *r)
+{
+    char name[METRIC_NAME_SIZE], bound[32];
+
+    for (size_t i = 0; i < t->opt->n_marks; i++) {
+        const struct val_loss *m = &t->marks[i];
+        mark_name(t->opt->marks[i], name);
+        if (m->n < 0)
+            result_metric_null(r, name, "stopped_at_target", NULL);
+        else
+            result_metric(r, name, m->loss, m->n, m->se);
+    }
+    if (!t->opt->has_target)
+        return;
+    if (t->target_step >= 0) {
+        result_metric(r, "target_step", (double)t->target_step, -1, (double)NAN);
+        return;
+    }
+    (void)snprintf(bound, sizeof(bound), ">%lld", (long long)t->evaluated_step);
+    result_metric_null(r, "target_step", "not_reached", bound);
+}
+
+/* The mean training loss over the last TRAIN_LOSS_TAIL of the steps. */
+static double tail_loss(const struct trainer *t)
+{
+    int64_t n = horizon_fraction(t->step, TRAIN_LOSS_TAIL);
+    double sum = 0.0;
+
+    n = n < 1 ? 1 : n;
+    for (int64_t i = t->step - n; i < t->step; i++)
+        sum += (double)t->history[i].loss;
+    return sum / (double)n;
+}
+
+static int compare_floats(const void *a, const void *b)
+{
+    const float *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* The median, because checkpoints and other work on the machine make some steps long. */
+static double median_seconds(const struct trainer *t)
+{
+    size_t n = (size_t)t->step;
+    float *s = xcalloc(n, sizeof(*s));
+
+    for (size_t i = 0; i < n; i++)
+        s[i] = t->history[i].seconds;
+    qsort(s, n, sizeof(*s), compare_floats);
+    double median = ((double)s[n / 2] + (double)s[(n - 1) / 2]) / 2.0;
+    free(s);
+    return median;
+}
+
+/* One layer's facts, or with layer -1 the means, under plain names. */
+static void put_health(const struct health_facts *f, double same, int layer, struct result *r)
+{
+    const double values[HEALTH_NAMES_NR] = {f->load, f->occupancy, f->entropy, f->effective,
+                                            f->dead, f->z,         same};
+    char name[METRIC_NAME_SIZE];
+
+    for (size_t i = 0; i < HEALTH_NAMES_NR; i++) {
+        if (layer < 0)
+            (void)snprintf(name, sizeof(name), "%s", HEALTH_NAMES[i]);
+        else
+            (void)snprintf(name, sizeof(name), "%s:%d", HEALTH_NAMES[i], layer);
+        if (i == HEALTH_SAME && !isfinite(same))
+            result_fact_null(r, name, "nothing_held_out");
+        else
+            result_fact(r, name, values[i]);
+    }
+}
+
+/* Per-layer facts, named "router_load:3". */
+static void put_layers(const struct trainer *t, int64_t from, struct result *r)
+{
+    const struct model_config *cfg = &t->opt->model;
+
+    for (int layer = cfg->dense_layers; layer < cfg->layers; layer++) {
+        struct health_facts f;
+        health_layer_facts(&t->health.window[layer], (size_t)cfg->experts, &f);
+        put_health(&f, router_log_same(&t->router, from, t->step, layer), layer, r);
+    }
+}
+
+static void put_no_health(const char *why, struct result *r)
+{
+    for (size_t i = 0; i < HEALTH_NAMES_NR; i++)
+        result_fact_null(r, HEALTH_NAMES[i], why);
+}
+
+/* The routers' facts over the last HEALTH_WINDOW of the steps, means first. */
+static void put_router(const struct trainer *t, struct result *r)
+{
+    int64_t from = health_window_begin(t->opt->steps);
+    struct health_facts f;
+    bool known = health_facts(&t->health, &t->opt->model, &f);
+
+    if (t->opt->model.experts == 0) {
+        put_no_health("dense", r);
+        result_fact_null(r, "router_kills", "dense");
+        result_fact_null(r, "router_anneal", "dense");
+        return;
+    }
+    if (known)
+        put_health(&f, router_log_same(&t->router, from, t->step, -1), -1, r);
+    else
+        put_no_health("no_steps_in_window", r);
+    result_fact(r, "router_kills", (double)t->health.kills);
+    result_fact(r, "router_anneal",
+                schedule_anneal(t->opt->balance_anneal, t->step - 1, t->opt->steps));
+    if (known)
+        put_layers(t, from, r);
+}
+
+static void put_facts(const struct trainer *t, struct result *r)
+{
+    const struct model_config *cfg = &t->opt->model;
+    double tokens = (double)t->step * (double)t->opt->batch_tokens;
+
+    result_fact(r, "params_total", (double)model_config_total(cfg));
+    result_fact(r, "params_active", (double)model_config_active(cfg));
+    result_fact(r, "active_ffn", (double)model_config_active_ffn(cfg));
+    result_fact(r, "flops_per_token", model_config_flops_per_token(cfg));
+    result_fact(r, "tokens", tokens);
+    result_fact(r, "steps", (double)t->step);
+    if (cfg->experts > 0)
+        result_fact(r, "tokens_per_expert", tokens * cfg->top_k / cfg->experts);
+    result_fact(r, "step_seconds", median_seconds(t));
+    result_fact(r, "tokens_per_second", (double)t->opt->batch_tokens / median_seconds(t));
+    put_router(t, r);
+    result_fact_text(r, "made_by", t->made_by);
+}
+
+/* The tokenizer beside the weights, so that the model can be asked without the task's data. */
+static int save_tokenizer(const struct tokenizer *tok, struct result *r, struct err *err)
+{
+    const char *name = NULL;
+    int rc = tokenizer_save(tok, MODEL_FOLDER, &name, err);
+
+    if (rc < 0 || name == NULL)
+        return rc;
+    char *path = path_join(MODEL_FOLDER, name);
+    rc = result_artifact(r, path, err);
+    free(path);
+    return rc;
+}
+
+static int save_model(const struct trainer *t, struct result *r, struct err *err)
+{
+    struct store_info info = {
+        .tokenizer_spec = xstrdup(t->opt->tokenizer),
+        .tokenizer = tokenizer_digest(t->data->tokenizer),
+        .step = t->step,
+    };
+
+    int rc = store_save(MODEL_FOLDER, &t->w, &info, err);
+    store_info_release(&info);
+    if (rc == 0)
+        rc = result_artifact(r, MODEL_FOLDER "/" MODEL_FILE_BIN, err);
+    if (rc == 0)
+        rc = result_artifact(r, MODEL_FOLDER "/" MODEL_FILE_JSON, err);
+    if (rc == 0)
+        rc = save_tokenizer(t->data->tokenizer, r, err);
+    if (rc < 0 || t->opt->model.experts == 0)
+        return rc;
+    rc = router_log_write(&t->router, t->step, ROUTER_LOG_FILE, err);
+    return rc == 0 ? result_artifact(r, ROUTER_LOG_FILE, err) : rc;
+}
+
+int train_result_write(const struct trainer *t, const struct train_evaluation *last,
+                       const struct worker_task *task, double seconds, struct err *err)
+{
+    struct result r;
+
+    result_init(&r, task);
+    put_validation(t, last, &r);
+    result_metric(&r, "train_loss", tail_loss(t), -1, (double)NAN);
+    put_marks(t, &r);
+    put_facts(t, &r);
+    for (size_t i = 0; i < t->data->n_sources; i++)
+        result_read(&r, t->data->sources[i].name, &t->data->sources[i].read);
+    if (t->opt->init != NULL)
+        result_read(&r, t->opt->init, &t->data->init);
+    if (!digest_is_zero(&t->data->tokenizer_read))
+        result_read(&r, t->opt->tokenizer, &t->data->tokenizer_read);
+    if (t->opt->whole_work > 0.0)
+        result_try(&r, t->opt->tried_work, t->opt->whole_work, seconds);
+    /* Artifacts must exist before the result that names them. */
+    int rc = save_model(t, &r, err);
+    /* Now that saving has had its memory: the peak is one of the facts. */
+    result_fact_sheet(&r, task->threads, gemm_blas_text());
+    if (rc == 0)
+        rc = result_write(&r, err);
+    result_release(&r);
+    return rc;
+}
