@@ -14,7 +14,7 @@
 #include "base/show.h"
 #include "base/xalloc.h"
 #include "daemon/rpc/client.h"
-#include "daemon/shell.h"
+#include "daemon/serve.h"
 #include "daemon/submit.h"
 
 static const char usage_text[] =
@@ -79,7 +79,7 @@ static int serve(int argc, char **argv)
         rc = open_log(state, foreground, &err);
     }
     if (rc == 0) {
-        rc = shell_serve(state, &err);
+        rc = serve_state(state, &err);
         if (rc != 0) {
             log_error("%s", err.msg);
         }

@@ -17,7 +17,7 @@
 #include "base/show.h"
 #include "base/text.h"
 #include "base/xalloc.h"
-#include "daemon/hosted.h"
+#include "daemon/program/hosted.h"
 #include "daemon/rpc/client.h"
 #include "daemon/rpc/owner.h"
 #include "prereg/amend/amendment.h"

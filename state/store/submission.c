@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "state/store/internal.h"
 
-/* What daemon/answer_submit.c makes before row 1. */
+/* What daemon/answers/answer_submit.c makes before row 1. */
 static const char *const SUBMITTED[] = {"grid.toml", "grid.toml.lock", "origin.json", "cells",
                                         "journal.jsonl"};
 

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "daemon/core/explain.h"
-#include "daemon/pump.h"
+#include "daemon/shell/pump.h"
 
 #define N_CELLS  100000
 #define N_STAGES 2

@@ -16,7 +16,7 @@
 
 #include "base/file.h"
 #include "base/xalloc.h"
-#include "daemon/local.h"
+#include "daemon/executor/local.h"
 #include "daemon/shim/files.h"
 #include "daemon/shim/group.h"
 #include "daemon/shim/pid.h"

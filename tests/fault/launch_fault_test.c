@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
-#include "daemon/launch.h"
+#include "daemon/executor/launch.h"
 #include "daemon/shim/files.h"
 #include "daemon/shim/pid.h"
 

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/xalloc.h"
-#include "daemon/apparatus.h"
+#include "daemon/program/apparatus.h"
 #include "daemon/shim/files.h"
 
 static void expect_words(const char *folder, const char *wanted)

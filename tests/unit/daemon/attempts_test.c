@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "base/xalloc.h"
-#include "daemon/attempts.h"
+#include "daemon/shell/attempts.h"
 #include "daemon/shim/files.h"
 #include "tests/unit/state/support.h"
 

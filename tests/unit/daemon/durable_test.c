@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "daemon/durable.h"
+#include "daemon/program/durable.h"
 #include "tests/unit/prereg/support.h"
 
 int fsync(int fd);

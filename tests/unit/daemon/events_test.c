@@ -9,7 +9,7 @@
 
 #include "base/strbuf.h"
 #include "base/xalloc.h"
-#include "daemon/events.h"
+#include "daemon/program/events.h"
 
 struct sample {
     const char *text;

@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 #include "base/xalloc.h"
-#include "daemon/examine.h"
+#include "daemon/executor/post_mortem.h"
 
 #define ID "5f0e7c1a-0d5a-4a0e-9a39-3b8f6f3f4b10"
 

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/xalloc.h"
-#include "daemon/attempts.h"
-#include "daemon/hosted.h"
+#include "daemon/program/hosted.h"
+#include "daemon/shell/attempts.h"
 
 struct change {
     enum row_kind kind;

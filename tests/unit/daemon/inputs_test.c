@@ -13,8 +13,8 @@
 
 #include "base/file.h"
 #include "base/xalloc.h"
-#include "daemon/inputs.h"
-#include "daemon/result.h"
+#include "daemon/program/inputs.h"
+#include "daemon/program/result.h"
 #include "tests/unit/prereg/support.h"
 
 #define RESULT                                                                                     \

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/xalloc.h"
-#include "daemon/job.h"
+#include "daemon/executor/job.h"
 
 #define N_LONG  12 /* libuv itself has four threads */
 #define STUCK_S 60 /* how long the test waits before it lets go and fails */

@@ -17,10 +17,10 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "daemon/add_program.h"
-#include "daemon/history_check.h"
-#include "daemon/load.h"
-#include "daemon/mirror.h"
+#include "daemon/program/mirror.h"
+#include "daemon/shell/add_program.h"
+#include "daemon/shell/history_check.h"
+#include "daemon/shell/load.h"
 #include "tests/unit/state/support.h"
 
 int __wrap_store_check_journal(const char *state_dir, uint32_t program, int64_t n_rows,

@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 #include "base/xalloc.h"
-#include "daemon/prepare.h"
+#include "daemon/program/prepare.h"
 #include "prereg/amend/amendment.h"
 #include "prereg/lock/object.h"
 #include "tests/unit/prereg/amending.h"

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "daemon/core/explain.h"
-#include "daemon/pump.h"
+#include "daemon/shell/pump.h"
 #include "tests/unit/state/support.h"
 
 enum { BAD = 1, GOOD = 2, N_PROGRAMS = 2, PAGE_BYTES = 4096 };

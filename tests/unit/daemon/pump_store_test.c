@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/xalloc.h"
-#include "daemon/pump.h"
+#include "daemon/shell/pump.h"
 #include "tests/unit/state/support.h"
 
 struct fixture {

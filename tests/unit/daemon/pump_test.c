@@ -8,7 +8,7 @@
 
 #include "base/xalloc.h"
 #include "daemon/core/explain.h"
-#include "daemon/pump.h"
+#include "daemon/shell/pump.h"
 
 #define DELAY_MS 200
 #define LIMIT_MS 20000

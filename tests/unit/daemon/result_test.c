@@ -11,8 +11,8 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/xalloc.h"
-#include "daemon/inputs.h"
-#include "daemon/result.h"
+#include "daemon/program/inputs.h"
+#include "daemon/program/result.h"
 
 #define ID    "5f0e7c1a-0d5a-4a0e-9a39-3b8f6f3f4b10"
 #define EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

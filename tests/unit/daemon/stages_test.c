@@ -11,7 +11,7 @@
 
 #include "base/diag.h"
 #include "base/strbuf.h"
-#include "daemon/hosted.h"
+#include "daemon/program/hosted.h"
 #include "prereg/program/stage_set.h"
 #include "tests/unit/core/driver.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/xalloc.h"
-#include "daemon/sweep.h"
+#include "daemon/program/sweep.h"
 
 static void put(const char *root, const char *name)
 {

@@ -1,0 +1,66 @@
+/* What each RPC method answers (docs/rpc.md). Nothing here reads a value that could be a score. */
+#ifndef DAEMON_ANSWERS_ANSWER_H
+#define DAEMON_ANSWERS_ANSWER_H
+
+#include <cjson/cJSON.h>
+
+#include "daemon/rpc/schema.h"
+#include "daemon/rpc/server.h"
+#include "daemon/shell/shell.h"
+
+struct answer_context {
+    struct shell *shell;
+    struct server_call *call;
+};
+
+/* Requests and subscriptions of `sh`; the caller sets `stop`. */
+struct server_handler answer_handler(struct shell *sh);
+
+/* answer_find.c. The program that params name; ERR_NOT_FOUND, or ERR_USAGE when several have the
+ * name. */
+int answer_find_program(const struct shell *sh, const cJSON *params, struct hosted **out,
+                        struct err *err) MUST_CHECK;
+/* The same for what cannot be undone: where there are several, params have to name one
+ * (ERR_USAGE, with ids to choose from). */
+int answer_find_named(const struct shell *sh, const cJSON *params, struct hosted **out,
+                      struct err *err) MUST_CHECK;
+
+/* ERR_NOT_FOUND: what a task's name looks like, and where to find one. */
+int answer_no_task(const struct hosted *h, const char *name, struct err *err) MUST_CHECK;
+
+struct hosted *answer_program_by_root(const struct shell *sh, const char *root); /* or NULL */
+
+int64_t answer_n_programs(const struct shell *sh); /* served */
+
+/* answer_task.c, answer_submit.c */
+int answer_cells(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                 struct err *err) MUST_CHECK;
+int answer_explain(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                   struct err *err) MUST_CHECK;
+int answer_logs(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                struct err *err) MUST_CHECK;
+int answer_submit(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                  struct err *err) MUST_CHECK;
+int answer_amend(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                 struct err *err) MUST_CHECK; /* answer_amend.c */
+
+/* answer_lost.c: a task whose accepted result is gone or changed is given up. */
+int answer_lost(struct answer_context *ctx, const cJSON *params, cJSON **result,
+                struct err *err) MUST_CHECK;
+
+/* counted.c: SUMMARY's "counted"; and under which limits of [run], narrower than those of others, a
+ * task was blocked (state/journal/run_record.h): NULL when it was not, or that is unknown. */
+cJSON *counted_json(const struct shell *sh, const struct hosted *h);
+const char *counted_narrower(const struct shell *sh, const struct hosted *h, uint32_t task);
+
+/* summary.c: SUMMARY of docs/rpc.md, and the state of a task in its words. */
+cJSON *summary_json(const struct shell *sh, const struct hosted *h);
+/* The state of an apparatus check; NULL when an amendment removed it. And of all of them. */
+cJSON *summary_check(const struct shell *sh, const struct hosted *h, uint32_t task);
+cJSON *summary_checks(const struct shell *sh, const struct hosted *h);
+const char *summary_task_state(const struct shell *sh, const struct hosted *h, uint32_t task);
+/* An estimate in ms; null when it is negative, not finite, or beyond ten years. */
+void summary_put_span(cJSON *o, const char *key, double ms);
+void summary_put_time(cJSON *o, const char *key, struct wall_time t); /* null for 0 */
+
+#endif

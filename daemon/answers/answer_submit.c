@@ -1,0 +1,603 @@
+/*
+ * submit: off the loop the program is read, its lock verified against everything it pins, its lock
+ * and its workers copied into STATE; then, on the loop, its text is written and it is added to the
+ * store and the core.
+ *
+ * The user's files may change at any time, so each is read once and what was copied is compared
+ * with what was verified. Submitting the same root again changes [run] at most, also for a program
+ * that was amended since (daemon/answers/resubmit.h).
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/machine.h"
+#include "base/xalloc.h"
+#include "daemon/answers/answer.h"
+#include "daemon/answers/resubmit.h"
+#include "daemon/program/amended.h"
+#include "daemon/rpc/server.h"
+#include "daemon/shell/add_program.h"
+#include "daemon/shell/load.h"
+#include "prereg/amend/amendment.h"
+#include "prereg/lock/imported.h"
+#include "prereg/lock/lock_sign.h"
+#include "prereg/lock/lock_time.h"
+#include "prereg/lock/object.h"
+#include "prereg/task/describe.h"
+#include "truthtable/condition/table_rows.h"
+#include "truthtable/prove/check.h"
+
+struct known { /* an amended program that this daemon has */
+    struct bundle *bundle;
+    char *folder;
+};
+
+struct submit_job {
+    struct job job;
+    struct shell *shell;
+    uint64_t connection;
+    char *path; /* of grid.toml, absolute */
+    char *root; /* of the lock that the user allowed, and its head; NULL: the client does not say */
+    char *head;
+    char *state;
+    struct known *amended; /* all of them, as they were when it was asked */
+    size_t n_amended;
+    struct strbuf text; /* of grid.toml, unless it is one of them */
+    struct again again; /* its path is set when it is one of them */
+    struct bundle *bundle;
+    char *id;
+    char *folder;
+    struct strbuf notes;
+    int rc;
+    struct err err;
+};
+
+/* ---- off the loop ---- */
+
+/* An imported program is never run: its records come from files, and the two kinds never mix. */
+static int check_not_imported(struct submit_job *j)
+{
+    char *folder = path_folder(j->path);
+    bool imported = imported_is_folder(folder);
+    free(folder);
+    return imported ? err_set(&j->err, ERR_REFUSED,
+                              "%s is that of an imported program: its records come from files, and "
+                              "it is never run",
+                              j->path)
+                    : 0;
+}
+
+/* A signature that is present must be valid, by a listed signer where a list exists, and present
+ * where [lock] demands one. */
+static int check_signer(struct submit_job *j, const struct lock *lock)
+{
+    char *allowed = NULL;
+    struct signature_check signer = {0};
+    int rc = signature_allowed_signers(NULL, &allowed, &j->err);
+    if (rc == 0) {
+        rc = lock_check_signer(j->bundle->program, lock, allowed, &signer, &j->err);
+    }
+    if (rc == 0 && signer.valid && allowed != NULL) {
+        strbuf_addf(&j->notes, "the lock is signed by %s (%s), allowed by the daemon's %s\n",
+                    signer.principal != NULL ? signer.principal : "a key", signer.fingerprint,
+                    allowed);
+    } else if (rc == 0 && signer.valid) {
+        strbuf_addf(&j->notes,
+                    "the lock is signed by %s; the daemon has no file of allowed signers to say "
+                    "whose key that is\n",
+                    signer.fingerprint);
+    }
+    signature_check_release(&signer);
+    free(allowed);
+    return rc;
+}
+
+static const struct known *find_amended(const struct submit_job *j, const struct lock *lock)
+{
+    for (size_t i = 0; i < j->n_amended; i++) {
+        if (strcmp(j->amended[i].bundle->lock->root, lock->root) == 0) {
+            return &j->amended[i];
+        }
+    }
+    return NULL;
+}
+
+/* The files may have been replaced since the user allowed them: compares the root that was
+ * allowed. */
+static int check_allowed(struct submit_job *j, const struct lock *lock, const char *lock_path)
+{
+    return j->root == NULL || strcmp(j->root, lock->root) == 0
+               ? 0
+               : err_set(&j->err, ERR_LOCK,
+                         "%.150s changed while it was being submitted: its root was %.16s and is "
+                         "%.16s now; run submit again",
+                         lock_path, j->root, lock->root);
+}
+
+/* The same for the head of an amended program. */
+static int check_allowed_head(struct submit_job *j, const char *head)
+{
+    return j->head == NULL || strcmp(j->head, head) == 0
+               ? 0
+               : err_set(&j->err, ERR_REFUSED,
+                         "the program was amended while it was being submitted: its head was "
+                         "%.16s and is %.16s now; run submit again",
+                         j->head, head);
+}
+
+static int read_amended(struct submit_job *j, const struct known *k, const struct lock *lock)
+{
+    struct bundle *submitted = NULL;
+    int rc = check_allowed_head(j, k->bundle->lock->head);
+    rc = rc != 0 ? rc : bundle_parse(j->path, j->path, &submitted, &j->err);
+    if (rc == 0) {
+        j->again.path = j->path;
+        j->again.folder = k->folder;
+        j->again.head = k->bundle->lock->head;
+        rc = again_read(&j->again, submitted->program, lock, &j->err);
+    }
+    if (rc == 0) {
+        const char *is = j->again.as_locked ? "this is the text as it was locked, what holds is"
+                                            : "this is its present text, as";
+        j->bundle = bundle_ref(j->again.bundle);
+        strbuf_add_count(&j->notes, (int64_t)j->bundle->lock->n_amendments, "amendment",
+                         "amendments");
+        strbuf_addf(&j->notes, ", head %s: %s %s/%s\n", j->bundle->lock->head, is, k->folder,
+                    HOSTED_PROGRAM_FILE);
+    }
+    bundle_unref(submitted);
+    return rc;
+}
+
+/* Reads the text once, because an editor may be writing to it. The lock is read again here: the
+ * first reading only found out whose it is. */
+static int read_text(struct submit_job *j, const char *lock_path)
+{
+    int rc = file_read(j->path, HOSTED_FILE_MAX, &j->text, &j->err);
+    rc = rc != 0 ? rc : bundle_load_text(&j->text, lock_path, j->path, &j->bundle, &j->err);
+    return rc != 0 ? rc : check_allowed(j, j->bundle->lock, lock_path);
+}
+
+/* *lock: for an amended program the lock beside the submitted text, which the caller frees. */
+static int read_submitted(struct submit_job *j, struct lock **lock)
+{
+    struct err unread;
+    struct lock *beside = NULL;
+    const struct known *k = NULL;
+    char *lock_path = lock_path_of(j->path);
+    int rc = 0;
+    if (lock_read(lock_path, &beside, &unread) == 0) { /* its faults are reported below */
+        rc = check_allowed(j, beside, lock_path);
+        k = find_amended(j, beside);
+    }
+    if (rc == 0 && k != NULL) {
+        rc = read_amended(j, k, beside);
+        *lock = beside;
+        beside = NULL;
+    } else if (rc == 0) {
+        rc = read_text(j, lock_path);
+    }
+    lock_free(beside);
+    free(lock_path);
+    return rc;
+}
+
+/* [run] is not locked and may have changed since the workers stated their needs. Skipped for an
+ * amended program, whose workers were asked before the amendment. */
+static int check_memory(struct submit_job *j)
+{
+    const struct lock *lock = j->bundle->lock;
+    struct diag diag;
+    if (lock->n_amendments > 0) {
+        return 0;
+    }
+    diag_init(&diag, j->path);
+    describe_check_memory(j->bundle->program, lock->describe, (double)machine_memory_bytes(),
+                          &diag);
+    int rc = diag_result(&diag, &j->err);
+    diag_release(&diag);
+    return rc;
+}
+
+/* Every factor is used by a task. */
+static int check_taken(struct submit_job *j)
+{
+    struct diag diag;
+    diag_init(&diag, j->path);
+    check_factors(j->bundle->program, &diag);
+    int rc = diag_result(&diag, &j->err);
+    diag_release(&diag);
+    return rc;
+}
+
+/* Cheap tests first; verifying the lock hashes everything that is pinned. */
+static int check_submitted(struct submit_job *j)
+{
+    struct lock *beside = NULL;
+    if (check_not_imported(j) != 0) {
+        return j->err.code;
+    }
+    int rc = read_submitted(j, &beside);
+    if (rc == 0) {
+        const struct lock *lock = beside != NULL ? beside : j->bundle->lock;
+        rc = lock_check_time(lock, clock_wall(), &j->err);
+        rc = rc == 0 ? check_signer(j, lock) : rc;
+    }
+    lock_free(beside);
+    if (rc == 0) {
+        rc = lock_verify(j->bundle->program, j->bundle->lock, LOCK_ALL, NULL, &j->notes, &j->err);
+    }
+    if (rc == 0) { /* a lock need not have been made by `preregctl lock` */
+        rc = table_is_total(j->bundle->program, &j->err);
+        rc = rc == 0 ? check_taken(j) : rc;
+    }
+    if (rc == 0 && strcmp(j->bundle->program->run.executor, "local") != 0) {
+        rc = err_set(&j->err, ERR_INVALID, "[run] executor \"%s\" is not there yet: use \"local\"",
+                     j->bundle->program->run.executor);
+    }
+    return rc == 0 ? check_memory(j) : rc;
+}
+
+/* The target and its parent must belong to this user alone; the folder above them may be shared, as
+ * /tmp is: there another user may have put a link in the parent's place, so nothing is made behind
+ * it before it is checked. */
+static int make_target(const char *work, const char *target, struct err *err)
+{
+    char *above = path_folder(target);
+    int rc = dir_make_durable(work, 0700, err);
+    rc = rc != 0 ? rc : dir_check_keeps(work, err); /* before anything is made in it */
+    rc = rc != 0 ? rc : dir_make_durable(above, 0700, err);
+    rc = rc != 0 ? rc : dir_check_own(above, err);
+    rc = rc != 0 ? rc : dir_make_durable(target, 0700, err);
+    rc = rc != 0 ? rc : dir_check_private(target, err);
+    free(above);
+    return rc == 0 ? 0 : err_wrap(err, "[run] work");
+}
+
+/* With [run] work, cells/ is a link to a folder there. A cells/ folder that exists already
+ * stays. */
+static int make_cells(const struct submit_job *j, struct err *err)
+{
+    const struct program *p = j->bundle->program;
+    char *cells = path_join(j->folder, "cells");
+    int rc = 0;
+    if (p->run.work == NULL || file_kind_at(cells) == FILE_FOLDER) {
+        rc = dir_make_durable(cells, 0700, err);
+    } else {
+        char *work = path_absolute(p->folder, p->run.work);
+        char *target = xasprintf("%s/%s/cells", work, j->id);
+        rc = make_target(work, target, err);
+        if (rc == 0 && symlink(target, cells) != 0 && errno != EEXIST) {
+            rc = err_set_errno(err, errno, "link %s", cells);
+        }
+        rc = rc != 0 ? rc : dir_sync(j->folder, err);
+        free(target);
+        free(work);
+    }
+    free(cells);
+    return rc;
+}
+
+/* A folder's name has eight digits of its root only; the lock in it must agree in all of them. */
+static int check_same_root(const struct submit_job *j, const char *lock_path, struct err *err)
+{
+    struct lock *there = NULL;
+    struct err unread;
+    if (file_kind_at(lock_path) == FILE_ABSENT || lock_read(lock_path, &there, &unread) != 0) {
+        return 0; /* a damaged copy is not replaced, and is refused at the first spawn */
+    }
+    bool same = strcmp(there->root, j->bundle->lock->root) == 0;
+    lock_free(there);
+    return same
+               ? 0
+               : err_set(err, ERR_EXISTS,
+                         "%s is the folder of another program, whose root begins alike", j->folder);
+}
+
+/* An amended program that cannot be loaded is left alone: writing the root's text over it would mix
+ * the two. */
+static int check_not_amended(const struct submit_job *j, struct err *err)
+{
+    char *amendments = path_join(j->folder, AMENDMENT_FOLDER);
+    char *first = amendment_file(amendments, 1, "json");
+    int rc = file_kind_at(first) == FILE_ABSENT
+                 ? 0
+                 : err_set(err, ERR_LOCK,
+                           "it has been amended (`preregctl diff`), and %s cannot be read as "
+                           "such: see `preregctl status`",
+                           j->folder);
+    free(first);
+    free(amendments);
+    return rc;
+}
+
+/* Compares the copy with the lock that was read and whose signature was checked: it may have been
+ * replaced meanwhile. */
+static int copy_lock(const struct submit_job *j, const char *to, struct err *err)
+{
+    struct lock *copy = NULL;
+    char *from = lock_path_of(j->path);
+    int rc = file_copy(from, to, 0600, err);
+    rc = rc != 0 ? rc : lock_read(to, &copy, err);
+    if (rc == 0 && !json_equal(copy->json, j->bundle->lock->json)) {
+        rc = err_set(err, ERR_LOCK, "%s changed while it was being submitted; run submit again",
+                     from);
+        (void)unlink(to);
+    }
+    lock_free(copy);
+    free(from);
+    return rc;
+}
+
+static int make_folder(struct submit_job *j)
+{
+    char *lock_path = path_join(j->folder, HOSTED_LOCK_FILE);
+    int rc = dir_make_durable(j->folder, 0700, &j->err);
+    if (rc == 0) {
+        rc = check_same_root(j, lock_path, &j->err);
+    }
+    if (rc == 0) {
+        rc = check_not_amended(j, &j->err);
+    }
+    if (rc == 0 && file_kind_at(lock_path) == FILE_ABSENT) {
+        rc = copy_lock(j, lock_path, &j->err);
+    }
+    free(lock_path);
+    return rc;
+}
+
+static int prepare_program(struct submit_job *j)
+{
+    int rc = check_submitted(j);
+    if (rc != 0) {
+        return rc;
+    }
+    j->id = lock_program_id(j->bundle->lock);
+    j->folder = xasprintf("%s/programs/%s", j->state, j->id);
+    char *objects = path_join(j->state, "objects");
+    rc = dir_make_durable(objects, 0700, &j->err);
+    free(objects);
+    if (rc == 0) {
+        rc = object_store_all(j->bundle->program, j->bundle->lock, j->state, &j->notes, &j->err);
+    }
+    if (rc == 0 && j->again.path == NULL) {
+        rc = make_folder(j);
+    }
+    return rc != 0 ? rc : make_cells(j, &j->err);
+}
+
+static void on_submit_work(struct job *job)
+{
+    struct submit_job *j = (struct submit_job *)job;
+    j->rc = prepare_program(j);
+}
+
+/* ---- on the loop ---- */
+
+/* The new [run] holds from its row on, which a failing disk may delay until after the answer. */
+static int change_run(struct submit_job *j, struct hosted *h)
+{
+    struct err ignored;
+    if (!pump_is_well(j->shell->pump, &j->err)) {
+        return j->err.code; /* a change that waits for its commit is not replaced */
+    }
+    h->settings = bundle_ref(j->bundle);
+    int rc = shell_change_run(j->shell, h, j->bundle->program, &j->err);
+    if (rc != 0 && pump_is_well(j->shell->pump, &ignored)) { /* refused: no row will come */
+        bundle_unref(h->settings);
+        h->settings = NULL;
+    }
+    if (rc == 0) {
+        strbuf_adds(&j->notes,
+                    "a task blocked under narrower limits than other tasks of its stage had is not "
+                    "excluded: its measures stay undetermined. `preregctl retry` it before any "
+                    "score has been seen\n");
+    }
+    return rc;
+}
+
+/* Creates the program's row, or reads the one of an earlier submission. */
+static int find_row(struct submit_job *j, const struct digest *root, struct arena *texts,
+                    struct store_program *row, bool *is_new)
+{
+    struct shell *sh = j->shell;
+    uint32_t no = 0;
+    struct store_submission submission = {j->id, *root, clock_wall(),
+                                          lock_made_at(j->bundle->lock)};
+    int rc = store_program_create(sh->store, j->bundle->program, &submission, &no, &j->err);
+    *is_new = rc == 0;
+    if (rc == 0 || rc == ERR_EXISTS) { /* known, but its folder could not be read at the start */
+        rc = store_program_by_root(sh->store, root, texts, row, &j->err);
+    }
+    return rc;
+}
+
+/* To store, mirror and core. A program that did not load at the start comes here, too. */
+static int add_program(struct submit_job *j, struct hosted **out, bool *is_new)
+{
+    struct digest root;
+    struct store_program row;
+    struct arena texts;
+    int rc = pump_is_well(j->shell->pump, &j->err) ? 0 : j->err.code;
+    if (rc == 0) {
+        rc = digest_from_hex(j->bundle->lock->root, &root, &j->err);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    arena_init(&texts);
+    rc = find_row(j, &root, &texts, &row, is_new);
+    if (rc == 0) {
+        struct hosted *h = hosted_new(row.no, j->shell->state, j->id);
+        h->bundle = bundle_ref(j->bundle);
+        *out = h;
+        rc = shell_add_program(j->shell, h, &row, &j->err);
+    }
+    if (rc == 0) {
+        load_forget_unloaded(j->shell, j->id);
+    }
+    arena_release(&texts);
+    return rc;
+}
+
+static cJSON *submitted_json(const struct submit_job *j, const struct hosted *h, bool is_new,
+                             bool run_changed)
+{
+    cJSON *o = json_object();
+    json_put_string(o, "program", h->id);
+    json_put_string(o, "root", h->bundle->lock->root);
+    json_put_string(o, "head", h->bundle->lock->head);
+    json_put_bool(o, "new", is_new);
+    json_put_bool(o, "run_changed", run_changed);
+    json_put_int(o, "tasks", (int64_t)h->n_tasks);
+    json_put_string(o, "folder", h->folder);
+    json_put_string(o, "notes", j->notes.len > 0 ? j->notes.buf : NULL);
+    return o;
+}
+
+/* Whether no amendment took effect since the job read the program; h may be NULL. */
+static int check_head(struct submit_job *j, const struct hosted *h)
+{
+    bool again = j->again.path != NULL;
+    const char *head = again ? j->bundle->lock->head : j->bundle->lock->root;
+    bool same =
+        h == NULL ? !again : h->amending == NULL && strcmp(h->bundle->lock->head, head) == 0;
+    return same ? 0 : err_set(&j->err, ERR_REFUSED, "it was amended meanwhile: submit it again");
+}
+
+/* On the loop: no amendment, and no other submission, comes in between. */
+static int put_text(struct submit_job *j)
+{
+    const struct strbuf *text = j->again.path != NULL ? &j->again.text : &j->text;
+    char *path = path_join(j->folder, HOSTED_PROGRAM_FILE);
+    int rc = load_save_origin(j->folder, j->path, &j->err);
+    rc = rc != 0 ? rc : file_write_atomic(path, text->buf, text->len, 0600, &j->err);
+    free(path);
+    return rc;
+}
+
+/* The program it supersedes may have run elsewhere, or never: a note, not an error. */
+static void note_superseded(struct submit_job *j, const struct program *p)
+{
+    if (p->supersedes != NULL) {
+        const struct hosted *old = answer_program_by_root(j->shell, p->supersedes);
+        strbuf_addf(&j->notes, "it supersedes %s%s\n", old != NULL ? old->id : p->supersedes,
+                    old != NULL ? "" : ", which this state folder does not know");
+    }
+}
+
+/* On the loop: a new program is added; for a known one at most [run] changes. */
+static void take_program(struct submit_job *j)
+{
+    struct hosted *h = answer_program_by_root(j->shell, j->bundle->lock->root);
+    bool is_new = false;
+    bool run_changed = false;
+    const struct err *damage = h == NULL ? NULL : pump_damage(j->shell->pump, h->no);
+    if (damage != NULL) {
+        j->err = *damage;
+        j->rc = damage->code;
+        return;
+    }
+    j->rc = check_head(j, h);
+    j->rc = j->rc != 0 ? j->rc : put_text(j);
+    if (j->rc != 0) {
+        return;
+    }
+    if (h == NULL) {
+        j->rc = add_program(j, &h, &is_new);
+    } else if (!program_same_run(h->bundle->program, j->bundle->program)) {
+        j->rc = change_run(j, h);
+        run_changed = true;
+    }
+    if (j->rc != 0) {
+        return;
+    }
+    note_superseded(j, h->bundle->program);
+    log_info("%s: submitted%s%s", h->id, is_new ? "" : " again",
+             run_changed ? " with another [run]" : "");
+    cJSON *result = submitted_json(j, h, is_new, run_changed);
+    server_answer(j->shell->server, j->connection, result, NULL);
+    cJSON_Delete(result);
+}
+
+static void on_submitted(struct job *job)
+{
+    struct submit_job *j = (struct submit_job *)job;
+    if (!j->shell->stopping) {
+        if (j->rc == 0) {
+            take_program(j);
+        }
+        if (j->rc != 0) {
+            log_warn("submit %s: %s", j->path, j->err.msg);
+            server_answer(j->shell->server, j->connection, NULL, &j->err);
+        }
+    }
+    for (size_t i = 0; i < j->n_amended; i++) {
+        bundle_unref(j->amended[i].bundle);
+        free(j->amended[i].folder);
+    }
+    free(j->amended);
+    again_release(&j->again);
+    strbuf_release(&j->text);
+    bundle_unref(j->bundle);
+    strbuf_release(&j->notes);
+    free(j->folder);
+    free(j->id);
+    free(j->state);
+    free(j->path);
+    free(j->root);
+    free(j->head);
+    free(j);
+}
+
+/* Copies the list of amended programs for the job, which must not touch the shell. */
+static void note_amended(struct submit_job *j)
+{
+    const struct shell *sh = j->shell;
+    j->amended = xcalloc(sh->cap_programs + 1, sizeof(*j->amended));
+    for (size_t i = 0; i < sh->cap_programs; i++) {
+        const struct hosted *h = sh->programs[i];
+        if (h != NULL && h->bundle->lock->n_amendments > 0) {
+            j->amended[j->n_amended++] =
+                (struct known){.bundle = bundle_ref(h->bundle), .folder = xstrdup(h->folder)};
+        }
+    }
+}
+
+int answer_submit(struct answer_context *ctx, const cJSON *params, cJSON **result, struct err *err)
+{
+    const char *path = NULL;
+    const char *root = NULL;
+    const char *head = NULL;
+    (void)result;
+    int rc = json_get_string(params, "path", &path, err);
+    rc = rc != 0 ? rc : json_opt_string(params, "root", &root, err);
+    rc = rc != 0 ? rc : json_opt_string(params, "head", &head, err);
+    if (rc != 0) {
+        return rc;
+    }
+    if (path[0] != '/') {
+        return err_set(err, ERR_USAGE, "\"path\" is not absolute");
+    }
+    struct submit_job *j = xcalloc(1, sizeof(*j));
+    j->job.work = on_submit_work;
+    j->job.done = on_submitted;
+    j->shell = ctx->shell;
+    j->connection = ctx->call->connection;
+    j->path = xstrdup(path);
+    j->root = root == NULL ? NULL : xstrdup(root);
+    j->head = head == NULL ? NULL : xstrdup(head);
+    j->state = xstrdup(ctx->shell->state);
+    strbuf_init(&j->notes);
+    strbuf_init(&j->text);
+    strbuf_init(&j->again.text);
+    note_amended(j);
+    ctx->call->later = true;
+    job_start_hashing(&ctx->shell->loop, &j->job, NULL);
+    return 0;
+}

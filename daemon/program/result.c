@@ -1,0 +1,54 @@
+/* Verifies a result.json: header, metrics, artifacts, and that what the worker read was locked or
+ * accepted. The kind of the error decides what becomes of the task: ERR_LOCK is drift, ERR_NO_SPACE
+ * a full disk, ERR_IO means unread and proves nothing, anything else is a bad result. */
+#include "daemon/program/result.h"
+
+#include <stdio.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "daemon/program/inputs.h"
+#include "prereg/task/task_result.h"
+
+/* Looks a stage up among the accepted results (task_result_find). */
+static int find_input(const void *inputs, const char *stage, const char *hex, bool *known,
+                      bool *found, struct err *err)
+{
+    const struct accepted *in = input_find(inputs, stage);
+    cJSON *result = NULL;
+    *known = in != NULL;
+    if (in == NULL) {
+        return 0;
+    }
+    int rc = input_read(in, &result, err);
+    *found = rc == 0 && task_result_has_artifact(result, hex);
+    cJSON_Delete(result);
+    if (rc ==
+        ERR_LOCK) { /* the input is gone or changed, perhaps for now only: treated as unread */
+        return err->code = ERR_IO;
+    }
+    return rc;
+}
+
+/* Maps the error to a verdict; the text becomes the attempt's detail in the journal. */
+void result_verify(const struct result_source *source, struct result_check *out)
+{
+    struct err err;
+    const struct task_result expected = {.program = source->program,
+                                         .lock = source->lock,
+                                         .stage = source->stage,
+                                         .check = source->check,
+                                         .folder = source->folder,
+                                         .attempt = source->attempt,
+                                         .find_input = source->inputs == NULL ? NULL : find_input,
+                                         .inputs = source->inputs};
+    *out = (struct result_check){.verdict = RESULT_VALID};
+    int rc = task_result_read(&expected, &out->digest, &out->json, &err);
+    if (rc != 0) {
+        out->unread = rc == ERR_IO;
+        out->verdict = rc == ERR_LOCK       ? RESULT_DRIFT
+                       : rc == ERR_NO_SPACE ? RESULT_NO_SPACE
+                                            : RESULT_BAD;
+        (void)snprintf(out->why, sizeof(out->why), "%s", err.msg);
+    }
+}

@@ -1,0 +1,393 @@
+/*
+ * The composition of the daemon: opens store, executor, core, pump and server, connects them, and
+ * closes them in the reverse direction.
+ *
+ * The pump's callbacks are here. In one commit the order is: the rows are applied with what goes
+ * with them (committing), then the mirror and the attempts follow (committed), then the acts are
+ * done. Stopping closes every handle and lets the loop run dry; shims and workers go on.
+ */
+#include "daemon/serve.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/machine.h"
+#include "base/xalloc.h"
+#include "daemon/answers/answer.h"
+#include "daemon/core/explain.h"
+#include "daemon/executor/local.h"
+#include "daemon/program/amended.h"
+#include "daemon/program/clocks.h"
+#include "daemon/program/sweep.h"
+#include "daemon/rpc/server.h"
+#include "daemon/shell/attempts.h"
+#include "daemon/shell/history_check.h"
+#include "daemon/shell/load.h"
+#include "daemon/shell/shell.h"
+
+#define READ_BUFFER_BYTES    ((size_t)1024 * 1024)
+#define MEMORY_RESERVE_BYTES ((int64_t)512 * 1024 * 1024) /* for us and the system */
+
+/* ---- the pump's callbacks ---- */
+
+/* Within the transaction: the row that makes a task done brings its result, unless it is sealed
+ * (invariant 8); an amendment's row brings its apparatus checks. */
+static int on_committing(void *ctx, const struct state_row *rows, size_t n, struct err *err)
+{
+    struct shell *sh = ctx;
+    for (size_t i = 0; i < n; i++) {
+        const struct state_row *r = &rows[i];
+        if (r->kind == ROW_AMENDED) {
+            int rc = amended_commit(sh->store, shell_program(sh, r->program), err);
+            if (rc != 0) {
+                return rc;
+            }
+        }
+        if (r->kind != ROW_ATTEMPT_ENDED || !r->has_result || r->sealed ||
+            hosted_is_check(shell_program(sh, r->program), r->task)) {
+            continue;
+        }
+        struct attempt_key key = {.program = r->program, .task = r->task, .no = r->attempt.no};
+        const struct attempt *a = attempt_find(sh, &key);
+        assert(a != NULL && a->result != NULL); /* it was verified just now */
+        int rc = store_put_result(sh->store, r->program, r->task, a->result, err);
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
+/* Journalled rows only. The text of another [run] is JSON and is left out. */
+static void log_row(const struct hosted *h, const struct state_row *r)
+{
+    if (!row_kind_is_journalled(r->kind)) {
+        return;
+    }
+    const char *detail = r->detail == NULL || r->kind == ROW_RUN_SETTINGS ? "" : r->detail;
+    if (row_kind_is_of_task(r->kind)) {
+        char *name = hosted_task_name(h, r->task);
+        log_info("%s: %s: %s -> %s %s%s%s", h->id, name, row_kind_name(r->kind),
+                 task_state_name(r->after.state), cause_name(r->attempt.cause),
+                 detail[0] == '\0' ? "" : ": ", detail);
+        free(name);
+    } else {
+        log_info("%s: %s%s%s", h->id, row_kind_name(r->kind), detail[0] == '\0' ? "" : ": ",
+                 detail);
+    }
+}
+
+/* A struct attempt lives from its committed start to its committed end. */
+static void mirror_attempt(struct shell *sh, const struct state_row *r)
+{
+    struct attempt_key key = {.program = r->program, .task = r->task, .no = r->attempt.no};
+    struct attempt *a = attempt_find(sh, &key);
+    if (r->kind == ROW_ATTEMPT_STARTED) {
+        (void)attempt_add(sh, &key, &r->attempt);
+    } else if (a != NULL && r->kind == ROW_ATTEMPT_ENDED) {
+        attempt_remove(a);
+    } else if (a != NULL) {
+        attempt_mirror(a, &r->attempt);
+    }
+}
+
+/* After the commit: mirror first, then what follows from single kinds of rows. */
+static void on_committed(void *ctx, const struct state_row *rows, size_t n)
+{
+    struct shell *sh = ctx;
+    for (size_t i = 0; i < n; i++) {
+        struct hosted *h = shell_program(sh, rows[i].program);
+        hosted_apply(h, &rows[i]);
+        clocks_at_row(h, &rows[i]);
+        if (rows[i].kind == ROW_RUN_SETTINGS) { /* before the acts: an attempt that starts behind
+                                                   this row has these limits */
+            hosted_take_settings(h);
+        }
+        if (rows[i].kind == ROW_AMENDED) {
+            amended_take_effect(h);
+            shell_verify_again(sh, rows[i].program);
+        }
+        log_row(h, &rows[i]);
+        if (row_kind_is_of_task(rows[i].kind) && rows[i].attempt.no != 0) {
+            mirror_attempt(sh, &rows[i]);
+        }
+    }
+    server_note_change(sh->server);
+}
+
+/* The program's rows are rejected. Its attempts go on, and what they hold of the machine stays
+ * counted until they end. */
+static void on_damaged(void *ctx, uint32_t program, struct err *why)
+{
+    struct shell *sh = ctx;
+    struct hosted *h = shell_program(sh, program);
+    const struct err first = *why;
+    (void)err_set(why, ERR_CORRUPT,
+                  "the rows of %.80s are damaged: stop preregd, run `preregctl rebuild`, start it "
+                  "again (%.110s)",
+                  h->id, first.msg);
+    log_error("%s: nothing more of it is started; the other programs go on: %s", h->id, first.msg);
+    load_note_unloaded(sh, h->id, h->bundle->program->name, why);
+    h->version++;
+    server_note_change(sh->server);
+}
+
+/* Its folder is gone or cannot be written. What it has running goes on, and nothing else is said of
+ * it until the pump's next try succeeds. */
+static void on_withheld(void *ctx, uint32_t program, struct err *why)
+{
+    struct shell *sh = ctx;
+    struct hosted *h = shell_program(sh, program);
+    free(h->withheld_why);
+    h->withheld_why = NULL;
+    if (why != NULL) {
+        const struct err first = *why;
+        const char *reason = strrchr(first.msg, ':'); /* the path before it may be cut */
+        (void)err_set(
+            why, first.code,
+            "its folder %.150s cannot be written (%.50s): put it back or make it writable",
+            h->folder, reason == NULL ? first.msg : reason + 2);
+        h->withheld_why = xstrdup(why->msg);
+        log_error("%s: its folder %s cannot be written; the other programs go on: %s", h->id,
+                  h->folder, first.msg);
+    } else {
+        log_info("%s: its folder can be written again", h->id);
+    }
+    h->version++;
+    server_note_change(sh->server);
+}
+
+/* ACT_PROBE. An attempt whose start was dropped, or is still being prepared, is answered here. */
+static void probe(struct shell *sh, const struct attempt_key *key)
+{
+    struct attempt *a = attempt_find(sh, key);
+    struct attempt_place place;
+    if (a == NULL && pump_damage(sh->pump, key->program) != NULL) {
+        struct core_event ev = {.kind = CORE_ATTEMPT_ENDED,
+                                .program = key->program,
+                                .task = key->task,
+                                .attempt_no = key->no};
+        ev.ended.reason = END_NEVER_LAUNCHED;
+        pump_post(sh->pump, &ev); /* its start was dropped with its row */
+        return;
+    }
+    if (a != NULL && a->preparing) {
+        attempts_on_probed(sh, key, HEALTH_UNKNOWN); /* its shim is not started yet */
+    } else if (a != NULL) {
+        attempt_listen(a);
+        attempt_locate(a, &place);
+        sh->executor->ops->probe(sh->executor, &place);
+    }
+}
+
+static void on_act(void *ctx, const struct core_act *act)
+{
+    struct shell *sh = ctx;
+    struct attempt_key key = {.program = act->program, .task = act->task, .no = act->attempt_no};
+    switch (act->kind) {
+    case ACT_START: shell_start_attempt(sh, act); break;
+    case ACT_TERMINATE: sh->executor->ops->terminate(sh->executor, &key); break;
+    case ACT_KILL: sh->executor->ops->kill(sh->executor, &key); break;
+    case ACT_PROBE: probe(sh, &key); break;
+    case ACT_VERIFY: shell_verify_attempt(sh, act); break;
+    case ACT_LINK: shell_link_result(sh, act); break;
+    case ACT_WATCH_DISK:
+    case ACT_WATCH_DATA: shell_watch_disk(sh); break;
+    case ACT_OPEN_RECORDS: shell_open_records(sh, act->program); break;
+    case ACT_VERDICT: shell_compute_verdict(sh, act->program); break;
+    case ACT_REPORT: shell_write_report(sh, act->program); break;
+    case ACT_ARM: /* the pump's own */
+    case CORE_ACT_NR: assert(act->kind < ACT_ARM); break;
+    }
+}
+
+/* ---- start and stop ---- */
+
+/* Cores and memory of this machine; the seed of jitter and attempt ids is from the kernel. */
+static int machine_config(struct core_config *c, struct err *err)
+{
+    core_config_default(c);
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    c->cores = cores > 0 ? (uint32_t)cores : 1;
+    int64_t memory = machine_memory_bytes();
+    c->memory_bytes = memory > 2 * MEMORY_RESERVE_BYTES ? memory - MEMORY_RESERVE_BYTES : memory;
+    return getrandom(&c->seed, sizeof(c->seed), 0) == (ssize_t)sizeof(c->seed)
+               ? 0
+               : err_set_errno(err, errno, "random seed");
+}
+
+/* The pump first: it commits what waits, and nothing is posted after it. Jobs that hash are
+ * cancelled, since they may take hours. */
+static void stop(struct shell *sh)
+{
+    if (sh->stopping) {
+        return;
+    }
+    if (sh->pump != NULL) {
+        pump_close(sh->pump);
+    }
+    sh->stopping = true;
+    job_cancel_hashing();
+    if (sh->server != NULL) {
+        server_close(sh->server);
+    }
+    if (sh->executor != NULL) {
+        sh->executor->ops->close(sh->executor);
+    }
+    attempts_close(sh);
+    for (size_t i = 0; i < sh->cap_programs; i++) {
+        if (sh->programs[i] != NULL) {
+            shell_close_report(sh->programs[i]);
+        }
+    }
+    history_check_close(sh);
+    uv_close((uv_handle_t *)&sh->tick, NULL);
+    uv_close((uv_handle_t *)&sh->disk, NULL);
+    uv_close((uv_handle_t *)&sh->on_term, NULL);
+    uv_close((uv_handle_t *)&sh->on_int, NULL);
+}
+
+static void on_stop_signal(uv_signal_t *handle, int sig)
+{
+    log_info("told to stop (signal %d); what runs goes on running", sig);
+    stop(handle->data);
+}
+
+static void on_stop_request(void *ctx)
+{
+    stop(ctx);
+}
+
+static int open_loop(struct shell *sh, struct err *err)
+{
+    int rc = uv_loop_init(&sh->loop);
+    if (rc != 0) {
+        return err_set(err, ERR_IO, "event loop: %s", uv_strerror(rc));
+    }
+    (void)uv_timer_init(&sh->loop, &sh->tick);
+    (void)uv_timer_init(&sh->loop, &sh->disk);
+    (void)uv_signal_init(&sh->loop, &sh->on_term);
+    (void)uv_signal_init(&sh->loop, &sh->on_int);
+    sh->tick.data = sh->disk.data = sh->on_term.data = sh->on_int.data = sh;
+    (void)uv_signal_start(&sh->on_term, on_stop_signal, SIGTERM);
+    (void)uv_signal_start(&sh->on_int, on_stop_signal, SIGINT);
+    return 0;
+}
+
+/* prereg-shim must be beside this executable. */
+static int open_executor(struct shell *sh, struct err *err)
+{
+    struct strbuf own = STRBUF_INIT;
+    struct executor_listener listener = {
+        .ctx = sh, .ended = attempts_on_ended, .probed = attempts_on_probed};
+    int rc = path_of_self(&own, err);
+    if (rc == 0) {
+        char *shim = path_join(own.buf, "prereg-shim");
+        if (access(shim, X_OK) != 0) {
+            rc = err_set_errno(err, errno, "%s cannot be run", shim);
+        } else {
+            char *words = path_join(sh->state, "shim.log");
+            sh->executor = local_create(&sh->loop, shim, words, LOCAL_YOUNG_MS, &listener);
+            free(words);
+        }
+        free(shim);
+    }
+    strbuf_release(&own);
+    return rc;
+}
+
+/* The store first: its lock makes this the only daemon of the folder. CORE_ALL_ADDED comes last, so
+ * that nothing starts before everything is known. */
+static int open_all(struct shell *sh, struct err *err)
+{
+    static const struct pump_listener template = {.committing = on_committing,
+                                                  .committed = on_committed,
+                                                  .act = on_act,
+                                                  .damaged = on_damaged,
+                                                  .withheld = on_withheld};
+    struct pump_listener listener = template;
+    listener.ctx = sh;
+    int rc = machine_config(&sh->config, err);
+    if (rc == 0) {
+        rc = store_open(sh->state, STORE_OWNER, &sh->store, err);
+    }
+    if (rc == 0) {
+        rc = open_executor(sh, err);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    sh->core = core_create(&sh->config);
+    sh->pump = pump_create(&sh->loop, sh->core, sh->store, &listener);
+    struct server_handler handler = answer_handler(sh);
+    handler.stop = on_stop_request;
+    rc = server_open(&sh->loop, sh->state, &handler, &sh->server, err);
+    rc = rc != 0 ? rc : load_all(sh, err);
+    struct core_event all = {.kind = CORE_ALL_ADDED};
+    return rc != 0 ? rc : pump_request(sh->pump, &all, err);
+}
+
+static void release_all(struct shell *sh)
+{
+    if (sh->executor != NULL) {
+        sh->executor->ops->free(sh->executor);
+    }
+    if (sh->pump != NULL) {
+        pump_free(sh->pump);
+    }
+    server_free(sh->server);
+    core_free(sh->core);
+    store_close(sh->store);
+    for (size_t i = 0; i < sh->cap_programs; i++) {
+        hosted_free(sh->programs[i]);
+    }
+    free(sh->programs);
+    for (size_t i = 0; i < sh->n_unloaded; i++) {
+        free(sh->unloaded[i].id);
+        free(sh->unloaded[i].name);
+    }
+    free(sh->unloaded);
+    free(sh->read_buffer);
+    free(sh->state);
+}
+
+/* Runs the loop until every handle is closed, also when opening failed half-way. */
+int serve_state(const char *state, struct err *err)
+{
+    job_size_pool();
+    struct shell sh = {.state = path_absolute(NULL, state),
+                       .started = clock_wall(),
+                       .checked_rows = STORE_CHECKED_ROWS};
+    sh.read_buffer = xmalloc(READ_BUFFER_BYTES);
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)prctl(PR_SET_CHILD_SUBREAPER,
+                1); /* orphans of a killed shim become our children (fence.c) */
+    int rc = open_loop(&sh, err);
+    if (rc == 0) {
+        rc = open_all(&sh, err);
+        if (rc == 0) {
+            sweep_state(sh.state);
+            shell_watch_disk(&sh);
+            log_info("serving %s (%s, pid %ld, %u cores)", sh.state, PREREGD_VERSION,
+                     (long)getpid(), sh.config.cores);
+        } else {
+            stop(&sh);
+        }
+        (void)uv_run(&sh.loop, UV_RUN_DEFAULT);
+        job_join_hashing();
+        int left = uv_loop_close(&sh.loop);
+        assert(left == 0); /* every handle was closed */
+        (void)left;
+    }
+    release_all(&sh);
+    return rc;
+}

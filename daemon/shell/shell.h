@@ -1,0 +1,86 @@
+/*
+ * The shell of preregd: carries out the pure core's decisions with libuv, files and processes.
+ *
+ * One struct shell, on one thread. Across turns of the loop things are named by number and key,
+ * never by pointer, except in jobs, which hold references. Invariant: nothing is done before the
+ * rows that say so are committed (pump.h).
+ */
+#ifndef DAEMON_SHELL_SHELL_H
+#define DAEMON_SHELL_SHELL_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "daemon/core/core.h"
+#include "daemon/executor/executor.h"
+#include "daemon/executor/job.h"
+#include "daemon/program/hosted.h"
+#include "daemon/shell/pump.h"
+#include "state/store/store.h"
+
+struct attempt;
+struct server;
+
+/* A program of the store that does not load, or whose rows the store rejects: the former is
+ * left out until it is submitted again or the daemon restarts, the latter until the daemon
+ * restarts. */
+struct unloaded {
+    char *id;
+    char *name;
+    struct err why;
+};
+
+struct shell {
+    uv_loop_t loop;
+    char *state; /* absolute */
+    struct store *store;
+    struct core *core;
+    struct core_config config;
+    struct pump *pump;
+    struct executor *executor;
+    struct server *server;
+    struct hosted **programs; /* by number; NULL where there is none */
+    size_t cap_programs;
+    struct unloaded *unloaded;
+    size_t n_unloaded;
+    size_t cap_unloaded;
+    struct check_job *waiting_checks; /* history_check.c: of journals that could not be read */
+    struct attempt *attempts;         /* alive, or ended and not committed as such yet */
+    size_t n_attempts;
+    uv_timer_t tick; /* of attempts.c; runs while there are any */
+    uv_timer_t disk; /* of disk.c */
+    uv_signal_t on_term;
+    uv_signal_t on_int;
+    struct wall_time started;
+    int64_t checked_rows; /* of a journal as long the store has checked every row:
+                             STORE_CHECKED_ROWS, but for tests */
+    char *read_buffer;    /* of attempts.c */
+    bool stopping;
+};
+
+/* programs.c. NULL when there is none. A damaged program (pump.h) stays here until the daemon ends:
+ * jobs and attempts of it may be under way. */
+struct hosted *shell_program(const struct shell *sh, uint32_t no);
+bool shell_is_damaged(const struct shell *sh, const struct hosted *h);
+/* The same without damaged ones: the programs that requests can be about. */
+struct hosted *shell_served(const struct shell *sh, size_t no);
+
+/* ---- the acts; each is one file ---- */
+void shell_start_attempt(struct shell *sh, const struct core_act *act);  /* act_start.c */
+void shell_verify_attempt(struct shell *sh, const struct core_act *act); /* act_verify.c */
+/* After an amendment took effect: verifies again what was verified while it was being written. */
+void shell_verify_again(struct shell *sh, uint32_t program);          /* act_verify.c */
+void shell_link_result(struct shell *sh, const struct core_act *act); /* act_link.c */
+void shell_open_records(struct shell *sh, uint32_t program);          /* act_records.c */
+void shell_compute_verdict(struct shell *sh, uint32_t program);       /* act_verdict.c */
+void shell_write_report(struct shell *sh, uint32_t program);          /* act_report.c */
+/* Closes the handles of prereg-report, which goes on: stopping does not wait for it. */
+void shell_close_report(struct hosted *h); /* act_report.c */
+/* Whether the report is whole and not older than its verdict. */
+bool shell_has_report(const struct hosted *h); /* act_report.c */
+/* Runs prereg-report for a reported program without a report. */
+void shell_mend_report(struct shell *sh, struct hosted *h); /* act_report.c */
+void shell_watch_disk(struct shell *sh); /* disk.c; also checks for what came back */
+void shell_look_for_mend(struct shell *sh, struct hosted *h); /* mend.c */
+
+#endif
