@@ -20,6 +20,7 @@
 #include "state/rows.h"
 #include "truthtable/evaluate/replay.h"
 #include "truthtable/evaluate/scoring.h"
+#include "truthtable/evaluate/verdict_file.h"
 
 /* limits for files that may have been edited */
 #define VERDICT_BYTES_MAX ((size_t)1 << 30)

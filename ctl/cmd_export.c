@@ -15,7 +15,7 @@
 #include "ctl/local.h"
 #include "ctl/out.h"
 #include "ctl/receipt/export.h"
-#include "truthtable/evaluate/verdict.h"
+#include "truthtable/evaluate/verdict_file.h"
 
 /* The folder of a program in the state folder; the caller frees it. */
 static int folder_of_program(const struct ctl_options *o, const char *name, char **folder,

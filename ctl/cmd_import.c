@@ -17,6 +17,7 @@
 #include "ctl/out.h"
 #include "ctl/run_report.h"
 #include "ctl/verdict_text.h"
+#include "truthtable/evaluate/verdict_file.h"
 #include "truthtable/imported/folder.h"
 #include "truthtable/prove/check.h"
 
@@ -236,7 +237,7 @@ int import_to_folder(const struct ctl_options *o, const char *replayed, enum exi
     rc = take_lock(&in, err);
     rc = rc == 0 ? import_all(&in, code, err) : rc;
     /* set only when folder_write() computed it */
-    if (in.verdict.parts != NULL) {
+    if (in.verdict.file != NULL) {
         verdict_release(&in.verdict);
     }
     import_release(&in.import);

@@ -14,6 +14,7 @@
 #include "ctl/out.h"
 #include "ctl/verdict_text.h"
 #include "truthtable/evaluate/replay.h"
+#include "truthtable/evaluate/verdict_file.h"
 
 /* The verdict, with where its records come from and whether the program is locked. */
 static int say(const struct ctl_options *o, bool locked, const struct verdict *verdict,

@@ -14,6 +14,7 @@
 #include "ctl/ask.h"
 #include "prereg/program/run_change.h"
 #include "truthtable/evaluate/effect_lines.h"
+#include "truthtable/evaluate/verdict_file.h"
 
 #define UNKNOWN_SHOWN 8
 

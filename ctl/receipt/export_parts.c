@@ -289,7 +289,7 @@ int export_parts(const struct exporting *x, struct err *err)
     int rc = x->imported ? 0 : read_history(&m);
     rc = rc == 0 ? read_judged(&m) : rc;
     rc = rc == 0 ? write_all(&m) : rc;
-    if (m.verdict.parts != NULL) {
+    if (m.verdict.file != NULL) {
         verdict_release(&m.verdict);
     }
     evidence_release(&m.evidence);

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "truthtable/evaluate/verdict_file.h"
 #include "truthtable/evidence/task_coverage.h"
 
 #define STATEMENT_TYPE "https://in-toto.io/Statement/v1"
@@ -327,10 +328,10 @@ int parts_statement(const struct receipt *r, const struct receipt_files *files, 
     return rc;
 }
 
-int parts_verdict(const struct receipt *r, bool is_early, struct strbuf *out, struct err *err)
+int parts_verdict(const struct receipt *r, struct verdict_form form, struct strbuf *out,
+                  struct err *err)
 {
-    int rc = is_early ? verdict_pretty_early(r->verdict, out, err)
-                      : verdict_pretty(r->verdict, out, err);
+    int rc = verdict_pretty_as(r->verdict, form, out, err);
     strbuf_addc(out, '\n');
     return rc;
 }

@@ -10,7 +10,7 @@
 #include "base/strbuf.h"
 #include "ctl/receipt/files.h"
 #include "ctl/receipt/history.h"
-#include "truthtable/evaluate/verdict.h"
+#include "truthtable/evaluate/verdict_file.h"
 #include "truthtable/evidence/evidence.h"
 
 /* The contents of a receipt, parsed; owns nothing but what its parts own. */
@@ -42,9 +42,8 @@ int parts_coverage(const struct receipt *r, struct strbuf *out, struct err *err)
 int parts_statement(const struct receipt *r, const struct receipt_files *files, const char *tool,
                     struct strbuf *out, struct err *err) MUST_CHECK;
 
-/* verdict.json as the daemon and import write it; is_early: as versions wrote it that had no
- * VERDICT_ADDED yet. */
-int parts_verdict(const struct receipt *r, bool is_early, struct strbuf *out,
+/* verdict.json as the daemon and import write it, or as an earlier version did. */
+int parts_verdict(const struct receipt *r, struct verdict_form form, struct strbuf *out,
                   struct err *err) MUST_CHECK;
 
 #endif

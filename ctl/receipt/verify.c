@@ -51,6 +51,9 @@ static int check_kind(struct verifying *v)
     return 0;
 }
 
+/* The last commit that verifies receipts of schema 1, whose version number is today's. */
+#define SCHEMA_1_LAST "457e0a7"
+
 /* Checks the schema before anything else is parsed. A verdict is computed again and compared
  * byte for byte, so one of another schema cannot be judged by this code. The statement's sum was
  * checked before. */
@@ -75,8 +78,9 @@ static int check_version(struct verifying *v)
         (void)fault_says(
             v->f,
             "the receipt has schema %lld; this version (%s) verifies schema %d: verify "
-            "it with the version that wrote it",
-            (long long)schema, PREREGD_VERSION, RECEIPT_SCHEMA);
+            "it with the version that wrote it%s",
+            (long long)schema, PREREGD_VERSION, RECEIPT_SCHEMA,
+            schema == 1 ? ", or any up to commit " SCHEMA_1_LAST : "");
         rc = v->f->code = ERR_VERSION;
     } else {
         (void)snprintf(v->tool, sizeof(v->tool), "%s", version);
@@ -232,7 +236,7 @@ int receipt_verify(const struct verify_spec *spec, struct verify_answer *out)
         fault_clear(&out->fault);
     }
     answer(&v, rc);
-    if (v.verdict.parts != NULL) {
+    if (v.verdict.file != NULL) {
         verdict_release(&v.verdict);
     }
     if (v.has_evidence) {

@@ -34,7 +34,7 @@ const char *verify_level_name(enum verify_level level); /* "self-consistent", ..
 /* The result, with the JSON that --json prints. */
 struct verify_answer {
     struct fault fault;    /* code 0: everything follows */
-    bool verdict_is_early; /* verdict.json has no VERDICT_ADDED (truthtable/evaluate/verdict.h) */
+    bool verdict_is_early; /* verdict.json has no VERDICT_ADDED (evaluate/verdict_file.h) */
     enum verify_level level;
     /* {"receipt","holds","fault":{"file","line","what","expected","found"}|null,"level",
      *  "sentence","program","root","head","records","kind","outcome","tool":{"made","verified"},

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "ctl/receipt/verify_parts.h"
+#include "truthtable/evaluate/verdict_file.h"
 
 /* ---- attempts ---- */
 
@@ -308,7 +309,8 @@ static int check_head(struct verifying *v)
     if (rc == 0 && timing == NULL) {
         rc = fault_says(v->f, "validity_timing is missing");
     } else if (rc == 0) {
-        rc = fault_compare_near(v->f, "validity_timing", v->verdict.provenance, timing, &n_near);
+        rc = fault_compare_near(v->f, "validity_timing", verdict_timing(&v->verdict), timing,
+                                &n_near);
     }
     return rc == 0 && !v->imported ? check_journal(v) : rc;
 }

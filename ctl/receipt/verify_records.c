@@ -12,6 +12,7 @@
 #include "ctl/receipt/verify_parts.h"
 #include "prereg/program/run_change.h"
 #include "truthtable/evaluate/replay.h"
+#include "truthtable/evaluate/verdict_file.h"
 #include "truthtable/evidence/task_coverage.h"
 
 /* A greater number is ignored as implausible. */
@@ -274,8 +275,9 @@ static void name_versions(struct verifying *v)
     fault_show(v->f->what, sizeof(v->f->what), text); /* the version is the receipt's word */
 }
 
-/* Computes the verdict again and compares it. One of an earlier version has fewer members, all
- * of which are compared. Figures may differ beyond the twelfth digit, which is reported. */
+/* Computes the verdict again and compares it. One of an earlier version has fewer members, or one
+ * sentence in another form; whatever it has is compared. Figures may differ beyond the twelfth
+ * digit, which is reported. */
 static int check_verdict(struct verifying *v)
 {
     struct strbuf expected = STRBUF_INIT;
@@ -284,8 +286,9 @@ static int check_verdict(struct verifying *v)
     size_t n_near = 0;
     const struct receipt r = verifying_receipt(v);
     int rc = files_read(&v->files, RECEIPT_VERDICT, &found, v->f);
-    v->out->verdict_is_early = rc == 0 && verdict_text_is_early(&found);
-    if (rc == 0 && parts_verdict(&r, v->out->verdict_is_early, &expected, &err) != 0) {
+    const struct verdict_form form = rc == 0 ? verdict_form_of(&found) : (struct verdict_form){0};
+    v->out->verdict_is_early = form.lacks_added;
+    if (rc == 0 && parts_verdict(&r, form, &expected, &err) != 0) {
         rc = fault_from(v->f, &err);
     }
     if (rc == 0 && fault_compare_text_near(v->f, &expected, &found, &n_near) != 0) {

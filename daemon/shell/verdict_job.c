@@ -22,7 +22,7 @@
 #include "prereg/amend/amendment.h"
 #include "state/store/apparatus.h"
 #include "state/store/run_history.h"
-#include "truthtable/evaluate/verdict.h"
+#include "truthtable/evaluate/verdict_file.h"
 
 #define OUTCOME_INDETERMINATE "INDETERMINATE"
 #define OUTCOME_VOID          "VOID"
@@ -87,26 +87,39 @@ static int add_task(struct verdict_job *j, struct evidence *e, uint32_t task)
     return 0;
 }
 
+/* The bytes that an earlier version may have written of the verdict, if they have the journalled
+ * digest; else `text` stays as it is. */
+static int try_forms(struct verdict_job *j, const struct verdict *v, struct strbuf *text)
+{
+    static const struct verdict_form forms[] = {{.lacks_added = true},
+                                                {.lacks_added = true, .has_why_before = true},
+                                                {.has_why_before = true}};
+    const struct digest *journalled = &j->hosted->status.verdict_digest;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(forms); i++) {
+        struct strbuf before = STRBUF_INIT;
+        rc = verdict_pretty_as(v, forms[i], &before, &j->err);
+        strbuf_addc(&before, '\n');
+        const struct digest digest = digest_bytes(before.buf, before.len);
+        if (rc == 0 && digest_equal(&digest, journalled)) {
+            j->digest = digest;
+            strbuf_clear(text);
+            strbuf_add(text, before.buf, before.len);
+        }
+        strbuf_release(&before);
+    }
+    return rc;
+}
+
 /* verdict.json's bytes. For a verdict that is out they must have the journalled digest; an earlier
- * version may have written them in its own form, which is tried second. */
+ * version may have written them in its own form. */
 static int add_text(struct verdict_job *j, const struct verdict *v, struct strbuf *text)
 {
-    const struct digest *journalled = &j->hosted->status.verdict_digest;
     int rc = verdict_pretty(v, text, &j->err);
     strbuf_addc(text, '\n');
     j->digest = digest_bytes(text->buf, text->len);
-    if (rc == 0 && j->again && !digest_equal(&j->digest, journalled)) {
-        struct strbuf early = STRBUF_INIT;
-        rc = verdict_pretty_early(v, &early, &j->err);
-        strbuf_addc(&early, '\n');
-        const struct digest digest = digest_bytes(early.buf, early.len);
-        if (rc == 0 && digest_equal(&digest, journalled)) {
-            j->digest = digest;
-            const struct strbuf now = *text;
-            *text = early;
-            early = now;
-        }
-        strbuf_release(&early);
+    if (rc == 0 && j->again && !digest_equal(&j->digest, &j->hosted->status.verdict_digest)) {
+        rc = try_forms(j, v, text);
     }
     return rc;
 }
@@ -122,7 +135,7 @@ static int keep_verdict(struct verdict_job *j, const struct program *p, const st
     if (rc == 0) {
         j->text = strbuf_detach(&text);
         (void)snprintf(j->outcome, sizeof(j->outcome), "%s", outcome);
-        j->timing = v->provenance == NULL ? NULL : json_copy(v->provenance);
+        j->timing = verdict_timing(v) == NULL ? NULL : json_copy(verdict_timing(v));
     }
     strbuf_release(&text);
     return rc;

@@ -13,7 +13,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/xalloc.h"
-#include "truthtable/evaluate/verdict.h"
+#include "truthtable/evaluate/verdict_file.h"
 
 #define PROGRAM      "many.toml"
 #define RECORDS      "many.json"

@@ -6,6 +6,7 @@
  * part of one.
  */
 #include "truthtable/imported/folder.h"
+#include "truthtable/evaluate/verdict_file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -191,7 +192,7 @@ static cJSON *provenance_json(const struct evidence *e, const struct verdict *v)
         json_push(tasks, task_json(e, i));
     }
     json_put(o, "tasks", tasks);
-    json_put(o, "validity_timing", json_copy(v->provenance));
+    json_put(o, "validity_timing", json_copy(verdict_timing(v)));
     return o;
 }
 

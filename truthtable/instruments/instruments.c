@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "truthtable/evaluate/scoring.h"
-#include "truthtable/evaluate/verdict.h"
+#include "truthtable/evaluate/verdict_file.h"
 #include "truthtable/evidence/folder_evidence.h"
 #include "truthtable/instruments/instrument_work.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "truthtable/evaluate/verdict.h"
+#include "truthtable/evaluate/verdict_file.h"
 #include "truthtable/instruments/instruments.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -117,7 +117,7 @@ static int run_step(enum target t)
     case VERDICT:
         w.verdict = (struct verdict){0};
         rc = verify_verdict(&w);
-        if (w.verdict.parts != NULL) {
+        if (w.verdict.file != NULL) {
             verdict_release(&w.verdict);
         }
         break;

@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "tests/fuzz/truthtable/fuzz_program.h"
-#include "truthtable/evaluate/verdict.h"
+#include "truthtable/evaluate/verdict_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,6 +12,7 @@
 #include "base/xalloc.h"
 #include "ctl/verdict_text.h"
 #include "truthtable/evaluate/replay.h"
+#include "truthtable/evaluate/verdict_file.h"
 
 static const struct term plain = {.columns = 80};
 

@@ -16,7 +16,7 @@
 #include "base/xalloc.h"
 #include "prereg/lock/lock.h"
 #include "tests/unit/instruments/told.h"
-#include "truthtable/evaluate/verdict.h"
+#include "truthtable/evaluate/verdict_file.h"
 #include "truthtable/instruments/instruments.h"
 #include "truthtable/instruments/items_table.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "truthtable/evaluate/verdict.h"
+#include "truthtable/evaluate/verdict_file.h"
 #include "truthtable/instruments/instruments.h"
 
 void told_open(struct told_program *t, const char *toml)

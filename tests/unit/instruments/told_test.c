@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/instruments/told.h"
-#include "truthtable/evaluate/verdict.h"
+#include "truthtable/evaluate/verdict_file.h"
 #include "truthtable/instruments/instrument_work.h"
 
 #define EXACT 1e-9

@@ -10,7 +10,7 @@
 #include "ctl/receipt/history.h"
 #include "prereg/lock/lock_sign.h"
 #include "state/store/store.h"
-#include "truthtable/evaluate/verdict.h"
+#include "truthtable/evaluate/verdict_file.h"
 
 #define BATCH 3000
 #define MODEL ((size_t)0xabc000) /* digests of models begin here */
@@ -361,7 +361,7 @@ static int write_provenance(struct maker *k, const struct history *h, const stru
     const cJSON *run =
         k->spec->other_run != NULL ? history_run_at(h, h->n_rows) : k->program->run.covered;
     json_put(o, "run", run != NULL ? json_copy(run) : json_object());
-    json_put(o, "validity_timing", json_copy(v->provenance));
+    json_put(o, "validity_timing", json_copy(verdict_timing(v)));
     json_put(o, "runs", json_copy(h->runs));
     json_put(o, "unblindings", json_array());
     json_put(o, "tasks", tasks_json(k, h));
@@ -470,7 +470,7 @@ static int finish(struct maker *k)
     rc = rc == 0 ? push_status(k, ROW_REPORTED, &status) : rc;
     rc = rc == 0 ? write_text(k->folder, "report/report.md", "# a report\n", 0600, k->err) : rc;
     rc = rc == 0 ? write_report_sums(k) : rc;
-    if (v.parts != NULL) {
+    if (v.file != NULL) {
         verdict_release(&v);
     }
     strbuf_release(&text);

@@ -10,7 +10,7 @@
 #include "base/rng.h"
 #include "prereg/lock/lock.h"
 #include "prereg/program/program.h"
-#include "truthtable/evaluate/verdict.h"
+#include "truthtable/evaluate/verdict_file.h"
 
 #define FIXTURES     TEST_SOURCE_DIR "/tests/unit/report/fixtures"
 #define ATTEMPT      "attempt-0002-00000000-0000-4000-8000-000000000002"
@@ -333,7 +333,7 @@ static int write_verdict(struct maker *k)
         rc = json_write_file(path, verdict_json(&v), 0644, k->err);
     }
     if (rc == 0 && !k->spec->no_provenance) {
-        rc = write_provenance(k, v.provenance);
+        rc = write_provenance(k, verdict_timing(&v));
     }
     verdict_release(&v);
     free(path);

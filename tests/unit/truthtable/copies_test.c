@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/truthtable/fixture.h"
-#include "truthtable/evaluate/verdict.h"
+#include "truthtable/evaluate/verdict_file.h"
 
 /* 6 cells in three stages; the exam reads no seed of its own. */
 #define HEAD                                                                                       \

@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "tests/unit/truthtable/fixture.h"
 #include "truthtable/evaluate/effect_lines.h"
-#include "truthtable/evaluate/verdict.h"
+#include "truthtable/evaluate/verdict_file.h"
 
 /* 6 cells, arch x seed; a training of ours, an evaluation of ours and a worker from elsewhere. */
 static const char head[] =

@@ -15,6 +15,7 @@
 #include "tests/unit/truthtable/fixture.h"
 #include "truthtable/condition/stats.h"
 #include "truthtable/evaluate/replay.h"
+#include "truthtable/evaluate/verdict_file.h"
 
 #define RECORDS "ops/programs/below_the_floor/replay/records.json"
 
@@ -239,8 +240,8 @@ static void test_bytes(void **state)
     assert_string_equal(a.buf, b.buf);
     /* Timings stand in the provenance alone. */
     assert_null(strstr(a.buf, "step_seconds"));
-    assert_int_equal(cJSON_GetArraySize(again.provenance), 1);
-    assert_true(cJSON_IsTrue(json_member(again.provenance->child, "holds")));
+    assert_int_equal(cJSON_GetArraySize(verdict_timing(&again)), 1);
+    assert_true(cJSON_IsTrue(json_member(verdict_timing(&again)->child, "holds")));
     strbuf_release(&a);
     strbuf_release(&b);
     verdict_release(&again);

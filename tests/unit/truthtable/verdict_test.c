@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "tests/unit/truthtable/fixture.h"
-#include "truthtable/evaluate/verdict.h"
+#include "truthtable/evaluate/verdict_file.h"
 #include "truthtable/evidence/measure_scores.h"
 
 /* 12 cells: arch x lr x seed; counted tasks: 24 (exam and quiz), budget 3. */
@@ -200,7 +200,7 @@ static void test_bound(void **state)
     assert_true(cJSON_IsFalse(member(g, "cleared")));
     /* Timings flag outside the verdict. */
     assert_int_equal(cJSON_GetArraySize(member(verdict_json(&s.v), "validity")), 1);
-    assert_true(cJSON_IsFalse(member(s.v.provenance->child, "holds")));
+    assert_true(cJSON_IsFalse(member(verdict_timing(&s.v)->child, "holds")));
     close_scene(&s);
 }
 
@@ -445,6 +445,39 @@ static void test_over_budget(void **state)
         evidence_set_task(&s.e, c, EXAM, TASK_END_BLOCKED, "crash");
     }
     expect_void(&s, "4 counted tasks are lost, the exclusion budget is 3");
+}
+
+/* One loss over the budget of a plan that allows none: the sentence of today, and of the versions
+ * that gave one task the plural. Files of theirs are compared byte for byte. */
+static void test_over_budget_by_one(void **state)
+{
+    static const struct verdict_form forms[] = {{.lacks_added = false, .has_why_before = false},
+                                                {.lacks_added = false, .has_why_before = true},
+                                                {.lacks_added = true, .has_why_before = false},
+                                                {.lacks_added = true, .has_why_before = true}};
+    struct scene s;
+    struct err err;
+    (void)state;
+    open_scene(&s, toml);
+    s.p->exclusion_budget = 0;
+    score_all(&s, INDEX_NONE);
+    evidence_set_task(&s.e, 0, EXAM, TASK_END_BLOCKED, "crash");
+    judge(&s);
+    assert_int_equal(s.v.kind, VERDICT_VOID);
+    assert_string_equal(s.v.why, "1 counted task is lost, the exclusion budget is 0");
+    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+        struct strbuf text = STRBUF_INIT;
+        assert_int_equal(verdict_pretty_as(&s.v, forms[i], &text, &err), 0);
+        const char *why = forms[i].has_why_before ? "\"why\": \"1 counted tasks are lost, the"
+                                                  : "\"why\": \"1 counted task is lost, the";
+        assert_non_null(strstr(text.buf, why));
+        assert_int_equal(strstr(text.buf, "\"effects\":") == NULL, forms[i].lacks_added);
+        const struct verdict_form form = verdict_form_of(&text);
+        assert_int_equal(form.lacks_added, forms[i].lacks_added);
+        assert_int_equal(form.has_why_before, forms[i].has_why_before);
+        strbuf_release(&text);
+    }
+    close_scene(&s);
 }
 
 /* A lost training takes two counted tasks with it. */
@@ -748,6 +781,7 @@ int main(void)
         cmocka_unit_test(test_narrower),
         cmocka_unit_test(test_setting_without_pair),
         cmocka_unit_test(test_over_budget),
+        cmocka_unit_test(test_over_budget_by_one),
         cmocka_unit_test(test_dependency),
         cmocka_unit_test(test_validity),
         cmocka_unit_test(test_censored),
